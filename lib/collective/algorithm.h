@@ -1,0 +1,48 @@
+// The list of algorithms, and what a world must know of one to play it.
+//
+// To add one: write lib/collective/NAME.cc with a coroutine in it, declare it below, add it to the table in
+// algorithm.cc. The shared test suite then plays it in every world.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "collective/endpoint.h"
+
+namespace ringtrue::collective {
+
+struct Algorithm {
+  std::string_view name;     // as typed: "double-tree"
+  std::string_view summary;  // one line for --help
+  // One rank's program. The endpoint and the call outlive it.
+  Task (*program)(Endpoint&, const Call&);
+  // Bytes of scratch that this rank needs.
+  std::uint64_t (*scratch_bytes)(const Layout&, Rank, const Call&);
+  bool shared_memory_only;  // two-shot: all ranks must reach each other's memory
+  bool allreduce;           // false for pairwise: the result is the neighbour's data
+};
+
+std::span<const Algorithm> algorithms();
+Result<const Algorithm*> find_algorithm(std::string_view name);  // the error lists the names
+
+// Whom this rank sends to or receives from, in rising order: the connections that a transport has to make.
+std::vector<Rank> peers_of(const Algorithm& algorithm, const Layout& layout, Rank rank, const Call& call);
+
+Task ring(Endpoint& self, const Call& call);
+Task double_tree(Endpoint& self, const Call& call);
+Task recursive_doubling(Endpoint& self, const Call& call);
+Task halving_doubling(Endpoint& self, const Call& call);
+Task hierarchical(Endpoint& self, const Call& call);
+Task two_shot(Endpoint& self, const Call& call);
+Task naive(Endpoint& self, const Call& call);
+Task pairwise(Endpoint& self, const Call& call);
+// Dissemination barrier: nobody leaves before all have come. Zero bytes; lane `barrier_lane`.
+Task barrier(Endpoint& self);
+
+inline constexpr Lane barrier_lane = 0xffff;
+
+}  // namespace ringtrue::collective

@@ -1,0 +1,61 @@
+// What is reduced, how, and over whom: the vocabulary shared by algorithms and worlds.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace ringtrue::collective {
+
+using Rank = std::int32_t;
+
+enum class Type : std::uint8_t { float32, float64, float16, bfloat16, int32, int64 };
+enum class Operation : std::uint8_t { sum, prod, min, max, avg };
+
+inline constexpr Type all_types[] = {Type::float32, Type::float64, Type::float16,
+                                     Type::bfloat16, Type::int32,  Type::int64};
+inline constexpr Operation all_operations[] = {Operation::sum, Operation::prod, Operation::min, Operation::max,
+                                               Operation::avg};
+
+constexpr std::uint64_t size_of(Type type) {
+  switch (type) {
+    case Type::float16:
+    case Type::bfloat16: return 2;
+    case Type::float32:
+    case Type::int32: return 4;
+    default: return 8;
+  }
+}
+
+std::string_view name(Type type);            // "float32"
+std::string_view name(Operation operation);  // "sum"
+Result<Type> parse_type(std::string_view text);
+Result<Operation> parse_operation(std::string_view text);
+
+// Which node each rank lives on. Ranks of one node are contiguous for the algorithms that care
+// (double-tree's chain, hierarchical); the others work with any placement.
+struct Layout {
+  std::vector<int> node_of_rank;
+
+  Rank ranks() const { return Rank(node_of_rank.size()); }
+  static Layout one_node(Rank ranks) { return {std::vector<int>(std::size_t(ranks), 0)}; }
+  static Layout uniform(int nodes, int ranks_per_node);
+};
+
+// One allreduce, as all ranks agree on it.
+struct Call {
+  std::uint64_t elements = 0;
+  Type type = Type::float32;
+  Operation operation = Operation::sum;
+  // Chunks are cut into slices of at most this many bytes, so that receiving, reducing and sending overlap.
+  std::uint64_t slice_bytes = 128 * 1024;
+  // pairwise: rank r sends to r + shift and receives from r - shift (modulo ranks).
+  Rank shift = 1;
+
+  std::uint64_t bytes() const { return elements * size_of(type); }
+};
+
+}  // namespace ringtrue::collective
