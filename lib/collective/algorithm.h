@@ -4,6 +4,7 @@
 // algorithm.cc. The shared test suite then plays it in every world.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -29,8 +30,16 @@ struct Algorithm {
 std::span<const Algorithm> algorithms();
 Result<const Algorithm*> find_algorithm(std::string_view name);  // the error lists the names
 
-// Whom this rank sends to or receives from, in rising order: the connections that a transport has to make.
-std::vector<Rank> peers_of(const Algorithm& algorithm, const Layout& layout, Rank rank, const Call& call);
+// A connection that a transport has to make for this rank: it sends to or receives from `peer` on `lane`.
+struct Edge {
+  Rank peer = 0;
+  Lane lane = 0;
+  auto operator<=>(const Edge&) const = default;
+};
+
+// The edges of one rank, rising, without doubles, whatever the size of the call (found by recording a call
+// that is large enough for all of them to occur). The barrier's edges are not among them.
+std::vector<Edge> edges_of(const Algorithm& algorithm, const Layout& layout, Rank rank, const Call& call);
 
 Task ring(Endpoint& self, const Call& call);
 Task double_tree(Endpoint& self, const Call& call);

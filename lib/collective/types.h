@@ -52,6 +52,9 @@ struct Call {
   Operation operation = Operation::sum;
   // Chunks are cut into slices of at most this many bytes, so that receiving, reducing and sending overlap.
   std::uint64_t slice_bytes = 128 * 1024;
+  // Slices of one stream are dealt over this many lanes (at least 1); a transport may give each lane a
+  // connection of its own. ring, pairwise and halving-doubling use it.
+  int lanes = 1;
   // pairwise: rank r sends to r + shift and receives from r - shift (modulo ranks).
   Rank shift = 1;
 

@@ -1,0 +1,47 @@
+// Faults by script: one grammar for the faulty transport and for the simulator.
+//
+//   KIND@HOP[:key=value[,key=value...]]        several faults: separated by ';'
+//
+// HOP   SOURCE>DESTINATION, each a rank or '*'
+// KIND  delay          every message later by time=20ms
+//       throttle       at most rate=50Mbit over the hop's bytes
+//       cut            the connection breaks after=1M bytes (default 0)
+//       drop           the nth=3 message (default 1) vanishes; the hop stays up and silent about it
+//       corrupt-frame  the nth message's header is changed on its way
+//       corrupt-value  one byte of the nth message's payload is changed on its way
+//       stall          nothing moves any more after=1M bytes; the connection stays up
+//
+// Examples: "throttle@3>4:rate=50Mbit"   "corrupt-value@*>0:nth=2;delay@1>*:time=2ms"
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "collective/types.h"
+
+namespace ringtrue::collective {
+
+struct Fault {
+  enum class Kind : std::uint8_t { delay, throttle, cut, drop, corrupt_frame, corrupt_value, stall };
+  Kind kind = Kind::delay;
+  std::optional<Rank> source;       // nullopt: any
+  std::optional<Rank> destination;  // nullopt: any
+  Seconds time;                     // delay
+  BytesPerSecond rate;              // throttle
+  Bytes after;                      // cut, stall
+  std::uint64_t nth = 1;            // drop, corrupt-*: counted per hop from 1
+
+  bool concerns(Rank from, Rank to) const {
+    return (!source || *source == from) && (!destination || *destination == to);
+  }
+};
+
+Result<std::vector<Fault>> parse_faults(std::string_view text);  // "" gives none
+std::string to_text(const Fault& fault);                         // reads back as the same fault
+
+}  // namespace ringtrue::collective

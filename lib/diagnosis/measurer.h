@@ -1,0 +1,52 @@
+// What the diagnosis may ask of the world, and what it gets back. A live fleet and the simulator both answer;
+// the diagnosis cannot tell them apart.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace ringtrue::diagnosis {
+
+// One collective over some nodes, one rank a node.
+struct Experiment {
+  std::string algorithm = "ring";  // ring or pairwise
+  std::vector<int> order;          // nodes by rank: rank r is on node order[r]
+  Bytes bytes;                     // size of the call
+  int iterations = 1;
+  int shift = 1;                   // pairwise: rank r sends to r + shift
+};
+
+// One directed hop between two nodes in one experiment.
+struct HopReading {
+  int source = 0;       // node
+  int destination = 0;  // node
+  Bytes bytes;
+  Seconds busy;         // time in which bytes of the hop were in flight
+  // What the sender's transport says of that time, where it knows: held back by the receiving program, or by
+  // the sending one. A hop that was held back says little about its wire.
+  Seconds receiver_limited;
+  Seconds sender_limited;
+  std::uint64_t retransmits = 0;
+  std::optional<Seconds> latency;  // smallest round trip seen
+};
+
+struct Observation {
+  Experiment experiment;
+  Seconds time;  // of one iteration: the median of the slowest ranks' times
+  std::vector<HopReading> hops;
+  double cpu_busy = 0;  // share of the busiest node's processor time in use during the run, 0..1; 0 unknown
+};
+
+class Measurer {
+ public:
+  virtual ~Measurer() = default;
+  virtual int nodes() const = 0;
+  virtual std::string name(int node) const = 0;
+  virtual Result<Observation> measure(const Experiment& experiment) = 0;
+};
+
+}  // namespace ringtrue::diagnosis

@@ -1,0 +1,67 @@
+// What every participant of a run agrees on, and what each of them reports afterwards.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "collective/types.h"
+#include "trace/trace.h"
+
+namespace ringtrue::engine {
+
+// Where a rank lives. The pair (node, local) names the same buffers and connections in every run of a lease,
+// whatever rank order a run uses.
+struct Seat {
+  int node = 0;     // index into Job::nodes
+  int process = 0;  // worker process on that node
+  int local = 0;    // the rank's place on its node, 0-based, over all of its processes
+
+  auto operator<=>(const Seat&) const = default;
+};
+
+struct Job {
+  std::string algorithm = "ring";  // a name of collective::algorithms(); never "auto"
+  std::vector<std::string> nodes;  // names, the same list in every run of a lease
+  std::vector<Seat> seats;         // by rank
+  collective::Call call;
+  std::string transport = "auto";  // auto: shared memory inside a node, tcp between nodes; shm; tcp
+  int iterations = 5;              // samples; small calls are batched, see RankReport::batch
+  int warmup = 1;
+  bool check = true;     // compare every iteration's result on every rank with the expected one
+  bool events = false;   // keep every message in the trace
+  std::string fault;     // collective::parse_faults
+  std::uint64_t seed = 1;
+
+  collective::Rank ranks() const { return collective::Rank(seats.size()); }
+  collective::Layout layout() const;
+  // Bytes that one node's processes have to hold for this job.
+  std::uint64_t bytes_on_node(int node) const;
+};
+
+struct RankReport {
+  collective::Rank rank = 0;
+  int batch = 1;               // calls per sample
+  std::vector<double> time_s;  // of one call, by sample: on this rank, from after a barrier until it was done
+  std::uint64_t wrong = 0;     // elements that differ from the expected result, over all samples
+  std::uint64_t first_wrong = 0;  // index of the first of them
+};
+
+struct RunReport {
+  std::string transport;  // what ran: "shm", "tcp", "shm+tcp"
+  std::string congestion;  // tcp's congestion control; empty where no tcp ran
+  std::vector<RankReport> ranks;
+  double cpu_s = 0;              // user and system time of one call, summed over these ranks
+  std::uint64_t strangers = 0;   // data connections that were dropped since the session began
+  trace::Trace trace;            // hops over all timed samples
+};
+
+// The reports of all processes as one: ranks in order, hops together, cpu summed.
+RunReport merge(std::vector<RunReport> parts);
+
+// Time of a call by sample, on its slowest rank.
+std::vector<double> slowest(const RunReport& report);
+
+}  // namespace ringtrue::engine

@@ -1,0 +1,65 @@
+// One process's part in the runs of a lease: its buffers, connections and threads, kept over several runs.
+//
+// The phases of a run, each with a deadline, each called once and in this order:
+//   prepare -> connect -> barrier -> run -> collect
+// A phase that fails names its cause and leaves the session fit only for destruction. abort() may be called
+// from another thread at any time; the phase in progress then returns Cause::cancelled soon.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "engine/job.h"
+
+namespace ringtrue::engine {
+
+// This process, as its node's daemon (or the command itself, for --local) started it.
+struct Member {
+  int node = 0;
+  int process = 0;
+  int processes = 1;  // on this node
+  int threads = 0;    // 0: as many as there are cores, divided by `processes`, at least 1
+  std::string secret;          // of the lease: data connections prove that they know it
+  std::string data_address;    // to listen on; empty: all
+  int port_low = 0, port_high = 0;  // range to listen in; 0: any
+  // With processes > 1: a memfd shared by the node's processes, and one eventfd per process, in order.
+  // -1 and empty otherwise. The session does not close them.
+  int shared_memory = -1;
+  std::vector<int> doorbells;
+};
+
+struct Address {
+  std::string host;  // as the operator reaches the node
+  int port = 0;
+};
+
+class Session {
+ public:
+  static Result<std::unique_ptr<Session>> open(Member member);
+  virtual ~Session() = default;
+
+  // Allocates; listens. Returns the port that peers connect to (0 where the job needs no tcp here).
+  virtual Result<int> prepare(const Job& job) = 0;
+  // `processes[node][process]`: where each process of the job listens. Connects to what the job's algorithm
+  // needs and is not connected yet from earlier runs.
+  virtual Result<void> connect(const std::vector<std::vector<Address>>& processes, Deadline deadline) = 0;
+  // Nobody leaves before all have come: proves every connection of the barrier once.
+  virtual Result<void> barrier(Deadline deadline) = 0;
+  virtual Result<void> run(Deadline deadline) = 0;
+  virtual Result<RunReport> collect() = 0;
+
+  virtual void abort() = 0;
+
+  // With processes > 1: bytes of shared memory that the node needs for `job`; the memfd must be as long
+  // before prepare().
+  static std::uint64_t shared_bytes(const Job& job, int node);
+};
+
+// All ranks of `job` in this process (node 0, one process): the whole of `--local N` without --processes.
+Result<RunReport> run_locally(const Job& job, Deadline deadline);
+
+}  // namespace ringtrue::engine
