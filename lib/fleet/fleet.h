@@ -1,0 +1,85 @@
+// A run over many daemons: leases, phases, deadlines, and the name of whoever holds it up.
+//
+//   lease on all nodes or on none -> prepare -> connect -> barrier -> run -> collect (repeated) -> release
+//
+// The lease is a stream to each daemon that this object keeps alive with a heartbeat; when this process dies
+// or falls silent, every daemon ends its worker and forgets the lease by itself.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "engine/job.h"
+
+namespace ringtrue::fleet {
+
+struct Target {
+  std::string node;    // as given in --hosts; the name on the daemon's certificate
+  std::string host;    // where to reach it: a name or an address
+  int port = 7464;
+  std::string socket;  // a local daemon's Unix socket instead of host and port; empty otherwise
+};
+
+struct Options {
+  std::string pki;        // folder with ca.crt, operator.crt, operator.key; empty: no TLS (--insecure)
+  int processes = 1;      // worker processes a node
+  int ranks_per_node = 1;
+  std::string data_interface;  // e.g. "eth0": the data plane's addresses; empty: as the daemons are reached
+  int port_low = 0, port_high = 0;
+  Seconds phase_deadline{10};  // lease, prepare, connect, barrier, collect, each
+  Seconds run_deadline{60};    // one run
+  std::string holder;          // who asks, as others are told: "alice@login1 (check)"
+  // Called from any thread as phases begin and nodes answer; for progress lines.
+  std::function<void(const std::string& phase, int answered, int nodes)> progress;
+};
+
+// One node's part in a failed phase.
+struct Failure {
+  std::string node;
+  std::string phase;  // "lease", "prepare", "connect", "barrier", "run", "collect"
+  Error error;
+  bool culprit = true;  // false where this node only waited for a culprit
+};
+
+// Why a phase failed. Culprits come first.
+struct FleetError {
+  std::vector<Failure> failures;
+  Error summary() const;  // one line that names node and phase of the first culprit, and how many more
+};
+
+template <class T>
+using FleetResult = tl::expected<T, FleetError>;
+
+struct NodeState {
+  std::string node;
+  bool reachable = false;
+  std::string version;  // of its daemon; empty when not reachable
+  std::string lease;    // who holds it; empty when free
+  std::string cause;    // why not reachable; empty otherwise
+};
+
+// Asks every node what it is; never fails as a whole. Order as given.
+std::vector<NodeState> describe(const std::vector<Target>& targets, const Options& options);
+
+class Fleet {
+ public:
+  // All nodes or none.
+  static FleetResult<std::unique_ptr<Fleet>> lease(std::vector<Target> targets, Options options);
+  virtual ~Fleet() = default;  // releases
+
+  virtual const std::vector<Target>& targets() const = 0;
+  // Plays one job through all phases. job.nodes and job.seats must refer to targets() by index; a job may
+  // leave nodes out. After a failure the fleet is fit only for destruction.
+  virtual FleetResult<engine::RunReport> run(const engine::Job& job) = 0;
+  // Ends a run in progress from another thread or after a signal (run() returns Cause::cancelled soon).
+  virtual void cancel() = 0;
+};
+
+// A job over the nodes `order` (indices into targets), `ranks_per_node` ranks on each, in that order.
+engine::Job job_over(const std::vector<Target>& targets, const std::vector<int>& order, const Options& options);
+
+}  // namespace ringtrue::fleet
