@@ -11,7 +11,6 @@
 #include "base/result.h"
 #include "engine/job.h"
 #include "engine/session.h"
-#include "wire/node.grpc.pb.h"
 #include "wire/node.pb.h"
 
 namespace ringtrue::wire {
@@ -23,7 +22,7 @@ inline constexpr int max_message_bytes = 64 << 20;
 
 inline constexpr int max_nodes = 65'536;
 inline constexpr int max_ranks = 1 << 20;
-inline constexpr int max_processes = 1'024;
+inline constexpr int max_processes = 128;
 
 // The first command of a lease, checked.
 struct Acquire {
