@@ -48,7 +48,7 @@ enum class Arrival : std::uint8_t {
 
 // Names one posted operation until it has been waited for. 0 is a token that is done from the start.
 struct Token {
-  std::uint32_t id = 0;
+  std::uint64_t id = 0;
 };
 
 class Endpoint {
