@@ -1,0 +1,48 @@
+#include "collective/algorithm.h"
+
+#include <algorithm>
+#include <set>
+
+#include "collective/recorder.h"
+
+namespace ringtrue::collective {
+
+namespace {
+
+std::uint64_t none(const Layout&, Rank, const Call&) { return 0; }
+std::uint64_t as_data(const Layout& layout, Rank, const Call& call) {
+  return layout.ranks() > 1 ? call.bytes() : 0;
+}
+
+constexpr Algorithm table[] = {
+    {"ring", "n chunks around a ring; the slowest hop decides", ring, none, false, true},
+    {"naive", "reduce on rank 0 and send the result back; incast", naive, none, false, true},
+    {"pairwise", "each rank sends to the one `shift` further; single paths", pairwise, as_data, false, false},
+};
+
+}  // namespace
+
+std::span<const Algorithm> algorithms() { return table; }
+
+Result<const Algorithm*> find_algorithm(std::string_view name) {
+  std::string names;
+  for (const Algorithm& algorithm : table) {
+    if (algorithm.name == name) return &algorithm;
+    names += (names.empty() ? "" : ", ") + std::string(algorithm.name);
+  }
+  return fail(Cause::bad_input, "unknown algorithm '" + std::string(name) + "'", {}, "use one of " + names);
+}
+
+std::vector<Edge> edges_of(const Algorithm& algorithm, const Layout& layout, Rank rank, const Call& call) {
+  // Slices of one element, and enough of them in each rank's share for every lane to get one.
+  Call large = call;
+  large.slice_bytes = size_of(call.type);
+  large.elements = 2 * std::uint64_t(layout.ranks()) * std::uint64_t(std::max(call.lanes, 1));
+  std::set<Edge> edges;
+  record(algorithm, layout, rank, large, [&](const Step& step) {
+    if (step.kind != Step::Kind::copy) edges.insert({step.peer, step.lane});
+  });
+  return {edges.begin(), edges.end()};
+}
+
+}  // namespace ringtrue::collective
