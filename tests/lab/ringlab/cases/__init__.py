@@ -1,0 +1,35 @@
+"""Every case of the lab suite. A case is a function of the lab that asserts; see register()."""
+import dataclasses
+import importlib
+from typing import Callable
+
+MODULES = ("slow_wire", "healthy", "wire_rate", "broken_peers", "no_way_in", "idle")
+
+
+@dataclasses.dataclass
+class Case:
+    name: str        # "slow-wire/node3-egress-50-rated"
+    run: Callable    # of a ringlab.runner.Lab
+    quick: bool      # part of the default selection
+    nodes: int = 8
+    rate: int = 500  # Mbit/s
+
+
+_cases = []
+
+
+def register(name, run, quick=False, **lab):
+    _cases.append(Case(name, run, quick, **lab))
+
+
+def all_cases():
+    if not _cases:
+        for module in MODULES:
+            importlib.import_module(f"ringlab.cases.{module}")
+    return _cases
+
+
+def expect(condition, message, outcome=None):
+    """Unlike assert: survives -O, and shows the command."""
+    if not condition:
+        raise AssertionError(message if outcome is None else f"{message}\n{outcome}")

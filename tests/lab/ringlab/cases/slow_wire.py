@@ -1,0 +1,100 @@
+"""One wire, port, node or path is slow: check names it, and nobody else."""
+import itertools
+
+from . import expect, register
+from ..load import busy_core
+
+NODES = 8
+RATE = 500
+SERIOUS = ("warning", "critical")
+
+
+def accusations(data):
+    """(type, node, peer) of every finding that would make an operator act."""
+    return [(f["scope"].get("type"), f["scope"].get("node"), f["scope"].get("peer"))
+            for f in data["findings"] if f["severity"] in SERIOUS]
+
+
+def check(lab, rated, timeout=60):
+    words = ["check"] + (["--link-rate", f"{lab.network.rate:g}Mbit"] if rated else [])
+    outcome = lab.cluster.fleet(*words, timeout=timeout)
+    expect(outcome.data is not None, "no JSON", outcome)
+    return outcome
+
+
+def expect_named(outcome, wanted):
+    """wanted: (type, node[, peer]) for each fault. All of them found, nothing else, and in time."""
+    found = accusations(outcome.data)
+    for fault in wanted:
+        expect(any(got[:len(fault)] == fault for got in found), f"{fault} is not among {found}", outcome)
+    for got in found:
+        expect(any(got[:len(fault)] == fault for fault in wanted), f"{got} is accused; only {wanted} is at fault",
+               outcome)
+    expect(outcome.data["verdict"] == "faulty", f"verdict {outcome.data['verdict']}", outcome)
+    expect(outcome.code == 2, f"exit {outcome.code}, not 2", outcome)
+    expect(outcome.seconds < 20, f"took {outcome.seconds:.1f} s, not under 20", outcome)
+
+
+def slow_side(node, side, percent, rated, busy=False):
+    scope = {"egress": "sender", "ingress": "receiver", "both": "node"}[side]
+
+    def run(lab):
+        lab.network.degrade(node, RATE * percent / 100, side)
+        with busy_core(30 if busy else 0):
+            expect_named(check(lab, rated), [(scope, f"node{node}")])
+
+    return run
+
+
+def slow_path(source, destination, percent, rated):
+    def run(lab):
+        lab.network.path(source, destination, RATE * percent / 100)
+        expect_named(check(lab, rated), [("path", f"node{source}", f"node{destination}")])
+
+    return run
+
+
+def two_faults(first, second, rated):
+    def run(lab):
+        wanted = []
+        for node, side, percent in (first, second):
+            lab.network.degrade(node, RATE * percent / 100, side)
+            wanted.append(({"egress": "sender", "ingress": "receiver"}[side], f"node{node}"))
+        expect_named(check(lab, rated), wanted)
+
+    return run
+
+
+QUICK_SIDES = {(3, "egress", 50, True), (0, "ingress", 50, False), (7, "egress", 80, False), (5, "ingress", 10, True)}
+
+for _node, _side, _percent, _rated in itertools.product(range(NODES), ("egress", "ingress"), (80, 50, 10),
+                                                        (True, False)):
+    register(f"slow-wire/node{_node}-{_side}-{_percent}{'-rated' if _rated else ''}",
+             slow_side(_node, _side, _percent, _rated), quick=(_node, _side, _percent, _rated) in QUICK_SIDES)
+
+for _node, _rated in itertools.product(range(NODES), (True, False)):
+    register(f"slow-wire/node{_node}-both-50{'-rated' if _rated else ''}",
+             slow_side(_node, "both", 50, _rated), quick=(_node, _rated) == (2, True))
+
+for _source, _destination in ((0, 1), (1, 0), (2, 6), (7, 3), (4, 5), (7, 0)):
+    for _percent, _rated in itertools.product((80, 50, 10), (True, False)):
+        register(f"slow-wire/path-node{_source}-node{_destination}-{_percent}{'-rated' if _rated else ''}",
+                 slow_path(_source, _destination, _percent, _rated),
+                 quick=(_source, _percent, _rated) in {(2, 50, True), (4, 50, False)})
+
+for _name, _first, _second in (
+        ("senders", (1, "egress", 50), (5, "egress", 50)),
+        ("receivers", (2, "ingress", 50), (6, "ingress", 50)),
+        ("neighbours", (3, "egress", 50), (4, "ingress", 50)),
+        ("sender-and-receiver", (0, "egress", 50), (4, "ingress", 50)),
+        ("unlike", (1, "egress", 10), (6, "egress", 80)),
+        ("unlike-sides", (2, "ingress", 10), (5, "egress", 80))):
+    for _rated in (True, False):
+        register(f"slow-wire/two-{_name}{'-rated' if _rated else ''}", two_faults(_first, _second, _rated),
+                 quick=(_name, _rated) == ("sender-and-receiver", True))
+
+for _node, _side, _percent in ((3, "egress", 50), (6, "ingress", 80), (1, "egress", 10)):
+    for _rated in (True, False):
+        register(f"slow-wire/busy-core-node{_node}-{_side}-{_percent}{'-rated' if _rated else ''}",
+                 slow_side(_node, _side, _percent, _rated, busy=True),
+                 quick=(_node, _rated) == (3, True))
