@@ -1,0 +1,98 @@
+// The configuration: built-in values, files, environment and flags laid over one another. Each value knows
+// where it came from.
+//
+// Files are TOML (read in config/toml.cc alone):
+//
+//   hosts = "node[01-16]"        link_rate = "500Mbit"      transport = "auto"
+//   pki = "/etc/ringtrue/pki"    data_interface = "eth0"    data_ports = "7500-7599"
+//   [groups]      rack1 = "node[01-08]"
+//   [thresholds]  warning = 0.95        critical = 0.85
+//   [deadlines]   phase = "10s"         run = "60s"
+//   [daemon]      max_bytes = "16G"     max_ranks = 256     max_seconds = "10m"
+//                 listen = "0.0.0.0:7464"    state = "/run/ringtrue"    node = "node01"
+//
+// A key without a group is the environment's RINGTRUE_KEY ("link_rate" is RINGTRUE_LINK_RATE), one of a table
+// RINGTRUE_TABLE_KEY ("daemon.node" is RINGTRUE_DAEMON_NODE). Hosts default to those of the Slurm job.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/hostlist.h"
+#include "base/result.h"
+#include "base/units.h"
+
+namespace ringtrue::config {
+
+template <class T>
+struct Setting {
+  T value{};
+  std::string origin = "built in";  // "/etc/ringtrue/config.toml line 3", "RINGTRUE_HOSTS", "--hosts"
+};
+
+struct Ports {
+  int low = 0, high = 0;  // inclusive; 0, 0: any
+  bool operator==(const Ports&) const = default;
+};
+
+struct Daemon {
+  Setting<std::string> listen;  // ADDRESS:PORT of the TCP service; empty: the Unix socket alone
+  Setting<std::string> state{"/run/ringtrue"};
+  Setting<std::string> node;                                 // this node's name; empty: its host name
+  Setting<Bytes> max_bytes{Bytes(std::uint64_t(16) << 30)};  // held on this node for one lease
+  Setting<int> max_ranks{256};                               // on this node, for one lease
+  Setting<Seconds> max_seconds{Seconds(600)};                // of one lease
+};
+
+struct Config {
+  Setting<std::string> hosts;  // a host list, not expanded; empty: none known
+  Setting<std::string> pki;    // folder with certificates; empty: none known
+  Setting<std::optional<BytesPerSecond>> link_rate;
+  Setting<std::string> transport{"auto"};
+  Setting<std::string> data_interface;
+  Setting<Ports> data_ports;
+  Setting<double> warning{0.95};   // of the attainable rate
+  Setting<double> critical{0.85};  // of the attainable rate
+  Setting<Seconds> phase_deadline{Seconds(10)};
+  Setting<Seconds> run_deadline{Seconds(60)};
+  std::map<std::string, Setting<std::string>, std::less<>> groups;
+  Daemon daemon;
+
+  HostGroups host_groups() const;
+};
+
+// One value that was given: in a file, in the environment or as a flag.
+struct Given {
+  std::string key;     // "link_rate", "daemon.node", "groups.rack1"
+  std::string text;    // as its parser reads it
+  std::string origin;  // for people
+};
+
+// Sets one value. Errors (Cause::bad_input) name the origin.
+Result<void> apply(Config& config, const Given& given);
+// What holds between values: critical below warning and so on.
+Result<void> validate(const Config& config);
+
+// The values of a TOML text; `name` is the file's name in errors. Unknown keys are found by apply().
+Result<std::vector<Given>> read_toml(std::string_view text, const std::string& name);
+
+struct Sources {
+  std::string file;  // --config; empty: RINGTRUE_CONFIG, or else the usual places, as far as they exist
+  // /etc/ringtrue/config.toml, then $XDG_CONFIG_HOME/ringtrue/config.toml, over it
+  bool user_file = true;  // a daemon reads no user's file
+  std::vector<Given> flags;
+  std::function<const char*(const char*)> environment;  // default: getenv(3)
+};
+
+Result<Config> load(const Sources& sources);
+
+// Every key with its value as text and its origin, in the order of the file above.
+std::vector<Given> effective(const Config& config);
+// The keys that a file may hold, without those of [groups].
+std::vector<std::string> known_keys();
+
+}  // namespace ringtrue::config

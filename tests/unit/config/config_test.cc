@@ -1,0 +1,146 @@
+#include "config/config.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+namespace ringtrue::config {
+namespace {
+
+class ConfigFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/ringtrue-config-XXXXXX";
+    const int fd = mkstemp(name);
+    ASSERT_GE(fd, 0);
+    close(fd);
+    path = name;
+  }
+  void TearDown() override { unlink(path.c_str()); }
+
+  Sources sources(const std::string& text) {
+    std::ofstream(path) << text;
+    Sources s;
+    s.file = path;
+    s.environment = [this](const char* name) -> const char* {
+      const auto found = environment.find(name);
+      return found == environment.end() ? nullptr : found->second.c_str();
+    };
+    return s;
+  }
+  std::string error_of(const std::string& text) {
+    const auto r = load(sources(text));
+    EXPECT_FALSE(r) << text;
+    return r ? "" : r.error().text();
+  }
+
+  std::string path;
+  std::map<std::string, std::string> environment;
+};
+
+TEST_F(ConfigFile, ReadsEveryKey) {
+  const auto c = load(sources(R"(hosts = ["node[1-2]", "login"]
+pki = "/p"
+link_rate = "500Mbit"
+transport = "tcp"
+data_interface = "eth1"
+data_ports = "7500-7510"
+[groups]
+rack = "node[1-8]"
+[thresholds]
+warning = 0.9
+critical = "80%"
+[deadlines]
+phase = 5
+run = "2m"
+[daemon]
+listen = "0.0.0.0:7464"
+state = "/s"
+node = "n1"
+max_bytes = "1G"
+max_ranks = 8
+max_seconds = "30s"
+)"));
+  ASSERT_TRUE(c) << c.error().text();
+  EXPECT_EQ(c->hosts.value, "node[1-2],login");
+  EXPECT_EQ(c->hosts.origin, path + " line 1");
+  EXPECT_DOUBLE_EQ(c->link_rate.value->value, 62.5e6);
+  EXPECT_EQ(c->data_ports.value, (Ports{7500, 7510}));
+  EXPECT_EQ(c->host_groups().at("rack"), "node[1-8]");
+  EXPECT_DOUBLE_EQ(c->critical.value, 0.8);
+  EXPECT_DOUBLE_EQ(c->phase_deadline.value.value, 5);
+  EXPECT_DOUBLE_EQ(c->run_deadline.value.value, 120);
+  EXPECT_EQ(c->daemon.max_bytes.value.value, 1u << 30);
+  EXPECT_EQ(c->daemon.max_ranks.value, 8);
+  EXPECT_EQ(c->daemon.node.origin, path + " line 18");
+  // Every value that the file gave is shown as coming from it.
+  for (const Given& g : effective(*c)) EXPECT_EQ(g.origin.find(path), 0u) << g.key;
+}
+
+TEST_F(ConfigFile, LaysEnvironmentAndFlagsOver) {
+  environment = {
+      {"RINGTRUE_TRANSPORT", "shm"}, {"RINGTRUE_DAEMON_NODE", "n7"}, {"SLURM_JOB_NODELIST", "s[1-2]"}};
+  Sources s = sources("hosts = 'a'\ntransport = 'tcp'\nlink_rate = '1Gbit'\n");
+  s.flags = {{"link_rate", "2Gbit", "--link-rate"}};
+  const auto c = load(s);
+  ASSERT_TRUE(c) << c.error().text();
+  EXPECT_EQ(c->transport.value, "shm");
+  EXPECT_EQ(c->transport.origin, "RINGTRUE_TRANSPORT");
+  EXPECT_EQ(c->daemon.node.value, "n7");
+  EXPECT_EQ(c->hosts.value, "s[1-2]");
+  EXPECT_EQ(c->hosts.origin, "SLURM_JOB_NODELIST");
+  EXPECT_DOUBLE_EQ(c->link_rate.value->value, 250e6);
+  EXPECT_EQ(c->link_rate.origin, "--link-rate");
+  EXPECT_EQ(c->pki.origin, "built in");
+
+  environment["RINGTRUE_HOSTS"] = "x";
+  EXPECT_EQ(load(sources(""))->hosts.value, "x");
+  environment["RINGTRUE_LINK_RATE"] = "fast";
+  EXPECT_NE(error_of("").find("RINGTRUE_LINK_RATE: bad rate 'fast'"), std::string::npos);
+}
+
+TEST_F(ConfigFile, TellsTheLineOfAnError) {
+  EXPECT_NE(error_of("\nhosst = 'a'\n").find("line 2: unknown key 'hosst'; did you mean hosts?"),
+            std::string::npos);
+  EXPECT_NE(error_of("[deamon]\n").find("line 1: unknown key 'deamon.'"), std::string::npos);
+  EXPECT_NE(error_of("[daemon]\nmax_byte = 1\n").find("did you mean daemon.max_bytes?"), std::string::npos);
+  EXPECT_NE(error_of("\n\nx = [\n").find("line "), std::string::npos);
+  EXPECT_NE(error_of("[daemon.x]\ny = 1\n").find("unknown table [daemon.x]"), std::string::npos);
+  EXPECT_NE(error_of("transport = 'pigeon'").find("line 1: unknown transport 'pigeon'"), std::string::npos);
+  EXPECT_NE(error_of("transport = 'verbs'").find("no verbs transport"), std::string::npos);
+  EXPECT_NE(error_of("data_ports = '9-3'").find("bad port range"), std::string::npos);
+  EXPECT_NE(error_of("[thresholds]\nwarning = 1.5").find("line 2"), std::string::npos);
+  EXPECT_NE(error_of("[thresholds]\nwarning = nan").find("share"), std::string::npos);
+  EXPECT_NE(error_of("[thresholds]\nwarning = 0.5").find("is above"), std::string::npos);
+  EXPECT_NE(error_of("[deadlines]\nrun = 0").find("deadlines.run is 0"), std::string::npos);
+  EXPECT_NE(error_of("[daemon]\nmax_ranks = 0").find("whole number"), std::string::npos);
+  EXPECT_NE(error_of("hosts = 2020-01-01").find("a string or a number"), std::string::npos);
+}
+
+TEST_F(ConfigFile, NamesAFileThatCannotBeRead) {
+  Sources s;
+  s.file = "/nonexistent/ringtrue.toml";
+  const auto r = load(s);
+  ASSERT_FALSE(r);
+  EXPECT_EQ(r.error().cause, Cause::unavailable);
+  EXPECT_NE(r.error().text().find("/nonexistent/ringtrue.toml: No such file"), std::string::npos);
+}
+
+TEST_F(ConfigFile, WhatIsShownReadsBack) {
+  const auto c = load(sources("link_rate = '2.5Gbit'\ndata_ports = '80'\n[daemon]\nmax_bytes = 1000\n"));
+  ASSERT_TRUE(c);
+  Config again;
+  for (const Given& g : effective(*c)) {
+    if (g.text.empty()) continue;
+    EXPECT_TRUE(apply(again, g)) << g.key;
+  }
+  EXPECT_DOUBLE_EQ(again.link_rate.value->value, c->link_rate.value->value);
+  EXPECT_EQ(again.data_ports.value, c->data_ports.value);
+  EXPECT_EQ(again.daemon.max_bytes.value, c->daemon.max_bytes.value);
+  EXPECT_EQ(known_keys().size(), effective(*c).size());
+}
+
+}  // namespace
+}  // namespace ringtrue::config
