@@ -1,0 +1,193 @@
+#include "ideal/ideal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ringtrue::ideal {
+namespace {
+
+constexpr long most_ranks = 4'194'304;
+
+// Exact enough to be checked by hand: six significant digits, in GB/s.
+std::string gb(BytesPerSecond rate) {
+  return fmt::format("{:.6g}", rate.value / 1e9);
+}
+
+std::string result(BytesPerSecond rate) {
+  return gb(rate) + " GB/s";
+}
+
+Result<void> validate(const Inputs& in) {
+  if (in.nodes < 1 || in.gpus_per_node < 1) {
+    return fail(Cause::bad_input, fmt::format("{} nodes of {} GPUs is no cluster", in.nodes, in.gpus_per_node), {},
+                "give at least one of each");
+  }
+  if (long(in.nodes) * in.gpus_per_node > most_ranks) {
+    return fail(Cause::bad_input, fmt::format("{} nodes of {} GPUs are too many", in.nodes, in.gpus_per_node), {},
+                fmt::format("at most {} GPUs in all", most_ranks));
+  }
+  for (const auto* rate : {&in.inter, &in.intra}) {
+    if (*rate && !(std::isfinite((*rate)->value.value) && (*rate)->value.value > 0)) {
+      return fail(Cause::bad_input, fmt::format("{} bytes per second is no rate", (*rate)->value.value), {},
+                  "rates are above zero; leave out what is not known");
+    }
+  }
+  for (const auto* share : {&in.inter_efficiency, &in.intra_efficiency}) {
+    if (*share && !((*share)->share > 0 && (*share)->share <= 1)) {
+      return fail(Cause::bad_input, fmt::format("an efficiency of {} is not possible", (*share)->share), {},
+                  "give a share above 0 and at most 1");
+    }
+  }
+  return {};
+}
+
+std::optional<BytesPerSecond> nominal(const std::optional<Rate>& rate) {
+  if (!rate) return std::nullopt;
+  return rate->value;
+}
+
+std::optional<BytesPerSecond> scaled(const std::optional<Rate>& rate, const std::optional<Efficiency>& by) {
+  if (!rate || !by) return std::nullopt;
+  return rate->value * by->share;
+}
+
+// busbw of a schedule, nullopt where a rate that it uses is unknown.
+std::optional<BytesPerSecond> busbw(double factor, const Loads& loads, std::optional<BytesPerSecond> inter,
+                                    std::optional<BytesPerSecond> intra) {
+  if ((loads.inter > 0 && !inter) || (loads.intra > 0 && !intra)) return std::nullopt;
+  double longest = 0;  // seconds per byte of the call
+  if (loads.inter > 0) longest = std::max(longest, loads.inter / inter->value);
+  if (loads.intra > 0) longest = std::max(longest, loads.intra / intra->value);
+  if (longest <= 0) return std::nullopt;
+  return BytesPerSecond(factor / longest);
+}
+
+AlgorithmIdeal rate_algorithm(const Schedule& schedule, const Shape& shape, const Inputs& in) {
+  AlgorithmIdeal out;
+  out.name = schedule.name;
+  const auto loads = schedule.loads(shape);
+  if (!loads) {
+    out.arithmetic = schedule.not_here;
+    return out;
+  }
+  const double factor = busbw_factor(schedule.name, shape.ranks());
+  out.busbw = busbw(factor, *loads, nominal(in.inter), nominal(in.intra));
+  out.attainable =
+      busbw(factor, *loads, scaled(in.inter, in.inter_efficiency), scaled(in.intra, in.intra_efficiency));
+  std::string terms;
+  const auto term = [&](double load, const std::optional<Rate>& rate, const char* unknown) {
+    if (load <= 0) return;
+    terms += terms.empty() ? "" : ", ";
+    terms += fmt::format("{:.6g} / {}", load, rate ? gb(rate->value) : std::string(unknown));
+  };
+  term(loads->inter, in.inter, "I");
+  term(loads->intra, in.intra, "B");
+  if (terms.empty()) {
+    out.arithmetic = "one rank: nothing moves";
+  } else {
+    out.arithmetic = fmt::format("{:.6g} / max({}) = {}", factor, terms,
+                                 out.busbw ? result(*out.busbw) : std::string("unknown"));
+  }
+  return out;
+}
+
+void add_bound(const Inputs& in, const Shape& shape, Ideal& ideal) {
+  const double q = in.nodes, p = in.gpus_per_node, n = double(shape.ranks());
+  if (in.nodes == 1) {
+    if (in.gpus_per_node > 1 && in.intra) {
+      ideal.intra_node = in.intra->value;
+      ideal.arithmetic.push_back(fmt::format("one node: B = {}", result(*ideal.intra_node)));
+    }
+  } else {
+    if (in.inter) {
+      ideal.inter_node = BytesPerSecond(in.inter->value.value * (n - 1) * q / (n * (q - 1)));
+      ideal.arithmetic.push_back(fmt::format("between nodes: I (N-1) Q / (N (Q-1)) = {} x {} x {} / ({} x {}) = {}",
+                                             gb(in.inter->value), n - 1, q, n, q - 1, result(*ideal.inter_node)));
+    }
+    if (in.gpus_per_node > 1 && in.intra) {
+      ideal.intra_node = BytesPerSecond(in.intra->value.value * (n - 1) / (n - q));
+      ideal.arithmetic.push_back(fmt::format("inside nodes: B (N-1) / (N-Q) = {} x {} / ({} - {}) = {}",
+                                             gb(in.intra->value), n - 1, n, q, result(*ideal.intra_node)));
+    }
+  }
+  if (ideal.inter_node && ideal.intra_node) {
+    ideal.bound = std::min(*ideal.inter_node, *ideal.intra_node);
+    ideal.arithmetic.push_back(fmt::format("bound: min({}, {}) = {}", gb(*ideal.inter_node), gb(*ideal.intra_node),
+                                           result(*ideal.bound)));
+  } else if (ideal.inter_node || ideal.intra_node) {
+    ideal.bound = ideal.inter_node ? ideal.inter_node : ideal.intra_node;
+    ideal.arithmetic.push_back(fmt::format("bound: {}", result(*ideal.bound)));
+  }
+  if (shape.ranks() == 1) ideal.notes.push_back("one rank: nothing moves, so there is no bound");
+  if (in.nodes > 1 && !in.inter) {
+    ideal.notes.push_back("the rate between nodes is unknown: its term is not part of the bound");
+  }
+  if (in.gpus_per_node > 1 && !in.intra) {
+    ideal.notes.push_back("the rate inside a node is unknown: its term is not part of the bound");
+  }
+  if (in.nodes > 1 && in.gpus_per_node > 1 && in.inter && in.intra &&
+      in.inter->value.value / p > in.intra->value.value) {
+    ideal.may_be_passed = true;
+    ideal.notes.push_back(fmt::format(
+        "I / P = {} GB/s is more than B = {} GB/s: a GPU's share of the network is faster than its own links, as on "
+        "PCIe machines with a NIC per GPU. The bound assumes the opposite; a result above it may be right here",
+        gb(in.inter->value / p), gb(in.intra->value)));
+  }
+}
+
+void add_in_network(const Inputs& in, const Shape& shape, Ideal& ideal) {
+  const double p = in.gpus_per_node, n = double(shape.ranks());
+  if (in.gpus_per_node > 1 && in.nodes == 1 && in.intra) {
+    const BytesPerSecond rate(2 * in.intra->value.value * (p - 1) / (p + 1));
+    ideal.in_network.push_back({"nvlink-sharp", rate,
+                                fmt::format("2 B (P-1) / (P+1) = 2 x {} x {} / {} = {}", gb(in.intra->value), p - 1,
+                                            p + 1, result(rate))});
+  }
+  if (in.nodes > 1 && in.inter) {
+    const BytesPerSecond rate(2 * (n - 1) / n * in.inter->value.value);
+    ideal.in_network.push_back({"infiniband-sharp", rate,
+                                fmt::format("2 (N-1) / N x I = 2 x {} / {} x {} = {}", n - 1, n, gb(in.inter->value),
+                                            result(rate))});
+  }
+}
+
+}  // namespace
+
+const AlgorithmIdeal* Ideal::find(std::string_view name) const {
+  for (const AlgorithmIdeal& a : algorithms) {
+    if (a.name == name) return &a;
+  }
+  return nullptr;
+}
+
+Result<Ideal> compute(const Inputs& inputs) {
+  if (auto valid = validate(inputs); !valid) return tl::unexpected(valid.error());
+  const Shape shape{inputs.nodes, inputs.gpus_per_node};
+  Ideal ideal;
+  add_bound(inputs, shape, ideal);
+  add_in_network(inputs, shape, ideal);
+  for (const Schedule& s : schedules()) ideal.algorithms.push_back(rate_algorithm(s, shape, inputs));
+  return ideal;
+}
+
+std::vector<NamedInput> list(const Inputs& in) {
+  std::vector<NamedInput> out;
+  out.push_back({"nodes", double(in.nodes), in.shape_origin, {}});
+  out.push_back({"gpus_per_node", double(in.gpus_per_node), in.shape_origin, {}});
+  const auto rate = [&](const char* name, const std::optional<Rate>& r) {
+    out.push_back(r ? NamedInput{name, r->value.value, r->origin, {}} : NamedInput{name, {}, Origin::unknown, {}});
+  };
+  const auto share = [&](const char* name, const std::optional<Efficiency>& e) {
+    out.push_back(e ? NamedInput{name, e->share, Origin::declared, e->source}
+                    : NamedInput{name, {}, Origin::unknown, {}});
+  };
+  rate("inter_Bps", in.inter);
+  rate("intra_Bps", in.intra);
+  share("inter_efficiency", in.inter_efficiency);
+  share("intra_efficiency", in.intra_efficiency);
+  return out;
+}
+
+}  // namespace ringtrue::ideal

@@ -1,0 +1,88 @@
+#include "ideal/rates.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace ringtrue::ideal {
+namespace {
+
+constexpr BytesPerSecond gbit(double v) {
+  return BytesPerSecond(v * 1e9 / 8);
+}
+constexpr BytesPerSecond gbyte(double v) {
+  return BytesPerSecond(v * 1e9);
+}
+
+// InfiniBand: data rates of a 4x port, after line coding. PCIe: x16 after line coding (8b/10b to Gen2,
+// 128b/130b from Gen3). Attainable figures: NVLink and NDR as seen in the field with nccl-tests; PCIe derived:
+// 256 bytes of payload beside 24 of framing, header with a 64-bit address, and checksum.
+constexpr std::string_view seen = "seen in the field (nccl-tests, 8 GPUs, ring)";
+constexpr std::string_view pcie = "derived: 256 / (256 + 24) bytes of each packet are payload";
+constexpr std::array<LinkGeneration, 21> table{{
+    {"nvlink", "v1", gbyte(80), 4, {}, {}},
+    {"nvlink", "v2", gbyte(150), 6, {}, {}},
+    {"nvlink", "v3", gbyte(300), 12, 0.77, seen},
+    {"nvlink", "v4", gbyte(450), 18, 0.82, seen},
+    {"nvlink", "v5", gbyte(900), 18, {}, {}},
+    {"nvlink", "v6", gbyte(1800), 36, {}, {}},
+    {"infiniband", "SDR", gbit(8), 4, {}, {}},
+    {"infiniband", "DDR", gbit(16), 4, {}, {}},
+    {"infiniband", "QDR", gbit(32), 4, {}, {}},
+    {"infiniband", "FDR10", gbit(40), 4, {}, {}},
+    {"infiniband", "FDR", gbit(54.5), 4, {}, {}},
+    {"infiniband", "EDR", gbit(100), 4, {}, {}},
+    {"infiniband", "HDR", gbit(200), 4, {}, {}},
+    {"infiniband", "NDR", gbit(400), 4, 0.92, "seen in the field (46-48 of 50 GB/s a NIC; the lower of them)"},
+    {"infiniband", "XDR", gbit(800), 4, {}, {}},
+    {"pcie", "Gen1", gbyte(4), 16, 256.0 / 280, pcie},
+    {"pcie", "Gen2", gbyte(8), 16, 256.0 / 280, pcie},
+    {"pcie", "Gen3", gbyte(15.75), 16, 256.0 / 280, pcie},
+    {"pcie", "Gen4", gbyte(31.5), 16, 256.0 / 280, pcie},
+    {"pcie", "Gen5", gbyte(63), 16, 256.0 / 280, pcie},
+    // Gen6 has fixed 256-byte flits instead of packets, so that the formula above does not hold.
+    {"pcie", "Gen6", gbyte(121), 16, {}, {}},
+}};
+
+}  // namespace
+
+std::string_view name(Origin origin) {
+  switch (origin) {
+    case Origin::probed: return "probed";
+    case Origin::declared: return "declared";
+    case Origin::measured: return "measured";
+    case Origin::fleet_majority: return "fleet majority";
+    case Origin::unknown: break;
+  }
+  return "unknown";
+}
+
+Result<Efficiency> ethernet_tcp(int mtu) {
+  if (mtu < 576 || mtu > 65535) {
+    return fail(Cause::bad_input, fmt::format("an MTU of {} is not possible for TCP over Ethernet", mtu), {},
+                "give 576 to 65535; most networks have 1500 or 9000");
+  }
+  return Efficiency{double(mtu - 52) / (mtu + 14),
+                    fmt::format("TCP over Ethernet, MTU {0}: ({0} - 52) / ({0} + 14)", mtu)};
+}
+
+std::span<const LinkGeneration> link_generations() {
+  return table;
+}
+
+Result<LinkGeneration> find_link(std::string_view family, std::string_view generation) {
+  std::string known;
+  for (const LinkGeneration& g : table) {
+    if (g.family != family) continue;
+    if (g.generation == generation) return g;
+    known += (known.empty() ? "" : ", ") + std::string(g.generation);
+  }
+  if (known.empty()) {
+    return fail(Cause::bad_input, fmt::format("unknown kind of link '{}'", family), {},
+                "known: nvlink, infiniband, pcie");
+  }
+  return fail(Cause::bad_input, fmt::format("unknown generation '{}' of {}", generation, family), {},
+              "known: " + known);
+}
+
+}  // namespace ringtrue::ideal

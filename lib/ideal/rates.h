@@ -1,0 +1,51 @@
+// What links carry: nominal rates by generation, and the share of them that a program can reach.
+//
+// Every number says where it came from. Unknown is a value of its own: it is never zero and never a pass.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace ringtrue::ideal {
+
+enum class Origin { unknown, probed, declared, measured, fleet_majority };
+
+std::string_view name(Origin origin);  // "unknown", "probed", "declared", "measured", "fleet majority"
+
+struct Rate {
+  BytesPerSecond value;
+  Origin origin = Origin::declared;
+};
+
+// The share of a nominal rate that payload can reach, 0 < share <= 1.
+struct Efficiency {
+  double share = 1;
+  std::string source;  // the formula with its numbers, or where the figure was seen
+};
+
+// Ethernet with TCP over IPv4 and timestamps: a packet of `mtu` bytes holds mtu - 52 of payload (20 IP, 20
+// TCP, 12 timestamps) and takes mtu + 14 on a wire that is counted with its Ethernet header but without
+// preamble, checksum and gap, which is what a shaper counts: 95.6 % at 1500, 99.3 % at 9000.
+// Error: bad_input for an mtu below 576 or above 65535.
+Result<Efficiency> ethernet_tcp(int mtu = 1500);
+
+// One generation of a link. Rates are one way.
+struct LinkGeneration {
+  std::string_view family;      // "nvlink", "infiniband", "pcie"
+  std::string_view generation;  // "v4", "NDR", "Gen5"
+  BytesPerSecond nominal;       // nvlink: per GPU with all links; infiniband: 4x port; pcie: x16
+  int lanes = 0;                // links, lanes: what `nominal` is the sum of
+  std::optional<double> attainable;  // share; nullopt where no figure is known
+  std::string_view source;           // of `attainable`; empty where there is none
+};
+
+std::span<const LinkGeneration> link_generations();
+// Error: bad_input, listing the generations of the family (or the families).
+Result<LinkGeneration> find_link(std::string_view family, std::string_view generation);
+
+}  // namespace ringtrue::ideal

@@ -1,0 +1,214 @@
+#include "ideal/ideal.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace ringtrue::ideal {
+namespace {
+
+Rate gb(double v) {
+  return {BytesPerSecond(v * 1e9), Origin::declared};
+}
+
+Ideal of(int nodes, int gpus, std::optional<Rate> inter, std::optional<Rate> intra) {
+  Inputs in;
+  in.nodes = nodes;
+  in.gpus_per_node = gpus;
+  in.inter = inter;
+  in.intra = intra;
+  auto ideal = compute(in);
+  EXPECT_TRUE(ideal.has_value());
+  return *ideal;
+}
+
+double busbw(const Ideal& ideal, std::string_view name) {
+  const AlgorithmIdeal* a = ideal.find(name);
+  EXPECT_NE(a, nullptr) << name;
+  EXPECT_TRUE(a && a->busbw) << name;
+  return a && a->busbw ? a->busbw->value / 1e9 : std::nan("");
+}
+
+TEST(Bound, WorkedExampleOfTwoNodesWithEightGpus) {
+  const Ideal i = of(2, 8, gb(100), gb(450));
+  EXPECT_NEAR(i.inter_node->value, 187.5e9, 1);
+  EXPECT_NEAR(i.intra_node->value / 1e9, 482.1428571, 1e-6);
+  EXPECT_NEAR(i.bound->value, 187.5e9, 1);
+  EXPECT_FALSE(i.may_be_passed);
+  ASSERT_EQ(i.arithmetic.size(), 3u);
+  EXPECT_EQ(i.arithmetic[0], "between nodes: I (N-1) Q / (N (Q-1)) = 100 x 15 x 2 / (16 x 1) = 187.5 GB/s");
+  EXPECT_EQ(i.arithmetic[1], "inside nodes: B (N-1) / (N-Q) = 450 x 15 / (16 - 2) = 482.143 GB/s");
+  EXPECT_EQ(i.arithmetic[2], "bound: min(187.5, 482.143) = 187.5 GB/s");
+}
+
+TEST(Bound, OneGigabyteOver32GpusInATenthOfASecond) {
+  const double algbw = 1e9 / 0.1;
+  EXPECT_NEAR(algbw * busbw_factor("ring", 32), 19.375e9, 1);
+  EXPECT_NEAR(algbw * busbw_factor("ring", 16), 18.75e9, 1);
+  EXPECT_EQ(busbw_factor("pairwise", 32), 1);
+  EXPECT_EQ(busbw_factor("ring", 1), 0);
+}
+
+TEST(Bound, TermsThatDoNotExistAreAbsent) {
+  const Ideal flat = of(8, 1, gb(1), gb(450));
+  EXPECT_FALSE(flat.intra_node);
+  EXPECT_NEAR(flat.bound->value, 1e9, 1e-3);  // P = 1: the bound is I itself
+  const Ideal one = of(1, 8, gb(1), gb(450));
+  EXPECT_FALSE(one.inter_node);
+  EXPECT_NEAR(one.bound->value, 450e9, 1e-3);
+  const Ideal alone = of(1, 1, gb(1), gb(450));
+  EXPECT_FALSE(alone.bound);
+  EXPECT_FALSE(alone.find("ring")->busbw);
+  EXPECT_EQ(alone.find("ring")->arithmetic, "one rank: nothing moves");
+}
+
+TEST(Bound, UnknownRatesStayUnknown) {
+  const Ideal i = of(2, 8, gb(100), std::nullopt);
+  EXPECT_FALSE(i.intra_node);
+  EXPECT_NEAR(i.bound->value, 187.5e9, 1);
+  EXPECT_EQ(i.notes.size(), 1u);
+  EXPECT_FALSE(i.find("ring")->busbw);
+  EXPECT_EQ(i.find("ring")->arithmetic, "1.875 / max(1.875 / 100, 1.875 / B) = unknown");
+  EXPECT_FALSE(of(2, 8, std::nullopt, std::nullopt).bound);
+}
+
+TEST(Bound, NetworkFasterThanTheGpusLinksIsSaidToBreakTheModel) {
+  const Ideal i = of(2, 8, gb(400), gb(31.5));  // a 400 Gbit/s NIC beside each PCIe GPU
+  EXPECT_TRUE(i.may_be_passed);
+  ASSERT_EQ(i.notes.size(), 1u);
+  EXPECT_NE(i.notes[0].find("I / P = 50 GB/s is more than B = 31.5 GB/s"), std::string::npos);
+  EXPECT_FALSE(of(1, 8, gb(4000), gb(31.5)).may_be_passed);
+}
+
+TEST(Algorithms, FlatRing) {
+  EXPECT_NEAR(busbw(of(2, 8, gb(100), gb(450)), "ring"), 100, 1e-9);
+  EXPECT_NEAR(busbw(of(8, 1, gb(0.0625), {}), "ring"), 0.0625, 1e-12);
+  EXPECT_NEAR(busbw(of(1, 8, {}, gb(450)), "ring"), 450, 1e-9);
+  EXPECT_EQ(of(2, 8, gb(100), gb(450)).find("ring")->arithmetic, "1.875 / max(1.875 / 100, 1.875 / 450) = 100 GB/s");
+}
+
+TEST(Algorithms, DoubleTreeOverNodesWithAChainInside) {
+  for (const auto& [q, share] : {std::pair{2, 1.0}, {3, 1.5}, {4, 2.0}, {5, 2.0}, {64, 2.0}}) {
+    EXPECT_NEAR(busbw(of(q, 1, gb(10), {}), "double-tree"), 2.0 * (q - 1) / q * 10 / share, 1e-9) << q;
+  }
+  EXPECT_NEAR(busbw(of(1, 8, {}, gb(450)), "double-tree"), 7.0 / 8 * 450, 1e-9);
+  EXPECT_NEAR(busbw(of(1, 2, {}, gb(450)), "double-tree"), 450, 1e-9);  // 2 x (N-1)/N x B
+}
+
+TEST(Algorithms, HierarchicalIsExactlyTheBound) {
+  for (const int q : {2, 3, 16}) {
+    for (const int p : {1, 2, 8}) {
+      const Ideal i = of(q, p, gb(100), gb(70));
+      EXPECT_NEAR(busbw(i, "hierarchical") / (i.bound->value / 1e9), 1, 1e-12) << q << " " << p;
+    }
+  }
+}
+
+TEST(Algorithms, TwoShotIsForOneNode) {
+  EXPECT_NEAR(busbw(of(1, 8, {}, gb(450)), "two-shot"), 450, 1e-9);
+  const Ideal two = of(2, 8, gb(100), gb(450));
+  EXPECT_FALSE(two.find("two-shot")->busbw);
+  EXPECT_NE(two.find("two-shot")->arithmetic.find("one node"), std::string::npos);
+}
+
+TEST(Algorithms, NaiveSharesTheMastersPort) {
+  EXPECT_NEAR(busbw(of(8, 1, gb(8), {}), "naive"), 2.0, 1e-9);       // 2 I / N
+  EXPECT_NEAR(busbw(of(2, 2, gb(8), gb(800)), "naive"), 6.0, 1e-9);  // 1.5 / (2 / 8)
+}
+
+TEST(Algorithms, RecursiveDoublingSendsAllInEachStep) {
+  EXPECT_NEAR(busbw(of(8, 1, gb(3), {}), "recursive-doubling"), 1.75, 1e-9);  // 7/4 x 3 / log2 8
+  // 6 ranks: 4 take part, two of them pass their partner's share on: 2 steps and one more.
+  EXPECT_NEAR(busbw(of(6, 1, gb(3), {}), "recursive-doubling"), 2.0 * 5 / 6 * 3 / 3, 1e-9);
+  // 2 nodes of 4: 4 ranks of a node cross at once in the last step; two steps inside.
+  EXPECT_NEAR(busbw(of(2, 4, gb(100), gb(1)), "recursive-doubling"), 7.0 / 4 / 2, 1e-9);
+  EXPECT_NEAR(busbw(of(2, 4, gb(4), gb(1000)), "recursive-doubling"), 7.0 / 4, 1e-9);
+}
+
+TEST(Algorithms, HalvingDoublingIsAsGoodAsARingForPowersOfTwo) {
+  EXPECT_NEAR(busbw(of(8, 1, gb(5), {}), "halving-doubling"), 5, 1e-9);
+  const Ideal i = of(4, 8, gb(100), gb(450));
+  EXPECT_NEAR(busbw(i, "halving-doubling"), i.bound->value / 1e9, 1e-9);  // near partners first: like 2D
+  // 6 ranks: fold (1), then 2 x 3/4 among four.
+  EXPECT_NEAR(busbw(of(6, 1, gb(5), {}), "halving-doubling"), 2.0 * 5 / 6 * 5 / 2.5, 1e-9);
+}
+
+TEST(Algorithms, NoneBeatsTheBoundWhereItHolds) {
+  for (const int q : {1, 2, 3, 5, 8, 13}) {
+    for (const int p : {1, 2, 3, 8}) {
+      if (q * p == 1) continue;
+      const Ideal i = of(q, p, gb(50), gb(60));
+      for (const AlgorithmIdeal& a : i.algorithms) {
+        if (!a.busbw || a.name == "pairwise") continue;
+        EXPECT_LE(a.busbw->value, i.bound->value * (1 + 1e-12)) << a.name << " " << q << " " << p;
+      }
+    }
+  }
+}
+
+TEST(Algorithms, ReductionInTheNetworkPassesTheBound) {
+  const Ideal one = of(1, 8, {}, gb(450));
+  ASSERT_EQ(one.in_network.size(), 1u);
+  EXPECT_NEAR(one.in_network[0].busbw.value, 700e9, 1);
+  const Ideal many = of(4, 8, gb(100), gb(450));
+  ASSERT_EQ(many.in_network.size(), 1u);
+  EXPECT_NEAR(many.in_network[0].busbw.value, 2.0 * 31 / 32 * 100e9, 1);
+}
+
+TEST(Attainable, EthernetShareOfPayload) {
+  EXPECT_NEAR(ethernet_tcp(1500)->share, 1448.0 / 1514, 1e-15);
+  EXPECT_NEAR(ethernet_tcp(1500)->share, 0.956, 5e-4);
+  EXPECT_NEAR(ethernet_tcp(9000)->share, 0.993, 5e-4);
+  EXPECT_FALSE(ethernet_tcp(0));
+  EXPECT_FALSE(ethernet_tcp(70000));
+}
+
+TEST(Attainable, ScalesEachTermByItsOwnLink) {
+  Inputs in;
+  in.nodes = 8;
+  in.inter = gb(0.0625);
+  EXPECT_FALSE(compute(in)->find("ring")->attainable);
+  in.inter_efficiency = *ethernet_tcp();
+  EXPECT_NEAR(compute(in)->find("ring")->attainable->value, 62.5e6 * 1448 / 1514, 1e-3);
+}
+
+TEST(Attainable, TableOfLinks) {
+  EXPECT_NEAR(find_link("nvlink", "v4")->nominal.value, 450e9, 1);
+  EXPECT_NEAR(find_link("infiniband", "NDR")->nominal.value, 50e9, 1);
+  EXPECT_NEAR(find_link("infiniband", "FDR")->nominal.value, 6.8125e9, 1);
+  EXPECT_NEAR(find_link("pcie", "Gen3")->nominal.value, 15.75e9, 1);
+  EXPECT_FALSE(find_link("infiniband", "HDR")->attainable);
+  EXPECT_EQ(find_link("infiniband", "v4").error().next, "known: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR");
+  EXPECT_FALSE(find_link("carrier pigeon", "v1"));
+  for (const LinkGeneration& g : link_generations()) EXPECT_EQ(g.attainable.has_value(), !g.source.empty());
+}
+
+TEST(Inputs, EveryInputKnowsItsOrigin) {
+  Inputs in;
+  in.nodes = 2;
+  in.inter = Rate{BytesPerSecond(1e9), Origin::fleet_majority};
+  const auto all = list(in);
+  ASSERT_EQ(all.size(), 6u);
+  EXPECT_EQ(name(all[2].origin), "fleet majority");
+  EXPECT_EQ(all[3].name, "intra_Bps");
+  EXPECT_FALSE(all[3].value);
+  EXPECT_EQ(name(all[3].origin), "unknown");
+}
+
+TEST(Inputs, ImpossibleOnesAreRefused) {
+  Inputs in;
+  in.nodes = 0;
+  EXPECT_EQ(compute(in).error().cause, Cause::bad_input);
+  in.nodes = 1 << 20;
+  in.gpus_per_node = 8;
+  EXPECT_FALSE(compute(in));
+  in = {};
+  in.inter = Rate{BytesPerSecond(0), Origin::declared};
+  EXPECT_FALSE(compute(in));
+  in.inter.reset();
+  in.inter_efficiency = Efficiency{1.2, ""};
+  EXPECT_FALSE(compute(in));
+}
+
+}  // namespace
+}  // namespace ringtrue::ideal
