@@ -17,7 +17,8 @@
 
 namespace ringtrue::wire {
 
-// ringtrue-worker beside the running program, or in ../libexec/ringtrue. Cause::unavailable where there is none.
+// ringtrue-worker beside the running program, or in ../libexec/ringtrue. Cause::unavailable where there is
+// none.
 Result<std::string> find_worker();
 
 class WorkerGroup {
@@ -27,8 +28,8 @@ class WorkerGroup {
 
   // The phases as in engine::Session, over all workers: each returns when all workers have answered, or soon
   // after the first failure (the others are told to stop and have a second for it), or at the latest a
-  // second after the deadline, when whoever has not answered is killed. After an error the group is fit only for
-  // destruction.
+  // second after the deadline, when whoever has not answered is killed. After an error the group is fit only
+  // for destruction.
 
   // The ports by process; 0 where a process listens nowhere.
   virtual Result<std::vector<int>> prepare(const engine::Job& job, Deadline deadline) = 0;
@@ -46,8 +47,9 @@ class WorkerGroup {
   virtual std::vector<int> pids() const = 0;
 };
 
-// `member` as all workers share it: node, processes, threads, secret, data_address, ports; the rest is filled in.
-// `program`: find_worker()'s answer. With member.processes > 1 the group makes the memfd and the eventfds.
+// `member` as all workers share it: node, processes, threads, secret, data_address, ports; the rest is filled
+// in. `program`: find_worker()'s answer. With member.processes > 1 the group makes the memfd and the
+// eventfds.
 Result<std::unique_ptr<WorkerGroup>> start_workers(const std::string& program, const engine::Member& member,
                                                    Deadline deadline);
 

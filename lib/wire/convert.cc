@@ -1,0 +1,212 @@
+#include "wire/convert.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <set>
+
+#include "wire/checks.h"
+
+namespace ringtrue::wire {
+
+using checks::bad;
+using checks::in_range;
+using checks::printable;
+
+rpc::Acquire to_wire(const Acquire& a) {
+  rpc::Acquire m;
+  m.set_protocol(a.protocol);
+  m.set_version(a.version);
+  m.set_holder(a.holder);
+  m.set_secret(a.secret);
+  for (const std::string& node : a.nodes) m.add_nodes(node);
+  m.set_node(a.node);
+  m.set_processes(a.processes);
+  m.set_ranks_per_node(a.ranks_per_node);
+  m.set_data_interface(a.data_interface);
+  m.set_port_low(std::uint32_t(a.port_low));
+  m.set_port_high(std::uint32_t(a.port_high));
+  m.set_heartbeat_s(a.heartbeat.value);
+  return m;
+}
+
+Result<Acquire> from_wire(const rpc::Acquire& m) {
+  Acquire a;
+  a.protocol = m.protocol();
+  a.version = checks::one_line(m.version(), 64);
+  if (m.holder().empty()) return bad("a lease without a holder");
+  a.holder = checks::one_line(m.holder(), 200);
+  if (m.secret().size() < 16 || m.secret().size() > 64)
+    return bad("a secret that is not 16 to 64 bytes long");
+  a.secret = m.secret();
+  if (auto nodes = checks::node_names(m.nodes()); nodes) {
+    a.nodes = std::move(*nodes);
+  } else {
+    return tl::unexpected(nodes.error());
+  }
+  if (!in_range(m.node(), 0, int(a.nodes.size()) - 1)) return bad("a node index outside the list of nodes");
+  if (!in_range(m.processes(), 1, max_processes))
+    return bad(fmt::format("{} processes a node; 1 to {} are possible", m.processes(), max_processes));
+  if (!in_range(m.ranks_per_node(), 1, max_ranks))
+    return bad(fmt::format("{} ranks a node; 1 to {} are possible", m.ranks_per_node(), max_ranks));
+  a.node = m.node();
+  a.processes = m.processes();
+  a.ranks_per_node = m.ranks_per_node();
+  if (m.data_interface().size() > 15 || !printable(m.data_interface()) ||
+      m.data_interface().find('/') != std::string::npos)
+    return bad("a data interface that is no interface's name");
+  a.data_interface = m.data_interface();
+  if (auto ports = checks::port_range(m.port_low(), m.port_high()); !ports)
+    return tl::unexpected(ports.error());
+  a.port_low = int(m.port_low());
+  a.port_high = int(m.port_high());
+  if (m.heartbeat_s() != 0) {
+    if (!(m.heartbeat_s() >= 0.1 && m.heartbeat_s() <= 60)) return bad("a heartbeat that is not 0.1 to 60 s");
+    a.heartbeat = Seconds(m.heartbeat_s());
+  }
+  return a;
+}
+
+Error version_mismatch(std::string_view ours, std::uint32_t our_protocol, std::string_view theirs,
+                       std::uint32_t their_protocol) {
+  return Error{
+      Cause::refused,
+      fmt::format(
+          "ringtrued is version {} (protocol {}), the operator's ringtrue is version {} (protocol {})", ours,
+          our_protocol, theirs.empty() ? "unknown" : checks::one_line(theirs, 64), their_protocol),
+      "", "install the same version on both"};
+}
+
+rpc::Connect to_wire(const Addresses& addresses) {
+  rpc::Connect m;
+  for (const auto& node : addresses) {
+    rpc::NodeAddresses* n = m.add_nodes();
+    for (const engine::Address& address : node) {
+      rpc::Address* a = n->add_processes();
+      a->set_host(address.host);
+      a->set_port(std::uint32_t(address.port));
+    }
+  }
+  return m;
+}
+
+Result<Addresses> from_wire(const rpc::Connect& m) {
+  if (m.nodes_size() > max_nodes) return bad("addresses of too many nodes");
+  Addresses addresses(std::size_t(m.nodes_size()));
+  for (int n = 0; n < m.nodes_size(); ++n) {
+    const rpc::NodeAddresses& node = m.nodes(n);
+    if (node.processes_size() > max_processes) return bad("addresses of too many processes");
+    for (const rpc::Address& a : node.processes()) {
+      if (a.port() > 65'535) return bad(fmt::format("port {} in an address", a.port()));
+      if (a.host().size() > 255 || !printable(a.host())) return bad("an address that names no host");
+      if (a.host().empty() && a.port() != 0) return bad("an address without a host");
+      addresses[std::size_t(n)].push_back({a.host(), int(a.port())});
+    }
+  }
+  return addresses;
+}
+
+rpc::Prepared to_wire(const Prepared& prepared) {
+  rpc::Prepared m;
+  for (int port : prepared.ports) m.add_ports(std::uint32_t(port));
+  m.set_data_address(prepared.data_address);
+  return m;
+}
+
+Result<Prepared> from_wire(const rpc::Prepared& m) {
+  if (m.ports_size() > max_processes) return bad("ports of too many processes");
+  Prepared p;
+  for (std::uint32_t port : m.ports()) {
+    if (port > 65'535) return bad(fmt::format("port {} of a worker", port));
+    p.ports.push_back(int(port));
+  }
+  if (m.data_address().size() > 255 || !printable(m.data_address()))
+    return bad("a data address that is none");
+  p.data_address = m.data_address();
+  return p;
+}
+
+rpc::Error to_wire(const Error& error) {
+  rpc::Error m;
+  m.set_cause(rpc::Cause(int(error.cause) + 1));
+  m.set_what(checks::one_line(error.what, 2'000));
+  m.set_where(checks::one_line(error.where, 500));
+  m.set_next(checks::one_line(error.next, 1'000));
+  return m;
+}
+
+Error from_wire(const rpc::Error& m) {
+  Error e;
+  const int cause = int(m.cause()) - 1;
+  e.cause = in_range(cause, 0, int(Cause::internal)) ? Cause(cause) : Cause::internal;
+  e.what = m.what().empty() ? "an error without a text" : checks::one_line(m.what(), 2'000);
+  e.where = checks::one_line(m.where(), 500);
+  e.next = checks::one_line(m.next(), 1'000);
+  return e;
+}
+
+rpc::Open to_wire(const engine::Member& member) {
+  rpc::Open m;
+  m.set_node(member.node);
+  m.set_process(member.process);
+  m.set_processes(member.processes);
+  m.set_threads(member.threads);
+  m.set_secret(member.secret);
+  m.set_data_address(member.data_address);
+  m.set_port_low(std::uint32_t(member.port_low));
+  m.set_port_high(std::uint32_t(member.port_high));
+  m.set_shared(member.processes > 1);
+  return m;
+}
+
+Result<engine::Member> from_wire(const rpc::Open& m) {
+  if (!in_range(m.node(), 0, max_nodes - 1)) return bad("a node index out of range");
+  if (!in_range(m.processes(), 1, max_processes)) return bad("a number of processes out of range");
+  if (!in_range(m.process(), 0, m.processes() - 1)) return bad("a process index out of range");
+  if (!in_range(m.threads(), 0, 65'536)) return bad("a number of threads out of range");
+  if (m.secret().size() > 64) return bad("a secret that is too long");
+  if (m.data_address().size() > 255 || !printable(m.data_address()))
+    return bad("a data address that is none");
+  if (auto ports = checks::port_range(m.port_low(), m.port_high()); !ports)
+    return tl::unexpected(ports.error());
+  engine::Member member;
+  member.node = m.node();
+  member.process = m.process();
+  member.processes = m.processes();
+  member.threads = m.threads();
+  member.secret = m.secret();
+  member.data_address = m.data_address();
+  member.port_low = int(m.port_low());
+  member.port_high = int(m.port_high());
+  return member;
+}
+
+std::string_view phase_name(const rpc::Command& command) {
+  switch (command.body_case()) {
+    case rpc::Command::kAcquire:
+      return "lease";
+    case rpc::Command::kPrepare:
+      return "prepare";
+    case rpc::Command::kConnect:
+      return "connect";
+    case rpc::Command::kBarrier:
+      return "barrier";
+    case rpc::Command::kRun:
+      return "run";
+    case rpc::Command::kCollect:
+      return "collect";
+    case rpc::Command::kRelease:
+      return "release";
+    case rpc::Command::kHeartbeat:
+      return "heartbeat";
+    case rpc::Command::kAbort:
+      return "abort";
+    case rpc::Command::kOpen:
+      return "open";
+    case rpc::Command::BODY_NOT_SET:
+      break;
+  }
+  return "";
+}
+
+}  // namespace ringtrue::wire
