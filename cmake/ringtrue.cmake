@@ -28,6 +28,20 @@ macro(ringtrue_warnings)
   endif()
 endmacro()
 
+# Files named *_avx2.cc and *_avx512.cc hold code for those instruction sets, chosen at run time.
+function(ringtrue_instruction_sets)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    foreach(source ${ARGN})
+      if(source MATCHES "_avx2\\.cc$")
+        set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-mavx2;-mf16c")
+      elseif(source MATCHES "_avx512\\.cc$")
+        set_source_files_properties(${source} PROPERTIES
+          COMPILE_OPTIONS "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl")
+      endif()
+    endforeach()
+  endif()
+endfunction()
+
 # ringtrue_library(NAME dependency... [PRIVATE dependency...]): lib/NAME as a static library.
 # Dependencies that are folders of lib/ are named by their folder.
 function(ringtrue_library name)
@@ -38,6 +52,7 @@ function(ringtrue_library name)
     set(scope INTERFACE)
   else()
     add_library(ringtrue_${name} STATIC ${sources})
+    ringtrue_instruction_sets(${sources})
     set(scope PUBLIC)
   endif()
   target_include_directories(ringtrue_${name} ${scope} ${CMAKE_SOURCE_DIR}/lib)

@@ -1,0 +1,67 @@
+// What every rank puts into a collective and what has to come out, computed without any collective.
+//
+// Values are exact in their type whatever the order of the reduction, so that a result is compared bit by
+// bit:
+//   sum, avg  integers whose magnitudes, summed over all ranks, stay exact (float16: 2048, bfloat16: 256; up
+//   to
+//             7 for bfloat16 at 33 ranks). Where ranks are too many for that, an element is zero on most of
+//             them - on others at the next element. Integers of the integer types are wide, odd, and wrap in
+//             a sum, but not in an average.
+//   prod      1, -1, and on at most six ranks an element 2, 4, 1/2 or 1/4; odd integers, which wrap
+//   min, max  integers around a middle that changes with the element
+// They repeat every `period` elements, a prime, so that nothing that cuts a buffer lines up with it, and
+// differ by rank and seed. avg expects one division of the exact sum, rounded as engine::finish() says.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "collective/types.h"
+
+namespace ringtrue::engine {
+
+struct Mismatch {
+  std::uint64_t count = 0;  // elements that differ
+  std::uint64_t first = 0;  // index of the first of them, 0 where there is none
+};
+
+class Values {
+ public:
+  static constexpr std::uint64_t period = 4093;
+
+  // Costs min(period, elements) * ranks steps of about a nanosecond: `elements` is the most that this object
+  // will be asked to check. All methods may be called from several threads at once.
+  Values(collective::Type type, collective::Operation operation, int ranks, std::uint64_t seed,
+         std::uint64_t elements = period);
+
+  // Any alignment; at memory speed.
+  void fill(int rank, void* data, std::uint64_t elements) const;
+  // Compares with the result of the whole collective. With `poison`, overwrites all that it has compared with
+  // a value that is a right result for no element and no seed, so that a run which writes nothing is found
+  // out.
+  Mismatch check(void* data, std::uint64_t elements, bool poison) const;
+  // Compares with what fill(source, ...) wrote: for pairwise, which reduces nothing. The poison is the same,
+  // and no rank's input either.
+  Mismatch check_neighbour(int source, void* data, std::uint64_t elements, bool poison) const;
+  // Writes the poison only.
+  void poison(void* data, std::uint64_t elements) const;
+
+ private:
+  template <class T, class Store>
+  void inputs(int rank, std::uint64_t elements, Store store) const;
+  template <class T>
+  void tabulate();
+  void write_period(int rank, unsigned char* data, std::uint64_t elements) const;
+  Mismatch compare(const unsigned char* table, void* data, std::uint64_t elements, bool poison) const;
+
+  collective::Type type_;
+  collective::Operation operation_;
+  int ranks_;
+  std::uint64_t seed_;
+  std::uint64_t limit_;                  // of the magnitude of one value
+  std::uint64_t classes_;                // an element is "live" on the ranks of one class, rank % classes_
+  std::vector<unsigned char> expected_;  // one period, or as many elements as asked for
+  std::vector<unsigned char> poison_;    // one block
+};
+
+}  // namespace ringtrue::engine
