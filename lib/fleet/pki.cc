@@ -1,5 +1,7 @@
 #include "fleet/pki.h"
 
+#include <fmt/ranges.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -178,7 +180,11 @@ Result<std::vector<Issued>> init_authority(const std::string& dir) {
 
   const std::int64_t now = time(nullptr);
   Profile profile;
-  profile.name = "ringtrue authority of " + date_text(now);
+  // Two authorities never share a subject, or a verifier would take one for the other.
+  unsigned char mark[4];
+  if (getrandom(mark, sizeof mark, 0) != sizeof mark)
+    return fail(Cause::internal, "no random bytes from the system");
+  profile.name = fmt::format("ringtrue authority {:02x}", fmt::join(mark, ""));
   profile.authority = true;
   profile.not_before = now - 2 * day;
   profile.not_after = now + authority_days * day;
