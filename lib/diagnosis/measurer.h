@@ -13,11 +13,14 @@ namespace ringtrue::diagnosis {
 
 // One collective over some nodes, one rank a node.
 struct Experiment {
-  std::string algorithm = "ring";  // ring or pairwise
+  std::string algorithm = "ring";  // ring, pairwise or naive
   std::vector<int> order;          // nodes by rank: rank r is on node order[r]
   Bytes bytes;                     // size of the call
   int iterations = 1;
   int shift = 1;                   // pairwise: rank r sends to r + shift
+  // Bytes of a slice; 0: the world's own choice. naive over two nodes with one slice uses the two directions
+  // one after the other, so that neither waits behind the other's traffic.
+  Bytes slice;
 };
 
 // One directed hop between two nodes in one experiment.

@@ -1,0 +1,77 @@
+#include "diagnosis/readings.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ringtrue::diagnosis {
+namespace {
+
+std::optional<double> rate_of(const HopReading& hop) {
+  if (hop.bytes.value == 0 || !(hop.busy.value > 0)) return std::nullopt;
+  const double rate = (hop.bytes / hop.busy).value;
+  if (!std::isfinite(rate)) return std::nullopt;
+  return rate;
+}
+
+double held_share(const HopReading& hop) {
+  return hop.busy.value > 0 ? hop.receiver_limited.value / hop.busy.value : 0;
+}
+
+}  // namespace
+
+double upper_median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::vector<double> hop_rates(const Observation& observation) {
+  std::vector<double> rates;
+  for (const HopReading& hop : observation.hops) {
+    if (const auto rate = rate_of(hop)) rates.push_back(*rate);
+  }
+  return rates;
+}
+
+Readings::Readings(int nodes) : nodes_(nodes), pairs_(std::size_t(nodes) * std::size_t(nodes)) {}
+
+void Readings::add(const Observation& observation, int run, bool confirming) {
+  std::vector<double> shares;
+  for (const HopReading& hop : observation.hops) shares.push_back(held_share(hop));
+  const double usual = upper_median(shares);
+  for (const HopReading& hop : observation.hops) {
+    const auto rate = rate_of(hop);
+    const bool known = hop.source >= 0 && hop.source < nodes_ && hop.destination >= 0 && hop.destination < nodes_;
+    if (!rate || !known || hop.source == hop.destination) continue;
+    Reading reading;
+    reading.source = hop.source;
+    reading.destination = hop.destination;
+    reading.rate = *rate;
+    reading.run = run;
+    reading.confirming = confirming;
+    reading.held_back = held_share(hop) > 0.5 && held_share(hop) > usual + 0.3;
+    reading.cpu_busy = observation.cpu_busy;
+    pairs_[at(hop.source, hop.destination)].push_back(reading);
+  }
+}
+
+std::span<const Reading> Readings::of(int source, int destination) const {
+  return pairs_[at(source, destination)];
+}
+
+std::optional<double> Readings::best(int source, int destination) const {
+  std::optional<double> best;
+  bool accuses = false;
+  for (const Reading& r : of(source, destination)) {
+    if (!best || r.rate > *best) best = r.rate;
+    accuses |= !r.held_back;
+  }
+  return accuses ? best : std::nullopt;
+}
+
+int Readings::pairs_measured() const {
+  return int(std::count_if(pairs_.begin(), pairs_.end(), [](const auto& list) { return !list.empty(); }));
+}
+
+}  // namespace ringtrue::diagnosis

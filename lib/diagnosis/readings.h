@@ -1,0 +1,52 @@
+// What the experiments of a check have said of each ordered pair of nodes.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "diagnosis/measurer.h"
+
+namespace ringtrue::diagnosis {
+
+struct Reading {
+  int source = 0;
+  int destination = 0;
+  double rate = 0;  // bytes per second
+  int run = 0;      // which experiment
+  bool confirming = false;
+  // The transport says that the receiving program held the hop back for more than half of the time, and far
+  // longer than is usual in its run: it says little of the wire. It may clear, never accuse.
+  bool held_back = false;
+  double cpu_busy = 0;
+};
+
+// Upper median: the element at size/2 in rising order. 0 of nothing.
+double upper_median(std::vector<double> values);
+
+// Rates of the hops of one experiment that moved something.
+std::vector<double> hop_rates(const Observation& observation);
+
+class Readings {
+ public:
+  explicit Readings(int nodes);
+
+  // Readings of independent hops (pairwise). A ring's hops wait for one another, so that its readings are
+  // good for finding the slowest only: do not add them.
+  void add(const Observation& observation, int run, bool confirming);
+
+  int nodes() const { return nodes_; }
+  std::span<const Reading> of(int source, int destination) const;
+  // Best reading of a pair; nullopt where there is none that says something.
+  std::optional<double> best(int source, int destination) const;
+  int pairs_measured() const;
+
+ private:
+  std::size_t at(int source, int destination) const {
+    return std::size_t(source) * std::size_t(nodes_) + std::size_t(destination);
+  }
+  int nodes_;
+  std::vector<std::vector<Reading>> pairs_;
+};
+
+}  // namespace ringtrue::diagnosis

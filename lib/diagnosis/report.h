@@ -1,0 +1,96 @@
+// What a check found: the document that commands print. Plain data.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "diagnosis/measurer.h"
+#include "ideal/rates.h"
+
+namespace ringtrue::diagnosis {
+
+enum class Verdict { healthy, degraded, faulty, unknown };
+std::string_view name(Verdict verdict);
+int exit_code(Verdict verdict);  // 0 healthy, 1 degraded, 2 faulty, 3 unknown
+
+enum class Severity { info, warning, critical };
+std::string_view name(Severity severity);
+
+enum class ScopeType { path, sender, receiver, node, fleet };
+std::string_view name(ScopeType type);
+
+struct Scope {
+  ScopeType type = ScopeType::path;
+  int node = -1;  // path: the sending end; -1 for the fleet
+  int peer = -1;  // path: the receiving end; -1 otherwise
+  std::string node_name;
+  std::string peer_name;
+  std::string device;  // empty: unknown
+
+  // "node3's sending side", "the path node1 -> node2"
+  std::string text() const;
+};
+
+struct Finding {
+  Severity severity = Severity::info;
+  std::string kind;  // "slow-sender", "slow-receiver", "slow-node", "slow-path", "slow-fleet", "above-link-rate"
+  Scope scope;
+  std::optional<BytesPerSecond> measured;  // best of all readings: disturbances only ever lower them
+  std::optional<BytesPerSecond> expected;
+  std::optional<double> ratio;
+  double confidence = 0;              // 0..1, see confidence() in judge.h
+  std::vector<std::string> evidence;  // sentences with the numbers
+  std::string impact;                 // "fixing it: 31.2 MB/s -> 59.8 MB/s"
+  std::string next;                   // what to do, what to run
+};
+
+// Something that could not be told. Never changes the verdict by itself.
+struct NotChecked {
+  std::string what;
+  std::string why;
+};
+
+struct Expected {
+  std::optional<BytesPerSecond> value;  // of a hop; nullopt where nothing could be measured
+  ideal::Origin origin = ideal::Origin::unknown;  // declared: link rate x efficiency; or fleet majority
+  std::string source;                             // the arithmetic, a sentence
+};
+
+// One experiment, in the order in which they ran.
+struct RunRecord {
+  std::string stage;  // "probe", "ring", "pairs", "confirm", "duet"
+  Experiment experiment;
+  Seconds time;                         // of one iteration
+  std::optional<BytesPerSecond> busbw;  // ring only
+};
+
+struct Coverage {
+  int pairs_measured = 0;
+  int pairs = 0;  // N (N-1), ordered
+};
+
+struct Cost {
+  int runs = 0;
+  Seconds seconds;
+  Bytes bytes;  // sent by all nodes together
+};
+
+struct Diagnosis {
+  Verdict verdict = Verdict::unknown;
+  std::vector<Finding> findings;  // worst first
+  std::vector<NotChecked> not_checked;
+  std::vector<std::string> nodes;
+  Expected expected;
+  std::vector<std::vector<std::optional<BytesPerSecond>>> rates;  // row sends to column; nullopt: not measured
+  std::optional<BytesPerSecond> ring_busbw;  // best ring over all nodes in the order given
+  std::vector<RunRecord> runs;
+  Coverage coverage;
+  Cost cost;
+  std::optional<Error> error;  // why the check ended early; what is above was proven before
+};
+
+}  // namespace ringtrue::diagnosis
