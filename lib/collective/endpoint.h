@@ -14,6 +14,9 @@
 // - A send is done when its slice may be overwritten; a receive when its destination holds the result.
 //   A destination must not be read, sent or made the target of another post before that, except that several
 //   receives that reduce into the same slice may be outstanding if they come from one receive_reduce_all.
+//   One more exception: a slice that is being sent to a rank may already be the destination of a receive from
+//   that rank, where that rank sends the bytes only after it has received the slice (two-shot: lend a slice,
+//   take the result back in its place). The transport needs no care for it; what follows cannot come first.
 // - wait() resumes the rank only on success. The first error ends the rank's program: the coroutine is
 //   never resumed, and its frames are destroyed once the transport no longer touches the buffers.
 #pragma once

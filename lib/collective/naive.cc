@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "collective/algorithm.h"
-#include "collective/chunks.h"
+#include "collective/fold.h"
 
 namespace ringtrue::collective {
 
@@ -29,20 +29,6 @@ Task serve(Endpoint& self, const Call& call, Slicing slicing, std::uint64_t ahea
   for (const Token token : sent) co_await self.wait(token);
 }
 
-Task ask(Endpoint& self, const Call& call, Slicing slicing, std::uint64_t ahead) {
-  std::vector<Token> sent(slicing.count()), received(slicing.count());
-  const auto slice = [&](std::uint64_t k) { return slice_of(call, slicing.of(whole(call), k)); };
-
-  for (std::uint64_t k = 0; k < std::min(ahead, slicing.count()); ++k) sent[k] = self.send(0, 0, slice(k));
-  for (std::uint64_t k = 0; k < slicing.count(); ++k) {
-    co_await self.wait(sent[k]);  // the result overwrites what was sent
-    received[k] = self.receive(0, 0, slice(k));
-    if (k >= ahead) co_await self.wait(received[k - ahead]);
-    if (k + ahead < slicing.count()) sent[k + ahead] = self.send(0, 0, slice(k + ahead));
-  }
-  for (const Token token : received) co_await self.wait(token);
-}
-
 }  // namespace
 
 Task naive(Endpoint& self, const Call& call) {
@@ -51,8 +37,13 @@ Task naive(Endpoint& self, const Call& call) {
 
   const Slicing slicing(call, call.elements);
   const std::uint64_t ahead = std::max<std::uint64_t>(2, 1024 / std::uint64_t(n));
-  const Task part = self.rank() == 0 ? serve(self, call, slicing, ahead) : ask(self, call, slicing, ahead);
-  co_await part;
+  if (self.rank() == 0) {
+    const Task serving = serve(self, call, slicing, ahead);
+    co_await serving;
+  } else {
+    const Task asking = hand_over(self, call, 0, slicing, ahead);
+    co_await asking;
+  }
 }
 
 }  // namespace ringtrue::collective

@@ -1,0 +1,165 @@
+// Double binary tree allreduce: two trees carry half of the data each, up to the root and down again, slice
+// by slice at once. Latency grows with log n; no rank sends more than 2 S.
+#include "collective/double_tree.h"
+
+#include "collective/algorithm.h"
+#include "collective/chunks.h"
+#include "collective/gate.h"
+#include "collective/places.h"
+
+namespace ringtrue::collective {
+
+namespace {
+
+// Rank p of tree 0.
+TreeNode first_tree(Rank p, Rank n) {
+  TreeNode node;
+  const auto add = [&](Rank child) { node.child[std::size_t(node.degree++)] = child; };
+  if (p == 0) {
+    Rank highest = 1;
+    while (highest * 2 < n) highest *= 2;
+    if (n > 1) add(highest);
+    return node;
+  }
+  const Rank lowest = p & -p;
+  const Rank up = (p & ~lowest) | (2 * lowest);
+  node.parent = up < n ? up : p - lowest;
+  if (lowest > 1) add(p - lowest / 2);
+  for (Rank distance = lowest / 2; distance > 0; distance /= 2) {
+    if (p + distance < n) {
+      add(p + distance);
+      break;
+    }
+  }
+  return node;
+}
+
+struct Flow {
+  Flow(const Call& call, Range range, Lane lane, TreeRole role)
+      : call(call), range(range), lane(lane), role(std::move(role)), slicing(slices(call, range)) {
+    reduced.resize(slicing.count());
+    passed.resize(slicing.count());
+    received.resize(slicing.count());
+    spread.resize(slicing.count());
+  }
+  // Short enough that a slice is on every level of the tree at once, long enough to be worth a message.
+  static Slicing slices(const Call& call, Range range) {
+    Call finer = call;
+    const std::uint64_t bytes = range.size() * size_of(call.type);
+    finer.slice_bytes = std::min(call.slice_bytes, std::max<std::uint64_t>(16 * 1024, bytes / 32));
+    return Slicing(finer, range.size(), 8 * Slicing::most);
+  }
+  Slice slice(std::uint64_t k) const { return slice_of(call, slicing.of(range, k)); }
+  std::uint64_t count() const { return slicing.count(); }
+  bool root() const { return role.parent < 0; }
+  bool leaf() const { return role.children.empty(); }
+
+  static constexpr std::uint64_t ahead = 128;  // slices
+
+  const Call& call;
+  const Range range;
+  const Lane lane;
+  const TreeRole role;
+  const Slicing slicing;
+  std::vector<Token> reduced, passed, received, spread;
+  Gate is_up, is_turned, has_room;
+};
+
+// Reduce what the children send, and pass the sum on to the parent.
+Task up(Endpoint& self, Flow& flow) {
+  const auto reduce = [&](std::uint64_t k) {
+    const Arrival how = flow.root() ? Arrival::reduce_last : Arrival::reduce;
+    if (!flow.leaf()) {
+      flow.reduced[k] = self.receive_reduce_all(flow.role.children, flow.lane, flow.slice(k), how);
+    }
+  };
+  for (std::uint64_t k = 0; k < std::min(Flow::ahead, flow.count()); ++k) reduce(k);
+  for (std::uint64_t k = 0; k < flow.count(); ++k) {
+    co_await self.wait(flow.reduced[k]);
+    if (!flow.root()) {
+      if (k >= Flow::ahead) co_await flow.has_room.reaches(k - Flow::ahead + 1);
+      flow.passed[k] = self.send(flow.role.parent, flow.lane, flow.slice(k));
+    }
+    flow.is_up.raise();
+    if (k + Flow::ahead < flow.count()) reduce(k + Flow::ahead);
+  }
+}
+
+// A slice that has left for the parent may come back from it.
+Task turn(Endpoint& self, Flow& flow) {
+  for (std::uint64_t k = 0; k < flow.count(); ++k) {
+    co_await flow.is_up.reaches(k + 1);
+    co_await self.wait(flow.passed[k]);
+    flow.received[k] = self.receive(flow.role.parent, flow.lane, flow.slice(k));
+    flow.has_room.raise();
+    flow.is_turned.raise();
+  }
+}
+
+// Hand the result to the children.
+Task down(Endpoint& self, Flow& flow) {
+  for (std::uint64_t k = 0; k < flow.count(); ++k) {
+    if (flow.root()) {
+      co_await flow.is_up.reaches(k + 1);
+    } else {
+      co_await flow.is_turned.reaches(k + 1);
+      co_await self.wait(flow.received[k]);
+    }
+    if (!flow.leaf()) flow.spread[k] = self.send_all(flow.role.children, flow.lane, flow.slice(k));
+    if (k >= Flow::ahead) co_await self.wait(flow.spread[k - Flow::ahead]);
+  }
+  for (const Token token : flow.spread) co_await self.wait(token);
+}
+
+Task tree(Endpoint& self, const Call& call, Range half, Lane lane, TreeRole role) {
+  if (half.empty()) co_return;
+  Flow flow(call, half, lane, std::move(role));
+  Group directions;
+  directions.add(up(self, flow));
+  if (!flow.root()) directions.add(turn(self, flow));
+  directions.add(down(self, flow));
+  co_await directions;
+}
+
+}  // namespace
+
+TreeNode double_tree_node(int tree, Rank rank, Rank n) {
+  if (tree == 0) return first_tree(rank, n);
+  const bool mirrored = n % 2 == 0;
+  const auto rank_at = [&](Rank place) { return mirrored ? n - 1 - place : (place + 1) % n; };
+  TreeNode node = first_tree(mirrored ? n - 1 - rank : (rank + n - 1) % n, n);
+  if (node.parent >= 0) node.parent = rank_at(node.parent);
+  for (int i = 0; i < node.degree; ++i) node.child[std::size_t(i)] = rank_at(node.child[std::size_t(i)]);
+  return node;
+}
+
+TreeRole double_tree_role(int tree, const Layout& layout, Rank rank) {
+  const Places places = places_of(layout, rank);
+  const auto head = [&](Rank node) {
+    const std::vector<Rank>& members = places.nodes[std::size_t(node)];
+    return tree == 0 ? members.front() : members.back();
+  };
+  TreeRole role;
+  if (rank == head(Rank(places.node))) {
+    const TreeNode over = double_tree_node(tree, Rank(places.node), Rank(places.nodes.size()));
+    if (over.parent >= 0) role.parent = head(over.parent);
+    for (const Rank child : over.children()) role.children.push_back(head(child));
+  } else {
+    role.parent = places.neighbours()[tree == 0 ? places.local - 1 : places.local + 1];
+  }
+  const bool last = tree == 0 ? places.local + 1 == places.neighbours().size() : places.local == 0;
+  if (!last) role.children.push_back(places.neighbours()[tree == 0 ? places.local + 1 : places.local - 1]);
+  return role;
+}
+
+Task double_tree(Endpoint& self, const Call& call) {
+  if (self.ranks() < 2 || call.elements == 0) co_return;
+  Group trees;
+  for (int t = 0; t < 2; ++t) {
+    const Range half = part(whole(call), 2, std::uint64_t(t));
+    trees.add(tree(self, call, half, Lane(t), double_tree_role(t, self.layout(), self.rank())));
+  }
+  co_await trees;
+}
+
+}  // namespace ringtrue::collective

@@ -1,0 +1,142 @@
+// Hierarchical (2D) allreduce: reduce-scatter inside each node, a ring between the ranks that own the same
+// chunk on every node, all-gather inside. Each node's links then carry only a node's share. The data is cut
+// into segments, so that the three stages run at once on different segments.
+//
+// Where nodes have unequal numbers of ranks there are no such rings: then each node's first rank reduces for
+// its node, the first ranks form one ring, and each spreads the result.
+#include <vector>
+
+#include "collective/algorithm.h"
+#include "collective/gate.h"
+#include "collective/places.h"
+#include "collective/ring_steps.h"
+
+namespace ringtrue::collective {
+
+namespace {
+
+struct Plan {
+  Plan(const Layout& layout, Rank rank, const Call& call) : places(places_of(layout, rank)) {
+    const std::vector<Rank>& near = places.neighbours();
+    even = places.uniform();
+    inside = circle(near, places.local);
+    leads = places.local == 0;
+    std::vector<Rank> peers;  // who owns the same chunk, one a node
+    for (const std::vector<Rank>& node : places.nodes) peers.push_back(node[even ? places.local : 0]);
+    between = circle(peers, places.node);
+    gather_lane = Lane(std::max(call.lanes, 1));
+    // Messages between nodes of at least 64 KiB, where the call is long enough for more than one segment.
+    const std::uint64_t least = std::uint64_t(layout.ranks()) * 64 * 1024;
+    segments = std::clamp<std::uint64_t>(call.bytes() / least, 1, 16);
+  }
+
+  static Circle circle(const std::vector<Rank>& members, std::size_t index) {
+    const std::size_t n = members.size();
+    return {Rank(n), Rank(index), members[(index + n - 1) % n], members[(index + 1) % n]};
+  }
+  Range segment(const Call& call, std::uint64_t m) const { return part(whole(call), segments, m); }
+  std::vector<Rank> followers() const {
+    return {places.neighbours().begin() + 1, places.neighbours().end()};
+  }
+
+  Places places;
+  bool even = true;
+  bool leads = false;
+  Circle inside, between;
+  Lane gather_lane = 1;
+  std::uint64_t segments = 1;
+  Gate reduced, complete;  // segments that passed the first, the second stage
+};
+
+// The leader adds its node's data up; the others send theirs.
+Task collect(Endpoint& self, const Call& call, const Plan& plan, Range range) {
+  const std::vector<Rank> followers = plan.followers();
+  const Slicing slicing(call, range.size());
+  std::vector<Token> tokens;
+  for (std::uint64_t k = 0; k < slicing.count(); ++k) {
+    const Slice slice = slice_of(call, slicing.of(range, k));
+    if (!plan.leads) {
+      tokens.push_back(self.send(plan.places.neighbours()[0], 0, slice));
+    } else if (!followers.empty()) {
+      tokens.push_back(self.receive_reduce_all(followers, 0, slice, Arrival::reduce));
+    }
+  }
+  for (const Token token : tokens) co_await self.wait(token);
+}
+
+Task spread(Endpoint& self, const Call& call, const Plan& plan, Range range) {
+  const std::vector<Rank> followers = plan.followers();
+  const Slicing slicing(call, range.size());
+  std::vector<Token> tokens;
+  for (std::uint64_t k = 0; k < slicing.count(); ++k) {
+    const Slice slice = slice_of(call, slicing.of(range, k));
+    if (!plan.leads) {
+      tokens.push_back(self.receive(plan.places.neighbours()[0], plan.gather_lane, slice));
+    } else if (!followers.empty()) {
+      tokens.push_back(self.send_all(followers, plan.gather_lane, slice));
+    }
+  }
+  for (const Token token : tokens) co_await self.wait(token);
+}
+
+Task first_stage(Endpoint& self, const Call& call, Plan& plan) {
+  const Arrival last = plan.between.size > 1 ? Arrival::reduce : Arrival::reduce_last;
+  for (std::uint64_t m = 0; m < plan.segments; ++m) {
+    const Range segment = plan.segment(call, m);
+    if (plan.even) {
+      const Task scatter =
+          ring_steps(self, call, plan.inside, segment, Steps::reduce_scatter(plan.inside.size), last, 0);
+      co_await scatter;
+    } else {
+      const Task collecting = collect(self, call, plan, segment);
+      co_await collecting;
+    }
+    plan.reduced.raise();
+  }
+}
+
+Task second_stage(Endpoint& self, const Call& call, Plan& plan) {
+  for (std::uint64_t m = 0; m < plan.segments; ++m) {
+    co_await plan.reduced.reaches(m + 1);
+    Range range = plan.segment(call, m);
+    if (plan.even) {  // the chunk that the reduce-scatter left here
+      const std::uint64_t size = std::uint64_t(plan.inside.size);
+      range = part(range, size, (std::uint64_t(plan.inside.index) + 1) % size);
+    }
+    if (plan.even || plan.leads) {
+      const Task around =
+          ring_steps(self, call, plan.between, range, Steps::all(plan.between.size), Arrival::reduce_last, 0);
+      co_await around;
+    }
+    plan.complete.raise();
+  }
+}
+
+Task third_stage(Endpoint& self, const Call& call, Plan& plan) {
+  for (std::uint64_t m = 0; m < plan.segments; ++m) {
+    co_await plan.complete.reaches(m + 1);
+    const Range segment = plan.segment(call, m);
+    if (plan.even) {
+      const Task gather = ring_steps(self, call, plan.inside, segment, Steps::all_gather(plan.inside.size),
+                                     Arrival::store, plan.gather_lane);
+      co_await gather;
+    } else {
+      const Task spreading = spread(self, call, plan, segment);
+      co_await spreading;
+    }
+  }
+}
+
+}  // namespace
+
+Task hierarchical(Endpoint& self, const Call& call) {
+  if (self.ranks() < 2 || call.elements == 0) co_return;
+  Plan plan(self.layout(), self.rank(), call);
+  Group stages;
+  stages.add(first_stage(self, call, plan));
+  stages.add(second_stage(self, call, plan));
+  stages.add(third_stage(self, call, plan));
+  co_await stages;
+}
+
+}  // namespace ringtrue::collective
