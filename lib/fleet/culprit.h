@@ -1,0 +1,34 @@
+// Who holds a phase up, found from what each node says of it. A pure function.
+//
+// A node that failed by itself, fell silent or went away is a culprit. A node whose error names another node
+// (Error::where) is a witness: it waited for that node, or lost it. A witness whose accusation leads, perhaps
+// over further witnesses, to a culprit only suffered. What remains accuses nobody who failed: the node that
+// is accused most then is the culprit (losing a peer counts for more than waiting for one), then the one that
+// was accused first.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fleet/fleet.h"
+
+namespace ringtrue::fleet {
+
+struct Answer {
+  enum class Kind {
+    ok,       // did its part
+    error,    // said what went wrong
+    stopped,  // was told to stop before it had done its part; says nothing about it
+    silent,   // said nothing, although it had the time: `error` says for how long
+    gone,     // its stream ended: `error` says how
+  };
+  std::string node;
+  Kind kind = Kind::ok;
+  Error error;
+  double at = 0;  // when it came, in seconds on any clock
+};
+
+// Empty only where no answer is an error, silent or gone. Culprits come first, in order of `answers`.
+std::vector<Failure> find_culprits(const std::string& phase, const std::vector<Answer>& answers);
+
+}  // namespace ringtrue::fleet

@@ -1,0 +1,132 @@
+#include "fleet/culprit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ringtrue::fleet {
+namespace {
+
+using Kind = Answer::Kind;
+
+Answer ok(const std::string& node) {
+  return {node, Kind::ok, {}, 0};
+}
+Answer stopped(const std::string& node) {
+  return {node, Kind::stopped, {}, 0};
+}
+Answer own(const std::string& node, const std::string& what, double at = 1) {
+  return {node, Kind::error, {Cause::internal, what, "", ""}, at};
+}
+Answer waited(const std::string& node, const std::string& for_whom, double at = 1) {
+  return {node, Kind::error, {Cause::deadline, "waited for " + for_whom, for_whom, ""}, at};
+}
+Answer lost(const std::string& node, const std::string& whom, double at = 1) {
+  return {node, Kind::error, {Cause::peer_lost, "lost " + whom, whom, ""}, at};
+}
+Answer silent(const std::string& node) {
+  return {node, Kind::silent, {Cause::deadline, "no answer for 12 s", node, ""}, 9};
+}
+Answer gone(const std::string& node) {
+  return {node, Kind::gone, {Cause::peer_lost, "gone", node, ""}, 1};
+}
+
+std::vector<std::string> culprits(const std::vector<Answer>& answers) {
+  std::vector<std::string> names;
+  for (const Failure& f : find_culprits("run", answers))
+    if (f.culprit) names.push_back(f.node);
+  return names;
+}
+using Names = std::vector<std::string>;
+
+TEST(Culprits, NoneWhereAllIsWell) {
+  EXPECT_TRUE(find_culprits("run", {ok("a"), ok("b")}).empty());
+  EXPECT_TRUE(find_culprits("run", {}).empty());
+  EXPECT_TRUE(find_culprits("run", {ok("a"), stopped("b")}).empty());
+}
+
+TEST(Culprits, OwnFaultBeforeWitnesses) {
+  const auto failures = find_culprits(
+      "connect", {lost("a", "b"), own("b", "worker killed by signal 9"), ok("c"), stopped("d")});
+  ASSERT_EQ(failures.size(), 2u);
+  EXPECT_EQ(failures[0].node, "b");
+  EXPECT_TRUE(failures[0].culprit);
+  EXPECT_EQ(failures[0].phase, "connect");
+  EXPECT_EQ(failures[0].error.what, "worker killed by signal 9");
+  EXPECT_EQ(failures[1].node, "a");
+  EXPECT_FALSE(failures[1].culprit);
+}
+
+TEST(Culprits, AnErrorThatNamesItselfOrNoNodeIsOwn) {
+  Answer self = own("a", "out of memory");
+  self.error.where = "a";
+  EXPECT_EQ(culprits({self, ok("b")}), Names{"a"});
+  self.error.where = "eth0";
+  EXPECT_EQ(culprits({self, ok("b")}), Names{"a"});
+}
+
+TEST(Culprits, SilentOrGoneNodesAreNamedAndTheirWitnessesAreNot) {
+  EXPECT_EQ(culprits({waited("a", "b"), silent("b"), waited("c", "b")}), Names{"b"});
+  EXPECT_EQ(culprits({lost("a", "b"), gone("b"), stopped("c")}), Names{"b"});
+  EXPECT_EQ(culprits({waited("a", "b"), silent("b"), gone("c"), lost("d", "c")}), (Names{"b", "c"}));
+}
+
+TEST(Culprits, AChainOfWaitingLeadsToItsEnd) {
+  EXPECT_EQ(culprits({waited("a", "b"), waited("b", "c"), waited("c", "d"), silent("d")}), Names{"d"});
+  // d says nothing about itself, so it is the one that is accused without accusing: still the nearest to the
+  // fault.
+  EXPECT_EQ(culprits({waited("a", "c"), waited("b", "c"), waited("c", "d"), silent("d")}), Names{"d"});
+}
+
+TEST(Culprits, AChainThatEndsAtAnUnfinishedNodeNamesIt) {
+  EXPECT_EQ(culprits({waited("a", "b"), waited("b", "c"), waited("x", "b"), stopped("c"), ok("d")}),
+            Names{"c"});
+  EXPECT_EQ(culprits({waited("a", "b"), waited("x", "b"), waited("b", "c"), ok("c")}), Names{"b"});
+}
+
+TEST(Culprits, TheMostAccusedWhereEverybodyAccuses) {
+  const auto failures =
+      find_culprits("run", {waited("a", "b"), waited("b", "a", 0.5), waited("c", "b"), waited("d", "b")});
+  ASSERT_EQ(failures.size(), 4u);
+  EXPECT_EQ(failures[0].node, "b");
+  EXPECT_TRUE(failures[0].culprit);
+  EXPECT_EQ(failures[0].error.what, "accused by a: waited for b (and by 2 more)");
+  for (int i = 1; i < 4; ++i) EXPECT_FALSE(failures[std::size_t(i)].culprit);
+}
+
+TEST(Culprits, ANodeThatWasToldToStopCanStillBeAccused) {
+  EXPECT_EQ(culprits({waited("a", "b"), stopped("b"), waited("c", "b"), ok("d")}), Names{"b"});
+}
+
+TEST(Culprits, LosingAPeerWeighsMoreThanWaiting) {
+  EXPECT_EQ(
+      culprits({lost("a", "b"), waited("b", "c"), waited("c", "d"), waited("d", "a"), waited("e", "a")}),
+      Names{"b"});
+}
+
+TEST(Culprits, ACircleIsBrokenWhereItWasNoticedFirst) {
+  // A ring whose every rank waits for the one before it: the first to notice stands behind the fault.
+  EXPECT_EQ(culprits({waited("a", "c", 3), waited("b", "a", 1), waited("c", "b", 2)}), Names{"a"});
+}
+
+TEST(Culprits, TwoFaultsApart) {
+  EXPECT_EQ(culprits({waited("a", "b"), ok("b"), waited("c", "d"), ok("d")}), (Names{"b", "d"}));
+}
+
+TEST(Culprits, AlwaysSomebodyWhereThereIsAWitness) {
+  // Every pattern of accusations among four nodes ends, and names at least one culprit.
+  const Names nodes = {"a", "b", "c", "d"};
+  for (int pattern = 0; pattern < 256; ++pattern) {
+    std::vector<Answer> answers;
+    bool any = false;
+    for (int i = 0; i < 4; ++i) {
+      const int whom = (pattern >> (2 * i)) & 3;
+      answers.push_back(whom == i ? ok(nodes[std::size_t(i)])
+                                  : waited(nodes[std::size_t(i)], nodes[std::size_t(whom)]));
+      any = any || whom != i;
+    }
+    EXPECT_EQ(!culprits(answers).empty(), any) << pattern;
+  }
+}
+
+}  // namespace
+}  // namespace ringtrue::fleet
