@@ -7,6 +7,10 @@
 
 namespace ringtrue::collective {
 
+namespace {
+constexpr Lane lending = 0, returning = 1;
+}
+
 Task two_shot(Endpoint& self, const Call& call) {
   const Rank n = self.ranks(), me = self.rank();
   if (n < 2 || call.elements == 0) co_return;
@@ -25,17 +29,17 @@ Task two_shot(Endpoint& self, const Call& call) {
     for (const Rank owner : others) {
       const Slice lent = slice(owner, k);
       if (!lent.length) continue;
-      tokens.push_back(self.send(owner, 0, lent));
-      tokens.push_back(self.receive(owner, 0, lent));
+      tokens.push_back(self.send(owner, lending, lent));
+      tokens.push_back(self.receive(owner, returning, lent));
     }
   }
   // One slice at a time: the result is written while it is in cache.
   for (std::uint64_t k = 0; k < slicing.count(); ++k) {
     const Slice own = slice(me, k);
     if (!own.length) continue;
-    const Token reduced = self.receive_reduce_all(others, 0, own, Arrival::reduce_last);
+    const Token reduced = self.receive_reduce_all(others, lending, own, Arrival::reduce_last);
     co_await self.wait(reduced);
-    tokens.push_back(self.send_all(others, 0, own));
+    tokens.push_back(self.send_all(others, returning, own));
   }
   for (const Token token : tokens) co_await self.wait(token);
 }
