@@ -1,0 +1,165 @@
+// What the commands have to say, before it becomes text or JSON. Plain values in SI units; unknown is
+// nullopt, never 0. Field names are those of the JSON keys, where there is one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "diagnosis/report.h"
+#include "ideal/ideal.h"
+#include "trace/trace.h"
+
+namespace ringtrue::report {
+
+using Maybe = std::optional<double>;
+
+std::string_view name(Cause cause);  // "bad_input"
+
+// One node's part in a failed phase.
+struct Failure {
+  std::string node;
+  std::string phase;
+  Error error;
+  bool culprit = true;
+};
+
+// Why a command could not do what it was asked.
+struct Trouble {
+  Error error;
+  std::vector<Failure> failures;  // empty where no node is concerned
+};
+
+struct Spread {
+  double min = 0, median = 0, max = 0;
+};
+
+struct RunResult {
+  std::string algorithm, transport, congestion;
+  int ranks = 0;
+  std::uint64_t bytes = 0, count = 0;
+  std::string type, op;
+  int iterations = 0, batch = 1;
+  std::optional<Spread> time_s;
+  Maybe algbw_Bps, busbw_Bps;  // unknown for no bytes or one rank
+  Maybe ideal_busbw_Bps;       // of the algorithm that ran
+  Maybe attainable_busbw_Bps;  // ideal times the link's efficiency
+  Maybe bound_busbw_Bps;       // of any algorithm
+  Maybe ratio;                 // busbw over the algorithm's ideal
+  Maybe cpu_s;
+  std::optional<std::uint64_t> wrong;  // elements; unknown where nothing was compared
+  std::vector<std::uint64_t> wrong_by_rank;
+  std::uint64_t strangers = 0;                        // data connections that were dropped
+  std::optional<std::uint64_t> messages, bytes_sent;  // simulated runs
+};
+
+// A hop of the last result, as its sender saw it.
+struct HopRow {
+  int source = 0, destination = 0;  // ranks
+  std::string source_node, destination_node;
+  std::uint64_t bytes = 0;
+  double busy_s = 0;
+  Maybe rate_Bps;
+  std::optional<std::uint64_t> retransmits;
+};
+
+// Why "auto" took what it took.
+struct Choice {
+  std::uint64_t bytes = 0;
+  std::string algorithm, reason;
+  std::vector<std::pair<std::string, double>> predictions;  // seconds by algorithm
+};
+
+struct RunDocument {
+  bool simulated = false;
+  std::string where;  // "8 ranks on this machine", "node[0-7]"
+  std::vector<std::string> nodes;
+  std::vector<Choice> choices;
+  std::vector<RunResult> results;
+  std::vector<HopRow> hops;
+  std::vector<trace::Event> events;
+  std::optional<Trouble> error;
+};
+
+struct SweepDocument {
+  std::vector<std::string> nodes;
+  std::uint64_t bytes = 0;
+  std::string transport;
+  Maybe expected_Bps;  // what a healthy link is held against: declared, or the median
+  std::string expected_origin;
+  std::vector<std::vector<Maybe>> rate_Bps;   // row sends to column; unknown on the diagonal
+  std::vector<std::vector<Maybe>> latency_s;  // smallest round trip
+  double warning = 0.95, critical = 0.85;
+  std::optional<Trouble> error;
+};
+
+struct CheckDocument {
+  diagnosis::Diagnosis diagnosis;
+  std::string transport;
+  double warning = 0.95, critical = 0.85;
+  std::optional<Trouble> error;
+};
+
+struct TreeNode {
+  int rank = 0;
+  std::optional<int> parent;
+  std::vector<int> children;
+};
+
+struct StepRow {
+  int rank = 0;
+  std::uint32_t step = 0;
+  std::string_view kind;
+  int peer = 0, lane = 0;
+  bool scratch = false;
+  std::uint64_t offset = 0, length = 0;
+};
+
+struct ScheduleDocument {
+  std::string algorithm;
+  int ranks = 0;
+  std::uint64_t bytes = 0;
+  std::vector<std::vector<TreeNode>> trees;  // double-tree: two
+  bool steps_omitted = false;
+  // Calls its argument for every step, rank by rank. There may be millions: they are never held at once.
+  std::function<void(const std::function<void(const StepRow&)>&)> each_step;
+};
+
+struct IdealDocument {
+  ideal::Inputs inputs;
+  ideal::Ideal ideal;
+};
+
+struct NodeRow {
+  std::string node;
+  bool reachable = false;
+  std::string version, lease, cause;
+};
+
+struct NodesDocument {
+  std::vector<NodeRow> nodes;
+  std::optional<Trouble> error;
+};
+
+struct SettingRow {
+  std::string key, value, origin;
+};
+
+struct ConfigDocument {
+  std::vector<SettingRow> settings;
+};
+
+struct CertificateRow {
+  std::string name, folder, until;
+};
+
+struct PkiDocument {
+  std::vector<CertificateRow> certificates;
+};
+
+}  // namespace ringtrue::report

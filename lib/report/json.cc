@@ -1,0 +1,116 @@
+#include "report/json.h"
+
+#include "report/json_value.h"
+
+namespace ringtrue::report {
+
+Json error_value(const Trouble& trouble) {
+  const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+  Json failures = Json::array();
+  for (const Failure& f : trouble.failures) {
+    failures.push_back({{"node", f.node},
+                        {"phase", f.phase},
+                        {"cause", name(f.error.cause)},
+                        {"what", f.error.what},
+                        {"next", text_or_null(f.error.next)},
+                        {"culprit", f.culprit}});
+  }
+  return {{"cause", name(trouble.error.cause)},
+          {"what", trouble.error.what},
+          {"where", text_or_null(trouble.error.where)},
+          {"next", text_or_null(trouble.error.next)},
+          {"failures", failures}};
+}
+
+Json maybe_error(const std::optional<Trouble>& trouble) {
+  return trouble ? error_value(*trouble) : Json(nullptr);
+}
+
+std::string dump(const Json& value) {
+  return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string json(const Trouble& trouble, const std::string& command) {
+  return dump({{"schema", "ringtrue." + command + "/1"}, {"error", error_value(trouble)}});
+}
+
+std::string json(const SweepDocument& document) {
+  const auto matrix = [](const std::vector<std::vector<Maybe>>& rows) {
+    Json out = Json::array();
+    for (const auto& row : rows) {
+      Json cells = Json::array();
+      for (const Maybe& cell : row) cells.push_back(maybe(cell));
+      out.push_back(std::move(cells));
+    }
+    return out;
+  };
+  return dump({{"schema", "ringtrue.sweep/1"},
+               {"nodes", document.nodes},
+               {"bytes", document.bytes},
+               {"transport", document.transport},
+               {"expected_Bps", maybe(document.expected_Bps)},
+               {"expected_origin", document.expected_origin},
+               {"rate_Bps", matrix(document.rate_Bps)},
+               {"latency_s", matrix(document.latency_s)},
+               {"error", maybe_error(document.error)}});
+}
+
+std::string json(const IdealDocument& document) {
+  const auto rate = [](const std::optional<BytesPerSecond>& r) { return r ? Json(r->value) : Json(nullptr); };
+  const ideal::Ideal& ideal = document.ideal;
+  Json algorithms = Json::object(), attainable = Json::object(), in_network = Json::object(),
+       inputs = Json::object();
+  for (const auto& a : ideal.algorithms) {
+    algorithms[a.name] = rate(a.busbw);
+    attainable[a.name] = rate(a.attainable);
+  }
+  for (const auto& a : ideal.in_network) in_network[a.name] = a.busbw.value;
+  for (const auto& input : ideal::list(document.inputs)) {
+    inputs[input.name] = {{"value", maybe(input.value)}, {"origin", ideal::name(input.origin)}};
+    if (!input.source.empty()) inputs[input.name]["source"] = input.source;
+  }
+  return dump({{"schema", "ringtrue.ideal/1"},
+               {"bound_busbw_Bps", rate(ideal.bound)},
+               {"inter_node_Bps", rate(ideal.inter_node)},
+               {"intra_node_Bps", rate(ideal.intra_node)},
+               {"bound_may_be_passed", ideal.may_be_passed},
+               {"algorithms", algorithms},
+               {"attainable", attainable},
+               {"in_network", in_network},
+               {"inputs", inputs},
+               {"arithmetic", ideal.arithmetic},
+               {"notes", ideal.notes}});
+}
+
+std::string json(const NodesDocument& document) {
+  Json nodes = Json::array();
+  const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+  for (const NodeRow& node : document.nodes) {
+    nodes.push_back({{"node", node.node},
+                     {"reachable", node.reachable},
+                     {"version", text_or_null(node.version)},
+                     {"lease", text_or_null(node.lease)},
+                     {"cause", text_or_null(node.cause)}});
+  }
+  return dump({{"schema", "ringtrue.nodes/1"}, {"nodes", nodes}, {"error", maybe_error(document.error)}});
+}
+
+std::string json(const ConfigDocument& document) {
+  Json settings = Json::array();
+  for (const SettingRow& row : document.settings) {
+    settings.push_back({{"key", row.key},
+                        {"value", row.value.empty() ? Json(nullptr) : Json(row.value)},
+                        {"origin", row.origin}});
+  }
+  return dump({{"schema", "ringtrue.config/1"}, {"settings", settings}});
+}
+
+std::string json(const PkiDocument& document) {
+  Json certificates = Json::array();
+  for (const CertificateRow& row : document.certificates) {
+    certificates.push_back({{"name", row.name}, {"folder", row.folder}, {"until", row.until}});
+  }
+  return dump({{"schema", "ringtrue.pki/1"}, {"certificates", certificates}});
+}
+
+}  // namespace ringtrue::report

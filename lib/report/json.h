@@ -1,0 +1,24 @@
+// Documents for programs: typed numbers in SI units, null for unknown, "schema" at the top. The schemas are
+// packaging/schema/*.json.
+#pragma once
+
+#include <string>
+
+#include "report/documents.h"
+#include "report/text.h"
+
+namespace ringtrue::report {
+
+std::string json(const RunDocument& document);
+std::string json(const CheckDocument& document);
+std::string json(const SweepDocument& document);
+std::string json(const IdealDocument& document);
+std::string json(const NodesDocument& document);
+std::string json(const ConfigDocument& document);
+std::string json(const PkiDocument& document);
+void write_json(const ScheduleDocument& document, const Write& write);
+
+// A command that failed before it had anything to say: {"schema": "ringtrue.COMMAND/1", "error": {...}}.
+std::string json(const Trouble& trouble, const std::string& command);
+
+}  // namespace ringtrue::report

@@ -1,0 +1,89 @@
+#include "report/json.h"
+#include "report/json_value.h"
+
+namespace ringtrue::report {
+namespace {
+
+Json rate(const std::optional<BytesPerSecond>& value) {
+  return value ? Json(value->value) : Json(nullptr);
+}
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json finding_value(const diagnosis::Finding& f) {
+  return {{"severity", name(f.severity)},
+          {"kind", f.kind},
+          {"scope",
+           {{"type", name(f.scope.type)},
+            {"node", text_or_null(f.scope.node_name)},
+            {"peer", text_or_null(f.scope.peer_name)},
+            {"device", text_or_null(f.scope.device)}}},
+          {"measured_Bps", rate(f.measured)},
+          {"expected_Bps", rate(f.expected)},
+          {"ratio", maybe(f.ratio)},
+          {"confidence", f.confidence},
+          {"evidence", f.evidence},
+          {"impact", text_or_null(f.impact)},
+          {"next", text_or_null(f.next)}};
+}
+
+}  // namespace
+
+std::string json(const CheckDocument& document) {
+  const diagnosis::Diagnosis& d = document.diagnosis;
+  Json findings = Json::array(), not_checked = Json::array(), results = Json::array(), rates = Json::array(),
+       nodes = Json::array();
+  for (const diagnosis::Finding& f : d.findings) findings.push_back(finding_value(f));
+  for (const diagnosis::NotChecked& n : d.not_checked)
+    not_checked.push_back({{"what", n.what}, {"why", n.why}});
+  for (const diagnosis::RunRecord& r : d.runs) {
+    Json order = Json::array();
+    for (int node : r.experiment.order) order.push_back(d.nodes[std::size_t(node)]);
+    Json result = {{"stage", r.stage},
+                   {"algorithm", r.experiment.algorithm},
+                   {"ranks", r.experiment.order.size()},
+                   {"order", order},
+                   {"bytes", r.experiment.bytes.value},
+                   {"iterations", r.experiment.iterations},
+                   {"time_s", {{"min", nullptr}, {"median", r.time.value}, {"max", nullptr}}},
+                   {"busbw_Bps", rate(r.busbw)}};
+    if (r.experiment.algorithm == "pairwise") result["shift"] = r.experiment.shift;
+    results.push_back(std::move(result));
+  }
+  for (const auto& row : d.rates) {
+    Json cells = Json::array();
+    for (const auto& cell : row) cells.push_back(rate(cell));
+    rates.push_back(std::move(cells));
+  }
+  for (const std::string& node : d.nodes) {
+    const Failure* failure = nullptr;
+    if (document.error) {
+      for (const Failure& f : document.error->failures) {
+        if (f.node == node && f.culprit) failure = &f;
+      }
+    }
+    nodes.push_back({{"node", node},
+                     {"failed_phase", failure ? Json(failure->phase) : Json(nullptr)},
+                     {"cause", failure ? Json(failure->error.what) : Json(nullptr)}});
+  }
+  return dump(
+      {{"schema", "ringtrue.check/1"},
+       {"verdict", name(d.verdict)},
+       {"findings", findings},
+       {"not_checked", not_checked},
+       {"nodes", nodes},
+       {"transport", text_or_null(document.transport)},
+       {"expected",
+        {{"rate_Bps", rate(d.expected.value)},
+         {"origin", ideal::name(d.expected.origin)},
+         {"source", text_or_null(d.expected.source)}}},
+       {"ring_busbw_Bps", rate(d.ring_busbw)},
+       {"rate_Bps", rates},
+       {"results", results},
+       {"coverage", {{"pairs_measured", d.coverage.pairs_measured}, {"pairs", d.coverage.pairs}}},
+       {"cost", {{"runs", d.cost.runs}, {"seconds", d.cost.seconds.value}, {"bytes", d.cost.bytes.value}}},
+       {"error", maybe_error(document.error)}});
+}
+
+}  // namespace ringtrue::report

@@ -1,0 +1,96 @@
+#include "report/json.h"
+#include "report/json_value.h"
+
+namespace ringtrue::report {
+namespace {
+
+Json result_value(const RunResult& r, bool simulated) {
+  Json time = nullptr;
+  if (r.time_s) time = {{"min", r.time_s->min}, {"median", r.time_s->median}, {"max", r.time_s->max}};
+  Json out = {{"algorithm", r.algorithm},
+              {"transport", r.transport},
+              {"congestion", r.congestion.empty() ? Json(nullptr) : Json(r.congestion)},
+              {"ranks", r.ranks},
+              {"bytes", r.bytes},
+              {"count", r.count},
+              {"type", r.type},
+              {"op", r.op},
+              {"iterations", r.iterations},
+              {"batch", r.batch},
+              {"time_s", time},
+              {"algbw_Bps", maybe(r.algbw_Bps)},
+              {"busbw_Bps", maybe(r.busbw_Bps)},
+              {"ideal_busbw_Bps", maybe(r.ideal_busbw_Bps)},
+              {"attainable_busbw_Bps", maybe(r.attainable_busbw_Bps)},
+              {"bound_busbw_Bps", maybe(r.bound_busbw_Bps)},
+              {"ratio", maybe(r.ratio)},
+              {"cpu_s", maybe(r.cpu_s)},
+              {"wrong", maybe(r.wrong)},
+              {"wrong_by_rank", r.wrong_by_rank}};
+  if (simulated) {
+    out["simulated"] = true;
+    out["messages"] = maybe(r.messages);
+    out["bytes_sent"] = maybe(r.bytes_sent);
+  } else {
+    out["strangers"] = r.strangers;
+  }
+  return out;
+}
+
+Json node_or_null(const std::string& node) {
+  return node.empty() ? Json(nullptr) : Json(node);
+}
+
+}  // namespace
+
+std::string json(const RunDocument& document) {
+  Json results = Json::array(), hops = Json::array(), choices = Json::array();
+  for (const RunResult& r : document.results) results.push_back(result_value(r, document.simulated));
+  for (const HopRow& hop : document.hops) {
+    hops.push_back({{"source", hop.source},
+                    {"destination", hop.destination},
+                    {"source_node", node_or_null(hop.source_node)},
+                    {"destination_node", node_or_null(hop.destination_node)},
+                    {"bytes", hop.bytes},
+                    {"busy_s", hop.busy_s},
+                    {"rate_Bps", maybe(hop.rate_Bps)},
+                    {"retransmits", maybe(hop.retransmits)}});
+  }
+  for (const Choice& choice : document.choices) {
+    Json predictions = Json::object();
+    for (const auto& [algorithm, seconds] : choice.predictions) predictions[algorithm] = seconds;
+    choices.push_back({{"bytes", choice.bytes},
+                       {"algorithm", choice.algorithm},
+                       {"reason", choice.reason},
+                       {"predicted_s", predictions}});
+  }
+  Json out = {{"schema", document.simulated ? "ringtrue.simulate/1" : "ringtrue.run/1"},
+              {"simulated", document.simulated}};
+  if (!document.nodes.empty()) out["nodes"] = document.nodes;
+  if (document.simulated && !document.results.empty()) {
+    // Of the last result, where one would look for them first.
+    out["messages"] = maybe(document.results.back().messages);
+    out["bytes_sent"] = maybe(document.results.back().bytes_sent);
+  }
+  if (!choices.empty()) out["choice"] = choices;
+  out["results"] = std::move(results);
+  out["hops"] = std::move(hops);
+  if (!document.events.empty()) {
+    Json events = Json::array();
+    for (const trace::Event& e : document.events) {
+      events.push_back({{"source", e.source},
+                        {"destination", e.destination},
+                        {"lane", e.lane},
+                        {"sequence", e.sequence},
+                        {"bytes", e.bytes},
+                        {"posted_ns", e.posted},
+                        {"moved_ns", e.moved},
+                        {"done_ns", e.done}});
+    }
+    out["events"] = std::move(events);
+  }
+  out["error"] = maybe_error(document.error);
+  return dump(out);
+}
+
+}  // namespace ringtrue::report

@@ -1,0 +1,63 @@
+#include "report/nagios.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/hostlist.h"
+
+namespace ringtrue::report {
+
+std::string nagios(const CheckDocument& document) {
+  const diagnosis::Diagnosis& d = document.diagnosis;
+  static constexpr std::string_view status[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
+  std::string line = fmt::format("{}: ", status[diagnosis::exit_code(d.verdict)]);
+  int others = 0;
+  std::string first;
+  for (const diagnosis::Finding& f : d.findings) {
+    if (f.severity == diagnosis::Severity::info) continue;
+    if (!first.empty()) {
+      ++others;
+      continue;
+    }
+    first = fmt::format("{} {}", f.kind, f.scope.text());
+    if (f.measured && f.expected) {
+      first += fmt::format(", {} of {}", to_text(*f.measured), to_text(*f.expected));
+    }
+  }
+  if (!first.empty()) {
+    line += first;
+    if (others > 0) line += fmt::format(" and {} more", others);
+  } else if (document.error) {
+    line += document.error->error.text();
+  } else {
+    line += fmt::format("{} nodes, {}", d.nodes.size(), fold_hostlist(d.nodes));
+  }
+  // '|' would end the text.
+  std::replace(line.begin(), line.end(), '|', '/');
+  std::string data;
+  if (d.expected.value) {
+    double least = d.expected.value->value;
+    bool any = false;
+    for (const auto& row : d.rates) {
+      for (const auto& rate : row) {
+        if (!rate) continue;
+        least = any ? std::min(least, rate->value) : rate->value;
+        any = true;
+      }
+    }
+    if (any) {
+      // "LOW:" alerts when the value is below it.
+      data += fmt::format(" slowest_hop_Bps={:.0f};{:.0f}:;{:.0f}:", least,
+                          d.expected.value->value * document.warning,
+                          d.expected.value->value * document.critical);
+    }
+  }
+  if (d.ring_busbw) data += fmt::format(" ring_busbw_Bps={:.0f}", d.ring_busbw->value);
+  if (d.cost.runs > 0) data += fmt::format(" seconds={:.1f}s", d.cost.seconds.value);
+  if (!data.empty()) line += fmt::format(" |{}", data);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line + "\n";
+}
+
+}  // namespace ringtrue::report

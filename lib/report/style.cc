@@ -1,0 +1,63 @@
+#include "report/style.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace ringtrue::report {
+
+Result<Color> parse_color(std::string_view text) {
+  if (text == "auto") return Color::automatic;
+  if (text == "always") return Color::always;
+  if (text == "never") return Color::never;
+  return fail(Cause::bad_input, fmt::format("unknown colour mode '{}'", text), {},
+              "use auto, always or never");
+}
+
+bool colour_allowed(Color color, int fd) {
+  if (color != Color::automatic) return color == Color::always;
+  const char* no = std::getenv("NO_COLOR");
+  if (no != nullptr && *no != '\0') return false;
+  const char* term = std::getenv("TERM");
+  if (term == nullptr || std::string_view(term) == "dumb") return false;
+  return isatty(fd) == 1;
+}
+
+std::string Style::paint(std::string_view text, Ink ink) const {
+  if (!colour || ink == Ink::plain || text.empty()) return std::string(text);
+  static constexpr std::string_view codes[] = {"0", "1", "2", "31", "33", "32", "36"};
+  return fmt::format("\x1b[{}m{}\x1b[0m", codes[int(ink)], text);
+}
+
+std::string Style::heat(std::string_view text, double share, double warning, double critical) const {
+  if (!colour || !std::isfinite(share)) return std::string(text);
+  // Colours of the 256-colour cube, 16 + 36 r + 6 g + b: red below half of critical, yellow between the
+  // thresholds, greens above the warning.
+  int r = 0, g = 5;
+  if (share < critical) {
+    r = 5;
+    g = std::clamp(int(3 * share / critical), 0, 2);
+  } else if (share < warning) {
+    r = 5, g = 4;
+  } else {
+    r = share < 1 ? 2 : 1;
+  }
+  return fmt::format("\x1b[48;5;{}m\x1b[38;5;16m{}\x1b[0m", 16 + 36 * r + 6 * g + (r < 5 ? 1 : 0), text);
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      while (i < text.size() && text[i] != 'm') ++i;
+      continue;
+    }
+    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) ++width;
+  }
+  return width;
+}
+
+}  // namespace ringtrue::report

@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include "base/hostlist.h"
+#include "report/matrix.h"
+#include "report/text.h"
+
+namespace ringtrue::report {
+namespace {
+
+using diagnosis::Severity;
+using diagnosis::Verdict;
+
+Ink ink_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::healthy:
+      return Ink::green;
+    case Verdict::degraded:
+      return Ink::yellow;
+    case Verdict::faulty:
+      return Ink::red;
+    case Verdict::unknown:
+      return Ink::cyan;
+  }
+  return Ink::plain;
+}
+
+Ink ink_of(Severity severity) {
+  switch (severity) {
+    case Severity::info:
+      return Ink::cyan;
+    case Severity::warning:
+      return Ink::yellow;
+    case Severity::critical:
+      return Ink::red;
+  }
+  return Ink::plain;
+}
+
+Maybe plain(const std::optional<BytesPerSecond>& rate) {
+  return rate ? Maybe(rate->value) : std::nullopt;
+}
+
+std::string finding_text(const diagnosis::Finding& f, const Style& style) {
+  std::string out =
+      fmt::format("{}  {}: {}", style.paint(fmt::format("{:<8}", name(f.severity)), ink_of(f.severity)),
+                  f.kind, style.paint(f.scope.text(), Ink::bold));
+  if (f.measured) {
+    out += fmt::format(", {}", to_text(*f.measured));
+    if (f.expected) out += fmt::format(" of {} expected", to_text(*f.expected));
+    if (f.ratio) out += fmt::format(" ({:.0f} %)", *f.ratio * 100);
+  }
+  out += fmt::format(", {:.0f} % sure\n", f.confidence * 100);
+  for (const std::string& line : f.evidence) out += fmt::format("          - {}\n", line);
+  if (!f.impact.empty()) out += fmt::format("          {}\n", f.impact);
+  if (!f.next.empty()) out += fmt::format("          next: {}\n", f.next);
+  return out;
+}
+
+}  // namespace
+
+std::string text(const CheckDocument& document, const Style& style) {
+  const diagnosis::Diagnosis& d = document.diagnosis;
+  std::string verdict(name(d.verdict));
+  for (char& c : verdict) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
+  std::string out = style.paint(verdict, ink_of(d.verdict));
+  out += fmt::format("  {} nodes, {}{}\n", d.nodes.size(), fold_hostlist(d.nodes),
+                     document.transport.empty() ? "" : fmt::format(", {}", document.transport));
+  for (const diagnosis::Finding& f : d.findings) out += fmt::format("\n{}", finding_text(f, style));
+  RateMatrix rates;
+  for (const auto& row : d.rates) {
+    rates.emplace_back();
+    for (const auto& rate : row) rates.back().push_back(plain(rate));
+  }
+  // A matrix that no terminal can hold helps nobody; --json has it.
+  if (d.nodes.size() <= 32) {
+    const std::string map =
+        heat_map(d.nodes, rates, {plain(d.expected.value), document.warning, document.critical}, style);
+    if (!map.empty()) out += fmt::format("\n{}", map);
+  }
+  out += "\n";
+  if (d.expected.value) {
+    out += fmt::format("expected of a hop: {} ({}{})\n", to_text(*d.expected.value),
+                       ideal::name(d.expected.origin),
+                       d.expected.source.empty() ? "" : fmt::format(": {}", d.expected.source));
+  }
+  if (d.ring_busbw) out += fmt::format("ring over all nodes: busbw {}\n", to_text(*d.ring_busbw));
+  if (d.coverage.pairs > 0 && d.coverage.pairs_measured < d.coverage.pairs) {
+    out += fmt::format("pairs measured: {} of {}\n", d.coverage.pairs_measured, d.coverage.pairs);
+  }
+  for (const diagnosis::NotChecked& n : d.not_checked) {
+    out += style.paint(fmt::format("not checked: {} ({})", n.what, n.why), Ink::dim);
+    out += "\n";
+  }
+  if (d.cost.runs > 0) {
+    out += style.paint(fmt::format("{} runs, {}, {} sent", d.cost.runs, to_text(d.cost.seconds),
+                                   amount_text(d.cost.bytes.value)),
+                       Ink::dim);
+    out += "\n";
+  }
+  if (document.error) out += failures_text(*document.error, style);
+  return out;
+}
+
+}  // namespace ringtrue::report

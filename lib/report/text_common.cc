@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include "report/text.h"
+
+namespace ringtrue::report {
+
+std::string_view name(Cause cause) {
+  switch (cause) {
+    case Cause::bad_input:
+      return "bad_input";
+    case Cause::unavailable:
+      return "unavailable";
+    case Cause::unreachable:
+      return "unreachable";
+    case Cause::refused:
+      return "refused";
+    case Cause::deadline:
+      return "deadline";
+    case Cause::peer_lost:
+      return "peer_lost";
+    case Cause::corrupted:
+      return "corrupted";
+    case Cause::cancelled:
+      return "cancelled";
+    case Cause::internal:
+      return "internal";
+  }
+  return "internal";
+}
+
+std::string rate_text(const Maybe& rate_Bps) {
+  return rate_Bps ? to_text(BytesPerSecond(*rate_Bps)) : "-";
+}
+
+std::string amount_text(std::uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  static constexpr std::string_view units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = double(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
+  return fmt::format("{:.{}f} {}", value, value < 99.95 ? 1 : 0, units[unit]);
+}
+
+std::string percent_text(const Maybe& ratio) {
+  return ratio ? fmt::format("{:.1f} %", *ratio * 100) : "-";
+}
+
+std::string failures_text(const Trouble& trouble, const Style& style) {
+  std::string out;
+  constexpr int shown = 16;
+  int count = 0;
+  for (const Failure& f : trouble.failures) {
+    if (++count > shown) break;
+    out += fmt::format("  {} {}: {}{}\n", style.paint(f.node, f.culprit ? Ink::red : Ink::dim), f.phase,
+                       f.error.what, f.culprit ? "" : style.paint(" (waited for the others)", Ink::dim));
+  }
+  if (int(trouble.failures.size()) > shown) {
+    out += fmt::format("  and {} more nodes\n", trouble.failures.size() - shown);
+  }
+  return out;
+}
+
+}  // namespace ringtrue::report

@@ -1,0 +1,152 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/table.h"
+#include "report/text.h"
+
+namespace ringtrue::report {
+namespace {
+
+// nccl-tests' unit where links are fast, a smaller one where it would only show zeros.
+struct Unit {
+  double value;
+  std::string_view name;
+};
+
+Unit rate_unit(const std::vector<RunResult>& results) {
+  double most = 0;
+  for (const RunResult& r : results)
+    most = std::max({most, r.algbw_Bps.value_or(0), r.busbw_Bps.value_or(0)});
+  return most < 1e9 ? Unit{1e6, "MB/s"} : Unit{1e9, "GB/s"};
+}
+
+std::string number(double value) {
+  if (value >= 1000) return fmt::format("{:.0f}", value);
+  if (value >= 100) return fmt::format("{:.1f}", value);
+  return fmt::format("{:.2f}", value);
+}
+
+std::string in(const Unit& unit, const Maybe& rate) {
+  return rate ? number(*rate / unit.value) : "-";
+}
+
+std::string ratio_cell(const RunResult& r, const Style& style) {
+  if (!r.ratio) return "-";
+  const std::string text = fmt::format("{:.1f}", *r.ratio * 100);
+  // Above the ideal the model is wrong, not the machine good.
+  return *r.ratio > 1.005 ? style.paint(text + "!", Ink::yellow) : text;
+}
+
+std::string wrong_cell(const RunResult& r, const Style& style) {
+  if (!r.wrong) return "N/A";
+  return *r.wrong == 0 ? "0" : style.paint(fmt::format("{}", *r.wrong), Ink::red);
+}
+
+std::string spread_cell(const RunResult& r) {
+  if (!r.time_s || r.iterations < 2 || r.time_s->median <= 0) return "-";
+  return fmt::format("{:.1f}", (r.time_s->max - r.time_s->min) / 2 / r.time_s->median * 100);
+}
+
+std::string hop_name(const HopRow& hop) {
+  const auto end = [](int rank, const std::string& node) {
+    return node.empty() ? fmt::format("{}", rank) : fmt::format("{} ({})", rank, node);
+  };
+  return fmt::format("{} > {}", end(hop.source, hop.source_node), end(hop.destination, hop.destination_node));
+}
+
+std::string hops_text(const RunDocument& document) {
+  std::vector<const HopRow*> rated;
+  for (const HopRow& hop : document.hops) {
+    if (hop.rate_Bps) rated.push_back(&hop);
+  }
+  if (rated.size() < 2) return "";
+  std::stable_sort(rated.begin(), rated.end(),
+                   [](const HopRow* a, const HopRow* b) { return *a->rate_Bps < *b->rate_Bps; });
+  const double median = *rated[rated.size() / 2]->rate_Bps;
+  std::string out =
+      fmt::format("\nHops while they carried (median {}), the slowest first:\n", rate_text(median));
+  Table table({{"hop", Table::Align::left}, {"rate"}, {"of median"}, {"busy"}, {"bytes"}});
+  for (std::size_t i = 0; i < std::min<std::size_t>(rated.size(), 4); ++i) {
+    const HopRow& hop = *rated[i];
+    table.row({hop_name(hop), rate_text(hop.rate_Bps), percent_text(*hop.rate_Bps / median),
+               to_text(Seconds(hop.busy_s)), fmt::format("{}", hop.bytes)});
+  }
+  return out + table.text(2);
+}
+
+}  // namespace
+
+std::string text(const RunDocument& document, const Style& style) {
+  std::string out;
+  if (!document.results.empty()) {
+    const RunResult& first = document.results.front();
+    out += style.paint(fmt::format("{}{}, {}", document.simulated ? "Simulated: " : "", document.where,
+                                   first.transport.empty() ? "no transport" : first.transport),
+                       Ink::bold);
+    if (!first.congestion.empty()) out += fmt::format(" ({})", first.congestion);
+    out += "\n";
+    for (const Choice& choice : document.choices) {
+      out +=
+          fmt::format("auto at {}: {}, {}\n", to_text(Bytes(choice.bytes)), choice.algorithm, choice.reason);
+    }
+    const Unit unit = rate_unit(document.results);
+    std::vector<Table::Column> columns = {{"algorithm", Table::Align::left},
+                                          {"size (B)"},
+                                          {"count"},
+                                          {"type"},
+                                          {"redop"},
+                                          {"time (us)"},
+                                          {"+- %"},
+                                          {fmt::format("algbw ({})", unit.name)},
+                                          {fmt::format("busbw ({})", unit.name)},
+                                          {"ideal"},
+                                          {"% of ideal"},
+                                          {"#wrong"}};
+    if (document.simulated) columns.push_back({"messages"});
+    Table table(columns);
+    for (const RunResult& r : document.results) {
+      std::vector<std::string> row = {r.algorithm,
+                                      fmt::format("{}", r.bytes),
+                                      fmt::format("{}", r.count),
+                                      r.type,
+                                      r.op,
+                                      r.time_s ? number(r.time_s->median * 1e6) : "-",
+                                      spread_cell(r),
+                                      in(unit, r.algbw_Bps),
+                                      in(unit, r.busbw_Bps),
+                                      in(unit, r.ideal_busbw_Bps),
+                                      ratio_cell(r, style),
+                                      wrong_cell(r, style)};
+      if (document.simulated) row.push_back(r.messages ? fmt::format("{}", *r.messages) : "-");
+      table.row(std::move(row));
+    }
+    out += table.text();
+    const RunResult& last = document.results.back();
+    if (last.attainable_busbw_Bps || last.bound_busbw_Bps) {
+      out += fmt::format("attainable {}, bound {}\n", rate_text(last.attainable_busbw_Bps),
+                         rate_text(last.bound_busbw_Bps));
+    }
+    for (const RunResult& r : document.results) {
+      if (r.wrong.value_or(0) == 0) continue;
+      std::string ranks;
+      for (std::size_t rank = 0; rank < r.wrong_by_rank.size(); ++rank) {
+        if (r.wrong_by_rank[rank] > 0) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
+      }
+      out += style.paint(fmt::format("wrong results: {} at {} bytes: {} elements, on rank {}", r.algorithm,
+                                     r.bytes, *r.wrong, ranks),
+                         Ink::red) +
+             "\n";
+    }
+    if (last.strangers > 0) {
+      out += style.paint(fmt::format("{} strangers' connections were dropped", last.strangers), Ink::yellow) +
+             "\n";
+    }
+    out += hops_text(document);
+  }
+  if (document.error) out += failures_text(*document.error, style);
+  return out;
+}
+
+}  // namespace ringtrue::report
