@@ -1,0 +1,185 @@
+#include "engine/endpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+namespace ringtrue::engine {
+
+namespace {
+
+// A token is a generation and the index of its operation, so that an index can be used again while old tokens
+// still read as done.
+constexpr int index_bits = 24;
+constexpr std::uint64_t index_mask = (1u << index_bits) - 1;
+
+}  // namespace
+
+RankEndpoint::RankEndpoint(Rank rank, const collective::Layout& layout, Memory memory, transport::Loop& loop,
+                           const transport::Reducer& reducer, FailureListener& listener)
+    : rank_(rank), layout_(layout), memory_(memory), loop_(loop), reducer_(reducer), listener_(listener) {}
+
+void RankEndpoint::add_channel(transport::Channel* channel, transport::shm::Channel* shared,
+                               transport::shm::Transport* through) {
+  if (shared) {
+    channel = shared;
+    shared_ = through;
+  }
+  const Link link{channel->hop().peer, channel->hop().lane, channel, shared};
+  const auto at = std::upper_bound(links_.begin(), links_.end(), link, [](const Link& a, const Link& b) {
+    return std::pair(a.peer, a.lane) < std::pair(b.peer, b.lane);
+  });
+  links_.insert(at, link);
+}
+
+const RankEndpoint::Link& RankEndpoint::link(Rank peer, Lane lane) const {
+  const auto at = std::lower_bound(links_.begin(), links_.end(), std::pair(peer, lane),
+                                   [](const Link& l, const std::pair<Rank, Lane>& key) {
+                                     return std::pair(l.peer, l.lane) < key;
+                                   });
+  assert(at != links_.end() && at->peer == peer && at->lane == lane && "an edge that edges_of() does not name");
+  return *at;
+}
+
+std::uint64_t RankEndpoint::open(Kind kind, Rank peer, std::uint32_t parts) {
+  if (free_.empty()) {
+    free_.push_back(std::uint32_t(operations_.size()));
+    operations_.emplace_back();
+  }
+  const std::uint32_t index = free_.back();
+  free_.pop_back();
+  Operation& operation = operations_[index];
+  operation.left = parts;
+  operation.kind = kind;
+  operation.peer = peer;
+  operation.waiter = nullptr;
+  return operation.generation << index_bits | index;
+}
+
+bool RankEndpoint::done(Token token) const {
+  return token.id == 0 || operations_[token.id & index_mask].generation != token.id >> index_bits;
+}
+
+void RankEndpoint::resume_when_done(Token token, std::coroutine_handle<> waiter) {
+  operations_[token.id & index_mask].waiter = waiter;
+}
+
+void RankEndpoint::post_done(std::uint64_t token) {
+  Operation& operation = operations_[token & index_mask];
+  assert(operation.generation == token >> index_bits);
+  if (--operation.left > 0) {
+    if (!chains_.empty())
+      if (const auto chain = chains_.find(token); chain != chains_.end()) post_next(token, chain->second);
+    return;
+  }
+  if (!chains_.empty()) chains_.erase(token);
+  ++operation.generation;
+  free_.push_back(std::uint32_t(token & index_mask));
+  if (operation.waiter) loop_.resume_soon(operation.waiter);
+}
+
+Token RankEndpoint::send(Rank to, Lane lane, Slice from) {
+  const std::uint64_t token = open(Kind::send, to, 1);
+  link(to, lane).channel->send(token, address(from), from.length, false);
+  return Token{token};
+}
+
+Token RankEndpoint::send_all(std::span<const Rank> to, Lane lane, Slice from) {
+  if (to.empty()) return Token{};
+  const std::uint64_t token = open(Kind::send, to.front(), std::uint32_t(to.size()));
+  for (const Rank peer : to) link(peer, lane).channel->send(token, address(from), from.length, cold_);
+  return Token{token};
+}
+
+Token RankEndpoint::receive(Rank from, Lane lane, Slice into) {
+  const std::uint64_t token = open(Kind::receive, from, 1);
+  link(from, lane).channel->receive(token, {address(into), nullptr, into.length, Arrival::store});
+  return Token{token};
+}
+
+Token RankEndpoint::receive_reduce(Rank from, Lane lane, Slice into, Slice with, Arrival how) {
+  const std::uint64_t token = open(Kind::receive, from, 1);
+  link(from, lane).channel->receive(token, {address(into), address(with), into.length, how});
+  return Token{token};
+}
+
+Token RankEndpoint::receive_reduce_all(std::span<const Rank> from, Lane lane, Slice into, Arrival how) {
+  if (from.empty()) return Token{};
+  bool all_shared = true;
+  for (const Rank peer : from) all_shared &= link(peer, lane).shared != nullptr;
+  if (all_shared) {
+    std::vector<transport::shm::Channel*> channels;
+    for (const Rank peer : from) channels.push_back(link(peer, lane).shared);
+    const std::uint64_t token = open(Kind::receive, from.front(), 1);
+    shared_->receive_all(channels, token, {address(into), address(into), into.length, how});
+    return Token{token};
+  }
+  const std::uint64_t token = open(Kind::receive, from.front(), std::uint32_t(from.size()));
+  Chain& chain = chains_[token];
+  chain = {{from.begin(), from.end()}, 0, lane, into, how};
+  post_next(token, chain);
+  return Token{token};
+}
+
+void RankEndpoint::post_next(std::uint64_t token, Chain& chain) {
+  const Rank peer = chain.from[chain.next++];
+  const bool last = chain.next == chain.from.size();
+  operations_[token & index_mask].peer = peer;
+  std::byte* into = address(chain.into);
+  link(peer, chain.lane)
+      .channel->receive(token, {into, into, chain.into.length, last ? chain.how : Arrival::reduce});
+}
+
+void RankEndpoint::copy(Slice into, Slice from) {
+  reducer_.store(address(into), address(from), from.length, false);
+}
+
+void RankEndpoint::reset_counters() {
+  began_ = now_ns();
+  events_.clear();
+  for (const Link& l : links_) l.channel->reset_counters();
+}
+
+void RankEndpoint::add_hops(std::vector<trace::Hop>& hops) const {
+  for (std::size_t i = 0; i < links_.size();) {
+    trace::Hop hop;
+    hop.source = rank_;
+    hop.destination = links_[i].peer;
+    // Lanes work side by side: the hop is busy as long as its busiest lane.
+    for (; i < links_.size() && links_[i].peer == hop.destination; ++i) {
+      if (links_[i].lane == collective::barrier_lane) continue;
+      const transport::Traffic& sent = links_[i].channel->sent();
+      if (sent.messages == 0) continue;
+      hop.messages += sent.messages;
+      hop.bytes += Bytes(sent.bytes);
+      Seconds busy(double(sent.busy_ns) * 1e-9);
+      if (const auto tcp = links_[i].channel->tcp()) {
+        busy = tcp->busy;
+        if (!hop.tcp) {
+          hop.tcp = tcp;
+        } else {
+          hop.tcp->busy = std::max(hop.tcp->busy, tcp->busy);
+          hop.tcp->rwnd_limited = std::max(hop.tcp->rwnd_limited, tcp->rwnd_limited);
+          hop.tcp->sndbuf_limited = std::max(hop.tcp->sndbuf_limited, tcp->sndbuf_limited);
+          hop.tcp->retransmits += tcp->retransmits;
+          hop.tcp->min_rtt = std::min(hop.tcp->min_rtt, tcp->min_rtt);
+          hop.tcp->delivery_rate = BytesPerSecond(hop.tcp->delivery_rate.value + tcp->delivery_rate.value);
+        }
+      }
+      hop.busy = std::max(hop.busy, busy);
+    }
+    if (hop.messages > 0) hops.push_back(hop);
+  }
+}
+
+RankEndpoint::Waiting RankEndpoint::waiting() const {
+  for (const Operation& operation : operations_) {
+    if (operation.left == 0 || !operation.waiter) continue;
+    return {operation.peer, operation.kind == Kind::send ? "to take its message" : "to send"};
+  }
+  return {};
+}
+
+}  // namespace ringtrue::engine

@@ -1,0 +1,125 @@
+// One rank's endpoint on wires: tokens, buffers, and the channels to its peers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "collective/algorithm.h"
+#include "collective/endpoint.h"
+#include "transport/loop.h"
+#include "transport/shm/transport.h"
+#include "transport/transport.h"
+
+namespace ringtrue::engine {
+
+using collective::Arrival;
+using collective::Lane;
+using collective::Rank;
+using collective::Slice;
+using collective::Space;
+using collective::Token;
+
+// Told of the first error of any rank of this process, on any thread.
+class FailureListener {
+ public:
+  virtual ~FailureListener() = default;
+  virtual void failed(Error error) = 0;
+};
+
+class RankEndpoint final : public collective::Endpoint, public transport::Owner {
+ public:
+  struct Memory {
+    std::byte* data = nullptr;
+    std::byte* scratch = nullptr;
+  };
+  RankEndpoint(Rank rank, const collective::Layout& layout, Memory memory, transport::Loop& loop,
+               const transport::Reducer& reducer, FailureListener& listener);
+
+  // Exactly one of the two pointers is set.
+  void add_channel(transport::Channel* channel, transport::shm::Channel* shared, transport::shm::Transport* through);
+
+  // Endpoint
+  Rank rank() const override { return rank_; }
+  const collective::Layout& layout() const override { return layout_; }
+  Token send(Rank to, Lane lane, Slice from) override;
+  Token send_all(std::span<const Rank> to, Lane lane, Slice from) override;
+  Token receive(Rank from, Lane lane, Slice into) override;
+  Token receive_reduce(Rank from, Lane lane, Slice into, Slice with, Arrival how) override;
+  Token receive_reduce_all(std::span<const Rank> from, Lane lane, Slice into, Arrival how) override;
+  void copy(Slice into, Slice from) override;
+  bool done(Token token) const override;
+  void resume_when_done(Token token, std::coroutine_handle<> waiter) override;
+
+  // Owner
+  void post_done(std::uint64_t token) override;
+  void failed(Error error) override { listener_.failed(std::move(error)); }
+  std::int64_t now() const override { return now_ns() - began_; }
+  void record(const trace::Event& event) override { events_.push_back(event); }
+  bool wants_events() const override { return keep_events_; }
+
+  std::byte* data() const { return memory_.data; }
+  // Calls that move more than the caches hold store past them.
+  void set_cold(bool cold) { cold_ = cold; }
+  void keep_events(bool keep) { keep_events_ = keep; }
+  void reset_counters();  // the timed part begins
+  void add_hops(std::vector<trace::Hop>& hops) const;
+  std::vector<trace::Event> take_events() { return std::move(events_); }
+
+  // Whom the rank's program waits for; for the error that names a deadline's culprit.
+  struct Waiting {
+    Rank peer = -1;  // -1: for nobody
+    std::string what;
+  };
+  Waiting waiting() const;
+
+ private:
+  enum class Kind : std::uint8_t { send, receive };
+  struct Operation {
+    std::uint64_t generation = 1;
+    std::uint32_t left = 0;  // parts not done; 0: free
+    Kind kind = Kind::send;
+    Rank peer = 0;
+    std::coroutine_handle<> waiter;
+  };
+  // The rest of a receive_reduce_all whose peers share no memory with us: one after the other.
+  struct Chain {
+    std::vector<Rank> from;
+    std::size_t next = 0;
+    Lane lane = 0;
+    Slice into;
+    Arrival how = Arrival::reduce;
+  };
+  struct Link {
+    Rank peer = 0;
+    Lane lane = 0;
+    transport::Channel* channel = nullptr;
+    transport::shm::Channel* shared = nullptr;
+  };
+
+  std::byte* address(const Slice& slice) const {
+    return (slice.space == Space::data ? memory_.data : memory_.scratch) + slice.offset;
+  }
+  const Link& link(Rank peer, Lane lane) const;
+  std::uint64_t open(Kind kind, Rank peer, std::uint32_t parts);
+  void post_next(std::uint64_t token, Chain& chain);
+
+  Rank rank_;
+  const collective::Layout& layout_;
+  Memory memory_;
+  transport::Loop& loop_;
+  const transport::Reducer& reducer_;
+  FailureListener& listener_;
+  std::vector<Link> links_;  // by peer and lane, rising
+  transport::shm::Transport* shared_ = nullptr;
+  std::vector<Operation> operations_;
+  std::vector<std::uint32_t> free_;
+  std::map<std::uint64_t, Chain> chains_;
+  std::vector<trace::Event> events_;
+  std::int64_t began_ = now_ns();
+  bool cold_ = false;
+  bool keep_events_ = false;
+};
+
+}  // namespace ringtrue::engine

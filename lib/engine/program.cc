@@ -1,0 +1,91 @@
+#include "engine/program.h"
+
+#include <time.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+
+namespace ringtrue::engine {
+
+namespace {
+
+std::int64_t thread_cpu_ns() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::int64_t(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+void check(RankRun& run) {
+  if (!run.job.check) return;
+  RankEndpoint& self = run.self;
+  const collective::Call& call = run.job.call;
+  Mismatch found;
+  if (run.algorithm.allreduce) {
+    found = run.values.check(self.data(), call.elements, true);
+  } else {
+    const Rank n = self.ranks();
+    const Rank source = Rank(((std::int64_t(self.rank()) - call.shift) % n + n) % n);
+    found = run.values.check_neighbour(source, self.data(), call.elements, true);
+  }
+  if (found.count > 0 && run.report.wrong == 0) run.report.first_wrong = found.first;
+  run.report.wrong += found.count;
+}
+
+}  // namespace
+
+void Stopwatch::start() {
+  if (running_++ == 0) began_ns_ = thread_cpu_ns();
+}
+
+void Stopwatch::stop() {
+  if (--running_ == 0) total_ns_ += thread_cpu_ns() - began_ns_;
+}
+
+int batch_of(const collective::Call& call) {
+  const std::uint64_t bytes = call.bytes();
+  if (bytes <= 4 * 1024) return 100;
+  if (bytes <= 16 * 1024) return 50;
+  if (bytes <= 64 * 1024) return 20;
+  if (bytes <= 256 * 1024) return 5;
+  return 1;
+}
+
+collective::Task play(RankRun& run) {
+  RankEndpoint& self = run.self;
+  const Job& job = run.job;
+  const int batch = batch_of(job.call);
+  run.report.rank = self.rank();
+  run.report.batch = batch;
+
+  for (int sample = -job.warmup; sample < job.iterations; ++sample) {
+    const bool timed = sample >= 0;
+    run.values.fill(self.rank(), self.data(), job.call.elements);
+    const collective::Task before = collective::barrier(self);
+    co_await before;
+
+    if (sample == 0) self.reset_counters();
+    if (timed) run.stopwatch.start();
+    std::int64_t spent = 0;
+    for (int i = 0; i < batch; ++i) {
+      if (i > 0) {
+        check(run);
+        run.values.fill(self.rank(), self.data(), job.call.elements);
+      }
+      const std::int64_t began = now_ns();
+      const collective::Task call = run.algorithm.program(self, job.call);
+      co_await call;
+      spent += now_ns() - began;
+    }
+    if (timed) {
+      run.stopwatch.stop();
+      run.report.time_s.push_back(double(spent) * 1e-9 / batch);
+    }
+    // Nobody checks while others of its thread still run against the clock.
+    const collective::Task after = collective::barrier(self);
+    co_await after;
+    check(run);
+  }
+}
+
+}  // namespace ringtrue::engine

@@ -1,0 +1,532 @@
+#include "engine/session.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "collective/algorithm.h"
+#include "collective/fault.h"
+#include "engine/endpoint.h"
+#include "engine/program.h"
+#include "engine/reduce.h"
+#include "engine/values.h"
+#include "transport/shm/transport.h"
+#include "transport/tcp/transport.h"
+
+namespace ringtrue::engine {
+
+namespace {
+
+namespace shm = transport::shm;
+namespace tcp = transport::tcp;
+using collective::Task;
+
+// A call whose buffers together are larger than this does not fit into the caches that we know of.
+constexpr std::uint64_t cold_bytes = 64ull << 20;
+constexpr std::int64_t spin_ns = 20'000;
+
+class CallReducer final : public transport::Reducer {
+ public:
+  CallReducer(const collective::Call& call, int ranks) : call_(call), ranks_(ranks), unit_(size_of(call.type)) {}
+
+  std::uint64_t element_bytes() const override { return unit_; }
+  void reduce(std::byte* into, const std::byte* with, const std::byte* incoming, std::uint64_t bytes,
+              Arrival how) const override {
+    engine::reduce(call_.type, call_.operation, into, with, incoming, bytes / unit_);
+    if (how == Arrival::reduce_last) finish(call_.type, call_.operation, into, bytes / unit_, ranks_);
+  }
+  void reduce_many(std::byte* into, const std::byte* const* incoming, int count, std::uint64_t bytes,
+                   Arrival how) const override {
+    for (int at = 0; at < count; at += reduce_many_limit)
+      engine::reduce_many(call_.type, call_.operation, into, reinterpret_cast<const void* const*>(incoming + at),
+                          std::min(count - at, reduce_many_limit), bytes / unit_);
+    if (how == Arrival::reduce_last) finish(call_.type, call_.operation, into, bytes / unit_, ranks_);
+  }
+  void store(std::byte* into, const std::byte* from, std::uint64_t bytes, bool cold) const override {
+    if (cold) {
+      copy_stream(into, from, bytes);
+    } else {
+      std::memcpy(into, from, bytes);
+    }
+  }
+
+ private:
+  collective::Call call_;
+  int ranks_;
+  std::uint64_t unit_;
+};
+
+bool same_node(const Job& job, Rank a, Rank b) {
+  return job.seats[std::size_t(a)].node == job.seats[std::size_t(b)].node;
+}
+
+bool over_shared_memory(const Job& job, Rank a, Rank b) { return job.transport != "tcp" && same_node(job, a, b); }
+
+// An algorithm's edges and the barrier's.
+std::vector<collective::Edge> all_edges(const collective::Algorithm& algorithm, const collective::Layout& layout,
+                                        Rank rank, const collective::Call& call) {
+  auto edges = collective::edges_of(algorithm, layout, rank, call);
+  const std::int64_t n = layout.ranks();
+  for (std::int64_t distance = 1; distance < n; distance *= 2)
+    for (const std::int64_t peer : {(rank + distance) % n, (rank - distance + n) % n})
+      edges.push_back({Rank(peer), collective::barrier_lane});
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  return edges;
+}
+
+using Edges = std::map<Rank, std::vector<collective::Edge>>;  // of the ranks on one node
+
+// The shared memory of `node`, the same in all of its processes.
+shm::Plan plan_of(const Job& job, const collective::Algorithm& algorithm, int node, const Edges& edges,
+                  int threads_per_process) {
+  shm::Plan plan;
+  const collective::Layout layout = job.layout();
+  std::map<int, std::vector<std::size_t>> of_process;
+  for (Rank rank = 0; rank < job.ranks(); ++rank) {
+    const Seat& seat = job.seats[std::size_t(rank)];
+    if (seat.node != node) continue;
+    of_process[seat.process].push_back(plan.ranks.size());
+    plan.ranks.push_back(rank);
+    plan.data_bytes.push_back(job.call.bytes());
+    plan.scratch_bytes.push_back(algorithm.scratch_bytes(layout, rank, job.call));
+  }
+  plan.thread_of.resize(plan.ranks.size());
+  int processes = 0;
+  for (const auto& [process, places] : of_process) {
+    for (std::size_t i = 0; i < places.size(); ++i)
+      plan.thread_of[places[i]] =
+          process * threads_per_process + int(i * std::size_t(threads_per_process) / places.size());
+    processes = std::max(processes, process + 1);
+  }
+  plan.threads = processes * threads_per_process;
+  for (const auto& [rank, list] : edges)
+    for (const collective::Edge& edge : list)
+      if (over_shared_memory(job, rank, edge.peer)) {
+        plan.directions.push_back({rank, edge.peer, edge.lane});
+        plan.directions.push_back({edge.peer, rank, edge.lane});
+      }
+  std::sort(plan.directions.begin(), plan.directions.end());
+  plan.directions.erase(std::unique(plan.directions.begin(), plan.directions.end()), plan.directions.end());
+  return plan;
+}
+
+Edges edges_on_node(const Job& job, const collective::Algorithm& algorithm, int node) {
+  Edges edges;
+  const collective::Layout layout = job.layout();
+  for (Rank rank = 0; rank < job.ranks(); ++rank)
+    if (job.seats[std::size_t(rank)].node == node) edges[rank] = all_edges(algorithm, layout, rank, job.call);
+  return edges;
+}
+
+std::uint64_t available_memory() {
+  std::uint64_t kib = 0;
+  if (FILE* file = std::fopen("/proc/meminfo", "r")) {
+    char line[128];
+    while (std::fgets(line, sizeof line, file))
+      if (unsigned long long value; std::sscanf(line, "MemAvailable: %llu", &value) == 1) kib = value;
+    std::fclose(file);
+  }
+  return kib * 1024;
+}
+
+class SessionImpl final : public Session, public FailureListener {
+ public:
+  explicit SessionImpl(Member member) : member_(std::move(member)) {}
+  ~SessionImpl() override {
+    forget_run();
+    tcp_.reset();
+    if (memory_) ::munmap(memory_, mapped_);
+  }
+
+  Result<void> start() {
+    const int cores = std::max(1, int(std::thread::hardware_concurrency()));
+    const int threads = member_.processes > 1  ? 1
+                        : member_.threads > 0 ? member_.threads
+                                              : cores;
+    for (int t = 0; t < threads; ++t) {
+      const int doorbell = member_.processes > 1 ? member_.doorbells[std::size_t(member_.process)] : -1;
+      auto loop = transport::Loop::make(doorbell);
+      if (!loop) return tl::unexpected(loop.error());
+      (*loop)->set_spin(threads * member_.processes <= cores ? spin_ns : 0);
+      workers_.push_back(std::make_unique<Worker>());
+      workers_.back()->loop = std::move(*loop);
+    }
+    return {};
+  }
+
+  Result<int> prepare(const Job& job) override;
+  Result<void> connect(const std::vector<std::vector<Address>>& processes, Deadline deadline) override;
+  Result<void> barrier(Deadline deadline) override;
+  Result<void> run(Deadline deadline) override;
+  Result<RunReport> collect() override;
+
+  void abort() override {
+    aborted_.store(true);
+    for (const auto& worker : workers_) worker->loop->ring();
+  }
+
+ private:
+  struct Player {
+    std::unique_ptr<RankEndpoint> endpoint;
+    std::vector<std::unique_ptr<tcp::Channel>> channels;
+    RankReport report;
+    std::unique_ptr<RankRun> run;
+    Task task;
+    bool finished = false;
+  };
+  struct Worker {
+    std::unique_ptr<transport::Loop> loop;
+    std::unique_ptr<shm::Transport> shared;
+    std::vector<std::byte> staging;
+    Stopwatch stopwatch;
+    std::vector<Player> players;
+  };
+
+  void failed(Error error) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::move(error);
+    }
+    failed_.store(true);
+    for (const auto& worker : workers_) worker->loop->ring();
+  }
+  bool over() const { return failed_.load(std::memory_order_relaxed) || aborted_.load(std::memory_order_relaxed); }
+
+  Result<void> validate(const Job& job);
+  Result<void> map_memory();
+  void forget_run();
+  template <class Make>  // Make: (Player&, Worker&) -> Task
+  Result<void> play_all(const char* phase, Deadline deadline, Make make);
+  Error overdue(const char* phase) const;
+
+  Member member_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<tcp::Transport> tcp_;
+
+  Job job_;
+  const collective::Algorithm* algorithm_ = nullptr;
+  std::vector<collective::Fault> faults_;
+  collective::Layout layout_;
+  Edges edges_;  // of all ranks on this node
+  shm::Plan plan_;
+  shm::Layout shared_layout_;
+  std::vector<Rank> mine_;
+  std::unique_ptr<CallReducer> reducer_;
+  std::unique_ptr<Values> values_;
+  bool uses_shm_ = false, uses_tcp_ = false;
+
+  std::byte* memory_ = nullptr;
+  std::uint64_t mapped_ = 0;
+
+  std::atomic<bool> failed_{false}, aborted_{false};
+  std::mutex mutex_;
+  std::optional<Error> error_;
+};
+
+Result<void> SessionImpl::validate(const Job& job) {
+  const auto algorithm = collective::find_algorithm(job.algorithm);
+  if (!algorithm) return tl::unexpected(algorithm.error());
+  algorithm_ = *algorithm;
+  auto faults = collective::parse_faults(job.fault);
+  if (!faults) return tl::unexpected(faults.error());
+  faults_ = std::move(*faults);
+  if (job.seats.empty()) return fail(Cause::bad_input, "a job without ranks");
+  if (job.iterations < 1 || job.warmup < 0) return fail(Cause::bad_input, "a job without iterations");
+  if (job.call.lanes < 1 || job.call.lanes > 64) return fail(Cause::bad_input, "lanes must be 1 to 64");
+  if (job.transport != "auto" && job.transport != "shm" && job.transport != "tcp")
+    return fail(Cause::bad_input, fmt::format("no transport '{}' here", job.transport), {}, "use auto, shm or tcp");
+  mine_.clear();
+  bool several_nodes = false;
+  for (Rank rank = 0; rank < job.ranks(); ++rank) {
+    const Seat& seat = job.seats[std::size_t(rank)];
+    if (seat.node < 0 || std::size_t(seat.node) >= job.nodes.size() || seat.process < 0 || seat.local < 0)
+      return fail(Cause::bad_input, fmt::format("rank {} has no place", rank));
+    several_nodes |= seat.node != job.seats[0].node;
+    if (seat.node == member_.node && seat.process >= member_.processes)
+      return fail(Cause::bad_input, fmt::format("rank {} is in a process that does not exist", rank));
+    if (seat.node == member_.node && seat.process == member_.process) mine_.push_back(rank);
+  }
+  if (several_nodes && job.transport == "shm")
+    return fail(Cause::bad_input, "shared memory does not reach other nodes", {}, "use --transport auto or tcp");
+  if (algorithm_->shared_memory_only && (several_nodes || job.transport == "tcp"))
+    return fail(Cause::bad_input, fmt::format("{} needs ranks that share memory", job.algorithm), {},
+                several_nodes ? "run it on one node" : "use --transport shm");
+  return {};
+}
+
+Result<int> SessionImpl::prepare(const Job& job) {
+  forget_run();
+  if (const auto valid = validate(job); !valid) return tl::unexpected(valid.error());
+  job_ = job;
+  layout_ = job.layout();
+  edges_ = edges_on_node(job, *algorithm_, member_.node);
+  plan_ = plan_of(job, *algorithm_, member_.node, edges_, int(workers_.size()));
+  shared_layout_ = shm::lay_out(plan_);
+  reducer_ = std::make_unique<CallReducer>(job_.call, job_.ranks());
+  values_ = std::make_unique<Values>(job_.call.type, job_.call.operation, job_.ranks(), job_.seed, job_.call.elements);
+  if (const auto mapped = map_memory(); !mapped) return tl::unexpected(mapped.error());
+
+  std::vector<tcp::SeatId> seats;
+  for (const Rank rank : mine_) {
+    const Seat& seat = job_.seats[std::size_t(rank)];
+    seats.push_back({std::uint32_t(seat.node), std::uint32_t(seat.local)});
+    for (const collective::Edge& edge : edges_[rank])
+      (over_shared_memory(job_, rank, edge.peer) ? uses_shm_ : uses_tcp_) = true;
+  }
+  if (!uses_tcp_) return 0;
+  if (tcp_) {
+    tcp_->set_seats(std::move(seats));
+  } else {
+    auto made = tcp::Transport::make(
+        {member_.data_address, member_.port_low, member_.port_high, member_.secret, std::move(seats)},
+        *workers_[0]->loop);
+    if (!made) return tl::unexpected(made.error());
+    tcp_ = std::move(*made);
+  }
+  return tcp_->port();
+}
+
+Result<void> SessionImpl::map_memory() {
+  const std::uint64_t bytes = shared_layout_.bytes;
+  if (!memory_ || mapped_ < bytes) {
+    if (memory_) ::munmap(memory_, mapped_);
+    memory_ = nullptr;
+    const std::uint64_t room = available_memory();
+    if (room != 0 && bytes > room)
+      return fail(Cause::unavailable,
+                  fmt::format("{} ranks of {} need {} of memory, {} are free", plan_.ranks.size(),
+                              to_text(Bytes(job_.call.bytes())), to_text(Bytes(bytes)), to_text(Bytes(room))),
+                  {}, "use a smaller --size or fewer ranks per node");
+    const bool shared = member_.shared_memory >= 0;
+    void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                      shared ? member_.shared_memory : -1, 0);
+    if (at == MAP_FAILED)
+      return fail(Cause::unavailable,
+                  fmt::format("cannot map {} of memory: {}", to_text(Bytes(bytes)), std::strerror(errno)), {},
+                  "use a smaller --size or fewer ranks per node");
+    memory_ = static_cast<std::byte*>(at);
+    mapped_ = bytes;
+    ::madvise(memory_, mapped_, MADV_HUGEPAGE);
+  }
+  // Others of the node use it only after they were told to connect, which is after all have prepared.
+  if (member_.process == 0) std::memset(memory_, 0, shared_layout_.control_bytes);
+  return {};
+}
+
+void SessionImpl::forget_run() {
+  for (const auto& worker : workers_) {
+    worker->loop->set_source(nullptr);
+    worker->players.clear();
+    worker->shared.reset();
+    worker->loop->clear();
+    worker->stopwatch.clear();
+  }
+  uses_shm_ = uses_tcp_ = false;
+}
+
+Result<void> SessionImpl::connect(const std::vector<std::vector<Address>>& processes, Deadline deadline) {
+  std::map<tcp::ConnectionKey, tcp::PeerAddress> wanted;
+  auto key_of = [&](Rank rank, const collective::Edge& edge) {
+    const Seat& self = job_.seats[std::size_t(rank)];
+    const Seat& peer = job_.seats[std::size_t(edge.peer)];
+    return tcp::ConnectionKey{{std::uint32_t(self.node), std::uint32_t(self.local)},
+                              {std::uint32_t(peer.node), std::uint32_t(peer.local)},
+                              edge.lane};
+  };
+  for (const Rank rank : mine_)
+    for (const collective::Edge& edge : edges_[rank]) {
+      if (over_shared_memory(job_, rank, edge.peer)) continue;
+      const Seat& peer = job_.seats[std::size_t(edge.peer)];
+      if (std::size_t(peer.node) >= processes.size() ||
+          std::size_t(peer.process) >= processes[std::size_t(peer.node)].size())
+        return fail(Cause::bad_input, fmt::format("no data address of {}", job_.nodes[std::size_t(peer.node)]));
+      const Address& address = processes[std::size_t(peer.node)][std::size_t(peer.process)];
+      wanted[key_of(rank, edge)] = {address.host, address.port, job_.nodes[std::size_t(peer.node)]};
+    }
+  if (tcp_ && !wanted.empty()) {
+    const auto connected = tcp_->connect(wanted, [this] { return over(); }, deadline);
+    if (!connected) return connected;
+  }
+
+  std::vector<int> doorbells = member_.doorbells;
+  if (member_.processes == 1) {
+    doorbells.clear();
+    for (const auto& worker : workers_) doorbells.push_back(worker->loop->doorbell());
+  }
+  const bool cold = job_.call.bytes() * plan_.ranks.size() > cold_bytes;
+  for (std::size_t t = 0; t < workers_.size(); ++t) {
+    Worker& worker = *workers_[t];
+    const int thread = member_.process * int(workers_.size()) + int(t);
+    if (uses_shm_) {
+      worker.shared = std::make_unique<shm::Transport>(
+          shm::Transport::Setup{memory_, &plan_, &shared_layout_, thread, doorbells});
+      worker.shared->set_loop(worker.loop.get());
+      worker.loop->set_source(worker.shared.get());
+    }
+    if (uses_tcp_) worker.staging.resize(tcp::Channel::staging_bytes);
+    std::size_t count = 0;
+    for (const Rank rank : mine_) count += plan_.thread_of[std::size_t(plan_.position(rank))] == thread;
+    worker.players.resize(count);
+    std::size_t next = 0;
+    for (const Rank rank : mine_) {
+      const auto place = std::size_t(plan_.position(rank));
+      if (plan_.thread_of[place] != thread) continue;
+      Player& player = worker.players[next++];
+      player.endpoint = std::make_unique<RankEndpoint>(
+          rank, layout_,
+          RankEndpoint::Memory{memory_ + shared_layout_.data[place], memory_ + shared_layout_.scratch[place]},
+          *worker.loop, *reducer_, *this);
+      player.endpoint->set_cold(cold);
+      player.endpoint->keep_events(job_.events);
+      for (const collective::Edge& edge : edges_[rank]) {
+        transport::Hop hop{rank, edge.peer, edge.lane,
+                           job_.nodes[std::size_t(job_.seats[std::size_t(edge.peer)].node)]};
+        // The barrier is ours, not the operator's traffic: scripts do not count its messages.
+        transport::faulty::Script script;
+        if (edge.lane != collective::barrier_lane) script = {faults_, rank, edge.peer};
+        if (over_shared_memory(job_, rank, edge.peer)) {
+          player.endpoint->add_channel(
+              nullptr, &worker.shared->open(hop, *player.endpoint, *reducer_, std::move(script)),
+              worker.shared.get());
+        } else {
+          player.channels.push_back(std::make_unique<tcp::Channel>(
+              tcp_->descriptor(key_of(rank, edge)), *worker.loop, worker.staging.data(), hop, *player.endpoint,
+              *reducer_, std::move(script)));
+          player.endpoint->add_channel(player.channels.back().get(), nullptr, nullptr);
+        }
+      }
+    }
+  }
+  return {};
+}
+
+Error SessionImpl::overdue(const char* phase) const {
+  for (const auto& worker : workers_)
+    for (const Player& player : worker->players) {
+      if (player.finished) continue;
+      const auto waiting = player.endpoint->waiting();
+      if (waiting.peer < 0) continue;
+      const std::string& node = job_.nodes[std::size_t(job_.seats[std::size_t(waiting.peer)].node)];
+      return Error{Cause::deadline,
+                   fmt::format("the {} did not end in time: rank {} waited for rank {} on {} {}", phase,
+                               player.endpoint->rank(), waiting.peer, node, waiting.what),
+                   node, {}};
+    }
+  return Error{Cause::deadline, fmt::format("the {} did not end in time", phase), {},
+               "raise --deadline, or use a smaller --size or fewer --iterations"};
+}
+
+template <class Make>
+Result<void> SessionImpl::play_all(const char* phase, Deadline deadline, Make make) {
+  std::atomic<bool> late{false};
+  auto play_thread = [&](Worker& worker) {
+    for (Player& player : worker.players) {
+      player.finished = false;
+      player.task = make(player, worker);
+      player.task.start();
+    }
+    std::size_t first = 0;  // all before it are finished
+    const bool stopped = worker.loop->run(
+        [&] {
+          while (first < worker.players.size() && worker.players[first].task.finished())
+            worker.players[first++].finished = true;
+          return first == worker.players.size() || over();
+        },
+        deadline);
+    if (!stopped) late.store(true);
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t t = 1; t < workers_.size(); ++t)
+    if (!workers_[t]->players.empty()) threads.emplace_back([&, t] { play_thread(*workers_[t]); });
+  play_thread(*workers_[0]);
+  for (std::thread& thread : threads) thread.join();
+
+  std::optional<Error> error;
+  {
+    const std::lock_guard lock(mutex_);
+    error = error_;
+  }
+  if (!error && late) error = overdue(phase);
+  if (!error && aborted_) error = Error{Cause::cancelled, fmt::format("cancelled during the {}", phase), {}, {}};
+  // All threads have left their loops: nothing touches the frames or the buffers any more.
+  for (const auto& worker : workers_)
+    for (Player& player : worker->players) player.task = Task();
+  if (error) return tl::unexpected(*error);
+  return {};
+}
+
+Result<void> SessionImpl::barrier(Deadline deadline) {
+  return play_all("barrier", deadline,
+                  [](Player& player, Worker&) { return collective::barrier(*player.endpoint); });
+}
+
+Result<void> SessionImpl::run(Deadline deadline) {
+  return play_all("run", deadline, [this](Player& player, Worker& worker) {
+    player.report = {};
+    player.run.reset(
+        new RankRun{*player.endpoint, job_, *algorithm_, *values_, worker.stopwatch, player.report});
+    return play(*player.run);
+  });
+}
+
+Result<RunReport> SessionImpl::collect() {
+  RunReport report;
+  report.transport = uses_shm_ && uses_tcp_ ? "shm+tcp" : uses_tcp_ ? "tcp" : "shm";
+  if (uses_tcp_) report.congestion = tcp_->congestion();
+  if (tcp_) report.strangers = tcp_->strangers();
+  double calls = 1;
+  for (const auto& worker : workers_) {
+    report.cpu_s += worker->stopwatch.seconds();
+    for (Player& player : worker->players) {
+      calls = double(player.report.batch) * double(player.report.time_s.size());
+      report.ranks.push_back(player.report);
+      player.endpoint->add_hops(report.trace.hops);
+      auto events = player.endpoint->take_events();
+      std::move(events.begin(), events.end(), std::back_inserter(report.trace.events));
+    }
+  }
+  report.cpu_s /= std::max(calls, 1.0);
+  std::vector<RunReport> one;
+  one.push_back(std::move(report));
+  return merge(std::move(one));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::open(Member member) {
+  auto session = std::make_unique<SessionImpl>(std::move(member));
+  if (const auto started = session->start(); !started) return tl::unexpected(started.error());
+  return session;
+}
+
+std::uint64_t Session::shared_bytes(const Job& job, int node) {
+  const auto algorithm = collective::find_algorithm(job.algorithm);
+  if (!algorithm) return 0;
+  return shm::lay_out(plan_of(job, **algorithm, node, edges_on_node(job, **algorithm, node), 1)).bytes;
+}
+
+Result<RunReport> run_locally(const Job& job, Deadline deadline) {
+  Member member;
+  const auto nonce = tcp::make_nonce();
+  member.secret.assign(reinterpret_cast<const char*>(nonce.data()), nonce.size());
+  member.data_address = "127.0.0.1";
+  auto session = Session::open(member);
+  if (!session) return tl::unexpected(session.error());
+  const auto port = (*session)->prepare(job);
+  if (!port) return tl::unexpected(port.error());
+  if (auto r = (*session)->connect({{{"127.0.0.1", *port}}}, deadline); !r) return tl::unexpected(r.error());
+  if (auto r = (*session)->barrier(deadline); !r) return tl::unexpected(r.error());
+  if (auto r = (*session)->run(deadline); !r) return tl::unexpected(r.error());
+  return (*session)->collect();
+}
+
+}  // namespace ringtrue::engine

@@ -1,0 +1,160 @@
+#include "transport/loop.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace ringtrue::transport {
+
+namespace {
+
+// Tells the core that this is a wait, so that it gives way to its sister thread and saves power.
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Loop>> Loop::make(int doorbell) {
+  std::unique_ptr<Loop> loop(new Loop);
+  loop->epoll_ = epoll_create1(EPOLL_CLOEXEC);
+  loop->owns_doorbell_ = doorbell < 0;
+  loop->doorbell_ = doorbell >= 0 ? doorbell : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (loop->epoll_ < 0 || loop->doorbell_ < 0)
+    return fail(Cause::unavailable, std::string("no event loop: ") + std::strerror(errno), {},
+                "raise the limit of open files (ulimit -n)");
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = nullptr;
+  epoll_ctl(loop->epoll_, EPOLL_CTL_ADD, loop->doorbell_, &event);
+  return loop;
+}
+
+Loop::~Loop() {
+  if (epoll_ >= 0) close(epoll_);
+  if (owns_doorbell_ && doorbell_ >= 0) close(doorbell_);
+}
+
+void Loop::ring(int doorbell) {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t n = write(doorbell, &one, sizeof one);  // full means rung already
+}
+
+Result<void> Loop::watch(int fd, std::uint32_t epoll_events, Watcher* watcher) {
+  epoll_event event{};
+  event.events = epoll_events;
+  event.data.ptr = watcher;
+  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0)
+    return fail(Cause::unavailable, std::string("cannot watch a socket: ") + std::strerror(errno));
+  ++watched_;
+  return {};
+}
+
+void Loop::change(int fd, std::uint32_t epoll_events, Watcher* watcher) {
+  epoll_event event{};
+  event.events = epoll_events;
+  event.data.ptr = watcher;
+  epoll_ctl(epoll_, EPOLL_CTL_MOD, fd, &event);
+}
+
+void Loop::forget(int fd, const Watcher* watcher) {
+  if (epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr) == 0) --watched_;
+  forgotten_.push_back(watcher);
+}
+
+void Loop::at(std::int64_t when_ns, std::function<void()> action) {
+  timers_.push(Timer{when_ns, timer_sequence_++, std::move(action)});
+}
+
+void Loop::clear() {
+  ready_.clear();
+  timers_ = {};
+}
+
+bool Loop::work_once() {
+  if (!ready_.empty()) {
+    const std::coroutine_handle<> program = ready_.back();
+    ready_.pop_back();
+    program.resume();
+    return true;
+  }
+  return source_ && source_->work();
+}
+
+void Loop::fire_timers() {
+  while (!timers_.empty() && timers_.top().when <= now_ns()) {
+    auto action = timers_.top().action;
+    timers_.pop();
+    action();
+  }
+}
+
+void Loop::poll(int timeout_ms) {
+  epoll_event events[64];
+  const int n = epoll_wait(epoll_, events, 64, timeout_ms);
+  forgotten_.clear();
+  for (int i = 0; i < n; ++i) {
+    if (auto* watcher = static_cast<Watcher*>(events[i].data.ptr)) {
+      if (std::find(forgotten_.begin(), forgotten_.end(), watcher) == forgotten_.end())
+        watcher->ready(events[i].events);
+    } else {
+      std::uint64_t count;
+      [[maybe_unused]] const ssize_t got = read(doorbell_, &count, sizeof count);
+    }
+  }
+}
+
+bool Loop::run(const std::function<bool()>& stop, Deadline deadline) {
+  constexpr int pieces_between_polls = 64;
+  int pieces = 0;
+  while (!stop()) {
+    if (work_once()) {
+      if (++pieces % pieces_between_polls != 0) continue;
+      if (watched_ > 0) poll(0);  // descriptors must not starve behind work in memory
+      fire_timers();
+      if (deadline.passed()) return false;
+      continue;
+    }
+    fire_timers();
+    if (!ready_.empty()) continue;
+    if (deadline.passed()) return false;
+
+    // Look for work a little before sleeping: a wake-up costs more than most waits between cores take.
+    if (source_ && spin_ns_ > 0) {
+      bool found = false;
+      const std::int64_t until = now_ns() + spin_ns_;
+      do {
+        for (int i = 0; i < 32 && !found; ++i) {
+          found = source_->work();
+          if (!found) relax();
+        }
+      } while (!found && now_ns() < until && !stop());
+      if (found) continue;
+    }
+    if (source_ && !source_->prepare_to_sleep()) {
+      source_->awake();
+      continue;
+    }
+    if (!stop()) {
+      int timeout = deadline.left_ms();
+      if (!timers_.empty()) {
+        const std::int64_t left = timers_.top().when - now_ns();
+        const int ms = left <= 0 ? 0 : int((left + 999'999) / 1'000'000);
+        if (timeout < 0 || ms < timeout) timeout = ms;
+      }
+      poll(timeout);
+    }
+    if (source_) source_->awake();
+  }
+  return true;
+}
+
+}  // namespace ringtrue::transport

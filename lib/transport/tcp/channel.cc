@@ -1,0 +1,346 @@
+#include "transport/tcp/channel.h"
+
+#include <fmt/format.h>
+#include <linux/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace ringtrue::transport::tcp {
+
+Channel::Channel(int fd, Loop& loop, std::byte* staging, Hop hop, Owner& owner, const Reducer& reducer,
+                 faulty::Script script)
+    : fd_(fd), loop_(loop), staging_(staging), hop_(std::move(hop)), owner_(owner), reducer_(reducer),
+      script_(std::move(script)) {
+  if (const auto watched = loop_.watch(fd_, 0, this); !watched) owner_.failed(watched.error());
+}
+
+Channel::~Channel() { loop_.forget(fd_, this); }
+
+// ---- sending ----
+
+void Channel::send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool) {
+  Outgoing message;
+  message.token = token;
+  message.from = from;
+  message.length = length;
+  message.sequence = next_sequence_++;
+  message.posted = owner_.now();
+  message.header = encode({message.sequence, length, hop_.lane});
+  if (busy_since_ == 0) busy_since_ = now_ns();
+  if (script_.empty()) return enqueue(std::move(message));
+
+  const faulty::Fate fate = script_.next(length, now_ns());
+  if (fate.breaks) {
+    ::shutdown(fd_, SHUT_RDWR);
+    return lost("the connection was cut");
+  }
+  if (fate.silent) return;
+  if (fate.vanishes) return owner_.post_done(token);
+  if (fate.broken_frame) message.header[9] ^= std::byte{0x40};
+  if (fate.broken_value && length > 0) {
+    message.broken.assign(from, from + length);
+    message.broken[reducer_.element_bytes() - 1] ^= std::byte{0x41};
+  }
+  if (fate.not_before == 0) return enqueue(std::move(message));
+  loop_.at(fate.not_before, [this, message = std::move(message)] { enqueue(message); });
+}
+
+void Channel::enqueue(Outgoing message) {
+  outgoing_.push_back(std::move(message));
+  if (!flush_waits_) flush();
+}
+
+void Channel::flush() {
+  flush_waits_ = false;
+  while (!outgoing_.empty()) {
+    constexpr std::size_t most = 16;
+    iovec parts[2 * most];
+    std::size_t count = 0, messages = 0;
+    for (Outgoing& m : outgoing_) {
+      if (messages++ == most) break;
+      if (m.moved == 0) m.moved = owner_.now();
+      const std::byte* payload = m.broken.empty() ? m.from : m.broken.data();
+      if (m.written < frame_bytes)
+        parts[count++] = {m.header.data() + m.written, frame_bytes - m.written};
+      const std::uint64_t done = m.written < frame_bytes ? 0 : m.written - frame_bytes;
+      if (done < m.length) parts[count++] = {const_cast<std::byte*>(payload) + done, m.length - done};
+    }
+    msghdr message{};
+    message.msg_iov = parts;
+    message.msg_iovlen = count;
+    ssize_t n = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        flush_waits_ = true;
+        break;
+      }
+      return lost(std::strerror(errno));
+    }
+    while (n > 0 || (!outgoing_.empty() &&
+                     outgoing_.front().written == outgoing_.front().length + frame_bytes)) {
+      Outgoing& m = outgoing_.front();
+      const std::uint64_t taken = std::min<std::uint64_t>(std::uint64_t(n), m.length + frame_bytes - m.written);
+      m.written += taken;
+      n -= ssize_t(taken);
+      if (m.written < m.length + frame_bytes) break;
+      ++sent_.messages;
+      sent_.bytes += m.length;
+      if (owner_.wants_events())
+        owner_.record({hop_.self, hop_.peer, hop_.lane, m.sequence, m.length, m.posted, m.moved, owner_.now()});
+      const std::uint64_t token = m.token;
+      outgoing_.pop_front();
+      owner_.post_done(token);
+    }
+  }
+  if (outgoing_.empty() && busy_since_ != 0) {
+    sent_.busy_ns += now_ns() - busy_since_;
+    busy_since_ = 0;
+  }
+  update_interest();
+}
+
+// ---- receiving ----
+
+void Channel::receive(std::uint64_t token, const Destination& destination) {
+  incoming_.push_back({token, destination, owner_.now()});
+  if (closed_) return lost("it closed the connection");
+  if (incoming_.size() > 1 || pumping_) return;
+  // What was spilled behind the last message may be all of this one.
+  if (spill_end_ > spill_begin_ || in_message_) pump();
+  update_interest();
+}
+
+// Reads into the spill. False: nothing there, or the connection is over.
+bool Channel::fill_spill() {
+  if (spill_begin_ == spill_end_) {
+    spill_begin_ = spill_end_ = 0;
+  } else if (spill_begin_ > 0) {
+    std::memmove(spill_, spill_ + spill_begin_, spill_end_ - spill_begin_);
+    spill_end_ -= spill_begin_;
+    spill_begin_ = 0;
+  }
+  for (;;) {
+    const ssize_t n = ::recv(fd_, spill_ + spill_end_, sizeof spill_ - spill_end_, MSG_DONTWAIT);
+    if (n > 0) {
+      spill_end_ += std::size_t(n);
+      return true;
+    }
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
+    const std::string why = n == 0 ? "it closed the connection" : std::strerror(errno);
+    closed_ = true;
+    if (!incoming_.empty() || n < 0) lost(why);
+    return false;
+  }
+}
+
+// Takes the next header off the spill. False: not all of it is there, or it is broken.
+bool Channel::start_message() {
+  if (spill_end_ - spill_begin_ < frame_bytes) return false;
+  const auto frame = decode(std::span<const std::byte, frame_bytes>(spill_ + spill_begin_, frame_bytes));
+  const bool due = frame && frame->sequence == expected_sequence_ && frame->lane == hop_.lane;
+  if (!due) {
+    closed_ = true;
+    owner_.failed(Error{Cause::corrupted,
+                        fmt::format("a broken frame from rank {} on {} to rank {}: {}", hop_.peer, hop_.peer_node,
+                                    hop_.self,
+                                    frame ? fmt::format("message {} where message {} was due", frame->sequence,
+                                                        expected_sequence_)
+                                          : "its header does not match its checksum"),
+                        hop_.peer_node, "look for faulty memory or a middlebox on the path"});
+    return false;
+  }
+  spill_begin_ += frame_bytes;
+  ++expected_sequence_;
+  frame_ = *frame;
+  arrived_ = 0;
+  carried_ = 0;
+  in_message_ = true;
+  message_began_ = now_ns();
+  return true;
+}
+
+void Channel::arrive(const std::byte* bytes, std::uint64_t count) {
+  const Destination& to = incoming_.front().destination;
+  if (to.how == Arrival::store) {
+    std::memcpy(to.into + arrived_, bytes, count);
+    arrived_ += count;
+    return;
+  }
+  const std::uint64_t unit = reducer_.element_bytes();
+  if (carried_ > 0) {
+    const std::uint64_t wanted = std::min(unit - carried_, count);
+    std::memcpy(carry_ + carried_, bytes, wanted);
+    carried_ += wanted;
+    bytes += wanted;
+    count -= wanted;
+    if (carried_ < unit) return;
+    reducer_.reduce(to.into + arrived_, to.with + arrived_, carry_, unit, to.how);
+    arrived_ += unit;
+    carried_ = 0;
+  }
+  const std::uint64_t whole = count / unit * unit;
+  if (whole > 0) reducer_.reduce(to.into + arrived_, to.with + arrived_, bytes, whole, to.how);
+  arrived_ += whole;
+  carried_ = count - whole;
+  std::memcpy(carry_, bytes + whole, carried_);
+}
+
+void Channel::finish_message() {
+  const Incoming message = incoming_.front();
+  incoming_.pop_front();
+  in_message_ = false;
+  ++received_.messages;
+  received_.bytes += message.destination.length;
+  const std::int64_t end = now_ns();
+  received_.busy_ns += end - message_began_;
+  if (owner_.wants_events()) {
+    const std::int64_t done = owner_.now();
+    owner_.record({hop_.peer, hop_.self, hop_.lane, frame_.sequence, message.destination.length, message.posted,
+                   done - (end - message_began_), done});
+  }
+  owner_.post_done(message.token);
+}
+
+// One read straight to where the payload belongs, and the spill behind it. False: nothing there.
+bool Channel::read_payload() {
+  const Destination& to = incoming_.front().destination;
+  const std::uint64_t left = frame_.length - arrived_ - carried_;
+  const bool direct = to.how == Arrival::store;
+  const std::uint64_t wanted = direct ? left : std::min<std::uint64_t>(left, staging_bytes);
+  std::byte* into = direct ? to.into + arrived_ : staging_;
+  spill_begin_ = spill_end_ = 0;
+  iovec parts[2] = {{into, wanted}, {spill_, sizeof spill_}};
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = wanted == left ? 2 : 1;
+  for (;;) {
+    const ssize_t n = ::recvmsg(fd_, &message, MSG_DONTWAIT);
+    if (n > 0) {
+      const std::uint64_t payload = std::min<std::uint64_t>(std::uint64_t(n), wanted);
+      spill_end_ = std::size_t(n) - payload;
+      if (direct) {
+        arrived_ += payload;
+      } else {
+        arrive(staging_, payload);
+      }
+      return true;
+    }
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
+    closed_ = true;
+    lost(n == 0 ? "it closed the connection" : std::strerror(errno));
+    return false;
+  }
+}
+
+void Channel::pump() {
+  pumping_ = true;
+  // A bounded number of reads, so that one busy peer does not starve the others.
+  for (int reads = 0; reads < 8 && !closed_;) {
+    if (!in_message_) {
+      if (incoming_.empty()) break;
+      if (spill_end_ - spill_begin_ < frame_bytes) {
+        ++reads;
+        if (!fill_spill()) break;
+      }
+      if (!start_message()) continue;
+      const std::uint64_t due = incoming_.front().destination.length;
+      if (frame_.length != due) {
+        closed_ = true;
+        owner_.failed(Error{Cause::corrupted,
+                            fmt::format("a broken frame from rank {} on {} to rank {}: {} bytes where {} were due",
+                                        hop_.peer, hop_.peer_node, hop_.self, frame_.length, due),
+                            hop_.peer_node, {}});
+        break;
+      }
+    }
+    const std::uint64_t spilled =
+        std::min<std::uint64_t>(spill_end_ - spill_begin_, frame_.length - arrived_ - carried_);
+    if (spilled > 0) {
+      const std::size_t at = spill_begin_;
+      spill_begin_ += spilled;
+      arrive(spill_ + at, spilled);
+    }
+    if (arrived_ == frame_.length) {
+      finish_message();
+      continue;
+    }
+    ++reads;
+    if (!read_payload()) break;
+    if (arrived_ == frame_.length) finish_message();
+  }
+  pumping_ = false;
+  update_interest();
+}
+
+void Channel::ready(std::uint32_t events) {
+  if (events & EPOLLOUT) flush();
+  if ((events & (EPOLLHUP | EPOLLERR)) && incoming_.empty()) {
+    // Gone while nothing is due from it: an error only for whoever needs it later. Hang-ups cannot be masked.
+    closed_ = true;
+    loop_.forget(fd_, this);
+    return;
+  }
+  if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) pump();
+}
+
+void Channel::update_interest() {
+  std::uint32_t wanted = 0;
+  if (!incoming_.empty() && !closed_) wanted |= EPOLLIN;
+  if (flush_waits_) wanted |= EPOLLOUT;
+  if (wanted == interest_) return;
+  interest_ = wanted;
+  loop_.change(fd_, wanted, this);
+}
+
+void Channel::lost(const std::string& why) {
+  owner_.failed(Error{Cause::peer_lost,
+                      fmt::format("rank {} lost its connection to rank {} on {}: {}", hop_.self, hop_.peer,
+                                  hop_.peer_node, why),
+                      hop_.peer_node, "see the log of ringtrued there"});
+}
+
+// ---- counting ----
+
+namespace {
+
+std::optional<tcp_info> info_of(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
+  return info;
+}
+
+}  // namespace
+
+void Channel::reset_counters() {
+  sent_ = {};
+  received_ = {};
+  if (const auto info = info_of(fd_))
+    at_reset_ = {info->tcpi_busy_time, info->tcpi_rwnd_limited, info->tcpi_sndbuf_limited,
+                 info->tcpi_total_retrans};
+}
+
+std::optional<trace::TcpHop> Channel::tcp() const {
+  const auto info = info_of(fd_);
+  if (!info) return std::nullopt;
+  trace::TcpHop hop;
+  hop.busy = Seconds(double(info->tcpi_busy_time - at_reset_.busy) * 1e-6);
+  hop.rwnd_limited = Seconds(double(info->tcpi_rwnd_limited - at_reset_.rwnd) * 1e-6);
+  hop.sndbuf_limited = Seconds(double(info->tcpi_sndbuf_limited - at_reset_.sndbuf) * 1e-6);
+  hop.retransmits = info->tcpi_total_retrans - at_reset_.retransmits;
+  hop.min_rtt = Seconds(info->tcpi_min_rtt == ~0u ? 0 : double(info->tcpi_min_rtt) * 1e-6);
+  hop.delivery_rate = BytesPerSecond(double(info->tcpi_delivery_rate));
+  // A script holds messages back above the kernel; then only we know how long the hop was busy.
+  if (!script_.empty()) hop.busy = std::max(hop.busy, Seconds(double(sent_.busy_ns) * 1e-9));
+  return hop;
+}
+
+}  // namespace ringtrue::transport::tcp

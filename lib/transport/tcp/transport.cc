@@ -1,0 +1,344 @@
+#include "transport/tcp/transport.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.h"
+
+namespace ringtrue::transport::tcp {
+
+namespace {
+
+constexpr std::size_t most_pending_callers = 256;
+constexpr std::int64_t patience_ns = 5'000'000'000;  // with a caller that has not proven itself
+constexpr std::uint64_t strangers_logged = 10;
+
+// bbr paces by its own model of the path, which disturbs what is measured; cubic is what the field runs.
+void tune(int fd, std::string& congestion) {
+  const int one = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5);  // where it is not allowed the default stays
+  char name[16] = {};
+  socklen_t size = sizeof name - 1;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &size) == 0) congestion = name;
+}
+
+std::string text_of(const sockaddr_storage& address) {
+  char host[NI_MAXHOST], port[NI_MAXSERV];
+  if (getnameinfo(reinterpret_cast<const sockaddr*>(&address), sizeof address, host, sizeof host, port, sizeof port,
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    return "an unknown address";
+  return fmt::format("{}:{}", host, port);
+}
+
+}  // namespace
+
+// A connection that has yet to prove itself, in either role.
+class Transport::Pending final : public Watcher {
+ public:
+  Pending(Transport& transport, int fd, std::string peer) : transport_(transport), fd_(fd), peer_(std::move(peer)) {
+    expect(hello_bytes);
+  }
+  Pending(Transport& transport, int fd, const ConnectionKey& key, std::string node)
+      : transport_(transport), fd_(fd), peer_(std::move(node)), connector_(true), key_(key) {
+    hello_ = Hello{key.self, key.peer, key.lane, make_nonce()};
+  }
+  ~Pending() override { release(true); }
+
+  void ready(std::uint32_t events) override {
+    if (over_) return;
+    if (connector_ && !called_) {
+      int error = 0;
+      socklen_t size = sizeof error;
+      getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size);
+      if (error != 0) return end(std::strerror(error));
+      if (!(events & EPOLLOUT)) return;
+      called_ = true;
+      say(transport::tcp::encode(hello_));
+      expect(challenge_bytes);
+      transport_.loop_.change(fd_, EPOLLIN, this);
+      return;
+    }
+    while (!over_) {
+      const ssize_t n = ::recv(fd_, buffer_ + got_, wanted_ - got_, MSG_DONTWAIT);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+      if (n <= 0) return end(n == 0 ? "it closed the connection before proving itself" : std::strerror(errno));
+      got_ += std::size_t(n);
+      if (got_ == wanted_) step();
+    }
+  }
+
+  bool over() const { return over_; }
+  bool connector() const { return connector_; }
+  std::int64_t since() const { return since_; }
+  int fd() const { return fd_; }
+  const std::string& peer() const { return peer_; }
+  void end(const std::string& why) {
+    if (over_) return;
+    over_ = true;
+    release(true);
+    transport_.stranger(*this, why);
+  }
+
+ private:
+  void expect(std::size_t bytes) { wanted_ = bytes, got_ = 0; }
+
+  template <std::size_t n>
+  void say(const std::array<std::byte, n>& bytes) {
+    // A handful of bytes on a connection that carries nothing else: the kernel takes them whole or not at all.
+    if (::send(fd_, bytes.data(), n, MSG_NOSIGNAL | MSG_DONTWAIT) != ssize_t(n)) end("it does not take our proof");
+  }
+
+  // The message that was expected is here.
+  void step() {
+    const std::string& secret = transport_.setup_.secret;
+    if (!connector_ && stage_ == 0) {
+      const auto hello = decode_hello(std::span<const std::byte, hello_bytes>(buffer_, hello_bytes));
+      if (!hello) return end("it does not speak our protocol");
+      hello_ = *hello;
+      const auto& seats = transport_.setup_.seats;
+      if (std::find(seats.begin(), seats.end(), hello_.to) == seats.end())
+        return end("it asks for a rank that does not live here");
+      nonce_ = make_nonce();
+      std::array<std::byte, challenge_bytes> challenge;
+      const Mac mac = acceptor_proof(secret, hello_, nonce_);
+      std::copy(nonce_.begin(), nonce_.end(), challenge.begin());
+      std::copy(mac.begin(), mac.end(), challenge.begin() + nonce_.size());
+      say(challenge);
+      stage_ = 1;
+      expect(proof_bytes);
+    } else if (!connector_) {
+      if (!equal(std::span(buffer_, proof_bytes), connector_proof(secret, hello_, nonce_)))
+        return end("it does not know the run's secret");
+      say(std::array{welcome});
+      if (!over_) succeed({hello_.to, hello_.from, hello_.lane});
+    } else if (stage_ == 0) {
+      std::copy(buffer_, buffer_ + nonce_.size(), nonce_.begin());
+      if (!equal(std::span(buffer_ + nonce_.size(), sizeof(Mac)), acceptor_proof(secret, hello_, nonce_)))
+        return end("it does not know the run's secret");
+      say(connector_proof(secret, hello_, nonce_));
+      stage_ = 1;
+      expect(welcome_bytes);
+    } else {
+      if (buffer_[0] != welcome) return end("it does not speak our protocol");
+      succeed(key_);
+    }
+  }
+
+  void succeed(const ConnectionKey& key) {
+    over_ = true;
+    const int fd = fd_;
+    release(false);
+    transport_.established(key, fd);
+  }
+
+  void release(bool close_it) {
+    if (fd_ < 0) return;
+    transport_.loop_.forget(fd_, this);
+    if (close_it) ::close(fd_);
+    fd_ = -1;
+  }
+
+  Transport& transport_;
+  int fd_;
+  std::string peer_;
+  bool connector_ = false;
+  bool called_ = false;
+  bool over_ = false;
+  int stage_ = 0;
+  ConnectionKey key_;
+  Hello hello_;
+  Nonce nonce_{};
+  std::byte buffer_[64];
+  std::size_t wanted_ = 0, got_ = 0;
+  std::int64_t since_ = now_ns();
+};
+
+Transport::Transport(Setup setup, Loop& loop) : setup_(std::move(setup)), loop_(loop) {}
+
+Result<std::unique_ptr<Transport>> Transport::make(Setup setup, Loop& loop) {
+  std::unique_ptr<Transport> transport(new Transport(std::move(setup), loop));
+  if (const auto listening = transport->listen(); !listening) return tl::unexpected(listening.error());
+  return transport;
+}
+
+Transport::~Transport() {
+  pending_.clear();
+  if (listener_ >= 0) {
+    loop_.forget(listener_, this);
+    ::close(listener_);
+  }
+  for (const auto& [key, fd] : connections_) ::close(fd);
+}
+
+Result<void> Transport::listen() {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICHOST;
+  addrinfo* found = nullptr;
+  const char* host = setup_.address.empty() ? nullptr : setup_.address.c_str();
+  if (const int error = getaddrinfo(host, "0", &hints, &found); error != 0)
+    return fail(Cause::bad_input, fmt::format("cannot listen for data on '{}': {}", setup_.address,
+                                              gai_strerror(error)), {}, "check --data-interface");
+  std::string why = "no address";
+  const int low = setup_.port_low, high = std::max(setup_.port_low, setup_.port_high);
+  // IPv6 first: its socket takes IPv4 callers as well.
+  for (const int family : {AF_INET6, AF_INET}) {
+    for (addrinfo* a = found; a && listener_ < 0; a = a->ai_next) {
+      if (a->ai_family != family) continue;
+      for (int port = low; port <= high && listener_ < 0; ++port) {
+        const int fd = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0) {
+          why = std::strerror(errno);
+          break;
+        }
+        const int one = 1, zero = 0;
+        if (family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
+        if (low != 0) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+        if (family == AF_INET6) {
+          reinterpret_cast<sockaddr_in6*>(a->ai_addr)->sin6_port = htons(std::uint16_t(port));
+        } else {
+          reinterpret_cast<sockaddr_in*>(a->ai_addr)->sin_port = htons(std::uint16_t(port));
+        }
+        if (::bind(fd, a->ai_addr, a->ai_addrlen) == 0 && ::listen(fd, 1024) == 0) {
+          listener_ = fd;
+        } else {
+          why = std::strerror(errno);
+          ::close(fd);
+        }
+      }
+    }
+  }
+  freeaddrinfo(found);
+  if (listener_ < 0)
+    return fail(Cause::unavailable,
+                low == 0 ? fmt::format("cannot listen for data: {}", why)
+                         : fmt::format("no free data port in {}-{}: {}", low, high, why),
+                {}, low == 0 ? "" : "widen --data-ports");
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  getsockname(listener_, reinterpret_cast<sockaddr*>(&bound), &size);
+  port_ = ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(bound).sin6_port
+                                            : reinterpret_cast<sockaddr_in&>(bound).sin_port);
+  return loop_.watch(listener_, EPOLLIN, this);
+}
+
+void Transport::ready(std::uint32_t) {
+  for (int i = 0; i < 64; ++i) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    const int fd = ::accept4(listener_, reinterpret_cast<sockaddr*>(&address), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) break;
+    tune(fd, congestion_);
+    sweep();
+    if (pending_.size() >= most_pending_callers) pending_.front()->end("too many unproven callers");
+    auto pending = std::make_unique<Pending>(*this, fd, text_of(address));
+    if (loop_.watch(fd, EPOLLIN, pending.get())) pending_.push_back(std::move(pending));
+  }
+}
+
+void Transport::established(const ConnectionKey& key, int fd) {
+  const auto [at, fresh] = connections_.emplace(key, fd);
+  if (!fresh) {  // the peer has called again: the old connection is dead to it
+    ::close(at->second);
+    at->second = fd;
+  }
+}
+
+void Transport::stranger(Pending& pending, const std::string& why) {
+  if (pending.connector()) {
+    if (failure_.empty()) {
+      failure_ = why;
+      failed_node_ = pending.peer();
+      failure_cause_ = Cause::unreachable;
+    }
+    return;
+  }
+  if (++strangers_ <= strangers_logged)
+    log_warn("dropped a data connection from {}: {}{}", pending.peer(), why,
+             strangers_ == strangers_logged ? "; further ones are only counted" : "");
+}
+
+void Transport::sweep() {
+  const std::int64_t now = now_ns();
+  for (auto& pending : pending_)
+    if (!pending->over() && !pending->connector() && now - pending->since() > patience_ns)
+      pending->end("it did not prove itself in time");
+  std::erase_if(pending_, [](const auto& pending) { return pending->over(); });
+}
+
+Result<void> Transport::connect(const std::map<ConnectionKey, PeerAddress>& wanted,
+                                const std::function<bool()>& stop, Deadline deadline) {
+  failure_.clear();
+  for (const auto& [key, peer] : wanted) {
+    if (connections_.contains(key) || key.peer < key.self) continue;
+    addrinfo hints{};
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_NUMERICSERV;
+    addrinfo* found = nullptr;
+    const std::string port = std::to_string(peer.port);
+    if (const int error = getaddrinfo(peer.host.c_str(), port.c_str(), &hints, &found); error != 0)
+      return fail(Cause::unreachable, fmt::format("cannot resolve '{}': {}", peer.host, gai_strerror(error)),
+                  peer.node, "give an address that the other nodes can resolve");
+    const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+      const int error = errno;
+      freeaddrinfo(found);
+      return fail(Cause::unavailable, fmt::format("no socket: {}", std::strerror(error)), {},
+                  "raise the limit of open files (ulimit -n)");
+    }
+    tune(fd, congestion_);
+    auto pending = std::make_unique<Pending>(*this, fd, key, peer.node);
+    const int rc = ::connect(fd, found->ai_addr, found->ai_addrlen);
+    const int error = errno;
+    freeaddrinfo(found);
+    if (rc != 0 && error != EINPROGRESS)
+      return fail(Cause::unreachable,
+                  fmt::format("cannot connect to {}:{}: {}", peer.host, peer.port, std::strerror(error)), peer.node);
+    if (const auto watched = loop_.watch(fd, EPOLLOUT, pending.get()); !watched) return watched;
+    pending_.push_back(std::move(pending));
+  }
+
+  auto missing = [&]() -> const std::pair<const ConnectionKey, PeerAddress>* {
+    for (const auto& entry : wanted)
+      if (!connections_.contains(entry.first)) return &entry;
+    return nullptr;
+  };
+  const auto* first_missing = missing();
+  const bool stopped = loop_.run(
+      [&] {
+        if (first_missing && connections_.contains(first_missing->first)) first_missing = missing();
+        return !first_missing || !failure_.empty() || stop();
+      },
+      deadline);
+  sweep();
+  if (!failure_.empty())
+    return fail(failure_cause_, fmt::format("the data connection to {} failed: {}", failed_node_, failure_),
+                failed_node_, "is its data port reachable from here? see --data-interface and --data-ports");
+  if (!first_missing) return {};
+  if (stopped) return fail(Cause::cancelled, "cancelled while connecting");
+  const auto& [key, peer] = *first_missing;
+  return fail(Cause::deadline,
+              key.self < key.peer ? fmt::format("no answer from {} at {}:{}", peer.node, peer.host, peer.port)
+                                  : fmt::format("{} did not connect", peer.node),
+              peer.node, "is the data network between the nodes up? see --data-interface");
+}
+
+int Transport::descriptor(const ConnectionKey& key) const {
+  const auto at = connections_.find(key);
+  return at == connections_.end() ? -1 : at->second;
+}
+
+}  // namespace ringtrue::transport::tcp

@@ -1,0 +1,82 @@
+// The TCP connections of one process: a listener, and one connection per (own seat, peer's seat, lane), kept
+// over the runs of a lease.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "transport/loop.h"
+#include "transport/tcp/channel.h"
+#include "transport/tcp/handshake.h"
+
+namespace ringtrue::transport::tcp {
+
+// A connection as this process holds it.
+struct ConnectionKey {
+  SeatId self, peer;
+  Lane lane = 0;
+  auto operator<=>(const ConnectionKey&) const = default;
+};
+
+struct PeerAddress {
+  std::string host;
+  int port = 0;
+  std::string node;  // name, for errors
+};
+
+class Transport final : public Watcher {
+ public:
+  struct Setup {
+    std::string address;              // to listen on; empty: all
+    int port_low = 0, port_high = 0;  // 0: any
+    std::string secret;
+    std::vector<SeatId> seats;        // of this process
+  };
+  // Accepts on `loop`'s thread: while connect() runs, and while the loop runs for any other reason, so that
+  // strangers are turned away during runs as well.
+  static Result<std::unique_ptr<Transport>> make(Setup setup, Loop& loop);
+  ~Transport() override;
+
+  int port() const { return port_; }
+  void set_seats(std::vector<SeatId> seats) { setup_.seats = std::move(seats); }
+
+  // Makes those of `wanted` that are not there yet: the lower seat calls, the higher one accepts. `stop` is
+  // looked at now and then. Errors name the peer that did not come.
+  Result<void> connect(const std::map<ConnectionKey, PeerAddress>& wanted, const std::function<bool()>& stop,
+                       Deadline deadline);
+  int descriptor(const ConnectionKey& key) const;  // -1: not connected
+
+  std::uint64_t strangers() const { return strangers_; }
+  // The congestion control of the newest connection, as the kernel names it.
+  const std::string& congestion() const { return congestion_; }
+
+  void ready(std::uint32_t epoll_events) override;  // the listener
+
+ private:
+  class Pending;
+
+  Transport(Setup setup, Loop& loop);
+  Result<void> listen();
+  void established(const ConnectionKey& key, int fd);
+  void stranger(Pending& pending, const std::string& why);
+  void sweep();  // deletes what is over, drops those that take too long
+
+  Setup setup_;
+  Loop& loop_;
+  int listener_ = -1;
+  int port_ = 0;
+  std::map<ConnectionKey, int> connections_;
+  std::vector<std::unique_ptr<Pending>> pending_;
+  std::uint64_t strangers_ = 0;
+  std::string congestion_;
+  std::string failure_;            // of a call that we made
+  std::string failed_node_;
+  Cause failure_cause_ = Cause::unreachable;
+};
+
+}  // namespace ringtrue::transport::tcp

@@ -1,0 +1,93 @@
+// What the engine asks of a transport, and what a transport asks of the engine.
+//
+// A transport moves bytes between ranks. It knows addresses and how to reduce, but neither algorithms nor
+// what the bytes mean. Each rank holds one Channel per (peer, lane); a channel belongs to one Loop and is used
+// on that loop's thread only.
+//
+// Every transport lives in a folder of its own with the same file names (channel.h, transport.h) and passes
+// tests/unit/transport/suite.h. To add one: write the folder, add a line to registry.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "collective/endpoint.h"
+#include "trace/trace.h"
+
+namespace ringtrue::transport {
+
+using collective::Arrival;
+using collective::Lane;
+using collective::Rank;
+
+// Element-wise arithmetic of the call in progress, on whole elements.
+class Reducer {
+ public:
+  virtual ~Reducer() = default;
+  virtual std::uint64_t element_bytes() const = 0;
+  // into = with (op) incoming, and the final division for reduce_last.
+  virtual void reduce(std::byte* into, const std::byte* with, const std::byte* incoming, std::uint64_t bytes,
+                      Arrival how) const = 0;
+  // into = into (op) incoming[0] (op) ...: one pass.
+  virtual void reduce_many(std::byte* into, const std::byte* const* incoming, int count, std::uint64_t bytes,
+                           Arrival how) const = 0;
+  // into = from. `cold`: far more bytes than the caches hold, and not read again soon; store past the caches.
+  virtual void store(std::byte* into, const std::byte* from, std::uint64_t bytes, bool cold) const = 0;
+};
+
+// Where an arriving message goes. `with` is unused for Arrival::store.
+struct Destination {
+  std::byte* into = nullptr;
+  const std::byte* with = nullptr;
+  std::uint64_t length = 0;
+  Arrival how = Arrival::store;
+};
+
+// The rank's side of a channel: told on the loop's thread.
+class Owner {
+ public:
+  virtual ~Owner() = default;
+  virtual void post_done(std::uint64_t token) = 0;
+  virtual void failed(Error error) = 0;  // the run is over
+  virtual std::int64_t now() const = 0;  // of the trace's clock, nanoseconds
+  virtual void record(const trace::Event& event) = 0;  // called only if wants_events()
+  virtual bool wants_events() const = 0;
+};
+
+// Sums over one direction of a channel, since the last reset.
+struct Traffic {
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+  std::int64_t busy_ns = 0;  // time with bytes of this direction on the move at this end
+};
+
+// A channel's two ends, by rank and by the name an operator knows.
+struct Hop {
+  Rank self = 0;
+  Rank peer = 0;
+  Lane lane = 0;
+  std::string peer_node;  // name of the peer's node, for errors
+};
+
+class Channel {
+ public:
+  virtual ~Channel() = default;
+
+  // The k-th send here meets the k-th receive at the peer. Never blocks; the owner hears post_done(token),
+  // possibly before this returns. `cold`: see Reducer::store.
+  virtual void send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool cold) = 0;
+  virtual void receive(std::uint64_t token, const Destination& destination) = 0;
+
+  virtual const Hop& hop() const = 0;
+  virtual const Traffic& sent() const = 0;
+  virtual const Traffic& received() const = 0;
+  // Starts counting anew, at the beginning of the timed part of a run.
+  virtual void reset_counters() = 0;
+  // What the kernel says of the connection since reset_counters(); nullopt where there is no kernel in between.
+  virtual std::optional<trace::TcpHop> tcp() const { return std::nullopt; }
+};
+
+}  // namespace ringtrue::transport
