@@ -242,13 +242,15 @@ bool Channel::read_payload() {
 
 void Channel::pump() {
   pumping_ = true;
-  // A bounded number of reads, so that one busy peer does not starve the others.
-  for (int reads = 0; reads < 8 && !closed_;) {
+  // A bounded number of reads, so that one busy peer does not starve the others. What was spilled is always
+  // used up: the kernel reminds us only of what it holds itself.
+  constexpr int most_reads = 8;
+  int reads = 0;
+  while (!closed_) {
     if (!in_message_) {
       if (incoming_.empty()) break;
       if (spill_end_ - spill_begin_ < frame_bytes) {
-        ++reads;
-        if (!fill_spill()) break;
+        if (reads++ == most_reads || !fill_spill()) break;
       }
       if (!start_message()) continue;
       const std::uint64_t due = incoming_.front().destination.length;
@@ -272,8 +274,7 @@ void Channel::pump() {
       finish_message();
       continue;
     }
-    ++reads;
-    if (!read_payload()) break;
+    if (reads++ == most_reads || !read_payload()) break;
     if (arrived_ == frame_.length) finish_message();
   }
   pumping_ = false;
