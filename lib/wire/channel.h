@@ -30,6 +30,7 @@ class OwnedFd {
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }  // no longer owned
   void reset(int fd = -1);
 
  private:

@@ -1,0 +1,310 @@
+#include "daemon/calls.h"
+
+#include <fmt/format.h>
+#include <grpc/support/time.h>
+#include <grpcpp/alarm.h>
+#include <grpcpp/server_context.h>
+#include <unistd.h>
+
+#include <deque>
+#include <mutex>
+
+#include "base/log.h"
+#include "fleet/pki.h"
+
+namespace ringtrue::daemon {
+namespace {
+
+constexpr int most_streams = 32;
+constexpr Seconds first_command_time{5};
+constexpr int missed_heartbeats = 3;
+
+struct Peer {
+  fleet::Role role = fleet::Role::none;
+  std::string name;  // "operator (ipv4:10.0.0.5:41234)"
+};
+
+Peer peer_of(const grpc::ServerContext& context) {
+  Peer peer;
+  peer.name = context.peer();
+  const auto auth = context.auth_context();
+  const auto types = auth->FindPropertyValues(GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME);
+  const bool tls = !types.empty() && types.front() == GRPC_SSL_TRANSPORT_SECURITY_TYPE;
+  if (!tls) {
+    // The Unix socket's mode, or --insecure, has let this client in.
+    peer.role = fleet::Role::run;
+    return peer;
+  }
+  const auto pem = auth->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  if (!pem.empty()) peer.role = fleet::role_of(std::string(pem.front().data(), pem.front().size()));
+  const auto name = auth->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
+  if (!name.empty())
+    peer.name = std::string(name.front().data(), name.front().size()) + " (" + peer.name + ")";
+  return peer;
+}
+
+Error role_refused(const Peer& peer, std::string_view needed, const std::string& node) {
+  return {Cause::refused,
+          fmt::format("this needs a certificate with the role '{}', the one shown has '{}'", needed,
+                      fleet::name(peer.role)),
+          node, fmt::format("have one made with `ringtrue pki issue --role {}`", needed)};
+}
+
+class DescribeCall : public std::enable_shared_from_this<DescribeCall> {
+ public:
+  explicit DescribeCall(CallContext& context) : context_(context), responder_(&grpc_) {}
+
+  void wait() {
+    context_.service.RequestDescribe(&grpc_, &request_, &responder_, context_.queue.get(),
+                                     context_.queue.get(),
+                                     op_.start(shared_from_this(), [this](bool ok) { arrived(ok); }));
+  }
+
+ private:
+  void arrived(bool ok) {
+    if (!ok) return;
+    if (!context_.stopping) std::make_shared<DescribeCall>(context_)->wait();
+    const Peer peer = peer_of(grpc_);
+    if (peer.role != fleet::Role::run && peer.role != fleet::Role::read) {
+      const Error error = role_refused(peer, "read", context_.identity.node);
+      log_warn("refused {}: {}", peer.name, error.what);
+      responder_.FinishWithError(grpc::Status(grpc::StatusCode::PERMISSION_DENIED, error.what),
+                                 op_.start(shared_from_this(), [](bool) {}));
+      return;
+    }
+    const Desk::Status status = context_.desk.status();
+    rpc::DescribeReply reply;
+    reply.set_protocol(wire::protocol_version);
+    reply.set_version(context_.identity.version);
+    reply.set_node(context_.identity.node);
+    reply.set_holder(status.holder);
+    reply.set_held_s(status.held.value);
+    reply.set_phase(status.phase);
+    reply.set_role(std::string(fleet::name(peer.role)));
+    reply.set_cores(std::int32_t(::sysconf(_SC_NPROCESSORS_ONLN)));
+    reply.set_memory_bytes(std::uint64_t(::sysconf(_SC_PHYS_PAGES)) * std::uint64_t(::sysconf(_SC_PAGESIZE)));
+    reply.set_refused_handshakes(context_.identity.refused_handshakes());
+    reply.set_strangers(status.strangers);
+    responder_.Finish(reply, grpc::Status::OK, op_.start(shared_from_this(), [](bool) {}));
+  }
+
+  CallContext& context_;
+  grpc::ServerContext grpc_;
+  rpc::DescribeRequest request_;
+  grpc::ServerAsyncResponseWriter<rpc::DescribeReply> responder_;
+  Op op_;
+};
+
+class LeaseCall : public Desk::Client, public std::enable_shared_from_this<LeaseCall> {
+ public:
+  explicit LeaseCall(CallContext& context) : context_(context), stream_(&grpc_) {}
+
+  void wait() {
+    context_.service.RequestLease(&grpc_, &stream_, context_.queue.get(), context_.queue.get(),
+                                  read_.start(shared_from_this(), [this](bool ok) { arrived(ok); }));
+  }
+
+  void send(rpc::Event event) override {
+    std::lock_guard lock(mutex_);
+    if (closing_) return;
+    answered_ = true;
+    queue_.push_back(std::move(event));
+    write_locked();
+  }
+
+  void ended(const Error& why) override {
+    ticket_ = 0;
+    close(why.what.empty() ? grpc::Status::OK : grpc::Status(grpc::StatusCode::UNAVAILABLE, why.what));
+  }
+
+ private:
+  void arrived(bool ok) {
+    if (!ok) return;
+    if (!context_.stopping) std::make_shared<LeaseCall>(context_)->wait();
+    counted_ = ++context_.leases;
+    peer_ = peer_of(grpc_);
+    heard_ = now_ns();
+    interval_ = first_command_time;
+    read_next();
+    set_alarm();
+    if (counted_ > most_streams) {
+      refuse(0,
+             {Cause::refused, "too many operators at once", context_.identity.node, "try again in a moment"});
+    } else if (peer_.role != fleet::Role::run) {
+      const Error error = role_refused(peer_, "run", context_.identity.node);
+      log_warn("refused {}: {}", peer_.name, error.what);
+      refuse(0, error);
+    }
+  }
+
+  void read_next() {
+    stream_.Read(&command_, read_.start(shared_from_this(), [this](bool ok) { received(ok); }));
+  }
+
+  void received(bool ok) {
+    heard_ = now_ns();
+    if (!ok) {
+      leave("the operator's stream ended");
+      close(grpc::Status::OK);
+      --context_.leases;
+      return;
+    }
+    if (!refused_) take(command_);
+    command_.Clear();
+    read_next();
+  }
+
+  void take(rpc::Command& command) {
+    if (acquired_) {
+      if (command.has_heartbeat()) return;
+      if (command.has_acquire() || command.has_open() || command.body_case() == rpc::Command::BODY_NOT_SET) {
+        refuse(command.sequence(),
+               {Cause::bad_input, "a command that a lease does not know", context_.identity.node, ""});
+        leave("the operator sent a command that a lease does not know");
+        return;
+      }
+      context_.desk.command(ticket_, std::move(command));
+      return;
+    }
+    if (!command.has_acquire()) {
+      refuse(command.sequence(),
+             {Cause::bad_input, "a lease begins with acquire", context_.identity.node, ""});
+      return;
+    }
+    if (auto taken = acquire(command); !taken) {
+      Error error = taken.error();
+      if (error.where.empty()) error.where = context_.identity.node;
+      log_warn("refused {} a lease: {}", peer_.name, error.what);
+      refuse(command.sequence(), error);
+    }
+  }
+
+  Result<void> acquire(const rpc::Command& command) {
+    const rpc::Acquire& message = command.acquire();
+    // Before anything else is looked at: another version may mean other things by it.
+    if (message.protocol() != wire::protocol_version) {
+      return tl::unexpected(wire::version_mismatch(context_.identity.version, wire::protocol_version,
+                                                   message.version(), message.protocol()));
+    }
+    auto acquire = wire::from_wire(message);
+    if (!acquire) return tl::unexpected(acquire.error());
+    if (!(command.deadline_s() > 0 && command.deadline_s() < 1e6))
+      return fail(Cause::bad_input, "a command without a deadline");
+    interval_ = acquire->heartbeat;
+    holder_ = acquire->holder;
+    auto ticket = context_.desk.acquire(std::move(*acquire), command.sequence(),
+                                        Deadline::in(Seconds(command.deadline_s())), shared_from_this());
+    if (!ticket) return tl::unexpected(ticket.error());
+    acquired_ = true;
+    ticket_ = *ticket;
+    alarm_.Cancel();  // rings at once and is set again, to the operator's interval
+    return {};
+  }
+
+  void refuse(std::uint64_t sequence, const Error& error) {
+    refused_ = true;
+    rpc::Event event;
+    event.set_sequence(sequence);
+    *event.mutable_error() = wire::to_wire(error);
+    send(std::move(event));
+    close(grpc::Status::OK);
+  }
+
+  void leave(const std::string& why) {
+    const Desk::Ticket ticket = ticket_.exchange(0);
+    if (ticket != 0) context_.desk.leave(ticket, why);
+  }
+
+  void set_alarm() {
+    std::lock_guard lock(mutex_);
+    if (finishing_) return;
+    // Monotonic: a wall clock that is set must not end a lease.
+    const auto at = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                                 gpr_time_from_millis(std::int64_t(interval_.value * 1e3), GPR_TIMESPAN));
+    alarm_.Set(context_.queue.get(), at, alarm_op_.start(shared_from_this(), [this](bool) { rang(); }));
+  }
+
+  void rang() {
+    const double silence = seconds_since(heard_).value;
+    const double patience = acquired_ ? interval_.value * missed_heartbeats : first_command_time.value;
+    if (silence >= patience * 0.99) {
+      leave(fmt::format("nothing was heard of the operator for {:.1f} s", silence));
+      // A client that takes nothing either would hold up the orderly end for ever.
+      grpc_.TryCancel();
+      return;
+    }
+    {
+      std::lock_guard lock(mutex_);
+      if (finishing_) return;
+      if (answered_ && !closing_ && queue_.empty() && !writing_) {
+        queue_.emplace_back().mutable_heartbeat();
+        write_locked();
+      }
+    }
+    set_alarm();
+  }
+
+  // After what is queued has been written, the call is finished with `status`.
+  void close(grpc::Status status) {
+    std::lock_guard lock(mutex_);
+    if (closing_) return;
+    closing_ = true;
+    status_ = std::move(status);
+    write_locked();
+  }
+
+  void write_locked() {
+    if (writing_ || finishing_) return;
+    if (!queue_.empty()) {
+      writing_ = true;
+      stream_.Write(queue_.front(), write_.start(shared_from_this(), [this](bool ok) { written(ok); }));
+    } else if (closing_) {
+      finishing_ = true;
+      stream_.Finish(status_, write_.start(shared_from_this(), [](bool) {}));
+      alarm_.Cancel();
+    }
+  }
+
+  void written(bool ok) {
+    std::lock_guard lock(mutex_);
+    writing_ = false;
+    queue_.pop_front();
+    if (!ok) queue_.clear();  // nobody reads any more; the pending read tells
+    write_locked();
+  }
+
+  CallContext& context_;
+  grpc::ServerContext grpc_;
+  grpc::ServerAsyncReaderWriter<rpc::Event, rpc::Command> stream_;
+  rpc::Command command_;
+  Op read_, write_, alarm_op_;
+  grpc::Alarm alarm_;
+
+  // Of the queue's thread.
+  Peer peer_;
+  std::string holder_;
+  std::int64_t heard_ = 0;
+  Seconds interval_{0};
+  int counted_ = 0;
+  bool acquired_ = false;
+  bool refused_ = false;
+
+  std::atomic<Desk::Ticket> ticket_ = 0;
+
+  std::mutex mutex_;  // of what follows
+  std::deque<rpc::Event> queue_;
+  bool answered_ = false;  // acquired has been sent, heartbeats may follow
+  bool writing_ = false;
+  bool closing_ = false;    // nothing more is taken for sending
+  bool finishing_ = false;  // Finish has been called
+  grpc::Status status_;
+};
+
+}  // namespace
+
+void accept_calls(CallContext& context) {
+  std::make_shared<DescribeCall>(context)->wait();
+  std::make_shared<LeaseCall>(context)->wait();
+}
+
+}  // namespace ringtrue::daemon

@@ -1,0 +1,59 @@
+#include "daemon/grpc_log.h"
+
+#include <grpc/support/log.h>
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "base/log.h"
+#include "daemon/limiter.h"
+
+namespace ringtrue::daemon {
+namespace {
+
+Limiter handshakes(5, Seconds(10));
+Limiter others(5, Seconds(10));
+
+// The cause in a person's words, from OpenSSL's.
+std::string_view reason(std::string_view text) {
+  const auto says = [text](std::string_view part) { return text.find(part) != std::string_view::npos; };
+  if (says("PEER_DID_NOT_RETURN_A_CERTIFICATE") || says("peer did not return a certificate"))
+    return "it showed no certificate";
+  if (says("certificate expired") || says("certificate has expired") || says("CERTIFICATE_EXPIRED"))
+    return "its certificate, or ours in its eyes, has expired";
+  if (says("unknown ca") || says("UNKNOWN_CA")) return "it does not trust this cluster's authority";
+  if (says("bad certificate") || says("BAD_CERTIFICATE")) return "it did not accept our certificate";
+  if (says("certificate verify failed") || says("CERTIFICATE_VERIFY_FAILED"))
+    return "its certificate has expired, or is of another authority";
+  return {};
+}
+
+void log_line_of_grpc(gpr_log_func_args* line) {
+  const std::string_view text = line->message;
+  const bool handshake = text.find("Handshake failed with fatal error") != std::string_view::npos;
+  if (handshake) {
+    const Limiter::Verdict verdict = handshakes.event();
+    if (!verdict.speak) return;
+    if (verdict.unspoken > 0) log_warn("refused {} more TLS clients", verdict.unspoken);
+    const std::string_view why = reason(text);
+    log_warn("refused a TLS client: {}", why.empty() ? text : why);
+    return;
+  }
+  if (line->severity != GPR_LOG_SEVERITY_ERROR) return;
+  const Limiter::Verdict verdict = others.event();
+  if (verdict.speak) log_warn("gRPC: {}", text);
+}
+
+}  // namespace
+
+void take_over_grpc_log() {
+  gpr_set_log_function(log_line_of_grpc);
+  gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
+}
+
+std::uint64_t refused_handshakes() {
+  return handshakes.total();
+}
+
+}  // namespace ringtrue::daemon

@@ -1,0 +1,248 @@
+#include "daemon/lease.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "collective/algorithm.h"
+
+namespace ringtrue::daemon {
+namespace {
+
+const char* phase_text(const rpc::Command& command) {
+  // The names are literals, so that another thread may read them at any time.
+  return wire::phase_name(command).data();
+}
+
+}  // namespace
+
+Result<std::string> interface_address(const std::string& interface) {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return fail(Cause::unavailable, "the network interfaces cannot be listed");
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, ::freeifaddrs);
+  std::string v4, v6;
+  std::set<std::string> names;
+  for (const ifaddrs* a = list; a; a = a->ifa_next) {
+    names.insert(a->ifa_name);
+    if (interface != a->ifa_name || !a->ifa_addr) continue;
+    char text[INET6_ADDRSTRLEN] = "";
+    if (a->ifa_addr->sa_family == AF_INET && v4.empty()) {
+      ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(a->ifa_addr)->sin_addr, text, sizeof text);
+      v4 = text;
+    } else if (a->ifa_addr->sa_family == AF_INET6 && v6.empty()) {
+      const in6_addr& address = reinterpret_cast<const sockaddr_in6*>(a->ifa_addr)->sin6_addr;
+      // A link-local address means nothing to a peer that does not know our interface's number.
+      if (IN6_IS_ADDR_LINKLOCAL(&address)) continue;
+      ::inet_ntop(AF_INET6, &address, text, sizeof text);
+      v6 = text;
+    }
+  }
+  if (!v4.empty()) return v4;
+  if (!v6.empty()) return v6;
+  if (names.count(interface))
+    return fail(Cause::unavailable, "the interface " + interface + " has no address");
+  return fail(Cause::unavailable, "there is no interface " + interface, "",
+              fmt::format("the interfaces are: {}", fmt::join(names, ", ")));
+}
+
+Lease::Lease(wire::Acquire acquire, Limits limits, StartWorkers start_workers)
+    : acquire_(std::move(acquire)),
+      limits_(limits),
+      start_workers_(std::move(start_workers)),
+      ends_(Deadline::in(limits.lease)),
+      hosts_(acquire_.nodes.size()) {}
+
+Result<void> Lease::start(Deadline deadline) {
+  if (aborted_) return fail(Cause::cancelled, "stopped on request");
+  phase_ = "lease";
+  struct Idle {
+    std::atomic<const char*>& phase;
+    ~Idle() { phase = "idle"; }
+  } idle{phase_};
+  if (acquire_.ranks_per_node > limits_.ranks) {
+    return fail(Cause::refused,
+                fmt::format("{} ranks are asked for, {} are allowed on this node", acquire_.ranks_per_node,
+                            limits_.ranks),
+                "", "raise max_ranks in the daemon's configuration");
+  }
+  if (!acquire_.data_interface.empty()) {
+    auto address = interface_address(acquire_.data_interface);
+    if (!address) return tl::unexpected(address.error());
+    data_address_ = *address;
+  }
+  engine::Member member;
+  member.node = acquire_.node;
+  member.processes = acquire_.processes;
+  member.secret = acquire_.secret;
+  member.data_address = data_address_;
+  member.port_low = acquire_.port_low;
+  member.port_high = acquire_.port_high;
+  auto workers = start_workers_(member, deadline);
+  if (!workers) return tl::unexpected(workers.error());
+  std::lock_guard lock(mutex_);
+  workers_ = std::move(*workers);
+  if (aborted_) workers_->abort();
+  state_ = State::ready;
+  return {};
+}
+
+void Lease::abort() {
+  std::lock_guard lock(mutex_);
+  aborted_ = true;
+  if (workers_) workers_->abort();
+}
+
+rpc::Event Lease::perform(const rpc::Command& command, std::int64_t arrived) {
+  rpc::Event event;
+  event.set_sequence(command.sequence());
+  phase_ = phase_text(command);
+  const double limit = command.deadline_s();
+  Result<void> done;
+  if (!std::isfinite(limit) || limit <= 0) {
+    done = fail(Cause::bad_input, "a command without a deadline");
+  } else if (limit > limits_.lease.value) {
+    done = fail(Cause::refused,
+                fmt::format("a deadline of {:.0f} s is asked for, leases end after {:.0f} s on this node",
+                            limit, limits_.lease.value),
+                "", "raise max_seconds in the daemon's configuration");
+  } else {
+    const double left = limit - seconds_since(arrived).value;
+    done = play(command, Deadline::in(Seconds(std::max(left, 0.0))), event);
+  }
+  phase_ = "idle";
+  if (!done) {
+    state_ = State::failed;
+    *event.mutable_error() = wire::to_wire(done.error());
+  } else if (event.outcome_case() == rpc::Event::OUTCOME_NOT_SET) {
+    event.mutable_done();
+  }
+  return event;
+}
+
+Result<void> Lease::in_state(State needed, const char* before) const {
+  if (state_ == State::failed) return fail(Cause::refused, "the lease has failed and can only be released");
+  if (state_ != needed)
+    return fail(Cause::bad_input, fmt::format("phase {} before {}", phase_.load(), before));
+  return {};
+}
+
+Result<void> Lease::play(const rpc::Command& command, Deadline deadline, rpc::Event& event) {
+  if (aborted_ && !command.has_release()) return fail(Cause::cancelled, "stopped on request");
+  switch (command.body_case()) {
+    case rpc::Command::kPrepare:
+      return prepare(command.prepare(), deadline, event);
+    case rpc::Command::kConnect:
+      return connect(command.connect(), deadline);
+    case rpc::Command::kBarrier: {
+      if (auto fits = in_state(State::connected, "connect"); !fits) return fits;
+      auto done = workers_->barrier(deadline);
+      if (done) state_ = State::synchronized;
+      return done;
+    }
+    case rpc::Command::kRun: {
+      if (auto fits = in_state(State::synchronized, "barrier"); !fits) return fits;
+      auto done = workers_->run(deadline);
+      if (done) state_ = State::finished;
+      return done;
+    }
+    case rpc::Command::kCollect: {
+      if (auto fits = in_state(State::finished, "run"); !fits) return fits;
+      auto report = workers_->collect(deadline);
+      if (!report) return tl::unexpected(report.error());
+      strangers_ = report->strangers;
+      *event.mutable_report() = wire::to_wire(*report);
+      if (event.ByteSizeLong() > std::size_t(wire::max_message_bytes)) {
+        event.clear_report();
+        return fail(Cause::bad_input, "the trace of the run is too long to be sent", "",
+                    "run fewer iterations");
+      }
+      state_ = State::ready;
+      return {};
+    }
+    case rpc::Command::kRelease:
+      if (workers_) workers_->release();
+      return {};
+    default:
+      return fail(Cause::bad_input, "a command that a lease does not know");
+  }
+}
+
+Result<void> Lease::allowed(const engine::Job& job) const {
+  if (job.nodes != acquire_.nodes)
+    return fail(Cause::bad_input, "the job's nodes are not those of the lease");
+  std::uint64_t here = 0;
+  for (const engine::Seat& seat : job.seats) {
+    if (seat.node == acquire_.node) ++here;
+    if (seat.process >= acquire_.processes)
+      return fail(Cause::bad_input, fmt::format("the job has a process {}, the lease has {} a node",
+                                                seat.process, acquire_.processes));
+  }
+  if (here == 0) return fail(Cause::bad_input, "the job has no rank on this node");
+  if (here > std::uint64_t(acquire_.ranks_per_node))
+    return fail(Cause::bad_input,
+                fmt::format("the job has {} ranks here, the lease is for {}", here, acquire_.ranks_per_node));
+  if (auto known = collective::find_algorithm(job.algorithm); !known) return tl::unexpected(known.error());
+  // First by division: the product of a hostile job could wrap around.
+  const bool absurd = job.call.bytes() > limits_.bytes.value / here;
+  const std::uint64_t bytes = absurd ? 0 : job.bytes_on_node(acquire_.node);
+  if (absurd || bytes > limits_.bytes.value) {
+    const std::string asked =
+        absurd ? fmt::format("{} times {}", here, to_text(Bytes(job.call.bytes()))) : to_text(Bytes(bytes));
+    return fail(Cause::refused,
+                fmt::format("the job needs {} bytes of memory, {} are allowed on this node", asked,
+                            to_text(limits_.bytes)),
+                "", "choose a smaller size, or raise max_bytes in the daemon's configuration");
+  }
+  return {};
+}
+
+Result<void> Lease::prepare(const rpc::Prepare& message, Deadline deadline, rpc::Event& event) {
+  if (auto fits = in_state(State::ready, "collect"); !fits) return fits;
+  auto job = wire::from_wire(message.job());
+  if (!job) return tl::unexpected(job.error());
+  if (auto may = allowed(*job); !may) return may;
+  auto ports = workers_->prepare(*job, deadline);
+  if (!ports) return tl::unexpected(ports.error());
+  ports_ = *ports;
+  *event.mutable_prepared() = wire::to_wire(wire::Prepared{ports_, data_address_});
+  state_ = State::prepared;
+  return {};
+}
+
+Result<void> Lease::connect(const rpc::Connect& message, Deadline deadline) {
+  if (auto fits = in_state(State::prepared, "prepare"); !fits) return fits;
+  auto addresses = wire::from_wire(message);
+  if (!addresses) return tl::unexpected(addresses.error());
+  if (addresses->size() != acquire_.nodes.size())
+    return fail(Cause::bad_input, "the addresses are not those of the lease's nodes");
+  for (std::size_t n = 0; n < addresses->size(); ++n) {
+    const auto& processes = (*addresses)[n];
+    if (!processes.empty() && processes.size() != std::size_t(acquire_.processes))
+      return fail(Cause::bad_input, fmt::format("{} addresses of {} for {} processes", processes.size(),
+                                                acquire_.nodes[n], acquire_.processes));
+    for (const engine::Address& a : processes) {
+      if (a.port == 0) continue;
+      // A lease reaches its peers and nobody else: one host a node, the same in all of its runs.
+      if (hosts_[n].empty()) hosts_[n] = a.host;
+      if (hosts_[n] != a.host)
+        return fail(Cause::refused, fmt::format("{} was at {} before and is now said to be at {}",
+                                                acquire_.nodes[n], hosts_[n], a.host));
+    }
+  }
+  const auto& own = (*addresses)[std::size_t(acquire_.node)];
+  for (std::size_t p = 0; p < own.size(); ++p) {
+    if (p >= ports_.size() || own[p].port != ports_[p])
+      return fail(Cause::bad_input, "the address given for this node is not the one that it listens on");
+  }
+  auto done = workers_->connect(*addresses, deadline);
+  if (done) state_ = State::connected;
+  return done;
+}
+
+}  // namespace ringtrue::daemon

@@ -1,0 +1,81 @@
+// One operator's hold on this node: the order of its phases, what it may ask for, and the workers that do it.
+// Knows nothing of streams; see desk.h for who calls it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/units.h"
+#include "wire/convert.h"
+#include "wire/worker_group.h"
+
+namespace ringtrue::daemon {
+
+// What a lease may ask of this node.
+struct Limits {
+  Bytes bytes{std::uint64_t(16) << 30};  // held by one job
+  int ranks = 256;                       // of one job
+  Seconds lease{600};                    // from acquire to release
+};
+
+using StartWorkers = std::function<Result<std::unique_ptr<wire::WorkerGroup>>(const engine::Member& member,
+                                                                              Deadline deadline)>;
+
+// The first address of an interface, IPv4 before IPv6. Cause::unavailable names the interfaces that there
+// are.
+Result<std::string> interface_address(const std::string& interface);
+
+class Lease {
+ public:
+  enum class State { fresh, ready, prepared, connected, synchronized, finished, failed };
+
+  Lease(wire::Acquire acquire, Limits limits, StartWorkers start_workers);
+
+  // Starts the workers. The thread that calls this must live as long as the lease.
+  Result<void> start(Deadline deadline);
+  // Plays one phase and gives its answer, at the latest a second after its deadline. `arrived`: when the
+  // command came (now_ns), which is what its deadline counts from.
+  rpc::Event perform(const rpc::Command& command, std::int64_t arrived);
+  // From any thread: the phase in progress ends with Cause::cancelled, and all later ones.
+  void abort();
+
+  const wire::Acquire& acquire() const { return acquire_; }
+  State state() const { return state_; }
+  bool between_runs() const {
+    return state_ == State::fresh || state_ == State::ready || state_ == State::failed;
+  }
+  std::string phase() const { return phase_.load(); }  // of the command in progress, "idle" between them
+  // Data connections that this lease's workers dropped, by the last report.
+  std::uint64_t strangers() const { return strangers_; }
+  Deadline ends() const { return ends_; }
+
+ private:
+  Result<void> play(const rpc::Command& command, Deadline deadline, rpc::Event& event);
+  Result<void> prepare(const rpc::Prepare& message, Deadline deadline, rpc::Event& event);
+  Result<void> connect(const rpc::Connect& message, Deadline deadline);
+  Result<void> allowed(const engine::Job& job) const;
+  Result<void> in_state(State needed, const char* before) const;
+
+  const wire::Acquire acquire_;
+  const Limits limits_;
+  const StartWorkers start_workers_;
+  const Deadline ends_;
+
+  std::mutex mutex_;  // of workers_ against abort() from another thread
+  std::unique_ptr<wire::WorkerGroup> workers_;
+  std::atomic<bool> aborted_ = false;
+  State state_ = State::fresh;
+  std::atomic<const char*> phase_ = "idle";
+  std::atomic<std::uint64_t> strangers_ = 0;
+  std::string data_address_;
+  std::vector<int> ports_;          // by process, of the current job
+  std::vector<std::string> hosts_;  // by node: where it was first said to be; it stays there for the lease
+};
+
+}  // namespace ringtrue::daemon

@@ -1,0 +1,242 @@
+#include "daemon/listener.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <memory>
+
+#include "base/log.h"
+
+namespace ringtrue::daemon {
+namespace {
+
+constexpr Seconds opening_time{5};         // for a client's first bytes
+constexpr std::size_t most_waiting = 256;  // the oldest goes when there are more
+// The kernel gives the lowest free number, so this bounds how many connections are open at once: an operator
+// or two have one each, a lease of many processes some hundred of its own.
+constexpr int highest_fd = 512;
+constexpr int accepts_at_once = 64;
+
+std::string peer_name(int fd) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  char host[NI_MAXHOST] = "";
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0 ||
+      address.ss_family == AF_UNIX ||
+      ::getnameinfo(reinterpret_cast<sockaddr*>(&address), length, host, sizeof host, nullptr, 0,
+                    NI_NUMERICHOST) != 0)
+    return "an unknown address";
+  return host;
+}
+
+bool is_number(const std::string& text, int& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return !text.empty() && error == std::errc() && end == text.data() + text.size();
+}
+
+Error listen_error(const ListenAddress& address, int error) {
+  const std::string at = address.host.empty() ? "all addresses" : address.host;
+  switch (error) {
+    case EADDRINUSE:
+      return {Cause::unavailable, fmt::format("port {} on {} is already in use", address.port, at), "",
+              fmt::format("see whose it is with `ss -ltnp sport = :{}`, or choose another with --listen",
+                          address.port)};
+    case EACCES:
+      return {Cause::unavailable, fmt::format("no permission to listen on port {} on {}", address.port, at),
+              "", "choose a port above 1023 with --listen"};
+    case EADDRNOTAVAIL:
+      return {Cause::unavailable, fmt::format("{} is no address of this machine", at), "",
+              "see `ip address`, or listen on all addresses with --listen 0.0.0.0"};
+    default:
+      return {Cause::unavailable,
+              fmt::format("cannot listen on port {} on {}: {}", address.port, at, std::strerror(error)), "",
+              ""};
+  }
+}
+
+}  // namespace
+
+Result<ListenAddress> parse_listen(const std::string& text) {
+  ListenAddress address;
+  std::string port;
+  const Error bad{Cause::bad_input, fmt::format("'{}' is no address to listen on", text), "--listen",
+                  "write ADDRESS:PORT, as in 0.0.0.0:7464 or [::]:7464"};
+  if (!text.empty() && text.front() == '[') {
+    const std::size_t end = text.find(']');
+    if (end == std::string::npos) return tl::unexpected(bad);
+    address.host = text.substr(1, end - 1);
+    if (end + 1 < text.size()) {
+      if (text[end + 1] != ':') return tl::unexpected(bad);
+      port = text.substr(end + 2);
+      if (port.empty()) return tl::unexpected(bad);
+    }
+  } else {
+    const std::size_t colon = text.find(':');
+    if (colon != text.rfind(':')) return tl::unexpected(bad);
+    address.host = text.substr(0, colon);
+    if (colon != std::string::npos) {
+      port = text.substr(colon + 1);
+      if (port.empty()) return tl::unexpected(bad);
+    }
+  }
+  if (!port.empty() && (!is_number(port, address.port) || address.port < 1 || address.port > 65'535))
+    return tl::unexpected(bad);
+  if (address.host == "*") address.host.clear();
+  return address;
+}
+
+Listener::Listener(wire::OwnedFd socket, Opening opening, HandOver hand_over)
+    : socket_(std::move(socket)),
+      opening_(opening),
+      hand_over_(std::move(hand_over)),
+      drops_(std::make_unique<Limiter>(5, Seconds(10))) {}
+
+Result<Listener> Listener::tcp(const ListenAddress& address, Opening opening, HandOver hand_over) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const std::string host = address.host.empty() ? "0.0.0.0" : address.host;
+  if (const int e = ::getaddrinfo(host.c_str(), std::to_string(address.port).c_str(), &hints, &found); e != 0)
+    return fail(Cause::bad_input, fmt::format("'{}' is no address to listen on: {}", host, ::gai_strerror(e)),
+                "--listen", "write ADDRESS:PORT, as in 0.0.0.0:7464");
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
+  wire::OwnedFd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return tl::unexpected(listen_error(address, errno));
+  const int one = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (::bind(socket.get(), found->ai_addr, found->ai_addrlen) != 0 || ::listen(socket.get(), 128) != 0)
+    return tl::unexpected(listen_error(address, errno));
+  return Listener(std::move(socket), opening, std::move(hand_over));
+}
+
+Result<Listener> Listener::unix_socket(const std::string& path, HandOver hand_over) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    return fail(
+        Cause::bad_input,
+        fmt::format("the socket's path is longer than {} bytes: {}", sizeof address.sun_path - 1, path),
+        "--state", "choose a folder with a shorter path");
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  wire::OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return fail(Cause::unavailable, std::string("no Unix socket: ") + std::strerror(errno));
+  ::unlink(path.c_str());
+  // Bound without any permission for others, opened up to the group afterwards.
+  const mode_t before = ::umask(0177);
+  const int bound = ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
+  const int error = errno;
+  ::umask(before);
+  if (bound != 0)
+    return fail(Cause::unavailable, fmt::format("cannot make the socket {}: {}", path, std::strerror(error)),
+                "--state");
+  if (::chmod(path.c_str(), 0660) != 0 || ::listen(socket.get(), 128) != 0)
+    return fail(Cause::unavailable, fmt::format("cannot open the socket {}: {}", path, std::strerror(errno)),
+                "--state");
+  return Listener(std::move(socket), Opening::any, std::move(hand_over));
+}
+
+void Listener::add_to(std::vector<pollfd>& polled) const {
+  if (accept_again_ == 0) polled.push_back({socket_.get(), POLLIN, 0});
+  for (const Waiting& w : waiting_) polled.push_back({w.fd.get(), POLLIN, 0});
+}
+
+Deadline Listener::next_due() const {
+  std::int64_t due = INT64_MAX;
+  if (accept_again_ != 0) due = accept_again_;
+  if (!waiting_.empty()) due = std::min(due, waiting_.front().since + std::int64_t(opening_time.value * 1e9));
+  return due == INT64_MAX ? Deadline::never()
+                          : Deadline::in(Seconds(double(std::max<std::int64_t>(due - now_ns(), 0)) * 1e-9));
+}
+
+void Listener::serve() {
+  accept_all();
+  look_at_waiting();
+}
+
+void Listener::drop(int fd, const char* why) {
+  const Limiter::Verdict verdict = drops_->event();
+  if (!verdict.speak) return;
+  if (verdict.unspoken > 0) log_warn("dropped {} more connections that were none of ours", verdict.unspoken);
+  log_warn("dropped a connection from {}: {}", peer_name(fd), why);
+}
+
+void Listener::accept_all() {
+  if (accept_again_ != 0 && now_ns() < accept_again_) return;
+  accept_again_ = 0;
+  for (int i = 0; i < accepts_at_once; ++i) {
+    wire::OwnedFd fd(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd) {
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+      if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
+      // Out of descriptors or memory: the connection stays in the queue, and poll() would return at once.
+      accept_again_ = now_ns() + 100'000'000;
+      return;
+    }
+    if (fd.get() > highest_fd) {
+      if (waiting_.empty()) {
+        drop(fd.get(), "too many connections at once");
+        continue;
+      }
+      drop(waiting_.front().fd.get(), "it said nothing, and others wait");
+      waiting_.pop_front();
+    }
+    if (opening_ == Opening::any) {
+      hand_over_(socket_.get(), fd.release());
+      continue;
+    }
+    const int one = 1;
+    ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    waiting_.push_back({std::move(fd), now_ns()});
+    if (waiting_.size() > most_waiting) {
+      drop(waiting_.front().fd.get(), "it said nothing, and others wait");
+      waiting_.pop_front();
+    }
+  }
+}
+
+void Listener::look_at_waiting() {
+  for (auto w = waiting_.begin(); w != waiting_.end();) {
+    char bytes[3];
+    const ssize_t n = ::recv(w->fd.get(), bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    const char* why = nullptr;
+    bool ours = false;
+    if (n == 0) {
+      why = "it was closed before it said anything";
+    } else if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+      why = "it broke before it said anything";
+    } else if (n > 0) {
+      const char* const expected = opening_ == Opening::tls ? "\x16\x03" : "PRI";
+      const std::size_t length = opening_ == Opening::tls ? 2 : 3;
+      if (std::memcmp(bytes, expected, std::min(std::size_t(n), length)) != 0) {
+        why = opening_ == Opening::tls ? "it does not speak TLS" : "it does not speak HTTP/2";
+      } else {
+        ours = true;  // a single byte must do: poll() would come back for it at once
+      }
+    }
+    if (!ours && !why && seconds_since(w->since) > opening_time) why = "it said nothing for 5 s";
+    if (ours) {
+      hand_over_(socket_.get(), w->fd.release());
+    } else if (why) {
+      drop(w->fd.get(), why);
+    } else {
+      ++w;
+      continue;
+    }
+    w = waiting_.erase(w);
+  }
+}
+
+}  // namespace ringtrue::daemon

@@ -1,0 +1,68 @@
+// The daemon's sockets. We accept ourselves and hand to gRPC only what begins like a client of ours: a
+// stranger that sends garbage, or nothing, costs a descriptor and no more.
+#pragma once
+
+#include <poll.h>
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "daemon/limiter.h"
+#include "wire/channel.h"
+
+namespace ringtrue::daemon {
+
+struct ListenAddress {
+  std::string host;  // empty: all addresses
+  int port = 7464;
+};
+// "0.0.0.0:7464", "[::1]:7464", ":7464", "10.0.0.4". Cause::bad_input.
+Result<ListenAddress> parse_listen(const std::string& text);
+
+class Listener {
+ public:
+  enum class Opening {
+    any,        // handed over at once: a Unix socket's clients were let in by its mode
+    tls,        // a TLS handshake record
+    plaintext,  // HTTP/2's preface
+  };
+  // Takes over a connection.
+  using HandOver = std::function<void(int listener, int fd)>;
+
+  // Errors name the address and what to do: in use, no permission, not an address of this machine.
+  static Result<Listener> tcp(const ListenAddress& address, Opening opening, HandOver hand_over);
+  // Replaces a socket that a former process left; the caller holds the folder's lock.
+  static Result<Listener> unix_socket(const std::string& path, HandOver hand_over);
+
+  // For poll(2): our descriptors, and when to call serve() at the latest.
+  void add_to(std::vector<pollfd>& polled) const;
+  Deadline next_due() const;
+  // Accepts, looks, hands over, drops; never blocks.
+  void serve();
+
+  std::uint64_t dropped() const { return drops_->total(); }
+
+ private:
+  struct Waiting {
+    wire::OwnedFd fd;
+    std::int64_t since = 0;
+  };
+  Listener(wire::OwnedFd socket, Opening opening, HandOver hand_over);
+  void accept_all();
+  void look_at_waiting();
+  void drop(int fd, const char* why);
+
+  wire::OwnedFd socket_;
+  Opening opening_;
+  HandOver hand_over_;
+  std::list<Waiting> waiting_;
+  std::int64_t accept_again_ = 0;  // now_ns, after accept(2) failed for lack of something
+  std::unique_ptr<Limiter> drops_;
+};
+
+}  // namespace ringtrue::daemon

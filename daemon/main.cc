@@ -1,0 +1,211 @@
+// ringtrued: waits, answers what this node is, and lends it to one operator at a time.
+//
+// Threads: the main one (signals and sockets), gRPC's queue (never blocks), the desk's (a lease's phases).
+// All of them sleep while nothing happens.
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+
+#include <memory>
+#include <vector>
+
+#include "base/log.h"
+#include "daemon/grpc_log.h"
+#include "daemon/listener.h"
+#include "daemon/options.h"
+#include "daemon/service.h"
+#include "daemon/state_dir.h"
+
+namespace ringtrue::daemon {
+namespace {
+
+constexpr Seconds drain_time{5};  // for the run in progress
+constexpr Seconds stop_time{1};   // for calls to end
+constexpr Seconds trim_after{10};
+
+class Daemon {
+ public:
+  explicit Daemon(Options options) : options_(std::move(options)) {}
+
+  Result<void> start();
+  void serve_until_stopped();
+
+ private:
+  Result<void> listen_on_tcp();
+  void reload();
+  void stop();
+
+  Options options_;
+  std::unique_ptr<StateDir> state_;
+  std::shared_ptr<Certificates> certificates_;
+  std::unique_ptr<Desk> desk_;
+  std::unique_ptr<Service> service_;
+  std::vector<Listener> listeners_;
+  wire::OwnedFd signals_;
+};
+
+Result<void> Daemon::start() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (int s : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&set, s);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);  // before any thread, so that all have it
+  signals_ = wire::OwnedFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals_) return fail(Cause::unavailable, "no signalfd");
+
+  auto state = StateDir::open(options_.state);
+  if (!state) return tl::unexpected(state.error());
+  state_ = std::make_unique<StateDir>(std::move(*state));
+
+  auto worker = wire::find_worker();
+  if (!worker) return tl::unexpected(worker.error());
+  if (!options_.listen.empty() && !options_.insecure) {
+    if (options_.pki.empty()) {
+      return fail(Cause::bad_input, "no certificates, so TCP stays closed", "--listen",
+                  "give --pki DIR (see `ringtrue pki`), or --insecure to let everybody in");
+    }
+    certificates_ = std::make_shared<Certificates>(options_.pki, options_.node);
+    if (auto loaded = certificates_->load(); !loaded) {
+      Error error = loaded.error();
+      if (error.where.empty()) error.where = "--pki";
+      return tl::unexpected(error);
+    }
+  }
+  desk_ = std::make_unique<Desk>(options_.node, RINGTRUE_VERSION, options_.limits,
+                                 [program = *worker](const engine::Member& member, Deadline deadline) {
+                                   return wire::start_workers(program, member, deadline);
+                                 });
+  take_over_grpc_log();
+  auto service = Service::start({options_.node, RINGTRUE_VERSION, refused_handshakes}, *desk_, certificates_);
+  if (!service) return tl::unexpected(service.error());
+  service_ = std::move(*service);
+
+  if (!options_.listen.empty()) {
+    if (auto listening = listen_on_tcp(); !listening) return listening;
+  }
+  auto local = Listener::unix_socket(state_->socket(), [this](int listener, int fd) {
+    service_->serve(Service::Door::local, listener, fd);
+  });
+  if (!local) return tl::unexpected(local.error());
+  listeners_.push_back(std::move(*local));
+  log_info("{} on node {}: listening on {}{}{}", RINGTRUE_VERSION, options_.node, state_->socket(),
+           options_.listen.empty() ? "" : " and " + options_.listen,
+           options_.listen.empty() ? ""
+           : certificates_         ? " (mutual TLS)"
+                                   : " (INSECURE: without TLS)");
+  notify_systemd("READY=1");
+  return {};
+}
+
+Result<void> Daemon::listen_on_tcp() {
+  auto address = parse_listen(options_.listen);
+  if (!address) return tl::unexpected(address.error());
+  const Service::Door door = certificates_ ? Service::Door::tls : Service::Door::local;
+  auto listener =
+      Listener::tcp(*address, certificates_ ? Listener::Opening::tls : Listener::Opening::plaintext,
+                    [this, door](int from, int fd) { service_->serve(door, from, fd); });
+  if (!listener) return tl::unexpected(listener.error());
+  listeners_.push_back(std::move(*listener));
+  return {};
+}
+
+void Daemon::reload() {
+  notify_systemd("RELOADING=1");
+  if (auto limits = reload_limits(options_); limits) {
+    desk_->set_limits(*limits);
+    log_info("reloaded the configuration");
+  } else {
+    log_error("kept the former configuration: {}", limits.error().text());
+  }
+  if (certificates_) {
+    if (auto loaded = certificates_->load(); loaded) {
+      log_info("reloaded the certificates");
+    } else {
+      log_error("kept the former certificates: {}", loaded.error().text());
+    }
+  }
+  notify_systemd("READY=1");
+}
+
+void Daemon::stop() {
+  notify_systemd("STOPPING=1");
+  log_info("stopping");
+  desk_->drain();
+  desk_->wait_until_free(Deadline::in(drain_time));
+  desk_->stop();
+  service_->stop(Deadline::in(stop_time));
+  listeners_.clear();
+  state_->clear();
+}
+
+void Daemon::serve_until_stopped() {
+  std::vector<pollfd> polled;
+  std::int64_t trim_at = 0;  // now_ns; 0: nothing has come since memory was last given back
+  for (;;) {
+    polled.assign(1, {signals_.get(), POLLIN, 0});
+    std::int64_t due = trim_at == 0 ? INT64_MAX : trim_at;
+    for (const Listener& listener : listeners_) {
+      listener.add_to(polled);
+      due = std::min(due, listener.next_due().at_ns());
+    }
+    const Deadline wake =
+        due == INT64_MAX ? Deadline::never()
+                         : Deadline::in(Seconds(double(std::max<std::int64_t>(due - now_ns(), 0)) * 1e-9));
+    const int ready = ::poll(polled.data(), polled.size(), wake.left_ms());
+    if (ready > 0 && polled.front().revents) {
+      signalfd_siginfo signal{};
+      while (::read(signals_.get(), &signal, sizeof signal) == ssize_t(sizeof signal)) {
+        if (signal.ssi_signo == SIGHUP) {
+          reload();
+        } else {
+          stop();
+          return;
+        }
+      }
+    }
+    if (trim_at != 0 && now_ns() >= trim_at) {
+      ::malloc_trim(0);
+      trim_at = 0;
+    }
+    if (ready > 0 && trim_at == 0) trim_at = now_ns() + std::int64_t(trim_after.value * 1e9);
+    for (Listener& listener : listeners_) listener.serve();
+  }
+}
+
+void set_process_up() {
+  // Two arenas do for what little is allocated, and keep the memory that a flood of clients leaves behind
+  // small.
+  ::mallopt(M_ARENA_MAX, 2);
+  ::mallopt(M_TRIM_THRESHOLD, 256 * 1024);
+  ::mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+  ::signal(SIGPIPE, SIG_IGN);
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = std::min<rlim_t>(files.rlim_max, 4096);
+    ::setrlimit(RLIMIT_NOFILE, &files);
+  }
+}
+
+}  // namespace
+}  // namespace ringtrue::daemon
+
+int main(int argc, char** argv) {
+  using namespace ringtrue;
+  set_log_program("ringtrued");
+  daemon::set_process_up();
+  auto options = daemon::read_options(argc, argv);
+  if (!options) {
+    log_error("{}", options.error().text());
+    return 3;
+  }
+  if (const int* status = std::get_if<int>(&*options)) return *status;
+  daemon::Daemon node(std::move(std::get<daemon::Options>(*options)));
+  if (auto started = node.start(); !started) {
+    log_error("{}", started.error().text());
+    return 3;
+  }
+  node.serve_until_stopped();
+  log_info("stopped");
+  return 0;
+}

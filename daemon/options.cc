@@ -1,0 +1,89 @@
+#include "daemon/options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+namespace ringtrue::daemon {
+namespace {
+
+Result<config::Config> load_config(const Options& options) {
+  config::Sources sources;
+  sources.file = options.config_file;
+  sources.user_file = false;
+  sources.flags = options.flags;
+  return config::load(sources);
+}
+
+Limits limits_of(const config::Config& config) {
+  Limits limits;
+  const std::uint64_t memory =
+      std::uint64_t(::sysconf(_SC_PHYS_PAGES)) * std::uint64_t(::sysconf(_SC_PAGESIZE));
+  // A node that swaps measures its disk.
+  limits.bytes = Bytes(std::min<std::uint64_t>(config.daemon.max_bytes.value.value, memory / 5 * 4));
+  limits.ranks = config.daemon.max_ranks.value;
+  limits.lease = config.daemon.max_seconds.value;
+  return limits;
+}
+
+std::string host_name() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace
+
+Result<std::variant<Options, int>> read_options(int argc, char** argv) {
+  Options options;
+  std::string listen, state, pki, node;
+  CLI::App app{
+      "ringtrued: one node's part in cluster allreduce diagnostics. Waits for `ringtrue` on a Unix socket "
+      "and, with --listen, on TCP with mutual TLS."};
+  app.set_version_flag("--version", std::string("ringtrued ") + RINGTRUE_VERSION);
+  app.add_option("--listen", listen, "listen on TCP too: ADDRESS:PORT (port 7464 where none is given)");
+  app.add_option("--state", state, "folder for the socket and the lock (/run/ringtrue)");
+  app.add_option("--pki", pki, "folder with ca.crt, node.crt and node.key, as `ringtrue pki` makes them");
+  app.add_option("--node", node, "this node's name (its host name where none is given)");
+  app.add_option("--config", options.config_file, "configuration (/etc/ringtrue/config.toml)");
+  app.add_flag("--insecure", options.insecure,
+               "listen on TCP without TLS: whoever reaches the port may run anything that ringtrue can");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      app.exit(error);
+      return 0;
+    }
+    return fail(Cause::bad_input, error.what(), "", "see `ringtrued --help`");
+  }
+  const auto give = [&](const char* flag, const char* key, const std::string& text) {
+    if (app.count(flag) > 0) options.flags.push_back({key, text, flag});
+  };
+  give("--listen", "daemon.listen", listen);
+  give("--state", "daemon.state", state);
+  give("--pki", "pki", pki);
+  give("--node", "daemon.node", node);
+
+  auto config = load_config(options);
+  if (!config) return tl::unexpected(config.error());
+  options.listen = config->daemon.listen.value;
+  options.state = config->daemon.state.value;
+  options.pki = config->pki.value;
+  options.node = config->daemon.node.value.empty() ? host_name() : config->daemon.node.value;
+  options.limits = limits_of(*config);
+  if (options.node.size() > 255 || options.node.empty() ||
+      options.node.find_first_of(" \t\r\n") != std::string::npos)
+    return fail(Cause::bad_input, fmt::format("'{}' is no node's name", options.node), "--node");
+  return options;
+}
+
+Result<Limits> reload_limits(const Options& options) {
+  auto config = load_config(options);
+  if (!config) return tl::unexpected(config.error());
+  return limits_of(*config);
+}
+
+}  // namespace ringtrue::daemon

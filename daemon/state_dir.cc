@@ -1,0 +1,73 @@
+#include "daemon/state_dir.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+namespace ringtrue::daemon {
+
+Result<StateDir> StateDir::open(const std::string& path) {
+  if (path.empty()) return fail(Cause::bad_input, "the state folder has no name", "--state");
+  std::error_code error;
+  const std::filesystem::path parent = std::filesystem::absolute(path, error).parent_path();
+  std::filesystem::create_directories(parent, error);
+  if (::mkdir(path.c_str(), 0750) != 0 && errno != EEXIST) {
+    const int e = errno;
+    return fail(Cause::unavailable, fmt::format("cannot make the folder {}: {}", path, std::strerror(e)),
+                "--state", e == EACCES || e == EPERM ? "choose a folder that you may write to" : "");
+  }
+  StateDir dir;
+  dir.path_ = path;
+  const std::string lock = path + "/ringtrued.lock";
+  dir.lock_ = wire::OwnedFd(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
+  if (!dir.lock_) {
+    return fail(Cause::unavailable, fmt::format("cannot open {}: {}", lock, std::strerror(errno)), "--state",
+                "choose a folder that you may write to");
+  }
+  if (::flock(dir.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    char pid[32] = "";
+    const ssize_t n = ::pread(dir.lock_.get(), pid, sizeof pid - 1, 0);
+    const int holder = n > 0 ? std::atoi(pid) : 0;
+    return fail(Cause::unavailable,
+                holder > 0 ? fmt::format("another ringtrued (process {}) uses {}", holder, path)
+                           : fmt::format("another ringtrued uses {}", path),
+                "--state", "end that one, or choose another folder");
+  }
+  // For the message above only: that it cannot be written to a full disk does no harm.
+  const std::string pid = std::to_string(::getpid()) + "\n";
+  [[maybe_unused]] const int cut = ::ftruncate(dir.lock_.get(), 0);
+  [[maybe_unused]] const ssize_t written = ::pwrite(dir.lock_.get(), pid.data(), pid.size(), 0);
+  return dir;
+}
+
+void StateDir::clear() {
+  ::unlink(socket().c_str());
+  [[maybe_unused]] const int cut = ::ftruncate(lock_.get(), 0);
+}
+
+void notify_systemd(const std::string& state) {
+  const char* path = std::getenv("NOTIFY_SOCKET");
+  if (!path || (path[0] != '/' && path[0] != '@')) return;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::size_t length = std::strlen(path);
+  if (length >= sizeof address.sun_path) return;
+  std::memcpy(address.sun_path, path, length);
+  if (path[0] == '@') address.sun_path[0] = '\0';
+  wire::OwnedFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket) return;
+  ::sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+           reinterpret_cast<sockaddr*>(&address), socklen_t(offsetof(sockaddr_un, sun_path) + length));
+}
+
+}  // namespace ringtrue::daemon

@@ -1,0 +1,31 @@
+// The daemon's folder: its lock, its socket.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "wire/channel.h"
+
+namespace ringtrue::daemon {
+
+class StateDir {
+ public:
+  // Makes the folder (0750) where it is missing and takes its lock, which lasts as long as this object and
+  // this process. Cause::unavailable where it cannot be made or another daemon has it.
+  static Result<StateDir> open(const std::string& path);
+
+  std::string socket() const { return path_ + "/ringtrued.sock"; }
+  const std::string& path() const { return path_; }
+  // Removes the socket and empties the lock file.
+  void clear();
+
+ private:
+  std::string path_;
+  wire::OwnedFd lock_;
+};
+
+// Tells systemd, where it is there ($NOTIFY_SOCKET): "READY=1", "RELOADING=1", "STOPPING=1". See
+// sd_notify(3).
+void notify_systemd(const std::string& state);
+
+}  // namespace ringtrue::daemon
