@@ -34,7 +34,7 @@ Result<const Algorithm*> find_algorithm(std::string_view name) {
   std::string names;
   for (const Algorithm& algorithm : table) {
     if (algorithm.name == name) return &algorithm;
-    names += (names.empty() ? "" : ", ") + std::string(algorithm.name);
+    names.append(names.empty() ? "" : ", ").append(algorithm.name);
   }
   return fail(Cause::bad_input, "unknown algorithm '" + std::string(name) + "'", {}, "use one of " + names);
 }

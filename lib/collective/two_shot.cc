@@ -15,7 +15,7 @@ Task two_shot(Endpoint& self, const Call& call) {
   const Rank n = self.ranks(), me = self.rank();
   if (n < 2 || call.elements == 0) co_return;
 
-  const Slicing slicing(call, part(whole(call), std::uint64_t(n), 0).size(), 4096 / std::uint64_t(n));
+  const Slicing slicing(call, part(whole(call), std::uint64_t(n), 0).size(), 2048 / std::uint64_t(n));
   const auto slice = [&](Rank owner, std::uint64_t k) {
     return slice_of(call, slicing.of(part(whole(call), std::uint64_t(n), std::uint64_t(owner)), k));
   };

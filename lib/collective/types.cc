@@ -11,7 +11,7 @@ Result<T> parse(std::string_view text, const T (&all)[n], const char* kind) {
   std::string names;
   for (const T value : all) {
     if (name(value) == text) return value;
-    names += (names.empty() ? "" : ", ") + std::string(name(value));
+    names.append(names.empty() ? "" : ", ").append(name(value));
   }
   return fail(Cause::bad_input, "unknown " + std::string(kind) + " '" + std::string(text) + "'", {},
               "use one of " + names);

@@ -66,8 +66,15 @@ class EveryAlgorithm : public testing::TestWithParam<std::string> {
 TEST_P(EveryAlgorithm, IsRightForEveryNumberOfRanksAndSize) {
   std::uint64_t turn = 0;
   for (Rank n = 1; n <= 33; ++n) {
-    for (const std::uint64_t elements : {0u, 1u, 3u, 33u, 97u, 1000u}) {
-      for (const Layout& layout : layouts(n)) {
+    for (const std::uint64_t elements : {0u, 1u, 3u, 33u, 97u, 500u}) {
+      const std::vector<Layout> all = layouts(n);
+      for (std::size_t l = 0; l < all.size(); ++l) {
+        // Many ranks with much data in a third of the layouts only, another third each time.
+        if (n > 12 && elements > 3 && (l + turn) % 3) {
+          ++turn;
+          continue;
+        }
+        const Layout& layout = all[l];
         Call call;
         call.elements = elements;
         call.type = collective::all_types[turn % 6];
@@ -136,13 +143,13 @@ TEST_P(EveryAlgorithm, GivesTheSameBitsOnEveryRankAndInEveryInterleaving) {
 }
 
 TEST_P(EveryAlgorithm, BoundsItsPosts) {
-  for (const Rank n : {2, 5, 16}) {
+  for (const Rank n : {2, 5}) {
     Call call;
-    call.elements = 40000;
+    call.elements = 6000;
     call.slice_bytes = 4;
     PayloadWorld world(algorithm(), layouts(n).back(), call, 3);
     ASSERT_EQ(world.play(), "");
-    EXPECT_LE(world.most_outstanding(), 8300u) << n;
+    EXPECT_LE(world.most_outstanding(), 4100u) << n;
   }
 }
 

@@ -1,0 +1,178 @@
+#include "collective/fault.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace ringtrue::collective {
+
+namespace {
+
+using Kind = Fault::Kind;
+
+struct KindName {
+  Kind kind;
+  std::string_view name;
+  std::string_view key;  // the one key that it takes
+  bool needed;           // ... and whether it may be left out
+};
+
+constexpr std::array kinds = {
+    KindName{Kind::delay, "delay", "time", true},
+    KindName{Kind::throttle, "throttle", "rate", true},
+    KindName{Kind::cut, "cut", "after", false},
+    KindName{Kind::drop, "drop", "nth", false},
+    KindName{Kind::corrupt_frame, "corrupt-frame", "nth", false},
+    KindName{Kind::corrupt_value, "corrupt-value", "nth", false},
+    KindName{Kind::stall, "stall", "after", false},
+};
+
+tl::unexpected<Error> bad(std::string what, std::string next = "write it like throttle@3>4:rate=50Mbit") {
+  return fail(Cause::bad_input, std::move(what), {}, std::move(next));
+}
+
+template <class N>
+std::optional<N> number(std::string_view text, N least) {
+  N value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < least) return std::nullopt;
+  return value;
+}
+
+// A rank or '*' into `into`.
+Result<void> parse_end(std::string_view text, std::string_view fault, std::optional<Rank>& into) {
+  if (text == "*") return {};
+  into = number<Rank>(text, 0);
+  if (!into) {
+    return bad(fmt::format("'{}' in fault '{}' is no rank", text, fault), "use a rank from 0, or * for any");
+  }
+  return {};
+}
+
+// Gives what a key's value holds; only the errors of its parser know the cause.
+Result<void> parse_value(std::string_view key, std::string_view value, std::string_view text, Fault& fault) {
+  const auto explain = [&](const Error& error) {
+    return bad(fmt::format("{} in fault '{}'", error.what, text), error.next);
+  };
+  if (key == "time") {
+    const Result<Seconds> time = parse_duration(value);
+    if (!time) return explain(time.error());
+    if (time->value > 86400) return bad(fmt::format("more than a day in fault '{}'", text));
+    // Whole nanoseconds, so that the text form can be exact.
+    fault.time = Seconds(std::round(time->value * 1e9) / 1e9);
+  } else if (key == "rate") {
+    const Result<BytesPerSecond> rate = parse_rate(value);
+    if (!rate) return explain(rate.error());
+    if (rate->value < 1) return bad(fmt::format("less than 1 B/s in fault '{}'", text), "use stall instead");
+    fault.rate = BytesPerSecond(std::round(rate->value));  // whole bytes per second, for the same reason
+  } else if (key == "after") {
+    const Result<Bytes> after = parse_size(value);
+    if (!after) return explain(after.error());
+    fault.after = *after;
+  } else {
+    const std::optional<std::uint64_t> nth = number<std::uint64_t>(value, 1);
+    if (!nth) return bad(fmt::format("'{}' in fault '{}' is no count from 1", value, text));
+    fault.nth = *nth;
+  }
+  return {};
+}
+
+Result<Fault> parse_fault(std::string_view text) {
+  const std::size_t at = text.find('@');
+  if (at == text.npos) return bad(fmt::format("fault '{}' names no hop", text));
+  const std::string_view kind = text.substr(0, at);
+  const KindName* found = nullptr;
+  std::string names;
+  for (const KindName& k : kinds) {
+    if (k.name == kind) found = &k;
+    names.append(names.empty() ? "" : ", ").append(k.name);
+  }
+  if (!found) return bad(fmt::format("unknown kind of fault '{}'", kind), "use one of " + names);
+
+  Fault fault;
+  fault.kind = found->kind;
+  const std::size_t colon = text.find(':', at);
+  const std::string_view hop = text.substr(at + 1, colon == text.npos ? text.npos : colon - at - 1);
+  const std::size_t arrow = hop.find('>');
+  if (arrow == hop.npos) return bad(fmt::format("hop '{}' in fault '{}' is not SOURCE>DESTINATION", hop, text));
+  const Result<void> source = parse_end(hop.substr(0, arrow), text, fault.source);
+  if (!source) return tl::unexpected(source.error());
+  const Result<void> destination = parse_end(hop.substr(arrow + 1), text, fault.destination);
+  if (!destination) return tl::unexpected(destination.error());
+
+  bool given = false;
+  std::string_view rest = colon == text.npos ? std::string_view{} : text.substr(colon + 1);
+  if (colon != text.npos && rest.empty()) return bad(fmt::format("fault '{}' ends after its colon", text));
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view pair = rest.substr(0, comma);
+    rest = comma == rest.npos ? std::string_view{} : rest.substr(comma + 1);
+    const std::size_t equals = pair.find('=');
+    if (equals == pair.npos || pair.substr(0, equals) != found->key) {
+      return bad(fmt::format("'{}' in fault '{}' does not belong to {}", pair, text, found->name),
+                 fmt::format("{} takes {}=VALUE", found->name, found->key));
+    }
+    if (given) return bad(fmt::format("fault '{}' gives {} twice", text, found->key));
+    given = true;
+    const Result<void> value = parse_value(found->key, pair.substr(equals + 1), text, fault);
+    if (!value) return tl::unexpected(value.error());
+  }
+  if (found->needed && !given) {
+    return bad(fmt::format("fault '{}' lacks {}", text, found->key),
+               fmt::format("{} needs {}=VALUE", found->name, found->key));
+  }
+  return fault;
+}
+
+// `value` in the largest of some units, each a thousand times the one before, in which it is whole.
+std::string in_units(double value, std::initializer_list<std::string_view> units) {
+  auto unit = units.begin();
+  std::uint64_t whole = std::uint64_t(value);
+  while (whole && whole % 1000 == 0 && unit + 1 != units.end()) {
+    whole /= 1000;
+    ++unit;
+  }
+  return fmt::format("{}{}", whole, *unit);
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\n");
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
+}
+
+}  // namespace
+
+Result<std::vector<Fault>> parse_faults(std::string_view text) {
+  std::vector<Fault> faults;
+  if (trimmed(text).empty()) return faults;
+  for (;;) {
+    const std::size_t end = text.find(';');
+    const std::string_view one = trimmed(text.substr(0, end));
+    Result<Fault> fault = parse_fault(one);
+    if (!fault) return tl::unexpected(fault.error());
+    faults.push_back(*fault);
+    if (end == text.npos) return faults;
+    text = text.substr(end + 1);
+  }
+}
+
+std::string to_text(const Fault& fault) {
+  const auto end = [](const std::optional<Rank>& rank) { return rank ? std::to_string(*rank) : "*"; };
+  std::string_view kind = "unknown";
+  for (const KindName& k : kinds) {
+    if (k.kind == fault.kind) kind = k.name;
+  }
+  std::string text = fmt::format("{}@{}>{}", kind, end(fault.source), end(fault.destination));
+  switch (fault.kind) {
+    case Kind::delay: return text + ":time=" + in_units(std::round(fault.time.value * 1e9), {"ns", "us", "ms", "s"});
+    case Kind::throttle: return text + ":rate=" + in_units(fault.rate.value, {"B/s", "kB/s", "MB/s", "GB/s"});
+    case Kind::cut:
+    case Kind::stall: return text + ":after=" + to_text(fault.after);
+    default: return text + fmt::format(":nth={}", fault.nth);
+  }
+}
+
+}  // namespace ringtrue::collective
