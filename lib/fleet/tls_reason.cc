@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
@@ -278,15 +279,19 @@ std::optional<Error> certificate_reason(const Target& target, const Findings& fi
   if (has({X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
            X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN,
            X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, X509_V_ERR_CERT_SIGNATURE_FAILURE}))
-    return reason(target, Cause::refused,
-                  whose + "is from another authority" + (facts ? " (" + facts->issuer + ")" : std::string()),
-                  "give the --pki of that authority, or " + renew);
+    return reason(
+        target, Cause::refused,
+        whose + "is from another authority" + (facts ? fmt::format(" ({})", facts->issuer) : std::string()),
+        "give the --pki of that authority, or " + renew);
   if (has({X509_V_ERR_CERT_HAS_EXPIRED}))
-    return reason(target, Cause::refused,
-                  whose + "expired" + (facts ? " on " + date_text(facts->not_after) : std::string()), renew);
+    return reason(
+        target, Cause::refused,
+        whose + "expired" + (facts ? fmt::format(" on {}", date_text(facts->not_after)) : std::string()),
+        renew);
   if (has({X509_V_ERR_CERT_NOT_YET_VALID}))
     return reason(target, Cause::refused,
-                  whose + "is valid only from" + (facts ? " " + date_text(facts->not_before) : " later on"),
+                  whose + "is valid only from" +
+                      (facts ? fmt::format(" {}", date_text(facts->not_before)) : " later on"),
                   "check this machine's clock");
   if (has({X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH})) {
     const std::string is_for =
@@ -332,7 +337,7 @@ std::optional<Error> why_unreachable(const Target& target, const PemBundle* cred
 
   const auto own = read_certificate(credentials->cert);
   const std::string mine =
-      target.node + " refused our certificate" + (own ? " (\"" + own->name + "\")" : std::string());
+      target.node + " refused our certificate" + (own ? fmt::format(" (\"{}\")", own->name) : std::string());
   const std::string next = "compare the ca.crt on both sides and the clocks; its daemon's log says more";
   const End after = end == End::done ? conversation.first_bytes(s, deadline) : end;
   if (after == End::done) return std::nullopt;

@@ -1,0 +1,276 @@
+#include "fleet/fleet.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "fleet/crew.h"
+#include "fleet/link.h"
+#include "fleet/pki.h"
+#include "fleet/targets.h"
+#include "fleet/tls_reason.h"
+
+namespace ringtrue::fleet {
+namespace {
+
+tl::unexpected<FleetError> refuse(Error error, const std::string& phase = "lease") {
+  return tl::unexpected(FleetError{{Failure{error.where, phase, std::move(error), true}}});
+}
+
+// Without TLS over TCP there are none; over Unix sockets none are needed.
+Result<std::optional<PemBundle>> credentials_for(const std::vector<Target>& targets, const Options& options) {
+  const bool tcp =
+      std::any_of(targets.begin(), targets.end(), [](const Target& t) { return t.socket.empty(); });
+  if (!tcp || options.pki.empty()) return std::optional<PemBundle>();
+  auto bundle = load_operator_credentials(options.pki);
+  if (!bundle) return tl::unexpected(bundle.error());
+  return std::optional(std::move(*bundle));
+}
+
+// Why some targets cannot be talked to, asked of several at once on a few threads.
+std::vector<std::optional<Error>> explain(const std::vector<Target>& targets, const std::vector<int>& which,
+                                          const std::optional<PemBundle>& credentials, Seconds time) {
+  std::vector<std::optional<Error>> reasons(which.size());
+  const Deadline until = Deadline::in(time);
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i; (i = next++) < which.size() && !until.passed();)
+      reasons[i] =
+          why_unreachable(targets[std::size_t(which[i])], credentials ? &*credentials : nullptr, until);
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < std::min<std::size_t>(16, which.size()); ++i) threads.emplace_back(work);
+  for (std::thread& t : threads) t.join();
+  return reasons;
+}
+
+std::string default_holder() {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  passwd entry{}, *found = nullptr;
+  char buffer[1024];
+  const bool known = getpwuid_r(geteuid(), &entry, buffer, sizeof buffer, &found) == 0 && found;
+  return fmt::format("{}@{} ({})", known ? entry.pw_name : std::to_string(geteuid()), host, getpid());
+}
+
+bool is_loopback(const std::string& address) {
+  in6_addr v6{};
+  return address.starts_with("127.") ||
+         (inet_pton(AF_INET6, address.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6));
+}
+
+// Where peers connect to, by target, unless its daemon says otherwise.
+Result<std::vector<std::string>> data_hosts(const std::vector<Target>& targets, const Options& options) {
+  std::vector<std::string> hosts;
+  for (const Target& t : targets) hosts.push_back(t.socket.empty() ? t.host : "127.0.0.1");
+  if (!options.data_interface.empty()) return hosts;
+  const auto local = std::find_if(hosts.begin(), hosts.end(), is_loopback);
+  const bool mixed = local != hosts.end() && !std::all_of(hosts.begin(), hosts.end(), is_loopback);
+  if (!mixed) return hosts;
+  const Target& t = targets[std::size_t(local - hosts.begin())];
+  return fail(Cause::bad_input,
+              to_text(t) + " is an address of this machine alone, which the other nodes cannot reach", t.node,
+              "give its name or address on the network, or --data-interface");
+}
+
+Result<void> check(const std::vector<Target>& targets, const Options& options) {
+  if (targets.empty()) return fail(Cause::bad_input, "no hosts given", {}, "give --hosts LIST");
+  if (options.ranks_per_node < 1) return fail(Cause::bad_input, "--ranks-per-node must be at least 1");
+  if (options.processes < 1 || options.processes > options.ranks_per_node)
+    return fail(
+        Cause::bad_input,
+        fmt::format("{} processes for {} ranks on each node", options.processes, options.ranks_per_node), {},
+        "give --processes between 1 and --ranks-per-node");
+  return {};
+}
+
+class GrpcFleet final : public Fleet {
+ public:
+  GrpcFleet(std::vector<Target> targets, Options options, std::optional<PemBundle> credentials,
+            std::vector<std::string> hosts)
+      : targets_(std::move(targets)), options_(std::move(options)), hosts_(std::move(hosts)) {
+    for (const Target& t : targets_) names_.push_back(t.node);
+    crew_ = std::make_unique<Crew>(names_, options_.progress,
+                                   [this, credentials](const std::vector<int>& which, Seconds time) {
+                                     return explain(targets_, which, credentials, time);
+                                   });
+    dialer_ = make_dialer(credentials ? &*credentials : nullptr);
+  }
+
+  FleetResult<void> acquire() {
+    std::string secret(32, '\0');
+    if (getrandom(secret.data(), secret.size(), 0) != ssize_t(secret.size()))
+      return refuse({Cause::internal, "no random bytes from the system", "", ""});
+    const AcquireParts parts{options_.holder.empty() ? default_holder() : options_.holder,
+                             secret,
+                             names_,
+                             options_.processes,
+                             options_.ranks_per_node,
+                             options_.data_interface,
+                             options_.port_low,
+                             options_.port_high};
+    std::vector<int> all;
+    for (std::size_t i = 0; i < targets_.size(); ++i) all.push_back(int(i));
+    crew_->open(*dialer_, targets_);
+    auto replies = crew_->phase("lease", all, options_.phase_deadline,
+                                [&](std::uint64_t sequence, Seconds deadline, int node) {
+                                  return acquire_command(sequence, deadline, parts, node);
+                                });
+    if (!replies) return tl::unexpected(replies.error());
+    return {};
+  }
+
+  const std::vector<Target>& targets() const override { return targets_; }
+
+  FleetResult<engine::RunReport> run(const engine::Job& job) override {
+    auto members = members_of(job);
+    if (!members) return refuse(members.error(), "prepare");
+    const std::vector<int>& who = *members;
+
+    auto prepared = all_alike(
+        "prepare", who, options_.phase_deadline,
+        [&](std::uint64_t sequence, Seconds deadline) { return prepare_command(sequence, deadline, job); });
+    if (!prepared) return tl::unexpected(prepared.error());
+    auto addresses = addresses_of(who, *prepared);
+    if (!addresses) return refuse(addresses.error(), "prepare");
+    auto done =
+        all_alike("connect", who, options_.phase_deadline, [&](std::uint64_t sequence, Seconds deadline) {
+          return connect_command(sequence, deadline, *addresses);
+        });
+    for (const auto& [name, deadline] :
+         {std::pair{"barrier", options_.phase_deadline}, std::pair{"run", options_.run_deadline},
+          std::pair{"collect", options_.phase_deadline}}) {
+      if (!done) return tl::unexpected(done.error());
+      done = all_alike(name, who, deadline, [name = name](std::uint64_t sequence, Seconds limit) {
+        return plain_command(sequence, limit, name);
+      });
+    }
+    if (!done) return tl::unexpected(done.error());
+    std::vector<engine::RunReport> reports;
+    for (Reply& reply : *done) reports.push_back(std::move(reply.report));
+    return engine::merge(std::move(reports));
+  }
+
+  void cancel() override { crew_->cancel(); }
+
+ private:
+  template <class Make>
+  FleetResult<std::vector<Reply>> all_alike(const std::string& name, const std::vector<int>& who,
+                                            Seconds deadline, Make make) {
+    CommandPtr command;
+    return crew_->phase(name, who, deadline, [&](std::uint64_t sequence, Seconds limit, int) {
+      if (!command) command = make(sequence, limit);
+      return command;
+    });
+  }
+
+  Result<std::vector<int>> members_of(const engine::Job& job) const {
+    if (job.nodes != names_) return fail(Cause::internal, "the job's nodes are not those of the lease");
+    std::set<int> nodes;
+    for (const engine::Seat& seat : job.seats) {
+      if (seat.node < 0 || seat.node >= int(names_.size()) || seat.process < 0 ||
+          seat.process >= options_.processes)
+        return fail(Cause::internal, "the job has a seat outside of the lease");
+      nodes.insert(seat.node);
+    }
+    if (nodes.empty()) return fail(Cause::bad_input, "a job without ranks");
+    return std::vector<int>(nodes.begin(), nodes.end());
+  }
+
+  Result<std::vector<std::vector<engine::Address>>> addresses_of(const std::vector<int>& who,
+                                                                 const std::vector<Reply>& prepared) const {
+    std::vector<std::vector<engine::Address>> addresses(names_.size());
+    for (std::size_t i = 0; i < who.size(); ++i) {
+      const std::size_t node = std::size_t(who[i]);
+      if (int(prepared[i].ports.size()) != options_.processes)
+        return fail(Cause::corrupted,
+                    fmt::format("its daemon gave {} ports for {} processes", prepared[i].ports.size(),
+                                options_.processes),
+                    names_[node], "install the same version on both");
+      const std::string& host = prepared[i].data_address.empty() ? hosts_[node] : prepared[i].data_address;
+      for (const int port : prepared[i].ports) addresses[node].push_back({host, port});
+    }
+    return addresses;
+  }
+
+  const std::vector<Target> targets_;
+  const Options options_;
+  const std::vector<std::string> hosts_;  // by target: where peers connect to
+  std::vector<std::string> names_;        // by target
+  std::shared_ptr<Dialer> dialer_;
+  std::unique_ptr<Crew> crew_;  // last: it releases
+};
+
+}  // namespace
+
+Error FleetError::summary() const {
+  if (failures.empty()) return Error{Cause::internal, "a phase failed and nobody said why", "", ""};
+  const Failure& first = failures.front();
+  Error error = first.error;
+  error.where = first.node.empty() ? first.phase : first.node + " " + first.phase;
+  std::vector<std::string> others;
+  for (const Failure& f : failures)
+    if (f.culprit && f.node != first.node) others.push_back(f.node);
+  if (others.empty()) return error;
+  const std::size_t shown = std::min<std::size_t>(3, others.size());
+  error.what += "; also ";
+  for (std::size_t i = 0; i < shown; ++i) error.what += (i ? ", " : "") + others[i];
+  if (others.size() > shown) error.what += fmt::format(" and {} more", others.size() - shown);
+  return error;
+}
+
+FleetResult<std::unique_ptr<Fleet>> Fleet::lease(std::vector<Target> targets, Options options) {
+  if (auto fits = check(targets, options); !fits) return refuse(fits.error());
+  auto hosts = data_hosts(targets, options);
+  if (!hosts) return refuse(hosts.error());
+  auto credentials = credentials_for(targets, options);
+  if (!credentials) return refuse(credentials.error());
+  auto fleet = std::make_unique<GrpcFleet>(std::move(targets), std::move(options), std::move(*credentials),
+                                           std::move(*hosts));
+  if (auto acquired = fleet->acquire(); !acquired) return tl::unexpected(acquired.error());
+  return std::unique_ptr<Fleet>(std::move(fleet));
+}
+
+std::vector<NodeState> describe(const std::vector<Target>& targets, const Options& options) {
+  std::vector<NodeState> states(targets.size());
+  for (std::size_t i = 0; i < targets.size(); ++i) states[i].node = targets[i].node;
+  auto credentials = credentials_for(targets, options);
+  if (!credentials) {
+    for (NodeState& state : states) state.cause = credentials.error().text();
+    return states;
+  }
+  const auto dialer = make_dialer(*credentials ? &**credentials : nullptr);
+  const std::vector<Description> descriptions = ask_all(*dialer, targets, options.phase_deadline);
+  std::vector<int> unreached;
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    if (descriptions[i].error && !descriptions[i].connected) unreached.push_back(int(i));
+  const auto reasons = explain(targets, unreached, *credentials, explain_time);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    states[i].reachable = !descriptions[i].error;
+    states[i].version = descriptions[i].version;
+    states[i].lease = descriptions[i].holder;
+    if (descriptions[i].error) states[i].cause = descriptions[i].error->what;
+  }
+  for (std::size_t k = 0; k < unreached.size(); ++k)
+    if (reasons[k]) states[std::size_t(unreached[k])].cause = reasons[k]->what;
+  return states;
+}
+
+engine::Job job_over(const std::vector<Target>& targets, const std::vector<int>& order,
+                     const Options& options) {
+  engine::Job job;
+  for (const Target& t : targets) job.nodes.push_back(t.node);
+  for (const int node : order)
+    for (int local = 0; local < options.ranks_per_node; ++local)
+      job.seats.push_back({node, local * options.processes / options.ranks_per_node, local});
+  return job;
+}
+
+}  // namespace ringtrue::fleet

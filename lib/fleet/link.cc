@@ -1,0 +1,316 @@
+#include "fleet/link.h"
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "base/clock.h"
+#include "fleet/targets.h"
+#include "wire/convert.h"
+#include "wire/node.grpc.pb.h"
+
+namespace ringtrue::fleet {
+
+class Command {
+ public:
+  rpc::Command message;
+};
+
+class Dialer {
+ public:
+  std::shared_ptr<grpc::ChannelCredentials> credentials;
+
+  std::shared_ptr<grpc::Channel> dial(const Target& target) const {
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(wire::max_message_bytes);
+    arguments.SetMaxSendMessageSize(wire::max_message_bytes);
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a proxy for the web is none for the cluster
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+    if (!target.socket.empty())
+      return grpc::CreateCustomChannel("unix:" + target.socket, grpc::InsecureChannelCredentials(),
+                                       arguments);
+    arguments.SetSslTargetNameOverride(certificate_name(target));
+    const char* family = target.host.find(':') == std::string::npos ? "ipv4:" : "ipv6:";
+    return grpc::CreateCustomChannel(family + address_text(target), credentials, arguments);
+  }
+};
+
+namespace {
+
+std::shared_ptr<Command> command(std::uint64_t sequence, Seconds deadline) {
+  auto c = std::make_shared<Command>();
+  c->message.set_sequence(sequence);
+  c->message.set_deadline_s(deadline.value);
+  return c;
+}
+
+Error error_of(const grpc::Status& status, const Target& target) {
+  const std::string said = status.error_message().empty() ? "no reason given" : status.error_message();
+  const auto error = [&](Cause cause, std::string what, std::string next = {}) {
+    return Error{cause, std::move(what), target.node, std::move(next)};
+  };
+  switch (status.error_code()) {
+    case grpc::StatusCode::OK:
+      return error(Cause::peer_lost, "its daemon ended the lease");
+    case grpc::StatusCode::CANCELLED:
+      return error(Cause::cancelled, "the stream was cancelled");
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return error(Cause::deadline, "no answer from " + to_text(target) + " in time");
+    case grpc::StatusCode::UNIMPLEMENTED:
+      return error(
+          Cause::refused,
+          to_text(target) + " does not know this request: another version of ringtrued, or another program",
+          "install the same version on both");
+    case grpc::StatusCode::PERMISSION_DENIED:
+    case grpc::StatusCode::UNAUTHENTICATED:
+    case grpc::StatusCode::FAILED_PRECONDITION:
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      return error(Cause::refused, said);
+    case grpc::StatusCode::INVALID_ARGUMENT:
+      return error(Cause::bad_input, said);
+    case grpc::StatusCode::UNAVAILABLE:
+      return error(Cause::peer_lost, "its daemon is gone (" + said + ")");
+    default:
+      return error(Cause::peer_lost, said);
+  }
+}
+
+// A daemon that could not even be reached, or that did not take our certificate.
+bool never_connected(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+         status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+}
+
+Result<Reply> reply_of(rpc::Event& event) {
+  Reply reply;
+  reply.sequence = event.sequence();
+  reply.at = now_ns();
+  if (event.has_error()) reply.error = wire::from_wire(event.error());
+  if (event.has_prepared()) {
+    auto prepared = wire::from_wire(event.prepared());
+    if (!prepared) return tl::unexpected(prepared.error());
+    reply.ports = std::move(prepared->ports);
+    reply.data_address = std::move(prepared->data_address);
+  }
+  if (event.has_report()) {
+    auto report = wire::from_wire(event.report());
+    if (!report) return tl::unexpected(report.error());
+    reply.report = std::move(*report);
+  }
+  return reply;
+}
+
+class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, rpc::Event> {
+ public:
+  Stream(Target target, int node, std::shared_ptr<Listener> listener)
+      : target_(std::move(target)), node_(node), listener_(std::move(listener)) {}
+
+  void start(const Dialer& dialer, std::shared_ptr<Stream> self) {
+    self_ = std::move(self);
+    stub_ = rpc::Node::NewStub(dialer.dial(target_));
+    stub_->async()->Lease(&context_, this);
+    AddHold();  // writes are started from outside of reactions
+    StartRead(&event_);
+    StartCall();
+  }
+
+  void send(CommandPtr command) override {
+    const std::lock_guard lock(mutex_);
+    if (over_ || closing_) return;
+    queue_.push_back(std::move(command));
+    if (queue_.size() == 1) StartWrite(&queue_.front()->message);
+  }
+
+  void heartbeat() override {
+    static const CommandPtr beat = plain_command(0, Seconds(0), "heartbeat");
+    {
+      const std::lock_guard lock(mutex_);
+      if (!queue_.empty()) return;  // what is under way says as much
+    }
+    send(beat);
+  }
+
+  void close() override {
+    const std::lock_guard lock(mutex_);
+    if (over_ || closing_) return;
+    closing_ = true;
+    if (queue_.empty()) StartWritesDone();
+  }
+
+  void cancel() override { context_.TryCancel(); }
+
+ private:
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+      RemoveHold();
+      return;
+    }
+    connected_ = true;
+    listener_->heard(node_);
+    if (!event_.has_heartbeat()) {
+      auto reply = reply_of(event_);
+      if (!reply) {
+        Reply broken;
+        broken.sequence = event_.sequence();
+        broken.at = now_ns();
+        broken.error = Error{Cause::corrupted, "its daemon sent nonsense: " + reply.error().what,
+                             target_.node, "install the same version on both"};
+        reply = std::move(broken);
+      }
+      listener_->replied(node_, std::move(*reply));
+    }
+    event_.Clear();
+    StartRead(&event_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    const std::lock_guard lock(mutex_);
+    queue_.pop_front();
+    if (!ok || over_) {
+      queue_.clear();
+      return;
+    }
+    if (!queue_.empty())
+      StartWrite(&queue_.front()->message);
+    else if (closing_)
+      StartWritesDone();
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    const std::shared_ptr<Stream> last = std::move(self_);
+    listener_->ended(node_, error_of(status, target_), connected_ || !never_connected(status));
+  }
+
+  const Target target_;
+  const int node_;
+  const std::shared_ptr<Listener> listener_;
+  std::shared_ptr<Stream> self_;  // until gRPC is done with it
+  grpc::ClientContext context_;
+  std::unique_ptr<rpc::Node::Stub> stub_;
+  rpc::Event event_;
+  bool connected_ = false;
+
+  std::mutex mutex_;
+  std::deque<CommandPtr> queue_;  // the front is being written
+  bool closing_ = false;
+  bool over_ = false;
+};
+
+struct Question {
+  grpc::ClientContext context;
+  std::unique_ptr<rpc::Node::Stub> stub;
+  rpc::DescribeReply reply;
+  grpc::Status status;
+};
+
+}  // namespace
+
+CommandPtr acquire_command(std::uint64_t sequence, Seconds deadline, const AcquireParts& parts, int node) {
+  wire::Acquire acquire;
+  acquire.version = RINGTRUE_VERSION;
+  acquire.holder = parts.holder;
+  acquire.secret = parts.secret;
+  acquire.nodes = parts.nodes;
+  acquire.node = node;
+  acquire.processes = parts.processes;
+  acquire.ranks_per_node = parts.ranks_per_node;
+  acquire.data_interface = parts.data_interface;
+  acquire.port_low = parts.port_low;
+  acquire.port_high = parts.port_high;
+  acquire.heartbeat = heartbeat_interval;
+  auto c = command(sequence, deadline);
+  *c->message.mutable_acquire() = wire::to_wire(acquire);
+  return c;
+}
+
+CommandPtr prepare_command(std::uint64_t sequence, Seconds deadline, const engine::Job& job) {
+  auto c = command(sequence, deadline);
+  *c->message.mutable_prepare()->mutable_job() = wire::to_wire(job);
+  return c;
+}
+
+CommandPtr connect_command(std::uint64_t sequence, Seconds deadline,
+                           const std::vector<std::vector<engine::Address>>& processes) {
+  auto c = command(sequence, deadline);
+  *c->message.mutable_connect() = wire::to_wire(processes);
+  return c;
+}
+
+CommandPtr plain_command(std::uint64_t sequence, Seconds deadline, const std::string& phase) {
+  auto c = command(sequence, deadline);
+  if (phase == "barrier") c->message.mutable_barrier();
+  if (phase == "run") c->message.mutable_run();
+  if (phase == "collect") c->message.mutable_collect();
+  if (phase == "release") c->message.mutable_release();
+  if (phase == "abort") c->message.mutable_abort();
+  if (phase == "heartbeat") c->message.mutable_heartbeat();
+  return c;
+}
+
+std::shared_ptr<Dialer> make_dialer(const PemBundle* credentials) {
+  auto dialer = std::make_shared<Dialer>();
+  if (credentials) {
+    grpc::SslCredentialsOptions options;
+    options.pem_root_certs = credentials->ca;
+    options.pem_private_key = credentials->key;
+    options.pem_cert_chain = credentials->cert;
+    dialer->credentials = grpc::SslCredentials(options);
+  } else {
+    dialer->credentials = grpc::InsecureChannelCredentials();
+  }
+  return dialer;
+}
+
+std::shared_ptr<Link> open_link(Dialer& dialer, const Target& target, int node,
+                                std::shared_ptr<Listener> listener) {
+  auto stream = std::make_shared<Stream>(target, node, std::move(listener));
+  stream->start(dialer, stream);
+  return stream;
+}
+
+std::vector<Description> ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline) {
+  std::mutex mutex;
+  std::condition_variable done;
+  std::size_t left = targets.size();
+  std::vector<Question> questions(targets.size());
+  rpc::DescribeRequest request;
+  request.set_protocol(wire::protocol_version);
+  request.set_version(RINGTRUE_VERSION);
+  const auto until =
+      std::chrono::system_clock::now() + std::chrono::microseconds(std::int64_t(deadline.value * 1e6));
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    Question& q = questions[i];
+    q.context.set_deadline(until);
+    q.stub = rpc::Node::NewStub(dialer.dial(targets[i]));
+    q.stub->async()->Describe(&q.context, &request, &q.reply, [&, i](grpc::Status status) {
+      const std::lock_guard lock(mutex);
+      questions[i].status = std::move(status);
+      if (--left == 0) done.notify_one();
+    });
+  }
+  {
+    // gRPC keeps the deadline of each question, so this comes to an end.
+    std::unique_lock lock(mutex);
+    done.wait(lock, [&] { return left == 0; });
+  }
+  std::vector<Description> descriptions;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const Question& q = questions[i];
+    Description d{q.reply.version(), q.reply.holder(), Seconds(q.reply.held_s()), {}, true};
+    if (!q.status.ok()) {
+      d.error = error_of(q.status, targets[i]);
+      d.connected = !never_connected(q.status);
+    }
+    descriptions.push_back(std::move(d));
+  }
+  return descriptions;
+}
+
+}  // namespace ringtrue::fleet

@@ -1,0 +1,91 @@
+// One daemon's stream of commands and events, in plain types. gRPC stays behind this header (link.cc).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "engine/job.h"
+#include "engine/session.h"
+#include "fleet/fleet.h"
+#include "fleet/pki.h"
+
+namespace ringtrue::fleet {
+
+inline constexpr Seconds heartbeat_interval{1};
+
+// A command that is made once and sent to any number of daemons.
+class Command;
+using CommandPtr = std::shared_ptr<const Command>;
+
+struct AcquireParts {
+  std::string holder;
+  std::string secret;
+  std::vector<std::string> nodes;
+  int processes = 1;
+  int ranks_per_node = 1;
+  std::string data_interface;
+  int port_low = 0, port_high = 0;
+};
+
+CommandPtr acquire_command(std::uint64_t sequence, Seconds deadline, const AcquireParts& parts, int node);
+CommandPtr prepare_command(std::uint64_t sequence, Seconds deadline, const engine::Job& job);
+CommandPtr connect_command(std::uint64_t sequence, Seconds deadline,
+                           const std::vector<std::vector<engine::Address>>& processes);
+// "barrier", "run", "collect", "release", "abort", "heartbeat"
+CommandPtr plain_command(std::uint64_t sequence, Seconds deadline, const std::string& phase);
+
+// The answer to one command.
+struct Reply {
+  std::uint64_t sequence = 0;
+  std::optional<Error> error;
+  std::vector<int> ports;    // of prepare: by process
+  std::string data_address;  // of prepare; empty: as the daemon is reached
+  engine::RunReport report;  // of collect
+  std::int64_t at = 0;       // now_ns
+};
+
+// Called from gRPC's threads; must not block for long.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  virtual void heard(int node) = 0;  // any event, heartbeats too
+  virtual void replied(int node, Reply reply) = 0;
+  // The stream is over; nothing follows. `connected`: the daemon had said something on it.
+  virtual void ended(int node, Error why, bool connected) = 0;
+};
+
+class Link {
+ public:
+  virtual ~Link() = default;
+  // All may be called from any thread; none blocks. Ignored once the stream is over.
+  virtual void send(CommandPtr command) = 0;
+  // Not queued behind another one that has not gone out yet.
+  virtual void heartbeat() = 0;
+  virtual void close() = 0;   // after what is queued, nothing more comes from this side
+  virtual void cancel() = 0;  // the stream ends at once
+};
+
+// What all streams of a fleet share: one set of certificates, read once.
+class Dialer;
+std::shared_ptr<Dialer> make_dialer(const PemBundle* credentials);  // null: without TLS
+
+std::shared_ptr<Link> open_link(Dialer& dialer, const Target& target, int node,
+                                std::shared_ptr<Listener> listener);
+
+struct Description {
+  std::string version;
+  std::string holder;  // empty: free
+  Seconds held;
+  std::optional<Error> error;
+  bool connected = true;  // with an error: whether the daemon itself answered so
+};
+// Asks every daemon what it is; returns when all have answered or at the deadline. Order as given.
+std::vector<Description> ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline);
+
+}  // namespace ringtrue::fleet

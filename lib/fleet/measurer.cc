@@ -1,0 +1,96 @@
+#include "fleet/measurer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ringtrue::fleet {
+namespace {
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+}  // namespace
+
+engine::Job job_of(const diagnosis::Experiment& experiment, const std::vector<Target>& targets,
+                   const MeasurerOptions& options) {
+  engine::Job job = job_over(targets, experiment.order, Options{});
+  job.algorithm = experiment.algorithm;
+  job.call.type = collective::Type::float32;
+  job.call.operation = collective::Operation::sum;
+  job.call.elements = experiment.bytes.value / collective::size_of(job.call.type);
+  job.call.shift = experiment.shift;
+  job.call.lanes = options.lanes;
+  job.transport = options.transport;
+  job.iterations = experiment.iterations;
+  job.warmup = options.warmup;
+  job.check = true;
+  return job;
+}
+
+diagnosis::Observation observation_of(const diagnosis::Experiment& experiment,
+                                      const engine::RunReport& report) {
+  diagnosis::Observation observation;
+  observation.experiment = experiment;
+  observation.time = Seconds(median(engine::slowest(report)));
+  const int ranks = int(experiment.order.size());
+  for (const trace::Hop& hop : report.trace.hops) {
+    if (hop.receiver || hop.source < 0 || hop.destination < 0 || hop.source >= ranks ||
+        hop.destination >= ranks)
+      continue;
+    diagnosis::HopReading reading;
+    reading.source = experiment.order[std::size_t(hop.source)];
+    reading.destination = experiment.order[std::size_t(hop.destination)];
+    reading.bytes = hop.bytes;
+    reading.busy = hop.busy;
+    if (hop.tcp) {
+      reading.receiver_limited = hop.tcp->rwnd_limited;
+      reading.sender_limited = hop.tcp->sndbuf_limited;
+      reading.retransmits = hop.tcp->retransmits;
+      if (hop.tcp->min_rtt.value > 0) reading.latency = hop.tcp->min_rtt;
+    }
+    observation.hops.push_back(reading);
+  }
+  return observation;
+}
+
+FleetMeasurer::FleetMeasurer(Fleet& fleet, MeasurerOptions options)
+    : fleet_(fleet), options_(std::move(options)) {}
+
+int FleetMeasurer::nodes() const {
+  return int(fleet_.targets().size());
+}
+
+std::string FleetMeasurer::name(int node) const {
+  return fleet_.targets()[std::size_t(node)].node;
+}
+
+Result<diagnosis::Observation> FleetMeasurer::measure(const diagnosis::Experiment& experiment) {
+  failure_.reset();
+  for (const int node : experiment.order)
+    if (node < 0 || node >= nodes())
+      return fail(Cause::internal, "an experiment on a node outside of the fleet");
+  const engine::Job job = job_of(experiment, fleet_.targets(), options_);
+  auto report = fleet_.run(job);
+  if (!report) {
+    failure_ = std::move(report.error());
+    return tl::unexpected(failure_->summary());
+  }
+  if (options_.finished) options_.finished(job, *report);
+  for (const engine::RankReport& rank : report->ranks) {
+    if (rank.wrong == 0 || rank.rank < 0 || rank.rank >= int(experiment.order.size())) continue;
+    const std::string where = name(experiment.order[std::size_t(rank.rank)]);
+    return fail(Cause::corrupted,
+                fmt::format("rank {} on {} got {} wrong elements from {}", rank.rank, where, rank.wrong,
+                            experiment.algorithm),
+                where,
+                "something on the way changes data: look at that node's NIC, its memory and its cables");
+  }
+  return observation_of(experiment, *report);
+}
+
+}  // namespace ringtrue::fleet

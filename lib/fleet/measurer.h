@@ -1,0 +1,47 @@
+// The diagnosis's view of a fleet: an experiment becomes a job, the job's trace becomes an observation.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "diagnosis/measurer.h"
+#include "fleet/fleet.h"
+
+namespace ringtrue::fleet {
+
+struct MeasurerOptions {
+  std::string transport = "tcp";
+  int lanes = 1;
+  int warmup = 1;
+  // After every run: for progress lines, and for reports that list the runs.
+  std::function<void(const engine::Job&, const engine::RunReport&)> finished;
+};
+
+class FleetMeasurer final : public diagnosis::Measurer {
+ public:
+  // The fleet outlives the measurer and has been leased with one rank and one process a node.
+  explicit FleetMeasurer(Fleet& fleet, MeasurerOptions options = {});
+
+  int nodes() const override;
+  std::string name(int node) const override;
+  // corrupted: a rank got a wrong result, which is named. Otherwise the summary of the fleet's error.
+  Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override;
+
+  // The whole of what went wrong in the last measure(), if it was the fleet's.
+  const std::optional<FleetError>& failure() const { return failure_; }
+
+ private:
+  Fleet& fleet_;
+  MeasurerOptions options_;
+  std::optional<FleetError> failure_;
+};
+
+// The job of an experiment (float32, sum, every result checked) ...
+engine::Job job_of(const diagnosis::Experiment& experiment, const std::vector<Target>& targets,
+                   const MeasurerOptions& options);
+// ... and what its report says of the hops between nodes, as their senders saw them.
+diagnosis::Observation observation_of(const diagnosis::Experiment& experiment,
+                                      const engine::RunReport& report);
+
+}  // namespace ringtrue::fleet
