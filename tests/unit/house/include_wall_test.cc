@@ -1,0 +1,191 @@
+// Holds every #include line of the program to the table of who may include whom.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::vector<std::string_view>;
+
+// A folder may include itself and what is listed: beginnings of include paths. The longest folder that fits a
+// file speaks for it.
+struct Room {
+  std::string_view folder;
+  Names may;
+};
+
+const std::vector<Room> house = {
+    {"lib/base", {}},
+    {"lib/config", {"base/"}},
+    {"lib/topology", {"base/"}},
+    {"lib/trace", {"base/"}},
+    {"lib/collective", {"base/"}},
+    {"lib/ideal", {"topology/", "base/"}},
+    {"lib/transport", {"collective/", "trace/", "base/"}},
+    {"lib/engine", {"transport/", "collective/", "topology/", "trace/", "base/"}},
+    {"lib/sim", {"collective/", "topology/", "trace/", "base/"}},
+    {"lib/diagnosis", {"topology/", "ideal/", "trace/", "base/"}},
+    {"lib/campaign", {"sim/", "diagnosis/", "ideal/", "collective/", "topology/", "trace/", "base/"}},
+    {"lib/wire",
+     {"engine/job.h", "engine/session.h", "diagnosis/", "topology/", "collective/", "trace/", "base/"}},
+    {"lib/fleet",
+     {"wire/", "engine/job.h", "engine/session.h", "diagnosis/", "ideal/", "store/", "config/", "topology/",
+      "collective/", "trace/", "base/"}},
+    {"lib/store", {"diagnosis/", "topology/", "base/"}},
+    {"lib/report",
+     {"engine/job.h", "fleet/fleet.h", "diagnosis/", "ideal/", "topology/", "collective/", "trace/",
+      "base/"}},
+    {"daemon",
+     {"engine/job.h", "engine/session.h", "wire/", "fleet/pki.h", "fleet/safe_file.h", "transport/registry",
+      "topology/", "config/", "collective/", "trace/", "base/"}},
+    {"cmd",
+     {"fleet/", "engine/job.h", "engine/session.h", "sim/", "campaign/", "report/", "config/", "topology/",
+      "ideal/", "diagnosis/", "collective/", "trace/", "base/"}},
+    {"tui", {"fleet/fleet.h", "report/", "config/", "base/"}},
+};
+
+// One transport knows no other; `faulty` decorates any of them through what they share.
+const std::vector<std::pair<std::string_view, Names>> strangers = {
+    {"lib/transport/shm", {"transport/tcp/", "transport/udp/", "transport/verbs/", "transport/cuda/"}},
+    {"lib/transport/tcp", {"transport/shm/", "transport/udp/", "transport/verbs/", "transport/cuda/"}},
+    {"lib/transport/udp", {"transport/shm/", "transport/tcp/", "transport/verbs/", "transport/cuda/"}},
+    {"lib/transport/verbs", {"transport/shm/", "transport/tcp/", "transport/udp/", "transport/cuda/"}},
+    {"lib/transport/cuda", {"transport/shm/", "transport/tcp/", "transport/udp/", "transport/verbs/"}},
+    {"lib/transport/faulty",
+     {"transport/shm/", "transport/tcp/", "transport/udp/", "transport/verbs/", "transport/cuda/"}},
+};
+
+// Where a library that is not ours may be seen: folders or files, by beginnings.
+struct Guest {
+  Names headers;
+  Names rooms;
+};
+
+const std::vector<Guest> guests = {
+    {{"grpc/", "grpcpp/", "google/protobuf/", "wire/node.pb.h", "wire/node.grpc.pb.h"},
+     {"lib/wire/", "lib/fleet/", "daemon/"}},
+    {{"openssl/"}, {"lib/base/crypto", "lib/fleet/", "lib/transport/"}},
+    {{"toml++/"}, {"lib/config/"}},
+    {{"CLI/"}, {"cmd/", "daemon/"}},
+    {{"nlohmann/"}, {"lib/report/", "lib/topology/", "cmd/"}},
+    {{"sqlite3.h"}, {"lib/store/"}},
+    {{"curses.h", "ncurses", "panel.h"}, {"tui/"}},
+    {{"hwloc"}, {"lib/topology/probe/"}},
+    {{"infiniband/", "rdma/"}, {"lib/transport/verbs/", "lib/topology/probe/"}},
+    {{"cuda", "nvml"}, {"lib/transport/cuda/", "lib/topology/probe/"}},
+};
+
+// Algorithms, models and judgements do no I/O, hold no threads and read no clock.
+const Names pure = {"lib/collective/", "lib/ideal/", "lib/trace/", "lib/sim/", "lib/diagnosis/"};
+const Names impure = {
+    "sys/",   "net/",    "netinet/", "arpa/",   "linux/",   "unistd.h",   "fcntl.h",
+    "poll.h", "netdb.h", "time.h",   "ctime",   "thread",   "mutex",      "condition_variable",
+    "future", "atomic",  "chrono",   "fstream", "iostream", "filesystem",
+};
+
+bool begins_with_any(std::string_view text, const Names& beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](auto start) { return text.starts_with(start); });
+}
+
+const Room* room_of(std::string_view file) {
+  const Room* best = nullptr;
+  for (const Room& room : house) {
+    const bool inside = file.starts_with(room.folder) && file.substr(room.folder.size()).starts_with('/');
+    if (inside && (!best || best->folder.size() < room.folder.size())) best = &room;
+  }
+  return best;
+}
+
+// What is wrong with `file` (relative to the root) including `header`; "" where nothing is.
+std::string complaint(std::string_view file, std::string_view header, bool quoted) {
+  for (const Guest& guest : guests) {
+    if (begins_with_any(header, guest.headers) && !begins_with_any(file, guest.rooms))
+      return "a library kept elsewhere";
+  }
+  if (!quoted) {
+    if (begins_with_any(file, pure) && begins_with_any(header, impure)) return "this folder does no I/O";
+    return "";
+  }
+  const Room* room = room_of(file);
+  if (!room) return "a folder that the table does not know";
+  for (const auto& [folder, unknown] : strangers) {
+    if (file.starts_with(folder) && begins_with_any(header, unknown)) return "one transport knows no other";
+  }
+  std::string own(room->folder.starts_with("lib/") ? room->folder.substr(4) : room->folder);
+  own += '/';
+  if (header.starts_with(own) || begins_with_any(header, room->may)) return "";
+  return "not among what " + std::string(room->folder) + " may include";
+}
+
+struct Include {
+  std::string file, header;
+  int line = 0;
+  bool quoted = false;
+};
+
+std::vector<Include> all_includes() {
+  static const std::regex pattern(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])");
+  const fs::path root = RINGTRUE_SOURCE_DIR;
+  std::vector<Include> found;
+  for (const char* top : {"lib", "cmd", "daemon", "tui"}) {
+    if (!fs::exists(root / top)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
+      const auto extension = entry.path().extension();
+      if (extension != ".h" && extension != ".cc" && extension != ".cu") continue;
+      std::ifstream in(entry.path());
+      std::string line;
+      for (int number = 1; std::getline(in, line); ++number) {
+        std::smatch match;
+        if (line.find('#') == std::string::npos || !std::regex_search(line, match, pattern)) continue;
+        found.push_back({fs::relative(entry.path(), root).string(), match[2], number, match[1] == "\""});
+      }
+    }
+  }
+  return found;
+}
+
+TEST(IncludeWall, EveryIncludeIsOneThatTheTableAllows) {
+  const auto includes = all_includes();
+  ASSERT_GT(includes.size(), 100u) << "the sources were not found under " RINGTRUE_SOURCE_DIR;
+  for (const Include& include : includes) {
+    const std::string why = complaint(include.file, include.header, include.quoted);
+    EXPECT_EQ(why, "") << include.file << ':' << include.line << " includes " << include.header;
+  }
+}
+
+TEST(IncludeWall, OursAreNamedFromTheRootsAndExist) {
+  const fs::path root = RINGTRUE_SOURCE_DIR;
+  for (const Include& include : all_includes()) {
+    if (!include.quoted || include.header.ends_with(".pb.h")) continue;  // made by protoc
+    EXPECT_TRUE(fs::exists(root / "lib" / include.header) || fs::exists(root / include.header))
+        << include.file << ':' << include.line << " includes " << include.header;
+  }
+}
+
+TEST(IncludeWall, TheTableSaysNo) {
+  EXPECT_NE(complaint("lib/base/units.cc", "config/config.h", true), "");
+  EXPECT_NE(complaint("lib/diagnosis/judge.cc", "engine/job.h", true), "");
+  EXPECT_NE(complaint("lib/collective/ring.cc", "transport/tcp/frame.h", true), "");
+  EXPECT_NE(complaint("lib/transport/tcp/channel.cc", "transport/shm/layout.h", true), "");
+  EXPECT_NE(complaint("lib/report/text.h", "engine/reduce.h", true), "");
+  EXPECT_NE(complaint("lib/engine/reduce.h", "grpcpp/grpcpp.h", false), "");
+  EXPECT_NE(complaint("lib/report/json.cc", "wire/node.pb.h", true), "");
+  EXPECT_NE(complaint("lib/collective/ring.cc", "sys/socket.h", false), "");
+  EXPECT_NE(complaint("lib/baseball/x.cc", "base/result.h", true), "");
+  EXPECT_NE(complaint("lib/base/units.cc", "units.h", true), "");  // not named from the root
+
+  EXPECT_EQ(complaint("lib/base/units.cc", "base/units.h", true), "");
+  EXPECT_EQ(complaint("lib/engine/endpoint.cc", "transport/transport.h", true), "");
+  EXPECT_EQ(complaint("daemon/service.cc", "daemon/service.h", true), "");
+  EXPECT_EQ(complaint("lib/wire/convert.cc", "wire/node.pb.h", true), "");
+}
+
+}  // namespace
