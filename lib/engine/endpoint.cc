@@ -18,8 +18,8 @@ constexpr std::uint64_t index_mask = (1u << index_bits) - 1;
 }  // namespace
 
 RankEndpoint::RankEndpoint(Rank rank, const collective::Layout& layout, Memory memory, transport::Loop& loop,
-                           const transport::Reducer& reducer, FailureListener& listener)
-    : rank_(rank), layout_(layout), memory_(memory), loop_(loop), reducer_(reducer), listener_(listener) {}
+                           FailureListener& listener)
+    : rank_(rank), layout_(layout), memory_(memory), loop_(loop), listener_(listener) {}
 
 void RankEndpoint::add_channel(transport::Channel* channel, transport::shm::Channel* shared,
                                transport::shm::Transport* through) {
@@ -82,14 +82,14 @@ void RankEndpoint::post_done(std::uint64_t token) {
 
 Token RankEndpoint::send(Rank to, Lane lane, Slice from) {
   const std::uint64_t token = open(Kind::send, to, 1);
-  link(to, lane).channel->send(token, address(from), from.length, false);
+  link(to, lane).channel->send(token, address(from), from.length);
   return Token{token};
 }
 
 Token RankEndpoint::send_all(std::span<const Rank> to, Lane lane, Slice from) {
   if (to.empty()) return Token{};
   const std::uint64_t token = open(Kind::send, to.front(), std::uint32_t(to.size()));
-  for (const Rank peer : to) link(peer, lane).channel->send(token, address(from), from.length, cold_);
+  for (const Rank peer : to) link(peer, lane).channel->send(token, address(from), from.length);
   return Token{token};
 }
 
@@ -133,7 +133,7 @@ void RankEndpoint::post_next(std::uint64_t token, Chain& chain) {
 }
 
 void RankEndpoint::copy(Slice into, Slice from) {
-  reducer_.store(address(into), address(from), from.length, false);
+  std::memcpy(address(into), address(from), from.length);
 }
 
 void RankEndpoint::reset_counters() {

@@ -35,7 +35,7 @@ class RankEndpoint final : public collective::Endpoint, public transport::Owner 
     std::byte* scratch = nullptr;
   };
   RankEndpoint(Rank rank, const collective::Layout& layout, Memory memory, transport::Loop& loop,
-               const transport::Reducer& reducer, FailureListener& listener);
+               FailureListener& listener);
 
   // Exactly one of the two pointers is set.
   void add_channel(transport::Channel* channel, transport::shm::Channel* shared, transport::shm::Transport* through);
@@ -60,8 +60,6 @@ class RankEndpoint final : public collective::Endpoint, public transport::Owner 
   bool wants_events() const override { return keep_events_; }
 
   std::byte* data() const { return memory_.data; }
-  // Calls that move more than the caches hold store past them.
-  void set_cold(bool cold) { cold_ = cold; }
   void keep_events(bool keep) { keep_events_ = keep; }
   void reset_counters();  // the timed part begins
   void add_hops(std::vector<trace::Hop>& hops) const;
@@ -109,7 +107,6 @@ class RankEndpoint final : public collective::Endpoint, public transport::Owner 
   const collective::Layout& layout_;
   Memory memory_;
   transport::Loop& loop_;
-  const transport::Reducer& reducer_;
   FailureListener& listener_;
   std::vector<Link> links_;  // by peer and lane, rising
   transport::shm::Transport* shared_ = nullptr;
@@ -118,7 +115,6 @@ class RankEndpoint final : public collective::Endpoint, public transport::Owner 
   std::map<std::uint64_t, Chain> chains_;
   std::vector<trace::Event> events_;
   std::int64_t began_ = now_ns();
-  bool cold_ = false;
   bool keep_events_ = false;
 };
 

@@ -28,8 +28,6 @@ namespace shm = transport::shm;
 namespace tcp = transport::tcp;
 using collective::Task;
 
-// A call whose buffers together are larger than this does not fit into the caches that we know of.
-constexpr std::uint64_t cold_bytes = 64ull << 20;
 constexpr std::int64_t spin_ns = 20'000;
 
 class CallReducer final : public transport::Reducer {
@@ -48,13 +46,6 @@ class CallReducer final : public transport::Reducer {
       engine::reduce_many(call_.type, call_.operation, into, reinterpret_cast<const void* const*>(incoming + at),
                           std::min(count - at, reduce_many_limit), bytes / unit_);
     if (how == Arrival::reduce_last) finish(call_.type, call_.operation, into, bytes / unit_, ranks_);
-  }
-  void store(std::byte* into, const std::byte* from, std::uint64_t bytes, bool cold) const override {
-    if (cold) {
-      copy_stream(into, from, bytes);
-    } else {
-      std::memcpy(into, from, bytes);
-    }
   }
 
  private:
@@ -362,7 +353,6 @@ Result<void> SessionImpl::connect(const std::vector<std::vector<Address>>& proce
     doorbells.clear();
     for (const auto& worker : workers_) doorbells.push_back(worker->loop->doorbell());
   }
-  const bool cold = job_.call.bytes() * plan_.ranks.size() > cold_bytes;
   for (std::size_t t = 0; t < workers_.size(); ++t) {
     Worker& worker = *workers_[t];
     const int thread = member_.process * int(workers_.size()) + int(t);
@@ -384,8 +374,7 @@ Result<void> SessionImpl::connect(const std::vector<std::vector<Address>>& proce
       player.endpoint = std::make_unique<RankEndpoint>(
           rank, layout_,
           RankEndpoint::Memory{memory_ + shared_layout_.data[place], memory_ + shared_layout_.scratch[place]},
-          *worker.loop, *reducer_, *this);
-      player.endpoint->set_cold(cold);
+          *worker.loop, *this);
       player.endpoint->keep_events(job_.events);
       for (const collective::Edge& edge : edges_[rank]) {
         transport::Hop hop{rank, edge.peer, edge.lane,

@@ -34,8 +34,6 @@ class Reducer {
   // into = into (op) incoming[0] (op) ...: one pass.
   virtual void reduce_many(std::byte* into, const std::byte* const* incoming, int count, std::uint64_t bytes,
                            Arrival how) const = 0;
-  // into = from. `cold`: far more bytes than the caches hold, and not read again soon; store past the caches.
-  virtual void store(std::byte* into, const std::byte* from, std::uint64_t bytes, bool cold) const = 0;
 };
 
 // Where an arriving message goes. `with` is unused for Arrival::store.
@@ -77,8 +75,8 @@ class Channel {
   virtual ~Channel() = default;
 
   // The k-th send here meets the k-th receive at the peer. Never blocks; the owner hears post_done(token),
-  // possibly before this returns. `cold`: see Reducer::store.
-  virtual void send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool cold) = 0;
+  // possibly before this returns.
+  virtual void send(std::uint64_t token, const std::byte* from, std::uint64_t length) = 0;
   virtual void receive(std::uint64_t token, const Destination& destination) = 0;
 
   virtual const Hop& hop() const = 0;

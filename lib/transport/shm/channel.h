@@ -31,7 +31,7 @@ class Channel final : public transport::Channel {
   Channel(Transport& transport, Hop hop, Owner& owner, const Reducer& reducer,
           faulty::Script script);
 
-  void send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool cold) override;
+  void send(std::uint64_t token, const std::byte* from, std::uint64_t length) override;
   void receive(std::uint64_t token, const Destination& destination) override;
   const Hop& hop() const override { return hop_; }
   const Traffic& sent() const override { return outgoing_.traffic; }
@@ -49,7 +49,6 @@ class Channel final : public transport::Channel {
     std::int64_t posted = 0;
     std::uint32_t sequence = 0;  // as the sender counts
     Arrival how = Arrival::store;
-    bool cold = false;
     bool broken_value = false;
     bool finished = false;  // moved here, possibly before the messages in front of it
     bool counted = false;   // by its group

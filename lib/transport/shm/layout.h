@@ -32,7 +32,6 @@ struct alignas(64) Slot {
   std::uint64_t into, with, receive_length;   // the receiver's half; once moved, `with` is the time it took, ns
   std::uint32_t sequence;                     // as the sender counts
   collective::Arrival how;
-  bool cold;          // Reducer::store
   bool broken_value;  // by a fault script
 };
 static_assert(sizeof(Slot) == 64);

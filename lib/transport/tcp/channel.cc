@@ -23,7 +23,7 @@ Channel::~Channel() { loop_.forget(fd_, this); }
 
 // ---- sending ----
 
-void Channel::send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool) {
+void Channel::send(std::uint64_t token, const std::byte* from, std::uint64_t length) {
   Outgoing message;
   message.token = token;
   message.from = from;

@@ -23,7 +23,7 @@ class Channel final : public transport::Channel, public Watcher {
 
   static constexpr std::size_t staging_bytes = 256 * 1024;
 
-  void send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool cold) override;
+  void send(std::uint64_t token, const std::byte* from, std::uint64_t length) override;
   void receive(std::uint64_t token, const Destination& destination) override;
   const Hop& hop() const override { return hop_; }
   const Traffic& sent() const override { return sent_; }
