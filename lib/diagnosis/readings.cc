@@ -51,6 +51,8 @@ void Readings::add(const Observation& observation, int run, bool confirming) {
     reading.run = run;
     reading.confirming = confirming;
     reading.held_back = held_share(hop) > 0.5 && held_share(hop) > usual + 0.3;
+    reading.bytes = hop.bytes.value;
+    reading.brief = double(hop.bytes.value) < brief_below;
     reading.cpu_busy = observation.cpu_busy;
     pairs_[at(hop.source, hop.destination)].push_back(reading);
   }
@@ -60,10 +62,25 @@ std::span<const Reading> Readings::of(int source, int destination) const {
   return pairs_[at(source, destination)];
 }
 
+bool Readings::only_brief(int source, int destination) const {
+  const auto list = of(source, destination);
+  return std::all_of(list.begin(), list.end(), [](const Reading& r) { return r.brief; });
+}
+
+std::vector<Reading> Readings::counting(int source, int destination) const {
+  std::vector<Reading> out;
+  for (const Reading& r : of(source, destination)) {
+    if (!r.held_back) out.push_back(r);
+  }
+  return out;
+}
+
 std::optional<double> Readings::best(int source, int destination) const {
   std::optional<double> best;
   bool accuses = false;
+  const bool brief = only_brief(source, destination);
   for (const Reading& r : of(source, destination)) {
+    if (r.brief && !brief) continue;
     if (!best || r.rate > *best) best = r.rate;
     accuses |= !r.held_back;
   }

@@ -1,0 +1,348 @@
+#include "diagnosis/examination.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/clock.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+constexpr int all_pairs_up_to = 16;       // nodes; beyond, a choice of shifts
+constexpr int shifts_beyond = 8;
+constexpr double probe_bytes = 1.5e6;     // a hop; a quarter of a second of a 50 Mbit/s link
+constexpr double least_bytes = 8e6;       // a hop; a shaper's burst of 128 KiB is then 1.6 %
+constexpr double target_seconds = 0.25;   // of a hop at full speed
+constexpr double very_slow_share = 0.6;
+
+}  // namespace
+
+Examination::Examination(Measurer& measurer, const Options& options)
+    : measurer_(measurer), options_(options), n_(std::max(0, measurer.nodes())), readings_(n_), alone_(n_) {
+  thresholds_.warning = options.warning;
+  thresholds_.critical = options.critical;
+  thresholds_.path = std::min(thresholds_.path, options.warning);
+  counts_.assign(std::size_t(n_), std::vector<int>(std::size_t(n_), 0));
+  all_.resize(std::size_t(n_));
+  std::iota(all_.begin(), all_.end(), 0);
+  for (int i = 0; i < n_; ++i) out_.nodes.push_back(measurer.name(i));
+  if (options.link_rate) {
+    const ideal::Efficiency efficiency = options.efficiency ? *options.efficiency : *ideal::ethernet_tcp();
+    attainable_ = options.link_rate->value * efficiency.share;
+    out_.expected = {BytesPerSecond(*attainable_), ideal::Origin::declared,
+                     fmt::format("link rate {} x {:.1f} % ({}) = {}", to_text(*options.link_rate),
+                                 efficiency.share * 100, efficiency.source, to_text(BytesPerSecond(*attainable_)))};
+  }
+}
+
+double Examination::elapsed() const {
+  const double now = options_.clock ? options_.clock().value : double(now_ns()) * 1e-9;
+  return now - start_;
+}
+
+Diagnosis Examination::run() {
+  start_ = elapsed();  // start_ is 0 here
+  if (n_ < 2) {
+    out_.not_checked.push_back({"the network", fmt::format("{} nodes have no wire between them", n_)});
+  } else {
+    // Each stage goes on from what the one before has shown; one that fails ends the check.
+    (void)(rings() && pairs() && confirm());
+  }
+  const Inference inference = judge();
+  set_expected(inference);
+  if (n_ == 2 && !options_.link_rate && !out_.error) {
+    out_.not_checked.push_back({"whether both directions are slow alike",
+                                "with two nodes, only --link-rate tells what they should carry"});
+  }
+  if (out_.error && witness_ && witness_->rate < 0.8 * witness_->typical && readings_.pairs_measured() == 0) {
+    out_.not_checked.push_back({fmt::format("{} -> {}", out_.nodes[std::size_t(witness_->source)],
+                                            out_.nodes[std::size_t(witness_->destination)]),
+                                "it was the slowest hop of the ring, and the check ended before it could be repeated"});
+  }
+  out_.cost.seconds = Seconds(elapsed());
+  conclude({readings_, inference, thresholds_, witness_, all_, fleet_repeats_}, out_);
+  if (out_.coverage.pairs_measured < out_.coverage.pairs && n_ >= 2) {
+    out_.not_checked.push_back({"paths of single pairs", fmt::format("{} of {} ordered pairs were measured",
+                                                                     out_.coverage.pairs_measured,
+                                                                     out_.coverage.pairs)});
+  }
+  return std::move(out_);
+}
+
+Inference Examination::judge() const {
+  std::optional<double> nominal;
+  if (options_.link_rate) nominal = options_.link_rate->value;
+  return infer(readings_, alone_, attainable_, nominal, thresholds_);
+}
+
+void Examination::set_expected(const Inference& inference) {
+  const Reference& r = inference.reference;
+  if (options_.link_rate || r.rate <= 0) return;
+  out_.expected = {BytesPerSecond(r.rate), ideal::Origin::fleet_majority,
+                   n_ == 2 ? std::string("the faster of the two directions")
+                           : fmt::format("upper median of what {} nodes send and receive at their best", n_)};
+}
+
+std::optional<Observation> Examination::measure(const std::string& stage, const std::string& what,
+                                                const Experiment& experiment) {
+  if (options_.cancelled && options_.cancelled()) {
+    out_.error = Error{Cause::cancelled, "the check was stopped", stage, {}};
+    return std::nullopt;
+  }
+  if (options_.on_progress) {
+    options_.on_progress(stage, what, std::clamp(elapsed() / options_.budget.value, 0.0, 1.0));
+  }
+  const double before = elapsed();
+  auto observation = measurer_.measure(experiment);
+  const double wall = elapsed() - before;
+  ++out_.cost.runs;
+  if (!observation) {
+    out_.error = observation.error();
+    return std::nullopt;
+  }
+  const double transfer = observation->time.value * experiment.iterations;
+  // Short experiments tell the overhead, long ones how often the transfer is made.
+  if (transfer < 0.1) overhead_ = 0.7 * overhead_ + 0.3 * std::max(0.0, wall - stretch_ * transfer);
+  if (transfer > 0.2) stretch_ = 0.5 * stretch_ + 0.5 * std::clamp((wall - overhead_) / transfer, 1.0, 4.0);
+  for (const HopReading& hop : observation->hops) out_.cost.bytes += hop.bytes;
+  RunRecord record{stage, experiment, observation->time, std::nullopt};
+  if (experiment.algorithm == "ring" && observation->time.value > 0) {
+    const double n = double(experiment.order.size());
+    record.busbw = BytesPerSecond(2 * (n - 1) / n * (experiment.bytes / observation->time).value);
+  }
+  out_.runs.push_back(record);
+  return *observation;
+}
+
+bool Examination::measure_pairs(const std::string& stage, const std::string& what, const Experiment& experiment) {
+  const auto observation = measure(stage, what, experiment);
+  if (!observation) return false;
+  readings_.add(*observation, out_.cost.runs, stage == "confirm");
+  for (const HopReading& hop : observation->hops) {
+    if (hop.source < 0 || hop.source >= n_ || hop.destination < 0 || hop.destination >= n_) continue;
+    ++counts_[std::size_t(hop.source)][std::size_t(hop.destination)];
+  }
+  typical_ = std::max(typical_, upper_median(hop_rates(*observation)));
+  return true;
+}
+
+// --- sizes ---------------------------------------------------------------------------------------------
+
+double Examination::slowest_of(const std::vector<int>& order, int shift) const {
+  double slowest = typical_;
+  const std::size_t n = order.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    const int x = order[i], y = order[(i + std::size_t(shift)) % n];
+    if (const auto best = readings_.best(x, y)) {
+      slowest = std::min(slowest, *best);
+    } else if (readings_.pairs_measured() == 0) {
+      slowest = std::min(slowest, slowest_);  // the ring's slow hop may be any of these
+    } else {
+      // Not measured yet, but its ends may have been: assume no better than the worse of them.
+      double send = 0, receive = 0;
+      for (int other = 0; other < n_; ++other) {
+        send = std::max(send, readings_.best(x, other).value_or(0));
+        receive = std::max(receive, readings_.best(other, y).value_or(0));
+      }
+      if (send > 0) slowest = std::min(slowest, send);
+      if (receive > 0) slowest = std::min(slowest, receive);
+    }
+  }
+  return std::max(slowest, 1.0);
+}
+
+Bytes Examination::hop_bytes(const std::vector<int>& order, int shift, double seconds) const {
+  const double slowest = slowest_of(order, shift);
+  const double wanted = std::max(target_seconds * typical_, least_bytes);
+  const double least = std::clamp(0.3 * slowest, 512.0 * 1024, 2e6);
+  return Bytes(std::uint64_t(std::min(wanted, std::max(least, slowest * seconds / stretch_))));
+}
+
+bool Examination::fits(const std::vector<int>& order, int shift, Bytes hop) const {
+  return overhead_ + 1.2 * stretch_ * double(hop.value) / slowest_of(order, shift) <= left();
+}
+
+// --- stages --------------------------------------------------------------------------------------------
+
+void Examination::note_ring(const Observation& observation) {
+  RingWitness witness;
+  const std::vector<double> rates = hop_rates(observation);
+  witness.typical = upper_median(rates);
+  for (const HopReading& hop : observation.hops) {
+    if (hop.bytes.value == 0 || !(hop.busy.value > 0)) continue;
+    const double rate = (hop.bytes / hop.busy).value;
+    if (witness.source < 0 || rate < witness.rate) {
+      witness.source = hop.source, witness.destination = hop.destination, witness.rate = rate;
+    }
+  }
+  if (witness.source >= 0) {
+    witness_ = witness;
+    // Of three hops around one bad node two are slow: for sizes, look at the better ones.
+    std::vector<double> better = rates;
+    std::sort(better.begin(), better.end());
+    typical_ = better[better.size() * 3 / 4];
+    slowest_ = witness.rate;
+  }
+  const auto& busbw = out_.runs.back().busbw;
+  if (busbw && (!out_.ring_busbw || *busbw > *out_.ring_busbw)) out_.ring_busbw = busbw;
+}
+
+bool Examination::rings() {
+  const auto probe =
+      measure("probe", "a short ring", ring_over(all_, Bytes(std::uint64_t(probe_bytes)), options_.most_bytes));
+  if (!probe) return false;
+  note_ring(*probe);
+  if (!witness_) {
+    out_.not_checked.push_back({"every hop", "the ring's trace holds no hop that moved anything"});
+    return false;
+  }
+  const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
+  if (!fits(all_, 1, hop)) return true;
+  const auto ring = measure("ring", "a ring over all nodes", ring_over(all_, hop, options_.most_bytes));
+  if (!ring) return false;
+  note_ring(*ring);
+  return true;
+}
+
+bool Examination::shifts_over(const std::vector<int>& nodes, double share_of_budget, const std::string& what) {
+  const int n = int(nodes.size());
+  const auto list = shifts(n, n <= all_pairs_up_to ? n - 1 : shifts_beyond);
+  const double seconds = share_of_budget * options_.budget.value / double(list.size()) - overhead_;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Bytes hop = hop_bytes(nodes, list[i], std::max(seconds, 0.05));
+    // What is left must do for repeats, without which nothing can be said.
+    if (elapsed() > 0.65 * options_.budget.value || !fits(nodes, list[i], hop)) return true;
+    const auto text = fmt::format("{}, {} of {}", what, i + 1, list.size());
+    if (!measure_pairs("pairs", text, pairwise_over(nodes, list[i], hop, options_.most_bytes))) return false;
+  }
+  return true;
+}
+
+std::vector<int> Examination::very_slow(const Inference& inference) const {
+  std::vector<int> out;
+  for (const Suspect& s : inference.suspects) {
+    if (s.type == ScopeType::path || s.ratio >= very_slow_share) continue;
+    if (std::find(out.begin(), out.end(), s.node) == out.end()) out.push_back(s.node);
+  }
+  return out;
+}
+
+std::vector<int> Examination::nodes_without(const std::vector<int>& some) const {
+  std::vector<int> out;
+  for (const int node : all_) {
+    if (std::find(some.begin(), some.end(), node) == some.end()) out.push_back(node);
+  }
+  return out;
+}
+
+bool Examination::pairs() {
+  const bool gross = slowest_ < very_slow_share * typical_;
+  if (!shifts_over(all_, gross ? 0.15 : 0.4, "every port with changing partners")) return false;
+  const auto slow = very_slow(judge());
+  const auto rest = nodes_without(slow);
+  // Long enough experiments for the others, which the slow ones kept short.
+  if (slow.empty() || rest.size() < 2) return true;
+  return shifts_over(rest, 0.25, "the same without the slowest nodes");
+}
+
+bool Examination::confirm() {
+  for (int round = 0; round < 64; ++round) {
+    const Inference inference = judge();
+    std::vector<const Suspect*> very, fine;
+    for (const Suspect& s : inference.suspects) {
+      if (s.confirmed) continue;
+      // Alone is the only way to learn more of an overshadowed side.
+      const bool sends = s.type == ScopeType::sender;
+      if (s.type != ScopeType::path &&
+          inference.is_overshadowed({s.node, sends ? Direction::sends : Direction::receives})) {
+        continue;
+      }
+      (s.type != ScopeType::path && s.ratio < very_slow_share ? very : fine).push_back(&s);
+    }
+    if (const auto pair = duet_needed(inference)) {
+      const Bytes hop = hop_bytes({pair->partner, pair->node}, 1, 0.04 * options_.budget.value);
+      if (fits({pair->partner, pair->node}, 1, hop)) {
+        if (!play_duet(*pair, hop)) return false;
+        continue;
+      }
+    }
+    const bool fleet = inference.reference.fleet_slow && fleet_repeats_ < 2;
+    if (very.empty() && fine.empty() && !fleet) return true;
+
+    std::vector<int> nodes = all_;
+    std::vector<const Suspect*> suspects = very;
+    if (!fine.empty() || very.empty()) {
+      std::vector<int> slow = very_slow(inference);
+      for (const Suspect* s : fine) {
+        std::erase_if(slow, [&](int node) { return node == s->node || node == s->peer; });
+      }
+      const auto rest = nodes_without(slow);
+      // The very slow first, they are soon decided; then in turn, so that neither kind starves the other.
+      const bool turn = very.empty() || (round >= 8 && round % 2 == 0);
+      if (rest.size() >= 3 && turn) nodes = rest, suspects = fine;
+      if (nodes.size() == all_.size()) suspects.insert(suspects.end(), fine.begin(), fine.end());
+    }
+    const auto order = changed_partners(nodes, suspects, inference, counts_,
+                                        options_.seed * 1000003 + std::uint64_t(out_.cost.runs));
+    const Bytes hop = hop_bytes(order, 1, 0.05 * options_.budget.value);
+    if (!fits(order, 1, hop)) return true;
+    std::string what = "most nodes again";
+    if (!suspects.empty()) {
+      const Suspect& s = *suspects.front();
+      what = Scope{s.type, s.node, s.peer, out_.nodes[std::size_t(s.node)],
+                   s.peer < 0 ? "" : out_.nodes[std::size_t(s.peer)], ""}
+                 .text();
+      if (suspects.size() > 1) what += fmt::format(" and {} more", suspects.size() - 1);
+    }
+    if (!measure_pairs("confirm", what, pairwise_over(order, 1, hop, options_.most_bytes))) return false;
+    fleet_repeats_ += fleet;
+  }
+  return true;
+}
+
+std::optional<Examination::Duet> Examination::duet_needed(const Inference& inference) const {
+  if (overlapped_duets_) return std::nullopt;
+  for (const int x : very_slow(inference)) {
+    const auto send = inference.sends[std::size_t(x)], receive = inference.receives[std::size_t(x)];
+    if (!send || !receive) continue;
+    const double most = std::max(*send, *receive), least = std::min(*send, *receive);
+    if (least >= thresholds_.gross * inference.reference.rate) continue;
+    if (most >= thresholds_.warning * inference.reference.rate) continue;
+    bool decided = true, shadow = false;
+    for (const Direction d : {Direction::sends, Direction::receives}) {
+      if (!inference.is_overshadowed({x, d})) continue;
+      shadow = true;
+      const Suspect* s = inference.find(d == Direction::sends ? ScopeType::sender : ScopeType::receiver, x);
+      decided &= inference.is_cleared({x, d}) || (s && s->confirmed);
+    }
+    if (decided && shadow) continue;
+    Duet pair{x, -1};
+    std::size_t fewest = 6;  // with one partner; more would say the same
+    for (int y = 0; y < n_; ++y) {
+      const bool suspected = inference.find(ScopeType::sender, y) || inference.find(ScopeType::receiver, y);
+      if (y == x || suspected || alone_.of(x, y).size() >= fewest) continue;
+      pair.partner = y, fewest = alone_.of(x, y).size();
+    }
+    if (pair.partner >= 0) return pair;
+  }
+  return std::nullopt;
+}
+
+bool Examination::play_duet(const Duet& pair, Bytes hop) {
+  const auto observation = measure("duet", out_.nodes[std::size_t(pair.node)] + ", one direction at a time",
+                                   duet(pair.partner, pair.node, hop, options_.most_bytes));
+  if (!observation) return false;
+  double busy = 0;
+  for (const HopReading& hop_reading : observation->hops) busy += hop_reading.busy.value;
+  if (observation->time.value * observation->experiment.iterations < 0.85 * busy) {
+    overlapped_duets_ = true;  // the directions ran side by side after all: it says nothing new
+  } else {
+    alone_.add(*observation, out_.cost.runs, true);
+  }
+  return true;
+}
+
+}  // namespace ringtrue::diagnosis

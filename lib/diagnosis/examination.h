@@ -1,0 +1,73 @@
+// One check as it goes: the stages of check.h, the time they may take, and what they have seen so far.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnosis/check.h"
+#include "diagnosis/findings.h"
+#include "diagnosis/judge.h"
+#include "diagnosis/plan.h"
+#include "diagnosis/readings.h"
+
+namespace ringtrue::diagnosis {
+
+class Examination {
+ public:
+  Examination(Measurer& measurer, const Options& options);
+  Diagnosis run();
+
+ private:
+  // Stages; false ends the check.
+  bool rings();
+  bool pairs();
+  bool confirm();
+  // A node that needs a duet, and the partner for it; nullopt: none, or none is possible.
+  struct Duet {
+    int node = 0;
+    int partner = 0;
+  };
+  std::optional<Duet> duet_needed(const Inference& inference) const;
+  bool play_duet(const Duet& pair, Bytes hop);
+
+  bool shifts_over(const std::vector<int>& nodes, double share_of_budget, const std::string& what);
+  // Plays one experiment; nullopt when it failed or the check was cancelled (error is set then).
+  std::optional<Observation> measure(const std::string& stage, const std::string& what, const Experiment& experiment);
+  bool measure_pairs(const std::string& stage, const std::string& what, const Experiment& experiment);
+  void note_ring(const Observation& observation);
+  void set_expected(const Inference& inference);
+
+  Inference judge() const;
+  // Nodes with a side below 60 % of the reference: they make every experiment long that they are part of.
+  std::vector<int> very_slow(const Inference& inference) const;
+  std::vector<int> nodes_without(const std::vector<int>& some) const;
+
+  double elapsed() const;
+  double left() const { return options_.budget.value - elapsed(); }
+  // Bytes a hop so that the slowest hop of `order` at `shift` takes about `seconds` at most.
+  Bytes hop_bytes(const std::vector<int>& order, int shift, double seconds) const;
+  double slowest_of(const std::vector<int>& order, int shift) const;
+  bool fits(const std::vector<int>& order, int shift, Bytes hop) const;
+
+  Measurer& measurer_;
+  const Options& options_;
+  const int n_;
+  Thresholds thresholds_;
+  std::optional<double> attainable_;
+  Readings readings_;
+  Readings alone_;
+  PairCounts counts_;
+  Diagnosis out_;
+  std::vector<int> all_;
+  double start_ = 0;
+  double overhead_ = 0.05;  // seconds an experiment takes beside its transfer, as seen so far
+  double stretch_ = 2;  // what it takes over its timed transfer: warm-up and checking, as seen so far
+  double typical_ = 0;      // bytes per second of most hops
+  double slowest_ = 0;      // of the slowest hop seen in a ring
+  bool overlapped_duets_ = false;  // the world cannot use one direction at a time
+  int fleet_repeats_ = 0;
+  std::optional<RingWitness> witness_;
+};
+
+}  // namespace ringtrue::diagnosis

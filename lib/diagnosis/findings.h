@@ -1,0 +1,34 @@
+// From suspects to sentences: findings, what could not be told, and the verdict.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnosis/judge.h"
+#include "diagnosis/report.h"
+
+namespace ringtrue::diagnosis {
+
+// The slowest hop of a ring over all nodes, as a first witness. Not a reason to accuse by itself.
+struct RingWitness {
+  int source = -1;
+  int destination = -1;
+  double rate = 0;     // bytes per second
+  double typical = 0;  // upper median of the ring's hops
+};
+
+struct Case {
+  const Readings& readings;
+  const Inference& inference;
+  const Thresholds& thresholds;
+  std::optional<RingWitness> witness;
+  std::vector<int> ring_order;  // what impact is reckoned on
+  int fleet_repeats = 0;        // experiments made to confirm that the whole fleet is slow
+};
+
+// Adds findings, not_checked and rates to `diagnosis`, whose nodes, expected and ring_busbw are filled in, and
+// sets its verdict.
+void conclude(const Case& c, Diagnosis& diagnosis);
+
+}  // namespace ringtrue::diagnosis

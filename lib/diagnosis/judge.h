@@ -1,0 +1,89 @@
+// From readings to suspects: which sides and paths, as few as possible, explain every slow pair.
+//
+// Model: a reading of X -> Y shows min(what X can send, what the path carries, what Y can receive), lowered by
+// disturbances and never raised by them. So a pair is as good as its best reading; what X can send is at least
+// the best of X -> *, what Y can receive at least the best of * -> Y.
+//
+// - A pair is slow when its best reading is below `warning` of the reference.
+// - A side may be accused only if all of its measured pairs (two or more) are slow. The accused are the
+//   smallest set of sides and single paths that covers all slow pairs, a side before a path.
+// - A path is accused when its best reading is 7 % below what both of its ends can do (25 % where an end is
+//   accused itself).
+// - A suspect is confirmed by readings of which every one is below `warning`: 4 where the best is below 70 %
+//   of the reference, 5 below 85 %, 8 below 90 %, else 12; from three experiments, two of them made for
+//   confirmation, with two known-good partners (a path has only its own two ends); and the best agree: two
+//   within 15 %, 3 %, 3 %, three within 1.5 % (half below 50 %). At a true limit readings pile up, in mere
+//   disturbance they do not.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnosis/readings.h"
+#include "diagnosis/report.h"
+
+namespace ringtrue::diagnosis {
+
+struct Thresholds {
+  double warning = 0.95;
+  double critical = 0.85;
+  double path = 0.93;   // of what both ends can do, where neither is accused
+  double path_of_accused = 0.75;  // of what both ends can do, where one is
+  double gross = 0.4;   // below: acknowledgements queue so long that the other direction suffers
+};
+
+struct Reference {
+  double rate = 0;  // bytes per second; 0: nothing is known
+  bool majority = false;     // of the fleet, not the declared rate
+  bool fleet_slow = false;   // the declared rate is known, and nobody comes near it
+  bool above_declared = false;  // readings well above the declared rate: the declaration is wrong
+  double share = 0;  // the majority over what is attainable at the declared rate; 0: none declared
+};
+
+enum class Direction { sends, receives };
+
+struct Side {
+  int node = 0;
+  Direction direction = Direction::sends;
+  bool operator==(const Side&) const = default;
+};
+
+struct Suspect {
+  ScopeType type = ScopeType::path;  // sender, receiver or path
+  int node = 0;
+  int peer = -1;  // path only
+  double best = 0;
+  double ratio = 0;               // best / reference
+  std::vector<Reading> readings;  // that count, fastest first
+  int partners = 0;               // different ones in `readings`
+  bool confirmed = false;
+  bool alternative = false;  // another explanation with as few causes exists
+  std::string missing;       // why not confirmed; empty when confirmed
+};
+
+struct Inference {
+  Reference reference;
+  std::vector<std::optional<double>> sends;     // by node: best of its pairs
+  std::vector<std::optional<double>> receives;
+  std::vector<Suspect> suspects;                // slowest first
+  // Sides of nodes whose other side is so slow that this one's readings mean nothing, see Thresholds::gross.
+  std::vector<Side> overshadowed;
+  std::vector<Side> cleared;  // of these: alone, they did well
+
+  const Suspect* find(ScopeType type, int node) const;  // sender or receiver
+  bool is_overshadowed(Side side) const;
+  bool is_cleared(Side side) const;
+};
+
+// `attainable`: of the declared link rate; nullopt: unknown. `alone`: readings of single directions (duets), which
+// decide where a side is overshadowed.
+Inference infer(const Readings& readings, const Readings& alone, std::optional<double> attainable,
+                std::optional<double> nominal, const Thresholds& thresholds);
+
+// k readings within 5 % of the best, gap g = 1 - ratio, spread s = 1 - median / best:
+//   (1 - 2^-k) g / (g + s + 0.02), times 0.7 where another explanation exists, times 0.8 where processors were
+// busier than 90 % in all of the readings.
+double confidence(const Suspect& suspect);
+
+}  // namespace ringtrue::diagnosis

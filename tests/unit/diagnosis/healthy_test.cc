@@ -1,0 +1,85 @@
+#include <gtest/gtest.h>
+
+#include "wires.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+using Names = std::vector<std::string>;
+
+TEST(Healthy, IsNeverAccused) {
+  for (const bool link_rate : {true, false}) {
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+      Wires wires(8, seed);
+      wires.disturbed = 0.3;
+      const Diagnosis d = wires.check(link_rate);
+      ASSERT_EQ(accused(d), Names{}) << seed << " " << explain(d);
+      ASSERT_EQ(d.verdict, Verdict::healthy);
+      ASSERT_LT(d.cost.seconds.value, 16);
+    }
+  }
+}
+
+TEST(Healthy, IsNotAccusedWhenMostReadingsAreDisturbed) {
+  for (const int nodes : {2, 3, 4, 8, 16}) {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      Wires wires(nodes, seed);
+      wires.disturbed = 0.8;
+      wires.disturbance = 0.15;
+      const Diagnosis d = wires.check(seed % 2 == 0);
+      ASSERT_EQ(accused(d), Names{}) << nodes << " " << seed << " " << explain(d);
+    }
+  }
+}
+
+TEST(Healthy, EverySizeIsHealthy) {
+  for (const int nodes : {2, 3, 4, 5, 8, 16, 32, 64}) {
+    for (const bool link_rate : {true, false}) {
+      Wires wires(nodes, 7);
+      wires.disturbed = 0.2;
+      const Diagnosis d = wires.check(link_rate);
+      EXPECT_EQ(d.verdict, Verdict::healthy) << nodes << " " << explain(d);
+      EXPECT_EQ(d.coverage.pairs, nodes * (nodes - 1));
+      if (nodes <= 16) {
+        EXPECT_EQ(d.coverage.pairs_measured, d.coverage.pairs) << explain(d);
+      }
+      EXPECT_LT(d.cost.seconds.value, 16);
+      EXPECT_EQ(d.expected.origin, link_rate ? ideal::Origin::declared : ideal::Origin::fleet_majority);
+      EXPECT_NEAR(d.expected.value->value / Wires::full, 1, 0.03);
+    }
+  }
+}
+
+TEST(Healthy, MeasuringMayCostAFewPercentEverywhere) {
+  Wires wires(8);
+  for (double& rate : wires.sends) rate *= 0.94;
+  const Diagnosis d = wires.check();
+  EXPECT_EQ(d.verdict, Verdict::healthy) << explain(d);
+  ASSERT_EQ(d.not_checked.size(), 1u);
+  EXPECT_NE(d.not_checked[0].why.find("lost in measuring"), std::string::npos);
+}
+
+TEST(Fleet, AllLinksAtHalfOfTheDeclaredRateIsOneFinding) {
+  Wires wires(8);
+  for (double& rate : wires.sends) rate *= 0.5;
+  EXPECT_EQ(accused(wires.check()), Names{"fleet"});
+  EXPECT_EQ(accused(wires.check(false)), Names{});  // nothing to hold it against
+  wires.cpu_busy = 0.97;  // no wonder then
+  const Diagnosis d = wires.check();
+  EXPECT_EQ(accused(d), Names{});
+  EXPECT_FALSE(d.not_checked.empty());
+}
+
+TEST(Fleet, LinkRateThatIsTooLowIsSaidToBeWrong) {
+  Wires wires(4);
+  wires.sends[2] = 0.5 * Wires::full;
+  Options options = wires.options();
+  options.link_rate = BytesPerSecond(12.5e6);
+  const Diagnosis d = Check(wires, options).run();
+  EXPECT_EQ(accused(d), Names{"sender node2"}) << explain(d);
+  EXPECT_EQ(d.findings.back().kind, "above-link-rate");
+  EXPECT_EQ(d.findings.back().severity, Severity::info);
+}
+
+}  // namespace
+}  // namespace ringtrue::diagnosis

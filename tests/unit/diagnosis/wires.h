@@ -1,0 +1,140 @@
+// A small model of nodes on a switch for these tests: every node's port sends and receives at a rate of its own, some
+// pairs have a slower path, readings are disturbed by chance, and time is counted instead of spent.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "diagnosis/check.h"
+
+namespace ringtrue::diagnosis {
+
+class Wires : public Measurer {
+ public:
+  static constexpr double full = 62.5e6 * 1448 / 1514;  // payload on a 500 Mbit/s link
+
+  explicit Wires(int nodes, std::uint64_t seed = 1)
+      : sends(std::size_t(nodes), full), receives(std::size_t(nodes), full), random(seed) {}
+
+  std::vector<double> sends, receives;                // bytes per second
+  std::map<std::pair<int, int>, double> paths;        // slower ones
+  double disturbed = 0;       // share of readings that are lowered
+  double disturbance = 0.1;   // by up to this much
+  double burst = 128 * 1024;  // bytes that a shaper lets through at once
+  double overhead = 0.08;     // seconds an experiment takes besides
+  int warmup = 1;             // further transfers that are not timed
+  bool acknowledgements = false;  // queue behind the data of a very slow port and slow its other direction
+  bool one_at_a_time = true;      // can use one direction at a time
+  double cpu_busy = 0;
+  int fails_at = 0;  // experiment that fails, from 1
+  std::function<void(Observation&)> tamper;
+
+  double clock = 0;
+  std::vector<Experiment> asked;
+  std::mt19937_64 random;
+
+  int nodes() const override { return int(sends.size()); }
+  std::string name(int node) const override { return "node" + std::to_string(node); }
+
+  double wire(int x, int y) const {
+    double rate = std::min(sends[std::size_t(x)], receives[std::size_t(y)]);
+    const auto path = paths.find({x, y});
+    return path == paths.end() ? rate : std::min(rate, path->second);
+  }
+
+  Result<Observation> measure(const Experiment& e) override {
+    asked.push_back(e);
+    if (int(asked.size()) == fails_at) {
+      clock += 5;
+      return fail(Cause::peer_lost, "connection reset by node2", "node2 run");
+    }
+    Observation o;
+    o.experiment = e;
+    o.cpu_busy = cpu_busy;
+    const int n = int(e.order.size());
+    const double bytes = e.algorithm == "ring" ? 2.0 * (n - 1) / n * double(e.bytes.value) : double(e.bytes.value);
+    double slowest = 1e300, longest = 0, sum = 0;
+    for (int r = 0; r < n; ++r) slowest = std::min(slowest, wire(e.order[size(r)], e.order[size((r + 1) % n)]));
+    for (int r = 0; r < n; ++r) {
+      HopReading hop;
+      hop.source = e.order[size(r)];
+      hop.destination = e.order[size((r + (e.algorithm == "pairwise" ? e.shift : 1)) % n)];
+      const double total = bytes * e.iterations;
+      double rate = wire(hop.source, hop.destination);
+      // In a ring the fast hops are paced by the slow one: they read anything about their rate.
+      if (e.algorithm == "ring" && rate > slowest * 1.1) rate *= uniform(0.78, 1.25);
+      if (acknowledgements && (e.algorithm != "naive" || !one_at_a_time)) {
+        if (sends[size(hop.destination)] < 0.3 * full) rate *= uniform(0.15, 0.7);
+        if (receives[size(hop.source)] < 0.3 * full) rate *= uniform(0.15, 0.7);
+      }
+      if (uniform(0, 1) < disturbed) rate *= uniform(1 - disturbance, 1);
+      hop.bytes = Bytes(std::uint64_t(total));
+      hop.busy = Seconds(std::max(total - burst, total * 0.1) / rate);
+      longest = std::max(longest, hop.busy.value), sum += hop.busy.value;
+      o.hops.push_back(hop);
+    }
+    double time = e.algorithm == "ring" ? std::max(longest, bytes * e.iterations / slowest) : longest;
+    if (e.algorithm == "naive" && one_at_a_time) time = sum;
+    o.time = Seconds(time / e.iterations);
+    clock += overhead + time + warmup * time / e.iterations;
+    if (tamper) tamper(o);
+    return o;
+  }
+
+  Options options(bool link_rate = true) {
+    Options options;
+    if (link_rate) options.link_rate = BytesPerSecond(62.5e6);
+    options.clock = [this] { return Seconds(clock); };
+    return options;
+  }
+
+  Diagnosis check(bool link_rate = true) {
+    Diagnosis diagnosis = Check(*this, options(link_rate)).run();
+    return diagnosis;
+  }
+
+ private:
+  static std::size_t size(int i) { return std::size_t(i); }
+  double uniform(double low, double high) {
+    return low + (high - low) * (double(random() >> 11) * 0x1p-53);
+  }
+};
+
+// "sender node3", "path node1 -> node2": warnings and worse, sorted.
+inline std::vector<std::string> accused(const Diagnosis& d) {
+  std::vector<std::string> out;
+  for (const Finding& f : d.findings) {
+    if (f.severity == Severity::info) continue;
+    std::string text(name(f.scope.type));
+    if (!f.scope.node_name.empty()) text += " " + f.scope.node_name;
+    if (!f.scope.peer_name.empty()) text += " -> " + f.scope.peer_name;
+    out.push_back(text);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// Everything of a diagnosis in a few lines, for a failed test.
+inline std::string explain(const Diagnosis& d) {
+  std::string out = std::string(name(d.verdict)) + ", " + std::to_string(d.cost.runs) + " runs, " +
+                    to_text(d.cost.seconds) + "\n";
+  for (const Finding& f : d.findings) {
+    out += "  " + std::string(name(f.severity)) + " " + f.kind + " " + f.scope.text() + " ratio " +
+           std::to_string(f.ratio.value_or(-1)) + " confidence " + std::to_string(f.confidence) + "\n";
+    for (const auto& line : f.evidence) out += "    " + line + "\n";
+    out += "    " + f.impact + "\n    " + f.next + "\n";
+  }
+  for (const NotChecked& n : d.not_checked) out += "  not checked: " + n.what + ": " + n.why + "\n";
+  for (const RunRecord& r : d.runs) {
+    out += "  " + r.stage + " " + r.experiment.algorithm + " " + to_text(r.experiment.bytes) + " " + to_text(r.time) + "\n";
+  }
+  return out;
+}
+
+}  // namespace ringtrue::diagnosis
