@@ -1,0 +1,95 @@
+#include "cmd/calls.h"
+
+#include <fmt/format.h>
+
+#include "cmd/options.h"
+#include "collective/algorithm.h"
+#include "collective/fault.h"
+
+namespace ringtrue::cmd {
+
+Result<std::vector<std::uint64_t>> CallFlags::sizes() const {
+  if (size && (from || to)) {
+    return fail(Cause::bad_input, "--size and --from, --to exclude each other", {},
+                "give one size or a range");
+  }
+  const std::uint64_t element = size_of(call.type);
+  if (!from && !to) {
+    const std::uint64_t bytes = size ? size->value : 64u << 20;
+    return std::vector<std::uint64_t>{bytes / element * element};
+  }
+  const std::uint64_t low = from ? from->value : std::min<std::uint64_t>(1024, to->value);
+  const std::uint64_t high = to ? to->value : std::max<std::uint64_t>(64u << 20, low);
+  if (low > high) {
+    return fail(Cause::bad_input,
+                fmt::format("--from {} is above --to {}", to_text(Bytes(low)), to_text(Bytes(high))));
+  }
+  std::vector<std::uint64_t> out;
+  std::uint64_t bytes = low;
+  while (true) {
+    const std::uint64_t whole = bytes / element * element;
+    if (out.empty() || out.back() != whole) out.push_back(whole);
+    // From nothing, the next size is one element.
+    const std::uint64_t next = bytes == 0 ? element : bytes * std::uint64_t(factor);
+    if (next > high || next <= bytes || out.size() >= 1000) break;
+    bytes = next;
+  }
+  return out;
+}
+
+collective::Call CallFlags::of(std::uint64_t bytes) const {
+  collective::Call out = call;
+  out.elements = bytes / size_of(call.type);
+  if (slice) out.slice_bytes = slice->value;
+  return out;
+}
+
+Result<void> CallFlags::check_algorithm() const {
+  if (algorithm == "auto") return {};
+  if (auto found = collective::find_algorithm(algorithm); !found) return tl::unexpected(found.error());
+  return {};
+}
+
+void add_call_flags(Commands& commands, CLI::App& app, CallFlags& flags) {
+  std::vector<std::string> names = {"auto"};
+  for (const auto& algorithm : collective::algorithms()) names.emplace_back(algorithm.name);
+  commands.choices(
+      app.add_option("ALGORITHM", flags.algorithm, fmt::format("{}", fmt::join(names, ", ")))->required(),
+      names);
+  add_parsed(app, "--size", flags.size, parse_size, "SIZE", "bytes, binary: 64M is 64 * 2^20 (the default)");
+  add_parsed(app, "--from", flags.from, parse_size, "SIZE", "first of several sizes");
+  add_parsed(app, "--to", flags.to, parse_size, "SIZE", "last of several sizes");
+  add_whole(app, "--factor", flags.factor, 2, 1 << 20, "from one size to the next");
+  std::vector<std::string> types, operations;
+  for (const auto type : collective::all_types) types.emplace_back(name(type));
+  for (const auto operation : collective::all_operations) operations.emplace_back(name(operation));
+  commands.choices(add_parsed(app, "--type", flags.call.type, collective::parse_type, "TYPE",
+                              fmt::format("{}", fmt::join(types, ", "))),
+                   types);
+  commands.choices(add_parsed(app, "--op", flags.call.operation, collective::parse_operation, "OP",
+                              fmt::format("{}", fmt::join(operations, ", "))),
+                   operations);
+  add_parsed(
+      app, "--slice", flags.slice,
+      [](std::string_view text) -> Result<Bytes> {
+        auto size = parse_size(text);
+        if (size && (size->value < 64 || size->value > (1u << 30) || size->value % 8 != 0)) {
+          return fail(Cause::bad_input, "a slice is 64 bytes to 1G, a multiple of 8");
+        }
+        return size;
+      },
+      "SIZE", "bytes that move at once");
+  add_whole(app, "--lanes", flags.call.lanes, 1, 64, "connections per peer");
+  add_whole(app, "--shift", flags.call.shift, 1, 1 << 20, "pairwise: rank r sends to r + N");
+  add_parsed(
+      app, "--fault", flags.fault,
+      [](std::string_view text) -> Result<std::string> {
+        auto faults = collective::parse_faults(text);
+        if (!faults) return tl::unexpected(faults.error());
+        return std::string(text);
+      },
+      "SPEC", "KIND@SOURCE>DESTINATION:key=value;..., e.g. throttle@3>4:rate=50Mbit");
+  app.add_flag("--events", flags.events, "every message of the last size, in JSON");
+}
+
+}  // namespace ringtrue::cmd

@@ -1,0 +1,34 @@
+// The flags of a call and its sizes, which run and simulate share.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "cmd/command.h"
+#include "collective/types.h"
+
+namespace ringtrue::cmd {
+
+struct CallFlags {
+  std::string algorithm;
+  std::optional<Bytes> size, from, to;
+  int factor = 2;
+  collective::Call call;  // without its elements
+  std::string fault;      // checked
+  bool events = false;
+  std::optional<Bytes> slice;
+
+  // Rising, in bytes, rounded down to whole elements.
+  Result<std::vector<std::uint64_t>> sizes() const;
+  // The call of that many bytes.
+  collective::Call of(std::uint64_t bytes) const;
+  // "auto" or the name of an algorithm.
+  Result<void> check_algorithm() const;
+};
+
+void add_call_flags(Commands& commands, CLI::App& app, CallFlags& flags);
+
+}  // namespace ringtrue::cmd

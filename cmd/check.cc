@@ -1,0 +1,115 @@
+#include "diagnosis/check.h"
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "cmd/command.h"
+#include "cmd/interrupt.h"
+#include "cmd/measurer.h"
+#include "cmd/options.h"
+#include "cmd/output.h"
+#include "cmd/progress.h"
+#include "report/json.h"
+#include "report/nagios.h"
+#include "report/text.h"
+
+namespace ringtrue::cmd {
+namespace {
+
+struct Flags {
+  MeasurerFlags measurer;
+  std::string format = "text";
+  Seconds budget = diagnosis::Options{}.budget;
+  long seed = 1;
+};
+
+int show(Context& context, const Flags& flags, const report::CheckDocument& document, int code) {
+  if (context.common.json || flags.format == "json") return print(report::json(document), code);
+  if (flags.format == "nagios") return print(report::nagios(document), code);
+  return print(report::text(document, context.style), code);
+}
+
+int run(Context& context, const Flags& flags) {
+  report::CheckDocument document;
+  document.warning = context.config.warning.value;
+  document.critical = context.config.critical.value;
+  const std::int64_t began = now_ns();
+  auto measurer = make_measurer(context, flags.measurer);
+  if (!measurer) {
+    document.error = measurer.error();
+    for (const report::Failure& f : document.error->failures) document.diagnosis.nodes.push_back(f.node);
+    if (!context.common.local) {
+      if (auto targets = targets_of(context)) {
+        document.diagnosis.nodes.clear();
+        for (const auto& target : *targets) document.diagnosis.nodes.push_back(target.node);
+      }
+    }
+    document.diagnosis.cost.seconds = seconds_since(began);
+    complain(document.error->error);
+    // Without anything measured there is nothing to show but who failed.
+    return show(context, flags, document, Exit::unknown);
+  }
+
+  diagnosis::Options options;
+  options.link_rate = context.config.link_rate.value;
+  options.warning = document.warning;
+  options.critical = document.critical;
+  options.budget = flags.budget;
+  options.seed = std::uint64_t(flags.seed);
+  options.on_progress = [](const std::string& stage, const std::string& what, double used) {
+    show_progress(fmt::format("{}: {} ({:.0f} %)", stage, what, used * 100));
+  };
+  options.cancelled = [] { return interrupted(); };
+  document.diagnosis = diagnosis::Check(**measurer, options).run();
+  document.transport = (*measurer)->transport();
+  if (document.diagnosis.error) {
+    document.error = report::Trouble{*document.diagnosis.error, (*measurer)->failures()};
+  }
+  measurer->reset();  // releases the nodes before anything is printed
+  clear_progress();
+  int code = diagnosis::exit_code(document.diagnosis.verdict);
+  if (document.error) {
+    // An end before its time leaves a fault that was proven, and nothing weaker.
+    if (code != Exit::faulty) {
+      code = Exit::unknown;
+      document.diagnosis.verdict = diagnosis::Verdict::unknown;
+    }
+    complain(document.error->error);
+  }
+  return show(context, flags, document, code);
+}
+
+}  // namespace
+
+void add_check(Commands& commands) {
+  CLI::App& app = commands.add("check", "The health check: names the slow wire, or says that there is none");
+  static Flags flags;
+  commands.choices(add_parsed(
+                       app, "--format", flags.format,
+                       [](std::string_view text) -> Result<std::string> {
+                         if (text == "text" || text == "json" || text == "nagios") return std::string(text);
+                         return fail(Cause::bad_input, fmt::format("unknown format '{}'", text), {},
+                                     "use text, json or nagios");
+                       },
+                       "NAME", "text, json or nagios"),
+                   {"text", "json", "nagios"});
+  add_parsed(app, "--budget", flags.budget, parse_duration, "TIME", "for all measurements together");
+  add_whole(app, "--seed", flags.seed, 0, 1L << 62, "of the orders in which partners change");
+  add_parsed(
+      app, "--fault", flags.measurer.fault,
+      [](std::string_view text) -> Result<std::string> {
+        auto faults = collective::parse_faults(text);
+        if (!faults) return tl::unexpected(faults.error());
+        return std::string(text);
+      },
+      "SPEC", "with --local: slow something, e.g. throttle@3>*:rate=50Mbit");
+  add_parsed(app, "--pause", flags.measurer.player.pause, parse_pause, "PHASE=TIME",
+             "wait before a phase (for tests)")
+      ->group("");
+  app.footer(
+      "Exit codes: 0 healthy, 1 degraded, 2 faulty, 3 could not tell.\n"
+      "Example: ringtrue check --hosts node[0-7] --link-rate 500Mbit");
+  commands.on(app, [](Context& context) { return run(context, flags); });
+}
+
+}  // namespace ringtrue::cmd

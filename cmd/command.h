@@ -1,0 +1,85 @@
+// What the subcommands share: their registration, the flags that are accepted everywhere, how they print and
+// how they end. A subcommand is a file with one function that adds it; no two subcommands know of each other.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "config/config.h"
+#include "report/documents.h"
+#include "report/style.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace ringtrue::cmd {
+
+// Exit codes, the same for all commands.
+enum Exit { healthy = 0, degraded = 1, faulty = 2, unknown = 3 };
+
+// Flags that are accepted everywhere, before the subcommand too.
+struct Common {
+  std::optional<std::string> hosts, pki, link_rate, transport, data_interface, data_ports;
+  std::optional<std::string> phase_deadline, run_deadline;
+  std::string config_file;
+  std::optional<int> local;
+  int ranks_per_node = 1;
+  bool insecure = false;
+  bool json = false;
+  bool quiet = false;
+  report::Color color = report::Color::automatic;
+  std::string memory = "host";
+};
+
+// A command while it runs.
+struct Context {
+  Common common;
+  config::Config config;
+  report::Style style;  // of standard output
+  std::string command;  // "run"
+};
+
+using Action = std::function<int(Context&)>;
+
+class Commands {
+ public:
+  explicit Commands(CLI::App& root);
+
+  // A subcommand of the root (or of `parent`) that accepts the common flags.
+  CLI::App& add(const std::string& name, const std::string& summary, CLI::App* parent = nullptr);
+  void on(CLI::App& command, Action action);
+  // What an option's value may be, for completion.
+  void choices(const CLI::Option* option, std::vector<std::string> words);
+
+  CLI::App& root() { return root_; }
+  Common& common() { return common_; }
+  // The action of the innermost subcommand that was typed; nullptr where there is none.
+  const Action* selected(std::string& name) const;
+  std::vector<std::string> choices_of(const CLI::Option* option) const;
+
+ private:
+  void add_common(CLI::App& app);
+
+  CLI::App& root_;
+  Common common_;
+  std::vector<std::pair<CLI::App*, Action>> actions_;
+  std::vector<std::pair<const CLI::Option*, std::vector<std::string>>> choices_;
+};
+
+void add_check(Commands& commands);
+void add_run(Commands& commands);
+void add_sweep(Commands& commands);
+void add_schedule(Commands& commands);
+void add_ideal(Commands& commands);
+void add_nodes(Commands& commands);
+void add_pki(Commands& commands);
+void add_config(Commands& commands);
+void add_completion(Commands& commands);
+
+}  // namespace ringtrue::cmd

@@ -1,0 +1,205 @@
+// Completion scripts made of the program's own commands and options, so that they never lag behind.
+#include <fmt/format.h>
+
+#include "cmd/command.h"
+#include "cmd/options.h"
+#include "cmd/output.h"
+
+namespace ringtrue::cmd {
+namespace {
+
+struct Word {
+  std::string name;
+  std::string help;
+};
+
+struct Level {
+  std::string path;  // "", "run", "pki issue"
+  std::vector<Word> commands;
+  std::vector<Word> options;
+  std::vector<std::string> operands;  // values of the first positional
+  std::vector<std::pair<std::string, std::vector<std::string>>>
+      values;  // of options that take one; empty: a file
+};
+
+std::string plain(std::string text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '\'' || c == '\\' || c == '`' || c == '$' || c == '"' || c == '\n') continue;
+    out += c == ':' || c == '[' || c == ']' ? ' ' : c;
+  }
+  return out;
+}
+
+void collect(const Commands& commands, const CLI::App& app, const std::string& path,
+             std::vector<Level>& out) {
+  Level level;
+  level.path = path;
+  for (const CLI::Option* o : app.get_options()) {
+    if (o->get_group().empty()) continue;  // hidden
+    for (const std::string& name : o->get_lnames()) {
+      level.options.push_back({"--" + name, plain(o->get_description())});
+      if (o->get_expected_max() > 0) level.values.emplace_back("--" + name, commands.choices_of(o));
+    }
+    if (o->get_positional() && level.operands.empty()) level.operands = commands.choices_of(o);
+  }
+  std::vector<const CLI::App*> below;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    level.commands.push_back({sub->get_name(), plain(sub->get_description())});
+    below.push_back(sub);
+  }
+  out.push_back(std::move(level));
+  for (const CLI::App* sub : below) {
+    collect(commands, *sub, path.empty() ? sub->get_name() : path + " " + sub->get_name(), out);
+  }
+}
+
+std::string joined(const std::vector<Word>& words) {
+  std::string out;
+  for (const Word& w : words) out += (out.empty() ? "" : " ") + w.name;
+  return out;
+}
+
+std::string bash(const std::vector<Level>& levels) {
+  std::string out =
+      "# bash completion of ringtrue; made by `ringtrue completion bash`\n"
+      "_ringtrue() {\n"
+      "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path= word i\n"
+      "  COMPREPLY=()\n"
+      "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
+      "    word=${COMP_WORDS[i]}\n"
+      "    case \"$path/$word\" in\n";
+  for (const Level& level : levels) {
+    for (const Word& c : level.commands) {
+      out += fmt::format("      '{}/{}') path='{}' ;;\n", level.path, c.name,
+                         level.path.empty() ? c.name : level.path + " " + c.name);
+    }
+  }
+  out += "    esac\n  done\n  case \"$path $prev\" in\n";
+  for (const Level& level : levels) {
+    for (const auto& [option, values] : level.values) {
+      if (values.empty()) {
+        out += fmt::format("    '{} {}') COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", level.path,
+                           option);
+      } else {
+        out += fmt::format("    '{} {}') COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return ;;\n", level.path,
+                           option, fmt::join(values, " "));
+      }
+    }
+  }
+  out += "  esac\n  case \"$path\" in\n";
+  for (const Level& level : levels) {
+    out += fmt::format("    '{}') word='{} {} {}' ;;\n", level.path, joined(level.commands),
+                       fmt::join(level.operands, " "), joined(level.options));
+  }
+  out +=
+      "  esac\n"
+      "  COMPREPLY=($(compgen -W \"$word\" -- \"$cur\"))\n"
+      "}\n"
+      "complete -F _ringtrue ringtrue\n";
+  return out;
+}
+
+std::string zsh(const std::vector<Level>& levels) {
+  std::string out =
+      "#compdef ringtrue\n"
+      "# zsh completion of ringtrue; made by `ringtrue completion zsh`\n"
+      "_ringtrue() {\n"
+      "  local path_='' word i prev=${words[CURRENT-1]}\n"
+      "  local -a subs opts vals\n"
+      "  for ((i = 2; i < CURRENT; i++)); do\n"
+      "    word=${words[i]}\n"
+      "    case \"$path_/$word\" in\n";
+  for (const Level& level : levels) {
+    for (const Word& c : level.commands) {
+      out += fmt::format("      '{}/{}') path_='{}' ;;\n", level.path, c.name,
+                         level.path.empty() ? c.name : level.path + " " + c.name);
+    }
+  }
+  out += "    esac\n  done\n  case \"$path_ $prev\" in\n";
+  for (const Level& level : levels) {
+    for (const auto& [option, values] : level.values) {
+      if (values.empty()) {
+        out += fmt::format("    '{} {}') _files; return ;;\n", level.path, option);
+      } else {
+        out += fmt::format("    '{} {}') compadd -- {}; return ;;\n", level.path, option,
+                           fmt::join(values, " "));
+      }
+    }
+  }
+  out += "  esac\n  case \"$path_\" in\n";
+  for (const Level& level : levels) {
+    out += fmt::format("    '{}')\n", level.path);
+    const auto list = [&](const char* name, const std::vector<Word>& words) {
+      out += fmt::format("      {}=(", name);
+      for (const Word& w : words) out += fmt::format("'{}:{}' ", w.name, w.help);
+      out += ")\n";
+    };
+    list("subs", level.commands);
+    list("opts", level.options);
+    out += fmt::format("      vals=({})\n      ;;\n", fmt::join(level.operands, " "));
+  }
+  out +=
+      "  esac\n"
+      "  (( $#subs )) && _describe -t commands command subs\n"
+      "  (( $#vals )) && compadd -- $vals\n"
+      "  _describe -t options option opts\n"
+      "}\n"
+      "compdef _ringtrue ringtrue\n";
+  return out;
+}
+
+std::string fish(const std::vector<Level>& levels) {
+  std::string out =
+      "# fish completion of ringtrue; made by `ringtrue completion fish`\n"
+      "complete -c ringtrue -f\n";
+  for (const Level& level : levels) {
+    std::string condition = "__fish_use_subcommand";
+    if (!level.path.empty()) {
+      condition.clear();
+      std::size_t at = 0;
+      while (at <= level.path.size()) {
+        const std::size_t end = std::min(level.path.find(' ', at), level.path.size());
+        condition += fmt::format("{}__fish_seen_subcommand_from {}", condition.empty() ? "" : "; and ",
+                                 level.path.substr(at, end - at));
+        at = end + 1;
+      }
+    }
+    for (const Word& c : level.commands) {
+      out += fmt::format("complete -c ringtrue -n '{}' -a {} -d '{}'\n", condition, c.name, c.help);
+    }
+    if (!level.operands.empty()) {
+      out += fmt::format("complete -c ringtrue -n '{}' -a '{}'\n", condition, fmt::join(level.operands, " "));
+    }
+    for (const Word& o : level.options) {
+      std::string argument;
+      for (const auto& [option, values] : level.values) {
+        if (option != o.name) continue;
+        argument = values.empty() ? " -r -F" : fmt::format(" -x -a '{}'", fmt::join(values, " "));
+      }
+      out += fmt::format("complete -c ringtrue -n '{}' -l {}{} -d '{}'\n", condition, o.name.substr(2),
+                         argument, o.help);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_completion(Commands& commands) {
+  static std::string shell;
+  CLI::App& app = commands.add("completion", "A completion script for bash, zsh or fish");
+  commands.choices(app.add_option("SHELL", shell, "bash, zsh or fish")->required(), {"bash", "zsh", "fish"});
+  app.footer("Example: ringtrue completion bash > /etc/bash_completion.d/ringtrue");
+  commands.on(app, [&commands](Context& context) {
+    std::vector<Level> levels;
+    collect(commands, commands.root(), "", levels);
+    if (shell == "bash") return print(bash(levels), Exit::healthy);
+    if (shell == "zsh") return print(zsh(levels), Exit::healthy);
+    if (shell == "fish") return print(fish(levels), Exit::healthy);
+    return failed(context, Error{Cause::bad_input, fmt::format("unknown shell '{}'", shell), "",
+                                 "use bash, zsh or fish"});
+  });
+}
+
+}  // namespace ringtrue::cmd

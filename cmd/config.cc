@@ -1,0 +1,31 @@
+#include "config/config.h"
+
+#include "cmd/command.h"
+#include "cmd/options.h"
+#include "cmd/output.h"
+#include "report/json.h"
+#include "report/text.h"
+
+namespace ringtrue::cmd {
+
+void add_config(Commands& commands) {
+  CLI::App& app = commands.add("config", "The effective configuration, and where each value comes from");
+  std::string keys;
+  for (const std::string& key : config::known_keys()) keys += (keys.empty() ? "" : ", ") + key;
+  app.footer(
+      "Files: /etc/ringtrue/config.toml, then ~/.config/ringtrue/config.toml, over it; or the one that\n"
+      "--config or RINGTRUE_CONFIG names. Then RINGTRUE_KEY (RINGTRUE_DAEMON_NODE for daemon.node), then "
+      "flags.\n"
+      "Keys: " +
+      keys + ", and groups under [groups].");
+  commands.on(app, [](Context& context) {
+    report::ConfigDocument document;
+    for (const config::Given& g : config::effective(context.config)) {
+      document.settings.push_back({g.key, g.text, g.origin});
+    }
+    return print(context.common.json ? report::json(document) : report::text(document, context.style),
+                 Exit::healthy);
+  });
+}
+
+}  // namespace ringtrue::cmd

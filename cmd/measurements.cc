@@ -1,0 +1,93 @@
+#include "cmd/measurements.h"
+
+#include <algorithm>
+
+#include "ideal/loads.h"
+
+namespace ringtrue::cmd {
+
+ideal::Inputs ideal_inputs(int nodes, int ranks_per_node, std::optional<BytesPerSecond> link_rate, bool tcp) {
+  ideal::Inputs inputs;
+  inputs.nodes = nodes;
+  inputs.gpus_per_node = ranks_per_node;
+  if (link_rate) inputs.inter = {*link_rate, ideal::Origin::declared};
+  if (link_rate && tcp) {
+    if (auto efficiency = ideal::ethernet_tcp()) inputs.inter_efficiency = *efficiency;
+  }
+  return inputs;
+}
+
+void add_rates(report::RunResult& result, const ideal::Inputs& inputs) {
+  const double factor = ideal::busbw_factor(result.algorithm, result.ranks);
+  if (result.bytes > 0 && factor > 0 && result.time_s && result.time_s->median > 0) {
+    result.algbw_Bps = double(result.bytes) / result.time_s->median;
+    result.busbw_Bps = *result.algbw_Bps * factor;
+  }
+  if (factor <= 0) return;
+  const auto ideal = ideal::compute(inputs);
+  if (!ideal) return;
+  if (ideal->bound && result.algorithm != "pairwise") result.bound_busbw_Bps = ideal->bound->value;
+  if (const ideal::AlgorithmIdeal* a = ideal->find(result.algorithm)) {
+    if (a->busbw) result.ideal_busbw_Bps = a->busbw->value;
+    if (a->attainable) result.attainable_busbw_Bps = a->attainable->value;
+  }
+  if (result.busbw_Bps && result.ideal_busbw_Bps) result.ratio = *result.busbw_Bps / *result.ideal_busbw_Bps;
+}
+
+report::RunResult result_of(const engine::Job& job, const engine::RunReport& run,
+                            const ideal::Inputs& inputs) {
+  report::RunResult result;
+  result.algorithm = job.algorithm;
+  result.transport = run.transport;
+  result.congestion = run.congestion;
+  result.ranks = job.ranks();
+  result.bytes = job.call.bytes();
+  result.count = job.call.elements;
+  result.type = name(job.call.type);
+  result.op = name(job.call.operation);
+  result.iterations = job.iterations;
+  result.strangers = run.strangers;
+  std::vector<double> times = engine::slowest(run);
+  if (!times.empty()) {
+    std::sort(times.begin(), times.end());
+    const std::size_t n = times.size();
+    const double median = n % 2 == 1 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2;
+    result.time_s = report::Spread{times.front(), median, times.back()};
+  }
+  result.cpu_s = run.cpu_s;
+  if (job.check) result.wrong = 0;
+  for (const engine::RankReport& rank : run.ranks) {
+    result.batch = rank.batch;
+    if (!job.check) continue;
+    *result.wrong += rank.wrong;
+    result.wrong_by_rank.push_back(rank.wrong);
+  }
+  add_rates(result, inputs);
+  return result;
+}
+
+std::vector<report::HopRow> hops_of(const engine::Job& job, const trace::Trace& trace) {
+  const auto node_of = [&](int rank) {
+    const bool known = rank >= 0 && rank < job.ranks();
+    return known ? job.nodes[std::size_t(job.seats[std::size_t(rank)].node)] : std::string();
+  };
+  std::vector<report::HopRow> rows;
+  for (const trace::Hop& hop : trace.hops) {
+    if (hop.receiver) continue;
+    report::HopRow row;
+    row.source = hop.source;
+    row.destination = hop.destination;
+    if (job.nodes.size() > 1) {
+      row.source_node = node_of(hop.source);
+      row.destination_node = node_of(hop.destination);
+    }
+    row.bytes = hop.bytes.value;
+    row.busy_s = hop.busy.value;
+    if (const auto rate = hop.rate()) row.rate_Bps = rate->value;
+    if (hop.tcp) row.retransmits = hop.tcp->retransmits;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace ringtrue::cmd

@@ -1,0 +1,126 @@
+#include "cmd/measurer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cmd/interrupt.h"
+#include "engine/session.h"
+#include "fleet/measurer.h"
+
+namespace ringtrue::cmd {
+namespace {
+
+class LocalMeasurer final : public LiveMeasurer {
+ public:
+  LocalMeasurer(int nodes, std::string transport, std::vector<collective::Fault> faults, Seconds deadline)
+      : transport_(std::move(transport)), faults_(std::move(faults)), deadline_(deadline) {
+    for (int i = 0; i < nodes; ++i) names_.push_back(fmt::format("rank{}", i));
+  }
+
+  int nodes() const override { return int(names_.size()); }
+  std::string name(int node) const override { return names_[std::size_t(node)]; }
+  std::vector<report::Failure> failures() const override { return {}; }
+  std::string transport() const override { return transport_; }
+
+  Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override {
+    engine::Job job = fleet::job_of(experiment, {}, {transport_, 1, 1, {}});
+    job.nodes = {"local"};
+    job.seats.clear();
+    for (int node : experiment.order) job.seats.push_back({0, 0, node});
+    job.fault = faults_by_rank(faults_, experiment.order);
+    auto report = engine::run_locally(job, Deadline::in(deadline_));
+    if (!report) return tl::unexpected(report.error());
+    for (const engine::RankReport& rank : report->ranks) {
+      if (rank.wrong == 0) continue;
+      const std::string where = name(experiment.order[std::size_t(rank.rank)]);
+      return fail(Cause::corrupted, fmt::format("{} got {} wrong elements", where, rank.wrong), where,
+                  "look for --fault, or test this machine's memory");
+    }
+    return fleet::observation_of(experiment, *report);
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::string transport_;
+  std::vector<collective::Fault> faults_;
+  Seconds deadline_;
+};
+
+class HostsMeasurer final : public LiveMeasurer {
+ public:
+  HostsMeasurer(std::unique_ptr<fleet::Fleet> fleet, const std::string& transport)
+      : fleet_(std::move(fleet)),
+        guard_([this] { fleet_->cancel(); }),
+        inner_(*fleet_, {transport, 1, 1, [this](const engine::Job&, const engine::RunReport& report) {
+                           transport_ = report.transport;
+                         }}) {}
+
+  int nodes() const override { return inner_.nodes(); }
+  std::string name(int node) const override { return inner_.name(node); }
+  std::string transport() const override { return transport_; }
+  Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override {
+    return inner_.measure(experiment);
+  }
+  std::vector<report::Failure> failures() const override {
+    return inner_.failure() ? trouble_of(*inner_.failure()).failures : std::vector<report::Failure>{};
+  }
+
+ private:
+  std::string transport_;
+  std::unique_ptr<fleet::Fleet> fleet_;
+  OnInterrupt guard_;
+  fleet::FleetMeasurer inner_;
+};
+
+}  // namespace
+
+std::string faults_by_rank(const std::vector<collective::Fault>& by_node, const std::vector<int>& order) {
+  std::string out;
+  const auto rank_of = [&](std::optional<collective::Rank>& end) {
+    if (!end) return true;
+    const auto found = std::find(order.begin(), order.end(), *end);
+    if (found == order.end()) return false;
+    end = collective::Rank(found - order.begin());
+    return true;
+  };
+  for (collective::Fault fault : by_node) {
+    if (!rank_of(fault.source) || !rank_of(fault.destination)) continue;
+    if (!out.empty()) out += ';';
+    out += collective::to_text(fault);
+  }
+  return out;
+}
+
+Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, const MeasurerFlags& flags) {
+  const auto refuse = [](Error error) { return tl::unexpected(report::Trouble{std::move(error), {}}); };
+  // Diagnosis is about wires: "auto" is tcp here.
+  std::string transport = context.config.transport.value;
+  if (transport == "auto") transport = "tcp";
+  if (!context.common.local) {
+    if (!flags.fault.empty()) {
+      return refuse(
+          {Cause::bad_input, "--fault needs --local: it does not slow real nodes", "", "leave it out"});
+    }
+    if (context.common.ranks_per_node != 1) {
+      return refuse(
+          {Cause::bad_input, "this measures with one rank a node", "", "leave --ranks-per-node out"});
+    }
+    auto fleet = lease(context, flags.player);
+    if (!fleet) return tl::unexpected(fleet.error());
+    return std::make_unique<HostsMeasurer>(std::move(*fleet), transport);
+  }
+  if (context.common.hosts) {
+    return refuse({Cause::bad_input, "--local and --hosts exclude each other", "", "give one of them"});
+  }
+  if (transport != "tcp") {
+    return refuse({Cause::bad_input, "between ranks of one process only tcp has wires to measure", "",
+                   "leave --transport out"});
+  }
+  auto faults = collective::parse_faults(flags.fault);
+  if (!faults) return refuse(faults.error());
+  return std::make_unique<LocalMeasurer>(*context.common.local, transport, std::move(*faults),
+                                         context.config.run_deadline.value);
+}
+
+}  // namespace ringtrue::cmd

@@ -1,0 +1,32 @@
+// Where a diagnosis measures: over the daemons of the hosts, or between ranks of this process over loopback.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cmd/player.h"
+#include "collective/fault.h"
+#include "diagnosis/measurer.h"
+
+namespace ringtrue::cmd {
+
+struct MeasurerFlags {
+  PlayerOptions player;
+  std::string fault;  // with --local: between "nodes", whatever the order of the ranks
+};
+
+class LiveMeasurer : public diagnosis::Measurer {
+ public:
+  // The nodes' part in the last failed measurement; empty where it was not theirs.
+  virtual std::vector<report::Failure> failures() const = 0;
+  // What ran last: "tcp".
+  virtual std::string transport() const = 0;
+};
+
+Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, const MeasurerFlags& flags);
+
+// The faults between nodes, as faults between the ranks of a run over `order`.
+std::string faults_by_rank(const std::vector<collective::Fault>& by_node, const std::vector<int>& order);
+
+}  // namespace ringtrue::cmd

@@ -1,0 +1,35 @@
+// Standard output and standard error, checked.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cmd/command.h"
+
+namespace ringtrue::cmd {
+
+// Standard output in pieces. The first failed write (a full disk, a closed pipe) is told on standard error,
+// once; everything after it is dropped.
+class Output {
+ public:
+  bool write(std::string_view text);
+  // `code`, or Exit::unknown where something could not be written.
+  int finish(int code);
+
+ private:
+  bool flush();
+  std::string buffer_;
+  bool failed_ = false;
+};
+
+// Writes all of `text`; the command's exit code is `code` unless that failed.
+int print(std::string_view text, int code);
+
+// "ringtrue: ..." on standard error, in one line.
+void complain(const Error& error);
+
+// Ends a command that has nothing to show: the line on standard error, with --json a document with `error`.
+int failed(const Context& context, const Error& error);
+int failed(const Context& context, const report::Trouble& trouble);
+
+}  // namespace ringtrue::cmd

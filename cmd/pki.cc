@@ -1,0 +1,56 @@
+#include "fleet/pki.h"
+
+#include "base/hostlist.h"
+#include "cmd/command.h"
+#include "cmd/options.h"
+#include "cmd/output.h"
+#include "report/json.h"
+#include "report/text.h"
+
+namespace ringtrue::cmd {
+namespace {
+
+struct Flags {
+  std::string dir;
+  std::string names;
+  fleet::IssueOptions issue;
+};
+
+int show(Context& context, const Result<std::vector<fleet::Issued>>& issued) {
+  if (!issued) return failed(context, issued.error());
+  report::PkiDocument document;
+  for (const fleet::Issued& i : *issued) document.certificates.push_back({i.name, i.folder, i.until});
+  return print(context.common.json ? report::json(document) : report::text(document, context.style),
+               Exit::healthy);
+}
+
+}  // namespace
+
+void add_pki(Commands& commands) {
+  static Flags flags;
+  CLI::App& app = commands.add("pki", "The cluster's certificates");
+  app.require_subcommand(0, 1);
+
+  CLI::App& init = commands.add("init", "An authority, and the operator's certificate", &app);
+  init.add_option("--dir", flags.dir, "folder of the authority; made where it is missing")
+      ->required()
+      ->type_name("DIR");
+  commands.on(init, [](Context& context) { return show(context, fleet::init_authority(flags.dir)); });
+
+  CLI::App& issue = commands.add("issue", "One certificate a node, or one for a person or a program", &app);
+  issue.add_option("--dir", flags.dir, "folder of the authority")->required()->type_name("DIR");
+  issue.add_option("HOSTLIST", flags.names, "node[01-16], or names of people and programs with --role")
+      ->required();
+  commands.choices(add_parsed(issue, "--role", flags.issue.role, fleet::parse_role, "ROLE",
+                              "read or run: a certificate that asks daemons, instead of a node's"),
+                   {"read", "run"});
+  add_whole(issue, "--days", flags.issue.days, 1, 36500, "valid for so long");
+  commands.on(issue, [](Context& context) {
+    const HostGroups groups = context.config.host_groups();
+    auto names = expand_hostlist(flags.names, &groups);
+    if (!names) return failed(context, names.error());
+    return show(context, fleet::issue_certificates(flags.dir, *names, flags.issue));
+  });
+}
+
+}  // namespace ringtrue::cmd
