@@ -56,6 +56,7 @@ Crew::~Crew() {
     state_->changed.notify_all();
   }
   if (heart_.joinable()) heart_.join();
+  sweep_links();
 }
 
 void Crew::open(Dialer& dialer, const std::vector<Target>& targets) {

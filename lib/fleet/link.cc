@@ -1,6 +1,7 @@
 #include "fleet/link.h"
 
 #include <fmt/format.h>
+#include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "fleet/targets.h"
 #include "wire/convert.h"
 #include "wire/node.grpc.pb.h"
@@ -105,6 +107,32 @@ Result<Reply> reply_of(rpc::Event& event) {
   return reply;
 }
 
+// Streams that are over. gRPC joins its callback threads where the last channel is destroyed, so that must
+// not happen on one of them: streams are put here at their end and destroyed by whoever comes along.
+class Retired {
+ public:
+  static Retired& all() {
+    static auto* const retired = new Retired;  // never destroyed: streams may end while the process does
+    return *retired;
+  }
+  void add(std::shared_ptr<Link> link) {
+    const std::lock_guard lock(mutex_);
+    links_.push_back(std::move(link));
+  }
+  void sweep() {
+    std::vector<std::shared_ptr<Link>> old;
+    {
+      const std::lock_guard lock(mutex_);
+      old.swap(links_);
+    }
+    // Destroyed without the lock: a callback thread that is being joined may want it.
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Link>> links_;
+};
+
 class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, rpc::Event> {
  public:
   Stream(Target target, int node, std::shared_ptr<Listener> listener)
@@ -184,8 +212,8 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
   }
 
   void OnDone(const grpc::Status& status) override {
-    const std::shared_ptr<Stream> last = std::move(self_);
     listener_->ended(node_, error_of(status, target_), connected_ || !never_connected(status));
+    Retired::all().add(std::move(self_));
   }
 
   const Target target_;
@@ -255,6 +283,12 @@ CommandPtr plain_command(std::uint64_t sequence, Seconds deadline, const std::st
 }
 
 std::shared_ptr<Dialer> make_dialer(const PemBundle* credentials) {
+  // What gRPC has to say goes to nobody's terminal: every failure comes back as an error of ours.
+  static const bool quiet = [] {
+    gpr_set_log_function([](gpr_log_func_args* said) { log_debug("grpc: {}", said->message); });
+    return true;
+  }();
+  (void)quiet;
   auto dialer = std::make_shared<Dialer>();
   if (credentials) {
     grpc::SslCredentialsOptions options;
@@ -270,9 +304,14 @@ std::shared_ptr<Dialer> make_dialer(const PemBundle* credentials) {
 
 std::shared_ptr<Link> open_link(Dialer& dialer, const Target& target, int node,
                                 std::shared_ptr<Listener> listener) {
+  Retired::all().sweep();
   auto stream = std::make_shared<Stream>(target, node, std::move(listener));
   stream->start(dialer, stream);
   return stream;
+}
+
+void sweep_links() {
+  Retired::all().sweep();
 }
 
 std::vector<Description> ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline) {

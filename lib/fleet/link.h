@@ -78,6 +78,9 @@ std::shared_ptr<Dialer> make_dialer(const PemBundle* credentials);  // null: wit
 std::shared_ptr<Link> open_link(Dialer& dialer, const Target& target, int node,
                                 std::shared_ptr<Listener> listener);
 
+// Destroys the streams that are over. Never from a Listener's call.
+void sweep_links();
+
 struct Description {
   std::string version;
   std::string holder;  // empty: free

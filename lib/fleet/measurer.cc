@@ -25,6 +25,7 @@ engine::Job job_of(const diagnosis::Experiment& experiment, const std::vector<Ta
   job.call.elements = experiment.bytes.value / collective::size_of(job.call.type);
   job.call.shift = experiment.shift;
   job.call.lanes = options.lanes;
+  if (experiment.slice.value > 0) job.call.slice_bytes = experiment.slice.value;
   job.transport = options.transport;
   job.iterations = experiment.iterations;
   job.warmup = options.warmup;

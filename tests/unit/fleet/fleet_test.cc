@@ -1,0 +1,374 @@
+#include "fleet/fleet.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "base/clock.h"
+#include "tests/unit/fleet/fake_daemon.h"
+#include "tests/unit/fleet/temporary.h"
+
+namespace ringtrue::fleet {
+namespace {
+
+using Do = FakeDaemon::Do;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Fleets : public testing::Test {
+ protected:
+  void start(int nodes) {
+    for (int i = 0; i < nodes; ++i)
+      daemons_.push_back(std::make_unique<FakeDaemon>("node" + std::to_string(i)));
+    options_.phase_deadline = Seconds(0.5);
+    options_.run_deadline = Seconds(0.5);
+    options_.holder = "alice@login1 (check)";
+  }
+  std::vector<Target> targets() const {
+    std::vector<Target> all;
+    for (const auto& d : daemons_) all.push_back(d->target());
+    return all;
+  }
+  // Leases, runs over all nodes and lets go.
+  FleetResult<engine::RunReport> play() {
+    auto fleet = Fleet::lease(targets(), options_);
+    if (!fleet) return tl::unexpected(fleet.error());
+    return (*fleet)->run(job());
+  }
+  engine::Job job() const {
+    std::vector<int> order;
+    for (std::size_t i = 0; i < daemons_.size(); ++i) order.push_back(int(i));
+    return job_over(targets(), order, options_);
+  }
+  FakeDaemon& daemon(int node) { return *daemons_[std::size_t(node)]; }
+  void expect_nothing_held() {
+    for (int i = 0; i < int(daemons_.size()); ++i) {
+      const Deadline soon = Deadline::in(Seconds(1));
+      while (daemon(i).leased() && !soon.passed()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      EXPECT_FALSE(daemon(i).leased()) << i;
+    }
+  }
+
+  std::vector<std::unique_ptr<FakeDaemon>> daemons_;
+  Options options_;
+};
+
+Error lost(const std::string& node) {
+  return {Cause::peer_lost, "lost a rank on " + node, node, ""};
+}
+
+TEST_F(Fleets, PlayAllPhasesOnAllNodes) {
+  start(3);
+  options_.processes = options_.ranks_per_node = 2;
+  std::mutex mutex;
+  std::vector<std::string> begun;
+  options_.progress = [&](const std::string& phase, int answered, int nodes) {
+    const std::lock_guard lock(mutex);
+    EXPECT_EQ(nodes, 3);
+    if (answered == 3) begun.push_back(phase);
+  };
+  const auto report = play();
+  ASSERT_TRUE(report) << report.error().summary().text();
+  EXPECT_THAT(begun, ElementsAre("lease", "prepare", "connect", "barrier", "run", "collect"));
+  ASSERT_EQ(report->ranks.size(), 6u);
+  EXPECT_EQ(report->ranks[5].rank, 5);
+  EXPECT_DOUBLE_EQ(report->cpu_s, 1.5);
+  EXPECT_THAT(daemon(1).log(),
+              ElementsAre("lease", "prepare", "connect", "barrier", "run", "collect", "release"));
+  const wire::Acquire acquire = daemon(2).acquired();
+  EXPECT_EQ(acquire.node, 2);
+  EXPECT_EQ(acquire.holder, "alice@login1 (check)");
+  EXPECT_EQ(acquire.secret.size(), 32u);
+  EXPECT_EQ(acquire.secret, daemon(0).acquired().secret);
+  const wire::Addresses addresses = daemon(0).addresses();
+  ASSERT_EQ(addresses.size(), 3u);
+  ASSERT_EQ(addresses[2].size(), 2u);
+  EXPECT_EQ(addresses[2][1].host, "127.0.0.1");
+  EXPECT_EQ(addresses[2][1].port, 5001);
+  expect_nothing_held();
+}
+
+TEST_F(Fleets, SecretsDifferFromLeaseToLease) {
+  start(1);
+  ASSERT_TRUE(play());
+  const std::string first = daemon(0).acquired().secret;
+  expect_nothing_held();
+  ASSERT_TRUE(play());
+  EXPECT_NE(daemon(0).acquired().secret, first);
+}
+
+TEST_F(Fleets, RunSeveralJobsAndLeaveNodesOut) {
+  start(3);
+  auto fleet = Fleet::lease(targets(), options_);
+  ASSERT_TRUE(fleet) << fleet.error().summary().text();
+  const auto all = (*fleet)->run(job());
+  ASSERT_TRUE(all);
+  const auto pair = (*fleet)->run(job_over(targets(), {2, 0}, options_));
+  ASSERT_TRUE(pair) << pair.error().summary().text();
+  EXPECT_EQ(pair->ranks.size(), 2u);
+  EXPECT_THAT(daemon(1).log(), ElementsAre("lease", "prepare", "connect", "barrier", "run", "collect"));
+  EXPECT_TRUE(daemon(0).addresses()[1].empty());
+  EXPECT_EQ(daemon(0).job().seats[0].node, 2);
+}
+
+TEST_F(Fleets, WorkOverUnixSockets) {
+  const TemporaryFolder folder;
+  daemons_.push_back(std::make_unique<FakeDaemon>("here", nullptr, folder.path("r.sock")));
+  options_.pki = "/nowhere";  // not needed, so not read
+  const auto report = play();
+  ASSERT_TRUE(report) << report.error().summary().text();
+}
+
+TEST_F(Fleets, WorkOverMutualTls) {
+  const TemporaryFolder folder;
+  const std::string dir = folder.path("pki");
+  ASSERT_TRUE(init_authority(dir));
+  ASSERT_TRUE(issue_certificates(dir, {"node0", "node1"}, {}));
+  for (const std::string node : {"node0", "node1"}) {
+    const auto credentials = load_node_credentials(dir, node);
+    ASSERT_TRUE(credentials);
+    daemons_.push_back(std::make_unique<FakeDaemon>(node, &*credentials));
+  }
+  options_.pki = dir;
+  const auto report = play();
+  ASSERT_TRUE(report) << report.error().summary().text();
+  EXPECT_EQ(report->ranks.size(), 2u);
+
+  // The same daemon under another name is not believed.
+  std::vector<Target> wrong = targets();
+  std::swap(wrong[0].port, wrong[1].port);
+  const auto refused = Fleet::lease(wrong, options_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().summary().what, "node0's certificate is for node1, not node0; also node1");
+
+  options_.pki.clear();
+  const auto plain = Fleet::lease(targets(), options_);
+  ASSERT_FALSE(plain);
+  EXPECT_THAT(plain.error().summary().what, HasSubstr("node0 wants TLS"));
+}
+
+TEST_F(Fleets, AnotherAuthorityIsRefused) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(init_authority(folder.path("a")));
+  ASSERT_TRUE(init_authority(folder.path("b")));
+  ASSERT_TRUE(issue_certificates(folder.path("a"), {"node0"}, {}));
+  const auto credentials = load_node_credentials(folder.path("a"), "node0");
+  ASSERT_TRUE(credentials);
+  daemons_.push_back(std::make_unique<FakeDaemon>("node0", &*credentials));
+  options_.pki = folder.path("b");
+  const auto refused = Fleet::lease(targets(), options_);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().summary().what, HasSubstr("node0's certificate is from another authority"));
+  EXPECT_EQ(refused.error().summary().where, "node0 lease");
+}
+
+TEST_F(Fleets, LeaseAllOrNone) {
+  start(3);
+  daemon(1).script("lease", Do::error, {Cause::refused, "the node is leased to bob@login2", "node1", ""});
+  const auto refused = play();
+  ASSERT_FALSE(refused);
+  ASSERT_EQ(refused.error().failures.size(), 1u);
+  EXPECT_EQ(refused.error().failures[0].node, "node1");
+  EXPECT_EQ(refused.error().failures[0].error.cause, Cause::refused);
+  EXPECT_EQ(refused.error().summary().text(), "node1 lease: the node is leased to bob@login2");
+  expect_nothing_held();
+}
+
+TEST_F(Fleets, TheSecondOperatorIsToldWhoHoldsIt) {
+  start(2);
+  auto first = Fleet::lease(targets(), options_);
+  ASSERT_TRUE(first);
+  options_.holder = "bob@login2 (run)";
+  const auto second = Fleet::lease(targets(), options_);
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().summary().what, HasSubstr("leased to alice@login1 (check)"));
+  EXPECT_TRUE((*first)->run(job()));  // and the first one is not disturbed
+}
+
+TEST_F(Fleets, ANodeThatIsNotThereIsNamed) {
+  start(2);
+  std::vector<Target> all = targets();
+  daemon(1).stop();
+  const std::int64_t begun = now_ns();
+  const auto refused = Fleet::lease(all, options_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().failures[0].node, "node1");
+  EXPECT_THAT(refused.error().summary().what, HasSubstr("connection refused: is ringtrued running on node1"));
+  EXPECT_LT(seconds_since(begun).value, 2.0);
+}
+
+// Each way to fail at each phase: the node is named, the others are not, and nothing stays behind.
+struct Mishap {
+  const char* phase;
+  Do what;
+};
+class Mishaps : public Fleets, public testing::WithParamInterface<Mishap> {};
+
+TEST_P(Mishaps, AreNamed) {
+  start(3);
+  const auto [phase, what] = GetParam();
+  options_.phase_deadline = options_.run_deadline = Seconds(0.3);
+  daemon(1).script(phase, what, {Cause::unavailable, "no memory left", "node1", ""});
+  daemon(2).script(phase, std::string(phase) == "lease" ? Do::answer : Do::wait);
+  const std::int64_t begun = now_ns();
+  const auto report = play();
+  EXPECT_LT(seconds_since(begun).value, 0.3 + 5);
+  ASSERT_FALSE(report);
+  const std::vector<Failure>& failures = report.error().failures;
+  ASSERT_FALSE(failures.empty());
+  EXPECT_EQ(failures[0].node, "node1");
+  EXPECT_EQ(failures[0].phase, phase);
+  EXPECT_TRUE(failures[0].culprit);
+  const bool late = what == Do::stay_quiet || what == Do::freeze;
+  if (!late) {
+    EXPECT_EQ(failures.size(), 1u);
+  }
+  if (what == Do::error) {
+    EXPECT_EQ(failures[0].error.what, "no memory left");
+  }
+  if (late) {
+    EXPECT_EQ(failures[0].error.cause, Cause::deadline);
+  }
+  daemon(1).script(phase, Do::answer);
+  daemon(2).script(phase, Do::answer);
+  expect_nothing_held();
+  EXPECT_TRUE(play());  // the next run works
+}
+
+INSTANTIATE_TEST_SUITE_P(ErrorOrHangUp, Mishaps,
+                         testing::Values(Mishap{"lease", Do::error}, Mishap{"prepare", Do::error},
+                                         Mishap{"connect", Do::error}, Mishap{"barrier", Do::error},
+                                         Mishap{"run", Do::error}, Mishap{"collect", Do::error},
+                                         Mishap{"lease", Do::hang_up}, Mishap{"prepare", Do::hang_up},
+                                         Mishap{"run", Do::hang_up}));
+
+TEST_F(Fleets, ASilentNodeIsNamedAndItsWitnessesAreNot) {
+  start(3);
+  options_.run_deadline = Seconds(0.2);
+  daemon(0).script("run", Do::error, lost("node1"));
+  daemon(1).script("run", Do::stay_quiet);
+  daemon(2).script("run", Do::error,
+                   {Cause::deadline, "rank 2 waited for rank 1 on node1 (receive)", "node1", ""});
+  const std::int64_t begun = now_ns();
+  const auto report = play();
+  EXPECT_LT(seconds_since(begun).value, 5.2);
+  ASSERT_FALSE(report);
+  const std::vector<Failure>& failures = report.error().failures;
+  ASSERT_EQ(failures.size(), 3u);
+  EXPECT_EQ(failures[0].node, "node1");
+  EXPECT_TRUE(failures[0].culprit);
+  EXPECT_FALSE(failures[1].culprit);
+  EXPECT_FALSE(failures[2].culprit);
+  EXPECT_EQ(report.error().summary().where, "node1 run");
+  expect_nothing_held();
+}
+
+TEST_F(Fleets, AFrozenDaemonCostsNoMoreThanTheDeadlineAndFiveSeconds) {
+  start(2);
+  options_.run_deadline = Seconds(0.2);
+  daemon(1).script("run", Do::freeze);
+  const std::int64_t begun = now_ns();
+  const auto report = play();
+  EXPECT_LT(seconds_since(begun).value, 5.2);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().failures[0].node, "node1");
+  EXPECT_EQ(report.error().failures[0].error.cause, Cause::deadline);
+  expect_nothing_held();
+}
+
+TEST_F(Fleets, OneCulpritEndsTheRunEverywhereBeforeTheDeadline) {
+  start(3);
+  options_.run_deadline = Seconds(30);
+  daemon(0).script("run", Do::wait);
+  daemon(1).script("run", Do::error, {Cause::peer_lost, "worker killed by signal 9", "", ""});
+  daemon(2).script("run", Do::error, lost("node1"));
+  const std::int64_t begun = now_ns();
+  const auto report = play();
+  EXPECT_LT(seconds_since(begun).value, 3.0);
+  ASSERT_FALSE(report);
+  ASSERT_EQ(report.error().failures.size(), 2u);  // node0 was told to stop: it says nothing
+  EXPECT_EQ(report.error().summary().text(), "node1 run: worker killed by signal 9");
+  EXPECT_THAT(daemon(0).log(), testing::Contains("abort"));
+}
+
+TEST_F(Fleets, CancelEndsARun) {
+  start(2);
+  options_.run_deadline = Seconds(30);
+  daemon(0).script("run", Do::wait);
+  daemon(1).script("run", Do::wait);
+  auto fleet = Fleet::lease(targets(), options_);
+  ASSERT_TRUE(fleet);
+  std::thread interrupter([&] {
+    const Deadline limit = Deadline::in(Seconds(3));
+    while ((daemon(0).log().empty() || daemon(0).log().back() != "run") && !limit.passed())
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    (*fleet)->cancel();
+  });
+  const std::int64_t begun = now_ns();
+  const auto report = (*fleet)->run(job());
+  interrupter.join();
+  EXPECT_LT(seconds_since(begun).value, 3.0);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().summary().cause, Cause::cancelled);
+  EXPECT_THAT(daemon(1).log(), testing::Contains("abort"));
+  fleet->reset();
+  expect_nothing_held();
+}
+
+TEST_F(Fleets, DescribeAsksEveryNode) {
+  start(3);
+  const std::vector<Target> all = targets();
+  auto fleet = Fleet::lease({all[0]}, options_);
+  ASSERT_TRUE(fleet);
+  daemon(2).stop();
+  const std::vector<NodeState> states = describe(all, options_);
+  ASSERT_EQ(states.size(), 3u);
+  EXPECT_TRUE(states[0].reachable);
+  EXPECT_EQ(states[0].version, "9.9.9");
+  EXPECT_EQ(states[0].lease, "alice@login1 (check)");
+  EXPECT_TRUE(states[1].reachable);
+  EXPECT_EQ(states[1].lease, "");
+  EXPECT_FALSE(states[2].reachable);
+  EXPECT_EQ(states[2].node, "node2");
+  EXPECT_THAT(states[2].cause, HasSubstr("connection refused"));
+}
+
+TEST_F(Fleets, BadInputIsRefusedBeforeAnyoneIsAsked) {
+  start(1);
+  options_.processes = 2;
+  EXPECT_EQ(Fleet::lease(targets(), options_).error().summary().cause, Cause::bad_input);
+  options_.processes = 1;
+  EXPECT_EQ(Fleet::lease({}, options_).error().summary().cause, Cause::bad_input);
+  Target far{"node9", "192.0.2.1", 7464, ""};
+  EXPECT_THAT(Fleet::lease({daemon(0).target(), far}, options_).error().summary().what,
+              HasSubstr("of this machine alone"));
+  options_.pki = "/nowhere";
+  EXPECT_THAT(Fleet::lease(targets(), options_).error().summary().what, HasSubstr("no folder /nowhere"));
+  EXPECT_TRUE(daemon(0).log().empty());
+}
+
+TEST(FleetErrors, SayHowManyMore) {
+  FleetError error;
+  for (const char* node : {"a", "b", "c", "d", "e", "f"})
+    error.failures.push_back({node, "run", {Cause::peer_lost, "gone", "", "look"}, *node != 'f'});
+  EXPECT_EQ(error.summary().what, "gone; also b, c, d and 1 more");
+  EXPECT_EQ(error.summary().where, "a run");
+  EXPECT_EQ(error.summary().next, "look");
+}
+
+TEST(Jobs, OverNodesDealTheirRanksInBlocks) {
+  const std::vector<Target> targets = {{"a", "", 0, ""}, {"b", "", 0, ""}, {"c", "", 0, ""}};
+  Options options;
+  options.ranks_per_node = 3;
+  options.processes = 2;
+  const engine::Job job = job_over(targets, {2, 0}, options);
+  EXPECT_THAT(job.nodes, ElementsAre("a", "b", "c"));
+  ASSERT_EQ(job.seats.size(), 6u);
+  EXPECT_EQ(job.seats[0], (engine::Seat{2, 0, 0}));
+  EXPECT_EQ(job.seats[2], (engine::Seat{2, 1, 2}));
+  EXPECT_EQ(job.seats[3], (engine::Seat{0, 0, 0}));
+}
+
+}  // namespace
+}  // namespace ringtrue::fleet

@@ -1,0 +1,135 @@
+#include "fleet/measurer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ringtrue::fleet {
+namespace {
+
+using testing::HasSubstr;
+
+// Answers every job with the same report, or the same failure.
+class FakeFleet final : public Fleet {
+ public:
+  std::vector<Target> nodes = {{"a", "", 0, ""}, {"b", "", 0, ""}, {"c", "", 0, ""}};
+  FleetResult<engine::RunReport> answer = engine::RunReport{};
+  engine::Job asked;
+
+  const std::vector<Target>& targets() const override { return nodes; }
+  FleetResult<engine::RunReport> run(const engine::Job& job) override {
+    asked = job;
+    return answer;
+  }
+  void cancel() override {}
+};
+
+engine::RunReport three_ranks() {
+  engine::RunReport report;
+  for (int r = 0; r < 3; ++r) report.ranks.push_back({r, 1, {0.5, 0.25 + 0.25 * r, 0.5}, 0, 0});
+  trace::Hop hop;
+  hop.source = 0, hop.destination = 1;
+  hop.bytes = Bytes(1000), hop.busy = Seconds(2);
+  hop.tcp = trace::TcpHop{.busy = Seconds(1.9),
+                          .rwnd_limited = Seconds(0.5),
+                          .sndbuf_limited = Seconds(0.25),
+                          .retransmits = 7,
+                          .min_rtt = Seconds(1e-4),
+                          .delivery_rate = {}};
+  report.trace.hops.push_back(hop);
+  hop.receiver = true;  // the other end's view of the same hop
+  report.trace.hops.push_back(hop);
+  hop = {};
+  hop.source = 2, hop.destination = 0;
+  hop.bytes = Bytes(500), hop.busy = Seconds(1);
+  report.trace.hops.push_back(hop);
+  return report;
+}
+
+TEST(FleetMeasurer, TurnsAnExperimentIntoAJob) {
+  FakeFleet fleet;
+  fleet.answer = three_ranks();
+  FleetMeasurer measurer(fleet, {.transport = "tcp", .lanes = 2, .warmup = 3, .finished = {}});
+  EXPECT_EQ(measurer.nodes(), 3);
+  EXPECT_EQ(measurer.name(1), "b");
+  diagnosis::Experiment experiment;
+  experiment.algorithm = "pairwise";
+  experiment.order = {2, 0, 1};
+  experiment.bytes = Bytes(4003);
+  experiment.iterations = 4;
+  experiment.shift = 2;
+  experiment.slice = Bytes(8192);
+  ASSERT_TRUE(measurer.measure(experiment));
+  const engine::Job& job = fleet.asked;
+  EXPECT_EQ(job.algorithm, "pairwise");
+  EXPECT_EQ(job.nodes.size(), 3u);
+  ASSERT_EQ(job.seats.size(), 3u);
+  EXPECT_EQ(job.seats[0].node, 2);
+  EXPECT_EQ(job.call.bytes(), 4000u);  // whole elements
+  EXPECT_EQ(job.call.shift, 2);
+  EXPECT_EQ(job.call.lanes, 2);
+  EXPECT_EQ(job.call.slice_bytes, 8192u);
+  EXPECT_EQ(job.iterations, 4);
+  EXPECT_EQ(job.warmup, 3);
+  EXPECT_EQ(job.transport, "tcp");
+  EXPECT_TRUE(job.check);
+}
+
+TEST(FleetMeasurer, TurnsSendersHopsIntoReadings) {
+  FakeFleet fleet;
+  fleet.answer = three_ranks();
+  FleetMeasurer measurer(fleet);
+  diagnosis::Experiment experiment;
+  experiment.order = {2, 0, 1};
+  const auto observation = measurer.measure(experiment);
+  ASSERT_TRUE(observation);
+  EXPECT_DOUBLE_EQ(observation->time.value, 0.5);  // samples on the slowest rank: 0.5, 0.75, 0.5
+  ASSERT_EQ(observation->hops.size(), 2u);
+  const diagnosis::HopReading& hop = observation->hops[0];
+  EXPECT_EQ(hop.source, 2);
+  EXPECT_EQ(hop.destination, 0);
+  EXPECT_EQ(hop.bytes, Bytes(1000));
+  EXPECT_EQ(hop.busy, Seconds(2));
+  EXPECT_EQ(hop.receiver_limited, Seconds(0.5));
+  EXPECT_EQ(hop.sender_limited, Seconds(0.25));
+  EXPECT_EQ(hop.retransmits, 7u);
+  EXPECT_EQ(hop.latency, Seconds(1e-4));
+  EXPECT_EQ(observation->hops[1].source, 1);
+  EXPECT_EQ(observation->hops[1].latency, std::nullopt);
+}
+
+TEST(FleetMeasurer, NamesTheRankWithAWrongResult) {
+  FakeFleet fleet;
+  engine::RunReport report = three_ranks();
+  report.ranks[1].wrong = 12;
+  fleet.answer = report;
+  FleetMeasurer measurer(fleet);
+  diagnosis::Experiment experiment;
+  experiment.order = {2, 0, 1};
+  const auto observation = measurer.measure(experiment);
+  ASSERT_FALSE(observation);
+  EXPECT_EQ(observation.error().cause, Cause::corrupted);
+  EXPECT_EQ(observation.error().where, "a");
+  EXPECT_THAT(observation.error().what, HasSubstr("rank 1 on a got 12 wrong elements"));
+  EXPECT_FALSE(measurer.failure());
+}
+
+TEST(FleetMeasurer, KeepsTheFleetsFailure) {
+  FakeFleet fleet;
+  fleet.answer = tl::unexpected(FleetError{{Failure{"b", "run", {Cause::peer_lost, "gone", "", ""}, true}}});
+  FleetMeasurer measurer(fleet);
+  diagnosis::Experiment experiment;
+  experiment.order = {0, 1, 2};
+  const auto observation = measurer.measure(experiment);
+  ASSERT_FALSE(observation);
+  EXPECT_EQ(observation.error().where, "b run");
+  ASSERT_TRUE(measurer.failure());
+  EXPECT_EQ(measurer.failure()->failures[0].node, "b");
+  fleet.answer = three_ranks();
+  ASSERT_TRUE(measurer.measure(experiment));
+  EXPECT_FALSE(measurer.failure());
+  experiment.order = {0, 3};
+  EXPECT_FALSE(measurer.measure(experiment));
+}
+
+}  // namespace
+}  // namespace ringtrue::fleet
