@@ -15,6 +15,7 @@
 #include "daemon/grpc_log.h"
 #include "daemon/listener.h"
 #include "daemon/options.h"
+#include "daemon/quiet_engine.h"
 #include "daemon/service.h"
 #include "daemon/state_dir.h"
 
@@ -77,6 +78,7 @@ Result<void> Daemon::start() {
                                    return wire::start_workers(program, member, deadline);
                                  });
   take_over_grpc_log();
+  use_quiet_engine();
   auto service = Service::start({options_.node, RINGTRUE_VERSION, refused_handshakes}, *desk_, certificates_);
   if (!service) return tl::unexpected(service.error());
   service_ = std::move(*service);

@@ -1,6 +1,7 @@
 #include "wire/convert.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
 
 #include <cmath>
 #include <set>
@@ -12,6 +13,13 @@ namespace ringtrue::wire {
 using checks::bad;
 using checks::in_range;
 using checks::printable;
+
+namespace {
+
+// What a peer sends must not fill our log: protobuf would write a line of its own for each bad string.
+[[maybe_unused]] const auto former_handler = google::protobuf::SetLogHandler(nullptr);
+
+}  // namespace
 
 rpc::Acquire to_wire(const Acquire& a) {
   rpc::Acquire m;

@@ -1,0 +1,128 @@
+#include "daemon/quiet_engine.h"
+
+#include <grpcpp/version_info.h>
+
+#if GRPC_CPP_VERSION_MAJOR == 1 && GRPC_CPP_VERSION_MINOR == 51
+
+#include <grpc/event_engine/event_engine.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace ringtrue::daemon {
+namespace {
+
+using grpc_event_engine::experimental::EndpointConfig;
+using grpc_event_engine::experimental::EventEngine;
+using grpc_event_engine::experimental::MemoryAllocator;
+using grpc_event_engine::experimental::MemoryAllocatorFactory;
+
+// Runs closures, at once or later. Sockets and names are not its business: in this version gRPC's core does
+// them elsewhere unless an experiment is switched on.
+class QuietEngine final : public EventEngine {
+ public:
+  QuietEngine() : thread_([this] { serve(); }) {}
+  ~QuietEngine() override {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+      changed_.notify_one();
+    }
+    // The last reference may be dropped by a closure that we run.
+    if (thread_.get_id() == std::this_thread::get_id()) {
+      thread_.detach();
+    } else {
+      thread_.join();
+    }
+  }
+
+  void Run(Closure* closure) override { RunAfter(Duration::zero(), closure); }
+  void Run(absl::AnyInvocable<void()> closure) override { RunAfter(Duration::zero(), std::move(closure)); }
+  TaskHandle RunAfter(Duration when, Closure* closure) override {
+    return RunAfter(when, absl::AnyInvocable<void()>([closure] { closure->Run(); }));
+  }
+  TaskHandle RunAfter(Duration when, absl::AnyInvocable<void()> closure) override {
+    std::lock_guard lock(mutex_);
+    const Key key{Clock::now() + std::max(when, Duration::zero()), ++last_};
+    const bool first = tasks_.empty() || key < tasks_.begin()->first;
+    tasks_.emplace(key, std::move(closure));
+    if (first) changed_.notify_one();
+    return {{static_cast<intptr_t>(key.first.time_since_epoch().count()), static_cast<intptr_t>(key.second)}};
+  }
+  bool Cancel(TaskHandle handle) override {
+    absl::AnyInvocable<void()> dropped;  // destroyed after the lock: it may hold what calls us again
+    std::lock_guard lock(mutex_);
+    const auto found =
+        tasks_.find({Clock::time_point(Clock::duration(handle.keys[0])), std::uint64_t(handle.keys[1])});
+    if (found == tasks_.end()) return false;
+    dropped = std::move(found->second);
+    tasks_.erase(found);
+    return true;
+  }
+  bool IsWorkerThread() override { return std::this_thread::get_id() == thread_.get_id(); }
+
+  absl::StatusOr<std::unique_ptr<Listener>> CreateListener(Listener::AcceptCallback,
+                                                           absl::AnyInvocable<void(absl::Status)>,
+                                                           const EndpointConfig&,
+                                                           std::unique_ptr<MemoryAllocatorFactory>) override {
+    return absl::UnimplementedError("this engine has no sockets");
+  }
+  ConnectionHandle Connect(OnConnectCallback on_connect, const ResolvedAddress&, const EndpointConfig&,
+                           MemoryAllocator, Duration) override {
+    on_connect(absl::UnimplementedError("this engine has no sockets"));
+    return {{0, 0}};
+  }
+  bool CancelConnect(ConnectionHandle) override { return false; }
+  std::unique_ptr<DNSResolver> GetDNSResolver(const DNSResolver::ResolverOptions&) override {
+    return nullptr;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Key = std::pair<Clock::time_point, std::uint64_t>;
+
+  void serve() {
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+      if (tasks_.empty()) {
+        changed_.wait(lock);
+      } else if (const auto due = tasks_.begin()->first.first; due > Clock::now()) {
+        changed_.wait_until(lock, due);
+      } else {
+        absl::AnyInvocable<void()> task = std::move(tasks_.begin()->second);
+        tasks_.erase(tasks_.begin());
+        lock.unlock();
+        task();
+        task = nullptr;
+        lock.lock();
+      }
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<Key, absl::AnyInvocable<void()>> tasks_;
+  std::uint64_t last_ = 0;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+void use_quiet_engine() {
+  grpc_event_engine::experimental::SetEventEngineFactory([] { return std::make_unique<QuietEngine>(); });
+}
+
+}  // namespace ringtrue::daemon
+
+#else
+
+namespace ringtrue::daemon {
+void use_quiet_engine() {}
+}  // namespace ringtrue::daemon
+
+#endif

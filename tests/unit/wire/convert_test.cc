@@ -1,0 +1,286 @@
+#include "wire/convert.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace ringtrue::wire {
+namespace {
+
+engine::Job some_job() {
+  engine::Job job;
+  job.algorithm = "double-tree";
+  job.nodes = {"node0", "node1", "node2"};
+  job.seats = {{2, 0, 0}, {0, 1, 1}, {0, 0, 0}};
+  job.call.elements = 12'345;
+  job.call.type = collective::Type::bfloat16;
+  job.call.operation = collective::Operation::avg;
+  job.call.slice_bytes = 4096;
+  job.call.lanes = 3;
+  job.call.shift = -2;
+  job.transport = "tcp";
+  job.iterations = 7;
+  job.warmup = 0;
+  job.check = false;
+  job.events = true;
+  job.fault = "delay@1>2:time=20ms";
+  job.seed = 0xfeedfacecafebeefull;
+  return job;
+}
+
+engine::RunReport some_report() {
+  engine::RunReport report;
+  report.transport = "shm+tcp";
+  report.congestion = "cubic";
+  report.ranks = {{3, 2, {0.25, 0.5}, 4, 17}, {1, 1, {}, 0, 0}};
+  report.cpu_s = 1.5;
+  report.strangers = 9;
+  trace::Hop plain{0, 1, true, 5, Bytes(640), Seconds(0.125), std::nullopt};
+  trace::Hop tcp = plain;
+  tcp.tcp = trace::TcpHop{Seconds(1), Seconds(2), Seconds(3), 4, Seconds(5), BytesPerSecond(6)};
+  report.trace.hops = {plain, tcp};
+  report.trace.events = {{0, 1, 0xffff, 7, 8, -9, 10, 11}};
+  return report;
+}
+
+template <class Message>
+Message sent(const Message& message) {
+  Message received;
+  EXPECT_TRUE(received.ParseFromString(message.SerializeAsString()));
+  return received;
+}
+
+TEST(Convert, JobKeepsEverything) {
+  const engine::Job job = some_job();
+  const auto back = from_wire(sent(to_wire(job)));
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(back->algorithm, job.algorithm);
+  EXPECT_EQ(back->nodes, job.nodes);
+  EXPECT_EQ(back->seats, job.seats);
+  EXPECT_EQ(back->call.elements, job.call.elements);
+  EXPECT_EQ(back->call.type, job.call.type);
+  EXPECT_EQ(back->call.operation, job.call.operation);
+  EXPECT_EQ(back->call.slice_bytes, job.call.slice_bytes);
+  EXPECT_EQ(back->call.lanes, job.call.lanes);
+  EXPECT_EQ(back->call.shift, job.call.shift);
+  EXPECT_EQ(back->transport, job.transport);
+  EXPECT_EQ(back->iterations, job.iterations);
+  EXPECT_EQ(back->warmup, job.warmup);
+  EXPECT_EQ(back->check, job.check);
+  EXPECT_EQ(back->events, job.events);
+  EXPECT_EQ(back->fault, job.fault);
+  EXPECT_EQ(back->seed, job.seed);
+}
+
+TEST(Convert, ReportKeepsEverything) {
+  const engine::RunReport report = some_report();
+  const auto back = from_wire(sent(to_wire(report)));
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(back->transport, report.transport);
+  EXPECT_EQ(back->congestion, report.congestion);
+  EXPECT_EQ(back->cpu_s, report.cpu_s);
+  EXPECT_EQ(back->strangers, report.strangers);
+  ASSERT_EQ(back->ranks.size(), 2u);
+  EXPECT_EQ(back->ranks[0].rank, 3);
+  EXPECT_EQ(back->ranks[0].batch, 2);
+  EXPECT_EQ(back->ranks[0].time_s, report.ranks[0].time_s);
+  EXPECT_EQ(back->ranks[0].wrong, 4u);
+  EXPECT_EQ(back->ranks[0].first_wrong, 17u);
+  ASSERT_EQ(back->trace.hops.size(), 2u);
+  EXPECT_FALSE(back->trace.hops[0].tcp);
+  EXPECT_TRUE(back->trace.hops[0].receiver);
+  EXPECT_EQ(back->trace.hops[0].messages, 5u);
+  EXPECT_EQ(back->trace.hops[0].bytes, Bytes(640));
+  EXPECT_EQ(back->trace.hops[0].busy, Seconds(0.125));
+  ASSERT_TRUE(back->trace.hops[1].tcp);
+  EXPECT_EQ(back->trace.hops[1].tcp->busy, Seconds(1));
+  EXPECT_EQ(back->trace.hops[1].tcp->rwnd_limited, Seconds(2));
+  EXPECT_EQ(back->trace.hops[1].tcp->sndbuf_limited, Seconds(3));
+  EXPECT_EQ(back->trace.hops[1].tcp->retransmits, 4u);
+  EXPECT_EQ(back->trace.hops[1].tcp->min_rtt, Seconds(5));
+  EXPECT_EQ(back->trace.hops[1].tcp->delivery_rate, BytesPerSecond(6));
+  ASSERT_EQ(back->trace.events.size(), 1u);
+  EXPECT_EQ(back->trace.events[0].lane, 0xffff);
+  EXPECT_EQ(back->trace.events[0].posted, -9);
+}
+
+TEST(Convert, ErrorKeepsCauseAndBecomesOneLine) {
+  const Error error{Cause::peer_lost, "gone\nwith \x1b[31mcolour", "node3 run", "look\there"};
+  const Error back = from_wire(sent(to_wire(error)));
+  EXPECT_EQ(back.cause, Cause::peer_lost);
+  EXPECT_EQ(back.what, "gone with  [31mcolour");
+  EXPECT_EQ(back.where, "node3 run");
+  EXPECT_EQ(back.next, "look here");
+  rpc::Error strange;
+  strange.set_cause(rpc::Cause(77));
+  EXPECT_EQ(from_wire(strange).cause, Cause::internal);
+  EXPECT_FALSE(from_wire(strange).what.empty());
+}
+
+Acquire some_acquire() {
+  Acquire a;
+  a.version = "0.1.0";
+  a.holder = "alice@login1 (check)";
+  a.secret = std::string(32, 's');
+  a.nodes = {"node0", "node1"};
+  a.node = 1;
+  a.processes = 2;
+  a.ranks_per_node = 4;
+  a.data_interface = "eth0";
+  a.port_low = 7500;
+  a.port_high = 7599;
+  a.heartbeat = Seconds(0.5);
+  return a;
+}
+
+TEST(Convert, AcquireKeepsEverything) {
+  const Acquire a = some_acquire();
+  const auto back = from_wire(sent(to_wire(a)));
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(back->protocol, protocol_version);
+  EXPECT_EQ(back->holder, a.holder);
+  EXPECT_EQ(back->secret, a.secret);
+  EXPECT_EQ(back->nodes, a.nodes);
+  EXPECT_EQ(back->node, 1);
+  EXPECT_EQ(back->processes, 2);
+  EXPECT_EQ(back->ranks_per_node, 4);
+  EXPECT_EQ(back->data_interface, "eth0");
+  EXPECT_EQ(back->port_low, 7500);
+  EXPECT_EQ(back->port_high, 7599);
+  EXPECT_EQ(back->heartbeat, Seconds(0.5));
+}
+
+template <class Message, class Change>
+void expect_refused(Message message, const Change& change, const char* what) {
+  change(message);
+  const auto back = from_wire(message);
+  ASSERT_FALSE(back) << what;
+  EXPECT_EQ(back.error().cause, Cause::bad_input) << what;
+  EXPECT_FALSE(back.error().what.empty()) << what;
+}
+
+TEST(Convert, AcquireIsChecked) {
+  const rpc::Acquire good = to_wire(some_acquire());
+  const auto refused = [&good](auto change, const char* what) { expect_refused(good, change, what); };
+  refused([](rpc::Acquire& m) { m.set_holder(""); }, "no holder");
+  refused([](rpc::Acquire& m) { m.set_secret("short"); }, "a short secret");
+  refused([](rpc::Acquire& m) { m.set_secret(std::string(65, 'x')); }, "a long secret");
+  refused([](rpc::Acquire& m) { m.clear_nodes(); }, "no nodes");
+  refused([](rpc::Acquire& m) { m.add_nodes("node0"); }, "a node twice");
+  refused([](rpc::Acquire& m) { m.add_nodes(""); }, "a node without a name");
+  refused([](rpc::Acquire& m) { m.add_nodes("a b"); }, "a blank");
+  refused([](rpc::Acquire& m) { m.set_node(2); }, "an index beyond");
+  refused([](rpc::Acquire& m) { m.set_node(-1); }, "an index before");
+  refused([](rpc::Acquire& m) { m.set_processes(0); }, "no process");
+  refused([](rpc::Acquire& m) { m.set_processes(max_processes + 1); }, "too many processes");
+  refused([](rpc::Acquire& m) { m.set_ranks_per_node(0); }, "no rank");
+  refused([](rpc::Acquire& m) { m.set_port_low(70'000); }, "a port beyond");
+  refused([](rpc::Acquire& m) { m.set_port_high(7000); }, "ports the wrong way round");
+  refused([](rpc::Acquire& m) { m.set_data_interface("../../etc/passwd"); }, "a path");
+  refused([](rpc::Acquire& m) { m.set_heartbeat_s(0.001); }, "a heartbeat like a drum");
+  refused([](rpc::Acquire& m) { m.set_heartbeat_s(std::nan("")); }, "no number");
+}
+
+TEST(Convert, JobIsChecked) {
+  const rpc::Job good = to_wire(some_job());
+  const auto refused = [&good](auto change, const char* what) { expect_refused(good, change, what); };
+  refused([](rpc::Job& m) { m.set_algorithm(""); }, "no algorithm");
+  refused([](rpc::Job& m) { m.set_algorithm(std::string(1000, 'a')); }, "a long name");
+  refused([](rpc::Job& m) { m.clear_seat_node(); }, "lists of different lengths");
+  refused([](rpc::Job& m) { m.clear_seat_node(), m.clear_seat_process(), m.clear_seat_local(); }, "no ranks");
+  refused([](rpc::Job& m) { m.set_seat_node(0, 3); }, "a seat beyond the nodes");
+  refused([](rpc::Job& m) { m.set_seat_node(0, -1); }, "a seat before the nodes");
+  refused([](rpc::Job& m) { m.set_seat_process(0, -1); }, "a process below 0");
+  refused([](rpc::Job& m) { m.set_seat_local(1, 0); }, "two ranks in one seat");
+  refused([](rpc::Job& m) { m.set_type("float31"); }, "an unknown type");
+  refused([](rpc::Job& m) { m.set_operation("xor"); }, "an unknown operation");
+  refused([](rpc::Job& m) { m.set_elements(UINT64_MAX); }, "too many elements");
+  refused([](rpc::Job& m) { m.set_slice_bytes(0); }, "empty slices");
+  refused([](rpc::Job& m) { m.set_slice_bytes(UINT64_MAX); }, "endless slices");
+  refused([](rpc::Job& m) { m.set_lanes(0); }, "no lanes");
+  refused([](rpc::Job& m) { m.set_iterations(-1); }, "fewer than no iterations");
+  refused([](rpc::Job& m) { m.set_warmup(INT32_MIN); }, "fewer than no warm-up");
+  refused([](rpc::Job& m) { m.set_fault(std::string(100'000, 'x')); }, "a long script");
+}
+
+TEST(Convert, ReportIsChecked) {
+  const rpc::RunReport good = to_wire(some_report());
+  const auto refused = [&good](auto change, const char* what) { expect_refused(good, change, what); };
+  refused([](rpc::RunReport& m) { m.set_cpu_s(-1); }, "time below 0");
+  refused([](rpc::RunReport& m) { m.mutable_ranks(0)->set_rank(-1); }, "a rank below 0");
+  refused([](rpc::RunReport& m) { m.mutable_ranks(0)->set_batch(0); }, "no batch");
+  refused([](rpc::RunReport& m) { m.mutable_ranks(0)->set_time_s(0, HUGE_VAL); }, "an endless time");
+  refused([](rpc::RunReport& m) { m.mutable_hops(0)->set_source(-4); }, "a hop from nowhere");
+  refused([](rpc::RunReport& m) { m.mutable_hops(1)->mutable_tcp()->set_min_rtt_s(std::nan("")); },
+          "no number");
+  refused([](rpc::RunReport& m) { m.mutable_events(0)->set_lane(0x10000); }, "a lane beyond");
+}
+
+TEST(Convert, AddressesAndMembers) {
+  const Addresses addresses = {{{"10.0.0.1", 7000}, {"10.0.0.1", 7001}}, {}, {{"node2", 0}}};
+  const auto back = from_wire(sent(to_wire(addresses)));
+  ASSERT_TRUE(back) << back.error().text();
+  ASSERT_EQ(back->size(), 3u);
+  EXPECT_EQ((*back)[0][1].port, 7001);
+  EXPECT_TRUE((*back)[1].empty());
+  expect_refused(
+      to_wire(addresses), [](rpc::Connect& m) { m.mutable_nodes(0)->mutable_processes(0)->set_port(65'536); },
+      "a port beyond");
+  expect_refused(
+      to_wire(addresses), [](rpc::Connect& m) { m.mutable_nodes(0)->mutable_processes(0)->set_host(""); },
+      "a port without a host");
+  engine::Member member;
+  member.node = 3;
+  member.process = 1;
+  member.processes = 2;
+  member.threads = 4;
+  member.secret = "0123456789abcdef";
+  member.data_address = "10.0.0.1";
+  member.port_low = 1;
+  member.port_high = 9;
+  const auto again = from_wire(sent(to_wire(member)));
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(again->process, 1);
+  EXPECT_EQ(again->threads, 4);
+  EXPECT_EQ(again->secret, member.secret);
+  EXPECT_EQ(again->port_high, 9);
+  expect_refused(
+      to_wire(member), [](rpc::Open& m) { m.set_process(2); }, "a process beyond");
+}
+
+// Bytes that are nearly a message: whatever parses is either refused or safe to index with.
+TEST(Convert, GarbageIsRefusedOrSafe) {
+  std::mt19937 random(7);
+  const std::string good = to_wire(some_job()).SerializeAsString();
+  int parsed = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string bytes = good;
+    for (int flips = 1 + int(random() % 4); flips > 0; --flips)
+      bytes[random() % bytes.size()] = char(random());
+    bytes.resize(random() % 3 == 0 ? random() % (bytes.size() + 1) : bytes.size());
+    rpc::Job message;
+    if (!message.ParseFromString(bytes)) continue;
+    const auto job = from_wire(message);
+    if (!job) continue;
+    ++parsed;
+    for (const engine::Seat& seat : job->seats) {
+      ASSERT_GE(seat.node, 0);
+      ASSERT_LT(std::size_t(seat.node), job->nodes.size());
+      ASSERT_GE(seat.local, 0);
+    }
+    ASSERT_GE(job->iterations, 0);
+    ASSERT_GT(job->call.slice_bytes, 0u);
+  }
+  EXPECT_GT(parsed, 100);  // otherwise nothing was tried
+}
+
+TEST(Convert, VersionMismatchNamesBoth) {
+  const Error error = version_mismatch("0.2.0", 2, "0.1.0", 1);
+  EXPECT_EQ(error.cause, Cause::refused);
+  for (const char* part : {"0.2.0", "protocol 2", "0.1.0", "protocol 1"})
+    EXPECT_NE(error.what.find(part), std::string::npos) << part;
+}
+
+}  // namespace
+}  // namespace ringtrue::wire
