@@ -70,6 +70,7 @@ class PayloadWorld {
 
  private:
   struct Post {
+    Lane lane = 0;
     Slice slice;                 // read by a send, written by a receive
     Slice with;                  // receive_reduce: also read
     bool receive = false;
@@ -86,16 +87,16 @@ class PayloadWorld {
     const Layout& layout() const override { return world.layout_; }
     Token send(Rank to, Lane lane, Slice from) override { return send_all({&to, 1}, lane, from); }
     Token send_all(std::span<const Rank> to, Lane lane, Slice from) override {
-      return world.post(*this, lane, {from, {}, false, Arrival::store, {to.begin(), to.end()}, 0, {}});
+      return world.post(*this, {lane, from, {}, false, Arrival::store, {to.begin(), to.end()}, 0, {}});
     }
     Token receive(Rank from, Lane lane, Slice into) override {
-      return world.post(*this, lane, {into, {}, true, Arrival::store, {from}, 0, {}});
+      return world.post(*this, {lane, into, {}, true, Arrival::store, {from}, 0, {}});
     }
     Token receive_reduce(Rank from, Lane lane, Slice into, Slice with, Arrival how) override {
-      return world.post(*this, lane, {into, with, true, how, {from}, 0, {}});
+      return world.post(*this, {lane, into, with, true, how, {from}, 0, {}});
     }
     Token receive_reduce_all(std::span<const Rank> from, Lane lane, Slice into, Arrival how) override {
-      return world.post(*this, lane, {into, into, true, how, {from.begin(), from.end()}, 0, {}});
+      return world.post(*this, {lane, into, into, true, how, {from.begin(), from.end()}, 0, {}});
     }
     void copy(Slice into, Slice from) override {
       if (!world.check_read(*this, from) || !world.check_write(*this, into, -1)) return;
@@ -161,7 +162,7 @@ class PayloadWorld {
     return inside(rank, slice);
   }
 
-  Token post(Player& rank, Lane lane, Post post) {
+  Token post(Player& rank, Post post) {
     if (!problem_.empty()) return {};
     if (post.peers.empty()) return {};
     if (post.receive) {
@@ -180,7 +181,7 @@ class PayloadWorld {
       if (peer < 0 || peer >= layout_.ranks() || peer == rank.me) {
         return complain(rank.me, "names a peer that is none"), Token{};
       }
-      const Key key = post.receive ? Key{peer, rank.me, lane} : Key{rank.me, peer, lane};
+      const Key key = post.receive ? Key{peer, rank.me, post.lane} : Key{rank.me, peer, post.lane};
       Wire& wire = wires_[key];
       (post.receive ? wire.receives : wire.sends).push_back(id);
       if (!wire.sends.empty() && !wire.receives.empty()) active_.push_back(key);
@@ -202,21 +203,19 @@ class PayloadWorld {
   bool step() {
     const std::size_t choices = ready_.size() + active_.size();
     if (choices == 0) return false;
-    for (int tries = 0;; ++tries) {
-      const std::size_t pick = random_() % choices;
-      if (pick < ready_.size()) {
-        Player* rank = ready_[pick];
-        ready_[pick] = ready_.back();
-        ready_.pop_back();
-        resume(*rank);
-        return true;
-      }
-      const std::size_t first = pick - ready_.size();
-      for (std::size_t i = 0; i < active_.size(); ++i) {
-        if (transfer((first + i) % active_.size())) return true;
-      }
-      if (ready_.empty()) return false;
+    const std::size_t pick = random_() % choices;
+    if (pick < ready_.size()) {
+      Player* rank = ready_[pick];
+      ready_[pick] = ready_.back();
+      ready_.pop_back();
+      resume(*rank);
+    } else {
+      const Key key = active_[pick - ready_.size()];
+      active_[pick - ready_.size()] = active_.back();
+      active_.pop_back();
+      transfer(key);
     }
+    return true;
   }
 
   void resume(Player& rank) {
@@ -229,28 +228,21 @@ class PayloadWorld {
     waiter.resume();
   }
 
-  bool transfer(std::size_t index) {
-    const Key key = active_[index];
+  void transfer(const Key& key) {
     const auto [source, destination, lane] = key;
     Wire& wire = wires_[key];
+    if (wire.sends.empty() || wire.receives.empty()) return;
     Player &from = *ranks_[std::size_t(source)], &to = *ranks_[std::size_t(destination)];
-    if (wire.sends.empty() || wire.receives.empty()) {
-      active_[index] = active_.back();
-      active_.pop_back();
-      return true;
-    }
     const std::size_t sent = wire.sends.front(), received = wire.receives.front();
     Post &send = from.posts[sent], &receive = to.posts[received];
-    if (receive.peers[receive.moved] != source) return false;  // not its turn to be combined
-    if (send.slice.length != receive.slice.length) return complain(source, "sends another length"), true;
+    if (receive.peers[receive.moved] != source) return;  // not its turn to be combined; advance() tries again
+    if (send.slice.length != receive.slice.length) return complain(source, "sends another length");
     if (receive.how == Arrival::store && lent_out(to, receive.slice)) {
-      return complain(destination, "gets a slice back before it was read"), true;
+      return complain(destination, "gets a slice back before it was read");
     }
     wire.sends.pop_front();
     wire.receives.pop_front();
-    active_[index] = active_.back();
-    active_.pop_back();
-    if (!wire.sends.empty() && !wire.receives.empty()) active_.push_back(key);
+    active_.push_back(key);
 
     std::vector<std::byte> bytes(at(from, send.slice), at(from, send.slice) + send.slice.length);
     from.bytes_sent += bytes.size();
@@ -264,12 +256,14 @@ class PayloadWorld {
     }
     advance(from, sent);
     advance(to, received);
-    return true;
   }
 
   void advance(Player& rank, std::size_t id) {
     Post& post = rank.posts[id];
-    if (++post.moved < post.peers.size()) return;
+    if (++post.moved < post.peers.size()) {
+      if (post.receive) active_.push_back({post.peers[post.moved], rank.me, post.lane});
+      return;
+    }
     std::erase(rank.outstanding, id);
     if (!post.waiter) return;
     rank.resumable.push_back(post.waiter);
@@ -283,7 +277,7 @@ class PayloadWorld {
   std::mt19937_64 random_;
   std::vector<std::unique_ptr<Player>> ranks_;
   std::map<Key, Wire> wires_;
-  std::vector<Key> active_;       // wires with both a send and a receive; may name one twice
+  std::vector<Key> active_;       // wires that may have both a send and a receive; may name one twice
   std::vector<Player*> ready_;    // to be started or resumed, once for each time that it is listed
   std::string problem_;
   std::uint64_t corrupt_ = 0, messages_ = 0;
