@@ -76,6 +76,7 @@ void add_check(Commands& commands);
 void add_run(Commands& commands);
 void add_sweep(Commands& commands);
 void add_schedule(Commands& commands);
+void add_simulate(Commands& commands);
 void add_ideal(Commands& commands);
 void add_nodes(Commands& commands);
 void add_pki(Commands& commands);

@@ -81,6 +81,7 @@ int run(int argc, char** argv) {
   add_sweep(commands);
   add_ideal(commands);
   add_schedule(commands);
+  add_simulate(commands);
   add_nodes(commands);
   add_pki(commands);
   add_config(commands);

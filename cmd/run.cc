@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "cmd/auto_choice.h"
 #include "cmd/calls.h"
 #include "cmd/command.h"
 #include "cmd/measurements.h"
@@ -32,6 +33,7 @@ int run(Context& context, const Flags& flags) {
   document.where = (*player)->where();
   document.nodes = (*player)->nodes();
   bool wrong = false;
+  std::optional<collective::Costs> costs;  // of a hop, for auto
   for (std::size_t i = 0; i < sizes->size(); ++i) {
     engine::Job job = (*player)->job();
     job.algorithm = flags.call.algorithm;
@@ -43,6 +45,19 @@ int run(Context& context, const Flags& flags) {
     job.events = flags.call.events && i + 1 == sizes->size();
     job.fault = flags.call.fault;
     job.seed = std::uint64_t(flags.seed);
+    if (job.algorithm == "auto") {
+      show_progress("measuring a hop, to choose an algorithm");
+      if (!costs) {
+        auto measured = measure_costs(**player, job);
+        if (!measured) {
+          document.error = measured.error();
+          break;
+        }
+        costs = *measured;
+      }
+      document.choices.push_back(choice_of(job.layout(), job.call, *costs));
+      job.algorithm = document.choices.back().algorithm;
+    }
     show_progress(fmt::format("{} of {} bytes ({} of {} sizes)", job.algorithm, job.call.bytes(), i + 1,
                               sizes->size()));
     auto report = (*player)->play(job);

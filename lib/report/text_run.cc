@@ -61,7 +61,8 @@ std::string hops_text(const RunDocument& document) {
   for (const HopRow& hop : document.hops) {
     if (hop.rate_Bps) rated.push_back(&hop);
   }
-  if (rated.size() < 2) return "";
+  // In shared memory the rates of hops are those of one and the same memory.
+  if (rated.size() < 2 || document.results.empty() || document.results.back().transport == "shm") return "";
   std::stable_sort(rated.begin(), rated.end(),
                    [](const HopRow* a, const HopRow* b) { return *a->rate_Bps < *b->rate_Bps; });
   const double median = *rated[rated.size() / 2]->rate_Bps;

@@ -1,0 +1,78 @@
+#include "cmd/auto_choice.h"
+
+#include <algorithm>
+
+namespace ringtrue::cmd {
+namespace {
+
+constexpr std::uint64_t small_bytes = 8;
+constexpr std::uint64_t large_bytes = 256 * 1024;
+// Of what a message takes, the part that the sender's processor is busy with; the rest passes by itself.
+constexpr double overhead_share = 0.2;
+
+Played<double> time_of(Player& player, engine::Job job, int shift, std::uint64_t bytes) {
+  job.algorithm = "pairwise";
+  job.call.elements = bytes / size_of(job.call.type);
+  job.call.shift = shift;
+  job.iterations = 5;
+  job.warmup = 1;
+  job.events = false;
+  job.check = false;
+  job.fault.clear();
+  auto report = player.play(job);
+  if (!report) return tl::unexpected(report.error());
+  std::vector<double> times = engine::slowest(*report);
+  if (times.empty()) return 0.0;
+  std::nth_element(times.begin(), times.begin() + long(times.size() / 2), times.end());
+  return times[times.size() / 2];
+}
+
+Played<collective::HopCost> hop_cost(Player& player, const engine::Job& job, int shift, double sharers) {
+  auto small = time_of(player, job, shift, small_bytes);
+  if (!small) return tl::unexpected(small.error());
+  auto large = time_of(player, job, shift, large_bytes);
+  if (!large) return tl::unexpected(large.error());
+  const double whole = std::max(*small, 1e-7);
+  const double moving = std::max(*large - *small, double(large_bytes) / 1e12);
+  collective::HopCost cost;
+  cost.overhead = Seconds(whole * overhead_share);
+  cost.latency = Seconds(whole * (1 - overhead_share));
+  cost.rate = BytesPerSecond(double(large_bytes) / moving * sharers);
+  return cost;
+}
+
+}  // namespace
+
+Played<collective::Costs> measure_costs(Player& player, const engine::Job& like) {
+  collective::Costs costs;
+  const int ranks = like.ranks(), per_node = player.ranks_per_node();
+  costs.intra = {Seconds(2e-6), BytesPerSecond(5e9), Seconds(0.5e-6)};
+  costs.inter = {Seconds(50e-6), BytesPerSecond(125e6), Seconds(5e-6)};
+  costs.shared_memory = ranks <= per_node && like.transport != "tcp";
+  if (ranks < 2) return costs;
+  if (ranks <= per_node) {
+    auto cost = hop_cost(player, like, 1, 1);
+    if (!cost) return tl::unexpected(cost.error());
+    costs.intra = *cost;
+    return costs;
+  }
+  // Every rank sends to the same place on the next node, so a node's rate is shared by all of its ranks.
+  auto cost = hop_cost(player, like, per_node, per_node);
+  if (!cost) return tl::unexpected(cost.error());
+  costs.inter = *cost;
+  return costs;
+}
+
+report::Choice choice_of(const collective::Layout& layout, const collective::Call& call,
+                         const collective::Costs& costs) {
+  const collective::Choice choice = collective::choose(layout, call, costs);
+  report::Choice out;
+  out.bytes = call.bytes();
+  out.algorithm = choice.algorithm->name;
+  out.reason = choice.reason;
+  for (const collective::Prediction& p : choice.predictions)
+    out.predictions.emplace_back(p.name, p.time.value);
+  return out;
+}
+
+}  // namespace ringtrue::cmd
