@@ -210,7 +210,7 @@ void Desk::play(Item& item) {
   if (item.command.has_release()) end(item.holding, {});
 }
 
-void Desk::end(const std::shared_ptr<Holding>& holding, const Error& why) {
+void Desk::end(std::shared_ptr<Holding> holding, const Error& why) {
   std::unique_ptr<Lease> lease;
   {
     std::lock_guard lock(mutex_);

@@ -81,7 +81,7 @@ class Desk {
   void serve();
   void start(const std::shared_ptr<Holding>& holding);
   void play(Item& item);
-  void end(const std::shared_ptr<Holding>& holding, const Error& why);
+  void end(std::shared_ptr<Holding> holding, const Error& why);
   void leave_locked(Holding& holding, const std::string& why);
   void push_locked(Item item);
   std::shared_ptr<Holding> holding_locked(Ticket ticket) const;
