@@ -3,16 +3,17 @@
 //
 //   probe    a short ring over all nodes: the rough rate of every hop, hence the size of what follows
 //   ring     a longer one: busbw as it is now
-//   pairs    pairwise shifts, each port with one flow in and one out: every ordered pair up to 16 nodes, eight
+//   pairs    pairwise shifts, each port with one flow in and one out: every ordered pair up to 16 nodes,
+//   eight
 //            partners a node and direction beyond; where the ring showed a hop below 60 % of the typical one,
 //            short ones over all nodes first, then full ones without the nodes that are to blame for it
 //   confirm  suspects again, at least twice, in orders that give them known-good partners and new ones
 //   duet     where both sides of a node look slow and one of them is below 40 %: each direction by itself,
 //            because acknowledgements that queue behind a very slow port's data slow the other direction too
 //
-// How a reading is judged is in judge.h. Limits: the reference without a link rate is the fleet's majority, so
-// it is wrong when half of all sides or more are slow alike; with two nodes sender, receiver and path cannot
-// be told apart; a path fault milder than 7 % is not looked for; beyond 16 nodes, only paths that were
+// How a reading is judged is in judge.h. Limits: the reference without a link rate is the fleet's majority,
+// so it is wrong when half of all sides or more are slow alike; with two nodes sender, receiver and path
+// cannot be told apart; a path fault milder than 7 % is not looked for; beyond 16 nodes, only paths that were
 // measured (coverage) are rated.
 #pragma once
 
@@ -29,14 +30,15 @@
 namespace ringtrue::diagnosis {
 
 struct Options {
-  std::optional<BytesPerSecond> link_rate;  // nominal, one way; unknown: the fleet's majority is the reference
+  std::optional<BytesPerSecond>
+      link_rate;  // nominal, one way; unknown: the fleet's majority is the reference
   // What a program can reach of link_rate; Ethernet with TCP at an MTU of 1500 if not given.
   std::optional<ideal::Efficiency> efficiency;
-  double warning = 0.95;   // of the expected rate
+  double warning = 0.95;  // of the expected rate
   double critical = 0.85;
-  Seconds budget{16};      // for all experiments; the whole command has 20 s for leases and release as well
-  Bytes most_bytes{256u << 20};  // of one call, for the nodes' memory; longer runs take more iterations
-  std::uint64_t seed = 1;        // of the orders in which partners change
+  Seconds budget{16};  // for all experiments; the whole command has 20 s for leases and release as well
+  Bytes most_bytes{256u << 20};    // of one call, for the nodes' memory; longer runs take more iterations
+  std::uint64_t seed = 1;          // of the orders in which partners change
   std::function<Seconds()> clock;  // monotonic; the machine's if not given
   // Before each experiment: the stage, what it does in a few words, and how much of the budget is used, 0..1.
   std::function<void(const std::string& stage, const std::string& what, double used)> on_progress;

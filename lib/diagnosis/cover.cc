@@ -20,8 +20,8 @@ Cover exact(const std::vector<Pair>& slow, const std::vector<Side>& candidates) 
     explaining.push_back(mask);
   }
   const auto causes = [&](unsigned set) {
-    return std::popcount(set) +
-           int(std::count_if(explaining.begin(), explaining.end(), [&](unsigned m) { return (m & set) == 0; }));
+    return std::popcount(set) + int(std::count_if(explaining.begin(), explaining.end(),
+                                                  [&](unsigned m) { return (m & set) == 0; }));
   };
   unsigned best = 0;
   int fewest = causes(0);
@@ -44,7 +44,8 @@ Cover greedy(const std::vector<Pair>& slow, std::vector<Side> candidates) {
   std::vector<int> explained(slow.size(), 0);
   const auto gain = [&](const Side& side) {
     int sum = 0;
-    for (std::size_t p = 0; p < slow.size(); ++p) sum += slow[p].counts && !explained[p] && explains(side, slow[p]);
+    for (std::size_t p = 0; p < slow.size(); ++p)
+      sum += slow[p].counts && !explained[p] && explains(side, slow[p]);
     return sum;
   };
   const auto mark = [&](const Side& side, int by) {

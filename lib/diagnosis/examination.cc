@@ -11,11 +11,11 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-constexpr int all_pairs_up_to = 16;       // nodes; beyond, a choice of shifts
+constexpr int all_pairs_up_to = 16;  // nodes; beyond, a choice of shifts
 constexpr int shifts_beyond = 8;
-constexpr double probe_bytes = 1.5e6;     // a hop; a quarter of a second of a 50 Mbit/s link
-constexpr double least_bytes = 8e6;       // a hop; a shaper's burst of 128 KiB is then 1.6 %
-constexpr double target_seconds = 0.25;   // of a hop at full speed
+constexpr double probe_bytes = 1.5e6;    // a hop; a quarter of a second of a 50 Mbit/s link
+constexpr double least_bytes = 8e6;      // a hop; a shaper's burst of 128 KiB is then 1.6 %
+constexpr double target_seconds = 0.25;  // of a hop at full speed
 constexpr double very_slow_share = 0.6;
 
 }  // namespace
@@ -32,9 +32,10 @@ Examination::Examination(Measurer& measurer, const Options& options)
   if (options.link_rate) {
     const ideal::Efficiency efficiency = options.efficiency ? *options.efficiency : *ideal::ethernet_tcp();
     attainable_ = options.link_rate->value * efficiency.share;
-    out_.expected = {BytesPerSecond(*attainable_), ideal::Origin::declared,
-                     fmt::format("link rate {} x {:.1f} % ({}) = {}", to_text(*options.link_rate),
-                                 efficiency.share * 100, efficiency.source, to_text(BytesPerSecond(*attainable_)))};
+    out_.expected = {
+        BytesPerSecond(*attainable_), ideal::Origin::declared,
+        fmt::format("link rate {} x {:.1f} % ({}) = {}", to_text(*options.link_rate), efficiency.share * 100,
+                    efficiency.source, to_text(BytesPerSecond(*attainable_)))};
   }
 }
 
@@ -58,16 +59,17 @@ Diagnosis Examination::run() {
                                 "with two nodes, only --link-rate tells what they should carry"});
   }
   if (out_.error && witness_ && witness_->rate < 0.8 * witness_->typical && readings_.pairs_measured() == 0) {
-    out_.not_checked.push_back({fmt::format("{} -> {}", out_.nodes[std::size_t(witness_->source)],
-                                            out_.nodes[std::size_t(witness_->destination)]),
-                                "it was the slowest hop of the ring, and the check ended before it could be repeated"});
+    out_.not_checked.push_back(
+        {fmt::format("{} -> {}", out_.nodes[std::size_t(witness_->source)],
+                     out_.nodes[std::size_t(witness_->destination)]),
+         "it was the slowest hop of the ring, and the check ended before it could be repeated"});
   }
   out_.cost.seconds = Seconds(elapsed());
   conclude({readings_, inference, thresholds_, witness_, all_, fleet_repeats_}, out_);
   if (out_.coverage.pairs_measured < out_.coverage.pairs && n_ >= 2) {
-    out_.not_checked.push_back({"paths of single pairs", fmt::format("{} of {} ordered pairs were measured",
-                                                                     out_.coverage.pairs_measured,
-                                                                     out_.coverage.pairs)});
+    out_.not_checked.push_back(
+        {"paths of single pairs", fmt::format("{} of {} ordered pairs were measured",
+                                              out_.coverage.pairs_measured, out_.coverage.pairs)});
   }
   return std::move(out_);
 }
@@ -117,7 +119,8 @@ std::optional<Observation> Examination::measure(const std::string& stage, const 
   return *observation;
 }
 
-bool Examination::measure_pairs(const std::string& stage, const std::string& what, const Experiment& experiment) {
+bool Examination::measure_pairs(const std::string& stage, const std::string& what,
+                                const Experiment& experiment) {
   const auto observation = measure(stage, what, experiment);
   if (!observation) return false;
   readings_.add(*observation, out_.cost.runs, stage == "confirm");
@@ -191,8 +194,8 @@ void Examination::note_ring(const Observation& observation) {
 }
 
 bool Examination::rings() {
-  const auto probe =
-      measure("probe", "a short ring", ring_over(all_, Bytes(std::uint64_t(probe_bytes)), options_.most_bytes));
+  const auto probe = measure("probe", "a short ring",
+                             ring_over(all_, Bytes(std::uint64_t(probe_bytes)), options_.most_bytes));
   if (!probe) return false;
   note_ring(*probe);
   if (!witness_) {
@@ -207,7 +210,8 @@ bool Examination::rings() {
   return true;
 }
 
-bool Examination::shifts_over(const std::vector<int>& nodes, double share_of_budget, const std::string& what) {
+bool Examination::shifts_over(const std::vector<int>& nodes, double share_of_budget,
+                              const std::string& what) {
   const int n = int(nodes.size());
   const auto list = shifts(n, n <= all_pairs_up_to ? n - 1 : shifts_beyond);
   const double seconds = share_of_budget * options_.budget.value / double(list.size()) - overhead_;
@@ -292,8 +296,12 @@ bool Examination::confirm() {
     std::string what = "most nodes again";
     if (!suspects.empty()) {
       const Suspect& s = *suspects.front();
-      what = Scope{s.type, s.node, s.peer, out_.nodes[std::size_t(s.node)],
-                   s.peer < 0 ? "" : out_.nodes[std::size_t(s.peer)], ""}
+      what = Scope{s.type,
+                   s.node,
+                   s.peer,
+                   out_.nodes[std::size_t(s.node)],
+                   s.peer < 0 ? "" : out_.nodes[std::size_t(s.peer)],
+                   ""}
                  .text();
       if (suspects.size() > 1) what += fmt::format(" and {} more", suspects.size() - 1);
     }

@@ -33,7 +33,8 @@ class Examination {
 
   bool shifts_over(const std::vector<int>& nodes, double share_of_budget, const std::string& what);
   // Plays one experiment; nullopt when it failed or the check was cancelled (error is set then).
-  std::optional<Observation> measure(const std::string& stage, const std::string& what, const Experiment& experiment);
+  std::optional<Observation> measure(const std::string& stage, const std::string& what,
+                                     const Experiment& experiment);
   bool measure_pairs(const std::string& stage, const std::string& what, const Experiment& experiment);
   void note_ring(const Observation& observation);
   void set_expected(const Inference& inference);
@@ -62,7 +63,7 @@ class Examination {
   std::vector<int> all_;
   double start_ = 0;
   double overhead_ = 0.05;  // seconds an experiment takes beside its transfer, as seen so far
-  double stretch_ = 2;  // what it takes over its timed transfer: warm-up and checking, as seen so far
+  double stretch_ = 2;      // what it takes over its timed transfer: warm-up and checking, as seen so far
   double typical_ = 0;      // bytes per second of most hops
   double slowest_ = 0;      // of the slowest hop seen in a ring
   bool overlapped_duets_ = false;  // the world cannot use one direction at a time

@@ -49,7 +49,8 @@ class Conclusion {
     out_.rates.assign(std::size_t(n), std::vector<std::optional<BytesPerSecond>>(std::size_t(n)));
     for (int x = 0; x < n; ++x) {
       for (int y = 0; y < n; ++y) {
-        if (const auto best = c_.readings.best(x, y)) out_.rates[std::size_t(x)][std::size_t(y)] = BytesPerSecond(*best);
+        if (const auto best = c_.readings.best(x, y))
+          out_.rates[std::size_t(x)][std::size_t(y)] = BytesPerSecond(*best);
       }
     }
     out_.coverage = {c_.readings.pairs_measured(), n * (n - 1)};
@@ -100,13 +101,15 @@ class Conclusion {
     }
     const double together = std::max(ring_after(all), now);
     if (std::none_of(group.begin(), group.end(), [&](const Suspect* s) { return on_ring(*s); })) {
-      return fmt::format("not on the ring in the order given (busbw {}); traffic between these two is held to {}",
-                         rate_text(now), rate_text(group[0]->best));
+      return fmt::format(
+          "not on the ring in the order given (busbw {}); traffic between these two is held to {}",
+          rate_text(now), rate_text(group[0]->best));
     }
-    if (alone >= together * 0.99) return fmt::format("fixing it: {} -> {} busbw", rate_text(now), rate_text(together));
+    if (alone >= together * 0.99)
+      return fmt::format("fixing it: {} -> {} busbw", rate_text(now), rate_text(together));
     if (alone > now * 1.05) {
-      return fmt::format("fixing it: {} -> {} busbw; the other findings as well: {}", rate_text(now), rate_text(alone),
-                         rate_text(together));
+      return fmt::format("fixing it: {} -> {} busbw; the other findings as well: {}", rate_text(now),
+                         rate_text(alone), rate_text(together));
     }
     return fmt::format("fixing it together with the other findings: {} -> {} busbw", rate_text(now),
                        rate_text(together));
@@ -135,20 +138,21 @@ class Conclusion {
       f.evidence.push_back(fmt::format("{} -> {} carries at most {} ({}); expected {}", name, node(s.peer),
                                        rate_text(s.best), readings_text(s), rate_text(reference_)));
       if (out_.nodes.size() > 2) {
-        f.evidence.push_back(fmt::format("both ends do better with others: {} sends up to {}, {} receives up to {}",
-                                         name, rate_text(c_.inference.sends[std::size_t(s.node)].value_or(0)),
-                                         node(s.peer),
-                                         rate_text(c_.inference.receives[std::size_t(s.peer)].value_or(0))));
+        f.evidence.push_back(
+            fmt::format("both ends do better with others: {} sends up to {}, {} receives up to {}", name,
+                        rate_text(c_.inference.sends[std::size_t(s.node)].value_or(0)), node(s.peer),
+                        rate_text(c_.inference.receives[std::size_t(s.peer)].value_or(0))));
       } else {
-        f.evidence.push_back(fmt::format("with two nodes, {}'s sending side, {}'s receiving side and the path "
-                                         "between cannot be told apart: all three are suspects",
-                                         name, node(s.peer)));
+        f.evidence.push_back(
+            fmt::format("with two nodes, {}'s sending side, {}'s receiving side and the path "
+                        "between cannot be told apart: all three are suspects",
+                        name, node(s.peer)));
       }
     } else {
-      f.evidence.push_back(fmt::format("{} {} at most {} {} {} ({}); expected {}", name, sends ? "sends" : "receives",
-                                       rate_text(s.best), sends ? "to any of" : "from any of",
-                                       plural(std::size_t(s.partners), "partner", "partners"), readings_text(s),
-                                       rate_text(reference_)));
+      f.evidence.push_back(fmt::format(
+          "{} {} at most {} {} {} ({}); expected {}", name, sends ? "sends" : "receives", rate_text(s.best),
+          sends ? "to any of" : "from any of", plural(std::size_t(s.partners), "partner", "partners"),
+          readings_text(s), rate_text(reference_)));
       const auto& others = sends ? c_.inference.receives : c_.inference.sends;
       double weakest = 0;
       for (const Reading& r : s.readings) {
@@ -162,13 +166,16 @@ class Conclusion {
     }
     const auto& w = c_.witness;
     if (w && explains(s, w->source, w->destination) && w->rate < w->typical * 0.95) {
-      f.evidence.push_back(fmt::format("{} -> {} was the slowest hop of the ring: {}, typical {}", node(w->source),
-                                       node(w->destination), rate_text(w->rate), rate_text(w->typical)));
+      f.evidence.push_back(fmt::format("{} -> {} was the slowest hop of the ring: {}, typical {}",
+                                       node(w->source), node(w->destination), rate_text(w->rate),
+                                       rate_text(w->typical)));
     }
     if (s.alternative) {
-      f.evidence.push_back("another set of as few causes would explain the readings as well; more nodes would decide");
+      f.evidence.push_back(
+          "another set of as few causes would explain the readings as well; more nodes would decide");
     }
-    if (std::all_of(s.readings.begin(), s.readings.end(), [](const Reading& r) { return r.cpu_busy > 0.9; })) {
+    if (std::all_of(s.readings.begin(), s.readings.end(),
+                    [](const Reading& r) { return r.cpu_busy > 0.9; })) {
       f.evidence.push_back("processors were more than 90 % busy in all of these experiments");
     }
   }
@@ -211,15 +218,19 @@ class Conclusion {
 
   std::string next(const Scope& s) const {
     if (s.type == ScopeType::path) {
-      return fmt::format("look at the route between {0} and {1} (switch ports, trunks, hash collisions, rate limits), "
-                         "then see the pair again: ringtrue sweep --hosts {0},{1}",
-                         s.node_name, s.peer_name);
+      return fmt::format(
+          "look at the route between {0} and {1} (switch ports, trunks, hash collisions, rate limits), "
+          "then see the pair again: ringtrue sweep --hosts {0},{1}",
+          s.node_name, s.peer_name);
     }
-    const char* part = s.type == ScopeType::sender     ? "what it sends through: port speed, shaping, errors on its cable"
-                       : s.type == ScopeType::receiver ? "what it receives through: its switch port, ring drops, pause frames"
-                                                       : "its port, cable and slot: speed, width, errors";
-    return fmt::format("on {}, look at {} (ethtool, ethtool -S, tc qdisc); after the repair run ringtrue check again",
-                       s.node_name, part);
+    const char* part = s.type == ScopeType::sender
+                           ? "what it sends through: port speed, shaping, errors on its cable"
+                       : s.type == ScopeType::receiver
+                           ? "what it receives through: its switch port, ring drops, pause frames"
+                           : "its port, cable and slot: speed, width, errors";
+    return fmt::format(
+        "on {}, look at {} (ethtool, ethtool -S, tc qdisc); after the repair run ringtrue check again",
+        s.node_name, part);
   }
 
   Severity severity(double ratio) const {
@@ -238,18 +249,20 @@ class Conclusion {
       f.expected = out_.expected.value;
       f.ratio = r.share;
       f.confidence = 1;
-      f.evidence.push_back(fmt::format("most sides carry {}, above the declared link rate: it is not these links' rate, "
-                                       "so the fleet's majority is used instead",
-                                       rate_text(r.rate)));
+      f.evidence.push_back(
+          fmt::format("most sides carry {}, above the declared link rate: it is not these links' rate, "
+                      "so the fleet's majority is used instead",
+                      rate_text(r.rate)));
       f.next = "give the links' true rate with --link-rate";
       out_.findings.push_back(std::move(f));
     }
     if (!r.fleet_slow) {
       if (r.share > 0 && r.share < c_.thresholds.warning) {
-        out_.not_checked.push_back({fmt::format("the last {} of all links' rate", percent(1 - r.share)),
-                                    fmt::format("most sides reach {} of what is attainable at the link rate; so little "
-                                                "may be lost in measuring",
-                                                percent(r.share))});
+        out_.not_checked.push_back(
+            {fmt::format("the last {} of all links' rate", percent(1 - r.share)),
+             fmt::format("most sides reach {} of what is attainable at the link rate; so little "
+                         "may be lost in measuring",
+                         percent(r.share))});
       }
       return;
     }
@@ -262,8 +275,9 @@ class Conclusion {
     const std::string fact = fmt::format("most sides reach {}, {} of what is attainable at the link rate",
                                          rate_text(r.rate), percent(r.share));
     if (busy || c_.fleet_repeats < 2) {
-      out_.not_checked.push_back({"whether all links are slow", fact + (busy ? ", but processors were more than 90 % busy"
-                                                                             : ", but it was measured too seldom")});
+      out_.not_checked.push_back(
+          {"whether all links are slow",
+           fact + (busy ? ", but processors were more than 90 % busy" : ", but it was measured too seldom")});
       return;
     }
     Finding f;
@@ -277,8 +291,10 @@ class Conclusion {
     f.evidence.push_back(fact + ", and none comes near it");
     f.impact = fmt::format("fixing it: {} -> {} busbw", rate_text(r.rate),
                            out_.expected.value ? to_text(*out_.expected.value) : std::string("unknown"));
-    f.next = "make sure that --link-rate is the links' nominal rate; then look at what all nodes share: switch, MTU, "
-             "speed negotiation";
+    f.next =
+        "make sure that --link-rate is the links' nominal rate; then look at what all nodes share: switch, "
+        "MTU, "
+        "speed negotiation";
     out_.findings.push_back(std::move(f));
   }
 
@@ -289,6 +305,7 @@ class Conclusion {
       out_.not_checked.push_back(
           {fmt::format("{}: {} of {}", scope.text(), rate_text(s.best), rate_text(reference_)), s.missing});
     }
+    add_held_back();
     for (const Side& side : c_.inference.overshadowed) {
       const bool sends = side.direction == Direction::sends;
       const auto limit = (sends ? c_.inference.sends : c_.inference.receives)[std::size_t(side.node)];
@@ -297,9 +314,23 @@ class Conclusion {
       if (c_.inference.find(sends ? ScopeType::sender : ScopeType::receiver, side.node)) continue;
       if (c_.inference.is_cleared(side)) continue;
       out_.not_checked.push_back(
-          {fmt::format("{}'s {} side: {} of {}", node(side.node), sends ? "sending" : "receiving", rate_text(*limit),
-                       rate_text(reference_)),
+          {fmt::format("{}'s {} side: {} of {}", node(side.node), sends ? "sending" : "receiving",
+                       rate_text(*limit), rate_text(reference_)),
            "its other side is so slow that acknowledgements queue behind it; check again after the repair"});
+    }
+  }
+
+  // Sides of which every reading was held back by the receiving program.
+  void add_held_back() {
+    for (int y = 0; y < c_.readings.nodes(); ++y) {
+      if (c_.inference.receives[std::size_t(y)]) continue;
+      std::size_t all = 0;
+      for (int x = 0; x < c_.readings.nodes(); ++x) all += c_.readings.of(x, y).size();
+      if (all == 0) continue;
+      out_.not_checked.push_back({fmt::format("{}'s receiving side", node(y)),
+                                  fmt::format("in all of {} the program on {} took the data too slowly to "
+                                              "rate the wire; look at its processors",
+                                              plural(all, "reading", "readings"), node(y))});
     }
   }
 

@@ -27,8 +27,8 @@ struct Case {
   int fleet_repeats = 0;        // experiments made to confirm that the whole fleet is slow
 };
 
-// Adds findings, not_checked and rates to `diagnosis`, whose nodes, expected and ring_busbw are filled in, and
-// sets its verdict.
+// Adds findings, not_checked and rates to `diagnosis`, whose nodes, expected and ring_busbw are filled in,
+// and sets its verdict.
 void conclude(const Case& c, Diagnosis& diagnosis);
 
 }  // namespace ringtrue::diagnosis

@@ -27,8 +27,8 @@ struct Limits {
   std::vector<bool> brief;
 };
 
-// The majority is taken over sides, not over pairs: one bad node spoils its whole row and column of pairs, but
-// only two sides.
+// The majority is taken over sides, not over pairs: one bad node spoils its whole row and column of pairs,
+// but only two sides.
 Reference reference_of(const Limits& sends, const Limits& receives, std::optional<double> attainable,
                        std::optional<double> nominal) {
   std::vector<double> limits, brief;
@@ -91,10 +91,11 @@ class Judge {
     for (int x = 0; x < n_; ++x) {
       const auto send = out_.sends[std::size_t(x)], receive = out_.receives[std::size_t(x)];
       if (!send || !receive || std::min(*send, *receive) >= t_.gross * reference()) continue;
-      // Each may be the other's doing where both are very slow alike: then what they do alone decides, if known.
+      // Each may be the other's doing where both are very slow alike: then what they do alone decides, if
+      // known.
       const double least = std::min(*send, *receive), most = std::max(*send, *receive);
-      const bool both = most < t_.gross * reference() && most < 1.5 * least && best_alone({x, Direction::sends}) &&
-                        best_alone({x, Direction::receives});
+      const bool both = most < t_.gross * reference() && most < 1.5 * least &&
+                        best_alone({x, Direction::sends}) && best_alone({x, Direction::receives});
       if (both || *send * 1.25 < *receive) out_.overshadowed.push_back({x, Direction::receives});
       if (both || *receive * 1.25 < *send) out_.overshadowed.push_back({x, Direction::sends});
     }
@@ -103,7 +104,8 @@ class Judge {
   std::optional<double> best_alone(Side side) const {
     std::optional<double> best;
     for (int y = 0; y < n_; ++y) {
-      const auto b = side.direction == Direction::sends ? alone_.best(side.node, y) : alone_.best(y, side.node);
+      const auto b =
+          side.direction == Direction::sends ? alone_.best(side.node, y) : alone_.best(y, side.node);
       if (better(b, best)) best = b;
     }
     return best;
@@ -127,7 +129,8 @@ class Judge {
     for (int x = 0; x < n_; ++x) {
       const auto i = std::size_t(x);
       if (row_all[i] >= 2 && row_slow[i] == row_all[i]) candidates.push_back({x, Direction::sends});
-      if (column_all[i] >= 2 && column_slow[i] == column_all[i]) candidates.push_back({x, Direction::receives});
+      if (column_all[i] >= 2 && column_slow[i] == column_all[i])
+        candidates.push_back({x, Direction::receives});
     }
     for (Pair& pair : slow_pairs) {
       for (const Side side : candidates) {
@@ -241,8 +244,8 @@ class Judge {
       if (r.confirming) confirming.insert(r.run);
     }
     if (list.size() < needed || runs.size() < 3 || confirming.size() < 2) {
-      return fmt::format("{} readings in {} experiments, {} of them repeats, are too few at {:.1f} %", list.size(),
-                         runs.size(), confirming.size(), ratio * 100);
+      return fmt::format("{} readings in {} experiments, {} of them repeats, are too few at {:.1f} %",
+                         list.size(), runs.size(), confirming.size(), ratio * 100);
     }
     if (partners < partners_needed) return "too few partners that are known to be good";
     if (list[agreeing - 1].rate < list[0].rate * agreement) {

@@ -1,8 +1,8 @@
 // From readings to suspects: which sides and paths, as few as possible, explain every slow pair.
 //
-// Model: a reading of X -> Y shows min(what X can send, what the path carries, what Y can receive), lowered by
-// disturbances and never raised by them. So a pair is as good as its best reading; what X can send is at least
-// the best of X -> *, what Y can receive at least the best of * -> Y.
+// Model: a reading of X -> Y shows min(what X can send, what the path carries, what Y can receive), lowered
+// by disturbances and never raised by them. So a pair is as good as its best reading; what X can send is at
+// least the best of X -> *, what Y can receive at least the best of * -> Y.
 //
 // - A pair is slow when its best reading is below `warning` of the reference.
 // - A side may be accused only if all of its measured pairs (two or more) are slow. The accused are the
@@ -28,17 +28,17 @@ namespace ringtrue::diagnosis {
 struct Thresholds {
   double warning = 0.95;
   double critical = 0.85;
-  double path = 0.93;   // of what both ends can do, where neither is accused
+  double path = 0.93;             // of what both ends can do, where neither is accused
   double path_of_accused = 0.75;  // of what both ends can do, where one is
-  double gross = 0.4;   // below: acknowledgements queue so long that the other direction suffers
+  double gross = 0.4;             // below: acknowledgements queue so long that the other direction suffers
 };
 
 struct Reference {
-  double rate = 0;  // bytes per second; 0: nothing is known
-  bool majority = false;     // of the fleet, not the declared rate
-  bool fleet_slow = false;   // the declared rate is known, and nobody comes near it
+  double rate = 0;              // bytes per second; 0: nothing is known
+  bool majority = false;        // of the fleet, not the declared rate
+  bool fleet_slow = false;      // the declared rate is known, and nobody comes near it
   bool above_declared = false;  // readings well above the declared rate: the declaration is wrong
-  double share = 0;  // the majority over what is attainable at the declared rate; 0: none declared
+  double share = 0;             // the majority over what is attainable at the declared rate; 0: none declared
 };
 
 enum class Direction { sends, receives };
@@ -64,9 +64,9 @@ struct Suspect {
 
 struct Inference {
   Reference reference;
-  std::vector<std::optional<double>> sends;     // by node: best of its pairs
+  std::vector<std::optional<double>> sends;  // by node: best of its pairs
   std::vector<std::optional<double>> receives;
-  std::vector<Suspect> suspects;                // slowest first
+  std::vector<Suspect> suspects;  // slowest first
   // Sides of nodes whose other side is so slow that this one's readings mean nothing, see Thresholds::gross.
   std::vector<Side> overshadowed;
   std::vector<Side> cleared;  // of these: alone, they did well
@@ -76,13 +76,14 @@ struct Inference {
   bool is_cleared(Side side) const;
 };
 
-// `attainable`: of the declared link rate; nullopt: unknown. `alone`: readings of single directions (duets), which
-// decide where a side is overshadowed.
+// `attainable`: of the declared link rate; nullopt: unknown. `alone`: readings of single directions (duets),
+// which decide where a side is overshadowed.
 Inference infer(const Readings& readings, const Readings& alone, std::optional<double> attainable,
                 std::optional<double> nominal, const Thresholds& thresholds);
 
 // k readings within 5 % of the best, gap g = 1 - ratio, spread s = 1 - median / best:
-//   (1 - 2^-k) g / (g + s + 0.02), times 0.7 where another explanation exists, times 0.8 where processors were
+//   (1 - 2^-k) g / (g + s + 0.02), times 0.7 where another explanation exists, times 0.8 where processors
+//   were
 // busier than 90 % in all of the readings.
 double confidence(const Suspect& suspect);
 

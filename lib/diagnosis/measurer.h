@@ -17,7 +17,7 @@ struct Experiment {
   std::vector<int> order;          // nodes by rank: rank r is on node order[r]
   Bytes bytes;                     // size of the call
   int iterations = 1;
-  int shift = 1;                   // pairwise: rank r sends to r + shift
+  int shift = 1;  // pairwise: rank r sends to r + shift
   // Bytes of a slice; 0: the world's own choice. naive over two nodes with one slice uses the two directions
   // one after the other, so that neither waits behind the other's traffic.
   Bytes slice;
@@ -28,7 +28,7 @@ struct HopReading {
   int source = 0;       // node
   int destination = 0;  // node
   Bytes bytes;
-  Seconds busy;         // time in which bytes of the hop were in flight
+  Seconds busy;  // time in which bytes of the hop were in flight
   // What the sender's transport says of that time, where it knows: held back by the receiving program, or by
   // the sending one. A hop that was held back says little about its wire.
   Seconds receiver_limited;

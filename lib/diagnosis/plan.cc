@@ -18,8 +18,8 @@ void size_call(Experiment& experiment, double call, Bytes most) {
   experiment.bytes = rounded(std::min(call / experiment.iterations, limit));
 }
 
-double score(const std::vector<int>& order, const std::vector<const Suspect*>& suspects, const Inference& inference,
-             const PairCounts& counts) {
+double score(const std::vector<int>& order, const std::vector<const Suspect*>& suspects,
+             const Inference& inference, const PairCounts& counts) {
   double sum = 0;
   const std::size_t n = order.size();
   for (std::size_t i = 0; i < n; ++i) {

@@ -42,7 +42,8 @@ void Readings::add(const Observation& observation, int run, bool confirming) {
   const double usual = upper_median(shares);
   for (const HopReading& hop : observation.hops) {
     const auto rate = rate_of(hop);
-    const bool known = hop.source >= 0 && hop.source < nodes_ && hop.destination >= 0 && hop.destination < nodes_;
+    const bool known =
+        hop.source >= 0 && hop.source < nodes_ && hop.destination >= 0 && hop.destination < nodes_;
     if (!rate || !known || hop.source == hop.destination) continue;
     Reading reading;
     reading.source = hop.source;

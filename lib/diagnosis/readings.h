@@ -18,14 +18,14 @@ struct Reading {
   // The transport says that the receiving program held the hop back for more than half of the time, and far
   // longer than is usual in its run: it says little of the wire. It may clear, never accuse.
   bool held_back = false;
-  // So short that a shaper's burst (128 KiB and more, let through at once) may raise it by some percent: it may
-  // be the best only where nothing longer was measured.
+  // So short that a shaper's burst (128 KiB and more, let through at once) may raise it by some percent: it
+  // may be the best only where nothing longer was measured.
   bool brief = false;
   std::uint64_t bytes = 0;
   double cpu_busy = 0;
 };
 
-inline constexpr double brief_below = 4e6;  // bytes
+inline constexpr double brief_below = 6e6;  // bytes
 
 // Upper median: the element at size/2 in rising order. 0 of nothing.
 double upper_median(std::vector<double> values);

@@ -37,7 +37,8 @@ struct Scope {
 
 struct Finding {
   Severity severity = Severity::info;
-  std::string kind;  // "slow-sender", "slow-receiver", "slow-node", "slow-path", "slow-fleet", "above-link-rate"
+  std::string
+      kind;  // "slow-sender", "slow-receiver", "slow-node", "slow-path", "slow-fleet", "above-link-rate"
   Scope scope;
   std::optional<BytesPerSecond> measured;  // best of all readings: disturbances only ever lower them
   std::optional<BytesPerSecond> expected;
@@ -55,7 +56,7 @@ struct NotChecked {
 };
 
 struct Expected {
-  std::optional<BytesPerSecond> value;  // of a hop; nullopt where nothing could be measured
+  std::optional<BytesPerSecond> value;            // of a hop; nullopt where nothing could be measured
   ideal::Origin origin = ideal::Origin::unknown;  // declared: link rate x efficiency; or fleet majority
   std::string source;                             // the arithmetic, a sentence
 };
@@ -85,7 +86,8 @@ struct Diagnosis {
   std::vector<NotChecked> not_checked;
   std::vector<std::string> nodes;
   Expected expected;
-  std::vector<std::vector<std::optional<BytesPerSecond>>> rates;  // row sends to column; nullopt: not measured
+  std::vector<std::vector<std::optional<BytesPerSecond>>>
+      rates;                                 // row sends to column; nullopt: not measured
   std::optional<BytesPerSecond> ring_busbw;  // best ring over all nodes in the order given
   std::vector<RunRecord> runs;
   Coverage coverage;

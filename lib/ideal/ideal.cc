@@ -21,12 +21,13 @@ std::string result(BytesPerSecond rate) {
 
 Result<void> validate(const Inputs& in) {
   if (in.nodes < 1 || in.gpus_per_node < 1) {
-    return fail(Cause::bad_input, fmt::format("{} nodes of {} GPUs is no cluster", in.nodes, in.gpus_per_node), {},
+    return fail(Cause::bad_input,
+                fmt::format("{} nodes of {} GPUs is no cluster", in.nodes, in.gpus_per_node), {},
                 "give at least one of each");
   }
   if (long(in.nodes) * in.gpus_per_node > most_ranks) {
-    return fail(Cause::bad_input, fmt::format("{} nodes of {} GPUs are too many", in.nodes, in.gpus_per_node), {},
-                fmt::format("at most {} GPUs in all", most_ranks));
+    return fail(Cause::bad_input, fmt::format("{} nodes of {} GPUs are too many", in.nodes, in.gpus_per_node),
+                {}, fmt::format("at most {} GPUs in all", most_ranks));
   }
   for (const auto* rate : {&in.inter, &in.intra}) {
     if (*rate && !(std::isfinite((*rate)->value.value) && (*rate)->value.value > 0)) {
@@ -103,8 +104,9 @@ void add_bound(const Inputs& in, const Shape& shape, Ideal& ideal) {
   } else {
     if (in.inter) {
       ideal.inter_node = BytesPerSecond(in.inter->value.value * (n - 1) * q / (n * (q - 1)));
-      ideal.arithmetic.push_back(fmt::format("between nodes: I (N-1) Q / (N (Q-1)) = {} x {} x {} / ({} x {}) = {}",
-                                             gb(in.inter->value), n - 1, q, n, q - 1, result(*ideal.inter_node)));
+      ideal.arithmetic.push_back(
+          fmt::format("between nodes: I (N-1) Q / (N (Q-1)) = {} x {} x {} / ({} x {}) = {}",
+                      gb(in.inter->value), n - 1, q, n, q - 1, result(*ideal.inter_node)));
     }
     if (in.gpus_per_node > 1 && in.intra) {
       ideal.intra_node = BytesPerSecond(in.intra->value.value * (n - 1) / (n - q));
@@ -114,8 +116,8 @@ void add_bound(const Inputs& in, const Shape& shape, Ideal& ideal) {
   }
   if (ideal.inter_node && ideal.intra_node) {
     ideal.bound = std::min(*ideal.inter_node, *ideal.intra_node);
-    ideal.arithmetic.push_back(fmt::format("bound: min({}, {}) = {}", gb(*ideal.inter_node), gb(*ideal.intra_node),
-                                           result(*ideal.bound)));
+    ideal.arithmetic.push_back(fmt::format("bound: min({}, {}) = {}", gb(*ideal.inter_node),
+                                           gb(*ideal.intra_node), result(*ideal.bound)));
   } else if (ideal.inter_node || ideal.intra_node) {
     ideal.bound = ideal.inter_node ? ideal.inter_node : ideal.intra_node;
     ideal.arithmetic.push_back(fmt::format("bound: {}", result(*ideal.bound)));
@@ -130,10 +132,12 @@ void add_bound(const Inputs& in, const Shape& shape, Ideal& ideal) {
   if (in.nodes > 1 && in.gpus_per_node > 1 && in.inter && in.intra &&
       in.inter->value.value / p > in.intra->value.value) {
     ideal.may_be_passed = true;
-    ideal.notes.push_back(fmt::format(
-        "I / P = {} GB/s is more than B = {} GB/s: a GPU's share of the network is faster than its own links, as on "
-        "PCIe machines with a NIC per GPU. The bound assumes the opposite; a result above it may be right here",
-        gb(in.inter->value / p), gb(in.intra->value)));
+    ideal.notes.push_back(
+        fmt::format("I / P = {} GB/s is more than B = {} GB/s: a GPU's share of the network is faster than "
+                    "its own links, as on "
+                    "PCIe machines with a NIC per GPU. The bound assumes the opposite; a result above it may "
+                    "be right here",
+                    gb(in.inter->value / p), gb(in.intra->value)));
   }
 }
 
@@ -142,14 +146,14 @@ void add_in_network(const Inputs& in, const Shape& shape, Ideal& ideal) {
   if (in.gpus_per_node > 1 && in.nodes == 1 && in.intra) {
     const BytesPerSecond rate(2 * in.intra->value.value * (p - 1) / (p + 1));
     ideal.in_network.push_back({"nvlink-sharp", rate,
-                                fmt::format("2 B (P-1) / (P+1) = 2 x {} x {} / {} = {}", gb(in.intra->value), p - 1,
-                                            p + 1, result(rate))});
+                                fmt::format("2 B (P-1) / (P+1) = 2 x {} x {} / {} = {}", gb(in.intra->value),
+                                            p - 1, p + 1, result(rate))});
   }
   if (in.nodes > 1 && in.inter) {
     const BytesPerSecond rate(2 * (n - 1) / n * in.inter->value.value);
     ideal.in_network.push_back({"infiniband-sharp", rate,
-                                fmt::format("2 (N-1) / N x I = 2 x {} / {} x {} = {}", n - 1, n, gb(in.inter->value),
-                                            result(rate))});
+                                fmt::format("2 (N-1) / N x I = 2 x {} / {} x {} = {}", n - 1, n,
+                                            gb(in.inter->value), result(rate))});
   }
 }
 
@@ -177,7 +181,8 @@ std::vector<NamedInput> list(const Inputs& in) {
   out.push_back({"nodes", double(in.nodes), in.shape_origin, {}});
   out.push_back({"gpus_per_node", double(in.gpus_per_node), in.shape_origin, {}});
   const auto rate = [&](const char* name, const std::optional<Rate>& r) {
-    out.push_back(r ? NamedInput{name, r->value.value, r->origin, {}} : NamedInput{name, {}, Origin::unknown, {}});
+    out.push_back(r ? NamedInput{name, r->value.value, r->origin, {}}
+                    : NamedInput{name, {}, Origin::unknown, {}});
   };
   const auto share = [&](const char* name, const std::optional<Efficiency>& e) {
     out.push_back(e ? NamedInput{name, e->share, Origin::declared, e->source}

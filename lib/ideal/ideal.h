@@ -42,7 +42,7 @@ struct AlgorithmIdeal {
   std::string name;
   std::optional<BytesPerSecond> busbw;       // nullopt: does not apply, or a rate that it needs is unknown
   std::optional<BytesPerSecond> attainable;  // nullopt as well where an efficiency is unknown
-  std::string arithmetic;  // "2(N-1)/N / max(...) = ... = 100 GB/s", or why there is none
+  std::string arithmetic;                    // "2(N-1)/N / max(...) = ... = 100 GB/s", or why there is none
 };
 
 struct InNetwork {

@@ -42,13 +42,13 @@ class Ports {
 };
 
 // Exchanges over the largest power of two of ranks, with the fold before and after: of the first 2r ranks the
-// even ones hand their data to the odd ones and wait for the result.
+// odd ones hand their data to the even ones and wait for the result.
 template <class Amount>
 Loads folded(const Shape& shape, Amount amount_at_distance) {
   const long ranks = shape.ranks();
   const long core = long(std::bit_floor(static_cast<unsigned long>(ranks)));
   const long rest = ranks - core;
-  const auto real = [&](long r) { return r < rest ? 2 * r + 1 : r + rest; };
+  const auto real = [&](long r) { return r < rest ? 2 * r : r + rest; };
   Ports ports(shape);
   for (long r = 0; r < rest; ++r) {
     ports.send(2 * r, 2 * r + 1, 1);
@@ -100,7 +100,8 @@ std::optional<Loads> pairwise(const Shape& s) {
 
 constexpr std::array<Schedule, 8> table{{
     {"ring", ring, "2(N-1)/N between nodes and inside", ""},
-    {"double-tree", double_tree, "{1, 1.5, 2 for Q = 2, 3, >= 4} between nodes, {1, 2 for P = 2, >= 3} inside", ""},
+    {"double-tree", double_tree,
+     "{1, 1.5, 2 for Q = 2, 3, >= 4} between nodes, {1, 2 for P = 2, >= 3} inside", ""},
     {"recursive-doubling", recursive_doubling, "1 a rank and step, log2 N steps and the fold", ""},
     {"halving-doubling", halving_doubling, "1/d a rank at distance d = 1, 2, 4, ... and the fold", ""},
     {"hierarchical", hierarchical, "2(Q-1)/Q between nodes, 2(P-1)/P inside", ""},

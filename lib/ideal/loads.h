@@ -35,7 +35,8 @@ struct Schedule {
 
 // Sources of the formulas, N ranks:
 //   ring                2(N-1)/N everywhere: N chunks, N-1 steps of reduce-scatter and N-1 of all-gather.
-//   double-tree         over nodes 1, 1.5, 2 for Q = 2, 3, >= 4 (Sanders, Speck, Traff 2009, in NCCL's shape: at
+//   double-tree         over nodes 1, 1.5, 2 for Q = 2, 3, >= 4 (Sanders, Speck, Traff 2009, in NCCL's shape:
+//   at
 //                       most two children over both trees); a chain inside the node, whose middle passes all
 //                       data up and all down: 2, or 1 for P = 2 which has no middle.
 //   recursive-doubling  each of log2 N steps sends all of S; ranks beyond a power of two fold in before and

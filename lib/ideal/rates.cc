@@ -15,8 +15,8 @@ constexpr BytesPerSecond gbyte(double v) {
 }
 
 // InfiniBand: data rates of a 4x port, after line coding. PCIe: x16 after line coding (8b/10b to Gen2,
-// 128b/130b from Gen3). Attainable figures: NVLink and NDR as seen in the field with nccl-tests; PCIe derived:
-// 256 bytes of payload beside 24 of framing, header with a 64-bit address, and checksum.
+// 128b/130b from Gen3). Attainable figures: NVLink and NDR as seen in the field with nccl-tests; PCIe
+// derived: 256 bytes of payload beside 24 of framing, header with a 64-bit address, and checksum.
 constexpr std::string_view seen = "seen in the field (nccl-tests, 8 GPUs, ring)";
 constexpr std::string_view pcie = "derived: 256 / (256 + 24) bytes of each packet are payload";
 constexpr std::array<LinkGeneration, 21> table{{
@@ -33,7 +33,8 @@ constexpr std::array<LinkGeneration, 21> table{{
     {"infiniband", "FDR", gbit(54.5), 4, {}, {}},
     {"infiniband", "EDR", gbit(100), 4, {}, {}},
     {"infiniband", "HDR", gbit(200), 4, {}, {}},
-    {"infiniband", "NDR", gbit(400), 4, 0.92, "seen in the field (46-48 of 50 GB/s a NIC; the lower of them)"},
+    {"infiniband", "NDR", gbit(400), 4, 0.92,
+     "seen in the field (46-48 of 50 GB/s a NIC; the lower of them)"},
     {"infiniband", "XDR", gbit(800), 4, {}, {}},
     {"pcie", "Gen1", gbyte(4), 16, 256.0 / 280, pcie},
     {"pcie", "Gen2", gbyte(8), 16, 256.0 / 280, pcie},
@@ -48,11 +49,16 @@ constexpr std::array<LinkGeneration, 21> table{{
 
 std::string_view name(Origin origin) {
   switch (origin) {
-    case Origin::probed: return "probed";
-    case Origin::declared: return "declared";
-    case Origin::measured: return "measured";
-    case Origin::fleet_majority: return "fleet majority";
-    case Origin::unknown: break;
+    case Origin::probed:
+      return "probed";
+    case Origin::declared:
+      return "declared";
+    case Origin::measured:
+      return "measured";
+    case Origin::fleet_majority:
+      return "fleet majority";
+    case Origin::unknown:
+      break;
   }
   return "unknown";
 }

@@ -36,10 +36,10 @@ Result<Efficiency> ethernet_tcp(int mtu = 1500);
 
 // One generation of a link. Rates are one way.
 struct LinkGeneration {
-  std::string_view family;      // "nvlink", "infiniband", "pcie"
-  std::string_view generation;  // "v4", "NDR", "Gen5"
-  BytesPerSecond nominal;       // nvlink: per GPU with all links; infiniband: 4x port; pcie: x16
-  int lanes = 0;                // links, lanes: what `nominal` is the sum of
+  std::string_view family;           // "nvlink", "infiniband", "pcie"
+  std::string_view generation;       // "v4", "NDR", "Gen5"
+  BytesPerSecond nominal;            // nvlink: per GPU with all links; infiniband: 4x port; pcie: x16
+  int lanes = 0;                     // links, lanes: what `nominal` is the sum of
   std::optional<double> attainable;  // share; nullopt where no figure is known
   std::string_view source;           // of `attainable`; empty where there is none
 };

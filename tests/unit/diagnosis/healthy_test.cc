@@ -64,7 +64,7 @@ TEST(Fleet, AllLinksAtHalfOfTheDeclaredRateIsOneFinding) {
   for (double& rate : wires.sends) rate *= 0.5;
   EXPECT_EQ(accused(wires.check()), Names{"fleet"});
   EXPECT_EQ(accused(wires.check(false)), Names{});  // nothing to hold it against
-  wires.cpu_busy = 0.97;  // no wonder then
+  wires.cpu_busy = 0.97;                            // no wonder then
   const Diagnosis d = wires.check();
   EXPECT_EQ(accused(d), Names{});
   EXPECT_FALSE(d.not_checked.empty());

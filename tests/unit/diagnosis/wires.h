@@ -1,5 +1,5 @@
-// A small model of nodes on a switch for these tests: every node's port sends and receives at a rate of its own, some
-// pairs have a slower path, readings are disturbed by chance, and time is counted instead of spent.
+// A small model of nodes on a switch for these tests: every node's port sends and receives at a rate of its
+// own, some pairs have a slower path, readings are disturbed by chance, and time is counted instead of spent.
 #pragma once
 
 #include <algorithm>
@@ -22,13 +22,13 @@ class Wires : public Measurer {
   explicit Wires(int nodes, std::uint64_t seed = 1)
       : sends(std::size_t(nodes), full), receives(std::size_t(nodes), full), random(seed) {}
 
-  std::vector<double> sends, receives;                // bytes per second
-  std::map<std::pair<int, int>, double> paths;        // slower ones
-  double disturbed = 0;       // share of readings that are lowered
-  double disturbance = 0.1;   // by up to this much
-  double burst = 128 * 1024;  // bytes that a shaper lets through at once
-  double overhead = 0.08;     // seconds an experiment takes besides
-  int warmup = 1;             // further transfers that are not timed
+  std::vector<double> sends, receives;          // bytes per second
+  std::map<std::pair<int, int>, double> paths;  // slower ones
+  double disturbed = 0;                         // share of readings that are lowered
+  double disturbance = 0.1;                     // by up to this much
+  double burst = 128 * 1024;                    // bytes that a shaper lets through at once
+  double overhead = 0.08;                       // seconds an experiment takes besides
+  int warmup = 1;                               // further transfers that are not timed
   bool acknowledgements = false;  // queue behind the data of a very slow port and slow its other direction
   bool one_at_a_time = true;      // can use one direction at a time
   double cpu_busy = 0;
@@ -58,9 +58,11 @@ class Wires : public Measurer {
     o.experiment = e;
     o.cpu_busy = cpu_busy;
     const int n = int(e.order.size());
-    const double bytes = e.algorithm == "ring" ? 2.0 * (n - 1) / n * double(e.bytes.value) : double(e.bytes.value);
+    const double bytes =
+        e.algorithm == "ring" ? 2.0 * (n - 1) / n * double(e.bytes.value) : double(e.bytes.value);
     double slowest = 1e300, longest = 0, sum = 0;
-    for (int r = 0; r < n; ++r) slowest = std::min(slowest, wire(e.order[size(r)], e.order[size((r + 1) % n)]));
+    for (int r = 0; r < n; ++r)
+      slowest = std::min(slowest, wire(e.order[size(r)], e.order[size((r + 1) % n)]));
     for (int r = 0; r < n; ++r) {
       HopReading hop;
       hop.source = e.order[size(r)];
@@ -101,9 +103,7 @@ class Wires : public Measurer {
 
  private:
   static std::size_t size(int i) { return std::size_t(i); }
-  double uniform(double low, double high) {
-    return low + (high - low) * (double(random() >> 11) * 0x1p-53);
-  }
+  double uniform(double low, double high) { return low + (high - low) * (double(random() >> 11) * 0x1p-53); }
 };
 
 // "sender node3", "path node1 -> node2": warnings and worse, sorted.
@@ -132,7 +132,8 @@ inline std::string explain(const Diagnosis& d) {
   }
   for (const NotChecked& n : d.not_checked) out += "  not checked: " + n.what + ": " + n.why + "\n";
   for (const RunRecord& r : d.runs) {
-    out += "  " + r.stage + " " + r.experiment.algorithm + " " + to_text(r.experiment.bytes) + " " + to_text(r.time) + "\n";
+    out += "  " + r.stage + " " + r.experiment.algorithm + " " + to_text(r.experiment.bytes) + " " +
+           to_text(r.time) + "\n";
   }
   return out;
 }

@@ -84,7 +84,8 @@ TEST(Algorithms, FlatRing) {
   EXPECT_NEAR(busbw(of(2, 8, gb(100), gb(450)), "ring"), 100, 1e-9);
   EXPECT_NEAR(busbw(of(8, 1, gb(0.0625), {}), "ring"), 0.0625, 1e-12);
   EXPECT_NEAR(busbw(of(1, 8, {}, gb(450)), "ring"), 450, 1e-9);
-  EXPECT_EQ(of(2, 8, gb(100), gb(450)).find("ring")->arithmetic, "1.875 / max(1.875 / 100, 1.875 / 450) = 100 GB/s");
+  EXPECT_EQ(of(2, 8, gb(100), gb(450)).find("ring")->arithmetic,
+            "1.875 / max(1.875 / 100, 1.875 / 450) = 100 GB/s");
 }
 
 TEST(Algorithms, DoubleTreeOverNodesWithAChainInside) {
@@ -178,7 +179,8 @@ TEST(Attainable, TableOfLinks) {
   EXPECT_NEAR(find_link("infiniband", "FDR")->nominal.value, 6.8125e9, 1);
   EXPECT_NEAR(find_link("pcie", "Gen3")->nominal.value, 15.75e9, 1);
   EXPECT_FALSE(find_link("infiniband", "HDR")->attainable);
-  EXPECT_EQ(find_link("infiniband", "v4").error().next, "known: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR");
+  EXPECT_EQ(find_link("infiniband", "v4").error().next,
+            "known: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR");
   EXPECT_FALSE(find_link("carrier pigeon", "v1"));
   for (const LinkGeneration& g : link_generations()) EXPECT_EQ(g.attainable.has_value(), !g.source.empty());
 }

@@ -1,0 +1,183 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "wires.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+using Names = std::vector<std::string>;
+
+std::string doubts(const Diagnosis& d) {
+  std::string out;
+  for (const NotChecked& n : d.not_checked) out += n.what + ": " + n.why + "\n";
+  return out;
+}
+
+TEST(Ring, OneTraceShowsTheSlowHopAmongEight) {
+  for (int node = 0; node < 8; ++node) {
+    Wires wires(8, std::uint64_t(node + 1));
+    wires.sends[std::size_t(node)] *= 0.5;
+    wires.fails_at = 2;  // so that nothing but a single short ring was ever measured
+    const Diagnosis d = wires.check();
+    ASSERT_EQ(wires.asked.size(), 2u);
+    EXPECT_EQ(wires.asked[0].algorithm, "ring");
+    EXPECT_EQ(accused(d), Names{});  // a single reading accuses nobody
+    const std::string hop = "node" + std::to_string(node) + " -> node" + std::to_string((node + 1) % 8);
+    EXPECT_NE(doubts(d).find(hop), std::string::npos) << explain(d);
+    EXPECT_EQ(d.verdict, Verdict::unknown);
+  }
+}
+
+TEST(Partners, InnocentNeighbourOfASlowSenderIsExonerated) {
+  Wires wires(8);
+  wires.sends[3] *= 0.5;
+  const Diagnosis d = wires.check();
+  // In the ring as given, node4 receives from node3 alone, so that either may be to blame.
+  EXPECT_EQ(accused(d), Names{"sender node3"}) << explain(d);
+  EXPECT_NEAR(d.rates[5][4]->value / Wires::full, 1, 0.04);
+  std::set<int> before, repeats;
+  for (const RunRecord& run : d.runs) {
+    const auto& order = run.experiment.order;
+    for (std::size_t i = 0; i < order.size() && run.experiment.algorithm == "pairwise"; ++i) {
+      if (order[i] != 3) continue;
+      const int partner = order[(i + std::size_t(run.experiment.shift)) % order.size()];
+      (run.stage == "confirm" ? repeats : before).insert(partner);
+    }
+  }
+  EXPECT_EQ(before.size(), 7u);
+  EXPECT_GE(repeats.size(), 2u) << explain(d);  // known-good, and changing from round to round
+}
+
+TEST(Partners, NodeThatWasDisturbedForAWhileIsExonerated) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Wires wires(8, seed);
+    // Node5's machine is busy during all of the screening, and idle again during the repeats.
+    wires.tamper = [&](Observation& o) {
+      if (wires.asked.size() > 9) return;
+      for (HopReading& hop : o.hops) {
+        if (hop.source == 5 || hop.destination == 5) hop.busy = hop.busy / 0.75;
+      }
+    };
+    const Diagnosis d = wires.check();
+    ASSERT_EQ(accused(d), Names{}) << explain(d);
+    EXPECT_EQ(d.verdict, Verdict::healthy);
+    EXPECT_GE(wires.asked.size(), 10u);
+  }
+}
+
+TEST(HeldBack, ReceivingProgramIsNoFaultOfTheWire) {
+  Wires wires(8);
+  wires.tamper = [](Observation& o) {
+    for (HopReading& hop : o.hops) {
+      if (hop.destination != 6) continue;
+      hop.busy = hop.busy / 0.6;
+      hop.receiver_limited = hop.busy * 0.9;
+    }
+  };
+  const Diagnosis d = wires.check();
+  EXPECT_EQ(accused(d), Names{}) << explain(d);
+  EXPECT_FALSE(d.rates[0][6]);  // nothing is known of it
+  EXPECT_NE(doubts(d).find("node6's receiving side"), std::string::npos) << explain(d);
+}
+
+TEST(Errors, WhatWasProvenBeforeIsKept) {
+  Wires healthy(8);
+  healthy.fails_at = 5;
+  const Diagnosis d = healthy.check();
+  EXPECT_EQ(d.verdict, Verdict::unknown);
+  ASSERT_TRUE(d.error);
+  EXPECT_EQ(d.error->where, "node2 run");
+  EXPECT_EQ(d.coverage.pairs_measured, 16);
+  // Lost while it repeats a milder fault, which needs more readings, after it has proven the grave one.
+  Wires two(4, 3);
+  two.sends[3] *= 0.5;
+  two.receives[1] *= 0.92;
+  EXPECT_EQ(accused(Wires(two).check()), (Names{"receiver node1", "sender node3"}));
+  int confirmed_at = 0;
+  for (int at = 5; at < 30 && confirmed_at == 0; ++at) {
+    Wires broken = two;
+    broken.fails_at = at;
+    const Diagnosis partial = broken.check();
+    if (partial.error && partial.verdict == Verdict::faulty) {
+      confirmed_at = at;
+      EXPECT_EQ(accused(partial), Names{"sender node3"}) << explain(partial);
+    }
+  }
+  EXPECT_GT(confirmed_at, 0);
+}
+
+TEST(Errors, StopsWhenAskedTo) {
+  Wires wires(8);
+  Options options = wires.options();
+  options.cancelled = [&] { return wires.asked.size() >= 3; };
+  const Diagnosis d = Check(wires, options).run();
+  ASSERT_TRUE(d.error);
+  EXPECT_EQ(d.error->cause, Cause::cancelled);
+  EXPECT_EQ(wires.asked.size(), 3u);
+}
+
+TEST(Errors, OneNodeHasNoWire) {
+  Wires wires(1);
+  const Diagnosis d = wires.check();
+  EXPECT_EQ(d.verdict, Verdict::unknown);
+  EXPECT_TRUE(wires.asked.empty());
+  EXPECT_EQ(exit_code(d.verdict), 3);
+}
+
+TEST(Errors, TraceWithoutHopsIsNotAPass) {
+  Wires wires(4);
+  wires.tamper = [](Observation& o) { o.hops.clear(); };
+  const Diagnosis d = wires.check();
+  EXPECT_EQ(d.verdict, Verdict::unknown);
+  EXPECT_FALSE(d.expected.value && d.expected.origin == ideal::Origin::fleet_majority);
+}
+
+TEST(Time, IsKeptOnVerySlowAndVeryFastNetworks) {
+  for (const double scale : {0.01, 0.1, 20.0, 200.0}) {
+    Wires wires(8);
+    for (auto* side : {&wires.sends, &wires.receives}) {
+      for (double& rate : *side) rate *= scale;
+    }
+    wires.sends[2] *= 0.5;
+    const Diagnosis d = wires.check(false);
+    EXPECT_LT(d.cost.seconds.value, 18) << scale << explain(d);
+    if (scale >= 0.1) {
+      EXPECT_EQ(accused(d), Names{"sender node2"}) << scale << explain(d);
+    }
+    for (const Experiment& e : wires.asked) EXPECT_LE(e.bytes.value, 256u << 20);
+  }
+}
+
+TEST(Time, ABudgetThatIsTooShortIsNotAPassForTheUnmeasured) {
+  Wires wires(16);
+  Options options = wires.options();
+  options.budget = Seconds(1.5);
+  const Diagnosis d = Check(wires, options).run();
+  EXPECT_LT(d.cost.seconds.value, 2.2);
+  EXPECT_LT(d.coverage.pairs_measured, d.coverage.pairs);
+  EXPECT_NE(doubts(d).find("ordered pairs were measured"), std::string::npos);
+}
+
+TEST(Document, CountsItsCostAndNamesItsRuns) {
+  Wires wires(4);
+  std::vector<std::string> stages;
+  Options options = wires.options();
+  options.on_progress = [&](const std::string& stage, const std::string&, double used) {
+    stages.push_back(stage);
+    EXPECT_GE(used, 0);
+    EXPECT_LE(used, 1);
+  };
+  const Diagnosis d = Check(wires, options).run();
+  EXPECT_EQ(d.cost.runs, int(wires.asked.size()));
+  EXPECT_EQ(stages, (Names{"probe", "ring", "pairs", "pairs", "pairs"}));
+  EXPECT_EQ(d.runs.size(), 5u);
+  EXPECT_NEAR(d.ring_busbw->value / Wires::full, 1, 0.1);
+  EXPECT_GT(d.cost.bytes.value, 4u * 4 * 8'000'000);
+  EXPECT_NE(d.expected.source.find("95.6 %"), std::string::npos) << d.expected.source;
+  EXPECT_EQ(d.nodes, (Names{"node0", "node1", "node2", "node3"}));
+}
+
+}  // namespace
+}  // namespace ringtrue::diagnosis
