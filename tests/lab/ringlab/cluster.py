@@ -33,9 +33,19 @@ class Outcome:
         return self.out + self.err
 
     def __str__(self):
-        words = " ".join(self.command)
-        return (f"$ {words}\nexit {self.code} after {self.seconds:.1f} s\n"
-                f"--- stdout\n{self.out[-6000:]}\n--- stderr\n{self.err[-3000:]}")
+        """What one wants to read of it first; the whole is kept by Cluster.finish()."""
+        shown = self.out[-3000:]
+        if isinstance(self.data, dict):
+            brief = {key: value for key, value in self.data.items()
+                     if key in ("verdict", "findings", "error", "not_checked", "cost") and value}
+            shown = json.dumps(brief, indent=1)[:6000]
+        return (f"$ {' '.join(self.command)}\nexit {self.code} after {self.seconds:.1f} s\n"
+                f"--- stdout\n{shown}\n--- stderr\n{self.err[-3000:]}")
+
+    def keep(self, directory):
+        """Beside the daemons' logs, for when the case fails."""
+        with open(os.path.join(directory, "commands.log"), "a") as file:
+            file.write(f"$ {' '.join(self.command)}\nexit {self.code} after {self.seconds:.1f} s\n{self.out}\n{self.err}\n")
 
 
 def alive(pid):
@@ -202,15 +212,22 @@ class Cluster:
         return subprocess.Popen(self.command(*words, node=node), stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    @staticmethod
-    def finish(process, words, began, timeout):
+    def forget_commands(self):
+        """commands.log holds those of one case."""
+        path = os.path.join(self.directory, "commands.log")
+        if os.path.exists(path):
+            os.unlink(path)
+
+    def finish(self, process, words, began, timeout):
         try:
             out, err = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()
             raise AssertionError(f"no end after {timeout} s: ringtrue {' '.join(words)}\n{out[-2000:]}\n{err[-2000:]}")
-        return Outcome(["ringtrue", *words], process.returncode, out, err, time.monotonic() - began)
+        outcome = Outcome(["ringtrue", *words], process.returncode, out, err, time.monotonic() - began)
+        outcome.keep(self.directory)
+        return outcome
 
     def ringtrue(self, *words, node=None, timeout=120):
         began = time.monotonic()

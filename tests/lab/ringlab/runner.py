@@ -102,6 +102,7 @@ def run(programs, patterns, directory, keep_logs):
                 shutil.rmtree(directory, ignore_errors=True)
                 lab = Lab(programs, directory, case.nodes, case.rate)
             began = time.monotonic()
+            lab.cluster.forget_commands()
             case.run(lab)
             passed += 1
         except Skip as reason:

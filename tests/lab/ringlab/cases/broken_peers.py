@@ -27,7 +27,7 @@ class Watched:
     def __init__(self, lab, *words):
         self.words, self.began = words, time.monotonic()
         self.process = lab.cluster.begin(*words, "--hosts", lab.cluster.hosts, "--pki", lab.cluster.pki, "--json")
-        self.lines, self.paused = [], threading.Event()
+        self.directory, self.lines, self.paused = lab.cluster.directory, [], threading.Event()
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 
@@ -38,9 +38,14 @@ class Watched:
                 self.paused.set()
 
     def wait_for_pause(self, seconds=30):
-        if not self.paused.wait(seconds):
-            self.process.kill()
-            raise AssertionError(f"no pause within {seconds} s: {' '.join(self.words)}\n{''.join(self.lines)}")
+        until = time.monotonic() + seconds
+        while not self.paused.wait(0.1):
+            ended = self.process.poll() is not None
+            if ended or time.monotonic() > until:
+                self.process.kill()
+                self.reader.join(2)
+                raise AssertionError(f"{'ended before the pause' if ended else f'no pause within {seconds} s'}: "
+                                     f"{' '.join(self.words)}\n{''.join(self.lines)}")
 
     def finish(self, timeout):
         try:
@@ -50,14 +55,16 @@ class Watched:
             raise AssertionError(f"no end after {timeout} s: {' '.join(self.words)}\n{''.join(self.lines)}")
         out = self.process.stdout.read()
         self.reader.join(2)
-        return Outcome(["ringtrue", *self.words], self.process.returncode, out, "".join(self.lines),
-                       time.monotonic() - self.began)
+        outcome = Outcome(["ringtrue", *self.words], self.process.returncode, out, "".join(self.lines),
+                          time.monotonic() - self.began)
+        outcome.keep(self.directory)
+        return outcome
 
 
 def words_of(command, phase):
     words = ["run", "ring", "--size", "8M", "--iterations", "2"] if command == "run" else ["check"]
     return words + ["--pause", f"{phase}={PAUSE}", "--phase-deadline", f"{PHASE_DEADLINE}s",
-                    "--run-deadline", f"{RUN_DEADLINE}s"]
+                    "--deadline", f"{RUN_DEADLINE}s"]
 
 
 # Each blow: strike(lab) when the command pauses, mend(lab) afterwards. They act on the victim.
