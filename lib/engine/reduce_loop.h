@@ -40,6 +40,15 @@ struct Max {
   }
 };
 
+// The 16-bit types compute more per byte and leave the processor fewer reads in flight: asked ahead, 8
+// sources of them come a third faster from memory. The wider types gain nothing and lose in cache. A prefetch
+// may lie past the end.
+template <class P>
+[[gnu::always_inline]] inline void prefetch(const char* from) {
+  constexpr int distance = 1024;
+  if constexpr (P::element == 2) __builtin_prefetch(from + distance);
+}
+
 // `Registers` packs from each source per turn: long enough a run from each that the prefetchers see streams,
 // few enough that the accumulators stay in registers.
 template <class P, class Op, int Registers>
@@ -47,11 +56,15 @@ template <class P, class Op, int Registers>
                                         std::uint64_t at) {
   typename P::Acc sum[Registers];
 #pragma GCC unroll 16
-  for (int i = 0; i < Registers; ++i) sum[i] = P::load(with + at + i * P::bytes);
+  for (int i = 0; i < Registers; ++i) {
+    if (i * P::bytes % 64 == 0) prefetch<P>(with + at + i * P::bytes);
+    sum[i] = P::load(with + at + i * P::bytes);
+  }
   for (int source = 0; source < count; ++source) {
     const char* from = static_cast<const char*>(incoming[source]) + at;
 #pragma GCC unroll 16
     for (int i = 0; i < Registers; ++i) {
+      if (i * P::bytes % 64 == 0) prefetch<P>(from + i * P::bytes);
       const typename P::Acc value = P::load(from + i * P::bytes);
       sum[i] = Op::template apply<P>(sum[i], value);
     }
