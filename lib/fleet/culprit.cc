@@ -9,6 +9,8 @@ namespace {
 
 using Kind = Answer::Kind;
 
+constexpr const char* too_long = "if it was only too much for the time, raise --deadline or make it smaller";
+
 struct Case {
   const std::vector<Answer>& answers;
   std::map<std::string, int> index;         // node -> place in answers
@@ -47,7 +49,8 @@ struct Case {
     return ends ? std::optional(at) : std::nullopt;
   }
 
-  // Of the accusations that lead to no culprit yet: the node that they weigh on most.
+  // Of the accusations that lead to no culprit yet: the node that they weigh on most. Nullopt where there are
+  // none, or where all only waited and all are waited for alike.
   std::optional<int> most_accused() const {
     struct Weight {
       int lost = 0;
@@ -71,7 +74,11 @@ struct Case {
       if (a.second.blames_nobody != b.second.blames_nobody) return b.second.blames_nobody;
       return a.second.first > b.second.first;
     });
-    return worst == weights.end() ? std::nullopt : std::optional(worst->first);
+    if (worst == weights.end()) return std::nullopt;
+    const bool alike = std::all_of(weights.begin(), weights.end(), [&](const auto& w) {
+      return w.second.lost == 0 && w.second.waited == worst->second.waited && !w.second.blames_nobody;
+    });
+    return alike && weights.size() > 1 ? std::nullopt : std::optional(worst->first);
   }
 
   // Why a node is the culprit that has not said so itself. Somebody accuses it.
@@ -85,6 +92,7 @@ struct Case {
     }
     Error error = first->error;
     error.what = "accused by " + first->node + ": " + first->error.what;
+    if (error.next.empty() && error.cause == Cause::deadline) error.next = too_long;
     if (witnesses > 1) error.what += " (and by " + std::to_string(witnesses - 1) + " more)";
     return error;
   }
@@ -108,6 +116,16 @@ std::vector<Failure> find_culprits(const std::string& phase, const std::vector<A
       culprits.push_back({answer.node, phase, answer.error, true});
     else if (c.accused[i])
       witnesses.push_back({answer.node, phase, answer.error, false});
+  }
+  if (culprits.empty() && !witnesses.empty()) {
+    const Failure& first = witnesses.front();
+    culprits.push_back(
+        {"",
+         phase,
+         {Cause::deadline,
+          "no node stands out, each waited for another; " + first.node + ": " + first.error.what, "",
+          too_long},
+         true});
   }
   culprits.insert(culprits.end(), witnesses.begin(), witnesses.end());
   return culprits;

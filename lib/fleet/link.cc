@@ -182,7 +182,9 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
     }
     connected_ = true;
     listener_->heard(node_);
-    if (!event_.has_heartbeat()) {
+    if (event_.has_error() && event_.sequence() == 0) {  // to no command: why the stream will end
+      parting_ = wire::from_wire(event_.error());
+    } else if (!event_.has_heartbeat()) {
       auto reply = reply_of(event_);
       if (!reply) {
         Reply broken;
@@ -212,7 +214,8 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
   }
 
   void OnDone(const grpc::Status& status) override {
-    listener_->ended(node_, error_of(status, target_), connected_ || !never_connected(status));
+    listener_->ended(node_, parting_ ? *parting_ : error_of(status, target_),
+                     connected_ || !never_connected(status));
     Retired::all().add(std::move(self_));
   }
 
@@ -224,6 +227,7 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
   std::unique_ptr<rpc::Node::Stub> stub_;
   rpc::Event event_;
   bool connected_ = false;
+  std::optional<Error> parting_;  // the daemon's last words
 
   std::mutex mutex_;
   std::deque<CommandPtr> queue_;  // the front is being written

@@ -103,9 +103,22 @@ TEST(Culprits, LosingAPeerWeighsMoreThanWaiting) {
       Names{"b"});
 }
 
-TEST(Culprits, ACircleIsBrokenWhereItWasNoticedFirst) {
-  // A ring whose every rank waits for the one before it: the first to notice stands behind the fault.
-  EXPECT_EQ(culprits({waited("a", "c", 3), waited("b", "a", 1), waited("c", "b", 2)}), Names{"a"});
+TEST(Culprits, ACircleOfWaitingAccusesNobody) {
+  // A healthy ring that was given too little time: every rank waits for the one before it.
+  const auto failures = find_culprits("run", {waited("a", "c", 3), waited("b", "a", 1), waited("c", "b", 2)});
+  ASSERT_EQ(failures.size(), 4u);
+  EXPECT_EQ(failures[0].node, "");
+  EXPECT_EQ(failures[0].error.what, "no node stands out, each waited for another; a: waited for c");
+  EXPECT_THAT(failures[0].error.next, testing::HasSubstr("--deadline"));
+  for (int i = 1; i < 4; ++i) EXPECT_FALSE(failures[std::size_t(i)].culprit);
+}
+
+TEST(Culprits, ACircleOfLossIsBrokenWhereItWasNoticedFirst) {
+  EXPECT_EQ(culprits({lost("a", "b", 2), lost("b", "a", 1), stopped("c")}), Names{"a"});
+}
+
+TEST(Culprits, ACircleBesideACulpritIsLeftToIt) {
+  EXPECT_EQ(culprits({waited("a", "b"), waited("b", "a"), own("c", "out of memory")}), Names{"c"});
 }
 
 TEST(Culprits, TwoFaultsApart) {

@@ -25,6 +25,7 @@ class FakeDaemon final : private rpc::Node::Service {
     stay_quiet,  // heartbeats, but no answer, not even to an abort
     freeze,      // nothing at all any more
     hang_up,     // ends the stream
+    part,        // gives the scripted error as its last words, and ends the stream
     wait,        // no answer until an abort comes: then "cancelled"
   };
 
@@ -122,6 +123,12 @@ class FakeDaemon final : private rpc::Node::Service {
       }
       const Line line = line_of(phase);
       if (line.what == Do::hang_up) break;
+      if (line.what == Do::part) {
+        event.set_sequence(0);
+        *event.mutable_error() = wire::to_wire(line.error);
+        stream->Write(event);
+        break;
+      }
       if (line.what == Do::freeze) {
         freeze(context);
         break;

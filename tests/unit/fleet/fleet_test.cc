@@ -175,6 +175,19 @@ TEST_F(Fleets, LeaseAllOrNone) {
   expect_nothing_held();
 }
 
+TEST_F(Fleets, ADaemonsLastWordsAreTold) {
+  start(2);
+  daemon(1).script("lease", Do::part,
+                   {Cause::refused, "this needs a certificate with the role 'run'", "node1", ""});
+  const auto refused = play();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().summary().text(), "node1 lease: this needs a certificate with the role 'run'");
+  daemon(1).script("lease", Do::answer);
+  daemon(1).script("run", Do::part, {Cause::refused, "ringtrued is being stopped", "node1", ""});
+  expect_nothing_held();
+  EXPECT_EQ(play().error().summary().text(), "node1 run: ringtrued is being stopped");
+}
+
 TEST_F(Fleets, TheSecondOperatorIsToldWhoHoldsIt) {
   start(2);
   auto first = Fleet::lease(targets(), options_);
