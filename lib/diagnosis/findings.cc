@@ -93,7 +93,8 @@ class Conclusion {
   }
 
   std::string impact(const Group& group) const {
-    const double now = out_.ring_busbw ? out_.ring_busbw->value : ring_after({});
+    // A shaper's burst flatters short rings: no ring is faster than its slowest hop.
+    const double now = out_.ring_busbw ? std::min(out_.ring_busbw->value, ring_after({})) : ring_after({});
     const double alone = ring_after(group);
     Group all;
     for (const Suspect& s : c_.inference.suspects) {
@@ -345,7 +346,8 @@ class Conclusion {
       // A doubt this grave is no pass, though not proven either.
       const auto& all = c_.inference.suspects;
       const bool grave = std::any_of(all.begin(), all.end(), [&](const Suspect& s) {
-        return !s.confirmed && s.readings.size() >= 3 && s.ratio < c_.thresholds.critical;
+        return !s.confirmed && s.readings.size() >= 3 && s.ratio < c_.thresholds.critical &&
+               spread(s) < 1 - s.ratio;
       });
       out_.verdict = out_.error || reference_ <= 0 || grave ? Verdict::unknown : Verdict::healthy;
     }

@@ -229,8 +229,11 @@ class Judge {
     s.best = list.empty() ? 0 : list.front().rate;
     s.ratio = s.best / reference();
     s.missing = lacks(list, s.best / limit, s.partners, partners_needed);
-    s.confirmed = s.missing.empty();
     s.readings = std::move(list);
+    if (s.missing.empty() && spread(s) + 0.02 > 1 - s.best / limit) {
+      s.missing = fmt::format("its readings scatter by {:.1f} %, more than is missing", spread(s) * 100);
+    }
+    s.confirmed = s.missing.empty();
     out_.suspects.push_back(std::move(s));
   }
 
@@ -299,18 +302,22 @@ Inference infer(const Readings& readings, const Readings& alone, std::optional<d
   return inference;
 }
 
+double spread(const Suspect& s) {
+  std::vector<double> rates;
+  for (const Reading& r : s.readings) rates.push_back(r.rate);
+  return s.best > 0 ? std::max(0.0, 1 - upper_median(std::move(rates)) / s.best) : 0;
+}
+
 double confidence(const Suspect& s) {
   if (s.readings.empty()) return 0;
-  std::vector<double> rates;
   int agreeing = 0;
   bool busy = true;
   for (const Reading& r : s.readings) {
-    rates.push_back(r.rate);
     agreeing += r.rate >= s.best * 0.95;
     busy &= r.cpu_busy > 0.9;
   }
-  const double gap = std::max(0.0, 1 - s.ratio), spread = 1 - upper_median(rates) / s.best;
-  double value = (1 - std::exp2(-agreeing)) * gap / (gap + spread + 0.02);
+  const double gap = std::max(0.0, 1 - s.ratio);
+  double value = (1 - std::exp2(-agreeing)) * gap / (gap + spread(s) + 0.02);
   if (s.alternative) value *= 0.7;
   if (busy) value *= 0.8;
   return std::clamp(value, 0.0, 1.0);

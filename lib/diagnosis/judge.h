@@ -13,7 +13,8 @@
 //   of the reference, 5 below 85 %, 8 below 90 %, else 12; from three experiments, two of them made for
 //   confirmation, with two known-good partners (a path has only its own two ends); and the best agree: two
 //   within 15 %, 3 %, 3 %, three within 1.5 % (half below 50 %). At a true limit readings pile up, in mere
-//   disturbance they do not.
+//   disturbance they do not. And what is missing must be more than the readings scatter by (their
+//   median below their best), or better ones may still come.
 #pragma once
 
 #include <optional>
@@ -86,5 +87,7 @@ Inference infer(const Readings& readings, const Readings& alone, std::optional<d
 //   were
 // busier than 90 % in all of the readings.
 double confidence(const Suspect& suspect);
+// 1 - median / best of its readings; 0 of none.
+double spread(const Suspect& suspect);
 
 }  // namespace ringtrue::diagnosis
