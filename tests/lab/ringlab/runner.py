@@ -1,6 +1,7 @@
 """Runs cases one after the other on networks that are kept while the next case can use them."""
 import fnmatch
 import os
+import re
 import shutil
 import time
 import traceback
@@ -8,6 +9,9 @@ import traceback
 from . import cases
 from .cluster import Cluster, alive, processes
 from .network import LabError, Network
+
+
+SANITIZER = re.compile(r"ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|runtime error: ")
 
 
 class Skip(Exception):
@@ -21,6 +25,7 @@ class Lab:
         self.key = (nodes, rate)
         self.network = Network()
         self.network.up(nodes, rate)
+        self.read = {}  # how far each log was searched for sanitizers' reports
         self.cluster = Cluster(self.network, programs, directory)
         try:
             self.cluster.start_all()
@@ -63,6 +68,21 @@ class Lab:
                 lines.append(f"{state['node']}: still leased to {state['lease']}")
         return lines
 
+    def sanitizer_reports(self):
+        """What sanitizers have written since the last call: commands', daemons' and, through them, workers'."""
+        found = []
+        for name in sorted(os.listdir(self.cluster.directory)):
+            path = os.path.join(self.cluster.directory, name)
+            if not name.endswith(".log"):
+                continue
+            with open(path, errors="replace") as file:
+                file.seek(self.read.get(name, 0) if os.path.getsize(path) >= self.read.get(name, 0) else 0)
+                text = file.read()
+                self.read[name] = file.tell()
+            if match := SANITIZER.search(text):
+                found.append(f"{name}: {text[match.start():][:3000]}")
+        return found
+
     def expect_clean(self, seconds=5):
         """Nothing is left once the daemons have noticed: at the latest after a lease's silence."""
         until = time.monotonic() + seconds
@@ -104,6 +124,8 @@ def run(programs, patterns, directory, keep_logs):
             began = time.monotonic()
             lab.cluster.forget_commands()
             case.run(lab)
+            if reports := lab.sanitizer_reports():
+                raise AssertionError("\n".join(reports))
             passed += 1
         except Skip as reason:
             verdict, detail, skipped = "ok", f" # SKIP {reason}", skipped + 1
