@@ -1,7 +1,7 @@
 // gloo_allreduce ALGORITHM RANK RANKS STORE ADDRESS SIZES SAMPLES WARMUP: Gloo over its tcp transport.
 //
-// ALGORITHM: new_ring, new_bcube (the function gloo::allreduce); ring_chunked, halving_doubling (the objects of
-// its own benchmark, made once before the timing). One process a rank; they meet through files in STORE.
+// ALGORITHM: new_ring, new_bcube (the function gloo::allreduce); ring_chunked, halving_doubling (the objects
+// of its own benchmark, made once before the timing). One process a rank; they meet through files in STORE.
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
 #include <gloo/allreduce_halving_doubling.h>

@@ -1,8 +1,8 @@
 // memory_floor KIND BYTES RANKS SAMPLES: what this machine's memory alone allows a shared-memory allreduce.
 //
 // KIND  fused    every block is summed from all ranks' buffers and written to all of them: each element is
-//                read once and written once per rank, the least that any algorithm with its inputs and outputs in
-//                the ranks' own buffers can move
+//                read once and written once per rank, the least that any algorithm with its inputs and
+//                outputs in the ranks' own buffers can move
 //       fused-nt the same with stores that bypass the caches
 //       ring     a ring's loads and stores: 2(ranks - 1) steps over chunks of 1/ranks
 //
@@ -22,7 +22,8 @@ constexpr std::size_t kBlock = 16384;  // floats: 64 KiB, which stays in a core'
 using Buffers = std::vector<float*>;
 
 float* allocate(std::size_t count) {
-  void* memory = mmap(nullptr, count * sizeof(float), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(nullptr, count * sizeof(float), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     std::perror("memory_floor: mmap");
     std::exit(3);
@@ -56,8 +57,10 @@ void fused(const Buffers& buffers, std::size_t begin, std::size_t end, bool arou
     const float share = 1.0F / float(buffers.size());  // keeps repeated sums finite
     for (std::size_t i = 0; i < count; ++i) sum[i] *= share;
     for (float* buffer : buffers) {
-      if (around_caches) store_around_caches(buffer + at, sum.get(), count);
-      else std::copy_n(sum.get(), count, buffer + at);
+      if (around_caches)
+        store_around_caches(buffer + at, sum.get(), count);
+      else
+        std::copy_n(sum.get(), count, buffer + at);
     }
   }
 }
@@ -95,8 +98,10 @@ int main(int argc, char** argv) {
     // Whole blocks a thread, so that aligned stores stay aligned.
     const std::size_t share = (count / threads + kBlock - 1) / kBlock * kBlock;
     const std::size_t begin = std::min(count, thread * share), end = std::min(count, begin + share);
-    if (kind == "ring") ring(buffers, count, ranks * thread / threads, ranks * (thread + 1) / threads);
-    else fused(buffers, begin, end, kind == "fused-nt");
+    if (kind == "ring")
+      ring(buffers, count, ranks * thread / threads, ranks * (thread + 1) / threads);
+    else
+      fused(buffers, begin, end, kind == "fused-nt");
   };
   std::string times, cpu;
   for (int i = -1; i < repeats; ++i) {  // the first warms up
@@ -110,6 +115,7 @@ int main(int argc, char** argv) {
     times += comma + std::to_string(samples::now() - begin);
     cpu += comma + std::to_string(samples::processor_time() - cpu_begin);
   }
-  std::printf("{\"bytes\":%zu,\"batch\":1,\"time_s\":[%s],\"cpu_s\":[%s]}\n", bytes, times.c_str(), cpu.c_str());
+  std::printf("{\"bytes\":%zu,\"batch\":1,\"time_s\":[%s],\"cpu_s\":[%s]}\n", bytes, times.c_str(),
+              cpu.c_str());
   return 0;
 }

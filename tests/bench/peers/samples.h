@@ -1,4 +1,5 @@
-// How every peer is timed: the same sizes, inputs, batches and output, so that the tables compare like with like.
+// How every peer is timed: the same sizes, inputs, batches and output, so that the tables compare like with
+// like.
 //
 // A sample is a batch of calls that takes about 10 ms (one call where that takes longer), as OSU's and
 // nccl-tests' loops do; its time is that of the slowest rank, from after a barrier, divided by the batch.
@@ -43,8 +44,10 @@ inline std::vector<std::size_t> parse_sizes(const std::string& text) {
     char* end = nullptr;
     std::size_t bytes = std::strtoull(at, &end, 10);
     if (end == at) break;
-    if (*end == 'K') bytes <<= 10, ++end;
-    else if (*end == 'M') bytes <<= 20, ++end;
+    if (*end == 'K')
+      bytes <<= 10, ++end;
+    else if (*end == 'M')
+      bytes <<= 20, ++end;
     sizes.push_back(bytes);
     at = *end == ',' ? end + 1 : end;
   }
@@ -52,7 +55,9 @@ inline std::vector<std::size_t> parse_sizes(const std::string& text) {
 }
 
 // Small integers: every order of summation gives the same, exact sum.
-inline float input(int rank, std::size_t i) { return float((i * 7 + std::size_t(rank) * 3) % 61); }
+inline float input(int rank, std::size_t i) {
+  return float((i * 7 + std::size_t(rank) * 3) % 61);
+}
 
 inline bool right(const float* data, std::size_t count, int ranks) {
   const std::size_t stride = std::max<std::size_t>(1, count / 997);
@@ -84,7 +89,8 @@ inline bool measure(const Plan& plan, const Library& library) {
     for (std::size_t i = 0; i < count; ++i) data[i] = input(library.rank, i);
 
     double once = 0;
-    for (int i = 0; i < std::max(1, plan.warmup); ++i) {  // the first call is checked, the last sets the batch
+    for (int i = 0; i < std::max(1, plan.warmup);
+         ++i) {  // the first call is checked, the last sets the batch
       library.barrier();
       const double begin = now();
       library.allreduce(data.data(), count);
@@ -118,8 +124,8 @@ inline bool measure(const Plan& plan, const Library& library) {
       }
       return text;
     };
-    std::printf("{\"bytes\":%zu,\"batch\":%d,\"time_s\":[%s],\"cpu_s\":[%s]}\n", bytes, batch, list(times).c_str(),
-                list(cpu).c_str());
+    std::printf("{\"bytes\":%zu,\"batch\":%d,\"time_s\":[%s],\"cpu_s\":[%s]}\n", bytes, batch,
+                list(times).c_str(), list(cpu).c_str());
     std::fflush(stdout);
   }
   if (!all_right && library.rank == 0) std::fprintf(stderr, "wrong result\n");
