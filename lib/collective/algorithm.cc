@@ -9,7 +9,9 @@ namespace ringtrue::collective {
 
 namespace {
 
-std::uint64_t none(const Layout&, Rank, const Call&) { return 0; }
+std::uint64_t none(const Layout&, Rank, const Call&) {
+  return 0;
+}
 std::uint64_t as_data(const Layout& layout, Rank, const Call& call) {
   return layout.ranks() > 1 ? call.bytes() : 0;
 }
@@ -17,8 +19,8 @@ std::uint64_t as_data(const Layout& layout, Rank, const Call& call) {
 constexpr Algorithm table[] = {
     {"ring", "n chunks around a ring; the slowest hop decides", ring, none, false, true},
     {"double-tree", "two binary trees over the nodes, half of the data each", double_tree, none, false, true},
-    {"recursive-doubling", "log2 n exchanges of everything; lowest latency", recursive_doubling, as_data, false,
-     true},
+    {"recursive-doubling", "log2 n exchanges of everything; lowest latency", recursive_doubling, as_data,
+     false, true},
     {"halving-doubling", "Rabenseifner: halves, quarters, ... and back", halving_doubling, none, false, true},
     {"hierarchical", "2D: inside nodes, between them, inside again", hierarchical, none, false, true},
     {"two-shot", "all pairs through shared memory", two_shot, none, true, true},
@@ -28,7 +30,9 @@ constexpr Algorithm table[] = {
 
 }  // namespace
 
-std::span<const Algorithm> algorithms() { return table; }
+std::span<const Algorithm> algorithms() {
+  return table;
+}
 
 Result<const Algorithm*> find_algorithm(std::string_view name) {
   std::string names;

@@ -111,9 +111,9 @@ class Model {
     const double segments = std::clamp(std::floor(bytes() / (n_ * 65536)), 1.0, 16.0);
     const double segment = bytes() / segments;
     const bool even = places_.uniform();
-    const double inside =
-        even ? ring(segment, p_, 0, 1, 1) : alone(costs_.intra, slice_of(segment)) +
-                                                carried(costs_.intra, (p_ - 1) * segment, slice_of(segment));
+    const double inside = even ? ring(segment, p_, 0, 1, 1)
+                               : alone(costs_.intra, slice_of(segment)) +
+                                     carried(costs_.intra, (p_ - 1) * segment, slice_of(segment));
     const double between = even ? ring(segment / p_, q_, q_ + 1, p_, 2) : ring(segment, q_, q_ + 1, 1, 2);
     return 2 * inside + between + (segments - 1) * std::max(inside, between);
   }
@@ -204,10 +204,10 @@ Choice choose(const Layout& layout, const Call& call, const Costs& costs) {
     if (p.name == best.name) latency = p.time.value;
   }
   const std::size_t nodes = places_of(layout, 0).nodes.size();
-  choice.reason = fmt::format("{}: {} over {} ranks on {} {} should take {} ({} decides), {} {}", best.name,
-                              to_text(Bytes(call.bytes())), layout.ranks(), nodes, nodes == 1 ? "node" : "nodes",
-                              to_text(best.time), 2 * latency > best.time.value ? "latency" : "bandwidth",
-                              next.name, to_text(next.time));
+  choice.reason = fmt::format(
+      "{}: {} over {} ranks on {} {} should take {} ({} decides), {} {}", best.name,
+      to_text(Bytes(call.bytes())), layout.ranks(), nodes, nodes == 1 ? "node" : "nodes", to_text(best.time),
+      2 * latency > best.time.value ? "latency" : "bandwidth", next.name, to_text(next.time));
   return choice;
 }
 

@@ -13,7 +13,8 @@
 
 namespace ringtrue::collective {
 
-// One hop: a message of b bytes takes latency + overhead + b / rate, and keeps its port for overhead + b / rate.
+// One hop: a message of b bytes takes latency + overhead + b / rate, and keeps its port for overhead + b /
+// rate.
 struct HopCost {
   Seconds latency;
   BytesPerSecond rate;  // one way
@@ -21,8 +22,8 @@ struct HopCost {
 };
 
 struct Costs {
-  HopCost intra;  // inside a node; rate per rank
-  HopCost inter;  // between nodes; rate per node
+  HopCost intra;               // inside a node; rate per rank
+  HopCost inter;               // between nodes; rate per node
   bool shared_memory = false;  // all ranks reach each other's memory
 };
 

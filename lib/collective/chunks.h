@@ -1,4 +1,5 @@
-// Cutting a call's elements into chunks and slices. All cuts are on whole elements and the same on every rank.
+// Cutting a call's elements into chunks and slices. All cuts are on whole elements and the same on every
+// rank.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,9 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-inline Range whole(const Call& call) { return {0, call.elements}; }
+inline Range whole(const Call& call) {
+  return {0, call.elements};
+}
 
 // The index-th of `parts` nearly equal parts: the first size % parts of them are one element longer.
 constexpr Range part(Range range, std::uint64_t parts, std::uint64_t index) {
@@ -45,8 +48,8 @@ class Slicing {
     count_ = largest / each_ + (largest % each_ ? 1 : 0);
   }
 
-  std::uint64_t count() const { return count_; }       // slices of the largest range
-  std::uint64_t elements() const { return each_; }     // of one slice
+  std::uint64_t count() const { return count_; }    // slices of the largest range
+  std::uint64_t elements() const { return each_; }  // of one slice
 
   // The k-th slice of `range`; empty past its end.
   Range of(Range range, std::uint64_t k) const {
@@ -60,6 +63,8 @@ class Slicing {
 };
 
 // (value mod n) in 0..n-1, for negative values too.
-constexpr Rank wrap(std::int64_t value, Rank n) { return Rank(((value % n) + n) % n); }
+constexpr Rank wrap(std::int64_t value, Rank n) {
+  return Rank(((value % n) + n) % n);
+}
 
 }  // namespace ringtrue::collective

@@ -96,7 +96,8 @@ Result<Fault> parse_fault(std::string_view text) {
   const std::size_t colon = text.find(':', at);
   const std::string_view hop = text.substr(at + 1, colon == text.npos ? text.npos : colon - at - 1);
   const std::size_t arrow = hop.find('>');
-  if (arrow == hop.npos) return bad(fmt::format("hop '{}' in fault '{}' is not SOURCE>DESTINATION", hop, text));
+  if (arrow == hop.npos)
+    return bad(fmt::format("hop '{}' in fault '{}' is not SOURCE>DESTINATION", hop, text));
   const Result<void> source = parse_end(hop.substr(0, arrow), text, fault.source);
   if (!source) return tl::unexpected(source.error());
   const Result<void> destination = parse_end(hop.substr(arrow + 1), text, fault.destination);
@@ -167,11 +168,15 @@ std::string to_text(const Fault& fault) {
   }
   std::string text = fmt::format("{}@{}>{}", kind, end(fault.source), end(fault.destination));
   switch (fault.kind) {
-    case Kind::delay: return text + ":time=" + in_units(std::round(fault.time.value * 1e9), {"ns", "us", "ms", "s"});
-    case Kind::throttle: return text + ":rate=" + in_units(fault.rate.value, {"B/s", "kB/s", "MB/s", "GB/s"});
+    case Kind::delay:
+      return text + ":time=" + in_units(std::round(fault.time.value * 1e9), {"ns", "us", "ms", "s"});
+    case Kind::throttle:
+      return text + ":rate=" + in_units(fault.rate.value, {"B/s", "kB/s", "MB/s", "GB/s"});
     case Kind::cut:
-    case Kind::stall: return text + ":after=" + to_text(fault.after);
-    default: return text + fmt::format(":nth={}", fault.nth);
+    case Kind::stall:
+      return text + ":after=" + to_text(fault.after);
+    default:
+      return text + fmt::format(":nth={}", fault.nth);
   }
 }
 

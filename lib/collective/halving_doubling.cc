@@ -46,8 +46,10 @@ std::vector<Round> rounds_of(const Call& call, const Fold& fold, Rank number) {
   for (Rank distance = 1; distance < fold.power; distance *= 2) {
     const Rank middle = (low + high) / 2;
     const bool upper = number & distance;
-    rounds.push_back({fold.rank_of(number ^ distance), upper ? range(middle, high) : range(low, middle),
-                      upper ? range(low, middle) : range(middle, high), {}});
+    rounds.push_back({fold.rank_of(number ^ distance),
+                      upper ? range(middle, high) : range(low, middle),
+                      upper ? range(low, middle) : range(middle, high),
+                      {}});
     (upper ? low : high) = middle;
   }
   return rounds;

@@ -35,9 +35,7 @@ struct Plan {
     return {Rank(n), Rank(index), members[(index + n - 1) % n], members[(index + 1) % n]};
   }
   Range segment(const Call& call, std::uint64_t m) const { return part(whole(call), segments, m); }
-  std::vector<Rank> followers() const {
-    return {places.neighbours().begin() + 1, places.neighbours().end()};
-  }
+  std::vector<Rank> followers() const { return {places.neighbours().begin() + 1, places.neighbours().end()}; }
 
   Places places;
   bool even = true;

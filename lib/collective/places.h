@@ -15,7 +15,8 @@ struct Places {
 
   const std::vector<Rank>& neighbours() const { return nodes[node]; }
   bool uniform() const {
-    return std::all_of(nodes.begin(), nodes.end(), [&](const auto& n) { return n.size() == nodes[0].size(); });
+    return std::all_of(nodes.begin(), nodes.end(),
+                       [&](const auto& n) { return n.size() == nodes[0].size(); });
   }
 };
 

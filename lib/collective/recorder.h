@@ -20,10 +20,10 @@ struct Step {
   Rank rank = 0;
   std::uint32_t step = 0;  // the rank's posts, counted from 0; one post to several peers is one step a peer
   Kind kind = Kind::send;
-  Rank peer = 0;           // copy: the rank itself
+  Rank peer = 0;  // copy: the rank itself
   Lane lane = 0;
-  Slice slice;             // sent, or the destination
-  Slice with;              // reduce: what is combined with the incoming bytes; copy: the source
+  Slice slice;  // sent, or the destination
+  Slice with;   // reduce: what is combined with the incoming bytes; copy: the source
 
   bool operator==(const Step&) const = default;
 };
@@ -35,7 +35,8 @@ class Recorder final : public Endpoint {
   using Sink = std::function<void(const Step&)>;
 
   // `layout` outlives it.
-  Recorder(const Layout& layout, Rank rank, Sink sink) : layout_(layout), rank_(rank), sink_(std::move(sink)) {}
+  Recorder(const Layout& layout, Rank rank, Sink sink)
+      : layout_(layout), rank_(rank), sink_(std::move(sink)) {}
 
   Rank rank() const override { return rank_; }
   const Layout& layout() const override { return layout_; }

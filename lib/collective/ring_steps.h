@@ -14,8 +14,8 @@ struct Circle {
   Rank next = 0;
 };
 
-// Which of the 2 (n - 1) steps to play: step t sends chunk (index - t) mod n and receives chunk (index - t - 1)
-// mod n. The first n - 1 reduce and leave chunk (index + 1) mod n complete here; the others gather.
+// Which of the 2 (n - 1) steps to play: step t sends chunk (index - t) mod n and receives chunk (index - t -
+// 1) mod n. The first n - 1 reduce and leave chunk (index + 1) mod n complete here; the others gather.
 struct Steps {
   Rank first = 0;
   Rank end = 0;

@@ -21,29 +21,44 @@ Result<T> parse(std::string_view text, const T (&all)[n], const char* kind) {
 
 std::string_view name(Type type) {
   switch (type) {
-    case Type::float32: return "float32";
-    case Type::float64: return "float64";
-    case Type::float16: return "float16";
-    case Type::bfloat16: return "bfloat16";
-    case Type::int32: return "int32";
-    case Type::int64: return "int64";
+    case Type::float32:
+      return "float32";
+    case Type::float64:
+      return "float64";
+    case Type::float16:
+      return "float16";
+    case Type::bfloat16:
+      return "bfloat16";
+    case Type::int32:
+      return "int32";
+    case Type::int64:
+      return "int64";
   }
   return "unknown";
 }
 
 std::string_view name(Operation operation) {
   switch (operation) {
-    case Operation::sum: return "sum";
-    case Operation::prod: return "prod";
-    case Operation::min: return "min";
-    case Operation::max: return "max";
-    case Operation::avg: return "avg";
+    case Operation::sum:
+      return "sum";
+    case Operation::prod:
+      return "prod";
+    case Operation::min:
+      return "min";
+    case Operation::max:
+      return "max";
+    case Operation::avg:
+      return "avg";
   }
   return "unknown";
 }
 
-Result<Type> parse_type(std::string_view text) { return parse(text, all_types, "type"); }
-Result<Operation> parse_operation(std::string_view text) { return parse(text, all_operations, "operation"); }
+Result<Type> parse_type(std::string_view text) {
+  return parse(text, all_types, "type");
+}
+Result<Operation> parse_operation(std::string_view text) {
+  return parse(text, all_operations, "operation");
+}
 
 Layout Layout::uniform(int nodes, int ranks_per_node) {
   Layout layout;

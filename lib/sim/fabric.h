@@ -24,8 +24,8 @@ struct Fabric {
   HopCost inter{Seconds(20e-6), BytesPerSecond(12.5e9), Seconds(0)};
 
   // Factors on inter.rate; a node or a path that is not there has 1.
-  std::map<int, double> egress, ingress;        // of a node's ports
-  std::map<std::pair<int, int>, double> path;   // of a directed pair of nodes
+  std::map<int, double> egress, ingress;       // of a node's ports
+  std::map<std::pair<int, int>, double> path;  // of a directed pair of nodes
 
   collective::Layout layout() const {
     if (!node_of_rank.empty()) return {node_of_rank};

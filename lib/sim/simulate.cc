@@ -10,17 +10,20 @@ namespace ringtrue::sim {
 
 namespace {
 
-bool above_zero(double value) { return value > 0 && std::isfinite(value); }
-bool not_negative(double value) { return value >= 0 && std::isfinite(value); }
+bool above_zero(double value) {
+  return value > 0 && std::isfinite(value);
+}
+bool not_negative(double value) {
+  return value >= 0 && std::isfinite(value);
+}
 
 Result<void> check(const Fabric& fabric) {
   const auto refuse = [](std::string what) { return fail(Cause::bad_input, std::move(what), "fabric"); };
   if (fabric.node_of_rank.empty() && (fabric.nodes < 1 || fabric.ranks_per_node < 1)) {
     return refuse(fmt::format("{} nodes of {} ranks are no cluster", fabric.nodes, fabric.ranks_per_node));
   }
-  const std::int64_t ranks = fabric.node_of_rank.empty()
-                                 ? std::int64_t(fabric.nodes) * fabric.ranks_per_node
-                                 : std::int64_t(fabric.node_of_rank.size());
+  const std::int64_t ranks = fabric.node_of_rank.empty() ? std::int64_t(fabric.nodes) * fabric.ranks_per_node
+                                                         : std::int64_t(fabric.node_of_rank.size());
   if (ranks > 1'000'000) return refuse(fmt::format("{} ranks are more than the simulator's million", ranks));
   for (const int node : fabric.node_of_rank) {
     if (node < 0 || node > 1'000'000) return refuse(fmt::format("node {} does not exist", node));

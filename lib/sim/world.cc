@@ -8,7 +8,9 @@ namespace ringtrue::sim {
 
 namespace {
 
-std::uint64_t key(Rank from, Rank to) { return std::uint64_t(std::uint32_t(from)) << 24 | std::uint32_t(to); }
+std::uint64_t key(Rank from, Rank to) {
+  return std::uint64_t(std::uint32_t(from)) << 24 | std::uint32_t(to);
+}
 
 template <class Map, class Key>
 double factor(const Map& map, const Key& key) {
@@ -16,11 +18,15 @@ double factor(const Map& map, const Key& key) {
   return found == map.end() ? 1.0 : found->second;
 }
 
-std::int64_t ns(double seconds) { return std::int64_t(seconds * 1e9 + 0.5); }
+std::int64_t ns(double seconds) {
+  return std::int64_t(seconds * 1e9 + 0.5);
+}
 
 }  // namespace
 
-const collective::Layout& Player::layout() const { return world_.layout(); }
+const collective::Layout& Player::layout() const {
+  return world_.layout();
+}
 
 Token Player::open(std::size_t messages) {
   if (messages == 0) return {};
@@ -246,8 +252,8 @@ void World::handle(const Event& event) {
   const Hop& hop = *message.hop;
   if (event.kind == Kind::sent) {
     if (options_.events) {
-      report_.trace.events.push_back({hop.source, hop.destination, message.lane, message.sequence, message.bytes,
-                                      ns(message.posted), ns(message.moved), ns(now_)});
+      report_.trace.events.push_back({hop.source, hop.destination, message.lane, message.sequence,
+                                      message.bytes, ns(message.posted), ns(message.moved), ns(now_)});
     }
     return finish(hop.source, message.send_token);
   }
@@ -273,7 +279,8 @@ void World::resume_all() {
 
 void World::fail_on(const Hop& hop, Cause cause, std::string what) {
   if (report_.error) return;
-  report_.error = Error{cause, std::move(what), fmt::format("rank {} > rank {}", hop.source, hop.destination), {}};
+  report_.error =
+      Error{cause, std::move(what), fmt::format("rank {} > rank {}", hop.source, hop.destination), {}};
 }
 
 // Ranks that wait for ever, or for longer than allowed: which hop holds them up?
@@ -281,12 +288,14 @@ void World::explain_standstill(bool late) {
   const Hop* culprit = nullptr;
   for (const auto& [_, hop] : hops_) {
     if (!hop.stuck) continue;
-    if (!culprit || key(hop.source, hop.destination) < key(culprit->source, culprit->destination)) culprit = &hop;
+    if (!culprit || key(hop.source, hop.destination) < key(culprit->source, culprit->destination))
+      culprit = &hop;
   }
   const int waiting = layout_.ranks() - finished_;
   if (culprit) {
-    return fail_on(*culprit, Cause::deadline,
-                   fmt::format("nothing arrives any more after {} bytes; {} ranks wait", culprit->bytes, waiting));
+    return fail_on(
+        *culprit, Cause::deadline,
+        fmt::format("nothing arrives any more after {} bytes; {} ranks wait", culprit->bytes, waiting));
   }
   report_.error = Error{late ? Cause::deadline : Cause::internal,
                         late ? fmt::format("{} ranks were not done in time", waiting)

@@ -43,7 +43,8 @@ class PayloadWorld {
   std::uint64_t bytes_sent(Rank rank) const { return ranks_[std::size_t(rank)]->bytes_sent; }
   std::size_t most_outstanding() const { return most_outstanding_; }
 
-  // Plays all ranks to their end, `times` calls one after another. Returns what went wrong first; empty if nothing did.
+  // Plays all ranks to their end, `times` calls one after another. Returns what went wrong first; empty if
+  // nothing did.
   std::string play(int times = 1) {
     for (int i = 0; i < times && problem_.empty(); ++i) {
       for (auto& rank : ranks_) {
@@ -51,7 +52,8 @@ class PayloadWorld {
         ready_.push_back(rank.get());
         rank->started = false;
       }
-      while (problem_.empty() && step()) {}
+      while (problem_.empty() && step()) {
+      }
       if (!problem_.empty()) break;
       for (auto& rank : ranks_) {
         if (!rank->program.finished()) complain(rank->me, "never finishes");
@@ -62,7 +64,8 @@ class PayloadWorld {
         rank->outstanding.clear();
       }
       for (const auto& [key, wire] : wires_) {
-        if (!wire.sends.empty() || !wire.receives.empty()) complain(std::get<0>(key), "leaves a message unmatched");
+        if (!wire.sends.empty() || !wire.receives.empty())
+          complain(std::get<0>(key), "leaves a message unmatched");
       }
     }
     return problem_;
@@ -71,12 +74,12 @@ class PayloadWorld {
  private:
   struct Post {
     Lane lane = 0;
-    Slice slice;                 // read by a send, written by a receive
-    Slice with;                  // receive_reduce: also read
+    Slice slice;  // read by a send, written by a receive
+    Slice with;   // receive_reduce: also read
     bool receive = false;
     Arrival how = Arrival::store;
-    std::vector<Rank> peers;     // receives: in the order in which they are combined
-    std::size_t moved = 0;       // transfers that are over
+    std::vector<Rank> peers;  // receives: in the order in which they are combined
+    std::size_t moved = 0;    // transfers that are over
     std::coroutine_handle<> waiter;
     bool finished() const { return moved == peers.size(); }
   };
@@ -113,8 +116,8 @@ class PayloadWorld {
     collective::Task program;
     bool started = false;
     std::vector<std::byte> data, scratch;
-    std::deque<Post> posts;                 // token id - 1
-    std::vector<std::size_t> outstanding;   // posts that are not finished
+    std::deque<Post> posts;                // token id - 1
+    std::vector<std::size_t> outstanding;  // posts that are not finished
     std::vector<std::coroutine_handle<>> resumable;
     std::uint64_t bytes_sent = 0;
   };
@@ -251,8 +254,8 @@ class PayloadWorld {
       std::memcpy(at(to, receive.slice), bytes.data(), bytes.size());
     } else {
       const bool last = receive.how == Arrival::reduce_last && receive.moved + 1 == receive.peers.size();
-      reduce(call_.type, call_.operation, at(to, receive.slice), at(to, receive.with), bytes.data(), bytes.size(),
-             last, layout_.ranks());
+      reduce(call_.type, call_.operation, at(to, receive.slice), at(to, receive.with), bytes.data(),
+             bytes.size(), last, layout_.ranks());
     }
     advance(from, sent);
     advance(to, received);
@@ -277,8 +280,8 @@ class PayloadWorld {
   std::mt19937_64 random_;
   std::vector<std::unique_ptr<Player>> ranks_;
   std::map<Key, Wire> wires_;
-  std::vector<Key> active_;       // wires that may have both a send and a receive; may name one twice
-  std::vector<Player*> ready_;    // to be started or resumed, once for each time that it is listed
+  std::vector<Key> active_;     // wires that may have both a send and a receive; may name one twice
+  std::vector<Player*> ready_;  // to be started or resumed, once for each time that it is listed
   std::string problem_;
   std::uint64_t corrupt_ = 0, messages_ = 0;
   std::size_t most_outstanding_ = 0;

@@ -2,7 +2,9 @@
 // reduction, and the expected result, computed from all ranks' values without any collective.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -26,26 +28,61 @@ struct Bfloat16 {
   explicit operator float() const { return std::bit_cast<float>(std::uint32_t(bits) << 16); }
 };
 
+// IEEE half precision by way of double, rounded to nearest even; values of the tests are far from its limits.
+struct Float16 {
+  std::uint16_t bits = 0;
+  Float16() = default;
+  explicit Float16(float value) {
+    const int sign = std::signbit(value) ? 0x8000 : 0;
+    int exponent = 0;
+    std::frexp(value, &exponent);                   // value = 0.5...1 x 2^exponent
+    const int unit = std::max(exponent - 11, -24);  // of the last place
+    int places = int(std::nearbyint(std::ldexp(std::fabs(double(value)), -unit)));
+    if (places == 2048)
+      bits = std::uint16_t(sign | ((unit + 26) << 10));
+    else if (places < 1024)
+      bits = std::uint16_t(sign | places);
+    else
+      bits = std::uint16_t(sign | ((unit + 25) << 10) | (places - 1024));
+  }
+  explicit operator float() const {
+    const int exponent = bits >> 10 & 31, places = bits & 1023;
+    const float size =
+        exponent ? std::ldexp(float(places + 1024), exponent - 25) : std::ldexp(float(places), -24);
+    return bits & 0x8000 ? -size : size;
+  }
+};
+
 // Calls f with a value of the C++ type that stands for `type`, and of the type that it is computed in.
 template <class F>
 void with_type(Type type, F f) {
   switch (type) {
-    case Type::float32: return f(float{}, float{});
-    case Type::float64: return f(double{}, double{});
-    case Type::float16: return f(_Float16{}, float{});
-    case Type::bfloat16: return f(Bfloat16{}, float{});
-    case Type::int32: return f(std::int32_t{}, std::int32_t{});
-    case Type::int64: return f(std::int64_t{}, std::int64_t{});
+    case Type::float32:
+      return f(float{}, float{});
+    case Type::float64:
+      return f(double{}, double{});
+    case Type::float16:
+      return f(Float16{}, float{});
+    case Type::bfloat16:
+      return f(Bfloat16{}, float{});
+    case Type::int32:
+      return f(std::int32_t{}, std::int32_t{});
+    case Type::int64:
+      return f(std::int64_t{}, std::int64_t{});
   }
 }
 
 template <class T>
 T combine(Operation op, T a, T b) {
   switch (op) {
-    case Operation::prod: return a * b;
-    case Operation::min: return b < a ? b : a;
-    case Operation::max: return a < b ? b : a;
-    default: return a + b;
+    case Operation::prod:
+      return a * b;
+    case Operation::min:
+      return b < a ? b : a;
+    case Operation::max:
+      return a < b ? b : a;
+    default:
+      return a + b;
   }
 }
 

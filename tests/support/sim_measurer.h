@@ -27,7 +27,8 @@ class SimMeasurer final : public diagnosis::Measurer {
     options.seed = options_.seed * 1000003 + ++runs;
     options.faults.clear();
     for (collective::Fault fault : options_.faults) {
-      if (place(experiment, fault.source) && place(experiment, fault.destination)) options.faults.push_back(fault);
+      if (place(experiment, fault.source) && place(experiment, fault.destination))
+        options.faults.push_back(fault);
     }
     collective::Call call;
     call.elements = experiment.bytes.value / 4;

@@ -10,7 +10,9 @@
 namespace ringtrue::collective {
 namespace {
 
-bool interior(const TreeNode& node) { return node.degree > 0; }
+bool interior(const TreeNode& node) {
+  return node.degree > 0;
+}
 
 // Every n to 5000: parents and children agree, one root, height ceil(log2 n), and who is inner in both trees.
 TEST(DoubleTree, HasItsShapeForEveryNumberOfRanks) {

@@ -31,9 +31,10 @@ TEST(Fault, ReadsTheGrammar) {
 }
 
 TEST(Fault, WritesWhatItReads) {
-  for (const char* text : {"delay@*>2:time=20ms", "delay@0>1:time=1500us", "throttle@3>4:rate=6250kB/s",
-                           "cut@1>*:after=1M", "drop@1>2:nth=3", "corrupt-frame@0>1:nth=1",
-                           "corrupt-value@*>*:nth=18446744073709551615", "stall@5>6:after=0", "delay@1>2:time=0ns"}) {
+  for (const char* text :
+       {"delay@*>2:time=20ms", "delay@0>1:time=1500us", "throttle@3>4:rate=6250kB/s", "cut@1>*:after=1M",
+        "drop@1>2:nth=3", "corrupt-frame@0>1:nth=1", "corrupt-value@*>*:nth=18446744073709551615",
+        "stall@5>6:after=0", "delay@1>2:time=0ns"}) {
     const auto faults = parse_faults(text);
     ASSERT_TRUE(faults) << text << ": " << faults.error().text();
     EXPECT_EQ(again(*faults), text);
@@ -41,11 +42,26 @@ TEST(Fault, WritesWhatItReads) {
 }
 
 TEST(Fault, RefusesWithACause) {
-  for (const char* text :
-       {"throttle", "throttle@3>4", "throttle@3>4:", "throttle@3:rate=1MB/s", "melt@1>2", "@1>2", "cut@-1>2",
-        "cut@1>2>3", "cut@1>2:after=-1", "drop@1>2:nth=0", "drop@1>2:nth=1.5", "drop@1>2:time=3s",
-        "cut@1>2:after=1,after=2", "cut@1>2;", ";", "cut@99999999999>1", "cut@ 1>2", "throttle@1>2:rate=0MB/s",
-        "delay@1>2:time=2d", "throttle@1>2:rate=1bit/s"}) {
+  for (const char* text : {"throttle",
+                           "throttle@3>4",
+                           "throttle@3>4:",
+                           "throttle@3:rate=1MB/s",
+                           "melt@1>2",
+                           "@1>2",
+                           "cut@-1>2",
+                           "cut@1>2>3",
+                           "cut@1>2:after=-1",
+                           "drop@1>2:nth=0",
+                           "drop@1>2:nth=1.5",
+                           "drop@1>2:time=3s",
+                           "cut@1>2:after=1,after=2",
+                           "cut@1>2;",
+                           ";",
+                           "cut@99999999999>1",
+                           "cut@ 1>2",
+                           "throttle@1>2:rate=0MB/s",
+                           "delay@1>2:time=2d",
+                           "throttle@1>2:rate=1bit/s"}) {
     const auto faults = parse_faults(text);
     ASSERT_FALSE(faults) << text;
     EXPECT_EQ(faults.error().cause, Cause::bad_input);
@@ -57,15 +73,16 @@ TEST(Fault, RefusesWithACause) {
 // Whatever is accepted reads back as itself; nothing crashes.
 TEST(Fault, StandsRandomText) {
   std::mt19937 random(1);
-  const std::string_view words[] = {"delay",  "throttle", "cut",   "drop", "@",   ">",  ":",   ";",   "*",  "time=",
-                                    "rate=", "after=",   "nth=", ",",    "1",   "20", "3ms", "1GB/s", "4K", "-", "0.5s",
-                                    "7.25Mbit", "x", " "};
+  const std::string_view words[] = {"delay", "throttle", "cut",   "drop",   "@",    ">",        ":", ";",
+                                    "*",     "time=",    "rate=", "after=", "nth=", ",",        "1", "20",
+                                    "3ms",   "1GB/s",    "4K",    "-",      "0.5s", "7.25Mbit", "x", " "};
   int accepted = 0;
   for (int i = 0; i < 200000; ++i) {
     std::string text;
     if (i % 2) {
-      const std::string_view shape[] = {words[random() % 4], "@", words[13 + random() % 4], ">", "1", ":",
-                                        words[9 + random() % 4], words[14 + random() % 8]};
+      const std::string_view shape[] = {
+          words[random() % 4],     "@", words[13 + random() % 4], ">", "1", ":", words[9 + random() % 4],
+          words[14 + random() % 8]};
       for (const std::string_view word : shape) text += word;
     } else {
       for (std::uint32_t n = random() % 10; n > 0; --n) text += words[random() % std::size(words)];

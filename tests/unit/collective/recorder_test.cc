@@ -25,9 +25,7 @@ TEST(Recorder, WritesTheRingDown) {
   Call call;
   call.elements = 6;
   const auto steps = record(**find_algorithm("ring"), Layout::one_node(3), 0, call);
-  const auto at = [](Step::Kind kind) {
-    return [kind](const Step& step) { return step.kind == kind; };
-  };
+  const auto at = [](Step::Kind kind) { return [kind](const Step& step) { return step.kind == kind; }; };
   EXPECT_EQ(std::count_if(steps.begin(), steps.end(), at(Step::Kind::send)), 4);
   EXPECT_EQ(std::count_if(steps.begin(), steps.end(), at(Step::Kind::reduce)), 1);
   EXPECT_EQ(std::count_if(steps.begin(), steps.end(), at(Step::Kind::reduce_last)), 1);
@@ -70,7 +68,8 @@ TEST(Recorder, SeesBothEndsAgree) {
 TEST(Edges, CoverEveryCallAndAgree) {
   for (const Algorithm& algorithm : algorithms()) {
     for (const Rank n : {1, 2, 3, 6, 7, 8, 12}) {
-      for (const Layout& layout : {Layout::one_node(n), Layout::uniform(n, 1), Layout::uniform((n + 2) / 3, 3)}) {
+      for (const Layout& layout :
+           {Layout::one_node(n), Layout::uniform(n, 1), Layout::uniform((n + 2) / 3, 3)}) {
         const Rank ranks = layout.ranks();
         Call call;
         call.lanes = 3;

@@ -61,7 +61,8 @@ TEST(Choose, TakesFewRoundsForShortAndFullPortsForLongCalls) {
 
 TEST(Choose, SaysWhy) {
   const Choice made = choice(cluster(8, 1), 1024);
-  EXPECT_NE(made.reason.find("recursive-doubling: 1K over 8 ranks on 8 nodes"), std::string::npos) << made.reason;
+  EXPECT_NE(made.reason.find("recursive-doubling: 1K over 8 ranks on 8 nodes"), std::string::npos)
+      << made.reason;
   EXPECT_NE(made.reason.find("latency decides"), std::string::npos) << made.reason;
   EXPECT_TRUE(std::is_sorted(made.predictions.begin(), made.predictions.end(),
                              [](const auto& a, const auto& b) { return a.time < b.time; }));
