@@ -8,7 +8,7 @@
 //            partners a node and direction beyond; where the ring showed a hop below 60 % of the typical one,
 //            short ones over all nodes first, then full ones without the nodes that are to blame for it
 //   confirm  suspects again, at least twice, in orders that give them known-good partners and new ones
-//   duet     where both sides of a node look slow and one of them is below 40 %: each direction by itself,
+//   duet     where both sides of a node look slow and one of them is below 70 %: each direction by itself,
 //            because acknowledgements that queue behind a very slow port's data slow the other direction too
 //
 // How a reading is judged is in judge.h. Limits: the reference without a link rate is the fleet's majority,

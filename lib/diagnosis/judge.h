@@ -31,7 +31,7 @@ struct Thresholds {
   double critical = 0.85;
   double path = 0.93;             // of what both ends can do, where neither is accused
   double path_of_accused = 0.75;  // of what both ends can do, where one is
-  double gross = 0.4;             // below: acknowledgements queue so long that the other direction suffers
+  double gross = 0.7;             // below: acknowledgements queue so long that the other direction suffers
 };
 
 struct Reference {
