@@ -72,8 +72,8 @@ class Wires : public Measurer {
       // In a ring the fast hops are paced by the slow one: they read anything about their rate.
       if (e.algorithm == "ring" && rate > slowest * 1.1) rate *= uniform(0.78, 1.25);
       if (acknowledgements && (e.algorithm != "naive" || !one_at_a_time)) {
-        if (sends[size(hop.destination)] < 0.3 * full) rate *= uniform(0.15, 0.7);
-        if (receives[size(hop.source)] < 0.3 * full) rate *= uniform(0.15, 0.7);
+        rate *= queueing(sends[size(hop.destination)]);
+        rate *= queueing(receives[size(hop.source)]);
       }
       if (uniform(0, 1) < disturbed) rate *= uniform(1 - disturbance, 1);
       hop.bytes = Bytes(std::uint64_t(total));
@@ -103,6 +103,9 @@ class Wires : public Measurer {
 
  private:
   static std::size_t size(int i) { return std::size_t(i); }
+  double queueing(double port) {
+    return port < 0.3 * full ? uniform(0.15, 0.7) : port < 0.6 * full ? uniform(0.4, 0.9) : 1;
+  }
   double uniform(double low, double high) { return low + (high - low) * (double(random() >> 11) * 0x1p-53); }
 };
 
