@@ -29,10 +29,16 @@ collective::Layout layout_of(int ranks, int per_node) {
   return layout;
 }
 
-std::vector<report::TreeNode> tree_of(int tree, const collective::Layout& layout) {
+std::vector<report::TreeNode> tree_of(int tree, const collective::Layout& layout, bool rank_per_node) {
   std::vector<report::TreeNode> out;
   for (collective::Rank rank = 0; rank < layout.ranks(); ++rank) {
-    const collective::TreeRole role = collective::double_tree_role(tree, layout, rank);
+    collective::TreeRole role;
+    if (rank_per_node) {  // O(log n) a rank, where the general case looks at all of them
+      const collective::TreeNode shape = collective::double_tree_node(tree, rank, layout.ranks());
+      role = {shape.parent, {shape.children().begin(), shape.children().end()}};
+    } else {
+      role = collective::double_tree_role(tree, layout, rank);
+    }
     report::TreeNode node;
     node.rank = rank;
     if (role.parent >= 0) node.parent = role.parent;
@@ -56,7 +62,10 @@ int run(Context& context, const Flags& flags) {
   document.algorithm = (*algorithm)->name;
   document.ranks = flags.ranks;
   document.bytes = call.bytes();
-  if (document.algorithm == "double-tree") document.trees = {tree_of(0, layout), tree_of(1, layout)};
+  if (document.algorithm == "double-tree") {
+    const bool flat = context.common.ranks_per_node == 1;
+    document.trees = {tree_of(0, layout, flat), tree_of(1, layout, flat)};
+  }
   document.steps_omitted = flags.no_steps || (!flags.steps && flags.ranks > most_with_steps);
   document.each_step = [&](const std::function<void(const report::StepRow&)>& visit) {
     for (collective::Rank rank = 0; rank < layout.ranks(); ++rank) {

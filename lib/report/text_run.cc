@@ -89,8 +89,8 @@ std::string text(const RunDocument& document, const Style& style) {
     if (!first.congestion.empty()) out += fmt::format(" ({})", first.congestion);
     out += "\n";
     for (const Choice& choice : document.choices) {
-      out +=
-          fmt::format("auto at {}: {}, {}\n", to_text(Bytes(choice.bytes)), choice.algorithm, choice.reason);
+      // The reason begins with the algorithm's name and the size.
+      out += fmt::format("auto: {}\n", choice.reason);
     }
     const Unit unit = rate_unit(document.results);
     std::vector<Table::Column> columns = {{"algorithm", Table::Align::left},

@@ -1,0 +1,234 @@
+#include "report/json.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "schema.h"
+
+namespace ringtrue::report {
+namespace {
+
+nlohmann::json schema_of(const std::string& name) {
+  std::ifstream file(RINGTRUE_SOURCE_DIR "/packaging/schema/" + name + ".json");
+  EXPECT_TRUE(file.good()) << name;
+  return nlohmann::json::parse(file);
+}
+
+std::string faults_of(const std::string& name, const nlohmann::json& value) {
+  std::vector<std::string> errors;
+  check_schema(schema_of(name), value, "", errors);
+  std::string out;
+  for (const std::string& e : errors) out += e + "\n";
+  return out;
+}
+
+nlohmann::json valid(const std::string& name, const std::string& text) {
+  const nlohmann::json value = nlohmann::json::parse(text);
+  EXPECT_EQ(faults_of(name, value), "") << text;
+  EXPECT_EQ(value["schema"], "ringtrue." + name + "/1");
+  return value;
+}
+
+RunDocument run_document() {
+  RunDocument d;
+  d.nodes = {"node0", "node1"};
+  d.choices = {{1024, "ring", "ring: because", {{"ring", 1e-3}, {"naive", 2e-3}}}};
+  RunResult r;
+  r.algorithm = "ring";
+  r.transport = "tcp";
+  r.congestion = "cubic";
+  r.ranks = 2;
+  r.bytes = 1024;
+  r.count = 256;
+  r.type = "float32";
+  r.op = "sum";
+  r.iterations = 5;
+  r.time_s = Spread{1e-3, 2e-3, 3e-3};
+  r.algbw_Bps = 512e3;
+  r.busbw_Bps = 512e3;
+  r.cpu_s = 1e-4;
+  r.wrong = 0;
+  r.wrong_by_rank = {0, 0};
+  d.results = {r};
+  d.hops = {{0, 1, "node0", "node1", 1024, 1e-3, 1e6, 3}, {1, 0, "", "", 0, 0, std::nullopt, std::nullopt}};
+  d.events = {trace::Event{0, 1, 0, 0, 512, 10, 20, 30}};
+  return d;
+}
+
+TEST(Json, RunFitsItsSchema) {
+  const auto value = valid("run", json(run_document()));
+  EXPECT_TRUE(value["results"][0]["ideal_busbw_Bps"].is_null());
+  EXPECT_DOUBLE_EQ(value["results"][0]["time_s"]["median"], 2e-3);
+  EXPECT_EQ(value["hops"][1]["rate_Bps"], nullptr);
+  EXPECT_EQ(value["error"], nullptr);
+  EXPECT_EQ(value["choice"][0]["predicted_s"]["naive"], 2e-3);
+}
+
+TEST(Json, UnknownIsNullAndNeverZero) {
+  RunDocument d;
+  d.results.emplace_back();
+  d.results[0].type = "int32";
+  d.results[0].op = "avg";
+  d.results[0].ratio = std::nan("");
+  const auto value = valid("run", json(d));
+  for (const char* key : {"time_s", "algbw_Bps", "busbw_Bps", "ratio", "cpu_s", "wrong"}) {
+    EXPECT_TRUE(value["results"][0][key].is_null()) << key;
+  }
+}
+
+TEST(Json, SimulateFitsItsSchema) {
+  RunDocument d = run_document();
+  d.simulated = true;
+  d.results[0].messages = 12;
+  d.results[0].bytes_sent = 4096;
+  const auto value = valid("simulate", json(d));
+  EXPECT_EQ(value["messages"], 12);
+  EXPECT_EQ(value["results"][0]["bytes_sent"], 4096);
+}
+
+TEST(Json, FailuresNameNodeAndPhase) {
+  RunDocument d;
+  d.error = Trouble{{Cause::deadline, "no answer within 10 s", "node3 connect", "look at it"},
+                    {{"node3", "connect", {Cause::deadline, "no answer", "", ""}, true},
+                     {"node4", "connect", {Cause::cancelled, "waited", "", ""}, false}}};
+  const auto value = valid("run", json(d));
+  EXPECT_EQ(value["error"]["cause"], "deadline");
+  EXPECT_EQ(value["error"]["failures"][0]["node"], "node3");
+  EXPECT_EQ(value["error"]["failures"][1]["culprit"], false);
+  for (const char* command :
+       {"run", "check", "sweep", "nodes", "simulate", "schedule", "ideal", "config", "pki"}) {
+    valid(command, json(*d.error, command));
+  }
+}
+
+CheckDocument check_document() {
+  CheckDocument d;
+  diagnosis::Diagnosis& g = d.diagnosis;
+  g.verdict = diagnosis::Verdict::faulty;
+  g.nodes = {"node0", "node1"};
+  diagnosis::Finding f;
+  f.severity = diagnosis::Severity::critical;
+  f.kind = "slow-sender";
+  f.scope.type = diagnosis::ScopeType::sender;
+  f.scope.node = 1;
+  f.scope.node_name = "node1";
+  f.measured = BytesPerSecond(30e6);
+  f.expected = BytesPerSecond(60e6);
+  f.ratio = 0.5;
+  f.confidence = 0.99;
+  f.evidence = {"it was slow twice"};
+  f.impact = "fixing it: 30 MB/s -> 60 MB/s";
+  f.next = "look at its port";
+  g.findings = {f};
+  g.not_checked = {{"counters", "no daemon"}};
+  g.expected = {BytesPerSecond(60e6), ideal::Origin::declared, "500 Mbit"};
+  g.rates = {{std::nullopt, BytesPerSecond(60e6)}, {BytesPerSecond(30e6), std::nullopt}};
+  diagnosis::RunRecord record;
+  record.stage = "pairs";
+  record.experiment.algorithm = "pairwise";
+  record.experiment.order = {0, 1};
+  record.experiment.bytes = Bytes(1 << 20);
+  record.time = Seconds(0.1);
+  g.runs = {record};
+  g.coverage = {2, 2};
+  g.cost = {1, Seconds(0.5), Bytes(1 << 21)};
+  d.transport = "tcp";
+  return d;
+}
+
+TEST(Json, CheckFitsItsSchema) {
+  const auto value = valid("check", json(check_document()));
+  EXPECT_EQ(value["verdict"], "faulty");
+  EXPECT_EQ(value["findings"][0]["scope"]["type"], "sender");
+  EXPECT_EQ(value["findings"][0]["scope"]["node"], "node1");
+  EXPECT_EQ(value["findings"][0]["scope"]["peer"], nullptr);
+  EXPECT_DOUBLE_EQ(value["findings"][0]["measured_Bps"], 30e6);
+  EXPECT_EQ(value["rate_Bps"][0][0], nullptr);
+  EXPECT_EQ(value["results"][0]["order"][1], "node1");
+  valid("check", json(CheckDocument{}));
+}
+
+TEST(Json, TheOthersFitTheirSchemas) {
+  SweepDocument sweep;
+  sweep.nodes = {"a", "b"};
+  sweep.rate_Bps = {{std::nullopt, 1e6}, {2e6, std::nullopt}};
+  sweep.latency_s = {{std::nullopt, 1e-6}, {std::nullopt, std::nullopt}};
+  EXPECT_EQ(valid("sweep", json(sweep))["rate_Bps"][0][0], nullptr);
+
+  IdealDocument ideal;
+  ideal.inputs.nodes = 2;
+  ideal.inputs.gpus_per_node = 8;
+  ideal.inputs.inter = ideal::Rate{BytesPerSecond(100e9), ideal::Origin::declared};
+  ideal.inputs.intra = ideal::Rate{BytesPerSecond(450e9), ideal::Origin::declared};
+  ideal.ideal = ideal::compute(ideal.inputs).value();
+  const auto value = valid("ideal", json(ideal));
+  EXPECT_NEAR(value["bound_busbw_Bps"].get<double>(), 187.5e9, 1e3);
+  EXPECT_EQ(value["inputs"]["nodes"]["origin"], "declared");
+
+  valid("nodes", json(NodesDocument{{{"a", true, "0.1.0", "", ""}, {"b", false, "", "", "no route"}}, {}}));
+  valid("config", json(ConfigDocument{{{"hosts", "", "built in"}, {"pki", "/p", "--pki"}}}));
+  valid("pki", json(PkiDocument{{{"node0", "/p/node0", "2028-01-01"}}}));
+}
+
+TEST(Json, ScheduleIsWrittenInPieces) {
+  ScheduleDocument d;
+  d.algorithm = "double-tree";
+  d.ranks = 2;
+  d.trees = {{{0, std::nullopt, {1}}, {1, 0, {}}}, {{0, 1, {}}, {1, std::nullopt, {0}}}};
+  d.each_step = [](const std::function<void(const StepRow&)>& visit) {
+    visit({0, 0, "send", 1, 0, false, 0, 512});
+    visit({1, 0, "reduce-last", 0, 0, true, 512, 512});
+  };
+  std::string text;
+  const Write write = [&](std::string_view piece) { return text += piece, true; };
+  write_json(d, write);
+  const auto value = valid("schedule", text);
+  EXPECT_EQ(value["trees"][0][0]["parent"], nullptr);
+  EXPECT_EQ(value["trees"][1][1]["children"][0], 0);
+  EXPECT_EQ(value["steps"][1]["range"]["space"], "scratch");
+
+  d.steps_omitted = true;
+  text.clear();
+  write_json(d, write);
+  EXPECT_FALSE(valid("schedule", text).contains("steps"));
+
+  int pieces = 0;
+  d.steps_omitted = false;
+  write_json(d, [&](std::string_view) { return ++pieces < 3; });
+  EXPECT_EQ(pieces, 3);  // nobody listens any more: nothing more is written
+}
+
+TEST(Json, StrangeBytesStayJson) {
+  NodesDocument d{{{"a\xff\n", false, "", "", "\x01"}}, {}};
+  EXPECT_EQ(valid("nodes", json(d))["nodes"][0]["node"], "a\xef\xbf\xbd\n");
+}
+
+// The checker itself: every kind of departure is seen.
+TEST(Schema, SeesWhatDoesNotFit) {
+  const auto good = nlohmann::json::parse(json(check_document()));
+  const auto broken = [&](const char* pointer, const nlohmann::json& value) {
+    auto bad = good;
+    bad[nlohmann::json::json_pointer(pointer)] = value;
+    return faults_of("check", bad) != "";
+  };
+  EXPECT_TRUE(broken("/verdict", "fine"));
+  EXPECT_TRUE(broken("/schema", "ringtrue.check/2"));
+  EXPECT_TRUE(broken("/findings/0/confidence", 1.5));
+  EXPECT_TRUE(broken("/findings/0/measured_Bps", "fast"));
+  EXPECT_TRUE(broken("/findings/0/measured_Bps", -1));
+  EXPECT_TRUE(broken("/rate_Bps/0/1", "x"));
+  EXPECT_TRUE(broken("/surprise", 1));
+  EXPECT_TRUE(broken("/error", 7));
+  auto lacking = good;
+  lacking["findings"][0].erase("kind");
+  EXPECT_NE(faults_of("check", lacking), "");
+  lacking = good;
+  lacking.erase("cost");
+  lacking.erase("error");
+  EXPECT_NE(faults_of("check", lacking), "");
+}
+
+}  // namespace
+}  // namespace ringtrue::report

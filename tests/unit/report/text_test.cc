@@ -1,0 +1,165 @@
+#include "report/text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "report/matrix.h"
+#include "report/nagios.h"
+#include "report/table.h"
+
+namespace ringtrue::report {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Table, AlignsColumns) {
+  Table table({{"name", Table::Align::left}, {"n"}, {"note", Table::Align::left}});
+  table.row({"a", "1", "x"});
+  table.row({"long", "1000"});
+  table.row({"\xc2\xb5", "\x1b[31m22\x1b[0m", "y"});
+  EXPECT_EQ(table.text(1),
+            " name     n  note\n"
+            " a        1  x\n"
+            " long  1000\n"
+            " \xc2\xb5       \x1b[31m22\x1b[0m  y\n");
+}
+
+TEST(Style, PaintsOnlyWhereItMay) {
+  EXPECT_EQ((Style{false}).paint("x", Ink::red), "x");
+  EXPECT_EQ((Style{true}).paint("x", Ink::red), "\x1b[31mx\x1b[0m");
+  EXPECT_EQ((Style{false}).heat("x", 0.5, 0.95, 0.85), "x");
+  const Style style{true};
+  EXPECT_NE(style.heat("x", 0.5, 0.95, 0.85), style.heat("x", 0.9, 0.95, 0.85));
+  EXPECT_NE(style.heat("x", 0.9, 0.95, 0.85), style.heat("x", 0.99, 0.95, 0.85));
+  EXPECT_TRUE(colour_allowed(Color::always, 99));
+  EXPECT_FALSE(colour_allowed(Color::never, 1));
+  EXPECT_FALSE(colour_allowed(Color::automatic, 99));  // no terminal
+  EXPECT_FALSE(parse_color("sometimes"));
+}
+
+TEST(HeatMap, MarksSlowCells) {
+  const RateMatrix rates = {
+      {std::nullopt, 60e6, 55e6}, {30e6, std::nullopt, 60e6}, {60e6, 60e6, std::nullopt}};
+  const std::string text = heat_map({"n0", "n1", "n2"}, rates, {60e6, 0.95, 0.85}, {});
+  EXPECT_EQ(text,
+            "rate, MB/s, rows send to columns\n"
+            "         n0     n1     n2\n"
+            "  n0     .   60.0   55.0?\n"
+            "  n1  30.0!     .   60.0\n"
+            "  n2  60.0   60.0      .\n"
+            "  ? below 95 %, ! below 85 % of what is expected\n");
+  EXPECT_THAT(heat_map({"n0", "n1", "n2"}, rates, {60e6, 0.95, 0.85}, {true}), HasSubstr("\x1b[48;5;"));
+  EXPECT_EQ(heat_map({"a"}, {{std::nullopt}}, {}, {}), "");
+  // Long names stand once.
+  EXPECT_THAT(heat_map({"longnamed0", "b"}, {{std::nullopt, 2e9}, {1e9, std::nullopt}}, {}, {}),
+              HasSubstr("[0] longnamed0"));
+}
+
+TEST(RunText, ShowsTheColumnsAndWhatIsWrong) {
+  RunDocument d;
+  d.where = "2 ranks in this process";
+  RunResult r;
+  r.algorithm = "ring";
+  r.transport = "tcp";
+  r.bytes = 1 << 20;
+  r.count = 1 << 18;
+  r.type = "float32";
+  r.op = "sum";
+  r.iterations = 5;
+  r.time_s = Spread{0.019, 0.020, 0.021};
+  r.algbw_Bps = 52.4e6;
+  r.busbw_Bps = 52.4e6;
+  r.ideal_busbw_Bps = 62.5e6;
+  r.ratio = 0.838;
+  r.wrong = 3;
+  r.wrong_by_rank = {0, 3};
+  d.results = {r};
+  d.hops = {{0, 1, "", "", 1 << 20, 0.01, 50e6, {}}, {1, 0, "", "", 1 << 20, 0.02, 25e6, {}}};
+  const std::string out = text(d, {});
+  EXPECT_THAT(out, HasSubstr("busbw (MB/s)"));
+  EXPECT_THAT(out, HasSubstr("83.8"));
+  EXPECT_THAT(out, HasSubstr("wrong results: ring at 1048576 bytes: 3 elements, on rank 1"));
+  EXPECT_LT(out.find("1 > 0"), out.find("0 > 1"));  // the slowest first
+  d.results[0].busbw_Bps = std::nullopt;
+  d.results[0].wrong = std::nullopt;
+  EXPECT_THAT(text(d, {}), HasSubstr("N/A"));
+}
+
+CheckDocument slow_sender() {
+  CheckDocument d;
+  d.diagnosis.verdict = diagnosis::Verdict::faulty;
+  d.diagnosis.nodes = {"node0", "node1", "node2"};
+  diagnosis::Finding f;
+  f.severity = diagnosis::Severity::critical;
+  f.kind = "slow-sender";
+  f.scope.type = diagnosis::ScopeType::sender;
+  f.scope.node = 1;
+  f.scope.node_name = "node1";
+  f.measured = BytesPerSecond(30e6);
+  f.expected = BytesPerSecond(60e6);
+  f.ratio = 0.5;
+  f.confidence = 0.99;
+  f.evidence = {"slow | twice"};
+  f.next = "look at its port";
+  d.diagnosis.findings = {f};
+  d.diagnosis.expected.value = BytesPerSecond(60e6);
+  d.diagnosis.rates.assign(3, std::vector<std::optional<BytesPerSecond>>(3, BytesPerSecond(60e6)));
+  d.diagnosis.rates[1][2] = BytesPerSecond(30e6);
+  d.diagnosis.not_checked = {{"counters", "none here"}};
+  return d;
+}
+
+TEST(CheckText, NamesTheSlowWire) {
+  const std::string out = text(slow_sender(), {});
+  EXPECT_EQ(out.find("FAULTY  3 nodes, node[0-2]"), 0u);
+  EXPECT_THAT(
+      out, HasSubstr("critical  slow-sender: node1's sending side, 30.0 MB/s of 60.0 MB/s expected (50 %), "
+                     "99 % sure"));
+  EXPECT_THAT(out, HasSubstr("next: look at its port"));
+  EXPECT_THAT(out, HasSubstr("30.0!"));
+  EXPECT_THAT(out, HasSubstr("not checked: counters (none here)"));
+  EXPECT_THAT(out, Not(HasSubstr("\x1b")));
+}
+
+TEST(Nagios, IsOneLine) {
+  CheckDocument d = slow_sender();
+  EXPECT_EQ(nagios(d),
+            "CRITICAL: slow-sender node1's sending side, 30.0 MB/s of 60.0 MB/s | "
+            "slowest_hop_Bps=30000000;57000000:;51000000:\n");
+  d.diagnosis.findings.clear();
+  d.diagnosis.verdict = diagnosis::Verdict::healthy;
+  EXPECT_EQ(nagios(d).find("OK: 3 nodes, node[0-2] |"), 0u);
+  CheckDocument lost;
+  lost.error = Trouble{{Cause::unreachable, "no | route", "node1 lease", ""}, {}};
+  EXPECT_EQ(nagios(lost), "UNKNOWN: node1 lease: no / route\n");
+}
+
+TEST(Failures, NameNodeAndPhase) {
+  Trouble t{{Cause::deadline, "x", "", ""}, {}};
+  for (int i = 0; i < 20; ++i)
+    t.failures.push_back({"n" + std::to_string(i), "run", {Cause::deadline, "late", "", ""}, i == 0});
+  const std::string out = failures_text(t, {});
+  EXPECT_EQ(out.find("  n0 run: late\n  n1 run: late (waited for the others)\n"), 0u);
+  EXPECT_THAT(out, HasSubstr("and 4 more nodes"));
+}
+
+TEST(Schedule, DrawsTrees) {
+  ScheduleDocument d;
+  d.algorithm = "double-tree";
+  d.ranks = 3;
+  d.steps_omitted = true;
+  d.trees = {{{0, std::nullopt, {2}}, {1, 2, {}}, {2, 0, {1}}}};
+  std::string out;
+  const Write write = [&](std::string_view piece) { return out += piece, true; };
+  write_text(d, write);
+  EXPECT_THAT(out, HasSubstr("  0\n  `-- 2\n      `-- 1\n"));
+  out.clear();
+  write_dot(d, write);
+  EXPECT_THAT(out, HasSubstr("0 -> 2 [color=black];"));
+}
+
+}  // namespace
+}  // namespace ringtrue::report
