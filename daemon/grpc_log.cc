@@ -29,6 +29,14 @@ std::string_view reason(std::string_view text) {
   return {};
 }
 
+// "length mismatch" of "... error:0A00009F:SSL routines::length mismatch."
+std::string_view last_part(std::string_view text) {
+  const std::size_t colons = text.rfind("::");
+  if (colons != std::string_view::npos) text.remove_prefix(colons + 2);
+  while (!text.empty() && (text.back() == '.' || text.back() == ' ')) text.remove_suffix(1);
+  return text;
+}
+
 void log_line_of_grpc(gpr_log_func_args* line) {
   const std::string_view text = line->message;
   const bool handshake = text.find("Handshake failed with fatal error") != std::string_view::npos;
@@ -37,7 +45,11 @@ void log_line_of_grpc(gpr_log_func_args* line) {
     if (!verdict.speak) return;
     if (verdict.unspoken > 0) log_warn("refused {} more TLS clients", verdict.unspoken);
     const std::string_view why = reason(text);
-    log_warn("refused a TLS client: {}", why.empty() ? text : why);
+    if (why.empty()) {
+      log_warn("refused a TLS client: what it sends is no proper TLS ({})", last_part(text));
+    } else {
+      log_warn("refused a TLS client: {}", why);
+    }
     return;
   }
   if (line->severity != GPR_LOG_SEVERITY_ERROR) return;

@@ -117,7 +117,7 @@ Result<Listener> Listener::tcp(const ListenAddress& address, Opening opening, Ha
   if (!socket) return tl::unexpected(listen_error(address, errno));
   const int one = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  if (::bind(socket.get(), found->ai_addr, found->ai_addrlen) != 0 || ::listen(socket.get(), 128) != 0)
+  if (::bind(socket.get(), found->ai_addr, found->ai_addrlen) != 0 || ::listen(socket.get(), SOMAXCONN) != 0)
     return tl::unexpected(listen_error(address, errno));
   return Listener(std::move(socket), opening, std::move(hand_over));
 }
@@ -142,7 +142,7 @@ Result<Listener> Listener::unix_socket(const std::string& path, HandOver hand_ov
   if (bound != 0)
     return fail(Cause::unavailable, fmt::format("cannot make the socket {}: {}", path, std::strerror(error)),
                 "--state");
-  if (::chmod(path.c_str(), 0660) != 0 || ::listen(socket.get(), 128) != 0)
+  if (::chmod(path.c_str(), 0660) != 0 || ::listen(socket.get(), SOMAXCONN) != 0)
     return fail(Cause::unavailable, fmt::format("cannot open the socket {}: {}", path, std::strerror(errno)),
                 "--state");
   return Listener(std::move(socket), Opening::any, std::move(hand_over));

@@ -4,7 +4,8 @@
 
 namespace ringtrue::daemon {
 
-// Before anything else of gRPC is used. With a version of gRPC whose interface is another one, its own engine stays.
+// Before anything else of gRPC is used. With a version of gRPC whose interface is another one, its own engine
+// stays.
 void use_quiet_engine();
 
 }  // namespace ringtrue::daemon

@@ -159,7 +159,8 @@ class Worker {
   bool closed_ = false;
 };
 
-// A core of a process that holds gigabytes helps nobody, and fills disks; sockets are needed in numbers.
+// Where memory runs out, this process goes before the daemon does. A core of a process that holds gigabytes
+// helps nobody, and fills disks; sockets are needed in numbers.
 void set_limits() {
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
@@ -167,6 +168,10 @@ void set_limits() {
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &files);
+  }
+  if (std::FILE* file = std::fopen("/proc/self/oom_score_adj", "we")) {
+    std::fputs("500", file);
+    std::fclose(file);
   }
 }
 

@@ -25,7 +25,7 @@ class RingtruedTest : public testing::Test {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return reply;
   }
-  static rpc::Command acquire(const std::string& holder, double heartbeat = 1) {
+  static rpc::Command acquire(const std::string& holder, double heartbeat = 1, int processes = 1) {
     wire::Acquire a;
     a.version = "0.1.0";
     a.holder = holder;
@@ -33,14 +33,15 @@ class RingtruedTest : public testing::Test {
     a.nodes = {"node0"};
     a.ranks_per_node = 2;
     a.heartbeat = Seconds(heartbeat);
+    a.processes = processes;
     rpc::Command command;
     *command.mutable_acquire() = wire::to_wire(a);
     return command;
   }
-  static rpc::Command prepare(std::uint64_t elements = 1000, int iterations = 2) {
+  static rpc::Command prepare(std::uint64_t elements = 1000, int iterations = 2, int processes = 1) {
     engine::Job job;
     job.nodes = {"node0"};
-    job.seats = {{0, 0, 0}, {0, 0, 1}};
+    job.seats = {{0, 0, 0}, {0, processes - 1, 1}};
     job.call.elements = elements;
     job.transport = "shm";
     job.iterations = iterations;
@@ -53,9 +54,12 @@ class RingtruedTest : public testing::Test {
     const rpc::Event prepared = alice.ask(job);
     ASSERT_TRUE(prepared.has_prepared()) << prepared.ShortDebugString();
     rpc::Command connect;
-    auto* address = connect.mutable_connect()->add_nodes()->add_processes();
-    address->set_host("127.0.0.1");
-    address->set_port(prepared.prepared().ports(0));
+    rpc::NodeAddresses* node = connect.mutable_connect()->add_nodes();
+    for (std::uint32_t port : prepared.prepared().ports()) {
+      rpc::Address* address = node->add_processes();
+      address->set_host("127.0.0.1");
+      address->set_port(port);
+    }
     const rpc::Event connected = alice.ask(connect);
     ASSERT_TRUE(connected.has_done()) << connected.ShortDebugString();
     rpc::Command barrier;
@@ -105,13 +109,17 @@ TEST_F(RingtruedTest, TakesOverFromOneThatWasKilled) {
   EXPECT_EQ(describe().node(), "node0");
 }
 
-TEST_F(RingtruedTest, PlaysRuns) {
+class RingtruedRuns : public RingtruedTest, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(Processes, RingtruedRuns, testing::Values(1, 2));
+
+TEST_P(RingtruedRuns, GiveRightResults) {
   Operator alice(*stub_);
-  const rpc::Event acquired = alice.ask(acquire("alice"));
+  const rpc::Event acquired = alice.ask(acquire("alice", 1, GetParam()));
   ASSERT_TRUE(acquired.has_acquired()) << acquired.ShortDebugString();
+  EXPECT_EQ(daemon_->children().size(), std::size_t(GetParam()));
   EXPECT_EQ(acquired.acquired().node(), "node0");
   for (int i = 0; i < 2; ++i) {
-    bring_up(alice, prepare());
+    bring_up(alice, prepare(1000, 2, GetParam()));
     rpc::Command run, collect;
     run.mutable_run();
     const rpc::Event done = alice.ask(run);
