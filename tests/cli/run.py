@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Plays cases.toml: each a command, its exit code, and patterns that its output must match.
+
+A case: name, args (as in a shell; {tmp} is a fresh folder), exit; optional stdout, stderr (lists of regular
+expressions that must be found), absent (on neither), schema (stdout is JSON that fits packaging/schema/NAME.json),
+values (path -> value in that JSON), env, files (name -> content, made in {tmp}), to (where stdout goes).
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import tomllib
+
+HERE = pathlib.Path(__file__).parent
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
+
+
+def has_type(value, name):
+    if name == "integer":
+        return isinstance(value, int) and not isinstance(value, bool)
+    if name == "number":
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, TYPES[name])
+
+
+def departures(schema, value, path=""):
+    """What of `value` does not fit, for the part of JSON Schema that our schemas use."""
+    found = []
+    for word, rule in schema.items():
+        if word in ("$schema", "$id", "title"):
+            continue
+        if word == "type":
+            names = rule if isinstance(rule, list) else [rule]
+            if not any(has_type(value, name) for name in names):
+                found.append(f"{path}: not of type {rule}")
+        elif word == "const":
+            if value != rule:
+                found.append(f"{path}: not {rule!r}")
+        elif word == "enum":
+            if value not in rule:
+                found.append(f"{path}: none of {rule}")
+        elif word in ("minimum", "maximum"):
+            if has_type(value, "number") and (value < rule if word == "minimum" else value > rule):
+                found.append(f"{path}: beyond the {word} {rule}")
+        elif word in ("minItems", "maxItems"):
+            if isinstance(value, list) and (len(value) < rule if word == "minItems" else len(value) > rule):
+                found.append(f"{path}: beyond {word} {rule}")
+        elif word == "items":
+            if isinstance(value, list):
+                for i, item in enumerate(value):
+                    found += departures(rule, item, f"{path}/{i}")
+        elif word == "properties":
+            if isinstance(value, dict):
+                for key, below in rule.items():
+                    if key in value:
+                        found += departures(below, value[key], f"{path}/{key}")
+        elif word == "required":
+            if isinstance(value, dict):
+                found += [f"{path}: lacks {key}" for key in rule if key not in value]
+        elif word == "additionalProperties":
+            if isinstance(value, dict):
+                for key in value.keys() - schema.get("properties", {}).keys():
+                    if rule is False:
+                        found.append(f"{path}: unknown key {key}")
+                    elif isinstance(rule, dict):
+                        found += departures(rule, value[key], f"{path}/{key}")
+        elif word == "anyOf":
+            tries = [departures(choice, value, path) for choice in rule]
+            if all(tries):
+                found += sum(tries, [])
+        else:
+            found.append(f"the schema uses {word!r}, which this checker does not know")
+    return found
+
+
+def at(value, path):
+    for step in path.split("."):
+        value = value[int(step)] if isinstance(value, list) else value[step]
+    return value
+
+
+def play(case, program, schemas):
+    """The complaints about one case."""
+    with tempfile.TemporaryDirectory(prefix="ringtrue-cli-") as tmp:
+        for name, content in case.get("files", {}).items():
+            pathlib.Path(tmp, name).write_text(content)
+        env = {"PATH": os.environ.get("PATH", ""), "HOME": tmp, "LC_ALL": "C.UTF-8"}
+        # Sanitizers' options pass through.
+        env |= {key: value for key, value in os.environ.items() if key.endswith("SAN_OPTIONS")}
+        env |= case.get("env", {})
+        args = [part.replace("{tmp}", tmp) for part in shlex.split(case["args"])]
+        where = open(case["to"], "w") if "to" in case else subprocess.PIPE
+        try:
+            done = subprocess.run([program, *args], stdout=where, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                                  env=env, cwd=tmp, timeout=case.get("timeout", 60))
+        except subprocess.TimeoutExpired:
+            return ["did not end in time"]
+        out = (done.stdout or b"").decode(errors="replace")
+        err = done.stderr.decode(errors="replace")
+        wrong = []
+        if done.returncode != case["exit"]:
+            wrong.append(f"exit code {done.returncode}, not {case['exit']}")
+        for stream, text in (("stdout", out), ("stderr", err)):
+            for pattern in case.get(stream, []):
+                if not re.search(pattern, text, re.M):
+                    wrong.append(f"{stream} has no {pattern!r}")
+        for pattern in case.get("absent", []):
+            if re.search(pattern, out + err, re.M):
+                wrong.append(f"there is a {pattern!r}")
+        # Bad input is told in one line.
+        if case["exit"] == 3 and "lines" not in case and len(err.strip().splitlines()) != 1:
+            wrong.append("not one line on stderr")
+        if "schema" in case:
+            try:
+                value = json.loads(out)
+            except ValueError as error:
+                return wrong + [f"stdout is not JSON: {error}", out[:500], err[:500]]
+            schema = json.loads(pathlib.Path(schemas, case["schema"] + ".json").read_text())
+            wrong += departures(schema, value)[:5]
+            for path, expected in case.get("values", {}).items():
+                try:
+                    got = at(value, path)
+                except (KeyError, IndexError, TypeError):
+                    wrong.append(f"no {path}")
+                    continue
+                if expected == "null":
+                    expected = None
+                close = isinstance(expected, float) and got is not None and abs(got - expected) <= 1e-6 * abs(expected)
+                if got != expected and not close:
+                    wrong.append(f"{path} is {got!r}, not {expected!r}")
+        if wrong:
+            wrong += ["stdout: " + out[:800], "stderr: " + err[:800]]
+        return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ringtrue", required=True)
+    parser.add_argument("--schemas", required=True)
+    parser.add_argument("--match", default="", help="only cases whose name contains this")
+    options = parser.parse_args()
+    cases = tomllib.loads((HERE / "cases.toml").read_text())["case"]
+    names = [case["name"] for case in cases]
+    assert len(names) == len(set(names)), "two cases have one name"
+    failed, played, skipped = 0, 0, 0
+    for case in cases:
+        if options.match not in case["name"]:
+            continue
+        if case.get("unprivileged") and os.geteuid() == 0:
+            print(f"SKIPPED {case['name']}: root may read everything")
+            skipped += 1
+            continue
+        played += 1
+        wrong = play(case, options.ringtrue, options.schemas)
+        if wrong:
+            failed += 1
+            print(f"FAILED {case['name']}: ringtrue {case['args']}")
+            for line in wrong:
+                print("    " + line.rstrip().replace("\n", "\n    "))
+    print(f"{played} cases, {failed} failed, {skipped} skipped")
+    sys.exit(1 if failed or not played else 0)
+
+
+if __name__ == "__main__":
+    main()
