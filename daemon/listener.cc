@@ -25,7 +25,7 @@ constexpr Seconds opening_time{5};         // for a client's first bytes
 constexpr std::size_t most_waiting = 256;  // the oldest goes when there are more
 // The kernel gives the lowest free number, so this bounds how many connections are open at once: an operator
 // or two have one each, a lease of many processes some hundred of its own.
-constexpr int highest_fd = 512;
+constexpr int highest_fd = 320;
 constexpr int accepts_at_once = 64;
 
 std::string peer_name(int fd) {

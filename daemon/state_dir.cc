@@ -21,10 +21,11 @@ Result<StateDir> StateDir::open(const std::string& path) {
   std::error_code error;
   const std::filesystem::path parent = std::filesystem::absolute(path, error).parent_path();
   std::filesystem::create_directories(parent, error);
-  if (::mkdir(path.c_str(), 0750) != 0 && errno != EEXIST) {
-    const int e = errno;
-    return fail(Cause::unavailable, fmt::format("cannot make the folder {}: {}", path, std::strerror(e)),
-                "--state", e == EACCES || e == EPERM ? "choose a folder that you may write to" : "");
+  int failed = error.value();
+  if (failed == 0 && ::mkdir(path.c_str(), 0750) != 0 && errno != EEXIST) failed = errno;
+  if (failed != 0) {
+    return fail(Cause::unavailable, fmt::format("cannot make the folder {}: {}", path, std::strerror(failed)),
+                "--state", "choose a folder that you may write to");
   }
   StateDir dir;
   dir.path_ = path;
