@@ -5,6 +5,7 @@ A run gives [Measurement], one a size. A contender that cannot run here gives th
 import dataclasses
 import json
 import os
+import resource
 import shutil
 import signal
 import statistics
@@ -211,6 +212,7 @@ class IperfRing:
 
     def run(self, place, job):
         network = place.cluster.network
+        before = processor_time()
         servers = [subprocess.Popen(network.command(node, ["iperf3", "-s", "-1", "-p", self.port]),
                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                    for node in range(network.size)]
@@ -218,19 +220,18 @@ class IperfRing:
         try:
             for node in range(network.size):
                 self._wait_for_server(network, node)
-            before = processor_time()
             clients = [subprocess.Popen(
                 network.command(node, ["iperf3", "-J", "-c", network.address((node + 1) % network.size),
                                        "-p", self.port, "-t", self.seconds, "-O", 1]),
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
                 for node in range(network.size)]
             answers = [json.loads(client.communicate(timeout=LIMIT)[0]) for client in clients]
-            cpu = (processor_time() - before) / (self.seconds + 1)
         finally:
             for process in clients + servers:
                 if process.poll() is None:
                     process.kill()
                 process.wait()
+        cpu = (processor_time() - before) / (self.seconds + 1)  # of clients and servers, all ended by now
         flows = [answer["end"]["sum_received"]["bits_per_second"] / 8 for answer in answers]
         found = []
         for size in job.sizes:
@@ -249,10 +250,9 @@ class IperfRing:
 
 
 def processor_time():
-    """Processor time that this machine has spent on work so far, in seconds."""
-    with open("/proc/stat") as file:
-        user, nice, system, _idle, _wait, irq, softirq = map(int, file.readline().split()[1:8])
-    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+    """Processor time of all children that have ended, in seconds."""
+    use = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return use.ru_utime + use.ru_stime
 
 
 def in_bytes(size):
