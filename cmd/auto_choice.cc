@@ -1,6 +1,9 @@
 #include "cmd/auto_choice.h"
 
 #include <algorithm>
+#include <thread>
+
+#include "engine/session.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -54,6 +57,13 @@ Played<collective::Costs> measure_costs(Player& player, const engine::Job& like)
     auto cost = hop_cost(player, like, 1, 1);
     if (!cost) return tl::unexpected(cost.error());
     costs.intra = *cost;
+    if (costs.shared_memory) {
+      // The probe's messages, one from every rank, were played one after the other.
+      const Seconds whole = cost->latency + cost->overhead;
+      costs.intra.latency = costs.intra.overhead = whole / double(ranks);
+      const int cores = std::max(1, int(std::thread::hardware_concurrency()));
+      costs.players = engine::Session::one_thread_plays(like, 0) ? 1 : cores;
+    }
     return costs;
   }
   // Every rank sends to the same place on the next node, so a node's rate is shared by all of its ranks.

@@ -135,6 +135,17 @@ class Model {
     return 2 * latency + (1 + 1 / slices) * std::max(inside, outside);
   }
 
+  // Messages of all ranks of one node together, where each message is one slice.
+  double messages(std::string_view algorithm) const {
+    const Fold fold(layout_.ranks());
+    const double rounds = double(std::bit_width(std::uint32_t(fold.power)) - 1), folded = 2.0 * fold.extra;
+    if (algorithm == "recursive-doubling") return fold.power * rounds + folded;
+    if (algorithm == "halving-doubling") return 2 * fold.power * rounds + folded;
+    if (algorithm == "double-tree") return 4 * (n_ - 1);
+    if (algorithm == "naive") return 2 * (n_ - 1);
+    return 2 * n_ * (n_ - 1);  // ring, two-shot
+  }
+
  private:
   double slice_of(double chunk) const { return std::max(1.0, std::min(chunk, double(call_.slice_bytes))); }
   static HopCost share(HopCost cost, double sharers) {
@@ -178,6 +189,11 @@ std::vector<Prediction> predict(const Layout& layout, const Call& call, const Co
   if (model.grouped()) add("hierarchical", model.hierarchical());
   if (costs.shared_memory && model.nodes() == 1) add("two-shot", Model(layout, call, costs).two_shot());
   add("naive", model.naive());
+  if (costs.players > 0 && model.nodes() == 1)
+    for (Prediction& p : all) {
+      const double work = model.messages(p.name) * costs.intra.overhead.value / costs.players;
+      p.time = Seconds(std::max(p.time.value, work));
+    }
   return all;
 }
 

@@ -25,6 +25,9 @@ struct Costs {
   HopCost intra;               // inside a node; rate per rank
   HopCost inter;               // between nodes; rate per node
   bool shared_memory = false;  // all ranks reach each other's memory
+  // Threads that play all ranks of a node in turn, so that messages which cross nothing but memory take their
+  // overhead one after the other; 0: every rank has a core of its own.
+  int players = 0;
 };
 
 struct Prediction {

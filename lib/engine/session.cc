@@ -29,6 +29,8 @@ namespace tcp = transport::tcp;
 using collective::Task;
 
 constexpr std::int64_t spin_ns = 20'000;
+// To wake another thread costs more than to work off this many bytes in all.
+constexpr std::uint64_t one_thread_bytes = 128 * 1024;
 
 class CallReducer final : public transport::Reducer {
  public:
@@ -212,6 +214,7 @@ class SessionImpl final : public Session, public FailureListener {
   std::vector<Rank> mine_;
   std::unique_ptr<CallReducer> reducer_;
   std::unique_ptr<Values> values_;
+  int threads_ = 1;  // that play ranks in this job
   bool uses_shm_ = false, uses_tcp_ = false;
 
   std::byte* memory_ = nullptr;
@@ -259,7 +262,8 @@ Result<int> SessionImpl::prepare(const Job& job) {
   job_ = job;
   layout_ = job.layout();
   edges_ = edges_on_node(job, *algorithm_, member_.node);
-  plan_ = plan_of(job, *algorithm_, member_.node, edges_, int(workers_.size()));
+  threads_ = one_thread_plays(job, member_.node) ? 1 : int(workers_.size());
+  plan_ = plan_of(job, *algorithm_, member_.node, edges_, threads_);
   shared_layout_ = shm::lay_out(plan_);
   reducer_ = std::make_unique<CallReducer>(job_.call, job_.ranks());
   values_ = std::make_unique<Values>(job_.call.type, job_.call.operation, job_.ranks(), job_.seed, job_.call.elements);
@@ -353,9 +357,9 @@ Result<void> SessionImpl::connect(const std::vector<std::vector<Address>>& proce
     doorbells.clear();
     for (const auto& worker : workers_) doorbells.push_back(worker->loop->doorbell());
   }
-  for (std::size_t t = 0; t < workers_.size(); ++t) {
+  for (std::size_t t = 0; t < std::size_t(threads_); ++t) {
     Worker& worker = *workers_[t];
-    const int thread = member_.process * int(workers_.size()) + int(t);
+    const int thread = member_.process * threads_ + int(t);
     if (uses_shm_) {
       worker.shared = std::make_unique<shm::Transport>(
           shm::Transport::Setup{memory_, &plan_, &shared_layout_, thread, doorbells});
@@ -495,6 +499,12 @@ Result<std::unique_ptr<Session>> Session::open(Member member) {
   auto session = std::make_unique<SessionImpl>(std::move(member));
   if (const auto started = session->start(); !started) return tl::unexpected(started.error());
   return session;
+}
+
+bool Session::one_thread_plays(const Job& job, int node) {
+  std::uint64_t ranks = 0;
+  for (const Seat& seat : job.seats) ranks += seat.node == node;
+  return job.call.bytes() * ranks <= one_thread_bytes;
 }
 
 std::uint64_t Session::shared_bytes(const Job& job, int node) {

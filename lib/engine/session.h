@@ -54,6 +54,10 @@ class Session {
 
   virtual void abort() = 0;
 
+  // Whether one thread plays all of a node's ranks in this job: calls so small that waking another thread would
+  // cost more than it does for them.
+  static bool one_thread_plays(const Job& job, int node);
+
   // With processes > 1: bytes of shared memory that the node needs for `job`; the memfd must be as long
   // before prepare().
   static std::uint64_t shared_bytes(const Job& job, int node);
