@@ -33,6 +33,7 @@ int run(Context& context, const Flags& flags) {
   report::CheckDocument document;
   document.warning = context.config.warning.value;
   document.critical = context.config.critical.value;
+  document.deadlines = deadlines_of(context);
   const std::int64_t began = now_ns();
   auto measurer = make_measurer(context, flags.measurer);
   if (!measurer) {

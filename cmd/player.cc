@@ -179,6 +179,12 @@ Result<Pause> parse_pause(std::string_view text) {
               fmt::format("give PHASE=TIME with one of {}", fmt::join(phases, ", ")));
 }
 
+std::optional<report::Deadlines> deadlines_of(const Context& context) {
+  if (context.common.local) return std::nullopt;
+  return report::Deadlines{context.config.phase_deadline.value.value,
+                           context.config.run_deadline.value.value};
+}
+
 report::Trouble trouble_of(const fleet::FleetError& error) {
   report::Trouble trouble{error.summary(), {}};
   for (const fleet::Failure& f : error.failures)

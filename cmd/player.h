@@ -41,6 +41,8 @@ class Player {
   virtual int ranks_per_node() const = 0;
 };
 
+// None with --local.
+std::optional<report::Deadlines> deadlines_of(const Context& context);
 report::Trouble trouble_of(const fleet::FleetError& error);
 
 // The daemons behind --hosts (or the configuration's hosts).

@@ -32,6 +32,7 @@ int run(Context& context, const Flags& flags) {
   report::RunDocument document;
   document.where = (*player)->where();
   document.nodes = (*player)->nodes();
+  document.deadlines = deadlines_of(context);
   bool wrong = false;
   std::optional<collective::Costs> costs;  // of a hop, for auto
   for (std::size_t i = 0; i < sizes->size(); ++i) {

@@ -35,6 +35,11 @@ struct Trouble {
   std::vector<Failure> failures;  // empty where no node is concerned
 };
 
+// How long the phases of a run on daemons may take at most.
+struct Deadlines {
+  double phase_s = 0, run_s = 0;
+};
+
 struct Spread {
   double min = 0, median = 0, max = 0;
 };
@@ -83,6 +88,7 @@ struct RunDocument {
   std::vector<RunResult> results;
   std::vector<HopRow> hops;
   std::vector<trace::Event> events;
+  std::optional<Deadlines> deadlines;  // where daemons are concerned
   std::optional<Trouble> error;
 };
 
@@ -102,6 +108,7 @@ struct CheckDocument {
   diagnosis::Diagnosis diagnosis;
   std::string transport;
   double warning = 0.95, critical = 0.85;
+  std::optional<Deadlines> deadlines;  // where daemons are concerned
   std::optional<Trouble> error;
 };
 

@@ -22,6 +22,11 @@ Json error_value(const Trouble& trouble) {
           {"failures", failures}};
 }
 
+Json maybe_deadlines(const std::optional<Deadlines>& deadlines) {
+  if (!deadlines) return nullptr;
+  return {{"phase_s", deadlines->phase_s}, {"run_s", deadlines->run_s}};
+}
+
 Json maybe_error(const std::optional<Trouble>& trouble) {
   return trouble ? error_value(*trouble) : Json(nullptr);
 }

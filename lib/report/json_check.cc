@@ -83,6 +83,7 @@ std::string json(const CheckDocument& document) {
        {"results", results},
        {"coverage", {{"pairs_measured", d.coverage.pairs_measured}, {"pairs", d.coverage.pairs}}},
        {"cost", {{"runs", d.cost.runs}, {"seconds", d.cost.seconds.value}, {"bytes", d.cost.bytes.value}}},
+       {"deadlines", maybe_deadlines(document.deadlines)},
        {"error", maybe_error(document.error)}});
 }
 

@@ -89,6 +89,7 @@ std::string json(const RunDocument& document) {
     }
     out["events"] = std::move(events);
   }
+  if (!document.simulated) out["deadlines"] = maybe_deadlines(document.deadlines);
   out["error"] = maybe_error(document.error);
   return dump(out);
 }

@@ -15,6 +15,7 @@ Json maybe(const std::optional<T>& value) {
 }
 
 Json error_value(const Trouble& trouble);
+Json maybe_deadlines(const std::optional<Deadlines>& deadlines);
 Json maybe_error(const std::optional<Trouble>& trouble);
 // Indented; bytes that are not UTF-8 become U+FFFD.
 std::string dump(const Json& value);

@@ -28,7 +28,9 @@ std::string rate_text(const Maybe& rate_Bps);
 std::string amount_text(std::uint64_t bytes);
 // "97.3 %", or "-".
 std::string percent_text(const Maybe& ratio);
-// Two lines or more for a failure that concerns nodes: who, which phase, why. Without the summary itself.
+// A line for each node that a failure concerns: who, which phase, why. Without the summary itself.
 std::string failures_text(const Trouble& trouble, const Style& style);
+// "deadlines: 10 s a phase, 60 s a run", where there are any.
+std::string deadlines_text(const std::optional<Deadlines>& deadlines);
 
 }  // namespace ringtrue::report

@@ -97,7 +97,7 @@ std::string text(const CheckDocument& document, const Style& style) {
                        Ink::dim);
     out += "\n";
   }
-  if (document.error) out += failures_text(*document.error, style);
+  if (document.error) out += failures_text(*document.error, style) + deadlines_text(document.deadlines);
   return out;
 }
 

@@ -50,14 +50,18 @@ std::string failures_text(const Trouble& trouble, const Style& style) {
   constexpr int shown = 16;
   int count = 0;
   for (const Failure& f : trouble.failures) {
-    if (++count > shown) break;
+    if (f.node.empty() || ++count > shown) continue;  // the summary tells what concerns no node
     out += fmt::format("  {} {}: {}{}\n", style.paint(f.node, f.culprit ? Ink::red : Ink::dim), f.phase,
                        f.error.what, f.culprit ? "" : style.paint(" (waited for the others)", Ink::dim));
   }
-  if (int(trouble.failures.size()) > shown) {
-    out += fmt::format("  and {} more nodes\n", trouble.failures.size() - shown);
-  }
+  if (count > shown) out += fmt::format("  and {} more nodes\n", count - shown);
   return out;
+}
+
+std::string deadlines_text(const std::optional<Deadlines>& deadlines) {
+  if (!deadlines) return "";
+  return fmt::format("deadlines: {} a phase, {} a run\n", to_text(Seconds(deadlines->phase_s)),
+                     to_text(Seconds(deadlines->run_s)));
 }
 
 }  // namespace ringtrue::report

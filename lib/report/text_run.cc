@@ -146,7 +146,7 @@ std::string text(const RunDocument& document, const Style& style) {
     }
     out += hops_text(document);
   }
-  if (document.error) out += failures_text(*document.error, style);
+  if (document.error) out += failures_text(*document.error, style) + deadlines_text(document.deadlines);
   return out;
 }
 

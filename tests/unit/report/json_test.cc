@@ -135,6 +135,7 @@ CheckDocument check_document() {
   g.coverage = {2, 2};
   g.cost = {1, Seconds(0.5), Bytes(1 << 21)};
   d.transport = "tcp";
+  d.deadlines = Deadlines{10, 60};
   return d;
 }
 
@@ -147,6 +148,7 @@ TEST(Json, CheckFitsItsSchema) {
   EXPECT_DOUBLE_EQ(value["findings"][0]["measured_Bps"], 30e6);
   EXPECT_EQ(value["rate_Bps"][0][0], nullptr);
   EXPECT_EQ(value["results"][0]["order"][1], "node1");
+  EXPECT_EQ(value["deadlines"]["run_s"], 60);
   valid("check", json(CheckDocument{}));
 }
 

@@ -144,6 +144,8 @@ TEST(Failures, NameNodeAndPhase) {
   const std::string out = failures_text(t, {});
   EXPECT_EQ(out.find("  n0 run: late\n  n1 run: late (waited for the others)\n"), 0u);
   EXPECT_THAT(out, HasSubstr("and 4 more nodes"));
+  EXPECT_EQ(deadlines_text(Deadlines{10, 60}), "deadlines: 10.0 s a phase, 60.0 s a run\n");
+  EXPECT_EQ(deadlines_text(std::nullopt), "");
 }
 
 TEST(Schedule, DrawsTrees) {
