@@ -289,12 +289,18 @@ void Channel::ready(std::uint32_t events) {
     loop_.forget(fd_, this);
     return;
   }
-  if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) pump();
+  if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+    unwelcome_ = incoming_.empty();
+    pump();
+  }
 }
 
+// Asking the kernel anew costs a system call, so reading stays asked for between messages, until one comes
+// that nobody has posted a receive for.
 void Channel::update_interest() {
+  if (!incoming_.empty()) unwelcome_ = false;
   std::uint32_t wanted = 0;
-  if (!incoming_.empty() && !closed_) wanted |= EPOLLIN;
+  if (!unwelcome_ && !closed_) wanted |= EPOLLIN;
   if (flush_waits_) wanted |= EPOLLOUT;
   if (wanted == interest_) return;
   interest_ = wanted;
