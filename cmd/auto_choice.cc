@@ -1,5 +1,7 @@
 #include "cmd/auto_choice.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -10,11 +12,15 @@ namespace {
 
 constexpr std::uint64_t small_bytes = 8;
 constexpr std::uint64_t large_bytes = 256 * 1024;
+// A trial costs little for calls shorter than this, and the model may be this far off.
+constexpr double trial_seconds = 5e-3;
+constexpr double model_error = 4;
+constexpr std::size_t most_trials = 4;
 // Of what a message takes, the part that the sender's processor is busy with; the rest passes by itself.
 constexpr double overhead_share = 0.2;
 
-Played<double> time_of(Player& player, engine::Job job, int shift, std::uint64_t bytes) {
-  job.algorithm = "pairwise";
+Played<double> time_of(Player& player, engine::Job job, std::string algorithm, int shift, std::uint64_t bytes) {
+  job.algorithm = std::move(algorithm);
   job.call.elements = bytes / size_of(job.call.type);
   job.call.shift = shift;
   job.iterations = 5;
@@ -31,9 +37,9 @@ Played<double> time_of(Player& player, engine::Job job, int shift, std::uint64_t
 }
 
 Played<collective::HopCost> hop_cost(Player& player, const engine::Job& job, int shift, double sharers) {
-  auto small = time_of(player, job, shift, small_bytes);
+  auto small = time_of(player, job, "pairwise", shift, small_bytes);
   if (!small) return tl::unexpected(small.error());
-  auto large = time_of(player, job, shift, large_bytes);
+  auto large = time_of(player, job, "pairwise", shift, large_bytes);
   if (!large) return tl::unexpected(large.error());
   const double whole = std::max(*small, 1e-7);
   const double moving = std::max(*large - *small, double(large_bytes) / 1e12);
@@ -83,6 +89,25 @@ report::Choice choice_of(const collective::Layout& layout, const collective::Cal
   for (const collective::Prediction& p : choice.predictions)
     out.predictions.emplace_back(p.name, p.time.value);
   return out;
+}
+
+Played<report::Choice> settle(Player& player, const engine::Job& job, report::Choice choice) {
+  if (choice.predictions.size() < 2 || choice.predictions[0].second > trial_seconds) return choice;
+  std::vector<std::pair<double, std::string>> tried;
+  for (const auto& [name, predicted] : choice.predictions) {
+    if (tried.size() == most_trials || predicted > choice.predictions[0].second * model_error) break;
+    auto time = time_of(player, job, name, job.call.shift, job.call.bytes());
+    if (!time) return tl::unexpected(time.error());
+    tried.emplace_back(*time, name);
+  }
+  if (tried.size() < 2) return choice;
+  std::sort(tried.begin(), tried.end());
+  choice.algorithm = tried[0].second;
+  choice.reason = fmt::format("{}: {} over {} ranks took {} in a trial, {} {} (the model's first choice: {}, {})",
+                              tried[0].second, to_text(Bytes(choice.bytes)), job.ranks(),
+                              to_text(Seconds(tried[0].first)), tried[1].second, to_text(Seconds(tried[1].first)),
+                              choice.predictions[0].first, to_text(Seconds(choice.predictions[0].second)));
+  return choice;
 }
 
 }  // namespace ringtrue::cmd

@@ -56,7 +56,12 @@ int run(Context& context, const Flags& flags) {
         }
         costs = *measured;
       }
-      document.choices.push_back(choice_of(job.layout(), job.call, *costs));
+      auto choice = settle(**player, job, choice_of(job.layout(), job.call, *costs));
+      if (!choice) {
+        document.error = choice.error();
+        break;
+      }
+      document.choices.push_back(std::move(*choice));
       job.algorithm = document.choices.back().algorithm;
     }
     show_progress(fmt::format("{} of {} bytes ({} of {} sizes)", job.algorithm, job.call.bytes(), i + 1,

@@ -156,7 +156,9 @@ void RankEndpoint::add_hops(std::vector<trace::Hop>& hops) const {
       hop.bytes += Bytes(sent.bytes);
       Seconds busy(double(sent.busy_ns) * 1e-9);
       if (const auto tcp = links_[i].channel->tcp()) {
-        busy = tcp->busy;
+        // The kernel counts until the last acknowledgement, but in ticks of some milliseconds.
+        constexpr Seconds many_ticks(0.05);
+        busy = tcp->busy < many_ticks ? std::max(tcp->busy, busy) : tcp->busy;
         if (!hop.tcp) {
           hop.tcp = tcp;
         } else {
