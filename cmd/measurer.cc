@@ -13,8 +13,9 @@ namespace {
 
 class LocalMeasurer final : public LiveMeasurer {
  public:
-  LocalMeasurer(int nodes, std::string transport, std::vector<collective::Fault> faults, Seconds deadline)
-      : transport_(std::move(transport)), faults_(std::move(faults)), deadline_(deadline) {
+  LocalMeasurer(int nodes, std::string transport, std::vector<collective::Fault> faults, int warmup,
+                Seconds deadline)
+      : transport_(std::move(transport)), faults_(std::move(faults)), warmup_(warmup), deadline_(deadline) {
     for (int i = 0; i < nodes; ++i) names_.push_back(fmt::format("rank{}", i));
   }
 
@@ -24,7 +25,7 @@ class LocalMeasurer final : public LiveMeasurer {
   std::string transport() const override { return transport_; }
 
   Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override {
-    engine::Job job = fleet::job_of(experiment, {}, {transport_, 1, 1, {}});
+    engine::Job job = fleet::job_of(experiment, {}, {transport_, 1, warmup_, {}});
     job.nodes = {"local"};
     job.seats.clear();
     for (int node : experiment.order) job.seats.push_back({0, 0, node});
@@ -44,15 +45,16 @@ class LocalMeasurer final : public LiveMeasurer {
   std::vector<std::string> names_;
   std::string transport_;
   std::vector<collective::Fault> faults_;
+  int warmup_;
   Seconds deadline_;
 };
 
 class HostsMeasurer final : public LiveMeasurer {
  public:
-  HostsMeasurer(std::unique_ptr<fleet::Fleet> fleet, const std::string& transport)
+  HostsMeasurer(std::unique_ptr<fleet::Fleet> fleet, const std::string& transport, int warmup)
       : fleet_(std::move(fleet)),
         guard_([this] { fleet_->cancel(); }),
-        inner_(*fleet_, {transport, 1, 1, [this](const engine::Job&, const engine::RunReport& report) {
+        inner_(*fleet_, {transport, 1, warmup, [this](const engine::Job&, const engine::RunReport& report) {
                            transport_ = report.transport;
                          }}) {}
 
@@ -108,7 +110,7 @@ Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, cons
     }
     auto fleet = lease(context, flags.player);
     if (!fleet) return tl::unexpected(fleet.error());
-    return std::make_unique<HostsMeasurer>(std::move(*fleet), transport);
+    return std::make_unique<HostsMeasurer>(std::move(*fleet), transport, flags.warmup);
   }
   if (context.common.hosts) {
     return refuse({Cause::bad_input, "--local and --hosts exclude each other", "", "give one of them"});
@@ -119,7 +121,7 @@ Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, cons
   }
   auto faults = collective::parse_faults(flags.fault);
   if (!faults) return refuse(faults.error());
-  return std::make_unique<LocalMeasurer>(*context.common.local, transport, std::move(*faults),
+  return std::make_unique<LocalMeasurer>(*context.common.local, transport, std::move(*faults), flags.warmup,
                                          context.config.run_deadline.value);
 }
 

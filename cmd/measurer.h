@@ -14,6 +14,7 @@ namespace ringtrue::cmd {
 struct MeasurerFlags {
   PlayerOptions player;
   std::string fault;  // with --local: between "nodes", whatever the order of the ranks
+  int warmup = 1;     // calls before those that are timed
 };
 
 class LiveMeasurer : public diagnosis::Measurer {

@@ -4,12 +4,11 @@
 //   probe    a short ring over all nodes: the rough rate of every hop, hence the size of what follows
 //   ring     a longer one: busbw as it is now
 //   pairs    pairwise shifts, each port with one flow in and one out: every ordered pair up to 16 nodes,
-//   eight
-//            partners a node and direction beyond; where the ring showed a hop below 60 % of the typical one,
-//            short ones over all nodes first, then full ones without the nodes that are to blame for it
+//            eight partners a node and direction beyond; where the ring showed a hop below 60 % of the
+//            typical one, short ones over all nodes first, then full ones without the nodes to blame for it
 //   confirm  suspects again, at least twice, in orders that give them known-good partners and new ones
-//   duet     where both sides of a node look slow and one of them is below 70 %: each direction by itself,
-//            because acknowledgements that queue behind a very slow port's data slow the other direction too
+//   duet     where both sides of a node look slow: each direction by itself, because acknowledgements that
+//            queue behind a slow port's data slow the other direction too
 //
 // How a reading is judged is in judge.h. Limits: the reference without a link rate is the fleet's majority,
 // so it is wrong when half of all sides or more are slow alike; with two nodes sender, receiver and path

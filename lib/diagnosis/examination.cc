@@ -17,6 +17,8 @@ constexpr double probe_bytes = 1.5e6;    // a hop; a quarter of a second of a 50
 constexpr double least_bytes = 8e6;      // a hop; a shaper's burst of 128 KiB is then 1.6 %
 constexpr double target_seconds = 0.25;  // of a hop at full speed
 constexpr double very_slow_share = 0.6;
+constexpr std::size_t duets_to_agree = 3;  // with what the pairs have shown
+constexpr std::size_t most_duets = 6;      // with one partner
 
 }  // namespace
 
@@ -248,7 +250,10 @@ bool Examination::pairs() {
   const auto slow = very_slow(judge());
   const auto rest = nodes_without(slow);
   // Long enough experiments for the others, which the slow ones kept short.
-  if (slow.empty() || rest.size() < 2) return true;
+  const bool all_long = std::none_of(rest.begin(), rest.end(), [&](int x) {
+    return std::any_of(rest.begin(), rest.end(), [&](int y) { return y != x && readings_.only_brief(x, y); });
+  });
+  if (slow.empty() || rest.size() < 2 || all_long) return true;
   return shifts_over(rest, 0.25, "the same without the slowest nodes");
 }
 
@@ -257,24 +262,26 @@ bool Examination::confirm() {
     const Inference inference = judge();
     std::vector<const Suspect*> very, fine;
     for (const Suspect& s : inference.suspects) {
-      if (s.confirmed) continue;
-      // Alone is the only way to learn more of an overshadowed side.
-      const bool sends = s.type == ScopeType::sender;
-      if (s.type != ScopeType::path &&
-          inference.is_overshadowed({s.node, sends ? Direction::sends : Direction::receives})) {
-        continue;
-      }
+      if (s.confirmed || s.alone) continue;
       (s.type != ScopeType::path && s.ratio < very_slow_share ? very : fine).push_back(&s);
     }
-    if (const auto pair = duet_needed(inference)) {
-      const Bytes hop = hop_bytes({pair->partner, pair->node}, 1, 0.04 * options_.budget.value);
+    const bool fleet = inference.reference.fleet_slow && fleet_repeats_ < 2;
+    const bool nothing_else = very.empty() && fine.empty() && !fleet;
+    auto pair = node_for_duet(inference);
+    double share = 0.04;
+    // There may be many such paths, and most are innocent.
+    if (!pair && nothing_else && elapsed() < 0.75 * options_.budget.value) {
+      pair = path_for_duet(inference);
+      share = 0.015;
+    }
+    if (pair) {
+      const Bytes hop = hop_bytes({pair->partner, pair->node}, 1, share * options_.budget.value);
       if (fits({pair->partner, pair->node}, 1, hop)) {
         if (!play_duet(*pair, hop)) return false;
         continue;
       }
     }
-    const bool fleet = inference.reference.fleet_slow && fleet_repeats_ < 2;
-    if (very.empty() && fine.empty() && !fleet) return true;
+    if (nothing_else) return true;
 
     std::vector<int> nodes = all_;
     std::vector<const Suspect*> suspects = very;
@@ -307,29 +314,18 @@ bool Examination::confirm() {
     }
     if (!measure_pairs("confirm", what, pairwise_over(order, 1, hop, options_.most_bytes))) return false;
     fleet_repeats_ += fleet;
+    ++confirm_rounds_;
   }
   return true;
 }
 
-std::optional<Examination::Duet> Examination::duet_needed(const Inference& inference) const {
+std::optional<Examination::Duet> Examination::node_for_duet(const Inference& inference) const {
   if (overlapped_duets_) return std::nullopt;
   for (const int x : all_) {
     if (!inference.find(ScopeType::sender, x) && !inference.find(ScopeType::receiver, x)) continue;
-    const auto send = inference.sends[std::size_t(x)], receive = inference.receives[std::size_t(x)];
-    if (!send || !receive) continue;
-    const double most = std::max(*send, *receive), least = std::min(*send, *receive);
-    if (least >= thresholds_.gross * inference.reference.rate) continue;
-    if (most >= thresholds_.warning * inference.reference.rate) continue;
-    bool decided = true, shadow = false;
-    for (const Direction d : {Direction::sends, Direction::receives}) {
-      if (!inference.is_overshadowed({x, d})) continue;
-      shadow = true;
-      const Suspect* s = inference.find(d == Direction::sends ? ScopeType::sender : ScopeType::receiver, x);
-      decided &= inference.is_cleared({x, d}) || (s && s->confirmed);
-    }
-    if (decided && shadow) continue;
+    if (!undecided_alone(x, inference)) continue;
     Duet pair{x, -1};
-    std::size_t fewest = 6;  // with one partner; more would say the same
+    std::size_t fewest = most_duets;  // with one partner; more would say the same
     for (int y = 0; y < n_; ++y) {
       const bool suspected = inference.find(ScopeType::sender, y) || inference.find(ScopeType::receiver, y);
       if (y == x || suspected || alone_.of(x, y).size() >= fewest) continue;
@@ -338,6 +334,39 @@ std::optional<Examination::Duet> Examination::duet_needed(const Inference& infer
     if (pair.partner >= 0) return pair;
   }
   return std::nullopt;
+}
+
+std::optional<Examination::Duet> Examination::path_for_duet(const Inference& inference) const {
+  const Suspect* next = nullptr;
+  for (const Suspect& s : inference.suspects) {  // slowest first
+    if (s.type != ScopeType::path || !s.alone || s.confirmed || overlapped_duets_) continue;
+    if (alone_.of(s.node, s.peer).size() >= most_duets) continue;
+    // One that was slow alone as well is a trail; most others are innocent, and cleared by a single duet.
+    if (!next || (next->readings.empty() && !s.readings.empty())) next = &s;
+  }
+  if (!next) return std::nullopt;
+  return Duet{next->node, next->peer};
+}
+
+// Whether both sides of this node look slow, and it has not been told yet which of them are.
+bool Examination::undecided_alone(int x, const Inference& inference) const {
+  const auto send = inference.sends[std::size_t(x)], receive = inference.receives[std::size_t(x)];
+  if (!send || !receive) return false;
+  const double most = std::max(*send, *receive), least = std::min(*send, *receive);
+  if (most >= thresholds_.warning * inference.reference.rate) return false;
+  // A mere disturbance passes by itself, at a lesser price.
+  if (least >= thresholds_.gross * inference.reference.rate && confirm_rounds_ < 2) return false;
+  std::size_t duets = 0;
+  for (int y = 0; y < n_; ++y) duets += alone_.of(x, y).size();
+  // With one of them cleared, nothing disturbs the other one's readings.
+  const bool one_cleared =
+      inference.cleared_at({x, Direction::sends}) || inference.cleared_at({x, Direction::receives});
+  if (one_cleared) return false;
+  for (const Direction d : {Direction::sends, Direction::receives}) {
+    const Suspect* s = inference.find(d == Direction::sends ? ScopeType::sender : ScopeType::receiver, x);
+    if (inference.is_overshadowed({x, d}) ? !s || !s->confirmed : duets < duets_to_agree) return true;
+  }
+  return false;
 }
 
 bool Examination::play_duet(const Duet& pair, Bytes hop) {

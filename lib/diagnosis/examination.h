@@ -23,12 +23,14 @@ class Examination {
   bool rings();
   bool pairs();
   bool confirm();
-  // A node that needs a duet, and the partner for it; nullopt: none, or none is possible.
   struct Duet {
     int node = 0;
     int partner = 0;
   };
-  std::optional<Duet> duet_needed(const Inference& inference) const;
+  // What a duet should tell next; nullopt: nothing, or none is possible.
+  std::optional<Duet> node_for_duet(const Inference& inference) const;
+  std::optional<Duet> path_for_duet(const Inference& inference) const;
+  bool undecided_alone(int node, const Inference& inference) const;
   bool play_duet(const Duet& pair, Bytes hop);
 
   bool shifts_over(const std::vector<int>& nodes, double share_of_budget, const std::string& what);
@@ -63,11 +65,12 @@ class Examination {
   std::vector<int> all_;
   double start_ = 0;
   double overhead_ = 0.05;  // seconds an experiment takes beside its transfer, as seen so far
-  double stretch_ = 2;      // what it takes over its timed transfer: warm-up and checking, as seen so far
+  double stretch_ = 1.3;    // what it takes over its timed transfer: checking, a warm-up, as seen so far
   double typical_ = 0;      // bytes per second of most hops
   double slowest_ = 0;      // of the slowest hop seen in a ring
   bool overlapped_duets_ = false;  // the world cannot use one direction at a time
   int fleet_repeats_ = 0;
+  int confirm_rounds_ = 0;
   std::optional<RingWitness> witness_;
 };
 

@@ -184,7 +184,15 @@ class Conclusion {
   void add_other_side(const Suspect& s, Finding& f) const {
     if (s.type == ScopeType::path) return;
     const bool sends = s.type == ScopeType::sender;
-    if (c_.inference.is_overshadowed({s.node, sends ? Direction::receives : Direction::sends})) return;
+    const Side side{s.node, sends ? Direction::receives : Direction::sends};
+    if (const auto alone = c_.inference.cleared_at(side)) {
+      f.evidence.push_back(
+          fmt::format("while both directions are in use it {} less, as acknowledgements queue behind the "
+                      "slow side's data; "
+                      "alone it {} {}: that side is fine",
+                      sends ? "receives" : "sends", sends ? "receives" : "sends", rate_text(*alone)));
+    }
+    if (c_.inference.is_overshadowed(side)) return;
     const auto other = (sends ? c_.inference.receives : c_.inference.sends)[std::size_t(s.node)];
     if (!other || *other < c_.thresholds.warning * reference_) return;
     f.evidence.push_back(
@@ -300,11 +308,21 @@ class Conclusion {
   }
 
   void add_doubts() {
+    std::size_t unclear_paths = 0;
     for (const Suspect& s : c_.inference.suspects) {
       if (s.confirmed) continue;
+      if (s.readings.empty()) {
+        ++unclear_paths;
+        continue;
+      }
       Scope scope{s.type, s.node, s.peer, node(s.node), s.peer < 0 ? "" : node(s.peer), ""};
       out_.not_checked.push_back(
           {fmt::format("{}: {} of {}", scope.text(), rate_text(s.best), rate_text(reference_)), s.missing});
+    }
+    if (unclear_paths > 0) {
+      out_.not_checked.push_back({plural(unclear_paths, "path", "paths") + " of nodes with a slow side",
+                                  "acknowledgements queue there, and there was no time to measure one "
+                                  "direction at a time; check again after the repair"});
     }
     add_held_back();
     for (const Side& side : c_.inference.overshadowed) {
@@ -313,7 +331,7 @@ class Conclusion {
       const Suspect* other = c_.inference.find(sends ? ScopeType::receiver : ScopeType::sender, side.node);
       if (!other || !limit || *limit >= c_.thresholds.warning * reference_) continue;
       if (c_.inference.find(sends ? ScopeType::sender : ScopeType::receiver, side.node)) continue;
-      if (c_.inference.is_cleared(side)) continue;
+      if (c_.inference.cleared_at(side)) continue;
       out_.not_checked.push_back(
           {fmt::format("{}'s {} side: {} of {}", node(side.node), sends ? "sending" : "receiving",
                        rate_text(*limit), rate_text(reference_)),

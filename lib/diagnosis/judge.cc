@@ -87,18 +87,26 @@ class Judge {
     return overshadowed({x, Direction::sends}) || overshadowed({y, Direction::receives});
   }
 
+  // Both sides of a node look slow: each may be the other's doing, because acknowledgements queue behind the
+  // data in a slow port. What they did alone decides, where it is known.
   void find_overshadowed() {
+    if (n_ == 2) return;  // two directions are two paths there
     for (int x = 0; x < n_; ++x) {
       const auto send = out_.sends[std::size_t(x)], receive = out_.receives[std::size_t(x)];
-      if (!send || !receive || std::min(*send, *receive) >= t_.gross * reference()) continue;
-      // Each may be the other's doing where both are very slow alike: then what they do alone decides, if
-      // known.
-      const double least = std::min(*send, *receive), most = std::max(*send, *receive);
-      const bool both = most < t_.gross * reference() && most < 1.5 * least &&
-                        best_alone({x, Direction::sends}) && best_alone({x, Direction::receives});
-      if (both || *send * 1.25 < *receive) out_.overshadowed.push_back({x, Direction::receives});
-      if (both || *receive * 1.25 < *send) out_.overshadowed.push_back({x, Direction::sends});
+      if (!send || !receive || !slow(*send) || !slow(*receive)) continue;
+      const Side sends{x, Direction::sends}, receives{x, Direction::receives};
+      if (means_nothing(sends, *send, receives, *receive)) out_.overshadowed.push_back(sends);
+      if (means_nothing(receives, *receive, sends, *send)) out_.overshadowed.push_back(receives);
     }
+  }
+
+  bool means_nothing(Side side, double rate, Side other, double other_rate) const {
+    const auto alone = best_alone(side), other_alone = best_alone(other);
+    if (alone && !slow(*alone)) return true;
+    if (other_alone && !slow(*other_alone)) return false;
+    if (alone && other_alone) return *alone > rate * 1.05;
+    // Until then: beside a very slow side, what the better one shows means nothing.
+    return other_rate < t_.gross * reference() && other_rate * 1.25 < rate;
   }
 
   std::optional<double> best_alone(Side side) const {
@@ -145,7 +153,7 @@ class Judge {
       const auto best = best_alone(side);
       if (!best) continue;
       if (!slow(*best)) {
-        out_.cleared.push_back(side);
+        out_.cleared.push_back({side, *best});
         continue;
       }
       accused_.push_back(side);
@@ -184,6 +192,7 @@ class Judge {
     Suspect s;
     s.type = sends ? ScopeType::sender : ScopeType::receiver;
     s.node = side.node;
+    s.alone = true;
     std::vector<Reading> list;
     std::set<int> partners;
     for (int other = 0; other < n_; ++other) {
@@ -195,14 +204,21 @@ class Judge {
     finish(s, std::move(list), reference(), 2);
   }
 
+  // What a side can do, as far as is known; nullopt: its readings mean nothing.
+  std::optional<double> side_limit(Side side) const {
+    if (overshadowed(side)) return out_.cleared_at(side);
+    return (side.direction == Direction::sends ? out_.sends : out_.receives)[std::size_t(side.node)];
+  }
+
   void add_paths() {
     for (int x = 0; x < n_; ++x) {
       for (int y = 0; y < n_; ++y) {
         const auto best = readings_.best(x, y);
-        if (!best || unclear(x, y)) continue;
+        const auto send = side_limit({x, Direction::sends}), receive = side_limit({y, Direction::receives});
+        if (!best || !send || !receive) continue;
         double limit = reference(), share = t_.warning;
         if (n_ > 2) {
-          limit = std::min({limit, *out_.sends[std::size_t(x)], *out_.receives[std::size_t(y)]});
+          limit = std::min({limit, *send, *receive});
           const bool accused = is_accused(x, Direction::sends) || is_accused(y, Direction::receives);
           share = accused ? t_.path_of_accused : t_.path;
         }
@@ -211,7 +227,13 @@ class Judge {
         s.node = x;
         s.peer = y;
         s.partners = 1;
-        finish(s, readings_.counting(x, y), limit, 1);
+        // Beside a slow side of the same node, acknowledgements queue: then only the path alone says more.
+        s.alone = n_ > 2
+                      ? unclear(x, y) || is_accused(x, Direction::receives) || is_accused(y, Direction::sends)
+                      : slow(readings_.best(y, x).value_or(reference()));
+        const auto alone = alone_.best(x, y);
+        if (s.alone && alone && *alone >= share * limit) continue;
+        finish(s, s.alone ? alone_.counting(x, y) : readings_.counting(x, y), limit, 1);
       }
     }
   }
@@ -226,8 +248,10 @@ class Judge {
       if (longest > 0 && r.brief && r.rate > longest && r.rate < raised) r.rate = longest;
     }
     std::sort(list.begin(), list.end(), [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
-    s.best = list.empty() ? 0 : list.front().rate;
+    s.best = !list.empty() ? list.front().rate : s.peer < 0 ? 0 : readings_.best(s.node, s.peer).value_or(0);
     s.ratio = s.best / reference();
+    // A brief reading that no burst explains has shown that it can do better.
+    if (s.best >= t_.warning * limit) return;
     s.missing = lacks(list, s.best / limit, s.partners, partners_needed);
     s.readings = std::move(list);
     if (s.missing.empty() && spread(s) + 0.02 > 1 - s.best / limit) {
@@ -279,8 +303,11 @@ bool Inference::is_overshadowed(Side side) const {
   return std::find(overshadowed.begin(), overshadowed.end(), side) != overshadowed.end();
 }
 
-bool Inference::is_cleared(Side side) const {
-  return std::find(cleared.begin(), cleared.end(), side) != cleared.end();
+std::optional<double> Inference::cleared_at(Side side) const {
+  for (const Cleared& c : cleared) {
+    if (c.side == side) return c.rate;
+  }
+  return std::nullopt;
 }
 
 Inference infer(const Readings& readings, const Readings& alone, std::optional<double> attainable,

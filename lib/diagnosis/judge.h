@@ -9,6 +9,9 @@
 //   smallest set of sides and single paths that covers all slow pairs, a side before a path.
 // - A path is accused when its best reading is 7 % below what both of its ends can do (25 % where an end is
 //   accused itself).
+// - Data that waits in a slow port delays the acknowledgements that pass it the same way, and with them the
+//   node's other direction. So where both sides of a node look slow, and for paths at a node whose side in
+//   the other direction is slow, what they carry alone decides.
 // - A suspect is confirmed by readings of which every one is below `warning`: 4 where the best is below 70 %
 //   of the reference, 5 below 85 %, 8 below 90 %, else 12; from three experiments, two of them made for
 //   confirmation, with two known-good partners (a path has only its own two ends); and the best agree: two
@@ -58,6 +61,7 @@ struct Suspect {
   double ratio = 0;               // best / reference
   std::vector<Reading> readings;  // that count, fastest first
   int partners = 0;               // different ones in `readings`
+  bool alone = false;  // only one direction at a time says more, and `readings` are of such experiments
   bool confirmed = false;
   bool alternative = false;  // another explanation with as few causes exists
   std::string missing;       // why not confirmed; empty when confirmed
@@ -68,17 +72,22 @@ struct Inference {
   std::vector<std::optional<double>> sends;  // by node: best of its pairs
   std::vector<std::optional<double>> receives;
   std::vector<Suspect> suspects;  // slowest first
-  // Sides of nodes whose other side is so slow that this one's readings mean nothing, see Thresholds::gross.
+  // Sides whose readings mean nothing beside their node's other side, which is slow: alone they did better,
+  // or, where that is not known, the other side is below Thresholds::gross.
   std::vector<Side> overshadowed;
-  std::vector<Side> cleared;  // of these: alone, they did well
+  struct Cleared {
+    Side side;
+    double rate = 0;
+  };
+  std::vector<Cleared> cleared;  // of these: alone, they did well
 
   const Suspect* find(ScopeType type, int node) const;  // sender or receiver
   bool is_overshadowed(Side side) const;
-  bool is_cleared(Side side) const;
+  std::optional<double> cleared_at(Side side) const;  // the rate, or nullopt
 };
 
 // `attainable`: of the declared link rate; nullopt: unknown. `alone`: readings of single directions (duets),
-// which decide where a side is overshadowed.
+// which decide where both sides of a node look slow.
 Inference infer(const Readings& readings, const Readings& alone, std::optional<double> attainable,
                 std::optional<double> nominal, const Thresholds& thresholds);
 

@@ -28,7 +28,7 @@ class Wires : public Measurer {
   double disturbance = 0.1;                     // by up to this much
   double burst = 128 * 1024;                    // bytes that a shaper lets through at once
   double overhead = 0.08;                       // seconds an experiment takes besides
-  int warmup = 1;                               // further transfers that are not timed
+  int warmup = 0;                               // further transfers that are not timed
   bool acknowledgements = false;  // queue behind the data of a very slow port and slow its other direction
   bool one_at_a_time = true;      // can use one direction at a time
   double cpu_busy = 0;
@@ -104,7 +104,10 @@ class Wires : public Measurer {
  private:
   static std::size_t size(int i) { return std::size_t(i); }
   double queueing(double port) {
-    return port < 0.3 * full ? uniform(0.15, 0.7) : port < 0.6 * full ? uniform(0.4, 0.9) : 1;
+    if (port > 0.95 * full) return 1;
+    return port < 0.3 * full   ? uniform(0.15, 0.7)
+           : port < 0.6 * full ? uniform(0.4, 0.9)
+                               : uniform(0.6, 0.95);
   }
   double uniform(double low, double high) { return low + (high - low) * (double(random() >> 11) * 0x1p-53); }
 };
