@@ -13,8 +13,15 @@
 #include <mutex>
 #include <thread>
 
+// gRPC's core, src/core/lib/iomgr/timer_manager.h of this version: exported, though not in a public header.
+void grpc_timer_manager_set_threading(bool enabled);
+void grpc_timer_manager_tick();
+
 namespace ringtrue::daemon {
 namespace {
+
+// How late a timer of gRPC's core may be: those of a server are deadlines of handshakes and idle connections.
+constexpr std::chrono::seconds tick(1);
 
 using grpc_event_engine::experimental::EndpointConfig;
 using grpc_event_engine::experimental::EventEngine;
@@ -87,11 +94,16 @@ class QuietEngine final : public EventEngine {
 
   void serve() {
     std::unique_lock lock(mutex_);
+    Clock::time_point next_tick = Clock::now() + tick;
     while (!stopping_) {
-      if (tasks_.empty()) {
-        changed_.wait(lock);
-      } else if (const auto due = tasks_.begin()->first.first; due > Clock::now()) {
-        changed_.wait_until(lock, due);
+      const auto now = Clock::now();
+      if (now >= next_tick) {
+        next_tick = now + tick;
+        lock.unlock();
+        grpc_timer_manager_tick();
+        lock.lock();
+      } else if (tasks_.empty() || tasks_.begin()->first.first > now) {
+        changed_.wait_until(lock, tasks_.empty() ? next_tick : std::min(next_tick, tasks_.begin()->first.first));
       } else {
         absl::AnyInvocable<void()> task = std::move(tasks_.begin()->second);
         tasks_.erase(tasks_.begin());
@@ -115,6 +127,9 @@ class QuietEngine final : public EventEngine {
 
 void use_quiet_engine() {
   grpc_event_engine::experimental::SetEventEngineFactory([] { return std::make_unique<QuietEngine>(); });
+  grpc_init();  // and never shut down: what follows is undone by a second first time
+  // The core's own timer thread wakes once a second for each of several lists, each at a time of its own.
+  grpc_timer_manager_set_threading(false);
 }
 
 }  // namespace ringtrue::daemon
