@@ -182,7 +182,7 @@ class LeaseCall : public Desk::Client, public std::enable_shared_from_this<Lease
   Result<void> acquire(const rpc::Command& command) {
     const rpc::Acquire& message = command.acquire();
     // Before anything else is looked at: another version may mean other things by it.
-    if (message.protocol() != wire::protocol_version) {
+    if (!wire::compatible(message.version(), message.protocol())) {
       return tl::unexpected(wire::version_mismatch(context_.identity.version, wire::protocol_version,
                                                    message.version(), message.protocol()));
     }

@@ -8,7 +8,7 @@
 //   [groups]      rack1 = "node[01-08]"
 //   [thresholds]  warning = 0.95        critical = 0.85
 //   [deadlines]   phase = "10s"         run = "60s"
-//   [daemon]      max_bytes = "16G"     max_ranks = 256     max_seconds = "10m"
+//   [daemon]      max_bytes = "64G"     max_ranks = 4096     max_seconds = "1h"
 //                 listen = "0.0.0.0:7464"    state = "/run/ringtrue"    node = "node01"
 //
 // A key without a group is the environment's RINGTRUE_KEY ("link_rate" is RINGTRUE_LINK_RATE), one of a table
@@ -43,9 +43,9 @@ struct Daemon {
   Setting<std::string> listen;  // ADDRESS:PORT of the TCP service; empty: the Unix socket alone
   Setting<std::string> state{"/run/ringtrue"};
   Setting<std::string> node;                                 // this node's name; empty: its host name
-  Setting<Bytes> max_bytes{Bytes(std::uint64_t(16) << 30)};  // held on this node for one lease
-  Setting<int> max_ranks{256};                               // on this node, for one lease
-  Setting<Seconds> max_seconds{Seconds(600)};                // of one lease
+  Setting<Bytes> max_bytes{Bytes(std::uint64_t(64) << 30)};  // held on this node for one lease
+  Setting<int> max_ranks{4096};                              // on this node, for one lease
+  Setting<Seconds> max_seconds{Seconds(3600)};               // of one lease
 };
 
 struct Config {

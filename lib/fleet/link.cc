@@ -93,6 +93,9 @@ Result<Reply> reply_of(rpc::Event& event) {
   reply.sequence = event.sequence();
   reply.at = now_ns();
   if (event.has_error()) reply.error = wire::from_wire(event.error());
+  if (event.has_acquired() && !wire::compatible(event.acquired().version(), event.acquired().protocol()))
+    reply.error = wire::version_mismatch(event.acquired().version(), event.acquired().protocol(),
+                                         wire::program_version(), wire::protocol_version);
   if (event.has_prepared()) {
     auto prepared = wire::from_wire(event.prepared());
     if (!prepared) return tl::unexpected(prepared.error());

@@ -27,7 +27,7 @@ class RingtruedTest : public testing::Test {
   }
   static rpc::Command acquire(const std::string& holder, double heartbeat = 1, int processes = 1) {
     wire::Acquire a;
-    a.version = "0.1.0";
+    a.version = wire::program_version();
     a.holder = holder;
     a.secret = std::string(32, 's');
     a.nodes = {"node0"};

@@ -171,6 +171,8 @@ class FakeDaemon final : private rpc::Node::Service {
       holder_ = acquire->holder;
       mine = true;
       event.mutable_acquired()->set_node(node_);
+      event.mutable_acquired()->set_protocol(wire::protocol_version);
+      event.mutable_acquired()->set_version(std::string(wire::program_version()));
     } else if (command.has_prepare()) {
       job_ = *wire::from_wire(command.prepare().job());
       for (int p = 0; p < acquire_.processes; ++p) event.mutable_prepared()->add_ports(unsigned(5000 + p));
