@@ -41,7 +41,9 @@ struct Observation {
   Experiment experiment;
   Seconds time;  // of one iteration: the median of the slowest ranks' times
   std::vector<HopReading> hops;
-  double cpu_busy = 0;  // share of the busiest node's processor time in use during the run, 0..1; 0 unknown
+  // Share of the time in which the ranks' threads were running, mean over the ranks, 0..1. Near 1 the programs
+  // are the limit, whatever the wires could do. 0: unknown.
+  double cpu_busy = 0;
 };
 
 class Measurer {

@@ -39,6 +39,9 @@ diagnosis::Observation observation_of(const diagnosis::Experiment& experiment,
   observation.experiment = experiment;
   observation.time = Seconds(median(engine::slowest(report)));
   const int ranks = int(experiment.order.size());
+  // One rank a node, played by one thread: where it never rests, the program is the limit, not the wire.
+  const double available = observation.time.value * ranks;
+  if (available > 0) observation.cpu_busy = std::min(1.0, report.cpu_s / available);
   for (const trace::Hop& hop : report.trace.hops) {
     if (hop.receiver || hop.source < 0 || hop.destination < 0 || hop.source >= ranks ||
         hop.destination >= ranks)

@@ -97,6 +97,18 @@ TEST(FleetMeasurer, TurnsSendersHopsIntoReadings) {
   EXPECT_EQ(observation->hops[1].latency, std::nullopt);
 }
 
+TEST(FleetMeasurer, TellsHowBusyTheProgramsWere) {
+  FakeFleet fleet;
+  fleet.answer = three_ranks();
+  fleet.answer->cpu_s = 1.35;  // of one call, over all ranks; it took 0.5 s
+  FleetMeasurer measurer(fleet);
+  diagnosis::Experiment experiment;
+  experiment.order = {2, 0, 1};
+  const auto observation = measurer.measure(experiment);
+  ASSERT_TRUE(observation);
+  EXPECT_NEAR(observation->cpu_busy, 0.9, 1e-12);
+}
+
 TEST(FleetMeasurer, NamesTheRankWithAWrongResult) {
   FakeFleet fleet;
   engine::RunReport report = three_ranks();
