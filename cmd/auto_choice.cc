@@ -19,7 +19,8 @@ constexpr std::size_t most_trials = 4;
 // Of what a message takes, the part that the sender's processor is busy with; the rest passes by itself.
 constexpr double overhead_share = 0.2;
 
-Played<double> time_of(Player& player, engine::Job job, std::string algorithm, int shift, std::uint64_t bytes) {
+Played<double> time_of(Player& player, engine::Job job, std::string algorithm, int shift,
+                       std::uint64_t bytes) {
   job.algorithm = std::move(algorithm);
   job.call.elements = bytes / size_of(job.call.type);
   job.call.shift = shift;
@@ -103,10 +104,11 @@ Played<report::Choice> settle(Player& player, const engine::Job& job, report::Ch
   if (tried.size() < 2) return choice;
   std::sort(tried.begin(), tried.end());
   choice.algorithm = tried[0].second;
-  choice.reason = fmt::format("{}: {} over {} ranks took {} in a trial, {} {} (the model's first choice: {}, {})",
-                              tried[0].second, to_text(Bytes(choice.bytes)), job.ranks(),
-                              to_text(Seconds(tried[0].first)), tried[1].second, to_text(Seconds(tried[1].first)),
-                              choice.predictions[0].first, to_text(Seconds(choice.predictions[0].second)));
+  choice.reason =
+      fmt::format("{}: {} over {} ranks took {} in a trial, {} {} (the model's first choice: {}, {})",
+                  tried[0].second, to_text(Bytes(choice.bytes)), job.ranks(),
+                  to_text(Seconds(tried[0].first)), tried[1].second, to_text(Seconds(tried[1].first)),
+                  choice.predictions[0].first, to_text(Seconds(choice.predictions[0].second)));
   return choice;
 }
 

@@ -103,7 +103,8 @@ class QuietEngine final : public EventEngine {
         grpc_timer_manager_tick();
         lock.lock();
       } else if (tasks_.empty() || tasks_.begin()->first.first > now) {
-        changed_.wait_until(lock, tasks_.empty() ? next_tick : std::min(next_tick, tasks_.begin()->first.first));
+        changed_.wait_until(lock,
+                            tasks_.empty() ? next_tick : std::min(next_tick, tasks_.begin()->first.first));
       } else {
         absl::AnyInvocable<void()> task = std::move(tasks_.begin()->second);
         tasks_.erase(tasks_.begin());

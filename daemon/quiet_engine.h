@@ -1,5 +1,5 @@
-// gRPC's own event engine wakes up several times a second to look at its timers and keeps a pool of threads for
-// what a daemon hardly ever does. Ours has one thread, which looks once a second.
+// gRPC's own event engine wakes up several times a second to look at its timers and keeps a pool of threads
+// for what a daemon hardly ever does. Ours has one thread, which looks once a second.
 #pragma once
 
 namespace ringtrue::daemon {

@@ -16,7 +16,9 @@ inline std::int64_t now_ns() {
   return std::int64_t(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
-inline Seconds seconds_since(std::int64_t start_ns) { return Seconds(double(now_ns() - start_ns) * 1e-9); }
+inline Seconds seconds_since(std::int64_t start_ns) {
+  return Seconds(double(now_ns() - start_ns) * 1e-9);
+}
 
 class Deadline {
  public:

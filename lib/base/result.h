@@ -32,7 +32,8 @@ struct Error {
 template <class T>
 using Result = tl::expected<T, Error>;
 
-inline tl::unexpected<Error> fail(Cause cause, std::string what, std::string where = {}, std::string next = {}) {
+inline tl::unexpected<Error> fail(Cause cause, std::string what, std::string where = {},
+                                  std::string next = {}) {
   return tl::unexpected<Error>(Error{cause, std::move(what), std::move(where), std::move(next)});
 }
 

@@ -32,10 +32,18 @@ using Bytes = Quantity<struct BytesTag, std::uint64_t>;
 using Seconds = Quantity<struct SecondsTag, double>;
 using BytesPerSecond = Quantity<struct BytesPerSecondTag, double>;
 
-constexpr double operator/(Seconds a, Seconds b) { return a.value / b.value; }
-constexpr double operator/(BytesPerSecond a, BytesPerSecond b) { return a.value / b.value; }
-constexpr BytesPerSecond operator/(Bytes b, Seconds s) { return BytesPerSecond(double(b.value) / s.value); }
-constexpr Seconds operator/(Bytes b, BytesPerSecond r) { return Seconds(double(b.value) / r.value); }
+constexpr double operator/(Seconds a, Seconds b) {
+  return a.value / b.value;
+}
+constexpr double operator/(BytesPerSecond a, BytesPerSecond b) {
+  return a.value / b.value;
+}
+constexpr BytesPerSecond operator/(Bytes b, Seconds s) {
+  return BytesPerSecond(double(b.value) / s.value);
+}
+constexpr Seconds operator/(Bytes b, BytesPerSecond r) {
+  return Seconds(double(b.value) / r.value);
+}
 
 // "64M", "1K", "4096", "1.5G", "64MiB": bytes, at most 2^62.
 Result<Bytes> parse_size(std::string_view text);

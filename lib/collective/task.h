@@ -18,8 +18,8 @@ namespace ringtrue::collective {
 class [[nodiscard]] Task {
  public:
   struct promise_type {
-    std::coroutine_handle<> parent;      // resumed at the end; null for a task that was started, not awaited
-    std::size_t* group_left = nullptr;   // counted down at the end when run in a group
+    std::coroutine_handle<> parent;     // resumed at the end; null for a task that was started, not awaited
+    std::size_t* group_left = nullptr;  // counted down at the end when run in a group
 
     Task get_return_object() { return Task(std::coroutine_handle<promise_type>::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }

@@ -15,18 +15,21 @@ using Rank = std::int32_t;
 enum class Type : std::uint8_t { float32, float64, float16, bfloat16, int32, int64 };
 enum class Operation : std::uint8_t { sum, prod, min, max, avg };
 
-inline constexpr Type all_types[] = {Type::float32, Type::float64, Type::float16,
-                                     Type::bfloat16, Type::int32,  Type::int64};
-inline constexpr Operation all_operations[] = {Operation::sum, Operation::prod, Operation::min, Operation::max,
-                                               Operation::avg};
+inline constexpr Type all_types[] = {Type::float32,  Type::float64, Type::float16,
+                                     Type::bfloat16, Type::int32,   Type::int64};
+inline constexpr Operation all_operations[] = {Operation::sum, Operation::prod, Operation::min,
+                                               Operation::max, Operation::avg};
 
 constexpr std::uint64_t size_of(Type type) {
   switch (type) {
     case Type::float16:
-    case Type::bfloat16: return 2;
+    case Type::bfloat16:
+      return 2;
     case Type::float32:
-    case Type::int32: return 4;
-    default: return 8;
+    case Type::int32:
+      return 4;
+    default:
+      return 8;
   }
 }
 

@@ -35,11 +35,11 @@ void RankEndpoint::add_channel(transport::Channel* channel, transport::shm::Chan
 }
 
 const RankEndpoint::Link& RankEndpoint::link(Rank peer, Lane lane) const {
-  const auto at = std::lower_bound(links_.begin(), links_.end(), std::pair(peer, lane),
-                                   [](const Link& l, const std::pair<Rank, Lane>& key) {
-                                     return std::pair(l.peer, l.lane) < key;
-                                   });
-  assert(at != links_.end() && at->peer == peer && at->lane == lane && "an edge that edges_of() does not name");
+  const auto at = std::lower_bound(
+      links_.begin(), links_.end(), std::pair(peer, lane),
+      [](const Link& l, const std::pair<Rank, Lane>& key) { return std::pair(l.peer, l.lane) < key; });
+  assert(at != links_.end() && at->peer == peer && at->lane == lane &&
+         "an edge that edges_of() does not name");
   return *at;
 }
 

@@ -38,7 +38,8 @@ class RankEndpoint final : public collective::Endpoint, public transport::Owner 
                FailureListener& listener);
 
   // Exactly one of the two pointers is set.
-  void add_channel(transport::Channel* channel, transport::shm::Channel* shared, transport::shm::Transport* through);
+  void add_channel(transport::Channel* channel, transport::shm::Channel* shared,
+                   transport::shm::Transport* through);
 
   // Endpoint
   Rank rank() const override { return rank_; }

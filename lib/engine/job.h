@@ -30,9 +30,9 @@ struct Job {
   std::string transport = "auto";  // auto: shared memory inside a node, tcp between nodes; shm; tcp
   int iterations = 5;              // samples; small calls are batched, see RankReport::batch
   int warmup = 1;
-  bool check = true;     // compare every iteration's result on every rank with the expected one
-  bool events = false;   // keep every message in the trace
-  std::string fault;     // collective::parse_faults
+  bool check = true;    // compare every iteration's result on every rank with the expected one
+  bool events = false;  // keep every message in the trace
+  std::string fault;    // collective::parse_faults
   std::uint64_t seed = 1;
 
   collective::Rank ranks() const { return collective::Rank(seats.size()); }
@@ -50,12 +50,12 @@ struct RankReport {
 };
 
 struct RunReport {
-  std::string transport;  // what ran: "shm", "tcp", "shm+tcp"
+  std::string transport;   // what ran: "shm", "tcp", "shm+tcp"
   std::string congestion;  // tcp's congestion control; empty where no tcp ran
   std::vector<RankReport> ranks;
-  double cpu_s = 0;              // user and system time of one call, summed over these ranks
-  std::uint64_t strangers = 0;   // data connections that were dropped since the session began
-  trace::Trace trace;            // hops over all timed samples
+  double cpu_s = 0;             // user and system time of one call, summed over these ranks
+  std::uint64_t strangers = 0;  // data connections that were dropped since the session began
+  trace::Trace trace;           // hops over all timed samples
 };
 
 // The reports of all processes as one: ranks in order, hops together, cpu summed.

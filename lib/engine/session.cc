@@ -34,7 +34,8 @@ constexpr std::uint64_t one_thread_bytes = 128 * 1024;
 
 class CallReducer final : public transport::Reducer {
  public:
-  CallReducer(const collective::Call& call, int ranks) : call_(call), ranks_(ranks), unit_(size_of(call.type)) {}
+  CallReducer(const collective::Call& call, int ranks)
+      : call_(call), ranks_(ranks), unit_(size_of(call.type)) {}
 
   std::uint64_t element_bytes() const override { return unit_; }
   void reduce(std::byte* into, const std::byte* with, const std::byte* incoming, std::uint64_t bytes,
@@ -45,7 +46,8 @@ class CallReducer final : public transport::Reducer {
   void reduce_many(std::byte* into, const std::byte* const* incoming, int count, std::uint64_t bytes,
                    Arrival how) const override {
     for (int at = 0; at < count; at += reduce_many_limit)
-      engine::reduce_many(call_.type, call_.operation, into, reinterpret_cast<const void* const*>(incoming + at),
+      engine::reduce_many(call_.type, call_.operation, into,
+                          reinterpret_cast<const void* const*>(incoming + at),
                           std::min(count - at, reduce_many_limit), bytes / unit_);
     if (how == Arrival::reduce_last) finish(call_.type, call_.operation, into, bytes / unit_, ranks_);
   }
@@ -60,11 +62,14 @@ bool same_node(const Job& job, Rank a, Rank b) {
   return job.seats[std::size_t(a)].node == job.seats[std::size_t(b)].node;
 }
 
-bool over_shared_memory(const Job& job, Rank a, Rank b) { return job.transport != "tcp" && same_node(job, a, b); }
+bool over_shared_memory(const Job& job, Rank a, Rank b) {
+  return job.transport != "tcp" && same_node(job, a, b);
+}
 
 // An algorithm's edges and the barrier's.
-std::vector<collective::Edge> all_edges(const collective::Algorithm& algorithm, const collective::Layout& layout,
-                                        Rank rank, const collective::Call& call) {
+std::vector<collective::Edge> all_edges(const collective::Algorithm& algorithm,
+                                        const collective::Layout& layout, Rank rank,
+                                        const collective::Call& call) {
   auto edges = collective::edges_of(algorithm, layout, rank, call);
   const std::int64_t n = layout.ranks();
   for (std::int64_t distance = 1; distance < n; distance *= 2)
@@ -141,9 +146,7 @@ class SessionImpl final : public Session, public FailureListener {
 
   Result<void> start() {
     const int cores = std::max(1, int(std::thread::hardware_concurrency()));
-    const int threads = member_.processes > 1  ? 1
-                        : member_.threads > 0 ? member_.threads
-                                              : cores;
+    const int threads = member_.processes > 1 ? 1 : member_.threads > 0 ? member_.threads : cores;
     for (int t = 0; t < threads; ++t) {
       const int doorbell = member_.processes > 1 ? member_.doorbells[std::size_t(member_.process)] : -1;
       auto loop = transport::Loop::make(doorbell);
@@ -191,7 +194,9 @@ class SessionImpl final : public Session, public FailureListener {
     failed_.store(true);
     for (const auto& worker : workers_) worker->loop->ring();
   }
-  bool over() const { return failed_.load(std::memory_order_relaxed) || aborted_.load(std::memory_order_relaxed); }
+  bool over() const {
+    return failed_.load(std::memory_order_relaxed) || aborted_.load(std::memory_order_relaxed);
+  }
 
   Result<void> validate(const Job& job);
   Result<void> map_memory();
@@ -236,7 +241,8 @@ Result<void> SessionImpl::validate(const Job& job) {
   if (job.iterations < 1 || job.warmup < 0) return fail(Cause::bad_input, "a job without iterations");
   if (job.call.lanes < 1 || job.call.lanes > 64) return fail(Cause::bad_input, "lanes must be 1 to 64");
   if (job.transport != "auto" && job.transport != "shm" && job.transport != "tcp")
-    return fail(Cause::bad_input, fmt::format("no transport '{}' here", job.transport), {}, "use auto, shm or tcp");
+    return fail(Cause::bad_input, fmt::format("no transport '{}' here", job.transport), {},
+                "use auto, shm or tcp");
   mine_.clear();
   bool several_nodes = false;
   for (Rank rank = 0; rank < job.ranks(); ++rank) {
@@ -249,7 +255,8 @@ Result<void> SessionImpl::validate(const Job& job) {
     if (seat.node == member_.node && seat.process == member_.process) mine_.push_back(rank);
   }
   if (several_nodes && job.transport == "shm")
-    return fail(Cause::bad_input, "shared memory does not reach other nodes", {}, "use --transport auto or tcp");
+    return fail(Cause::bad_input, "shared memory does not reach other nodes", {},
+                "use --transport auto or tcp");
   if (algorithm_->shared_memory_only && (several_nodes || job.transport == "tcp"))
     return fail(Cause::bad_input, fmt::format("{} needs ranks that share memory", job.algorithm), {},
                 several_nodes ? "run it on one node" : "use --transport shm");
@@ -266,7 +273,8 @@ Result<int> SessionImpl::prepare(const Job& job) {
   plan_ = plan_of(job, *algorithm_, member_.node, edges_, threads_);
   shared_layout_ = shm::lay_out(plan_);
   reducer_ = std::make_unique<CallReducer>(job_.call, job_.ranks());
-  values_ = std::make_unique<Values>(job_.call.type, job_.call.operation, job_.ranks(), job_.seed, job_.call.elements);
+  values_ = std::make_unique<Values>(job_.call.type, job_.call.operation, job_.ranks(), job_.seed,
+                                     job_.call.elements);
   if (const auto mapped = map_memory(); !mapped) return tl::unexpected(mapped.error());
 
   std::vector<tcp::SeatId> seats;
@@ -343,12 +351,14 @@ Result<void> SessionImpl::connect(const std::vector<std::vector<Address>>& proce
       const Seat& peer = job_.seats[std::size_t(edge.peer)];
       if (std::size_t(peer.node) >= processes.size() ||
           std::size_t(peer.process) >= processes[std::size_t(peer.node)].size())
-        return fail(Cause::bad_input, fmt::format("no data address of {}", job_.nodes[std::size_t(peer.node)]));
+        return fail(Cause::bad_input,
+                    fmt::format("no data address of {}", job_.nodes[std::size_t(peer.node)]));
       const Address& address = processes[std::size_t(peer.node)][std::size_t(peer.process)];
       wanted[key_of(rank, edge)] = {address.host, address.port, job_.nodes[std::size_t(peer.node)]};
     }
   if (tcp_ && !wanted.empty()) {
-    const auto connected = tcp_->connect(wanted, [this] { return over(); }, deadline);
+    const auto connected = tcp_->connect(
+        wanted, [this] { return over(); }, deadline);
     if (!connected) return connected;
   }
 
@@ -392,8 +402,8 @@ Result<void> SessionImpl::connect(const std::vector<std::vector<Address>>& proce
               worker.shared.get());
         } else {
           player.channels.push_back(std::make_unique<tcp::Channel>(
-              tcp_->descriptor(key_of(rank, edge)), *worker.loop, worker.staging.data(), hop, *player.endpoint,
-              *reducer_, std::move(script)));
+              tcp_->descriptor(key_of(rank, edge)), *worker.loop, worker.staging.data(), hop,
+              *player.endpoint, *reducer_, std::move(script)));
           player.endpoint->add_channel(player.channels.back().get(), nullptr, nullptr);
         }
       }
@@ -412,9 +422,12 @@ Error SessionImpl::overdue(const char* phase) const {
       return Error{Cause::deadline,
                    fmt::format("the {} did not end in time: rank {} waited for rank {} on {} {}", phase,
                                player.endpoint->rank(), waiting.peer, node, waiting.what),
-                   node, {}};
+                   node,
+                   {}};
     }
-  return Error{Cause::deadline, fmt::format("the {} did not end in time", phase), {},
+  return Error{Cause::deadline,
+               fmt::format("the {} did not end in time", phase),
+               {},
                "raise --deadline, or use a smaller --size or fewer --iterations"};
 }
 
@@ -449,7 +462,8 @@ Result<void> SessionImpl::play_all(const char* phase, Deadline deadline, Make ma
     error = error_;
   }
   if (!error && late) error = overdue(phase);
-  if (!error && aborted_) error = Error{Cause::cancelled, fmt::format("cancelled during the {}", phase), {}, {}};
+  if (!error && aborted_)
+    error = Error{Cause::cancelled, fmt::format("cancelled during the {}", phase), {}, {}};
   // All threads have left their loops: nothing touches the frames or the buffers any more.
   for (const auto& worker : workers_)
     for (Player& player : worker->players) player.task = Task();

@@ -21,10 +21,10 @@ namespace ringtrue::engine {
 struct Member {
   int node = 0;
   int process = 0;
-  int processes = 1;  // on this node
-  int threads = 0;    // 0: as many as there are cores, divided by `processes`, at least 1
-  std::string secret;          // of the lease: data connections prove that they know it
-  std::string data_address;    // to listen on; empty: all
+  int processes = 1;                // on this node
+  int threads = 0;                  // 0: as many as there are cores, divided by `processes`, at least 1
+  std::string secret;               // of the lease: data connections prove that they know it
+  std::string data_address;         // to listen on; empty: all
   int port_low = 0, port_high = 0;  // range to listen in; 0: any
   // With processes > 1: a memfd shared by the node's processes, and one eventfd per process, in order.
   // -1 and empty otherwise. The session does not close them.
@@ -54,8 +54,8 @@ class Session {
 
   virtual void abort() = 0;
 
-  // Whether one thread plays all of a node's ranks in this job: calls so small that waking another thread would
-  // cost more than it does for them.
+  // Whether one thread plays all of a node's ranks in this job: calls so small that waking another thread
+  // would cost more than it does for them.
   static bool one_thread_plays(const Job& job, int node);
 
   // With processes > 1: bytes of shared memory that the node needs for `job`; the memfd must be as long

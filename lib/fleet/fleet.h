@@ -18,15 +18,15 @@
 namespace ringtrue::fleet {
 
 struct Target {
-  std::string node;    // as given in --hosts; the name on the daemon's certificate
-  std::string host;    // where to reach it: a name or an address
+  std::string node;  // as given in --hosts; the name on the daemon's certificate
+  std::string host;  // where to reach it: a name or an address
   int port = 7464;
   std::string socket;  // a local daemon's Unix socket instead of host and port; empty otherwise
 };
 
 struct Options {
-  std::string pki;        // folder with ca.crt, operator.crt, operator.key; empty: no TLS (--insecure)
-  int processes = 1;      // worker processes a node
+  std::string pki;    // folder with ca.crt, operator.crt, operator.key; empty: no TLS (--insecure)
+  int processes = 1;  // worker processes a node
   int ranks_per_node = 1;
   std::string data_interface;  // e.g. "eth0": the data plane's addresses; empty: as the daemons are reached
   int port_low = 0, port_high = 0;
@@ -80,6 +80,7 @@ class Fleet {
 };
 
 // A job over the nodes `order` (indices into targets), `ranks_per_node` ranks on each, in that order.
-engine::Job job_over(const std::vector<Target>& targets, const std::vector<int>& order, const Options& options);
+engine::Job job_over(const std::vector<Target>& targets, const std::vector<int>& order,
+                     const Options& options);
 
 }  // namespace ringtrue::fleet

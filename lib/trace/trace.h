@@ -28,9 +28,9 @@ struct Event {
 
 // What the kernel says of the connections of a hop, as a difference over the run (tcp_info(7)).
 struct TcpHop {
-  Seconds busy;             // time with data outstanding
-  Seconds rwnd_limited;     // ... held back by the receiver's window
-  Seconds sndbuf_limited;   // ... held back by our own send buffer
+  Seconds busy;            // time with data outstanding
+  Seconds rwnd_limited;    // ... held back by the receiver's window
+  Seconds sndbuf_limited;  // ... held back by our own send buffer
   std::uint64_t retransmits = 0;
   Seconds min_rtt;
   BytesPerSecond delivery_rate;  // the kernel's last sample

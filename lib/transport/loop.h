@@ -60,8 +60,8 @@ class Loop {
   // How long to look for work before sleeping. 0 where other threads need the core.
   void set_spin(std::int64_t nanoseconds) { spin_ns_ = nanoseconds; }
 
-  // Until stop() gives true or the deadline passes; looks at `stop` after each piece of work and each wake-up.
-  // True: stopped; false: the deadline passed.
+  // Until stop() gives true or the deadline passes; looks at `stop` after each piece of work and each
+  // wake-up. True: stopped; false: the deadline passed.
   bool run(const std::function<bool()>& stop, Deadline deadline);
   // Drops programs that were to be resumed and timers: after a failed run.
   void clear();

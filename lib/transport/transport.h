@@ -1,8 +1,8 @@
 // What the engine asks of a transport, and what a transport asks of the engine.
 //
 // A transport moves bytes between ranks. It knows addresses and how to reduce, but neither algorithms nor
-// what the bytes mean. Each rank holds one Channel per (peer, lane); a channel belongs to one Loop and is used
-// on that loop's thread only.
+// what the bytes mean. Each rank holds one Channel per (peer, lane); a channel belongs to one Loop and is
+// used on that loop's thread only.
 //
 // Every transport lives in a folder of its own with the same file names (channel.h, transport.h) and passes
 // tests/unit/transport/suite.h. To add one: write the folder, add a line to registry.cc.
@@ -49,8 +49,8 @@ class Owner {
  public:
   virtual ~Owner() = default;
   virtual void post_done(std::uint64_t token) = 0;
-  virtual void failed(Error error) = 0;  // the run is over
-  virtual std::int64_t now() const = 0;  // of the trace's clock, nanoseconds
+  virtual void failed(Error error) = 0;                // the run is over
+  virtual std::int64_t now() const = 0;                // of the trace's clock, nanoseconds
   virtual void record(const trace::Event& event) = 0;  // called only if wants_events()
   virtual bool wants_events() const = 0;
 };
@@ -84,7 +84,8 @@ class Channel {
   virtual const Traffic& received() const = 0;
   // Starts counting anew, at the beginning of the timed part of a run.
   virtual void reset_counters() = 0;
-  // What the kernel says of the connection since reset_counters(); nullopt where there is no kernel in between.
+  // What the kernel says of the connection since reset_counters(); nullopt where there is no kernel in
+  // between.
   virtual std::optional<trace::TcpHop> tcp() const { return std::nullopt; }
 };
 

@@ -75,7 +75,9 @@ Result<Acquire> from_wire(const rpc::Acquire& m) {
   return a;
 }
 
-std::string_view program_version() { return RINGTRUE_VERSION; }
+std::string_view program_version() {
+  return RINGTRUE_VERSION;
+}
 
 bool compatible(std::string_view their_version, std::uint32_t their_protocol) {
   const auto series = [](std::string_view version) { return version.substr(0, version.rfind('.')); };

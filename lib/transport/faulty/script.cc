@@ -18,17 +18,29 @@ Fate Script::next(std::uint64_t bytes, std::int64_t now) {
   std::int64_t when = now;
   for (const Fault& fault : faults_) {
     switch (fault.kind) {
-      case Fault::Kind::delay: when = std::max(when, now + std::int64_t(fault.time.value * 1e9)); break;
+      case Fault::Kind::delay:
+        when = std::max(when, now + std::int64_t(fault.time.value * 1e9));
+        break;
       case Fault::Kind::throttle:
         // The message is over when its last byte could have passed at this rate.
         free_at_ = std::max(free_at_, now) + std::int64_t(double(bytes) / fault.rate.value * 1e9);
         when = std::max(when, free_at_);
         break;
-      case Fault::Kind::cut: fate.breaks |= bytes_ >= fault.after.value; break;
-      case Fault::Kind::stall: fate.silent |= bytes_ >= fault.after.value; break;
-      case Fault::Kind::drop: fate.vanishes |= messages_ == fault.nth; break;
-      case Fault::Kind::corrupt_frame: fate.broken_frame |= messages_ == fault.nth; break;
-      case Fault::Kind::corrupt_value: fate.broken_value |= messages_ == fault.nth; break;
+      case Fault::Kind::cut:
+        fate.breaks |= bytes_ >= fault.after.value;
+        break;
+      case Fault::Kind::stall:
+        fate.silent |= bytes_ >= fault.after.value;
+        break;
+      case Fault::Kind::drop:
+        fate.vanishes |= messages_ == fault.nth;
+        break;
+      case Fault::Kind::corrupt_frame:
+        fate.broken_frame |= messages_ == fault.nth;
+        break;
+      case Fault::Kind::corrupt_value:
+        fate.broken_value |= messages_ == fault.nth;
+        break;
     }
   }
   bytes_ += bytes;

@@ -1,5 +1,5 @@
-// What a fault script does to the messages of one hop. Transports ask for each message's fate just below their
-// framing, on the sending side, so that the receiver's checks and reassembly see the damage.
+// What a fault script does to the messages of one hop. Transports ask for each message's fate just below
+// their framing, on the sending side, so that the receiver's checks and reassembly see the damage.
 #pragma once
 
 #include <cstdint>

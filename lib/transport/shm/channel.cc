@@ -10,7 +10,11 @@
 namespace ringtrue::transport::shm {
 
 Channel::Channel(Transport& transport, Hop hop, Owner& owner, const Reducer& reducer, faulty::Script script)
-    : transport_(transport), hop_(std::move(hop)), owner_(owner), reducer_(reducer), script_(std::move(script)) {
+    : transport_(transport),
+      hop_(std::move(hop)),
+      owner_(owner),
+      reducer_(reducer),
+      script_(std::move(script)) {
   outgoing_.side = 0;
   outgoing_.direction = transport_.direction(hop_.self, hop_.peer, hop_.lane, outgoing_.index);
   incoming_.side = 1;
@@ -33,9 +37,10 @@ void Channel::send(std::uint64_t token, const std::byte* from, std::uint64_t len
   const faulty::Fate fate = script_.next(length, now_ns());
   if (fate.breaks)
     return owner_.failed(Error{Cause::peer_lost,
-                               fmt::format("rank {}'s shared-memory channel to rank {} on {} was cut", hop_.self,
-                                           hop_.peer, hop_.peer_node),
-                               hop_.peer_node, {}});
+                               fmt::format("rank {}'s shared-memory channel to rank {} on {} was cut",
+                                           hop_.self, hop_.peer, hop_.peer_node),
+                               hop_.peer_node,
+                               {}});
   if (fate.silent) return;
   if (fate.vanishes) return owner_.post_done(token);
   if (fate.broken_frame) post.sequence ^= 0x40000000u;
@@ -102,12 +107,13 @@ void Channel::publish(Side& side) {
 
 bool Channel::broken(const Slot& s, std::uint64_t number) {
   if (s.sequence == std::uint32_t(number) && s.send_length == s.receive_length) return false;
-  owner_.failed(Error{Cause::corrupted,
-                      fmt::format("a broken frame between rank {} and rank {} on {}: message {} of {} bytes where "
-                                  "message {} of {} bytes was due",
-                                  hop_.self, hop_.peer, hop_.peer_node, s.sequence, s.send_length, number,
-                                  s.receive_length),
-                      hop_.peer_node, {}});
+  owner_.failed(Error{
+      Cause::corrupted,
+      fmt::format("a broken frame between rank {} and rank {} on {}: message {} of {} bytes where "
+                  "message {} of {} bytes was due",
+                  hop_.self, hop_.peer, hop_.peer_node, s.sequence, s.send_length, number, s.receive_length),
+      hop_.peer_node,
+      {}});
   return true;
 }
 
@@ -122,8 +128,7 @@ void Channel::meet(Side& side, Post& post, std::uint64_t number) {
   } else {
     reducer_.reduce(memory + s.into, memory + s.with, memory + s.from, s.send_length, s.how);
   }
-  if (s.broken_value && s.send_length > 0)
-    memory[s.into + reducer_.element_bytes() - 1] ^= std::byte{0x41};
+  if (s.broken_value && s.send_length > 0) memory[s.into + reducer_.element_bytes() - 1] ^= std::byte{0x41};
   const std::int64_t took = now_ns() - begin;
   s.with = std::uint64_t(took);
   s.state.fetch_or(moved, std::memory_order_acq_rel);
@@ -175,7 +180,8 @@ void Channel::receive_in_group(const std::shared_ptr<GroupReceive>& group, std::
 void Channel::move_group(std::shared_ptr<GroupReceive> held) {
   GroupReceive& group = *held;
   for (std::size_t i = 0; i < group.from.size(); ++i)
-    if (group.from[i]->broken(group.from[i]->slot(group.from[i]->incoming_, group.number[i]), group.number[i]))
+    if (group.from[i]->broken(group.from[i]->slot(group.from[i]->incoming_, group.number[i]),
+                              group.number[i]))
       return;
   const std::int64_t begin = now_ns();
   reducer_.reduce_many(group.destination.into, group.source.data(), int(group.source.size()),

@@ -15,21 +15,20 @@ class Transport;
 
 class Channel;
 
-// A receive from several channels at once; alive until all have sent and the bytes are moved. One source after
-// the other is counted in; then `missing` counts the members that have yet to be finished.
+// A receive from several channels at once; alive until all have sent and the bytes are moved. One source
+// after the other is counted in; then `missing` counts the members that have yet to be finished.
 struct GroupReceive {
   std::uint64_t token = 0;
   Destination destination;
   std::vector<Channel*> from;
-  std::vector<std::uint64_t> number;      // of the message in each channel
-  std::vector<const std::byte*> source;   // where each peer's bytes are, once known
+  std::vector<std::uint64_t> number;     // of the message in each channel
+  std::vector<const std::byte*> source;  // where each peer's bytes are, once known
   std::size_t missing = 0;
 };
 
 class Channel final : public transport::Channel {
  public:
-  Channel(Transport& transport, Hop hop, Owner& owner, const Reducer& reducer,
-          faulty::Script script);
+  Channel(Transport& transport, Hop hop, Owner& owner, const Reducer& reducer, faulty::Script script);
 
   void send(std::uint64_t token, const std::byte* from, std::uint64_t length) override;
   void receive(std::uint64_t token, const Destination& destination) override;

@@ -9,7 +9,9 @@ namespace {
 constexpr std::uint64_t page = 4096;
 constexpr std::uint64_t huge_page = 2 * 1024 * 1024;
 
-std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
+std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
 
 }  // namespace
 

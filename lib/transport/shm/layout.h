@@ -3,8 +3,9 @@
 //
 //   [ Mailbox per thread ][ Lanes: one Direction per ordered pair and lane ][ data and scratch per rank ]
 //
-// A message is a rendezvous in a Slot: sender and receiver each describe their half and set their bit; whoever
-// comes second moves the bytes, straight from the sender's buffer into the receiver's, reducing on the way.
+// A message is a rendezvous in a Slot: sender and receiver each describe their half and set their bit;
+// whoever comes second moves the bytes, straight from the sender's buffer into the receiver's, reducing on
+// the way.
 #pragma once
 
 #include <atomic>
@@ -24,13 +25,15 @@ using collective::Rank;
 inline constexpr std::uint32_t slots_per_direction = 32;
 
 // State of a slot: the round in the upper bits (message number / slots_per_direction), these below.
-inline constexpr std::uint64_t send_posted = 1, receive_posted = 2, group_receive = 4, moved = 8, round_unit = 16;
+inline constexpr std::uint64_t send_posted = 1, receive_posted = 2, group_receive = 4, moved = 8,
+                               round_unit = 16;
 
 struct alignas(64) Slot {
   std::atomic<std::uint64_t> state;
-  std::uint64_t from, send_length;            // the sender's half; offsets into the shared memory
-  std::uint64_t into, with, receive_length;   // the receiver's half; once moved, `with` is the time it took, ns
-  std::uint32_t sequence;                     // as the sender counts
+  std::uint64_t from, send_length;  // the sender's half; offsets into the shared memory
+  std::uint64_t into, with,
+      receive_length;      // the receiver's half; once moved, `with` is the time it took, ns
+  std::uint32_t sequence;  // as the sender counts
   collective::Arrival how;
   bool broken_value;  // by a fault script
 };
@@ -58,21 +61,21 @@ struct DirectionKey {
 
 // What the node's processes agree on.
 struct Plan {
-  std::vector<Rank> ranks;       // on this node, rising
-  std::vector<int> thread_of;    // by position in `ranks`: thread, counted over all processes of the node
+  std::vector<Rank> ranks;     // on this node, rising
+  std::vector<int> thread_of;  // by position in `ranks`: thread, counted over all processes of the node
   int threads = 1;
-  std::vector<DirectionKey> directions;  // rising
+  std::vector<DirectionKey> directions;                  // rising
   std::vector<std::uint64_t> data_bytes, scratch_bytes;  // by position in `ranks`
 
   int position(Rank rank) const;
 };
 
 struct Layout {
-  std::vector<std::uint64_t> mailboxes;  // offset by thread
-  std::vector<std::uint64_t> directions;  // offset by index in Plan::directions
+  std::vector<std::uint64_t> mailboxes;      // offset by thread
+  std::vector<std::uint64_t> directions;     // offset by index in Plan::directions
   std::vector<std::uint64_t> data, scratch;  // offset by position in Plan::ranks
-  std::uint64_t control_bytes = 0;  // must be zero before the first use
-  std::uint64_t bytes = 0;          // in all
+  std::uint64_t control_bytes = 0;           // must be zero before the first use
+  std::uint64_t bytes = 0;                   // in all
 };
 
 Layout lay_out(const Plan& plan);

@@ -100,6 +100,8 @@ bool Transport::prepare_to_sleep() {
   return own_notices_.empty() && cells(setup_.thread)[head_ % capacity].load(std::memory_order_seq_cst) == 0;
 }
 
-void Transport::awake() { mailbox(setup_.thread).sleeping.store(0, std::memory_order_seq_cst); }
+void Transport::awake() {
+  mailbox(setup_.thread).sleeping.store(0, std::memory_order_seq_cst);
+}
 
 }  // namespace ringtrue::transport::shm

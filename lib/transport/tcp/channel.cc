@@ -14,12 +14,19 @@ namespace ringtrue::transport::tcp {
 
 Channel::Channel(int fd, Loop& loop, std::byte* staging, Hop hop, Owner& owner, const Reducer& reducer,
                  faulty::Script script)
-    : fd_(fd), loop_(loop), staging_(staging), hop_(std::move(hop)), owner_(owner), reducer_(reducer),
+    : fd_(fd),
+      loop_(loop),
+      staging_(staging),
+      hop_(std::move(hop)),
+      owner_(owner),
+      reducer_(reducer),
       script_(std::move(script)) {
   if (const auto watched = loop_.watch(fd_, 0, this); !watched) owner_.failed(watched.error());
 }
 
-Channel::~Channel() { loop_.forget(fd_, this); }
+Channel::~Channel() {
+  loop_.forget(fd_, this);
+}
 
 // ---- sending ----
 
@@ -65,8 +72,7 @@ void Channel::flush() {
       if (messages++ == most) break;
       if (m.moved == 0) m.moved = owner_.now();
       const std::byte* payload = m.broken.empty() ? m.from : m.broken.data();
-      if (m.written < frame_bytes)
-        parts[count++] = {m.header.data() + m.written, frame_bytes - m.written};
+      if (m.written < frame_bytes) parts[count++] = {m.header.data() + m.written, frame_bytes - m.written};
       const std::uint64_t done = m.written < frame_bytes ? 0 : m.written - frame_bytes;
       if (done < m.length) parts[count++] = {const_cast<std::byte*>(payload) + done, m.length - done};
     }
@@ -82,17 +88,19 @@ void Channel::flush() {
       }
       return lost(std::strerror(errno));
     }
-    while (n > 0 || (!outgoing_.empty() &&
-                     outgoing_.front().written == outgoing_.front().length + frame_bytes)) {
+    while (n > 0 ||
+           (!outgoing_.empty() && outgoing_.front().written == outgoing_.front().length + frame_bytes)) {
       Outgoing& m = outgoing_.front();
-      const std::uint64_t taken = std::min<std::uint64_t>(std::uint64_t(n), m.length + frame_bytes - m.written);
+      const std::uint64_t taken =
+          std::min<std::uint64_t>(std::uint64_t(n), m.length + frame_bytes - m.written);
       m.written += taken;
       n -= ssize_t(taken);
       if (m.written < m.length + frame_bytes) break;
       ++sent_.messages;
       sent_.bytes += m.length;
       if (owner_.wants_events())
-        owner_.record({hop_.self, hop_.peer, hop_.lane, m.sequence, m.length, m.posted, m.moved, owner_.now()});
+        owner_.record(
+            {hop_.self, hop_.peer, hop_.lane, m.sequence, m.length, m.posted, m.moved, owner_.now()});
       const std::uint64_t token = m.token;
       outgoing_.pop_front();
       owner_.post_done(token);
@@ -147,13 +155,13 @@ bool Channel::start_message() {
   const bool due = frame && frame->sequence == expected_sequence_ && frame->lane == hop_.lane;
   if (!due) {
     closed_ = true;
-    owner_.failed(Error{Cause::corrupted,
-                        fmt::format("a broken frame from rank {} on {} to rank {}: {}", hop_.peer, hop_.peer_node,
-                                    hop_.self,
-                                    frame ? fmt::format("message {} where message {} was due", frame->sequence,
-                                                        expected_sequence_)
-                                          : "its header does not match its checksum"),
-                        hop_.peer_node, "look for faulty memory or a middlebox on the path"});
+    owner_.failed(Error{
+        Cause::corrupted,
+        fmt::format(
+            "a broken frame from rank {} on {} to rank {}: {}", hop_.peer, hop_.peer_node, hop_.self,
+            frame ? fmt::format("message {} where message {} was due", frame->sequence, expected_sequence_)
+                  : "its header does not match its checksum"),
+        hop_.peer_node, "look for faulty memory or a middlebox on the path"});
     return false;
   }
   spill_begin_ += frame_bytes;
@@ -202,8 +210,8 @@ void Channel::finish_message() {
   received_.busy_ns += end - message_began_;
   if (owner_.wants_events()) {
     const std::int64_t done = owner_.now();
-    owner_.record({hop_.peer, hop_.self, hop_.lane, frame_.sequence, message.destination.length, message.posted,
-                   done - (end - message_began_), done});
+    owner_.record({hop_.peer, hop_.self, hop_.lane, frame_.sequence, message.destination.length,
+                   message.posted, done - (end - message_began_), done});
   }
   owner_.post_done(message.token);
 }
@@ -256,10 +264,12 @@ void Channel::pump() {
       const std::uint64_t due = incoming_.front().destination.length;
       if (frame_.length != due) {
         closed_ = true;
-        owner_.failed(Error{Cause::corrupted,
-                            fmt::format("a broken frame from rank {} on {} to rank {}: {} bytes where {} were due",
-                                        hop_.peer, hop_.peer_node, hop_.self, frame_.length, due),
-                            hop_.peer_node, {}});
+        owner_.failed(
+            Error{Cause::corrupted,
+                  fmt::format("a broken frame from rank {} on {} to rank {}: {} bytes where {} were due",
+                              hop_.peer, hop_.peer_node, hop_.self, frame_.length, due),
+                  hop_.peer_node,
+                  {}});
         break;
       }
     }

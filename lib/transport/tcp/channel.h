@@ -15,8 +15,8 @@ namespace ringtrue::transport::tcp {
 
 class Channel final : public transport::Channel, public Watcher {
  public:
-  // `fd`: connected, proven, non-blocking; stays the caller's. `staging`: scratch memory of the loop's thread,
-  // of at least staging_bytes, used only inside calls.
+  // `fd`: connected, proven, non-blocking; stays the caller's. `staging`: scratch memory of the loop's
+  // thread, of at least staging_bytes, used only inside calls.
   Channel(int fd, Loop& loop, std::byte* staging, Hop hop, Owner& owner, const Reducer& reducer,
           faulty::Script script);
   ~Channel() override;
@@ -79,12 +79,12 @@ class Channel final : public transport::Channel, public Watcher {
   Frame frame_;
   std::uint64_t arrived_ = 0;  // bytes of the message's payload
   std::int64_t message_began_ = 0;
-  std::byte carry_[8];         // the beginning of an element whose end has not arrived
+  std::byte carry_[8];  // the beginning of an element whose end has not arrived
   std::size_t carried_ = 0;
-  std::byte spill_[4096];      // what was read beyond the message in hand
+  std::byte spill_[4096];  // what was read beyond the message in hand
   std::size_t spill_begin_ = 0, spill_end_ = 0;
 
-  bool closed_ = false;      // the peer will not send any more
+  bool closed_ = false;  // the peer will not send any more
   bool pumping_ = false;
   bool flush_waits_ = false;  // for room in the socket
   bool unwelcome_ = false;    // bytes are there that no receive was posted for

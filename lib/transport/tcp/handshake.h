@@ -1,5 +1,5 @@
-// How a data connection proves that it belongs to the run. Both ends know the lease's secret; it never crosses
-// the wire.
+// How a data connection proves that it belongs to the run. Both ends know the lease's secret; it never
+// crosses the wire.
 //
 //   connector -> acceptor   Hello       who calls whom on which lane, and a nonce
 //   acceptor  -> connector  Challenge   a nonce, and HMAC-SHA256(secret, "acceptor" hello nonce)

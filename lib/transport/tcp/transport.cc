@@ -34,8 +34,8 @@ void tune(int fd, std::string& congestion) {
 
 std::string text_of(const sockaddr_storage& address) {
   char host[NI_MAXHOST], port[NI_MAXSERV];
-  if (getnameinfo(reinterpret_cast<const sockaddr*>(&address), sizeof address, host, sizeof host, port, sizeof port,
-                  NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+  if (getnameinfo(reinterpret_cast<const sockaddr*>(&address), sizeof address, host, sizeof host, port,
+                  sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
     return "an unknown address";
   return fmt::format("{}:{}", host, port);
 }
@@ -45,7 +45,8 @@ std::string text_of(const sockaddr_storage& address) {
 // A connection that has yet to prove itself, in either role.
 class Transport::Pending final : public Watcher {
  public:
-  Pending(Transport& transport, int fd, std::string peer) : transport_(transport), fd_(fd), peer_(std::move(peer)) {
+  Pending(Transport& transport, int fd, std::string peer)
+      : transport_(transport), fd_(fd), peer_(std::move(peer)) {
     expect(hello_bytes);
   }
   Pending(Transport& transport, int fd, const ConnectionKey& key, std::string node)
@@ -72,7 +73,8 @@ class Transport::Pending final : public Watcher {
       const ssize_t n = ::recv(fd_, buffer_ + got_, wanted_ - got_, MSG_DONTWAIT);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-      if (n <= 0) return end(n == 0 ? "it closed the connection before proving itself" : std::strerror(errno));
+      if (n <= 0)
+        return end(n == 0 ? "it closed the connection before proving itself" : std::strerror(errno));
       got_ += std::size_t(n);
       if (got_ == wanted_) step();
     }
@@ -95,8 +97,10 @@ class Transport::Pending final : public Watcher {
 
   template <std::size_t n>
   void say(const std::array<std::byte, n>& bytes) {
-    // A handful of bytes on a connection that carries nothing else: the kernel takes them whole or not at all.
-    if (::send(fd_, bytes.data(), n, MSG_NOSIGNAL | MSG_DONTWAIT) != ssize_t(n)) end("it does not take our proof");
+    // A handful of bytes on a connection that carries nothing else: the kernel takes them whole or not at
+    // all.
+    if (::send(fd_, bytes.data(), n, MSG_NOSIGNAL | MSG_DONTWAIT) != ssize_t(n))
+      end("it does not take our proof");
   }
 
   // The message that was expected is here.
@@ -189,8 +193,9 @@ Result<void> Transport::listen() {
   addrinfo* found = nullptr;
   const char* host = setup_.address.empty() ? nullptr : setup_.address.c_str();
   if (const int error = getaddrinfo(host, "0", &hints, &found); error != 0)
-    return fail(Cause::bad_input, fmt::format("cannot listen for data on '{}': {}", setup_.address,
-                                              gai_strerror(error)), {}, "check --data-interface");
+    return fail(Cause::bad_input,
+                fmt::format("cannot listen for data on '{}': {}", setup_.address, gai_strerror(error)), {},
+                "check --data-interface");
   std::string why = "no address";
   const int low = setup_.port_low, high = std::max(setup_.port_low, setup_.port_high);
   // IPv6 first: its socket takes IPv4 callers as well.
@@ -238,7 +243,8 @@ void Transport::ready(std::uint32_t) {
   for (int i = 0; i < 64; ++i) {
     sockaddr_storage address{};
     socklen_t size = sizeof address;
-    const int fd = ::accept4(listener_, reinterpret_cast<sockaddr*>(&address), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const int fd =
+        ::accept4(listener_, reinterpret_cast<sockaddr*>(&address), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) break;
     tune(fd, congestion_);
     sweep();
@@ -306,7 +312,8 @@ Result<void> Transport::connect(const std::map<ConnectionKey, PeerAddress>& want
     freeaddrinfo(found);
     if (rc != 0 && error != EINPROGRESS)
       return fail(Cause::unreachable,
-                  fmt::format("cannot connect to {}:{}: {}", peer.host, peer.port, std::strerror(error)), peer.node);
+                  fmt::format("cannot connect to {}:{}: {}", peer.host, peer.port, std::strerror(error)),
+                  peer.node);
     if (const auto watched = loop_.watch(fd, EPOLLOUT, pending.get()); !watched) return watched;
     pending_.push_back(std::move(pending));
   }

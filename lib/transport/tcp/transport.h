@@ -35,7 +35,7 @@ class Transport final : public Watcher {
     std::string address;              // to listen on; empty: all
     int port_low = 0, port_high = 0;  // 0: any
     std::string secret;
-    std::vector<SeatId> seats;        // of this process
+    std::vector<SeatId> seats;  // of this process
   };
   // Accepts on `loop`'s thread: while connect() runs, and while the loop runs for any other reason, so that
   // strangers are turned away during runs as well.
@@ -74,7 +74,7 @@ class Transport final : public Watcher {
   std::vector<std::unique_ptr<Pending>> pending_;
   std::uint64_t strangers_ = 0;
   std::string congestion_;
-  std::string failure_;            // of a call that we made
+  std::string failure_;  // of a call that we made
   std::string failed_node_;
   Cause failure_cause_ = Cause::unreachable;
 };

@@ -36,7 +36,8 @@ TEST_P(Local, EveryAlgorithmIsRight) {
       for (const std::uint64_t elements : {0ul, 1ul, 3ul, 1000ul, 50'001ul}) {
         const Job job = job_of(std::string(algorithm.name).c_str(), ranks, elements, GetParam());
         const auto report = run_locally(job, Deadline::in(Seconds(20)));
-        ASSERT_TRUE(report) << algorithm.name << " " << ranks << " " << elements << ": " << report.error().text();
+        ASSERT_TRUE(report) << algorithm.name << " " << ranks << " " << elements << ": "
+                            << report.error().text();
         EXPECT_EQ(report->ranks.size(), std::size_t(ranks));
         EXPECT_EQ(wrong(*report), 0u) << algorithm.name << " " << ranks << " " << elements;
       }
