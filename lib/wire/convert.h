@@ -12,11 +12,10 @@
 #include "engine/job.h"
 #include "engine/session.h"
 #include "wire/node.pb.h"
+#include "wire/version.h"
 
 namespace ringtrue::wire {
 
-// Raised whenever an old peer would misunderstand a new one.
-inline constexpr std::uint32_t protocol_version = 1;
 inline constexpr int default_port = 7464;
 inline constexpr int max_message_bytes = 64 << 20;
 
@@ -50,10 +49,6 @@ using Addresses = std::vector<std::vector<engine::Address>>;
 rpc::Acquire to_wire(const Acquire& acquire);
 // Never looks past `protocol` and `version` when the protocol is another one: see version_mismatch().
 Result<Acquire> from_wire(const rpc::Acquire& message);
-// Whether a program of that version and protocol can be talked to: the same protocol and release series
-// ("0.1" of "0.1.3"), since figures of different series are not held against each other.
-bool compatible(std::string_view their_version, std::uint32_t their_protocol);
-std::string_view program_version();  // ours
 // The refusal that names both versions; `ours` and `theirs` are program versions.
 Error version_mismatch(std::string_view ours, std::uint32_t our_protocol, std::string_view theirs,
                        std::uint32_t their_protocol);
