@@ -38,6 +38,7 @@ int run(Context& context, const Flags& flags) {
   MeasurerFlags measuring = flags.measurer;
   // A connection's slow start is over within a hundredth of an experiment; twice the experiments tell more.
   measuring.warmup = 0;
+  measuring.paced = true;
   auto measurer = make_measurer(context, measuring);
   if (!measurer) {
     document.error = measurer.error();
@@ -55,7 +56,8 @@ int run(Context& context, const Flags& flags) {
   }
 
   diagnosis::Options options;
-  options.link_rate = context.config.link_rate.value;
+  const std::optional<long> local = context.common.local;
+  if (!local) options.link_rate = context.config.link_rate.value;
   options.warning = document.warning;
   options.critical = document.critical;
   options.budget = flags.budget;
@@ -65,6 +67,13 @@ int run(Context& context, const Flags& flags) {
   };
   options.cancelled = [] { return interrupted(); };
   document.diagnosis = diagnosis::Check(**measurer, options).run();
+  if (local) {
+    document.diagnosis.not_checked.push_back(
+        {"wires",
+         fmt::format("{} ranks of one process have none between them: each hop was held to {}, which shows "
+                     "how the check works and what --fault slows; use --hosts for a network",
+                     *local, to_text(local_pace(int(*local))))});
+  }
   document.transport = (*measurer)->transport();
   if (document.diagnosis.error) {
     document.error = report::Trouble{*document.diagnosis.error, (*measurer)->failures()};

@@ -13,9 +13,13 @@ namespace {
 
 class LocalMeasurer final : public LiveMeasurer {
  public:
-  LocalMeasurer(int nodes, std::string transport, std::vector<collective::Fault> faults, int warmup,
-                Seconds deadline)
-      : transport_(std::move(transport)), faults_(std::move(faults)), warmup_(warmup), deadline_(deadline) {
+  LocalMeasurer(int nodes, std::string transport, std::vector<collective::Fault> faults,
+                const MeasurerFlags& flags, Seconds deadline)
+      : transport_(std::move(transport)),
+        faults_(std::move(faults)),
+        warmup_(flags.warmup),
+        paced_(flags.paced),
+        deadline_(deadline) {
     for (int i = 0; i < nodes; ++i) names_.push_back(fmt::format("rank{}", i));
   }
 
@@ -29,7 +33,8 @@ class LocalMeasurer final : public LiveMeasurer {
     job.nodes = {"local"};
     job.seats.clear();
     for (int node : experiment.order) job.seats.push_back({0, 0, node});
-    job.fault = faults_by_rank(faults_, experiment.order);
+    job.fault =
+        faults_by_rank(paced_ ? paced(experiment, faults_, local_pace(nodes())) : faults_, experiment.order);
     auto report = engine::run_locally(job, Deadline::in(deadline_));
     if (!report) return tl::unexpected(report.error());
     for (const engine::RankReport& rank : report->ranks) {
@@ -46,6 +51,7 @@ class LocalMeasurer final : public LiveMeasurer {
   std::string transport_;
   std::vector<collective::Fault> faults_;
   int warmup_;
+  bool paced_;
   Seconds deadline_;
 };
 
@@ -76,6 +82,34 @@ class HostsMeasurer final : public LiveMeasurer {
 };
 
 }  // namespace
+
+BytesPerSecond local_pace(int ranks) {
+  return BytesPerSecond(std::clamp(400e6 / std::max(ranks, 1), 10e6, 100e6));
+}
+
+std::vector<collective::Fault> paced(const diagnosis::Experiment& experiment,
+                                     const std::vector<collective::Fault>& by_node, BytesPerSecond pace) {
+  std::vector<collective::Fault> out;
+  for (const collective::Fault& fault : by_node) {
+    if (fault.kind != collective::Fault::Kind::throttle) out.push_back(fault);
+  }
+  const std::size_t n = experiment.order.size();
+  const std::size_t shift = experiment.algorithm == "pairwise" ? std::size_t(experiment.shift) : 1;
+  for (std::size_t i = 0; i < n; ++i) {
+    collective::Fault hop;
+    hop.kind = collective::Fault::Kind::throttle;
+    hop.source = experiment.order[i];
+    hop.destination = experiment.order[(i + shift) % n];
+    hop.rate = pace;
+    for (const collective::Fault& fault : by_node) {
+      if (fault.kind == hop.kind && fault.concerns(*hop.source, *hop.destination) &&
+          fault.rate.value < hop.rate.value)
+        hop.rate = fault.rate;
+    }
+    out.push_back(hop);
+  }
+  return out;
+}
 
 std::string faults_by_rank(const std::vector<collective::Fault>& by_node, const std::vector<int>& order) {
   std::string out;
@@ -121,7 +155,7 @@ Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, cons
   }
   auto faults = collective::parse_faults(flags.fault);
   if (!faults) return refuse(faults.error());
-  return std::make_unique<LocalMeasurer>(*context.common.local, transport, std::move(*faults), flags.warmup,
+  return std::make_unique<LocalMeasurer>(*context.common.local, transport, std::move(*faults), flags,
                                          context.config.run_deadline.value);
 }
 

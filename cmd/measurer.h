@@ -13,8 +13,9 @@ namespace ringtrue::cmd {
 
 struct MeasurerFlags {
   PlayerOptions player;
-  std::string fault;  // with --local: between "nodes", whatever the order of the ranks
-  int warmup = 1;     // calls before those that are timed
+  std::string fault;   // with --local: between "nodes", whatever the order of the ranks
+  int warmup = 1;      // calls before those that are timed
+  bool paced = false;  // with --local: hold every hop to local_pace()
 };
 
 class LiveMeasurer : public diagnosis::Measurer {
@@ -27,7 +28,15 @@ class LiveMeasurer : public diagnosis::Measurer {
 
 Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, const MeasurerFlags& flags);
 
+// Ranks of one process have no wires between them, only processors that they share: what a hop carries then
+// says nothing, unless it is held to a rate that these processors reach with ease.
+BytesPerSecond local_pace(int ranks);
+
 // The faults between nodes, as faults between the ranks of a run over `order`.
 std::string faults_by_rank(const std::vector<collective::Fault>& by_node, const std::vector<int>& order);
+
+// Makes every hop that `experiment` uses as slow as `pace`, or as a throttle among `by_node` has it.
+std::vector<collective::Fault> paced(const diagnosis::Experiment& experiment,
+                                     const std::vector<collective::Fault>& by_node, BytesPerSecond pace);
 
 }  // namespace ringtrue::cmd

@@ -8,7 +8,7 @@
 //            typical one, short ones over all nodes first, then full ones without the nodes to blame for it
 //   confirm  suspects again, at least twice, in orders that give them known-good partners and new ones
 //   duet     where both sides of a node look slow: each direction by itself, because acknowledgements that
-//            queue behind a slow port's data slow the other direction too
+//            queue behind a slow port's data slow the other direction too; of two nodes alone, always
 //
 // How a reading is judged is in judge.h. Limits: the reference without a link rate is the fleet's majority,
 // so it is wrong when half of all sides or more are slow alike; with two nodes sender, receiver and path

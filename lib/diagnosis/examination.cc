@@ -212,6 +212,12 @@ bool Examination::rings() {
   return true;
 }
 
+// Of two nodes alone, a slow direction's data delays the other one's acknowledgements: one after the other.
+Experiment Examination::exchange(const std::vector<int>& order, int shift, Bytes hop) const {
+  if (n_ == 2) return duet(order[0], order[1], hop, options_.most_bytes);
+  return pairwise_over(order, shift, hop, options_.most_bytes);
+}
+
 bool Examination::shifts_over(const std::vector<int>& nodes, double share_of_budget,
                               const std::string& what) {
   const int n = int(nodes.size());
@@ -222,7 +228,7 @@ bool Examination::shifts_over(const std::vector<int>& nodes, double share_of_bud
     // What is left must do for repeats, without which nothing can be said.
     if (elapsed() > 0.65 * options_.budget.value || !fits(nodes, list[i], hop)) return true;
     const auto text = fmt::format("{}, {} of {}", what, i + 1, list.size());
-    if (!measure_pairs("pairs", text, pairwise_over(nodes, list[i], hop, options_.most_bytes))) return false;
+    if (!measure_pairs("pairs", text, exchange(nodes, list[i], hop))) return false;
   }
   return true;
 }
@@ -251,7 +257,11 @@ bool Examination::pairs() {
   const auto rest = nodes_without(slow);
   // Long enough experiments for the others, which the slow ones kept short.
   const bool all_long = std::none_of(rest.begin(), rest.end(), [&](int x) {
-    return std::any_of(rest.begin(), rest.end(), [&](int y) { return y != x && readings_.only_brief(x, y); });
+    return std::any_of(rest.begin(), rest.end(), [&](int y) {
+      const auto list = readings_.of(x, y);
+      return y != x && std::all_of(list.begin(), list.end(),
+                                   [](const Reading& r) { return double(r.bytes) < least_bytes; });
+    });
   });
   if (slow.empty() || rest.size() < 2 || all_long) return true;
   return shifts_over(rest, 0.25, "the same without the slowest nodes");
@@ -292,8 +302,8 @@ bool Examination::confirm() {
       }
       const auto rest = nodes_without(slow);
       // The very slow first, they are soon decided; then in turn, so that neither kind starves the other.
-      const bool turn = very.empty() || (round >= 8 && round % 2 == 0);
-      if (rest.size() >= 3 && turn) nodes = rest, suspects = fine;
+      const bool turn = very.empty() || (round >= 4 && round % 2 == 0);
+      if (rest.size() >= std::min<std::size_t>(3, all_.size() - 1) && turn) nodes = rest, suspects = fine;
       if (nodes.size() == all_.size()) suspects.insert(suspects.end(), fine.begin(), fine.end());
     }
     const auto order = changed_partners(nodes, suspects, inference, counts_,
@@ -312,7 +322,7 @@ bool Examination::confirm() {
                  .text();
       if (suspects.size() > 1) what += fmt::format(" and {} more", suspects.size() - 1);
     }
-    if (!measure_pairs("confirm", what, pairwise_over(order, 1, hop, options_.most_bytes))) return false;
+    if (!measure_pairs("confirm", what, exchange(order, 1, hop))) return false;
     fleet_repeats_ += fleet;
     ++confirm_rounds_;
   }

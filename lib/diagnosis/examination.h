@@ -33,6 +33,7 @@ class Examination {
   bool undecided_alone(int node, const Inference& inference) const;
   bool play_duet(const Duet& pair, Bytes hop);
 
+  Experiment exchange(const std::vector<int>& order, int shift, Bytes hop) const;
   bool shifts_over(const std::vector<int>& nodes, double share_of_budget, const std::string& what);
   // Plays one experiment; nullopt when it failed or the check was cancelled (error is set then).
   std::optional<Observation> measure(const std::string& stage, const std::string& what,

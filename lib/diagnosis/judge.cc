@@ -90,7 +90,7 @@ class Judge {
   // Both sides of a node look slow: each may be the other's doing, because acknowledgements queue behind the
   // data in a slow port. What they did alone decides, where it is known.
   void find_overshadowed() {
-    if (n_ == 2) return;  // two directions are two paths there
+    if (n_ == 2) return;  // their directions are measured one at a time anyway
     for (int x = 0; x < n_; ++x) {
       const auto send = out_.sends[std::size_t(x)], receive = out_.receives[std::size_t(x)];
       if (!send || !receive || !slow(*send) || !slow(*receive)) continue;
@@ -228,9 +228,7 @@ class Judge {
         s.peer = y;
         s.partners = 1;
         // Beside a slow side of the same node, acknowledgements queue: then only the path alone says more.
-        s.alone = n_ > 2
-                      ? unclear(x, y) || is_accused(x, Direction::receives) || is_accused(y, Direction::sends)
-                      : slow(readings_.best(y, x).value_or(reference()));
+        s.alone = unclear(x, y) || is_accused(x, Direction::receives) || is_accused(y, Direction::sends);
         const auto alone = alone_.best(x, y);
         if (s.alone && alone && *alone >= share * limit) continue;
         finish(s, s.alone ? alone_.counting(x, y) : readings_.counting(x, y), limit, 1);

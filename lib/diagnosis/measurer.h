@@ -41,8 +41,8 @@ struct Observation {
   Experiment experiment;
   Seconds time;  // of one iteration: the median of the slowest ranks' times
   std::vector<HopReading> hops;
-  // Share of the time in which the ranks' threads were running, mean over the ranks, 0..1. Near 1 the programs
-  // are the limit, whatever the wires could do. 0: unknown.
+  // Share of the time in which the ranks' threads were running, mean over the ranks, 0..1. Near 1 the
+  // programs are the limit, whatever the wires could do. 0: unknown.
   double cpu_busy = 0;
 };
 

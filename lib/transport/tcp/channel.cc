@@ -54,7 +54,11 @@ void Channel::send(std::uint64_t token, const std::byte* from, std::uint64_t len
     message.broken[reducer_.element_bytes() - 1] ^= std::byte{0x41};
   }
   if (fate.not_before == 0) return enqueue(std::move(message));
-  loop_.at(fate.not_before, [this, message = std::move(message)] { enqueue(message); });
+  ++delayed_;
+  loop_.at(fate.not_before, [this, message = std::move(message)] {
+    --delayed_;
+    enqueue(message);
+  });
 }
 
 void Channel::enqueue(Outgoing message) {
@@ -106,7 +110,7 @@ void Channel::flush() {
       owner_.post_done(token);
     }
   }
-  if (outgoing_.empty() && busy_since_ != 0) {
+  if (outgoing_.empty() && delayed_ == 0 && busy_since_ != 0) {
     sent_.busy_ns += now_ns() - busy_since_;
     busy_since_ = 0;
   }

@@ -72,6 +72,7 @@ class Channel final : public transport::Channel, public Watcher {
   std::deque<Outgoing> outgoing_;
   std::uint32_t next_sequence_ = 0;
   std::int64_t busy_since_ = 0;
+  std::size_t delayed_ = 0;  // messages that the script holds back
 
   std::deque<Incoming> incoming_;
   std::uint32_t expected_sequence_ = 0;
