@@ -65,16 +65,27 @@ def two_faults(first, second, rated):
     return run
 
 
-QUICK_SIDES = {(3, "egress", 50, True), (0, "ingress", 50, False), (7, "egress", 80, False), (5, "ingress", 10, True)}
+def path_beside_receiver(node, destination, percent, rated):
+    """One node's receiving side is slow, and so is what it sends to one other."""
+    def run(lab):
+        lab.network.path(node, destination, RATE * 50 / 100)
+        lab.network.degrade(node, RATE * percent / 100, "ingress")
+        expect_named(check(lab, rated), [("path", f"node{node}", f"node{destination}"), ("receiver", f"node{node}")])
+
+    return run
+
+
+QUICK_SIDES = {(3, "egress", 50, True), (0, "ingress", 50, False), (7, "egress", 80, False), (5, "ingress", 10, True),
+               (2, "ingress", 80, True)}
 
 for _node, _side, _percent, _rated in itertools.product(range(NODES), ("egress", "ingress"), (80, 50, 10),
                                                         (True, False)):
     register(f"slow-wire/node{_node}-{_side}-{_percent}{'-rated' if _rated else ''}",
              slow_side(_node, _side, _percent, _rated), quick=(_node, _side, _percent, _rated) in QUICK_SIDES)
 
-for _node, _rated in itertools.product(range(NODES), (True, False)):
-    register(f"slow-wire/node{_node}-both-50{'-rated' if _rated else ''}",
-             slow_side(_node, "both", 50, _rated), quick=(_node, _rated) == (2, True))
+for _node, _percent, _rated in itertools.product(range(NODES), (80, 50, 10), (True, False)):
+    register(f"slow-wire/node{_node}-both-{_percent}{'-rated' if _rated else ''}",
+             slow_side(_node, "both", _percent, _rated), quick=(_node, _percent, _rated) == (2, 50, True))
 
 for _source, _destination in ((0, 1), (1, 0), (2, 6), (7, 3), (4, 5), (7, 0)):
     for _percent, _rated in itertools.product((80, 50, 10), (True, False)):
@@ -87,11 +98,18 @@ for _name, _first, _second in (
         ("receivers", (2, "ingress", 50), (6, "ingress", 50)),
         ("neighbours", (3, "egress", 50), (4, "ingress", 50)),
         ("sender-and-receiver", (0, "egress", 50), (4, "ingress", 50)),
+        ("mild-receivers", (1, "ingress", 80), (5, "ingress", 80)),
+        ("mild-neighbours", (3, "ingress", 80), (4, "egress", 80)),
         ("unlike", (1, "egress", 10), (6, "egress", 80)),
+        ("unlike-neighbours", (2, "egress", 10), (3, "ingress", 80)),
         ("unlike-sides", (2, "ingress", 10), (5, "egress", 80))):
     for _rated in (True, False):
         register(f"slow-wire/two-{_name}{'-rated' if _rated else ''}", two_faults(_first, _second, _rated),
                  quick=(_name, _rated) == ("sender-and-receiver", True))
+
+for _percent, _rated in itertools.product((80, 10), (True, False)):
+    register(f"slow-wire/path-beside-receiver-{_percent}{'-rated' if _rated else ''}",
+             path_beside_receiver(2, 6, _percent, _rated))
 
 for _node, _side, _percent in ((3, "egress", 50), (6, "ingress", 80), (1, "egress", 10)):
     for _rated in (True, False):
