@@ -75,8 +75,8 @@ std::uint64_t memory_available() {
 
 class LocalPlayer final : public Player {
  public:
-  LocalPlayer(int ranks, int processes, Seconds deadline)
-      : ranks_(ranks), processes_(processes), deadline_(deadline) {}
+  LocalPlayer(int ranks, int processes, Seconds deadline, bool deadline_is_given)
+      : ranks_(ranks), processes_(processes), deadline_(deadline), deadline_is_given_(deadline_is_given) {}
 
   const std::vector<std::string>& nodes() const override { return nodes_; }
   engine::Job job() const override {
@@ -96,7 +96,11 @@ class LocalPlayer final : public Player {
                                 "", "take fewer ranks or a smaller --size"},
                           {}});
     }
-    const Deadline deadline = Deadline::in(deadline_);
+    // Nobody else waits here. A machine with few cores may take its time over many ranks: unless told
+    // otherwise, allow for 50 MB/s in all.
+    const double calls = job.iterations + job.warmup;
+    const Seconds needed_time(deadline_is_given_ ? 0 : calls * double(needed) / 50e6);
+    const Deadline deadline = Deadline::in(deadline_ + needed_time);
     auto report = processes_ > 1 ? fleet::run_in_processes(job, processes_, deadline)
                                  : engine::run_locally(job, deadline);
     if (!report) return tl::unexpected(report::Trouble{report.error(), {}});
@@ -117,6 +121,7 @@ class LocalPlayer final : public Player {
   std::vector<std::string> nodes_ = {"local"};
   int ranks_, processes_;
   Seconds deadline_;
+  bool deadline_is_given_;
 };
 
 class FleetPlayer final : public Player {
@@ -244,7 +249,8 @@ Played<std::unique_ptr<Player>> make_player(const Context& context, const Player
           Error{Cause::bad_input, "--local and --hosts exclude each other", "", "give one of them"}, {}});
     }
     return std::make_unique<LocalPlayer>(*context.common.local, options.processes,
-                                         context.config.run_deadline.value);
+                                         context.config.run_deadline.value,
+                                         context.config.run_deadline.origin != config::built_in);
   }
   auto fleet = lease(context, options);
   if (!fleet) return tl::unexpected(fleet.error());

@@ -8,8 +8,10 @@
 
 #include <deque>
 #include <mutex>
+#include <optional>
 
 #include "base/log.h"
+#include "daemon/quiet_engine.h"
 #include "fleet/pki.h"
 
 namespace ringtrue::daemon {
@@ -125,6 +127,7 @@ class LeaseCall : public Desk::Client, public std::enable_shared_from_this<Lease
     peer_ = peer_of(grpc_);
     heard_ = now_ns();
     interval_ = first_command_time;
+    exact_timers_.emplace();
     read_next();
     set_alarm();
     if (counted_ > most_streams) {
@@ -279,6 +282,7 @@ class LeaseCall : public Desk::Client, public std::enable_shared_from_this<Lease
   rpc::Command command_;
   Op read_, write_, alarm_op_;
   grpc::Alarm alarm_;
+  std::optional<ExactTimers> exact_timers_;
 
   // Of the queue's thread.
   Peer peer_;

@@ -7,6 +7,7 @@
 #include <grpc/event_engine/event_engine.h>
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -16,12 +17,18 @@
 // gRPC's core, src/core/lib/iomgr/timer_manager.h of this version: exported, though not in a public header.
 void grpc_timer_manager_set_threading(bool enabled);
 void grpc_timer_manager_tick();
+void grpc_timer_consume_kick();
 
 namespace ringtrue::daemon {
 namespace {
 
-// How late a timer of gRPC's core may be: those of a server are deadlines of handshakes and idle connections.
-constexpr std::chrono::seconds tick(1);
+// How late a timer of gRPC's core may be. While nobody holds a lease they are deadlines of handshakes and of
+// idle connections only.
+constexpr std::chrono::milliseconds idle_tick(1000), exact_tick(20);
+
+class QuietEngine;
+std::atomic<int> exact_timers{0};
+std::atomic<QuietEngine*> the_engine{nullptr};
 
 using grpc_event_engine::experimental::EndpointConfig;
 using grpc_event_engine::experimental::EventEngine;
@@ -32,8 +39,9 @@ using grpc_event_engine::experimental::MemoryAllocatorFactory;
 // them elsewhere unless an experiment is switched on.
 class QuietEngine final : public EventEngine {
  public:
-  QuietEngine() : thread_([this] { serve(); }) {}
+  QuietEngine() : thread_([this] { serve(); }) { the_engine = this; }
   ~QuietEngine() override {
+    the_engine = nullptr;
     {
       std::lock_guard lock(mutex_);
       stopping_ = true;
@@ -70,6 +78,11 @@ class QuietEngine final : public EventEngine {
     tasks_.erase(found);
     return true;
   }
+  void look_now() {
+    std::lock_guard lock(mutex_);
+    look_now_ = true;
+    changed_.notify_one();
+  }
   bool IsWorkerThread() override { return std::this_thread::get_id() == thread_.get_id(); }
 
   absl::StatusOr<std::unique_ptr<Listener>> CreateListener(Listener::AcceptCallback,
@@ -94,12 +107,14 @@ class QuietEngine final : public EventEngine {
 
   void serve() {
     std::unique_lock lock(mutex_);
-    Clock::time_point next_tick = Clock::now() + tick;
+    Clock::time_point next_tick = Clock::now();
     while (!stopping_) {
       const auto now = Clock::now();
-      if (now >= next_tick) {
-        next_tick = now + tick;
+      if (look_now_ || now >= next_tick) {
+        look_now_ = false;
+        next_tick = now + (exact_timers > 0 ? exact_tick : idle_tick);
         lock.unlock();
+        grpc_timer_consume_kick();  // or this thread goes by the earliest timer that it saw last
         grpc_timer_manager_tick();
         lock.lock();
       } else if (tasks_.empty() || tasks_.begin()->first.first > now) {
@@ -121,6 +136,7 @@ class QuietEngine final : public EventEngine {
   std::map<Key, absl::AnyInvocable<void()>> tasks_;
   std::uint64_t last_ = 0;
   bool stopping_ = false;
+  bool look_now_ = false;
   std::thread thread_;
 };
 
@@ -133,12 +149,22 @@ void use_quiet_engine() {
   grpc_timer_manager_set_threading(false);
 }
 
+ExactTimers::ExactTimers() {
+  ++exact_timers;
+  if (QuietEngine* engine = the_engine) engine->look_now();
+}
+ExactTimers::~ExactTimers() {
+  --exact_timers;
+}
+
 }  // namespace ringtrue::daemon
 
 #else
 
 namespace ringtrue::daemon {
 void use_quiet_engine() {}
+ExactTimers::ExactTimers() = default;
+ExactTimers::~ExactTimers() = default;
 }  // namespace ringtrue::daemon
 
 #endif

@@ -8,4 +8,14 @@ namespace ringtrue::daemon {
 // stays.
 void use_quiet_engine();
 
+// While one of these lives, gRPC's timers are right to some 20 ms instead of a second: a lease's heartbeats
+// and deadlines go by them.
+class ExactTimers {
+ public:
+  ExactTimers();
+  ~ExactTimers();
+  ExactTimers(const ExactTimers&) = delete;
+  ExactTimers& operator=(const ExactTimers&) = delete;
+};
+
 }  // namespace ringtrue::daemon

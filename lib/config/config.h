@@ -28,10 +28,12 @@
 
 namespace ringtrue::config {
 
+inline constexpr const char* built_in = "built in";
+
 template <class T>
 struct Setting {
   T value{};
-  std::string origin = "built in";  // "/etc/ringtrue/config.toml line 3", "RINGTRUE_HOSTS", "--hosts"
+  std::string origin = built_in;  // "/etc/ringtrue/config.toml line 3", "RINGTRUE_HOSTS", "--hosts"
 };
 
 struct Ports {

@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@ namespace ringtrue::transport::tcp {
 
 namespace {
 
-constexpr std::size_t most_pending_callers = 256;
+constexpr std::size_t least_callers = 256;  // that may be unproven at a time, however few are expected
 constexpr std::int64_t patience_ns = 5'000'000'000;  // with a caller that has not proven itself
 constexpr std::uint64_t strangers_logged = 10;
 
@@ -30,6 +31,14 @@ void tune(int fd, std::string& congestion) {
   char name[16] = {};
   socklen_t size = sizeof name - 1;
   if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &size) == 0) congestion = name;
+}
+
+// Every connection is a descriptor; the soft limit is usually far below what we may have.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 std::string text_of(const sockaddr_storage& address) {
@@ -248,7 +257,11 @@ void Transport::ready(std::uint32_t) {
     if (fd < 0) break;
     tune(fd, congestion_);
     sweep();
-    if (pending_.size() >= most_pending_callers) pending_.front()->end("too many unproven callers");
+    if (pending_.size() >= most_pending_) {
+      const auto caller = std::find_if(pending_.begin(), pending_.end(),
+                                       [](const auto& p) { return !p->connector() && !p->over(); });
+      if (caller != pending_.end()) (*caller)->end("too many unproven callers");
+    }
     auto pending = std::make_unique<Pending>(*this, fd, text_of(address));
     if (loop_.watch(fd, EPOLLIN, pending.get())) pending_.push_back(std::move(pending));
   }
@@ -287,6 +300,9 @@ void Transport::sweep() {
 Result<void> Transport::connect(const std::map<ConnectionKey, PeerAddress>& wanted,
                                 const std::function<bool()>& stop, Deadline deadline) {
   failure_.clear();
+  raise_descriptor_limit();
+  // Our own calls stand among the pending ones as well, and both ends do where we call ourselves.
+  most_pending_ = std::max(least_callers, 4 * wanted.size());
   for (const auto& [key, peer] : wanted) {
     if (connections_.contains(key) || key.peer < key.self) continue;
     addrinfo hints{};

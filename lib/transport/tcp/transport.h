@@ -73,6 +73,7 @@ class Transport final : public Watcher {
   std::map<ConnectionKey, int> connections_;
   std::vector<std::unique_ptr<Pending>> pending_;
   std::uint64_t strangers_ = 0;
+  std::size_t most_pending_ = 256;  // unproven connections at a time
   std::string congestion_;
   std::string failure_;  // of a call that we made
   std::string failed_node_;

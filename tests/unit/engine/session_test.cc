@@ -117,6 +117,14 @@ TEST_P(Local, ThrottledHopShowsInTheTrace) {
 INSTANTIATE_TEST_SUITE_P(Transports, Local, testing::Values("shm", "tcp"),
                          [](const auto& info) { return std::string(info.param); });
 
+TEST(Session, ThirtyThreeRanksConnectAtOnce) {
+  const auto report = run_locally(job_of("recursive-doubling", 33, 1000, "tcp"), Deadline::in(Seconds(20)));
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_EQ(wrong(*report), 0u);
+  const auto other = run_locally(job_of("halving-doubling", 33, 1000, "tcp"), Deadline::in(Seconds(20)));
+  ASSERT_TRUE(other) << other.error().text();
+}
+
 TEST(Session, SharedMemoryOnlyAlgorithmsSaySo) {
   const auto report = run_locally(job_of("two-shot", 2, 10, "tcp"), Deadline::in(Seconds(5)));
   ASSERT_FALSE(report);
