@@ -9,6 +9,7 @@ using collective::Fault;
 Script::Script(const std::vector<Fault>& faults, collective::Rank from, collective::Rank to) {
   for (const Fault& fault : faults)
     if (fault.concerns(from, to)) faults_.push_back(fault);
+  free_at_.resize(faults_.size());
 }
 
 Fate Script::next(std::uint64_t bytes, std::int64_t now) {
@@ -16,15 +17,16 @@ Fate Script::next(std::uint64_t bytes, std::int64_t now) {
   if (faults_.empty()) return fate;
   ++messages_;
   std::int64_t when = now;
-  for (const Fault& fault : faults_) {
+  for (std::size_t i = 0; i < faults_.size(); ++i) {
+    const Fault& fault = faults_[i];
     switch (fault.kind) {
       case Fault::Kind::delay:
         when = std::max(when, now + std::int64_t(fault.time.value * 1e9));
         break;
       case Fault::Kind::throttle:
         // The message is over when its last byte could have passed at this rate.
-        free_at_ = std::max(free_at_, now) + std::int64_t(double(bytes) / fault.rate.value * 1e9);
-        when = std::max(when, free_at_);
+        free_at_[i] = std::max(free_at_[i], now) + std::int64_t(double(bytes) / fault.rate.value * 1e9);
+        when = std::max(when, free_at_[i]);
         break;
       case Fault::Kind::cut:
         fate.breaks |= bytes_ >= fault.after.value;

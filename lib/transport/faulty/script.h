@@ -32,7 +32,7 @@ class Script {
   std::vector<collective::Fault> faults_;
   std::uint64_t messages_ = 0;
   std::uint64_t bytes_ = 0;
-  std::int64_t free_at_ = 0;  // a throttled hop is busy until then
+  std::vector<std::int64_t> free_at_;  // by fault: a throttled hop is busy until then
   std::int64_t last_ = 0;
 };
 
