@@ -17,15 +17,15 @@ std::uint64_t as_data(const Layout& layout, Rank, const Call& call) {
 }
 
 constexpr Algorithm table[] = {
-    {"ring", "n chunks around a ring; the slowest hop decides", ring, none, false, true},
-    {"double-tree", "two binary trees over the nodes, half of the data each", double_tree, none, false, true},
+    {"ring", "n chunks around a ring; the slowest hop decides", ring, none, true},
+    {"double-tree", "two binary trees over the nodes, half of the data each", double_tree, none, true},
     {"recursive-doubling", "log2 n exchanges of everything; lowest latency", recursive_doubling, as_data,
-     false, true},
-    {"halving-doubling", "Rabenseifner: halves, quarters, ... and back", halving_doubling, none, false, true},
-    {"hierarchical", "2D: inside nodes, between them, inside again", hierarchical, none, false, true},
-    {"two-shot", "all pairs through shared memory", two_shot, none, true, true},
-    {"naive", "reduce on rank 0 and send the result back; incast", naive, none, false, true},
-    {"pairwise", "each rank sends to the one `shift` further; single paths", pairwise, as_data, false, false},
+     true},
+    {"halving-doubling", "Rabenseifner: halves, quarters, ... and back", halving_doubling, none, true},
+    {"hierarchical", "2D: inside nodes, between them, inside again", hierarchical, none, true},
+    {"two-shot", "all pairs through shared memory", two_shot, none, true},
+    {"naive", "reduce on rank 0 and send the result back; incast", naive, none, true},
+    {"pairwise", "each rank sends to the one `shift` further; single paths", pairwise, as_data, false},
 };
 
 }  // namespace

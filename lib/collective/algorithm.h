@@ -23,8 +23,7 @@ struct Algorithm {
   Task (*program)(Endpoint&, const Call&);
   // Bytes of scratch that this rank needs.
   std::uint64_t (*scratch_bytes)(const Layout&, Rank, const Call&);
-  bool shared_memory_only;  // two-shot: all ranks must reach each other's memory
-  bool allreduce;           // false for pairwise: the result is the neighbour's data
+  bool allreduce;  // false for pairwise: the result is the neighbour's data
 };
 
 std::span<const Algorithm> algorithms();

@@ -1,5 +1,6 @@
-// Two-shot all-pairs for ranks that share memory: rank r reduces chunk r out of everybody's buffers and puts
-// the result into them. Every element is read once and written once a rank.
+// Two-shot all-pairs, made for ranks that share memory (elsewhere it is right, and an incast): rank r reduces
+// chunk r out of everybody's buffers and puts the result into them. Every element is read once and written
+// once a rank.
 #include <vector>
 
 #include "collective/algorithm.h"

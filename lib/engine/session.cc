@@ -257,9 +257,6 @@ Result<void> SessionImpl::validate(const Job& job) {
   if (several_nodes && job.transport == "shm")
     return fail(Cause::bad_input, "shared memory does not reach other nodes", {},
                 "use --transport auto or tcp");
-  if (algorithm_->shared_memory_only && (several_nodes || job.transport == "tcp"))
-    return fail(Cause::bad_input, fmt::format("{} needs ranks that share memory", job.algorithm), {},
-                several_nodes ? "run it on one node" : "use --transport shm");
   return {};
 }
 

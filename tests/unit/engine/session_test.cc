@@ -31,7 +31,6 @@ class Local : public testing::TestWithParam<const char*> {};
 
 TEST_P(Local, EveryAlgorithmIsRight) {
   for (const collective::Algorithm& algorithm : collective::algorithms()) {
-    if (algorithm.shared_memory_only && std::string(GetParam()) == "tcp") continue;
     for (const int ranks : {1, 2, 3, 5, 8}) {
       for (const std::uint64_t elements : {0ul, 1ul, 3ul, 1000ul, 50'001ul}) {
         const Job job = job_of(std::string(algorithm.name).c_str(), ranks, elements, GetParam());
@@ -125,8 +124,11 @@ TEST(Session, ThirtyThreeRanksConnectAtOnce) {
   ASSERT_TRUE(other) << other.error().text();
 }
 
-TEST(Session, SharedMemoryOnlyAlgorithmsSaySo) {
-  const auto report = run_locally(job_of("two-shot", 2, 10, "tcp"), Deadline::in(Seconds(5)));
+TEST(Session, SharedMemoryDoesNotReachOtherNodes) {
+  Job job = job_of("ring", 2, 10, "shm");
+  job.nodes.push_back("elsewhere");
+  job.seats[1] = {1, 0, 0};
+  const auto report = run_locally(job, Deadline::in(Seconds(5)));
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().cause, Cause::bad_input);
 }
