@@ -22,7 +22,7 @@ struct Level {
       values;  // of options that take one; empty: a file
 };
 
-std::string plain(std::string text) {
+std::string plain(const std::string& text) {
   std::string out;
   for (char c : text) {
     if (c == '\'' || c == '\\' || c == '`' || c == '$' || c == '"' || c == '\n') continue;

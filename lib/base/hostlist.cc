@@ -209,8 +209,8 @@ class Expander {
       if (high < low->value) return bad(origin, at + item, "a range that runs backwards");
       if (high - low->value >= max_hosts) return bad(origin, at + item, "more than 100000 hosts");
       for (std::uint64_t n = low->value; n <= high; ++n) {
-        const auto r = brackets(fmt::format("{}{:0{}}", name, n, low->width), rest.substr(close + 1), origin,
-                                at + close + 1, path);
+        auto r = brackets(fmt::format("{}{:0{}}", name, n, low->width), rest.substr(close + 1), origin,
+                          at + close + 1, path);
         if (!r) return r;
       }
       if (p == close) break;
