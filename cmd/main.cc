@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "base/standard_files.h"
 #include "base/suggest.h"
 #include "cmd/command.h"
 #include "cmd/interrupt.h"
@@ -147,6 +148,7 @@ int run(int argc, char** argv) {
 }  // namespace ringtrue::cmd
 
 int main(int argc, char** argv) {
+  ringtrue::fill_standard_files();
   ringtrue::cmd::watch_signals();
   return ringtrue::cmd::run(argc, argv);
 }

@@ -35,6 +35,8 @@ bool Output::flush() {
   if (failed_) return false;
   if (!write_all(STDOUT_FILENO, buffer_)) {
     failed_ = true;
+    // Whoever closed the pipe has seen enough of it.
+    if (errno == EPIPE) return false;
     complain(Error{Cause::unavailable, fmt::format("cannot write the output: {}", std::strerror(errno)), "",
                    "redirect it elsewhere"});
   }

@@ -95,7 +95,7 @@ void add_run(Commands& commands) {
   add_call_flags(commands, app, flags.call);
   add_whole(app, "--iterations", flags.iterations, 1, 1000000, "timed samples");
   add_whole(app, "--warmup", flags.warmup, 0, 1000000, "untimed calls before them");
-  add_whole(app, "--processes", flags.player.processes, 1, 1024,
+  add_whole(app, "--processes", flags.player.processes, 1, 128,
             "worker processes that a node's ranks are spread over");
   add_whole(app, "--seed", flags.seed, 0, 1L << 62, "of the values");
   app.add_flag("--no-check", flags.unchecked, "do not compare the results");

@@ -43,6 +43,10 @@ void expect(report::SweepDocument& document, const std::optional<BytesPerSecond>
 }
 
 int run(Context& context, const Flags& flags) {
+  if (flags.size.value < 4) {
+    return failed(context,
+                  {Error{Cause::bad_input, "a pair has to move something", "", "give --size 16M or so"}, {}});
+  }
   auto measurer = make_measurer(context, flags.measurer);
   if (!measurer) return failed(context, measurer.error());
   report::SweepDocument document;

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "collective/algorithm.h"
+#include "engine/session.h"
 
 namespace ringtrue::daemon {
 namespace {
@@ -187,6 +188,11 @@ Result<void> Lease::allowed(const engine::Job& job) const {
   if (here > std::uint64_t(acquire_.ranks_per_node))
     return fail(Cause::bad_input,
                 fmt::format("the job has {} ranks here, the lease is for {}", here, acquire_.ranks_per_node));
+  if (!engine::Session::can_plan(job, acquire_.node))
+    return fail(
+        Cause::refused,
+        fmt::format("{} ranks with {} lanes are more than a node can plan", job.ranks(), job.call.lanes), "",
+        "use fewer ranks per node or fewer --lanes");
   if (auto known = collective::find_algorithm(job.algorithm); !known) return tl::unexpected(known.error());
   // First by division: the product of a hostile job could wrap around.
   const bool absurd = job.call.bytes() > limits_.bytes.value / here;
@@ -194,10 +200,10 @@ Result<void> Lease::allowed(const engine::Job& job) const {
   if (absurd || bytes > limits_.bytes.value) {
     const std::string asked =
         absurd ? fmt::format("{} times {}", here, to_text(Bytes(job.call.bytes()))) : to_text(Bytes(bytes));
-    return fail(Cause::refused,
-                fmt::format("the job needs {} bytes of memory, {} are allowed on this node", asked,
-                            to_text(limits_.bytes)),
-                "", "choose a smaller size, or raise max_bytes in the daemon's configuration");
+    return fail(
+        Cause::refused,
+        fmt::format("the job needs {} of memory, {} are allowed on this node", asked, to_text(limits_.bytes)),
+        "", "choose a smaller size, or raise max_bytes in the daemon's configuration");
   }
   return {};
 }

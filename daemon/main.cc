@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/standard_files.h"
 #include "daemon/grpc_log.h"
 #include "daemon/listener.h"
 #include "daemon/options.h"
@@ -194,6 +195,7 @@ void set_process_up() {
 
 int main(int argc, char** argv) {
   using namespace ringtrue;
+  fill_standard_files();
   set_log_program("ringtrued");
   daemon::set_process_up();
   auto options = daemon::read_options(argc, argv);

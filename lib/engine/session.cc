@@ -243,6 +243,11 @@ Result<void> SessionImpl::validate(const Job& job) {
   if (job.transport != "auto" && job.transport != "shm" && job.transport != "tcp")
     return fail(Cause::bad_input, fmt::format("no transport '{}' here", job.transport), {},
                 "use auto, shm or tcp");
+  if (!can_plan(job, member_.node))
+    return fail(
+        Cause::bad_input,
+        fmt::format("{} ranks with {} lanes are more than this node can plan", job.ranks(), job.call.lanes),
+        {}, "use fewer ranks per node or fewer --lanes");
   mine_.clear();
   bool several_nodes = false;
   for (Rank rank = 0; rank < job.ranks(); ++rank) {
@@ -299,8 +304,10 @@ Result<void> SessionImpl::map_memory() {
   if (!memory_ || mapped_ < bytes) {
     if (memory_) ::munmap(memory_, mapped_);
     memory_ = nullptr;
-    const std::uint64_t room = available_memory();
-    if (room != 0 && bytes > room)
+    // What a shared mapping had before is resident still, and part of the larger one.
+    const std::uint64_t held = member_.shared_memory >= 0 ? mapped_ : 0;
+    const std::uint64_t room = available_memory() + held;
+    if (room != held && bytes > room)
       return fail(Cause::unavailable,
                   fmt::format("{} ranks of {} need {} of memory, {} are free", plan_.ranks.size(),
                               to_text(Bytes(job_.call.bytes())), to_text(Bytes(bytes)), to_text(Bytes(room))),
@@ -516,6 +523,13 @@ bool Session::one_thread_plays(const Job& job, int node) {
   std::uint64_t ranks = 0;
   for (const Seat& seat : job.seats) ranks += seat.node == node;
   return job.call.bytes() * ranks <= one_thread_bytes;
+}
+
+bool Session::can_plan(const Job& job, int node) {
+  constexpr std::uint64_t most_steps = 1 << 24;
+  std::uint64_t here = 0;
+  for (const Seat& seat : job.seats) here += seat.node == node;
+  return here * std::uint64_t(job.seats.size()) <= most_steps / std::uint64_t(std::max(job.call.lanes, 1));
 }
 
 std::uint64_t Session::shared_bytes(const Job& job, int node) {

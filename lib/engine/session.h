@@ -58,6 +58,10 @@ class Session {
   // would cost more than it does for them.
   static bool one_thread_plays(const Job& job, int node);
 
+  // Whether the connections of `node` can be worked out in seconds: that takes about as many steps as its
+  // ranks times all ranks times lanes.
+  static bool can_plan(const Job& job, int node);
+
   // With processes > 1: bytes of shared memory that the node needs for `job`; the memfd must be as long
   // before prepare().
   static std::uint64_t shared_bytes(const Job& job, int node);

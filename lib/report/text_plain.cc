@@ -49,7 +49,10 @@ std::string text(const NodesDocument& document, const Style& style) {
   for (const NodeRow& node : document.nodes) {
     answered += node.reachable;
     table.row({node.node, node.reachable ? style.paint("ok", Ink::green) : style.paint("no answer", Ink::red),
-               node.version.empty() ? "-" : node.version, node.lease.empty() ? "free" : node.lease,
+               node.version.empty() ? "-" : node.version,
+               !node.reachable      ? "-"
+               : node.lease.empty() ? "free"
+                                    : node.lease,
                node.cause});
   }
   std::string out = table.text();

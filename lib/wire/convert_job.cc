@@ -81,7 +81,7 @@ Result<collective::Call> call_of(const rpc::Job& m) {
       m.slice_bytes() > largest)
     return bad(fmt::format("slices of {} bytes", m.slice_bytes()));
   call.slice_bytes = m.slice_bytes();
-  if (!in_range(m.lanes(), 1, 1'024)) return bad(fmt::format("{} lanes; 1 to 1024 are possible", m.lanes()));
+  if (!in_range(m.lanes(), 1, 64)) return bad(fmt::format("{} lanes; 1 to 64 are possible", m.lanes()));
   call.lanes = m.lanes();
   if (!in_range(m.shift(), -max_ranks, max_ranks)) return bad(fmt::format("a shift of {}", m.shift()));
   call.shift = m.shift();

@@ -22,6 +22,7 @@ namespace {
 constexpr std::size_t least_callers = 256;  // that may be unproven at a time, however few are expected
 constexpr std::int64_t patience_ns = 5'000'000'000;  // with a caller that has not proven itself
 constexpr std::uint64_t strangers_logged = 10;
+constexpr std::int64_t pause_ns = 100'000'000;  // without descriptors for new callers
 
 // bbr paces by its own model of the path, which disturbs what is measured; cubic is what the field runs.
 void tune(int fd, std::string& congestion) {
@@ -254,7 +255,14 @@ void Transport::ready(std::uint32_t) {
     socklen_t size = sizeof address;
     const int fd =
         ::accept4(listener_, reinterpret_cast<sockaddr*>(&address), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) break;
+    if (fd < 0) {
+      if (errno == EMFILE || errno == ENFILE) {
+        // The caller stays in the queue and would ring again at once: look away for a moment.
+        loop_.change(listener_, 0, this);
+        loop_.at(now_ns() + pause_ns, [this] { loop_.change(listener_, EPOLLIN, this); });
+      }
+      break;
+    }
     tune(fd, congestion_);
     sweep();
     if (pending_.size() >= most_pending_) {
@@ -301,6 +309,7 @@ Result<void> Transport::connect(const std::map<ConnectionKey, PeerAddress>& want
                                 const std::function<bool()>& stop, Deadline deadline) {
   failure_.clear();
   raise_descriptor_limit();
+  loop_.change(listener_, EPOLLIN, this);
   // Our own calls stand among the pending ones as well, and both ends do where we call ourselves.
   most_pending_ = std::max(least_callers, 4 * wanted.size());
   for (const auto& [key, peer] : wanted) {

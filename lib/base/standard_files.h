@@ -1,0 +1,9 @@
+#pragma once
+
+namespace ringtrue {
+
+// Opens /dev/null for those of descriptors 0, 1 and 2 that are closed. First thing in main(): or the first
+// file that the program opens becomes its standard output, and its messages end up there.
+void fill_standard_files();
+
+}  // namespace ringtrue
