@@ -122,7 +122,7 @@ TEST_F(RingtruedTlsTest, StrangersAreRefusedCountedAndLogged) {
 TEST_F(RingtruedTlsTest, GarbageLeavesItAnsweringAndSmall) {
   auto good = stub(folder_ / "pki/operator");
   ASSERT_TRUE(describe(*good, reply_).ok());
-  const long before = memory_kB();
+  [[maybe_unused]] const long before = memory_kB();
   std::string noise(4096, '\0');
   for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = char(i * 131 + 7);
   const std::string hello = "\x16\x03\x01\x10\x00" + noise;
@@ -134,8 +134,10 @@ TEST_F(RingtruedTlsTest, GarbageLeavesItAnsweringAndSmall) {
   auto again = stub(folder_ / "pki/operator");
   const grpc::Status status = describe(*again, reply_);
   EXPECT_TRUE(status.ok()) << status.error_message();
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose allocators keep what is freed
   EXPECT_TRUE(eventually([&] { return memory_kB() < before + 6'000; }, Seconds(15)))
       << before << " " << memory_kB();
+#endif
   const std::string log = daemon_->log();
   EXPECT_LT(std::count(log.begin(), log.end(), '\n'), 40) << log;
 }
