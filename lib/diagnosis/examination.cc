@@ -13,7 +13,9 @@ namespace {
 
 constexpr int all_pairs_up_to = 16;  // nodes; beyond, a choice of shifts
 constexpr int shifts_beyond = 8;
-constexpr double probe_bytes = 1.5e6;    // a hop; a quarter of a second of a 50 Mbit/s link
+constexpr double probe_bytes = 256 * 1024;  // a hop; a second of a 2 Mbit/s link
+// Of a very slow hop: a burst of 128 KiB may double its rate, which does not matter then.
+constexpr double fewest_bytes = 256 * 1024;
 constexpr double least_bytes = 8e6;      // a hop; a shaper's burst of 128 KiB is then 1.6 %
 constexpr double target_seconds = 0.25;  // of a hop at full speed
 constexpr double very_slow_share = 0.6;
@@ -60,11 +62,13 @@ Diagnosis Examination::run() {
     out_.not_checked.push_back({"whether both directions are slow alike",
                                 "with two nodes, only --link-rate tells what they should carry"});
   }
-  if (out_.error && witness_ && witness_->rate < 0.8 * witness_->typical && readings_.pairs_measured() == 0) {
+  if (witness_ && witness_->rate < 0.8 * witness_->typical && !known(*witness_)) {
     out_.not_checked.push_back(
         {fmt::format("{} -> {}", out_.nodes[std::size_t(witness_->source)],
                      out_.nodes[std::size_t(witness_->destination)]),
-         "it was the slowest hop of the ring, and the check ended before it could be repeated"});
+         fmt::format("it was the slowest hop of the ring ({}, typical {}), and the check ended before it "
+                     "could be repeated",
+                     to_text(BytesPerSecond(witness_->rate)), to_text(BytesPerSecond(witness_->typical)))});
   }
   out_.cost.seconds = Seconds(elapsed());
   conclude({readings_, inference, thresholds_, witness_, all_, fleet_repeats_}, out_);
@@ -74,6 +78,10 @@ Diagnosis Examination::run() {
                                               out_.coverage.pairs_measured, out_.coverage.pairs)});
   }
   return std::move(out_);
+}
+
+bool Examination::known(const RingWitness& witness) const {
+  return readings_.best(witness.source, witness.destination).has_value();
 }
 
 Inference Examination::judge() const {
@@ -162,7 +170,7 @@ double Examination::slowest_of(const std::vector<int>& order, int shift) const {
 Bytes Examination::hop_bytes(const std::vector<int>& order, int shift, double seconds) const {
   const double slowest = slowest_of(order, shift);
   const double wanted = std::max(target_seconds * typical_, least_bytes);
-  const double least = std::clamp(0.3 * slowest, 512.0 * 1024, 2e6);
+  const double least = std::clamp(0.3 * slowest, fewest_bytes, 2e6);
   return Bytes(std::uint64_t(std::min(wanted, std::max(least, slowest * seconds / stretch_))));
 }
 
@@ -189,6 +197,7 @@ void Examination::note_ring(const Observation& observation) {
     std::vector<double> better = rates;
     std::sort(better.begin(), better.end());
     typical_ = better[better.size() * 3 / 4];
+    if (attainable_ && observation.time.value < settled_from) typical_ = std::min(typical_, *attainable_);
     slowest_ = witness.rate;
   }
   const auto& busbw = out_.runs.back().busbw;
@@ -205,7 +214,8 @@ bool Examination::rings() {
     return false;
   }
   const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
-  if (!fits(all_, 1, hop)) return true;
+  // One as short as the probe says nothing new, and a very slow hop makes it dear.
+  if (!fits(all_, 1, hop) || double(hop.value) < 1.5 * probe_bytes) return true;
   const auto ring = measure("ring", "a ring over all nodes", ring_over(all_, hop, options_.most_bytes));
   if (!ring) return false;
   note_ring(*ring);
@@ -218,10 +228,10 @@ Experiment Examination::exchange(const std::vector<int>& order, int shift, Bytes
   return pairwise_over(order, shift, hop, options_.most_bytes);
 }
 
-bool Examination::shifts_over(const std::vector<int>& nodes, double share_of_budget,
+bool Examination::shifts_over(const std::vector<int>& nodes, int most, double share_of_budget,
                               const std::string& what) {
   const int n = int(nodes.size());
-  const auto list = shifts(n, n <= all_pairs_up_to ? n - 1 : shifts_beyond);
+  const auto list = shifts(n, std::min(most, n <= all_pairs_up_to ? n - 1 : shifts_beyond));
   const double seconds = share_of_budget * options_.budget.value / double(list.size()) - overhead_;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Bytes hop = hop_bytes(nodes, list[i], std::max(seconds, 0.05));
@@ -252,7 +262,12 @@ std::vector<int> Examination::nodes_without(const std::vector<int>& some) const 
 
 bool Examination::pairs() {
   const bool gross = slowest_ < very_slow_share * typical_;
-  if (!shifts_over(all_, gross ? 0.15 : 0.4, "every port with changing partners")) return false;
+  // Where even short messages take long, two partners of each node must do: enough for a side that is slow
+  // with both, and time remains to repeat it.
+  const double least = overhead_ + stretch_ * fewest_bytes / std::max(slowest_, 1.0);
+  gross_ = gross && n_ > 3 && least * (n_ - 1) > 0.3 * options_.budget.value;
+  if (!shifts_over(all_, gross_ ? 2 : n_, gross ? 0.15 : 0.4, "every port with changing partners"))
+    return false;
   const auto slow = very_slow(judge());
   const auto rest = nodes_without(slow);
   // Long enough experiments for the others, which the slow ones kept short.
@@ -264,7 +279,7 @@ bool Examination::pairs() {
     });
   });
   if (slow.empty() || rest.size() < 2 || all_long) return true;
-  return shifts_over(rest, 0.25, "the same without the slowest nodes");
+  return shifts_over(rest, n_, gross_ ? 0.15 : 0.25, "the same without the slowest nodes");
 }
 
 bool Examination::confirm() {
@@ -278,6 +293,7 @@ bool Examination::confirm() {
     const bool fleet = inference.reference.fleet_slow && fleet_repeats_ < 2;
     const bool nothing_else = very.empty() && fine.empty() && !fleet;
     auto pair = node_for_duet(inference);
+    if (gross_ && !very.empty()) pair.reset();  // the very slow first
     double share = 0.04;
     // There may be many such paths, and most are innocent.
     if (!pair && nothing_else && elapsed() < 0.75 * options_.budget.value) {

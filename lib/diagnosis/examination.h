@@ -34,7 +34,7 @@ class Examination {
   bool play_duet(const Duet& pair, Bytes hop);
 
   Experiment exchange(const std::vector<int>& order, int shift, Bytes hop) const;
-  bool shifts_over(const std::vector<int>& nodes, double share_of_budget, const std::string& what);
+  bool shifts_over(const std::vector<int>& nodes, int most, double share_of_budget, const std::string& what);
   // Plays one experiment; nullopt when it failed or the check was cancelled (error is set then).
   std::optional<Observation> measure(const std::string& stage, const std::string& what,
                                      const Experiment& experiment);
@@ -42,6 +42,7 @@ class Examination {
   void note_ring(const Observation& observation);
   void set_expected(const Inference& inference);
 
+  bool known(const RingWitness& witness) const;  // measured as a pair as well
   Inference judge() const;
   // Nodes with a side below 60 % of the reference: they make every experiment long that they are part of.
   std::vector<int> very_slow(const Inference& inference) const;
@@ -69,6 +70,7 @@ class Examination {
   double stretch_ = 1.3;    // what it takes over its timed transfer: checking, a warm-up, as seen so far
   double typical_ = 0;      // bytes per second of most hops
   double slowest_ = 0;      // of the slowest hop seen in a ring
+  bool gross_ = false;      // a hop is so slow that every experiment with it is dear
   bool overlapped_duets_ = false;  // the world cannot use one direction at a time
   int fleet_repeats_ = 0;
   int confirm_rounds_ = 0;

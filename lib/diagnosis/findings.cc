@@ -361,14 +361,43 @@ class Conclusion {
     } else if (worst == Severity::warning) {
       out_.verdict = Verdict::degraded;
     } else {
-      // A doubt this grave is no pass, though not proven either.
-      const auto& all = c_.inference.suspects;
-      const bool grave = std::any_of(all.begin(), all.end(), [&](const Suspect& s) {
-        return !s.confirmed && s.readings.size() >= 3 && s.ratio < c_.thresholds.critical &&
-               spread(s) < 1 - s.ratio;
-      });
-      out_.verdict = out_.error || reference_ <= 0 || grave ? Verdict::unknown : Verdict::healthy;
+      out_.verdict = out_.error || reference_ <= 0 || grave_doubt() ? Verdict::unknown : Verdict::healthy;
     }
+  }
+
+  // No pass, though not proven either.
+  bool grave_doubt() {
+    const double critical = c_.thresholds.critical * reference_;
+    const auto& all = c_.inference.suspects;
+    bool grave = std::any_of(all.begin(), all.end(),
+                             [&](const Suspect& s) { return !s.confirmed && s.best < critical; });
+    // Too few readings for a suspect, or only the ring's.
+    const int n = c_.readings.nodes();
+    for (int x = 0; x < n; ++x) {
+      for (int y = 0; y < n; ++y) {
+        const auto best = c_.readings.best(x, y);
+        if (!best || *best >= critical || c_.readings.only_momentary(x, y)) continue;
+        grave = true;
+        const bool named =
+            std::any_of(all.begin(), all.end(), [&](const Suspect& s) { return explains(s, x, y); });
+        if (named) continue;
+        out_.not_checked.push_back(
+            {fmt::format("{} -> {}: {} of {}", node(x), node(y), rate_text(*best), rate_text(reference_)),
+             "there was no time to measure it again with other partners"});
+      }
+    }
+    const auto& w = c_.witness;
+    grave |=
+        w && w->rate < critical && w->rate < 0.8 * w->typical && !c_.readings.best(w->source, w->destination);
+    const double expected =
+        out_.expected.value ? std::min(out_.expected.value->value, reference_) : reference_;
+    if (out_.ring_busbw && out_.ring_busbw->value < c_.thresholds.critical * expected) {
+      grave = true;
+      out_.not_checked.push_back(
+          {fmt::format("the ring's busbw: {} of {}", rate_text(out_.ring_busbw->value), rate_text(expected)),
+           "no slow link explains it; see the same with ringtrue run ring"});
+    }
+    return grave;
   }
 
   const Case& c_;

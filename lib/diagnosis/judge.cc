@@ -11,30 +11,57 @@
 namespace ringtrue::diagnosis {
 namespace {
 
+// What is slow beyond doubt, where ticks may have made the reference or the reading wrong by half.
+constexpr double gross_share = 0.4;
+// Seconds, and a little more: a lesser gap may be the count of ticks.
+constexpr double one_tick = 0.005;
+
 bool better(const std::optional<double>& a, const std::optional<double>& b) {
   return a && (!b || *a > *b);
 }
 
 struct Limits {
-  explicit Limits(int nodes) : rate(std::size_t(nodes)), brief(std::size_t(nodes), true) {}
+  explicit Limits(int nodes)
+      : rate(std::size_t(nodes)),
+        brief(std::size_t(nodes), true),
+        steady(std::size_t(nodes)),
+        settled(std::size_t(nodes)) {}
   void meet(int node, const std::optional<double>& best, bool is_brief) {
     const auto i = std::size_t(node);
     if (!best || (is_brief && !brief[i])) return;  // longer readings are there
     if ((brief[i] && !is_brief) || better(best, rate[i])) rate[i] = best;
     brief[i] = is_brief;
   }
+  void note(int node, const Reading& r) {
+    const auto i = std::size_t(node);
+    if (r.held_back || r.momentary) return;
+    steady[i] = std::max(steady[i], r.rate);
+    if (r.busy >= settled_from) settled[i] = std::max(settled[i], r.rate);
+  }
+  // Its rate comes from readings of a few ticks.
+  bool momentary(std::size_t i) const { return brief[i] && steady[i] < *rate[i] * 0.999; }
+
   std::vector<std::optional<double>> rate;
   std::vector<bool> brief;
+  std::vector<double> steady, settled;  // best of longer readings; 0: none
 };
 
 // The majority is taken over sides, not over pairs: one bad node spoils its whole row and column of pairs,
 // but only two sides.
 Reference reference_of(const Limits& sends, const Limits& receives, std::optional<double> attainable,
                        std::optional<double> nominal) {
-  std::vector<double> limits, brief;
+  std::vector<double> limits, brief, settled;
+  std::size_t momentary = 0;
   for (const Limits* side : {&sends, &receives}) {
     for (std::size_t i = 0; i < side->rate.size(); ++i) {
-      if (side->rate[i]) (side->brief[i] ? brief : limits).push_back(*side->rate[i]);
+      if (!side->rate[i]) continue;
+      double rate = *side->rate[i];
+      if (side->momentary(i)) {
+        ++momentary;
+        if (attainable) rate = std::min(rate, *attainable);
+      }
+      (side->brief[i] ? brief : limits).push_back(rate);
+      if (side->settled[i] > 0) settled.push_back(side->settled[i]);
     }
   }
   // Sides that were only measured briefly are so because they are very slow, or met such; they still are part
@@ -47,15 +74,17 @@ Reference reference_of(const Limits& sends, const Limits& receives, std::optiona
   const double most = *std::max_element(limits.begin(), limits.end());
   out.majority = true;
   out.rate = majority;
+  out.momentary = 2 * momentary >= limits.size();
+  const bool mostly_settled = 2 * settled.size() > limits.size();
   if (!attainable) return out;
   out.share = majority / *attainable;
-  if (nominal && majority > *nominal * 1.1) {
+  if (nominal && mostly_settled && upper_median(settled) > *nominal * 1.1) {
     out.above_declared = true;
   } else if (out.share >= 0.9) {
     // Measuring costs a little everywhere: nobody is accused of what most do.
     out.majority = out.share < 1;
     out.rate = std::min(majority, *attainable);
-  } else if (most >= *attainable * 0.95 || sends.rate.size() == 2) {
+  } else if (out.momentary || most >= *attainable * 0.95 || sends.rate.size() == 2) {
     out.majority = false;
     out.rate = *attainable;  // it can be reached: those who do not are slow, however many they are
   } else {
@@ -100,13 +129,25 @@ class Judge {
     }
   }
 
+  // Whether no reading of some length shows this rate.
+  bool momentary(Side side, double rate) const {
+    for (int y = 0; y < n_; ++y) {
+      const auto list = side.direction == Direction::sends ? readings_.counting(side.node, y)
+                                                           : readings_.counting(y, side.node);
+      for (const Reading& r : list) {
+        if (r.rate >= rate * 0.999) return false;
+      }
+    }
+    return true;
+  }
+
   bool means_nothing(Side side, double rate, Side other, double other_rate) const {
     const auto alone = best_alone(side), other_alone = best_alone(other);
     if (alone && !slow(*alone)) return true;
     if (other_alone && !slow(*other_alone)) return false;
     if (alone && other_alone) return *alone > rate * 1.05;
     // Until then: beside a very slow side, what the better one shows means nothing.
-    return other_rate < t_.gross * reference() && other_rate * 1.25 < rate;
+    return other_rate < t_.gross * reference() && other_rate * 1.25 < rate && !momentary(other, other_rate);
   }
 
   std::optional<double> best_alone(Side side) const {
@@ -114,6 +155,9 @@ class Judge {
     for (int y = 0; y < n_; ++y) {
       const auto b =
           side.direction == Direction::sends ? alone_.best(side.node, y) : alone_.best(y, side.node);
+      const bool momentary = side.direction == Direction::sends ? alone_.only_momentary(side.node, y)
+                                                                : alone_.only_momentary(y, side.node);
+      if (b && momentary && slow(*b)) continue;
       if (better(b, best)) best = b;
     }
     return best;
@@ -126,7 +170,7 @@ class Judge {
     for (int x = 0; x < n_; ++x) {
       for (int y = 0; y < n_; ++y) {
         const auto best = readings_.best(x, y);
-        if (!best || unclear(x, y)) continue;
+        if (!best || unclear(x, y) || readings_.only_momentary(x, y)) continue;
         ++row_all[std::size_t(x)], ++column_all[std::size_t(y)];
         if (!slow(*best)) continue;
         ++row_slow[std::size_t(x)], ++column_slow[std::size_t(y)];
@@ -136,8 +180,12 @@ class Judge {
     std::vector<Side> candidates;
     for (int x = 0; x < n_; ++x) {
       const auto i = std::size_t(x);
-      if (row_all[i] >= 2 && row_slow[i] == row_all[i]) candidates.push_back({x, Direction::sends});
-      if (column_all[i] >= 2 && column_slow[i] == column_all[i])
+      // A side that did well for a few ticks at least is not slow with everyone.
+      const bool sends_slow = out_.sends[i] && slow(*out_.sends[i]);
+      const bool receives_slow = out_.receives[i] && slow(*out_.receives[i]);
+      if (sends_slow && row_all[i] >= 2 && row_slow[i] == row_all[i])
+        candidates.push_back({x, Direction::sends});
+      if (receives_slow && column_all[i] >= 2 && column_slow[i] == column_all[i])
         candidates.push_back({x, Direction::receives});
     }
     for (Pair& pair : slow_pairs) {
@@ -215,7 +263,7 @@ class Judge {
       for (int y = 0; y < n_; ++y) {
         const auto best = readings_.best(x, y);
         const auto send = side_limit({x, Direction::sends}), receive = side_limit({y, Direction::receives});
-        if (!best || !send || !receive) continue;
+        if (!best || !send || !receive || readings_.only_momentary(x, y)) continue;
         double limit = reference(), share = t_.warning;
         if (n_ > 2) {
           limit = std::min({limit, *send, *receive});
@@ -238,6 +286,7 @@ class Judge {
 
   // `limit`: what the readings would show if the suspect were innocent.
   void finish(Suspect& s, std::vector<Reading> list, double limit, int partners_needed) {
+    if (list.empty() && s.peer < 0) return;  // nothing that may accuse
     double longest = 0;
     for (const Reading& r : list) longest = r.brief ? longest : std::max(longest, r.rate);
     for (Reading& r : list) {
@@ -246,10 +295,15 @@ class Judge {
       if (longest > 0 && r.brief && r.rate > longest && r.rate < raised) r.rate = longest;
     }
     std::sort(list.begin(), list.end(), [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
-    s.best = !list.empty() ? list.front().rate : s.peer < 0 ? 0 : readings_.best(s.node, s.peer).value_or(0);
+    s.best = !list.empty() ? list.front().rate : readings_.best(s.node, s.peer).value_or(0);
     s.ratio = s.best / reference();
     // A brief reading that no burst explains has shown that it can do better.
     if (s.best >= t_.warning * limit) return;
+    double busy = 0;
+    for (const Reading& r : list) busy = std::max(busy, r.busy);
+    if (!list.empty() && 1 - s.best / limit < one_tick / busy) return;
+    const bool vague = out_.reference.momentary || (!list.empty() && busy < settled_from);
+    if (vague && s.best >= gross_share * limit) return;
     s.missing = lacks(list, s.best / limit, s.partners, partners_needed);
     s.readings = std::move(list);
     if (s.missing.empty() && spread(s) + 0.02 > 1 - s.best / limit) {
@@ -316,6 +370,7 @@ Inference infer(const Readings& readings, const Readings& alone, std::optional<d
   for (int x = 0; x < n; ++x) {
     for (int y = 0; y < n; ++y) {
       const auto best = readings.best(x, y);
+      for (const Reading& r : readings.of(x, y)) sends.note(x, r), receives.note(y, r);
       sends.meet(x, best, readings.only_brief(x, y));
       receives.meet(y, best, readings.only_brief(x, y));
     }

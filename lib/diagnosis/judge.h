@@ -42,6 +42,7 @@ struct Reference {
   bool majority = false;        // of the fleet, not the declared rate
   bool fleet_slow = false;      // the declared rate is known, and nobody comes near it
   bool above_declared = false;  // readings well above the declared rate: the declaration is wrong
+  bool momentary = false;       // most sides were measured for a few ticks only: good for gross faults
   double share = 0;             // the majority over what is attainable at the declared rate; 0: none declared
 };
 

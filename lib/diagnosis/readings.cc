@@ -53,7 +53,9 @@ void Readings::add(const Observation& observation, int run, bool confirming) {
     reading.confirming = confirming;
     reading.held_back = held_share(hop) > 0.5 && held_share(hop) > usual + 0.3;
     reading.bytes = hop.bytes.value;
-    reading.brief = double(hop.bytes.value) < brief_below;
+    reading.busy = hop.busy.value;
+    reading.momentary = reading.busy < momentary_below;
+    reading.brief = reading.momentary || double(hop.bytes.value) < brief_below;
     reading.cpu_busy = observation.cpu_busy;
     pairs_[at(hop.source, hop.destination)].push_back(reading);
   }
@@ -68,10 +70,15 @@ bool Readings::only_brief(int source, int destination) const {
   return std::all_of(list.begin(), list.end(), [](const Reading& r) { return r.brief; });
 }
 
+bool Readings::only_momentary(int source, int destination) const {
+  const auto list = of(source, destination);
+  return std::all_of(list.begin(), list.end(), [](const Reading& r) { return r.momentary; });
+}
+
 std::vector<Reading> Readings::counting(int source, int destination) const {
   std::vector<Reading> out;
   for (const Reading& r : of(source, destination)) {
-    if (!r.held_back) out.push_back(r);
+    if (!r.held_back && !r.momentary) out.push_back(r);
   }
   return out;
 }

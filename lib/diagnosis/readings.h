@@ -21,11 +21,16 @@ struct Reading {
   // So short that a shaper's burst (128 KiB and more, let through at once) may raise it by some percent: it
   // may be the best only where nothing longer was measured.
   bool brief = false;
+  // Its busy time is a few of the kernel's ticks, and the rate may be wrong by half: it never accuses.
+  bool momentary = false;
+  double busy = 0;  // seconds
   std::uint64_t bytes = 0;
   double cpu_busy = 0;
 };
 
-inline constexpr double brief_below = 6e6;  // bytes
+inline constexpr double brief_below = 6e6;       // bytes
+inline constexpr double momentary_below = 0.02;  // seconds
+inline constexpr double settled_from = 0.05;     // seconds: ticks matter no more
 
 // Upper median: the element at size/2 in rising order. 0 of nothing.
 double upper_median(std::vector<double> values);
@@ -43,11 +48,12 @@ class Readings {
 
   int nodes() const { return nodes_; }
   std::span<const Reading> of(int source, int destination) const;
-  // Those that are not held back.
+  // Those that may accuse: neither held back nor momentary.
   std::vector<Reading> counting(int source, int destination) const;
   // Best reading of a pair; nullopt where there is none that says something.
   std::optional<double> best(int source, int destination) const;
   bool only_brief(int source, int destination) const;
+  bool only_momentary(int source, int destination) const;
   int pairs_measured() const;
 
  private:

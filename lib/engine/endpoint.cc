@@ -143,6 +143,7 @@ void RankEndpoint::reset_counters() {
 }
 
 void RankEndpoint::add_hops(std::vector<trace::Hop>& hops) const {
+  const Seconds timed(double(now()) * 1e-9);
   for (std::size_t i = 0; i < links_.size();) {
     trace::Hop hop;
     hop.source = rank_;
@@ -172,6 +173,7 @@ void RankEndpoint::add_hops(std::vector<trace::Hop>& hops) const {
       }
       hop.busy = std::max(hop.busy, busy);
     }
+    hop.busy = std::min(hop.busy, timed);  // the kernel's ticks overshoot
     if (hop.messages > 0) hops.push_back(hop);
   }
 }

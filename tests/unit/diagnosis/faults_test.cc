@@ -55,6 +55,95 @@ TEST(OneSide, IsNamedInFleetsOfAnySize) {
   }
 }
 
+TEST(Gross, SideIsNamedWithinTheBudget) {
+  for (const double share : {0.004, 0.01, 0.02, 0.04}) {
+    for (const bool sends : {true, false}) {
+      for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        Wires wires(8, seed);
+        wires.disturbed = 0.2;
+        wires.acknowledgements = seed % 2 == 0;
+        wires.tick = 0.004;
+        wires.warmup = 1;
+        slow_down(wires, 2, sends, share);
+        const Diagnosis d = wires.check(seed % 3 != 0);
+        ASSERT_EQ(accused(d), Names{sends ? "sender node2" : "receiver node2"})
+            << share << " " << seed << " " << explain(d);
+        EXPECT_EQ(d.verdict, Verdict::faulty);
+        EXPECT_LT(d.cost.seconds.value, 18) << share << explain(d);
+      }
+    }
+  }
+}
+
+TEST(Gross, IsNeverHealthyHoweverSmallTheBudget) {
+  for (const int nodes : {2, 3, 4, 8, 16}) {
+    for (const double share : {0.004, 0.01, 0.02, 0.04, 0.1, 0.3}) {
+      for (const double budget : {0.5, 1.0, 2.0, 4.0, 8.0}) {
+        for (const bool link_rate : {true, false}) {
+          for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+            Wires wires(nodes, seed);
+            wires.disturbed = 0.2;
+            wires.acknowledgements = true;
+            wires.tick = 0.004;
+            wires.warmup = 1;
+            slow_down(wires, nodes > 2 ? 2 : 0, true, share);
+            Options options = wires.options(link_rate);
+            options.budget = Seconds(budget);
+            const Diagnosis d = Check(wires, options).run();
+            ASSERT_NE(d.verdict, Verdict::healthy)
+                << nodes << " nodes " << share << " in " << budget << " " << explain(d);
+            for (const std::string& name : accused(d)) {
+              ASSERT_TRUE(nodes == 2 || name == "sender node2")
+                  << nodes << " nodes " << share << " in " << budget << " " << explain(d);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Gross, SlowestHopOfTheRingIsNamedWhereNothingElseFits) {
+  Wires wires(8);
+  wires.warmup = 1;
+  wires.sends[2] *= 0.0004;
+  const Diagnosis d = wires.check();
+  EXPECT_EQ(d.verdict, Verdict::unknown) << explain(d);
+  EXPECT_FALSE(d.error);
+  ASSERT_FALSE(d.not_checked.empty());
+  EXPECT_EQ(d.not_checked[0].what, "node2 -> node3") << explain(d);
+}
+
+TEST(Ticks, NeitherAccuseNorRaiseTheReference) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Wires wires(8, seed);
+    wires.disturbed = 0.3;
+    wires.tick = 0.004;
+    EXPECT_EQ(wires.check(seed % 2 == 0).verdict, Verdict::healthy) << seed;
+    // One path so slow that all others are measured in a few ticks.
+    wires.paths[{2, 5}] = 0.01 * Wires::full;
+    const Diagnosis d = wires.check();
+    for (const std::string& name : accused(d)) ASSERT_EQ(name, "path node2 -> node5") << explain(d);
+    EXPECT_NE(d.verdict, Verdict::healthy) << explain(d);
+    for (const Finding& f : d.findings) EXPECT_NE(f.kind, "above-link-rate") << explain(d);
+  }
+}
+
+TEST(Ticks, LinksTooFastToBeMeasuredAccuseNobody) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Wires wires(4, seed);
+    for (auto* side : {&wires.sends, &wires.receives}) {
+      for (double& rate : *side) rate *= 400;
+    }
+    wires.disturbed = 0.3;
+    wires.tick = 0.004;
+    Options options = wires.options(false);
+    options.most_bytes = Bytes(1 << 20);
+    const Diagnosis d = Check(wires, options).run();
+    ASSERT_EQ(accused(d), Names{}) << seed << explain(d);
+  }
+}
+
 TEST(OneSide, BetweenTheThresholdsIsAWarning) {
   Wires wires(8);
   wires.sends[4] *= 0.9;

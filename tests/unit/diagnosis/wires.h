@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -31,6 +32,7 @@ class Wires : public Measurer {
   int warmup = 0;                               // further transfers that are not timed
   bool acknowledgements = false;  // queue behind the data of a very slow port and slow its other direction
   bool one_at_a_time = true;      // can use one direction at a time
+  double tick = 0;                // seconds: busy times are counted in whole ones, give or take one
   double cpu_busy = 0;
   int fails_at = 0;  // experiment that fails, from 1
   std::function<void(Observation&)> tamper;
@@ -78,7 +80,9 @@ class Wires : public Measurer {
       if (uniform(0, 1) < disturbed) rate *= uniform(1 - disturbance, 1);
       hop.bytes = Bytes(std::uint64_t(total));
       hop.busy = Seconds(std::max(total - burst, total * 0.1) / rate);
-      longest = std::max(longest, hop.busy.value), sum += hop.busy.value;
+      const double truly = hop.busy.value;
+      if (tick > 0) hop.busy = Seconds(tick * std::max(1.0, std::floor(truly / tick + uniform(-0.5, 1.5))));
+      longest = std::max(longest, truly), sum += truly;
       o.hops.push_back(hop);
     }
     double time = e.algorithm == "ring" ? std::max(longest, bytes * e.iterations / slowest) : longest;
