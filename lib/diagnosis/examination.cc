@@ -13,11 +13,10 @@ namespace {
 
 constexpr int all_pairs_up_to = 16;  // nodes; beyond, a choice of shifts
 constexpr int shifts_beyond = 8;
-constexpr double probe_bytes = 256 * 1024;  // a hop; a second of a 2 Mbit/s link
-// Of a very slow hop: a burst of 128 KiB may double its rate, which does not matter then.
-constexpr double fewest_bytes = 256 * 1024;
-constexpr double least_bytes = 8e6;      // a hop; a shaper's burst of 128 KiB is then 1.6 %
-constexpr double target_seconds = 0.25;  // of a hop at full speed
+// Calls of up to 256 KiB are played several times in a row, so that shorter ones take longer.
+constexpr double fewest_bytes = 272 * 1024;  // a call
+constexpr double least_bytes = 8e6;          // a hop; a shaper's burst of 128 KiB is then 1.6 %
+constexpr double target_seconds = 0.25;      // of a hop at full speed
 constexpr double very_slow_share = 0.6;
 constexpr std::size_t duets_to_agree = 3;  // with what the pairs have shown
 constexpr std::size_t most_duets = 6;      // with one partner
@@ -205,6 +204,7 @@ void Examination::note_ring(const Observation& observation) {
 }
 
 bool Examination::rings() {
+  const double probe_bytes = fewest_bytes * 2 * (n_ - 1) / n_;  // a hop
   const auto probe = measure("probe", "a short ring",
                              ring_over(all_, Bytes(std::uint64_t(probe_bytes)), options_.most_bytes));
   if (!probe) return false;
