@@ -269,6 +269,8 @@ class Judge {
           limit = std::min({limit, *send, *receive});
           const bool accused = is_accused(x, Direction::sends) || is_accused(y, Direction::receives);
           share = accused ? t_.path_of_accused : t_.path;
+          // A burst may have doubled what the side showed elsewhere.
+          if (accused && readings_.only_brief(x, y)) share = gross_share;
         }
         if (*best >= share * limit) continue;
         Suspect s;

@@ -88,7 +88,7 @@ struct Diagnosis {
   Expected expected;
   std::vector<std::vector<std::optional<BytesPerSecond>>>
       rates;                                 // row sends to column; nullopt: not measured
-  std::optional<BytesPerSecond> ring_busbw;  // best ring over all nodes in the order given
+  std::optional<BytesPerSecond> ring_busbw;  // longest ring over all nodes in the order given
   std::vector<RunRecord> runs;
   Coverage coverage;
   Cost cost;
