@@ -1,0 +1,76 @@
+#include "engine/plan.h"
+
+#include <algorithm>
+
+namespace ringtrue::engine {
+
+using collective::Rank;
+
+namespace {
+
+bool same_node(const Job& job, Rank a, Rank b) {
+  return job.seats[std::size_t(a)].node == job.seats[std::size_t(b)].node;
+}
+
+// An algorithm's edges and the barrier's.
+std::vector<collective::Edge> all_edges(const collective::Algorithm& algorithm,
+                                        const collective::Layout& layout, Rank rank,
+                                        const collective::Call& call) {
+  auto edges = collective::edges_of(algorithm, layout, rank, call);
+  const std::int64_t n = layout.ranks();
+  for (std::int64_t distance = 1; distance < n; distance *= 2)
+    for (const std::int64_t peer : {(rank + distance) % n, (rank - distance + n) % n})
+      edges.push_back({Rank(peer), collective::barrier_lane});
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  return edges;
+}
+
+}  // namespace
+
+bool over_shared_memory(const Job& job, Rank a, Rank b) {
+  return job.transport != "tcp" && same_node(job, a, b);
+}
+
+transport::shm::Plan plan_of(const Job& job, const collective::Algorithm& algorithm, int node,
+                             const Edges& edges, int threads_per_process) {
+  transport::shm::Plan plan;
+  const collective::Layout layout = job.layout();
+  std::map<int, std::vector<std::size_t>> of_process;
+  for (Rank rank = 0; rank < job.ranks(); ++rank) {
+    const Seat& seat = job.seats[std::size_t(rank)];
+    if (seat.node != node) continue;
+    of_process[seat.process].push_back(plan.ranks.size());
+    plan.ranks.push_back(rank);
+    plan.data_bytes.push_back(job.call.bytes());
+    plan.scratch_bytes.push_back(algorithm.scratch_bytes(layout, rank, job.call));
+  }
+  plan.thread_of.resize(plan.ranks.size());
+  int processes = 0;
+  for (const auto& [process, places] : of_process) {
+    for (std::size_t i = 0; i < places.size(); ++i)
+      plan.thread_of[places[i]] =
+          process * threads_per_process + int(i * std::size_t(threads_per_process) / places.size());
+    processes = std::max(processes, process + 1);
+  }
+  plan.threads = processes * threads_per_process;
+  for (const auto& [rank, list] : edges)
+    for (const collective::Edge& edge : list)
+      if (over_shared_memory(job, rank, edge.peer)) {
+        plan.directions.push_back({rank, edge.peer, edge.lane});
+        plan.directions.push_back({edge.peer, rank, edge.lane});
+      }
+  std::sort(plan.directions.begin(), plan.directions.end());
+  plan.directions.erase(std::unique(plan.directions.begin(), plan.directions.end()), plan.directions.end());
+  return plan;
+}
+
+Edges edges_on_node(const Job& job, const collective::Algorithm& algorithm, int node) {
+  Edges edges;
+  const collective::Layout layout = job.layout();
+  for (Rank rank = 0; rank < job.ranks(); ++rank)
+    if (job.seats[std::size_t(rank)].node == node) edges[rank] = all_edges(algorithm, layout, rank, job.call);
+  return edges;
+}
+
+}  // namespace ringtrue::engine

@@ -1,0 +1,24 @@
+// Who is connected to whom in a job, and how a node's shared memory is laid out for it: worked out alike by
+// every process of the node.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "collective/algorithm.h"
+#include "engine/job.h"
+#include "transport/shm/layout.h"
+
+namespace ringtrue::engine {
+
+using Edges = std::map<collective::Rank, std::vector<collective::Edge>>;  // of the ranks on one node
+
+bool over_shared_memory(const Job& job, collective::Rank a, collective::Rank b);
+
+// The algorithm's edges and the barrier's.
+Edges edges_on_node(const Job& job, const collective::Algorithm& algorithm, int node);
+
+transport::shm::Plan plan_of(const Job& job, const collective::Algorithm& algorithm, int node,
+                             const Edges& edges, int threads_per_process);
+
+}  // namespace ringtrue::engine
