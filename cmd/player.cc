@@ -4,10 +4,10 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <mutex>
 
 #include "base/hostlist.h"
+#include "base/memory.h"
 #include "cmd/interrupt.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
@@ -62,17 +62,6 @@ class Watcher {
   std::optional<Pause> pause_;
 };
 
-std::uint64_t memory_available() {
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  std::uint64_t kib = 0;
-  while (file >> key >> kib) {
-    if (key == "MemAvailable:") return kib * 1024;
-    file.ignore(256, '\n');
-  }
-  return UINT64_MAX;
-}
-
 class LocalPlayer final : public Player {
  public:
   LocalPlayer(int ranks, int processes, Seconds deadline, bool deadline_is_given)
@@ -87,7 +76,7 @@ class LocalPlayer final : public Player {
   }
   Played<engine::RunReport> play(const engine::Job& job) override {
     // Linux promises more memory than there is; running out of it would end this process without a word.
-    const std::uint64_t needed = job.bytes_on_node(0), available = memory_available();
+    const std::uint64_t needed = job.bytes_on_node(0), available = available_memory().value_or(UINT64_MAX);
     if (needed > available) {
       return tl::unexpected(
           report::Trouble{Error{Cause::unavailable,

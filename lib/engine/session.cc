@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/memory.h"
 #include "collective/algorithm.h"
 #include "collective/fault.h"
 #include "engine/call_reducer.h"
@@ -32,17 +33,6 @@ using collective::Task;
 constexpr std::int64_t spin_ns = 20'000;
 // To wake another thread costs more than to work off this many bytes in all.
 constexpr std::uint64_t one_thread_bytes = 128 * 1024;
-
-std::uint64_t available_memory() {
-  std::uint64_t kib = 0;
-  if (FILE* file = std::fopen("/proc/meminfo", "r")) {
-    char line[128];
-    while (std::fgets(line, sizeof line, file))
-      if (unsigned long long value; std::sscanf(line, "MemAvailable: %llu", &value) == 1) kib = value;
-    std::fclose(file);
-  }
-  return kib * 1024;
-}
 
 class SessionImpl final : public Session, public FailureListener {
  public:
@@ -215,8 +205,9 @@ Result<void> SessionImpl::map_memory() {
     memory_ = nullptr;
     // What a shared mapping had before is resident still, and part of the larger one.
     const std::uint64_t held = member_.shared_memory >= 0 ? mapped_ : 0;
-    const std::uint64_t room = available_memory() + held;
-    if (room != held && bytes > room)
+    const auto available = available_memory();
+    const std::uint64_t room = available.value_or(0) + held;
+    if (available && bytes > room)
       return fail(Cause::unavailable,
                   fmt::format("{} ranks of {} need {} of memory, {} are free", plan_.ranks.size(),
                               to_text(Bytes(job_.call.bytes())), to_text(Bytes(bytes)), to_text(Bytes(room))),
