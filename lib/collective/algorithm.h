@@ -16,6 +16,13 @@
 
 namespace ringtrue::collective {
 
+// A connection that a transport has to make for this rank: it sends to or receives from `peer` on `lane`.
+struct Edge {
+  Rank peer = 0;
+  Lane lane = 0;
+  auto operator<=>(const Edge&) const = default;
+};
+
 struct Algorithm {
   std::string_view name;     // as typed: "double-tree"
   std::string_view summary;  // one line for --help
@@ -24,17 +31,15 @@ struct Algorithm {
   // Bytes of scratch that this rank needs.
   std::uint64_t (*scratch_bytes)(const Layout&, Rank, const Call&);
   bool allreduce;  // false for pairwise: the result is the neighbour's data
+  // The connections of an algorithm whose messages depend on the data, so that it cannot be recorded; nullptr
+  // for all others.
+  std::vector<Edge> (*edges)(const Layout&, Rank, const Call&) = nullptr;
+
+  bool uses_packets() const { return edges != nullptr; }
 };
 
 std::span<const Algorithm> algorithms();
 Result<const Algorithm*> find_algorithm(std::string_view name);  // the error lists the names
-
-// A connection that a transport has to make for this rank: it sends to or receives from `peer` on `lane`.
-struct Edge {
-  Rank peer = 0;
-  Lane lane = 0;
-  auto operator<=>(const Edge&) const = default;
-};
 
 // The edges of one rank, rising, without doubles, whatever the size of the call (found by recording a call
 // that is large enough for all of them to occur). The barrier's edges are not among them.

@@ -54,6 +54,8 @@ struct Token {
   std::uint64_t id = 0;
 };
 
+class Packets;
+
 class Endpoint {
  public:
   virtual ~Endpoint() = default;
@@ -73,6 +75,9 @@ class Endpoint {
   // into = into (op) incoming[0] (op) incoming[1] ..., in the order of `from`; one token for all of them.
   // `how` is reduce or reduce_last.
   virtual Token receive_reduce_all(std::span<const Rank> from, Lane lane, Slice into, Arrival how) = 0;
+
+  // Packets, timers and the view on the data (collective/packets.h); nullptr where the world has none of it.
+  virtual Packets* packets() { return nullptr; }
 
   // into = from, both the rank's own; done on return.
   virtual void copy(Slice into, Slice from) = 0;

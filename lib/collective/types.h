@@ -48,6 +48,19 @@ struct Layout {
   static Layout uniform(int nodes, int ranks_per_node);
 };
 
+// The roles and the shape of an omnireduce (collective/omnireduce/omnireduce.h). The ranks of a layout are
+// the workers first, then the aggregators.
+struct Omni {
+  Rank workers = 0;  // 0: this call is no omnireduce, and all ranks are workers
+  Rank aggregators = 0;
+  std::uint32_t block = 256;  // elements
+  std::uint32_t streams = 1;  // slots, over all aggregators
+  std::uint32_t fusion = 1;   // columns of a stream: blocks in a packet
+  bool acked = false;         // every worker answers every round; needed where packets may be lost
+
+  bool operator==(const Omni&) const = default;
+};
+
 // One allreduce, as all ranks agree on it.
 struct Call {
   std::uint64_t elements = 0;
@@ -60,6 +73,7 @@ struct Call {
   int lanes = 1;
   // pairwise: rank r sends to r + shift and receives from r - shift (modulo ranks).
   Rank shift = 1;
+  Omni omni;
 
   std::uint64_t bytes() const { return elements * size_of(type); }
 };

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
+#include "collective/packets.h"
+#include "collective/sparse.h"
 #include "collective/types.h"
 #include "trace/trace.h"
 
@@ -22,6 +25,17 @@ struct Seat {
   auto operator<=>(const Seat&) const = default;
 };
 
+// Data from a file. Either one row for all workers or one row a worker.
+struct Input {
+  collective::Type type = collective::Type::float32;
+  std::uint64_t elements = 0;                // of a row
+  std::vector<std::vector<std::byte>> rows;  // 1, or as many as there are workers
+
+  const std::vector<std::byte>& row(collective::Rank worker) const {
+    return rows.size() == 1 ? rows[0] : rows[std::size_t(worker)];
+  }
+};
+
 struct Job {
   std::string algorithm = "ring";  // a name of collective::algorithms(); never "auto"
   std::vector<std::string> nodes;  // names, the same list in every run of a lease
@@ -34,8 +48,13 @@ struct Job {
   bool events = false;  // keep every message in the trace
   std::string fault;    // collective::parse_faults
   std::uint64_t seed = 1;
+  collective::Sparsity sparsity;       // of the generated data
+  std::shared_ptr<const Input> input;  // the operator's own data instead; null: generated
+  int mtu = 1500;                      // udp: bytes of an IP packet
 
   collective::Rank ranks() const { return collective::Rank(seats.size()); }
+  // Those that hold data; the others are aggregators.
+  collective::Rank workers() const { return call.omni.workers > 0 ? call.omni.workers : ranks(); }
   collective::Layout layout() const;
   // Bytes that one node's processes have to hold for this job.
   std::uint64_t bytes_on_node(int node) const;
@@ -47,6 +66,8 @@ struct RankReport {
   std::vector<double> time_s;  // of one call, by sample: on this rank, from after a barrier until it was done
   std::uint64_t wrong = 0;     // elements that differ from the expected result, over all samples
   std::uint64_t first_wrong = 0;  // index of the first of them
+  // Of packets, in one call (the last); all 0 for algorithms without them.
+  collective::PacketCounts counts;
 };
 
 struct RunReport {
