@@ -15,7 +15,7 @@ using Kind = Fault::Kind;
 struct KindName {
   Kind kind;
   std::string_view name;
-  std::string_view key;  // the one key that it takes
+  std::string_view key;  // the key that it takes, beside seed= of the unreliable ones
   bool needed;           // ... and whether it may be left out
 };
 
@@ -27,6 +27,10 @@ constexpr std::array kinds = {
     KindName{Kind::corrupt_frame, "corrupt-frame", "nth", false},
     KindName{Kind::corrupt_value, "corrupt-value", "nth", false},
     KindName{Kind::stall, "stall", "after", false},
+    KindName{Kind::loss, "loss", "share", true},
+    KindName{Kind::duplicate, "duplicate", "share", true},
+    KindName{Kind::reorder, "reorder", "share", true},
+    KindName{Kind::corrupt, "corrupt", "share", true},
 };
 
 tl::unexpected<Error> bad(std::string what, std::string next = "write it like throttle@3>4:rate=50Mbit") {
@@ -39,6 +43,35 @@ std::optional<N> number(std::string_view text, N least) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < least) return std::nullopt;
   return value;
+}
+
+// "5%" or "0.05", rounded to whole billionths so that the text form can be exact.
+std::optional<double> share_of(std::string_view text) {
+  const bool percent = text.ends_with('%');
+  if (percent) text.remove_suffix(1);
+  double value = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  if (percent) value /= 100;
+  if (!(value >= 0 && value <= 1)) return std::nullopt;  // nor is it NaN
+  return std::round(value * 1e9) / 1e9;
+}
+
+std::string percent(double share) {
+  const auto billionths = std::uint64_t(std::round(share * 1e9));
+  std::string text = fmt::format("{}.{:07}", billionths / 10'000'000, billionths % 10'000'000);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text + "%";
+}
+
+// Steele, Lea and Flood's splitmix64: one step.
+std::uint64_t mixed(std::uint64_t state) {
+  state += 0x9e3779b97f4a7c15;
+  state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9;
+  state = (state ^ (state >> 27)) * 0x94d049bb133111eb;
+  return state ^ (state >> 31);
 }
 
 // A rank or '*' into `into`.
@@ -71,6 +104,16 @@ Result<void> parse_value(std::string_view key, std::string_view value, std::stri
     const Result<Bytes> after = parse_size(value);
     if (!after) return explain(after.error());
     fault.after = *after;
+  } else if (key == "share") {
+    const std::optional<double> share = share_of(value);
+    if (!share)
+      return bad(fmt::format("'{}' in fault '{}' is no share from 0 to 100%", value, text),
+                 "write it like share=5% or share=0.05");
+    fault.share = *share;
+  } else if (key == "seed") {
+    const std::optional<std::uint64_t> seed = number<std::uint64_t>(value, 0);
+    if (!seed) return bad(fmt::format("'{}' in fault '{}' is no seed", value, text), "use a whole number");
+    fault.seed = *seed;
   } else {
     const std::optional<std::uint64_t> nth = number<std::uint64_t>(value, 1);
     if (!nth) return bad(fmt::format("'{}' in fault '{}' is no count from 1", value, text));
@@ -103,7 +146,7 @@ Result<Fault> parse_fault(std::string_view text) {
   const Result<void> destination = parse_end(hop.substr(arrow + 1), text, fault.destination);
   if (!destination) return tl::unexpected(destination.error());
 
-  bool given = false;
+  bool given = false, seeded = false;
   std::string_view rest = colon == text.npos ? std::string_view{} : text.substr(colon + 1);
   if (colon != text.npos && rest.empty()) return bad(fmt::format("fault '{}' ends after its colon", text));
   while (!rest.empty()) {
@@ -111,13 +154,17 @@ Result<Fault> parse_fault(std::string_view text) {
     const std::string_view pair = rest.substr(0, comma);
     rest = comma == rest.npos ? std::string_view{} : rest.substr(comma + 1);
     const std::size_t equals = pair.find('=');
-    if (equals == pair.npos || pair.substr(0, equals) != found->key) {
+    const std::string_view key = pair.substr(0, equals);
+    const bool is_seed = fault.unreliable() && key == "seed";
+    if (equals == pair.npos || (!is_seed && key != found->key)) {
       return bad(fmt::format("'{}' in fault '{}' does not belong to {}", pair, text, found->name),
-                 fmt::format("{} takes {}=VALUE", found->name, found->key));
+                 fmt::format("{} takes {}=VALUE{}", found->name, found->key,
+                             fault.unreliable() ? " and seed=N" : ""));
     }
-    if (given) return bad(fmt::format("fault '{}' gives {} twice", text, found->key));
-    given = true;
-    const Result<void> value = parse_value(found->key, pair.substr(equals + 1), text, fault);
+    bool& before = is_seed ? seeded : given;
+    if (before) return bad(fmt::format("fault '{}' gives {} twice", text, key));
+    before = true;
+    const Result<void> value = parse_value(key, pair.substr(equals + 1), text, fault);
     if (!value) return tl::unexpected(value.error());
   }
   if (found->needed && !given) {
@@ -146,6 +193,22 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
+std::string_view name(Fault::Kind kind) {
+  for (const KindName& k : kinds)
+    if (k.kind == kind) return k.name;
+  return "unknown";
+}
+
+std::uint64_t Fault::draw(Rank from, Rank to, std::uint64_t message) const {
+  // Each kind, hop and message has a number of its own, whatever else is in the script.
+  const std::uint64_t hop = std::uint64_t(std::uint32_t(from)) << 32 | std::uint32_t(to);
+  return mixed(mixed(mixed(seed ^ std::uint64_t(kind) << 56) ^ hop) ^ message);
+}
+
+bool Fault::strikes(Rank from, Rank to, std::uint64_t message) const {
+  return double(draw(from, to, message) >> 11) * 0x1p-53 < share;
+}
+
 Result<std::vector<Fault>> parse_faults(std::string_view text) {
   std::vector<Fault> faults;
   if (trimmed(text).empty()) return faults;
@@ -162,11 +225,7 @@ Result<std::vector<Fault>> parse_faults(std::string_view text) {
 
 std::string to_text(const Fault& fault) {
   const auto end = [](const std::optional<Rank>& rank) { return rank ? std::to_string(*rank) : "*"; };
-  std::string_view kind = "unknown";
-  for (const KindName& k : kinds) {
-    if (k.kind == fault.kind) kind = k.name;
-  }
-  std::string text = fmt::format("{}@{}>{}", kind, end(fault.source), end(fault.destination));
+  std::string text = fmt::format("{}@{}>{}", name(fault.kind), end(fault.source), end(fault.destination));
   switch (fault.kind) {
     case Kind::delay:
       return text + ":time=" + in_units(std::round(fault.time.value * 1e9), {"ns", "us", "ms", "s"});
@@ -175,6 +234,12 @@ std::string to_text(const Fault& fault) {
     case Kind::cut:
     case Kind::stall:
       return text + ":after=" + to_text(fault.after);
+    case Kind::loss:
+    case Kind::duplicate:
+    case Kind::reorder:
+    case Kind::corrupt:
+      text += ":share=" + percent(fault.share);
+      return fault.seed == Fault().seed ? text : text + fmt::format(",seed={}", fault.seed);
     default:
       return text + fmt::format(":nth={}", fault.nth);
   }

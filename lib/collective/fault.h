@@ -11,7 +11,15 @@
 //       corrupt-value  one byte of the nth message's payload is changed on its way
 //       stall          nothing moves any more after=1M bytes; the connection stays up
 //
-// Examples: "throttle@3>4:rate=50Mbit"   "corrupt-value@*>0:nth=2;delay@1>*:time=2ms"
+// and only where packets may be lost (udp, and the simulator's lossy runs), each with a share=5% (or 0.05) of
+// the hop's messages that it strikes, and seed=N (default 1) that decides which:
+//
+//       loss           the message vanishes
+//       duplicate      it arrives twice
+//       reorder        it arrives after the next message or the next two
+//       corrupt        it is changed on its way
+//
+// Examples: "throttle@3>4:rate=50Mbit"   "corrupt-value@*>0:nth=2;delay@1>*:time=2ms"   "loss@*>*:share=1%"
 #pragma once
 
 #include <cstdint>
@@ -27,7 +35,19 @@
 namespace ringtrue::collective {
 
 struct Fault {
-  enum class Kind : std::uint8_t { delay, throttle, cut, drop, corrupt_frame, corrupt_value, stall };
+  enum class Kind : std::uint8_t {
+    delay,
+    throttle,
+    cut,
+    drop,
+    corrupt_frame,
+    corrupt_value,
+    stall,
+    loss,
+    duplicate,
+    reorder,
+    corrupt,
+  };
   Kind kind = Kind::delay;
   std::optional<Rank> source;       // nullopt: any
   std::optional<Rank> destination;  // nullopt: any
@@ -35,12 +55,22 @@ struct Fault {
   BytesPerSecond rate;              // throttle
   Bytes after;                      // cut, stall
   std::uint64_t nth = 1;            // drop, corrupt-*: counted per hop from 1
+  double share = 0;                 // loss, duplicate, reorder, corrupt: 0 to 1, whole billionths
+  std::uint64_t seed = 1;           // the same
+
+  // Whether only a transport that may lose packets can be asked for it.
+  bool unreliable() const { return kind >= Kind::loss; }
+  // Of an unreliable kind: a number for the hop's nth message (from 1), the same in every process and world.
+  // The fault strikes the message if strikes().
+  std::uint64_t draw(Rank from, Rank to, std::uint64_t message) const;
+  bool strikes(Rank from, Rank to, std::uint64_t message) const;
 
   bool concerns(Rank from, Rank to) const {
     return (!source || *source == from) && (!destination || *destination == to);
   }
 };
 
+std::string_view name(Fault::Kind kind);                         // "corrupt-value"
 Result<std::vector<Fault>> parse_faults(std::string_view text);  // "" gives none
 std::string to_text(const Fault& fault);                         // reads back as the same fault
 

@@ -15,7 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto again = parse_faults(text);
     expect(again && again->size() == 1);
     expect(again->front().kind == fault.kind && again->front().source == fault.source &&
-           again->front().destination == fault.destination && again->front().nth == fault.nth);
+           again->front().destination == fault.destination && again->front().nth == fault.nth &&
+           again->front().share == fault.share && again->front().seed == fault.seed);
     expect(to_text(again->front()) == text);
   }
   return 0;

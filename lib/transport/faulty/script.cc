@@ -6,7 +6,8 @@ namespace ringtrue::transport::faulty {
 
 using collective::Fault;
 
-Script::Script(const std::vector<Fault>& faults, collective::Rank from, collective::Rank to) {
+Script::Script(const std::vector<Fault>& faults, collective::Rank from, collective::Rank to)
+    : from_(from), to_(to) {
   for (const Fault& fault : faults)
     if (fault.concerns(from, to)) faults_.push_back(fault);
   free_at_.resize(faults_.size());
@@ -42,6 +43,20 @@ Fate Script::next(std::uint64_t bytes, std::int64_t now) {
         break;
       case Fault::Kind::corrupt_value:
         fate.broken_value |= messages_ == fault.nth;
+        break;
+      case Fault::Kind::loss:
+        fate.lost |= fault.strikes(from_, to_, messages_);
+        break;
+      case Fault::Kind::duplicate:
+        fate.doubled |= fault.strikes(from_, to_, messages_);
+        break;
+      case Fault::Kind::reorder:
+        if (fault.strikes(from_, to_, messages_)) fate.late = 1 + int(fault.draw(from_, to_, messages_) & 1);
+        break;
+      case Fault::Kind::corrupt:
+        if (!fault.strikes(from_, to_, messages_)) break;
+        fate.broken = true;
+        fate.broken_bit = fault.draw(from_, to_, ~messages_);
         break;
     }
   }

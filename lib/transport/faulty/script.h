@@ -16,6 +16,12 @@ struct Fate {
   bool silent = false;          // nothing moves from here on
   bool broken_frame = false;    // its description is changed on the way
   bool broken_value = false;    // its payload is changed on the way
+  // Only of transports that may lose packets:
+  bool lost = false;
+  bool doubled = false;          // it arrives twice
+  int late = 0;                  // it arrives after so many of the hop's next messages: 0, 1 or 2
+  bool broken = false;           // a bit of it, anywhere, is changed on the way
+  std::uint64_t broken_bit = 0;  // ... counted modulo its length
 };
 
 class Script {
@@ -30,6 +36,7 @@ class Script {
 
  private:
   std::vector<collective::Fault> faults_;
+  collective::Rank from_ = 0, to_ = 0;
   std::uint64_t messages_ = 0;
   std::uint64_t bytes_ = 0;
   std::vector<std::int64_t> free_at_;  // by fault: a throttled hop is busy until then

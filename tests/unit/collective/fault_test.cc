@@ -34,7 +34,9 @@ TEST(Fault, WritesWhatItReads) {
   for (const char* text :
        {"delay@*>2:time=20ms", "delay@0>1:time=1500us", "throttle@3>4:rate=6250kB/s", "cut@1>*:after=1M",
         "drop@1>2:nth=3", "corrupt-frame@0>1:nth=1", "corrupt-value@*>*:nth=18446744073709551615",
-        "stall@5>6:after=0", "delay@1>2:time=0ns"}) {
+        "stall@5>6:after=0", "delay@1>2:time=0ns", "loss@*>*:share=5%", "duplicate@1>2:share=0%",
+        "reorder@0>1:share=100%,seed=7", "corrupt@1>*:share=0.0000001%",
+        "loss@0>1:share=33.3333333%,seed=0"}) {
     const auto faults = parse_faults(text);
     ASSERT_TRUE(faults) << text << ": " << faults.error().text();
     EXPECT_EQ(again(*faults), text);
@@ -61,12 +63,62 @@ TEST(Fault, RefusesWithACause) {
                            "cut@ 1>2",
                            "throttle@1>2:rate=0MB/s",
                            "delay@1>2:time=2d",
-                           "throttle@1>2:rate=1bit/s"}) {
+                           "throttle@1>2:rate=1bit/s",
+                           "loss@1>2",
+                           "loss@1>2:seed=1",
+                           "loss@1>2:share=5",
+                           "loss@1>2:share=101%",
+                           "loss@1>2:share=-1%",
+                           "loss@1>2:share=%",
+                           "loss@1>2:share=nan",
+                           "loss@1>2:share=5%,share=5%",
+                           "loss@1>2:share=5%,seed=1,seed=2",
+                           "loss@1>2:share=5%,nth=1",
+                           "loss@1>2:share=5%,seed",
+                           "corrupt@1>2:share=5%,seed=-1",
+                           "cut@1>2:seed=1"}) {
     const auto faults = parse_faults(text);
     ASSERT_FALSE(faults) << text;
     EXPECT_EQ(faults.error().cause, Cause::bad_input);
     EXPECT_FALSE(faults.error().what.empty());
     EXPECT_FALSE(faults.error().next.empty());
+  }
+}
+
+TEST(Fault, AShareIsAPercentageOrAFraction) {
+  for (const char* text : {"loss@0>1:share=5%", "loss@0>1:share=0.05", "loss@0>1:seed=1,share=5.0%"}) {
+    const auto faults = parse_faults(text);
+    ASSERT_TRUE(faults) << faults.error().text();
+    EXPECT_EQ((*faults)[0].share, 0.05);
+    EXPECT_EQ((*faults)[0].seed, 1u);
+    EXPECT_TRUE((*faults)[0].unreliable());
+  }
+  EXPECT_EQ((*parse_faults("loss@0>1:share=1"))[0].share, 1);
+  EXPECT_FALSE((*parse_faults("drop@0>1"))[0].unreliable());
+}
+
+TEST(Fault, StrikesItsShareOfMessagesAndAlwaysTheSame) {
+  const Fault fault = (*parse_faults("loss@*>*:share=10%"))[0];
+  const Fault other = (*parse_faults("loss@*>*:share=10%,seed=2"))[0];
+  const Fault kind = (*parse_faults("duplicate@*>*:share=10%"))[0];
+  int struck = 0, as_other = 0, as_kind = 0, as_back = 0;
+  for (std::uint64_t k = 1; k <= 20'000; ++k) {
+    const bool hit = fault.strikes(0, 1, k);
+    struck += hit;
+    as_other += hit && other.strikes(0, 1, k);
+    as_kind += hit && kind.strikes(0, 1, k);
+    as_back += hit && fault.strikes(1, 0, k);
+  }
+  // Binomial: 2000 +- 42; 200 +- 14 for what is drawn independently.
+  EXPECT_NEAR(struck, 2000, 200);
+  EXPECT_NEAR(as_other, 200, 70);
+  EXPECT_NEAR(as_kind, 200, 70);
+  EXPECT_NEAR(as_back, 200, 70);
+  EXPECT_EQ(fault.draw(3, 4, 5), (*parse_faults("loss@3>*:share=1%"))[0].draw(3, 4, 5));
+  const Fault all = (*parse_faults("loss@*>*:share=100%"))[0], none = (*parse_faults("loss@*>*:share=0%"))[0];
+  for (std::uint64_t k = 1; k <= 1000; ++k) {
+    EXPECT_TRUE(all.strikes(0, 1, k));
+    EXPECT_FALSE(none.strikes(0, 1, k));
   }
 }
 

@@ -45,6 +45,31 @@ TEST(Script, CutsAndStallsAfterSoManyBytes) {
   EXPECT_TRUE(s.next(4, 0).silent);
 }
 
+TEST(Script, WhatALossyHopDoesIsTheSameEveryTime) {
+  const char* text =
+      "loss@0>1:share=5%;duplicate@0>1:share=10%;reorder@0>1:share=20%;corrupt@0>1:share=1%,seed=3";
+  Script one = script(text), two = script(text), other = script(text, 0, 2);
+  EXPECT_TRUE(other.empty());
+  int lost = 0, doubled = 0, late[3] = {}, broken = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    const Fate fate = one.next(100, 0), same = two.next(100, 0);
+    EXPECT_EQ(fate.lost, same.lost);
+    EXPECT_EQ(fate.late, same.late);
+    EXPECT_EQ(fate.broken_bit, same.broken_bit);
+    lost += fate.lost;
+    doubled += fate.doubled;
+    ASSERT_TRUE(fate.late >= 0 && fate.late <= 2);
+    ++late[fate.late];
+    broken += fate.broken;
+    EXPECT_FALSE(fate.vanishes || fate.breaks || fate.silent || fate.broken_frame || fate.broken_value);
+  }
+  EXPECT_NEAR(lost, 500, 110);
+  EXPECT_NEAR(doubled, 1000, 150);
+  EXPECT_NEAR(late[1], 1000, 150);
+  EXPECT_NEAR(late[2], 1000, 150);
+  EXPECT_NEAR(broken, 100, 50);
+}
+
 TEST(Script, ALaterMessageIsNeverEarlier) {
   Script s = script("delay@0>1:time=10ms");
   const std::int64_t first = s.next(4, 100).not_before;
