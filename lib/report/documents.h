@@ -44,6 +44,52 @@ struct Spread {
   double min = 0, median = 0, max = 0;
 };
 
+// What an omnireduce is about, beside the columns that it shares with all collectives.
+struct OmniStream {
+  std::uint64_t rounds = 0;
+  std::vector<std::uint64_t> order;  // blocks, in the order of the results
+};
+
+// What an aggregator received of its workers.
+struct OmniReceive {
+  int rank = 0;  // among all ranks: workers first
+  std::string node;
+  std::uint64_t bytes = 0;
+  Maybe rate_Bps;  // while any of it was in flight
+};
+
+struct OmniModel {
+  double time_s = 0;  // of the placement that ran
+  Maybe speedup;      // of the model's ring over time_s
+  Maybe dedicated_s, colocated_s;
+};
+
+// Our ring over the same workers' nodes, on the same data.
+struct OmniRing {
+  std::string transport;
+  double time_s = 0;
+  Maybe algbw_Bps;
+  Maybe speedup;  // its time over the omnireduce's
+};
+
+struct OmniResult {
+  int workers = 0, aggregators = 0;
+  std::string placement;  // "dedicated" or "colocated"; "process": all in one, no wires between them
+  std::uint64_t block = 0, streams = 0, fusion = 0;  // elements, slots, blocks in a packet
+  bool acked = false;
+  Maybe density, density_union;  // shares of blocks: of the densest worker, of all workers together
+  std::uint64_t resent = 0, dropped = 0;
+  std::uint64_t bytes_sent = 0;   // by all workers in one call, as the hops count them
+  std::uint64_t bytes_dense = 0;  // what they would have to send were no block zero
+  std::vector<std::uint64_t> worker_packets, worker_blocks;  // of one call, by worker
+  std::uint64_t multicasts = 0, aggregator_packets = 0;      // workers x multicasts
+  std::vector<OmniStream> order;                             // by stream; simulated runs
+  std::optional<OmniModel> model;                            // unknown without a link rate
+  std::optional<OmniRing> ring;
+  Maybe share;  // the speed-up over the ring that was reached, over the model's
+  std::vector<OmniReceive> receive;
+};
+
 struct RunResult {
   std::string algorithm, transport, congestion;
   int ranks = 0;
@@ -61,6 +107,7 @@ struct RunResult {
   std::vector<std::uint64_t> wrong_by_rank;
   std::uint64_t strangers = 0;                        // data connections that were dropped
   std::optional<std::uint64_t> messages, bytes_sent;  // simulated runs
+  std::optional<OmniResult> omni;                     // of an omnireduce
 };
 
 // A hop of the last result, as its sender saw it.
@@ -71,6 +118,7 @@ struct HopRow {
   double busy_s = 0;
   Maybe rate_Bps;
   std::optional<std::uint64_t> retransmits;
+  std::string source_role, destination_role;  // "aggregator 2" of an omnireduce; empty for workers
 };
 
 // Why "auto" took what it took.
@@ -84,6 +132,7 @@ struct RunDocument {
   bool simulated = false;
   std::string where;  // "8 ranks on this machine", "node[0-7]"
   std::vector<std::string> nodes;
+  std::vector<std::string> notes;  // what was chosen differently from what was asked for, and why
   std::vector<Choice> choices;
   std::vector<RunResult> results;
   std::vector<HopRow> hops;
