@@ -31,6 +31,7 @@ class SparsePattern {
   SparsePattern(const Sparsity& sparsity, std::uint64_t elements, Rank workers, std::uint64_t seed);
 
   std::uint64_t blocks() const { return blocks_; }  // of sparsity.block elements, the last one shorter
+  Overlap overlap() const { return sparsity_.overlap; }
   // Whether the block may hold anything; about 10 ns.
   bool has(Rank worker, std::uint64_t block) const;
   // Whether the element is not zero, given that its block may hold something.
@@ -41,9 +42,10 @@ class SparsePattern {
  private:
   Sparsity sparsity_;
   std::uint64_t elements_, blocks_, chosen_, seed_;
-  Rank workers_;
-  std::uint32_t half_bits_ = 1;  // of the permutation's halves
+  std::uint64_t value_limit_;           // of 2^63
+  std::uint32_t low_bits_, high_bits_;  // of the permutation's halves
   std::uint64_t permuted(std::uint64_t key, std::uint64_t block) const;
+  std::uint64_t key_of(Rank worker) const;
 };
 
 // Shares of blocks of `block` elements: of the densest worker, and of the union of all workers. What the
