@@ -177,9 +177,11 @@ Result<void> Lease::play(const rpc::Command& command, Deadline deadline, rpc::Ev
 Result<void> Lease::allowed(const engine::Job& job) const {
   if (job.nodes != acquire_.nodes)
     return fail(Cause::bad_input, "the job's nodes are not those of the lease");
-  std::uint64_t here = 0;
-  for (const engine::Seat& seat : job.seats) {
+  std::uint64_t here = 0, workers_here = 0;
+  for (std::size_t rank = 0; rank < job.seats.size(); ++rank) {
+    const engine::Seat& seat = job.seats[rank];
     if (seat.node == acquire_.node) ++here;
+    if (seat.node == acquire_.node && collective::Rank(rank) < job.workers()) ++workers_here;
     if (seat.process >= acquire_.processes)
       return fail(Cause::bad_input, fmt::format("the job has a process {}, the lease has {} a node",
                                                 seat.process, acquire_.processes));
@@ -195,11 +197,15 @@ Result<void> Lease::allowed(const engine::Job& job) const {
         "use fewer ranks per node or fewer --lanes");
   if (auto known = collective::find_algorithm(job.algorithm); !known) return tl::unexpected(known.error());
   // First by division: the product of a hostile job could wrap around.
-  const bool absurd = job.call.bytes() > limits_.bytes.value / here;
-  const std::uint64_t bytes = absurd ? 0 : job.bytes_on_node(acquire_.node);
+  const bool absurd = workers_here > 0 && job.call.bytes() > limits_.bytes.value / workers_here;
+  std::uint64_t bytes = absurd ? 0 : job.bytes_on_node(acquire_.node);
+  if (job.input && workers_here > 0) {
+    for (const auto& row : job.input->rows) bytes += row.size() * std::uint64_t(acquire_.processes);
+  }
   if (absurd || bytes > limits_.bytes.value) {
-    const std::string asked =
-        absurd ? fmt::format("{} times {}", here, to_text(Bytes(job.call.bytes()))) : to_text(Bytes(bytes));
+    const std::string asked = absurd
+                                  ? fmt::format("{} times {}", workers_here, to_text(Bytes(job.call.bytes())))
+                                  : to_text(Bytes(bytes));
     return fail(
         Cause::refused,
         fmt::format("the job needs {} of memory, {} are allowed on this node", asked, to_text(limits_.bytes)),

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -16,6 +17,7 @@
 #include "fleet/pki.h"
 #include "fleet/targets.h"
 #include "fleet/tls_reason.h"
+#include "wire/convert.h"
 
 namespace ringtrue::fleet {
 namespace {
@@ -112,7 +114,7 @@ class GrpcFleet final : public Fleet {
                              secret,
                              names_,
                              options_.processes,
-                             options_.ranks_per_node,
+                             options_.ranks_per_node + options_.aggregators_per_node,
                              options_.data_interface,
                              options_.port_low,
                              options_.port_high};
@@ -133,6 +135,7 @@ class GrpcFleet final : public Fleet {
     auto members = members_of(job);
     if (!members) return refuse(members.error(), "prepare");
     const std::vector<int>& who = *members;
+    if (auto fits = wire::sendable(job); !fits) return refuse(fits.error(), "prepare");
 
     auto prepared = all_alike(
         "prepare", who, options_.phase_deadline,
@@ -271,6 +274,25 @@ engine::Job job_over(const std::vector<Target>& targets, const std::vector<int>&
     for (int local = 0; local < options.ranks_per_node; ++local)
       job.seats.push_back({node, local * options.processes / options.ranks_per_node, local});
   return job;
+}
+
+void add_aggregators(engine::Job& job, const std::vector<int>& nodes, int count, const Options& options) {
+  job.call.omni.workers = collective::Rank(job.seats.size());
+  job.call.omni.aggregators = count;
+  std::map<int, int> places;  // taken, by node
+  for (const engine::Seat& seat : job.seats) places[seat.node] = std::max(places[seat.node], seat.local + 1);
+  for (int a = 0; a < count; ++a) {
+    const int node = nodes[std::size_t(a) % nodes.size()];
+    const int local = places[node]++;
+    // The last process first: where workers are fewer than fill it, it has the most time.
+    job.seats.push_back({node, options.processes - 1 - a / int(nodes.size()) % options.processes, local});
+  }
+}
+
+std::string place_of(const engine::Job& job, collective::Rank rank) {
+  if (rank < 0 || rank >= job.ranks()) return fmt::format("rank {}", rank);
+  const std::string& node = job.nodes[std::size_t(job.seats[std::size_t(rank)].node)];
+  return rank < job.workers() ? node : fmt::format("aggregator {} on {}", rank - job.workers(), node);
 }
 
 }  // namespace ringtrue::fleet

@@ -25,10 +25,11 @@ struct Target {
 };
 
 struct Options {
-  std::string pki;    // folder with ca.crt, operator.crt, operator.key; empty: no TLS (--insecure)
-  int processes = 1;  // worker processes a node
-  int ranks_per_node = 1;
-  std::string data_interface;  // e.g. "eth0": the data plane's addresses; empty: as the daemons are reached
+  std::string pki;               // folder with ca.crt, operator.crt, operator.key; empty: no TLS (--insecure)
+  int processes = 1;             // worker processes a node
+  int ranks_per_node = 1;        // workers of each node
+  int aggregators_per_node = 0;  // at most so many further ranks on a node, in jobs of omnireduce
+  std::string data_interface;    // e.g. "eth0": the data plane's addresses; empty: as the daemons are reached
   int port_low = 0, port_high = 0;
   Seconds phase_deadline{10};  // lease, prepare, connect, barrier, collect, each
   Seconds run_deadline{60};    // one run
@@ -82,5 +83,11 @@ class Fleet {
 // A job over the nodes `order` (indices into targets), `ranks_per_node` ranks on each, in that order.
 engine::Job job_over(const std::vector<Target>& targets, const std::vector<int>& order,
                      const Options& options);
+// Adds `count` aggregators behind the workers that `job` has, dealt over `nodes`, each at the next free place
+// of its node; says so in call.omni. A node that gets more than options.aggregators_per_node is a mistake of
+// the caller's, which the daemons refuse.
+void add_aggregators(engine::Job& job, const std::vector<int>& nodes, int count, const Options& options);
+// "node3" of a worker, "aggregator 2 on node7" of an aggregator.
+std::string place_of(const engine::Job& job, collective::Rank rank);
 
 }  // namespace ringtrue::fleet

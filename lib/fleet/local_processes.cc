@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "wire/convert.h"
 #include "wire/worker_group.h"
 
 namespace ringtrue::fleet {
@@ -28,6 +29,7 @@ Result<engine::RunReport> run_in_processes(const engine::Job& job, int processes
   for (int r = 0; r < ranks; ++r)
     dealt.seats[std::size_t(r)] = {0, int(std::int64_t(r) * processes / ranks), r};
 
+  if (auto fits = wire::sendable(dealt); !fits) return tl::unexpected(fits.error());
   auto program = wire::find_worker();
   if (!program) return tl::unexpected(program.error());
   engine::Member member;

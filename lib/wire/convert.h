@@ -22,6 +22,8 @@ inline constexpr int max_message_bytes = 64 << 20;
 inline constexpr int max_nodes = 65'536;
 inline constexpr int max_ranks = 1 << 20;
 inline constexpr int max_processes = 128;
+// Of a job's own data, all rows: a job has to fit a message.
+inline constexpr std::uint64_t max_input_bytes = 48u << 20;
 
 // The first command of a lease, checked.
 struct Acquire {
@@ -53,6 +55,8 @@ Result<Acquire> from_wire(const rpc::Acquire& message);
 Error version_mismatch(std::string_view ours, std::uint32_t our_protocol, std::string_view theirs,
                        std::uint32_t their_protocol);
 
+// Whether the job's own data fits a message; the error says what to do instead.
+Result<void> sendable(const engine::Job& job);
 rpc::Job to_wire(const engine::Job& job);
 Result<engine::Job> from_wire(const rpc::Job& message);
 

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "collective/omnireduce/omnireduce.h"
 #include "wire/checks.h"
 #include "wire/convert.h"
 
@@ -35,10 +36,45 @@ rpc::Job to_wire(const engine::Job& job) {
   m.set_events(job.events);
   m.set_fault(job.fault);
   m.set_seed(job.seed);
+  if (const collective::Omni& omni = job.call.omni; omni.workers > 0) {
+    rpc::Omni& o = *m.mutable_omni();
+    o.set_workers(omni.workers);
+    o.set_aggregators(omni.aggregators);
+    o.set_block(omni.block);
+    o.set_streams(omni.streams);
+    o.set_fusion(omni.fusion);
+    o.set_acked(omni.acked);
+  }
+  rpc::Sparsity& sparsity = *m.mutable_sparsity();
+  sparsity.set_density(job.sparsity.density);
+  sparsity.set_value_density(job.sparsity.value_density);
+  sparsity.set_overlap(std::uint32_t(job.sparsity.overlap));
+  sparsity.set_block(job.sparsity.block);
+  if (job.input) {
+    rpc::Input& input = *m.mutable_input();
+    input.set_type(std::string(collective::name(job.input->type)));
+    input.set_elements(job.input->elements);
+    for (const auto& row : job.input->rows) input.add_rows(row.data(), row.size());
+  }
+  m.set_mtu(job.mtu);
   return m;
 }
 
+Result<void> sendable(const engine::Job& job) {
+  std::uint64_t bytes = 0;
+  if (job.input) {
+    for (const auto& row : job.input->rows) bytes += row.size();
+  }
+  if (bytes <= max_input_bytes) return {};
+  return fail(Cause::bad_input,
+              fmt::format("the input holds {}; at most {} go to other processes", to_text(Bytes(bytes)),
+                          to_text(Bytes(max_input_bytes))),
+              {}, "use --local in one process, or generated data (--density, --overlap)");
+}
+
 namespace {
+
+constexpr std::uint32_t most_block = 1u << 22;  // elements
 
 Result<std::vector<engine::Seat>> seats_of(const rpc::Job& m) {
   const int ranks = m.seat_node_size();
@@ -88,6 +124,64 @@ Result<collective::Call> call_of(const rpc::Job& m) {
   return call;
 }
 
+Result<collective::Omni> omni_of(const rpc::Omni& m, std::int64_t ranks) {
+  collective::Omni omni;
+  if (!in_range(m.workers(), 1, ranks) || !in_range(m.aggregators(), 1, ranks) ||
+      std::int64_t(m.workers()) + m.aggregators() != ranks)
+    return bad(fmt::format("{} workers and {} aggregators of {} ranks", m.workers(), m.aggregators(), ranks));
+  if (!in_range(m.block(), 1, most_block)) return bad(fmt::format("blocks of {} elements", m.block()));
+  if (!in_range(m.streams(), 1, collective::most_streams))
+    return bad(fmt::format("{} streams; 1 to {} are possible", m.streams(), collective::most_streams));
+  if (!in_range(m.fusion(), 1, collective::most_fusion))
+    return bad(
+        fmt::format("{} blocks in a packet; 1 to {} are possible", m.fusion(), collective::most_fusion));
+  omni.workers = m.workers();
+  omni.aggregators = m.aggregators();
+  omni.block = m.block();
+  omni.streams = m.streams();
+  omni.fusion = m.fusion();
+  omni.acked = m.acked();
+  return omni;
+}
+
+Result<collective::Sparsity> sparsity_of(const rpc::Sparsity& m) {
+  collective::Sparsity sparsity;
+  const auto share = [](double value) { return measure(value) && value <= 1; };
+  if (!share(m.density()) || !share(m.value_density())) return bad("a density that is no share");
+  if (m.overlap() > std::uint32_t(collective::Overlap::disjoint)) return bad("an overlap that there is not");
+  if (!in_range(m.block(), 1, most_block)) return bad(fmt::format("blocks of {} elements", m.block()));
+  sparsity.density = m.density();
+  sparsity.value_density = m.value_density();
+  sparsity.overlap = collective::Overlap(m.overlap());
+  sparsity.block = m.block();
+  return sparsity;
+}
+
+Result<std::shared_ptr<const engine::Input>> input_of(const rpc::Input& m, const engine::Job& job) {
+  auto input = std::make_shared<engine::Input>();
+  const auto type = collective::parse_type(m.type());
+  if (!type) return bad("an input of an unknown type");
+  if (*type != job.call.type || m.elements() != job.call.elements)
+    return bad(fmt::format("an input of {} {} for a call of {} {}", m.elements(), name(*type),
+                           job.call.elements, name(job.call.type)));
+  if (m.rows_size() != 1 && m.rows_size() != job.workers())
+    return bad(fmt::format("an input of {} rows for {} workers", m.rows_size(), job.workers()));
+  std::uint64_t bytes = 0;
+  for (const std::string& row : m.rows()) {
+    if (row.size() != job.call.bytes())
+      return bad(fmt::format("an input's row of {} bytes for {} elements", row.size(), m.elements()));
+    bytes += row.size();
+  }
+  if (bytes > max_input_bytes) return bad(fmt::format("an input of {} bytes", bytes));
+  input->type = *type;
+  input->elements = m.elements();
+  for (const std::string& row : m.rows()) {
+    const auto* begin = reinterpret_cast<const std::byte*>(row.data());
+    input->rows.emplace_back(begin, begin + row.size());
+  }
+  return input;
+}
+
 }  // namespace
 
 Result<engine::Job> from_wire(const rpc::Job& m) {
@@ -122,6 +216,25 @@ Result<engine::Job> from_wire(const rpc::Job& m) {
   if (m.fault().size() > 65'536) return bad("a script of faults that is too long");
   job.fault = m.fault();
   job.seed = m.seed();
+  if (m.has_omni() != (job.algorithm == "omnireduce"))
+    return bad("roles of an omnireduce for another algorithm, or an omnireduce without any");
+  if (m.has_omni()) {
+    auto omni = omni_of(m.omni(), std::int64_t(job.ranks()));
+    if (!omni) return tl::unexpected(omni.error());
+    job.call.omni = *omni;
+  }
+  if (m.has_sparsity()) {
+    auto sparsity = sparsity_of(m.sparsity());
+    if (!sparsity) return tl::unexpected(sparsity.error());
+    job.sparsity = *sparsity;
+  }
+  if (m.has_input()) {
+    auto input = input_of(m.input(), job);
+    if (!input) return tl::unexpected(input.error());
+    job.input = std::move(*input);
+  }
+  if (m.mtu() != 0 && !in_range(m.mtu(), 576, 65'535)) return bad(fmt::format("an MTU of {}", m.mtu()));
+  if (m.mtu() != 0) job.mtu = m.mtu();
   return job;
 }
 
@@ -136,6 +249,13 @@ rpc::RunReport to_wire(const engine::RunReport& report) {
     r->mutable_time_s()->Add(rank.time_s.begin(), rank.time_s.end());
     r->set_wrong(rank.wrong);
     r->set_first_wrong(rank.first_wrong);
+    if (rank.counts == collective::PacketCounts{}) continue;
+    rpc::PacketCounts& c = *r->mutable_counts();
+    c.set_packets(rank.counts.packets);
+    c.set_blocks(rank.counts.blocks);
+    c.set_multicasts(rank.counts.multicasts);
+    c.set_resent(rank.counts.resent);
+    c.set_dropped(rank.counts.dropped);
   }
   m.set_cpu_s(report.cpu_s);
   m.set_strangers(report.strangers);
@@ -188,6 +308,8 @@ Result<engine::RankReport> rank_of(const rpc::RankReport& m) {
   rank.time_s.assign(m.time_s().begin(), m.time_s().end());
   rank.wrong = m.wrong();
   rank.first_wrong = m.first_wrong();
+  const rpc::PacketCounts& c = m.counts();
+  rank.counts = {c.packets(), c.blocks(), c.multicasts(), c.resent(), c.dropped()};
   return rank;
 }
 

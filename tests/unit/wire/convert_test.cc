@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <random>
+
+#include "collective/omnireduce/omnireduce.h"
 
 namespace ringtrue::wire {
 namespace {
@@ -29,11 +32,27 @@ engine::Job some_job() {
   return job;
 }
 
+// An omnireduce on the operator's own data, a row for each of two workers.
+engine::Job some_omnireduce() {
+  engine::Job job = some_job();
+  job.algorithm = "omnireduce";
+  job.call.elements = 3;
+  job.call.omni = {2, 1, 128, 12, 4, true};
+  job.sparsity = {0.125, 0.5, collective::Overlap::disjoint, 128};
+  auto input = std::make_shared<engine::Input>();
+  input->type = job.call.type;
+  input->elements = 3;
+  for (const int value : {1, 2}) input->rows.emplace_back(6, std::byte(value));
+  job.input = input;
+  job.mtu = 9000;
+  return job;
+}
+
 engine::RunReport some_report() {
   engine::RunReport report;
   report.transport = "shm+tcp";
   report.congestion = "cubic";
-  report.ranks = {{3, 2, {0.25, 0.5}, 4, 17}, {1, 1, {}, 0, 0}};
+  report.ranks = {{3, 2, {0.25, 0.5}, 4, 17, {1, 2, 3, 4, 5}}, {1, 1, {}, 0, 0, {}}};
   report.cpu_s = 1.5;
   report.strangers = 9;
   trace::Hop plain{0, 1, true, 5, Bytes(640), Seconds(0.125), std::nullopt};
@@ -73,6 +92,48 @@ TEST(Convert, JobKeepsEverything) {
   EXPECT_EQ(back->seed, job.seed);
 }
 
+TEST(Convert, JobKeepsWhatAnOmnireduceNeeds) {
+  const engine::Job job = some_omnireduce();
+  const auto back = from_wire(sent(to_wire(job)));
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(back->call.omni, job.call.omni);
+  EXPECT_EQ(back->workers(), 2);
+  EXPECT_EQ(back->sparsity, job.sparsity);
+  EXPECT_EQ(back->mtu, 9000);
+  ASSERT_TRUE(back->input);
+  EXPECT_EQ(back->input->type, job.input->type);
+  EXPECT_EQ(back->input->elements, 3u);
+  EXPECT_EQ(back->input->rows, job.input->rows);
+  EXPECT_TRUE(sendable(job));
+}
+
+TEST(Convert, JobWithoutThemIsDenseAndGenerated) {
+  rpc::Job m = to_wire(some_job());
+  m.clear_sparsity();
+  m.clear_mtu();
+  const auto back = from_wire(m);
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_TRUE(back->sparsity.dense());
+  EXPECT_FALSE(back->input);
+  EXPECT_EQ(back->call.omni.workers, 0);
+  EXPECT_EQ(back->workers(), back->ranks());
+  EXPECT_EQ(back->mtu, 1500);
+}
+
+TEST(Convert, AnInputThatFitsNoMessageIsRefusedBeforeItIsSent) {
+  engine::Job job = some_job();
+  auto input = std::make_shared<engine::Input>();
+  input->rows.resize(2);
+  for (auto& row : input->rows) row.resize(max_input_bytes / 2);
+  job.input = input;
+  EXPECT_TRUE(sendable(job));
+  input->rows[1].resize(max_input_bytes / 2 + 1);
+  const auto refused = sendable(job);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().cause, Cause::bad_input);
+  EXPECT_NE(refused.error().next.find("--local"), std::string::npos);
+}
+
 TEST(Convert, ReportKeepsEverything) {
   const engine::RunReport report = some_report();
   const auto back = from_wire(sent(to_wire(report)));
@@ -87,6 +148,8 @@ TEST(Convert, ReportKeepsEverything) {
   EXPECT_EQ(back->ranks[0].time_s, report.ranks[0].time_s);
   EXPECT_EQ(back->ranks[0].wrong, 4u);
   EXPECT_EQ(back->ranks[0].first_wrong, 17u);
+  EXPECT_EQ(back->ranks[0].counts, (collective::PacketCounts{1, 2, 3, 4, 5}));
+  EXPECT_EQ(back->ranks[1].counts, collective::PacketCounts{});
   ASSERT_EQ(back->trace.hops.size(), 2u);
   EXPECT_FALSE(back->trace.hops[0].tcp);
   EXPECT_TRUE(back->trace.hops[0].receiver);
@@ -202,6 +265,38 @@ TEST(Convert, JobIsChecked) {
   refused([](rpc::Job& m) { m.set_iterations(-1); }, "fewer than no iterations");
   refused([](rpc::Job& m) { m.set_warmup(INT32_MIN); }, "fewer than no warm-up");
   refused([](rpc::Job& m) { m.set_fault(std::string(100'000, 'x')); }, "a long script");
+}
+
+TEST(Convert, OmnireduceIsChecked) {
+  const rpc::Job good = to_wire(some_omnireduce());
+  ASSERT_TRUE(from_wire(good));
+  const auto refused = [&good](auto change, const char* what) { expect_refused(good, change, what); };
+  refused([](rpc::Job& m) { m.clear_omni(); }, "no roles");
+  refused([](rpc::Job& m) { m.set_algorithm("ring"); }, "roles of another algorithm");
+  refused([](rpc::Job& m) { m.mutable_omni()->set_workers(0); }, "no workers");
+  refused([](rpc::Job& m) { m.mutable_omni()->set_workers(3); }, "no rank left to aggregate");
+  refused([](rpc::Job& m) { m.mutable_omni()->set_aggregators(INT32_MAX); }, "more roles than ranks");
+  refused([](rpc::Job& m) { m.mutable_omni()->set_aggregators(-1), m.mutable_omni()->set_workers(4); },
+          "fewer than no aggregators");
+  refused([](rpc::Job& m) { m.mutable_omni()->set_block(0); }, "empty blocks");
+  refused([](rpc::Job& m) { m.mutable_omni()->set_block(UINT32_MAX); }, "endless blocks");
+  refused([](rpc::Job& m) { m.mutable_omni()->set_streams(0); }, "no streams");
+  refused([](rpc::Job& m) { m.mutable_omni()->set_streams(collective::most_streams + 1); }, "many streams");
+  refused([](rpc::Job& m) { m.mutable_omni()->set_fusion(0); }, "no columns");
+  refused([](rpc::Job& m) { m.mutable_omni()->set_fusion(collective::most_fusion + 1); }, "many columns");
+  refused([](rpc::Job& m) { m.mutable_sparsity()->set_density(1.5); }, "a density above 1");
+  refused([](rpc::Job& m) { m.mutable_sparsity()->set_density(-0.5); }, "a density below 0");
+  refused([](rpc::Job& m) { m.mutable_sparsity()->set_value_density(std::nan("")); }, "no number");
+  refused([](rpc::Job& m) { m.mutable_sparsity()->set_overlap(3); }, "an unknown overlap");
+  refused([](rpc::Job& m) { m.mutable_sparsity()->set_block(0); }, "a pattern of empty blocks");
+  refused([](rpc::Job& m) { m.mutable_input()->set_type("float32"); }, "an input of another type");
+  refused([](rpc::Job& m) { m.mutable_input()->set_type("text"); }, "an input of no type");
+  refused([](rpc::Job& m) { m.mutable_input()->set_elements(4); }, "an input of another length");
+  refused([](rpc::Job& m) { m.mutable_input()->clear_rows(); }, "an input without rows");
+  refused([](rpc::Job& m) { m.mutable_input()->add_rows("123456"); }, "a row more than workers");
+  refused([](rpc::Job& m) { m.mutable_input()->set_rows(1, "12345"); }, "a short row");
+  refused([](rpc::Job& m) { m.set_mtu(100); }, "an MTU that no IP has");
+  refused([](rpc::Job& m) { m.set_mtu(-1); }, "an MTU below 0");
 }
 
 TEST(Convert, ReportIsChecked) {
