@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,21 @@ void relax() {
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
+}
+
+// To the nanosecond where the kernel can do it (Linux 5.11), else rounded up to milliseconds.
+int wait_for_events(int epoll, epoll_event* events, int most, std::int64_t timeout_ns) {
+#if defined(SYS_epoll_pwait2)
+  static std::atomic<bool> precise{true};
+  if (timeout_ns > 0 && precise.load(std::memory_order_relaxed)) {
+    const timespec timeout{timeout_ns / 1'000'000'000, long(timeout_ns % 1'000'000'000)};
+    const long n = ::syscall(SYS_epoll_pwait2, epoll, events, most, &timeout, nullptr, 0);
+    if (n >= 0 || errno == EINTR) return int(n);
+    precise.store(false, std::memory_order_relaxed);
+  }
+#endif
+  const std::int64_t ms = timeout_ns < 0 ? -1 : std::min<std::int64_t>((timeout_ns + 999'999) / 1'000'000, INT32_MAX);
+  return ::epoll_wait(epoll, events, most, int(ms));
 }
 
 }  // namespace
@@ -70,13 +86,28 @@ void Loop::forget(int fd, const Watcher* watcher) {
   forgotten_.push_back(watcher);
 }
 
-void Loop::at(std::int64_t when_ns, std::function<void()> action) {
-  timers_.push(Timer{when_ns, timer_sequence_++, std::move(action)});
+Loop::TimerId Loop::at(std::int64_t when_ns, std::function<void()> action) {
+  const TimerId id{when_ns, timer_sequence_++};
+  timers_.emplace(id, std::move(action));
+  return id;
+}
+
+void Loop::when_idle(std::function<void()> action) {
+  if (idle_.empty()) idle_since_ = now_ns();
+  idle_.push_back(std::move(action));
+}
+
+void Loop::work_idly() {
+  const auto action = std::move(idle_.front());
+  idle_.pop_front();
+  action();
+  idle_since_ = now_ns();
 }
 
 void Loop::clear() {
   ready_.clear();
-  timers_ = {};
+  timers_.clear();
+  idle_.clear();
 }
 
 bool Loop::work_once() {
@@ -90,16 +121,16 @@ bool Loop::work_once() {
 }
 
 void Loop::fire_timers() {
-  while (!timers_.empty() && timers_.top().when <= now_ns()) {
-    auto action = timers_.top().action;
-    timers_.pop();
+  while (!timers_.empty() && timers_.begin()->first.when <= now_ns()) {
+    const auto action = std::move(timers_.begin()->second);
+    timers_.erase(timers_.begin());
     action();
   }
 }
 
-void Loop::poll(int timeout_ms) {
+int Loop::poll(std::int64_t timeout_ns) {
   epoll_event events[64];
-  const int n = epoll_wait(epoll_, events, 64, timeout_ms);
+  const int n = wait_for_events(epoll_, events, 64, timeout_ns);
   forgotten_.clear();
   for (int i = 0; i < n; ++i) {
     if (auto* watcher = static_cast<Watcher*>(events[i].data.ptr)) {
@@ -110,6 +141,7 @@ void Loop::poll(int timeout_ms) {
       [[maybe_unused]] const ssize_t got = read(doorbell_, &count, sizeof count);
     }
   }
+  return n;
 }
 
 bool Loop::run(const std::function<bool()>& stop, Deadline deadline) {
@@ -117,6 +149,7 @@ bool Loop::run(const std::function<bool()>& stop, Deadline deadline) {
   int pieces = 0;
   while (!stop()) {
     if (work_once()) {
+      if (!idle_.empty() && now_ns() - idle_since_ > most_wait_ns) work_idly();
       if (++pieces % pieces_between_polls != 0) continue;
       if (watched_ > 0) poll(0);  // descriptors must not starve behind work in memory
       fire_timers();
@@ -126,6 +159,10 @@ bool Loop::run(const std::function<bool()>& stop, Deadline deadline) {
     fire_timers();
     if (!ready_.empty()) continue;
     if (deadline.passed()) return false;
+    if (!idle_.empty()) {
+      if (watched_ == 0 || poll(0) <= 0) work_idly();
+      continue;
+    }
 
     // Look for work a little before sleeping: a wake-up costs more than most waits between cores take.
     if (source_ && spin_ns_ > 0) {
@@ -144,12 +181,10 @@ bool Loop::run(const std::function<bool()>& stop, Deadline deadline) {
       continue;
     }
     if (!stop()) {
-      int timeout = deadline.left_ms();
-      if (!timers_.empty()) {
-        const std::int64_t left = timers_.top().when - now_ns();
-        const int ms = left <= 0 ? 0 : int((left + 999'999) / 1'000'000);
-        if (timeout < 0 || ms < timeout) timeout = ms;
-      }
+      std::int64_t until = deadline.at_ns();
+      if (!timers_.empty()) until = std::min(until, timers_.begin()->first.when);
+      const std::int64_t timeout =
+          until == INT64_MAX ? -1 : std::max<std::int64_t>(0, until - now_ns());
       poll(timeout);
     }
     if (source_) source_->awake();

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <atomic>
+#include <compare>
 #include <coroutine>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
-#include <queue>
 #include <vector>
 
 #include "base/clock.h"
@@ -55,7 +57,16 @@ class Loop {
   void change(int fd, std::uint32_t epoll_events, Watcher* watcher);
   // From here on the watcher is not called any more, not even for events that were seen already.
   void forget(int fd, const Watcher* watcher);
-  void at(std::int64_t when_ns, std::function<void()> action);  // on now_ns()'s clock
+  struct TimerId {
+    std::int64_t when = 0;
+    std::uint64_t sequence = 0;
+    auto operator<=>(const TimerId&) const = default;
+  };
+  TimerId at(std::int64_t when_ns, std::function<void()> action);  // on now_ns()'s clock
+  void cancel(const TimerId& timer) { timers_.erase(timer); }      // nothing if it has fired
+  // One action a time, in order, when there is nothing else to do; but after most_wait_ns of other work, too.
+  void when_idle(std::function<void()> action);
+  static constexpr std::int64_t most_wait_ns = 200'000;
   void set_source(Source* source) { source_ = source; }
   // How long to look for work before sleeping. 0 where other threads need the core.
   void set_spin(std::int64_t nanoseconds) { spin_ns_ = nanoseconds; }
@@ -69,15 +80,9 @@ class Loop {
  private:
   Loop() = default;
   bool work_once();
-  void poll(int timeout_ms);
+  int poll(std::int64_t timeout_ns);  // -1: for ever. The number of descriptors that had something
   void fire_timers();
-
-  struct Timer {
-    std::int64_t when;
-    std::uint64_t sequence;
-    std::function<void()> action;
-    bool operator>(const Timer& o) const { return when != o.when ? when > o.when : sequence > o.sequence; }
-  };
+  void work_idly();
 
   int epoll_ = -1;
   int doorbell_ = -1;
@@ -85,8 +90,10 @@ class Loop {
   int watched_ = 0;
   std::vector<const Watcher*> forgotten_;  // since the current round of events began
   std::vector<std::coroutine_handle<>> ready_;
-  std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
+  std::map<TimerId, std::function<void()>> timers_;
   std::uint64_t timer_sequence_ = 0;
+  std::deque<std::function<void()>> idle_;
+  std::int64_t idle_since_ = 0;  // when the first of idle_ came, or the last one before it was done
   Source* source_ = nullptr;
   std::int64_t spin_ns_ = 0;
 };

@@ -42,6 +42,13 @@ struct Destination {
   const std::byte* with = nullptr;
   std::uint64_t length = 0;
   Arrival how = Arrival::store;
+  // A shorter message is welcome, too (only with Arrival::store).
+  bool up_to = false;
+  // The receiver's thread moves the bytes: for several senders that reduce into one slice.
+  bool receiver_moves = false;
+  // Nobody wants the bytes: they are counted and dropped, and `into` is not looked at.
+  bool discard = false;
+  std::uint64_t* came = nullptr;  // where to say how long the message was; may be null
 };
 
 // The rank's side of a channel: told on the loop's thread.
@@ -75,8 +82,8 @@ class Channel {
   virtual ~Channel() = default;
 
   // The k-th send here meets the k-th receive at the peer. Never blocks; the owner hears post_done(token),
-  // possibly before this returns.
-  virtual void send(std::uint64_t token, const std::byte* from, std::uint64_t length) = 0;
+  // possibly before this returns. `more`: another send follows at once, and the two may leave together.
+  virtual void send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool more = false) = 0;
   virtual void receive(std::uint64_t token, const Destination& destination) = 0;
 
   virtual const Hop& hop() const = 0;

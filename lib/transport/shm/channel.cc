@@ -25,7 +25,7 @@ Slot& Channel::slot(Side& side, std::uint64_t number) const {
   return side.direction->slots[number % slots_per_direction];
 }
 
-void Channel::send(std::uint64_t token, const std::byte* from, std::uint64_t length) {
+void Channel::send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool) {
   Post post;
   post.token = token;
   post.address = transport_.offset(from);
@@ -57,10 +57,14 @@ void Channel::enqueue_send(Post post) {
 void Channel::receive(std::uint64_t token, const Destination& destination) {
   Post post;
   post.token = token;
-  post.address = transport_.offset(destination.into);
+  post.discard = destination.discard;  // always with Arrival::store
+  if (!post.discard) post.address = transport_.offset(destination.into);
   post.with = destination.with ? transport_.offset(destination.with) : post.address;
   post.length = destination.length;
-  post.how = destination.how;
+  post.up_to = destination.up_to;
+  post.receiver_moves = destination.receiver_moves || destination.discard;
+  post.came = destination.came;
+  post.how = post.discard ? Arrival::store : destination.how;
   post.posted = owner_.now();
   incoming_.posts.push_back(std::move(post));
   publish(incoming_);
@@ -89,7 +93,8 @@ void Channel::publish(Side& side) {
       s.with = post.with;
       s.receive_length = post.length;
       s.how = post.how;
-      bits = receive_posted | (post.group ? group_receive : 0);
+      s.up_to = post.up_to;
+      bits = receive_posted | (post.group || post.receiver_moves ? group_receive : 0);
     }
     ++side.published;
     const std::uint64_t before = s.state.fetch_or(bits, std::memory_order_acq_rel);
@@ -106,7 +111,8 @@ void Channel::publish(Side& side) {
 }
 
 bool Channel::broken(const Slot& s, std::uint64_t number) {
-  if (s.sequence == std::uint32_t(number) && s.send_length == s.receive_length) return false;
+  const bool fits = s.up_to ? s.send_length <= s.receive_length : s.send_length == s.receive_length;
+  if (s.sequence == std::uint32_t(number) && fits) return false;
   owner_.failed(Error{
       Cause::corrupted,
       fmt::format("a broken frame between rank {} and rank {} on {}: message {} of {} bytes where "
@@ -122,14 +128,16 @@ void Channel::meet(Side& side, Post& post, std::uint64_t number) {
   if (broken(s, number)) return;
   std::byte* memory = transport_.memory();
   const std::int64_t begin = now_ns();
-  if (s.how == Arrival::store) {
+  if (s.how != Arrival::store) {
+    reducer_.reduce(memory + s.into, memory + s.with, memory + s.from, s.send_length, s.how);
+  } else if (!post.discard) {
     // Ordinary stores: streaming past the caches took twice as long wherever it was measured.
     std::memcpy(memory + s.into, memory + s.from, s.send_length);
-  } else {
-    reducer_.reduce(memory + s.into, memory + s.with, memory + s.from, s.send_length, s.how);
   }
-  if (s.broken_value && s.send_length > 0) memory[s.into + reducer_.element_bytes() - 1] ^= std::byte{0x41};
+  if (s.broken_value && s.send_length > 0 && !post.discard)
+    memory[s.into + reducer_.element_bytes() - 1] ^= std::byte{0x41};
   const std::int64_t took = now_ns() - begin;
+  if (side.side == 1) post.length = s.send_length;
   s.with = std::uint64_t(took);
   s.state.fetch_or(moved, std::memory_order_acq_rel);
   transport_.notify(side.index, 1 - side.side);
@@ -138,6 +146,7 @@ void Channel::meet(Side& side, Post& post, std::uint64_t number) {
 
 void Channel::finish(Side& side, Post& post, std::uint64_t number, std::int64_t moving_ns) {
   post.finished = true;
+  if (post.came) *post.came = post.length;
   ++side.traffic.messages;
   side.traffic.bytes += post.length;
   side.traffic.busy_ns += moving_ns;
@@ -210,6 +219,7 @@ void Channel::advance(Side& side) {
       const std::uint64_t state = s.state.load(std::memory_order_acquire);
       if (!(state & moved)) break;
       const auto took = std::int64_t(s.with);
+      if (side.side == 1) post.length = s.send_length;
       // We are the last to look at this slot: hand it to the next round, and tell who waits for it.
       s.state.store((state / round_unit + 1) * round_unit, std::memory_order_seq_cst);
       const int other = 1 - side.side;
@@ -225,9 +235,14 @@ void Channel::advance(Side& side) {
   if (side.side == 1) {
     for (std::size_t i = 0; i < side.published; ++i) {
       Post& post = side.posts[i];
-      if (!post.group || post.counted) continue;
+      if (post.finished || post.counted || (!post.group && !post.receiver_moves)) continue;
       Slot& s = slot(side, side.next + i);
       if (!(s.state.load(std::memory_order_acquire) & send_posted)) break;
+      if (!post.group) {
+        if (s.state.load(std::memory_order_acquire) & moved) continue;
+        meet(side, post, side.next + i);
+        continue;
+      }
       const std::uint64_t next = side.next;
       count_in(post, s);
       if (side.next != next) i = std::size_t(-1);  // its group was moved: look from the front again

@@ -30,7 +30,7 @@ class Channel final : public transport::Channel {
  public:
   Channel(Transport& transport, Hop hop, Owner& owner, const Reducer& reducer, faulty::Script script);
 
-  void send(std::uint64_t token, const std::byte* from, std::uint64_t length) override;
+  void send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool more = false) override;
   void receive(std::uint64_t token, const Destination& destination) override;
   const Hop& hop() const override { return hop_; }
   const Traffic& sent() const override { return outgoing_.traffic; }
@@ -51,6 +51,8 @@ class Channel final : public transport::Channel {
     bool broken_value = false;
     bool finished = false;  // moved here, possibly before the messages in front of it
     bool counted = false;   // by its group
+    bool up_to = false, receiver_moves = false, discard = false;
+    std::uint64_t* came = nullptr;
     std::shared_ptr<GroupReceive> group;
   };
   // This rank's part in one direction: posts in order, the first `published` of them stand in slots.

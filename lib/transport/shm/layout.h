@@ -25,6 +25,7 @@ using collective::Rank;
 inline constexpr std::uint32_t slots_per_direction = 32;
 
 // State of a slot: the round in the upper bits (message number / slots_per_direction), these below.
+// group_receive: the receiver moves the bytes, even if it came first.
 inline constexpr std::uint64_t send_posted = 1, receive_posted = 2, group_receive = 4, moved = 8,
                                round_unit = 16;
 
@@ -36,6 +37,7 @@ struct alignas(64) Slot {
   std::uint32_t sequence;  // as the sender counts
   collective::Arrival how;
   bool broken_value;  // by a fault script
+  bool up_to;         // the receiver takes a shorter message, too
 };
 static_assert(sizeof(Slot) == 64);
 

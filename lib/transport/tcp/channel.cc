@@ -13,14 +13,15 @@
 namespace ringtrue::transport::tcp {
 
 Channel::Channel(int fd, Loop& loop, std::byte* staging, Hop hop, Owner& owner, const Reducer& reducer,
-                 faulty::Script script)
+                 faulty::Script script, std::size_t ahead)
     : fd_(fd),
       loop_(loop),
       staging_(staging),
       hop_(std::move(hop)),
       owner_(owner),
       reducer_(reducer),
-      script_(std::move(script)) {
+      script_(std::move(script)),
+      spill_(ahead) {
   if (const auto watched = loop_.watch(fd_, 0, this); !watched) owner_.failed(watched.error());
 }
 
@@ -30,7 +31,7 @@ Channel::~Channel() {
 
 // ---- sending ----
 
-void Channel::send(std::uint64_t token, const std::byte* from, std::uint64_t length) {
+void Channel::send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool more) {
   Outgoing message;
   message.token = token;
   message.from = from;
@@ -39,7 +40,7 @@ void Channel::send(std::uint64_t token, const std::byte* from, std::uint64_t len
   message.posted = owner_.now();
   message.header = encode({message.sequence, length, hop_.lane});
   if (busy_since_ == 0) busy_since_ = now_ns();
-  if (script_.empty()) return enqueue(std::move(message));
+  if (script_.empty()) return enqueue(std::move(message), more);
 
   const faulty::Fate fate = script_.next(length, now_ns());
   if (fate.breaks) {
@@ -53,23 +54,24 @@ void Channel::send(std::uint64_t token, const std::byte* from, std::uint64_t len
     message.broken.assign(from, from + length);
     message.broken[reducer_.element_bytes() - 1] ^= std::byte{0x41};
   }
-  if (fate.not_before == 0) return enqueue(std::move(message));
+  if (fate.not_before == 0) return enqueue(std::move(message), false);
   ++delayed_;
   loop_.at(fate.not_before, [this, message = std::move(message)] {
     --delayed_;
-    enqueue(message);
+    enqueue(message, false);
   });
 }
 
-void Channel::enqueue(Outgoing message) {
+// What is sent in answer to messages that are being read leaves after the last of them, in one piece.
+void Channel::enqueue(Outgoing message, bool more) {
   outgoing_.push_back(std::move(message));
-  if (!flush_waits_) flush();
+  if (!flush_waits_ && !more && !pumping_) flush();
 }
 
 void Channel::flush() {
   flush_waits_ = false;
   while (!outgoing_.empty()) {
-    constexpr std::size_t most = 16;
+    constexpr std::size_t most = 48;
     iovec parts[2 * most];
     std::size_t count = 0, messages = 0;
     for (Outgoing& m : outgoing_) {
@@ -133,12 +135,12 @@ bool Channel::fill_spill() {
   if (spill_begin_ == spill_end_) {
     spill_begin_ = spill_end_ = 0;
   } else if (spill_begin_ > 0) {
-    std::memmove(spill_, spill_ + spill_begin_, spill_end_ - spill_begin_);
+    std::memmove(spill_.data(), spill_.data() + spill_begin_, spill_end_ - spill_begin_);
     spill_end_ -= spill_begin_;
     spill_begin_ = 0;
   }
   for (;;) {
-    const ssize_t n = ::recv(fd_, spill_ + spill_end_, sizeof spill_ - spill_end_, MSG_DONTWAIT);
+    const ssize_t n = ::recv(fd_, spill_.data() + spill_end_, spill_.size() - spill_end_, MSG_DONTWAIT);
     if (n > 0) {
       spill_end_ += std::size_t(n);
       return true;
@@ -155,7 +157,7 @@ bool Channel::fill_spill() {
 // Takes the next header off the spill. False: not all of it is there, or it is broken.
 bool Channel::start_message() {
   if (spill_end_ - spill_begin_ < frame_bytes) return false;
-  const auto frame = decode(std::span<const std::byte, frame_bytes>(spill_ + spill_begin_, frame_bytes));
+  const auto frame = decode(std::span<const std::byte, frame_bytes>(spill_.data() + spill_begin_, frame_bytes));
   const bool due = frame && frame->sequence == expected_sequence_ && frame->lane == hop_.lane;
   if (!due) {
     closed_ = true;
@@ -180,6 +182,10 @@ bool Channel::start_message() {
 
 void Channel::arrive(const std::byte* bytes, std::uint64_t count) {
   const Destination& to = incoming_.front().destination;
+  if (to.discard) {
+    arrived_ += count;
+    return;
+  }
   if (to.how == Arrival::store) {
     std::memcpy(to.into + arrived_, bytes, count);
     arrived_ += count;
@@ -209,13 +215,14 @@ void Channel::finish_message() {
   incoming_.pop_front();
   in_message_ = false;
   ++received_.messages;
-  received_.bytes += message.destination.length;
+  received_.bytes += frame_.length;
+  if (message.destination.came) *message.destination.came = frame_.length;
   const std::int64_t end = now_ns();
   received_.busy_ns += end - message_began_;
   if (owner_.wants_events()) {
     const std::int64_t done = owner_.now();
-    owner_.record({hop_.peer, hop_.self, hop_.lane, frame_.sequence, message.destination.length,
-                   message.posted, done - (end - message_began_), done});
+    owner_.record({hop_.peer, hop_.self, hop_.lane, frame_.sequence, frame_.length, message.posted,
+                   done - (end - message_began_), done});
   }
   owner_.post_done(message.token);
 }
@@ -224,11 +231,11 @@ void Channel::finish_message() {
 bool Channel::read_payload() {
   const Destination& to = incoming_.front().destination;
   const std::uint64_t left = frame_.length - arrived_ - carried_;
-  const bool direct = to.how == Arrival::store;
+  const bool direct = to.how == Arrival::store && !to.discard;
   const std::uint64_t wanted = direct ? left : std::min<std::uint64_t>(left, staging_bytes);
   std::byte* into = direct ? to.into + arrived_ : staging_;
   spill_begin_ = spill_end_ = 0;
-  iovec parts[2] = {{into, wanted}, {spill_, sizeof spill_}};
+  iovec parts[2] = {{into, wanted}, {spill_.data(), spill_.size()}};
   msghdr message{};
   message.msg_iov = parts;
   message.msg_iovlen = wanted == left ? 2 : 1;
@@ -266,7 +273,7 @@ void Channel::pump() {
       }
       if (!start_message()) continue;
       const std::uint64_t due = incoming_.front().destination.length;
-      if (frame_.length != due) {
+      if (incoming_.front().destination.up_to ? frame_.length > due : frame_.length != due) {
         closed_ = true;
         owner_.failed(
             Error{Cause::corrupted,
@@ -282,7 +289,7 @@ void Channel::pump() {
     if (spilled > 0) {
       const std::size_t at = spill_begin_;
       spill_begin_ += spilled;
-      arrive(spill_ + at, spilled);
+      arrive(spill_.data() + at, spilled);
     }
     if (arrived_ == frame_.length) {
       finish_message();
@@ -292,6 +299,7 @@ void Channel::pump() {
     if (arrived_ == frame_.length) finish_message();
   }
   pumping_ = false;
+  if (!outgoing_.empty() && !flush_waits_) return flush();  // which asks for what it needs, too
   update_interest();
 }
 

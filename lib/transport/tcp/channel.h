@@ -16,14 +16,15 @@ namespace ringtrue::transport::tcp {
 class Channel final : public transport::Channel, public Watcher {
  public:
   // `fd`: connected, proven, non-blocking; stays the caller's. `staging`: scratch memory of the loop's
-  // thread, of at least staging_bytes, used only inside calls.
+  // thread, of at least staging_bytes, used only inside calls. `ahead`: how many bytes are read beyond the
+  // message in hand; many where many small messages come.
   Channel(int fd, Loop& loop, std::byte* staging, Hop hop, Owner& owner, const Reducer& reducer,
-          faulty::Script script);
+          faulty::Script script, std::size_t ahead = 4096);
   ~Channel() override;
 
   static constexpr std::size_t staging_bytes = 256 * 1024;
 
-  void send(std::uint64_t token, const std::byte* from, std::uint64_t length) override;
+  void send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool more = false) override;
   void receive(std::uint64_t token, const Destination& destination) override;
   const Hop& hop() const override { return hop_; }
   const Traffic& sent() const override { return sent_; }
@@ -50,7 +51,7 @@ class Channel final : public transport::Channel, public Watcher {
     std::int64_t posted = 0;
   };
 
-  void enqueue(Outgoing message);
+  void enqueue(Outgoing message, bool more);
   void flush();
   void pump();
   bool fill_spill();
@@ -82,7 +83,7 @@ class Channel final : public transport::Channel, public Watcher {
   std::int64_t message_began_ = 0;
   std::byte carry_[8];  // the beginning of an element whose end has not arrived
   std::size_t carried_ = 0;
-  std::byte spill_[4096];  // what was read beyond the message in hand
+  std::vector<std::byte> spill_;  // what was read beyond the message in hand
   std::size_t spill_begin_ = 0, spill_end_ = 0;
 
   bool closed_ = false;  // the peer will not send any more
