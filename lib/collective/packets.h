@@ -47,7 +47,8 @@ class PacketHandler {
   // A packet's header is here. `parts` comes empty.
   virtual Placed place(Rank from, std::span<const std::byte> header, std::vector<PacketPart>& parts) = 0;
   // All of an accepted packet is at its place. Between the two calls packets of other ranks may be placed and
-  // arrive; those of the same rank may not.
+  // arrive; those of the same rank may not. The program may end in it, and the handler with it: the world
+  // must not touch the handler, the parts or the header's copy through it afterwards.
   virtual void arrived(Rank from, std::span<const std::byte> header) = 0;
   // Whom this rank cannot go on without; -1: nobody. For the error when time is up.
   virtual Rank waiting_for() const = 0;
@@ -107,7 +108,8 @@ class Packets {
 
   virtual Seconds now() const = 0;
   virtual Token timer(Seconds from_now) = 0;  // done when that time has passed
-  virtual void cancel(Token timer) = 0;       // it never becomes done, and nobody may wait for it
+  // It never becomes done; who waits for it is forgotten, never resumed. Nothing for one that is done.
+  virtual void cancel(Token timer) = 0;
   virtual Token idle() = 0;  // done when the world has nothing more urgent to do for this rank
 
   virtual PacketCounts& counts() = 0;

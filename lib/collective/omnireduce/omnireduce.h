@@ -27,6 +27,9 @@ class OmniShape {
   std::uint32_t fusion() const { return fusion_; }
   // Columns of stream j that have blocks; 0: there is nothing to do for it.
   std::uint32_t columns_of(std::uint32_t stream) const;
+  // Blocks of a column.
+  std::uint32_t rows_of(std::uint32_t stream, std::uint32_t column) const;
+  std::uint64_t block_bytes() const { return block_bytes_; }  // of all blocks but the last
   Rank aggregator_of(std::uint32_t stream) const { return Rank(workers_ + stream % aggregators_); }
   std::uint64_t block(std::uint32_t stream, std::uint32_t column, std::uint64_t row) const {
     return row * columns_ + std::uint64_t(stream) * fusion_ + column;

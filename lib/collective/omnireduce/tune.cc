@@ -1,0 +1,254 @@
+#include "collective/omnireduce/tune.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "collective/omnireduce/omnireduce.h"
+
+namespace ringtrue::collective {
+
+namespace {
+
+constexpr std::uint64_t packet_bytes = 16 * 1024;  // aimed at on streams
+constexpr std::uint32_t usual_block = 256;
+constexpr std::uint64_t header_bytes = 16, header_bytes_a_block = 4;
+constexpr std::uint64_t around_datagram = 48;  // Ethernet, IP, UDP and our frame, about
+constexpr BytesPerSecond assumed_rate{1.25e9};
+constexpr Seconds most_queue{20e-3};
+
+Result<void> validate(const Tuning& in) {
+  if (in.workers < 1 || in.aggregators < 0)
+    return fail(Cause::bad_input,
+                fmt::format("{} workers with {} aggregators reduce nothing", in.workers, in.aggregators), {},
+                "give at least one of each");
+  const auto within = [](const char* flag, std::optional<std::uint32_t> value,
+                         std::uint32_t most) -> Result<void> {
+    if (!value || (*value >= 1 && *value <= most)) return {};
+    return fail(Cause::bad_input, fmt::format("--{} {} is not possible", flag, *value), {},
+                fmt::format("give 1 to {}", most));
+  };
+  if (auto r = within("block", in.block, 1u << 30); !r) return r;
+  if (auto r = within("streams", in.streams, most_streams); !r) return r;
+  if (auto r = within("fusion", in.fusion, most_fusion); !r) return r;
+  if (in.rate && !(in.rate->value > 0))
+    return fail(Cause::bad_input, fmt::format("{} bytes per second is no rate", in.rate->value), {},
+                "rates are above zero");
+  return {};
+}
+
+struct Shape {
+  std::uint32_t block, fusion;
+};
+
+// Bytes left for each of `fusion` blocks in a datagram.
+std::uint64_t room_for_block(std::uint64_t datagram, std::uint32_t fusion) {
+  if (datagram < header_bytes) return 0;
+  const std::uint64_t each = (datagram - header_bytes) / fusion;
+  return each > header_bytes_a_block ? each - header_bytes_a_block : 0;
+}
+
+// Whole cache half-lines where there is room for one, so that blocks are added without a rest.
+std::uint32_t block_in(std::uint64_t room, std::uint64_t size) {
+  const std::uint64_t bytes = room >= 32 ? room / 32 * 32 : room;
+  return std::uint32_t(std::min<std::uint64_t>(bytes / size, usual_block));
+}
+
+Result<Shape> fit_datagram(const Tuning& in, std::vector<std::string>& reasons) {
+  const std::uint64_t size = size_of(in.type);
+  if (in.block && in.fusion) {
+    reasons.push_back(fmt::format("block {}: as given", *in.block));
+    reasons.push_back(fmt::format("fusion {}: as given", *in.fusion));
+    return Shape{*in.block, *in.fusion};
+  }
+  if (in.block) {
+    const std::uint64_t each = *in.block * size + header_bytes_a_block;
+    const std::uint64_t room = in.datagram > header_bytes ? in.datagram - header_bytes : 0;
+    const auto fusion = std::uint32_t(std::clamp<std::uint64_t>(room / each, 1, most_fusion));
+    reasons.push_back(fmt::format("block {}: as given", *in.block));
+    reasons.push_back(fmt::format("fusion {}: as many blocks as fit {} bytes", fusion, in.datagram));
+    return Shape{*in.block, fusion};
+  }
+  if (in.fusion) {
+    const std::uint32_t block = block_in(room_for_block(in.datagram, *in.fusion), size);
+    reasons.push_back(
+        fmt::format("block {}: the longest of which {} fit {} bytes", block, *in.fusion, in.datagram));
+    reasons.push_back(fmt::format("fusion {}: as given", *in.fusion));
+    return Shape{block, *in.fusion};
+  }
+  // Of equal payloads the shorter block, which leaves less zeros in a block.
+  Shape best{0, 1};
+  for (std::uint32_t fusion = 1; fusion <= 16; ++fusion) {
+    const std::uint32_t block = block_in(room_for_block(in.datagram, fusion), size);
+    if (block > 0 && std::uint64_t(block) * fusion >= std::uint64_t(best.block) * best.fusion)
+      best = {block, fusion};
+  }
+  const std::uint64_t payload = best.block * size * best.fusion;
+  reasons.push_back(fmt::format("block {}: with fusion {}, {} of {} bytes of a datagram are values",
+                                best.block, best.fusion, payload, in.datagram));
+  reasons.push_back(fmt::format("fusion {}: fills the datagram", best.fusion));
+  return best;
+}
+
+std::uint64_t packet_of(const Tuning& in, const Shape& shape) {
+  return header_bytes + shape.fusion * (header_bytes_a_block + shape.block * size_of(in.type));
+}
+
+std::uint64_t up_to_multiple(std::uint64_t value, std::uint64_t of) {
+  return (value + of - 1) / of * of;
+}
+
+// Streams and, where it may still change, fusion.
+class Flow {
+ public:
+  Flow(const Tuning& in, const Omni& omni)
+      : in_(in),
+        workers_(std::uint64_t(omni.workers)),
+        aggregators_(std::uint64_t(omni.aggregators)),
+        shape_{omni.block, omni.fusion},
+        blocks_((in.elements + omni.block - 1) / omni.block) {
+    const double share = std::min(1.0, double(aggregators_) / double(workers_));
+    const double rate = in.rate.value_or(assumed_rate).value;
+    in_flight_ = 2 * rate * share * (in.round_trip.value + in.allowance.value);
+  }
+
+  void choose(Omni& omni, std::vector<std::string>& reasons) {
+    if (in_.streams) {
+      omni.streams = *in_.streams;
+      why_ = "as given";
+      if (fusion_is_free()) {
+        shape_.fusion =
+            std::uint32_t(std::clamp<std::uint64_t>(most_columns() / omni.streams, 1, shape_.fusion));
+        relieve_port(omni.streams);
+      }
+    } else {
+      streams();
+      omni.streams = std::uint32_t(streams_);
+    }
+    if (fusion_is_free()) {
+      if (fusion_why_.empty())
+        fusion_why_ = fmt::format("packets of {}", to_text(Bytes(shape_.fusion * block_bytes())));
+      reasons.push_back(fmt::format("fusion {}: {}", shape_.fusion, fusion_why_));
+    }
+    omni.fusion = shape_.fusion;
+    reasons.push_back(fmt::format("streams {}: {}", omni.streams, why_));
+  }
+
+ private:
+  bool fusion_is_free() const { return in_.datagram == 0 && !in_.fusion; }
+  std::uint64_t block_bytes() const { return shape_.block * size_of(in_.type); }
+  std::uint64_t on_wire() const { return packet_of(in_, shape_) + (in_.datagram > 0 ? around_datagram : 0); }
+
+  // Columns beyond which first rows cost more than they hide.
+  std::uint64_t most_columns() const {
+    const auto blocks = double(blocks_);
+    const double density = in_.density.value_or(0);
+    double most = blocks / 16;
+    if (density >= 0.5) {
+      most = blocks;
+    } else if (density > 0) {
+      most = std::min(most, std::max(blocks * density / 8, in_flight_ / double(block_bytes())));
+    }
+    // One column an aggregator at least, as long as there is a block for it.
+    const std::uint64_t least = std::min(aggregators_, blocks_);
+    return std::max<std::uint64_t>({std::uint64_t(most), least, 1});
+  }
+
+  // Streams of one aggregator whose packets, from all workers at once, its port takes within most_queue.
+  std::uint64_t most_per_aggregator() const {
+    if (!in_.rate) return most_streams;
+    const double bytes = in_.rate->value * most_queue.value / double(workers_);
+    return std::uint64_t(std::max(1.0, bytes / double(on_wire())));
+  }
+
+  void relieve_port(std::uint64_t streams) {
+    const std::uint64_t each = (streams + aggregators_ - 1) / aggregators_;
+    while (shape_.fusion > 1 && most_per_aggregator() < each) {
+      --shape_.fusion;
+      fusion_why_ =
+          fmt::format("{} workers' packets into one port drain in {}", workers_, to_text(most_queue));
+    }
+  }
+
+  void streams() {
+    streams_ = 2 * aggregators_;
+    why_ = fmt::format("two for each of {} aggregators", aggregators_);
+    if (fusion_is_free()) {
+      relieve_port(streams_);
+      // Small calls: rather more streams than longer packets.
+      const std::uint64_t fit = std::max<std::uint64_t>(most_columns() / streams_, 1);
+      if (fit < shape_.fusion) {
+        shape_.fusion = std::uint32_t(fit);
+        fusion_why_ = fmt::format("{} blocks make no more than {} columns worth", blocks_, most_columns());
+      }
+    }
+    const std::uint64_t needed =
+        up_to_multiple(std::uint64_t(std::ceil(in_flight_ / double(on_wire()))), aggregators_);
+    if (needed > streams_) {
+      streams_ = needed;
+      why_ = fmt::format("{} in flight, twice {}{} times {}", to_text(Bytes(std::uint64_t(in_flight_))),
+                         aggregators_ < workers_ ? "the aggregators' share of " : "",
+                         in_.rate ? to_text(*in_.rate) : to_text(assumed_rate) + " (assumed)",
+                         to_text(in_.round_trip + in_.allowance));
+    }
+    limit(most_per_aggregator() * aggregators_,
+          fmt::format("{} workers' packets into one port drain in {}", workers_, to_text(most_queue)));
+    limit(std::max(most_columns() / shape_.fusion, std::uint64_t(1)),
+          fmt::format("{} blocks make no more than {} columns worth", blocks_, most_columns()));
+    limit(most_streams, "as many as there can be");
+  }
+
+  void limit(std::uint64_t most, std::string why) {
+    if (streams_ <= most) return;
+    streams_ = most >= aggregators_ ? most / aggregators_ * aggregators_ : aggregators_;
+    why_ = std::move(why);
+    if (streams_ > most) why_ = fmt::format("one for each of {} aggregators", aggregators_);
+  }
+
+  const Tuning& in_;
+  std::uint64_t workers_, aggregators_;
+  Shape shape_;
+  std::uint64_t blocks_;
+  double in_flight_ = 0;  // bytes
+  std::uint64_t streams_ = 1;
+  std::string why_, fusion_why_;
+};
+
+}  // namespace
+
+Result<Tuned> tune(const Tuning& in) {
+  if (const auto valid = validate(in); !valid) return tl::unexpected(valid.error());
+  Tuned out;
+  Omni& omni = out.omni;
+  omni.workers = in.workers;
+  omni.acked = in.acked;
+  omni.aggregators = in.aggregators > 0 ? in.aggregators : in.workers;
+  if (std::uint32_t(omni.aggregators) > most_streams)
+    return fail(Cause::bad_input, fmt::format("{} aggregators are too many", omni.aggregators), {},
+                fmt::format("use --aggregators up to {}", most_streams));
+  out.reasons.push_back(in.aggregators > 0 ? fmt::format("aggregators {}: as given", omni.aggregators)
+                                           : fmt::format("aggregators {}: one a worker", omni.aggregators));
+  if (in.datagram > 0) {
+    const auto shape = fit_datagram(in, out.reasons);
+    if (!shape) return tl::unexpected(shape.error());
+    omni.block = shape->block;
+    omni.fusion = shape->fusion;
+    if (omni.block == 0 || packet_of(in, *shape) > in.datagram)
+      return fail(Cause::bad_input,
+                  fmt::format("{} blocks of {} {} do not fit a datagram of {} bytes", omni.fusion,
+                              std::max(omni.block, 1u), name(in.type), in.datagram),
+                  {}, "use a smaller --block or --fusion");
+  } else {
+    omni.block = in.block.value_or(usual_block);
+    out.reasons.push_back(in.block ? fmt::format("block {}: as given", omni.block)
+                                   : fmt::format("block {}: the usual length", omni.block));
+    const std::uint64_t aimed = packet_bytes / (omni.block * size_of(in.type));
+    omni.fusion = in.fusion.value_or(std::uint32_t(std::clamp<std::uint64_t>(aimed, 1, most_fusion)));
+    if (in.fusion) out.reasons.push_back(fmt::format("fusion {}: as given", omni.fusion));
+  }
+  Flow(in, omni).choose(omni, out.reasons);
+  return out;
+}
+
+}  // namespace ringtrue::collective
