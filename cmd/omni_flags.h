@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
@@ -44,15 +45,16 @@ Result<double> parse_share(std::string_view text);
 struct OmniWorld {
   collective::Rank workers = 0, aggregators = 0;
   std::optional<BytesPerSecond> link_rate;  // of a node, one way
-  bool datagrams = false;                   // udp, or packets that may be lost
-  bool same_machine = false;                // no wires in between
-  int mtu = 1500;
+  std::optional<Seconds> round_trip;
+  std::optional<double> density;  // of blocks, on a worker
+  bool datagrams = false;         // udp, or packets that may be lost
+  int mtu = 1500;                 // where --mtu says nothing
 };
 
 struct OmniChoice {
   collective::Omni omni;
-  std::uint32_t wished_block = 0;  // before it shrank to fit a datagram
-  std::string note;                // what differs from what was asked for; empty: nothing
+  std::vector<std::string> reasons;  // a line for each number
+  std::string note;                  // what differs from what was asked for; empty: nothing
 };
 
 // The flags where they speak, collective/omnireduce/tune.h for the rest. `call` says elements and type.
