@@ -53,6 +53,13 @@ Result<SimReport> simulate(const collective::Algorithm& algorithm, const collect
                            const Fabric& fabric, const SimOptions& options) {
   const Result<void> checked = check(fabric);
   if (!checked) return tl::unexpected(checked.error());
+  const bool recovers = algorithm.uses_packets() && call.omni.acked;
+  for (const collective::Fault& fault : options.faults) {
+    if (!fault.unreliable() || recovers) continue;
+    return fail(Cause::bad_input,
+                fmt::format("{} is for packets that may get lost", collective::to_text(fault)), "fault",
+                algorithm.uses_packets() ? "use --acked" : "only omnireduce with --acked recovers");
+  }
   World world(fabric, options);
   return world.play(algorithm, call);
 }

@@ -24,39 +24,6 @@ std::int64_t ns(double seconds) {
 
 }  // namespace
 
-const collective::Layout& Player::layout() const {
-  return world_.layout();
-}
-
-Token Player::open(std::size_t messages) {
-  if (messages == 0) return {};
-  left_.push_back(std::uint32_t(messages));
-  return Token{std::uint32_t(left_.size())};
-}
-
-Token Player::send_all(std::span<const Rank> to, Lane lane, Slice from) {
-  const Token token = open(to.size());
-  for (const Rank peer : to) world_.post(false, rank_, peer, lane, from.length, std::uint32_t(token.id));
-  return token;
-}
-
-Token Player::receive_from(std::span<const Rank> from, Lane lane, Slice into) {
-  const Token token = open(from.size());
-  for (const Rank peer : from) world_.post(true, peer, rank_, lane, into.length, std::uint32_t(token.id));
-  return token;
-}
-
-std::coroutine_handle<> Player::count_down(std::uint32_t token) {
-  if (--left_[token - 1] > 0) return nullptr;
-  const auto found =
-      std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& w) { return w.token == token; });
-  if (found == waiting_.end()) return nullptr;
-  const auto waiter = found->waiter;
-  *found = waiting_.back();
-  waiting_.pop_back();
-  return waiter;
-}
-
 World::World(const Fabric& fabric, const SimOptions& options)
     : fabric_(fabric), options_(options), layout_(fabric.layout()), random_(options.seed) {
   for (const int node : layout_.node_of_rank) nodes_ = std::max(nodes_, std::size_t(node) + 1);
@@ -66,6 +33,7 @@ World::World(const Fabric& fabric, const SimOptions& options)
     ports_[2 * node + 1].rate = fabric.inter.rate.value * factor(fabric.ingress, int(node));
   }
   for (std::size_t p = 2 * nodes_; p < ports_.size(); ++p) ports_[p].rate = fabric.intra.rate.value;
+  for (const collective::Fault& fault : options_.faults) reliable_ = reliable_ && !fault.unreliable();
   for (Rank r = 0; r < layout_.ranks(); ++r) players_.push_back(std::make_unique<Player>(*this, r));
 }
 
@@ -144,16 +112,23 @@ void World::match(Hop& hop, Lane lane, std::uint32_t sequence, const Posted& sen
   message.receive_token = receive.token;
   message.posted = send.at;
   message.matched = now_;
-  if (!admit(message)) return;
+  if (admit(message)) launch(store(std::move(message)));
+}
 
-  std::uint32_t index = std::uint32_t(messages_.size());
+std::uint32_t World::store(Message message) {
   if (unused_.empty()) {
-    messages_.push_back(message);
-  } else {
-    index = unused_.back();
-    unused_.pop_back();
-    messages_[index] = message;
+    messages_.push_back(std::move(message));
+    return std::uint32_t(messages_.size() - 1);
   }
+  const std::uint32_t index = unused_.back();
+  unused_.pop_back();
+  messages_[index] = std::move(message);
+  return index;
+}
+
+// To its sender's port.
+void World::launch(std::uint32_t index) {
+  const Hop& hop = *messages_[index].hop;
   const std::size_t number = egress_of(hop);
   Port& port = ports_[number];
   if (port.messages.empty() && port.free_at <= now_) return leave(index);
@@ -223,6 +198,7 @@ void World::wake(std::size_t number) {
 void World::arrive(std::uint32_t index) {
   Message& message = messages_[index];
   Hop& hop = *message.hop;
+  if (message.lost) return at(std::max(message.path_end, now_), Kind::sent, index);
   Port& port = ports_[ingress_of(hop)];
   const double on_the_way = cost_of(hop).latency.value + hop.delay;
   const double took = message.load / port.rate;
@@ -248,9 +224,14 @@ void World::finish(Rank rank, std::uint32_t token) {
 void World::handle(const Event& event) {
   if (event.kind == Kind::wake) return wake(event.index);
   if (event.kind == Kind::arrive) return arrive(event.index);
+  if (event.kind == Kind::mail) return deliver_mail(Rank(event.index));
+  if (event.kind == Kind::timer) return finish(timers_[event.index].first, timers_[event.index].second);
+  if (event.kind == Kind::deliver && messages_[event.index].packet) return deliver_packet(event.index);
   const Message message = messages_[event.index];
   const Hop& hop = *message.hop;
   if (event.kind == Kind::sent) {
+    if (message.copy) return;
+    if (message.lost) unused_.push_back(event.index);
     if (options_.events) {
       report_.trace.events.push_back({hop.source, hop.destination, message.lane, message.sequence,
                                       message.bytes, ns(message.posted), ns(message.moved), ns(now_)});
@@ -268,13 +249,16 @@ void World::resume_all() {
     const auto [rank, waiter] = ready_.front();
     ready_.pop_front();
     waiter.resume();
-    Player& player = *players_[std::size_t(rank)];
-    if (!player.finished && player.program.finished()) {
-      player.finished = true;
-      ++finished_;
-      report_.time = Seconds(now_);
-    }
+    note_finished(rank);
   }
+}
+
+void World::note_finished(Rank rank) {
+  Player& player = *players_[std::size_t(rank)];
+  if (player.finished || !player.program.finished()) return;
+  player.finished = true;
+  ++finished_;
+  report_.time = Seconds(now_);
 }
 
 void World::fail_on(const Hop& hop, Cause cause, std::string what) {
@@ -304,13 +288,13 @@ void World::explain_standstill(bool late) {
 }
 
 SimReport World::play(const collective::Algorithm& algorithm, const collective::Call& call) {
+  const std::uint64_t block = std::max(call.omni.block, 1u);
+  const std::uint64_t blocks = (call.elements + block - 1) / block;
   for (auto& player : players_) {
+    if (algorithm.uses_packets()) player->set_blocks(blocks, options_.has_block);
     player->program = algorithm.program(*player, call);
     player->program.start();
-    if (player->program.finished()) {
-      player->finished = true;
-      ++finished_;
-    }
+    note_finished(player->rank());
   }
   const double deadline = options_.deadline.value;
   bool late = false;
@@ -326,6 +310,9 @@ SimReport World::play(const collective::Algorithm& algorithm, const collective::
   }
   if (!report_.error && finished_ < layout_.ranks()) explain_standstill(late);
   if (report_.error) report_.time = Seconds(late ? deadline : now_);
+  if (algorithm.uses_packets()) {
+    for (const auto& player : players_) report_.counts.push_back(player->counts());
+  }
   fill_trace();
   return std::move(report_);
 }

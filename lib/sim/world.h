@@ -9,60 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "collective/endpoint.h"
+#include "sim/player.h"
 #include "sim/simulate.h"
 
 namespace ringtrue::sim {
-
-using collective::Arrival;
-using collective::Lane;
-using collective::Rank;
-using collective::Slice;
-using collective::Token;
-
-class World;
-
-// One rank's end. A token is counted down by its messages.
-class Player final : public collective::Endpoint {
- public:
-  Player(World& world, Rank rank) : world_(world), rank_(rank) {}
-
-  Rank rank() const override { return rank_; }
-  const collective::Layout& layout() const override;
-  Token send(Rank to, Lane lane, Slice from) override { return send_all({&to, 1}, lane, from); }
-  Token send_all(std::span<const Rank> to, Lane lane, Slice from) override;
-  Token receive(Rank from, Lane lane, Slice into) override { return receive_from({&from, 1}, lane, into); }
-  Token receive_reduce(Rank from, Lane lane, Slice into, Slice, Arrival) override {
-    return receive_from({&from, 1}, lane, into);
-  }
-  Token receive_reduce_all(std::span<const Rank> from, Lane lane, Slice into, Arrival) override {
-    return receive_from(from, lane, into);
-  }
-  void copy(Slice, Slice) override {}
-  bool done(Token token) const override { return token.id == 0 || left_[token.id - 1] == 0; }
-  void resume_when_done(Token token, std::coroutine_handle<> waiter) override {
-    waiting_.push_back({std::uint32_t(token.id), waiter});
-  }
-
-  // A message of `token` is over. Gives the coroutine to be resumed, if any.
-  std::coroutine_handle<> count_down(std::uint32_t token);
-
-  collective::Task program;
-  bool finished = false;
-
- private:
-  Token receive_from(std::span<const Rank> from, Lane lane, Slice into);
-  Token open(std::size_t messages);
-
-  struct Waiting {
-    std::uint32_t token;
-    std::coroutine_handle<> waiter;
-  };
-  World& world_;
-  Rank rank_;
-  std::vector<std::uint32_t> left_;  // messages of each token that are not over
-  std::vector<Waiting> waiting_;
-};
 
 class World {
  public:
@@ -73,12 +23,29 @@ class World {
   const collective::Layout& layout() const { return layout_; }
   void post(bool receive, Rank from, Rank to, Lane lane, std::uint64_t bytes, std::uint32_t token);
 
+  // For packets, see packets.cc.
+  bool reliable() const { return reliable_; }
+  Seconds now() const { return Seconds(now_); }
+  bool wants_rounds() const { return options_.rounds; }
+  void keep(const collective::RoundSeen& round) { report_.rounds.push_back(round); }
+  void post_packet(Rank from, Rank to, std::shared_ptr<const PacketBody> packet, std::uint32_t token);
+  // Counts `token` of `rank` down then.
+  void ring(Rank rank, std::uint32_t token, Seconds from_now);
+  // Hands waiting packets over, from the loop.
+  void call_for_mail(Rank rank);
+  void refuse(Rank from, Rank to, std::string what);
+  void give_up(Rank rank, Rank peer, std::string what);
+
  private:
   struct Port {
     double rate = 0;
     double free_at = 0;
     bool wakes = false;                  // an event is under way for the messages below
     std::deque<std::uint32_t> messages;  // waiting, in order
+  };
+  struct Held {
+    std::uint32_t message = 0;
+    int after = 0;  // so many packets of the hop
   };
   struct Hop {
     Rank source = 0, destination = 0;
@@ -90,6 +57,8 @@ class World {
     std::uint64_t messages = 0, bytes = 0;
     double busy = 0, busy_until = 0, waited = 0;
     bool stuck = false;
+    std::uint64_t packets = 0;
+    std::vector<Held> held;  // packets that let others pass
   };
   struct Message {
     Hop* hop = nullptr;
@@ -101,6 +70,9 @@ class World {
     double path_end = 0;  // when its last byte has left the path
     double service = 0;   // what it takes on the slowest part of its way, alone
     bool vanishes = false, breaks = false;
+    std::shared_ptr<const PacketBody> packet;  // null: a message that somebody posted a receive for
+    bool lost = false, doubled = false, copy = false;
+    int late = 0;
   };
   struct Posted {
     std::uint64_t bytes = 0;
@@ -114,12 +86,12 @@ class World {
     std::size_t first = 0;
     std::vector<Posted> posts;
   };
-  enum class Kind : std::uint8_t { wake, arrive, deliver, sent };
+  enum class Kind : std::uint8_t { wake, arrive, deliver, sent, timer, mail };
   struct Event {
     double time = 0;
     std::uint64_t order = 0;
     Kind kind = Kind::wake;
-    std::uint32_t index = 0;  // of a port (wake) or a message
+    std::uint32_t index = 0;  // of a port (wake), a timer (timer), a rank (mail) or a message
 
     bool operator>(const Event& o) const { return time != o.time ? time > o.time : order > o.order; }
   };
@@ -133,10 +105,18 @@ class World {
 
   void match(Hop& hop, Lane lane, std::uint32_t sequence, const Posted& send, const Posted& receive);
   bool admit(Message& message);
+  std::uint32_t store(Message message);
+  void launch(std::uint32_t index);
   void leave(std::uint32_t index);
   void wake(std::size_t port);
   void arrive(std::uint32_t index);
   void finish(Rank rank, std::uint32_t token);
+  void note_finished(Rank rank);
+  void strike(Message& message);
+  void deliver_packet(std::uint32_t index);
+  void hand_over(std::uint32_t index);
+  void release_held(Hop& hop);
+  void deliver_mail(Rank rank);
   void handle(const Event& event);
   void resume_all();
   void fail_on(const Hop& hop, Cause cause, std::string what);
@@ -154,6 +134,8 @@ class World {
   std::vector<std::uint32_t> unused_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::deque<std::pair<Rank, std::coroutine_handle<>>> ready_;
+  std::vector<std::pair<Rank, std::uint32_t>> timers_;  // rank and token
+  bool reliable_ = true;
   std::uint64_t order_ = 0, random_ = 0;
   double now_ = 0;
   Rank finished_ = 0;

@@ -1,0 +1,111 @@
+#include "sim/player.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/world.h"
+
+namespace ringtrue::sim {
+
+const collective::Layout& Player::layout() const {
+  return world_.layout();
+}
+
+Token Player::open(std::size_t messages) {
+  if (messages == 0) return {};
+  left_.push_back(std::uint32_t(messages));
+  return Token{std::uint32_t(left_.size())};
+}
+
+Token Player::send_all(std::span<const Rank> to, Lane lane, Slice from) {
+  const Token token = open(to.size());
+  for (const Rank peer : to) world_.post(false, rank_, peer, lane, from.length, std::uint32_t(token.id));
+  return token;
+}
+
+Token Player::receive_from(std::span<const Rank> from, Lane lane, Slice into) {
+  const Token token = open(from.size());
+  for (const Rank peer : from) world_.post(true, peer, rank_, lane, into.length, std::uint32_t(token.id));
+  return token;
+}
+
+std::coroutine_handle<> Player::count_down(std::uint32_t token) {
+  if (left_[token - 1] == cancelled || --left_[token - 1] > 0) return nullptr;
+  const auto found =
+      std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& w) { return w.token == token; });
+  if (found == waiting_.end()) return nullptr;
+  const auto waiter = found->waiter;
+  *found = waiting_.back();
+  waiting_.pop_back();
+  return waiter;
+}
+
+bool Player::reliable() const {
+  return world_.reliable();
+}
+
+Seconds Player::now() const {
+  return world_.now();
+}
+
+bool Player::wants_rounds() const {
+  return world_.wants_rounds();
+}
+
+void Player::seen(const collective::RoundSeen& round) {
+  world_.keep(round);
+}
+
+void Player::give_up(Rank peer, std::string what) {
+  world_.give_up(rank_, peer, std::move(what));
+}
+
+Token Player::timer(Seconds from_now) {
+  const Token token = open(1);
+  world_.ring(rank_, std::uint32_t(token.id), from_now);
+  return token;
+}
+
+void Player::handle(collective::PacketHandler* handler) {
+  handler_ = handler;
+  if (handler && !mail_.empty()) world_.call_for_mail(rank_);
+}
+
+Token Player::send_packet(std::span<const Rank> to, std::span<const std::byte> header,
+                          std::span<const Slice> parts) {
+  auto packet = std::make_shared<PacketBody>();
+  packet->header.assign(header.begin(), header.end());
+  for (const Slice& part : parts) {
+    packet->parts.push_back(part.length);
+    packet->payload += part.length;
+  }
+  const Token token = open(to.size());
+  for (const Rank peer : to) world_.post_packet(rank_, peer, packet, std::uint32_t(token.id));
+  return token;
+}
+
+void Player::welcome_packets() {
+  while (handler_ && !mail_.empty()) {
+    const Mail mail = std::move(mail_.front());
+    mail_.pop_front();
+    welcome(mail);
+  }
+}
+
+void Player::welcome(const Mail& mail) {
+  placed_.clear();
+  const collective::Placed placed = handler_->place(mail.from, mail.packet->header, placed_);
+  if (placed == collective::Placed::dropped && !reliable()) return;
+  if (placed != collective::Placed::accepted) {
+    return world_.refuse(mail.from, rank_, "a packet's header makes no sense here");
+  }
+  const auto& sent = mail.packet->parts;
+  const bool fits =
+      std::equal(placed_.begin(), placed_.end(), sent.begin(), sent.end(),
+                 [](const collective::PacketPart& part, std::uint64_t n) { return part.into.length == n; });
+  if (!fits) return world_.refuse(mail.from, rank_, "a packet's parts do not fit where they belong");
+  handler_->arrived(mail.from, mail.packet->header);
+}
+
+}  // namespace ringtrue::sim

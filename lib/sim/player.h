@@ -1,0 +1,128 @@
+// One rank's end of the simulated world.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collective/endpoint.h"
+#include "collective/packets.h"
+#include "sim/simulate.h"
+
+namespace ringtrue::sim {
+
+using collective::Arrival;
+using collective::Lane;
+using collective::Rank;
+using collective::Slice;
+using collective::Token;
+
+class World;
+
+// A packet on its way, shared by all copies of a multicast.
+struct PacketBody {
+  std::vector<std::byte> header;
+  std::vector<std::uint64_t> parts;  // bytes of each
+  std::uint64_t payload = 0;
+};
+
+// What a rank's data holds, known at once.
+class KnownBlocks final : public collective::NonZeroBlocks {
+ public:
+  KnownBlocks(Rank rank, std::uint64_t blocks, const HasBlock& has)
+      : rank_(rank), blocks_(blocks), has_(has) {}
+
+  std::uint64_t blocks() const override { return blocks_; }
+  std::uint64_t known() const override { return blocks_; }
+  bool operator[](std::uint64_t block) const override { return !has_ || has_(rank_, block); }
+  void look_further() override {}
+
+ private:
+  Rank rank_;
+  std::uint64_t blocks_;
+  const HasBlock& has_;
+};
+
+// A token is counted down by its messages.
+class Player final : public collective::Endpoint, public collective::Packets {
+ public:
+  Player(World& world, Rank rank) : world_(world), rank_(rank) {}
+
+  Rank rank() const override { return rank_; }
+  const collective::Layout& layout() const override;
+  Token send(Rank to, Lane lane, Slice from) override { return send_all({&to, 1}, lane, from); }
+  Token send_all(std::span<const Rank> to, Lane lane, Slice from) override;
+  Token receive(Rank from, Lane lane, Slice into) override { return receive_from({&from, 1}, lane, into); }
+  Token receive_reduce(Rank from, Lane lane, Slice into, Slice, Arrival) override {
+    return receive_from({&from, 1}, lane, into);
+  }
+  Token receive_reduce_all(std::span<const Rank> from, Lane lane, Slice into, Arrival) override {
+    return receive_from(from, lane, into);
+  }
+  void copy(Slice, Slice) override {}
+  bool done(Token token) const override { return token.id == 0 || left_[token.id - 1] == 0; }
+  void resume_when_done(Token token, std::coroutine_handle<> waiter) override {
+    waiting_.push_back({std::uint32_t(token.id), waiter});
+  }
+  collective::Packets* packets() override { return this; }
+
+  bool reliable() const override;
+  void handle(collective::PacketHandler* handler) override;
+  Token send_packet(std::span<const Rank> to, std::span<const std::byte> header,
+                    std::span<const Slice> parts) override;
+  void neutral(Slice) override {}
+  void conclude(Slice, Rank) override {}
+  collective::NonZeroBlocks& non_zero() override { return *blocks_; }
+  Seconds now() const override;
+  Token timer(Seconds from_now) override;
+  void cancel(Token timer) override { left_[timer.id - 1] = cancelled; }
+  Token idle() override { return {}; }
+  collective::PacketCounts& counts() override { return counts_; }
+  void seen(const collective::RoundSeen& round) override;
+  bool wants_rounds() const override;
+  void give_up(Rank peer, std::string what) override;
+
+  void set_blocks(std::uint64_t blocks, const HasBlock& has) { blocks_.emplace(rank_, blocks, has); }
+  // A message of `token` is over. Gives the coroutine to be resumed, if any.
+  std::coroutine_handle<> count_down(std::uint32_t token);
+  // A packet is here. The handler gets it from welcome_packets(), in order.
+  void take_packet(Rank from, std::shared_ptr<const PacketBody> packet) {
+    mail_.push_back({from, std::move(packet)});
+  }
+  void welcome_packets();
+  collective::PacketHandler* handler() const { return handler_; }
+
+  collective::Task program;
+  bool finished = false;
+
+ private:
+  static constexpr std::uint32_t cancelled = ~0u;
+  struct Waiting {
+    std::uint32_t token;
+    std::coroutine_handle<> waiter;
+  };
+  struct Mail {
+    Rank from;
+    std::shared_ptr<const PacketBody> packet;
+  };
+  Token receive_from(std::span<const Rank> from, Lane lane, Slice into);
+  Token open(std::size_t messages);
+  void welcome(const Mail& mail);
+
+  World& world_;
+  Rank rank_;
+  std::vector<std::uint32_t> left_;  // messages of each token that are not over
+  std::vector<Waiting> waiting_;
+  collective::PacketHandler* handler_ = nullptr;
+  std::deque<Mail> mail_;  // arrived, not yet handed over
+  std::vector<collective::PacketPart> placed_;
+  std::optional<KnownBlocks> blocks_;
+  collective::PacketCounts counts_;
+};
+
+}  // namespace ringtrue::sim
