@@ -70,11 +70,12 @@ struct OmniRing {
   double time_s = 0;
   Maybe algbw_Bps;
   Maybe speedup;  // its time over the omnireduce's
+  std::optional<std::uint64_t> wrong;
 };
 
 struct OmniResult {
   int workers = 0, aggregators = 0;
-  std::string placement;  // "dedicated" or "colocated"; "process": all in one, no wires between them
+  std::string placement;  // "dedicated" or "colocated"; in one process too, where no wires are between them
   std::uint64_t block = 0, streams = 0, fusion = 0;  // elements, slots, blocks in a packet
   bool acked = false;
   Maybe density, density_union;  // shares of blocks: of the densest worker, of all workers together
@@ -118,7 +119,8 @@ struct HopRow {
   double busy_s = 0;
   Maybe rate_Bps;
   std::optional<std::uint64_t> retransmits;
-  std::string source_role, destination_role;  // "aggregator 2" of an omnireduce; empty for workers
+  std::string source_role{},
+      destination_role{};  // "worker", "aggregator"; empty for collectives without roles
 };
 
 // Why "auto" took what it took.
@@ -135,6 +137,7 @@ struct RunDocument {
   std::vector<std::string> notes;  // what was chosen differently from what was asked for, and why
   std::vector<Choice> choices;
   std::vector<RunResult> results;
+  std::vector<RunResult> rings;  // beside omnireduces, in the order of `results`; for the table
   std::vector<HopRow> hops;
   std::vector<trace::Event> events;
   std::optional<Deadlines> deadlines;  // where daemons are concerned

@@ -1,4 +1,5 @@
 #include "report/json.h"
+#include "report/json_omni.h"
 #include "report/json_value.h"
 
 namespace ringtrue::report {
@@ -34,6 +35,10 @@ Json result_value(const RunResult& r, bool simulated) {
   } else {
     out["strangers"] = r.strangers;
   }
+  if (r.omni) {
+    add_omni_counts(out, *r.omni, simulated);
+    out["omnireduce"] = omni_value(*r.omni);
+  }
   return out;
 }
 
@@ -55,6 +60,8 @@ std::string json(const RunDocument& document) {
                     {"busy_s", hop.busy_s},
                     {"rate_Bps", maybe(hop.rate_Bps)},
                     {"retransmits", maybe(hop.retransmits)}});
+    if (!hop.source_role.empty()) hops.back()["source_role"] = hop.source_role;
+    if (!hop.destination_role.empty()) hops.back()["destination_role"] = hop.destination_role;
   }
   for (const Choice& choice : document.choices) {
     Json predictions = Json::object();
@@ -72,6 +79,9 @@ std::string json(const RunDocument& document) {
     out["messages"] = maybe(document.results.back().messages);
     out["bytes_sent"] = maybe(document.results.back().bytes_sent);
   }
+  if (!document.results.empty() && document.results.back().omni)
+    add_omni_counts(out, *document.results.back().omni, document.simulated);
+  if (!document.notes.empty()) out["notes"] = document.notes;
   if (!choices.empty()) out["choice"] = choices;
   out["results"] = std::move(results);
   out["hops"] = std::move(hops);

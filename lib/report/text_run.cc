@@ -5,6 +5,7 @@
 
 #include "report/table.h"
 #include "report/text.h"
+#include "report/text_omni.h"
 
 namespace ringtrue::report {
 namespace {
@@ -49,11 +50,15 @@ std::string spread_cell(const RunResult& r) {
   return fmt::format("{:.1f}", (r.time_s->max - r.time_s->min) / 2 / r.time_s->median * 100);
 }
 
-std::string hop_name(const HopRow& hop) {
-  const auto end = [](int rank, const std::string& node) {
-    return node.empty() ? fmt::format("{}", rank) : fmt::format("{} ({})", rank, node);
+// `workers`: of an omnireduce; aggregators are counted from there.
+std::string hop_name(const HopRow& hop, int workers) {
+  const auto end = [&](int rank, const std::string& node, const std::string& role) {
+    const std::string name =
+        role == "aggregator" ? fmt::format("aggregator {}", rank - workers) : fmt::format("{}", rank);
+    return node.empty() ? name : fmt::format("{} ({})", name, node);
   };
-  return fmt::format("{} > {}", end(hop.source, hop.source_node), end(hop.destination, hop.destination_node));
+  return fmt::format("{} > {}", end(hop.source, hop.source_node, hop.source_role),
+                     end(hop.destination, hop.destination_node, hop.destination_role));
 }
 
 std::string hops_text(const RunDocument& document) {
@@ -66,12 +71,14 @@ std::string hops_text(const RunDocument& document) {
   std::stable_sort(rated.begin(), rated.end(),
                    [](const HopRow* a, const HopRow* b) { return *a->rate_Bps < *b->rate_Bps; });
   const double median = *rated[rated.size() / 2]->rate_Bps;
+  const auto& omni = document.results.back().omni;
+  const int workers = omni ? omni->workers : 0;
   std::string out =
       fmt::format("\nHops while they carried (median {}), the slowest first:\n", rate_text(median));
   Table table({{"hop", Table::Align::left}, {"rate"}, {"of median"}, {"busy"}, {"bytes"}});
   for (std::size_t i = 0; i < std::min<std::size_t>(rated.size(), 4); ++i) {
     const HopRow& hop = *rated[i];
-    table.row({hop_name(hop), rate_text(hop.rate_Bps), percent_text(*hop.rate_Bps / median),
+    table.row({hop_name(hop, workers), rate_text(hop.rate_Bps), percent_text(*hop.rate_Bps / median),
                to_text(Seconds(hop.busy_s)), fmt::format("{}", hop.bytes)});
   }
   return out + table.text(2);
@@ -107,7 +114,7 @@ std::string text(const RunDocument& document, const Style& style) {
                                           {"#wrong"}};
     if (document.simulated) columns.push_back({"messages"});
     Table table(columns);
-    for (const RunResult& r : document.results) {
+    const auto add = [&](const RunResult& r) {
       std::vector<std::string> row = {r.algorithm,
                                       fmt::format("{}", r.bytes),
                                       fmt::format("{}", r.count),
@@ -122,6 +129,10 @@ std::string text(const RunDocument& document, const Style& style) {
                                       wrong_cell(r, style)};
       if (document.simulated) row.push_back(r.messages ? fmt::format("{}", *r.messages) : "-");
       table.row(std::move(row));
+    };
+    for (std::size_t i = 0; i < document.results.size(); ++i) {
+      add(document.results[i]);
+      if (i < document.rings.size()) add(document.rings[i]);
     }
     out += table.text();
     const RunResult& last = document.results.back();
@@ -129,7 +140,9 @@ std::string text(const RunDocument& document, const Style& style) {
       out += fmt::format("attainable {}, bound {}\n", rate_text(last.attainable_busbw_Bps),
                          rate_text(last.bound_busbw_Bps));
     }
-    for (const RunResult& r : document.results) {
+    std::vector<RunResult> all = document.results;
+    all.insert(all.end(), document.rings.begin(), document.rings.end());
+    for (const RunResult& r : all) {
       if (r.wrong.value_or(0) == 0) continue;
       std::string ranks;
       for (std::size_t rank = 0; rank < r.wrong_by_rank.size(); ++rank) {
@@ -144,8 +157,10 @@ std::string text(const RunDocument& document, const Style& style) {
       out += style.paint(fmt::format("{} strangers' connections were dropped", last.strangers), Ink::yellow) +
              "\n";
     }
+    if (last.omni) out += omni_text(last, style);
     out += hops_text(document);
   }
+  for (const std::string& note : document.notes) out += fmt::format("{}\n", style.paint(fmt::format("note: {}", note), Ink::dim));
   if (document.error) out += failures_text(*document.error, style) + deadlines_text(document.deadlines);
   return out;
 }

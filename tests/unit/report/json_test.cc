@@ -66,6 +66,75 @@ TEST(Json, RunFitsItsSchema) {
   EXPECT_EQ(value["choice"][0]["predicted_s"]["naive"], 2e-3);
 }
 
+RunDocument omni_document() {
+  RunDocument d = run_document();
+  RunResult& r = d.results[0];
+  r.algorithm = "omnireduce";
+  OmniResult o;
+  o.workers = 2;
+  o.aggregators = 1;
+  o.placement = "dedicated";
+  o.block = 64;
+  o.streams = 2;
+  o.fusion = 2;
+  o.density = 0.25;
+  o.density_union = 0.5;
+  o.bytes_sent = 512;
+  o.bytes_dense = 2048;
+  o.worker_packets = {3, 4};
+  o.worker_blocks = {5, 6};
+  o.multicasts = 4;
+  o.aggregator_packets = 8;
+  o.model = OmniModel{1e-3, 4.0, 1e-3, 2e-3};
+  o.ring = OmniRing{"tcp", 6e-3, 170e3, 3.0, 0};
+  o.share = 0.75;
+  o.receive = {{2, "node9", 512, 1e6}};
+  r.omni = o;
+  d.notes = {"blocks of 64 elements"};
+  d.hops[0].source_role = "worker";
+  d.hops[0].destination_role = "aggregator";
+  return d;
+}
+
+TEST(Json, OmnireduceFitsItsSchema) {
+  const auto value = valid("run", json(omni_document()));
+  for (const auto& at : {value, value["results"][0]}) {
+    EXPECT_EQ(at["worker_packets"], (nlohmann::json{3, 4}));
+    EXPECT_EQ(at["worker_blocks"], (nlohmann::json{5, 6}));
+    EXPECT_EQ(at["multicasts"], 4);
+    EXPECT_EQ(at["aggregator_packets"], 8);
+    EXPECT_FALSE(at.contains("streams"));
+  }
+  const auto& omni = value["results"][0]["omnireduce"];
+  EXPECT_EQ(omni["streams"], 2);
+  EXPECT_DOUBLE_EQ(omni["model"]["speedup"], 4.0);
+  EXPECT_DOUBLE_EQ(omni["ring"]["speedup"], 3.0);
+  EXPECT_DOUBLE_EQ(omni["share"], 0.75);
+  EXPECT_EQ(omni["receive"][0]["node"], "node9");
+  EXPECT_EQ(value["notes"][0], "blocks of 64 elements");
+  EXPECT_EQ(value["hops"][0]["destination_role"], "aggregator");
+  EXPECT_FALSE(value["hops"][1].contains("source_role"));
+}
+
+TEST(Json, OmnireduceKnowsNoModelWithoutARate) {
+  RunDocument d = omni_document();
+  d.results[0].omni->model.reset();
+  d.results[0].omni->ring.reset();
+  d.results[0].omni->share.reset();
+  const auto value = valid("run", json(d));
+  for (const char* key : {"model", "ring", "share"})
+    EXPECT_TRUE(value["results"][0]["omnireduce"][key].is_null()) << key;
+}
+
+TEST(Json, SimulatedOmnireduceShowsItsOrder) {
+  RunDocument d = omni_document();
+  d.simulated = true;
+  d.results[0].omni->order = {{2, {0, 1, 4}}, {1, {2}}};
+  const auto value = valid("simulate", json(d));
+  EXPECT_EQ(value["streams"][0]["rounds"], 2);
+  EXPECT_EQ(value["results"][0]["streams"][0]["order"], (nlohmann::json{0, 1, 4}));
+}
+
 TEST(Json, UnknownIsNullAndNeverZero) {
   RunDocument d;
   d.results.emplace_back();

@@ -163,5 +163,51 @@ TEST(Schedule, DrawsTrees) {
   EXPECT_THAT(out, HasSubstr("0 -> 2 [color=black];"));
 }
 
+TEST(Text, OmnireduceShowsItsRingItsModelAndTheSlowestAggregator) {
+  RunDocument d;
+  d.where = "8 ranks on 8 nodes";
+  RunResult r;
+  r.algorithm = "omnireduce";
+  r.transport = "tcp";
+  r.bytes = 1024;
+  r.time_s = Spread{1e-3, 1e-3, 1e-3};
+  RunResult ring = r;
+  ring.algorithm = "ring";
+  ring.wrong = 5;
+  ring.wrong_by_rank = {0, 5};
+  OmniResult o;
+  o.workers = 4;
+  o.aggregators = 3;
+  o.placement = "dedicated";
+  o.block = 256;
+  o.streams = 6;
+  o.fusion = 8;
+  o.bytes_sent = 1024;
+  o.bytes_dense = 4096;
+  o.worker_packets = {3, 9};
+  o.worker_blocks = {4, 4};
+  o.model = OmniModel{1e-3, 4.0, 1e-3, 2e-3};
+  o.ring = OmniRing{"tcp", 3e-3, std::nullopt, 3.0, 5};
+  o.share = 0.75;
+  o.receive = {{4, "a0", 512, 60e6}, {5, "a1", 512, 20e6}, {6, "a2", 512, 61e6}};
+  r.omni = o;
+  d.results = {r};
+  d.rings = {ring};
+  d.hops = {{0, 5, "n0", "a1", 256, 1e-3, 2e6, std::nullopt, "worker", "aggregator"},
+            {0, 4, "n0", "a0", 256, 1e-3, 6e6, std::nullopt, "worker", "aggregator"}};
+  d.notes = {"smaller blocks"};
+  const std::string out = text(d, {});
+  EXPECT_THAT(out, HasSubstr("25.0 %"));
+  EXPECT_THAT(out, HasSubstr("3 to 9 packets with 4 blocks each"));
+  EXPECT_THAT(out,
+              HasSubstr("ring on the same data: 3.00 ms, so this is 3.00x as fast, 75.0 % of the model's"));
+  EXPECT_THAT(out, HasSubstr("slowest first:\n  aggregator 1 on a1"));
+  EXPECT_THAT(out, HasSubstr("0 (n0) > aggregator 1 (a1)"));
+  EXPECT_THAT(out, HasSubstr("wrong results: ring at 1024 bytes: 5 elements, on rank 1"));
+  EXPECT_THAT(out, HasSubstr("note: smaller blocks"));
+  d.results[0].omni->model.reset();
+  EXPECT_THAT(text(d, {}), HasSubstr("unknown without --link-rate"));
+}
+
 }  // namespace
 }  // namespace ringtrue::report

@@ -1,0 +1,94 @@
+#include "report/text_omni.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "report/table.h"
+#include "report/text.h"
+
+namespace ringtrue::report {
+namespace {
+
+// "3", "3 to 17": of one call, over all workers.
+std::string range_of(const std::vector<std::uint64_t>& counts) {
+  if (counts.empty()) return "0";
+  const auto [low, high] = std::minmax_element(counts.begin(), counts.end());
+  return *low == *high ? fmt::format("{}", *low) : fmt::format("{} to {}", *low, *high);
+}
+
+std::string times_text(const Maybe& speedup) {
+  return speedup ? fmt::format("{:.2f}x", *speedup) : "-";
+}
+
+std::string time_text(const Maybe& seconds) {
+  return seconds ? to_text(Seconds(*seconds)) : "-";
+}
+
+std::string model_text(const OmniResult& omni) {
+  if (!omni.model) return "model: unknown without --link-rate\n";
+  return fmt::format("model: {} ({} the ring's speed); dedicated {}, colocated {}\n",
+                     to_text(Seconds(omni.model->time_s)), times_text(omni.model->speedup),
+                     time_text(omni.model->dedicated_s), time_text(omni.model->colocated_s));
+}
+
+std::string ring_text(const OmniResult& omni) {
+  if (!omni.ring) return "";
+  std::string out = fmt::format("ring on the same data: {}, so this is {} as fast",
+                                to_text(Seconds(omni.ring->time_s)), times_text(omni.ring->speedup));
+  if (omni.share) out += fmt::format(", {} of the model's", percent_text(omni.share));
+  return out + "\n";
+}
+
+std::string receive_text(const OmniResult& omni, const Style& style) {
+  std::vector<const OmniReceive*> rated;
+  for (const OmniReceive& r : omni.receive) {
+    if (r.rate_Bps) rated.push_back(&r);
+  }
+  if (rated.empty()) return "";
+  std::stable_sort(rated.begin(), rated.end(),
+                   [](const OmniReceive* a, const OmniReceive* b) { return *a->rate_Bps < *b->rate_Bps; });
+  const double median = *rated[rated.size() / 2]->rate_Bps;
+  std::string out = "aggregators while they received, the slowest first:\n";
+  Table table({{"", Table::Align::left}, {""}, {""}, {""}});
+  constexpr std::size_t shown = 8;
+  for (std::size_t i = 0; i < std::min(rated.size(), shown); ++i) {
+    const OmniReceive& r = *rated[i];
+    const std::string name = fmt::format("aggregator {}{}", r.rank - omni.workers,
+                                         r.node.empty() ? "" : fmt::format(" on {}", r.node));
+    const double share = *r.rate_Bps / median;
+    table.row({share < 0.85 ? style.paint(name, Ink::yellow) : name, rate_text(r.rate_Bps),
+               percent_text(share) + " of the median", amount_text(r.bytes)});
+  }
+  out += table.text(2);
+  if (rated.size() > shown) out += fmt::format("  and {} more\n", rated.size() - shown);
+  return out;
+}
+
+}  // namespace
+
+std::string omni_text(const RunResult& result, const Style& style) {
+  const OmniResult& omni = *result.omni;
+  std::string out = fmt::format(
+      "\n{}\n",
+      style.paint(fmt::format("omnireduce: {} workers, {} aggregators ({}); blocks of {}, {} streams of {}{}",
+                              omni.workers, omni.aggregators, omni.placement, omni.block, omni.streams,
+                              omni.fusion, omni.acked ? ", acknowledged" : ""),
+                  Ink::bold));
+  if (omni.density) {
+    out += fmt::format("density: {} of a worker's blocks, {} of all workers' together\n",
+                       percent_text(omni.density), percent_text(omni.density_union));
+  }
+  out += fmt::format("workers sent {}", amount_text(omni.bytes_sent));
+  if (omni.bytes_dense > 0)
+    out += fmt::format(" of {} dense ({})", amount_text(omni.bytes_dense),
+                       percent_text(double(omni.bytes_sent) / double(omni.bytes_dense)));
+  out += fmt::format(": {} packets with {} blocks each; {} results to all\n", range_of(omni.worker_packets),
+                     range_of(omni.worker_blocks), omni.multicasts);
+  if (omni.resent > 0 || omni.dropped > 0)
+    out += fmt::format("resent {}, dropped {} duplicates\n", omni.resent, omni.dropped);
+  return out + model_text(omni) + ring_text(omni) + receive_text(omni, style);
+}
+
+}  // namespace ringtrue::report
