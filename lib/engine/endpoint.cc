@@ -80,6 +80,15 @@ void RankEndpoint::post_done(std::uint64_t token) {
   if (operation.waiter) loop_.resume_soon(operation.waiter);
 }
 
+void RankEndpoint::drop(std::uint64_t token) {
+  Operation& operation = operations_[token & index_mask];
+  assert(operation.generation == token >> index_bits && operation.left == 1);
+  operation.left = 0;
+  operation.waiter = nullptr;
+  ++operation.generation;
+  free_.push_back(std::uint32_t(token & index_mask));
+}
+
 Token RankEndpoint::send(Rank to, Lane lane, Slice from) {
   const std::uint64_t token = open(Kind::send, to, 1);
   link(to, lane).channel->send(token, address(from), from.length);
@@ -140,6 +149,7 @@ void RankEndpoint::reset_counters() {
   began_ = now_ns();
   events_.clear();
   for (const Link& l : links_) l.channel->reset_counters();
+  if (packets_) packets_->reset_counters();
 }
 
 void RankEndpoint::add_hops(std::vector<trace::Hop>& hops) const {
@@ -176,11 +186,25 @@ void RankEndpoint::add_hops(std::vector<trace::Hop>& hops) const {
     hop.busy = std::min(hop.busy, timed);  // the kernel's ticks overshoot
     if (hop.messages > 0) hops.push_back(hop);
   }
+  if (!packets_ || !packets_->aggregates()) return;
+  for (const PacketsReceived& received : packets_->received()) {
+    if (received.packets == 0) continue;
+    trace::Hop hop;
+    hop.source = received.peer;
+    hop.destination = rank_;
+    hop.receiver = true;
+    hop.messages = received.packets;
+    hop.bytes = Bytes(received.bytes);
+    hop.busy = Seconds(double(received.span_ns) * 1e-9);
+    hops.push_back(hop);
+  }
 }
 
 RankEndpoint::Waiting RankEndpoint::waiting() const {
+  if (packets_)
+    if (const Rank peer = packets_->waiting_for(); peer >= 0) return {peer, "to answer"};
   for (const Operation& operation : operations_) {
-    if (operation.left == 0 || !operation.waiter) continue;
+    if (operation.left == 0 || !operation.waiter || operation.kind == Kind::other) continue;
     return {operation.peer, operation.kind == Kind::send ? "to take its message" : "to send"};
   }
   return {};

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "collective/algorithm.h"
 #include "collective/endpoint.h"
+#include "engine/packet_endpoint.h"
 #include "transport/loop.h"
 #include "transport/shm/transport.h"
 #include "transport/transport.h"
@@ -40,6 +42,9 @@ class RankEndpoint final : public collective::Endpoint, public transport::Owner 
   // Exactly one of the two pointers is set.
   void add_channel(transport::Channel* channel, transport::shm::Channel* shared,
                    transport::shm::Transport* through);
+  // For algorithms that use packets.
+  void set_packets(std::unique_ptr<PacketEndpoint> packets) { packets_ = std::move(packets); }
+  PacketEndpoint* packets() override { return packets_.get(); }
 
   // Endpoint
   Rank rank() const override { return rank_; }
@@ -61,6 +66,14 @@ class RankEndpoint final : public collective::Endpoint, public transport::Owner 
   bool wants_events() const override { return keep_events_; }
 
   std::byte* data() const { return memory_.data; }
+  // An awaitable: goes on from the loop, with nothing of the program's callers below it on the stack.
+  struct Turn {
+    transport::Loop& loop;
+    bool await_ready() const { return false; }
+    void await_suspend(std::coroutine_handle<> program) const { loop.resume_soon(program); }
+    void await_resume() const {}
+  };
+  Turn turn() { return Turn{loop_}; }
   void keep_events(bool keep) { keep_events_ = keep; }
   void reset_counters();  // the timed part begins
   void add_hops(std::vector<trace::Hop>& hops) const;
@@ -71,10 +84,19 @@ class RankEndpoint final : public collective::Endpoint, public transport::Owner 
     Rank peer = -1;  // -1: for nobody
     std::string what;
   };
+
+  // For PacketEndpoint.
+  std::byte* address(const Slice& slice) const {
+    return (slice.space == Space::data ? memory_.data : memory_.scratch) + slice.offset;
+  }
+  std::uint64_t open_packet_token(Rank to) { return open(Kind::send, to, 1); }
+  std::uint64_t open_other_token() { return open(Kind::other, -1, 1); }  // for nobody's message
+  void drop(std::uint64_t token);  // of one part; who waits for it is forgotten
+
   Waiting waiting() const;
 
  private:
-  enum class Kind : std::uint8_t { send, receive };
+  enum class Kind : std::uint8_t { send, receive, other };
   struct Operation {
     std::uint64_t generation = 1;
     std::uint32_t left = 0;  // parts not done; 0: free
@@ -97,9 +119,6 @@ class RankEndpoint final : public collective::Endpoint, public transport::Owner 
     transport::shm::Channel* shared = nullptr;
   };
 
-  std::byte* address(const Slice& slice) const {
-    return (slice.space == Space::data ? memory_.data : memory_.scratch) + slice.offset;
-  }
   const Link& link(Rank peer, Lane lane) const;
   std::uint64_t open(Kind kind, Rank peer, std::uint32_t parts);
   void post_next(std::uint64_t token, Chain& chain);
@@ -117,6 +136,7 @@ class RankEndpoint final : public collective::Endpoint, public transport::Owner 
   std::vector<trace::Event> events_;
   std::int64_t began_ = now_ns();
   bool keep_events_ = false;
+  std::unique_ptr<PacketEndpoint> packets_;
 };
 
 }  // namespace ringtrue::engine

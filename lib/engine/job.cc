@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "collective/algorithm.h"
+#include "engine/packet_endpoint.h"
 
 namespace ringtrue::engine {
 
@@ -19,7 +20,8 @@ std::uint64_t Job::bytes_on_node(int node) const {
   std::uint64_t bytes = 0;
   for (collective::Rank rank = 0; rank < ranks(); ++rank)
     if (seats[std::size_t(rank)].node == node)
-      bytes += call.bytes() + (*algorithm)->scratch_bytes(l, rank, call);
+      bytes += (rank < workers() ? call.bytes() : 0) + (*algorithm)->scratch_bytes(l, rank, call) +
+               packet_room(**algorithm, l, rank, call);
   return bytes;
 }
 

@@ -1,5 +1,5 @@
-// What lies between the packets of a rank (packet_endpoint.h) and the wires: one route per peer, over a channel
-// (packet_channel.h) or over datagrams.
+// What lies between the packets of a rank (packet_endpoint.h) and the wires: one route per peer, over a
+// channel (packet_channel.h) or over datagrams.
 //
 // All of it belongs to one Loop and is used on that loop's thread only.
 #pragma once

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/packet_endpoint.h"
+
 namespace ringtrue::engine {
 
 using collective::Rank;
@@ -42,15 +44,24 @@ transport::shm::Plan plan_of(const Job& job, const collective::Algorithm& algori
     if (seat.node != node) continue;
     of_process[seat.process].push_back(plan.ranks.size());
     plan.ranks.push_back(rank);
-    plan.data_bytes.push_back(job.call.bytes());
-    plan.scratch_bytes.push_back(algorithm.scratch_bytes(layout, rank, job.call));
+    plan.data_bytes.push_back(rank < job.workers() ? job.call.bytes() : 0);
+    plan.scratch_bytes.push_back(scratch_before_packets(algorithm, layout, rank, job.call) +
+                                 packet_room(algorithm, layout, rank, job.call));
   }
   plan.thread_of.resize(plan.ranks.size());
   int processes = 0;
   for (const auto& [process, places] : of_process) {
+    // Workers from the first thread on, aggregators from the last one back, so that each thread has as many
+    // of both, and a worker and an aggregator alone do not share one.
+    const auto aggregators = std::find_if(
+        places.begin(), places.end(), [&](std::size_t place) { return plan.ranks[place] >= job.workers(); });
+    const auto workers = std::size_t(aggregators - places.begin());
+    const auto threads = std::size_t(threads_per_process);
     for (std::size_t i = 0; i < places.size(); ++i)
       plan.thread_of[places[i]] =
-          process * threads_per_process + int(i * std::size_t(threads_per_process) / places.size());
+          process * threads_per_process +
+          (i < workers ? int(i * threads / workers)
+                       : int(threads - 1 - (i - workers) * threads / (places.size() - workers)));
     processes = std::max(processes, process + 1);
   }
   plan.threads = processes * threads_per_process;
@@ -63,6 +74,11 @@ transport::shm::Plan plan_of(const Job& job, const collective::Algorithm& algori
   std::sort(plan.directions.begin(), plan.directions.end());
   plan.directions.erase(std::unique(plan.directions.begin(), plan.directions.end()), plan.directions.end());
   return plan;
+}
+
+std::uint64_t scratch_before_packets(const collective::Algorithm& algorithm, const collective::Layout& layout,
+                                     Rank rank, const collective::Call& call) {
+  return (algorithm.scratch_bytes(layout, rank, call) + 63) / 64 * 64;
 }
 
 Edges edges_on_node(const Job& job, const collective::Algorithm& algorithm, int node) {

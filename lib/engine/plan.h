@@ -15,6 +15,10 @@ using Edges = std::map<collective::Rank, std::vector<collective::Edge>>;  // of 
 
 bool over_shared_memory(const Job& job, collective::Rank a, collective::Rank b);
 
+// A rank's scratch, after which the room for its packets' headers begins.
+std::uint64_t scratch_before_packets(const collective::Algorithm& algorithm, const collective::Layout& layout,
+                                     collective::Rank rank, const collective::Call& call);
+
 // The algorithm's edges and the barrier's.
 Edges edges_on_node(const Job& job, const collective::Algorithm& algorithm, int node);
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "engine/nonzero.h"
+#include "engine/packet_endpoint.h"
 
 namespace ringtrue::engine {
 
@@ -16,8 +18,16 @@ std::int64_t thread_cpu_ns() {
   return std::int64_t(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
+bool has_data(const RankRun& run) {
+  return run.self.rank() < run.job.workers();
+}
+
+void fill(RankRun& run) {
+  if (has_data(run)) run.values.fill(run.self.rank(), run.self.data(), run.job.call.elements);
+}
+
 void check(RankRun& run) {
-  if (!run.job.check) return;
+  if (!run.job.check || !has_data(run)) return;
   RankEndpoint& self = run.self;
   const collective::Call& call = run.job.call;
   Mismatch found;
@@ -42,7 +52,8 @@ void Stopwatch::stop() {
   if (--running_ == 0) total_ns_ += thread_cpu_ns() - began_ns_;
 }
 
-int batch_of(const collective::Call& call) {
+int batch_of(const collective::Algorithm& algorithm, const collective::Call& call) {
+  if (algorithm.uses_packets()) return 1;
   const std::uint64_t bytes = call.bytes();
   if (bytes <= 4 * 1024) return 100;
   if (bytes <= 16 * 1024) return 50;
@@ -54,13 +65,15 @@ int batch_of(const collective::Call& call) {
 collective::Task play(RankRun& run) {
   RankEndpoint& self = run.self;
   const Job& job = run.job;
-  const int batch = batch_of(job.call);
+  const int batch = batch_of(run.algorithm, job.call);
   run.report.rank = self.rank();
   run.report.batch = batch;
+  PacketEndpoint* const packets = self.packets();
+  NonZeroScanner scanner;
 
   for (int sample = -job.warmup; sample < job.iterations; ++sample) {
     const bool timed = sample >= 0;
-    run.values.fill(self.rank(), self.data(), job.call.elements);
+    fill(run);
     const collective::Task before = collective::barrier(self);
     co_await before;
 
@@ -70,12 +83,22 @@ collective::Task play(RankRun& run) {
     for (int i = 0; i < batch; ++i) {
       if (i > 0) {
         check(run);
-        run.values.fill(self.rank(), self.data(), job.call.elements);
+        fill(run);
       }
       const std::int64_t began = now_ns();
+      if (packets) {
+        if (has_data(run)) scanner.start(job.call.type, self.data(), job.call.elements, job.call.omni.block);
+        packets->begin_call(has_data(run) ? &scanner : nullptr);
+      }
       const collective::Task call = run.algorithm.program(self, job.call);
       co_await call;
       spent += now_ns() - began;
+      if (packets) {
+        run.report.counts = packets->counts();
+        // The program may have ended inside its own handler: let that return before its frame goes.
+        const RankEndpoint::Turn turn = self.turn();
+        co_await turn;
+      }
     }
     if (timed) {
       run.stopwatch.stop();

@@ -24,7 +24,8 @@ class Stopwatch {
 
 // Calls per sample: small ones are repeated until a sample is long against the barrier's skew. Each call of a
 // batch has fresh input and a checked result; only the calls themselves are timed.
-int batch_of(const collective::Call& call);
+// Algorithms that use packets are never batched: calls must not meet.
+int batch_of(const collective::Algorithm& algorithm, const collective::Call& call);
 
 struct RankRun {
   RankEndpoint& self;

@@ -14,8 +14,11 @@
 #include "base/memory.h"
 #include "collective/algorithm.h"
 #include "collective/fault.h"
+#include "collective/omnireduce/omnireduce.h"
 #include "engine/call_reducer.h"
 #include "engine/endpoint.h"
+#include "engine/packet_channel.h"
+#include "engine/packet_endpoint.h"
 #include "engine/plan.h"
 #include "engine/program.h"
 #include "engine/values.h"
@@ -33,6 +36,9 @@ using collective::Task;
 constexpr std::int64_t spin_ns = 20'000;
 // To wake another thread costs more than to work off this many bytes in all.
 constexpr std::uint64_t one_thread_bytes = 128 * 1024;
+// What a connection reads beyond the message in hand: little where messages are long, much where they are
+// packets.
+constexpr std::size_t read_ahead = 4096, read_ahead_for_packets = 64 * 1024;
 
 class SessionImpl final : public Session, public FailureListener {
  public:
@@ -100,9 +106,16 @@ class SessionImpl final : public Session, public FailureListener {
   Result<void> validate(const Job& job);
   Result<void> map_memory();
   void forget_run();
+  tcp::ConnectionKey connection_key(Rank rank, const collective::Edge& edge) const;
+  void open_packets(Player& player, Worker& worker, std::size_t place);
+  void open_channel(Player& player, Worker& worker, Rank rank, const collective::Edge& edge);
   template <class Make>  // Make: (Player&, Worker&) -> Task
   Result<void> play_all(const char* phase, Deadline deadline, Make make);
   Error overdue(const char* phase) const;
+  const std::string& node_of(Rank rank) const {
+    return job_.nodes[std::size_t(job_.seats[std::size_t(rank)].node)];
+  }
+  std::string describe(Rank rank) const;
 
   Member member_;
   std::vector<std::unique_ptr<Worker>> workers_;
@@ -161,6 +174,7 @@ Result<void> SessionImpl::validate(const Job& job) {
   if (several_nodes && job.transport == "shm")
     return fail(Cause::bad_input, "shared memory does not reach other nodes", {},
                 "use --transport auto or tcp");
+  if (algorithm_->uses_packets()) return collective::check_omni(job.layout(), job.call);
   return {};
 }
 
@@ -173,8 +187,8 @@ Result<int> SessionImpl::prepare(const Job& job) {
   threads_ = one_thread_plays(job, member_.node) ? 1 : int(workers_.size());
   plan_ = plan_of(job, *algorithm_, member_.node, edges_, threads_);
   shared_layout_ = shm::lay_out(plan_);
-  reducer_ = std::make_unique<CallReducer>(job_.call, job_.ranks());
-  values_ = std::make_unique<Values>(job_.call.type, job_.call.operation, job_.ranks(), job_.seed,
+  reducer_ = std::make_unique<CallReducer>(job_.call, job_.workers());
+  values_ = std::make_unique<Values>(job_.call.type, job_.call.operation, job_.workers(), job_.seed,
                                      job_.call.elements);
   if (const auto mapped = map_memory(); !mapped) return tl::unexpected(mapped.error());
 
@@ -240,15 +254,16 @@ void SessionImpl::forget_run() {
   uses_shm_ = uses_tcp_ = false;
 }
 
+tcp::ConnectionKey SessionImpl::connection_key(Rank rank, const collective::Edge& edge) const {
+  const Seat& self = job_.seats[std::size_t(rank)];
+  const Seat& peer = job_.seats[std::size_t(edge.peer)];
+  return {{std::uint32_t(self.node), std::uint32_t(self.local)},
+          {std::uint32_t(peer.node), std::uint32_t(peer.local)},
+          edge.lane};
+}
+
 Result<void> SessionImpl::connect(const std::vector<std::vector<Address>>& processes, Deadline deadline) {
   std::map<tcp::ConnectionKey, tcp::PeerAddress> wanted;
-  auto key_of = [&](Rank rank, const collective::Edge& edge) {
-    const Seat& self = job_.seats[std::size_t(rank)];
-    const Seat& peer = job_.seats[std::size_t(edge.peer)];
-    return tcp::ConnectionKey{{std::uint32_t(self.node), std::uint32_t(self.local)},
-                              {std::uint32_t(peer.node), std::uint32_t(peer.local)},
-                              edge.lane};
-  };
   for (const Rank rank : mine_)
     for (const collective::Edge& edge : edges_[rank]) {
       if (over_shared_memory(job_, rank, edge.peer)) continue;
@@ -258,7 +273,7 @@ Result<void> SessionImpl::connect(const std::vector<std::vector<Address>>& proce
         return fail(Cause::bad_input,
                     fmt::format("no data address of {}", job_.nodes[std::size_t(peer.node)]));
       const Address& address = processes[std::size_t(peer.node)][std::size_t(peer.process)];
-      wanted[key_of(rank, edge)] = {address.host, address.port, job_.nodes[std::size_t(peer.node)]};
+      wanted[connection_key(rank, edge)] = {address.host, address.port, job_.nodes[std::size_t(peer.node)]};
     }
   if (tcp_ && !wanted.empty()) {
     const auto connected = tcp_->connect(
@@ -294,26 +309,62 @@ Result<void> SessionImpl::connect(const std::vector<std::vector<Address>>& proce
           RankEndpoint::Memory{memory_ + shared_layout_.data[place], memory_ + shared_layout_.scratch[place]},
           *worker.loop, *this);
       player.endpoint->keep_events(job_.events);
-      for (const collective::Edge& edge : edges_[rank]) {
-        transport::Hop hop{rank, edge.peer, edge.lane,
-                           job_.nodes[std::size_t(job_.seats[std::size_t(edge.peer)].node)]};
-        // The barrier is ours, not the operator's traffic: scripts do not count its messages.
-        transport::faulty::Script script;
-        if (edge.lane != collective::barrier_lane) script = {faults_, rank, edge.peer};
-        if (over_shared_memory(job_, rank, edge.peer)) {
-          player.endpoint->add_channel(
-              nullptr, &worker.shared->open(hop, *player.endpoint, *reducer_, std::move(script)),
-              worker.shared.get());
-        } else {
-          player.channels.push_back(std::make_unique<tcp::Channel>(
-              tcp_->descriptor(key_of(rank, edge)), *worker.loop, worker.staging.data(), hop,
-              *player.endpoint, *reducer_, std::move(script)));
-          player.endpoint->add_channel(player.channels.back().get(), nullptr, nullptr);
-        }
-      }
+      if (algorithm_->uses_packets()) open_packets(player, worker, place);
+      for (const collective::Edge& edge : edges_[rank]) open_channel(player, worker, rank, edge);
     }
   }
   return {};
+}
+
+void SessionImpl::open_packets(Player& player, Worker& worker, std::size_t place) {
+  const Rank rank = player.endpoint->rank();
+  PacketEndpoint::Setup setup;
+  setup.call = &job_.call;
+  setup.room =
+      memory_ + shared_layout_.scratch[place] + scratch_before_packets(*algorithm_, layout_, rank, job_.call);
+  setup.room_bytes = packet_room(*algorithm_, layout_, rank, job_.call);
+  setup.describe = [this](Rank r) { return describe(r); };
+  setup.node = [this](Rank r) { return node_of(r); };
+  player.endpoint->set_packets(
+      std::make_unique<PacketEndpoint>(*player.endpoint, *worker.loop, std::move(setup)));
+}
+
+void SessionImpl::open_channel(Player& player, Worker& worker, Rank rank, const collective::Edge& edge) {
+  transport::Hop hop{rank, edge.peer, edge.lane, node_of(edge.peer)};
+  // The barrier is ours, not the operator's traffic: scripts do not count its messages.
+  transport::faulty::Script script;
+  if (edge.lane != collective::barrier_lane) script = {faults_, rank, edge.peer};
+
+  PacketEndpoint* packets = edge.lane == collective::packet_lane ? player.endpoint->packets() : nullptr;
+  std::unique_ptr<ChannelRoute> route;
+  transport::Owner* owner = player.endpoint.get();
+  if (packets) {
+    route = std::make_unique<ChannelRoute>(edge.peer, *packets, *player.endpoint, packets->take_buffer());
+    owner = route.get();
+  }
+  transport::Channel* channel = nullptr;
+  if (over_shared_memory(job_, rank, edge.peer)) {
+    auto& shared = worker.shared->open(hop, *owner, *reducer_, std::move(script));
+    player.endpoint->add_channel(nullptr, &shared, worker.shared.get());
+    channel = &shared;
+  } else {
+    player.channels.push_back(std::make_unique<tcp::Channel>(
+        tcp_->descriptor(connection_key(rank, edge)), *worker.loop, worker.staging.data(), hop, *owner,
+        *reducer_, std::move(script), packets ? read_ahead_for_packets : read_ahead));
+    channel = player.channels.back().get();
+    player.endpoint->add_channel(channel, nullptr, nullptr);
+  }
+  if (route) {
+    route->attach(channel);
+    packets->add_route(std::move(route));
+  }
+}
+
+std::string SessionImpl::describe(Rank rank) const {
+  if (!algorithm_->uses_packets()) return fmt::format("rank {} on {}", rank, node_of(rank));
+  const Rank workers = job_.workers();
+  return rank < workers ? fmt::format("worker {} on {}", rank, node_of(rank))
+                        : fmt::format("aggregator {} on {} (rank {})", rank - workers, node_of(rank), rank);
 }
 
 Error SessionImpl::overdue(const char* phase) const {
@@ -322,11 +373,10 @@ Error SessionImpl::overdue(const char* phase) const {
       if (player.finished) continue;
       const auto waiting = player.endpoint->waiting();
       if (waiting.peer < 0) continue;
-      const std::string& node = job_.nodes[std::size_t(job_.seats[std::size_t(waiting.peer)].node)];
       return Error{Cause::deadline,
-                   fmt::format("the {} did not end in time: rank {} waited for rank {} on {} {}", phase,
-                               player.endpoint->rank(), waiting.peer, node, waiting.what),
-                   node,
+                   fmt::format("the {} did not end in time: rank {} waited for {} {}", phase,
+                               player.endpoint->rank(), describe(waiting.peer), waiting.what),
+                   node_of(waiting.peer),
                    {}};
     }
   return Error{Cause::deadline,
@@ -370,7 +420,10 @@ Result<void> SessionImpl::play_all(const char* phase, Deadline deadline, Make ma
     error = Error{Cause::cancelled, fmt::format("cancelled during the {}", phase), {}, {}};
   // All threads have left their loops: nothing touches the frames or the buffers any more.
   for (const auto& worker : workers_)
-    for (Player& player : worker->players) player.task = Task();
+    for (Player& player : worker->players) {
+      if (PacketEndpoint* packets = player.endpoint->packets()) packets->abandon();
+      player.task = Task();
+    }
   if (error) return tl::unexpected(*error);
   return {};
 }

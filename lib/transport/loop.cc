@@ -33,7 +33,8 @@ int wait_for_events(int epoll, epoll_event* events, int most, std::int64_t timeo
     precise.store(false, std::memory_order_relaxed);
   }
 #endif
-  const std::int64_t ms = timeout_ns < 0 ? -1 : std::min<std::int64_t>((timeout_ns + 999'999) / 1'000'000, INT32_MAX);
+  const std::int64_t ms =
+      timeout_ns < 0 ? -1 : std::min<std::int64_t>((timeout_ns + 999'999) / 1'000'000, INT32_MAX);
   return ::epoll_wait(epoll, events, most, int(ms));
 }
 
@@ -183,8 +184,7 @@ bool Loop::run(const std::function<bool()>& stop, Deadline deadline) {
     if (!stop()) {
       std::int64_t until = deadline.at_ns();
       if (!timers_.empty()) until = std::min(until, timers_.begin()->first.when);
-      const std::int64_t timeout =
-          until == INT64_MAX ? -1 : std::max<std::int64_t>(0, until - now_ns());
+      const std::int64_t timeout = until == INT64_MAX ? -1 : std::max<std::int64_t>(0, until - now_ns());
       poll(timeout);
     }
     if (source_) source_->awake();

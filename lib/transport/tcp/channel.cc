@@ -157,7 +157,8 @@ bool Channel::fill_spill() {
 // Takes the next header off the spill. False: not all of it is there, or it is broken.
 bool Channel::start_message() {
   if (spill_end_ - spill_begin_ < frame_bytes) return false;
-  const auto frame = decode(std::span<const std::byte, frame_bytes>(spill_.data() + spill_begin_, frame_bytes));
+  const auto frame =
+      decode(std::span<const std::byte, frame_bytes>(spill_.data() + spill_begin_, frame_bytes));
   const bool due = frame && frame->sequence == expected_sequence_ && frame->lane == hop_.lane;
   if (!due) {
     closed_ = true;

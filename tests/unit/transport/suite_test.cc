@@ -315,6 +315,74 @@ TEST_P(Suite, AScriptDropsDelaysAndCuts) {
   }
 }
 
+TEST_P(Suite, AShorterMessageIsWelcomeWhereItIsSaidToBe) {
+  for (const bool receive_first : {false, true}) {
+    auto world = make();
+    std::memset(world->memory(0), 7, 64);
+    std::uint64_t came = 99;
+    Destination into{world->memory(1), nullptr, 64, Arrival::store};
+    into.up_to = true;
+    into.came = &came;
+    if (receive_first) world->end(1).receive(2, into);
+    world->end(0).send(1, world->memory(0), 10);
+    if (!receive_first) world->end(1).receive(2, into);
+    ASSERT_TRUE(world->run_until_done(1, 1));
+    EXPECT_EQ(came, 10u);
+    EXPECT_EQ(world->memory(1)[9], std::byte{7});
+    EXPECT_EQ(world->memory(1)[10], std::byte{0});
+    EXPECT_EQ(world->end(1).received().bytes, 10u);
+
+    world->end(0).send(3, world->memory(0), 65);
+    world->end(1).receive(4, into);
+    EXPECT_FALSE(world->run_until_done(2, 2)) << "a longer one is not";
+    const auto& failure = world->owner[0].failure ? world->owner[0].failure : world->owner[1].failure;
+    ASSERT_TRUE(failure);
+    EXPECT_EQ(failure->cause, Cause::corrupted);
+  }
+}
+
+TEST_P(Suite, TheReceiverMovesOrDropsWhatItIsToldTo) {
+  constexpr int messages = 100;  // more than slots
+  for (const bool receive_first : {false, true}) {
+    auto world = make();
+    std::fill_n(world->ints(0), messages, 3);
+    const auto receive = [&] {
+      for (int i = 0; i < messages; ++i) {
+        Destination into{world->memory(1), world->memory(1), 4, Arrival::reduce};
+        into.receiver_moves = true;
+        if (i % 4 == 0) {
+          into = {nullptr, nullptr, 4, Arrival::store};
+          into.discard = true;
+        }
+        world->end(1).receive(std::uint64_t(i) + 1, into);
+      }
+    };
+    if (receive_first) receive();
+    for (int i = 0; i < messages; ++i) world->end(0).send(std::uint64_t(i) + 1, world->memory(0) + 4 * i, 4);
+    if (!receive_first) receive();
+    ASSERT_TRUE(world->run_until_done(messages, messages));
+    EXPECT_EQ(world->ints(1)[0], 3 * 75);
+    EXPECT_EQ(world->end(1).received().messages, std::uint64_t(messages));
+  }
+}
+
+TEST_P(Suite, WhatIsSaidToBeFollowedByMoreArrivesWithIt) {
+  auto world = make();
+  std::iota(world->ints(0), world->ints(0) + 1000, 0);
+  for (int i = 0; i < 10; ++i) {
+    world->end(0).send(std::uint64_t(2 * i + 1), world->memory(0) + 400 * i, 40, true);
+    world->end(0).send(std::uint64_t(2 * i + 2), world->memory(0) + 400 * i + 40, 360);
+  }
+  for (int i = 0; i < 10; ++i) {
+    world->end(1).receive(std::uint64_t(2 * i + 1),
+                          {world->memory(1) + 400 * i, nullptr, 40, Arrival::store});
+    world->end(1).receive(std::uint64_t(2 * i + 2),
+                          {world->memory(1) + 400 * i + 40, nullptr, 360, Arrival::store});
+  }
+  ASSERT_TRUE(world->run_until_done(20, 20));
+  EXPECT_EQ(std::memcmp(world->memory(0), world->memory(1), 4000), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Transports, Suite,
                          testing::Values(Kind::shm_one_thread, Kind::shm_two_threads, Kind::tcp),
                          [](const auto& info) {
@@ -381,6 +449,64 @@ TEST(TcpChannel, BytesThatTrickleInAreReassembled) {
   ASSERT_TRUE(world.run([&] { return world.owner[1].done.size() == 1; }));
   EXPECT_EQ(world.ints(1)[0], 11);
   EXPECT_EQ(world.ints(1)[1], 22);
+}
+
+TEST(TcpChannel, HeadersLeaveWithWhatFollowsThem) {
+  TcpWorld world("", 1);
+  world.end(0, 0).send(1, world.memory(0), 40, true);
+  world.run([] { return false; }, Seconds(0.005));
+  EXPECT_TRUE(world.owner[0].done.empty());
+  world.end(0, 0).send(2, world.memory(0), 360);
+  EXPECT_EQ(world.owner[0].done.size(), 2u) << "both are with the kernel now";
+}
+
+TEST(Loop, ACancelledTimerDoesNotFire) {
+  auto loop = *Loop::make();
+  std::vector<int> fired;
+  loop->at(now_ns() + 1'000'000, [&] { fired.push_back(1); });
+  const Loop::TimerId second = loop->at(now_ns() + 1'000'000, [&] { fired.push_back(2); });
+  loop->at(now_ns() + 1'000'000, [&] { fired.push_back(3); });
+  loop->cancel(second);
+  loop->cancel(second);
+  EXPECT_TRUE(loop->run([&] { return fired.size() == 2; }, Deadline::in(Seconds(5))));
+  EXPECT_EQ(fired, (std::vector{1, 3}));
+}
+
+TEST(Loop, TimersAreFinerThanAMillisecond) {
+  auto loop = *Loop::make();
+  int fired = 0;
+  std::function<void()> again = [&] {
+    if (++fired < 20) loop->at(now_ns() + 50'000, again);
+  };
+  const std::int64_t began = now_ns();
+  loop->at(now_ns(), again);
+  EXPECT_TRUE(loop->run([&] { return fired == 20; }, Deadline::in(Seconds(5))));
+  EXPECT_GE(seconds_since(began).value, 19 * 50e-6);
+}
+
+// Always has work.
+class Busy final : public Source {
+ public:
+  bool work() override { return ++pieces > 0; }
+  bool prepare_to_sleep() override { return false; }
+  void awake() override {}
+  std::uint64_t pieces = 0;
+};
+
+TEST(Loop, IdleWorkWaitsForOtherWorkButNotForEver) {
+  auto loop = *Loop::make();
+  Busy busy;
+  loop->set_source(&busy);
+  std::uint64_t pieces_before = 0;
+  const std::int64_t began = now_ns();
+  loop->when_idle([&] { pieces_before = busy.pieces; });
+  EXPECT_TRUE(loop->run([&] { return pieces_before > 0; }, Deadline::in(Seconds(5))));
+  EXPECT_GE(now_ns() - began, Loop::most_wait_ns);
+  EXPECT_GT(pieces_before, 10u);
+  loop->set_source(nullptr);
+  int done = 0;
+  for (int i = 0; i < 3; ++i) loop->when_idle([&, i] { EXPECT_EQ(done++, i); });
+  EXPECT_TRUE(loop->run([&] { return done == 3; }, Deadline::in(Seconds(5))));
 }
 
 }  // namespace
