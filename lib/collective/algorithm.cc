@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "collective/omnireduce/omnireduce.h"
 #include "collective/recorder.h"
 
 namespace ringtrue::collective {
@@ -26,6 +27,8 @@ constexpr Algorithm table[] = {
     {"two-shot", "all pairs through shared memory", two_shot, none, true},
     {"naive", "reduce on rank 0 and send the result back; incast", naive, none, true},
     {"pairwise", "each rank sends to the one `shift` further; single paths", pairwise, as_data, false},
+    {"omnireduce", "non-zero blocks only, through aggregators; incast", omnireduce, omnireduce_scratch, true,
+     omnireduce_edges},
 };
 
 }  // namespace
@@ -44,6 +47,7 @@ Result<const Algorithm*> find_algorithm(std::string_view name) {
 }
 
 std::vector<Edge> edges_of(const Algorithm& algorithm, const Layout& layout, Rank rank, const Call& call) {
+  if (algorithm.edges) return algorithm.edges(layout, rank, call);
   // Slices of one element, and enough of them in each rank's share for every lane to get one.
   Call large = call;
   large.slice_bytes = size_of(call.type);

@@ -83,6 +83,7 @@ struct RoundSeen {
   std::uint64_t round = 0;
   std::vector<std::uint64_t> blocks;
   std::vector<std::uint64_t> wanted;  // block index for each of `blocks`, `no_block` where the column is done
+  std::vector<Rank> present;          // how many workers, for each of `blocks`
 };
 inline constexpr std::uint64_t no_block = ~std::uint64_t(0);
 

@@ -68,6 +68,7 @@ void Recorder::resume_when_done(Token, std::coroutine_handle<>) {
 
 void record(const Algorithm& algorithm, const Layout& layout, Rank rank, const Call& call,
             const Recorder::Sink& sink) {
+  assert(!algorithm.uses_packets());
   Recorder paper(layout, rank, sink);
   Task program = algorithm.program(paper, call);
   program.start();

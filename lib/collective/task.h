@@ -50,7 +50,8 @@ class [[nodiscard]] Task {
     if (handle_) handle_.destroy();
   }
 
-  // Runs until the first suspension. For worlds, on the outermost task only.
+  // Runs until the first suspension. For worlds, on the outermost task; for programs, on one that runs beside
+  // the rest and is waited for with end(), if at all.
   void start() { handle_.resume(); }
   bool finished() const { return !handle_ || handle_.done(); }
 
@@ -64,6 +65,15 @@ class [[nodiscard]] Task {
     void await_resume() const {}
   };
   Awaiter operator co_await() const& { return Awaiter{handle_}; }
+
+  // co_await task.end(): of a task that was started and is suspended somewhere.
+  struct End {
+    std::coroutine_handle<promise_type> child;
+    bool await_ready() const { return !child || child.done(); }
+    void await_suspend(std::coroutine_handle<> parent) const { child.promise().parent = parent; }
+    void await_resume() const {}
+  };
+  End end() const { return End{handle_}; }
 
  private:
   friend class Group;
