@@ -1,0 +1,187 @@
+// The datagrams of one process: one socket, all ranks of the process, all of their peers. One thread.
+//
+// A packet (collective/packets.h) is one datagram (datagram.h) to each of its receivers. It may be lost, come
+// twice or out of order; one that was broken on its way is dropped. What recovers is the collective.
+//
+// Only while some rank of the process listens is the socket read: what comes earlier waits in the kernel's
+// buffer.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "collective/fault.h"
+#include "collective/packets.h"
+#include "transport/faulty/script.h"
+#include "transport/loop.h"
+#include "transport/transport.h"
+#include "transport/udp/datagram.h"
+#include "transport/udp/socket.h"
+
+namespace ringtrue::transport::udp {
+
+struct PeerAddress {
+  std::string host;
+  int port = 0;
+  std::string node;  // name, for errors
+};
+
+// A rank of this process: told on the loop's thread.
+class Receiver {
+ public:
+  virtual ~Receiver() = default;
+  // Whether its program handles packets now.
+  virtual bool listening() const = 0;
+  // A packet is here: where the parts of its payload belong. After Placed::broken the run has failed already.
+  virtual collective::Placed place(Rank from, std::span<const std::byte> header,
+                                   std::vector<Destination>& into) = 0;
+  // ... and all of it is at its place.
+  virtual void arrived(Rank from, std::span<const std::byte> header) = 0;
+  // What was sent with this token may be overwritten.
+  virtual void sent(std::uint64_t token) = 0;
+  virtual void failed(Error error) = 0;
+};
+
+struct Player {
+  Rank rank = 0;
+  Receiver* receiver = nullptr;
+  const Reducer* reducer = nullptr;
+  Owner* clock = nullptr;  // records the trace's events; null: nobody wants any
+};
+
+class Transport final : public Watcher {
+ public:
+  struct Setup {
+    std::string address;  // to receive on; empty: all
+    int port = 0;
+    std::string secret;  // the lease's
+  };
+  // Cause::unavailable where the port is taken.
+  static Result<std::unique_ptr<Transport>> make(const Setup& setup, Loop& loop);
+  ~Transport() override;
+
+  // From here to end_run() the ranks that are opened exchange packets. `longest`: bytes of the longest
+  // packet, header and payload.
+  void begin_run(std::vector<collective::Fault> faults, std::uint64_t longest);
+  // Between a rank of this process and a peer, which may be of this process, too. Errors: the peer cannot be
+  // resolved or reached, or the path is too narrow for the longest packet.
+  Result<void> open(const Player& player, Rank peer, const PeerAddress& where);
+  void end_run();
+
+  // Packets between the two from here on belong to the next call: those of earlier ones that are still under
+  // way are dropped. Both ends have to go through the same calls, and a call begins with the program's
+  // listening. What the peer has sent for it already is placed before this returns.
+  void begin_call(Rank self, Rank peer);
+  // The receiver hears sent(token) once, when the parts may be overwritten: possibly before this returns.
+  void send(Rank self, Rank peer, std::uint64_t token, std::span<const std::byte> header,
+            std::span<const std::span<const std::byte>> parts);
+
+  // Messages are packets as sent and as delivered, bytes those of headers and payloads without the framing. A
+  // direction is busy from a packet until the peer has sent as many as it was sent, or nothing more comes of
+  // either in this call: a reply may wait for others, so a rate of this is a lower bound of the wire's.
+  const Traffic& sent(Rank self, Rank peer);
+  const Traffic& received(Rank self, Rank peer);
+  void reset_counters(Rank self, Rank peer);
+
+  // Since the transport was made.
+  std::uint64_t strangers() const { return strangers_; }  // datagrams that do not come from the run
+  std::uint64_t corrupted() const { return corrupted_; }  // broken ones, from a peer's address
+  std::uint64_t late() const { return late_; }            // of earlier calls
+
+  void ready(std::uint32_t epoll_events) override;
+
+ private:
+  static constexpr std::size_t batch = 32;  // datagrams a system call
+
+  struct Peer {
+    PeerAddress where;
+    SocketAddress address;
+  };
+  struct Held {  // by a script, until so many further datagrams of the hop were sent
+    std::uint32_t sequence = 0;
+    int left = 0;
+    std::vector<std::byte> datagram;
+  };
+  struct Hop {
+    Player player;
+    Rank peer = 0;
+    const Peer* to = nullptr;
+    faulty::Script script;
+    std::uint32_t epoch = 0;
+    std::uint32_t next_sequence = 0;
+    std::vector<Held> held;
+    std::deque<std::vector<std::byte>> early;  // for the call that this end is about to begin
+    Traffic sent, received;
+    std::uint64_t unanswered = 0;
+    std::int64_t busy_since = 0, last = 0;
+  };
+  struct Outgoing {
+    const Peer* to = nullptr;
+    Receiver* owner = nullptr;  // null: nobody waits for it
+    std::uint64_t token = 0;
+    std::vector<std::byte> front;  // head and header; all of a datagram that a script has touched
+    std::vector<iovec> payload;    // in the sender's buffers
+    Tag tag{};                     // unless it stands in `front`
+    bool whole = false;
+    Owner* clock = nullptr;  // null: no event is wanted
+    trace::Event event;
+  };
+
+  Transport(Socket socket, const std::string& secret, Loop& loop);
+  void queue_scripted(Hop& hop, std::vector<std::byte> datagram, std::uint64_t bytes, std::uint32_t sequence);
+  void queue_whole(const Hop& hop, std::vector<std::byte> datagram);
+  void release_held(Hop& hop, std::uint32_t sequence);
+  Outgoing fresh();
+  void queue(Outgoing message);
+  void flush();
+  void finish_front();
+  bool stopped(int error);
+  void read();
+  void take(std::span<const std::byte> datagram, const SocketAddress& from);
+  void deliver(Hop& hop, const Head& head, std::span<const std::byte> datagram);
+  void stranger(const SocketAddress& from);
+  bool complaints();
+  void settle(Hop& hop);
+  void later(std::int64_t when, std::function<void()> action);
+  bool anyone_listens() const;
+  void update_interest();
+  void fail_run(Error error);
+  Hop& hop(Rank self, Rank peer) { return hops_.at({self, peer}); }
+
+  Socket socket_;
+  Tagger tagger_;
+  Loop& loop_;
+  std::map<Rank, Peer> peers_;
+  std::vector<collective::Fault> faults_;
+  std::vector<Receiver*> receivers_;
+  std::map<std::pair<Rank, Rank>, Hop> hops_;  // (self, peer)
+  std::uint64_t longest_ = 0;
+
+  std::deque<Outgoing> outgoing_;
+  std::vector<Outgoing> spare_;  // for their buffers
+  std::optional<Loop::TimerId> flush_soon_, pause_;
+  std::set<Loop::TimerId> script_timers_;
+  std::vector<std::span<const std::byte>> signed_;
+  std::vector<iovec> slices_;
+  bool taking_ = false;   // packets off the socket
+  bool reading_ = false;  // asked for
+  bool blocked_ = false;  // the socket takes no more for now
+  std::uint32_t interest_ = 0;
+  std::vector<std::byte> arrivals_;  // room for a batch of datagrams, each of stride_ bytes
+  std::size_t stride_ = 0;
+  std::vector<Destination> places_;
+  std::uint64_t strangers_ = 0, corrupted_ = 0, late_ = 0;
+};
+
+}  // namespace ringtrue::transport::udp
