@@ -10,7 +10,8 @@
 // - Computing takes no time.
 // - A packet (collective/packets.h) is one message of its header and its parts. It starts when it is sent and
 //   waits for nobody. A packet to several ranks is copied, and the copies leave one after the other.
-// - Where the faults lose, double, reorder or corrupt a share, they do it to packets alone. A corrupted packet is
+// - Where the faults lose, double, reorder or corrupt a share, they do it to packets alone. A corrupted
+// packet is
 //   recognised and dropped at its receiver. A lost one has crossed its sender's port.
 #pragma once
 
@@ -61,14 +62,15 @@ struct SimReport {
   std::vector<Seconds> waited;  // by hop, as in trace.hops: time that messages stood waiting for a port
   // Of algorithms that use packets.
   std::vector<collective::PacketCounts> counts;  // by rank
-  std::vector<collective::RoundSeen> rounds;     // as they were concluded, of all aggregators
-  std::vector<PacketSeen> packets;               // as they arrived
+  std::vector<Seconds> receiving;  // by rank: time in which packets stood before its port or crossed it
+  std::vector<collective::RoundSeen> rounds;  // as they were concluded, of all aggregators
+  std::vector<PacketSeen> packets;            // as they arrived
   // Why it did not end: the hop that was cut, corrupted or stuck (Cause::peer_lost, corrupted, deadline).
   std::optional<Error> error;
 };
 
-// Fails (bad_input) where the fabric is none - no ranks, a rate or a factor that is not above zero -, where the
-// call does not fit it, and where packets get lost and the algorithm does not recover.
+// Fails (bad_input) where the fabric is none - no ranks, a rate or a factor that is not above zero -, where
+// the call does not fit it, and where packets get lost and the algorithm does not recover.
 Result<SimReport> simulate(const collective::Algorithm& algorithm, const collective::Call& call,
                            const Fabric& fabric, const SimOptions& options = {});
 

@@ -33,6 +33,8 @@ World::World(const Fabric& fabric, const SimOptions& options)
     ports_[2 * node + 1].rate = fabric.inter.rate.value * factor(fabric.ingress, int(node));
   }
   for (std::size_t p = 2 * nodes_; p < ports_.size(); ++p) ports_[p].rate = fabric.intra.rate.value;
+  receiving_.resize(std::size_t(layout_.ranks()));
+  receiving_until_ = receiving_;
   for (const collective::Fault& fault : options_.faults) reliable_ = reliable_ && !fault.unreliable();
   for (Rank r = 0; r < layout_.ranks(); ++r) players_.push_back(std::make_unique<Player>(*this, r));
 }
@@ -212,6 +214,11 @@ void World::arrive(std::uint32_t index) {
   hop.busy += std::max(0.0, left - std::max(began, hop.busy_until));
   hop.busy_until = std::max(hop.busy_until, left);
 
+  if (message.packet) {
+    double& until = receiving_until_[std::size_t(hop.destination)];
+    receiving_[std::size_t(hop.destination)] += std::max(0.0, end - std::max(until, now_));
+    until = std::max(until, end);
+  }
   at(std::max(left, now_), Kind::sent, index);
   at(end, Kind::deliver, index);
 }
@@ -312,6 +319,7 @@ SimReport World::play(const collective::Algorithm& algorithm, const collective::
   if (report_.error) report_.time = Seconds(late ? deadline : now_);
   if (algorithm.uses_packets()) {
     for (const auto& player : players_) report_.counts.push_back(player->counts());
+    for (const double seconds : receiving_) report_.receiving.push_back(Seconds(seconds));
   }
   fill_trace();
   return std::move(report_);

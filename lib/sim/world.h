@@ -134,6 +134,7 @@ class World {
   std::vector<std::uint32_t> unused_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::deque<std::pair<Rank, std::coroutine_handle<>>> ready_;
+  std::vector<double> receiving_, receiving_until_;     // by rank
   std::vector<std::pair<Rank, std::uint32_t>> timers_;  // rank and token
   bool reliable_ = true;
   std::uint64_t order_ = 0, random_ = 0;
