@@ -22,22 +22,14 @@ bool has_data(const RankRun& run) {
   return run.self.rank() < run.job.workers();
 }
 
-void fill(RankRun& run) {
-  if (has_data(run)) run.values.fill(run.self.rank(), run.self.data(), run.job.call.elements);
+void fill(RankRun& run, bool fresh) {
+  if (has_data(run)) run.values.fill(run.self.rank(), run.self.data(), fresh);
 }
 
-void check(RankRun& run) {
+// `everything`: the last one of the run.
+void check(RankRun& run, bool everything) {
   if (!run.job.check || !has_data(run)) return;
-  RankEndpoint& self = run.self;
-  const collective::Call& call = run.job.call;
-  Mismatch found;
-  if (run.algorithm.allreduce) {
-    found = run.values.check(self.data(), call.elements, true);
-  } else {
-    const Rank n = self.ranks();
-    const Rank source = Rank(((std::int64_t(self.rank()) - call.shift) % n + n) % n);
-    found = run.values.check_neighbour(source, self.data(), call.elements, true);
-  }
+  const Mismatch found = run.values.check(run.self.rank(), run.self.data(), everything);
   if (found.count > 0 && run.report.wrong == 0) run.report.first_wrong = found.first;
   run.report.wrong += found.count;
 }
@@ -73,7 +65,7 @@ collective::Task play(RankRun& run) {
 
   for (int sample = -job.warmup; sample < job.iterations; ++sample) {
     const bool timed = sample >= 0;
-    fill(run);
+    fill(run, sample == -job.warmup);
     const collective::Task before = collective::barrier(self);
     co_await before;
 
@@ -82,8 +74,8 @@ collective::Task play(RankRun& run) {
     std::int64_t spent = 0;
     for (int i = 0; i < batch; ++i) {
       if (i > 0) {
-        check(run);
-        fill(run);
+        check(run, false);
+        fill(run, false);
       }
       const std::int64_t began = now_ns();
       if (packets) {
@@ -107,7 +99,7 @@ collective::Task play(RankRun& run) {
     // Nobody checks while others of its thread still run against the clock.
     const collective::Task after = collective::barrier(self);
     co_await after;
-    check(run);
+    check(run, sample == job.iterations - 1);
   }
 }
 

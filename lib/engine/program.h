@@ -4,7 +4,7 @@
 #include "collective/algorithm.h"
 #include "engine/endpoint.h"
 #include "engine/job.h"
-#include "engine/values.h"
+#include "engine/values_job.h"
 
 namespace ringtrue::engine {
 
@@ -31,7 +31,7 @@ struct RankRun {
   RankEndpoint& self;
   const Job& job;
   const collective::Algorithm& algorithm;
-  const Values& values;
+  const JobValues& values;
   Stopwatch& stopwatch;
   RankReport& report;
 };

@@ -18,12 +18,14 @@
 #include "engine/call_reducer.h"
 #include "engine/endpoint.h"
 #include "engine/packet_channel.h"
+#include "engine/packet_datagram.h"
 #include "engine/packet_endpoint.h"
 #include "engine/plan.h"
 #include "engine/program.h"
-#include "engine/values.h"
+#include "engine/values_job.h"
 #include "transport/shm/transport.h"
 #include "transport/tcp/transport.h"
+#include "transport/udp/transport.h"
 
 namespace ringtrue::engine {
 
@@ -31,6 +33,7 @@ namespace {
 
 namespace shm = transport::shm;
 namespace tcp = transport::tcp;
+namespace udp = transport::udp;
 using collective::Task;
 
 constexpr std::int64_t spin_ns = 20'000;
@@ -45,6 +48,7 @@ class SessionImpl final : public Session, public FailureListener {
   explicit SessionImpl(Member member) : member_(std::move(member)) {}
   ~SessionImpl() override {
     forget_run();
+    udp_.reset();
     tcp_.reset();
     if (memory_) ::munmap(memory_, mapped_);
   }
@@ -105,9 +109,11 @@ class SessionImpl final : public Session, public FailureListener {
 
   Result<void> validate(const Job& job);
   Result<void> map_memory();
+  Result<void> listen(std::vector<tcp::SeatId> seats);
   void forget_run();
   tcp::ConnectionKey connection_key(Rank rank, const collective::Edge& edge) const;
   void open_packets(Player& player, Worker& worker, std::size_t place);
+  Result<void> open_datagrams(Player& player, Rank peer, const Address& address);
   void open_channel(Player& player, Worker& worker, Rank rank, const collective::Edge& edge);
   template <class Make>  // Make: (Player&, Worker&) -> Task
   Result<void> play_all(const char* phase, Deadline deadline, Make make);
@@ -120,6 +126,7 @@ class SessionImpl final : public Session, public FailureListener {
   Member member_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<tcp::Transport> tcp_;
+  std::unique_ptr<udp::Transport> udp_;  // on tcp_'s port
 
   Job job_;
   const collective::Algorithm* algorithm_ = nullptr;
@@ -130,9 +137,9 @@ class SessionImpl final : public Session, public FailureListener {
   shm::Layout shared_layout_;
   std::vector<Rank> mine_;
   std::unique_ptr<CallReducer> reducer_;
-  std::unique_ptr<Values> values_;
+  std::unique_ptr<JobValues> values_;
   int threads_ = 1;  // that play ranks in this job
-  bool uses_shm_ = false, uses_tcp_ = false;
+  bool uses_shm_ = false, uses_tcp_ = false, uses_udp_ = false;
 
   std::byte* memory_ = nullptr;
   std::uint64_t mapped_ = 0;
@@ -152,9 +159,14 @@ Result<void> SessionImpl::validate(const Job& job) {
   if (job.seats.empty()) return fail(Cause::bad_input, "a job without ranks");
   if (job.iterations < 1 || job.warmup < 0) return fail(Cause::bad_input, "a job without iterations");
   if (job.call.lanes < 1 || job.call.lanes > 64) return fail(Cause::bad_input, "lanes must be 1 to 64");
-  if (job.transport != "auto" && job.transport != "shm" && job.transport != "tcp")
+  const bool datagrams = job.transport == "udp";
+  if (job.transport != "auto" && job.transport != "shm" && job.transport != "tcp" && !datagrams)
     return fail(Cause::bad_input, fmt::format("no transport '{}' here", job.transport), {},
-                "use auto, shm or tcp");
+                "use auto, shm, tcp or udp");
+  for (const collective::Fault& fault : faults_)
+    if (fault.unreliable() && !datagrams)
+      return fail(Cause::bad_input, fmt::format("{} needs a transport that may lose packets", to_text(fault)),
+                  {}, "use --transport udp");
   if (!can_plan(job, member_.node))
     return fail(
         Cause::bad_input,
@@ -174,8 +186,9 @@ Result<void> SessionImpl::validate(const Job& job) {
   if (several_nodes && job.transport == "shm")
     return fail(Cause::bad_input, "shared memory does not reach other nodes", {},
                 "use --transport auto or tcp");
-  if (algorithm_->uses_packets()) return collective::check_omni(job.layout(), job.call);
-  return {};
+  if (algorithm_->uses_packets())
+    if (const auto fits = collective::check_omni(job.layout(), job.call); !fits) return fits;
+  return datagrams ? check_datagrams(job, *algorithm_) : Result<void>();
 }
 
 Result<int> SessionImpl::prepare(const Job& job) {
@@ -188,8 +201,7 @@ Result<int> SessionImpl::prepare(const Job& job) {
   plan_ = plan_of(job, *algorithm_, member_.node, edges_, threads_);
   shared_layout_ = shm::lay_out(plan_);
   reducer_ = std::make_unique<CallReducer>(job_.call, job_.workers());
-  values_ = std::make_unique<Values>(job_.call.type, job_.call.operation, job_.workers(), job_.seed,
-                                     job_.call.elements);
+  values_ = values_of(job_, algorithm_->allreduce);
   if (const auto mapped = map_memory(); !mapped) return tl::unexpected(mapped.error());
 
   std::vector<tcp::SeatId> seats;
@@ -197,19 +209,40 @@ Result<int> SessionImpl::prepare(const Job& job) {
     const Seat& seat = job_.seats[std::size_t(rank)];
     seats.push_back({std::uint32_t(seat.node), std::uint32_t(seat.local)});
     for (const collective::Edge& edge : edges_[rank])
-      (over_shared_memory(job_, rank, edge.peer) ? uses_shm_ : uses_tcp_) = true;
+      (over_datagrams(job_, edge)             ? uses_udp_
+       : over_shared_memory(job_, rank, edge) ? uses_shm_
+                                              : uses_tcp_) = true;
   }
-  if (!uses_tcp_) return 0;
-  if (tcp_) {
-    tcp_->set_seats(std::move(seats));
-  } else {
-    auto made = tcp::Transport::make(
-        {member_.data_address, member_.port_low, member_.port_high, member_.secret, std::move(seats)},
-        *workers_[0]->loop);
-    if (!made) return tl::unexpected(made.error());
-    tcp_ = std::move(*made);
-  }
+  if (!uses_tcp_ && !uses_udp_) return 0;
+  if (const auto listening = listen(std::move(seats)); !listening) return tl::unexpected(listening.error());
   return tcp_->port();
+}
+
+// One port for both kinds of data, so that one number tells peers all.
+Result<void> SessionImpl::listen(std::vector<tcp::SeatId> seats) {
+  transport::Loop& loop = *workers_[0]->loop;
+  const bool fresh = !tcp_;
+  std::vector<std::unique_ptr<tcp::Transport>> passed_over;  // kept until the end, so that no port comes twice
+  for (int tries = 0;; ++tries) {
+    if (tcp_) {
+      tcp_->set_seats(seats);
+    } else {
+      auto made = tcp::Transport::make(
+          {member_.data_address, member_.port_low, member_.port_high, member_.secret, seats}, loop);
+      if (!made) return tl::unexpected(made.error());
+      tcp_ = std::move(*made);
+    }
+    if (!uses_udp_ || udp_) return {};
+    auto made = udp::Transport::make({member_.data_address, tcp_->port(), member_.secret}, loop);
+    if (made) {
+      udp_ = std::move(*made);
+      return {};
+    }
+    constexpr int most_tries = 16;
+    if (!fresh || tries == most_tries || made.error().cause != Cause::unavailable)
+      return tl::unexpected(made.error());
+    passed_over.push_back(std::move(tcp_));
+  }
 }
 
 Result<void> SessionImpl::map_memory() {
@@ -244,6 +277,7 @@ Result<void> SessionImpl::map_memory() {
 }
 
 void SessionImpl::forget_run() {
+  if (udp_) udp_->end_run();
   for (const auto& worker : workers_) {
     worker->loop->set_source(nullptr);
     worker->players.clear();
@@ -251,7 +285,7 @@ void SessionImpl::forget_run() {
     worker->loop->clear();
     worker->stopwatch.clear();
   }
-  uses_shm_ = uses_tcp_ = false;
+  uses_shm_ = uses_tcp_ = uses_udp_ = false;
 }
 
 tcp::ConnectionKey SessionImpl::connection_key(Rank rank, const collective::Edge& edge) const {
@@ -266,13 +300,14 @@ Result<void> SessionImpl::connect(const std::vector<std::vector<Address>>& proce
   std::map<tcp::ConnectionKey, tcp::PeerAddress> wanted;
   for (const Rank rank : mine_)
     for (const collective::Edge& edge : edges_[rank]) {
-      if (over_shared_memory(job_, rank, edge.peer)) continue;
+      if (over_shared_memory(job_, rank, edge)) continue;
       const Seat& peer = job_.seats[std::size_t(edge.peer)];
       if (std::size_t(peer.node) >= processes.size() ||
           std::size_t(peer.process) >= processes[std::size_t(peer.node)].size())
         return fail(Cause::bad_input,
                     fmt::format("no data address of {}", job_.nodes[std::size_t(peer.node)]));
       const Address& address = processes[std::size_t(peer.node)][std::size_t(peer.process)];
+      if (over_datagrams(job_, edge)) continue;
       wanted[connection_key(rank, edge)] = {address.host, address.port, job_.nodes[std::size_t(peer.node)]};
     }
   if (tcp_ && !wanted.empty()) {
@@ -280,6 +315,7 @@ Result<void> SessionImpl::connect(const std::vector<std::vector<Address>>& proce
         wanted, [this] { return over(); }, deadline);
     if (!connected) return connected;
   }
+  if (uses_udp_) udp_->begin_run(faults_, collective::longest_packet(job_.call));
 
   std::vector<int> doorbells = member_.doorbells;
   if (member_.processes == 1) {
@@ -310,7 +346,16 @@ Result<void> SessionImpl::connect(const std::vector<std::vector<Address>>& proce
           *worker.loop, *this);
       player.endpoint->keep_events(job_.events);
       if (algorithm_->uses_packets()) open_packets(player, worker, place);
-      for (const collective::Edge& edge : edges_[rank]) open_channel(player, worker, rank, edge);
+      for (const collective::Edge& edge : edges_[rank]) {
+        if (!over_datagrams(job_, edge)) {
+          open_channel(player, worker, rank, edge);
+          continue;
+        }
+        const Seat& peer = job_.seats[std::size_t(edge.peer)];
+        const auto opened = open_datagrams(player, edge.peer,
+                                           processes[std::size_t(peer.node)][std::size_t(peer.process)]);
+        if (!opened) return opened;
+      }
     }
   }
   return {};
@@ -329,11 +374,22 @@ void SessionImpl::open_packets(Player& player, Worker& worker, std::size_t place
       std::make_unique<PacketEndpoint>(*player.endpoint, *worker.loop, std::move(setup)));
 }
 
+Result<void> SessionImpl::open_datagrams(Player& player, Rank peer, const Address& address) {
+  RankEndpoint& endpoint = *player.endpoint;
+  auto route = std::make_unique<DatagramRoute>(endpoint.rank(), peer, *endpoint.packets(), *udp_);
+  const udp::Player receiver{endpoint.rank(), route.get(), reducer_.get(), &endpoint};
+  const auto opened = udp_->open(receiver, peer, {address.host, address.port, node_of(peer)});
+  if (!opened) return opened;
+  endpoint.packets()->add_route(std::move(route));
+  return {};
+}
+
 void SessionImpl::open_channel(Player& player, Worker& worker, Rank rank, const collective::Edge& edge) {
   transport::Hop hop{rank, edge.peer, edge.lane, node_of(edge.peer)};
-  // The barrier is ours, not the operator's traffic: scripts do not count its messages.
+  // The barrier is ours, not the operator's traffic: scripts do not count its messages. Nor do they those
+  // beside datagrams.
   transport::faulty::Script script;
-  if (edge.lane != collective::barrier_lane) script = {faults_, rank, edge.peer};
+  if (edge.lane != collective::barrier_lane && !uses_udp_) script = {faults_, rank, edge.peer};
 
   PacketEndpoint* packets = edge.lane == collective::packet_lane ? player.endpoint->packets() : nullptr;
   std::unique_ptr<ChannelRoute> route;
@@ -343,7 +399,7 @@ void SessionImpl::open_channel(Player& player, Worker& worker, Rank rank, const 
     owner = route.get();
   }
   transport::Channel* channel = nullptr;
-  if (over_shared_memory(job_, rank, edge.peer)) {
+  if (over_shared_memory(job_, rank, edge)) {
     auto& shared = worker.shared->open(hop, *owner, *reducer_, std::move(script));
     player.endpoint->add_channel(nullptr, &shared, worker.shared.get());
     channel = &shared;
@@ -444,9 +500,10 @@ Result<void> SessionImpl::run(Deadline deadline) {
 
 Result<RunReport> SessionImpl::collect() {
   RunReport report;
-  report.transport = uses_shm_ && uses_tcp_ ? "shm+tcp" : uses_tcp_ ? "tcp" : "shm";
-  if (uses_tcp_) report.congestion = tcp_->congestion();
+  report.transport = uses_udp_ ? "udp" : uses_shm_ && uses_tcp_ ? "shm+tcp" : uses_tcp_ ? "tcp" : "shm";
+  if (uses_tcp_ && !uses_udp_) report.congestion = tcp_->congestion();
   if (tcp_) report.strangers = tcp_->strangers();
+  if (udp_) report.strangers += udp_->strangers();
   double calls = 1;
   for (const auto& worker : workers_) {
     report.cpu_s += worker->stopwatch.seconds();
@@ -473,6 +530,7 @@ Result<std::unique_ptr<Session>> Session::open(Member member) {
 }
 
 bool Session::one_thread_plays(const Job& job, int node) {
+  if (job.transport == "udp") return true;  // a process has one socket
   std::uint64_t ranks = 0;
   for (const Seat& seat : job.seats) ranks += seat.node == node;
   return job.call.bytes() * ranks <= one_thread_bytes;

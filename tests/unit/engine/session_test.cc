@@ -1,6 +1,7 @@
 // Whole runs in one process, over each transport: every algorithm, type and operation gives the right result.
 #include "engine/session.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "collective/algorithm.h"
@@ -113,6 +114,122 @@ TEST_P(Local, ThrottledHopShowsInTheTrace) {
   EXPECT_EQ(wrong(*report), 0u);
   // 1.5 MB over the throttled hop at 20 MB/s.
   EXPECT_GT(slowest(*report)[0], 0.05);
+}
+
+// Workers first, then aggregators, all on this node.
+Job omni_job(int workers, int aggregators, std::uint64_t elements, const char* transport) {
+  Job job = job_of("omnireduce", workers + aggregators, elements, transport);
+  job.call.omni.workers = workers;
+  job.call.omni.aggregators = aggregators;
+  job.call.omni.block = 64;
+  job.call.omni.streams = std::uint32_t(2 * aggregators);
+  job.call.omni.fusion = 4;
+  return job;
+}
+
+TEST_P(Local, OmnireduceIsRightForAnyNumberOfWorkersAndAggregators) {
+  for (const int workers : {1, 2, 3, 8, 16})
+    for (const int aggregators : {1, 2, 3, 8})
+      for (const std::uint64_t elements : {0ul, 1ul, 64ul, 65ul, 50'001ul}) {
+        const Job job = omni_job(workers, aggregators, elements, GetParam());
+        const auto report = run_locally(job, Deadline::in(Seconds(20)));
+        const auto where = fmt::format("{} workers, {} aggregators, {}", workers, aggregators, elements);
+        ASSERT_TRUE(report) << where << ": " << report.error().text();
+        ASSERT_EQ(report->ranks.size(), std::size_t(workers + aggregators));
+        EXPECT_EQ(wrong(*report), 0u) << where;
+        std::uint64_t packets = 0, multicasts = 0;
+        for (const RankReport& rank : report->ranks) {
+          EXPECT_EQ(rank.batch, 1);
+          EXPECT_EQ(rank.counts.dropped, 0u);
+          packets += rank.counts.packets;
+          multicasts += rank.counts.multicasts;
+        }
+        // Dense data: every worker answers every round.
+        EXPECT_EQ(packets, multicasts * std::uint64_t(workers)) << where;
+        EXPECT_EQ(multicasts > 0, elements > 0) << where;
+      }
+}
+
+TEST_P(Local, OmnireduceIsRightForEveryTypeAndOperation) {
+  for (const collective::Type type : collective::all_types)
+    for (const collective::Operation operation : collective::all_operations)
+      for (const bool acked : {false, true}) {
+        Job job = omni_job(3, 2, 3001, GetParam());
+        job.call.type = type;
+        job.call.operation = operation;
+        job.call.omni.acked = acked;
+        const auto report = run_locally(job, Deadline::in(Seconds(20)));
+        ASSERT_TRUE(report) << report.error().text();
+        EXPECT_EQ(wrong(*report), 0u) << name(type) << " " << name(operation) << " " << acked;
+      }
+}
+
+TEST_P(Local, OmnireduceIsRightAtEveryDensity) {
+  for (const double density : {0.0, 0.01, 0.1, 0.5, 0.9, 1.0})
+    for (const collective::Overlap overlap :
+         {collective::Overlap::same, collective::Overlap::random, collective::Overlap::disjoint})
+      for (const collective::Operation operation :
+           {collective::Operation::sum, collective::Operation::max, collective::Operation::prod,
+            collective::Operation::avg}) {
+        if (overlap == collective::Overlap::disjoint && density * 4 > 1) continue;
+        Job job = omni_job(4, 2, 40'001, GetParam());
+        job.call.operation = operation;
+        job.sparsity.density = density;
+        job.sparsity.overlap = overlap;
+        job.sparsity.block = 64;
+        const auto report = run_locally(job, Deadline::in(Seconds(20)));
+        ASSERT_TRUE(report) << report.error().text();
+        EXPECT_EQ(wrong(*report), 0u) << density << " " << name(overlap) << " " << name(operation);
+      }
+}
+
+TEST_P(Local, OmnireduceOnOneThreadAndOnSeveral) {
+  for (const std::uint64_t elements : {2000ul, 300'000ul}) {  // the shorter one is played by one thread
+    Job job = omni_job(8, 8, elements, GetParam());
+    job.call.omni.fusion = 16;
+    const auto report = run_locally(job, Deadline::in(Seconds(20)));
+    ASSERT_TRUE(report) << report.error().text();
+    EXPECT_EQ(wrong(*report), 0u);
+    std::uint64_t received = 0;
+    for (const trace::Hop& hop : report->trace.hops)
+      if (hop.receiver) {
+        EXPECT_GE(hop.destination, 8);
+        EXPECT_LT(hop.source, 8);
+        received += hop.bytes.value;
+      }
+    // All workers' data, in each of the two timed calls.
+    EXPECT_EQ(received, 2 * 8 * elements * 4);
+  }
+}
+
+TEST_P(Local, ASilentAggregatorIsNamedWhenTimeIsUp) {
+  Job job = omni_job(4, 2, 100'000, GetParam());
+  job.nodes = {"local"};
+  job.fault = "stall@5>*:after=16K";
+  const std::int64_t began = now_ns();
+  const auto report = run_locally(job, Deadline::in(Seconds(0.5)));
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().cause, Cause::deadline) << report.error().text();
+  EXPECT_NE(report.error().what.find("aggregator 1 on local (rank 5)"), std::string::npos)
+      << report.error().what;
+  EXPECT_EQ(report.error().where, "local");
+  EXPECT_LT(seconds_since(began).value, 3.0);
+}
+
+TEST_P(Local, ALostAggregatorEndsTheRun) {
+  Job job = omni_job(4, 2, 100'000, GetParam());
+  job.fault = "cut@4>2:after=16K";
+  const auto report = run_locally(job, Deadline::in(Seconds(5)));
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().cause, Cause::peer_lost) << report.error().text();
+}
+
+TEST_P(Local, ABrokenValueOfAPacketIsCounted) {
+  Job job = omni_job(4, 2, 100'000, GetParam());
+  job.fault = "corrupt-value@1>4:nth=6";  // of header, part, header, part, ...
+  const auto report = run_locally(job, Deadline::in(Seconds(20)));
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_GT(wrong(*report), 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, Local, testing::Values("shm", "tcp"),
