@@ -161,6 +161,13 @@ void RankEndpoint::add_hops(std::vector<trace::Hop>& hops) const {
     // Lanes work side by side: the hop is busy as long as its busiest lane.
     for (; i < links_.size() && links_[i].peer == hop.destination; ++i) {
       if (links_[i].lane == collective::barrier_lane) continue;
+      const transport::Traffic* const datagrams = packets_ ? packets_->sent_to(hop.destination) : nullptr;
+      if (datagrams) {  // what else goes there is beside the point
+        hop.messages = datagrams->messages;
+        hop.bytes = Bytes(datagrams->bytes);
+        hop.busy = Seconds(double(datagrams->busy_ns) * 1e-9);
+        continue;
+      }
       const transport::Traffic& sent = links_[i].channel->sent();
       if (sent.messages == 0) continue;
       hop.messages += sent.messages;

@@ -28,7 +28,7 @@ void DatagramRoute::send(const PacketToSend& packet) {
   std::array<std::span<const std::byte>, collective::most_packet_parts> parts;
   std::size_t count = 0;
   for (const PacketToSend::Part& part : packet.parts) parts[count++] = {part.from, part.length};
-  sink_.expect(packet.id, 1);
+  rank_.expect(packet.id, 1);
   transport_.send(self_, peer_, packet.id, packet.header, std::span(parts).first(count));
 }
 

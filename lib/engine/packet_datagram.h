@@ -4,43 +4,38 @@
 
 #include "collective/algorithm.h"
 #include "engine/job.h"
+#include "engine/packet_endpoint.h"
 #include "engine/packet_route.h"
 #include "transport/udp/transport.h"
 
 namespace ringtrue::engine {
 
-// A rank as its datagrams see it.
-class DatagramReceiver final : public transport::udp::Receiver {
+class DatagramRoute final : public PacketRoute, public transport::udp::Receiver {
  public:
-  explicit DatagramReceiver(PacketSink& sink) : sink_(sink) {}
-
-  bool listening() const override { return sink_.listening(); }
-  Placed place(Rank from, std::span<const std::byte> header,
-               std::vector<transport::Destination>& into) override {
-    return sink_.place(from, header, into);
-  }
-  void arrived(Rank from, std::span<const std::byte> header) override { sink_.arrived(from, header); }
-  void sent(std::uint64_t token) override { sink_.sent(std::uint32_t(token)); }
-  void failed(Error error) override { sink_.failed(std::move(error)); }
-
- private:
-  PacketSink& sink_;
-};
-
-class DatagramRoute final : public PacketRoute {
- public:
-  // The transport has opened the hop self -> peer, and outlives the route.
-  DatagramRoute(Rank self, Rank peer, PacketSink& sink, transport::udp::Transport& transport)
-      : self_(self), peer_(peer), sink_(sink), transport_(transport) {}
+  // To be opened in the transport as a receiver before anything is sent. The transport outlives the route.
+  DatagramRoute(Rank self, Rank peer, PacketEndpoint& rank, transport::udp::Transport& transport)
+      : self_(self), peer_(peer), rank_(rank), transport_(transport) {}
 
   Rank peer() const override { return peer_; }
   bool reliable() const override { return false; }
   void send(const PacketToSend& packet) override;
-  void listen() override { transport_.begin_call(self_, peer_); }
+  void listen() override { transport_.listen(self_, peer_); }
+  void reset_counters() override { transport_.reset_counters(self_, peer_); }
+  const transport::Traffic* sent_traffic() override { return &transport_.sent(self_, peer_); }
+
+  bool listening() const override { return rank_.listening(); }
+  std::uint32_t call() const override { return std::uint32_t(rank_.calls()); }
+  Placed place(Rank from, std::span<const std::byte> header,
+               std::vector<transport::Destination>& into) override {
+    return rank_.place(from, header, into);
+  }
+  void arrived(Rank from, std::span<const std::byte> header) override { rank_.arrived(from, header); }
+  void sent(std::uint64_t token) override { rank_.sent(std::uint32_t(token)); }
+  void failed(Error error) override { rank_.failed(std::move(error)); }
 
  private:
   Rank self_, peer_;
-  PacketSink& sink_;
+  PacketEndpoint& rank_;
   transport::udp::Transport& transport_;
 };
 

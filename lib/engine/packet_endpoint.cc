@@ -74,6 +74,13 @@ void PacketEndpoint::begin_call(collective::NonZeroBlocks* non_zero) {
 
 void PacketEndpoint::reset_counters() {
   for (PacketsReceived& r : received_) r.packets = r.bytes = 0, r.span_ns = 0;
+  for (const auto& route : routes_)
+    if (route) route->reset_counters();
+}
+
+const transport::Traffic* PacketEndpoint::sent_to(Rank peer) const {
+  const auto& route = routes_[std::size_t(peer)];
+  return route ? route->sent_traffic() : nullptr;
 }
 
 void PacketEndpoint::handle(collective::PacketHandler* handler) {

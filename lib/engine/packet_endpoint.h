@@ -54,6 +54,8 @@ class PacketEndpoint final : public collective::Packets, public PacketSink {
   void reset_counters();  // the timed part begins
   bool aggregates() const;
   const std::vector<PacketsReceived>& received() const { return received_; }
+  // What went to `peer` in datagrams; null where it has a channel, or no route at all.
+  const transport::Traffic* sent_to(Rank peer) const;
   Rank waiting_for() const { return handler_ ? handler_->waiting_for() : -1; }
   std::string describe(Rank rank) const { return setup_.describe(rank); }
   // How often a program began to handle packets.

@@ -64,6 +64,9 @@ class PacketRoute {
   virtual void send(const PacketToSend& packet) = 0;
   // The program handles packets from here on. Called from the loop; may place packets before it returns.
   virtual void listen() = 0;
+  // A route that is no channel counts what it sends itself; channels are counted where they are.
+  virtual void reset_counters() {}
+  virtual const transport::Traffic* sent_traffic() { return nullptr; }
 };
 
 }  // namespace ringtrue::engine

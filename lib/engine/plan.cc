@@ -30,8 +30,12 @@ std::vector<collective::Edge> all_edges(const collective::Algorithm& algorithm,
 
 }  // namespace
 
-bool over_shared_memory(const Job& job, Rank a, Rank b) {
-  return job.transport != "tcp" && same_node(job, a, b);
+bool over_datagrams(const Job& job, const collective::Edge& edge) {
+  return job.transport == "udp" && edge.lane == collective::packet_lane;
+}
+
+bool over_shared_memory(const Job& job, Rank rank, const collective::Edge& edge) {
+  return job.transport != "tcp" && same_node(job, rank, edge.peer) && !over_datagrams(job, edge);
 }
 
 transport::shm::Plan plan_of(const Job& job, const collective::Algorithm& algorithm, int node,
@@ -67,7 +71,7 @@ transport::shm::Plan plan_of(const Job& job, const collective::Algorithm& algori
   plan.threads = processes * threads_per_process;
   for (const auto& [rank, list] : edges)
     for (const collective::Edge& edge : list)
-      if (over_shared_memory(job, rank, edge.peer)) {
+      if (over_shared_memory(job, rank, edge)) {
         plan.directions.push_back({rank, edge.peer, edge.lane});
         plan.directions.push_back({edge.peer, rank, edge.lane});
       }

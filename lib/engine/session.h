@@ -54,8 +54,8 @@ class Session {
 
   virtual void abort() = 0;
 
-  // Whether one thread plays all of a node's ranks in this job: calls so small that waking another thread
-  // would cost more than it does for them.
+  // Whether one thread plays all ranks of a process in this job: calls so small that waking another thread
+  // would cost more than it does for them, and jobs over udp.
   static bool one_thread_plays(const Job& job, int node);
 
   // Whether the connections of `node` can be worked out in seconds: that takes about as many steps as its

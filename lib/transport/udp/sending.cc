@@ -37,8 +37,8 @@ void Transport::send(Rank self, Rank peer, std::uint64_t token, std::span<const 
   std::size_t payload = 0;
   for (const auto part : parts) payload += part.size();
   assert(header.size() + payload <= longest_ && "a packet longer than the run was begun for");
-  const Head head{
-      hop.epoch, self, peer, hop.next_sequence++, std::uint16_t(header.size()), std::uint16_t(payload)};
+  const Head head{hop.player.receiver->call(), self, peer, hop.next_sequence++, std::uint16_t(header.size()),
+                  std::uint16_t(payload)};
 
   hop.last = now_ns();
   if (hop.busy_since == 0) hop.busy_since = hop.last;

@@ -94,15 +94,13 @@ void Transport::fail_run(Error error) {
 
 // ---- receiving ----
 
-void Transport::begin_call(Rank self, Rank peer) {
+void Transport::listen(Rank self, Rank peer) {
   Hop& hop = this->hop(self, peer);
   settle(hop);
-  ++hop.epoch;
-  hop.held.clear();
   reading_ = true;
   update_interest();
   for (auto early = std::exchange(hop.early, {}); !early.empty(); early.pop_front())
-    if (const auto head = decode(early.front())) deliver(hop, *head, early.front());
+    take_known(hop, *decode(early.front()), early.front());
 }
 
 bool Transport::anyone_listens() const {
@@ -165,18 +163,18 @@ void Transport::take(std::span<const std::byte> datagram, const SocketAddress& f
   const auto head = decode(datagram);
   const auto at = head ? hops_.find({head->to, head->from}) : hops_.end();
   if (at == hops_.end() || !tagger_.proves(datagram)) return stranger(from);
-  Hop& hop = at->second;
-  const bool listens = hop.player.receiver->listening();
-  // Its own call has not begun yet here, where a program on a faster rank has sent it already.
-  if (head->epoch == hop.epoch + 1 && hop.early.size() < most_early) {
+  take_known(at->second, *head, datagram);
+}
+
+void Transport::take_known(Hop& hop, const Head& head, std::span<const std::byte> datagram) {
+  const Receiver& receiver = *hop.player.receiver;
+  if (head.epoch == receiver.call() && receiver.listening()) return deliver(hop, head, datagram);
+  // The peer may have begun the next call already.
+  if (head.epoch == receiver.call() + 1 && hop.early.size() < most_early) {
     hop.early.emplace_back(datagram.begin(), datagram.end());
-    return;
-  }
-  if (head->epoch != hop.epoch || !listens) {
+  } else {
     ++late_;
-    return;
   }
-  deliver(hop, *head, datagram);
 }
 
 void Transport::deliver(Hop& hop, const Head& head, std::span<const std::byte> datagram) {

@@ -43,6 +43,9 @@ class Receiver {
   virtual ~Receiver() = default;
   // Whether its program handles packets now.
   virtual bool listening() const = 0;
+  // Which call of the run it handles, or has handled last; from 1, and 0 before the first. Packets carry it,
+  // and those of another call are dropped. Both ends of a hop have to go through the same calls.
+  virtual std::uint32_t call() const = 0;
   // A packet is here: where the parts of its payload belong. After Placed::broken the run has failed already.
   virtual collective::Placed place(Rank from, std::span<const std::byte> header,
                                    std::vector<Destination>& into) = 0;
@@ -79,10 +82,9 @@ class Transport final : public Watcher {
   Result<void> open(const Player& player, Rank peer, const PeerAddress& where);
   void end_run();
 
-  // Packets between the two from here on belong to the next call: those of earlier ones that are still under
-  // way are dropped. Both ends have to go through the same calls, and a call begins with the program's
-  // listening. What the peer has sent for it already is placed before this returns.
-  void begin_call(Rank self, Rank peer);
+  // The player listens to this peer from here on. What the peer has sent for the call already is placed
+  // before this returns.
+  void listen(Rank self, Rank peer);
   // The receiver hears sent(token) once, when the parts may be overwritten: possibly before this returns.
   void send(Rank self, Rank peer, std::uint64_t token, std::span<const std::byte> header,
             std::span<const std::span<const std::byte>> parts);
@@ -118,10 +120,9 @@ class Transport final : public Watcher {
     Rank peer = 0;
     const Peer* to = nullptr;
     faulty::Script script;
-    std::uint32_t epoch = 0;
     std::uint32_t next_sequence = 0;
     std::vector<Held> held;
-    std::deque<std::vector<std::byte>> early;  // for the call that this end is about to begin
+    std::deque<std::vector<std::byte>> early;  // for the player's next call
     Traffic sent, received;
     std::uint64_t unanswered = 0;
     std::int64_t busy_since = 0, last = 0;
@@ -149,6 +150,7 @@ class Transport final : public Watcher {
   bool stopped(int error);
   void read();
   void take(std::span<const std::byte> datagram, const SocketAddress& from);
+  void take_known(Hop& hop, const Head& head, std::span<const std::byte> datagram);
   void deliver(Hop& hop, const Head& head, std::span<const std::byte> datagram);
   void stranger(const SocketAddress& from);
   bool complaints();

@@ -97,6 +97,7 @@ constexpr std::uint64_t longest = 1400;
 class Program final : public Receiver {
  public:
   bool listening() const override { return listens; }
+  std::uint32_t call() const override { return calls; }
   Placed place(Rank from, std::span<const std::byte> header, std::vector<Destination>& parts) override {
     EXPECT_TRUE(parts.empty());
     placed_from = from;
@@ -115,6 +116,7 @@ class Program final : public Receiver {
   }
 
   bool listens = false;
+  std::uint32_t calls = 0;
   Rank placed_from = -1;
   std::string refused;
   std::vector<Destination> into;
@@ -139,7 +141,8 @@ class Udp : public testing::Test {
   }
   void begin_call(Rank r) {
     program[r].listens = true;
-    ends[r]->begin_call(r, 1 - r);
+    ++program[r].calls;
+    ends[r]->listen(r, 1 - r);
   }
   void begin_calls() {
     for (const Rank r : {0, 1}) begin_call(r);
@@ -241,7 +244,8 @@ TEST_F(Udp, TwoRanksOfOneProcessUseItsSocket) {
     ASSERT_TRUE(ends[0]->open({r, &program[r], &adder, nullptr}, 1 - r, {"127.0.0.1", ports[0], "here"}));
   for (const Rank r : {0, 1}) {
     program[r].listens = true;
-    ends[0]->begin_call(r, 1 - r);
+    ++program[r].calls;
+    ends[0]->listen(r, 1 - r);
   }
   for (const Rank r : {0, 1}) ends[0]->send(r, 1 - r, 1, bytes_of("to " + std::to_string(1 - r)), {});
   ASSERT_TRUE(run([&] { return program[0].headers.size() == 1 && program[1].headers.size() == 1; }));
