@@ -139,9 +139,12 @@ bool Channel::fill_spill() {
     spill_end_ -= spill_begin_;
     spill_begin_ = 0;
   }
+  if (drained_) return false;
+  const std::size_t wanted = spill_.size() - spill_end_;
   for (;;) {
-    const ssize_t n = ::recv(fd_, spill_.data() + spill_end_, spill_.size() - spill_end_, MSG_DONTWAIT);
+    const ssize_t n = ::recv(fd_, spill_.data() + spill_end_, wanted, MSG_DONTWAIT);
     if (n > 0) {
+      drained_ = std::size_t(n) < wanted;
       spill_end_ += std::size_t(n);
       return true;
     }
@@ -230,6 +233,7 @@ void Channel::finish_message() {
 
 // One read straight to where the payload belongs, and the spill behind it. False: nothing there.
 bool Channel::read_payload() {
+  if (drained_) return false;
   const Destination& to = incoming_.front().destination;
   const std::uint64_t left = frame_.length - arrived_ - carried_;
   const bool direct = to.how == Arrival::store && !to.discard;
@@ -243,6 +247,7 @@ bool Channel::read_payload() {
   for (;;) {
     const ssize_t n = ::recvmsg(fd_, &message, MSG_DONTWAIT);
     if (n > 0) {
+      drained_ = std::uint64_t(n) < wanted + (wanted == left ? spill_.size() : 0);
       const std::uint64_t payload = std::min<std::uint64_t>(std::uint64_t(n), wanted);
       spill_end_ = std::size_t(n) - payload;
       if (direct) {
@@ -262,6 +267,7 @@ bool Channel::read_payload() {
 
 void Channel::pump() {
   pumping_ = true;
+  drained_ = false;  // a read that gets less than it could saves the one that would get nothing
   // A bounded number of reads, so that one busy peer does not starve the others. What was spilled is always
   // used up: the kernel reminds us only of what it holds itself.
   constexpr int most_reads = 8;
