@@ -1,6 +1,8 @@
 // The world's part in packets: they need no receive, may get lost, and wait for a handler.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/world.h"
 
 namespace ringtrue::sim {
@@ -50,7 +52,7 @@ void World::deliver_packet(std::uint32_t index) {
   Hop& hop = *message.hop;
   if (message.late > 0 && !message.vanishes) {
     hop.held.push_back({index, message.late});
-    return;
+    return at(now_ + 2 * cost_of(hop).latency.value, Kind::release, index);
   }
   hand_over(index);
   if (!hop.held.empty()) release_held(hop);
@@ -66,6 +68,17 @@ void World::release_held(Hop& hop) {
       hand_over(held.message);
     }
   }
+}
+
+// Where nothing follows, a late packet does not wait for ever.
+void World::release_late(std::uint32_t index) {
+  Hop* hop = messages_[index].hop;
+  if (!hop) return;  // over
+  const auto found = std::find_if(hop->held.begin(), hop->held.end(),
+                                  [&](const Held& held) { return held.message == index; });
+  if (found == hop->held.end()) return;
+  hop->held.erase(found);
+  hand_over(index);
 }
 
 void World::hand_over(std::uint32_t index) {

@@ -11,8 +11,9 @@
 // - A packet (collective/packets.h) is one message of its header and its parts. It starts when it is sent and
 //   waits for nobody. A packet to several ranks is copied, and the copies leave one after the other.
 // - Where the faults lose, double, reorder or corrupt a share, they do it to packets alone. A corrupted
-// packet is
-//   recognised and dropped at its receiver. A lost one has crossed its sender's port.
+// packet
+//   is recognised and dropped at its receiver. A lost one has crossed its sender's port. One that lets others
+//   pass waits for two latencies at most.
 #pragma once
 
 #include <cstddef>

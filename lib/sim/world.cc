@@ -232,6 +232,7 @@ void World::handle(const Event& event) {
   if (event.kind == Kind::wake) return wake(event.index);
   if (event.kind == Kind::arrive) return arrive(event.index);
   if (event.kind == Kind::mail) return deliver_mail(Rank(event.index));
+  if (event.kind == Kind::release) return release_late(event.index);
   if (event.kind == Kind::timer) return finish(timers_[event.index].first, timers_[event.index].second);
   if (event.kind == Kind::deliver && messages_[event.index].packet) return deliver_packet(event.index);
   const Message message = messages_[event.index];

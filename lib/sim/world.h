@@ -86,7 +86,7 @@ class World {
     std::size_t first = 0;
     std::vector<Posted> posts;
   };
-  enum class Kind : std::uint8_t { wake, arrive, deliver, sent, timer, mail };
+  enum class Kind : std::uint8_t { wake, arrive, deliver, sent, timer, mail, release };
   struct Event {
     double time = 0;
     std::uint64_t order = 0;
@@ -116,6 +116,7 @@ class World {
   void deliver_packet(std::uint32_t index);
   void hand_over(std::uint32_t index);
   void release_held(Hop& hop);
+  void release_late(std::uint32_t index);
   void deliver_mail(Rank rank);
   void handle(const Event& event);
   void resume_all();
