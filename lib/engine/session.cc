@@ -188,6 +188,7 @@ Result<void> SessionImpl::validate(const Job& job) {
                 "use --transport auto or tcp");
   if (algorithm_->uses_packets())
     if (const auto fits = collective::check_omni(job.layout(), job.call); !fits) return fits;
+  if (const auto fits = check_values(job); !fits) return fits;
   return datagrams ? check_datagrams(job, *algorithm_) : Result<void>();
 }
 
