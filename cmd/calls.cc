@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/suggest.h"
 #include "cmd/options.h"
 #include "collective/algorithm.h"
 #include "collective/fault.h"
@@ -45,9 +46,13 @@ collective::Call CallFlags::of(std::uint64_t bytes) const {
 }
 
 Result<void> CallFlags::check_algorithm() const {
-  if (algorithm == "auto") return {};
-  if (auto found = collective::find_algorithm(algorithm); !found) return tl::unexpected(found.error());
-  return {};
+  if (algorithm == "auto" || collective::find_algorithm(algorithm)) return {};
+  std::vector<std::string> names = {"auto"};
+  for (const auto& known : collective::algorithms()) names.emplace_back(known.name);
+  const auto meant = closest(algorithm, names);
+  return fail(Cause::bad_input, fmt::format("unknown algorithm '{}'", algorithm.substr(0, 60)), {},
+              meant ? fmt::format("did you mean {}? there are {}", *meant, fmt::join(names, ", "))
+                    : fmt::format("use one of {}", fmt::join(names, ", ")));
 }
 
 void add_call_flags(Commands& commands, CLI::App& app, CallFlags& flags) {
@@ -63,7 +68,12 @@ void add_call_flags(Commands& commands, CLI::App& app, CallFlags& flags) {
   std::vector<std::string> types, operations;
   for (const auto type : collective::all_types) types.emplace_back(name(type));
   for (const auto operation : collective::all_operations) operations.emplace_back(name(operation));
-  commands.choices(add_parsed(app, "--type", flags.call.type, collective::parse_type, "TYPE",
+  const auto parse_type = [&flags](std::string_view text) {
+    auto type = collective::parse_type(text);
+    if (type) flags.type_given = *type;
+    return type;
+  };
+  commands.choices(add_parsed(app, "--type", flags.call.type, parse_type, "TYPE",
                               fmt::format("{}", fmt::join(types, ", "))),
                    types);
   commands.choices(add_parsed(app, "--op", flags.call.operation, collective::parse_operation, "OP",

@@ -19,6 +19,7 @@ struct CallFlags {
   collective::Call call;  // without its elements
   std::string fault;      // checked
   bool events = false;
+  std::optional<collective::Type> type_given;  // with --type; call.type has it, too
   std::optional<Bytes> slice;
 
   // Rising, in bytes, rounded down to whole elements.

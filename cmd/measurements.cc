@@ -26,7 +26,9 @@ void add_rates(report::RunResult& result, const ideal::Inputs& inputs) {
   if (factor <= 0) return;
   const auto ideal = ideal::compute(inputs);
   if (!ideal) return;
-  if (ideal->bound && result.algorithm != "pairwise") result.bound_busbw_Bps = ideal->bound->value;
+  // Aggregators on nodes of their own pass the bound, and so does what is not sent.
+  if (ideal->bound && result.algorithm != "pairwise" && result.algorithm != "omnireduce")
+    result.bound_busbw_Bps = ideal->bound->value;
   if (const ideal::AlgorithmIdeal* a = ideal->find(result.algorithm)) {
     if (a->busbw) result.ideal_busbw_Bps = a->busbw->value;
     if (a->attainable) result.attainable_busbw_Bps = a->attainable->value;
@@ -40,7 +42,7 @@ report::RunResult result_of(const engine::Job& job, const engine::RunReport& run
   result.algorithm = job.algorithm;
   result.transport = run.transport;
   result.congestion = run.congestion;
-  result.ranks = job.ranks();
+  result.ranks = job.workers();
   result.bytes = job.call.bytes();
   result.count = job.call.elements;
   result.type = name(job.call.type);
@@ -58,7 +60,7 @@ report::RunResult result_of(const engine::Job& job, const engine::RunReport& run
   if (job.check) result.wrong = 0;
   for (const engine::RankReport& rank : run.ranks) {
     result.batch = rank.batch;
-    if (!job.check) continue;
+    if (!job.check || rank.rank >= job.workers()) continue;
     *result.wrong += rank.wrong;
     result.wrong_by_rank.push_back(rank.wrong);
   }

@@ -133,6 +133,10 @@ Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, cons
   // Diagnosis is about wires: "auto" is tcp here.
   std::string transport = context.config.transport.value;
   if (transport == "auto") transport = "tcp";
+  if (transport == "udp") {
+    return refuse(
+        {Cause::bad_input, "udp carries omnireduce alone", "", "leave --transport out, or use tcp"});
+  }
   if (!context.common.local) {
     if (!flags.fault.empty()) {
       return refuse(
@@ -142,7 +146,9 @@ Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, cons
       return refuse(
           {Cause::bad_input, "this measures with one rank a node", "", "leave --ranks-per-node out"});
     }
-    auto fleet = lease(context, flags.player);
+    auto nodes = nodes_of(context, flags.player);
+    if (!nodes) return refuse(nodes.error());
+    auto fleet = lease(context, flags.player, *nodes);
     if (!fleet) return tl::unexpected(fleet.error());
     return std::make_unique<HostsMeasurer>(std::move(*fleet), transport, flags.warmup);
   }

@@ -17,7 +17,7 @@ void add_nodes(Commands& commands) {
     if (!targets) return failed(context, targets.error());
     report::NodesDocument document;
     std::size_t silent = 0;
-    for (const fleet::NodeState& s : fleet::describe(*targets, fleet_options(context, {}))) {
+    for (const fleet::NodeState& s : fleet::describe(*targets, fleet_options(context, {}, {}))) {
       document.nodes.push_back({s.node, s.reachable, s.version, s.lease, s.cause});
       silent += !s.reachable;
     }

@@ -128,6 +128,7 @@ Result<OmniChoice> omni_of(const OmniFlags& flags, const collective::Call& call,
   tuning.type = call.type;
   tuning.rate = world.link_rate;
   if (world.round_trip) tuning.round_trip = *world.round_trip;
+  if (world.allowance) tuning.allowance = *world.allowance;
   tuning.acked = flags.acked || world.datagrams;
   tuning.density = world.density;
   tuning.block = flags.block;

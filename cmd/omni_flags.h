@@ -46,9 +46,10 @@ struct OmniWorld {
   collective::Rank workers = 0, aggregators = 0;
   std::optional<BytesPerSecond> link_rate;  // of a node, one way
   std::optional<Seconds> round_trip;
-  std::optional<double> density;  // of blocks, on a worker
-  bool datagrams = false;         // udp, or packets that may be lost
-  int mtu = 1500;                 // where --mtu says nothing
+  std::optional<Seconds> allowance;  // for hosts that are late; of a model, none are
+  std::optional<double> density;     // of blocks, on a worker
+  bool datagrams = false;            // udp, or packets that may be lost
+  int mtu = 1500;                    // where --mtu says nothing
 };
 
 struct OmniChoice {

@@ -64,8 +64,13 @@ class Watcher {
 
 class LocalPlayer final : public Player {
  public:
-  LocalPlayer(int ranks, int processes, Seconds deadline, bool deadline_is_given)
-      : ranks_(ranks), processes_(processes), deadline_(deadline), deadline_is_given_(deadline_is_given) {}
+  LocalPlayer(int ranks, const PlayerOptions& options, Seconds deadline, bool deadline_is_given)
+      : ranks_(ranks),
+        processes_(options.processes),
+        aggregators_(options.aggregators ? options.aggregators->count.value_or(ranks) : 0),
+        dedicated_(options.aggregators && options.aggregators->dedicated),
+        deadline_(deadline),
+        deadline_is_given_(deadline_is_given) {}
 
   const std::vector<std::string>& nodes() const override { return nodes_; }
   engine::Job job() const override {
@@ -74,6 +79,12 @@ class LocalPlayer final : public Player {
     for (int local = 0; local < ranks_; ++local) job.seats.push_back({0, 0, local});
     return job;
   }
+  void add_aggregators(engine::Job& job) const override {
+    fleet::add_aggregators(job, {0}, aggregators_, fleet::Options{});
+  }
+  int aggregators() const override { return aggregators_; }
+  bool dedicated() const override { return dedicated_; }
+  int worker_nodes() const override { return 1; }
   Played<engine::RunReport> play(const engine::Job& job) override {
     // Linux promises more memory than there is; running out of it would end this process without a word.
     const std::uint64_t needed = job.bytes_on_node(0), available = available_memory().value_or(UINT64_MAX);
@@ -96,8 +107,11 @@ class LocalPlayer final : public Player {
     return std::move(*report);
   }
   std::string where() const override {
-    return processes_ > 1 ? fmt::format("{} ranks in {} processes on this machine", ranks_, processes_)
-                          : fmt::format("{} ranks in this process", ranks_);
+    const std::string who = aggregators_ > 0
+                                ? fmt::format("{} workers and {} aggregators", ranks_, aggregators_)
+                                : fmt::format("{} ranks", ranks_);
+    return processes_ > 1 ? fmt::format("{} in {} processes on this machine", who, processes_)
+                          : fmt::format("{} in this process", who);
   }
   bool local() const override { return true; }
   int ranks_per_node() const override { return ranks_; }
@@ -108,39 +122,87 @@ class LocalPlayer final : public Player {
   }
 
   std::vector<std::string> nodes_ = {"local"};
-  int ranks_, processes_;
+  int ranks_, processes_, aggregators_;
+  bool dedicated_;
   Seconds deadline_;
   bool deadline_is_given_;
 };
 
+// A node that only aggregates is called what it is.
+report::Trouble with_aggregators(report::Trouble trouble, const engine::Job& job) {
+  const auto role = [&](const std::string& node) {
+    std::string name;
+    for (collective::Rank rank = 0; rank < job.ranks(); ++rank) {
+      if (job.nodes[std::size_t(job.seats[std::size_t(rank)].node)] != node) continue;
+      if (rank < job.workers()) return std::string();
+      if (name.empty()) name = fleet::place_of(job, rank);
+    }
+    return name;
+  };
+  const auto tell = [](Error& error, const std::string& name) {
+    if (!name.empty() && error.what.find("aggregator") == std::string::npos)
+      error.what = fmt::format("{}: {}", name, error.what);
+  };
+  if (job.workers() == job.ranks()) return trouble;
+  for (report::Failure& f : trouble.failures) tell(f.error, role(f.node));
+  for (const std::string& node : job.nodes) {
+    if (trouble.error.where == node || trouble.error.where.starts_with(node + " "))
+      tell(trouble.error, role(node));
+  }
+  return trouble;
+}
+
 class FleetPlayer final : public Player {
  public:
-  FleetPlayer(std::unique_ptr<fleet::Fleet> fleet, fleet::Options options)
-      : fleet_(std::move(fleet)), options_(std::move(options)), guard_([this] { fleet_->cancel(); }) {
+  FleetPlayer(std::unique_ptr<fleet::Fleet> fleet, fleet::Options options, const Nodes& nodes)
+      : fleet_(std::move(fleet)),
+        options_(std::move(options)),
+        workers_(nodes.workers),
+        aggregators_(nodes.aggregators),
+        dedicated_(nodes.dedicated),
+        guard_([this] { fleet_->cancel(); }) {
     for (const fleet::Target& t : fleet_->targets()) nodes_.push_back(t.node);
   }
 
   const std::vector<std::string>& nodes() const override { return nodes_; }
   engine::Job job() const override {
-    std::vector<int> order;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) order.push_back(int(i));
-    return fleet::job_over(fleet_->targets(), order, options_);
+    return fleet::job_over(fleet_->targets(), from_to(0, workers_), options_);
   }
+  void add_aggregators(engine::Job& job) const override {
+    const auto where = dedicated_ ? from_to(workers_, int(nodes_.size())) : from_to(0, workers_);
+    fleet::add_aggregators(job, where, aggregators_, options_);
+  }
+  int aggregators() const override { return aggregators_; }
+  bool dedicated() const override { return dedicated_; }
+  int worker_nodes() const override { return workers_; }
   Played<engine::RunReport> play(const engine::Job& job) override {
     auto report = fleet_->run(job);
-    if (!report) return tl::unexpected(trouble_of(report.error()));
+    if (!report) return tl::unexpected(with_aggregators(trouble_of(report.error()), job));
     return std::move(*report);
   }
   std::string where() const override {
-    return fmt::format("{} ranks on {} nodes, {}", int(nodes_.size()) * options_.ranks_per_node,
-                       nodes_.size(), fold_hostlist(nodes_));
+    const std::vector<std::string> workers(nodes_.begin(), nodes_.begin() + workers_);
+    const std::string who = fmt::format("{} ranks on {} nodes, {}", workers_ * options_.ranks_per_node,
+                                        workers_, fold_hostlist(workers));
+    if (aggregators_ == 0) return who;
+    if (!dedicated_) return fmt::format("{}, {} aggregators beside them", who, aggregators_);
+    return fmt::format("{}, {} aggregators on {}", who, aggregators_,
+                       fold_hostlist({nodes_.begin() + workers_, nodes_.end()}));
   }
   bool local() const override { return false; }
   int ranks_per_node() const override { return options_.ranks_per_node; }
 
  private:
+  static std::vector<int> from_to(int first, int last) {
+    std::vector<int> out;
+    for (int i = first; i < last; ++i) out.push_back(i);
+    return out;
+  }
+
   std::unique_ptr<fleet::Fleet> fleet_;
   fleet::Options options_;
+  int workers_, aggregators_;
+  bool dedicated_;
   std::vector<std::string> nodes_;
   OnInterrupt guard_;  // last: it must not outlive the fleet
 };
@@ -202,13 +264,60 @@ Result<std::vector<fleet::Target>> targets_of(const Context& context) {
   return fleet::make_targets(*names);
 }
 
-fleet::Options fleet_options(const Context& context, const PlayerOptions& options) {
+Result<Nodes> nodes_of(const Context& context, const PlayerOptions& options) {
+  Nodes nodes;
+  auto targets = targets_of(context);
+  if (!targets) return tl::unexpected(targets.error());
+  nodes.targets = std::move(*targets);
+  nodes.workers = int(nodes.targets.size());
+  if (!options.aggregators) return nodes;
+  const AggregatorOptions& asked = *options.aggregators;
+  nodes.aggregators = asked.count.value_or(nodes.workers);
+  if (!asked.hosts) {
+    if (!asked.dedicated) return nodes;
+    return fail(Cause::bad_input, "dedicated aggregators need nodes of their own", {},
+                "name them with --aggregator-hosts LIST");
+  }
+  const HostGroups groups = context.config.host_groups();
+  auto names = expand_hostlist(*asked.hosts, &groups);
+  if (!names) return tl::unexpected(names.error());
+  auto more = fleet::make_targets(*names);
+  if (!more) return tl::unexpected(more.error());
+  for (fleet::Target& t : *more) {
+    for (int i = 0; i < nodes.workers; ++i) {
+      const fleet::Target& w = nodes.targets[std::size_t(i)];
+      if (w.node != t.node &&
+          (w.socket.empty() ? w.host != t.host || w.port != t.port : w.socket != t.socket))
+        continue;
+      return fail(
+          Cause::bad_input, fmt::format("{} is among --hosts and --aggregator-hosts", t.node), {},
+          "take it out of one of them, or use --placement colocated for aggregators beside the workers");
+    }
+    nodes.targets.push_back(std::move(t));
+  }
+  nodes.aggregators = asked.count.value_or(int(more->size()));
+  nodes.dedicated = true;
+  const int used = std::min<int>(nodes.aggregators, int(more->size()));
+  if (options.processes > 1) {
+    return fail(Cause::bad_input, "--processes and --aggregator-hosts exclude each other", {},
+                "leave --processes out");
+  }
+  nodes.targets.resize(std::size_t(nodes.workers + used));  // no lease where nothing is to be done
+  return nodes;
+}
+
+fleet::Options fleet_options(const Context& context, const PlayerOptions& options, const Nodes& nodes) {
   fleet::Options out;
   if (!context.common.insecure) {
     out.pki = context.config.pki.value.empty() ? default_pki() : context.config.pki.value;
   }
   out.processes = options.processes;
   out.ranks_per_node = context.common.ranks_per_node;
+  if (nodes.aggregators > 0) {
+    const int on = nodes.dedicated ? int(nodes.targets.size()) - nodes.workers : nodes.workers;
+    const int each = (nodes.aggregators + on - 1) / on;
+    out.aggregators_per_node = nodes.dedicated ? std::max(0, each - out.ranks_per_node) : each;
+  }
   out.data_interface = context.config.data_interface.value;
   out.port_low = context.config.data_ports.value.low;
   out.port_high = context.config.data_ports.value.high;
@@ -222,11 +331,10 @@ fleet::Options fleet_options(const Context& context, const PlayerOptions& option
   return out;
 }
 
-Played<std::unique_ptr<fleet::Fleet>> lease(const Context& context, const PlayerOptions& options) {
-  auto targets = targets_of(context);
-  if (!targets) return tl::unexpected(report::Trouble{targets.error(), {}});
+Played<std::unique_ptr<fleet::Fleet>> lease(const Context& context, const PlayerOptions& options,
+                                            const Nodes& nodes) {
   if (options.pause && options.pause->phase == "lease") wait_before(*options.pause);
-  auto fleet = fleet::Fleet::lease(std::move(*targets), fleet_options(context, options));
+  auto fleet = fleet::Fleet::lease(nodes.targets, fleet_options(context, options, nodes));
   if (!fleet) return tl::unexpected(trouble_of(fleet.error()));
   return std::move(*fleet);
 }
@@ -237,13 +345,20 @@ Played<std::unique_ptr<Player>> make_player(const Context& context, const Player
       return tl::unexpected(report::Trouble{
           Error{Cause::bad_input, "--local and --hosts exclude each other", "", "give one of them"}, {}});
     }
-    return std::make_unique<LocalPlayer>(*context.common.local, options.processes,
-                                         context.config.run_deadline.value,
+    if (options.aggregators && options.aggregators->hosts) {
+      return tl::unexpected(
+          report::Trouble{Error{Cause::bad_input, "--local and --aggregator-hosts exclude each other", "",
+                                "use --aggregators N"},
+                          {}});
+    }
+    return std::make_unique<LocalPlayer>(*context.common.local, options, context.config.run_deadline.value,
                                          context.config.run_deadline.origin != config::built_in);
   }
-  auto fleet = lease(context, options);
+  auto nodes = nodes_of(context, options);
+  if (!nodes) return tl::unexpected(report::Trouble{nodes.error(), {}});
+  auto fleet = lease(context, options, *nodes);
   if (!fleet) return tl::unexpected(fleet.error());
-  return std::make_unique<FleetPlayer>(std::move(*fleet), fleet_options(context, options));
+  return std::make_unique<FleetPlayer>(std::move(*fleet), fleet_options(context, options, *nodes), *nodes);
 }
 
 }  // namespace ringtrue::cmd

@@ -23,9 +23,17 @@ struct Pause {
 };
 Result<Pause> parse_pause(std::string_view text);  // "connect=3", "run=1.5s"
 
+// Aggregators of an omnireduce.
+struct AggregatorOptions {
+  std::optional<int> count;          // one a node, or a worker in one process, if not given
+  std::optional<std::string> hosts;  // nodes for them alone
+  bool dedicated = false;            // asked for by name
+};
+
 struct PlayerOptions {
   int processes = 1;  // a node
   std::optional<Pause> pause;
+  std::optional<AggregatorOptions> aggregators;
 };
 
 class Player {
@@ -35,6 +43,12 @@ class Player {
   virtual const std::vector<std::string>& nodes() const = 0;
   // One rank after the other, over all nodes; the rest is the caller's.
   virtual engine::Job job() const = 0;
+  // The aggregators of PlayerOptions behind the ranks of job().
+  virtual void add_aggregators(engine::Job& job) const = 0;
+  virtual int aggregators() const = 0;
+  virtual bool dedicated() const = 0;
+  // Those with workers; they come first among nodes().
+  virtual int worker_nodes() const = 0;
   virtual Played<engine::RunReport> play(const engine::Job& job) = 0;
   virtual std::string where() const = 0;  // "8 ranks on this machine"
   virtual bool local() const = 0;
@@ -47,8 +61,17 @@ report::Trouble trouble_of(const fleet::FleetError& error);
 
 // The daemons behind --hosts (or the configuration's hosts).
 Result<std::vector<fleet::Target>> targets_of(const Context& context);
-fleet::Options fleet_options(const Context& context, const PlayerOptions& options);
-Played<std::unique_ptr<fleet::Fleet>> lease(const Context& context, const PlayerOptions& options);
+// The daemons of the hosts, and behind them those for aggregators alone.
+struct Nodes {
+  std::vector<fleet::Target> targets;
+  int workers = 0;  // of them
+  int aggregators = 0;
+  bool dedicated = false;
+};
+Result<Nodes> nodes_of(const Context& context, const PlayerOptions& options);
+fleet::Options fleet_options(const Context& context, const PlayerOptions& options, const Nodes& nodes);
+Played<std::unique_ptr<fleet::Fleet>> lease(const Context& context, const PlayerOptions& options,
+                                            const Nodes& nodes);
 
 // --local N or the hosts; the error says what to give where there is neither.
 Played<std::unique_ptr<Player>> make_player(const Context& context, const PlayerOptions& options);

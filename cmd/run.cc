@@ -1,90 +1,262 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cmd/auto_choice.h"
 #include "cmd/calls.h"
 #include "cmd/command.h"
+#include "cmd/input_file.h"
 #include "cmd/measurements.h"
+#include "cmd/omni_flags.h"
+#include "cmd/omni_results.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
 #include "cmd/player.h"
 #include "cmd/progress.h"
+#include "collective/fault.h"
 #include "report/json.h"
 #include "report/text.h"
 
 namespace ringtrue::cmd {
 namespace {
 
+constexpr int most_ring_iterations = 3;
+
 struct Flags {
   CallFlags call;
+  OmniFlags omni;
   PlayerOptions player;
   int iterations = 5, warmup = 1;
   bool unchecked = false;
   long seed = 1;
 };
 
-int run(Context& context, const Flags& flags) {
-  if (auto known = flags.call.check_algorithm(); !known) return failed(context, known.error());
-  auto sizes = flags.call.sizes();
-  if (!sizes) return failed(context, sizes.error());
-  auto player = make_player(context, flags.player);
-  if (!player) return failed(context, player.error());
+// A whole command: the sizes one after the other, on one player.
+class Run {
+ public:
+  Run(Context& context, const Flags& flags) : context_(context), flags_(flags) {}
 
-  report::RunDocument document;
-  document.where = (*player)->where();
-  document.nodes = (*player)->nodes();
-  document.deadlines = deadlines_of(context);
-  bool wrong = false;
-  std::optional<collective::Costs> costs;  // of a hop, for auto
-  for (std::size_t i = 0; i < sizes->size(); ++i) {
-    engine::Job job = (*player)->job();
-    job.algorithm = flags.call.algorithm;
-    job.call = flags.call.of((*sizes)[i]);
-    job.transport = context.config.transport.value;
-    job.iterations = flags.iterations;
-    job.warmup = flags.warmup;
-    job.check = !flags.unchecked;
-    job.events = flags.call.events && i + 1 == sizes->size();
-    job.fault = flags.call.fault;
-    job.seed = std::uint64_t(flags.seed);
-    if (job.algorithm == "auto") {
-      show_progress("measuring a hop, to choose an algorithm");
-      if (!costs) {
-        auto measured = measure_costs(**player, job);
-        if (!measured) {
-          document.error = measured.error();
-          break;
-        }
-        costs = *measured;
-      }
-      auto choice = settle(**player, job, choice_of(job.layout(), job.call, *costs));
-      if (!choice) {
-        document.error = choice.error();
-        break;
-      }
-      document.choices.push_back(std::move(*choice));
-      job.algorithm = document.choices.back().algorithm;
+  int operator()() {
+    if (auto fits = check(); !fits) return failed(context_, fits.error());
+    if (auto read = read_input(); !read) return failed(context_, read.error());
+    auto sizes = sizes_of_calls();
+    if (!sizes) return failed(context_, sizes.error());
+    PlayerOptions options = flags_.player;
+    if (omnireduce()) {
+      options.aggregators = {flags_.omni.aggregators, flags_.omni.aggregator_hosts,
+                             flags_.omni.placement == Placement::dedicated};
     }
-    show_progress(fmt::format("{} of {} bytes ({} of {} sizes)", job.algorithm, job.call.bytes(), i + 1,
-                              sizes->size()));
-    auto report = (*player)->play(job);
-    if (!report) {
-      document.error = report.error();
-      break;
+    auto player = make_player(context_, options);
+    if (!player) return failed(context_, player.error());
+    player_ = std::move(*player);
+    if (auto rows = check_rows(); !rows) return failed(context_, rows.error());
+
+    document_.where = player_->where();
+    document_.nodes = player_->nodes();
+    document_.deadlines = deadlines_of(context_);
+    for (std::size_t i = 0; i < sizes->size() && !document_.error; ++i) {
+      position_ = fmt::format("({} of {} sizes)", i + 1, sizes->size());
+      if (auto done = play((*sizes)[i], i + 1 == sizes->size()); !done) document_.error = done.error();
     }
-    const bool tcp = report->transport.find("tcp") != std::string::npos;
-    const auto link_rate = (*player)->local() ? std::nullopt : context.config.link_rate.value;
-    const ideal::Inputs inputs = ideal_inputs((*player)->local() ? 1 : int(document.nodes.size()),
-                                              (*player)->ranks_per_node(), link_rate, tcp);
-    document.results.push_back(result_of(job, *report, inputs));
-    document.hops = hops_of(job, report->trace);
-    document.events = std::move(report->trace.events);
-    wrong = wrong || document.results.back().wrong.value_or(0) > 0;
+    player_.reset();  // releases the nodes before anything is printed
+    if (document_.error) complain(document_.error->error);
+    const int code = wrong_ ? Exit::faulty : document_.error ? Exit::unknown : Exit::healthy;
+    return print(context_.common.json ? report::json(document_) : report::text(document_, context_.style),
+                 code);
   }
-  player->reset();  // releases the nodes before anything is printed
-  if (document.error) complain(document.error->error);
-  const int code = wrong ? Exit::faulty : document.error ? Exit::unknown : Exit::healthy;
-  return print(context.common.json ? report::json(document) : report::text(document, context.style), code);
-}
+
+ private:
+  bool omnireduce() const { return flags_.call.algorithm == "omnireduce"; }
+  bool datagrams() const { return context_.config.transport.value == "udp"; }
+  Placement placement() const { return player_->dedicated() ? Placement::dedicated : Placement::colocated; }
+  std::optional<BytesPerSecond> link_rate() const {
+    return player_->local() ? std::nullopt : context_.config.link_rate.value;
+  }
+
+  Result<void> check() const {
+    if (auto known = flags_.call.check_algorithm(); !known) return known;
+    if (auto fits = flags_.omni.check(flags_.call.algorithm); !fits) return fits;
+    if (datagrams() && !omnireduce()) {
+      return fail(Cause::bad_input, "udp carries omnireduce alone", {}, "leave --transport out, or use tcp");
+    }
+    if (!datagrams()) {
+      const auto faults = collective::parse_faults(flags_.call.fault);
+      for (const collective::Fault& fault : faults ? *faults : std::vector<collective::Fault>{}) {
+        if (!fault.unreliable()) continue;
+        return fail(Cause::bad_input,
+                    fmt::format("{} needs a transport that may lose packets", name(fault.kind)), {},
+                    "use --transport udp, or simulate");
+      }
+    }
+    return {};
+  }
+
+  Result<void> read_input() {
+    if (flags_.omni.input.empty()) return {};
+    const auto workers = context_.common.local ? std::optional<int>(int(*context_.common.local))
+                                               : std::nullopt;  // of hosts, known once they are
+    const int known = workers ? *workers : expected_workers();
+    auto input = input_of(flags_.omni.input, known, flags_.call.type_given);
+    if (!input) return tl::unexpected(input.error());
+    input_ = std::move(*input);
+    return {};
+  }
+
+  int expected_workers() const {
+    const auto targets = targets_of(context_);
+    return targets ? int(targets->size()) * context_.common.ranks_per_node : 0;
+  }
+
+  Result<std::vector<std::uint64_t>> sizes_of_calls() const {
+    if (!input_) return flags_.call.sizes();
+    if (flags_.call.size || flags_.call.from || flags_.call.to) {
+      return fail(Cause::bad_input, "--input and --size, --from, --to exclude each other", {},
+                  "the file says how much there is");
+    }
+    return std::vector<std::uint64_t>{input_->elements * size_of(input_->type)};
+  }
+
+  Result<void> check_rows() const {
+    const int workers = player_->job().ranks();
+    if (!input_ || input_->rows.size() == 1 || int(input_->rows.size()) == workers) return {};
+    return fail(Cause::bad_input, fmt::format("{} has {} rows for {} workers", flags_.omni.input,
+                                              input_->rows.size(), workers));
+  }
+
+  // The job but for its algorithm's own: roles, shape.
+  engine::Job job_of(std::uint64_t bytes) const {
+    engine::Job job = player_->job();
+    job.algorithm = flags_.call.algorithm;
+    job.call = flags_.call.of(bytes);
+    if (input_) {
+      job.call.type = input_->type;
+      job.call.elements = input_->elements;
+      job.input = input_;
+    }
+    job.transport = context_.config.transport.value;
+    job.iterations = flags_.iterations;
+    job.warmup = flags_.warmup;
+    job.check = !flags_.unchecked;
+    job.fault = flags_.call.fault;
+    job.seed = std::uint64_t(flags_.seed);
+    job.mtu = flags_.omni.mtu.value_or(job.mtu);
+    job.sparsity = sparsity_of(flags_.omni, job.sparsity.block);
+    return job;
+  }
+
+  Played<void> shape(engine::Job& job) {
+    player_->add_aggregators(job);
+    OmniWorld world;
+    world.workers = job.call.omni.workers;
+    world.aggregators = job.call.omni.aggregators;
+    world.link_rate = link_rate();
+    world.density = flags_.omni.density;
+    world.datagrams = datagrams();
+    world.mtu = job.mtu;
+    auto choice = omni_of(flags_.omni, job.call, world);
+    if (!choice) return tl::unexpected(report::Trouble{choice.error(), {}});
+    job.call.omni = choice->omni;
+    job.sparsity = sparsity_of(flags_.omni, choice->omni.block);
+    const auto& notes = document_.notes;
+    if (!choice->note.empty() && std::find(notes.begin(), notes.end(), choice->note) == notes.end())
+      document_.notes.push_back(choice->note);
+    return {};
+  }
+
+  Played<void> choose(engine::Job& job) {
+    show_progress("measuring a hop, to choose an algorithm");
+    if (!costs_) {
+      auto measured = measure_costs(*player_, job);
+      if (!measured) return tl::unexpected(measured.error());
+      costs_ = *measured;
+    }
+    auto choice = settle(*player_, job, choice_of(job.layout(), job.call, *costs_));
+    if (!choice) return tl::unexpected(choice.error());
+    document_.choices.push_back(std::move(*choice));
+    job.algorithm = document_.choices.back().algorithm;
+    return {};
+  }
+
+  ideal::Inputs ideals(const engine::RunReport& report) const {
+    const bool tcp = report.transport.find("tcp") != std::string::npos;
+    return ideal_inputs(player_->local() ? 1 : player_->worker_nodes(), player_->ranks_per_node(),
+                        link_rate(), tcp);
+  }
+
+  Played<void> play(std::uint64_t bytes, bool last) {
+    engine::Job job = job_of(bytes);
+    job.events = flags_.call.events && last;
+    if (omnireduce()) {
+      if (auto done = shape(job); !done) return done;
+    } else if (job.algorithm == "auto") {
+      if (auto done = choose(job); !done) return done;
+    }
+    show_progress(fmt::format("{} of {} bytes {}", job.algorithm, job.call.bytes(), position_));
+    auto report = player_->play(job);
+    if (!report) return tl::unexpected(report.error());
+    const ideal::Inputs inputs = ideals(*report);
+    document_.results.push_back(result_of(job, *report, inputs));
+    document_.hops = hops_of(job, report->trace);
+    document_.events = std::move(report->trace.events);
+    wrong_ = wrong_ || document_.results.back().wrong.value_or(0) > 0;
+    if (!omnireduce()) return {};
+
+    report::RunResult& result = document_.results.back();
+    add_roles(document_.hops, job.workers());
+    // The model knows one port a worker.
+    auto rate = player_->ranks_per_node() == 1 ? link_rate() : std::nullopt;
+    std::optional<double> efficiency;
+    if (inputs.inter_efficiency) efficiency = inputs.inter_efficiency->share;
+    if (rate && efficiency) *rate = *rate * *efficiency;
+    result.omni = omni_result(job, *report, placement(), rate);
+    add_omni_rates(result, efficiency);
+    return flags_.omni.no_ring ? Played<void>() : play_ring(job);
+  }
+
+  // Our own ring over the workers, on the data that the omnireduce had.
+  Played<void> play_ring(const engine::Job& omni) {
+    engine::Job job = player_->job();
+    job.algorithm = "ring";
+    job.call = omni.call;
+    job.call.omni = {};
+    job.transport = datagrams() ? "tcp" : omni.transport;
+    job.iterations = std::min(omni.iterations, most_ring_iterations);
+    job.warmup = std::min(omni.warmup, 1);
+    job.check = omni.check;
+    job.seed = omni.seed;
+    job.sparsity = omni.sparsity;
+    job.input = omni.input;
+    job.fault = reliable_faults(omni.fault, job.ranks());
+    show_progress(fmt::format("ring on the same data {}", position_));
+    auto report = player_->play(job);
+    if (!report) return tl::unexpected(report.error());
+    document_.rings.push_back(result_of(job, *report, ideals(*report)));
+    add_ring(document_.results.back(), document_.rings.back());
+    wrong_ = wrong_ || document_.rings.back().wrong.value_or(0) > 0;
+    return {};
+  }
+
+  // Those that the ring's transport and its ranks know.
+  static std::string reliable_faults(const std::string& script, collective::Rank ranks) {
+    std::string out;
+    const auto faults = collective::parse_faults(script);
+    for (const collective::Fault& fault : faults ? *faults : std::vector<collective::Fault>{}) {
+      const bool outside = fault.source.value_or(0) >= ranks || fault.destination.value_or(0) >= ranks;
+      if (fault.unreliable() || outside) continue;
+      out += (out.empty() ? "" : ";") + collective::to_text(fault);
+    }
+    return out;
+  }
+
+  Context& context_;
+  const Flags& flags_;
+  std::unique_ptr<Player> player_;
+  std::shared_ptr<const engine::Input> input_;
+  report::RunDocument document_;
+  std::optional<collective::Costs> costs_;  // of a hop, for auto
+  std::string position_;
+  bool wrong_ = false;
+};
 
 }  // namespace
 
@@ -93,6 +265,7 @@ void add_run(Commands& commands) {
       commands.add("run", "One collective over a range of sizes: nccl-tests' columns, and % of ideal");
   static Flags flags;
   add_call_flags(commands, app, flags.call);
+  add_omni_flags(commands, app, flags.omni);
   add_whole(app, "--iterations", flags.iterations, 1, 1000000, "timed samples");
   add_whole(app, "--warmup", flags.warmup, 0, 1000000, "untimed calls before them");
   add_whole(app, "--processes", flags.player.processes, 1, 128,
@@ -104,7 +277,7 @@ void add_run(Commands& commands) {
   app.footer(
       "Exit code 2 where a result was wrong. Example: ringtrue run ring --local 8 --from 1K --to 64M "
       "--factor 4");
-  commands.on(app, [](Context& context) { return run(context, flags); });
+  commands.on(app, [](Context& context) { return Run(context, flags)(); });
 }
 
 }  // namespace ringtrue::cmd

@@ -57,17 +57,17 @@ Result<std::string> parse_word(std::string_view text) {
 }
 
 Result<std::string> parse_transport(std::string_view text) {
-  const std::vector<std::string> known = {"auto", "shm", "tcp"};
+  const std::vector<std::string> known = {"auto", "shm", "tcp", "udp"};
   for (const std::string& name : known) {
     if (text == name) return name;
   }
-  for (std::string_view later : {"udp", "verbs", "cuda"}) {
+  for (std::string_view later : {"verbs", "cuda"}) {
     if (text == later) {
       return fail(Cause::unavailable, fmt::format("this build has no {} transport", text), {},
-                  "use auto, shm or tcp");
+                  "use auto, shm, tcp or udp");
     }
   }
-  return fail(Cause::bad_input, fmt::format("unknown transport '{}'", text), {}, "use auto, shm or tcp");
+  return fail(Cause::bad_input, fmt::format("unknown transport '{}'", text), {}, "use auto, shm, tcp or udp");
 }
 
 Result<std::optional<BytesPerSecond>> parse_link_rate(std::string_view text) {

@@ -1,0 +1,119 @@
+#include "cmd/input_file.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "base/npy.h"
+
+namespace ringtrue::cmd {
+namespace {
+
+constexpr std::string_view rank_mark = "{rank}";
+constexpr std::uint64_t most_bytes = std::uint64_t(1) << 36;
+
+Result<std::vector<std::byte>> bytes_of(const std::string& path) {
+  const auto refuse = [&](const std::string& why) {
+    return fail(Cause::bad_input, fmt::format("cannot read {}: {}", path, why));
+  };
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return refuse(std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) return refuse("it is no file");
+  if (std::uint64_t(status.st_size) > most_bytes) return refuse("it is longer than 64 GiB");
+  std::ifstream file(path, std::ios::binary);
+  std::vector<std::byte> bytes(std::size_t(status.st_size), std::byte{});
+  if (!file.read(reinterpret_cast<char*>(bytes.data()), std::streamsize(bytes.size()))) {
+    return refuse(errno != 0 ? std::strerror(errno) : "it ended early");
+  }
+  return bytes;
+}
+
+// One file: `rows` rows of values.
+struct Loaded {
+  collective::Type type = collective::Type::float32;
+  bool pairs = false;
+  std::uint64_t rows = 1;
+  std::vector<std::byte> values;
+};
+
+Result<Loaded> load(const std::string& path, int workers) {
+  auto bytes = bytes_of(path);
+  if (!bytes) return tl::unexpected(bytes.error());
+  const auto at = [&](Error error) {
+    error.where = path;
+    return tl::unexpected(std::move(error));
+  };
+  auto npy = parse_npy(*bytes);
+  if (!npy) return at(npy.error());
+  auto type = collective::parse_type(npy->type);
+  if (!type) return at(type.error());
+  Loaded loaded;
+  loaded.type = *type;
+  loaded.pairs = npy->pairs;
+  if (npy->shape.size() == 2 && npy->shape[0] == std::uint64_t(workers)) loaded.rows = npy->shape[0];
+  auto values = dense_values(*npy, std::nullopt, most_bytes);
+  if (!values) return at(values.error());
+  loaded.values = std::move(*values);
+  return loaded;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const engine::Input>> input_of(const std::string& name, int workers,
+                                                      std::optional<collective::Type> type) {
+  std::vector<std::string> paths = {name};
+  if (const std::size_t mark = name.find(rank_mark); mark != std::string::npos) {
+    paths.clear();
+    for (int w = 0; w < workers; ++w) {
+      paths.push_back(name);
+      paths.back().replace(mark, rank_mark.size(), std::to_string(w));
+    }
+  }
+  std::vector<Loaded> files;
+  std::uint64_t longest = 0;
+  for (const std::string& path : paths) {
+    auto file = load(path, name.find(rank_mark) != std::string::npos ? 0 : workers);
+    if (!file) return tl::unexpected(file.error());
+    if (type && *type != file->type) {
+      return fail(
+          Cause::bad_input,
+          fmt::format("{} holds {}, not {}", path, collective::name(file->type), collective::name(*type)), {},
+          "leave --type out, or convert the file");
+    }
+    longest = std::max<std::uint64_t>(longest, file->values.size());
+    files.push_back(std::move(*file));
+  }
+  auto input = std::make_shared<engine::Input>();
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    Loaded& file = files[i];
+    if (file.type != files[0].type) {
+      return fail(Cause::bad_input,
+                  fmt::format("{} and {} hold values of different types", paths[0], paths[i]));
+    }
+    // The pairs of one file say nothing of how far the keys of the others go.
+    if (file.pairs && file.values.size() < longest) file.values.resize(longest, std::byte{});
+    if (file.values.size() != longest) {
+      return fail(Cause::bad_input,
+                  fmt::format("{} and {} hold different numbers of values", paths[0], paths[i]));
+    }
+  }
+  input->type = files[0].type;
+  const std::uint64_t size = size_of(input->type);
+  if (files.size() > 1 || files[0].rows == 1) {
+    for (Loaded& file : files) input->rows.push_back(std::move(file.values));
+  } else {
+    const auto& all = files[0].values;
+    const std::uint64_t row = all.size() / files[0].rows;
+    for (std::uint64_t r = 0; r < files[0].rows; ++r)
+      input->rows.emplace_back(all.begin() + std::ptrdiff_t(r * row),
+                               all.begin() + std::ptrdiff_t((r + 1) * row));
+  }
+  input->elements = input->rows[0].size() / size;
+  return input;
+}
+
+}  // namespace ringtrue::cmd

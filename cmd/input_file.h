@@ -1,0 +1,21 @@
+// --input: the operator's own data, from one file or from one a worker.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "collective/types.h"
+#include "engine/job.h"
+
+namespace ringtrue::cmd {
+
+// `name`: a .npy file. An array whose first of two dimensions is `workers` holds a row for each; any other is
+// the same data for all. With "{rank}" in the name there is a file a worker. A structured array of a key and
+// a value is a list of pairs, all other elements being zero; its length is the largest key's, plus one.
+// bad_input: no such file, not what `type` says, rows of different lengths.
+Result<std::shared_ptr<const engine::Input>> input_of(const std::string& name, int workers,
+                                                      std::optional<collective::Type> type);
+
+}  // namespace ringtrue::cmd
