@@ -65,11 +65,12 @@ void Channel::send(std::uint64_t token, const std::byte* from, std::uint64_t len
 // What is sent in answer to messages that are being read leaves after the last of them, in one piece.
 void Channel::enqueue(Outgoing message, bool more) {
   outgoing_.push_back(std::move(message));
-  if (!flush_waits_ && !more && !pumping_) flush();
+  if (!flush_waits_ && !more && !pumping_ && !flushing_) flush();
 }
 
 void Channel::flush() {
   flush_waits_ = false;
+  flushing_ = true;  // an owner that hears that a message is gone may send the next one
   while (!outgoing_.empty()) {
     constexpr std::size_t most = 48;
     iovec parts[2 * most];
@@ -92,6 +93,7 @@ void Channel::flush() {
         flush_waits_ = true;
         break;
       }
+      flushing_ = false;
       return lost(std::strerror(errno));
     }
     while (n > 0 ||
@@ -112,6 +114,7 @@ void Channel::flush() {
       owner_.post_done(token);
     }
   }
+  flushing_ = false;
   if (outgoing_.empty() && delayed_ == 0 && busy_since_ != 0) {
     sent_.busy_ns += now_ns() - busy_since_;
     busy_since_ = 0;

@@ -88,7 +88,8 @@ class Channel final : public transport::Channel, public Watcher {
 
   bool closed_ = false;  // the peer will not send any more
   bool pumping_ = false;
-  bool drained_ = false;      // the last read took all that was there
+  bool drained_ = false;  // the last read took all that was there
+  bool flushing_ = false;
   bool flush_waits_ = false;  // for room in the socket
   bool unwelcome_ = false;    // bytes are there that no receive was posted for
   std::uint32_t interest_ = 0;
