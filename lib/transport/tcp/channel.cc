@@ -315,8 +315,9 @@ void Channel::pump() {
 
 void Channel::ready(std::uint32_t events) {
   if (events & EPOLLOUT) flush();
-  if ((events & (EPOLLHUP | EPOLLERR)) && incoming_.empty()) {
-    // Gone while nothing is due from it: an error only for whoever needs it later. Hang-ups cannot be masked.
+  if ((events & (EPOLLHUP | EPOLLERR)) && (incoming_.empty() || closed_)) {
+    // Gone while nothing is due from it: an error only for whoever needs it later; or its owner knows and
+    // goes on. Hang-ups cannot be masked.
     closed_ = true;
     loop_.forget(fd_, this);
     return;
