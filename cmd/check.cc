@@ -18,6 +18,8 @@ namespace {
 
 struct Flags {
   MeasurerFlags measurer;
+  std::string algorithm = "ring";
+  std::optional<std::string> aggregator_hosts;
   std::string format = "text";
   Seconds budget = diagnosis::Options{}.budget;
   long seed = 1;
@@ -34,19 +36,30 @@ int run(Context& context, const Flags& flags) {
   document.warning = context.config.warning.value;
   document.critical = context.config.critical.value;
   document.deadlines = deadlines_of(context);
+  const bool omnireduce = flags.algorithm == "omnireduce";
+  if (flags.aggregator_hosts && !omnireduce) {
+    return failed(context,
+                  Error{Cause::bad_input, "--aggregator-hosts needs --algorithm omnireduce", "", ""});
+  }
+  if (flags.aggregator_hosts && context.common.local) {
+    return failed(context, Error{Cause::bad_input, "--local and --aggregator-hosts exclude each other", "",
+                                 "leave one out"});
+  }
   const std::int64_t began = now_ns();
   MeasurerFlags measuring = flags.measurer;
   // A connection's slow start is over within a hundredth of an experiment; twice the experiments tell more.
   measuring.warmup = 0;
   measuring.paced = true;
+  if (omnireduce)
+    measuring.player.aggregators = {std::nullopt, flags.aggregator_hosts, flags.aggregator_hosts.has_value()};
   auto measurer = make_measurer(context, measuring);
   if (!measurer) {
     document.error = measurer.error();
     for (const report::Failure& f : document.error->failures) document.diagnosis.nodes.push_back(f.node);
     if (!context.common.local) {
-      if (auto targets = targets_of(context)) {
+      if (auto nodes = nodes_of(context, measuring.player)) {
         document.diagnosis.nodes.clear();
-        for (const auto& target : *targets) document.diagnosis.nodes.push_back(target.node);
+        for (const auto& target : nodes->targets) document.diagnosis.nodes.push_back(target.node);
       }
     }
     document.diagnosis.cost.seconds = seconds_since(began);
@@ -62,6 +75,7 @@ int run(Context& context, const Flags& flags) {
   options.critical = document.critical;
   options.budget = flags.budget;
   options.seed = std::uint64_t(flags.seed);
+  if (omnireduce) options.workers = (*measurer)->workers();
   options.on_progress = [](const std::string& stage, const std::string& what, double used) {
     show_progress(fmt::format("{}: {} ({:.0f} %)", stage, what, used * 100));
   };
@@ -106,6 +120,19 @@ void add_check(Commands& commands) {
                        },
                        "NAME", "text, json or nagios"),
                    {"text", "json", "nagios"});
+  commands.choices(add_parsed(
+                       app, "--algorithm", flags.algorithm,
+                       [](std::string_view text) -> Result<std::string> {
+                         if (text == "ring" || text == "omnireduce") return std::string(text);
+                         return fail(Cause::bad_input, fmt::format("check knows no algorithm '{}'", text), {},
+                                     "use ring, or omnireduce for aggregators' ports as well");
+                       },
+                       "NAME", "ring, or omnireduce for aggregators' ports as well"),
+                   {"ring", "omnireduce"});
+  add_parsed(
+      app, "--aggregator-hosts", flags.aggregator_hosts,
+      [](std::string_view text) -> Result<std::string> { return std::string(text); }, "LIST",
+      "nodes that aggregate, with omnireduce; beside the workers if not given");
   add_parsed(app, "--budget", flags.budget, parse_duration, "TIME", "for all measurements together");
   add_whole(app, "--seed", flags.seed, 0, 1L << 62, "of the orders in which partners change");
   add_parsed(

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "cmd/interrupt.h"
 #include "engine/session.h"
@@ -29,10 +31,14 @@ class LocalMeasurer final : public LiveMeasurer {
   std::string transport() const override { return transport_; }
 
   Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override {
-    engine::Job job = fleet::job_of(experiment, {}, {transport_, 1, warmup_, {}});
+    engine::Job job = fleet::job_of(experiment, {}, {transport_, 1, warmup_, {}, {}});
     job.nodes = {"local"};
     job.seats.clear();
-    for (int node : experiment.order) job.seats.push_back({0, 0, node});
+    // A "node" may be that of a worker and of an aggregator.
+    for (std::size_t rank = 0; rank < experiment.order.size(); ++rank) {
+      const bool aggregates = experiment.workers > 0 && int(rank) >= experiment.workers;
+      job.seats.push_back({0, 0, experiment.order[rank] + (aggregates ? nodes() : 0)});
+    }
     job.fault =
         faults_by_rank(paced_ ? paced(experiment, faults_, local_pace(nodes())) : faults_, experiment.order);
     auto report = engine::run_locally(job, Deadline::in(deadline_));
@@ -57,14 +63,18 @@ class LocalMeasurer final : public LiveMeasurer {
 
 class HostsMeasurer final : public LiveMeasurer {
  public:
-  HostsMeasurer(std::unique_ptr<fleet::Fleet> fleet, const std::string& transport, int warmup)
+  HostsMeasurer(std::unique_ptr<fleet::Fleet> fleet, const std::string& transport, int warmup,
+                std::optional<BytesPerSecond> link_rate, int workers)
       : fleet_(std::move(fleet)),
+        workers_(workers),
         guard_([this] { fleet_->cancel(); }),
-        inner_(*fleet_, {transport, 1, warmup, [this](const engine::Job&, const engine::RunReport& report) {
-                           transport_ = report.transport;
-                         }}) {}
+        inner_(*fleet_,
+               {transport, 1, warmup, link_rate, [this](const engine::Job&, const engine::RunReport& report) {
+                  transport_ = report.transport;
+                }}) {}
 
   int nodes() const override { return inner_.nodes(); }
+  int workers() const override { return workers_; }
   std::string name(int node) const override { return inner_.name(node); }
   std::string transport() const override { return transport_; }
   Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override {
@@ -77,6 +87,7 @@ class HostsMeasurer final : public LiveMeasurer {
  private:
   std::string transport_;
   std::unique_ptr<fleet::Fleet> fleet_;
+  int workers_;
   OnInterrupt guard_;
   fleet::FleetMeasurer inner_;
 };
@@ -87,19 +98,40 @@ BytesPerSecond local_pace(int ranks) {
   return BytesPerSecond(std::clamp(400e6 / std::max(ranks, 1), 10e6, 100e6));
 }
 
+namespace {
+
+// Every ordered pair of nodes that `experiment` has a hop between.
+std::set<std::pair<int, int>> hops_of(const diagnosis::Experiment& experiment) {
+  std::set<std::pair<int, int>> hops;
+  const auto& order = experiment.order;
+  if (experiment.workers > 0) {
+    for (std::size_t w = 0; w < std::size_t(experiment.workers); ++w) {
+      for (std::size_t a = std::size_t(experiment.workers); a < order.size(); ++a) {
+        if (order[w] == order[a]) continue;
+        hops.emplace(order[w], order[a]);
+        hops.emplace(order[a], order[w]);
+      }
+    }
+    return hops;
+  }
+  const std::size_t shift = experiment.algorithm == "pairwise" ? std::size_t(experiment.shift) : 1;
+  for (std::size_t i = 0; i < order.size(); ++i) hops.emplace(order[i], order[(i + shift) % order.size()]);
+  return hops;
+}
+
+}  // namespace
+
 std::vector<collective::Fault> paced(const diagnosis::Experiment& experiment,
                                      const std::vector<collective::Fault>& by_node, BytesPerSecond pace) {
   std::vector<collective::Fault> out;
   for (const collective::Fault& fault : by_node) {
     if (fault.kind != collective::Fault::Kind::throttle) out.push_back(fault);
   }
-  const std::size_t n = experiment.order.size();
-  const std::size_t shift = experiment.algorithm == "pairwise" ? std::size_t(experiment.shift) : 1;
-  for (std::size_t i = 0; i < n; ++i) {
+  for (const auto& [source, destination] : hops_of(experiment)) {
     collective::Fault hop;
     hop.kind = collective::Fault::Kind::throttle;
-    hop.source = experiment.order[i];
-    hop.destination = experiment.order[(i + shift) % n];
+    hop.source = source;
+    hop.destination = destination;
     hop.rate = pace;
     for (const collective::Fault& fault : by_node) {
       if (fault.kind == hop.kind && fault.concerns(*hop.source, *hop.destination) &&
@@ -113,17 +145,25 @@ std::vector<collective::Fault> paced(const diagnosis::Experiment& experiment,
 
 std::string faults_by_rank(const std::vector<collective::Fault>& by_node, const std::vector<int>& order) {
   std::string out;
-  const auto rank_of = [&](std::optional<collective::Rank>& end) {
-    if (!end) return true;
-    const auto found = std::find(order.begin(), order.end(), *end);
-    if (found == order.end()) return false;
-    end = collective::Rank(found - order.begin());
-    return true;
+  // An end that is any node stays any rank.
+  const auto ranks_of = [&](const std::optional<collective::Rank>& end) {
+    std::vector<std::optional<collective::Rank>> ranks;
+    if (!end) ranks.emplace_back();
+    for (std::size_t rank = 0; end && rank < order.size(); ++rank) {
+      if (order[rank] == *end) ranks.emplace_back(collective::Rank(rank));
+    }
+    return ranks;
   };
-  for (collective::Fault fault : by_node) {
-    if (!rank_of(fault.source) || !rank_of(fault.destination)) continue;
-    if (!out.empty()) out += ';';
-    out += collective::to_text(fault);
+  for (const collective::Fault& fault : by_node) {
+    for (const auto source : ranks_of(fault.source)) {
+      for (const auto destination : ranks_of(fault.destination)) {
+        collective::Fault of_ranks = fault;
+        of_ranks.source = source;
+        of_ranks.destination = destination;
+        if (!out.empty()) out += ';';
+        out += collective::to_text(of_ranks);
+      }
+    }
   }
   return out;
 }
@@ -150,7 +190,8 @@ Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, cons
     if (!nodes) return refuse(nodes.error());
     auto fleet = lease(context, flags.player, *nodes);
     if (!fleet) return tl::unexpected(fleet.error());
-    return std::make_unique<HostsMeasurer>(std::move(*fleet), transport, flags.warmup);
+    return std::make_unique<HostsMeasurer>(std::move(*fleet), transport, flags.warmup,
+                                           context.config.link_rate.value, nodes->workers);
   }
   if (context.common.hosts) {
     return refuse({Cause::bad_input, "--local and --hosts exclude each other", "", "give one of them"});

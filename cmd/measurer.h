@@ -22,6 +22,8 @@ class LiveMeasurer : public diagnosis::Measurer {
  public:
   // The nodes' part in the last failed measurement; empty where it was not theirs.
   virtual std::vector<report::Failure> failures() const = 0;
+  // The first nodes; any others only aggregate.
+  virtual int workers() const { return nodes(); }
   // What ran last: "tcp".
   virtual std::string transport() const = 0;
 };

@@ -113,7 +113,7 @@ report::OmniResult omni_result(const engine::Job& job, const engine::RunReport& 
     report::OmniReceive row;
     row.rank = rank;
     if (job.nodes.size() > 1) row.node = job.nodes[std::size_t(job.seats[std::size_t(rank)].node)];
-    row.bytes = received;
+    row.bytes = received / calls;
     if (received > 0 && busy[rank] > 0) row.rate_Bps = double(received) / busy[rank];
     out.receive.push_back(std::move(row));
   }

@@ -3,6 +3,9 @@
 //
 //   probe    a short ring over all nodes: the rough rate of every hop, hence the size of what follows
 //   ring     a longer one: busbw as it is now
+//   ports    where asked for: an omnireduce of dense data, whose aggregators' ports take in what many send at
+//            once, as no ring shows. That shares out ports unevenly, so that a slow port is a witness to
+//            what the pairs find and never a reason to accuse
 //   pairs    pairwise shifts, each port with one flow in and one out: every ordered pair up to 16 nodes,
 //            eight partners a node and direction beyond; where the ring showed a hop below 60 % of the
 //            typical one, short ones over all nodes first, then full ones without the nodes to blame for it
@@ -36,7 +39,10 @@ struct Options {
   double warning = 0.95;  // of the expected rate
   double critical = 0.85;
   Seconds budget{16};  // for all experiments; the whole command has 20 s for leases and release as well
-  Bytes most_bytes{256u << 20};    // of one call, for the nodes' memory; longer runs take more iterations
+  Bytes most_bytes{256u << 20};  // of one call, for the nodes' memory; longer runs take more iterations
+  // Of an omnireduce: the first nodes are its workers, all others aggregate; where all are workers, each
+  // aggregates as well. 0: none is played.
+  int workers = 0;
   std::uint64_t seed = 1;          // of the orders in which partners change
   std::function<Seconds()> clock;  // monotonic; the machine's if not given
   // Before each experiment: the stage, what it does in a few words, and how much of the budget is used, 0..1.

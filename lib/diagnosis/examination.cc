@@ -53,7 +53,7 @@ Diagnosis Examination::run() {
     out_.not_checked.push_back({"the network", fmt::format("{} nodes have no wire between them", n_)});
   } else {
     // Each stage goes on from what the one before has shown; one that fails ends the check.
-    (void)(rings() && pairs() && confirm());
+    (void)(rings() && ports() && pairs() && confirm());
   }
   const Inference inference = judge();
   set_expected(inference);
@@ -69,8 +69,18 @@ Diagnosis Examination::run() {
                      "could be repeated",
                      to_text(BytesPerSecond(witness_->rate)), to_text(BytesPerSecond(witness_->typical)))});
   }
+  for (const PortReading& port : ports_) {
+    const auto& side = port.receives ? inference.receives : inference.sends;
+    if (port.rate >= very_slow_share * port.typical || side[std::size_t(port.node)]) continue;
+    out_.not_checked.push_back(
+        {fmt::format("{}'s {} side", out_.nodes[std::size_t(port.node)],
+                     port.receives ? "receiving" : "sending"),
+         fmt::format("in an omnireduce its port carried {} (typical {}), and the check ended before pairs "
+                     "could tell why",
+                     to_text(BytesPerSecond(port.rate)), to_text(BytesPerSecond(port.typical)))});
+  }
   out_.cost.seconds = Seconds(elapsed());
-  conclude({readings_, inference, thresholds_, witness_, all_, fleet_repeats_}, out_);
+  conclude({readings_, inference, thresholds_, witness_, ports_, all_, fleet_repeats_}, out_);
   if (out_.coverage.pairs_measured < out_.coverage.pairs && n_ >= 2) {
     out_.not_checked.push_back(
         {"paths of single pairs", fmt::format("{} of {} ordered pairs were measured",
@@ -119,12 +129,14 @@ std::optional<Observation> Examination::measure(const std::string& stage, const 
   if (transfer < 0.1) overhead_ = 0.7 * overhead_ + 0.3 * std::max(0.0, wall - stretch_ * transfer);
   if (transfer > 0.2) stretch_ = 0.5 * stretch_ + 0.5 * std::clamp((wall - overhead_) / transfer, 1.0, 4.0);
   for (const HopReading& hop : observation->hops) out_.cost.bytes += hop.bytes;
-  RunRecord record{stage, experiment, observation->time, std::nullopt};
-  if (experiment.algorithm == "ring" && observation->time.value > 0) {
-    const double n = double(experiment.order.size());
+  RunRecord record{stage, experiment, observation->time, std::nullopt, {}};
+  const bool omnireduce = experiment.algorithm == "omnireduce";
+  if ((experiment.algorithm == "ring" || omnireduce) && observation->time.value > 0) {
+    const double n = omnireduce ? experiment.workers : double(experiment.order.size());
     record.busbw = BytesPerSecond(2 * (n - 1) / n * (experiment.bytes / observation->time).value);
   }
-  out_.runs.push_back(record);
+  if (omnireduce) record.ports = port_readings(*observation);
+  out_.runs.push_back(std::move(record));
   return *observation;
 }
 
@@ -219,6 +231,29 @@ bool Examination::rings() {
   const auto ring = measure("ring", "a ring over all nodes", ring_over(all_, hop, options_.most_bytes));
   if (!ring) return false;
   note_ring(*ring);
+  return true;
+}
+
+// An incast, for what it tells of the aggregators' ports. Never worth more than a little of the budget.
+bool Examination::ports() {
+  const int workers = std::min(options_.workers, n_);
+  if (workers < 1) return true;
+  const double seconds = 0.05 * options_.budget.value;
+  // All of them may have to pass the ring's slowest hop.
+  const double slowest = std::max(std::min(typical_, slowest_), 1.0);
+  const double wanted =
+      std::min(std::max(target_seconds * typical_, least_bytes), slowest * seconds / stretch_);
+  const Bytes port(std::uint64_t(std::max(wanted, fewest_bytes)));
+  if (overhead_ + 1.2 * stretch_ * double(port.value) / slowest > 0.3 * left()) {
+    out_.not_checked.push_back({"the aggregators' ports under an omnireduce",
+                                fmt::format("the slowest hop ({}) makes it too long for the time there is",
+                                            to_text(BytesPerSecond(slowest)))});
+    return true;
+  }
+  const auto observation = measure("ports", "an omnireduce, for its aggregators' ports",
+                                   omnireduce_over(all_, workers, port, options_.most_bytes));
+  if (!observation) return false;
+  ports_ = out_.runs.back().ports;
   return true;
 }
 

@@ -21,6 +21,7 @@ class Examination {
  private:
   // Stages; false ends the check.
   bool rings();
+  bool ports();
   bool pairs();
   bool confirm();
   struct Duet {
@@ -75,6 +76,7 @@ class Examination {
   int fleet_repeats_ = 0;
   int confirm_rounds_ = 0;
   std::optional<RingWitness> witness_;
+  std::vector<PortReading> ports_;
 };
 
 }  // namespace ringtrue::diagnosis

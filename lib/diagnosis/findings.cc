@@ -171,6 +171,13 @@ class Conclusion {
                                        node(w->source), node(w->destination), rate_text(w->rate),
                                        rate_text(w->typical)));
     }
+    for (const PortReading& p : c_.ports) {
+      const bool same_side = s.type == (p.receives ? ScopeType::receiver : ScopeType::sender);
+      if (!same_side || p.node != s.node || p.rate >= p.typical * 0.95) continue;
+      f.evidence.push_back(fmt::format("in an omnireduce aggregator {} on {} {} {}, typical {}", p.aggregator,
+                                       name, p.receives ? "received" : "sent", rate_text(p.rate),
+                                       rate_text(p.typical)));
+    }
     if (s.alternative) {
       f.evidence.push_back(
           "another set of as few causes would explain the readings as well; more nodes would decide");

@@ -23,8 +23,9 @@ struct Case {
   const Inference& inference;
   const Thresholds& thresholds;
   std::optional<RingWitness> witness;
-  std::vector<int> ring_order;  // what impact is reckoned on
-  int fleet_repeats = 0;        // experiments made to confirm that the whole fleet is slow
+  std::vector<PortReading> ports;  // of an omnireduce's aggregators; witnesses likewise
+  std::vector<int> ring_order;     // what impact is reckoned on
+  int fleet_repeats = 0;           // experiments made to confirm that the whole fleet is slow
 };
 
 // Adds findings, not_checked and rates to `diagnosis`, whose nodes, expected and ring_busbw are filled in,

@@ -13,7 +13,7 @@ namespace ringtrue::diagnosis {
 
 // One collective over some nodes, one rank a node.
 struct Experiment {
-  std::string algorithm = "ring";  // ring, pairwise or naive
+  std::string algorithm = "ring";  // ring, pairwise, naive or omnireduce
   std::vector<int> order;          // nodes by rank: rank r is on node order[r]
   Bytes bytes;                     // size of the call
   int iterations = 1;
@@ -21,6 +21,9 @@ struct Experiment {
   // Bytes of a slice; 0: the world's own choice. naive over two nodes with one slice uses the two directions
   // one after the other, so that neither waits behind the other's traffic.
   Bytes slice;
+  // omnireduce, of dense data: ranks from here on are aggregators. A node may be that of a worker and of an
+  // aggregator. 0 for all others.
+  int workers = 0;
 };
 
 // One directed hop between two nodes in one experiment.

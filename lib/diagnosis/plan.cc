@@ -87,6 +87,19 @@ Experiment ring_over(std::vector<int> order, Bytes hop, Bytes most) {
   return e;
 }
 
+Experiment omnireduce_over(const std::vector<int>& nodes, int workers, Bytes port, Bytes most) {
+  Experiment e;
+  e.algorithm = "omnireduce";
+  e.order = nodes;
+  e.workers = workers;
+  const bool beside = std::size_t(workers) == nodes.size();
+  if (beside) e.order.insert(e.order.end(), nodes.begin(), nodes.end());
+  const double aggregators = double(e.order.size()) - workers;
+  // Each aggregator takes in its share of every worker's call.
+  size_call(e, double(port.value) * aggregators / workers, most);
+  return e;
+}
+
 Experiment duet(int a, int b, Bytes hop, Bytes most) {
   Experiment e;
   e.algorithm = "naive";

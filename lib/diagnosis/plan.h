@@ -27,6 +27,9 @@ std::vector<int> changed_partners(const std::vector<int>& nodes, const std::vect
 Experiment pairwise_over(std::vector<int> order, int shift, Bytes hop, Bytes most);
 // The same for a ring, where a hop carries 2 (N-1)/N of the call.
 Experiment ring_over(std::vector<int> order, Bytes hop, Bytes most);
+// An omnireduce whose aggregators' ports carry about `port` bytes each way: over the first `workers` of
+// `nodes`, aggregated by the others, or by all where there are none.
+Experiment omnireduce_over(const std::vector<int>& nodes, int workers, Bytes port, Bytes most);
 // Both directions between two nodes, one after the other.
 Experiment duet(int a, int b, Bytes hop, Bytes most);
 

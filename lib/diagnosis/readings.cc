@@ -34,6 +34,30 @@ std::vector<double> hop_rates(const Observation& observation) {
   return rates;
 }
 
+std::vector<PortReading> port_readings(const Observation& observation) {
+  const Experiment& e = observation.experiment;
+  std::vector<PortReading> out;
+  for (const bool receives : {true, false}) {
+    std::vector<PortReading> ports;
+    std::vector<double> rates;
+    for (std::size_t rank = std::size_t(e.workers); rank < e.order.size(); ++rank) {
+      const int node = e.order[rank];
+      double bytes = 0, busy = 0;
+      for (const HopReading& hop : observation.hops) {
+        if ((receives ? hop.destination : hop.source) != node || hop.source == hop.destination) continue;
+        bytes += double(hop.bytes.value);
+        busy = std::max(busy, hop.busy.value);
+      }
+      if (!(bytes > 0) || !(busy > 0)) continue;
+      ports.push_back({node, int(rank) - e.workers, receives, bytes / busy, 0});
+      rates.push_back(bytes / busy);
+    }
+    for (PortReading& port : ports) port.typical = upper_median(rates);
+    out.insert(out.end(), ports.begin(), ports.end());
+  }
+  return out;
+}
+
 Readings::Readings(int nodes) : nodes_(nodes), pairs_(std::size_t(nodes) * std::size_t(nodes)) {}
 
 void Readings::add(const Observation& observation, int run, bool confirming) {

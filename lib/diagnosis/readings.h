@@ -38,6 +38,18 @@ double upper_median(std::vector<double> values);
 // Rates of the hops of one experiment that moved something.
 std::vector<double> hop_rates(const Observation& observation);
 
+// What passed through the ports of an omnireduce's aggregators in one experiment.
+struct PortReading {
+  int node = -1;
+  int aggregator = 0;  // its number
+  bool receives = true;
+  double rate = 0;     // bytes per second while the port was in use: its bytes over its longest hop's time
+  double typical = 0;  // upper median of all aggregators' ports, that direction
+};
+
+// By aggregator, both directions, of those that moved something between nodes.
+std::vector<PortReading> port_readings(const Observation& observation);
+
 class Readings {
  public:
   explicit Readings(int nodes);

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "diagnosis/measurer.h"
+#include "diagnosis/readings.h"
 #include "ideal/rates.h"
 
 namespace ringtrue::diagnosis {
@@ -63,10 +64,11 @@ struct Expected {
 
 // One experiment, in the order in which they ran.
 struct RunRecord {
-  std::string stage;  // "probe", "ring", "pairs", "confirm", "duet"
+  std::string stage;  // "probe", "ring", "ports", "pairs", "confirm", "duet"
   Experiment experiment;
   Seconds time;                         // of one iteration
-  std::optional<BytesPerSecond> busbw;  // ring only
+  std::optional<BytesPerSecond> busbw;  // ring and omnireduce only
+  std::vector<PortReading> ports;       // omnireduce only
 };
 
 struct Coverage {

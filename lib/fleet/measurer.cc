@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "collective/omnireduce/tune.h"
+
 namespace ringtrue::fleet {
 namespace {
 
@@ -18,7 +20,11 @@ double median(std::vector<double> values) {
 
 engine::Job job_of(const diagnosis::Experiment& experiment, const std::vector<Target>& targets,
                    const MeasurerOptions& options) {
-  engine::Job job = job_over(targets, experiment.order, Options{});
+  const bool omnireduce = experiment.algorithm == "omnireduce";
+  const auto first_aggregator = experiment.order.begin() + (omnireduce ? experiment.workers : 0);
+  engine::Job job = job_over(
+      targets, omnireduce ? std::vector<int>(experiment.order.begin(), first_aggregator) : experiment.order,
+      Options{});
   job.algorithm = experiment.algorithm;
   job.call.type = collective::Type::float32;
   job.call.operation = collective::Operation::sum;
@@ -30,6 +36,17 @@ engine::Job job_of(const diagnosis::Experiment& experiment, const std::vector<Ta
   job.iterations = experiment.iterations;
   job.warmup = options.warmup;
   job.check = true;
+  if (!omnireduce) return job;
+  add_aggregators(job, {first_aggregator, experiment.order.end()},
+                  int(experiment.order.end() - first_aggregator), Options{});
+  collective::Tuning tuning;
+  tuning.workers = job.call.omni.workers;
+  tuning.aggregators = job.call.omni.aggregators;
+  tuning.elements = job.call.elements;
+  tuning.type = job.call.type;
+  tuning.rate = options.link_rate;
+  tuning.density = 1;
+  if (auto tuned = collective::tune(tuning)) job.call.omni = tuned->omni;
   return job;
 }
 

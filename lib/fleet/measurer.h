@@ -14,13 +14,15 @@ struct MeasurerOptions {
   std::string transport = "tcp";
   int lanes = 1;
   int warmup = 1;
+  std::optional<BytesPerSecond> link_rate;  // for the shape of an omnireduce
   // After every run: for progress lines, and for reports that list the runs.
   std::function<void(const engine::Job&, const engine::RunReport&)> finished;
 };
 
 class FleetMeasurer final : public diagnosis::Measurer {
  public:
-  // The fleet outlives the measurer and has been leased with one rank and one process a node.
+  // The fleet outlives the measurer and has been leased with one rank and one process a node, and with one
+  // aggregator a node where an omnireduce has workers and aggregators on the same ones.
   explicit FleetMeasurer(Fleet& fleet, MeasurerOptions options = {});
 
   int nodes() const override;

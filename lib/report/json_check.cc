@@ -39,16 +39,30 @@ std::string json(const CheckDocument& document) {
     not_checked.push_back({{"what", n.what}, {"why", n.why}});
   for (const diagnosis::RunRecord& r : d.runs) {
     Json order = Json::array();
-    for (int node : r.experiment.order) order.push_back(d.nodes[std::size_t(node)]);
+    const std::size_t ranks =
+        r.experiment.workers > 0 ? std::size_t(r.experiment.workers) : r.experiment.order.size();
+    for (std::size_t i = 0; i < ranks; ++i) order.push_back(d.nodes[std::size_t(r.experiment.order[i])]);
     Json result = {{"stage", r.stage},
                    {"algorithm", r.experiment.algorithm},
-                   {"ranks", r.experiment.order.size()},
+                   {"ranks", ranks},
                    {"order", order},
                    {"bytes", r.experiment.bytes.value},
                    {"iterations", r.experiment.iterations},
                    {"time_s", {{"min", nullptr}, {"median", r.time.value}, {"max", nullptr}}},
                    {"busbw_Bps", rate(r.busbw)}};
     if (r.experiment.algorithm == "pairwise") result["shift"] = r.experiment.shift;
+    if (r.experiment.workers > 0) {
+      Json aggregators = Json::array();
+      for (std::size_t i = ranks; i < r.experiment.order.size(); ++i) {
+        const int node = r.experiment.order[i];
+        Json row = {{"node", d.nodes[std::size_t(node)]}, {"receive_Bps", nullptr}, {"send_Bps", nullptr}};
+        for (const diagnosis::PortReading& p : r.ports) {
+          if (p.aggregator == int(i - ranks)) row[p.receives ? "receive_Bps" : "send_Bps"] = p.rate;
+        }
+        aggregators.push_back(std::move(row));
+      }
+      result["aggregators"] = std::move(aggregators);
+    }
     results.push_back(std::move(result));
   }
   for (const auto& row : d.rates) {
