@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "transport/udp/transport.h"
 
@@ -149,7 +150,7 @@ void Transport::queue_whole(const Hop& hop, std::vector<std::byte> datagram) {
 // of arrivals brings about.
 void Transport::queue(Outgoing message) {
   outgoing_.push_back(std::move(message));
-  if (blocked_ || taking_) return;
+  if (blocked_ || taking_ || flushing_) return;
   if (outgoing_.size() >= batch) return flush();
   if (!flush_soon_)
     flush_soon_ = loop_.at(0, [this] {
@@ -170,6 +171,7 @@ void Transport::finish_front() {
 }
 
 void Transport::flush() {
+  if (std::exchange(flushing_, true)) return;
   while (!outgoing_.empty() && !blocked_) {
     mmsghdr messages[batch];
     const std::size_t count = std::min(batch, outgoing_.size());
@@ -197,6 +199,7 @@ void Transport::flush() {
     }
     for (int i = 0; i < n; ++i) finish_front();
   }
+  flushing_ = false;
   update_interest();
 }
 

@@ -176,9 +176,10 @@ class Transport final : public Watcher {
   std::set<Loop::TimerId> script_timers_;
   std::vector<std::span<const std::byte>> signed_;
   std::vector<iovec> slices_;
-  bool taking_ = false;   // packets off the socket
-  bool reading_ = false;  // asked for
-  bool blocked_ = false;  // the socket takes no more for now
+  bool taking_ = false;    // packets off the socket
+  bool flushing_ = false;  // which makes senders go on
+  bool reading_ = false;   // asked for
+  bool blocked_ = false;   // the socket takes no more for now
   std::uint32_t interest_ = 0;
   std::vector<std::byte> arrivals_;  // room for a batch of datagrams, each of stride_ bytes
   std::size_t stride_ = 0;
