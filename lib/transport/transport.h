@@ -5,7 +5,8 @@
 // used on that loop's thread only.
 //
 // Every transport lives in a folder of its own with the same file names (channel.h, transport.h) and passes
-// tests/unit/transport/suite_test.cc. To add one: write the folder, make its channels in engine/session.cc.
+// tests/unit/transport/suite_test.cc. To add one: write the folder, make its channels in
+// engine/session_connect.cc.
 #pragma once
 
 #include <cstddef>
