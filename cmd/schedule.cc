@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include "cmd/bitmaps.h"
 #include "cmd/command.h"
+#include "cmd/explain.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
 #include "collective/algorithm.h"
 #include "collective/double_tree.h"
+#include "collective/omnireduce/omnireduce.h"
 #include "collective/recorder.h"
 #include "report/json.h"
 #include "report/text.h"
@@ -13,6 +16,7 @@ namespace ringtrue::cmd {
 namespace {
 
 constexpr int most_with_steps = 64;
+constexpr std::size_t most_with_rounds = 10'000;
 
 struct Flags {
   std::string algorithm;
@@ -20,7 +24,10 @@ struct Flags {
   Bytes size{1u << 20};
   Bytes slice{128 * 1024};
   int lanes = 1, shift = 1;
+  bool ranks_given = false;
   bool steps = false, no_steps = false, dot = false;
+  std::string bitmaps;  // a file's name
+  OmniFlags omni;
 };
 
 collective::Layout layout_of(int ranks, int per_node) {
@@ -48,9 +55,75 @@ std::vector<report::TreeNode> tree_of(int tree, const collective::Layout& layout
   return out;
 }
 
+// Blocks to explain an omnireduce with where no file says which: a third of them holds something, and every
+// worker has others.
+Bitmaps example(int workers) {
+  Bitmaps out(std::size_t(workers), std::vector<bool>(12));
+  for (std::size_t w = 0; w < out.size(); ++w) {
+    for (std::size_t k = 0; k < out[w].size(); ++k) out[w][k] = (k * 5 + k / 3 + w * 2) % 9 < 3;
+  }
+  return out;
+}
+
+void write_edges(const collective::Call& call, const report::Write& write) {
+  const auto layout = collective::Layout::uniform(int(call.omni.workers + call.omni.aggregators), 1);
+  report::ScheduleDocument document;
+  document.algorithm = "omnireduce";
+  document.ranks = layout.ranks();
+  document.each_step = [&](const std::function<void(const report::StepRow&)>& visit) {
+    for (collective::Rank rank = 0; rank < layout.ranks(); ++rank) {
+      for (const collective::Edge& edge : collective::omnireduce_edges(layout, rank, call)) {
+        if (edge.lane == collective::packet_lane) visit({rank, 0, "send", edge.peer, edge.lane, false, 0, 0});
+      }
+    }
+  };
+  report::write_dot(document, write);
+}
+
+int run_omnireduce(Context& context, const Flags& flags) {
+  if (flags.bitmaps.empty() && flags.ranks > most_with_steps) {
+    return failed(context,
+                  Error{Cause::bad_input, fmt::format("{} workers are too many to tell of", flags.ranks), "",
+                        fmt::format("give up to {}, or --bitmaps FILE", most_with_steps)});
+  }
+  Result<Bitmaps> bitmaps = flags.bitmaps.empty() ? example(flags.ranks) : read_bitmaps(flags.bitmaps);
+  if (!bitmaps) return failed(context, bitmaps.error());
+  if (flags.ranks_given && flags.ranks != int(bitmaps->size())) {
+    return failed(context, Error{Cause::bad_input,
+                                 fmt::format("{} has {} rows, --ranks says {} workers", flags.bitmaps,
+                                             bitmaps->size(), flags.ranks),
+                                 "", "leave --ranks out"});
+  }
+  auto call = call_of(*bitmaps, flags.omni);
+  if (!call) return failed(context, call.error());
+  Output out;
+  const report::Write write = [&](std::string_view text) { return out.write(text); };
+  if (flags.dot) {
+    write_edges(*call, write);
+    return out.finish(Exit::healthy);
+  }
+  sim::Fabric fabric;
+  fabric.nodes = int(call->omni.workers + call->omni.aggregators);
+  sim::SimOptions options;
+  options.has_block = has_block(*bitmaps);
+  options.packets = true;
+  auto played = sim::simulate(**collective::find_algorithm("omnireduce"), *call, fabric, options);
+  if (!played) return failed(context, played.error());
+  if (played->error) return failed(context, *played->error);
+  report::ExplainDocument document = explain(*call, *bitmaps, *played);
+  document.steps_omitted = flags.no_steps || (!flags.steps && document.rounds.size() > most_with_rounds);
+  context.common.json ? report::write_json(document, write) : report::write_text(document, write);
+  return out.finish(Exit::healthy);
+}
+
 int run(Context& context, const Flags& flags) {
   auto algorithm = collective::find_algorithm(flags.algorithm);
   if (!algorithm) return failed(context, algorithm.error());
+  if (flags.algorithm == "omnireduce") return run_omnireduce(context, flags);
+  if (!flags.bitmaps.empty()) {
+    return failed(context, Error{Cause::bad_input, "--bitmaps is of omnireduce", "", "leave it out"});
+  }
+  if (auto fits = flags.omni.check(flags.algorithm); !fits) return failed(context, fits.error());
   const collective::Layout layout = layout_of(flags.ranks, context.common.ranks_per_node);
   collective::Call call;
   call.elements = flags.size.value / size_of(call.type);
@@ -95,7 +168,8 @@ void add_schedule(Commands& commands) {
   std::vector<std::string> names;
   for (const auto& algorithm : collective::algorithms()) names.emplace_back(algorithm.name);
   commands.choices(app.add_option("ALGORITHM", flags.algorithm, "ring, double-tree, ...")->required(), names);
-  add_whole(app, "--ranks", flags.ranks, 1, 1000000, "how many");
+  CLI::Option* ranks =
+      add_whole(app, "--ranks", flags.ranks, 1, 1000000, "how many; the workers of an omnireduce");
   add_parsed(app, "--size", flags.size, parse_size, "SIZE", "bytes of the call");
   add_parsed(
       app, "--slice", flags.slice,
@@ -111,11 +185,26 @@ void add_schedule(Commands& commands) {
       app.add_flag("--steps", flags.steps, fmt::format("the steps above {} ranks too", most_with_steps));
   app.add_flag("--no-steps", flags.no_steps, "no steps, trees alone")->excludes(steps);
   app.add_flag("--dot", flags.dot, "for Graphviz");
+  const std::string group = "omnireduce";
+  app.add_option("--bitmaps", flags.bitmaps,
+                 "JSON, a row of 0/1 a worker: its blocks that are not zero. Without it: an example")
+      ->type_name("FILE")
+      ->group(group);
+  add_whole(app, "--block", flags.omni.block, 1, 1 << 22, "elements of a block")->group(group);
+  add_whole(app, "--streams", flags.omni.streams, 1, collective::most_streams, "slots")->group(group);
+  add_whole(app, "--fusion", flags.omni.fusion, 1, collective::most_fusion, "blocks in a packet")
+      ->group(group);
+  add_whole(app, "--aggregators", flags.omni.aggregators, 1, 4096, "over which the streams are dealt")
+      ->group(group);
+  app.add_flag("--acked", flags.omni.acked, "every worker answers every round")->group(group);
   app.footer(fmt::format(
       "Above {} ranks the steps are left out unless --steps asks for them; double-tree's trees are "
       "always there.",
       most_with_steps));
-  commands.on(app, [](Context& context) { return run(context, flags); });
+  commands.on(app, [ranks](Context& context) {
+    flags.ranks_given = ranks->count() > 0;
+    return run(context, flags);
+  });
 }
 
 }  // namespace ringtrue::cmd

@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cmd/auto_choice.h"
 #include "cmd/calls.h"
 #include "cmd/command.h"
+#include "cmd/input_file.h"
 #include "cmd/measurements.h"
+#include "cmd/omni_results.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
+#include "cmd/simulate_omni.h"
 #include "report/json.h"
 #include "report/text.h"
 
@@ -17,6 +22,8 @@ namespace {
 
 struct Flags {
   CallFlags call;
+  OmniFlags omni;
+  std::string bitmaps;  // a file's name
   int nodes = 8, gpus = 1;
   std::optional<BytesPerSecond> inter, intra;
   std::optional<Seconds> latency, intra_latency, overhead;
@@ -46,6 +53,15 @@ std::string where_of(const sim::Fabric& f) {
   return out;
 }
 
+std::string where_of(const OmniPlan& plan) {
+  const sim::Fabric& f = plan.fabric;
+  const collective::Omni& omni = plan.job.call.omni;
+  return fmt::format("{} worker{}, {} {} aggregator{}, {} nodes, {} between nodes after {}", omni.workers,
+                     omni.workers == 1 ? "" : "s", omni.aggregators, name(plan.placement),
+                     omni.aggregators == 1 ? "" : "s", f.nodes, to_text(f.inter.rate),
+                     to_text(f.inter.latency));
+}
+
 ideal::Inputs inputs_of(const sim::Fabric& f) {
   ideal::Inputs inputs = ideal_inputs(f.nodes, f.ranks_per_node, std::nullopt, false);
   if (f.nodes > 1) inputs.inter = {f.inter.rate, ideal::Origin::declared};
@@ -53,66 +69,203 @@ ideal::Inputs inputs_of(const sim::Fabric& f) {
   return inputs;
 }
 
-int run(Context& context, const Flags& flags) {
-  if (auto known = flags.call.check_algorithm(); !known) return failed(context, known.error());
-  auto sizes = flags.call.sizes();
-  if (!sizes) return failed(context, sizes.error());
-  const sim::Fabric fabric = fabric_of(context, flags);
-  const collective::Layout layout = fabric.layout();
-  sim::SimOptions options;
-  options.seed = std::uint64_t(flags.seed);
-  options.noise = flags.noise;
-  if (auto faults = collective::parse_faults(flags.call.fault)) options.faults = *faults;
+// The sizes to play, and the data where a file says it.
+struct Task {
+  std::vector<std::uint64_t> sizes;
+  std::shared_ptr<const Bitmaps> bitmaps;
+  std::shared_ptr<const engine::Input> input;
+};
 
-  report::RunDocument document;
-  document.simulated = true;
-  document.where = where_of(fabric);
-  bool corrupted = false;
-  for (std::size_t i = 0; i < sizes->size(); ++i) {
+Result<void> check(const Flags& flags) {
+  if (auto known = flags.call.check_algorithm(); !known) return known;
+  if (auto fits = flags.omni.check(flags.call.algorithm); !fits) return fits;
+  const bool file = !flags.bitmaps.empty() || !flags.omni.input.empty();
+  if (flags.omni.aggregator_hosts) {
+    return fail(Cause::bad_input, "--aggregator-hosts names hosts, and a model has none", {},
+                "use --aggregators and --placement");
+  }
+  if (!flags.bitmaps.empty() && flags.call.algorithm != "omnireduce") {
+    return fail(Cause::bad_input, fmt::format("--bitmaps is of omnireduce, not of {}", flags.call.algorithm),
+                {}, "leave it out, or take omnireduce");
+  }
+  if (!flags.bitmaps.empty() && (flags.omni.generates() || !flags.omni.input.empty())) {
+    return fail(Cause::bad_input, "--bitmaps says where the data is zero", {},
+                "leave out densities and --input");
+  }
+  if (file && (flags.call.size || flags.call.from || flags.call.to)) {
+    return fail(Cause::bad_input, "a file of data and --size, --from, --to exclude each other", {},
+                "the file says how much there is");
+  }
+  return {};
+}
+
+Result<Task> task_of(const Flags& flags) {
+  if (auto fits = check(flags); !fits) return tl::unexpected(fits.error());
+  Task out;
+  if (!flags.bitmaps.empty()) {
+    auto bitmaps = read_bitmaps(flags.bitmaps);
+    if (!bitmaps) return tl::unexpected(bitmaps.error());
+    out.bitmaps = std::make_shared<const Bitmaps>(std::move(*bitmaps));
+    out.sizes = {0};
+  } else if (!flags.omni.input.empty()) {
+    const int workers = flags.nodes * flags.gpus;
+    auto input = input_of(flags.omni.input, workers, flags.call.type_given);
+    if (!input) return tl::unexpected(input.error());
+    const std::size_t rows = (*input)->rows.size();
+    if (rows != 1 && int(rows) != workers) {
+      return fail(Cause::bad_input,
+                  fmt::format("{} has {} rows for {} workers", flags.omni.input, rows, workers));
+    }
+    out.input = std::move(*input);
+    out.sizes = {out.input->elements * size_of(out.input->type)};
+  } else {
+    auto sizes = flags.call.sizes();
+    if (!sizes) return tl::unexpected(sizes.error());
+    out.sizes = std::move(*sizes);
+  }
+  return out;
+}
+
+// A whole command: the sizes one after the other.
+class Simulation {
+ public:
+  Simulation(Context& context, const Flags& flags) : context_(context), flags_(flags) {}
+
+  int operator()() {
+    auto task = task_of(flags_);
+    if (!task) return failed(context_, task.error());
+    task_ = std::move(*task);
+    fabric_ = fabric_of(context_, flags_);
+    options_.seed = std::uint64_t(flags_.seed);
+    options_.noise = flags_.noise;
+    if (auto faults = collective::parse_faults(flags_.call.fault)) options_.faults = *faults;
+    document_.simulated = true;
+    document_.where = where_of(fabric_);
+    for (std::size_t i = 0; i < task_.sizes.size() && !document_.error; ++i) {
+      options_.events = flags_.call.events && i + 1 == task_.sizes.size();
+      const auto done = omnireduce() ? play_omnireduce(task_.sizes[i]) : play(task_.sizes[i]);
+      if (!done) return failed(context_, done.error());
+    }
+    if (document_.error) complain(document_.error->error);
+    const int code = document_.error ? Exit::unknown : corrupted_ ? Exit::faulty : Exit::healthy;
+    return print(context_.common.json ? report::json(document_) : report::text(document_, context_.style),
+                 code);
+  }
+
+ private:
+  bool omnireduce() const { return flags_.call.algorithm == "omnireduce"; }
+
+  collective::Call call_of(std::uint64_t bytes) const {
+    collective::Call call = flags_.call.of(bytes);
+    if (task_.input) {
+      call.type = task_.input->type;
+      call.elements = task_.input->elements;
+    }
+    return call;
+  }
+
+  Result<void> play(std::uint64_t bytes) {
     engine::Job job;
-    job.algorithm = flags.call.algorithm;
-    job.call = flags.call.of((*sizes)[i]);
+    job.algorithm = flags_.call.algorithm;
+    job.call = call_of(bytes);
     if (job.algorithm == "auto") {
-      const collective::Costs costs{fabric.intra, fabric.inter, false};
-      document.choices.push_back(choice_of(layout, job.call, costs));
-      job.algorithm = document.choices.back().algorithm;
+      const collective::Costs costs{fabric_.intra, fabric_.inter, false};
+      document_.choices.push_back(choice_of(fabric_.layout(), job.call, costs));
+      job.algorithm = document_.choices.back().algorithm;
     }
-    for (int node = 0; node < flags.nodes; ++node) {
+    for (int node = 0; node < fabric_.nodes; ++node) {
       job.nodes.push_back(fmt::format("node{}", node));
-      for (int local = 0; local < flags.gpus; ++local) job.seats.push_back({node, 0, local});
+      for (int local = 0; local < fabric_.ranks_per_node; ++local) job.seats.push_back({node, 0, local});
     }
-    show_progress(fmt::format("simulating {} of {} bytes", job.algorithm, job.call.bytes()));
-    options.events = flags.call.events && i + 1 == sizes->size();
-    auto played = sim::simulate(**collective::find_algorithm(job.algorithm), job.call, fabric, options);
-    if (!played) return failed(context, played.error());
+    auto played = simulated(job, fabric_, options_);
+    if (!played) return tl::unexpected(played.error());
+    keep(job, result_of(job, *played), *played);
+    return {};
+  }
 
+  Result<void> play_omnireduce(std::uint64_t bytes) {
+    OmniCase what{call_of(bytes), fabric_, options_.faults, options_.seed, task_.bitmaps, task_.input};
+    const auto plan = plan_omnireduce(what, flags_.omni);
+    if (!plan) return tl::unexpected(plan.error());
+    for (const std::string& note : plan->notes) {
+      if (std::find(document_.notes.begin(), document_.notes.end(), note) == document_.notes.end())
+        document_.notes.push_back(note);
+    }
+    sim::SimOptions options = options_;
+    options.rounds = true;
+    options.has_block = plan->has_block;
+    auto played = simulated(plan->job, plan->fabric, options);
+    if (!played) return tl::unexpected(played.error());
+    document_.where = where_of(*plan);
+    report::RunResult result = result_of(plan->job, *played);
+    add_omni(result, *plan, *played, played->error ? std::nullopt : ring_beside(plan->job.call));
+    keep(plan->job, std::move(result), *played);
+    add_roles(document_.hops, plan->job.workers());
+    return {};
+  }
+
+  Result<sim::SimReport> simulated(const engine::Job& job, const sim::Fabric& fabric,
+                                   const sim::SimOptions& options) {
+    show_progress(fmt::format("simulating {} of {} bytes", job.algorithm, job.call.bytes()));
+    return sim::simulate(**collective::find_algorithm(job.algorithm), job.call, fabric, options);
+  }
+
+  // The dense ring on the workers' nodes, which an omnireduce is held against.
+  std::optional<report::RunResult> ring_beside(const collective::Call& call) {
+    if (flags_.omni.no_ring || task_.bitmaps || call.omni.workers < 2 || call.elements == 0)
+      return std::nullopt;
+    sim::SimOptions options = options_;
+    options.events = false;
+    // What befalls packets, and aggregators, is none of the ring's.
+    std::erase_if(options.faults, [&](const collective::Fault& fault) {
+      return fault.unreliable() || fault.source.value_or(0) >= call.omni.workers ||
+             fault.destination.value_or(0) >= call.omni.workers;
+    });
+    engine::Job job;
+    job.algorithm = "ring";
+    job.call = call;
+    job.call.omni = {};
+    job.seats.resize(std::size_t(call.omni.workers));
+    const auto played = simulated(job, fabric_, options);
+    if (!played || played->error) return std::nullopt;
+    return result_of(job, *played);
+  }
+
+  report::RunResult result_of(const engine::Job& job, const sim::SimReport& played) const {
     report::RunResult result;
     result.algorithm = job.algorithm;
     result.transport = "model";
-    result.ranks = job.ranks();
+    result.ranks = job.workers();
     result.bytes = job.call.bytes();
     result.count = job.call.elements;
     result.type = name(job.call.type);
     result.op = name(job.call.operation);
     result.iterations = 1;
-    if (!played->error)
-      result.time_s = report::Spread{played->time.value, played->time.value, played->time.value};
-    result.messages = played->messages;
-    result.bytes_sent = played->bytes_sent;
-    add_rates(result, inputs_of(fabric));
-    document.results.push_back(std::move(result));
-    document.hops = hops_of(job, played->trace);
-    document.events = std::move(played->trace.events);
-    corrupted = corrupted || played->corrupted > 0;
-    if (played->error) {
-      document.error = report::Trouble{*played->error, {}};
-      break;
+    if (!played.error) {
+      result.time_s = report::Spread{played.time.value, played.time.value, played.time.value};
     }
+    result.messages = played.messages;
+    result.bytes_sent = played.bytes_sent;
+    add_rates(result, inputs_of(fabric_));
+    return result;
   }
-  if (document.error) complain(document.error->error);
-  const int code = document.error ? Exit::unknown : corrupted ? Exit::faulty : Exit::healthy;
-  return print(context.common.json ? report::json(document) : report::text(document, context.style), code);
-}
+
+  void keep(const engine::Job& job, report::RunResult result, sim::SimReport& played) {
+    document_.results.push_back(std::move(result));
+    document_.hops = hops_of(job, played.trace);
+    document_.events = std::move(played.trace.events);
+    corrupted_ = corrupted_ || played.corrupted > 0;
+    if (played.error) document_.error = report::Trouble{*played.error, {}};
+  }
+
+  Context& context_;
+  const Flags& flags_;
+  Task task_;
+  sim::Fabric fabric_;
+  sim::SimOptions options_;
+  report::RunDocument document_;
+  bool corrupted_ = false;
+};
 
 }  // namespace
 
@@ -121,7 +274,14 @@ void add_simulate(Commands& commands) {
       commands.add("simulate", "The same collectives on a modelled cluster of any size, faults included");
   static Flags flags;
   add_call_flags(commands, app, flags.call);
-  add_whole(app, "--nodes", flags.nodes, 1, 1 << 20, "nodes");
+  add_omni_flags(commands, app, flags.omni);
+  app.add_option(
+         "--bitmaps", flags.bitmaps,
+         "JSON, a row of 0/1 a worker: its blocks that are not zero; gives the protocol's exact counts")
+      ->type_name("FILE")
+      ->group("omnireduce");
+  add_whole(app, "--nodes", flags.nodes, 1, 1 << 20,
+            "nodes; dedicated aggregators are on further ones (the default)");
   add_whole(app, "--gpus-per-node", flags.gpus, 1, 4096, "ranks on each node");
   add_parsed(app, "--inter", flags.inter, parse_rate, "RATE", "one way, per node, between nodes (100Gbit)");
   add_parsed(app, "--intra", flags.intra, parse_rate, "RATE", "one way, per rank, inside a node (10GB/s)");
@@ -135,7 +295,7 @@ void add_simulate(Commands& commands) {
       ->type_name("SHARE");
   add_whole(app, "--seed", flags.seed, 0, 1L << 62, "of the noise");
   app.footer("Example: ringtrue simulate ring --nodes 8 --inter 500Mbit --fault 'throttle@3>4:rate=250Mbit'");
-  commands.on(app, [](Context& context) { return run(context, flags); });
+  commands.on(app, [](Context& context) { return Simulation(context, flags)(); });
 }
 
 }  // namespace ringtrue::cmd

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "collective/omnireduce/omnireduce.h"
 #include "sim/world.h"
 
 namespace ringtrue::sim {
@@ -53,6 +54,9 @@ Result<SimReport> simulate(const collective::Algorithm& algorithm, const collect
                            const Fabric& fabric, const SimOptions& options) {
   const Result<void> checked = check(fabric);
   if (!checked) return tl::unexpected(checked.error());
+  if (call.omni.workers > 0) {
+    if (auto fits = collective::check_omni(fabric.layout(), call); !fits) return tl::unexpected(fits.error());
+  }
   const bool recovers = algorithm.uses_packets() && call.omni.acked;
   for (const collective::Fault& fault : options.faults) {
     if (!fault.unreliable() || recovers) continue;

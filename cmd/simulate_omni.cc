@@ -1,0 +1,197 @@
+#include "cmd/simulate_omni.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cmd/omni_results.h"
+#include "collective/omnireduce/omnireduce.h"
+#include "ideal/omnireduce.h"
+
+namespace ringtrue::cmd {
+namespace {
+
+using collective::Rank;
+
+struct Shares {
+  double worker = 0, united = 0;
+};
+
+Shares shares_of(const Bitmaps& bitmaps) {
+  if (bitmaps[0].empty()) return {};
+  std::vector<bool> any(bitmaps[0].size());
+  std::size_t most = 0;
+  for (const auto& row : bitmaps) {
+    most = std::max(most, std::size_t(std::count(row.begin(), row.end(), true)));
+    for (std::size_t k = 0; k < row.size(); ++k) any[k] = any[k] || row[k];
+  }
+  const double blocks = double(any.size());
+  return {double(most) / blocks, double(std::count(any.begin(), any.end(), true)) / blocks};
+}
+
+bool loses(const std::vector<collective::Fault>& faults) {
+  return std::any_of(faults.begin(), faults.end(), [](const auto& f) { return f.unreliable(); });
+}
+
+// Blocks of generated data, and their densities.
+void generate(OmniPlan& plan, const OmniFlags& flags, std::uint64_t seed) {
+  const collective::Call& call = plan.job.call;
+  const collective::Sparsity& sparsity = plan.job.sparsity = sparsity_of(flags, call.omni.block);
+  plan.job.seed = seed;
+  plan.density = plan.united = sparsity.density;
+  if (sparsity.dense() || call.elements == 0) return;
+  const auto pattern =
+      std::make_shared<const collective::SparsePattern>(sparsity, call.elements, call.omni.workers, seed);
+  const auto shares = collective::densities(*pattern, call.elements, call.omni.workers, call.omni.block);
+  plan.density = shares.worker;
+  plan.united = shares.united;
+  plan.has_block = [pattern, block = std::uint64_t(call.omni.block), elements = call.elements](
+                       Rank worker, std::uint64_t number) {
+    const std::uint64_t begin = number * block;
+    return pattern->any(worker, begin, std::min(begin + block, elements));
+  };
+}
+
+// Blocks that are known one by one.
+void read(OmniPlan& plan, std::shared_ptr<const Bitmaps> bitmaps) {
+  const Shares shares = shares_of(*bitmaps);
+  plan.density = shares.worker;
+  plan.united = shares.united;
+  plan.has_block = [bitmaps, has = has_block(*bitmaps)](Rank worker, std::uint64_t block) {
+    return has(worker, block);
+  };
+}
+
+// Nodes and seats: workers node by node, then aggregators.
+void place(OmniPlan& plan, const sim::Fabric& workers) {
+  const collective::Omni& omni = plan.job.call.omni;
+  const int nodes = workers.nodes;
+  plan.fabric = workers;
+  plan.fabric.node_of_rank.clear();
+  std::vector<int> local;
+  const auto seat = [&](int node) {
+    if (std::size_t(node) >= local.size()) {
+      local.resize(std::size_t(node) + 1);
+      plan.fabric.nodes = node + 1;
+    }
+    plan.fabric.node_of_rank.push_back(node);
+    plan.job.seats.push_back({node, 0, local[std::size_t(node)]++});
+  };
+  for (Rank w = 0; w < omni.workers; ++w) seat(w / workers.ranks_per_node);
+  for (Rank a = 0; a < omni.aggregators; ++a) {
+    seat(plan.placement == Placement::dedicated ? nodes + a : a % nodes);
+  }
+  for (std::size_t node = 0; node < local.size(); ++node)
+    plan.job.nodes.push_back(fmt::format("node{}", node));
+}
+
+// Nodes of workers: the file's rows decide.
+sim::Fabric fabric_for(const OmniCase& what) {
+  sim::Fabric fabric = what.workers;
+  if (what.bitmaps) {
+    fabric.nodes = int(what.bitmaps->size());
+    fabric.ranks_per_node = 1;
+  }
+  return fabric;
+}
+
+}  // namespace
+
+Result<OmniPlan> plan_omnireduce(const OmniCase& what, const OmniFlags& flags) {
+  const sim::Fabric workers = fabric_for(what);
+  const bool lossy = loses(what.faults);
+  OmniPlan plan;
+  plan.placement = flags.placement.value_or(Placement::dedicated);
+  plan.job.algorithm = "omnireduce";
+  plan.job.iterations = 1;
+  plan.job.call = what.call;
+  if (what.bitmaps) {
+    auto call = call_of(*what.bitmaps, flags);
+    if (!call) return tl::unexpected(call.error());
+    plan.job.call.elements = call->elements;
+    plan.job.call.omni = call->omni;
+    read(plan, what.bitmaps);
+  } else {
+    OmniWorld world;
+    world.workers = workers.nodes * workers.ranks_per_node;
+    world.aggregators = flags.aggregators.value_or(workers.nodes);
+    world.link_rate = workers.inter.rate;
+    world.round_trip = workers.inter.latency * 2.0;
+    world.allowance = Seconds(0);
+    if (flags.density) world.density = flags.density;
+    world.datagrams = lossy || flags.mtu;
+    auto chosen = omni_of(flags, what.call, world);
+    if (!chosen) return tl::unexpected(chosen.error());
+    plan.job.call.omni = chosen->omni;
+    plan.reasons = std::move(chosen->reasons);
+    if (!chosen->note.empty()) plan.notes.push_back(chosen->note);
+    if (what.input) {
+      read(plan, std::make_shared<const Bitmaps>(bitmaps_of(*what.input, plan.job.call.omni.block)));
+    } else {
+      generate(plan, flags, what.seed);
+    }
+  }
+  if (lossy && !flags.acked) {
+    plan.job.call.omni.acked = true;
+    plan.notes.push_back("packets may get lost, so every worker answers every round (--acked)");
+  }
+  place(plan, workers);
+  if (auto fits = collective::check_omni(plan.fabric.layout(), plan.job.call); !fits) {
+    return tl::unexpected(fits.error());
+  }
+  return plan;
+}
+
+std::optional<report::OmniModel> model_of(const OmniPlan& plan) {
+  const collective::Omni& omni = plan.job.call.omni;
+  if (plan.fabric.ranks_per_node != 1) return std::nullopt;
+  ideal::OmniInputs inputs;
+  inputs.workers = omni.workers;
+  inputs.aggregators = omni.aggregators;
+  inputs.density = plan.density;
+  inputs.density_union = plan.united;
+  inputs.bytes = Bytes(plan.job.call.bytes());
+  inputs.rate = plan.fabric.inter.rate;
+  inputs.latency = plan.fabric.inter.latency;
+  const auto model = ideal::omnireduce_model(inputs);
+  if (!model) return std::nullopt;
+  const ideal::OmniTime& time = plan.placement == Placement::dedicated ? model->dedicated : model->colocated;
+  report::OmniModel out;
+  out.time_s = time.time.value;
+  out.speedup = time.speedup;
+  out.dedicated_s = model->dedicated.time.value;
+  out.colocated_s = model->colocated.time.value;
+  return out;
+}
+
+void add_omni(report::RunResult& result, const OmniPlan& plan, const sim::SimReport& played,
+              const std::optional<report::RunResult>& ring) {
+  const collective::Omni& omni = plan.job.call.omni;
+  engine::RunReport run;
+  run.trace.hops = played.trace.hops;
+  for (Rank rank = 0; rank < Rank(played.counts.size()); ++rank) {
+    engine::RankReport& report = run.ranks.emplace_back();
+    report.rank = rank;
+    report.counts = played.counts[std::size_t(rank)];
+  }
+  report::OmniResult out = omni_result(plan.job, run, plan.placement, std::nullopt);
+  out.density = plan.density;
+  out.density_union = plan.united;
+  out.model = model_of(plan);
+  // The simulator knows when a port was in use.
+  for (report::OmniReceive& receive : out.receive) {
+    const double seconds = played.receiving[std::size_t(receive.rank)].value;
+    if (seconds > 0) receive.rate_Bps = double(receive.bytes) / seconds;
+  }
+  out.order.resize(omni.streams);
+  for (const collective::RoundSeen& round : played.rounds) {
+    report::OmniStream& stream = out.order[round.stream];
+    ++stream.rounds;
+    stream.order.insert(stream.order.end(), round.blocks.begin(), round.blocks.end());
+  }
+  result.omni = std::move(out);
+  add_omni_rates(result, std::nullopt);
+  if (ring) add_ring(result, *ring);
+}
+
+}  // namespace ringtrue::cmd

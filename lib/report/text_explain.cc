@@ -1,0 +1,116 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/explain.h"
+
+namespace ringtrue::report {
+namespace {
+
+constexpr std::uint64_t most_drawn = 512;  // blocks
+
+std::string block_text(const std::optional<BlockIndex>& block) {
+  return block ? fmt::format("{}", *block) : "none";
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view between) {
+  std::string out;
+  for (const std::string& part : parts) out.append(out.empty() ? "" : between).append(part);
+  return out;
+}
+
+std::string count(std::uint64_t n, std::string_view what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+// Rows of the columns side by side: "#.#. .#" with a blank after each row.
+std::string drawn(const std::vector<bool>& bitmap, std::uint64_t columns) {
+  std::string out;
+  for (std::size_t block = 0; block < bitmap.size(); ++block) {
+    if (block > 0 && block % columns == 0) out += ' ';
+    out += bitmap[block] ? '#' : '.';
+  }
+  return out;
+}
+
+std::string packet_line(const ExplainPacket& packet, const ExplainRound& round) {
+  if (packet.blocks.empty()) {
+    return fmt::format("    worker {} {}\n", packet.worker,
+                       packet.answers ? "answers without a block: it has none of those that are wanted"
+                                      : "stays silent: it has none of the blocks that are wanted");
+  }
+  std::vector<std::string> parts;
+  for (const ExplainBlock& b : packet.blocks) {
+    parts.push_back(
+        fmt::format("block {}{}, its next is {}", b.block, b.zeros ? " (zeros)" : "", block_text(b.next)));
+  }
+  return fmt::format("    worker {} -> rank {}: {}\n", packet.worker, round.aggregator, joined(parts, "; "));
+}
+
+std::string sum_line(const ExplainSum& sum) {
+  std::vector<std::string> workers, nexts;
+  for (const int worker : sum.workers) workers.push_back(fmt::format("worker {}", worker));
+  for (const auto& next : sum.nexts) nexts.push_back(block_text(next));
+  return fmt::format("    sum of block {} = {}; min(next) of [{}] = {}\n", sum.block, joined(workers, " + "),
+                     joined(nexts, ", "), block_text(sum.wanted));
+}
+
+std::string multicast_line(const ExplainRound& round) {
+  std::vector<std::string> parts;
+  for (const ExplainSum& sum : round.sums) {
+    parts.push_back(sum.wanted ? fmt::format("block {}, wants {}", sum.block, *sum.wanted)
+                               : fmt::format("block {}, column done", sum.block));
+  }
+  return fmt::format("    rank {} => all workers: {}\n", round.aggregator, joined(parts, "; "));
+}
+
+}  // namespace
+
+void write_text(const ExplainDocument& d, const Write& write) {
+  bool on =
+      write(fmt::format("omnireduce, {} (rank 0 to {}), {} (from rank {}), {} of {}, {} of {}{}\n",
+                        count(std::uint64_t(d.workers), "worker"), d.workers - 1,
+                        count(std::uint64_t(d.aggregators), "aggregator"), d.workers,
+                        count(d.blocks, "block"), count(d.block, "element"), count(d.streams, "stream"),
+                        count(d.fusion, "column"), d.acked ? ", every worker answers every round" : ""));
+  const std::uint64_t columns = d.streams * d.fusion;
+  if (d.blocks <= most_drawn) {
+    on = on && write(fmt::format("\n# holds something, . is zeros; {} a row, one in each column\n",
+                                 count(std::min(columns, d.blocks), "block")));
+    for (std::size_t w = 0; w < d.bitmaps.size(); ++w) {
+      on = on && write(fmt::format("  worker {:<4} {}\n", w, drawn(d.bitmaps[w], columns)));
+    }
+  }
+  const ExplainRound* before = nullptr;
+  if (d.steps_omitted) on = on && write("\nsteps left out; --steps shows them\n");
+  for (const ExplainRound& round : d.rounds) {
+    if (d.steps_omitted) break;
+    if (!before || before->stream != round.stream) {
+      const std::uint64_t first = round.stream * d.fusion;
+      const std::uint64_t last = std::min(first + d.fusion, std::min(columns, d.blocks)) - 1;
+      const std::string which =
+          first == last ? fmt::format("column {}", first) : fmt::format("columns {} to {}", first, last);
+      on = on && write(fmt::format("\nstream {}: {}, aggregator {} (rank {})\n", round.stream, which,
+                                   round.aggregator - d.workers, round.aggregator));
+    }
+    before = &round;
+    on = on &&
+         write(fmt::format("  round {}{}\n", round.round,
+                           round.round == 0 ? ": the first block of each column, whatever it holds" : ""));
+    for (const ExplainPacket& packet : round.packets) on = on && write(packet_line(packet, round));
+    for (const ExplainSum& sum : round.sums) on = on && write(sum_line(sum));
+    on = on && write(multicast_line(round));
+    if (!on) return;
+  }
+  on = on && write("\n");
+  for (std::size_t w = 0; w < d.worker_packets.size(); ++w) {
+    on = on && write(fmt::format("worker {}: {}, {}\n", w, count(d.worker_packets[w], "packet"),
+                                 count(d.worker_blocks[w], "block")));
+  }
+  if (on) {
+    write(fmt::format("results: {}, as {}\n", count(d.multicasts, "multicast"),
+                      count(d.multicasts * std::uint64_t(d.workers), "packet")));
+  }
+}
+
+}  // namespace ringtrue::report
