@@ -109,7 +109,9 @@ Seconds Resender::tick() {
   left_.resize(peers_.size());
   for (std::size_t i = 0; i < peers_.size(); ++i) left_[i] = std::uint32_t(std::max(1.0, peers_[i].window));
 
-  for (Packet& packet : packets_of_) {
+  const std::size_t all = packets_of_.size(), first = turn_;
+  for (std::size_t i = 0; i < all; ++i) {
+    Packet& packet = packets_of_[(first + i) % all];
     if (!packet.unanswered) continue;
     if (packet.deadline > now) {
       next = std::min(next, packet.deadline - now);
@@ -121,8 +123,12 @@ Seconds Resender::tick() {
       continue;
     }
     std::uint32_t& more = left_[std::size_t(packet.aggregator - first_)];
-    if (more == 0) continue;
+    if (more == 0) {
+      next = least_timeout;
+      continue;
+    }
     --more;
+    turn_ = (first + i + 1) % all;  // the next tick begins behind it
     slow_down(to, now);
     ++packet.tries;
     const Seconds pause = to.timeout * double(1 << std::min(packet.tries, 8));

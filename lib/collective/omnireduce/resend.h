@@ -84,6 +84,7 @@ class Resender {
   std::vector<Packet> packets_of_;  // by stream
   std::vector<Peer> peers_;
   std::vector<std::uint32_t> left_;  // of a tick, by peer
+  std::size_t turn_ = 0;             // the stream that a tick begins with
   bool given_up_ = false;
   Ticker ticker_;
 };
