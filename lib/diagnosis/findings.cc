@@ -173,7 +173,7 @@ class Conclusion {
     }
     for (const PortReading& p : c_.ports) {
       const bool same_side = s.type == (p.receives ? ScopeType::receiver : ScopeType::sender);
-      if (!same_side || p.node != s.node || p.rate >= p.typical * 0.95) continue;
+      if (!same_side || p.node != s.node || p.rate >= std::max(p.typical, reference_) * 0.95) continue;
       f.evidence.push_back(fmt::format("in an omnireduce aggregator {} on {} {} {}, typical {}", p.aggregator,
                                        name, p.receives ? "received" : "sent", rate_text(p.rate),
                                        rate_text(p.typical)));

@@ -14,7 +14,7 @@ struct MeasurerOptions {
   std::string transport = "tcp";
   int lanes = 1;
   int warmup = 1;
-  std::optional<BytesPerSecond> link_rate;  // for the shape of an omnireduce
+  std::optional<BytesPerSecond> link_rate{};  // for the shape of an omnireduce
   // After every run: for progress lines, and for reports that list the runs.
   std::function<void(const engine::Job&, const engine::RunReport&)> finished;
 };

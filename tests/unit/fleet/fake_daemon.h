@@ -185,7 +185,7 @@ class FakeDaemon final : private rpc::Node::Service {
       report.cpu_s = 0.5;
       for (std::size_t r = 0; r < job_.seats.size(); ++r)
         if (job_.seats[r].node == acquire_.node)
-          report.ranks.push_back({collective::Rank(r), 1, {0.25 + 0.125 * double(r)}, 0, 0});
+          report.ranks.push_back({collective::Rank(r), 1, {0.25 + 0.125 * double(r)}, 0, 0, {}});
       *event.mutable_report() = wire::to_wire(report);
     } else {
       event.mutable_done();

@@ -25,7 +25,7 @@ class FakeFleet final : public Fleet {
 
 engine::RunReport three_ranks() {
   engine::RunReport report;
-  for (int r = 0; r < 3; ++r) report.ranks.push_back({r, 1, {0.5, 0.25 + 0.25 * r, 0.5}, 0, 0});
+  for (int r = 0; r < 3; ++r) report.ranks.push_back({r, 1, {0.5, 0.25 + 0.25 * r, 0.5}, 0, 0, {}});
   trace::Hop hop;
   hop.source = 0, hop.destination = 1;
   hop.bytes = Bytes(1000), hop.busy = Seconds(2);
@@ -141,6 +141,33 @@ TEST(FleetMeasurer, KeepsTheFleetsFailure) {
   EXPECT_FALSE(measurer.failure());
   experiment.order = {0, 3};
   EXPECT_FALSE(measurer.measure(experiment));
+}
+
+TEST(FleetMeasurer, GivesAnOmnireduceItsRoles) {
+  FakeFleet fleet;
+  fleet.answer = engine::RunReport{};
+  trace::Hop hop;
+  hop.source = 1, hop.destination = 2;  // worker on b to the first aggregator, beside the worker on a
+  hop.bytes = Bytes(1000), hop.busy = Seconds(1);
+  fleet.answer->trace.hops.push_back(hop);
+  FleetMeasurer measurer(fleet, {.link_rate = BytesPerSecond(12.5e6), .finished = {}});
+  diagnosis::Experiment experiment;
+  experiment.algorithm = "omnireduce";
+  experiment.order = {0, 1, 0, 2};
+  experiment.workers = 2;
+  experiment.bytes = Bytes(1 << 20);
+  const auto seen = measurer.measure(experiment);
+  ASSERT_TRUE(seen) << seen.error().text();
+  EXPECT_EQ(fleet.asked.workers(), 2);
+  EXPECT_EQ(fleet.asked.call.omni.aggregators, 2);
+  EXPECT_GE(fleet.asked.call.omni.streams, 2u);
+  const std::vector<engine::Seat> seats = {{0, 0, 0}, {1, 0, 0}, {0, 0, 1}, {2, 0, 0}};
+  EXPECT_EQ(fleet.asked.seats, seats);
+  EXPECT_EQ(place_of(fleet.asked, 1), "b");
+  EXPECT_EQ(place_of(fleet.asked, 3), "aggregator 1 on c");
+  ASSERT_EQ(seen->hops.size(), 1u);
+  EXPECT_EQ(seen->hops[0].source, 1);
+  EXPECT_EQ(seen->hops[0].destination, 0);
 }
 
 }  // namespace
