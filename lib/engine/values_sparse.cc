@@ -33,12 +33,38 @@ void each_set(const std::vector<std::uint64_t>& bits, Each each) {
       each(w * 64 + std::uint64_t(__builtin_ctzll(left)));
 }
 
-template <class U, class Value>
-void mask(std::byte* into, const std::byte* from, std::uint64_t elements, Value value) {
-  for (std::uint64_t i = 0; i < elements; ++i) {
-    U bits = 0;
-    if (value(i)) std::memcpy(&bits, from + i * sizeof(U), sizeof(U));
-    std::memcpy(into + i * sizeof(U), &bits, sizeof(U));
+// Eight elements at a time: for each byte of bits what to "and" them with.
+template <class U>
+struct Masks {
+  U of[256][8];
+  Masks() {
+    for (unsigned byte = 0; byte < 256; ++byte)
+      for (unsigned i = 0; i < 8; ++i) of[byte][i] = byte >> i & 1 ? U(~U(0)) : U(0);
+  }
+};
+
+// The elements whose bits, from `first` on, are set; zero for the others. A word more is read than there is
+// need for.
+template <class U>
+void mask(std::byte* into, const std::byte* from, std::uint64_t elements, const std::uint64_t* bits,
+          std::uint64_t first) {
+  static const Masks<U> masks;
+  for (std::uint64_t i = 0; i < elements; i += 8) {
+    const std::uint64_t at = first + i, low = at % 64;
+    std::uint64_t here = bits[at / 64] >> low;
+    if (low > 56) here |= bits[at / 64 + 1] << (64 - low);
+    const U* row = masks.of[here & 0xff];
+    U values[8] = {};
+    const std::uint64_t bytes = std::min<std::uint64_t>(8, elements - i) * sizeof(U);
+    if (bytes == sizeof values) {
+      std::memcpy(values, from + i * sizeof(U), sizeof values);
+      for (int k = 0; k < 8; ++k) values[k] &= row[k];
+      std::memcpy(into + i * sizeof(U), values, sizeof values);
+    } else {
+      std::memcpy(values, from + i * sizeof(U), bytes);
+      for (int k = 0; k < 8; ++k) values[k] &= row[k];
+      std::memcpy(into + i * sizeof(U), values, bytes);
+    }
   }
 }
 
@@ -81,7 +107,7 @@ SparseValues::SparseValues(const Job& job, bool allreduce)
 
 void SparseValues::note_values() {
   for (std::size_t w = 0; w < has_.size(); ++w) {
-    Bits& bits = value_.emplace_back((elements_ + 63) / 64);
+    Bits& bits = value_.emplace_back(elements_ / 64 + 2);
     each_set(has_[w], [&](std::uint64_t k) {
       const std::uint64_t end = std::min((k + 1) * block_, elements_);
       for (std::uint64_t i = k * block_; i < end; ++i)
@@ -127,9 +153,28 @@ bool SparseValues::has(Rank worker, std::uint64_t block) const {
   return bit(has_[has_.size() == 1 ? 0 : std::size_t(worker)], block);
 }
 
-bool SparseValues::value(Rank worker, std::uint64_t element) const {
-  if (value_.empty()) return pattern_.value(worker, element);
-  return bit(value_[value_.size() == 1 ? 0 : std::size_t(worker)], element);
+// Copies what of `from` the worker has drawn.
+void SparseValues::draw(Rank worker, const Piece& piece, const std::byte* from, std::byte* into) const {
+  Bits asked;
+  const std::uint64_t* bits = nullptr;
+  std::uint64_t first = 0;
+  if (value_.empty()) {
+    asked.resize(piece.elements / 64 + 2);
+    for (std::uint64_t i = 0; i < piece.elements; ++i)
+      if (pattern_.value(worker, piece.first + i)) set(asked, i);
+    bits = asked.data();
+  } else {
+    bits = value_[value_.size() == 1 ? 0 : std::size_t(worker)].data();
+    first = piece.first;
+  }
+  switch (size_) {
+    case 2:
+      return mask<std::uint16_t>(into, from, piece.elements, bits, first);
+    case 4:
+      return mask<std::uint32_t>(into, from, piece.elements, bits, first);
+    default:
+      return mask<std::uint64_t>(into, from, piece.elements, bits, first);
+  }
 }
 
 // What the worker has there; in `masked`, where single values are left out.
@@ -137,17 +182,7 @@ const std::byte* SparseValues::input(Rank worker, const Piece& piece, std::byte*
   if (!has(worker, piece.block)) return zeros_.data();
   const std::byte* from = inputs_[std::size_t(worker)].data() + piece.offset * size_;
   if (!some_values_) return from;
-  const auto drawn = [&](std::uint64_t i) { return value(worker, piece.first + i); };
-  switch (size_) {
-    case 2:
-      mask<std::uint16_t>(masked, from, piece.elements, drawn);
-      break;
-    case 4:
-      mask<std::uint32_t>(masked, from, piece.elements, drawn);
-      break;
-    default:
-      mask<std::uint64_t>(masked, from, piece.elements, drawn);
-  }
+  draw(worker, piece, from, masked);
   return masked;
 }
 
@@ -171,6 +206,13 @@ void SparseValues::fill(Rank rank, std::byte* data, bool fresh) const {
 }
 
 const std::byte* SparseValues::expected(const Piece& piece, Scratch& scratch) const {
+  if (has_.size() == 1) {  // all workers or none
+    if (!has(0, piece.block)) return zeros_.data();
+    const std::byte* right = dense_.data() + piece.offset * size_;
+    if (!some_values_) return right;
+    draw(0, piece, right, scratch.result.data());
+    return scratch.result.data();
+  }
   scratch.sources.clear();
   bool missing = false;
   for (Rank worker = 0; worker < workers_; ++worker) {
@@ -228,7 +270,16 @@ Mismatch SparseValues::check(Rank rank, std::byte* data, bool everything) const 
     });
   };
   if (!everything) {
-    each_set(touched_, check_block);
+    // They lie far from each other: the next one is asked for while one is compared.
+    constexpr std::uint64_t most_ahead = 4096;
+    const std::uint64_t ahead = std::min(block_ * size_, most_ahead);
+    std::uint64_t held = blocks_;
+    each_set(touched_, [&](std::uint64_t k) {
+      for (std::uint64_t at = 0; at < ahead; at += 64) __builtin_prefetch(data + k * block_ * size_ + at, 1);
+      if (held < blocks_) check_block(held);
+      held = k;
+    });
+    if (held < blocks_) check_block(held);
     return found;
   }
   for (std::uint64_t k = 0; k < blocks_; ++k) {

@@ -33,7 +33,7 @@ class SparseValues final : public JobValues {
   template <class Each>
   void pieces_of(std::uint64_t block, Each each) const;
   bool has(collective::Rank worker, std::uint64_t block) const;
-  bool value(collective::Rank worker, std::uint64_t element) const;
+  void draw(collective::Rank worker, const Piece& piece, const std::byte* from, std::byte* into) const;
   const std::byte* input(collective::Rank worker, const Piece& piece, std::byte* masked) const;
   const std::byte* expected(const Piece& piece, Scratch& scratch) const;
   void poison(std::byte* data, const std::byte* expected, std::uint64_t bytes) const;

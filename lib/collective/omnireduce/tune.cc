@@ -49,9 +49,9 @@ std::uint64_t room_for_block(std::uint64_t datagram, std::uint32_t fusion) {
   return each > header_bytes_a_block ? each - header_bytes_a_block : 0;
 }
 
-// Whole cache half-lines where there is room for one, so that blocks are added without a rest.
+// Whole vectors of 16 bytes where there is room for one.
 std::uint32_t block_in(std::uint64_t room, std::uint64_t size) {
-  const std::uint64_t bytes = room >= 32 ? room / 32 * 32 : room;
+  const std::uint64_t bytes = room >= 16 ? room / 16 * 16 : room;
   return std::uint32_t(std::min<std::uint64_t>(bytes / size, usual_block));
 }
 
