@@ -47,6 +47,7 @@ void ChannelRoute::listen() {
 }
 
 void ChannelRoute::failed(Error error) {
+  if (error.cause == Cause::peer_lost) error.what = fmt::format("{}: {}", sink_.describe(peer_), error.what);
   if (sink_.listening()) return sink_.failed(std::move(error));
   if (!broke_) broke_ = std::move(error);
 }
@@ -84,11 +85,10 @@ void ChannelRoute::work() {
 
 bool ChannelRoute::open_packet() {
   const auto disagree = [this](const std::string& what) {
-    sink_.failed(
-        Error{Cause::corrupted,
-              fmt::format("a broken packet from rank {} on {}: {}", peer_, channel_->hop().peer_node, what),
-              channel_->hop().peer_node,
-              {}});
+    sink_.failed(Error{Cause::corrupted,
+                       fmt::format("a broken packet from {}: {}", sink_.describe(peer_), what),
+                       channel_->hop().peer_node,
+                       {}});
     return false;
   };
   std::uint16_t count = 0;

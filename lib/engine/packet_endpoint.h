@@ -57,7 +57,7 @@ class PacketEndpoint final : public collective::Packets, public PacketSink {
   // What went to `peer` in datagrams; null where it has a channel, or no route at all.
   const transport::Traffic* sent_to(Rank peer) const;
   Rank waiting_for() const { return handler_ ? handler_->waiting_for() : -1; }
-  std::string describe(Rank rank) const { return setup_.describe(rank); }
+  std::string describe(Rank rank) const override { return setup_.describe(rank); }
   // How often a program began to handle packets.
   std::uint64_t calls() const { return calls_; }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -51,7 +52,8 @@ class PacketSink {
   // Everything is at its place (stored, or combined by reducer()).
   virtual void arrived(Rank from, std::span<const std::byte> header) = 0;
 
-  virtual void failed(Error error) = 0;  // the run is over
+  virtual void failed(Error error) = 0;               // the run is over
+  virtual std::string describe(Rank rank) const = 0;  // for errors: its role, node and number
 };
 
 // All packets to and from one peer.

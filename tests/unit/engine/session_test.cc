@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "collective/algorithm.h"
+#include "engine/plan.h"
 
 namespace ringtrue::engine {
 namespace {
@@ -203,7 +204,6 @@ TEST_P(Local, OmnireduceOnOneThreadAndOnSeveral) {
 
 TEST_P(Local, ASilentAggregatorIsNamedWhenTimeIsUp) {
   Job job = omni_job(4, 2, 100'000, GetParam());
-  job.nodes = {"local"};
   job.fault = "stall@5>*:after=16K";
   const std::int64_t began = now_ns();
   const auto report = run_locally(job, Deadline::in(Seconds(0.5)));
@@ -217,10 +217,15 @@ TEST_P(Local, ASilentAggregatorIsNamedWhenTimeIsUp) {
 
 TEST_P(Local, ALostAggregatorEndsTheRun) {
   Job job = omni_job(4, 2, 100'000, GetParam());
-  job.fault = "cut@4>2:after=16K";
+  job.fault = "cut@2>4:after=16K";
   const auto report = run_locally(job, Deadline::in(Seconds(5)));
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().cause, Cause::peer_lost) << report.error().text();
+  // Over tcp both ends see it; the first one speaks.
+  const std::string& what = report.error().what;
+  EXPECT_TRUE(what.find("aggregator 0 on local (rank 4)") != std::string::npos ||
+              what.find("worker 2 on local") != std::string::npos)
+      << what;
 }
 
 TEST_P(Local, ABrokenValueOfAPacketIsCounted) {
@@ -240,6 +245,40 @@ TEST(Session, ThirtyThreeRanksConnectAtOnce) {
   EXPECT_EQ(wrong(*report), 0u);
   const auto other = run_locally(job_of("halving-doubling", 33, 1000, "tcp"), Deadline::in(Seconds(20)));
   ASSERT_TRUE(other) << other.error().text();
+}
+
+TEST(Session, RolesMustFitTheAlgorithm) {
+  Job none = omni_job(2, 1, 100, "shm");
+  none.call.omni = {};
+  Job ring = omni_job(2, 1, 100, "shm");
+  ring.algorithm = "ring";
+  Job more = omni_job(2, 1, 100, "shm");
+  more.call.omni.aggregators = 2;
+  for (const Job& job : {none, ring, more}) {
+    const auto report = run_locally(job, Deadline::in(Seconds(5)));
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.error().cause, Cause::bad_input) << report.error().text();
+  }
+}
+
+TEST(Session, EveryThreadPlaysAsManyWorkersAndAggregators) {
+  const auto algorithm = collective::find_algorithm("omnireduce");
+  ASSERT_TRUE(algorithm);
+  for (const auto& [workers, aggregators] :
+       {std::pair(8, 8), std::pair(8, 4), std::pair(4, 8), std::pair(1, 1)}) {
+    const Job job = omni_job(workers, aggregators, 1000, "auto");
+    const auto plan = plan_of(job, **algorithm, 0, edges_on_node(job, **algorithm, 0), 2);
+    std::vector<std::pair<int, int>> on_thread(2);
+    for (std::size_t r = 0; r < plan.ranks.size(); ++r)
+      ++(int(r) < workers ? on_thread[std::size_t(plan.thread_of[r])].first
+                          : on_thread[std::size_t(plan.thread_of[r])].second);
+    if (workers == 1) {
+      EXPECT_EQ(on_thread, (std::vector{std::pair(1, 0), std::pair(0, 1)})) << "apart, where they can be";
+    } else {
+      EXPECT_EQ(on_thread, std::vector(2, std::pair(workers / 2, aggregators / 2)));
+    }
+    EXPECT_EQ(plan.data_bytes.back(), 0u) << "an aggregator holds no data";
+  }
 }
 
 TEST(Session, SharedMemoryDoesNotReachOtherNodes) {
