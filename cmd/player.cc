@@ -4,6 +4,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "base/hostlist.h"
@@ -281,23 +282,23 @@ Result<Nodes> nodes_of(const Context& context, const PlayerOptions& options) {
   const HostGroups groups = context.config.host_groups();
   auto names = expand_hostlist(*asked.hosts, &groups);
   if (!names) return tl::unexpected(names.error());
-  auto more = fleet::make_targets(*names);
-  if (!more) return tl::unexpected(more.error());
-  for (fleet::Target& t : *more) {
-    for (int i = 0; i < nodes.workers; ++i) {
-      const fleet::Target& w = nodes.targets[std::size_t(i)];
-      if (w.node != t.node &&
-          (w.socket.empty() ? w.host != t.host || w.port != t.port : w.socket != t.socket))
-        continue;
-      return fail(
-          Cause::bad_input, fmt::format("{} is among --hosts and --aggregator-hosts", t.node), {},
-          "take it out of one of them, or use --placement colocated for aggregators beside the workers");
-    }
-    nodes.targets.push_back(std::move(t));
+  auto workers = expand_hostlist(context.config.hosts.value, &groups);
+  if (!workers) return tl::unexpected(workers.error());
+  for (const std::string& name : *names) {
+    if (std::find(workers->begin(), workers->end(), name) == workers->end()) continue;
+    return fail(
+        Cause::bad_input, fmt::format("{} is among --hosts and --aggregator-hosts", name), {},
+        "take it out of one of them, or use --placement colocated for aggregators beside the workers");
   }
-  nodes.aggregators = asked.count.value_or(int(more->size()));
+  // Together, so that nodes of one host are told apart by their ports.
+  workers->insert(workers->end(), names->begin(), names->end());
+  targets = fleet::make_targets(*workers);
+  if (!targets) return tl::unexpected(targets.error());
+  nodes.targets = std::move(*targets);
+  const int more = int(names->size());
+  nodes.aggregators = asked.count.value_or(more);
   nodes.dedicated = true;
-  const int used = std::min<int>(nodes.aggregators, int(more->size()));
+  const int used = std::min(nodes.aggregators, more);
   if (options.processes > 1) {
     return fail(Cause::bad_input, "--processes and --aggregator-hosts exclude each other", {},
                 "leave --processes out");
