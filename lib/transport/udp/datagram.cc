@@ -5,7 +5,6 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -86,22 +85,23 @@ Tagger::~Tagger() = default;
 Tagger::Tagger(Tagger&&) noexcept = default;
 Tagger& Tagger::operator=(Tagger&&) noexcept = default;
 
-Tag Tagger::tag(std::span<const std::span<const std::byte>> parts) {
+Tag Tagger::tag(std::span<const std::byte> all_before) {
   EVP_MAC_CTX* mac = context_->mac;
   unsigned char full[32];
   std::size_t length = 0;
-  bool made = EVP_MAC_init(mac, nullptr, 0, nullptr) == 1;  // the same key again
-  for (const auto part : parts)
-    made = made && EVP_MAC_update(mac, reinterpret_cast<const unsigned char*>(part.data()), part.size()) == 1;
-  if (!made || EVP_MAC_final(mac, full, &length, sizeof full) != 1) std::abort();
+  // Begins anew with the same key.
+  const bool made = EVP_MAC_init(mac, nullptr, 0, nullptr) == 1 &&
+                    EVP_MAC_update(mac, reinterpret_cast<const unsigned char*>(all_before.data()),
+                                   all_before.size()) == 1 &&
+                    EVP_MAC_final(mac, full, &length, sizeof full) == 1;
+  if (!made) std::abort();
   Tag tag;
   std::memcpy(tag.data(), full, tag.size());
   return tag;
 }
 
 bool Tagger::proves(std::span<const std::byte> datagram) {
-  const std::span<const std::byte> all[] = {datagram.first(datagram.size() - tag_bytes)};
-  const Tag due = tag(all);
+  const Tag due = tag(datagram.first(datagram.size() - tag_bytes));
   return CRYPTO_memcmp(due.data(), datagram.last(tag_bytes).data(), tag_bytes) == 0;
 }
 

@@ -60,7 +60,7 @@ class Tagger {
   Tagger(Tagger&&) noexcept;
   Tagger& operator=(Tagger&&) noexcept;
 
-  Tag tag(std::span<const std::span<const std::byte>> parts);
+  Tag tag(std::span<const std::byte> all_before);
   // Whether a decoded datagram's tag is right; in constant time.
   bool proves(std::span<const std::byte> datagram);
 

@@ -25,10 +25,8 @@ Transport::Outgoing Transport::fresh() {
   if (spare_.empty()) return {};
   Outgoing message = std::move(spare_.back());
   spare_.pop_back();
-  message.payload.clear();
   message.owner = nullptr;
   message.clock = nullptr;
-  message.whole = false;
   return message;
 }
 
@@ -52,15 +50,12 @@ void Transport::send(Rank self, Rank peer, std::uint64_t token, std::span<const 
   message.owner = hop.player.receiver;
   message.token = token;
   const auto start = encode(head);
-  message.front.assign(start.begin(), start.end());
-  message.front.insert(message.front.end(), header.begin(), header.end());
-  signed_.assign(1, message.front);
-  for (const auto part : parts) {
-    if (part.empty()) continue;
-    signed_.push_back(part);
-    message.payload.push_back({const_cast<std::byte*>(part.data()), part.size()});
-  }
-  message.tag = tagger_.tag(signed_);
+  std::vector<std::byte>& datagram = message.datagram;
+  datagram.assign(start.begin(), start.end());
+  datagram.insert(datagram.end(), header.begin(), header.end());
+  for (const auto part : parts) datagram.insert(datagram.end(), part.begin(), part.end());
+  const Tag tag = tagger_.tag(datagram);
+  datagram.insert(datagram.end(), tag.begin(), tag.end());
   if (hop.player.clock && hop.player.clock->wants_events()) {
     message.clock = hop.player.clock;
     const std::int64_t now = message.clock->now();
@@ -69,14 +64,8 @@ void Transport::send(Rank self, Rank peer, std::uint64_t token, std::span<const 
   }
   if (hop.script.empty()) return queue(std::move(message));
 
-  // Scripts spoil a copy, so that the sender is done with its own at once.
-  std::vector<std::byte> whole;
-  whole.reserve(head.datagram_bytes());
-  for (const auto part : signed_) whole.insert(whole.end(), part.begin(), part.end());
-  whole.insert(whole.end(), message.tag.begin(), message.tag.end());
   if (message.clock) message.clock->record(message.event);
-  spare_.push_back(std::move(message));
-  queue_scripted(hop, std::move(whole), header.size() + payload, head.sequence);
+  queue_scripted(hop, std::move(datagram), header.size() + payload, head.sequence);
   hop.player.receiver->sent(token);
 }
 
@@ -105,15 +94,15 @@ void Transport::queue_scripted(Hop& hop, std::vector<std::byte> datagram, std::u
       const std::uint64_t bit = fate.broken_bit % (8 * datagram.size());
       datagram[bit / 8] ^= std::byte(1 << bit % 8);
     }
-    if (fate.doubled) queue_whole(hop, datagram);
+    if (fate.doubled) queue_copy(hop, datagram);
     if (fate.late > 0) {
       hop.held.push_back({sequence, fate.late, std::move(datagram)});
       later(std::max(now, fate.not_before) + held_ns,
             [this, &hop, sequence] { release_held(hop, sequence); });
     } else if (fate.not_before > 0) {
-      later(fate.not_before, [this, &hop, datagram = std::move(datagram)] { queue_whole(hop, datagram); });
+      later(fate.not_before, [this, &hop, datagram = std::move(datagram)] { queue_copy(hop, datagram); });
     } else {
-      queue_whole(hop, std::move(datagram));
+      queue_copy(hop, std::move(datagram));
     }
   }
   for (const std::uint32_t s : released) release_held(hop, s);
@@ -135,14 +124,13 @@ void Transport::release_held(Hop& hop, std::uint32_t sequence) {
   if (at == hop.held.end()) return;
   std::vector<std::byte> datagram = std::move(at->datagram);
   hop.held.erase(at);
-  queue_whole(hop, std::move(datagram));
+  queue_copy(hop, std::move(datagram));
 }
 
-void Transport::queue_whole(const Hop& hop, std::vector<std::byte> datagram) {
+void Transport::queue_copy(const Hop& hop, std::vector<std::byte> datagram) {
   Outgoing message = fresh();
   message.to = hop.to;
-  message.front = std::move(datagram);
-  message.whole = true;
+  message.datagram = std::move(datagram);
   queue(std::move(message));
 }
 
@@ -174,23 +162,17 @@ void Transport::flush() {
   if (std::exchange(flushing_, true)) return;
   while (!outgoing_.empty() && !blocked_) {
     mmsghdr messages[batch];
+    iovec slices[batch];
     const std::size_t count = std::min(batch, outgoing_.size());
-    std::size_t slices = 0;
-    for (std::size_t i = 0; i < count; ++i) slices += outgoing_[i].payload.size() + 2;
-    slices_.resize(slices);
-    slices = 0;
     for (std::size_t i = 0; i < count; ++i) {
       Outgoing& m = outgoing_[i];
-      iovec* const first = &slices_[slices];
-      slices_[slices++] = {m.front.data(), m.front.size()};
-      for (const iovec& part : m.payload) slices_[slices++] = part;
-      if (!m.whole) slices_[slices++] = {m.tag.data(), m.tag.size()};
+      slices[i] = {m.datagram.data(), m.datagram.size()};
       messages[i] = {};
       msghdr& to = messages[i].msg_hdr;
       to.msg_name = const_cast<sockaddr_storage*>(&m.to->address.storage);
       to.msg_namelen = m.to->address.size;
-      to.msg_iov = first;
-      to.msg_iovlen = std::size_t(&slices_[slices - 1] - first) + 1;
+      to.msg_iov = &slices[i];
+      to.msg_iovlen = 1;
     }
     const int n = ::sendmmsg(socket_.fd(), messages, unsigned(count), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0) {

@@ -218,7 +218,10 @@ void Transport::stranger(const SocketAddress& from) {
   const bool known = std::any_of(peers_.begin(), peers_.end(),
                                  [&](const auto& peer) { return peer.second.address == from; });
   if (known) {
-    ++corrupted_;
+    // A script is no news to who wrote it.
+    if (corrupted_++ == 0 && faults_.empty())
+      log_warn("dropped a datagram from {}: its bytes were changed on the way; further ones are only counted",
+               to_text(from));
     return;
   }
   if (++strangers_ <= strangers_logged)

@@ -7,8 +7,6 @@
 // buffer.
 #pragma once
 
-#include <sys/uio.h>
-
 #include <deque>
 #include <functional>
 #include <map>
@@ -51,7 +49,7 @@ class Receiver {
                                    std::vector<Destination>& into) = 0;
   // ... and all of it is at its place.
   virtual void arrived(Rank from, std::span<const std::byte> header) = 0;
-  // What was sent with this token may be overwritten.
+  // What was sent with this token has left.
   virtual void sent(std::uint64_t token) = 0;
   virtual void failed(Error error) = 0;
 };
@@ -85,7 +83,9 @@ class Transport final : public Watcher {
   // The player listens to this peer from here on. What the peer has sent for the call already is placed
   // before this returns.
   void listen(Rank self, Rank peer);
-  // The receiver hears sent(token) once, when the parts may be overwritten: possibly before this returns.
+  // The receiver hears sent(token) once, when the packet has left: possibly before this returns. The parts
+  // are copied at once: until then what they were taken from may change, since a result of the same round
+  // that was asked for twice may arrive in the same place.
   void send(Rank self, Rank peer, std::uint64_t token, std::span<const std::byte> header,
             std::span<const std::span<const std::byte>> parts);
 
@@ -131,17 +131,14 @@ class Transport final : public Watcher {
     const Peer* to = nullptr;
     Receiver* owner = nullptr;  // null: nobody waits for it
     std::uint64_t token = 0;
-    std::vector<std::byte> front;  // head and header; all of a datagram that a script has touched
-    std::vector<iovec> payload;    // in the sender's buffers
-    Tag tag{};                     // unless it stands in `front`
-    bool whole = false;
+    std::vector<std::byte> datagram;
     Owner* clock = nullptr;  // null: no event is wanted
     trace::Event event;
   };
 
   Transport(Socket socket, const std::string& secret, Loop& loop);
   void queue_scripted(Hop& hop, std::vector<std::byte> datagram, std::uint64_t bytes, std::uint32_t sequence);
-  void queue_whole(const Hop& hop, std::vector<std::byte> datagram);
+  void queue_copy(const Hop& hop, std::vector<std::byte> datagram);
   void release_held(Hop& hop, std::uint32_t sequence);
   Outgoing fresh();
   void queue(Outgoing message);
@@ -174,8 +171,6 @@ class Transport final : public Watcher {
   std::vector<Outgoing> spare_;  // for their buffers
   std::optional<Loop::TimerId> flush_soon_, pause_;
   std::set<Loop::TimerId> script_timers_;
-  std::vector<std::span<const std::byte>> signed_;
-  std::vector<iovec> slices_;
   bool taking_ = false;    // packets off the socket
   bool flushing_ = false;  // which makes senders go on
   bool reading_ = false;   // asked for
