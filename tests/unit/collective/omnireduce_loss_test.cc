@@ -81,6 +81,20 @@ TEST(OmnireduceLoss, ResendsNothingOrNearlySoWhereNothingIsLost) {
   EXPECT_LT(resent, packets);  // the world jumps to the next timer now and then
 }
 
+// The window is down to one packet, and others' timeouts must not keep a stream from its turn.
+TEST(OmnireduceLoss, StarvesNoStream) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    OmniCase c = drawn_case(87);
+    c.call.omni.aggregators = 1;
+    c.call.omni.acked = true;
+    PacketWorld world(c.layout(), c.call, seed, {.reliable = false, .loss = 0.3, .reorder = 0.2});
+    fill(c, world);
+    ASSERT_EQ(world.play(), "");
+    ASSERT_EQ(world.given_up(), -1) << world.given_up_because() << ", seed " << seed;
+    ASSERT_EQ(wrong(c, world), 0u);
+  }
+}
+
 TEST(OmnireduceLoss, NamesASilentAggregator) {
   const OmniCase c = busy_case();
   for (const Rank silent : {4, 5}) {
