@@ -7,6 +7,7 @@
 #include "cmd/auto_choice.h"
 #include "cmd/calls.h"
 #include "cmd/command.h"
+#include "cmd/grid.h"
 #include "cmd/input_file.h"
 #include "cmd/measurements.h"
 #include "cmd/omni_results.h"
@@ -29,6 +30,7 @@ struct Flags {
   std::optional<Seconds> latency, intra_latency, overhead;
   double noise = 0;
   long seed = 1;
+  bool grid = false;
 };
 
 sim::Fabric fabric_of(const Context& context, const Flags& flags) {
@@ -267,6 +269,30 @@ class Simulation {
   bool corrupted_ = false;
 };
 
+int run_grid(Context& context, const Flags& flags) {
+  const auto refuse = [&](std::string what, std::string next) {
+    return failed(context, Error{Cause::bad_input, std::move(what), {}, std::move(next)});
+  };
+  if (flags.call.algorithm != "omnireduce") return refuse("--grid is of omnireduce", "take omnireduce");
+  if (auto fits = check(flags); !fits) return failed(context, fits.error());
+  if (!flags.bitmaps.empty() || !flags.omni.input.empty() || flags.omni.acked || flags.omni.mtu ||
+      flags.call.from || flags.call.to || !flags.call.fault.empty()) {
+    return refuse("--grid plays undisturbed calls of one size with generated data",
+                  "leave out files, faults, --from, --to, --acked and --mtu");
+  }
+  GridTask task;
+  const std::uint64_t bytes = flags.call.size ? flags.call.size->value : grid_bytes;
+  task.call = flags.call.of(bytes);
+  task.fabric = fabric_of(context, flags);
+  if (!flags.latency) task.fabric.inter.latency = grid_latency;
+  task.rate = flags.inter;
+  task.seed = std::uint64_t(flags.seed);
+  const auto document = play_grid(task, flags.omni);
+  if (!document) return failed(context, document.error());
+  return print(context.common.json ? report::json(*document) : report::text(*document, context.style),
+               Exit::healthy);
+}
+
 }  // namespace
 
 void add_simulate(Commands& commands) {
@@ -279,6 +305,10 @@ void add_simulate(Commands& commands) {
          "--bitmaps", flags.bitmaps,
          "JSON, a row of 0/1 a worker: its blocks that are not zero; gives the protocol's exact counts")
       ->type_name("FILE")
+      ->group("omnireduce");
+  app.add_flag("--grid", flags.grid,
+               "2, 4, 8 workers, 10 and 100 Gbit/s, densities 1 to 0.01, 100 MB after 5us: a table with the "
+               "model's times")
       ->group("omnireduce");
   add_whole(app, "--nodes", flags.nodes, 1, 1 << 20,
             "nodes; dedicated aggregators are on further ones (the default)");
@@ -295,7 +325,9 @@ void add_simulate(Commands& commands) {
       ->type_name("SHARE");
   add_whole(app, "--seed", flags.seed, 0, 1L << 62, "of the noise");
   app.footer("Example: ringtrue simulate ring --nodes 8 --inter 500Mbit --fault 'throttle@3>4:rate=250Mbit'");
-  commands.on(app, [](Context& context) { return Simulation(context, flags)(); });
+  commands.on(app, [](Context& context) {
+    return flags.grid ? run_grid(context, flags) : Simulation(context, flags)();
+  });
 }
 
 }  // namespace ringtrue::cmd

@@ -1,0 +1,115 @@
+// What is said of a simulated omnireduce: its rounds, and the grid.
+#include "report/explain.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "report/grid.h"
+#include "schema.h"
+
+namespace ringtrue::report {
+namespace {
+
+std::string faults_of(const std::string& name, const nlohmann::json& value) {
+  std::ifstream file(RINGTRUE_SOURCE_DIR "/packaging/schema/" + name + ".json");
+  std::vector<std::string> errors;
+  check_schema(nlohmann::json::parse(file), value, "", errors);
+  std::string out;
+  for (const std::string& e : errors) out += e + "\n";
+  return out;
+}
+
+std::string written(const ExplainDocument& document, bool json) {
+  std::string out;
+  const Write write = [&](std::string_view text) {
+    out += text;
+    return true;
+  };
+  json ? write_json(document, write) : write_text(document, write);
+  return out;
+}
+
+// Two workers, one stream of two columns: blocks 4, 3 of worker 0 and 6 of worker 1.
+ExplainDocument document() {
+  ExplainDocument d;
+  d.workers = 2;
+  d.aggregators = 1;
+  d.blocks = 7;
+  d.fusion = 2;
+  d.bitmaps = {{0, 0, 0, 1, 1, 0, 0}, {0, 0, 0, 0, 0, 0, 1}};
+  ExplainRound round;
+  round.round = 1;
+  round.aggregator = 2;
+  round.packets = {{0, false, {{4, std::nullopt, false}, {3, std::nullopt, false}}}, {1, false, {}}};
+  round.sums = {{4, {0}, {std::nullopt, 6}, 6}, {3, {0}, {std::nullopt, std::nullopt}, std::nullopt}};
+  d.rounds = {round};
+  d.worker_packets = {1, 0};
+  d.worker_blocks = {2, 0};
+  d.multicasts = 1;
+  return d;
+}
+
+TEST(Explain, TellsARound) {
+  const std::string text = written(document(), false);
+  for (const char* line :
+       {"  worker 0    .. .# #. .\n", "stream 0: columns 0 to 1, aggregator 0 (rank 2)\n",
+        "    worker 0 -> rank 2: block 4, its next is none; block 3, its next is none\n",
+        "    worker 1 stays silent", "    sum of block 4 = worker 0; min(next) of [none, 6] = 6\n",
+        "    rank 2 => all workers: block 4, wants 6; block 3, column done\n",
+        "worker 0: 1 packet, 2 blocks\n", "results: 1 multicast, as 2 packets\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\nin\n" << text;
+  }
+  ExplainDocument acked = document();
+  acked.rounds[0].packets[1].answers = true;
+  EXPECT_NE(written(acked, false).find("worker 1 answers without a block"), std::string::npos);
+}
+
+TEST(Explain, FitsTheScheduleSchema) {
+  const auto value = nlohmann::json::parse(written(document(), true));
+  EXPECT_EQ(faults_of("schedule", value), "");
+  ASSERT_EQ(value["steps"].size(), 3u);
+  EXPECT_EQ(value["steps"][0]["kind"], "send");
+  EXPECT_EQ(value["steps"][0]["range"]["offset"], 12);
+  EXPECT_EQ(value["steps"][0]["range"]["length"], 8);
+  EXPECT_EQ(value["steps"][1]["kind"], "silent");
+  EXPECT_EQ(value["steps"][2]["kind"], "multicast");
+  EXPECT_TRUE(value["steps"][2]["peer"].is_null());
+  EXPECT_EQ(value["steps"][2]["next"], nlohmann::json::parse("[6, null]"));
+  ExplainDocument brief = document();
+  brief.steps_omitted = true;
+  const auto omitted = nlohmann::json::parse(written(brief, true));
+  EXPECT_EQ(faults_of("schedule", omitted), "");
+  EXPECT_FALSE(omitted.contains("steps"));
+  EXPECT_EQ(written(brief, false).find("round"), std::string::npos);
+}
+
+TEST(Grid, FitsItsSchemaAndMarksWhereTheModelDoesNotApply) {
+  GridDocument d;
+  d.bytes = 1000;
+  d.placement = "dedicated";
+  d.overlap = "same";
+  d.least_round_trips = 100;
+  GridCell cell;
+  cell.workers = cell.aggregators = 8;
+  cell.rate_Bps = 1.25e9;
+  cell.density = cell.density_union = 0.05;
+  cell.model_s = 4e-3;
+  cell.even = {4.1e-3, 0.025};
+  cell.drawn = {4.4e-3, 0.1};
+  cell.ring_s = 0.14;
+  cell.speedup = 34.1;
+  d.cells = {cell, cell};
+  d.cells[1].applies = false;
+  d.worst = 0.025;
+  const auto value = nlohmann::json::parse(json(d));
+  EXPECT_EQ(faults_of("grid", value), "");
+  EXPECT_TRUE(value["cells"][0]["model_speedup"].is_null());
+  const std::string shown = text(d, {});
+  EXPECT_NE(shown.find("+2.5 %"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("34.10x        -  model n/a\n"), std::string::npos) << shown;
+  EXPECT_EQ(shown.find("model n/a"), shown.rfind("-  model n/a\n") + 3) << shown;
+}
+
+}  // namespace
+}  // namespace ringtrue::report
