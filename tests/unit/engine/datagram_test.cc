@@ -2,6 +2,8 @@
 // script. The results are exact all the same.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "collective/omnireduce/omnireduce.h"
 #include "engine/session.h"
 
@@ -217,6 +219,51 @@ TEST(Datagrams, ASessionPlaysSeveralJobs) {
       EXPECT_EQ(wrong(*report), 0u);
     }
   }
+}
+
+// Workers on one node, aggregators on the other: datagrams beside tcp on the same ports.
+TEST(Datagrams, TwoNodesMeetOnOnePortEach) {
+  Job job = job_of(3, 2, 30'000);
+  job.nodes = {"north", "south"};
+  for (int r = 0; r < 5; ++r) job.seats[std::size_t(r)] = r < 3 ? Seat{0, 0, r} : Seat{1, 0, r - 3};
+  job.fault = "loss@*>*:share=2%";
+  std::vector<std::unique_ptr<Session>> sessions;
+  std::vector<std::vector<Address>> addresses;
+  for (int node = 0; node < 2; ++node) {
+    Member member;
+    member.node = node;
+    member.secret = "the lease's";
+    member.data_address = "127.0.0.1";
+    auto session = Session::open(member);
+    ASSERT_TRUE(session);
+    const auto port = (*session)->prepare(job);
+    ASSERT_TRUE(port) << port.error().text();
+    addresses.push_back({{"127.0.0.1", *port}});
+    sessions.push_back(std::move(*session));
+  }
+  std::vector<RunReport> reports(2);
+  std::vector<Result<void>> played(2);
+  const auto play = [&](std::size_t node) -> Result<void> {
+    Session& session = *sessions[node];
+    const Deadline deadline = Deadline::in(Seconds(20));
+    if (auto r = session.connect(addresses, deadline); !r) return r;
+    if (auto r = session.barrier(deadline); !r) return r;
+    if (auto r = session.run(deadline); !r) return r;
+    auto report = session.collect();
+    if (!report) return tl::unexpected(report.error());
+    reports[node] = std::move(*report);
+    return {};
+  };
+  std::thread south([&] { played[1] = play(1); });
+  played[0] = play(0);
+  south.join();
+  for (const Result<void>& result : played) ASSERT_TRUE(result) << result.error().text();
+  const RunReport report = merge(std::move(reports));
+  EXPECT_EQ(report.transport, "udp");
+  EXPECT_EQ(report.ranks.size(), 5u);
+  EXPECT_EQ(wrong(report), 0u);
+  EXPECT_EQ(report.strangers, 0u);
+  EXPECT_GT(counts(report).resent, 0u);
 }
 
 }  // namespace
