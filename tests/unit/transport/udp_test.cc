@@ -385,6 +385,45 @@ TEST_F(Udp, EndingARunForgetsWhatWasUnderWay) {
   EXPECT_TRUE(program[0].headers.empty() && program[1].headers.empty());
 }
 
+TEST_F(Udp, AnUnboundSocketSpeaksBothFamilies) {
+  for (const char* host : {"127.0.0.1", "::1"}) {
+    const int port = free_port();
+    auto made = Transport::make({"", port, "secret"}, *loop);
+    ASSERT_TRUE(made) << made.error().text();
+    ends[0] = std::move(*made);
+    ends[0]->begin_run({}, longest);
+    const auto opened = ends[0]->open({0, &program[0], &adder, nullptr}, 0, {host, port, "here"});
+    if (!opened && host[0] == ':') GTEST_SKIP() << "no IPv6 here: " << opened.error().text();
+    ASSERT_TRUE(opened) << opened.error().text();
+    program[0].listens = true;
+    ++program[0].calls;
+    ends[0]->listen(0, 0);
+    ends[0]->send(0, 0, 1, bytes_of(host), {});
+    ASSERT_TRUE(run([&] { return !program[0].headers.empty(); })) << host;
+    EXPECT_EQ(program[0].headers, std::vector<std::string>{host});
+    program[0].headers.clear();
+    // One that was broken on its way is known by its address.
+    ends[0]->begin_run(*collective::parse_faults("corrupt@*>*:share=100%"), longest);
+    ASSERT_TRUE(ends[0]->open({0, &program[0], &adder, nullptr}, 0, {host, port, "here"}));
+    ends[0]->listen(0, 0);
+    ends[0]->send(0, 0, 1, bytes_of(host), {});
+    ASSERT_TRUE(run([&] { return ends[0]->corrupted() == 1; })) << host;
+    // What is longer than the path takes is refused, never cut to pieces.
+    ends[0]->begin_run({}, 65'490);
+    EXPECT_FALSE(ends[0]->open({0, &program[0], &adder, nullptr}, 0, {host, port, "here"}));
+    // Nobody is there.
+    ends[0]->begin_run({}, longest);
+    ASSERT_TRUE(ends[0]->open({0, &program[0], &adder, nullptr}, 1, {host, free_port(), "there"}));
+    ends[0]->listen(0, 1);
+    ends[0]->send(0, 1, 1, bytes_of(host), {});
+    run_for(Seconds(1));
+    ASSERT_TRUE(program[0].failure) << host;
+    EXPECT_EQ(program[0].failure->where, "there");
+    program[0].failure.reset();
+    ends[0].reset();
+  }
+}
+
 TEST_F(Udp, APeerThatIsGoneIsNamed) {
   begin();
   begin_calls();
