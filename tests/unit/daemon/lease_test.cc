@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <memory>
 
 #include "tests/unit/daemon/fake_workers.h"
 
@@ -112,7 +114,7 @@ TEST_F(LeaseTest, DeadlinesCountFromArrival) {
   EXPECT_LT(seconds_since(begun).value, 5);
 }
 
-rpc::Command job_command(void (*change)(engine::Job&)) {
+rpc::Command job_command(const std::function<void(engine::Job&)>& change) {
   engine::Job job = some_job();
   change(job);
   rpc::Command command = command_of("prepare");
@@ -152,6 +154,33 @@ TEST_F(LeaseTest, MemoryIsLimited) {
                rpc::CAUSE_REFUSED, "1M are allowed");
   start(some_acquire(), limits);
   expect_done("prepare");
+}
+
+TEST_F(LeaseTest, MemoryOfAnAggregatorIsItsSlots) {
+  Limits limits;
+  limits.bytes = Bytes(1 << 20);
+  const auto with = [](int worker, int aggregator, std::uint32_t streams, bool input) {
+    return job_command([=](engine::Job& j) {
+      j.algorithm = "omnireduce";
+      j.seats = {{worker, 0, 0}, {aggregator, 0, 0}};
+      j.call.elements = input ? 150'000 : 1 << 20;
+      j.call.omni = {1, 1, 256, streams, 1, false};
+      if (!input) return;
+      auto own = std::make_shared<engine::Input>();
+      own->elements = j.call.elements;
+      own->rows.emplace_back(j.call.bytes());
+      j.input = own;
+    });
+  };
+  start(some_acquire(), limits);
+  EXPECT_FALSE(play(with(1, 0, 2, false)).has_error());
+  start(some_acquire(), limits);
+  expect_error(with(1, 0, 4096, false), rpc::CAUSE_REFUSED, "1M are allowed");
+  start(some_acquire(), limits);
+  expect_error(with(0, 1, 2, false), rpc::CAUSE_REFUSED, "1M are allowed");
+  start(some_acquire(), limits);
+  expect_error(with(0, 1, 2, true), rpc::CAUSE_REFUSED,
+               "1M are allowed");  // the data, and where it came from
 }
 
 TEST_F(LeaseTest, RanksAreLimited) {
