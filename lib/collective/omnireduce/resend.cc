@@ -65,8 +65,10 @@ void Resender::answered(std::uint32_t stream) {
   Peer& to = peer(packet.aggregator);
   packet.unanswered = false;
   --to.unanswered;
+  const Seconds round_trip = packets_.now() - packet.posted;
+  to.quickest = std::min(to.quickest * 1.05, round_trip);
   if (packet.tries == 0) {
-    measure(to, packets_.now() - packet.posted);
+    measure(to, round_trip);
     to.window = std::min(to.most, to.window + (to.window < to.threshold ? 1 : 1 / to.window));
   }
   free_place(packet);
@@ -83,13 +85,17 @@ void Resender::measure(Peer& peer, Seconds round_trip) {
     peer.variation = peer.variation * 0.75 + off * 0.25;
     peer.smoothed = peer.smoothed * 0.875 + round_trip * 0.125;
   }
-  peer.timeout = std::clamp(peer.smoothed + peer.variation * 4, least_timeout, most_timeout);
+  set_timeout(peer, peer.smoothed + peer.variation * 4);
+}
+
+void Resender::set_timeout(Peer& peer, Seconds timeout) {
+  peer.timeout = std::clamp(std::min(timeout, peer.quickest * 16), least_timeout, most_timeout);
 }
 
 void Resender::slow_down(Peer& peer, Seconds now) {
   if (now < peer.calm_until) return;
   peer.threshold = peer.window = std::max(1.0, peer.window / 2);
-  peer.timeout = std::min(peer.timeout * 2, most_timeout);
+  set_timeout(peer, peer.timeout * 2);
   peer.calm_until = now + peer.timeout;
 }
 

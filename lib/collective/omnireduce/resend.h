@@ -5,7 +5,9 @@
 //   (twice as fast as it can at first) and is halved when an answer does not come, so that all workers
 //   together do not drown the aggregator's port.
 // - When a packet is sent again: retransmission timeout from the round trips (RFC 6298), not measured on
-//   packets that were sent twice (Karn), doubled with each try.
+//   packets that were sent twice (Karn), doubled with each try. A result waits for the slowest worker of its
+//   round, so that round trips hold the others' timeouts, which hold ours: where much is lost, they would
+//   drive each other to the cap. So no timeout is more than 16 times the quickest of late round trips.
 // - When to give up: an aggregator that was asked and says nothing for `silence`.
 //
 // A packet waits for its answer as long as the slowest worker of its round. So a timeout also frees the
@@ -66,8 +68,9 @@ class Resender {
     std::deque<std::uint32_t> queue;
     bool measured = false;
     Seconds smoothed, variation, timeout = first_timeout;
-    Seconds asked, heard;  // since when packets are unanswered; the last packet from there
-    Seconds calm_until;    // one loss halves once
+    Seconds quickest = most_timeout;  // round trip, forgotten by a twentieth with each further one
+    Seconds asked, heard;             // since when packets are unanswered; the last packet from there
+    Seconds calm_until;               // one loss halves once
   };
 
   Peer& peer(Rank aggregator) { return peers_[std::size_t(aggregator - first_)]; }
@@ -75,6 +78,7 @@ class Resender {
   void queue(std::uint32_t stream, std::coroutine_handle<> waiter);
   void free_place(Packet& packet);
   void measure(Peer& peer, Seconds round_trip);
+  static void set_timeout(Peer& peer, Seconds timeout);
   void slow_down(Peer& peer, Seconds now);
   Seconds tick();
 

@@ -36,6 +36,9 @@ class Ticker {
     while (!stopping_) {
       timer_ = self_.packets()->timer(wait);
       co_await self_.wait(timer_);
+      // What this rank waits for may be here, unread: a busy rank is late for its timers, too.
+      const Token idle = self_.packets()->idle();
+      co_await self_.wait(idle);
       if (!stopping_) wait = tick_();
     }
   }
