@@ -1,5 +1,6 @@
 #include "transport/loop.h"
 
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -161,6 +162,8 @@ bool Loop::run(const std::function<bool()>& stop, Deadline deadline) {
     if (!ready_.empty()) continue;
     if (deadline.passed()) return false;
     if (!idle_.empty()) {
+      // Idle work has no haste, and whoever else wants this core may be about to make urgent work for us.
+      sched_yield();
       if (watched_ == 0 || poll(0) <= 0) work_idly();
       continue;
     }
