@@ -9,6 +9,7 @@
 #include "cmd/options.h"
 #include "collective/omnireduce/omnireduce.h"
 #include "collective/omnireduce/tune.h"
+#include "ideal/omnireduce.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -118,6 +119,19 @@ void add_omni_flags(Commands& commands, CLI::App& app, OmniFlags& flags) {
                  "a .npy file for all workers or with a row for each; {rank}: one each")
       ->type_name("FILE")
       ->group(data);
+}
+
+std::optional<double> OmniFlags::united_density(collective::Rank workers) const {
+  if (value_density || !input.empty()) return std::nullopt;
+  const double each = density.value_or(1);
+  switch (overlap.value_or(collective::Overlap::same)) {
+    case collective::Overlap::random:
+      return ideal::union_of_random(each, workers);
+    case collective::Overlap::disjoint:
+      return std::min(1.0, each * workers);
+    default:
+      return each;
+  }
 }
 
 Result<OmniChoice> omni_of(const OmniFlags& flags, const collective::Call& call, const OmniWorld& world) {

@@ -34,6 +34,9 @@ struct OmniFlags {
   // Bad input: a flag that shapes an omnireduce beside another algorithm.
   Result<void> check(std::string_view algorithm) const;
   bool generates() const { return density || value_density || overlap; }
+  // Share of the blocks that hold something on any of so many workers. Unknown where single values or a file
+  // decide.
+  std::optional<double> united_density(collective::Rank workers) const;
 };
 
 void add_omni_flags(Commands& commands, CLI::App& app, OmniFlags& flags);
@@ -47,7 +50,7 @@ struct OmniWorld {
   std::optional<BytesPerSecond> link_rate;  // of a node, one way
   std::optional<Seconds> round_trip;
   std::optional<Seconds> allowance;  // for hosts that are late; of a model, none are
-  std::optional<double> density;     // of blocks, on a worker
+  std::optional<double> density;     // of blocks, all workers' together
   bool datagrams = false;            // udp, or packets that may be lost
   int mtu = 1500;                    // where --mtu says nothing
 };

@@ -150,7 +150,7 @@ class Run {
     world.workers = job.call.omni.workers;
     world.aggregators = job.call.omni.aggregators;
     world.link_rate = link_rate();
-    world.density = flags_.omni.density;
+    world.density = flags_.omni.united_density(world.workers);
     world.datagrams = datagrams();
     world.mtu = job.mtu;
     auto choice = omni_of(flags_.omni, job.call, world);

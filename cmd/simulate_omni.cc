@@ -118,8 +118,7 @@ Result<OmniPlan> plan_omnireduce(const OmniCase& what, const OmniFlags& flags) {
     world.link_rate = workers.inter.rate;
     world.round_trip = workers.inter.latency * 2.0;
     world.allowance = Seconds(0);
-    // Whole blocks that are generated are known; what a file or single values make of them is not.
-    if (!what.input && !flags.value_density) world.density = flags.density.value_or(1);
+    world.density = flags.united_density(world.workers);
     world.datagrams = lossy || flags.mtu;
     auto chosen = omni_of(flags, what.call, world);
     if (!chosen) return tl::unexpected(chosen.error());

@@ -66,7 +66,7 @@ void Resender::answered(std::uint32_t stream) {
   packet.unanswered = false;
   --to.unanswered;
   const Seconds round_trip = packets_.now() - packet.posted;
-  to.quickest = std::min(to.quickest * 1.05, round_trip);
+  to.quickest = std::min(to.quickest * 1.01, round_trip);
   if (packet.tries == 0) {
     measure(to, round_trip);
     to.window = std::min(to.most, to.window + (to.window < to.threshold ? 1 : 1 / to.window));
@@ -89,7 +89,7 @@ void Resender::measure(Peer& peer, Seconds round_trip) {
 }
 
 void Resender::set_timeout(Peer& peer, Seconds timeout) {
-  peer.timeout = std::clamp(std::min(timeout, peer.quickest * 16), least_timeout, most_timeout);
+  peer.timeout = std::clamp(std::min(timeout, peer.quickest * 12), least_timeout, most_timeout);
 }
 
 void Resender::slow_down(Peer& peer, Seconds now) {
@@ -137,7 +137,7 @@ Seconds Resender::tick() {
     turn_ = (first + i + 1) % all;  // the next tick begins behind it
     slow_down(to, now);
     ++packet.tries;
-    const Seconds pause = to.timeout * double(1 << std::min(packet.tries, 8));
+    const Seconds pause = to.timeout * double(1 << std::min(packet.tries, most_doublings));
     packet.deadline = now + std::min(pause, most_timeout);
     ++packets_.counts().resent;
     packet.sent = packets_.send_packet({&packet.aggregator, 1}, packet.header, packet.parts);

@@ -7,7 +7,7 @@
 // - When a packet is sent again: retransmission timeout from the round trips (RFC 6298), not measured on
 //   packets that were sent twice (Karn), doubled with each try. A result waits for the slowest worker of its
 //   round, so that round trips hold the others' timeouts, which hold ours: where much is lost, they would
-//   drive each other to the cap. So no timeout is more than 16 times the quickest of late round trips.
+//   drive each other to the cap. So no timeout is more than 12 times the quickest of late round trips.
 // - When to give up: an aggregator that was asked and says nothing for `silence`.
 //
 // A packet waits for its answer as long as the slowest worker of its round. So a timeout also frees the
@@ -25,6 +25,9 @@ namespace ringtrue::collective {
 class Resender {
  public:
   static constexpr Seconds least_timeout{1e-3}, most_timeout{0.2}, first_timeout{20e-3}, silence{5};
+  // A packet may be repeated because others of its round are late: then its own timeout must not grow so long
+  // that the loss of its result is noticed late. The window is what keeps a drowning port alive.
+  static constexpr int most_doublings = 1;
 
   Resender(Endpoint& self, const OmniShape& shape, Rank first_aggregator, Rank aggregators);
 
@@ -68,7 +71,7 @@ class Resender {
     std::deque<std::uint32_t> queue;
     bool measured = false;
     Seconds smoothed, variation, timeout = first_timeout;
-    Seconds quickest = most_timeout;  // round trip, forgotten by a twentieth with each further one
+    Seconds quickest = most_timeout;  // round trip, forgotten by a hundredth with each further one
     Seconds asked, heard;             // since when packets are unanswered; the last packet from there
     Seconds calm_until;               // one loss halves once
   };

@@ -148,7 +148,7 @@ class Flow {
     if (density >= 0.5) {
       most = blocks;
     } else if (density > 0) {
-      most = std::min(most, std::max(blocks * density / 8, in_flight_ / double(block_bytes())));
+      most = std::min(most, std::max(blocks * density / 16, in_flight_ / double(block_bytes())));
     }
     // One column an aggregator at least, as long as there is a block for it.
     const std::uint64_t least = std::min(aggregators_, blocks_);

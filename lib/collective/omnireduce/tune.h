@@ -12,7 +12,7 @@
 //   incast       all workers' packets into one aggregator's port drain within 20 ms, where the rate is known:
 //                W x streams/A x packet <= rate x 20 ms; fusion gives way before streams
 //   first rows   every column's first block is sent whatever it holds: columns <= blocks / 16, or where the
-//                density is known blocks x density / 8 but no fewer than the bandwidth-delay product asks
+//                density is known blocks x density / 16 but no fewer than the bandwidth-delay product asks
 //                for; dense data: columns <= blocks
 #pragma once
 
@@ -37,7 +37,7 @@ struct Tuning {
   Seconds allowance{1e-3};             // for hosts that do not run a thread the moment its packet comes
   std::uint64_t datagram = 0;          // most bytes of a packet, its header included; 0: any length
   bool acked = false;                  // for Omni::acked; datagrams that may be lost need it
-  std::optional<double> density;       // of blocks, on a worker
+  std::optional<double> density;       // of blocks, all workers' together
   // Fixed by the user.
   std::optional<std::uint32_t> block, streams, fusion;
 };
