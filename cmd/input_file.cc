@@ -116,4 +116,19 @@ Result<std::shared_ptr<const engine::Input>> input_of(const std::string& name, i
   return input;
 }
 
+std::uint64_t negative_zeros(const engine::Input& input) {
+  if (input.type == collective::Type::int32 || input.type == collective::Type::int64) return 0;
+  const std::size_t unit = size_of(input.type);
+  std::uint64_t found = 0;
+  for (const std::vector<std::byte>& row : input.rows) {
+    for (std::size_t at = 0; at + unit <= row.size(); at += unit) {
+      // Little endian: the sign is the last byte's highest bit, and nothing else is set.
+      if (row[at + unit - 1] != std::byte{0x80}) continue;
+      found += std::all_of(row.begin() + std::ptrdiff_t(at), row.begin() + std::ptrdiff_t(at + unit - 1),
+                           [](std::byte b) { return b == std::byte{0}; });
+    }
+  }
+  return found;
+}
+
 }  // namespace ringtrue::cmd

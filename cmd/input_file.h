@@ -1,6 +1,7 @@
 // --input: the operator's own data, from one file or from one a worker.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,5 +18,8 @@ namespace ringtrue::cmd {
 // bad_input: no such file, not what `type` says, rows of different lengths.
 Result<std::shared_ptr<const engine::Input>> input_of(const std::string& name, int workers,
                                                       std::optional<collective::Type> type);
+
+// How many values are -0.0.
+std::uint64_t negative_zeros(const engine::Input& input);
 
 }  // namespace ringtrue::cmd

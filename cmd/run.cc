@@ -157,10 +157,29 @@ class Run {
     if (!choice) return tl::unexpected(report::Trouble{choice.error(), {}});
     job.call.omni = choice->omni;
     job.sparsity = sparsity_of(flags_.omni, choice->omni.block);
-    const auto& notes = document_.notes;
-    if (!choice->note.empty() && std::find(notes.begin(), notes.end(), choice->note) == notes.end())
-      document_.notes.push_back(choice->note);
+    note(choice->note);
+    note(meaning_of_zeros(job));
     return {};
+  }
+
+  void note(std::string line) {
+    auto& notes = document_.notes;
+    if (!line.empty() && std::find(notes.begin(), notes.end(), line) == notes.end())
+      notes.push_back(std::move(line));
+  }
+
+  // What a block means that is not sent, where that is not plain.
+  static std::string meaning_of_zeros(const engine::Job& job) {
+    using collective::Operation;
+    const Operation op = job.call.operation;
+    if (op == Operation::min || op == Operation::max || op == Operation::prod) {
+      return fmt::format("{}: a block that a worker does not send is zeros, and takes part as such",
+                         name(op));
+    }
+    const std::uint64_t negative = job.input ? negative_zeros(*job.input) : 0;
+    if (negative == 0) return {};
+    return fmt::format(
+        "{} values are -0.0, which is zero in value: alone they do not make a block worth sending", negative);
   }
 
   Played<void> choose(engine::Job& job) {
