@@ -100,13 +100,17 @@ report::OmniResult omni_result(const engine::Job& job, const engine::RunReport& 
 
   // The hops hold all timed samples.
   const auto calls = std::uint64_t(std::max(job.iterations, 1));
-  std::map<int, double> busy;  // the longest of an aggregator's hops: its port was in use at least that long
+  std::map<int, double> busy;
   std::map<int, std::uint64_t> bytes;
+  // What an aggregator received, as it saw it itself: from the first packet of a call to the last one.
   for (const trace::Hop& hop : run.trace.hops) {
-    if (hop.receiver || hop.source >= omni.workers || hop.destination < omni.workers) continue;
-    out.bytes_sent += hop.bytes.value;
-    bytes[hop.destination] += hop.bytes.value;
-    busy[hop.destination] = std::max(busy[hop.destination], hop.busy.value);
+    if (hop.source >= omni.workers || hop.destination < omni.workers) continue;
+    if (!hop.receiver) {
+      out.bytes_sent += hop.bytes.value;
+    } else {
+      bytes[hop.destination] += hop.bytes.value;
+      busy[hop.destination] = std::max(busy[hop.destination], hop.busy.value);
+    }
   }
   out.bytes_sent /= calls;
   for (const auto& [rank, received] : bytes) {

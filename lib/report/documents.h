@@ -55,7 +55,7 @@ struct OmniReceive {
   int rank = 0;  // among all ranks: workers first
   std::string node;
   std::uint64_t bytes = 0;
-  Maybe rate_Bps;  // while any of it was in flight
+  Maybe rate_Bps;  // from the first packet of a call to its last, over all calls
 };
 
 struct OmniModel {

@@ -88,7 +88,9 @@ std::string omni_text(const RunResult& result, const Style& style) {
                      range_of(omni.worker_blocks), omni.multicasts);
   if (omni.resent > 0 || omni.dropped > 0)
     out += fmt::format("resent {}, dropped {} duplicates\n", omni.resent, omni.dropped);
-  return out + model_text(omni) + ring_text(omni) + receive_text(omni, style);
+  out += model_text(omni) + ring_text(omni);
+  // In shared memory the rates are those of one and the same memory.
+  return result.transport == "shm" ? out : out + receive_text(omni, style);
 }
 
 }  // namespace ringtrue::report
