@@ -210,7 +210,7 @@ Placed OmniAggregator::place(Rank from, std::span<const std::byte> header, std::
   if (!reliable_) {
     heard_[std::size_t(from)] = packets_.now();
     // A packet of the round before: this worker has not got the result.
-    if (slot.collecting && packet->round + 1 == slot.round) send_again(slot, from);
+    if (slot.collecting && slot.round > 0 && packet->round == slot.round - 1) send_again(slot, from);
   }
   if (!fits(index, *packet, from)) return refuse();
   seen_[seen_at(index, from)] = 1;

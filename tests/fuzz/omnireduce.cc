@@ -1,0 +1,260 @@
+// What a broken or hostile peer may send to a worker or an aggregator of an OmniReduce, in a world that the
+// input drives: packets of every rank, whose end comes later than their header, sends that take their time,
+// timers. Whatever comes, bytes only go where the rank's own memory is, and so do those that are sent.
+#include "collective/omnireduce/omnireduce.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "collective/omnireduce/aggregator.h"
+#include "collective/omnireduce/worker.h"
+#include "tests/fuzz/expect.h"
+
+namespace {
+
+using namespace ringtrue;
+using namespace ringtrue::collective;
+
+struct Input {
+  const std::uint8_t* at;
+  const std::uint8_t* end;
+  bool empty() const { return at == end; }
+  std::uint8_t byte() { return empty() ? 0 : *at++; }
+};
+
+class World final : public Endpoint, public Packets, public NonZeroBlocks {
+ public:
+  World(Rank rank, const Call& call, bool reliable, std::uint8_t blocks)
+      : call_(call),
+        shape_(call),
+        rank_(rank),
+        reliable_(reliable),
+        pattern_(blocks),
+        layout_(Layout::uniform(call.omni.workers + call.omni.aggregators, 1)),
+        scratch_(omnireduce_scratch(layout_, rank, call)) {}
+
+  // What the input lets happen.
+  void finish_one() {
+    if (pending_.empty()) return;
+    const std::uint64_t id = pending_.front();
+    pending_.pop_front();
+    now_ += Seconds(1e-3);
+    const auto waiter = waiters_.find(id);
+    if (waiter == waiters_.end()) return;
+    const std::coroutine_handle<> resumed = waiter->second;
+    waiters_.erase(waiter);
+    resumed.resume();
+  }
+  void hurry(Seconds by) { now_ += by; }
+
+  void header(Rank from, std::span<const std::byte> bytes) {
+    if (!handler_ || placed_.contains(from)) return;  // its packet before this one is not complete
+    std::vector<PacketPart> parts;
+    const Placed placed = handler_->place(from, bytes, parts);
+    expect(placed != (reliable_ ? Placed::dropped : Placed::broken));
+    if (placed == Placed::broken) over_ = true;
+    if (placed != Placed::accepted) {
+      expect(parts.empty());
+      return;
+    }
+    expect(parts.size() <= most_packet_parts);
+    for (const PacketPart& part : parts) {
+      check(part.into);
+      expect(part.into.space == (rank_ < call_.omni.workers ? Space::data : Space::scratch));
+      expect(part.reduce == (rank_ >= call_.omni.workers));
+    }
+    placed_[from].assign(bytes.begin(), bytes.end());
+  }
+  void arrive(Rank from) {
+    const auto placed = placed_.find(from);
+    if (placed == placed_.end() || !handler_) return;
+    const std::vector<std::byte> bytes = std::move(placed->second);
+    placed_.erase(placed);
+    handler_->arrived(from, bytes);
+  }
+  void ask() const {
+    if (!handler_) return;
+    const Rank rank = handler_->waiting_for();
+    expect(rank >= -1 && rank < layout_.ranks() && rank != rank_);
+  }
+  bool over() const { return over_; }
+  // Of the packet that the stream's peer would send now, as far as this rank's own packets tell.
+  std::uint32_t round_of(std::uint16_t stream) { return rounds_[stream]; }
+
+  // Endpoint.
+  Rank rank() const override { return rank_; }
+  const Layout& layout() const override { return layout_; }
+  Token send(Rank to, Lane lane, Slice from) override {
+    expect(to >= 0 && to < layout_.ranks() && lane == farewell_lane && from.length == 0);
+    return post();
+  }
+  Token receive(Rank from, Lane lane, Slice into) override { return send(from, lane, into); }
+  Token send_all(std::span<const Rank>, Lane, Slice) override { return none(); }
+  Token receive_reduce(Rank, Lane, Slice, Slice, Arrival) override { return none(); }
+  Token receive_reduce_all(std::span<const Rank>, Lane, Slice, Arrival) override { return none(); }
+  void copy(Slice, Slice) override { none(); }
+  Packets* packets() override { return this; }
+  bool done(Token token) const override {
+    return token.id == 0 || std::find(pending_.begin(), pending_.end(), token.id) == pending_.end();
+  }
+  void resume_when_done(Token token, std::coroutine_handle<> waiter) override {
+    expect(!done(token) && !waiters_.contains(token.id));
+    waiters_[token.id] = waiter;
+  }
+
+  // Packets.
+  bool reliable() const override { return reliable_; }
+  void handle(PacketHandler* handler) override { handler_ = handler; }
+  Token send_packet(std::span<const Rank> to, std::span<const std::byte> header,
+                    std::span<const Slice> parts) override {
+    const std::optional<OmniHeader> packet = decode(header);
+    expect(packet && header.size() <= most_header_bytes && !to.empty());
+    for (const Rank rank : to) expect(rank >= 0 && rank < layout_.ranks() && rank != rank_);
+    for (const Slice& part : parts) check(part);
+    rounds_[packet->stream] = packet->round + (packet->kind == OmniHeader::Kind::result);
+    return post();
+  }
+  void neutral(Slice into) override { check(into); }
+  void conclude(Slice into, Rank missing) override {
+    check(into);
+    expect(missing >= 0 && missing <= call_.omni.workers);
+  }
+  NonZeroBlocks& non_zero() override { return *this; }
+  Seconds now() const override { return now_; }
+  Token timer(Seconds) override { return post(); }
+  void cancel(Token token) override {
+    std::erase(pending_, token.id);
+    waiters_.erase(token.id);
+  }
+  Token idle() override { return post(); }
+  PacketCounts& counts() override { return counts_; }
+  void give_up(Rank peer, std::string what) override {
+    expect(peer >= 0 && peer < layout_.ranks() && !what.empty());
+    over_ = true;
+  }
+
+  // NonZeroBlocks.
+  std::uint64_t blocks() const override { return shape_.blocks(); }
+  std::uint64_t known() const override { return known_; }
+  bool operator[](std::uint64_t block) const override {
+    expect(block < known_);
+    return pattern_ >> block % 8 & 1;
+  }
+  void look_further() override { known_ = std::min(known_ + 3, shape_.blocks()); }
+
+ private:
+  Token post() {
+    pending_.push_back(++last_);
+    return {last_};
+  }
+  static Token none() {
+    expect(false);
+    return {};
+  }
+  void check(Slice slice) const {
+    const std::uint64_t size = slice.space == Space::data ? call_.bytes() : scratch_;
+    expect(slice.length > 0 && slice.offset <= size && slice.length <= size - slice.offset);
+  }
+
+  const Call call_;
+  const OmniShape shape_;
+  const Rank rank_;
+  const bool reliable_;
+  const std::uint8_t pattern_;
+  const Layout layout_;
+  const std::uint64_t scratch_;
+  PacketHandler* handler_ = nullptr;
+  PacketCounts counts_;
+  Seconds now_;
+  std::uint64_t last_ = 0, known_ = 0;
+  std::deque<std::uint64_t> pending_;
+  std::map<std::uint64_t, std::coroutine_handle<>> waiters_;
+  std::map<Rank, std::vector<std::byte>> placed_;
+  std::map<std::uint16_t, std::uint32_t> rounds_;
+  bool over_ = false;
+};
+
+// A header whose fields make sense often enough to be accepted.
+void likely_packet(World& world, Input& input, const Call& call, Rank from) {
+  OmniHeader packet;
+  const std::uint8_t what = input.byte();
+  const bool blocks = (world.rank() >= call.omni.workers) != (what % 16 == 15);
+  packet.kind = blocks ? OmniHeader::Kind::blocks : OmniHeader::Kind::result;
+  packet.stream = std::uint16_t((what >> 4) % (call.omni.streams + 1));
+  const std::uint8_t late = input.byte();
+  packet.round = world.round_of(packet.stream) + (late >= 0xf0 ? 1u : late >= 0xe0 ? 0xffffffffu : 0u);
+  packet.mask = input.byte();
+  for_each_column(packet.mask, [&](std::uint32_t c) {
+    const std::uint8_t row = input.byte();
+    packet.row[c] = row >= 0xc0 ? no_row : row % 16;
+  });
+  std::array<std::byte, most_header_bytes> bytes;
+  const std::size_t length = encode(packet, HeaderBytes(bytes));
+  world.header(from, std::span(bytes).first(length));
+}
+
+void raw_packet(World& world, Input& input, Rank from) {
+  const std::size_t length = std::min<std::size_t>(input.byte(), std::size_t(input.end - input.at));
+  std::vector<std::byte> bytes(length);
+  if (length > 0) std::memcpy(bytes.data(), input.at, length);
+  input.at += length;
+  if (const auto header = decode(bytes)) {
+    std::array<std::byte, most_header_bytes> again;
+    expect(encode(*header, HeaderBytes(again)) == length);
+    expect(std::memcmp(again.data(), bytes.data(), length) == 0);
+  }
+  world.header(from, bytes);
+}
+
+template <class Program>
+void play(Input& input, Rank rank, const Call& call, bool reliable) {
+  World world(rank, call, reliable, input.byte());
+  const Layout layout = Layout::uniform(call.omni.workers + call.omni.aggregators, 1);
+  if (!check_omni(layout, call)) return;
+  Program program(world, call);
+  Task task = program.run();
+  task.start();
+  while (!input.empty() && !world.over() && !task.finished()) {
+    const std::uint8_t action = input.byte();
+    Rank from = (action >> 4) % Rank(layout.ranks());
+    if (from == rank) from = (from + 1) % layout.ranks();
+    switch (action % 8) {
+      case 0:
+      case 1: likely_packet(world, input, call, from); break;
+      case 2: likely_packet(world, input, call, from); [[fallthrough]];
+      case 3: world.arrive(from); break;
+      case 4: raw_packet(world, input, from); break;
+      case 5: world.finish_one(); break;
+      case 6: world.hurry(Seconds(0.1 * (action >> 4))); break;
+      default: world.ask();
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Input input{data, data + size};
+  const std::uint8_t kind = input.byte(), form = input.byte();
+  Call call;
+  call.elements = 1 + input.byte();
+  call.omni.workers = 1 + kind / 16 % 4;
+  call.omni.aggregators = 1 + kind / 64;
+  call.omni.block = 3;
+  call.omni.streams = 1 + form % 4;
+  call.omni.fusion = 1 + form / 4 % 8;
+  const bool reliable = kind & 1;
+  call.omni.acked = !reliable || (kind & 2);
+  if (kind & 4) {
+    play<OmniWorker>(input, 0, call, reliable);
+  } else {
+    play<OmniAggregator>(input, call.omni.workers, call, reliable);
+  }
+  return 0;
+}
