@@ -226,13 +226,26 @@ void play(Input& input, Rank rank, const Call& call, bool reliable) {
     if (from == rank) from = (from + 1) % layout.ranks();
     switch (action % 8) {
       case 0:
-      case 1: likely_packet(world, input, call, from); break;
-      case 2: likely_packet(world, input, call, from); [[fallthrough]];
-      case 3: world.arrive(from); break;
-      case 4: raw_packet(world, input, from); break;
-      case 5: world.finish_one(); break;
-      case 6: world.hurry(Seconds(0.1 * (action >> 4))); break;
-      default: world.ask();
+      case 1:
+        likely_packet(world, input, call, from);
+        break;
+      case 2:
+        likely_packet(world, input, call, from);
+        [[fallthrough]];
+      case 3:
+        world.arrive(from);
+        break;
+      case 4:
+        raw_packet(world, input, from);
+        break;
+      case 5:
+        world.finish_one();
+        break;
+      case 6:
+        world.hurry(Seconds(0.1 * (action >> 4)));
+        break;
+      default:
+        world.ask();
     }
   }
 }

@@ -3,7 +3,7 @@ import dataclasses
 import importlib
 from typing import Callable
 
-MODULES = ("slow_wire", "healthy", "wire_rate", "broken_peers", "no_way_in", "idle")
+MODULES = ("slow_wire", "healthy", "wire_rate", "broken_peers", "no_way_in", "idle", "omnireduce")
 
 
 @dataclasses.dataclass

@@ -24,9 +24,11 @@ RUN_DEADLINE = 8
 class Watched:
     """A command whose stderr is read as it comes."""
 
-    def __init__(self, lab, *words):
+    def __init__(self, lab, *words, hosts=None):
+        """hosts: all nodes of the lab if not given."""
         self.words, self.began = words, time.monotonic()
-        self.process = lab.cluster.begin(*words, "--hosts", lab.cluster.hosts, "--pki", lab.cluster.pki, "--json")
+        self.process = lab.cluster.begin(*words, "--hosts", hosts or lab.cluster.hosts, "--pki", lab.cluster.pki,
+                                         "--json")
         self.directory, self.lines, self.paused = lab.cluster.directory, [], threading.Event()
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
