@@ -31,7 +31,7 @@ bool Resender::take_place(std::uint32_t stream) {
 void Resender::queue(std::uint32_t stream, std::coroutine_handle<> waiter) {
   Packet& packet = packets_of_[stream];
   packet.waiter = waiter;
-  peer(packet.aggregator).queue.push_back(stream);
+  peer(packet.aggregator).queue.emplace(packet.round, stream);
 }
 
 void Resender::free_place(Packet& packet) {
@@ -39,8 +39,8 @@ void Resender::free_place(Packet& packet) {
   Peer& to = peer(packet.aggregator);
   --to.places;
   while (!to.queue.empty() && to.places + 1 <= to.window) {
-    Packet& next = packets_of_[to.queue.front()];
-    to.queue.pop_front();
+    Packet& next = packets_of_[to.queue.begin()->second];
+    to.queue.erase(to.queue.begin());
     ++to.places;
     next.has_place = true;
     std::exchange(next.waiter, nullptr).resume();
@@ -53,6 +53,7 @@ void Resender::send(std::uint32_t stream, std::span<const std::byte> header, std
   packet.header.assign(header.begin(), header.end());
   packet.parts.assign(parts.begin(), parts.end());
   packet.tries = 0;
+  ++packet.round;
   packet.posted = packets_.now();
   packet.deadline = packet.posted + to.timeout;
   packet.unanswered = true;

@@ -1,8 +1,7 @@
 // What a worker does about packets that may be lost.
 //
 // - How many of its packets are on their way to one aggregator: a window that grows by one packet a round
-// trip
-//   (twice as fast as it can at first) and is halved when an answer does not come, so that all workers
+//   trip (twice as fast as it can at first) and is halved when an answer does not come, so that all workers
 //   together do not drown the aggregator's port.
 // - When a packet is sent again: retransmission timeout from the round trips (RFC 6298), not measured on
 //   packets that were sent twice (Karn), doubled with each try. A result waits for the slowest worker of its
@@ -11,10 +10,13 @@
 // - When to give up: an aggregator that was asked and says nothing for `silence`.
 //
 // A packet waits for its answer as long as the slowest worker of its round. So a timeout also frees the
-// packet's place in the window: workers whose windows hold different streams cannot block each other.
+// packet's place in the window: workers whose windows hold different streams cannot block each other. And
+// places go to the streams that are furthest behind, so that small windows hold the same ones everywhere: in
+// the order of asking they drift apart, until hardly a round has all of its packets.
 #pragma once
 
-#include <deque>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "collective/omnireduce/header.h"
@@ -57,6 +59,7 @@ class Resender {
     Rank aggregator = 0;
     bool unanswered = false, has_place = false;
     int tries = 0;
+    std::uint64_t round = 0;  // of the stream: every round has one packet
     Seconds posted, deadline;
     std::vector<std::byte> header;
     std::vector<Slice> parts;
@@ -68,7 +71,7 @@ class Resender {
     double window = 16, threshold = 1e9, most = 0;  // packets
     std::uint32_t places = 0;                       // taken
     std::uint32_t unanswered = 0;
-    std::deque<std::uint32_t> queue;
+    std::set<std::pair<std::uint64_t, std::uint32_t>> queue;  // for a place: round and stream
     bool measured = false;
     Seconds smoothed, variation, timeout = first_timeout;
     Seconds quickest = most_timeout;  // round trip, forgotten by a hundredth with each further one
