@@ -117,6 +117,20 @@ TEST(Datagrams, EveryTypeAndOperationStandsLoss) {
     }
 }
 
+// Far more streams than the socket's buffer and the windows hold: workers must not lose each other.
+TEST(Datagrams, ManyWorkersDoNotDrownTheSocket) {
+  Job job = job_of(12, 8, 1'000'000);
+  job.call.omni.block = job.sparsity.block = 172;
+  job.call.omni.streams = 1384;
+  job.call.omni.fusion = 2;
+  job.sparsity.density = 0.9;
+  job.iterations = 1;
+  job.warmup = 0;
+  const auto report = run_locally(job, Deadline::in(Seconds(30)));
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_EQ(wrong(*report), 0u);
+}
+
 TEST(Datagrams, ASilentAggregatorIsNamed) {
   Job job = job_of(3, 2, 10'000);
   job.fault = "stall@*>4";
