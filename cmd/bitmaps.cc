@@ -32,8 +32,11 @@ std::string read_row(const Json& value, std::size_t worker, std::vector<bool>& r
     } else if (cell.is_number_integer() && (cell == 0 || cell == 1)) {
       row.push_back(cell == 1);
     } else {
-      return fmt::format("row {} holds {} at {}, not 0 or 1", worker,
-                         cell.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 20), row.size());
+      // What lies deep would take the printer as deep.
+      const std::string shown = cell.is_structured()
+                                    ? cell.type_name()
+                                    : cell.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 20);
+      return fmt::format("row {} holds {} at {}, not 0 or 1", worker, shown, row.size());
     }
   }
   return "";

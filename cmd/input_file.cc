@@ -8,13 +8,20 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/memory.h"
 #include "base/npy.h"
+#include "base/units.h"
 
 namespace ringtrue::cmd {
 namespace {
 
 constexpr std::string_view rank_mark = "{rank}";
-constexpr std::uint64_t most_bytes = std::uint64_t(1) << 36;
+constexpr std::uint64_t longest_file = std::uint64_t(1) << 36;
+
+// A file of a few bytes can ask for an array of any length: its largest key says how long.
+std::uint64_t most_bytes() {
+  return std::min(longest_file, available_memory().value_or(longest_file) / 2);
+}
 
 Result<std::vector<std::byte>> bytes_of(const std::string& path) {
   const auto refuse = [&](const std::string& why) {
@@ -23,7 +30,10 @@ Result<std::vector<std::byte>> bytes_of(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return refuse(std::strerror(errno));
   if (!S_ISREG(status.st_mode)) return refuse("it is no file");
-  if (std::uint64_t(status.st_size) > most_bytes) return refuse("it is longer than 64 GiB");
+  if (std::uint64_t(status.st_size) > most_bytes()) {
+    return refuse(
+        fmt::format("it is longer than {}, half of the memory that is free", to_text(Bytes(most_bytes()))));
+  }
   std::ifstream file(path, std::ios::binary);
   std::vector<std::byte> bytes(std::size_t(status.st_size), std::byte{});
   if (!file.read(reinterpret_cast<char*>(bytes.data()), std::streamsize(bytes.size()))) {
@@ -55,7 +65,7 @@ Result<Loaded> load(const std::string& path, int workers) {
   loaded.type = *type;
   loaded.pairs = npy->pairs;
   if (npy->shape.size() == 2 && npy->shape[0] == std::uint64_t(workers)) loaded.rows = npy->shape[0];
-  auto values = dense_values(*npy, std::nullopt, most_bytes);
+  auto values = dense_values(*npy, std::nullopt, most_bytes());
   if (!values) return at(values.error());
   loaded.values = std::move(*values);
   return loaded;

@@ -323,7 +323,7 @@ void add_simulate(Commands& commands) {
   app.add_option("--noise", flags.noise, "each message needs up to this share more time")
       ->check(CLI::Range(0.0, 10.0))
       ->type_name("SHARE");
-  add_whole(app, "--seed", flags.seed, 0, 1L << 62, "of the noise");
+  add_whole(app, "--seed", flags.seed, 0, 1L << 62, "of the noise, and of which blocks hold something");
   app.footer("Example: ringtrue simulate ring --nodes 8 --inter 500Mbit --fault 'throttle@3>4:rate=250Mbit'");
   commands.on(app, [](Context& context) {
     return flags.grid ? run_grid(context, flags) : Simulation(context, flags)();

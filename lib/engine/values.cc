@@ -122,7 +122,8 @@ void Values::inputs(int rank, std::uint64_t elements, Store store) const {
       case Operation::max: {
         const auto middle = std::int64_t(under(limit_, common)) - std::int64_t(limit_ / 2);
         const std::int64_t value = middle + std::int64_t(under(limit_ / 4, own));
-        store(i, T(value != 0 ? value : 1));  // never zero: a block of such a value is one that holds something
+        store(i,
+              T(value != 0 ? value : 1));  // never zero: a block of such a value is one that holds something
         break;
       }
       case Operation::prod: {

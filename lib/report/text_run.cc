@@ -160,7 +160,8 @@ std::string text(const RunDocument& document, const Style& style) {
     if (last.omni) out += omni_text(last, style);
     out += hops_text(document);
   }
-  for (const std::string& note : document.notes) out += fmt::format("{}\n", style.paint(fmt::format("note: {}", note), Ink::dim));
+  for (const std::string& note : document.notes)
+    out += fmt::format("{}\n", style.paint(fmt::format("note: {}", note), Ink::dim));
   if (document.error) out += failures_text(*document.error, style) + deadlines_text(document.deadlines);
   return out;
 }
