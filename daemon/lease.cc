@@ -196,17 +196,16 @@ Result<void> Lease::allowed(const engine::Job& job) const {
         fmt::format("{} ranks with {} lanes are more than a node can plan", job.ranks(), job.call.lanes), "",
         "use fewer ranks per node or fewer --lanes");
   if (auto known = collective::find_algorithm(job.algorithm); !known) return tl::unexpected(known.error());
-  // First by division: the product of a hostile job could wrap around. Where only aggregators are, too: they
-  // hold no data, but what is worked out of a call grows with it.
-  const std::uint64_t holders = std::max<std::uint64_t>(workers_here, 1);
-  const bool absurd = job.call.bytes() > limits_.bytes.value / holders;
+  // First by division: the product of a hostile job could wrap around.
+  const bool absurd = workers_here > 0 && job.call.bytes() > limits_.bytes.value / workers_here;
   std::uint64_t bytes = absurd ? 0 : job.bytes_on_node(acquire_.node);
   if (job.input && workers_here > 0) {
     for (const auto& row : job.input->rows) bytes += row.size() * std::uint64_t(acquire_.processes);
   }
   if (absurd || bytes > limits_.bytes.value) {
-    const std::string asked = absurd ? fmt::format("{} times {}", holders, to_text(Bytes(job.call.bytes())))
-                                     : to_text(Bytes(bytes));
+    const std::string asked = absurd
+                                  ? fmt::format("{} times {}", workers_here, to_text(Bytes(job.call.bytes())))
+                                  : to_text(Bytes(bytes));
     return fail(
         Cause::refused,
         fmt::format("the job needs {} of memory, {} are allowed on this node", asked, to_text(limits_.bytes)),

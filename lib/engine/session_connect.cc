@@ -20,6 +20,15 @@ namespace {
 // packets.
 constexpr std::size_t read_ahead = 4096, read_ahead_for_packets = 64 * 1024;
 
+// A process of aggregators alone has no use for the pattern of the data, whose size no cap on memory bounds.
+Job with_data_for(const std::vector<Rank>& ranks, Job job) {
+  const Rank workers = job.workers();
+  if (std::any_of(ranks.begin(), ranks.end(), [workers](Rank rank) { return rank < workers; })) return job;
+  job.sparsity = {};
+  job.input.reset();
+  return job;
+}
+
 }  // namespace
 
 Result<void> SessionImpl::validate(const Job& job) {
@@ -77,7 +86,7 @@ Result<int> SessionImpl::prepare(const Job& job) {
   plan_ = plan_of(job, *algorithm_, member_.node, edges_, threads_);
   shared_layout_ = shm::lay_out(plan_);
   reducer_ = std::make_unique<CallReducer>(job_.call, job_.workers());
-  values_ = values_of(job_, algorithm_->allreduce);
+  values_ = values_of(with_data_for(mine_, job_), algorithm_->allreduce);
   if (const auto mapped = map_memory(); !mapped) return tl::unexpected(mapped.error());
 
   std::vector<tcp::SeatId> seats;

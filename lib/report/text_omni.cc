@@ -84,8 +84,8 @@ std::string omni_text(const RunResult& result, const Style& style) {
   if (omni.bytes_dense > 0)
     out += fmt::format(" of {} dense ({})", amount_text(omni.bytes_dense),
                        percent_text(double(omni.bytes_sent) / double(omni.bytes_dense)));
-  out += fmt::format(": {} packets with {} blocks each; {} results to all\n", range_of(omni.worker_packets),
-                     range_of(omni.worker_blocks), omni.multicasts);
+  out += fmt::format(": each {} packets, {} blocks in all; {} results to all\n",
+                     range_of(omni.worker_packets), range_of(omni.worker_blocks), omni.multicasts);
   if (omni.resent > 0 || omni.dropped > 0)
     out += fmt::format("resent {}, dropped {} duplicates\n", omni.resent, omni.dropped);
   out += model_text(omni) + ring_text(omni);

@@ -198,7 +198,7 @@ TEST(Text, OmnireduceShowsItsRingItsModelAndTheSlowestAggregator) {
   d.notes = {"smaller blocks"};
   const std::string out = text(d, {});
   EXPECT_THAT(out, HasSubstr("25.0 %"));
-  EXPECT_THAT(out, HasSubstr("3 to 9 packets with 4 blocks each"));
+  EXPECT_THAT(out, HasSubstr("each 3 to 9 packets, 4 blocks in all"));
   EXPECT_THAT(out,
               HasSubstr("ring on the same data: 3.00 ms, so this is 3.00x as fast, 75.0 % of the model's"));
   EXPECT_THAT(out, HasSubstr("slowest first:\n  aggregator 1 on a1"));
