@@ -59,6 +59,7 @@ class Channel final : public transport::Channel, public Watcher {
   void arrive(const std::byte* bytes, std::uint64_t count);
   void finish_message();
   bool read_payload();
+  void acknowledge();
   void lost(const std::string& why);
   void update_interest();
 
@@ -85,6 +86,8 @@ class Channel final : public transport::Channel, public Watcher {
   std::size_t carried_ = 0;
   std::vector<std::byte> spill_;  // what was read beyond the message in hand
   std::size_t spill_begin_ = 0, spill_end_ = 0;
+  static constexpr std::uint64_t acknowledged_from = 64 * 1024;  // bytes: shorter ones are worth no call
+  std::uint64_t unacknowledged_ = 0;
 
   bool closed_ = false;  // the peer will not send any more
   bool pumping_ = false;
