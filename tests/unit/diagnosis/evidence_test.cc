@@ -82,6 +82,24 @@ TEST(HeldBack, ReceivingProgramIsNoFaultOfTheWire) {
   EXPECT_NE(doubts(d).find("node6's receiving side"), std::string::npos) << explain(d);
 }
 
+TEST(LateAcknowledgement, OfShortMessagesIsNoSlowPath) {
+  // A very slow port keeps all experiments with its node short.
+  for (const double slow : {0.025, 0.05, 0.1}) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      Wires wires(4, seed);
+      wires.receives[2] = slow * Wires::full;
+      wires.tamper = [](Observation& o) {
+        for (HopReading& hop : o.hops) {
+          if (hop.source == 2 && hop.destination == 3) hop.busy += Seconds(0.04);
+        }
+      };
+      const Diagnosis d = wires.check(false);
+      EXPECT_EQ(accused(d), Names{"receiver node2"}) << slow << explain(d);
+      EXPECT_LT(d.cost.seconds.value, 16);
+    }
+  }
+}
+
 TEST(Errors, WhatWasProvenBeforeIsKept) {
   Wires healthy(8);
   healthy.fails_at = 5;
