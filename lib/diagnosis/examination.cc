@@ -331,12 +331,14 @@ bool Examination::confirm() {
     double share = 0.04;
     int doublings = 0;
     // There may be many such paths, and most are innocent.
-    if (!pair && nothing_else && elapsed() < 0.75 * options_.budget.value) {
+    if (!pair && nothing_else) {
       pair = path_for_duet(inference);
       share = 0.015;
       // The slow direction keeps them short, so that a late acknowledgement (40 ms) is most of the other
       // one's time: the same in all of them. Of a slow path, longer ones take as much longer.
       if (pair) doublings = std::min(int(alone_.of(pair->node, pair->partner).size()), most_doublings);
+      // What was begun is worth more of the time than what may be nothing.
+      if (elapsed() >= (doublings > 0 ? 0.9 : 0.75) * options_.budget.value) pair.reset();
     }
     if (pair) {
       Bytes hop = hop_bytes({pair->partner, pair->node}, 1, share * options_.budget.value);
