@@ -116,14 +116,22 @@ Seconds Resender::tick() {
   left_.resize(peers_.size());
   for (std::size_t i = 0; i < peers_.size(); ++i) left_[i] = std::uint32_t(std::max(1.0, peers_[i].window));
 
-  const std::size_t all = packets_of_.size(), first = turn_;
-  for (std::size_t i = 0; i < all; ++i) {
-    Packet& packet = packets_of_[(first + i) % all];
+  due_.clear();
+  for (std::uint32_t stream = 0; stream < packets_of_.size(); ++stream) {
+    const Packet& packet = packets_of_[stream];
     if (!packet.unanswered) continue;
     if (packet.deadline > now) {
       next = std::min(next, packet.deadline - now);
-      continue;
+    } else {
+      due_.push_back(stream);
     }
+  }
+  // The longest overdue first: what was repeated goes behind all others of its aggregator.
+  std::stable_sort(due_.begin(), due_.end(), [this](std::uint32_t a, std::uint32_t b) {
+    return packets_of_[a].deadline < packets_of_[b].deadline;
+  });
+  for (const std::uint32_t stream : due_) {
+    Packet& packet = packets_of_[stream];
     Peer& to = peer(packet.aggregator);
     if (!self_.done(packet.sent)) {  // it has not even left
       packet.deadline = now + to.timeout;
@@ -135,7 +143,6 @@ Seconds Resender::tick() {
       continue;
     }
     --more;
-    turn_ = (first + i + 1) % all;  // the next tick begins behind it
     slow_down(to, now);
     ++packet.tries;
     const Seconds pause = to.timeout * double(1 << std::min(packet.tries, most_doublings));

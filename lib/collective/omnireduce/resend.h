@@ -94,7 +94,7 @@ class Resender {
   std::vector<Packet> packets_of_;  // by stream
   std::vector<Peer> peers_;
   std::vector<std::uint32_t> left_;  // of a tick, by peer
-  std::size_t turn_ = 0;             // the stream that a tick begins with
+  std::vector<std::uint32_t> due_;   // streams whose packets a tick finds overdue
   bool given_up_ = false;
   Ticker ticker_;
 };

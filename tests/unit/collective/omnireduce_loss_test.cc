@@ -85,7 +85,7 @@ TEST(OmnireduceLoss, ResendsNothingOrNearlySoWhereNothingIsLost) {
 TEST(OmnireduceLoss, StarvesNoStream) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     OmniCase c = drawn_case(87);
-    c.call.omni.aggregators = 1;
+    c.call.omni.aggregators = seed % 2 ? 3 : 1;
     c.call.omni.acked = true;
     PacketWorld world(c.layout(), c.call, seed, {.reliable = false, .loss = 0.3, .reorder = 0.2});
     fill(c, world);
