@@ -200,7 +200,8 @@ void likely_packet(World& world, Input& input, const Call& call, Rank from) {
 }
 
 void raw_packet(World& world, Input& input, Rank from) {
-  const std::size_t length = std::min<std::size_t>(input.byte(), std::size_t(input.end - input.at));
+  const std::size_t wanted = input.byte();
+  const std::size_t length = std::min(wanted, std::size_t(input.end - input.at));
   std::vector<std::byte> bytes(length);
   if (length > 0) std::memcpy(bytes.data(), input.at, length);
   input.at += length;
