@@ -47,6 +47,7 @@ struct Loaded {
   collective::Type type = collective::Type::float32;
   bool pairs = false;
   std::uint64_t rows = 1;
+  std::uint64_t unlike = 0;  // rows of a table that has not one a worker
   std::vector<std::byte> values;
 };
 
@@ -64,7 +65,8 @@ Result<Loaded> load(const std::string& path, int workers) {
   Loaded loaded;
   loaded.type = *type;
   loaded.pairs = npy->pairs;
-  if (npy->shape.size() == 2 && npy->shape[0] == std::uint64_t(workers)) loaded.rows = npy->shape[0];
+  if (npy->shape.size() == 2 && workers > 0)
+    (npy->shape[0] == std::uint64_t(workers) ? loaded.rows : loaded.unlike) = npy->shape[0];
   auto values = dense_values(*npy, std::nullopt, most_bytes());
   if (!values) return at(values.error());
   loaded.values = std::move(*values);
@@ -73,8 +75,8 @@ Result<Loaded> load(const std::string& path, int workers) {
 
 }  // namespace
 
-Result<std::shared_ptr<const engine::Input>> input_of(const std::string& name, int workers,
-                                                      std::optional<collective::Type> type) {
+Result<OwnData> input_of(const std::string& name, int workers, std::optional<collective::Type> type) {
+  OwnData out;
   std::vector<std::string> paths = {name};
   if (const std::size_t mark = name.find(rank_mark); mark != std::string::npos) {
     paths.clear();
@@ -93,6 +95,10 @@ Result<std::shared_ptr<const engine::Input>> input_of(const std::string& name, i
           Cause::bad_input,
           fmt::format("{} holds {}, not {}", path, collective::name(file->type), collective::name(*type)), {},
           "leave --type out, or convert the file");
+    }
+    if (file->unlike > 0) {
+      out.note = fmt::format("{} has {} rows for {} workers: all of it is every worker's data", path,
+                             file->unlike, workers);
     }
     longest = std::max<std::uint64_t>(longest, file->values.size());
     files.push_back(std::move(*file));
@@ -123,7 +129,8 @@ Result<std::shared_ptr<const engine::Input>> input_of(const std::string& name, i
                                all.begin() + std::ptrdiff_t((r + 1) * row));
   }
   input->elements = input->rows[0].size() / size;
-  return input;
+  out.input = std::move(input);
+  return out;
 }
 
 std::uint64_t negative_zeros(const engine::Input& input) {

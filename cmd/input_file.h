@@ -12,12 +12,16 @@
 
 namespace ringtrue::cmd {
 
+struct OwnData {
+  std::shared_ptr<const engine::Input> input;
+  std::string note;  // how the file was taken where that may surprise; empty otherwise
+};
+
 // `name`: a .npy file. An array whose first of two dimensions is `workers` holds a row for each; any other is
 // the same data for all. With "{rank}" in the name there is a file a worker. A structured array of a key and
 // a value is a list of pairs, all other elements being zero; its length is the largest key's, plus one.
 // bad_input: no such file, not what `type` says, rows of different lengths.
-Result<std::shared_ptr<const engine::Input>> input_of(const std::string& name, int workers,
-                                                      std::optional<collective::Type> type);
+Result<OwnData> input_of(const std::string& name, int workers, std::optional<collective::Type> type);
 
 // How many values are -0.0.
 std::uint64_t negative_zeros(const engine::Input& input);

@@ -98,7 +98,8 @@ class Run {
     const int known = workers ? *workers : expected_workers();
     auto input = input_of(flags_.omni.input, known, flags_.call.type_given);
     if (!input) return tl::unexpected(input.error());
-    input_ = std::move(*input);
+    input_ = std::move(input->input);
+    note(std::move(input->note));
     return {};
   }
 

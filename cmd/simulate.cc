@@ -76,6 +76,7 @@ struct Task {
   std::vector<std::uint64_t> sizes;
   std::shared_ptr<const Bitmaps> bitmaps;
   std::shared_ptr<const engine::Input> input;
+  std::string note;  // of the input
 };
 
 Result<void> check(const Flags& flags) {
@@ -113,12 +114,13 @@ Result<Task> task_of(const Flags& flags) {
     const int workers = flags.nodes * flags.gpus;
     auto input = input_of(flags.omni.input, workers, flags.call.type_given);
     if (!input) return tl::unexpected(input.error());
-    const std::size_t rows = (*input)->rows.size();
+    const std::size_t rows = input->input->rows.size();
     if (rows != 1 && int(rows) != workers) {
       return fail(Cause::bad_input,
                   fmt::format("{} has {} rows for {} workers", flags.omni.input, rows, workers));
     }
-    out.input = std::move(*input);
+    out.input = std::move(input->input);
+    out.note = std::move(input->note);
     out.sizes = {out.input->elements * size_of(out.input->type)};
   } else {
     auto sizes = flags.call.sizes();
@@ -189,6 +191,7 @@ class Simulation {
     OmniCase what{call_of(bytes), fabric_, options_.faults, options_.seed, task_.bitmaps, task_.input};
     const auto plan = plan_omnireduce(what, flags_.omni);
     if (!plan) return tl::unexpected(plan.error());
+    if (!task_.note.empty() && document_.notes.empty()) document_.notes.push_back(task_.note);
     for (const std::string& note : plan->notes) {
       if (std::find(document_.notes.begin(), document_.notes.end(), note) == document_.notes.end())
         document_.notes.push_back(note);
