@@ -79,6 +79,21 @@ Error SessionImpl::overdue(const char* phase) const {
                "raise --deadline, or use a smaller --size or fewer --iterations"};
 }
 
+// Told to stop. Whom a rank waited for then may be the one that does not even answer this.
+Error SessionImpl::cancelled(const char* phase) const {
+  for (const auto& worker : workers_)
+    for (const Player& player : worker->players) {
+      const Rank peer = player.finished ? -1 : player.endpoint->waiting().peer;
+      if (peer < 0 || node_of(peer) == job_.nodes[std::size_t(member_.node)]) continue;
+      return Error{Cause::cancelled,
+                   fmt::format("cancelled during the {}, while rank {} waited for {}", phase,
+                               player.endpoint->rank(), describe(peer)),
+                   node_of(peer),
+                   {}};
+    }
+  return Error{Cause::cancelled, fmt::format("cancelled during the {}", phase), {}, {}};
+}
+
 template <class Make>
 Result<void> SessionImpl::play_all(const char* phase, Deadline deadline, Make make) {
   std::atomic<bool> late{false};
@@ -110,8 +125,7 @@ Result<void> SessionImpl::play_all(const char* phase, Deadline deadline, Make ma
     error = error_;
   }
   if (!error && late) error = overdue(phase);
-  if (!error && aborted_)
-    error = Error{Cause::cancelled, fmt::format("cancelled during the {}", phase), {}, {}};
+  if (!error && aborted_) error = cancelled(phase);
   // All threads have left their loops: nothing touches the frames or the buffers any more.
   for (const auto& worker : workers_)
     for (Player& player : worker->players) {

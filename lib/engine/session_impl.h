@@ -76,6 +76,7 @@ class SessionImpl final : public Session, public FailureListener {
   template <class Make>  // Make: (Player&, Worker&) -> Task
   Result<void> play_all(const char* phase, Deadline deadline, Make make);
   Error overdue(const char* phase) const;
+  Error cancelled(const char* phase) const;
   const std::string& node_of(Rank rank) const {
     return job_.nodes[std::size_t(job_.seats[std::size_t(rank)].node)];
   }

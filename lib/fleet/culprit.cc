@@ -23,9 +23,18 @@ struct Case {
       const auto other = index.find(a[i].error.where);
       const bool names_another = other != index.end() && other->second != int(i);
       if (a[i].kind == Kind::error && names_another) accused[i] = other->second;
+      // Stopped while it waited for a node that does not even answer that it stops.
+      if (a[i].kind == Kind::stopped && a[i].error.cause == Cause::cancelled && names_another &&
+          unanswering(a[std::size_t(other->second)])) {
+        accused[i] = other->second;
+      }
       culprit[i] = a[i].kind == Kind::silent || a[i].kind == Kind::gone ||
                    (a[i].kind == Kind::error && !names_another);
     }
+  }
+
+  static bool unanswering(const Answer& answer) {
+    return answer.kind == Kind::stopped && answer.error.cause != Cause::cancelled;
   }
 
   // Whether the accusations that begin at `witness` lead to a culprit.

@@ -18,7 +18,8 @@ struct Answer {
   enum class Kind {
     ok,       // did its part
     error,    // said what went wrong
-    stopped,  // was told to stop before it had done its part; says nothing about it
+    stopped,  // was told to stop before it had done its part; cancelled: it says so, and perhaps for whom it
+              // waited; deadline: it does not answer that
     silent,   // said nothing, although it had the time: `error` says for how long
     gone,     // its stream ended: `error` says how
   };

@@ -121,6 +121,18 @@ TEST(Culprits, ACircleBesideACulpritIsLeftToIt) {
   EXPECT_EQ(culprits({waited("a", "b"), waited("b", "a"), own("c", "out of memory")}), Names{"c"});
 }
 
+TEST(Culprits, WhoWasStoppedWaitingForOneThatDoesNotAnswerIsAWitness) {
+  const auto cancelled = [](const std::string& node, const std::string& for_whom) {
+    return Answer{node, Kind::stopped, {Cause::cancelled, "waited for " + for_whom, for_whom, ""}, 2};
+  };
+  const Answer mute{"c", Kind::stopped, {Cause::deadline, "no answer for 1 s", "c", ""}, 0};
+  EXPECT_EQ(culprits({waited("a", "b"), cancelled("b", "c"), mute}), Names{"c"});
+  EXPECT_EQ(culprits({lost("a", "b"), cancelled("b", "c"), mute}), Names{"c"});
+  // Where all answer, waiting for somebody excuses nobody.
+  EXPECT_EQ(culprits({waited("a", "b"), cancelled("b", "c"), cancelled("c", "a")}), Names{"b"});
+  EXPECT_TRUE(culprits({cancelled("b", "c"), ok("c")}).empty());
+}
+
 TEST(Culprits, TwoFaultsApart) {
   EXPECT_EQ(culprits({waited("a", "b"), ok("b"), waited("c", "d"), ok("d")}), (Names{"b", "d"}));
 }
