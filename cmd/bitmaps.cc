@@ -129,6 +129,18 @@ Bitmaps bitmaps_of(const engine::Input& input, std::uint64_t block) {
   return out;
 }
 
+collective::Densities densities_of(const Bitmaps& bitmaps) {
+  if (bitmaps[0].empty()) return {};
+  std::vector<bool> any(bitmaps[0].size());
+  std::size_t most = 0;
+  for (const auto& row : bitmaps) {
+    most = std::max(most, std::size_t(std::count(row.begin(), row.end(), true)));
+    for (std::size_t k = 0; k < row.size(); ++k) any[k] = any[k] || row[k];
+  }
+  const double blocks = double(any.size());
+  return {double(most) / blocks, double(std::count(any.begin(), any.end(), true)) / blocks};
+}
+
 sim::HasBlock has_block(const Bitmaps& bitmaps) {
   return [&bitmaps](collective::Rank worker, std::uint64_t block) {
     return bool(bitmaps[bitmaps.size() == 1 ? 0 : std::size_t(worker)][block]);

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "cmd/omni_flags.h"
+#include "collective/sparse.h"
 #include "collective/types.h"
 #include "engine/job.h"
 #include "sim/simulate.h"
@@ -28,6 +29,9 @@ Result<collective::Call> call_of(const Bitmaps& bitmaps, const OmniFlags& flags)
 // Of the operator's own data, cut into blocks of `block` elements. Rows as in the input: one, or one a
 // worker.
 Bitmaps bitmaps_of(const engine::Input& input, std::uint64_t block);
+
+// Shares of the blocks that are not zero, on the densest worker and on all together.
+collective::Densities densities_of(const Bitmaps& bitmaps);
 
 // Where there is one row it is every worker's. The bitmaps outlive it.
 sim::HasBlock has_block(const Bitmaps& bitmaps);

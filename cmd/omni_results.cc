@@ -3,69 +3,28 @@
 #include <algorithm>
 #include <map>
 
+#include "cmd/bitmaps.h"
 #include "ideal/loads.h"
 #include "ideal/omnireduce.h"
 
 namespace ringtrue::cmd {
-namespace {
-
-// Whether the bits of a value are those of zero or -0.0.
-bool is_zero(const std::byte* value, collective::Type type) {
-  const std::uint64_t size = size_of(type);
-  const bool integer = type == collective::Type::int32 || type == collective::Type::int64;
-  for (std::uint64_t i = 0; i < size; ++i) {
-    const auto bits = std::to_integer<unsigned>(value[i]);
-    if (bits != 0 && !(i + 1 == size && !integer && bits == 0x80)) return false;
-  }
-  return true;
-}
-
-bool block_is_zero(const std::vector<std::byte>& row, collective::Type type, std::uint64_t block,
-                   std::uint64_t index) {
-  const std::uint64_t size = size_of(type), begin = index * block * size;
-  const std::uint64_t end = std::min<std::uint64_t>(begin + block * size, row.size());
-  for (std::uint64_t at = begin; at < end; at += size) {
-    if (!is_zero(row.data() + at, type)) return false;
-  }
-  return true;
-}
-
-collective::Densities densities_of_input(const engine::Input& input, std::uint64_t block) {
-  const std::uint64_t blocks = (input.elements + block - 1) / block;
-  std::vector<bool> united(blocks, false);
-  std::uint64_t densest = 0;
-  for (const auto& row : input.rows) {
-    std::uint64_t here = 0;
-    for (std::uint64_t b = 0; b < blocks; ++b) {
-      if (block_is_zero(row, input.type, block, b)) continue;
-      ++here;
-      united[b] = true;
-    }
-    densest = std::max(densest, here);
-  }
-  if (blocks == 0) return {};
-  const auto any = std::uint64_t(std::count(united.begin(), united.end(), true));
-  return {double(densest) / double(blocks), double(any) / double(blocks)};
-}
-
-}  // namespace
-
 collective::Densities densities_of(const engine::Job& job, std::uint64_t block) {
-  if (job.input) return densities_of_input(*job.input, block);
+  if (job.input) return densities_of(bitmaps_of(*job.input, block));
   const collective::SparsePattern pattern(job.sparsity, job.call.elements, job.workers(), job.seed);
   return collective::densities(pattern, job.call.elements, job.workers(), block);
 }
 
-std::optional<report::OmniModel> omni_model(const engine::Job& job, const collective::Densities& densities,
-                                            Placement placement, std::optional<BytesPerSecond> rate) {
-  if (!rate || job.call.bytes() == 0) return std::nullopt;
+std::optional<report::OmniModel> omni_model(const collective::Call& call,
+                                            const collective::Densities& densities, Placement placement,
+                                            BytesPerSecond rate, Seconds latency) {
   ideal::OmniInputs inputs;
-  inputs.workers = job.call.omni.workers;
-  inputs.aggregators = job.call.omni.aggregators;
+  inputs.workers = call.omni.workers;
+  inputs.aggregators = call.omni.aggregators;
   inputs.density = densities.worker;
   inputs.density_union = densities.united;
-  inputs.bytes = Bytes(job.call.bytes());
-  inputs.rate = *rate;
+  inputs.bytes = Bytes(call.bytes());
+  inputs.rate = rate;
+  inputs.latency = latency;
   const auto model = ideal::omnireduce_model(inputs);
   if (!model) return std::nullopt;
   const ideal::OmniTime& here = placement == Placement::dedicated ? model->dedicated : model->colocated;
@@ -74,7 +33,8 @@ std::optional<report::OmniModel> omni_model(const engine::Job& job, const collec
 }
 
 report::OmniResult omni_result(const engine::Job& job, const engine::RunReport& run, Placement placement,
-                               std::optional<BytesPerSecond> rate) {
+                               const collective::Densities& densities,
+                               std::optional<report::OmniModel> model) {
   const collective::Omni& omni = job.call.omni;
   report::OmniResult out;
   out.workers = omni.workers;
@@ -84,7 +44,6 @@ report::OmniResult omni_result(const engine::Job& job, const engine::RunReport& 
   out.streams = omni.streams;
   out.fusion = omni.fusion;
   out.acked = omni.acked;
-  const collective::Densities densities = densities_of(job, omni.block);
   out.density = densities.worker;
   out.density_union = densities.united;
   out.bytes_dense = job.call.bytes() * std::uint64_t(omni.workers);
@@ -121,7 +80,7 @@ report::OmniResult omni_result(const engine::Job& job, const engine::RunReport& 
     if (received > 0 && busy[rank] > 0) row.rate_Bps = double(received) / busy[rank];
     out.receive.push_back(std::move(row));
   }
-  out.model = omni_model(job, densities, placement, rate);
+  out.model = std::move(model);
   return out;
 }
 

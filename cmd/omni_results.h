@@ -16,13 +16,15 @@ namespace ringtrue::cmd {
 // Shares of blocks of `block` elements that are not zero in what the job's workers hold.
 collective::Densities densities_of(const engine::Job& job, std::uint64_t block);
 
-// The model's D and Du, placement and rate; nullopt where the rate is unknown or the model does not apply.
-std::optional<report::OmniModel> omni_model(const engine::Job& job, const collective::Densities& densities,
-                                            Placement placement, std::optional<BytesPerSecond> rate);
+// Nullopt where the model does not apply. `rate`: what a worker's port can carry, one way.
+std::optional<report::OmniModel> omni_model(const collective::Call& call,
+                                            const collective::Densities& densities, Placement placement,
+                                            BytesPerSecond rate, Seconds latency = Seconds(0));
 
-// Everything but the ring. `rate`: what a worker's port can carry, one way.
+// Everything but the ring. What aggregators received is in the hops that they kept (trace::Hop::receiver).
 report::OmniResult omni_result(const engine::Job& job, const engine::RunReport& run, Placement placement,
-                               std::optional<BytesPerSecond> rate);
+                               const collective::Densities& densities,
+                               std::optional<report::OmniModel> model);
 
 // Ideal and attainable busbw of a result with a model, and its ratio. `efficiency`: of the link.
 void add_omni_rates(report::RunResult& result, std::optional<double> efficiency);

@@ -228,7 +228,10 @@ class Run {
     std::optional<double> efficiency;
     if (inputs.inter_efficiency) efficiency = inputs.inter_efficiency->share;
     if (rate && efficiency) *rate = *rate * *efficiency;
-    result.omni = omni_result(job, *report, placement(), rate);
+    const collective::Densities densities = densities_of(job, job.call.omni.block);
+    std::optional<report::OmniModel> model;
+    if (rate && job.call.bytes() > 0) model = omni_model(job.call, densities, placement(), *rate);
+    result.omni = omni_result(job, *report, placement(), densities, std::move(model));
     add_omni_rates(result, efficiency);
     return flags_.omni.no_ring ? Played<void>() : play_ring(job);
   }

@@ -6,28 +6,11 @@
 
 #include "cmd/omni_results.h"
 #include "collective/omnireduce/omnireduce.h"
-#include "ideal/omnireduce.h"
 
 namespace ringtrue::cmd {
 namespace {
 
 using collective::Rank;
-
-struct Shares {
-  double worker = 0, united = 0;
-};
-
-Shares shares_of(const Bitmaps& bitmaps) {
-  if (bitmaps[0].empty()) return {};
-  std::vector<bool> any(bitmaps[0].size());
-  std::size_t most = 0;
-  for (const auto& row : bitmaps) {
-    most = std::max(most, std::size_t(std::count(row.begin(), row.end(), true)));
-    for (std::size_t k = 0; k < row.size(); ++k) any[k] = any[k] || row[k];
-  }
-  const double blocks = double(any.size());
-  return {double(most) / blocks, double(std::count(any.begin(), any.end(), true)) / blocks};
-}
 
 bool loses(const std::vector<collective::Fault>& faults) {
   return std::any_of(faults.begin(), faults.end(), [](const auto& f) { return f.unreliable(); });
@@ -54,7 +37,7 @@ void generate(OmniPlan& plan, const OmniFlags& flags, std::uint64_t seed) {
 
 // Blocks that are known one by one.
 void read(OmniPlan& plan, std::shared_ptr<const Bitmaps> bitmaps) {
-  const Shares shares = shares_of(*bitmaps);
+  const collective::Densities shares = densities_of(*bitmaps);
   plan.density = shares.worker;
   plan.united = shares.united;
   plan.has_block = [bitmaps, has = has_block(*bitmaps)](Rank worker, std::uint64_t block) {
@@ -143,25 +126,9 @@ Result<OmniPlan> plan_omnireduce(const OmniCase& what, const OmniFlags& flags) {
 }
 
 std::optional<report::OmniModel> model_of(const OmniPlan& plan) {
-  const collective::Omni& omni = plan.job.call.omni;
   if (plan.fabric.ranks_per_node != 1) return std::nullopt;
-  ideal::OmniInputs inputs;
-  inputs.workers = omni.workers;
-  inputs.aggregators = omni.aggregators;
-  inputs.density = plan.density;
-  inputs.density_union = plan.united;
-  inputs.bytes = Bytes(plan.job.call.bytes());
-  inputs.rate = plan.fabric.inter.rate;
-  inputs.latency = plan.fabric.inter.latency;
-  const auto model = ideal::omnireduce_model(inputs);
-  if (!model) return std::nullopt;
-  const ideal::OmniTime& time = plan.placement == Placement::dedicated ? model->dedicated : model->colocated;
-  report::OmniModel out;
-  out.time_s = time.time.value;
-  out.speedup = time.speedup;
-  out.dedicated_s = model->dedicated.time.value;
-  out.colocated_s = model->colocated.time.value;
-  return out;
+  return omni_model(plan.job.call, {plan.density, plan.united}, plan.placement, plan.fabric.inter.rate,
+                    plan.fabric.inter.latency);
 }
 
 void add_omni(report::RunResult& result, const OmniPlan& plan, const sim::SimReport& played,
@@ -174,15 +141,15 @@ void add_omni(report::RunResult& result, const OmniPlan& plan, const sim::SimRep
     report.rank = rank;
     report.counts = played.counts[std::size_t(rank)];
   }
-  report::OmniResult out = omni_result(plan.job, run, plan.placement, std::nullopt);
-  out.density = plan.density;
-  out.density_union = plan.united;
-  out.model = model_of(plan);
   // The simulator knows when a port was in use.
-  for (report::OmniReceive& receive : out.receive) {
-    const double seconds = played.receiving[std::size_t(receive.rank)].value;
-    if (seconds > 0) receive.rate_Bps = double(receive.bytes) / seconds;
+  for (const trace::Hop& sent : played.trace.hops) {
+    if (sent.source >= omni.workers || sent.destination < omni.workers) continue;
+    trace::Hop& received = run.trace.hops.emplace_back(sent);
+    received.receiver = true;
+    received.busy = played.receiving[std::size_t(sent.destination)];
   }
+  report::OmniResult out =
+      omni_result(plan.job, run, plan.placement, {plan.density, plan.united}, model_of(plan));
   out.order.resize(omni.streams);
   for (const collective::RoundSeen& round : played.rounds) {
     report::OmniStream& stream = out.order[round.stream];
