@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/mix.h"
+
 namespace ringtrue::collective {
 
 namespace {
@@ -64,14 +66,6 @@ std::string percent(double share) {
   text.erase(text.find_last_not_of('0') + 1);
   if (text.ends_with('.')) text.pop_back();
   return text + "%";
-}
-
-// Steele, Lea and Flood's splitmix64: one step.
-std::uint64_t mixed(std::uint64_t state) {
-  state += 0x9e3779b97f4a7c15;
-  state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9;
-  state = (state ^ (state >> 27)) * 0x94d049bb133111eb;
-  return state ^ (state >> 31);
 }
 
 // A rank or '*' into `into`.

@@ -6,19 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "base/mix.h"
+
 namespace ringtrue::collective {
 
 namespace {
 
 constexpr Overlap all_overlaps[] = {Overlap::same, Overlap::random, Overlap::disjoint};
-
-// The finalizer of splitmix64 (Steele, Lea, Flood 2014).
-constexpr std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
 
 constexpr std::uint64_t low_bits(std::uint32_t bits) {
   return (std::uint64_t(1) << bits) - 1;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/mix.h"
+
 namespace ringtrue::sim {
 
 namespace {
@@ -73,13 +75,11 @@ World::Hop& World::hop_of(Rank from, Rank to) {
   return hop;
 }
 
-// splitmix64, so that a seed means the same on every machine.
 double World::noise() {
   if (options_.noise <= 0) return 1;
-  std::uint64_t z = (random_ += 0x9e3779b97f4a7c15ull);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return 1 + options_.noise * double((z ^ (z >> 31)) >> 11) * 0x1p-53;
+  const std::uint64_t drawn = mixed(random_);
+  random_ += mix_step;
+  return 1 + options_.noise * double(drawn >> 11) * 0x1p-53;
 }
 
 void World::post(bool receive, Rank from, Rank to, Lane lane, std::uint64_t bytes, std::uint32_t token) {
