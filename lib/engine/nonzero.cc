@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "engine/cpu.h"
 #include "engine/nonzero_kernels.h"
 
 namespace ringtrue::engine {
@@ -14,9 +15,7 @@ const NonZero* non_zero_avx2() {
 }
 
 const NonZero* non_zero_avx512() {
-  const bool able = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return able ? compiled_non_zero_avx512() : nullptr;
+  return has_avx512() ? compiled_non_zero_avx512() : nullptr;
 }
 #else
 const NonZero* non_zero_avx2() {

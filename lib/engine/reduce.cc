@@ -9,6 +9,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "engine/cpu.h"
 #include "engine/reduce_kernels.h"
 
 namespace ringtrue::engine {
@@ -22,9 +23,7 @@ const Kernels* avx2() {
 }
 
 const Kernels* avx512() {
-  const bool able = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return able ? compiled_avx512() : nullptr;
+  return has_avx512() ? compiled_avx512() : nullptr;
 }
 #else
 const Kernels* avx2() {
