@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 
+#include "tests/support/adder.h"
 #include "transport/udp/transport.h"
 
 namespace ringtrue::transport::udp {
@@ -72,25 +73,7 @@ TEST(Datagram, TheTagIsTheFirstHalfOfAnHmac) {
   EXPECT_EQ(tag, one.tag(bytes_of(text))) << "the context was not wound back";
 }
 
-// int32 sums.
-class Adder final : public Reducer {
- public:
-  std::uint64_t element_bytes() const override { return 4; }
-  void reduce(std::byte* into, const std::byte* with, const std::byte* incoming, std::uint64_t bytes,
-              Arrival) const override {
-    for (std::uint64_t at = 0; at < bytes; at += 4) {
-      std::int32_t a, b;
-      std::memcpy(&a, with + at, 4);
-      std::memcpy(&b, incoming + at, 4);
-      a += b;
-      std::memcpy(into + at, &a, 4);
-    }
-  }
-  void reduce_many(std::byte* into, const std::byte* const* incoming, int count, std::uint64_t bytes,
-                   Arrival how) const override {
-    for (int i = 0; i < count; ++i) reduce(into, into, incoming[i], bytes, how);
-  }
-};
+using test::Adder;
 
 constexpr std::uint64_t longest = 1400;
 
