@@ -21,7 +21,8 @@ int exit_code(Verdict verdict);  // 0 healthy, 1 degraded, 2 faulty, 3 unknown
 enum class Severity { info, warning, critical };
 std::string_view name(Severity severity);
 
-enum class ScopeType { path, sender, receiver, node, fleet };
+// The last six are of inspection: `device` then names the part.
+enum class ScopeType { path, sender, receiver, node, fleet, gpu, nic, port, link, fabric_switch, counter };
 std::string_view name(ScopeType type);
 
 struct Scope {

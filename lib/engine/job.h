@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "collective/packets.h"
 #include "collective/sparse.h"
 #include "collective/types.h"
+#include "topology/model.h"
 #include "trace/trace.h"
 
 namespace ringtrue::engine {
@@ -77,6 +79,9 @@ struct RunReport {
   double cpu_s = 0;             // user and system time of one call, summed over these ranks
   std::uint64_t strangers = 0;  // data connections that were dropped since the session began
   trace::Trace trace;           // hops over all timed samples
+  // By name of the node: how its devices' counters changed from before the run to after it. Only nodes whose
+  // counters could be read.
+  std::map<std::string, topology::CounterWindow> counters;
 };
 
 // The reports of all processes as one: ranks in order, hops together, cpu summed.

@@ -71,15 +71,17 @@ struct Guest {
 const std::vector<Guest> guests = {
     {{"grpc/", "grpcpp/", "google/protobuf/", "wire/node.pb.h", "wire/node.grpc.pb.h"},
      {"lib/wire/", "lib/fleet/", "daemon/"}},
-    {{"openssl/"}, {"lib/base/crypto", "lib/fleet/", "lib/transport/"}},
+    {{"openssl/"}, {"lib/base/crypto", "lib/fleet/", "lib/transport/", "lib/topology/format/"}},
     {{"toml++/"}, {"lib/config/"}},
     {{"CLI/"}, {"cmd/", "daemon/"}},
     {{"nlohmann/"}, {"lib/report/", "lib/topology/", "cmd/"}},
     {{"sqlite3.h"}, {"lib/store/"}},
     {{"curses.h", "ncurses", "panel.h"}, {"tui/"}},
-    {{"hwloc"}, {"lib/topology/probe/"}},
-    {{"infiniband/", "rdma/"}, {"lib/transport/verbs/", "lib/topology/probe/"}},
-    {{"cuda", "nvml"}, {"lib/transport/cuda/", "lib/topology/probe/"}},
+    {{"hwloc"}, {"lib/topology/library/"}},
+    {{"infiniband/", "rdma/"}, {"lib/transport/verbs/", "lib/topology/library/"}},
+    {{"netlink/"}, {"lib/topology/library/"}},
+    {{"cuda", "nvml"}, {"lib/transport/cuda/", "lib/topology/library/"}},
+    {{"pugixml.hpp", "zlib.h"}, {"lib/topology/format/"}},
 };
 
 // Algorithms, models and judgements do no I/O, hold no threads and read no clock.

@@ -1,0 +1,23 @@
+// Clusters out of parts: nodes that were read one by one, and what several files say of one node.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "topology/model.h"
+
+namespace ringtrue::topology {
+
+// Nodes side by side, fabrics as one. Nodes of one name are one node where their recordings are of different
+// kinds (hwloc XML and NCCL XML of one machine: facts that one lacks come from the other); otherwise the
+// later ones get
+// "#2", "#3" behind their names. HCAs of the fabric meet the nodes' ports by GUID, and Port::peer is set.
+Cluster merge(std::vector<Cluster> parts);
+
+// Counters that changed from one reading to the next, and those that stand at their end.
+CounterWindow difference(const std::vector<CounterSet>& before, const std::vector<CounterSet>& after,
+                         double seconds);
+// One window after the other, as one.
+CounterWindow join(const CounterWindow& first, const CounterWindow& second);
+
+}  // namespace ringtrue::topology
