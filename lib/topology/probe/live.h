@@ -16,6 +16,8 @@ struct LiveOptions {
   Seconds deadline{3};     // of each library: one that hangs is killed, and the gap is named
   bool wake_gpus = false;  // ask NVML even where that wakes sleeping GPUs
   bool fabric = true;      // walk the InfiniBand fabric where this machine may
+  // Asked at once by a LiveSource; the others when their answer is wanted. Empty: all.
+  std::vector<std::string> libraries;
 };
 
 // Reads files of this machine and nothing else: no process is started. answer() always fails.
@@ -45,7 +47,16 @@ class LiveSource : public Files {
   LiveOptions options_;
 };
 
-// Everything that the probes read here; with a window, the counters twice. `node`: its name.
+// Everything that the probes read here; with a window, the counters twice. `node`: its name. Not limited in
+// time by itself: files of a device that is going away may block.
 Recording record(const LiveOptions& options, const std::string& node, Seconds window);
+
+// The same, done by `ringtrue-probe record` in a process of its own, which is ended at its deadline: what
+// programs call that link no vendor's library. Errors: unavailable where ringtrue-probe cannot be found or
+// run, deadline, corrupted.
+Result<Recording> read_this_machine(const LiveOptions& options, const std::string& node, Seconds window);
+
+// Whether this machine is read through ringtrue-probe: its path, or what is missing (unavailable).
+Result<std::string> find_probe(const LiveOptions& options);
 
 }  // namespace ringtrue::topology

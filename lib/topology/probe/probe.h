@@ -25,6 +25,8 @@ void probe_nvml(Source& source, Node& node);     // GPUs; without NVML those tha
 void probe_system(Source& source, Node& node);   // kernel, IOMMU, limits, modules, governor, hugepages
 // Counters of ports, netdevs, PCI devices and GPUs of a node that was probed before.
 std::vector<CounterSet> probe_counters(Source& source, const Node& node);
+// Of GPUs alone, as NVML's answer has them: a part of probe_counters.
+std::vector<CounterSet> nvml_counters(Source& source, const Node& node);
 // The fabric as its answer has it; nothing where there is none.
 std::optional<Fabric> probe_fabric(Source& source, Node& node);
 
