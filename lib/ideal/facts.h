@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -26,17 +27,21 @@ struct FactOptions {
 struct Rail {
   std::string nic;
   int port = 1;
-  std::optional<BytesPerSecond> port_rate, pcie;  // nullopt: unknown
-  std::optional<BytesPerSecond> rate;             // the lower of those known
-  std::string limit;                              // "port", "PCIe path at 0000:3a:00.0", "unknown"
+  std::optional<BytesPerSecond> port_rate;  // nullopt: unknown
+  std::optional<BytesPerSecond> pcie;  // its part of the narrowest link up to the root, shared with others
+  std::optional<BytesPerSecond> rate;  // the lower of those known
+  std::string limit;                   // "port", "PCIe path at 0000:3a:00.0", "unknown"
 };
 
 struct NodeFacts {
   std::string node;
   int gpus = 0;
   std::optional<BytesPerSecond> intra, inter;
-  std::string intra_arithmetic, inter_arithmetic;  // "18 NVLinks x 25 GB/s = 450 GB/s (nvml)"
+  std::string intra_arithmetic, inter_arithmetic;                // "18 NVLinks x 25 GB/s = 450 GB/s (nvml)"
+  std::optional<Efficiency> intra_efficiency, inter_efficiency;  // where a figure for these links is known
+  std::optional<BytesPerSecond> sum;  // of the rails, where it differs from R x the slowest
   std::vector<Rail> rails;
+  std::vector<std::string> notes;  // what is unknown, down or narrower than it should be; of this node
 };
 
 struct Facts {
@@ -54,6 +59,9 @@ Result<Facts> from_topology(const topology::Cluster& cluster, const FactOptions&
 // share memory, a burst of a shaper). nullopt where it does not: measured <= ideal x 1.02.
 struct AboveIdeal {
   std::string likely;  // "the declared rate between nodes, 12.5 GB/s, is that of one of 8 rails"
+  // False where the model is known not to hold (Ideal::may_be_passed): then the result may be right.
+  bool wrong_model = true;
+  std::string text(BytesPerSecond measured, BytesPerSecond ideal) const;  // the whole sentence
 };
 std::optional<AboveIdeal> explain_above(BytesPerSecond measured, const Ideal& ideal, const Inputs& inputs,
                                         std::string_view algorithm);

@@ -178,14 +178,14 @@ Result<Ideal> compute(const Inputs& inputs) {
 
 std::vector<NamedInput> list(const Inputs& in) {
   std::vector<NamedInput> out;
-  out.push_back({"nodes", double(in.nodes), in.shape_origin, {}});
-  out.push_back({"gpus_per_node", double(in.gpus_per_node), in.shape_origin, {}});
+  out.push_back({"nodes", double(in.nodes), in.nodes_origin, in.nodes_source});
+  out.push_back({"gpus_per_node", double(in.gpus_per_node), in.gpus_origin, in.gpus_source});
   const auto rate = [&](const char* name, const std::optional<Rate>& r) {
-    out.push_back(r ? NamedInput{name, r->value.value, r->origin, {}}
+    out.push_back(r ? NamedInput{name, r->value.value, r->origin, r->source}
                     : NamedInput{name, {}, Origin::unknown, {}});
   };
   const auto share = [&](const char* name, const std::optional<Efficiency>& e) {
-    out.push_back(e ? NamedInput{name, e->share, Origin::declared, e->source}
+    out.push_back(e ? NamedInput{name, e->share, e->origin, e->source}
                     : NamedInput{name, {}, Origin::unknown, {}});
   };
   rate("inter_Bps", in.inter);

@@ -23,9 +23,10 @@ namespace ringtrue::ideal {
 struct Inputs {
   int nodes = 1;          // Q
   int gpus_per_node = 1;  // P; ranks per node where there are no GPUs
-  Origin shape_origin = Origin::declared;
-  std::optional<Rate> inter;  // I; unknown otherwise
-  std::optional<Rate> intra;  // B; unknown otherwise
+  Origin nodes_origin = Origin::declared, gpus_origin = Origin::declared;
+  std::string nodes_source{}, gpus_source{};  // how they came about; empty where declared
+  std::optional<Rate> inter;                  // I; unknown otherwise
+  std::optional<Rate> intra;                  // B; unknown otherwise
   std::optional<Efficiency> inter_efficiency;
   std::optional<Efficiency> intra_efficiency;
 };
@@ -35,7 +36,7 @@ struct NamedInput {
   std::string name;             // "nodes", "gpus_per_node", "inter_Bps", "intra_Bps", "inter_efficiency", ...
   std::optional<double> value;  // nullopt: unknown
   Origin origin = Origin::unknown;
-  std::string source;  // of an efficiency; empty otherwise
+  std::string source;  // how it came about; empty where declared
 };
 
 struct AlgorithmIdeal {

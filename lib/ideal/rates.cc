@@ -69,7 +69,8 @@ Result<Efficiency> ethernet_tcp(int mtu) {
                 "give 576 to 65535; most networks have 1500 or 9000");
   }
   return Efficiency{double(mtu - 52) / (mtu + 14),
-                    fmt::format("TCP over Ethernet, MTU {0}: ({0} - 52) / ({0} + 14)", mtu)};
+                    fmt::format("TCP over Ethernet, MTU {0}: ({0} - 52) / ({0} + 14)", mtu),
+                    Origin::declared};
 }
 
 std::span<const LinkGeneration> link_generations() {

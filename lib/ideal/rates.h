@@ -20,12 +20,14 @@ std::string_view name(Origin origin);  // "unknown", "probed", "declared", "meas
 struct Rate {
   BytesPerSecond value;
   Origin origin = Origin::declared;
+  std::string source{};  // how it came about: "8 rails x 50 GB/s (sysfs)"; empty where it was declared
 };
 
 // The share of a nominal rate that payload can reach, 0 < share <= 1.
 struct Efficiency {
   double share = 1;
   std::string source;  // the formula with its numbers, or where the figure was seen
+  Origin origin = Origin::declared;
 };
 
 // Ethernet with TCP over IPv4 and timestamps: a packet of `mtu` bytes holds mtu - 52 of payload (20 IP, 20

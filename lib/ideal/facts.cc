@@ -1,0 +1,255 @@
+#include "ideal/facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ideal/rails.h"
+#include "topology/links.h"
+
+namespace ringtrue::ideal {
+namespace {
+
+using topology::Gpu;
+using topology::Nic;
+using topology::Node;
+using topology::NvLink;
+using topology::PciDevice;
+
+// ---- B
+
+struct Inside {
+  MaybeRate rate;
+  std::string arithmetic;
+  std::optional<Efficiency> efficiency;
+};
+
+MaybeRate rate_of(const NvLink& link) {
+  if (link.rate.known()) return *link.rate;
+  return link.version.known() ? topology::nvlink_rate(*link.version) : std::nullopt;
+}
+
+// Of a GPU without NVLinks that are up: its own PCIe link. An idle GPU slows its link down to save power,
+// and speeds it up for work.
+Inside by_pcie(const Node& node, const Gpu& gpu) {
+  const PciDevice* device = node.find_pci(gpu.address);
+  if (!device) return {std::nullopt, fmt::format("{}'s PCIe link is unknown", gpu.name), {}};
+  topology::PciLink link = device->link;
+  const bool idle = link.speed_GTps.known() && link.max_speed_GTps.known() && *link.speed_GTps <= 2.5 &&
+                    *link.max_speed_GTps > *link.speed_GTps;
+  if (idle) link.speed_GTps = link.max_speed_GTps;
+  const MaybeRate rate = topology::pci_rate(link);
+  if (!rate) return {std::nullopt, fmt::format("the rate of {}'s PCIe link is unknown", gpu.name), {}};
+  const int generation = link.speed_GTps.known() ? topology::pci_generation(*link.speed_GTps) : 0;
+  const auto& origin = link.speed_GTps.known() ? link.speed_GTps.origin : link.rate.origin;
+  return {rate,
+          fmt::format("no NVLinks: {}'s PCIe link, {} = {} ({}{})", gpu.name, topology::pci_text(link),
+                      gb(*rate), origin, idle ? "; its maximal speed, since it is idle now" : ""),
+          seen("pcie", fmt::format("Gen{}", generation))};
+}
+
+Inside by_nvlinks(const Node& node, const Gpu& gpu, NodeFacts& facts) {
+  const std::vector<NvLink>& links = *gpu.nvlinks;
+  std::vector<const NvLink*> up;
+  std::size_t down = 0, doubtful = 0;
+  for (const NvLink& link : links) {
+    down += link.up.is(false);
+    doubtful += !link.up.known();
+    if (!link.up.is(false)) up.push_back(&link);
+  }
+  if (down > 0)
+    facts.notes.push_back(fmt::format("{}: {} of its {} {} down", gpu.name, down,
+                                      plural(links.size(), "NVLink"), down == 1 ? "is" : "are"));
+  if (doubtful > 0)
+    facts.notes.push_back(fmt::format("{}: whether {} of its {} {} up is unknown; taken as up", gpu.name,
+                                      doubtful, plural(links.size(), "NVLink"),
+                                      doubtful == 1 ? "is" : "are"));
+  if (up.empty()) return by_pcie(node, gpu);
+  BytesPerSecond sum;
+  const MaybeRate first = rate_of(*up.front());
+  bool alike = true;
+  for (const NvLink* link : up) {
+    const MaybeRate rate = rate_of(*link);
+    if (!rate) return {std::nullopt, fmt::format("{} of unknown rate", plural(up.size(), "NVLink")), {}};
+    sum += *rate;
+    alike = alike && rate == first;
+  }
+  const std::string origin = up.front()->rate.known() ? up.front()->rate.origin : up.front()->version.origin;
+  Inside inside{
+      sum,
+      alike ? fmt::format("{} x {} = {} ({})", plural(up.size(), "NVLink"), gb(*first), gb(sum), origin)
+            : fmt::format("{} of different rates = {} ({})", plural(up.size(), "NVLink"), gb(sum), origin),
+      {}};
+  if (up.front()->version.known())
+    inside.efficiency = seen("nvlink", fmt::format("v{}", *up.front()->version));
+  return inside;
+}
+
+void find_intra(const Node& node, NodeFacts& facts) {
+  facts.gpus = int(node.gpus.size());
+  if (node.gpus.empty()) {
+    facts.intra_arithmetic = "no GPUs";
+    return;
+  }
+  std::vector<std::string> unknown;
+  std::map<std::string, std::size_t> shapes;  // by arithmetic, without names of GPUs
+  const Gpu* least = nullptr;
+  for (const Gpu& gpu : node.gpus) {
+    Inside inside;
+    if (!gpu.nvlinks) {
+      unknown.push_back(gpu.name);
+      continue;
+    }
+    inside = gpu.nvlinks->empty() ? by_pcie(node, gpu) : by_nvlinks(node, gpu, facts);
+    if (!inside.rate) {
+      if (!facts.intra) facts.intra_arithmetic = inside.arithmetic;
+      facts.notes.push_back(fmt::format("{}: {}", gpu.name, inside.arithmetic));
+    } else if (!facts.intra || *inside.rate < *facts.intra) {
+      facts.intra = inside.rate;
+      facts.intra_arithmetic = inside.arithmetic;
+      facts.intra_efficiency = inside.efficiency;
+      least = &gpu;
+    }
+    ++shapes[inside.rate ? gb(*inside.rate) : ""];
+  }
+  if (shapes.size() > 1 && least)
+    facts.notes.push_back(
+        fmt::format("GPUs are unlike each other inside the node; {} is the slowest", least->name));
+  if (unknown.empty()) return;
+  // Neither none nor all: their PCIe links are no answer.
+  facts.notes.push_back(fmt::format("the NVLinks of {} are unknown", listed(unknown)));
+  facts.intra.reset();
+  facts.intra_efficiency.reset();
+  facts.intra_arithmetic = "unknown, because NVLinks are";
+}
+
+// ---- the cluster
+
+Rate declared(BytesPerSecond rate) {
+  return {rate, Origin::declared, {}};
+}
+
+struct Least {
+  const NodeFacts* node = nullptr;
+  MaybeRate rate;
+  bool unlike = false;
+  std::vector<std::string> unknown;
+};
+
+Least least_of(const std::vector<NodeFacts>& nodes, MaybeRate NodeFacts::*rate) {
+  Least least;
+  for (const NodeFacts& node : nodes) {
+    const MaybeRate& r = node.*rate;
+    if (!r) {
+      least.unknown.push_back(node.node);
+      continue;
+    }
+    least.unlike = least.unlike || (least.rate && *r != *least.rate);
+    if (!least.rate || *r < *least.rate) least.rate = r, least.node = &node;
+  }
+  return least;
+}
+
+// "I, between nodes" and the rest, whether probed or declared; the note where nodes are unlike.
+std::optional<Rate> settle(const std::string& letter, const Least& least, const std::string& arithmetic,
+                           MaybeRate given, Facts& facts) {
+  if (given) {
+    facts.arithmetic.push_back(fmt::format("{}: {}, declared{}", letter, gb(*given),
+                                           least.rate ? fmt::format(" (probed: {})", arithmetic) : ""));
+    return declared(*given);
+  }
+  if (!least.rate) {
+    facts.arithmetic.push_back(fmt::format("{}: {}", letter, arithmetic.empty() ? "unknown" : arithmetic));
+    return std::nullopt;
+  }
+  std::string at;
+  if (least.unlike) {
+    at = ", the least, of " + least.node->node;
+  } else if (facts.nodes.size() > 1) {
+    at = least.unknown.empty() ? ", on all nodes" : ", as of " + least.node->node;
+  }
+  facts.arithmetic.push_back(fmt::format("{}: {}{}", letter, arithmetic, at));
+  if (least.unlike)
+    facts.notes.push_back(fmt::format("{} differs between nodes: the least, {} of {}, is taken", letter,
+                                      gb(*least.rate), least.node->node));
+  if (!least.unknown.empty())
+    facts.notes.push_back(fmt::format("{} is unknown for {}", letter, listed(least.unknown)));
+  return Rate{*least.rate, Origin::probed, arithmetic + at};
+}
+
+void find_shape(const FactOptions& options, Facts& facts) {
+  Inputs& in = facts.inputs;
+  const int nodes = int(facts.nodes.size());
+  in.nodes = options.nodes.value_or(nodes);
+  if (!options.nodes)
+    in.nodes_origin = Origin::probed, in.nodes_source = plural(std::size_t(nodes), "node") + " read";
+  facts.arithmetic.push_back(options.nodes
+                                 ? fmt::format("Q: {}, declared", plural(std::size_t(in.nodes), "node"))
+                                 : fmt::format("Q: {}", in.nodes_source));
+  const auto [least, most] = std::minmax_element(
+      facts.nodes.begin(), facts.nodes.end(), [](const auto& a, const auto& b) { return a.gpus < b.gpus; });
+  const std::string probed =
+      most->gpus == 0 ? "no GPUs: one rank a node" : plural(std::size_t(least->gpus), "GPU") + " a node";
+  if (options.gpus_per_node) {
+    in.gpus_per_node = *options.gpus_per_node;
+    facts.arithmetic.push_back(fmt::format("P: {} a node, declared (probed: {})",
+                                           plural(std::size_t(in.gpus_per_node), "GPU"), probed));
+    return;
+  }
+  in.gpus_per_node = std::max(1, least->gpus);
+  in.gpus_origin = Origin::probed;
+  in.gpus_source = probed;
+  facts.arithmetic.push_back("P: " + probed);
+  if (most->gpus == 0) facts.notes.push_back("no GPUs: one rank a node, and B does not matter");
+  if (least->gpus != most->gpus)
+    facts.notes.push_back(fmt::format("nodes are unequal: {} has {}, {} has {}; the least is taken",
+                                      least->node, plural(std::size_t(least->gpus), "GPU"), most->node,
+                                      plural(std::size_t(most->gpus), "GPU")));
+}
+
+Result<void> check(const topology::Cluster& cluster, const FactOptions& options) {
+  if (cluster.nodes.empty())
+    return fail(Cause::bad_input, "there is no node to work out an ideal from", {},
+                "give --nodes, --gpus-per-node, --inter and --intra, or files with nodes in them");
+  for (const std::string& name : options.nics) {
+    const auto has = [&](const Node& node) { return node.find_nic(name) != nullptr; };
+    if (std::any_of(cluster.nodes.begin(), cluster.nodes.end(), has)) continue;
+    std::vector<std::string> names;
+    for (const Nic& nic : cluster.nodes.front().nics) names.push_back(nic.name);
+    return fail(Cause::bad_input, fmt::format("no node has an NIC '{}'", name), {},
+                names.empty() ? "there are none"
+                              : fmt::format("{} has {}", cluster.nodes.front().name, listed(names)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Facts> from_topology(const topology::Cluster& cluster, const FactOptions& options) {
+  if (auto fits = check(cluster, options); !fits) return tl::unexpected(fits.error());
+  Facts facts;
+  for (const Node& node : cluster.nodes) {
+    NodeFacts& of = facts.nodes.emplace_back();
+    of.node = node.name;
+    find_intra(node, of);
+    find_inter(node, options.nics, of);
+  }
+  find_shape(options, facts);
+  const auto arithmetic = [&](const Least& least, std::string NodeFacts::*text) {
+    return (least.node ? *least.node : facts.nodes.front()).*text;
+  };
+  Inputs& in = facts.inputs;
+  const Least inside = least_of(facts.nodes, &NodeFacts::intra);
+  in.intra = settle("B", inside, arithmetic(inside, &NodeFacts::intra_arithmetic), options.intra, facts);
+  if (inside.node && !options.intra) in.intra_efficiency = inside.node->intra_efficiency;
+  const Least between = least_of(facts.nodes, &NodeFacts::inter);
+  in.inter = settle("I", between, arithmetic(between, &NodeFacts::inter_arithmetic), options.inter, facts);
+  if (between.node && !options.inter) in.inter_efficiency = between.node->inter_efficiency;
+  for (const NodeFacts& node : facts.nodes)
+    for (const std::string& note : node.notes)
+      facts.notes.push_back(facts.nodes.size() > 1 ? fmt::format("{}: {}", node.node, note) : note);
+  return facts;
+}
+
+}  // namespace ringtrue::ideal

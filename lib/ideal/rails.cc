@@ -1,0 +1,238 @@
+#include "ideal/rails.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "topology/path.h"
+
+namespace ringtrue::ideal {
+namespace {
+
+using topology::Nic;
+using topology::Node;
+using topology::PciDevice;
+using topology::Port;
+
+MaybeRate lower(MaybeRate a, MaybeRate b) {
+  return a && b ? std::min(*a, *b) : a ? a : b;
+}
+
+bool is_down(const Port& port) {
+  return (port.state.known() && *port.state != "active") || port.physical_state.is("disabled");
+}
+
+// A function that was passed through to this machine has hardware below it, elsewhere; all other virtual
+// devices have none, and their rates are invented.
+bool passed_through(const Node& node, const Nic& nic) {
+  const PciDevice* device = node.find_pci(nic.address);
+  return nic.virtual_device && device && device->virtual_function && device->physical_function.empty();
+}
+
+// What NICs of one purchase have in common.
+std::string model_of(const Node& node, const Nic& nic) {
+  if (const PciDevice* device = node.find_pci(nic.address);
+      device && device->vendor.known() && device->device.known())
+    return fmt::format("{:04x}:{:04x}", *device->vendor, *device->device);
+  if (nic.model.known()) return *nic.model;
+  for (const Port& port : nic.ports) {
+    const MaybeRate rate = port.max_rate.known() ? port.max_rate.value : port.rate.value;
+    if (rate) return gb(*rate);
+  }
+  return {};
+}
+
+std::vector<const Nic*> chosen(const Node& node, const std::vector<std::string>& names) {
+  std::vector<const Nic*> nics;
+  if (!names.empty()) {
+    for (const std::string& name : names) {
+      const Nic* nic = node.find_nic(name);
+      if (nic && std::find(nics.begin(), nics.end(), nic) == nics.end()) nics.push_back(nic);
+    }
+    return nics;
+  }
+  const auto keep = [&](const std::function<bool(const Nic&)>& wanted) {
+    if (!nics.empty()) return;
+    for (const Nic& nic : node.nics)
+      if (wanted(nic)) nics.push_back(&nic);
+  };
+  keep([](const Nic& nic) { return !nic.virtual_device; });
+  keep([&](const Nic& nic) { return passed_through(node, nic); });
+  keep([](const Nic&) { return true; });
+  if (std::any_of(nics.begin(), nics.end(), [](const Nic* nic) { return !nic->rdma.empty(); }))
+    std::erase_if(nics, [](const Nic* nic) { return nic->rdma.empty(); });
+
+  // The model that carries most; of those whose rates are unknown, the one with most ports that are not down.
+  struct Weight {
+    double rate = 0;
+    int up = 0;
+    auto operator<=>(const Weight&) const = default;
+  };
+  std::map<std::string, Weight> weights;
+  for (const Nic* nic : nics) {
+    Weight& weight = weights[model_of(node, *nic)];
+    for (const Port& port : nic->ports) {
+      if (is_down(port)) continue;
+      const MaybeRate rate = port.max_rate.known() ? port.max_rate.value : port.rate.value;
+      weight.rate += rate ? rate->value : 0;
+      ++weight.up;
+    }
+  }
+  const auto most = std::max_element(weights.begin(), weights.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != weights.end())
+    std::erase_if(nics, [&](const Nic* nic) { return model_of(node, *nic) != most->first; });
+  return nics;
+}
+
+struct Way {
+  Rail rail;
+  std::vector<topology::PathLink> links;
+  const Port* port = nullptr;
+};
+
+std::vector<Way> ways_of(const Node& node, const std::vector<const Nic*>& nics, NodeFacts& facts) {
+  std::vector<Way> ways;
+  for (const Nic* nic : nics) {
+    std::vector<topology::PathLink> links;
+    if (!nic->address.empty())
+      if (auto path = topology::path_to_root(node, nic->address)) links = path->links;
+    for (const Port& port : nic->ports) {
+      Way way{{nic->name, port.number, {}, {}, {}, {}}, links, &port};
+      const std::string name =
+          nic->ports.size() > 1 ? fmt::format("{} port {}", nic->name, port.number) : nic->name;
+      if (is_down(port)) {
+        facts.notes.push_back(fmt::format("{} is {} and no rail", name,
+                                          port.state.known() ? *port.state : *port.physical_state));
+        continue;
+      }
+      const bool invented = nic->virtual_device && !passed_through(node, *nic);
+      if (invented)
+        facts.notes.push_back(fmt::format("{} is virtual: what it says of its rate is invented", name));
+      else
+        way.rail.port_rate = port.rate.known() ? port.rate.value : port.max_rate.value;
+      ways.push_back(std::move(way));
+    }
+  }
+  return ways;
+}
+
+// Each rail's part of the links that it shares: static striping loads all rails alike.
+void cap_by_pcie(std::vector<Way>& ways) {
+  std::map<std::string, int> users;  // of a link
+  for (const Way& way : ways)
+    for (const topology::PathLink& link : way.links) ++users[link.name];
+  for (Way& way : ways) {
+    Rail& rail = way.rail;
+    std::string narrowest;
+    for (const topology::PathLink& link : way.links) {
+      if (!link.rate) continue;
+      const BytesPerSecond part = *link.rate / double(users[link.name]);
+      if (rail.pcie && part >= *rail.pcie) continue;
+      rail.pcie = part;
+      narrowest = link.name.substr(0, link.name.find(' '));
+      if (users[link.name] > 1) narrowest += fmt::format(", shared by {} rails", users[link.name]);
+    }
+    rail.rate = lower(rail.port_rate, rail.pcie);
+    const bool by_port = rail.port_rate && (!rail.pcie || *rail.port_rate <= *rail.pcie);
+    rail.limit = by_port ? "port" : rail.pcie ? "PCIe path at " + narrowest : "unknown";
+  }
+}
+
+std::optional<Efficiency> efficiency_of(const std::vector<Way>& ways) {
+  std::set<std::string> speeds;
+  std::set<int> mtus;
+  for (const Way& way : ways) {
+    if (way.rail.limit != "port") return std::nullopt;
+    const Port& port = *way.port;
+    if (port.layer == topology::LinkLayer::infiniband && port.speed.known())
+      speeds.insert(*port.speed);
+    else if (port.layer == topology::LinkLayer::ethernet && port.mtu.known())
+      mtus.insert(*port.mtu);
+    else
+      return std::nullopt;
+  }
+  if (speeds.size() == 1 && mtus.empty()) return seen("infiniband", *speeds.begin());
+  if (!speeds.empty() || mtus.size() != 1) return std::nullopt;
+  auto tcp = ethernet_tcp(*mtus.begin());
+  if (!tcp) return std::nullopt;
+  tcp->origin = Origin::probed;
+  return *tcp;
+}
+
+}  // namespace
+
+void find_inter(const Node& node, const std::vector<std::string>& names, NodeFacts& facts) {
+  std::vector<Way> ways = ways_of(node, chosen(node, names), facts);
+  cap_by_pcie(ways);
+  std::vector<std::string> unrated, unknown;
+  MaybeRate slowest;
+  BytesPerSecond sum;
+  std::string slow;
+  std::set<std::string> origins;
+  for (const Way& way : ways) {
+    const Rail& rail = way.rail;
+    facts.rails.push_back(rail);
+    if (!rail.rate) {
+      unknown.push_back(rail.nic);
+      continue;
+    }
+    if (!rail.port_rate) unrated.push_back(rail.nic);
+    if (rail.limit == "port")
+      origins.insert(way.port->rate.known() ? way.port->rate.origin : way.port->max_rate.origin);
+    sum += *rail.rate;
+    if (slowest && *rail.rate >= *slowest) continue;
+    slowest = rail.rate;
+    slow = fmt::format("{}: {}", rail.nic, rail.limit);
+  }
+  if (ways.empty()) {
+    facts.inter_arithmetic = node.nics.empty() ? "no NIC" : "no NIC with a port that is up";
+    return;
+  }
+  if (!unrated.empty())
+    facts.notes.push_back(fmt::format(
+        "the port rates of {} are unknown: their PCIe paths alone are an upper bound", listed(unrated)));
+  if (!unknown.empty()) {
+    facts.inter_arithmetic = fmt::format("the rates of {} are unknown", listed(unknown));
+    if (unknown.size() < ways.size()) facts.notes.push_back(facts.inter_arithmetic + ", and so is I");
+    return;
+  }
+  const std::size_t rails = ways.size();
+  const BytesPerSecond all = *slowest * double(rails);
+  facts.inter = all;
+  facts.inter_efficiency = efficiency_of(ways);
+  const bool alike = sum.value <= all.value * (1 + 1e-9);
+  facts.inter_arithmetic = fmt::format("{} x {} = {} ({})", plural(rails, "rail"), gb(*slowest), gb(all),
+                                       alike && origins.size() == 1 ? *origins.begin() : slow);
+  if (alike) return;
+  facts.sum = sum;
+  facts.inter_arithmetic +=
+      fmt::format("; the plain sum of the rails is {}, which static striping does not reach", gb(sum));
+}
+
+std::string gb(BytesPerSecond rate) {
+  return fmt::format("{:.6g} GB/s", rate.value / 1e9);
+}
+
+std::string plural(std::size_t n, std::string_view thing) {
+  return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 8;
+  if (names.size() <= most) return fmt::format("{}", fmt::join(names, ", "));
+  return fmt::format("{} and {} more", fmt::join(names.begin(), names.begin() + most, ", "),
+                     names.size() - most);
+}
+
+std::optional<Efficiency> seen(std::string_view family, const std::string& generation) {
+  const auto link = find_link(family, generation);
+  if (!link || !link->attainable) return std::nullopt;
+  return Efficiency{*link->attainable, std::string(link->source),
+                    family == "pcie" ? Origin::probed : Origin::measured};
+}
+
+}  // namespace ringtrue::ideal
