@@ -1,5 +1,7 @@
 #include "diagnosis/report.h"
 
+#include "topology/counters.h"
+
 namespace ringtrue::diagnosis {
 
 std::string_view name(Verdict verdict) {
@@ -52,6 +54,18 @@ std::string_view name(ScopeType type) {
       return "receiver";
     case ScopeType::node:
       return "node";
+    case ScopeType::gpu:
+      return "gpu";
+    case ScopeType::nic:
+      return "nic";
+    case ScopeType::port:
+      return "port";
+    case ScopeType::link:
+      return "link";
+    case ScopeType::fabric_switch:
+      return "switch";
+    case ScopeType::counter:
+      return "counter";
     case ScopeType::fleet:
       break;
   }
@@ -68,6 +82,16 @@ std::string Scope::text() const {
       return node_name + "'s receiving side";
     case ScopeType::node:
       return node_name;
+    case ScopeType::gpu:
+    case ScopeType::nic:
+    case ScopeType::port:
+    case ScopeType::link:
+    case ScopeType::fabric_switch:
+    case ScopeType::counter: {
+      // "node3 mlx5_0 port 1"; parts of the fabric belong to no node.
+      const std::string part = device.empty() ? std::string(name(type)) : topology::device_words(device);
+      return node_name.empty() ? part : node_name + " " + part;
+    }
     case ScopeType::fleet:
       break;
   }
