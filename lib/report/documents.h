@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,8 +12,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "diagnosis/inspect/inspect.h"
 #include "diagnosis/report.h"
+#include "ideal/facts.h"
 #include "ideal/ideal.h"
+#include "topology/model.h"
 #include "trace/trace.h"
 
 namespace ringtrue::report {
@@ -103,6 +107,8 @@ struct RunResult {
   Maybe attainable_busbw_Bps;  // ideal times the link's efficiency
   Maybe bound_busbw_Bps;       // of any algorithm
   Maybe ratio;                 // busbw over the algorithm's ideal
+  std::string ideal_origin;    // of the rates behind the ideals: "declared", "probed"; empty: unknown
+  std::optional<ideal::AboveIdeal> above;  // why it lies above its ideal, where it does
   Maybe cpu_s;
   std::optional<std::uint64_t> wrong;  // elements; unknown where nothing was compared
   std::vector<std::uint64_t> wrong_by_rank;
@@ -140,7 +146,8 @@ struct RunDocument {
   std::vector<RunResult> rings;  // beside omnireduces, in the order of `results`; for the table
   std::vector<HopRow> hops;
   std::vector<trace::Event> events;
-  std::optional<Deadlines> deadlines;  // where daemons are concerned
+  std::map<std::string, topology::CounterWindow> counters;  // by node, over all runs
+  std::optional<Deadlines> deadlines;                       // where daemons are concerned
   std::optional<Trouble> error;
 };
 
@@ -156,12 +163,25 @@ struct SweepDocument {
   std::optional<Trouble> error;
 };
 
+// The inspection that a check began with, or was all of it.
+struct Inspected {
+  std::vector<std::string> rules;  // that applied
+  double seconds = 0;
+};
+
 struct CheckDocument {
   diagnosis::Diagnosis diagnosis;
+  std::optional<Inspected> inspection;
   std::string transport;
   double warning = 0.95, critical = 0.85;
   std::optional<Deadlines> deadlines;  // where daemons are concerned
   std::optional<Trouble> error;
+};
+
+struct TopoDocument {
+  topology::Cluster cluster;
+  diagnosis::Inspection inspection;
+  std::optional<Trouble> error;  // nodes that could not be read
 };
 
 struct TreeNode {
@@ -192,6 +212,7 @@ struct ScheduleDocument {
 struct IdealDocument {
   ideal::Inputs inputs;
   ideal::Ideal ideal;
+  std::optional<ideal::Facts> facts;  // where anything was probed
 };
 
 struct NodeRow {

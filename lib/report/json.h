@@ -16,6 +16,9 @@ std::string json(const IdealDocument& document);
 std::string json(const NodesDocument& document);
 std::string json(const ConfigDocument& document);
 std::string json(const PkiDocument& document);
+// topology/json.h's document, which --from reads again, with findings[], not_checked[], affinity[], paths[]
+// and error beside what it has. Written piece by piece: a fleet's may be long.
+void write_json(const TopoDocument& document, const Write& write);
 void write_json(const ScheduleDocument& document, const Write& write);
 
 // A command that failed before it had anything to say: {"schema": "ringtrue.COMMAND/1", "error": {...}}.

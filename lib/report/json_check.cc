@@ -11,6 +11,8 @@ Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
+}  // namespace
+
 Json finding_value(const diagnosis::Finding& f) {
   return {{"severity", name(f.severity)},
           {"kind", f.kind},
@@ -27,8 +29,6 @@ Json finding_value(const diagnosis::Finding& f) {
           {"impact", text_or_null(f.impact)},
           {"next", text_or_null(f.next)}};
 }
-
-}  // namespace
 
 std::string json(const CheckDocument& document) {
   const diagnosis::Diagnosis& d = document.diagnosis;
@@ -49,7 +49,10 @@ std::string json(const CheckDocument& document) {
                    {"bytes", r.experiment.bytes.value},
                    {"iterations", r.experiment.iterations},
                    {"time_s", {{"min", nullptr}, {"median", r.time.value}, {"max", nullptr}}},
-                   {"busbw_Bps", rate(r.busbw)}};
+                   {"busbw_Bps", rate(r.busbw)},
+                   {"ideal_busbw_Bps", rate(r.ideal)},
+                   {"ideal_origin", r.ideal ? Json(ideal::name(r.ideal_origin)) : Json(nullptr)},
+                   {"above_ideal", above_value(r.above)}};
     if (r.experiment.algorithm == "pairwise") result["shift"] = r.experiment.shift;
     if (r.experiment.workers > 0) {
       Json aggregators = Json::array();
@@ -88,6 +91,9 @@ std::string json(const CheckDocument& document) {
        {"not_checked", not_checked},
        {"nodes", nodes},
        {"transport", text_or_null(document.transport)},
+       {"inspection", document.inspection ? Json{{"rules", document.inspection->rules},
+                                                 {"seconds", document.inspection->seconds}}
+                                          : Json(nullptr)},
        {"expected",
         {{"rate_Bps", rate(d.expected.value)},
          {"origin", ideal::name(d.expected.origin)},
@@ -97,6 +103,7 @@ std::string json(const CheckDocument& document) {
        {"results", results},
        {"coverage", {{"pairs_measured", d.coverage.pairs_measured}, {"pairs", d.coverage.pairs}}},
        {"cost", {{"runs", d.cost.runs}, {"seconds", d.cost.seconds.value}, {"bytes", d.cost.bytes.value}}},
+       {"counters", counters_value(d.counters)},
        {"deadlines", maybe_deadlines(document.deadlines)},
        {"error", maybe_error(document.error)}});
 }

@@ -14,10 +14,16 @@ Json maybe(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+Json finding_value(const diagnosis::Finding& finding);
 Json error_value(const Trouble& trouble);
 Json maybe_deadlines(const std::optional<Deadlines>& deadlines);
 Json maybe_error(const std::optional<Trouble>& trouble);
 // Indented; bytes that are not UTF-8 become U+FFFD.
 std::string dump(const Json& value);
+
+// counters[]: by node, how its devices' counters changed.
+Json counters_value(const std::map<std::string, topology::CounterWindow>& counters);
+// {"likely", "wrong_model"}, or null.
+Json above_value(const std::optional<ideal::AboveIdeal>& above);
 
 }  // namespace ringtrue::report

@@ -22,6 +22,27 @@ void write_text(const ScheduleDocument& document, const Write& write);
 // Graphviz: one edge per pair that talks, or the trees of a double tree.
 void write_dot(const ScheduleDocument& document, const Write& write);
 
+// What is in the nodes. Nodes that look alike are shown once; what is degraded carries '!' (critical), '?'
+// (warning) or 'i' (info) and the reason.
+enum class TopoView {
+  overview,  // tree, matrix, findings and gaps
+  tree,
+  matrix,  // kinds of paths between GPUs and NICs, as nvidia-smi prints them
+  links,   // every link with its rate; the narrowest of each way from a GPU to an NIC
+};
+// `all`: virtual devices, ports of switches and the rest of PCI as well, and every node that differs.
+std::string text(const TopoDocument& document, TopoView view, bool all, const Style& style);
+// Graphviz.
+std::string dot(const TopoDocument& document);
+
+// Worst first as given; what several nodes have alike is told once.
+std::string findings_text(const std::vector<diagnosis::Finding>& findings, const Style& style);
+
+// A line for each counter of errors that rose: "counters during the run: node3 mlx5_0 port 1: 412 symbol
+// errors".
+std::string counters_text(const std::map<std::string, topology::CounterWindow>& counters,
+                          std::string_view when, const Style& style);
+
 // "12.5 GB/s", or "-" where it is unknown.
 std::string rate_text(const Maybe& rate_Bps);
 // "12.5 MiB": a size for reading, rounded.

@@ -7,7 +7,6 @@
 namespace ringtrue::report {
 namespace {
 
-using diagnosis::Severity;
 using diagnosis::Verdict;
 
 Ink ink_of(Verdict verdict) {
@@ -24,36 +23,8 @@ Ink ink_of(Verdict verdict) {
   return Ink::plain;
 }
 
-Ink ink_of(Severity severity) {
-  switch (severity) {
-    case Severity::info:
-      return Ink::cyan;
-    case Severity::warning:
-      return Ink::yellow;
-    case Severity::critical:
-      return Ink::red;
-  }
-  return Ink::plain;
-}
-
 Maybe plain(const std::optional<BytesPerSecond>& rate) {
   return rate ? Maybe(rate->value) : std::nullopt;
-}
-
-std::string finding_text(const diagnosis::Finding& f, const Style& style) {
-  std::string out =
-      fmt::format("{}  {}: {}", style.paint(fmt::format("{:<8}", name(f.severity)), ink_of(f.severity)),
-                  f.kind, style.paint(f.scope.text(), Ink::bold));
-  if (f.measured) {
-    out += fmt::format(", {}", to_text(*f.measured));
-    if (f.expected) out += fmt::format(" of {} expected", to_text(*f.expected));
-    if (f.ratio) out += fmt::format(" ({:.0f} %)", *f.ratio * 100);
-  }
-  out += fmt::format(", {:.0f} % sure\n", f.confidence * 100);
-  for (const std::string& line : f.evidence) out += fmt::format("          - {}\n", line);
-  if (!f.impact.empty()) out += fmt::format("          {}\n", f.impact);
-  if (!f.next.empty()) out += fmt::format("          next: {}\n", f.next);
-  return out;
 }
 
 }  // namespace
@@ -65,7 +36,7 @@ std::string text(const CheckDocument& document, const Style& style) {
   std::string out = style.paint(verdict, ink_of(d.verdict));
   out += fmt::format("  {} nodes, {}{}\n", d.nodes.size(), fold_hostlist(d.nodes),
                      document.transport.empty() ? "" : fmt::format(", {}", document.transport));
-  for (const diagnosis::Finding& f : d.findings) out += fmt::format("\n{}", finding_text(f, style));
+  out += findings_text(d.findings, style);
   RateMatrix rates;
   for (const auto& row : d.rates) {
     rates.emplace_back();
@@ -87,6 +58,7 @@ std::string text(const CheckDocument& document, const Style& style) {
   if (d.coverage.pairs > 0 && d.coverage.pairs_measured < d.coverage.pairs) {
     out += fmt::format("pairs measured: {} of {}\n", d.coverage.pairs_measured, d.coverage.pairs);
   }
+  out += counters_text(d.counters, "during the check", style);
   for (const diagnosis::NotChecked& n : d.not_checked) {
     out += style.paint(fmt::format("not checked: {} ({})", n.what, n.why), Ink::dim);
     out += "\n";

@@ -1,0 +1,75 @@
+#include "report/topo.h"
+
+namespace ringtrue::report {
+
+Marks::Marks(const std::vector<diagnosis::Finding>& findings) {
+  for (const diagnosis::Finding& f : findings) {
+    const auto [place, fresh] = by_device_.try_emplace({f.scope.node_name, f.scope.device}, &f);
+    if (!fresh && f.severity > place->second->severity) place->second = &f;
+  }
+}
+
+const diagnosis::Finding* Marks::of(const std::string& node, std::initializer_list<std::string> names) const {
+  const diagnosis::Finding* worst = nullptr;
+  const auto look = [&](const std::string& name) {
+    const auto found = by_device_.find({node, name});
+    if (found != by_device_.end() && (!worst || found->second->severity > worst->severity))
+      worst = found->second;
+  };
+  if (names.size() == 0) look("");
+  for (const std::string& name : names)
+    if (!name.empty()) look(name);
+  return worst;
+}
+
+char mark_of(diagnosis::Severity severity) {
+  switch (severity) {
+    case diagnosis::Severity::critical:
+      return '!';
+    case diagnosis::Severity::warning:
+      return '?';
+    case diagnosis::Severity::info:
+      break;
+  }
+  return 'i';
+}
+
+Ink ink_of(diagnosis::Severity severity) {
+  switch (severity) {
+    case diagnosis::Severity::critical:
+      return Ink::red;
+    case diagnosis::Severity::warning:
+      return Ink::yellow;
+    case diagnosis::Severity::info:
+      break;
+  }
+  return Ink::cyan;
+}
+
+std::string printable(std::string_view text) {
+  std::string out(text);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const auto c = static_cast<unsigned char>(out[i]);
+    // The second: U+0080 to U+009F, which some terminals take for escape sequences.
+    const bool c1 = i > 0 && static_cast<unsigned char>(out[i - 1]) == 0xc2 && c >= 0x80 && c < 0xa0;
+    if (c1) out[i - 1] = '?';
+    if (c < 0x20 || c == 0x7f || c1) out[i] = '?';
+  }
+  return out;
+}
+
+std::vector<Way> ways(const topology::Node& node) {
+  std::vector<std::string> devices;
+  for (const topology::Gpu& gpu : node.gpus) devices.push_back(gpu.name);
+  for (const topology::Nic& nic : node.nics)
+    if (!nic.virtual_device) devices.push_back(nic.name);
+  std::vector<Way> out;
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    for (std::size_t j = i + 1; j < devices.size(); ++j) {
+      auto path = topology::path(node, devices[i], devices[j]);
+      out.push_back({devices[i], devices[j], path ? std::move(*path) : topology::Path{}});
+    }
+  return out;
+}
+
+}  // namespace ringtrue::report

@@ -1,0 +1,65 @@
+// What the views of a topology share. For topo_*.cc, *_topo.cc.
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "diagnosis/inspect/inspect.h"
+#include "report/style.h"
+#include "topology/path.h"
+
+namespace ringtrue::report {
+
+// Findings by what they concern.
+class Marks {
+ public:
+  explicit Marks(const std::vector<diagnosis::Finding>& findings);
+  // The worst that concerns a node's device by any of its names; nullptr: none. Without names: the node.
+  const diagnosis::Finding* of(const std::string& node, std::initializer_list<std::string> names) const;
+
+ private:
+  std::map<std::pair<std::string, std::string>, const diagnosis::Finding*> by_device_;
+};
+
+char mark_of(diagnosis::Severity severity);  // '!', '?', 'i'
+Ink ink_of(diagnosis::Severity severity);
+
+// Names come from files and firmware: what would move a terminal's cursor becomes '?'.
+std::string printable(std::string_view text);
+
+// One way between two devices of a node.
+struct Way {
+  std::string from, to;
+  topology::Path path;
+};
+// Between all GPUs and hardware NICs of the node, each pair once, GPUs first.
+std::vector<Way> ways(const topology::Node& node);
+
+// Nodes whose text is the same, in the order of the first of each.
+struct Alike {
+  std::vector<std::string> nodes;
+  std::string text;
+};
+std::vector<Alike> alike(const std::vector<topology::Node>& nodes, const auto& text_of) {
+  std::vector<Alike> groups;
+  std::map<std::string, std::size_t> places;
+  for (const topology::Node& node : nodes) {
+    std::string text = text_of(node);
+    const auto [place, fresh] = places.emplace(std::move(text), groups.size());
+    if (fresh) groups.push_back({{}, place->first});
+    groups[place->second].nodes.push_back(node.name);
+  }
+  return groups;
+}
+
+// Parts of text(TopoDocument), each ending with a line's end.
+std::string node_tree(const topology::Node& node, const Marks& marks, bool all, const Style& style);
+std::string matrix_of(const topology::Node& node);
+std::string links_of(const topology::Node& node, const Marks& marks, const Style& style);
+std::string fabric_text(const topology::Fabric& fabric, const Marks& marks, bool all, const Style& style);
+
+}  // namespace ringtrue::report
