@@ -1,0 +1,17 @@
+// gzip, within the bounds of format.h.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace ringtrue::topology::format {
+
+bool is_gzip(std::string_view bytes);
+// All members, one after the other. Refuses what is cut off, damaged, followed by something else, larger than
+// largest_file once unpacked, or more than largest_expansion times its packed size (small files excepted).
+Result<std::string> gunzip(std::string_view bytes);
+std::string gzip(std::string_view bytes);
+
+}  // namespace ringtrue::topology::format

@@ -1,0 +1,25 @@
+// XML from anybody, as a tree: bounded, and without anything that XML could fetch or expand.
+#pragma once
+
+#include <pugixml.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace ringtrue::topology::format {
+
+inline constexpr int deepest_xml = 256;
+inline constexpr std::size_t most_xml_elements = 1'000'000;
+inline constexpr std::size_t most_xml_attributes = 4'000'000;
+
+// Refuses what is not UTF-8, declares entities, nests deeper or holds more than the above, or does not end
+// with its one root element. A document type is passed over: nothing that it names is ever opened.
+Result<void> load_xml(std::string_view text, pugi::xml_document& document);
+// The name of the root element, without parsing further; empty: this is no XML.
+std::string xml_root(std::string_view text);
+
+// An attribute's value; empty: it is not there.
+std::string_view attribute(const pugi::xml_node& node, const char* name);
+
+}  // namespace ringtrue::topology::format
