@@ -1,0 +1,206 @@
+"""A virtual machine that runs what it is sent."""
+import ctypes
+import dataclasses
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import time
+
+from .kernel import Unavailable, find
+
+BOOT_SECONDS = 90  # on a machine that is busy with other things; alone it takes 4
+# What emulation does slowly or byte by byte is left out of the processor.
+EMULATED = "max,erms=off,fsrm=off,smap=off,smep=off,la57=off,pku=off"
+MODULES = ("virtio_pci", "virtio_console")
+
+
+class MachineError(Exception):
+    """The machine did not do what it was told; the end of its console is in the message."""
+
+
+@dataclasses.dataclass
+class Outcome:
+    script: str
+    code: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+
+    @property
+    def out(self):
+        return self.stdout.decode(errors="replace")
+
+    @property
+    def err(self):
+        return self.stderr.decode(errors="replace")
+
+    @property
+    def data(self):
+        """Its JSON document, or None where it printed none."""
+        try:
+            return json.loads(self.stdout)
+        except ValueError:
+            return None
+
+    def __str__(self):
+        return (f"$ {self.script.strip()}\nexit {self.code} after {self.seconds:.1f} s\n"
+                f"--- stdout\n{self.out[-3000:]}\n--- stderr\n{self.err[-16000:]}")
+
+
+def accelerator():
+    """KVM where the hardware has it: kvm_pvm alone runs no stock kernel."""
+    real = any(os.path.isdir(f"/sys/module/{name}") for name in ("kvm_intel", "kvm_amd"))
+    if real and os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return ["-accel", "kvm", "-cpu", "host"]
+    return ["-accel", "tcg,thread=multi", "-cpu", EMULATED]
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+class Lines:
+    """Reads a socket with a deadline: lines, or so many bytes."""
+
+    def __init__(self, end):
+        self.end, self.kept = end, b""
+
+    def more(self, until):
+        left = until - time.monotonic()
+        if left <= 0 or not select.select([self.end], [], [], left)[0]:
+            raise TimeoutError
+        got = self.end.recv(1 << 20)
+        if not got:
+            raise EOFError
+        self.kept += got
+
+    def take(self, count, until):
+        while len(self.kept) < count:
+            self.more(until)
+        taken, self.kept = self.kept[:count], self.kept[count:]
+        return taken
+
+    def line(self, until):
+        while b"\n" not in self.kept:
+            self.more(until)
+        line, _, self.kept = self.kept.partition(b"\n")
+        return line.decode(errors="replace")
+
+
+class Machine:
+    """Boots on entry, is gone on exit. `directory` takes the memory disk and the console's log."""
+
+    def __init__(self, kernel, image, directory, modules=(), arguments=(), memory=1024, cpus=2):
+        """modules: to load, after those for the host's channel. arguments: QEMU's, for devices and NUMA nodes.
+        memory: MiB."""
+        files = kernel.modules((*MODULES, *modules))
+        for path in files:
+            image.copy(path, f"/lab/modules/{os.path.basename(path)}")
+        image.file("/lab/modules/order", "".join(f"{os.path.basename(path)}\n" for path in files))
+        os.makedirs(directory, exist_ok=True)
+        self.console = os.path.join(directory, "console.log")
+        disk = os.path.join(directory, "initramfs")
+        with open(disk, "wb") as file:
+            file.write(image.archive())
+        self.command = [
+            find("qemu-system-x86_64"), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+            "-machine", "q35,smm=off,vmport=off", *accelerator(), "-smp", str(cpus), "-m", str(memory),
+            "-kernel", kernel.image, "-initrd", disk, "-append",
+            "console=ttyS0 quiet panic=-1 reboot=t nokaslr mitigations=off audit=0 tsc=reliable "
+            "cryptomgr.notests=1 rcupdate.rcu_expedited=1",
+            "-serial", f"file:{self.console}", *arguments, "-device", "virtio-serial-pci,id=channels,bus=pcie.0"]
+        self.process = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def start(self):
+        pairs = {name: socket.socketpair() for name in ("agent", "monitor")}
+        command = list(self.command)
+        for name, (_, end) in pairs.items():
+            command += ["-chardev", f"socket,id={name},fd={end.fileno()}"]
+        command += ["-mon", "chardev=monitor,mode=control", "-device", "virtserialport,chardev=agent,bus=channels.0"]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, preexec_fn=die_with_parent,
+                                        pass_fds=[end.fileno() for _, end in pairs.values()])
+        for _, end in pairs.values():
+            end.close()
+        self.agent, self.monitor = Lines(pairs["agent"][0]), Lines(pairs["monitor"][0])
+        try:
+            until = time.monotonic() + BOOT_SECONDS
+            if self.agent.line(until) != "ready":
+                raise MachineError("the machine speaks in tongues")
+            self.monitor.line(until)  # QEMU's greeting
+            self.qmp("qmp_capabilities")
+        except (EOFError, TimeoutError):
+            raise self.failure("did not boot") from None
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self):
+        if self.process is None:
+            return
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.agent.end.close()
+        self.monitor.end.close()
+        self.process = None
+
+    def failure(self, what):
+        """Ends the machine and tells what is known."""
+        self.process.kill()
+        said = self.process.stdout.read().decode(errors="replace")
+        self.stop()
+        try:
+            with open(self.console, errors="replace") as file:
+                said += file.read()
+        except OSError:
+            pass
+        return MachineError(f"the virtual machine {what}; it said last:\n{said[-16000:]}")
+
+    def begin(self, script, seconds=60):
+        """Sends a script, of which finish() waits for the end. Killed in the machine after so many seconds."""
+        body = script.encode()
+        self.begun = (script, seconds, time.monotonic())
+        self.agent.end.sendall(b"%d %d\n" % (len(body), seconds) + body)
+
+    def finish(self):
+        script, seconds, began = self.begun
+        until = began + seconds + 30
+        try:
+            code, out, err = (int(word) for word in self.agent.line(until).split())
+            stdout, stderr = self.agent.take(out, until), self.agent.take(err, until)
+        except (EOFError, TimeoutError, ValueError):
+            raise self.failure(f"did not finish: {script.strip()[:200]}") from None
+        return Outcome(script, code, stdout, stderr, time.monotonic() - began)
+
+    def run(self, script, seconds=60):
+        self.begin(script, seconds)
+        return self.finish()
+
+    def qmp(self, name, **arguments):
+        """A command of QEMU's monitor: its answer, or MachineError."""
+        self.monitor.end.sendall(json.dumps({"execute": name, "arguments": arguments}).encode() + b"\n")
+        until = time.monotonic() + 30
+        try:
+            while True:
+                answer = json.loads(self.monitor.line(until))
+                if "return" in answer:
+                    return answer["return"]
+                if "error" in answer:
+                    raise MachineError(f"{name}: {answer['error'].get('desc')}")
+        except (EOFError, TimeoutError):
+            raise self.failure(f"does not answer its monitor: {name}") from None
+
+    def hmp(self, line):
+        """A line of QEMU's monitor for people: what it prints."""
+        return self.qmp("human-monitor-command", **{"command-line": line})
