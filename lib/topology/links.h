@@ -31,8 +31,10 @@ const char* name(LinkKind kind);  // "pcie", ...
 // One link of a node, or one bundle of NVLinks between the same two ends.
 struct Link {
   LinkKind kind = LinkKind::pcie;
-  std::string from, to;  // device names, or PCI addresses, or "host"; `to` is what is nearer the processors
-  int count = 1;         // NVLinks in the bundle that are up
+  // Device names, PCI addresses, or "host". PCIe: `to` is what is nearer the processors. Ports: from
+  // "mlx5_0/1" or "eth0" to the switch's port; empty: unknown.
+  std::string from, to;
+  int count = 1;                  // NVLinks in the bundle that are up
   Fact<BytesPerSecond> rate;      // now, all of the bundle
   Fact<BytesPerSecond> max_rate;  // what both ends can do, as far as both are known
   std::string text;               // "16 GT/s x16 of 16 GT/s x16", "HDR 4x, active"
@@ -41,6 +43,9 @@ struct Link {
 
 // PCIe links of GPUs, NICs, NVSwitches and of the bridges above them; NVLink bundles; ports.
 std::vector<Link> links(const Node& node);
+
+// The cables between two switches.
+std::vector<const FabricLink*> trunks(const Fabric& fabric);
 
 // For people and for tests: what there is.
 struct Counts {

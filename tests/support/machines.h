@@ -3,12 +3,10 @@
 //   hgx_h100(name)            8 H100, 4 NVSwitches, 18 NVLinks a GPU, 8 NDR NICs; GPU i and NIC i below PCIe
 //                             switch i / 2; the first half of everything on NUMA node 0
 //   hgx_h100_with(name, 8)    the same with a PCIe switch for each GPU and its NIC
-//   pcie_box(name)            4 A100 PCIe: a switch above two switches with two GPUs each, and a 100 GbE NIC
-//   at
+//   pcie_box(name)            4 A100 PCIe: a switch above two switches with two GPUs each; a 100 GbE NIC at
 //                             a root port of its own; one socket
 //   four_rails(name)          2 sockets; 4 A100 PCIe and 4 HDR NICs at root ports, GPU i and NIC i below one
-//   host
-//                             bridge, two of these a socket; no PCIe switch, no NVLink
+//                             host bridge, two of these a socket; no PCIe switch, no NVLink
 //   two_leaves(nodes, trunks) the fabric of their InfiniBand ports: even NICs at leaf 0, odd ones at leaf 1
 #pragma once
 
