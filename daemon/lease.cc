@@ -52,11 +52,13 @@ Result<std::string> interface_address(const std::string& interface) {
               fmt::format("the interfaces are: {}", fmt::join(names, ", ")));
 }
 
-Lease::Lease(wire::Acquire acquire, Limits limits, StartWorkers start_workers)
+Lease::Lease(wire::Acquire acquire, Limits limits, StartWorkers start_workers,
+             std::unique_ptr<topology::CounterWatch> counters)
     : acquire_(std::move(acquire)),
       limits_(limits),
       start_workers_(std::move(start_workers)),
       ends_(Deadline::in(limits.lease)),
+      counters_(counters ? std::move(counters) : std::make_unique<topology::CounterWatch>()),
       hosts_(acquire_.nodes.size()) {}
 
 Result<void> Lease::start(Deadline deadline) {
@@ -157,6 +159,9 @@ Result<void> Lease::play(const rpc::Command& command, Deadline deadline, rpc::Ev
       auto report = workers_->collect(deadline);
       if (!report) return tl::unexpected(report.error());
       strangers_ = report->strangers;
+      auto window = counters_->end();
+      if (window.seconds > 0)
+        report->counters[acquire_.nodes[std::size_t(acquire_.node)]] = std::move(window);
       *event.mutable_report() = wire::to_wire(*report);
       if (event.ByteSizeLong() > std::size_t(wire::max_message_bytes)) {
         event.clear_report();
@@ -219,6 +224,7 @@ Result<void> Lease::prepare(const rpc::Prepare& message, Deadline deadline, rpc:
   auto job = wire::from_wire(message.job());
   if (!job) return tl::unexpected(job.error());
   if (auto may = allowed(*job); !may) return may;
+  counters_->begin();
   auto ports = workers_->prepare(*job, deadline);
   if (!ports) return tl::unexpected(ports.error());
   ports_ = *ports;

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "topology/probe/watch.h"
 #include "wire/convert.h"
 #include "wire/worker_group.h"
 
@@ -35,7 +36,9 @@ class Lease {
  public:
   enum class State { fresh, ready, prepared, connected, synchronized, finished, failed };
 
-  Lease(wire::Acquire acquire, Limits limits, StartWorkers start_workers);
+  // `counters`: where this node's counters are read around runs; null: this machine's files.
+  Lease(wire::Acquire acquire, Limits limits, StartWorkers start_workers,
+        std::unique_ptr<topology::CounterWatch> counters = nullptr);
 
   // Starts the workers. The thread that calls this must live as long as the lease.
   Result<void> start(Deadline deadline);
@@ -74,6 +77,7 @@ class Lease {
   std::atomic<const char*> phase_ = "idle";
   std::atomic<std::uint64_t> strangers_ = 0;
   std::string data_address_;
+  std::unique_ptr<topology::CounterWatch> counters_;
   std::vector<int> ports_;          // by process, of the current job
   std::vector<std::string> hosts_;  // by node: where it was first said to be; it stays there for the lease
 };

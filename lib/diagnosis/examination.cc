@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/clock.h"
+#include "diagnosis/counters.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -80,6 +81,7 @@ Diagnosis Examination::run() {
   }
   out_.cost.seconds = Seconds(elapsed());
   conclude({readings_, inference, thresholds_, witness_, ports_, all_, fleet_repeats_}, out_);
+  join_counters(out_.counters, "during the check", out_.findings);
   if (out_.coverage.pairs_measured < out_.coverage.pairs && n_ >= 2) {
     out_.not_checked.push_back(
         {"paths of single pairs", fmt::format("{} of {} ordered pairs were measured",
@@ -128,6 +130,7 @@ std::optional<Observation> Examination::measure(const std::string& stage, const 
   if (transfer < 0.1) overhead_ = 0.7 * overhead_ + 0.3 * std::max(0.0, wall - stretch_ * transfer);
   if (transfer > 0.2) stretch_ = 0.5 * stretch_ + 0.5 * std::clamp((wall - overhead_) / transfer, 1.0, 4.0);
   for (const HopReading& hop : observation->hops) out_.cost.bytes += hop.bytes;
+  add(observation->counters, out_.counters);
   RunRecord record{stage, experiment, observation->time, std::nullopt, {}};
   const bool omnireduce = experiment.algorithm == "omnireduce";
   if ((experiment.algorithm == "ring" || omnireduce) && observation->time.value > 0) {

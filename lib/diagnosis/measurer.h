@@ -2,12 +2,14 @@
 // the diagnosis cannot tell them apart.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
+#include "topology/model.h"
 
 namespace ringtrue::diagnosis {
 
@@ -47,6 +49,8 @@ struct Observation {
   // Share of the time in which the ranks' threads were running, mean over the ranks, 0..1. Near 1 the
   // programs are the limit, whatever the wires could do. 0: unknown.
   double cpu_busy = 0;
+  // How the counters of each node's devices changed meanwhile, by name of the node; where they could be read.
+  std::map<std::string, topology::CounterWindow> counters{};
 };
 
 class Measurer {

@@ -1,6 +1,7 @@
 // What a check found: the document that commands print. Plain data.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "base/units.h"
 #include "diagnosis/measurer.h"
 #include "diagnosis/readings.h"
+#include "ideal/facts.h"
 #include "ideal/rates.h"
 
 namespace ringtrue::diagnosis {
@@ -70,6 +72,10 @@ struct RunRecord {
   Seconds time;                         // of one iteration
   std::optional<BytesPerSecond> busbw;  // ring and omnireduce only
   std::vector<PortReading> ports;       // omnireduce only
+  // The longest ring's, where the rates of the wires are known; see above.h.
+  std::optional<BytesPerSecond> ideal{};
+  ideal::Origin ideal_origin = ideal::Origin::unknown;
+  std::optional<ideal::AboveIdeal> above{};
 };
 
 struct Coverage {
@@ -95,6 +101,7 @@ struct Diagnosis {
   std::vector<RunRecord> runs;
   Coverage coverage;
   Cost cost;
+  std::map<std::string, topology::CounterWindow> counters;  // by node, over all experiments
   std::optional<Error> error;  // why the check ended early; what is above was proven before
 };
 

@@ -36,6 +36,7 @@ RunReport merge(std::vector<RunReport> parts) {
     if (whole.congestion.empty()) whole.congestion = part.congestion;
     whole.cpu_s += part.cpu_s;
     whole.strangers += part.strangers;
+    whole.counters.merge(part.counters);
     std::move(part.ranks.begin(), part.ranks.end(), std::back_inserter(whole.ranks));
     std::move(part.trace.hops.begin(), part.trace.hops.end(), std::back_inserter(whole.trace.hops));
     std::move(part.trace.events.begin(), part.trace.events.end(), std::back_inserter(whole.trace.events));

@@ -55,6 +55,7 @@ diagnosis::Observation observation_of(const diagnosis::Experiment& experiment,
   diagnosis::Observation observation;
   observation.experiment = experiment;
   observation.time = Seconds(median(engine::slowest(report)));
+  observation.counters = report.counters;
   const int ranks = int(experiment.order.size());
   // One rank a node, played by one thread: where it never rests, the program is the limit, not the wire.
   const double available = observation.time.value * ranks;

@@ -60,33 +60,6 @@ std::string json(const SweepDocument& document) {
                {"error", maybe_error(document.error)}});
 }
 
-std::string json(const IdealDocument& document) {
-  const auto rate = [](const std::optional<BytesPerSecond>& r) { return r ? Json(r->value) : Json(nullptr); };
-  const ideal::Ideal& ideal = document.ideal;
-  Json algorithms = Json::object(), attainable = Json::object(), in_network = Json::object(),
-       inputs = Json::object();
-  for (const auto& a : ideal.algorithms) {
-    algorithms[a.name] = rate(a.busbw);
-    attainable[a.name] = rate(a.attainable);
-  }
-  for (const auto& a : ideal.in_network) in_network[a.name] = a.busbw.value;
-  for (const auto& input : ideal::list(document.inputs)) {
-    inputs[input.name] = {{"value", maybe(input.value)}, {"origin", ideal::name(input.origin)}};
-    if (!input.source.empty()) inputs[input.name]["source"] = input.source;
-  }
-  return dump({{"schema", "ringtrue.ideal/1"},
-               {"bound_busbw_Bps", rate(ideal.bound)},
-               {"inter_node_Bps", rate(ideal.inter_node)},
-               {"intra_node_Bps", rate(ideal.intra_node)},
-               {"bound_may_be_passed", ideal.may_be_passed},
-               {"algorithms", algorithms},
-               {"attainable", attainable},
-               {"in_network", in_network},
-               {"inputs", inputs},
-               {"arithmetic", ideal.arithmetic},
-               {"notes", ideal.notes}});
-}
-
 std::string json(const NodesDocument& document) {
   Json nodes = Json::array();
   const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };

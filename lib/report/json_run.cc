@@ -24,7 +24,9 @@ Json result_value(const RunResult& r, bool simulated) {
               {"ideal_busbw_Bps", maybe(r.ideal_busbw_Bps)},
               {"attainable_busbw_Bps", maybe(r.attainable_busbw_Bps)},
               {"bound_busbw_Bps", maybe(r.bound_busbw_Bps)},
+              {"ideal_origin", r.ideal_origin.empty() ? Json(nullptr) : Json(r.ideal_origin)},
               {"ratio", maybe(r.ratio)},
+              {"above_ideal", above_value(r.above)},
               {"cpu_s", maybe(r.cpu_s)},
               {"wrong", maybe(r.wrong)},
               {"wrong_by_rank", r.wrong_by_rank}};
@@ -99,7 +101,10 @@ std::string json(const RunDocument& document) {
     }
     out["events"] = std::move(events);
   }
-  if (!document.simulated) out["deadlines"] = maybe_deadlines(document.deadlines);
+  if (!document.simulated) {
+    out["counters"] = counters_value(document.counters);
+    out["deadlines"] = maybe_deadlines(document.deadlines);
+  }
   out["error"] = maybe_error(document.error);
   return dump(out);
 }

@@ -153,6 +153,15 @@ std::string text(const RunDocument& document, const Style& style) {
                          Ink::red) +
              "\n";
     }
+    for (const RunResult& r : all) {
+      if (!r.above || !r.busbw_Bps || !r.ideal_busbw_Bps) continue;
+      out += style.paint(
+                 fmt::format("{} of {} bytes: {}", r.algorithm, r.bytes,
+                             r.above->text(BytesPerSecond(*r.busbw_Bps), BytesPerSecond(*r.ideal_busbw_Bps))),
+                 Ink::yellow) +
+             "\n";
+    }
+    out += counters_text(document.counters, "during the run", style);
     if (last.strangers > 0) {
       out += style.paint(fmt::format("{} strangers' connections were dropped", last.strangers), Ink::yellow) +
              "\n";

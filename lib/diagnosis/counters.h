@@ -1,0 +1,27 @@
+// Counters around runs, as evidence for what the runs found.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diagnosis/report.h"
+#include "topology/model.h"
+
+namespace ringtrue::diagnosis {
+
+using Windows = std::map<std::string, topology::CounterWindow>;  // by name of the node
+
+// One run's windows behind those before it.
+void add(const Windows& windows, Windows& sum);
+
+// The counters of errors that rose, worst first, as "mlx5_0 port 1: 412 symbol errors".
+std::vector<std::string> risen(const topology::CounterWindow& window);
+
+// A line of evidence for each counter of errors that rose on a node that a finding of slowness names:
+// "node3 mlx5_0 port 1: 412 symbol errors during the check". Findings about fleets and parts stay as they
+// are.
+void join_counters(const Windows& windows, std::string_view when, std::vector<Finding>& findings);
+
+}  // namespace ringtrue::diagnosis

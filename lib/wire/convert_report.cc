@@ -1,0 +1,181 @@
+// The report of a run <-> protobuf.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "wire/checks.h"
+#include "wire/convert.h"
+
+namespace ringtrue::wire {
+
+using checks::bad;
+using checks::in_range;
+using checks::measure;
+
+rpc::RunReport to_wire(const engine::RunReport& report) {
+  rpc::RunReport m;
+  m.set_transport(report.transport);
+  m.set_congestion(report.congestion);
+  for (const engine::RankReport& rank : report.ranks) {
+    rpc::RankReport* r = m.add_ranks();
+    r->set_rank(rank.rank);
+    r->set_batch(rank.batch);
+    r->mutable_time_s()->Add(rank.time_s.begin(), rank.time_s.end());
+    r->set_wrong(rank.wrong);
+    r->set_first_wrong(rank.first_wrong);
+    if (rank.counts == collective::PacketCounts{}) continue;
+    rpc::PacketCounts& c = *r->mutable_counts();
+    c.set_packets(rank.counts.packets);
+    c.set_blocks(rank.counts.blocks);
+    c.set_multicasts(rank.counts.multicasts);
+    c.set_resent(rank.counts.resent);
+    c.set_dropped(rank.counts.dropped);
+  }
+  m.set_cpu_s(report.cpu_s);
+  m.set_strangers(report.strangers);
+  for (const trace::Hop& hop : report.trace.hops) {
+    rpc::Hop* h = m.add_hops();
+    h->set_source(hop.source);
+    h->set_destination(hop.destination);
+    h->set_receiver(hop.receiver);
+    h->set_messages(hop.messages);
+    h->set_bytes(hop.bytes.value);
+    h->set_busy_s(hop.busy.value);
+    if (!hop.tcp) continue;
+    rpc::TcpHop* t = h->mutable_tcp();
+    t->set_busy_s(hop.tcp->busy.value);
+    t->set_rwnd_limited_s(hop.tcp->rwnd_limited.value);
+    t->set_sndbuf_limited_s(hop.tcp->sndbuf_limited.value);
+    t->set_retransmits(hop.tcp->retransmits);
+    t->set_min_rtt_s(hop.tcp->min_rtt.value);
+    t->set_delivery_rate_bps(hop.tcp->delivery_rate.value);
+  }
+  for (const trace::Event& event : report.trace.events) {
+    rpc::TraceEvent* e = m.add_events();
+    e->set_source(event.source);
+    e->set_destination(event.destination);
+    e->set_lane(event.lane);
+    e->set_sequence(event.sequence);
+    e->set_bytes(event.bytes);
+    e->set_posted_ns(event.posted);
+    e->set_moved_ns(event.moved);
+    e->set_done_ns(event.done);
+  }
+  for (const auto& [node, window] : report.counters) {
+    rpc::CounterWindow* w = m.add_counters();
+    w->set_node(node);
+    w->set_seconds(window.seconds);
+    for (const topology::CounterChange& change : window.changes) {
+      rpc::CounterChange* c = w->add_changes();
+      c->set_device(change.device);
+      c->set_counter(change.counter);
+      c->set_before(change.before);
+      c->set_after(change.after);
+      c->set_saturated(change.saturated);
+      c->set_reset(change.reset);
+    }
+  }
+  return m;
+}
+
+namespace {
+
+bool is_rank(std::int32_t rank) {
+  return in_range(rank, 0, max_ranks - 1);
+}
+
+Result<engine::RankReport> rank_of(const rpc::RankReport& m) {
+  engine::RankReport rank;
+  if (!is_rank(m.rank())) return bad(fmt::format("a report of rank {}", m.rank()));
+  if (m.batch() < 1) return bad(fmt::format("a batch of {} calls", m.batch()));
+  rank.rank = m.rank();
+  rank.batch = m.batch();
+  for (double t : m.time_s()) {
+    if (!measure(t)) return bad(fmt::format("a time of rank {} that is none", m.rank()));
+  }
+  rank.time_s.assign(m.time_s().begin(), m.time_s().end());
+  rank.wrong = m.wrong();
+  rank.first_wrong = m.first_wrong();
+  const rpc::PacketCounts& c = m.counts();
+  rank.counts = {c.packets(), c.blocks(), c.multicasts(), c.resent(), c.dropped()};
+  return rank;
+}
+
+Result<trace::Hop> hop_of(const rpc::Hop& m) {
+  trace::Hop hop;
+  if (!is_rank(m.source()) || !is_rank(m.destination()))
+    return bad("a hop between ranks that there cannot be");
+  if (!measure(m.busy_s())) return bad("a hop with a time that is none");
+  hop.source = m.source();
+  hop.destination = m.destination();
+  hop.receiver = m.receiver();
+  hop.messages = m.messages();
+  hop.bytes = Bytes(m.bytes());
+  hop.busy = Seconds(m.busy_s());
+  if (m.has_tcp()) {
+    const rpc::TcpHop& t = m.tcp();
+    for (double value :
+         {t.busy_s(), t.rwnd_limited_s(), t.sndbuf_limited_s(), t.min_rtt_s(), t.delivery_rate_bps()}) {
+      if (!measure(value)) return bad("a hop with a number of tcp's that is none");
+    }
+    hop.tcp = trace::TcpHop{Seconds(t.busy_s()),           Seconds(t.rwnd_limited_s()),
+                            Seconds(t.sndbuf_limited_s()), t.retransmits(),
+                            Seconds(t.min_rtt_s()),        BytesPerSecond(t.delivery_rate_bps())};
+  }
+  return hop;
+}
+
+Result<trace::Event> event_of(const rpc::TraceEvent& m) {
+  if (!is_rank(m.source()) || !is_rank(m.destination()) || m.lane() > 0xffff)
+    return bad("an event of ranks that there cannot be");
+  return trace::Event{m.source(),   m.destination(), std::uint16_t(m.lane()),
+                      m.sequence(), m.bytes(),       m.posted_ns(),
+                      m.moved_ns(), m.done_ns()};
+}
+
+constexpr int most_changes = 4096;  // of one node
+
+Result<topology::CounterWindow> window_of(const rpc::CounterWindow& m) {
+  if (!measure(m.seconds())) return bad("counters over a time that is none");
+  if (m.changes_size() > most_changes) return bad(fmt::format("{} changed counters", m.changes_size()));
+  topology::CounterWindow window;
+  window.seconds = m.seconds();
+  for (const rpc::CounterChange& c : m.changes())
+    window.changes.push_back({checks::one_line(c.device(), 128), checks::one_line(c.counter(), 128),
+                              c.before(), c.after(), c.saturated(), c.reset()});
+  return window;
+}
+
+}  // namespace
+
+Result<engine::RunReport> from_wire(const rpc::RunReport& m) {
+  engine::RunReport report;
+  report.transport = checks::one_line(m.transport(), 64);
+  report.congestion = checks::one_line(m.congestion(), 64);
+  if (!measure(m.cpu_s())) return bad("a processor time that is none");
+  report.cpu_s = m.cpu_s();
+  report.strangers = m.strangers();
+  for (const rpc::RankReport& r : m.ranks()) {
+    auto rank = rank_of(r);
+    if (!rank) return tl::unexpected(rank.error());
+    report.ranks.push_back(std::move(*rank));
+  }
+  for (const rpc::Hop& h : m.hops()) {
+    auto hop = hop_of(h);
+    if (!hop) return tl::unexpected(hop.error());
+    report.trace.hops.push_back(*hop);
+  }
+  for (const rpc::TraceEvent& e : m.events()) {
+    auto event = event_of(e);
+    if (!event) return tl::unexpected(event.error());
+    report.trace.events.push_back(*event);
+  }
+  for (const rpc::CounterWindow& w : m.counters()) {
+    auto window = window_of(w);
+    if (!window) return tl::unexpected(window.error());
+    report.counters[checks::one_line(w.node(), 256)] = std::move(*window);
+  }
+  return report;
+}
+
+}  // namespace ringtrue::wire
