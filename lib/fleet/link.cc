@@ -359,4 +359,60 @@ std::vector<Description> ask_all(Dialer& dialer, const std::vector<Target>& targ
   return descriptions;
 }
 
+void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const InspectQuestion& question,
+                 Seconds deadline,
+                 const std::function<void(std::size_t, Result<InspectAnswer>, bool)>& told) {
+  struct Asked {
+    grpc::ClientContext context;
+    std::unique_ptr<rpc::Node::Stub> stub;
+    rpc::InspectReply reply;
+  };
+  constexpr std::size_t at_once = 256;
+  std::mutex mutex;
+  std::condition_variable ended;
+  std::size_t asking = 0;
+  std::vector<std::unique_ptr<Asked>> over;  // destroyed here: a call may not be in its own callback
+  rpc::InspectRequest request;
+  request.set_window_s(question.window.value);
+  request.set_wake_gpus(question.wake_gpus);
+  request.set_recording(question.recording);
+  const auto wait_until = [&](std::size_t few) {
+    std::vector<std::unique_ptr<Asked>> gone;
+    std::unique_lock lock(mutex);
+    ended.wait(lock, [&] { return asking <= few; });
+    gone.swap(over);
+  };
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    wait_until(at_once - 1);
+    auto asked = std::make_unique<Asked>();
+    Asked& q = *asked;
+    q.context.set_deadline(std::chrono::system_clock::now() +
+                           std::chrono::microseconds(std::int64_t(deadline.value * 1e6)));
+    q.stub = rpc::Node::NewStub(dialer.dial(targets[i]));
+    {
+      const std::lock_guard lock(mutex);
+      ++asking;
+    }
+    q.stub->async()->Inspect(
+        &q.context, &request, &q.reply, [&, i, asked = asked.release()](grpc::Status status) {
+          std::unique_ptr<Asked> mine(asked);
+          if (!status.ok())
+            told(i, tl::unexpected(error_of(status, targets[i])), !never_connected(status));
+          else if (mine->reply.has_error())
+            told(i, tl::unexpected(wire::from_wire(mine->reply.error())), true);
+          else
+            told(i,
+                 InspectAnswer{std::move(*mine->reply.mutable_document()),
+                               std::move(*mine->reply.mutable_recording())},
+                 true);
+          const std::lock_guard lock(mutex);
+          over.push_back(std::move(mine));
+          --asking;
+          ended.notify_one();
+        });
+  }
+  // gRPC keeps the deadline of each, so this comes to an end.
+  wait_until(0);
+}
+
 }  // namespace ringtrue::fleet

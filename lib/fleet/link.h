@@ -91,4 +91,19 @@ struct Description {
 // Asks every daemon what it is; returns when all have answered or at the deadline. Order as given.
 std::vector<Description> ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline);
 
+// What is asked of Node.Inspect, and what comes back: packed by gzip, of which one is empty.
+struct InspectQuestion {
+  Seconds window;
+  bool wake_gpus = false;
+  bool recording = false;
+};
+struct InspectAnswer {
+  std::string document, recording;
+};
+// Asks every daemon, 256 at a time, each for at most `deadline`; returns when all have answered. `told` is
+// called once a target, from any thread; `connected` as in Description.
+void inspect_all(
+    Dialer& dialer, const std::vector<Target>& targets, const InspectQuestion& question, Seconds deadline,
+    const std::function<void(std::size_t target, Result<InspectAnswer> answer, bool connected)>& told);
+
 }  // namespace ringtrue::fleet
