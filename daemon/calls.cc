@@ -20,6 +20,7 @@ namespace {
 constexpr int most_streams = 32;
 constexpr Seconds first_command_time{5};
 constexpr int missed_heartbeats = 3;
+constexpr Seconds longest_window{60};
 
 struct Peer {
   fleet::Role role = fleet::Role::none;
@@ -94,6 +95,63 @@ class DescribeCall : public std::enable_shared_from_this<DescribeCall> {
   grpc::ServerContext grpc_;
   rpc::DescribeRequest request_;
   grpc::ServerAsyncResponseWriter<rpc::DescribeReply> responder_;
+  Op op_;
+};
+
+// A reading takes as long as a few requests may wait; meanwhile the next asker is served.
+class InspectCall : public std::enable_shared_from_this<InspectCall> {
+ public:
+  explicit InspectCall(CallContext& context) : context_(context), responder_(&grpc_) {}
+
+  void wait() {
+    context_.service.RequestInspect(&grpc_, &request_, &responder_, context_.queue.get(),
+                                    context_.queue.get(),
+                                    op_.start(shared_from_this(), [this](bool ok) { arrived(ok); }));
+  }
+
+ private:
+  void arrived(bool ok) {
+    if (!ok) return;
+    if (!context_.stopping) std::make_shared<InspectCall>(context_)->wait();
+    const Peer peer = peer_of(grpc_);
+    if (peer.role != fleet::Role::run && peer.role != fleet::Role::read) {
+      const Error error = role_refused(peer, "read", context_.identity.node);
+      log_warn("refused {}: {}", peer.name, error.what);
+      responder_.FinishWithError(grpc::Status(grpc::StatusCode::PERMISSION_DENIED, error.what),
+                                 op_.start(shared_from_this(), [](bool) {}));
+      return;
+    }
+    const double window = request_.window_s();
+    if (!(window >= 0 && window <= longest_window.value)) {
+      told(fail(Cause::bad_input, fmt::format("a window of {} s", window), "",
+                fmt::format("take at most {}", to_text(longest_window))));
+      return;
+    }
+    context_.inspector.ask(
+        {Seconds(window), request_.wake_gpus(), request_.recording()},
+        [self = shared_from_this()](const Inspector::Answer& answer) { self->told(answer); });
+  }
+
+  // From any thread.
+  void told(const Inspector::Answer& answer) {
+    rpc::InspectReply reply;
+    reply.set_node(context_.identity.node);
+    if (!answer) {
+      Error error = answer.error();
+      if (error.where.empty()) error.where = context_.identity.node;
+      *reply.mutable_error() = wire::to_wire(error);
+    } else if (request_.recording()) {
+      reply.set_recording(*answer);
+    } else {
+      reply.set_document(*answer);
+    }
+    responder_.Finish(reply, grpc::Status::OK, op_.start(shared_from_this(), [](bool) {}));
+  }
+
+  CallContext& context_;
+  grpc::ServerContext grpc_;
+  rpc::InspectRequest request_;
+  grpc::ServerAsyncResponseWriter<rpc::InspectReply> responder_;
   Op op_;
 };
 
@@ -309,6 +367,7 @@ class LeaseCall : public Desk::Client, public std::enable_shared_from_this<Lease
 void accept_calls(CallContext& context) {
   std::make_shared<DescribeCall>(context)->wait();
   std::make_shared<LeaseCall>(context)->wait();
+  std::make_shared<InspectCall>(context)->wait();
 }
 
 }  // namespace ringtrue::daemon

@@ -1,4 +1,4 @@
-// The two calls of the service as state machines on one completion queue. For service.cc.
+// The calls of the service as state machines on one completion queue. For service.cc.
 #pragma once
 
 #include <grpcpp/completion_queue.h>
@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "daemon/desk.h"
+#include "daemon/inspector.h"
 #include "daemon/service.h"
 #include "wire/node.grpc.pb.h"
 
@@ -38,6 +39,7 @@ class Op {
 struct CallContext {
   Service::Identity identity;
   Desk& desk;
+  Inspector& inspector;
   rpc::Node::AsyncService service;
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   std::atomic<bool> stopping;

@@ -43,6 +43,7 @@ class Daemon {
   std::unique_ptr<StateDir> state_;
   std::shared_ptr<Certificates> certificates_;
   std::unique_ptr<Desk> desk_;
+  std::unique_ptr<Inspector> inspector_;
   std::unique_ptr<Service> service_;
   std::vector<Listener> listeners_;
   wire::OwnedFd signals_;
@@ -80,7 +81,9 @@ Result<void> Daemon::start() {
                                  });
   take_over_grpc_log();
   use_quiet_engine();
-  auto service = Service::start({options_.node, RINGTRUE_VERSION, refused_handshakes}, *desk_, certificates_);
+  inspector_ = std::make_unique<Inspector>(read_node(options_.node));
+  auto service = Service::start({options_.node, RINGTRUE_VERSION, refused_handshakes}, *desk_, *inspector_,
+                                certificates_);
   if (!service) return tl::unexpected(service.error());
   service_ = std::move(*service);
 
@@ -137,6 +140,7 @@ void Daemon::stop() {
   desk_->drain();
   desk_->wait_until_free(Deadline::in(drain_time));
   desk_->stop();
+  inspector_->stop();
   service_->stop(Deadline::in(stop_time));
   listeners_.clear();
   state_->clear();

@@ -14,7 +14,8 @@ namespace {
 
 class GrpcService final : public Service {
  public:
-  GrpcService(Identity identity, Desk& desk) : context_{std::move(identity), desk, {}, nullptr, {}} {}
+  GrpcService(Identity identity, Desk& desk, Inspector& inspector)
+      : context_{std::move(identity), desk, inspector, {}, nullptr, {}} {}
   ~GrpcService() override { stop(Deadline::in(Seconds(0))); }
 
   Result<void> begin(std::shared_ptr<const Certificates> certificates) {
@@ -76,9 +77,9 @@ class GrpcService final : public Service {
 
 }  // namespace
 
-Result<std::unique_ptr<Service>> Service::start(Identity identity, Desk& desk,
+Result<std::unique_ptr<Service>> Service::start(Identity identity, Desk& desk, Inspector& inspector,
                                                 std::shared_ptr<const Certificates> certificates) {
-  auto service = std::make_unique<GrpcService>(std::move(identity), desk);
+  auto service = std::make_unique<GrpcService>(std::move(identity), desk, inspector);
   if (auto begun = service->begin(std::move(certificates)); !begun) return tl::unexpected(begun.error());
   return service;
 }

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "daemon/credentials.h"
 #include "daemon/desk.h"
+#include "daemon/inspector.h"
 
 namespace ringtrue::daemon {
 
@@ -26,13 +27,14 @@ class Service {
   };
 
   // `certificates` may be null where no connection comes through Door::tls.
-  static Result<std::unique_ptr<Service>> start(Identity identity, Desk& desk,
+  static Result<std::unique_ptr<Service>> start(Identity identity, Desk& desk, Inspector& inspector,
                                                 std::shared_ptr<const Certificates> certificates);
   virtual ~Service() = default;
 
   // Takes a connection over, its descriptor included.
   virtual void serve(Door door, int listener, int fd) = 0;
-  // Ends what still runs at the deadline. The desk must outlive this.
+  // Ends what still runs at the deadline. Desk and inspector must outlive this, and the inspector must have
+  // stopped: it may tell nobody any more.
   virtual void stop(Deadline deadline) = 0;
 };
 
