@@ -33,7 +33,12 @@ void add_rates(report::RunResult& result, const ideal::Inputs& inputs) {
     if (a->busbw) result.ideal_busbw_Bps = a->busbw->value;
     if (a->attainable) result.attainable_busbw_Bps = a->attainable->value;
   }
-  if (result.busbw_Bps && result.ideal_busbw_Bps) result.ratio = *result.busbw_Bps / *result.ideal_busbw_Bps;
+  if (!result.ideal_busbw_Bps) return;
+  const auto& rate = inputs.inter && inputs.nodes > 1 ? inputs.inter : inputs.intra;
+  if (rate) result.ideal_origin = ideal::name(rate->origin);
+  if (!result.busbw_Bps) return;
+  result.ratio = *result.busbw_Bps / *result.ideal_busbw_Bps;
+  result.above = ideal::explain_above(BytesPerSecond(*result.busbw_Bps), *ideal, inputs, result.algorithm);
 }
 
 report::RunResult result_of(const engine::Job& job, const engine::RunReport& run,

@@ -9,6 +9,7 @@
 #include "cmd/interrupt.h"
 #include "engine/session.h"
 #include "fleet/measurer.h"
+#include "topology/probe/watch.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -41,8 +42,10 @@ class LocalMeasurer final : public LiveMeasurer {
     }
     job.fault =
         faults_by_rank(paced_ ? paced(experiment, faults_, local_pace(nodes())) : faults_, experiment.order);
+    counters_.begin();
     auto report = engine::run_locally(job, Deadline::in(deadline_));
     if (!report) return tl::unexpected(report.error());
+    report->counters[job.nodes.front()] = counters_.end();
     for (const engine::RankReport& rank : report->ranks) {
       if (rank.wrong == 0) continue;
       const std::string where = name(experiment.order[std::size_t(rank.rank)]);
@@ -59,6 +62,7 @@ class LocalMeasurer final : public LiveMeasurer {
   int warmup_;
   bool paced_;
   Seconds deadline_;
+  topology::CounterWatch counters_;
 };
 
 class HostsMeasurer final : public LiveMeasurer {

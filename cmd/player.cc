@@ -15,6 +15,7 @@
 #include "engine/session.h"
 #include "fleet/local_processes.h"
 #include "fleet/targets.h"
+#include "topology/probe/watch.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -102,9 +103,11 @@ class LocalPlayer final : public Player {
     const double calls = job.iterations + job.warmup;
     const Seconds needed_time(deadline_is_given_ ? 0 : calls * double(needed) / 50e6);
     const Deadline deadline = Deadline::in(deadline_ + needed_time);
+    counters_.begin();
     auto report = processes_ > 1 ? fleet::run_in_processes(job, processes_, deadline)
                                  : engine::run_locally(job, deadline);
     if (!report) return tl::unexpected(report::Trouble{report.error(), {}});
+    report->counters[nodes_.front()] = counters_.end();
     return std::move(*report);
   }
   std::string where() const override {
@@ -127,6 +130,7 @@ class LocalPlayer final : public Player {
   bool dedicated_;
   Seconds deadline_;
   bool deadline_is_given_;
+  topology::CounterWatch counters_;
 };
 
 // A node that only aggregates is called what it is.

@@ -14,6 +14,7 @@
 #include "cmd/player.h"
 #include "cmd/progress.h"
 #include "collective/fault.h"
+#include "diagnosis/counters.h"
 #include "report/json.h"
 #include "report/text.h"
 
@@ -217,6 +218,7 @@ class Run {
     const ideal::Inputs inputs = ideals(*report);
     document_.results.push_back(result_of(job, *report, inputs));
     document_.hops = hops_of(job, report->trace);
+    diagnosis::add(report->counters, document_.counters);
     document_.events = std::move(report->trace.events);
     wrong_ = wrong_ || document_.results.back().wrong.value_or(0) > 0;
     if (!omnireduce()) return {};
@@ -253,6 +255,7 @@ class Run {
     show_progress(fmt::format("ring on the same data {}", position_));
     auto report = player_->play(job);
     if (!report) return tl::unexpected(report.error());
+    diagnosis::add(report->counters, document_.counters);
     document_.rings.push_back(result_of(job, *report, ideals(*report)));
     add_ring(document_.results.back(), document_.rings.back());
     wrong_ = wrong_ || document_.rings.back().wrong.value_or(0) > 0;
