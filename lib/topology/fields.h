@@ -1,0 +1,301 @@
+// Every field of the model, once: its key in JSON, its unit, and where it is. Writing, reading, merging and
+// drawing at random are visitors of these, so that none forgets a field. Private to lib/topology.
+//
+//   visitor(key, unit, field of x...)   `unit` of facts: "" where it has none
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "topology/model.h"
+
+namespace ringtrue::topology {
+
+template <class X, class T>
+concept Is = std::same_as<std::remove_const_t<X>, T>;
+
+#define RINGTRUE_FIELD(key, unit, field) v(key, unit, x.field...)
+
+template <class V, Is<PciLink>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("speed", "GT/s", speed_GTps);
+  RINGTRUE_FIELD("width", "lanes", width);
+  RINGTRUE_FIELD("max_speed", "GT/s", max_speed_GTps);
+  RINGTRUE_FIELD("max_width", "lanes", max_width);
+  RINGTRUE_FIELD("rate", "B/s", rate);
+}
+
+template <class V, Is<PciDevice>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("address", "", address);
+  RINGTRUE_FIELD("parent", "", parent);
+  RINGTRUE_FIELD("root", "", root);
+  RINGTRUE_FIELD("kind", "", kind);
+  RINGTRUE_FIELD("class", "", device_class);
+  RINGTRUE_FIELD("vendor", "", vendor);
+  RINGTRUE_FIELD("device", "", device);
+  RINGTRUE_FIELD("subsystem_vendor", "", subsystem_vendor);
+  RINGTRUE_FIELD("subsystem_device", "", subsystem_device);
+  RINGTRUE_FIELD("name", "", name);
+  RINGTRUE_FIELD("numa", "", numa);
+  RINGTRUE_FIELD("link", "", link);
+  RINGTRUE_FIELD("physical_function", "", physical_function);
+  RINGTRUE_FIELD("virtual_function", "", virtual_function);
+  RINGTRUE_FIELD("driver", "", driver);
+  RINGTRUE_FIELD("power", "", power);
+  RINGTRUE_FIELD("acs_redirect", "", acs_redirect);
+  RINGTRUE_FIELD("iommu_group", "", iommu_group);
+}
+
+template <class V, Is<NvLink>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("index", "", index);
+  RINGTRUE_FIELD("up", "", up);
+  RINGTRUE_FIELD("version", "", version);
+  RINGTRUE_FIELD("rate", "B/s", rate);
+  RINGTRUE_FIELD("remote", "", remote);
+  RINGTRUE_FIELD("remote_address", "", remote_address);
+  RINGTRUE_FIELD("errors", "", errors);
+}
+
+template <class V, Is<Gpu>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("name", "", name);
+  RINGTRUE_FIELD("address", "", address);
+  RINGTRUE_FIELD("model", "", model);
+  RINGTRUE_FIELD("uuid", "", uuid);
+  RINGTRUE_FIELD("serial", "", serial);
+  RINGTRUE_FIELD("vbios", "", vbios);
+  RINGTRUE_FIELD("memory", "bytes", memory);
+  RINGTRUE_FIELD("compute_capability", "", compute_capability);
+  RINGTRUE_FIELD("nvlinks", "", nvlinks);
+  RINGTRUE_FIELD("persistence", "", persistence);
+  RINGTRUE_FIELD("mig", "", mig);
+  RINGTRUE_FIELD("ecc", "", ecc);
+  RINGTRUE_FIELD("ecc_corrected", "errors", ecc_corrected);
+  RINGTRUE_FIELD("ecc_uncorrected", "errors", ecc_uncorrected);
+  RINGTRUE_FIELD("retired_pending", "", retired_pending);
+  RINGTRUE_FIELD("throttle", "bits", throttle);
+  RINGTRUE_FIELD("performance_state", "", performance_state);
+  RINGTRUE_FIELD("utilization", "percent", utilization);
+  RINGTRUE_FIELD("sm_clock", "MHz", sm_clock_MHz);
+  RINGTRUE_FIELD("max_sm_clock", "MHz", max_sm_clock_MHz);
+  RINGTRUE_FIELD("temperature", "C", temperature_C);
+  RINGTRUE_FIELD("processes", "processes", processes);
+  RINGTRUE_FIELD("gdr", "", gdr);
+}
+
+template <class V, Is<NvSwitch>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("name", "", name);
+  RINGTRUE_FIELD("address", "", address);
+}
+
+template <class V, Is<Port>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("number", "", number);
+  RINGTRUE_FIELD("layer", "", layer);
+  RINGTRUE_FIELD("state", "", state);
+  RINGTRUE_FIELD("physical_state", "", physical_state);
+  RINGTRUE_FIELD("rate", "B/s", rate);
+  RINGTRUE_FIELD("max_rate", "B/s", max_rate);
+  RINGTRUE_FIELD("speed", "", speed);
+  RINGTRUE_FIELD("width", "lanes", width);
+  RINGTRUE_FIELD("max_width", "lanes", max_width);
+  RINGTRUE_FIELD("mtu", "bytes", mtu);
+  RINGTRUE_FIELD("max_mtu", "bytes", max_mtu);
+  RINGTRUE_FIELD("lid", "", lid);
+  RINGTRUE_FIELD("guid", "", guid);
+  RINGTRUE_FIELD("gids", "", gids);
+  RINGTRUE_FIELD("pause_rx", "", pause_rx);
+  RINGTRUE_FIELD("pause_tx", "", pause_tx);
+  RINGTRUE_FIELD("peer", "", peer);
+}
+
+template <class V, Is<Nic>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("name", "", name);
+  RINGTRUE_FIELD("address", "", address);
+  RINGTRUE_FIELD("rdma", "", rdma);
+  RINGTRUE_FIELD("netdevs", "", netdevs);
+  RINGTRUE_FIELD("virtual", "", virtual_device);
+  RINGTRUE_FIELD("driver", "", driver);
+  RINGTRUE_FIELD("firmware", "", firmware);
+  RINGTRUE_FIELD("model", "", model);
+  RINGTRUE_FIELD("guid", "", guid);
+  RINGTRUE_FIELD("gdr", "", gdr);
+  RINGTRUE_FIELD("ports", "", ports);
+}
+
+template <class V, Is<NumaNode>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("number", "", number);
+  RINGTRUE_FIELD("package", "", package);
+  RINGTRUE_FIELD("memory", "bytes", memory);
+  RINGTRUE_FIELD("processors", "threads", processors);
+  RINGTRUE_FIELD("cpus", "", cpus);
+}
+
+template <class V, Is<Cache>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("kind", "", kind);
+  RINGTRUE_FIELD("count", "", count);
+  RINGTRUE_FIELD("size", "bytes", size);
+}
+
+template <class V, Is<Processors>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("model", "", model);
+  RINGTRUE_FIELD("vendor", "", vendor);
+  RINGTRUE_FIELD("architecture", "", architecture);
+  RINGTRUE_FIELD("packages", "packages", packages);
+  RINGTRUE_FIELD("cores", "cores", cores);
+  RINGTRUE_FIELD("threads", "threads", threads);
+  RINGTRUE_FIELD("numa", "", numa);
+  RINGTRUE_FIELD("caches", "", caches);
+}
+
+template <class V, Is<System>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("hostname", "", hostname);
+  RINGTRUE_FIELD("kernel", "", kernel);
+  RINGTRUE_FIELD("distribution", "", distribution);
+  RINGTRUE_FIELD("board", "", board);
+  RINGTRUE_FIELD("iommu", "", iommu);
+  RINGTRUE_FIELD("nvidia_peermem", "", nvidia_peermem);
+  RINGTRUE_FIELD("dmabuf", "", dmabuf);
+  RINGTRUE_FIELD("nvidia_driver", "", nvidia_driver);
+  RINGTRUE_FIELD("cuda", "", cuda);
+  RINGTRUE_FIELD("open_kernel_module", "", open_kernel_module);
+  RINGTRUE_FIELD("memlock", "bytes", memlock);
+  RINGTRUE_FIELD("governor", "", governor);
+  RINGTRUE_FIELD("hugepages", "pages", hugepages);
+  RINGTRUE_FIELD("rdma_core", "", rdma_core);
+}
+
+template <class V, Is<CounterSet>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("device", "", device);
+  RINGTRUE_FIELD("values", "", values);
+  RINGTRUE_FIELD("widths", "", widths);
+}
+
+template <class V, Is<CounterChange>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("device", "", device);
+  RINGTRUE_FIELD("counter", "", counter);
+  RINGTRUE_FIELD("before", "", before);
+  RINGTRUE_FIELD("after", "", after);
+  RINGTRUE_FIELD("saturated", "", saturated);
+  RINGTRUE_FIELD("reset", "", reset);
+}
+
+template <class V, Is<CounterWindow>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("seconds", "", seconds);
+  RINGTRUE_FIELD("changes", "", changes);
+}
+
+template <class V, Is<Gap>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("source", "", source);
+  RINGTRUE_FIELD("what", "", what);
+  RINGTRUE_FIELD("why", "", why);
+}
+
+template <class V, Is<FabricPort>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("guid", "", guid);
+  RINGTRUE_FIELD("port", "", port);
+}
+
+template <class V, Is<FabricLink>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("a", "", a);
+  RINGTRUE_FIELD("b", "", b);
+  RINGTRUE_FIELD("speed", "", speed);
+  RINGTRUE_FIELD("width", "lanes", width);
+  RINGTRUE_FIELD("rate", "B/s", rate);
+  RINGTRUE_FIELD("max_rate", "B/s", max_rate);
+}
+
+template <class V, Is<FabricSwitch>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("guid", "", guid);
+  RINGTRUE_FIELD("name", "", name);
+  RINGTRUE_FIELD("ports", "", ports);
+  RINGTRUE_FIELD("lid", "", lid);
+}
+
+template <class V, Is<FabricHost>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("guid", "", guid);
+  RINGTRUE_FIELD("name", "", name);
+  RINGTRUE_FIELD("port_guid", "", port_guid);
+  RINGTRUE_FIELD("aggregation", "", aggregation);
+}
+
+template <class V, Is<Fabric>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("switches", "", switches);
+  RINGTRUE_FIELD("hosts", "", hosts);
+  RINGTRUE_FIELD("links", "", links);
+}
+
+template <class V, Is<Node>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("name", "", name);
+  RINGTRUE_FIELD("recorded", "", recorded);
+  RINGTRUE_FIELD("system", "", system);
+  RINGTRUE_FIELD("processors", "", processors);
+  RINGTRUE_FIELD("gpus", "", gpus);
+  RINGTRUE_FIELD("nvswitches", "", nvswitches);
+  RINGTRUE_FIELD("nics", "", nics);
+  RINGTRUE_FIELD("pci", "", pci);
+  RINGTRUE_FIELD("counters", "", counters);
+  RINGTRUE_FIELD("window", "", window);
+  RINGTRUE_FIELD("gaps", "", gaps);
+}
+
+template <class V, Is<Cluster>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("nodes", "", nodes);
+  RINGTRUE_FIELD("fabric", "", fabric);
+}
+
+#undef RINGTRUE_FIELD
+
+// What has fields of its own.
+struct AnyVisitor {
+  void operator()(const char*, const char*, auto&...) const {}
+};
+template <class T>
+concept Part = requires(T& x, AnyVisitor v) {
+  fields(v, x);
+};
+
+template <class T>
+inline constexpr bool is_fact = false;
+template <class T>
+inline constexpr bool is_fact<Fact<T>> = true;
+template <class T>
+inline constexpr bool is_vector = false;
+template <class T>
+inline constexpr bool is_vector<std::vector<T>> = true;
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
+// Keys of enumerations in JSON, in the order of their values.
+template <class E>
+inline constexpr const char* keys_of = nullptr;
+template <>
+inline constexpr const char* keys_of<PciKind>[] = {"unknown",           "root_port", "switch_upstream",
+                                                   "switch_downstream", "bridge",    "endpoint"};
+template <>
+inline constexpr const char* keys_of<Remote>[] = {"unknown", "gpu", "nvswitch", "cpu"};
+template <>
+inline constexpr const char* keys_of<LinkLayer>[] = {"unknown", "infiniband", "ethernet"};
+
+}  // namespace ringtrue::topology
