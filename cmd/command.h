@@ -78,6 +78,8 @@ void add_sweep(Commands& commands);
 void add_schedule(Commands& commands);
 void add_simulate(Commands& commands);
 void add_ideal(Commands& commands);
+void add_topo(Commands& commands);
+void add_gather(Commands& commands);
 void add_nodes(Commands& commands);
 void add_pki(Commands& commands);
 void add_config(Commands& commands);

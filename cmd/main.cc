@@ -80,9 +80,11 @@ int run(int argc, char** argv) {
   add_check(commands);
   add_run(commands);
   add_sweep(commands);
+  add_topo(commands);
   add_ideal(commands);
   add_schedule(commands);
   add_simulate(commands);
+  add_gather(commands);
   add_nodes(commands);
   add_pki(commands);
   add_config(commands);

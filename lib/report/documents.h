@@ -184,6 +184,22 @@ struct TopoDocument {
   std::optional<Trouble> error;  // nodes that could not be read
 };
 
+// One recording, on disk.
+struct BundleRow {
+  std::string node, file;
+  std::uint64_t bytes = 0;
+  std::uint64_t files = 0;           // read of the node's
+  std::vector<std::string> answers;  // libraries that answered
+  std::uint64_t errors = 0;          // what could not be read
+  double window_s = 0;               // between two readings of the counters; 0: one
+  bool redacted = false;
+};
+
+struct GatherDocument {
+  std::vector<BundleRow> bundles;
+  std::optional<Trouble> error;  // nodes without
+};
+
 struct TreeNode {
   int rank = 0;
   std::optional<int> parent;

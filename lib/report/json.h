@@ -14,6 +14,7 @@ std::string json(const CheckDocument& document);
 std::string json(const SweepDocument& document);
 std::string json(const IdealDocument& document);
 std::string json(const NodesDocument& document);
+std::string json(const GatherDocument& document);
 std::string json(const ConfigDocument& document);
 std::string json(const PkiDocument& document);
 // topology/json.h's document, which --from reads again, with findings[], not_checked[], affinity[], paths[]

@@ -74,4 +74,19 @@ void write_json(const TopoDocument& document, const Write& write) {
         maybe_error(document.error).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n}\n");
 }
 
+std::string json(const GatherDocument& document) {
+  Json bundles = Json::array();
+  for (const BundleRow& b : document.bundles)
+    bundles.push_back({{"node", b.node},
+                       {"file", b.file},
+                       {"bytes", b.bytes},
+                       {"files", b.files},
+                       {"answers", b.answers},
+                       {"errors", b.errors},
+                       {"window_s", b.window_s},
+                       {"redacted", b.redacted}});
+  return dump(
+      {{"schema", "ringtrue.gather/1"}, {"bundles", bundles}, {"error", maybe_error(document.error)}});
+}
+
 }  // namespace ringtrue::report

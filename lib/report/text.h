@@ -13,6 +13,7 @@ std::string text(const CheckDocument& document, const Style& style);
 std::string text(const SweepDocument& document, const Style& style);
 std::string text(const IdealDocument& document, const Style& style);
 std::string text(const NodesDocument& document, const Style& style);
+std::string text(const GatherDocument& document, const Style& style);
 std::string text(const ConfigDocument& document, const Style& style);
 std::string text(const PkiDocument& document, const Style& style);
 

@@ -173,4 +173,18 @@ std::string text(const TopoDocument& document, TopoView view, bool all, const St
   return out;
 }
 
+std::string text(const GatherDocument& document, const Style& style) {
+  std::string out;
+  for (const BundleRow& b : document.bundles) {
+    out += fmt::format("{}: {}, {} files of {}", style.paint(b.file, Ink::bold), amount_text(b.bytes),
+                       b.files, printable(b.node));
+    if (!b.answers.empty()) out += fmt::format(", answers of {}", fmt::join(b.answers, ", "));
+    if (b.window_s > 0) out += fmt::format(", counters {} apart", to_text(Seconds(b.window_s)));
+    if (b.errors > 0) out += fmt::format(", {} not readable", b.errors);
+    out += b.redacted ? ", redacted\n" : "\n";
+  }
+  if (document.error) out += failures_text(*document.error, style);
+  return out;
+}
+
 }  // namespace ringtrue::report

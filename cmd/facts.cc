@@ -1,0 +1,129 @@
+#include "cmd/facts.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cmd/options.h"
+#include "cmd/progress.h"
+#include "fleet/inspect.h"
+#include "topology/format/format.h"
+#include "topology/merge.h"
+#include "topology/probe/live.h"
+#include "topology/probe/probe.h"
+
+namespace ringtrue::cmd {
+namespace {
+
+// Beyond the window: a library that hangs is given up after 3 s.
+constexpr Seconds patience{10};
+
+std::string name_here(const Context& context) {
+  if (!context.config.daemon.node.value.empty()) return context.config.daemon.node.value;
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  return *host ? host : "localhost";
+}
+
+}  // namespace
+
+void add_fact_flags(CLI::App& app, FactFlags& flags, bool files) {
+  if (files) {
+    app.add_option(
+           "--from", flags.from,
+           "files instead: hwloc XML, NCCL's topology XML, ibnetdiscover's output, bundles of gather, "
+           "topo --json")
+        ->type_name("FILE")
+        ->expected(1, 1 << 16);
+  }
+  add_parsed(
+      app, "--window", flags.window,
+      [](std::string_view text) -> Result<Seconds> {
+        auto window = parse_duration(text);
+        if (window && window->value > 60)
+          return fail(Cause::bad_input, fmt::format("a window of {}", to_text(*window)), "",
+                      "take at most 60s");
+        return window;
+      },
+      "TIME", "read the counters twice, so far apart; 0: once");
+  app.add_flag("--wake-gpus", flags.wake_gpus, "ask NVML even where that wakes sleeping GPUs");
+  app.add_option("--root", flags.root, "a tree of /sys and /proc instead of this machine's (for tests)")
+      ->group("");
+}
+
+Result<topology::Recording> record_here(const Context& context, const FactFlags& flags) {
+  topology::LiveOptions options;
+  options.root = flags.root;
+  options.wake_gpus = flags.wake_gpus;
+  return topology::read_this_machine(options, name_here(context), flags.window.value_or(Seconds(0)));
+}
+
+Facts ask_facts(const std::vector<fleet::Target>& targets, const fleet::Options& options,
+                const FactFlags& flags) {
+  const std::int64_t began = now_ns();
+  Facts facts;
+  fleet::InspectOptions what;
+  what.window = flags.window.value_or(Seconds(0));
+  what.wake_gpus = flags.wake_gpus;
+  what.deadline = patience;
+  std::vector<topology::Cluster> parts;
+  for (fleet::NodeInspection& node : fleet::inspect(targets, options, what)) {
+    facts.nodes.push_back(node.node);
+    if (node.facts)
+      parts.push_back(std::move(*node.facts));
+    else
+      facts.failures.push_back({node.node, "inspect", node.facts.error(), true});
+  }
+  clear_progress();
+  facts.cluster = topology::merge(std::move(parts));
+  facts.seconds = seconds_since(began).value;
+  return facts;
+}
+
+Played<Facts> read_facts(const Context& context, const FactFlags& flags, bool hosts) {
+  const auto fault = [](Error error) { return tl::unexpected(report::Trouble{std::move(error), {}}); };
+  const std::int64_t began = now_ns();
+  Facts facts;
+  if (!flags.from.empty()) {
+    if (context.common.hosts)
+      return fault({Cause::bad_input, "--from and --hosts exclude each other", "", "leave one out"});
+    auto cluster = topology::load(flags.from);
+    if (!cluster) return fault(cluster.error());
+    facts.cluster = std::move(*cluster);
+  } else if (hosts) {
+    auto targets = targets_of(context);
+    if (!targets) return fault(targets.error());
+    facts = ask_facts(*targets, fleet_options(context, {}, {}), flags);
+    if (facts.failures.size() == facts.nodes.size()) return tl::unexpected(*trouble_of(facts));
+    return facts;
+  } else {
+    auto recording = record_here(context, flags);
+    if (!recording) return fault(recording.error());
+    facts.cluster.nodes.push_back(topology::probe(*recording));
+    topology::RecordedSource source(*recording);
+    facts.cluster.fabric = topology::probe_fabric(source, facts.cluster.nodes.front());
+    facts.cluster = topology::merge({std::move(facts.cluster)});  // ports meet the fabric
+  }
+  for (const topology::Node& node : facts.cluster.nodes) facts.nodes.push_back(node.name);
+  facts.seconds = seconds_since(began).value;
+  return facts;
+}
+
+Result<diagnosis::Inspection> inspect(const Context& context, const Facts& facts) {
+  (void)context;
+  diagnosis::Inspection inspection = diagnosis::inspect(facts.cluster, {});
+  for (const report::Failure& f : facts.failures)
+    inspection.not_checked.push_back({fmt::format("what is in {}", f.node), f.error.what});
+  return inspection;
+}
+
+std::optional<report::Trouble> trouble_of(const Facts& facts) {
+  if (facts.failures.empty()) return std::nullopt;
+  const report::Failure& first = facts.failures.front();
+  Error error = first.error;
+  error.where = first.node;
+  if (facts.failures.size() > 1) error.what += fmt::format(" (and {} more nodes)", facts.failures.size() - 1);
+  return report::Trouble{std::move(error), facts.failures};
+}
+
+}  // namespace ringtrue::cmd

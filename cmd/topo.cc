@@ -1,0 +1,78 @@
+#include <fmt/format.h>
+
+#include "cmd/command.h"
+#include "cmd/facts.h"
+#include "cmd/options.h"
+#include "cmd/output.h"
+#include "report/json.h"
+#include "report/text.h"
+#include "topology/format/format.h"
+
+namespace ringtrue::cmd {
+namespace {
+
+struct Flags {
+  FactFlags facts;
+  report::TopoView view = report::TopoView::overview;
+  bool all = false, dot = false, xml = false;
+};
+
+const std::vector<std::pair<std::string, report::TopoView>> views = {{"overview", report::TopoView::overview},
+                                                                     {"tree", report::TopoView::tree},
+                                                                     {"matrix", report::TopoView::matrix},
+                                                                     {"links", report::TopoView::links}};
+
+Result<report::TopoView> parse_view(std::string_view text) {
+  for (const auto& [name, view] : views)
+    if (name == text) return view;
+  return fail(Cause::bad_input, fmt::format("unknown view '{}'", text), {},
+              "use overview, tree, matrix or links");
+}
+
+int run(Context& context, const Flags& flags) {
+  auto facts = read_facts(context, flags.facts, context.common.hosts.has_value());
+  if (!facts) return failed(context, facts.error());
+  if (flags.xml) {
+    if (facts->cluster.nodes.size() != 1) {
+      return failed(context, Error{Cause::bad_input,
+                                   fmt::format("--hwloc-xml tells of one node, here are {}",
+                                               facts->cluster.nodes.size()),
+                                   "", "name one"});
+    }
+    return print(topology::write_hwloc_xml(facts->cluster.nodes.front()), Exit::healthy);
+  }
+  auto inspection = inspect(context, *facts);
+  if (!inspection) return failed(context, inspection.error());
+  const report::TopoDocument document{std::move(facts->cluster), std::move(*inspection), trouble_of(*facts)};
+  if (document.error) complain(document.error->error);
+  if (flags.dot) return print(report::dot(document), Exit::healthy);
+  if (!context.common.json)
+    return print(report::text(document, flags.view, flags.all, context.style), Exit::healthy);
+  Output out;
+  report::write_json(document, [&](std::string_view piece) { return out.write(piece); });
+  return out.finish(Exit::healthy);
+}
+
+}  // namespace
+
+void add_topo(Commands& commands) {
+  CLI::App& app = commands.add("topo", "What is in the nodes and between them; degraded parts marked");
+  static Flags flags;
+  add_fact_flags(app, flags.facts);
+  std::vector<std::string> names;
+  for (const auto& [name, view] : views) names.push_back(name);
+  commands.choices(add_parsed(app, "--view", flags.view, parse_view, "NAME",
+                              "overview, tree, matrix (of paths) or links (with rates)"),
+                   names);
+  app.add_flag("--all", flags.all, "virtual devices, all of PCI, and every node that differs");
+  CLI::Option* dot = app.add_flag("--dot", flags.dot, "for Graphviz");
+  app.add_flag("--hwloc-xml", flags.xml, "hwloc's XML, for lstopo -i")->excludes(dot);
+  app.footer(
+      "Without --hosts and --from: this machine. '!' marks what is critical, '?' a warning, 'i' what is "
+      "worth "
+      "knowing.\nExit code 0 whatever is found, 3 when nothing could be read.\n"
+      "Example: ringtrue topo --hosts node[01-16] --view links");
+  commands.on(app, [](Context& context) { return run(context, flags); });
+}
+
+}  // namespace ringtrue::cmd
