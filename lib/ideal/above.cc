@@ -40,6 +40,9 @@ std::string cause_of(double times, bool between, const Rate& rate) {
     return fmt::format("{}, is that of one of {:.0f} rails", what, rails);
   if (rate.origin == Origin::declared)
     return what + ", is too low, or the nodes are on one machine and no wire is between them";
+  if (rate.source.find("PCIe path") != std::string::npos)
+    return what +
+           ", is that of PCIe links which traffic between a GPU and its NIC below one switch does not pass";
   return what + ", is not that of the NICs that carried the data, or the nodes are on one machine";
 }
 

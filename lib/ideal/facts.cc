@@ -30,23 +30,38 @@ MaybeRate rate_of(const NvLink& link) {
   return link.version.known() ? topology::nvlink_rate(*link.version) : std::nullopt;
 }
 
-// Of a GPU without NVLinks that are up: its own PCIe link. An idle GPU slows its link down to save power,
-// and speeds it up for work.
+// An idle GPU slows its link down to save power, and speeds it up for work.
+bool is_idle(const topology::PciLink& link) {
+  return link.speed_GTps.known() && link.max_speed_GTps.known() && *link.speed_GTps <= 2.5 &&
+         *link.max_speed_GTps > *link.speed_GTps;
+}
+
+topology::PciLink at_work(topology::PciLink link) {
+  if (is_idle(link)) link.speed_GTps = link.max_speed_GTps;
+  return link;
+}
+
+// Of a GPU without NVLinks that are up: its own PCIe link, as the slower of its ends has it.
 Inside by_pcie(const Node& node, const Gpu& gpu) {
   const PciDevice* device = node.find_pci(gpu.address);
   if (!device) return {std::nullopt, fmt::format("{}'s PCIe link is unknown", gpu.name), {}};
-  topology::PciLink link = device->link;
-  const bool idle = link.speed_GTps.known() && link.max_speed_GTps.known() && *link.speed_GTps <= 2.5 &&
-                    *link.max_speed_GTps > *link.speed_GTps;
-  if (idle) link.speed_GTps = link.max_speed_GTps;
+  topology::PciLink link = at_work(device->link);
+  const PciDevice* port = device->parent.empty() ? nullptr : node.find_pci(device->parent);
+  if (port &&
+      (port->kind == topology::PciKind::root_port || port->kind == topology::PciKind::switch_downstream)) {
+    const topology::PciLink other = at_work(port->link);
+    const MaybeRate here = topology::pci_rate(link), there = topology::pci_rate(other);
+    if (there && (!here || *there < *here)) link = other;
+  }
   const MaybeRate rate = topology::pci_rate(link);
   if (!rate) return {std::nullopt, fmt::format("the rate of {}'s PCIe link is unknown", gpu.name), {}};
   const int generation = link.speed_GTps.known() ? topology::pci_generation(*link.speed_GTps) : 0;
   const auto& origin = link.speed_GTps.known() ? link.speed_GTps.origin : link.rate.origin;
-  return {rate,
-          fmt::format("no NVLinks: {}'s PCIe link, {} = {} ({}{})", gpu.name, topology::pci_text(link),
-                      gb(*rate), origin, idle ? "; its maximal speed, since it is idle now" : ""),
-          seen("pcie", fmt::format("Gen{}", generation))};
+  return {
+      rate,
+      fmt::format("no NVLinks: {}'s PCIe link, {} = {} ({}{})", gpu.name, topology::pci_text(link), gb(*rate),
+                  origin, is_idle(device->link) ? "; its maximal speed, since it is idle now" : ""),
+      seen("pcie", fmt::format("Gen{}", generation))};
 }
 
 Inside by_nvlinks(const Node& node, const Gpu& gpu, NodeFacts& facts) {

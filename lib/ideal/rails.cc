@@ -25,11 +25,16 @@ bool is_down(const Port& port) {
   return (port.state.known() && *port.state != "active") || port.physical_state.is("disabled");
 }
 
+bool is_virtual(const Node& node, const Nic& nic) {
+  const PciDevice* device = node.find_pci(nic.address);
+  return nic.virtual_device || (device && device->virtual_function);
+}
+
 // A function that was passed through to this machine has hardware below it, elsewhere; all other virtual
 // devices have none, and their rates are invented.
 bool passed_through(const Node& node, const Nic& nic) {
   const PciDevice* device = node.find_pci(nic.address);
-  return nic.virtual_device && device && device->virtual_function && device->physical_function.empty();
+  return device && device->virtual_function && device->physical_function.empty();
 }
 
 // What NICs of one purchase have in common.
@@ -59,7 +64,7 @@ std::vector<const Nic*> chosen(const Node& node, const std::vector<std::string>&
     for (const Nic& nic : node.nics)
       if (wanted(nic)) nics.push_back(&nic);
   };
-  keep([](const Nic& nic) { return !nic.virtual_device; });
+  keep([&](const Nic& nic) { return !is_virtual(node, nic); });
   keep([&](const Nic& nic) { return passed_through(node, nic); });
   keep([](const Nic&) { return true; });
   if (std::any_of(nics.begin(), nics.end(), [](const Nic* nic) { return !nic->rdma.empty(); }))
@@ -109,7 +114,7 @@ std::vector<Way> ways_of(const Node& node, const std::vector<const Nic*>& nics, 
                                           port.state.known() ? *port.state : *port.physical_state));
         continue;
       }
-      const bool invented = nic->virtual_device && !passed_through(node, *nic);
+      const bool invented = is_virtual(node, *nic) && !passed_through(node, *nic);
       if (invented)
         facts.notes.push_back(fmt::format("{} is virtual: what it says of its rate is invented", name));
       else
@@ -140,6 +145,31 @@ void cap_by_pcie(std::vector<Way>& ways) {
     const bool by_port = rail.port_rate && (!rail.pcie || *rail.port_rate <= *rail.pcie);
     rail.limit = by_port ? "port" : rail.pcie ? "PCIe path at " + narrowest : "unknown";
   }
+}
+
+// Rails held down by a link above a switch that a GPU hangs below as well: with GPUDirect their traffic turns
+// round in the switch. What they carry then, as a note.
+void note_peer_traffic(const Node& node, const std::vector<Way>& ways, NodeFacts& facts) {
+  std::set<std::string> above_gpus;
+  for (const topology::Gpu& gpu : node.gpus)
+    if (const auto path = topology::path_to_root(node, gpu.name))
+      for (const topology::PathLink& link : path->links) above_gpus.insert(link.name);
+  MaybeRate slowest;
+  int direct = 0;
+  for (const Way& way : ways) {
+    MaybeRate rate = way.rail.port_rate;
+    for (const topology::PathLink& link : way.links)
+      if (!above_gpus.contains(link.name)) rate = lower(rate, link.rate);
+    if (!rate) return;
+    direct += way.rail.rate && *rate > *way.rail.rate;
+    slowest = lower(slowest, rate);
+  }
+  if (direct == 0) return;
+  facts.notes.push_back(fmt::format(
+      "{} of {} lie behind PCIe links that traffic with a GPU below the same switch does not pass: with "
+      "GPUDirect "
+      "the rails may carry {} x {} = {}",
+      direct, plural(ways.size(), "rail"), ways.size(), gb(*slowest), gb(*slowest * double(ways.size()))));
 }
 
 std::optional<Efficiency> efficiency_of(const std::vector<Way>& ways) {
@@ -200,6 +230,7 @@ void find_inter(const Node& node, const std::vector<std::string>& names, NodeFac
     if (unknown.size() < ways.size()) facts.notes.push_back(facts.inter_arithmetic + ", and so is I");
     return;
   }
+  note_peer_traffic(node, ways, facts);
   const std::size_t rails = ways.size();
   const BytesPerSecond all = *slowest * double(rails);
   facts.inter = all;
