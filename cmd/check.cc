@@ -4,11 +4,13 @@
 
 #include "base/clock.h"
 #include "cmd/command.h"
+#include "cmd/facts.h"
 #include "cmd/interrupt.h"
 #include "cmd/measurer.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
+#include "diagnosis/combine.h"
 #include "report/json.h"
 #include "report/nagios.h"
 #include "report/text.h"
@@ -23,6 +25,8 @@ struct Flags {
   std::string format = "text";
   Seconds budget = diagnosis::Options{}.budget;
   long seed = 1;
+  FactFlags facts;
+  bool inspect = false, no_inspect = false;
 };
 
 int show(Context& context, const Flags& flags, const report::CheckDocument& document, int code) {
@@ -31,11 +35,49 @@ int show(Context& context, const Flags& flags, const report::CheckDocument& docu
   return print(report::text(document, context.style), code);
 }
 
+// Facts alone: of files, the hosts, or this machine.
+int inspect_only(Context& context, const Flags& flags, report::CheckDocument document) {
+  diagnosis::Diagnosis& d = document.diagnosis;
+  document.deadlines.reset();
+  auto facts = read_facts(context, flags.facts, !context.config.hosts.value.empty());
+  if (!facts) {
+    document.error = facts.error();
+    for (const report::Failure& f : document.error->failures) d.nodes.push_back(f.node);
+    complain(document.error->error);
+    return show(context, flags, document, Exit::unknown);
+  }
+  auto inspection = inspect(context, *facts);
+  if (!inspection) return failed(context, inspection.error());
+  d.nodes = facts->nodes;
+  d.verdict = diagnosis::Verdict::healthy;
+  document.inspection = report::Inspected{inspection->rules, facts->seconds};
+  diagnosis::combine(d, std::move(*inspection));
+  d.cost.seconds = Seconds(facts->seconds);
+  document.error = trouble_of(*facts);
+  if (document.error) {
+    // A node that was not seen leaves a fault that was proven, and nothing weaker.
+    if (d.verdict != diagnosis::Verdict::faulty) d.verdict = diagnosis::Verdict::unknown;
+    complain(document.error->error);
+  }
+  return show(context, flags, document, diagnosis::exit_code(d.verdict));
+}
+
+// What the daemons of a check have to say of their nodes, added to what was measured between them. A daemon
+// that cannot say takes nothing from the check.
+Result<void> add_inspection(const Context& context, const Facts& facts, report::CheckDocument& document) {
+  auto inspection = inspect(context, facts);
+  if (!inspection) return tl::unexpected(inspection.error());
+  document.inspection = report::Inspected{inspection->rules, facts.seconds};
+  diagnosis::combine(document.diagnosis, std::move(*inspection));
+  return {};
+}
+
 int run(Context& context, const Flags& flags) {
   report::CheckDocument document;
   document.warning = context.config.warning.value;
   document.critical = context.config.critical.value;
   document.deadlines = deadlines_of(context);
+  if (flags.inspect || !flags.facts.from.empty()) return inspect_only(context, flags, std::move(document));
   const bool omnireduce = flags.algorithm == "omnireduce";
   if (flags.aggregator_hosts && !omnireduce) {
     return failed(context,
@@ -68,8 +110,14 @@ int run(Context& context, const Flags& flags) {
     return show(context, flags, document, Exit::unknown);
   }
 
-  diagnosis::Options options;
   const std::optional<long> local = context.common.local;
+  std::optional<Facts> facts;
+  if (!local && !flags.no_inspect) {
+    auto nodes = nodes_of(context, measuring.player);
+    if (nodes) facts = ask_facts(nodes->targets, fleet_options(context, {}, *nodes), flags.facts);
+  }
+
+  diagnosis::Options options;
   if (!local) options.link_rate = context.config.link_rate.value;
   options.warning = document.warning;
   options.critical = document.critical;
@@ -87,6 +135,9 @@ int run(Context& context, const Flags& flags) {
          fmt::format("{} ranks of one process have none between them: each hop was held to {}, which shows "
                      "how the check works and what --fault slows; use --hosts for a network",
                      *local, to_text(local_pace(int(*local))))});
+  }
+  if (facts) {
+    if (auto added = add_inspection(context, *facts, document); !added) return failed(context, added.error());
   }
   document.transport = (*measurer)->transport();
   if (document.diagnosis.error) {
@@ -143,11 +194,19 @@ void add_check(Commands& commands) {
         return std::string(text);
       },
       "SPEC", "with --local: slow something, e.g. throttle@3>*:rate=50Mbit");
+  CLI::Option* inspect =
+      app.add_flag("--inspect", flags.inspect,
+                   "facts alone, nothing measured: of the hosts, --from FILE... or this machine");
+  app.add_flag("--no-inspect", flags.no_inspect, "measure without looking into the nodes first")
+      ->excludes(inspect);
+  flags.facts.window = Seconds(1);
+  add_fact_flags(app, flags.facts);
   add_parsed(app, "--pause", flags.measurer.player.pause, parse_pause, "PHASE=TIME",
              "wait before a phase (for tests)")
       ->group("");
   app.footer(
       "Exit codes: 0 healthy, 1 degraded, 2 faulty, 3 could not tell.\n"
+      "--from implies --inspect.\n"
       "Example: ringtrue check --hosts node[0-7] --link-rate 500Mbit");
   commands.on(app, [](Context& context) { return run(context, flags); });
 }

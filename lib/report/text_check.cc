@@ -9,6 +9,8 @@ namespace {
 
 using diagnosis::Verdict;
 
+constexpr std::size_t shown_not_checked = 40;
+
 Ink ink_of(Verdict verdict) {
   switch (verdict) {
     case Verdict::healthy:
@@ -59,7 +61,17 @@ std::string text(const CheckDocument& document, const Style& style) {
     out += fmt::format("pairs measured: {} of {}\n", d.coverage.pairs_measured, d.coverage.pairs);
   }
   out += counters_text(d.counters, "during the check", style);
-  for (const diagnosis::NotChecked& n : d.not_checked) {
+  if (document.inspection)
+    out += style.paint(fmt::format("inspected by {} rules in {}\n", document.inspection->rules.size(),
+                                   to_text(Seconds(document.inspection->seconds))),
+                       Ink::dim);
+  for (std::size_t i = 0; i < d.not_checked.size(); ++i) {
+    const diagnosis::NotChecked& n = d.not_checked[i];
+    if (i == shown_not_checked) {
+      out += style.paint(fmt::format("not checked: {} more; --json lists them\n", d.not_checked.size() - i),
+                         Ink::dim);
+      break;
+    }
     out += style.paint(fmt::format("not checked: {} ({})", n.what, n.why), Ink::dim);
     out += "\n";
   }
