@@ -1,0 +1,85 @@
+#include "diagnosis/inspect/inspect.h"
+
+#include <array>
+
+#include "base/suggest.h"
+#include "diagnosis/inspect/sight.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+struct Named {
+  std::string_view name;
+  double Thresholds::*value;
+  double low, high;
+};
+
+constexpr double any = 1e18;
+constexpr std::array thresholds{
+    Named{"symbol_error_per_s", &Thresholds::symbol_error_per_s, 0, any},
+    Named{"symbol_error_per_hour", &Thresholds::symbol_error_per_hour, 0, any},
+    Named{"link_error_recovery_per_min", &Thresholds::link_error_recovery_per_min, 0, any},
+    Named{"port_rcv_errors_per_s", &Thresholds::port_rcv_errors_per_s, 0, any},
+    Named{"port_xmit_discards_per_s", &Thresholds::port_xmit_discards_per_s, 0, any},
+    Named{"carrier_changes", &Thresholds::carrier_changes, 0, any},
+    Named{"pci_correctable_per_s", &Thresholds::pci_correctable_per_s, 0, any},
+    Named{"nvlink_crc_per_s", &Thresholds::nvlink_crc_per_s, 0, any},
+    Named{"memlock_bytes", &Thresholds::memlock_bytes, 0, any},
+    Named{"pci_warning", &Thresholds::pci_warning, 0, 1},
+    Named{"pci_critical", &Thresholds::pci_critical, 0, 1},
+    Named{"majority", &Thresholds::majority, 0.5, 1},
+};
+
+}  // namespace
+
+std::vector<std::pair<std::string, double>> list(const Thresholds& t) {
+  std::vector<std::pair<std::string, double>> out;
+  for (const Named& n : thresholds) out.emplace_back(n.name, t.*n.value);
+  return out;
+}
+
+Result<void> set(Thresholds& t, std::string_view name, double value) {
+  std::vector<std::string> known;
+  for (const Named& n : thresholds) {
+    known.emplace_back(n.name);
+    if (n.name != name) continue;
+    if (!(value >= n.low && value <= n.high)) {
+      return fail(Cause::bad_input, fmt::format("inspect.{} is {}", name, value), {},
+                  n.high == any ? "give a number that is not negative"
+                                : fmt::format("give a number from {} to {}", n.low, n.high));
+    }
+    t.*n.value = value;
+    return {};
+  }
+  const auto meant = closest(name, known);
+  return fail(Cause::bad_input, fmt::format("unknown threshold '{}'", name.substr(0, 64)), {},
+              meant ? fmt::format("did you mean {}?", *meant) : "docs/rules.md lists them");
+}
+
+std::span<const Rule> rules() {
+  static const std::vector<Rule> all = [] {
+    std::vector<Rule> out;
+    // Causes before what follows of them: a rule may keep quiet about a part that an earlier one named.
+    for (const auto family : {pci_rules(), nvlink_rules(), gpu_rules(), port_rules(), counter_rules(),
+                              affinity_rules(), system_rules(), fleet_rules(), fabric_rules()})
+      out.insert(out.end(), family.begin(), family.end());
+    return out;
+  }();
+  return all;
+}
+
+Inspection inspect(const topology::Cluster& cluster, const Thresholds& limits) {
+  Inspection out;
+  std::vector<NodeSight> nodes;
+  nodes.reserve(cluster.nodes.size());
+  for (const topology::Node& node : cluster.nodes) nodes.emplace_back(node, int(nodes.size()));
+  Sight sight(cluster, limits, nodes, out);
+  for (const Rule& rule : rules()) {
+    sight.begin(rule);
+    rule.look(sight);
+  }
+  sight.end();
+  return out;
+}
+
+}  // namespace ringtrue::diagnosis

@@ -1,0 +1,114 @@
+// Where GPUs and NICs sit to each other, and whether they can talk without the host's memory.
+#include <algorithm>
+
+#include "diagnosis/inspect/sight.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+using namespace topology;
+
+void far_nic(Sight& sight) {
+  for (const NodeSight& node : sight.nodes) {
+    const Node& n = node.node;
+    if (n.gpus.empty() || node.rails.empty()) continue;
+    if (n.processors.packages.is(1) || n.processors.numa.size() == 1) continue;  // nothing is far
+    sight.applies();
+    std::map<int, std::vector<std::string>> nics, gpus;  // by socket
+    bool all_known = true;
+    const auto place = [&](const std::string& name, const std::string& address, auto& into) {
+      const auto numa = node.numa(address);
+      const auto socket = numa ? node.socket(*numa) : std::nullopt;
+      if (socket)
+        into[*socket].push_back(name);
+      else
+        sight.cannot(
+            &node, name,
+            numa ? "nobody tells which NUMA nodes share a socket" : "the NUMA node of the device is unknown"),
+            all_known = false;
+    };
+    for (const Nic* nic : node.rails) place(nic->name, nic->address, nics);
+    for (const Gpu& gpu : n.gpus) place(gpu.name, gpu.address, gpus);
+    if (!all_known || nics.empty()) continue;
+    for (const auto& [socket, names] : gpus) {
+      if (nics.contains(socket)) continue;
+      const auto& [far, far_nics] = *nics.begin();
+      const bool inevitable = node.rails.size() < gpus.size();  // fewer NICs than sockets with GPUs
+      for (const std::string& gpu : names)
+        sight.report({.severity = inevitable ? Severity::info : Severity::warning,
+                      .type = ScopeType::gpu,
+                      .node = &node,
+                      .device = gpu,
+                      .evidence = {fmt::format("{} is on socket {}", gpu, socket),
+                                   fmt::format("the NICs that carry data are elsewhere: {} on socket {}",
+                                               listed(far_nics), far)},
+                      .impact = fmt::format("what {} sends to other nodes crosses the link between sockets, "
+                                            "which all of them share: SYS instead of PIX, PXB or NODE",
+                                            gpu),
+                      .next = inevitable ? "nothing: there are fewer NICs than sockets with GPUs"
+                                         : fmt::format("move a NIC to a slot of socket {}", socket)});
+    }
+  }
+}
+
+bool has_rdma(const NodeSight& node) {
+  return std::ranges::any_of(node.node.nics,
+                             [](const Nic& n) { return !n.rdma.empty() && !n.virtual_device; });
+}
+
+void gpudirect(Sight& sight) {
+  for (const NodeSight& node : sight.nodes) {
+    const Node& n = node.node;
+    const bool gpus = std::ranges::any_of(n.gpus, [&](const Gpu& g) { return node.nvidia(g); });
+    const bool told = std::ranges::any_of(n.nics, [](const Nic& nic) { return nic.gdr.known(); });
+    if (!gpus || !(has_rdma(node) || told)) continue;
+    sight.applies();
+    const System& s = n.system;
+    std::vector<std::string> why;
+    std::string device;
+    if (s.nvidia_peermem.is(false) && s.dmabuf.is(false)) {
+      why.push_back(fmt::format("the module nvidia_peermem is not loaded ({})", s.nvidia_peermem.origin));
+      why.push_back(
+          fmt::format("kernel and driver cannot share GPU memory by dma-buf ({})", s.dmabuf.origin));
+      if (s.open_kernel_module.is(false))
+        why.push_back(
+            fmt::format("NVIDIA's closed kernel modules are loaded: dma-buf needs the open ones ({})",
+                        s.open_kernel_module.origin));
+      if (s.kernel.known()) why.push_back(fmt::format("the kernel is {}", *s.kernel));
+    }
+    std::vector<std::string> refused;
+    const auto refuses = [&](const std::string& name, const Fact<bool>& gdr) {
+      if (gdr.is(false)) refused.push_back(name + " (" + gdr.origin + ")");
+    };
+    for (const Gpu& gpu : n.gpus) refuses(gpu.name, gpu.gdr);
+    for (const Nic& nic : n.nics)
+      if (!nic.virtual_device) refuses(nic.name, nic.gdr);
+    if (why.empty() && !refused.empty())
+      why.push_back(fmt::format("no GPUDirect RDMA for {}", listed(refused)));
+    if (why.empty()) {
+      const bool possible = s.nvidia_peermem.is(true) || s.dmabuf.is(true) || told;
+      if (!possible) sight.cannot(&node, "", "whether nvidia_peermem is loaded or dma-buf works is unknown");
+      continue;
+    }
+    sight.report({.type = ScopeType::node,
+                  .node = &node,
+                  .evidence = std::move(why),
+                  .impact = "GPU memory goes through host memory on its way to the wire: twice over PCIe, "
+                            "often half the rate",
+                  .next = "modprobe nvidia_peermem, or use NVIDIA's open kernel modules with a kernel from "
+                          "5.12 on"});
+  }
+}
+
+constexpr Rule table[] = {
+    {"gpu-far-nic", Severity::warning, "GPU without a NIC on its socket", far_nic},
+    {"gpudirect-impossible", Severity::warning, "GPUDirect RDMA impossible", gpudirect},
+};
+
+}  // namespace
+
+std::span<const Rule> affinity_rules() {
+  return table;
+}
+
+}  // namespace ringtrue::diagnosis

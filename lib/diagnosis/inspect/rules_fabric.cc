@@ -1,0 +1,227 @@
+// Cables between switches and to hosts. Fabrics are seldom regular: only a clear pattern is held against one
+// that breaks it.
+#include <algorithm>
+
+#include "diagnosis/inspect/sight.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+using namespace topology;
+
+// The fabric by names.
+class Cables {
+ public:
+  explicit Cables(const Fabric& f) : fabric(f) {
+    for (const FabricSwitch& s : f.switches) switches_.emplace(s.guid, &s);
+    for (const FabricHost& h : f.hosts) hosts_.emplace(h.guid, &h);
+  }
+
+  const Fabric& fabric;
+
+  bool is_switch(const std::string& guid) const { return switches_.contains(guid); }
+  bool is_trunk(const FabricLink& l) const { return is_switch(l.a.guid) && is_switch(l.b.guid); }
+  bool is_aggregation(const std::string& guid) const {
+    const auto it = hosts_.find(guid);
+    return it != hosts_.end() && it->second->aggregation;
+  }
+  std::string name(const std::string& guid) const {
+    if (const auto s = switches_.find(guid); s != switches_.end())
+      return s->second->name.empty() ? guid : s->second->name;
+    const auto h = hosts_.find(guid);
+    return h == hosts_.end() || h->second->name.empty() ? guid : h->second->name;
+  }
+  std::string end(const FabricPort& p) const { return fmt::format("{}/{}", name(p.guid), p.port); }
+  std::string text(const FabricLink& l) const { return end(l.a) + " - " + end(l.b); }
+
+ private:
+  std::unordered_map<std::string_view, const FabricSwitch*> switches_;
+  std::unordered_map<std::string_view, const FabricHost*> hosts_;
+};
+
+std::string now_text(const FabricLink& l) {
+  std::string text = l.width.known() ? fmt::format("{}x", *l.width) : "";
+  if (l.speed.known()) text += (text.empty() ? "" : " ") + *l.speed;
+  if (l.rate.known()) text += fmt::format("{}{}", text.empty() ? "" : ", ", to_text(*l.rate));
+  return text.empty() ? "unknown" : text;
+}
+
+// From HDR on, a port of four lanes may be split on purpose into two of two.
+bool may_be_split(const FabricLink& l) {
+  if (!l.width.is(2) || !l.speed.known()) return false;
+  return *l.speed == "HDR" || *l.speed == "NDR" || *l.speed == "XDR";
+}
+
+template <class Look>
+void with_fabric(Sight& sight, Look look) {
+  if (!sight.cluster.fabric || sight.cluster.fabric->links.empty()) return;
+  sight.applies();
+  look(Cables(*sight.cluster.fabric));
+}
+
+void link_degraded(Sight& sight) {
+  if (!sight.cluster.fabric) {
+    for (const NodeSight& node : sight.nodes) {
+      const bool infiniband = std::ranges::any_of(node.rails, [](const Nic* nic) {
+        return std::ranges::any_of(nic->ports,
+                                   [](const Port& p) { return p.layer == LinkLayer::infiniband; });
+      });
+      if (!infiniband) continue;
+      const auto gap =
+          std::ranges::find_if(node.node.gaps, [](const Gap& g) { return g.source == origin::fabric; });
+      sight.cannot(&node, "", gap == node.node.gaps.end() ? "the fabric was not read" : gap->why,
+                   "the fabric's switches and cables");
+    }
+    return;
+  }
+  with_fabric(sight, [&](const Cables& cables) {
+    // Of each switch, and of its trunks and its cables to hosts apart, because these are often unlike.
+    std::map<std::pair<std::string_view, bool>, std::map<int, int>> widths;
+    for (const FabricLink& l : cables.fabric.links)
+      if (l.width.known())
+        for (const FabricPort* p : {&l.a, &l.b})
+          if (cables.is_switch(p->guid)) ++widths[{p->guid, cables.is_trunk(l)}][*l.width];
+    for (const FabricLink& l : cables.fabric.links) {
+      std::vector<std::string> evidence = {fmt::format("{} runs at {} ({})", cables.text(l), now_text(l),
+                                                       l.width.known() ? l.width.origin : l.rate.origin)};
+      std::optional<BytesPerSecond> could;
+      if (l.rate.known() && l.max_rate.known() &&
+          l.rate->value < l.max_rate->value * sight.limits.pci_warning && !may_be_split(l)) {
+        could = l.max_rate.value;
+        evidence.push_back(fmt::format("both ends can do {} ({})", to_text(*could), l.max_rate.origin));
+      } else if (l.width.known() && !may_be_split(l)) {
+        const auto& votes = widths[{l.a.guid, cables.is_trunk(l)}];
+        int all = 0;
+        for (const auto& [width, n] : votes) all += n;
+        const int* most = all >= 3 ? majority(votes, 0.5) : nullptr;
+        if (!most || *l.width >= *most) continue;
+        if (l.speed.known()) could = infiniband_rate(*l.speed, *most);
+        evidence.push_back(fmt::format("{} of the {} cables like it at {} have {} lanes", votes.at(*most),
+                                       all, cables.name(l.a.guid), *most));
+      } else {
+        continue;
+      }
+      sight.report({.type = ScopeType::link,
+                    .device = cables.text(l),
+                    .evidence = std::move(evidence),
+                    .impact = could && l.rate.known() ? fmt::format("this cable carries {} of {}",
+                                                                    to_text(*l.rate), to_text(*could))
+                                                      : "this cable carries a part of what it could",
+                    .next = "reseat or swap the cable; see ibportstate and mlxlink at both ends",
+                    .measured = l.rate.value,
+                    .expected = could});
+    }
+  });
+}
+
+using Pair = std::pair<std::string_view, std::string_view>;
+
+Pair between(const FabricLink& l) {
+  return std::minmax(std::string_view(l.a.guid), std::string_view(l.b.guid));
+}
+
+void trunk_slower(Sight& sight) {
+  with_fabric(sight, [&](const Cables& cables) {
+    std::map<Pair, std::vector<const FabricLink*>> trunks;
+    for (const FabricLink& l : cables.fabric.links)
+      if (cables.is_trunk(l) && l.rate.known()) trunks[between(l)].push_back(&l);
+    for (const auto& [ends, parallel] : trunks) {
+      const auto best =
+          (*std::ranges::max_element(parallel, {}, [](const FabricLink* l) { return l->rate->value; }))->rate;
+      for (const FabricLink* l : parallel) {
+        if (l->rate->value >= best->value * sight.limits.pci_warning) continue;
+        if (sight.accused(nullptr, cables.text(*l), "fabric-")) continue;
+        sight.report(
+            {.type = ScopeType::link,
+             .device = cables.text(*l),
+             .evidence = {fmt::format("{} runs at {} ({})", cables.text(*l), now_text(*l), l->rate.origin),
+                          fmt::format("of the {} cables between these two switches the best runs at {}",
+                                      parallel.size(), to_text(*best))},
+             .impact =
+                 fmt::format("flows that are routed over it get {} of {}", to_text(*l->rate), to_text(*best)),
+             .next = "reseat or swap the cable; see ibportstate and mlxlink at both ends",
+             .measured = l->rate.value,
+             .expected = best.value});
+      }
+    }
+  });
+}
+
+void trunks_fewer(Sight& sight) {
+  with_fabric(sight, [&](const Cables& cables) {
+    std::set<std::string_view> leaves;
+    std::map<std::string_view, std::map<std::string_view, int>> cables_of;  // spine -> leaf -> cables
+    for (const FabricLink& l : cables.fabric.links)
+      if (!cables.is_trunk(l)) {
+        if (!cables.is_aggregation(l.b.guid)) leaves.insert(l.a.guid);
+      }
+    for (const FabricLink& l : cables.fabric.links)
+      if (cables.is_trunk(l) && leaves.contains(l.a.guid) != leaves.contains(l.b.guid)) {
+        const bool a_leaf = leaves.contains(l.a.guid);
+        ++cables_of[a_leaf ? l.b.guid : l.a.guid][a_leaf ? l.a.guid : l.b.guid];
+      }
+    std::map<std::string_view, std::map<int, int>> of_leaf;  // leaf -> cables to a spine -> so many spines
+    for (const auto& [spine, to] : cables_of)
+      for (const auto& [leaf, n] : to) ++of_leaf[leaf][n];
+    for (const auto& [spine, to] : cables_of) {
+      // Four leaves, of which nine in ten (or all but one) have the same number.
+      std::map<int, int> votes;
+      for (const auto& [leaf, n] : to) ++votes[n];
+      const int* most = to.size() >= 4 ? majority(votes, 0.5) : nullptr;
+      if (!most) continue;
+      const int unlike = int(to.size()) - votes.at(*most);
+      if (unlike > std::max(1, int(to.size()) / 10)) continue;
+      for (const auto& [leaf, n] : to) {
+        if (n >= *most) continue;
+        const auto& own = of_leaf[leaf];
+        const int* usual = majority(own, 0.5);  // and the leaf has that number to its other spines
+        if (own.size() > 1 && !(usual && *usual == *most)) continue;
+        if (own.size() == 1 && cables_of.size() > 1) continue;  // a leaf with fewer everywhere was built so
+        sight.report(
+            {.type = ScopeType::fabric_switch,
+             .device = cables.name(std::string(leaf)),
+             .evidence = {fmt::format("{} has {} to {}", cables.name(std::string(leaf)),
+                                      n == 1 ? "1 cable" : fmt::format("{} cables", n),
+                                      cables.name(std::string(spine))),
+                          fmt::format("{} of {} leaves have {}", votes.at(*most), to.size(), *most)},
+             .impact = fmt::format("this leaf reaches the spine with {} of {} cables", n, *most),
+             .next = "look for a cable that is unplugged or a port that is disabled on either side"});
+      }
+    }
+  });
+}
+
+void isolated(Sight& sight) {
+  with_fabric(sight, [&](const Cables& cables) {
+    std::set<std::string_view> trunked;
+    for (const FabricLink& l : cables.fabric.links)
+      if (cables.is_trunk(l)) trunked.insert(l.a.guid), trunked.insert(l.b.guid);
+    const std::size_t all = cables.fabric.switches.size();
+    if (trunked.size() * 2 <= all) return;  // planes of one switch each
+    for (const FabricSwitch& s : cables.fabric.switches) {
+      if (trunked.contains(s.guid)) continue;
+      sight.report({.type = ScopeType::fabric_switch,
+                    .device = cables.name(s.guid),
+                    .evidence = {fmt::format("{} has no cable to another switch", cables.name(s.guid)),
+                                 fmt::format("{} of {} switches have", trunked.size(), all)},
+                    .impact = "its hosts reach those of no other switch",
+                    .next = "look at its uplinks"});
+    }
+  });
+}
+
+constexpr Rule table[] = {
+    {"fabric-link-degraded", Severity::warning, "Cable of the fabric below what it can do", link_degraded},
+    {"fabric-trunk-slower", Severity::warning, "Trunk slower than its parallel sisters", trunk_slower},
+    {"fabric-trunks-fewer", Severity::warning, "Leaf with fewer cables to a spine than its sisters",
+     trunks_fewer},
+    {"fabric-switch-isolated", Severity::warning, "Switch without a trunk", isolated},
+};
+
+}  // namespace
+
+std::span<const Rule> fabric_rules() {
+  return table;
+}
+
+}  // namespace ringtrue::diagnosis

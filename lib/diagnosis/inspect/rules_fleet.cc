@@ -1,0 +1,234 @@
+// Nodes that are not like most: what all have alike is no fault, and like is compared with like alone.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "diagnosis/inspect/sight.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+using namespace topology;
+
+constexpr std::size_t fewest = 3;  // nodes: of two that differ, nobody can say which is right
+
+// What one node says about one thing: its values, each with the devices that have it.
+struct Said {
+  const NodeSight* node = nullptr;
+  std::map<std::string, std::vector<std::string>> values;
+
+  std::string text() const {
+    std::vector<std::string> all;
+    for (const auto& [value, devices] : values) all.push_back(value);
+    return listed(all);
+  }
+};
+
+using Votes = std::map<std::string, std::vector<Said>>;  // by what is compared: the model of an NIC, ...
+
+void vote(Votes& votes, const NodeSight& node, const std::string& key, const std::string& device,
+          const std::string& value) {
+  std::vector<Said>& said = votes[key];
+  if (said.empty() || said.back().node != &node) said.push_back({&node, {}});
+  auto& devices = said.back().values[value];
+  if (!device.empty()) devices.push_back(device);
+}
+
+struct Words {
+  const char* thing;  // "firmware"
+  const char* impact;
+  const char* next;
+  bool number = false;  // a count: fewer than most is graver than more
+};
+
+void judge(Sight& sight, const Votes& votes, const Words& words) {
+  for (const auto& [key, said] : votes) {
+    if (said.size() < 2) continue;
+    std::map<std::string, int> counts;
+    for (const Said& s : said) ++counts[s.text()];
+    if (said.size() >= fewest) sight.applies();
+    if (counts.size() < 2) continue;
+    const std::string* most = said.size() >= fewest ? majority(counts, sight.limits.majority) : nullptr;
+    if (!most) {
+      std::vector<std::string> all;
+      for (const auto& [value, count] : counts)
+        if (all.size() < 8) all.push_back(fmt::format("{} on {}", value, count));
+      sight.cannot(nullptr, "", fmt::format("no majority: {} ({})", words.thing, listed(all)));
+      continue;
+    }
+    for (const Said& s : said) {
+      const std::string mine = s.text();
+      if (mine == *most) continue;
+      std::vector<std::string> devices;
+      for (const auto& [value, named] : s.values)
+        if (value != *most) devices.insert(devices.end(), named.begin(), named.end());
+      const bool nics = devices.size() == 1;
+      const bool lacks = words.number && std::atoi(mine.c_str()) < std::atoi(most->c_str());
+      sight.report(
+          {.severity = lacks ? Severity::critical : Severity::warning,
+           .type = nics ? (devices[0].find('/') != std::string::npos ? ScopeType::port : ScopeType::nic)
+                        : ScopeType::node,
+           .node = s.node,
+           .device = nics ? devices[0] : "",
+           .evidence = {fmt::format("{} of {}{}: {}", words.thing, s.node->node.name,
+                                    devices.empty() ? "" : " (" + listed(devices) + ")", mine),
+                        fmt::format("{} of {} nodes have {}", counts.at(*most), said.size(), *most)},
+           .impact = words.impact,
+           .next = words.next});
+    }
+  }
+}
+
+void mtu(Sight& sight) {
+  Votes votes;
+  for (const NodeSight& node : sight.nodes)
+    for (const Nic* nic : node.rails)
+      for (const Port& port : nic->ports)
+        if (port.mtu.known() && !port.state.is("down"))
+          vote(votes, node, kind_of(*nic, node.place(nic->address)), port_name(*nic, port),
+               fmt::format("{}", *port.mtu));
+  judge(sight, votes,
+        {"MTU", "large packets are cut, refused or dropped between this node and the others",
+         "set the MTU as on the other nodes: ip link set DEVICE mtu, and on the switch's port"});
+}
+
+void firmware(Sight& sight) {
+  Votes votes;
+  for (const NodeSight& node : sight.nodes)
+    for (const Nic& nic : node.node.nics)
+      if (!nic.virtual_device && nic.firmware.known())
+        vote(votes, node, kind_of(nic, node.place(nic.address)), nic.name, *nic.firmware);
+  judge(sight, votes,
+        {"firmware", "this node may behave, fail and perform unlike the others",
+         "bring the firmware to the fleet's: mlxfwmanager or flint, then a cold start"});
+}
+
+void driver(Sight& sight) {
+  Votes votes;
+  for (const NodeSight& node : sight.nodes) {
+    const System& s = node.node.system;
+    if (!node.node.gpus.empty() && s.nvidia_driver.known())
+      vote(votes, node, "NVIDIA driver", "", *s.nvidia_driver);
+    for (const Nic* nic : node.rails)
+      if (nic->driver.known())
+        vote(votes, node, kind_of(*nic, node.place(nic->address)), nic->name, *nic->driver);
+    if (!node.rails.empty() && s.rdma_core.known()) vote(votes, node, "rdma-core", "", *s.rdma_core);
+  }
+  judge(sight, votes,
+        {"driver", "this node may behave, fail and perform unlike the others",
+         "install the driver that the other nodes have"});
+}
+
+void kernel(Sight& sight) {
+  Votes votes;
+  for (const NodeSight& node : sight.nodes)
+    if (node.node.system.kernel.known()) vote(votes, node, "", "", *node.node.system.kernel);
+  judge(sight, votes,
+        {"kernel", "this node may behave, fail and perform unlike the others",
+         "start the kernel that the other nodes run"});
+}
+
+void gpu_model(Sight& sight) {
+  Votes votes;
+  for (const NodeSight& node : sight.nodes)
+    for (const Gpu& gpu : node.node.gpus)
+      if (gpu.model.known()) vote(votes, node, "", "", *gpu.model);
+  judge(sight, votes,
+        {"GPU model", "jobs over this node and others go at the pace of the lesser GPU",
+         "keep nodes of different GPUs in different partitions"});
+}
+
+// Votes on a number of things; where nobody has any, there is nothing to compare.
+template <class Count>
+void count(Sight& sight, const Words& words, Count count_of) {
+  Votes votes;
+  bool any = false;
+  for (const NodeSight& node : sight.nodes)
+    if (const auto n = count_of(node)) {
+      vote(votes, node, "", "", fmt::format("{}", *n));
+      any |= *n > 0;
+    }
+  if (any) judge(sight, votes, words);
+}
+
+void gpu_count(Sight& sight) {
+  count(sight,
+        {"number of GPUs", "jobs that count on the others' number do not start here",
+         "look for GPUs that fell off the bus: dmesg (Xid 79), lspci", true},
+        [](const NodeSight& n) -> std::optional<std::size_t> { return n.node.gpus.size(); });
+}
+
+void nic_count(Sight& sight) {
+  count(sight,
+        {"number of NICs that carry data", "this node has fewer or more rails than the others",
+         "look for cards that are missing or switched off: lspci, dmesg", true},
+        [](const NodeSight& n) -> std::optional<std::size_t> { return n.rails.size(); });
+}
+
+void nvlink_count(Sight& sight) {
+  count(sight,
+        {"number of NVLinks", "GPUs of this node talk at another rate than those of others",
+         "see nvidia-smi nvlink -s", true},
+        [](const NodeSight& n) -> std::optional<std::size_t> {
+          if (n.node.gpus.empty()) return std::nullopt;
+          std::size_t all = 0;
+          for (const Gpu& gpu : n.node.gpus) {
+            if (!gpu.nvlinks) return std::nullopt;
+            all += gpu.nvlinks->size();
+          }
+          return all;
+        });
+}
+
+// Nodes of one kind differ by some pages; one per cent is a module.
+void memory(Sight& sight) {
+  constexpr double alike = 0.01;
+  std::vector<std::pair<double, const NodeSight*>> all;
+  for (const NodeSight& node : sight.nodes) {
+    double sum = 0;
+    for (const NumaNode& n : node.node.processors.numa) sum += double(n.memory.value_or(Bytes(0)).value);
+    if (sum > 0) all.emplace_back(sum, &node);
+  }
+  if (all.size() < fewest) return;
+  sight.applies();
+  std::vector<double> sizes;
+  for (const auto& [size, node] : all) sizes.push_back(size);
+  std::nth_element(sizes.begin(), sizes.begin() + std::ptrdiff_t(sizes.size() / 2), sizes.end());
+  const double middle = sizes[sizes.size() / 2];
+  const auto near = [&](double size) { return std::abs(size - middle) <= alike * middle; };
+  const auto many = std::ranges::count_if(sizes, near);
+  if (many <= sight.limits.majority * double(sizes.size())) {
+    sight.cannot(nullptr, "", "no majority: nodes' memory sizes differ");
+    return;
+  }
+  for (const auto& [size, node] : all) {
+    if (near(size)) continue;
+    sight.report(
+        {.type = ScopeType::node,
+         .node = node,
+         .evidence = {fmt::format("{} has {:.1f} GiB of memory", node->node.name, size / (1 << 30)),
+                      fmt::format("{} of {} nodes have {:.1f} GiB", many, all.size(), middle / (1 << 30))},
+         .impact = "jobs sized for the others may not fit, and memory channels may be missing",
+         .next = "look for memory modules that failed: dmidecode -t memory, the firmware's log"});
+  }
+}
+
+constexpr Rule table[] = {
+    {"mtu-mismatch", Severity::warning, "MTU unlike the fleet's", mtu},
+    {"firmware-mismatch", Severity::warning, "NIC firmware unlike the fleet's", firmware},
+    {"driver-mismatch", Severity::warning, "Driver unlike the fleet's", driver},
+    {"kernel-mismatch", Severity::warning, "Kernel unlike the fleet's", kernel},
+    {"gpu-model-mismatch", Severity::warning, "GPU model unlike the fleet's", gpu_model},
+    {"gpu-count-mismatch", Severity::critical, "Number of GPUs unlike the fleet's", gpu_count},
+    {"nic-count-mismatch", Severity::critical, "Number of rails unlike the fleet's", nic_count},
+    {"nvlink-count-mismatch", Severity::critical, "Number of NVLinks unlike the fleet's", nvlink_count},
+    {"memory-mismatch", Severity::warning, "Memory unlike the fleet's", memory},
+};
+
+}  // namespace
+
+std::span<const Rule> fleet_rules() {
+  return table;
+}
+
+}  // namespace ringtrue::diagnosis

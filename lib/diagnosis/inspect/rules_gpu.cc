@@ -1,0 +1,190 @@
+// GPUs: lost ones, throttled clocks, memory errors, MIG.
+#include <algorithm>
+#include <cctype>
+
+#include "diagnosis/inspect/sight.h"
+#include "topology/counters.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+using namespace topology;
+
+// NVML's bits of nvmlClocksThrottleReasons (nvml.h).
+constexpr std::uint64_t power_cap = 0x4, hw_slowdown = 0x8, sw_thermal = 0x20, hw_thermal = 0x40,
+                        power_brake = 0x80;
+
+template <class Look>
+void each_nvidia(Sight& sight, Look look) {
+  for (const NodeSight& node : sight.nodes)
+    for (const Gpu& gpu : node.node.gpus)
+      if (node.nvidia(gpu)) sight.applies(), look(node, gpu);
+}
+
+bool driven_by(const NodeSight& node, const Gpu& gpu, const char* driver) {
+  const auto* place = node.place(gpu.address);
+  return place && place->device->driver.is(driver);
+}
+
+// Whether a gap is about one GPU as a whole: "GPU3", "GPU3 (0000:3b:00.0)", "GPU 3".
+bool names_gpu(const std::string& what) {
+  std::size_t at = what.rfind("GPU", 0) == 0 ? 3 : std::string::npos;
+  if (at == 3 && at < what.size() && what[at] == ' ') ++at;
+  return at != std::string::npos && at < what.size() && std::isdigit(static_cast<unsigned char>(what[at]));
+}
+
+void lost(Sight& sight) {
+  for (const NodeSight& node : sight.nodes) {
+    const auto told = [](const Gpu& g) { return g.uuid.origin == origin::nvml && g.uuid.known(); };
+    const bool answers = std::ranges::any_of(node.node.gpus, told);
+    const auto report = [&](const std::string& device, std::string evidence) {
+      sight.report({.severity = Severity::critical,
+                    .type = ScopeType::gpu,
+                    .node = &node,
+                    .device = device,
+                    .evidence = {std::move(evidence)},
+                    .impact = "this GPU takes no part in anything; jobs on this node fail",
+                    .next = "see dmesg for Xid 79 and 48; drain the node, reset the GPU (nvidia-smi -r) or "
+                            "restart the node, and if it comes again, have the GPU replaced"});
+    };
+    std::set<std::string> named;
+    for (const Gap& gap : node.node.gaps) {
+      if (gap.source != origin::nvml || !names_gpu(gap.what)) continue;
+      sight.applies();
+      std::string device = gap.what.substr(0, gap.what.find_first_of(" (:,", 4));
+      if (!node.node.find_gpu(device)) std::erase(device, ' ');
+      if (named.insert(device).second)
+        report(device, fmt::format("the driver answers for {}: {} (nvml)", gap.what, gap.why));
+    }
+    for (const Gpu& gpu : node.node.gpus) {
+      if (!node.nvidia(gpu)) continue;
+      sight.applies();
+      if (told(gpu) || named.contains(gpu.name)) continue;
+      if (answers && driven_by(node, gpu, "nvidia"))
+        report(gpu.name, fmt::format("PCI shows {} at {} (sysfs), and the driver does not name it among its "
+                                     "GPUs (nvml)",
+                                     gpu.name, gpu.address));
+      else
+        sight.cannot(&node, gpu.name, "the driver was not asked or does not know this GPU");
+    }
+  }
+}
+
+void throttled(Sight& sight) {
+  each_nvidia(sight, [&](const NodeSight& node, const Gpu& gpu) {
+    if (!gpu.throttle.known()) return sight.cannot(&node, gpu.name, "the throttle reasons are unknown");
+    const std::uint64_t bits = *gpu.throttle;
+    std::vector<std::string> why;
+    if (bits & hw_thermal) why.push_back("hardware thermal slowdown");
+    if (bits & sw_thermal) why.push_back("software thermal slowdown");
+    if (bits & power_brake) why.push_back("power brake: the supply asks for less");
+    if (bits & hw_slowdown && why.empty()) why.push_back("hardware slowdown");
+    const bool fault = !why.empty();
+    if (!fault && !(bits & power_cap)) return;
+    if (!fault) why.push_back("power cap by software");
+    std::vector<std::string> evidence = {
+        fmt::format("{}: {} (bits {:#x}, {})", gpu.name, listed(why), bits, gpu.throttle.origin)};
+    if (gpu.temperature_C.known()) evidence.push_back(fmt::format("{} degrees Celsius", *gpu.temperature_C));
+    std::string impact = "its clocks are lowered";
+    if (gpu.sm_clock_MHz.known() && gpu.max_sm_clock_MHz.known())
+      impact += fmt::format(": {} of {} MHz", *gpu.sm_clock_MHz, *gpu.max_sm_clock_MHz);
+    sight.report({.severity = !fault                                            ? Severity::info
+                              : bits & (hw_thermal | power_brake | hw_slowdown) ? Severity::critical
+                                                                                : Severity::warning,
+                  .type = ScopeType::gpu,
+                  .node = &node,
+                  .device = gpu.name,
+                  .evidence = std::move(evidence),
+                  .impact = impact + (fault ? "; all GPUs of a job wait for it" : ""),
+                  .next = !fault ? "nothing: a GPU under load runs at its limit"
+                          : bits & (hw_thermal | sw_thermal)
+                              ? "look at fans, air flow, inlet temperature and "
+                                "the heat sink's seat"
+                              : "look at the power supplies and cables"});
+  });
+}
+
+void ecc_errors(Sight& sight) {
+  each_nvidia(sight, [&](const NodeSight& node, const Gpu& gpu) {
+    if (gpu.ecc.is(false)) return;
+    if (!gpu.ecc_uncorrected.known())
+      return sight.cannot(&node, gpu.name, "its count of memory errors is unknown");
+    if (*gpu.ecc_uncorrected == 0) return;
+    sight.report({.severity = Severity::critical,
+                  .type = ScopeType::gpu,
+                  .node = &node,
+                  .device = gpu.name,
+                  .evidence = {fmt::format("{} uncorrected memory errors since the driver was loaded ({})",
+                                           *gpu.ecc_uncorrected, gpu.ecc_uncorrected.origin)},
+                  .impact = "jobs on this GPU die, or compute with what is left of its memory",
+                  .next = "reset the GPU, then run dcgmi diag -r 3; if it comes again, have it replaced"});
+  });
+}
+
+void retired_pending(Sight& sight) {
+  each_nvidia(sight, [&](const NodeSight& node, const Gpu& gpu) {
+    if (!gpu.retired_pending.is(true)) return;
+    sight.report({.type = ScopeType::gpu,
+                  .node = &node,
+                  .device = gpu.name,
+                  .evidence = {fmt::format("memory pages or rows wait to be retired at the next reset ({})",
+                                           gpu.retired_pending.origin)},
+                  .impact = "until then bad memory stays in use",
+                  .next = "drain the node and reset the GPU (nvidia-smi -r)"});
+  });
+}
+
+void ecc_off(Sight& sight) {
+  std::map<std::string, std::map<bool, int>> votes;
+  const auto each = [&](auto look) {
+    for (const NodeSight& node : sight.nodes)
+      for (const Gpu& gpu : node.node.gpus)
+        if (gpu.ecc.known() && node.nvidia(gpu)) look(node, gpu, votes[gpu.model.value_or("")]);
+  };
+  each([](const NodeSight&, const Gpu& gpu, std::map<bool, int>& v) { ++v[*gpu.ecc]; });
+  each([&](const NodeSight& node, const Gpu& gpu, std::map<bool, int>& v) {
+    if (v[false] + v[true] < 3) return;
+    sight.applies();
+    const bool* most = majority(v, sight.limits.majority);
+    if (*gpu.ecc || !most || !*most) return;
+    sight.report(
+        {.type = ScopeType::gpu,
+         .node = &node,
+         .device = gpu.name,
+         .evidence = {fmt::format("ECC is off ({})", gpu.ecc.origin),
+                      fmt::format("{} of {} GPUs of this model have it on", v[true], v[true] + v[false])},
+         .impact = "memory errors of this GPU pass unseen, into results",
+         .next = fmt::format("nvidia-smi -i {} -e 1, then reset the GPU", gpu.address)});
+  });
+}
+
+void mig(Sight& sight) {
+  each_nvidia(sight, [&](const NodeSight& node, const Gpu& gpu) {
+    if (!gpu.mig.is(true)) return;
+    sight.report(
+        {.severity = Severity::info,
+         .type = ScopeType::gpu,
+         .node = &node,
+         .device = gpu.name,
+         .evidence = {fmt::format("MIG is on ({})", gpu.mig.origin)},
+         .impact = "its slices use no NVLink and no peer-to-peer: collectives go through host memory",
+         .next = "for collectives over whole GPUs turn it off: nvidia-smi -mig 0"});
+  });
+}
+
+constexpr Rule table[] = {
+    {"gpu-lost", Severity::critical, "GPU that the driver lost", lost},
+    {"gpu-throttled", Severity::critical, "GPU with lowered clocks", throttled},
+    {"ecc-errors", Severity::critical, "Uncorrected memory errors of a GPU", ecc_errors},
+    {"ecc-retirement-pending", Severity::warning, "GPU memory that waits to be retired", retired_pending},
+    {"ecc-off", Severity::warning, "GPU without ECC, unlike its sisters", ecc_off},
+    {"mig-enabled", Severity::info, "GPU in slices (MIG)", mig},
+};
+
+}  // namespace
+
+std::span<const Rule> gpu_rules() {
+  return table;
+}
+
+}  // namespace ringtrue::diagnosis

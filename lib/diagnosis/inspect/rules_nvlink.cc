@@ -1,0 +1,212 @@
+// NVLinks: down, fewer than the sisters' and erring ones.
+#include <algorithm>
+
+#include "diagnosis/inspect/sight.h"
+#include "topology/counters.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+using namespace topology;
+
+int count_up(const Gpu& gpu, bool up) {
+  return gpu.nvlinks ? int(std::ranges::count_if(*gpu.nvlinks, [&](const NvLink& l) { return l.up.is(up); }))
+                     : 0;
+}
+
+// Boards whose links are wired on the baseboard: all of them are up in health. Cards (PCIe, NVL) have links
+// only where somebody put bridges on them. nullopt: the model does not tell.
+std::optional<bool> on_baseboard(const NodeSight& node, const Gpu& gpu) {
+  if (!node.node.nvswitches.empty()) return true;
+  const std::string model = gpu.model.value_or("");
+  if (model.find("GH200") != std::string::npos) return std::nullopt;  // sold alone and in racks
+  for (const char* card : {"PCIe", "PCIE", "NVL", "A30", "A40", "RTX", "Quadro", "GeForce", "TITAN"})
+    if (model.find(card) != std::string::npos) return false;
+  for (const char* board : {"SXM", "HBM3", "H200", "H20", "B200", "GB200", "GB300", "B300"})
+    if (model.find(board) != std::string::npos) return true;
+  return std::nullopt;
+}
+
+// Of full boards, where the model's name tells; 0: not known.
+int full_board(const Gpu& gpu) {
+  const std::string model = gpu.model.value_or("");
+  const auto has = [&](const char* part) { return model.find(part) != std::string::npos; };
+  if (has("NVL") || has("PCI")) return 0;
+  if (has("H100") || has("H200") || has("B200")) return 18;
+  if (has("A100")) return 12;
+  if (has("V100")) return 6;
+  if (has("P100")) return 4;
+  return 0;
+}
+
+using Group = std::vector<const Gpu*>;
+std::map<std::string, Group> models(const NodeSight& node) {
+  std::map<std::string, Group> out;
+  for (const Gpu& gpu : node.node.gpus) out[gpu.model.value_or("")].push_back(&gpu);
+  return out;
+}
+
+std::string rate_of(int links, const Gpu& gpu) {
+  for (const NvLink& l : *gpu.nvlinks)
+    if (l.rate.known()) return to_text(*l.rate * links);
+  return fmt::format("{} links", links);
+}
+
+std::string origin_of(const Gpu& gpu) {
+  for (const NvLink& l : *gpu.nvlinks)
+    if (l.up.known()) return l.up.origin;
+  return origin::unknown;
+}
+
+void report_down(Sight& sight, const NodeSight& node, const Gpu& gpu, Severity severity,
+                 const std::string& beside) {
+  std::vector<std::string> indices;
+  for (const NvLink& l : *gpu.nvlinks)
+    if (l.up.is(false)) indices.push_back(fmt::format("{}", l.index));
+  const int up = count_up(gpu, true), all = up + int(indices.size());
+  sight.report({.severity = severity,
+                .type = ScopeType::gpu,
+                .node = &node,
+                .device = gpu.name,
+                .evidence = {fmt::format("{} of {} NVLinks are down: {} ({})", indices.size(), all,
+                                         listed(indices, 18), origin_of(gpu)),
+                             beside},
+                .impact = fmt::format("{} carries {} of {} by NVLink; collectives go at its pace", gpu.name,
+                                      rate_of(up, gpu), rate_of(all, gpu)),
+                .next = up == 0 ? "see nvidia-smi nvlink -s; on machines with NVSwitches look whether the "
+                                  "fabric manager runs, then reset the GPUs"
+                                : "see nvidia-smi nvlink -s and -e, and dmesg for Xid 74; reset the GPU, and "
+                                  "if it stays, have the board repaired"});
+}
+
+void down(Sight& sight) {
+  for (const NodeSight& node : sight.nodes)
+    for (const auto& [model, gpus] : models(node)) {
+      std::map<int, int> downs;  // how many GPUs have so many links down; those without any up by their own
+      int linked = 0;
+      for (const Gpu* g : gpus) {
+        if (!g->nvlinks || g->nvlinks->empty()) continue;
+        sight.applies();
+        linked += count_up(*g, true) > 0;
+        if (count_up(*g, true) > 0) ++downs[count_up(*g, false)];
+        if (std::ranges::any_of(*g->nvlinks, [](const NvLink& l) { return !l.up.known(); }))
+          sight.cannot(&node, g->name, "the state of some NVLinks is unknown");
+      }
+      const bool alike = linked > 1 && downs.size() == 1;
+      for (const Gpu* g : gpus) {
+        if (!g->nvlinks || count_up(*g, false) == 0) continue;
+        const int up = count_up(*g, true);
+        const auto board = on_baseboard(node, *g);
+        const std::string sisters =
+            gpus.size() < 2 ? "it has no sister to compare with"
+                            : fmt::format("{} of {} GPUs of this model have links up", linked, gpus.size());
+        if (up == 0) {
+          if (board.value_or(false))
+            report_down(sight, node, *g, Severity::critical, "this board's links are wired: none is up");
+          else if (!board && linked > 0)
+            report_down(sight, node, *g, Severity::critical, sisters);
+          else if (!board)
+            sight.cannot(&node, g->name,
+                         "no NVLink of any GPU is up, and the model does not tell whether "
+                         "there are bridges");
+          continue;  // a card without a bridge
+        }
+        if (alike) {
+          // Built so, or cut alike; boards that are known to have more are worth a look.
+          if (board.value_or(false) && up < full_board(*g))
+            report_down(sight, node, *g, Severity::info,
+                        fmt::format("boards of this model may have {} NVLinks; all GPUs here are alike",
+                                    full_board(*g)));
+          continue;
+        }
+        report_down(sight, node, *g, Severity::critical, sisters);
+      }
+    }
+}
+
+void fewer(Sight& sight) {
+  for (const NodeSight& node : sight.nodes)
+    for (const auto& [model, gpus] : models(node)) {
+      std::map<int, int> votes;
+      for (const Gpu* g : gpus)
+        if (g->nvlinks) ++votes[int(g->nvlinks->size())];
+      const bool any = std::ranges::any_of(votes, [](const auto& v) { return v.first > 0; });
+      if (any || on_baseboard(node, *gpus[0]).value_or(false)) {
+        if (gpus.size() >= 3) sight.applies();
+        for (const Gpu* g : gpus)
+          if (!g->nvlinks) sight.cannot(&node, g->name, "its NVLinks are unknown");
+      }
+      if (gpus.size() < 3) continue;
+      const int* most = majority(votes, 0.5);
+      if (!most) continue;
+      for (const Gpu* g : gpus) {
+        if (!g->nvlinks || int(g->nvlinks->size()) >= *most || sight.accused(&node, g->name, "nvlink-"))
+          continue;
+        const int have = int(g->nvlinks->size());
+        // A card without a bridge beside cards with one.
+        if (have == 0 && !on_baseboard(node, *g).value_or(true)) continue;
+        sight.report(
+            {.severity = Severity::critical,
+             .type = ScopeType::gpu,
+             .node = &node,
+             .device = g->name,
+             .evidence = {fmt::format("{} has {} NVLinks", g->name, have),
+                          fmt::format("{} of the {} GPUs of this model here have {}", votes.at(*most),
+                                      gpus.size(), *most)},
+             .impact = fmt::format("{} carries {} of {} of its sisters' NVLink rate", g->name, have, *most),
+             .next = "see nvidia-smi nvlink -s on this GPU and a sister; reset it, and if it stays, "
+                     "have the board repaired"});
+      }
+    }
+}
+
+void errors(Sight& sight) {
+  for (const NodeSight& node : sight.nodes) {
+    const bool linked =
+        std::ranges::any_of(node.node.gpus, [](const Gpu& g) { return g.nvlinks && !g.nvlinks->empty(); });
+    if (!linked) continue;
+    sight.applies();
+    if (!node.node.window) {
+      sight.cannot(&node, "", "the counters were read once: only their rise over a window tells");
+      continue;
+    }
+    const double seconds = node.node.window->seconds;
+    for (const CounterChange& c : node.node.window->changes) {
+      if (!c.counter.starts_with("nvlink") || counter_class(c.counter) != CounterClass::error) continue;
+      if (c.reset) {
+        sight.cannot(&node, c.device, "a counter was reset within the window");
+        continue;
+      }
+      const auto by = rise(c);
+      const bool crc = c.counter.find("crc") != std::string::npos;
+      if (by == 0 || (crc && (seconds <= 0 || double(by) / seconds < sight.limits.nvlink_crc_per_s)))
+        continue;
+      sight.report({.severity = Severity::critical,
+                    .type = ScopeType::gpu,
+                    .node = &node,
+                    .device = c.device,
+                    .evidence = {fmt::format("{} within {}: {} -> {}", text(c), to_text(Seconds(seconds)),
+                                             c.before, c.after),
+                                 crc ? fmt::format("{:.0f}/s; from {:g}/s a link is failing",
+                                                   double(by) / seconds, sight.limits.nvlink_crc_per_s)
+                                     : "a healthy NVLink repeats nothing and recovers from nothing"},
+                    .impact = "every repetition stops the link; traffic through it stutters",
+                    .next = "see nvidia-smi nvlink -e, and dmesg for Xid 74; reset the GPU, and if the "
+                            "counters rise again, have the board repaired"});
+    }
+  }
+}
+
+constexpr Rule table[] = {
+    {"nvlink-down", Severity::critical, "NVLink that is down", down},
+    {"nvlink-fewer-than-sisters", Severity::critical, "GPU with fewer NVLinks than its sisters", fewer},
+    {"nvlink-errors", Severity::critical, "NVLink errors that rise", errors},
+};
+
+}  // namespace
+
+std::span<const Rule> nvlink_rules() {
+  return table;
+}
+
+}  // namespace ringtrue::diagnosis

@@ -1,0 +1,407 @@
+// PCIe links: what they run at, against what both ends can do and what hangs below.
+#include <algorithm>
+
+#include "diagnosis/inspect/sight.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+using namespace topology;
+using Place = NodeSight::Place;
+
+// 0, 255 and "unknown" are what idle, virtual and half-removed devices say.
+std::optional<double> speed_of(const Fact<double>& speed) {
+  return speed.known() && pci_generation(*speed) > 0 ? speed.value : std::nullopt;
+}
+std::optional<int> width_of(const Fact<int>& width) {
+  return width.known() && *width > 0 && *width <= 32 ? width.value : std::nullopt;
+}
+
+template <class T>
+std::optional<T> lower(std::optional<T> a, std::optional<T> b) {
+  return a && b ? std::min(*a, *b) : a ? a : b;
+}
+
+// A link with its two ends: that of the device (the first function of its slot), and the port above, where
+// there is one that says something.
+struct Wire {
+  const Place* below = nullptr;
+  const Place* above = nullptr;
+  std::vector<int> parts;  // of all functions, and below them
+  std::optional<double> speed, max_speed;
+  std::optional<int> width, max_width;  // max: the device's, or the port's where that is lower
+  bool both_ends = false;               // both told what they can do
+
+  const PciDevice& device() const { return *below->device; }
+  std::optional<BytesPerSecond> rate() const {
+    auto now = pci_rate(device().link);
+    return now || !above ? now : pci_rate(above->device->link);
+  }
+  bool slow() const { return speed && max_speed && *speed < *max_speed; }
+  bool narrow() const { return width && max_width && *width < *max_width; }
+};
+
+void read(Wire& wire) {
+  const PciLink& d = wire.device().link;
+  const PciLink u = wire.above ? wire.above->device->link : PciLink{};
+  wire.speed = speed_of(d.speed_GTps);
+  if (!wire.speed) wire.speed = speed_of(u.speed_GTps);
+  wire.width = width_of(d.width);
+  if (!wire.width) wire.width = width_of(u.width);
+  const auto ds = speed_of(d.max_speed_GTps), us = speed_of(u.max_speed_GTps);
+  const auto dw = width_of(d.max_width), uw = width_of(u.max_width);
+  // A port above its device's speed says nothing while the device does not tell its own maximum.
+  if (ds) wire.max_speed = lower(ds, us);
+  if (dw) wire.max_width = lower(dw, uw);
+  wire.both_ends = ds && us && dw && uw;
+}
+
+std::vector<Wire> wires(const NodeSight& node) {
+  std::map<std::string_view, Wire> slots;
+  for (const Place& p : node.places) {
+    const PciDevice& d = *p.device;
+    if (d.virtual_function || d.kind == PciKind::root_port) continue;
+    const Place* parent = p.parent < 0 ? nullptr : &node.places[std::size_t(p.parent)];
+    const PciKind kind = parent ? parent->device->kind : PciKind::unknown;
+    if (d.kind == PciKind::switch_downstream && kind == PciKind::switch_upstream)
+      continue;  // no wire between
+    const auto [at, fresh] = slots.try_emplace(std::string_view(d.address).substr(0, d.address.find('.')));
+    Wire& wire = at->second;
+    if (fresh) {
+      wire.below = &p;
+      if (kind == PciKind::root_port || kind == PciKind::switch_downstream) wire.above = parent;
+    }
+    wire.parts.insert(wire.parts.end(), p.parts.begin(), p.parts.end());
+  }
+  std::vector<Wire> all;
+  for (auto& [slot, wire] : slots) {
+    read(wire);
+    all.push_back(std::move(wire));
+  }
+  return all;
+}
+
+bool matters(const Wire& wire) {
+  return !wire.parts.empty() || wire.device().kind == PciKind::switch_upstream;
+}
+
+// GPUs slow their links down when they have nothing to do, and with them the bridges on their own boards.
+bool saves_power(const NodeSight& node, const Wire& wire) {
+  for (const int i : wire.parts) {
+    const Part& part = node.parts[std::size_t(i)];
+    if (!part.gpu) continue;
+    const bool own = part.device == wire.below->device ||
+                     (part.device->vendor.known() && wire.device().vendor.is(*part.device->vendor)) ||
+                     wire.below->children.empty();
+    if (own && part.gpu->utilization.value_or(0) == 0) return true;
+  }
+  return false;
+}
+
+BytesPerSecond need(const NodeSight& node, const std::vector<int>& parts, BytesPerSecond* largest = nullptr) {
+  BytesPerSecond sum;
+  for (const int i : parts)
+    if (const Nic* nic = node.parts[std::size_t(i)].nic)
+      for (const Port& port : nic->ports)
+        if (port.rate.known() && !port.state.is("down")) {
+          sum += *port.rate;
+          if (largest) *largest = std::max(*largest, *port.rate);
+        }
+  return sum;
+}
+
+std::string name_of(const NodeSight& node, const Wire& wire) {
+  return wire.below->children.empty() && wire.parts.size() == 1 ? node.parts[std::size_t(wire.parts[0])].name
+                                                                : wire.device().address;
+}
+
+ScopeType type_of(const NodeSight& node, const Wire& wire) {
+  if (!wire.below->children.empty() || wire.parts.size() != 1) return ScopeType::link;
+  const Part& part = node.parts[std::size_t(wire.parts[0])];
+  return part.gpu ? ScopeType::gpu : part.nic ? ScopeType::nic : ScopeType::link;
+}
+
+std::string end_text(const NodeSight& node, const Place& place) {
+  const PciDevice& d = *place.device;
+  const std::string who = place.parts.size() == 1 && place.children.empty()
+                              ? node.parts[std::size_t(place.parts[0])].name
+                              : std::string(name(d.kind));
+  const bool known = d.link.max_speed_GTps.known() || d.link.max_width.known();
+  return fmt::format("{} ({}) can do {}{}", who, d.address, known ? pci_max_text(d.link) : "an unknown speed",
+                     known ? fmt::format(" ({})", d.link.max_speed_GTps.known() ? d.link.max_speed_GTps.origin
+                                                                                : d.link.max_width.origin)
+                           : "");
+}
+
+std::string now_text(const Wire& wire) {
+  const PciLink& link = wire.device().link;
+  const bool own = speed_of(link.speed_GTps) || width_of(link.width) || link.rate.known();
+  const PciLink& told = own || !wire.above ? link : wire.above->device->link;
+  const std::string& from = told.speed_GTps.known() ? told.speed_GTps.origin
+                            : told.width.known()    ? told.width.origin
+                                                    : told.rate.origin;
+  return fmt::format("the link runs at {} ({})", pci_text(told), from);
+}
+
+std::string cost(const NodeSight& node, const Wire& wire, std::optional<BytesPerSecond> now,
+                 std::optional<BytesPerSecond> could) {
+  if (wire.parts.empty()) return "no GPU and no NIC is below it: collectives do not use it";
+  const std::string names = node.names(wire.parts);
+  if (!now || !could) return fmt::format("{} may be slower to reach than could be", names);
+  const std::string rates = fmt::format("{} of {}", to_text(*now), to_text(*could));
+  const BytesPerSecond wanted = need(node, wire.parts);
+  const bool only_nics =
+      std::ranges::all_of(wire.parts, [&](int i) { return node.parts[std::size_t(i)].nic; });
+  if (only_nics && wanted.value > 0) {
+    return *now < wanted
+               ? fmt::format("this rail ({}) carries {} of {}", names, to_text(*now), to_text(wanted))
+               : fmt::format("none yet: {} needs {}, the link still carries {}", names, to_text(wanted),
+                             rates);
+  }
+  if (wire.parts.size() == 1)
+    return fmt::format("{}'s path to host memory and to other devices: {}", names, rates);
+  return fmt::format("{} share {} to what is above", names, rates);
+}
+
+void degraded(Sight& sight, const NodeSight& node, const Wire& wire) {
+  const bool power = !wire.narrow() && saves_power(node, wire);
+  const std::string name = name_of(node, wire);
+  if (power || wire.device().power.is("suspended")) {
+    sight.cannot(&node, name,
+                 power ? "idle, or nobody knows how busy: a link's speed falls then to save power; measure "
+                         "it under load"
+                       : "the device sleeps");
+    return;
+  }
+  // A GPU's speed says nothing where it may be idle: its lanes alone are judged.
+  const bool lanes_alone = saves_power(node, wire);
+  const double speed = lanes_alone ? wire.max_speed.value_or(*wire.speed) : wire.speed.value_or(0);
+  const auto now = wire.speed && wire.width ? pci_rate(speed, *wire.width) : std::nullopt;
+  const auto could = wire.max_speed && wire.max_width ? pci_rate(*wire.max_speed, *wire.max_width) : now;
+  const double ratio = now && could && could->value > 0 ? *now / *could : 0.75;
+  Severity severity = ratio <= sight.limits.pci_critical ? Severity::critical
+                      : ratio < sight.limits.pci_warning ? Severity::warning
+                                                         : Severity::info;
+  const bool enough = now && need(node, wire.parts).value > 0 && *now >= need(node, wire.parts) &&
+                      std::ranges::all_of(wire.parts, [&](int i) { return node.parts[std::size_t(i)].nic; });
+  if (!wire.both_ends || enough) severity = std::min(severity, Severity::warning);
+  if (!matters(wire)) severity = Severity::info;
+
+  std::vector<std::string> evidence = {now_text(wire), end_text(node, *wire.below)};
+  if (wire.above) evidence.push_back(end_text(node, *wire.above));
+  if (!wire.both_ends) evidence.push_back("only one end tells what it can do: the other may be the limit");
+  if (lanes_alone && wire.slow())
+    evidence.push_back("the low speed may be power saving and is not counted; the lost lanes are not");
+  sight.report({.severity = severity,
+                .type = type_of(node, wire),
+                .node = &node,
+                .device = name,
+                .evidence = std::move(evidence),
+                .impact = cost(node, wire, now, could),
+                .next = wire.narrow()
+                            ? "reseat the card or cable; look for dirt, a bent riser or a slot that "
+                              "shares its lanes; then try another slot"
+                            : "look at the slot's speed in the firmware set-up and for PCIe errors "
+                              "(pcie-errors); reseat the card",
+                .measured = now,
+                .expected = could});
+}
+
+void link_degraded(Sight& sight) {
+  for (const NodeSight& node : sight.nodes)
+    for (const Wire& wire : wires(node)) {
+      if (matters(wire)) sight.applies();
+      if (wire.slow() || wire.narrow()) {
+        degraded(sight, node, wire);
+      } else if (!wire.parts.empty() && (!wire.speed || !wire.width)) {
+        sight.cannot(&node, name_of(node, wire), "speed or width of the link is unknown");
+      } else if (!wire.parts.empty() && !wire.max_speed && !wire.max_width) {
+        sight.cannot(&node, name_of(node, wire), "neither end of the link tells what it can do");
+      }
+    }
+}
+
+void link_limited(Sight& sight) {
+  for (const NodeSight& node : sight.nodes)
+    for (const Wire& wire : wires(node)) {
+      if (!matters(wire) || !wire.above || wire.slow() || wire.narrow()) continue;
+      sight.applies();
+      const PciLink &d = wire.device().link, &u = wire.above->device->link;
+      const auto ds = speed_of(d.max_speed_GTps), us = speed_of(u.max_speed_GTps);
+      const auto dw = width_of(d.max_width), uw = width_of(u.max_width);
+      const bool port_more =
+          (us && wire.speed && *us > *wire.speed) || (uw && wire.width && *uw > *wire.width);
+      const bool card_more =
+          (ds && wire.speed && *ds > *wire.speed) || (dw && wire.width && *dw > *wire.width);
+      if (!port_more && !card_more) continue;
+      sight.report(
+          {.severity = Severity::info,
+           .type = card_more ? type_of(node, wire) : ScopeType::link,
+           .node = &node,
+           .device = card_more ? name_of(node, wire) : wire.above->device->address,
+           .evidence = {now_text(wire), end_text(node, *wire.below), end_text(node, *wire.above)},
+           .impact = card_more ? "the slot cannot give all that the card could take"
+                               : "none: the device below can do no more",
+           .next = card_more ? "where that rate is needed, move the card to a larger slot" : "nothing",
+           .measured = wire.rate(),
+           .expected = card_more ? pci_max_rate(d) : pci_max_rate(u)});
+    }
+}
+
+void uplink_slower(Sight& sight) {
+  for (const NodeSight& node : sight.nodes)
+    for (const Wire& wire : wires(node)) {
+      if (wire.below->children.empty() || wire.parts.empty()) continue;
+      const PciLink& link = wire.device().link;
+      if (link.max_speed_GTps.known() && link.max_width.known()) continue;
+      const Part* fastest = nullptr;
+      std::optional<BytesPerSecond> most;
+      for (const int i : wire.parts) {
+        const Part& part = node.parts[std::size_t(i)];
+        if (!part.gpu && !part.nic) continue;
+        const auto rate = pci_rate(part.device->link);
+        if (rate && (!most || *rate > *most)) most = rate, fastest = &part;
+      }
+      const auto rate = wire.rate();
+      if (!most) continue;
+      sight.applies();
+      if (!rate) {
+        sight.cannot(&node, wire.device().address, "speed or width of the port is unknown");
+        continue;
+      }
+      if (rate->value >= most->value * sight.limits.pci_warning || saves_power(node, wire)) continue;
+      const std::string names = node.names(wire.parts);
+      sight.report(
+          {.severity = Severity::warning,
+           .type = ScopeType::link,
+           .node = &node,
+           .device = wire.device().address,
+           .evidence = {fmt::format("{} {} runs at {} ({}), and what it can do is unknown",
+                                    name(wire.device().kind), wire.device().address, pci_text(link),
+                                    link.speed_GTps.known() ? link.speed_GTps.origin : link.rate.origin),
+                        fmt::format(
+                            "{} below it runs at {} ({})", fastest->name, pci_text(fastest->device->link),
+                            fastest->device->link.speed_GTps.known() ? fastest->device->link.speed_GTps.origin
+                                                                     : fastest->device->link.rate.origin),
+                        "peer traffic below the switch does not cross this port and is not affected"},
+           .impact = fmt::format("{} share {} to the processors and to all that is beyond, where {} alone "
+                                 "could use {}; peer traffic under the switch is not affected",
+                                 names, to_text(*rate), fastest->name, to_text(*most)),
+           .next = "compare with lspci -vv (LnkCap, LnkSta) as root on the machine; a port below its own "
+                   "maximum wants the switch or riser reseated",
+           .measured = rate,
+           .expected = most});
+    }
+}
+
+void nic_bound(Sight& sight) {
+  for (const NodeSight& node : sight.nodes)
+    for (const Wire& wire : wires(node)) {
+      if (wire.parts.empty() || !wire.below->children.empty()) continue;
+      const Nic* nic = node.parts[std::size_t(wire.parts[0])].nic;
+      if (!nic) continue;
+      const bool rail = node.is_rail(*nic);
+      BytesPerSecond largest;
+      const BytesPerSecond wanted = need(node, wire.parts, &largest);
+      const std::string name = name_of(node, wire);
+      if (rail) sight.applies();
+      // Above a switch that it shares with GPUs its traffic need not pass.
+      std::optional<BytesPerSecond> narrowest = wire.rate();
+      std::string where = wire.device().address;
+      for (const Place* p : node.way_up(where)) {
+        const bool gpus =
+            std::ranges::any_of(p->parts, [&](int i) { return node.parts[std::size_t(i)].gpu; });
+        const auto rate = pci_rate(p->device->link);
+        if (gpus || !rate || (narrowest && *rate >= *narrowest)) continue;
+        narrowest = rate;
+        where = p->device->address;
+      }
+      if (wanted.value <= 0 || !narrowest) {
+        const bool down = std::ranges::all_of(nic->ports, [](const Port& p) { return p.state.is("down"); });
+        if (rail && !down)
+          sight.cannot(&node, name,
+                       narrowest ? "the rate of its port is unknown" : "its PCIe rate is unknown");
+        continue;
+      }
+      if (narrowest->value >= wanted.value * 0.99 || sight.accused(&node, name, "pcie-") ||
+          sight.accused(&node, where, "pcie-"))
+        continue;
+      // Two ports of a card that its slot was never meant to fill both.
+      const bool by_design = wire.both_ends && where == wire.device().address && *narrowest >= largest;
+      sight.report({.severity = rail && !by_design ? Severity::warning : Severity::info,
+                    .type = ScopeType::nic,
+                    .node = &node,
+                    .device = wire.parts.size() == 1 ? nic->name : name,
+                    .evidence = {fmt::format("the ports of {} run at {} in all", node.names(wire.parts),
+                                             to_text(wanted)),
+                                 fmt::format("its narrowest PCIe link, at {}, carries {} ({})", where,
+                                             to_text(*narrowest), pci_text(node.place(where)->device->link))},
+                    .impact = fmt::format("this rail carries {} of {}", to_text(*narrowest), to_text(wanted)),
+                    .next = "move the card to a slot with more lanes or a later generation",
+                    .measured = narrowest,
+                    .expected = wanted});
+    }
+}
+
+void gpu_unlike(Sight& sight) {
+  for (const NodeSight& node : sight.nodes) {
+    std::map<std::string, std::vector<const Part*>> models;
+    for (const Part& part : node.parts)
+      if (part.gpu)
+        models[part.gpu->model.value_or("") + fmt::format(" {}", part.device->device.value_or(0))].push_back(
+            &part);
+    for (const auto& [model, parts] : models) {
+      if (parts.size() < 3) continue;
+      sight.applies();
+      std::map<int, int> widths;
+      std::map<double, int> speeds;  // only where they are what the link can do: NCCL's files
+      for (const Part* p : parts) {
+        if (const auto w = width_of(p->device->link.width)) ++widths[*w];
+        if (p->device->link.speed_GTps.origin == origin::nccl_xml)
+          if (const auto s = speed_of(p->device->link.speed_GTps)) ++speeds[*s];
+      }
+      const int* width = majority(widths, 0.5);
+      const double* speed = majority(speeds, 0.5);
+      for (const Part* p : parts) {
+        const PciLink& link = p->device->link;
+        const auto w = width_of(link.width);
+        const auto s = speed_of(link.speed_GTps);
+        const bool narrow = width && w && *w < *width;
+        const bool slow = speed && s && link.speed_GTps.origin == origin::nccl_xml && *s < *speed;
+        if (!(narrow || slow) || sight.accused(&node, p->name, "pcie-")) continue;
+        sight.report({.type = ScopeType::gpu,
+                      .node = &node,
+                      .device = p->name,
+                      .evidence = {fmt::format("the link of {} ({}) is {} ({})", p->name, p->device->address,
+                                               pci_text(link), link.width.origin),
+                                   narrow ? fmt::format("{} of its {} sisters have x{}", widths.at(*width),
+                                                        parts.size() - 1, *width)
+                                          : fmt::format("{} of its {} sisters run at {:g} GT/s",
+                                                        speeds.at(*speed), parts.size() - 1, *speed)},
+                      .impact = fmt::format("{} is slower to reach than its sisters: every collective waits "
+                                            "for it where it goes by PCIe",
+                                            p->name),
+                      .next = "compare its slot with those of its sisters; reseat the card",
+                      .measured = pci_rate(link)});
+      }
+    }
+  }
+}
+
+constexpr Rule table[] = {
+    {"pcie-link-degraded", Severity::critical, "PCIe link below what both of its ends can do", link_degraded},
+    {"pcie-link-limited", Severity::info, "PCIe link whose ends cannot do the same", link_limited},
+    {"pcie-uplink-slower", Severity::warning, "PCIe port without a known maximum, slower than what is below",
+     uplink_slower},
+    {"nic-pcie-bound", Severity::warning, "NIC whose ports are faster than its PCIe path", nic_bound},
+    {"gpu-link-unlike-sisters", Severity::warning, "GPU with a lesser PCIe link than its sisters",
+     gpu_unlike},
+};
+
+}  // namespace
+
+std::span<const Rule> pci_rules() {
+  return table;
+}
+
+}  // namespace ringtrue::diagnosis

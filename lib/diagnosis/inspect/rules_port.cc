@@ -1,0 +1,282 @@
+// Ports of NICs: down, not active, slower than they can be, unlike their sisters.
+#include <algorithm>
+
+#include "diagnosis/inspect/sight.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+using namespace topology;
+
+struct Tally {
+  int active = 0, down = 0;
+};
+
+bool is_up(const Port& port) {
+  return port.state.is("active");
+}
+
+template <class Look>
+void each_port(const NodeSight& node, Look look) {
+  for (const Nic& nic : node.node.nics) {
+    if (nic.virtual_device) continue;
+    const std::string kind = kind_of(nic, node.place(nic.address));
+    for (const Port& port : nic.ports) look(nic, port, kind);
+  }
+}
+
+// The same socket for a cable on another card of this node: function and port number.
+std::string position(const Nic& nic, const Port& port, const std::string& kind) {
+  const auto dot = nic.address.rfind('.');
+  return fmt::format("{}|{}/{}", kind, dot == std::string::npos ? "" : nic.address.substr(dot), port.number);
+}
+// The same socket on the same card of another node.
+std::string slot(const Nic& nic, const Port& port, const std::string& kind) {
+  return fmt::format("{}|{}/{}", kind, nic.address.empty() ? nic.name : nic.address, port.number);
+}
+
+std::string state_text(const Nic& nic, const Port& port) {
+  std::string text = fmt::format("{} is {} ({})", port_name(nic, port), *port.state, port.state.origin);
+  if (port.physical_state.known()) text += fmt::format(", its wire \"{}\"", *port.physical_state);
+  return text;
+}
+
+void report_port(Sight& sight, const NodeSight& node, const Nic& nic, const Port& port, Severity severity,
+                 const std::string& beside) {
+  const bool disabled = port.physical_state.is("disabled");
+  const auto could = best_rate(port);
+  sight.report({.severity = severity,
+                .type = ScopeType::port,
+                .node = &node,
+                .device = port_name(nic, port),
+                .evidence = {state_text(nic, port), beside},
+                .impact = could && port.max_rate.known()
+                              ? fmt::format("this rail carries 0 of {}", to_text(*could))
+                              : "this rail carries nothing",
+                .next = disabled ? "it was switched off: enable it (ip link set up, or mlxlink / ibportstate)"
+                                 : "look at cable, transceiver and the switch's port; swap the cable with a "
+                                   "good rail's and see whether the fault moves",
+                .measured = BytesPerSecond(0),
+                .expected = port.max_rate.known() ? could : std::nullopt});
+}
+
+// A kind of NIC of which no port on the node is up.
+bool all_down_matters(const NodeSight& node, const Nic& nic, const Port& port, const std::string& kind) {
+  bool matters = true;
+  each_port(node, [&](const Nic& other, const Port& p, const std::string& k) {
+    if (!is_up(p) || k == kind) return;
+    // The node talks by others: fine where these are not the lesser ones.
+    if (nic.rdma.empty())
+      matters = false;
+    else if (!other.rdma.empty() &&
+             (port.max_rate.known() ? best_rate(p).value_or(BytesPerSecond(0)) >= *port.max_rate
+                                    : port.layer != LinkLayer::infiniband))
+      matters = false;
+  });
+  return matters;
+}
+
+void down(Sight& sight) {
+  std::unordered_map<std::string, Tally> fleet;
+  if (sight.nodes.size() >= 3)
+    for (const NodeSight& node : sight.nodes)
+      each_port(node, [&](const Nic& nic, const Port& port, const std::string& kind) {
+        Tally& t = fleet[slot(nic, port, kind)];
+        (is_up(port) ? t.active : t.down) += port.state.known();
+      });
+  for (const NodeSight& node : sight.nodes) {
+    std::map<std::string, Tally> sisters, kinds;
+    each_port(node, [&](const Nic& nic, const Port& port, const std::string& kind) {
+      for (Tally* t : {&sisters[position(nic, port, kind)], &kinds[kind]})
+        (is_up(port) ? t->active : t->down) += port.state.known();
+    });
+    std::set<std::string> cards;  // of which one port was named: the first is the one in use
+    each_port(node, [&](const Nic& nic, const Port& port, const std::string& kind) {
+      const bool rail = node.is_rail(nic);
+      if (rail) sight.applies();
+      if (!port.state.known()) {
+        if (rail) sight.cannot(&node, port_name(nic, port), "the state of the port is unknown");
+        return;
+      }
+      if (!port.state.is("down")) return;
+      const Tally all = kinds[kind], same = sisters[position(nic, port, kind)];
+      const auto others = fleet.find(slot(nic, port, kind));
+      const int seen = others == fleet.end() ? 0 : others->second.active + others->second.down;
+      if (all.active == 0) {
+        if (!all_down_matters(node, nic, port, kind)) return;
+        const std::string card = nic.address.substr(0, nic.address.rfind('.'));
+        if (!card.empty() && !cards.insert(card).second) return;
+        // Netdevs without a wire may be nobody's business; of those that somebody plugged in, one should
+        // talk.
+        const Severity grave = !nic.rdma.empty() ? Severity::critical
+                               : port.physical_state.known() && !port.physical_state.is("disabled")
+                                   ? Severity::warning
+                                   : Severity::info;
+        report_port(sight, node, nic, port, grave, "no port of this kind is up on this node");
+      } else if (seen >= 3) {
+        if (others->second.active <= sight.limits.majority * seen || !(rail || !nic.rdma.empty())) return;
+        report_port(sight, node, nic, port, rail ? Severity::critical : Severity::warning,
+                    fmt::format("on {} of {} nodes the same port is active", others->second.active, seen));
+      } else if (rail && same.active >= same.down) {
+        report_port(sight, node, nic, port, Severity::critical,
+                    fmt::format("{} of the {} ports like it on this node are active", same.active,
+                                same.active + same.down));
+      }
+    });
+  }
+}
+
+void not_active(Sight& sight) {
+  for (const NodeSight& node : sight.nodes)
+    each_port(node, [&](const Nic& nic, const Port& port, const std::string&) {
+      if (nic.rdma.empty()) return;
+      sight.applies();
+      if (!port.state.known() || is_up(port) || port.state.is("down")) return;
+      sight.report({.severity = Severity::critical,
+                    .type = ScopeType::port,
+                    .node = &node,
+                    .device = port_name(nic, port),
+                    .evidence = {state_text(nic, port)},
+                    .impact = "the wire is there and carries no data yet: this rail carries nothing",
+                    .next = port.layer == LinkLayer::infiniband
+                                ? "see whether a subnet manager runs (sminfo) and reaches this port"
+                                : "see ip link and dmesg for this interface"});
+    });
+}
+
+void rate_degraded(Sight& sight) {
+  struct Kind {
+    std::map<double, int> rates;
+    int ports = 0;
+  };
+  std::unordered_map<std::string, Kind> kinds;
+  for (const NodeSight& node : sight.nodes)
+    each_port(node, [&](const Nic&, const Port& port, const std::string& kind) {
+      if (!is_up(port) || !port.rate.known()) return;
+      Kind& k = kinds[kind];
+      ++k.rates[port.rate->value];
+      ++k.ports;
+    });
+  for (const NodeSight& node : sight.nodes)
+    each_port(node, [&](const Nic& nic, const Port& port, const std::string& kind) {
+      const bool rail = node.is_rail(nic);
+      if (rail) sight.applies();
+      if (port.state.known() && !is_up(port)) return;
+      const bool narrow =
+          port.width.known() && port.max_width.known() && *port.width > 0 && *port.width < *port.max_width;
+      const bool slow = port.rate.known() && port.max_rate.known() &&
+                        port.rate->value < port.max_rate->value * sight.limits.pci_warning;
+      if (!narrow && !slow) {
+        if (rail && !(port.rate.known() && port.max_rate.known()) &&
+            !(port.width.known() && port.max_width.known()))
+          sight.cannot(&node, port_name(nic, port),
+                       port.rate.known() ? "what the port can do is unknown" : "the port's rate is unknown");
+        return;
+      }
+      const auto group = kinds.find(kind);
+      const bool alike = group != kinds.end() && group->second.ports > 1 && group->second.rates.size() == 1 &&
+                         !(narrow && *port.width == 1);
+      double share = slow ? *port.rate / *port.max_rate : 1;
+      if (narrow) share = std::min(share, double(*port.width) / *port.max_width);
+      std::vector<std::string> evidence = {
+          fmt::format("{} runs at {}{}{} ({})", port_name(nic, port),
+                      port.rate.known() ? to_text(*port.rate) : "an unknown rate",
+                      port.speed.known() ? ", " + *port.speed : "",
+                      port.width.known() ? fmt::format(" {}x", *port.width) : "",
+                      port.rate.known() ? port.rate.origin : port.width.origin)};
+      if (port.max_rate.known())
+        evidence.push_back(fmt::format("it can do {} ({})", to_text(*port.max_rate), port.max_rate.origin));
+      if (narrow)
+        evidence.push_back(fmt::format("{} of {} lanes are in use ({})", *port.width, *port.max_width,
+                                       port.max_width.origin));
+      if (alike)
+        evidence.push_back(
+            fmt::format("all {} active ports of this kind run at this rate: the other ends "
+                        "may do no more",
+                        group->second.ports));
+      sight.report({.severity = alike || !rail                       ? Severity::info
+                                : share <= sight.limits.pci_critical ? Severity::critical
+                                                                     : Severity::warning,
+                    .type = ScopeType::port,
+                    .node = &node,
+                    .device = port_name(nic, port),
+                    .evidence = std::move(evidence),
+                    .impact = port.rate.known() && port.max_rate.known()
+                                  ? fmt::format("this {} carries {} of {}", rail ? "rail" : "port",
+                                                to_text(*port.rate), to_text(*port.max_rate))
+                                  : fmt::format("this {} carries {} of what it can", rail ? "rail" : "port",
+                                                percent(share)),
+                    .next = alike ? "where the switches can do more, look at their ports' settings"
+                                  : "reseat or swap the cable; see mlxlink or ethtool for lanes, speeds and "
+                                    "forced settings on both ends",
+                    .measured = port.rate.value,
+                    .expected = port.max_rate.value});
+    });
+}
+
+// One value for a rail: lower than most of its sisters' is unlike them.
+void compare(Sight& sight, const NodeSight& node, const std::vector<const Nic*>& rails, const char* what,
+             std::optional<BytesPerSecond> (*rate_of)(const NodeSight&, const Nic&)) {
+  std::map<double, int> votes;
+  for (const Nic* nic : rails)
+    if (const auto rate = rate_of(node, *nic)) ++votes[rate->value];
+  const double* most = majority(votes, 0.5);
+  if (!most) return;
+  for (const Nic* nic : rails) {
+    const auto rate = rate_of(node, *nic);
+    if (!rate || rate->value >= *most * sight.limits.pci_warning) continue;
+    if (sight.accused(&node, nic->name, "pcie-") || sight.accused(&node, nic->name, "nic-") ||
+        sight.accused(&node, port_name(*nic, nic->ports[0]), "port-"))
+      continue;
+    sight.report({.type = ScopeType::nic,
+                  .node = &node,
+                  .device = nic->name,
+                  .evidence = {fmt::format("{} of {}: {}", what, nic->name, to_text(*rate)),
+                               fmt::format("{} of the {} NICs of this kind here have {}", votes.at(*most),
+                                           rails.size(), to_text(BytesPerSecond(*most)))},
+                  .impact = fmt::format("striped over {} rails, all go at its pace: {} instead of {}",
+                                        rails.size(), to_text(*rate * double(rails.size())),
+                                        to_text(BytesPerSecond(*most) * double(rails.size()))),
+                  .next = "compare its cable, slot and settings with a sister's",
+                  .measured = rate,
+                  .expected = BytesPerSecond(*most)});
+  }
+}
+
+void unlike_sisters(Sight& sight) {
+  for (const NodeSight& node : sight.nodes) {
+    std::map<std::string, std::vector<const Nic*>> kinds;
+    for (const Nic* nic : node.rails)
+      if (!nic->ports.empty()) kinds[kind_of(*nic, node.place(nic->address))].push_back(nic);
+    for (const auto& [kind, rails] : kinds) {
+      if (rails.size() < 3) continue;
+      sight.applies();
+      compare(sight, node, rails, "ports' rate", [](const NodeSight&, const Nic& nic) {
+        std::optional<BytesPerSecond> sum;
+        for (const Port& port : nic.ports)
+          if (port.rate.known() && (is_up(port) || !port.state.known()))
+            sum = sum.value_or(BytesPerSecond(0)) + *port.rate;
+        return sum;
+      });
+      compare(sight, node, rails, "PCIe rate", [](const NodeSight& n, const Nic& nic) {
+        const auto* place = n.place(nic.address);
+        return place ? pci_rate(place->device->link) : std::nullopt;
+      });
+    }
+  }
+}
+
+constexpr Rule table[] = {
+    {"port-down", Severity::critical, "Port that is down", down},
+    {"port-not-active", Severity::critical, "Port with a wire that carries no data", not_active},
+    {"port-rate-degraded", Severity::critical, "Port below its own maximum", rate_degraded},
+    {"rail-unlike-sisters", Severity::warning, "Rail slower than its sisters", unlike_sisters},
+};
+
+}  // namespace
+
+std::span<const Rule> port_rules() {
+  return table;
+}
+
+}  // namespace ringtrue::diagnosis

@@ -1,0 +1,124 @@
+// The system around the devices: ACS, IOMMU, limits, the processors' governor.
+#include <algorithm>
+
+#include "diagnosis/inspect/sight.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+using namespace topology;
+using Place = NodeSight::Place;
+
+bool has_rdma(const NodeSight& node, bool physical) {
+  return std::ranges::any_of(
+      node.node.nics, [&](const Nic& n) { return !n.rdma.empty() && !(physical && n.virtual_device); });
+}
+
+// Ports of switches through which GPUs and NICs reach one another without going up to the host bridge.
+std::vector<const Place*> peer_ports(const NodeSight& node) {
+  std::vector<const Place*> ports;
+  for (const Place& p : node.places) {
+    if (p.device->kind != PciKind::switch_downstream || p.parts.empty() || p.parent < 0) continue;
+    if (node.places[std::size_t(p.parent)].parts.size() > p.parts.size()) ports.push_back(&p);
+  }
+  return ports;
+}
+
+void acs(Sight& sight) {
+  for (const NodeSight& node : sight.nodes) {
+    std::vector<std::string> on;
+    std::vector<int> parts;
+    std::string origin;
+    for (const Place* p : peer_ports(node)) {
+      sight.applies();
+      if (!p->device->acs_redirect.known()) {
+        sight.cannot(&node, p->device->address, "ACS could not be read: it needs root");
+      } else if (*p->device->acs_redirect) {
+        on.push_back(p->device->address);
+        origin = p->device->acs_redirect.origin;
+        parts.insert(parts.end(), p->parts.begin(), p->parts.end());
+      }
+    }
+    if (on.empty()) continue;
+    sight.report(
+        {.type = ScopeType::link,
+         .node = &node,
+         .device = on[0],
+         .evidence = {fmt::format("ACS sends peer traffic up to the root at {} ({})", listed(on), origin)},
+         .impact = fmt::format("traffic between {} goes through the root port instead of the switch: "
+                               "slower, and shared by all",
+                               node.names(parts)),
+         .next = "outside of virtual machines turn it off: in the firmware set-up, or setpci -s "
+                 "ADDRESS ECAP_ACS+6.w=0000 after each start"});
+  }
+}
+
+void iommu(Sight& sight) {
+  for (const NodeSight& node : sight.nodes) {
+    const bool gpus = !node.node.gpus.empty(), rdma = has_rdma(node, true);
+    if (!gpus && !rdma) continue;
+    sight.applies();
+    const Fact<std::string>& mode = node.node.system.iommu;
+    if (!mode.known()) sight.cannot(&node, "", "whether an IOMMU translates is unknown");
+    if (!mode.is("translated")) continue;
+    sight.report(
+        {.severity = gpus && rdma ? Severity::warning : Severity::info,
+         .type = ScopeType::node,
+         .node = &node,
+         .evidence = {fmt::format("the IOMMU translates the addresses of all devices ({})", mode.origin)},
+         .impact = "each access to memory by a device is looked up first; peer traffic goes through "
+                   "the root",
+         .next = "start the kernel with iommu=pt, or turn the IOMMU off in the firmware set-up"});
+  }
+}
+
+void memlock(Sight& sight) {
+  for (const NodeSight& node : sight.nodes) {
+    if (!has_rdma(node, false)) continue;
+    sight.applies();
+    const Fact<Bytes>& limit = node.node.system.memlock;
+    if (!limit.known()) sight.cannot(&node, "", "the limit on locked memory is unknown");
+    if (!limit.known() || double(limit->value) >= sight.limits.memlock_bytes) continue;
+    sight.report({.type = ScopeType::node,
+                  .node = &node,
+                  .evidence = {fmt::format("the soft limit on locked memory is {} bytes ({})", limit->value,
+                                           limit.origin),
+                               fmt::format("RDMA locks what it registers; below {:g} bytes that fails",
+                                           sight.limits.memlock_bytes)},
+                  .impact = "jobs cannot register their buffers: they fail, or fall back to TCP",
+                  .next = "set memlock to unlimited in /etc/security/limits.d and LimitMEMLOCK=infinity in "
+                          "the services that start jobs"});
+  }
+}
+
+void governor(Sight& sight) {
+  for (const NodeSight& node : sight.nodes) {
+    if (node.node.gpus.empty() && !has_rdma(node, true)) continue;
+    const Fact<std::string>& now = node.node.system.governor;
+    if (!now.known()) continue;  // machines without frequency scaling, and virtual ones, have none
+    sight.applies();
+    if (*now == "performance") continue;
+    sight.report(
+        {.severity = Severity::info,
+         .type = ScopeType::node,
+         .node = &node,
+         .evidence = {fmt::format("the processors' frequency governor is {} ({})", *now, now.origin)},
+         .impact = "small messages may take longer while processors wake up",
+         .next = "cpupower frequency-set -g performance"});
+  }
+}
+
+constexpr Rule table[] = {
+    {"acs-redirect", Severity::warning, "ACS in the way of peer traffic", acs},
+    {"iommu-translated", Severity::warning, "IOMMU in the way of devices", iommu},
+    {"memlock-low", Severity::warning, "Limit on locked memory too low", memlock},
+    {"governor-not-performance", Severity::info, "Processors that save power", governor},
+};
+
+}  // namespace
+
+std::span<const Rule> system_rules() {
+  return table;
+}
+
+}  // namespace ringtrue::diagnosis
