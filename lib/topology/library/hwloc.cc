@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "topology/library/library.h"
 #include "topology/probe/live.h"
@@ -18,7 +19,9 @@ namespace {
 void prepare_environment(const Asking& asking) {
   for (const char* name : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_CPUID_PATH", "HWLOC_THISSYSTEM"})
     ::unsetenv(name);
-  ::setenv("HWLOC_COMPONENTS", "-cuda,-nvml,-opencl,-gl,-rsmi,-levelzero", 1);
+  // Of a root its files alone: the other components would tell of this machine.
+  ::setenv("HWLOC_COMPONENTS",
+           asking.root.empty() ? "-cuda,-nvml,-opencl,-gl,-rsmi,-levelzero" : "linux,stop", 1);
   ::setenv("HWLOC_PLUGINS_BLACKLIST",
            "hwloc_cuda.so,hwloc_nvml.so,hwloc_opencl.so,hwloc_gl.so,hwloc_rsmi.so,hwloc_levelzero.so", 1);
   ::setenv("HWLOC_HIDE_ERRORS", "2", 1);
@@ -38,6 +41,20 @@ bool some_device_is_suspended(Source& files) {
   return false;
 }
 
+// What hwloc knows of a root from this machine's uname is not the root's.
+void forget_this_machine(std::string& xml, Source& files) {
+  const std::string kernel = "/proc/sys/kernel/";
+  for (const auto& [info, file] : {std::pair{"HostName", "hostname"},
+                                   {"OSName", "ostype"},
+                                   {"OSRelease", "osrelease"},
+                                   {"OSVersion", "version"},
+                                   {"Architecture", "arch"}}) {
+    if (files.read(kernel + file)) continue;
+    const auto at = xml.find(std::string("<info name=\"") + info + '"');
+    if (at != xml.npos) xml.erase(at, xml.find("/>", at) + 2 - at);
+  }
+}
+
 using Topology = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>;
 
 Result<std::string> failed(const char* what) {
@@ -49,6 +66,9 @@ Result<std::string> failed(const char* what) {
 Result<std::string> ask_hwloc(const Asking& asking) {
   prepare_environment(asking);
   Files files(asking.root);
+  if (!asking.root.empty() && !files.list("/sys/devices/system/cpu"))
+    return fail(Cause::unavailable,
+                "no processors under " + asking.root + ": /sys/devices/system/cpu is missing");
   const bool with_devices = asking.wake_gpus || !some_device_is_suspended(files);
   hwloc_topology_t made = nullptr;
   if (hwloc_topology_init(&made) != 0) return failed("does not start");
@@ -62,6 +82,7 @@ Result<std::string> ask_hwloc(const Asking& asking) {
   if (hwloc_topology_export_xmlbuffer(made, &text, &length, 0) != 0) return failed("cannot write its XML");
   std::string xml(text, length > 0 ? std::size_t(length) - 1 : 0);  // without the 0 at its end
   hwloc_free_xmlbuffer(made, text);
+  if (!asking.root.empty()) forget_this_machine(xml, files);
   return xml;
 }
 
