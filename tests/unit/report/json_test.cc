@@ -54,6 +54,7 @@ RunDocument run_document() {
   d.results = {r};
   d.hops = {{0, 1, "node0", "node1", 1024, 1e-3, 1e6, 3}, {1, 0, "", "", 0, 0, std::nullopt, std::nullopt}};
   d.events = {trace::Event{0, 1, 0, 0, 512, 10, 20, 30}};
+  d.counters["node1"] = {1.5, {{"mlx5_0/1", "symbol_error", 5, 417, false, false}}};
   return d;
 }
 
@@ -64,6 +65,47 @@ TEST(Json, RunFitsItsSchema) {
   EXPECT_EQ(value["hops"][1]["rate_Bps"], nullptr);
   EXPECT_EQ(value["error"], nullptr);
   EXPECT_EQ(value["choice"][0]["predicted_s"]["naive"], 2e-3);
+  const auto& counters = value["counters"];
+  EXPECT_EQ(counters[0]["node"], "node1");
+  EXPECT_EQ(counters[0]["seconds"], 1.5);
+  EXPECT_EQ(counters[0]["changes"][0]["delta"], 412);
+  EXPECT_EQ(counters[0]["changes"][0]["class"], "error");
+  EXPECT_TRUE(value["results"][0]["above_ideal"].is_null());
+}
+
+TEST(Json, AResultAboveItsIdealSaysWhy) {
+  RunDocument d = run_document();
+  d.results[0].ideal_origin = "declared";
+  d.results[0].above = ideal::AboveIdeal{"one of 8 rails", true};
+  const auto value = valid("run", json(d));
+  EXPECT_EQ(value["results"][0]["above_ideal"]["likely"], "one of 8 rails");
+  EXPECT_EQ(value["results"][0]["above_ideal"]["wrong_model"], true);
+  EXPECT_EQ(value["results"][0]["ideal_origin"], "declared");
+}
+
+TEST(Json, IdealSaysWhereEveryNumberComesFrom) {
+  IdealDocument d;
+  d.inputs.nodes = 2;
+  d.inputs.gpus_per_node = 8;
+  d.inputs.inter = {BytesPerSecond(100e9), ideal::Origin::declared, {}};
+  d.inputs.intra = {BytesPerSecond(450e9), ideal::Origin::probed, "18 NVLinks x 25 GB/s = 450 GB/s (nvml)"};
+  d.ideal = *ideal::compute(d.inputs);
+  d.facts.emplace();
+  ideal::NodeFacts node;
+  node.node = "node0";
+  node.gpus = 8;
+  node.rails = {{"mlx5_0", 1, BytesPerSecond(50e9), std::nullopt, BytesPerSecond(50e9), "port"}};
+  d.facts->nodes = {node};
+  d.facts->notes = {"mlx5_7 is down and no rail"};
+  const auto value = valid("ideal", json(d));
+  EXPECT_EQ(value["bound_busbw_Bps"], 187.5e9);
+  EXPECT_EQ(value["inputs"]["intra_Bps"]["origin"], "probed");
+  EXPECT_EQ(value["inputs"]["intra_Bps"]["source"], "18 NVLinks x 25 GB/s = 450 GB/s (nvml)");
+  EXPECT_EQ(value["inputs"]["inter_Bps"]["origin"], "declared");
+  EXPECT_EQ(value["nodes"][0]["rails"][0]["rate_Bps"], 50e9);
+  EXPECT_TRUE(value["nodes"][0]["rails"][0]["pcie_Bps"].is_null());
+  EXPECT_EQ(value["notes"][0], "mlx5_7 is down and no rail");
+  EXPECT_NE(value["algorithm_arithmetic"]["ring"].get<std::string>().find("100 GB/s"), std::string::npos);
 }
 
 RunDocument omni_document() {

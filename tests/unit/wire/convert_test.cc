@@ -60,6 +60,8 @@ engine::RunReport some_report() {
   tcp.tcp = trace::TcpHop{Seconds(1), Seconds(2), Seconds(3), 4, Seconds(5), BytesPerSecond(6)};
   report.trace.hops = {plain, tcp};
   report.trace.events = {{0, 1, 0xffff, 7, 8, -9, 10, 11}};
+  report.counters["node3"] = {
+      2.5, {{"mlx5_0/1", "symbol_error", 5, 417, true, false}, {"eth0", "rx_bytes", 9, 3, false, true}}};
   return report;
 }
 
@@ -142,6 +144,7 @@ TEST(Convert, ReportKeepsEverything) {
   EXPECT_EQ(back->congestion, report.congestion);
   EXPECT_EQ(back->cpu_s, report.cpu_s);
   EXPECT_EQ(back->strangers, report.strangers);
+  EXPECT_EQ(back->counters, report.counters);
   ASSERT_EQ(back->ranks.size(), 2u);
   EXPECT_EQ(back->ranks[0].rank, 3);
   EXPECT_EQ(back->ranks[0].batch, 2);
@@ -310,6 +313,12 @@ TEST(Convert, ReportIsChecked) {
   refused([](rpc::RunReport& m) { m.mutable_hops(1)->mutable_tcp()->set_min_rtt_s(std::nan("")); },
           "no number");
   refused([](rpc::RunReport& m) { m.mutable_events(0)->set_lane(0x10000); }, "a lane beyond");
+  refused([](rpc::RunReport& m) { m.mutable_counters(0)->set_seconds(-1); }, "counters over no time");
+  refused(
+      [](rpc::RunReport& m) {
+        for (int i = 0; i < 5000; ++i) m.mutable_counters(0)->add_changes();
+      },
+      "counters without end");
 }
 
 TEST(Convert, AddressesAndMembers) {

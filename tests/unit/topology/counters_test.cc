@@ -1,0 +1,54 @@
+#include "topology/counters.h"
+
+#include <gtest/gtest.h>
+
+#include "topology/probe/watch.h"
+
+namespace ringtrue::topology {
+namespace {
+
+TEST(Counters, NamesTellErrorsCongestionAndTrafficApart) {
+  using enum CounterClass;
+  for (const char* counter :
+       {"symbol_error", "link_downed", "port_xmit_discards", "rnr_nak_retry_err", "local_ack_timeout_err",
+        "out_of_sequence", "carrier_changes", "rx_crc_errors", "tx_carrier_errors", "roce_adp_retrans",
+        "nvlink3_replay", "nvlink11_crc_flit", "ecc_uncorrected", "aer_correctable", "port_rcv_errors"})
+    EXPECT_EQ(counter_class(counter), error) << counter;
+  for (const char* counter : {"rx_prio3_pause", "tx_pause_ctrl_phy", "rp_cnp_handled", "np_cnp_sent",
+                              "np_ecn_marked_roce_packets", "port_xmit_wait", "out_of_buffer", "rx_dropped"})
+    EXPECT_EQ(counter_class(counter), congestion) << counter;
+  for (const char* counter :
+       {"rx_bytes", "tx_packets", "port_xmit_data", "port_rcv_packets", "unicast_rcv_packets", "multicast"})
+    EXPECT_EQ(counter_class(counter), traffic) << counter;
+  for (const char* counter : {"lifespan", "", "rx_read_requests"})
+    EXPECT_EQ(counter_class(counter), unknown) << counter;
+}
+
+TEST(Counters, ChangesAreToldInWords) {
+  EXPECT_EQ(text({"mlx5_0/1", "symbol_error", 5, 417, false, false}), "mlx5_0 port 1: 412 symbol errors");
+  EXPECT_EQ(text({"mlx5_0/1", "link_downed", 255, 255, true, false}),
+            "mlx5_0 port 1: times that the link went down stand at the counter's end, 255");
+  EXPECT_EQ(text({"mlx5_0/1", "symbol_error", 65000, 65535, true, false}),
+            "mlx5_0 port 1: at least 535 symbol errors (the counter stands at its end)");
+  EXPECT_EQ(text({"eth0", "carrier_changes", 9, 2, false, true}),
+            "eth0: at least 2 carrier changes (the counter was reset)");
+  EXPECT_EQ(text({"GPU0", "nvlink3_replay", 1, 8, false, false}), "GPU0: 7 nvlink3_replay");
+}
+
+TEST(Counters, WhatMattersComesFirstAndIsBounded) {
+  CounterWindow window;
+  for (int i = 0; i < 10; ++i)
+    window.changes.push_back({"eth" + std::to_string(i), "rx_bytes", 0, 5, false, false});
+  window.changes.push_back({"mlx5_0/1", "lifespan", 0, 5, false, false});
+  window.changes.push_back({"mlx5_0/1", "np_cnp_sent", 0, 5, false, false});
+  window.changes.push_back({"mlx5_0/1", "symbol_error", 0, 5, false, false});
+  const CounterWindow kept = worth_keeping(window, 4);
+  ASSERT_EQ(kept.changes.size(), 4u);
+  EXPECT_EQ(kept.changes[0].counter, "symbol_error");
+  EXPECT_EQ(kept.changes[1].counter, "np_cnp_sent");
+  EXPECT_EQ(kept.changes[2].device, "eth0");
+  EXPECT_EQ(worth_keeping(window, 100).changes.size(), 12u);  // the lifespan is no counter of anything
+}
+
+}  // namespace
+}  // namespace ringtrue::topology
