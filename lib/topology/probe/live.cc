@@ -103,7 +103,7 @@ Result<std::string> LiveSource::answer(std::string_view library) {
   Child::serve(all, it->child);
   auto answer = it->child.result();
   if (!answer && answer.error().cause == Cause::deadline)
-    answer.error().what = fmt::format("{} did not answer within {}", library, to_text(options_.deadline));
+    answer.error().what = fmt::format("{} did not answer within {:g} s", library, options_.deadline.value);
   return answer;
 }
 

@@ -152,7 +152,7 @@ void Child::step() {
     pid_ = -1;
     done_ = true;
   } else if (Clock::now() >= deadline_) {
-    end(fmt::format("{} did not answer within {}", name_, to_text(allowed_)), Cause::deadline);
+    end(fmt::format("{} did not answer within {:g} s", name_, allowed_.value), Cause::deadline);
   }
 }
 
