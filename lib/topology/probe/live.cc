@@ -24,6 +24,11 @@ constexpr std::size_t longest_recording = 64u << 20;
 const std::vector<std::string> all_libraries = {"system", "ethtool", "verbs", "nvml", "hwloc", "fabric"};
 const std::vector<std::string> counting_libraries = {"ethtool", "nvml"};
 
+// GPUs take seconds each to wake.
+Seconds patience(const LiveOptions& options, std::string_view library) {
+  return options.wake_gpus && library == "nvml" ? std::max(options.deadline, Seconds(60)) : options.deadline;
+}
+
 std::string folder_of_this_program() {
   char path[4096];
   const ssize_t n = ::readlink("/proc/self/exe", path, sizeof path);
@@ -82,7 +87,7 @@ LiveSource::LiveSource(LiveOptions options) : Files(options.root), options_(std:
   for (const auto& library : options_.libraries.empty() ? all_libraries : options_.libraries)
     if (options_.fabric || library != "fabric")
       asking_.push_back(
-          {library, Child(question(*probe, options_, library), options_.deadline, longest_answer)});
+          {library, Child(question(*probe, options_, library), patience(options_, library), longest_answer)});
 }
 
 LiveSource::~LiveSource() = default;
@@ -95,7 +100,7 @@ Result<std::string> LiveSource::answer(std::string_view library) {
     const auto probe = find_probe(options_);
     if (!probe) return tl::unexpected(probe.error());
     asking_.push_back({std::string(library), Child(question(*probe, options_, std::string(library)),
-                                                   options_.deadline, longest_answer)});
+                                                   patience(options_, library), longest_answer)});
     it = std::prev(asking_.end());
   }
   std::vector<Child*> all;
@@ -103,7 +108,8 @@ Result<std::string> LiveSource::answer(std::string_view library) {
   Child::serve(all, it->child);
   auto answer = it->child.result();
   if (!answer && answer.error().cause == Cause::deadline)
-    answer.error().what = fmt::format("{} did not answer within {:g} s", library, options_.deadline.value);
+    answer.error().what =
+        fmt::format("{} did not answer within {:g} s", library, patience(options_, library).value);
   return answer;
 }
 
@@ -145,8 +151,8 @@ Result<Recording> read_this_machine(const LiveOptions& options, const std::strin
   if (options.wake_gpus) argv.push_back("--wake-gpus");
   if (!options.fabric) argv.push_back("--no-fabric");
   // The libraries' deadline twice, for the two readings, and as long again for files that are slow to read.
-  const Seconds patience = window + options.deadline * 2 + Seconds(4);
-  const auto bytes = run_program(argv, patience, longest_recording);
+  const Seconds deadline = window + patience(options, "nvml") * 2 + Seconds(4);
+  const auto bytes = run_program(argv, deadline, longest_recording);
   if (!bytes) return tl::unexpected(bytes.error());
   return read_recording(*bytes).map_error([&](Error error) {
     return Error{Cause::corrupted, fmt::format("{} printed no recording: {}", program, error.what), {}, {}};

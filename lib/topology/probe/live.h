@@ -13,7 +13,8 @@ namespace ringtrue::topology {
 struct LiveOptions {
   std::string root;        // before every path; empty: this machine's own /sys and /proc
   std::string program;     // ringtrue-probe; empty: beside this program or in ../libexec/ringtrue
-  Seconds deadline{3};     // of each library: one that hangs is killed, and the gap is named
+  Seconds deadline{3};     // of each library: one that hangs is killed, and the gap is named; a minute for
+                           // GPUs to wake
   bool wake_gpus = false;  // ask NVML even where that wakes sleeping GPUs
   bool fabric = true;      // walk the InfiniBand fabric where this machine may
   // Asked at once by a LiveSource; the others when their answer is wanted. Empty: all.
