@@ -8,7 +8,7 @@
 What cannot be had here (QEMU, the kernel) is Unavailable, with the reason.
 """
 from .image import Image
-from .kernel import Kernel, Unavailable
+from .kernel import Kernel, Unavailable, find
 from .machine import Machine, MachineError
 
-__all__ = ["Image", "Kernel", "Machine", "MachineError", "Unavailable"]
+__all__ = ["Image", "Kernel", "Machine", "MachineError", "Unavailable", "find"]

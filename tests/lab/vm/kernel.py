@@ -15,7 +15,7 @@ FOLDERS = ("crypto/", "lib/", "arch/x86/crypto/", "drivers/virtio/", "drivers/ch
            "drivers/net/veth", "drivers/net/dummy", "drivers/net/bonding/", "drivers/net/virtio_net",
            "drivers/net/net_failover", "net/core/", "net/802/", "net/llc/", "net/bridge/bridge", "net/8021q/",
            "net/sched/", "net/tls/", "net/ipv4/udp_tunnel", "net/ipv6/ip6_udp_tunnel", "fs/configfs/",
-           "drivers/ptp/", "drivers/pps/", "drivers/i2c/algos/", "drivers/dca/", "block/")
+           "drivers/ptp/", "drivers/pps/", "drivers/i2c/algos/", "drivers/dca/", "drivers/pci/pcie/", "block/")
 SIGNATURE = b"~Module signature appended~\n"
 
 
@@ -35,7 +35,7 @@ def command(*words, **options):
     run = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          text=True, timeout=300, **options)
     if run.returncode != 0:
-        raise Unavailable(f"{' '.join(words)}: {run.stdout.strip().splitlines()[-1:] or 'failed'}")
+        raise Unavailable(f"{' '.join(words)}: {(run.stdout.strip().splitlines() or ['failed'])[-1]}")
     return run.stdout
 
 
@@ -86,10 +86,12 @@ class Kernel:
         return [os.path.join(self.root, path) for path in order]
 
     @staticmethod
-    def at(cache):
+    def at(cache, fetch=True):
         """The kernel in this cache, fetched if there is none yet."""
         for ready in sorted(glob.glob(os.path.join(cache, "linux-image-*", "modules.ready")), key=os.path.getmtime):
             return Kernel(os.path.dirname(ready))
+        if not fetch:
+            raise Unavailable(f"no kernel in {cache}")
         for program in ("apt-get", "apt-cache", "dpkg-deb", "busybox"):
             find(program)
         known = re.search(r"Depends: (linux-image-\S+)", command("apt-cache", "depends", "linux-image-amd64"))

@@ -47,7 +47,7 @@ class Outcome:
 
     def __str__(self):
         return (f"$ {self.script.strip()}\nexit {self.code} after {self.seconds:.1f} s\n"
-                f"--- stdout\n{self.out[-3000:]}\n--- stderr\n{self.err[-16000:]}")
+                f"--- stdout\n{self.out[-3000:]}\n--- stderr\n{self.err[-3000:]}")
 
 
 def accelerator():
@@ -91,7 +91,7 @@ class Lines:
 
 
 class Machine:
-    """Boots on entry, is gone on exit. `directory` takes the memory disk and the console's log."""
+    """Boots on entry, is gone on exit. `directory` takes the memory disk and logs."""
 
     def __init__(self, kernel, image, directory, modules=(), arguments=(), memory=1024, cpus=2):
         """modules: to load, after those for the host's channel. arguments: QEMU's, for devices and NUMA nodes.
@@ -101,17 +101,17 @@ class Machine:
             image.copy(path, f"/lab/modules/{os.path.basename(path)}")
         image.file("/lab/modules/order", "".join(f"{os.path.basename(path)}\n" for path in files))
         os.makedirs(directory, exist_ok=True)
-        self.console = os.path.join(directory, "console.log")
-        disk = os.path.join(directory, "initramfs")
-        with open(disk, "wb") as file:
+        self.logs = [os.path.join(directory, name) for name in ("qemu.log", "console.log")]
+        self.disk = os.path.join(directory, "initramfs")
+        with open(self.disk, "wb") as file:
             file.write(image.archive())
         self.command = [
             find("qemu-system-x86_64"), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-machine", "q35,smm=off,vmport=off", *accelerator(), "-smp", str(cpus), "-m", str(memory),
-            "-kernel", kernel.image, "-initrd", disk, "-append",
+            "-kernel", kernel.image, "-initrd", self.disk, "-append",
             "console=ttyS0 quiet panic=-1 reboot=t nokaslr mitigations=off audit=0 tsc=reliable "
             "cryptomgr.notests=1 rcupdate.rcu_expedited=1",
-            "-serial", f"file:{self.console}", *arguments, "-device", "virtio-serial-pci,id=channels,bus=pcie.0"]
+            "-serial", f"file:{self.logs[1]}", *arguments, "-device", "virtio-serial-pci,id=channels,bus=pcie.0"]
         self.process = None
 
     def __enter__(self):
@@ -127,9 +127,10 @@ class Machine:
         for name, (_, end) in pairs.items():
             command += ["-chardev", f"socket,id={name},fd={end.fileno()}"]
         command += ["-mon", "chardev=monitor,mode=control", "-device", "virtserialport,chardev=agent,bus=channels.0"]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, preexec_fn=die_with_parent,
-                                        pass_fds=[end.fileno() for _, end in pairs.values()])
+        with open(self.logs[0], "wb") as log:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            preexec_fn=die_with_parent,
+                                            pass_fds=[end.fileno() for _, end in pairs.values()])
         for _, end in pairs.values():
             end.close()
         self.agent, self.monitor = Lines(pairs["agent"][0]), Lines(pairs["monitor"][0])
@@ -139,6 +140,7 @@ class Machine:
                 raise MachineError("the machine speaks in tongues")
             self.monitor.line(until)  # QEMU's greeting
             self.qmp("qmp_capabilities")
+            os.unlink(self.disk)  # is in the machine's memory by now
         except (EOFError, TimeoutError):
             raise self.failure("did not boot") from None
         except BaseException:
@@ -150,22 +152,19 @@ class Machine:
             return
         self.process.kill()
         self.process.wait()
-        self.process.stdout.close()
         self.agent.end.close()
         self.monitor.end.close()
         self.process = None
 
     def failure(self, what):
         """Ends the machine and tells what is known."""
-        self.process.kill()
-        said = self.process.stdout.read().decode(errors="replace")
         self.stop()
-        try:
-            with open(self.console, errors="replace") as file:
-                said += file.read()
-        except OSError:
-            pass
-        return MachineError(f"the virtual machine {what}; it said last:\n{said[-16000:]}")
+        said = ""
+        for path in self.logs:
+            if os.path.exists(path):
+                with open(path, errors="replace") as file:
+                    said += file.read()
+        return MachineError(f"the virtual machine {what}; it said last:\n{said[-3000:]}")
 
     def begin(self, script, seconds=60):
         """Sends a script, of which finish() waits for the end. Killed in the machine after so many seconds."""
