@@ -105,7 +105,9 @@ class Drawing {
           box(to, {name(above->kind), to}, "box", marks_.of(node.name, {to}));
         else
           box(to, {"host bridge", at->root}, "house", nullptr);
-        edge(to, below, pci_text(at->link), colour(marks_.of(node.name, {at->address, device})));
+        // The link of a port is the one below it, which the device there tells of.
+        const bool port = at->kind == PciKind::root_port || at->kind == PciKind::switch_downstream;
+        edge(to, below, port ? "" : pci_text(at->link), colour(marks_.of(node.name, {at->address, device})));
         below = to;
         at = above;
       }

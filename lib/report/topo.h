@@ -56,8 +56,10 @@ std::vector<Alike> alike(const std::vector<topology::Node>& nodes, const auto& t
   return groups;
 }
 
-// Parts of text(TopoDocument), each ending with a line's end.
-std::string node_tree(const topology::Node& node, const Marks& marks, bool all, const Style& style);
+// Parts of text(TopoDocument), each ending with a line's end. `peers`: which switch port each port leads to,
+// which makes all nodes different.
+std::string node_tree(const topology::Node& node, const Marks& marks, bool all, bool peers,
+                      const Style& style);
 std::string matrix_of(const topology::Node& node);
 std::string links_of(const topology::Node& node, const Marks& marks, const Style& style);
 std::string fabric_text(const topology::Fabric& fabric, const Marks& marks, bool all, const Style& style);

@@ -43,7 +43,7 @@ std::string nvlink_text(const Gpu& gpu) {
   BytesPerSecond sum{};
   bool rated = true;
   std::set<std::string> peers;
-  std::map<std::string_view, std::set<std::string>> by_kind;
+  std::map<Remote, std::set<std::string>> by_kind;
   std::set<int> versions;
   for (const NvLink& link : *gpu.nvlinks) {
     unknown += !link.up.known();
@@ -54,7 +54,7 @@ std::string nvlink_text(const Gpu& gpu) {
       sum += *link.rate;
     else
       rated = false;
-    if (link.remote != Remote::unknown) by_kind[name(link.remote)].insert(link.remote_address);
+    if (link.remote != Remote::unknown) by_kind[link.remote].insert(link.remote_address);
   }
   const std::size_t count = gpu.nvlinks->size();
   std::string out =
@@ -62,17 +62,20 @@ std::string nvlink_text(const Gpu& gpu) {
   if (unknown > 0) out += fmt::format(" ({} unknown)", unknown);
   if (versions.size() == 1) out += fmt::format(" v{}", *versions.begin());
   std::string to;
-  for (const auto& [kind, addresses] : by_kind)
-    to += fmt::format("{}{} {}{}", to.empty() ? " to " : " and ", addresses.size(), kind,
-                      addresses.size() == 1 ? ""
-                      : kind.ends_with("h") ? "es"
-                                            : "s");
+  for (const auto& [kind, addresses] : by_kind) {
+    const bool many = addresses.size() != 1;
+    to += fmt::format("{}{} {}", to.empty() ? " to " : " and ", addresses.size(),
+                      kind == Remote::nvswitch ? many ? "NVSwitches" : "NVSwitch"
+                      : kind == Remote::gpu    ? many ? "GPUs" : "GPU"
+                      : many                   ? "CPUs"
+                                               : "CPU");
+  }
   out += to;
   if (rated && up > 0) out += ", " + to_text(sum);
   return out;
 }
 
-std::string port_text(const Nic& nic, const Port& port) {
+std::string port_text(const Nic& nic, const Port& port, bool peers) {
   std::string speed = port.speed.known() ? *port.speed : "";
   if (port.width.known()) speed += fmt::format("{}{}x", speed.empty() ? "" : " ", *port.width);
   if (port.max_width.known() && port.width.known() && *port.max_width > *port.width)
@@ -85,13 +88,13 @@ std::string port_text(const Nic& nic, const Port& port) {
                      joined({layer + port.state.value_or("state unknown"), speed, carries,
                              port.mtu.known() ? fmt::format("MTU {}", *port.mtu) : "",
                              nic.netdevs.empty() ? "" : fmt::format("{}", fmt::join(nic.netdevs, " ")),
-                             port.peer.empty() ? "" : "to " + port.peer}));
+                             port.peer.empty() || !peers ? "" : "to " + port.peer}));
 }
 
 class Tree {
  public:
-  Tree(const Node& node, const Marks& marks, bool all, const Style& style)
-      : node_(node), marks_(marks), all_(all), style_(style) {
+  Tree(const Node& node, const Marks& marks, bool all, bool peers, const Style& style)
+      : node_(node), marks_(marks), all_(all), peers_(peers), style_(style) {
     for (const Gpu& gpu : node.gpus) gpus_[gpu.address].push_back(&gpu);
     for (const Nic& nic : node.nics)
       if (!nic.virtual_device || all) nics_[nic.address].push_back(&nic);
@@ -226,7 +229,7 @@ class Tree {
                  nic.firmware.known() ? "firmware " + *nic.firmware : ""}),
          marks_.of(node_.name, {nic.name, nic.address}));
     for (const Port& port : nic.ports)
-      line(depth + 1, port_text(nic, port),
+      line(depth + 1, port_text(nic, port, peers_),
            marks_.of(node_.name, {fmt::format("{}/{}", nic.name, port.number)}));
   }
 
@@ -267,7 +270,7 @@ class Tree {
 
   const Node& node_;
   const Marks& marks_;
-  bool all_;
+  bool all_, peers_;
   const Style& style_;
   std::string out_;
   std::map<std::string, std::vector<const Gpu*>> gpus_;
@@ -279,8 +282,8 @@ class Tree {
 
 }  // namespace
 
-std::string node_tree(const Node& node, const Marks& marks, bool all, const Style& style) {
-  return Tree(node, marks, all, style).text();
+std::string node_tree(const Node& node, const Marks& marks, bool all, bool peers, const Style& style) {
+  return Tree(node, marks, all, peers, style).text();
 }
 
 }  // namespace ringtrue::report
