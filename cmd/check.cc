@@ -10,7 +10,9 @@
 #include "cmd/options.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
+#include "diagnosis/above.h"
 #include "diagnosis/combine.h"
+#include "ideal/facts.h"
 #include "report/json.h"
 #include "report/nagios.h"
 #include "report/text.h"
@@ -70,6 +72,19 @@ Result<void> add_inspection(const Context& context, const Facts& facts, report::
   document.inspection = report::Inspected{inspection->rules, facts.seconds};
   diagnosis::combine(document.diagnosis, std::move(*inspection));
   return {};
+}
+
+// The rates of the wires as far as they are known, declared or probed. What is measured is held against the
+// declared ones or the fleet's majority; these are for what lies above them.
+ideal::Inputs wires_of(const Context& context, const std::optional<Facts>& facts) {
+  ideal::Inputs wires;
+  if (context.common.local) return wires;
+  if (const auto& rate = context.config.link_rate.value) {
+    wires.inter = {*rate, ideal::Origin::declared, {}};
+  } else if (facts) {
+    if (const auto known = ideal::from_topology(facts->cluster)) wires.inter = known->inputs.inter;
+  }
+  return wires;
 }
 
 int run(Context& context, const Flags& flags) {
@@ -136,6 +151,7 @@ int run(Context& context, const Flags& flags) {
                      "how the check works and what --fault slows; use --hosts for a network",
                      *local, to_text(local_pace(int(*local))))});
   }
+  diagnosis::hold_against_ideal(wires_of(context, facts), document.diagnosis);
   if (facts) {
     if (auto added = add_inspection(context, *facts, document); !added) return failed(context, added.error());
   }

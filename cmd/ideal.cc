@@ -1,21 +1,15 @@
 #include "ideal/ideal.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "cmd/command.h"
+#include "cmd/facts.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
-#include "cmd/player.h"
-#include "fleet/inspect.h"
 #include "ideal/facts.h"
 #include "ideal/loads.h"
 #include "report/json.h"
 #include "report/text.h"
-#include "topology/format/format.h"
-#include "topology/merge.h"
-#include "topology/probe/live.h"
-#include "topology/probe/probe.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -25,78 +19,29 @@ struct Flags {
   std::optional<BytesPerSecond> inter, intra;
   std::optional<int> mtu;
   std::optional<std::string> algorithm;
-  std::vector<std::string> from, nics;
+  std::vector<std::string> nics;
+  FactFlags facts;
 
   // Rates or a node's shape: then this machine is not what is meant.
   bool alone(const Common& common) const { return gpus || inter || intra || common.link_rate; }
 };
 
-// What is in the nodes, and how many there are besides.
-struct Probed {
-  topology::Cluster cluster;
-  std::optional<int> nodes;        // as named by --hosts, silent ones included
-  std::vector<std::string> notes;  // who did not answer
-};
-
-Result<Probed> ask_hosts(const Context& context) {
-  auto targets = targets_of(context);
-  if (!targets) return tl::unexpected(targets.error());
-  fleet::InspectOptions what;
-  what.window = Seconds(0);
-  Probed probed;
-  probed.nodes = int(targets->size());
-  std::vector<topology::Cluster> parts;
-  std::optional<Error> first;
-  for (fleet::NodeInspection& node : fleet::inspect(*targets, fleet_options(context, {}, {}), what)) {
-    if (node.facts) {
-      parts.push_back(std::move(*node.facts));
-      continue;
-    }
-    probed.notes.push_back(fmt::format("{} could not be read: {}", node.node, node.facts.error().text()));
-    if (!first) first = node.facts.error();
-  }
-  if (parts.empty() && first) return tl::unexpected(*first);
-  probed.cluster = topology::merge(std::move(parts));
-  return probed;
-}
-
-Result<Probed> read_here() {
-  char host[256] = "";
-  ::gethostname(host, sizeof host - 1);
-  topology::LiveOptions options;
-  options.fabric = false;
-  auto recording = topology::read_this_machine(options, host, Seconds(0));
-  if (!recording) return tl::unexpected(recording.error());
-  return Probed{{{topology::probe(*recording)}, std::nullopt}, {}, {}};
-}
-
 // nullopt: flags alone say it all.
-Result<std::optional<Probed>> probe(const Context& context, const Flags& flags) {
-  if (!flags.from.empty() && context.common.hosts)
-    return fail(Cause::bad_input, "--from and --hosts exclude each other", {}, "leave one out");
-  Result<Probed> probed;
-  if (!flags.from.empty()) {
-    auto cluster = topology::load(flags.from);
-    if (!cluster) return tl::unexpected(cluster.error());
-    probed = Probed{std::move(*cluster), {}, {}};
-  } else if (context.common.hosts) {
-    probed = ask_hosts(context);
-  } else if (flags.alone(context.common)) {
-    return std::nullopt;
-  } else {
-    probed = read_here();
-  }
-  if (!probed) return tl::unexpected(probed.error());
-  return std::move(*probed);
+Played<std::optional<Facts>> probe(const Context& context, const Flags& flags) {
+  const bool elsewhere = !flags.facts.from.empty() || context.common.hosts;
+  if (!elsewhere && flags.alone(context.common)) return std::nullopt;
+  return read_facts(context, flags.facts, context.common.hosts.has_value());
 }
 
-Result<void> add_facts(const Flags& flags, std::optional<BytesPerSecond> inter, const Probed& probed,
+Result<void> add_facts(const Flags& flags, std::optional<BytesPerSecond> inter, const Facts& probed,
                        report::IdealDocument& document) {
-  ideal::FactOptions options{flags.nodes ? flags.nodes : probed.nodes, flags.gpus, inter, flags.intra,
-                             flags.nics};
+  ideal::FactOptions options{flags.nodes, flags.gpus, inter, flags.intra, flags.nics};
+  // Silent hosts are nodes, too.
+  if (!options.nodes && !probed.failures.empty()) options.nodes = int(probed.nodes.size());
   auto facts = ideal::from_topology(probed.cluster, options);
   if (!facts) return tl::unexpected(facts.error());
-  facts->notes.insert(facts->notes.begin(), probed.notes.begin(), probed.notes.end());
+  for (const report::Failure& f : probed.failures)
+    facts->notes.push_back(fmt::format("{} could not be read: {}", f.node, f.error.text()));
   document.inputs = facts->inputs;
   document.facts = std::move(*facts);
   return {};
@@ -113,14 +58,15 @@ int run(Context& context, const Flags& flags) {
   report::IdealDocument document;
   std::optional<BytesPerSecond> inter = flags.inter;
   // The configuration speaks of our cluster, files may be of any.
-  if (!inter && (flags.from.empty() || context.common.link_rate)) inter = context.config.link_rate.value;
+  if (!inter && (flags.facts.from.empty() || context.common.link_rate))
+    inter = context.config.link_rate.value;
   auto probed = probe(context, flags);
   std::string unread;
   if (!probed) {
     // So many nodes of a machine that cannot be read are still so many nodes.
-    if (!flags.from.empty() || context.common.hosts || !(flags.nodes || inter))
+    if (!flags.facts.from.empty() || context.common.hosts || !(flags.nodes || inter))
       return failed(context, probed.error());
-    unread = "this machine could not be read: " + probed.error().text();
+    unread = "this machine could not be read: " + probed.error().error.text();
     probed = std::nullopt;
   }
   if (*probed) {
@@ -167,9 +113,7 @@ void add_ideal(Commands& commands) {
   add_parsed(app, "--inter", flags.inter, parse_rate, "RATE",
              "one way, per node, between nodes: 400Gbit, 50GB/s");
   add_parsed(app, "--intra", flags.intra, parse_rate, "RATE", "one way, per GPU, inside a node: 450GB/s");
-  app.add_option("--from", flags.from,
-                 "work it out from files: topo JSON, gathered bundles, hwloc and NCCL XML")
-      ->type_name("FILE");
+  add_fact_flags(app, flags.facts);
   app.add_option("--nic", flags.nics, "these carry the data; chosen by speed if not given")
       ->type_name("NAME")
       ->delimiter(',');
