@@ -56,10 +56,11 @@ void write_json(const TopoDocument& document, const Write& write) {
     not_checked.add({{"what", n.what}, {"why", n.why}});
   not_checked.end();
 
+  Ways ways;
   write(",\n  \"affinity\": [");
   Rows affinity(write);
   for (const topology::Node& node : document.cluster.nodes)
-    for (const Way& way : ways(node)) {
+    for (const Way& way : ways.of(node)) {
       if (!has(node.gpus, way.from) || has(node.gpus, way.to)) continue;
       affinity.add(way_value({{"node", node.name}, {"gpu", way.from}, {"nic", way.to}}, way.path));
     }
@@ -67,7 +68,7 @@ void write_json(const TopoDocument& document, const Write& write) {
   write(",\n  \"paths\": [");
   Rows paths(write);
   for (const topology::Node& node : document.cluster.nodes)
-    for (const Way& way : ways(node))
+    for (const Way& way : ways.of(node))
       paths.add(way_value({{"node", node.name}, {"from", way.from}, {"to", way.to}}, way.path));
   paths.end();
   write(",\n  \"error\": " +

@@ -139,6 +139,7 @@ std::string findings_text(const std::vector<diagnosis::Finding>& findings, const
 std::string text(const TopoDocument& document, TopoView view, bool all, const Style& style) {
   const topology::Cluster& cluster = document.cluster;
   const Marks marks(document.inspection.findings);
+  Ways ways;
   std::string out;
   if (cluster.nodes.size() > 1)
     out += fmt::format("{}: {}\n\n", style.paint(fmt::format("{} nodes", cluster.nodes.size()), Ink::bold),
@@ -148,15 +149,17 @@ std::string text(const TopoDocument& document, TopoView view, bool all, const St
       std::string text = fmt::format("  {}\n{}", count_text(topology::counts(node)),
                                      node_tree(node, marks, all, all || cluster.nodes.size() == 1, style));
       if (view == TopoView::overview && node.gpus.size() + node.nics.size() > 1) {
-        const std::string matrix = matrix_of(node);
+        const std::string matrix = matrix_of(node, ways);
         if (!matrix.empty()) text += fmt::format("\n{}", matrix);
       }
       return text;
     });
-  if (view == TopoView::matrix) out += each_kind(cluster.nodes, all, style, matrix_of);
+  if (view == TopoView::matrix)
+    out += each_kind(cluster.nodes, all, style,
+                     [&](const topology::Node& node) { return matrix_of(node, ways); });
   if (view == TopoView::links)
     out += each_kind(cluster.nodes, all, style,
-                     [&](const topology::Node& node) { return links_of(node, marks, style); });
+                     [&](const topology::Node& node) { return links_of(node, marks, ways, style); });
   if (cluster.fabric && view != TopoView::matrix)
     out += fmt::format("{}{}", out.empty() ? "" : "\n",
                        fabric_text(*cluster.fabric, marks, all || view == TopoView::links, style));

@@ -1,5 +1,9 @@
 #include "report/topo.h"
 
+#include <fmt/format.h>
+
+#include <iterator>
+
 namespace ringtrue::report {
 
 Marks::Marks(const std::vector<diagnosis::Finding>& findings) {
@@ -58,7 +62,33 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-std::vector<Way> ways(const topology::Node& node) {
+namespace {
+
+constexpr std::size_t most_builds = 64;
+
+// All that paths depend on.
+std::string build_of(const topology::Node& node) {
+  std::string out;
+  const auto add = [&out](const auto&... parts) {
+    (fmt::format_to(std::back_inserter(out), "{};", parts), ...);
+  };
+  const auto number = [](const auto& fact) { return fact.known() ? double(*fact) : -1.0; };
+  const auto rate = [](const auto& fact) { return fact.known() ? fact->value : -1.0; };
+  for (const topology::PciDevice& d : node.pci)
+    add(d.address, d.parent, d.root, int(d.kind), number(d.numa), number(d.link.speed_GTps),
+        number(d.link.width), number(d.link.max_speed_GTps), number(d.link.max_width), rate(d.link.rate));
+  for (const topology::Gpu& gpu : node.gpus) {
+    add('g', gpu.name, gpu.address);
+    if (!gpu.nvlinks) continue;
+    for (const topology::NvLink& link : *gpu.nvlinks)
+      add('l', number(link.up), number(link.version), rate(link.rate), int(link.remote), link.remote_address);
+  }
+  for (const topology::Nic& nic : node.nics) add('n', nic.name, nic.address, nic.virtual_device);
+  for (const topology::NvSwitch& s : node.nvswitches) add('s', s.name, s.address);
+  return out;
+}
+
+std::vector<Way> ways_of(const topology::Node& node) {
   std::vector<std::string> devices;
   for (const topology::Gpu& gpu : node.gpus) devices.push_back(gpu.name);
   for (const topology::Nic& nic : node.nics)
@@ -70,6 +100,15 @@ std::vector<Way> ways(const topology::Node& node) {
       out.push_back({devices[i], devices[j], path ? std::move(*path) : topology::Path{}});
     }
   return out;
+}
+
+}  // namespace
+
+const std::vector<Way>& Ways::of(const topology::Node& node) {
+  if (by_build_.size() >= most_builds) by_build_.clear();
+  const auto [place, fresh] = by_build_.try_emplace(build_of(node));
+  if (fresh) place->second = ways_of(node);
+  return place->second;
 }
 
 }  // namespace ringtrue::report

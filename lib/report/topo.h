@@ -36,8 +36,15 @@ struct Way {
   std::string from, to;
   topology::Path path;
 };
-// Between all GPUs and hardware NICs of the node, each pair once, GPUs first.
-std::vector<Way> ways(const topology::Node& node);
+// Between all GPUs and hardware NICs of a node, each pair once, GPUs first. Nodes that are built alike, as
+// most of a fleet are, are worked out once.
+class Ways {
+ public:
+  const std::vector<Way>& of(const topology::Node& node);  // until the next call
+
+ private:
+  std::map<std::string, std::vector<Way>> by_build_;
+};
 
 // Nodes whose text is the same, in the order of the first of each.
 struct Alike {
@@ -60,8 +67,8 @@ std::vector<Alike> alike(const std::vector<topology::Node>& nodes, const auto& t
 // which makes all nodes different.
 std::string node_tree(const topology::Node& node, const Marks& marks, bool all, bool peers,
                       const Style& style);
-std::string matrix_of(const topology::Node& node);
-std::string links_of(const topology::Node& node, const Marks& marks, const Style& style);
+std::string matrix_of(const topology::Node& node, Ways& ways);
+std::string links_of(const topology::Node& node, const Marks& marks, Ways& ways, const Style& style);
 std::string fabric_text(const topology::Fabric& fabric, const Marks& marks, bool all, const Style& style);
 
 }  // namespace ringtrue::report

@@ -26,7 +26,7 @@ std::string plural(std::size_t count, std::string_view one, std::string_view man
 
 }  // namespace
 
-std::string matrix_of(const Node& node) {
+std::string matrix_of(const Node& node, Ways& ways) {
   std::vector<std::string> devices;
   std::vector<std::string> numa;
   const auto add = [&](const std::string& name, const std::string& address) {
@@ -42,7 +42,8 @@ std::string matrix_of(const Node& node) {
   if (n > widest_matrix) return fmt::format("  {} GPUs and NICs: --json has the paths between them\n", n);
   if (n == 0) return "  no GPU and no NIC\n";
   std::map<std::pair<std::string, std::string>, std::string> kinds;
-  for (const Way& way : ways(node)) kinds[{way.from, way.to}] = kinds[{way.to, way.from}] = way.path.text();
+  for (const Way& way : ways.of(node))
+    kinds[{way.from, way.to}] = kinds[{way.to, way.from}] = way.path.text();
   std::vector<Table::Column> columns{{"", Table::Align::left}};
   for (const std::string& device : devices) columns.push_back({printable(device), Table::Align::left});
   columns.push_back({"NUMA", Table::Align::right});
@@ -56,7 +57,7 @@ std::string matrix_of(const Node& node) {
   return table.text(2);
 }
 
-std::string links_of(const Node& node, const Marks& marks, const Style& style) {
+std::string links_of(const Node& node, const Marks& marks, Ways& ways, const Style& style) {
   Table table({{"", Table::Align::left},
                {"link", Table::Align::left},
                {"from", Table::Align::left},
@@ -81,7 +82,7 @@ std::string links_of(const Node& node, const Marks& marks, const Style& style) {
                    {"narrowest", Table::Align::right},
                    {"at", Table::Align::left}});
   bool any = false;
-  for (const Way& way : ways(node)) {
+  for (const Way& way : ways.of(node)) {
     const bool to_nic = node.find_gpu(way.from) && node.find_nic(way.to);
     if (!to_nic) continue;
     any = true;
