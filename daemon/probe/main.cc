@@ -1,0 +1,130 @@
+// ringtrue-probe: reads this machine for those programs that link no vendor's library.
+//
+//   ringtrue-probe record [--node NAME] [--root DIR] [--window SECONDS] [--deadline SECONDS] [--wake-gpus]
+//                         [--no-fabric]
+//     prints the recording of all that the probes read (ringtrue.recording/1, packed)
+//   ringtrue-probe ask LIBRARY [--root DIR] [--wake-gpus]
+//     prints what one library says, or its error as one line of JSON on standard error, with exit code 3
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "base/standard_files.h"
+#include "topology/format/format.h"
+#include "topology/library/library.h"
+#include "topology/probe/live.h"
+#include "topology/probe/spawn.h"
+
+namespace {
+
+using namespace ringtrue;
+using namespace ringtrue::topology;
+
+constexpr double longest_window = 3600, longest_deadline = 600;
+
+struct Options {
+  std::string command, library, node;
+  LiveOptions live;
+  Seconds window{0};
+};
+
+int complain(const Error& error) {
+  const std::string line = error_line(error) + "\n";
+  (void)!::write(2, line.data(), line.size());
+  return 3;
+}
+
+bool print(const std::string& text) {
+  std::string_view left = text;
+  while (!left.empty()) {
+    const ssize_t n = ::write(1, left.data(), left.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    left.remove_prefix(std::size_t(n));
+  }
+  return true;
+}
+
+Result<double> seconds(const std::string& flag, const std::string& text, double most) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end || !std::isfinite(value) || value < 0 || value > most)
+    return fail(Cause::bad_input, fmt::format("{} takes seconds from 0 to {}, not '{}'", flag, most, text));
+  return value;
+}
+
+Result<Options> parse(int argc, char** argv) {
+  Options options;
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.empty() || (words[0] != "record" && words[0] != "ask"))
+    return fail(Cause::bad_input, "ringtrue-probe takes `record` or `ask LIBRARY`", {},
+                "it is run by ringtrue and ringtrued; see `ringtrue topo --help`");
+  options.command = words[0];
+  const bool asks = options.command == "ask";
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--wake-gpus") {
+      options.live.wake_gpus = true;
+    } else if (!asks && word == "--no-fabric") {
+      options.live.fabric = false;
+    } else if (word == "--root" ||
+               (!asks && (word == "--node" || word == "--window" || word == "--deadline"))) {
+      if (++i == words.size()) return fail(Cause::bad_input, fmt::format("{} takes a value", word));
+      if (word == "--root") options.live.root = words[i];
+      if (word == "--node") options.node = words[i];
+      if (word == "--window" || word == "--deadline") {
+        const bool window = word == "--window";
+        const auto value = seconds(word, words[i], window ? longest_window : longest_deadline);
+        if (!value) return tl::unexpected(value.error());
+        (window ? options.window : options.live.deadline) = Seconds(*value);
+      }
+    } else if (asks && options.library.empty() && !word.starts_with("-")) {
+      options.library = word;
+    } else {
+      return fail(Cause::bad_input,
+                  fmt::format("ringtrue-probe {} does not know '{}'", options.command, word));
+    }
+  }
+  if (asks && options.library.empty())
+    return fail(Cause::bad_input, "ask takes a library", {},
+                fmt::format("one of {}", fmt::join(libraries(), ", ")));
+  return options;
+}
+
+int run_ask(const Options& options) {
+  // Started by a `record` that may be killed: then nobody waits for the answer.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const auto answer = ask(options.library, {options.live.root, options.live.wake_gpus});
+  if (!answer) return complain(answer.error());
+  return print(*answer) ? 0 : 1;
+}
+
+int run_record(Options options) {
+  if (options.node.empty()) {
+    char name[256] = {};
+    ::gethostname(name, sizeof name - 1);
+    options.node = *name ? name : "localhost";
+  }
+  Recording recording = record(options.live, options.node, options.window);
+  recording.made_by = "ringtrue " RINGTRUE_VERSION;
+  return print(write_recording(recording)) ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  fill_standard_files();
+  ::signal(SIGPIPE, SIG_IGN);
+  const auto options = parse(argc, argv);
+  if (!options) return complain(options.error());
+  // The last word, should a file or a library block for ever and whoever started this be gone.
+  ::alarm(unsigned(options->window.value + 2 * options->live.deadline.value + 180));
+  return options->command == "ask" ? run_ask(*options) : run_record(*options);
+}
