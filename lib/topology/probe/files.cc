@@ -38,8 +38,8 @@ class Descriptor {
 
 tl::unexpected<Error> failed(const std::string& path, int error) {
   // EINVAL: what readlink says of something that is no link, and attributes that do not apply just now.
-  const bool absent =
-      error == ENOENT || error == ENOTDIR || error == EINVAL || error == ELOOP || error == EISDIR;
+  const bool absent = error == ENOENT || error == ENOTDIR || error == EINVAL || error == ELOOP ||
+                      error == EISDIR || error == EOPNOTSUPP;
   const bool forbidden = error == EACCES || error == EPERM;
   return fail(absent      ? Cause::bad_input
               : forbidden ? Cause::refused
