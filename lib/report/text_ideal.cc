@@ -54,7 +54,7 @@ std::string text(const IdealDocument& document, const Style& style) {
   for (const ideal::NamedInput& input : ideal::list(document.inputs)) {
     std::string value = "unknown";
     if (input.value) {
-      value = input.name.ends_with("_Bps") ? to_text(BytesPerSecond(*input.value))
+      value = input.name.ends_with("_Bps") ? exact(BytesPerSecond(*input.value))
                                            : fmt::format("{:.6g}", *input.value);
     }
     std::string origin(ideal::name(input.origin));
@@ -76,15 +76,14 @@ std::string text(const IdealDocument& document, const Style& style) {
   Table table(
       {{"algorithm", Table::Align::left}, {"ideal"}, {"attainable"}, {"arithmetic", Table::Align::left}});
   for (const ideal::AlgorithmIdeal& a : document.ideal.algorithms) {
-    table.row({a.name, a.busbw ? to_text(*a.busbw) : "-", a.attainable ? to_text(*a.attainable) : "-",
-               style.paint(a.arithmetic, Ink::dim)});
+    table.row({a.name, exact(a.busbw), exact(a.attainable), style.paint(a.arithmetic, Ink::dim)});
   }
   out += table.text(2);
   if (!document.ideal.in_network.empty()) {
     out += "\n" + style.paint("With reduction in the network, which passes the bound", Ink::bold) + "\n";
     Table reduced({{"", Table::Align::left}, {"ideal"}, {"arithmetic", Table::Align::left}});
     for (const ideal::InNetwork& a : document.ideal.in_network)
-      reduced.row({a.name, to_text(a.busbw), style.paint(a.arithmetic, Ink::dim)});
+      reduced.row({a.name, exact(a.busbw), style.paint(a.arithmetic, Ink::dim)});
     out += reduced.text(2);
   }
   if (document.facts)

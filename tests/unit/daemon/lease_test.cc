@@ -6,7 +6,9 @@
 #include <functional>
 #include <memory>
 
+#include "tests/support/sysfs_tree.h"
 #include "tests/unit/daemon/fake_workers.h"
+#include "topology/probe/live.h"
 
 namespace ringtrue::daemon {
 namespace {
@@ -57,6 +59,48 @@ TEST_F(LeaseTest, PrepareTellsPortsAndCollectTheReport) {
   const rpc::Event report = play(command_of("collect"));
   ASSERT_TRUE(report.has_report());
   EXPECT_EQ(report.report().transport(), "shm");
+}
+
+TEST_F(LeaseTest, CountersAreReadAroundARun) {
+  test::SysfsTree tree;
+  tree.file("/sys/class/net/eth0/type", "1\n");
+  const std::string statistics = "/sys/class/net/eth0/statistics/";
+  for (const char* counter : {"rx_crc_errors", "rx_bytes", "tx_errors"})
+    tree.file(statistics + counter, "7\n");
+  Limits limits;
+  lease_ = std::make_unique<Lease>(
+      some_acquire(), limits, fakes(doings_),
+      std::make_unique<topology::CounterWatch>(std::make_unique<topology::Files>(tree.root())));
+  ASSERT_TRUE(lease_->start(Deadline::in(Seconds(1))));
+  for (const char* phase : {"prepare", "connect", "barrier", "run"}) expect_done(phase);
+  tree.file(statistics + "rx_crc_errors", "419\n");
+  tree.file(statistics + "rx_bytes", "1048583\n");
+  const auto report = wire::from_wire(play(command_of("collect")).report());
+  ASSERT_TRUE(report);
+  ASSERT_EQ(report->counters.count("node0"), 1u);
+  const topology::CounterWindow& window = report->counters.at("node0");
+  EXPECT_GT(window.seconds, 0);
+  ASSERT_EQ(window.changes.size(), 2u);
+  EXPECT_EQ(window.changes[0], (topology::CounterChange{"eth0", "rx_crc_errors", 7, 419, false, false}));
+  EXPECT_EQ(window.changes[1].counter, "rx_bytes");
+  // The next run's window begins where this one ended.
+  for (const char* phase : {"prepare", "connect", "barrier", "run"}) expect_done(phase);
+  tree.file(statistics + "rx_crc_errors", "420\n");
+  const auto next = wire::from_wire(play(command_of("collect")).report());
+  ASSERT_EQ(next->counters.at("node0").changes.size(), 1u);
+  EXPECT_EQ(next->counters.at("node0").changes[0].before, 419u);
+}
+
+TEST_F(LeaseTest, ANodeWithoutSysfsRunsAllTheSame) {
+  test::SysfsTree nothing;
+  lease_ = std::make_unique<Lease>(
+      some_acquire(), Limits{}, fakes(doings_),
+      std::make_unique<topology::CounterWatch>(std::make_unique<topology::Files>(nothing.root())));
+  ASSERT_TRUE(lease_->start(Deadline::in(Seconds(1))));
+  for (const char* phase : {"prepare", "connect", "barrier", "run"}) expect_done(phase);
+  const auto report = wire::from_wire(play(command_of("collect")).report());
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->counters.at("node0").changes.empty());
 }
 
 TEST_F(LeaseTest, PhasesKeepTheirOrder) {

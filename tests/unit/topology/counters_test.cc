@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/sysfs_tree.h"
+#include "topology/probe/live.h"
 #include "topology/probe/watch.h"
 
 namespace ringtrue::topology {
@@ -33,6 +35,25 @@ TEST(Counters, ChangesAreToldInWords) {
   EXPECT_EQ(text({"eth0", "carrier_changes", 9, 2, false, true}),
             "eth0: at least 2 carrier changes (the counter was reset)");
   EXPECT_EQ(text({"GPU0", "nvlink3_replay", 1, 8, false, false}), "GPU0: 7 nvlink3_replay");
+}
+
+TEST(Counters, AWatchTellsWhatRosePortByPort) {
+  test::SysfsTree tree;
+  const std::string device = "/sys/class/infiniband/mlx5_0", counters = device + "/ports/1/counters/";
+  tree.file(device + "/node_guid", "b83f:d203:0000:0000\n");
+  tree.file(device + "/ports/1/state", "4: ACTIVE\n");
+  tree.file(counters + "symbol_error", "5\n");
+  tree.file(counters + "link_downed", "255\n");
+  tree.file(counters + "port_xmit_data", "100\n");
+  CounterWatch watch(std::make_unique<Files>(tree.root()));
+  EXPECT_TRUE(watch.end().changes.empty());  // nothing was begun
+  watch.begin();
+  tree.file(counters + "symbol_error", "417\n");
+  const CounterWindow window = watch.end();
+  EXPECT_GT(window.seconds, 0);
+  ASSERT_EQ(window.changes.size(), 2u);
+  EXPECT_EQ(window.changes[0], (CounterChange{"mlx5_0/1", "link_downed", 255, 255, true, false}));
+  EXPECT_EQ(window.changes[1], (CounterChange{"mlx5_0/1", "symbol_error", 5, 417, false, false}));
 }
 
 TEST(Counters, WhatMattersComesFirstAndIsBounded) {
