@@ -148,7 +148,8 @@ std::string text(const TopoDocument& document, TopoView view, bool all, const St
     out += each_kind(cluster.nodes, all, style, [&](const topology::Node& node) {
       std::string text = fmt::format("  {}\n{}", count_text(topology::counts(node)),
                                      node_tree(node, marks, all, all || cluster.nodes.size() == 1, style));
-      if (view == TopoView::overview && node.gpus.size() + node.nics.size() > 1) {
+      const topology::Counts counts = topology::counts(node);
+      if (view == TopoView::overview && counts.gpus + counts.nics > 1) {
         const std::string matrix = matrix_of(node, ways);
         if (!matrix.empty()) text += fmt::format("\n{}", matrix);
       }
