@@ -295,16 +295,18 @@ void uplink_slower(Sight& sight) {
 }
 
 void nic_bound(Sight& sight) {
-  for (const NodeSight& node : sight.nodes)
+  for (const NodeSight& node : sight.nodes) {
+    std::vector<Report> bound;
+    std::size_t rails = 0;
     for (const Wire& wire : wires(node)) {
       if (wire.parts.empty() || !wire.below->children.empty()) continue;
       const Nic* nic = node.parts[std::size_t(wire.parts[0])].nic;
-      if (!nic) continue;
+      if (!nic || wire.device().power.is("suspended")) continue;
       const bool rail = node.is_rail(*nic);
       BytesPerSecond largest;
       const BytesPerSecond wanted = need(node, wire.parts, &largest);
       const std::string name = name_of(node, wire);
-      if (rail) sight.applies();
+      if (rail) sight.applies(), ++rails;
       // Above a switch that it shares with GPUs its traffic need not pass.
       std::optional<BytesPerSecond> narrowest = wire.rate();
       std::string where = wire.device().address;
@@ -328,19 +330,29 @@ void nic_bound(Sight& sight) {
         continue;
       // Two ports of a card that its slot was never meant to fill both.
       const bool by_design = wire.both_ends && where == wire.device().address && *narrowest >= largest;
-      sight.report({.severity = rail && !by_design ? Severity::warning : Severity::info,
-                    .type = ScopeType::nic,
-                    .node = &node,
-                    .device = wire.parts.size() == 1 ? nic->name : name,
-                    .evidence = {fmt::format("the ports of {} run at {} in all", node.names(wire.parts),
-                                             to_text(wanted)),
-                                 fmt::format("its narrowest PCIe link, at {}, carries {} ({})", where,
-                                             to_text(*narrowest), pci_text(node.place(where)->device->link))},
-                    .impact = fmt::format("this rail carries {} of {}", to_text(*narrowest), to_text(wanted)),
-                    .next = "move the card to a slot with more lanes or a later generation",
-                    .measured = narrowest,
-                    .expected = wanted});
+      bound.push_back(
+          {.severity = rail && !by_design ? Severity::warning : Severity::info,
+           .type = ScopeType::nic,
+           .node = &node,
+           .device = wire.parts.size() == 1 ? nic->name : name,
+           .evidence = {fmt::format("the ports of {} run at {} in all", node.names(wire.parts),
+                                    to_text(wanted)),
+                        fmt::format("its narrowest PCIe link, at {}, carries {} ({})", where,
+                                    to_text(*narrowest), pci_text(node.place(where)->device->link))},
+           .impact = fmt::format("this rail carries {} of {}", to_text(*narrowest), to_text(wanted)),
+           .next = "move the card to a slot with more lanes or a later generation",
+           .measured = narrowest,
+           .expected = wanted});
     }
+    // Where all are alike, the machine was built so.
+    const bool alike =
+        bound.size() > 1 && bound.size() == rails &&
+        std::ranges::all_of(bound, [&](const Report& r) { return r.measured == bound[0].measured; });
+    for (Report& report : bound) {
+      if (alike) report.severity = Severity::info;
+      sight.report(std::move(report));
+    }
+  }
 }
 
 void gpu_unlike(Sight& sight) {

@@ -260,7 +260,7 @@ void unlike_sisters(Sight& sight) {
       });
       compare(sight, node, rails, "PCIe rate", [](const NodeSight& n, const Nic& nic) {
         const auto* place = n.place(nic.address);
-        return place ? pci_rate(place->device->link) : std::nullopt;
+        return place && !place->device->power.is("suspended") ? pci_rate(place->device->link) : std::nullopt;
       });
     }
   }
