@@ -22,8 +22,8 @@ struct PciFunction {
   std::string speed = "16.0 GT/s PCIe", width = "16", max_speed = "16.0 GT/s PCIe", max_width = "16";
   int numa = 0;
   std::string power = "active";
-  std::string physical;  // address: a virtual function of it
-  std::string driver;
+  std::string physical = {};  // address: a virtual function of it
+  std::string driver = {};
 };
 
 class SysfsTree {

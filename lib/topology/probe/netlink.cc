@@ -48,7 +48,8 @@ bool is_representor(const std::string& port_name) {
 struct Netdev {
   std::string name, device;  // device: real path; empty: none
   int type = 0, dev_port = 0;
-  Port port;  // what the netdev itself says
+  bool has_speed = false;  // of its own
+  Port port;               // what the netdev itself says
   std::optional<std::string> driver;
 };
 
@@ -89,9 +90,9 @@ std::optional<Netdev> read_netdev(Source& source, const std::string& name, Node&
     port.mtu.offer(int(*mtu), origin::sysfs);
   // What a veth, a bridge or a tun calls its speed is a constant of the kernel's.
   const std::string kind = netdev.device.empty() ? folder.text("uevent").value_or("") : "";
-  const bool has_speed = !netdev.device.empty() || kind.find("DEVTYPE=bond") != std::string::npos ||
-                         kind.find("DEVTYPE=vlan") != std::string::npos;
-  if (has_speed && !port.state.is("down"))
+  netdev.has_speed = !netdev.device.empty() || kind.find("DEVTYPE=bond") != std::string::npos ||
+                     kind.find("DEVTYPE=vlan") != std::string::npos;
+  if (netdev.has_speed && !port.state.is("down"))
     if (const auto speed = folder.number("speed"); speed && *speed > 0 && *speed < 100'000'000)
       port.rate.offer(megabits(*speed), origin::sysfs);
   folder.name_gap(node, name);
@@ -107,10 +108,10 @@ void add(const Port& from, Port& port) {
   offer(port.mtu, from.mtu);
 }
 
-void add_ethtool(const json& told, Port& port) {
+void add_ethtool(const json& told, bool has_speed, Port& port) {
   port.pause_rx.offer(get<bool>(told, "pause_rx"), origin::ethtool);
   port.pause_tx.offer(get<bool>(told, "pause_tx"), origin::ethtool);
-  if (!port.state.is("down")) {
+  if (has_speed && !port.state.is("down")) {
     if (const auto speed = get<int>(told, "speed_Mbps")) port.rate.offer(megabits(*speed), origin::ethtool);
     port.width.offer(get<int>(told, "lanes"), origin::ethtool);
   }
@@ -165,7 +166,7 @@ void join(const Netdev& netdev, const json& told, Node& node) {
   // IP over InfiniBand says nothing of the port that the RDMA device does not know better.
   if (!port || (netdev.type == infiniband && !nic->rdma.empty())) return;
   add(netdev.port, *port);
-  add_ethtool(told, *port);
+  add_ethtool(told, netdev.has_speed, *port);
 }
 
 // Hardware in the order of its addresses, then what rides on it.
