@@ -40,6 +40,15 @@ Result<int> parse_count(std::string_view text, int low, int high) {
   return value;
 }
 
+Result<double> parse_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0) || value > 1e18) {
+    return fail(Cause::bad_input, fmt::format("'{}' is not a number from 0 on", text.substr(0, 64)));
+  }
+  return value;
+}
+
 Result<Ports> parse_ports(std::string_view text) {
   if (text.empty()) return Ports{};
   const std::size_t dash = text.find('-');
@@ -160,6 +169,23 @@ const Key keys[] = {
      }},
 };
 
+// [inspect]: the names of diagnosis::Thresholds, which a test compares with these.
+constexpr std::string_view inspect = "inspect.";
+constexpr std::string_view inspect_names[] = {
+    "symbol_error_per_s",
+    "symbol_error_per_hour",
+    "link_error_recovery_per_min",
+    "port_rcv_errors_per_s",
+    "port_xmit_discards_per_s",
+    "carrier_changes",
+    "pci_correctable_per_s",
+    "nvlink_crc_per_s",
+    "memlock_bytes",
+    "pci_warning",
+    "pci_critical",
+    "majority",
+};
+
 std::string environment_name(std::string_view key) {
   std::string name = "RINGTRUE_";
   for (char c : key) name += c == '.' ? '_' : (c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c);
@@ -213,6 +239,7 @@ HostGroups Config::host_groups() const {
 std::vector<std::string> known_keys() {
   std::vector<std::string> names;
   for (const Key& key : keys) names.emplace_back(key.name);
+  for (std::string_view name : inspect_names) names.push_back(std::string(inspect).append(name));
   return names;
 }
 
@@ -224,6 +251,11 @@ Result<void> apply(Config& config, const Given& given) {
   for (const Key& key : keys) {
     if (given.key == key.name) return key.set(config, given);
     if (given.key.ends_with('.') && key.name.starts_with(given.key)) return {};  // an empty, known table
+  }
+  if (given.key == inspect) return {};
+  for (std::string_view name : inspect_names) {
+    if (given.key.starts_with(inspect) && given.key.substr(inspect.size()) == name)
+      return put(config.inspect[std::string(name)], given, parse_number);
   }
   const auto meant = closest(given.key, known_keys());
   return fail(Cause::bad_input, fmt::format("unknown key '{}'", given.key.substr(0, 64)), given.origin,
@@ -273,11 +305,11 @@ Result<Config> load(const Sources& sources) {
     const std::string hosts = environment(name);
     if (!hosts.empty()) config.hosts = {hosts, name};
   }
-  for (const Key& key : keys) {
-    const std::string name = environment_name(key.name);
+  for (const std::string& key : known_keys()) {
+    const std::string name = environment_name(key);
     const std::string value = environment(name);
     if (value.empty()) continue;
-    if (auto r = apply(config, {std::string(key.name), value, name}); !r) return tl::unexpected(r.error());
+    if (auto r = apply(config, {key, value, name}); !r) return tl::unexpected(r.error());
   }
   for (const Given& flag : sources.flags) {
     if (auto r = apply(config, flag); !r) return tl::unexpected(r.error());
@@ -292,6 +324,9 @@ std::vector<Given> effective(const Config& config) {
     Given given = key.get(config);
     given.key = key.name;
     out.push_back(std::move(given));
+  }
+  for (const auto& [name, setting] : config.inspect) {
+    out.push_back({std::string(inspect).append(name), fmt::format("{}", setting.value), setting.origin});
   }
   for (const auto& [name, setting] : config.groups) {
     out.push_back({"groups." + name, setting.value, setting.origin});

@@ -7,6 +7,7 @@
 //   pki = "/etc/ringtrue/pki"    data_interface = "eth0"    data_ports = "7500-7599"
 //   [groups]      rack1 = "node[01-08]"
 //   [thresholds]  warning = 0.95        critical = 0.85
+//   [inspect]     memlock_bytes = 1e9   symbol_error_per_s = 10    (docs/rules.md lists them)
 //   [deadlines]   phase = "10s"         run = "60s"
 //   [daemon]      max_bytes = "64G"     max_ranks = 4096     max_seconds = "1h"
 //                 listen = "0.0.0.0:7464"    state = "/run/ringtrue"    node = "node01"
@@ -62,6 +63,9 @@ struct Config {
   Setting<Seconds> phase_deadline{Seconds(10)};
   Setting<Seconds> run_deadline{Seconds(60)};
   std::map<std::string, Setting<std::string>, std::less<>> groups;
+  // Thresholds of inspection, by name; only those that were given. Their built-in values and ranges are
+  // diagnosis::Thresholds's.
+  std::map<std::string, Setting<double>> inspect;
   Daemon daemon;
 
   HostGroups host_groups() const;

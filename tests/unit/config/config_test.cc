@@ -1,8 +1,10 @@
 #include "config/config.h"
 
 #include <gtest/gtest.h>
+
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
@@ -139,7 +141,35 @@ TEST_F(ConfigFile, WhatIsShownReadsBack) {
   EXPECT_DOUBLE_EQ(again.link_rate.value->value, c->link_rate.value->value);
   EXPECT_EQ(again.data_ports.value, c->data_ports.value);
   EXPECT_EQ(again.daemon.max_bytes.value, c->daemon.max_bytes.value);
-  EXPECT_EQ(known_keys().size(), effective(*c).size());
+  // Thresholds of inspection are shown where they are given.
+  const auto known = known_keys();
+  EXPECT_EQ(std::size_t(std::count_if(known.begin(), known.end(),
+                                      [](const std::string& key) { return !key.starts_with("inspect."); })),
+            effective(*c).size());
+}
+
+TEST_F(ConfigFile, TakesThresholdsOfInspection) {
+  environment = {{"RINGTRUE_INSPECT_CARRIER_CHANGES", "5"}};
+  const auto c = load(sources("[inspect]\nmemlock_bytes = 1e9\ncarrier_changes = 3\n"));
+  ASSERT_TRUE(c) << c.error().text();
+  EXPECT_EQ(c->inspect.size(), 2u);
+  EXPECT_DOUBLE_EQ(c->inspect.at("memlock_bytes").value, 1e9);
+  EXPECT_EQ(c->inspect.at("memlock_bytes").origin, path + " line 2");
+  EXPECT_DOUBLE_EQ(c->inspect.at("carrier_changes").value, 5);
+  EXPECT_EQ(c->inspect.at("carrier_changes").origin, "RINGTRUE_INSPECT_CARRIER_CHANGES");
+  Config again;
+  for (const Given& g : effective(*c)) {
+    if (g.text.empty()) continue;
+    EXPECT_TRUE(apply(again, g)) << g.key;
+  }
+  EXPECT_DOUBLE_EQ(again.inspect.at("memlock_bytes").value, 1e9);
+  environment.clear();
+  EXPECT_TRUE(load(sources("[inspect]\n")));
+  EXPECT_NE(error_of("[inspect]\nmemlok_bytes = 1").find("did you mean inspect.memlock_bytes?"),
+            std::string::npos);
+  EXPECT_NE(error_of("[inspect]\nmemlock_bytes = 'much'").find("line 2: 'much' is not a number"),
+            std::string::npos);
+  EXPECT_NE(error_of("[inspect]\nmajority = -1").find("not a number from 0 on"), std::string::npos);
 }
 
 }  // namespace

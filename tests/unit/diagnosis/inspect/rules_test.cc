@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "cases.h"
+#include "config/config.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -212,6 +213,14 @@ TEST(Inspection, follows_its_thresholds) {
   EXPECT_FALSE(set(t, "pci_warning", 1.5));
   EXPECT_FALSE(set(t, "majority", 0.2));
   EXPECT_FALSE(set(t, "carrier_changes", -1));
+}
+
+TEST(Inspection, has_thresholds_that_the_configuration_knows) {
+  std::vector<std::string> told, known;
+  for (const std::string& key : config::known_keys())
+    if (key.starts_with("inspect.")) told.push_back(key.substr(8));
+  for (const auto& [name, value] : list(Thresholds{})) known.push_back(name);
+  EXPECT_EQ(told, known);
 }
 
 TEST(Inspection, bears_a_tree_that_somebody_made_up) {
