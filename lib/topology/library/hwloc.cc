@@ -19,9 +19,10 @@ namespace {
 void prepare_environment(const Asking& asking) {
   for (const char* name : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_CPUID_PATH", "HWLOC_THISSYSTEM"})
     ::unsetenv(name);
-  // Of a root its files alone: the other components would tell of this machine.
+  // Its x86 component visits every core, busy ones too. Of a root its files alone: all other components would
+  // tell of this machine.
   ::setenv("HWLOC_COMPONENTS",
-           asking.root.empty() ? "-cuda,-nvml,-opencl,-gl,-rsmi,-levelzero" : "linux,stop", 1);
+           asking.root.empty() ? "-x86,-cuda,-nvml,-opencl,-gl,-rsmi,-levelzero" : "linux,stop", 1);
   ::setenv("HWLOC_PLUGINS_BLACKLIST",
            "hwloc_cuda.so,hwloc_nvml.so,hwloc_opencl.so,hwloc_gl.so,hwloc_rsmi.so,hwloc_levelzero.so", 1);
   ::setenv("HWLOC_HIDE_ERRORS", "2", 1);

@@ -10,6 +10,7 @@
 #include "topology/library/library.h"
 #include "topology/library/sleep.h"
 #include "topology/probe/live.h"
+#include "topology/probe/spawn.h"
 #include "topology/source.h"
 
 namespace ringtrue::topology {
@@ -327,6 +328,28 @@ TEST_F(Nvml, AWindowAsksItTwice) {
   EXPECT_EQ(replays(recording->answers.at("nvml")), 3);
   EXPECT_EQ(replays(recording->later_answers.at("nvml")), 15);
   EXPECT_GE(recording->window_s, 0.1);
+}
+
+TEST(Probe, SaysInOneLineWhatItDoesNotUnderstand) {
+  const auto error = [](std::vector<std::string> words) {
+    words.insert(words.begin(), RINGTRUE_PROBE);
+    const auto result = run_program(words, Seconds(10), 1 << 20);
+    return result ? Error{} : result.error();
+  };
+  EXPECT_EQ(error({"ask", "oracle"}).text(),
+            "no library is called 'oracle'; one of system, ethtool, verbs, nvml, hwloc, fabric");
+  EXPECT_EQ(error({"ask"}).what, "ask takes a library");
+  EXPECT_EQ(error({}).cause, Cause::bad_input);
+  EXPECT_EQ(error({"record", "--window", "-1"}).what, "--window takes seconds from 0 to 3600, not '-1'");
+  EXPECT_EQ(error({"record", "--node"}).what, "--node takes a value");
+  EXPECT_EQ(error({"ask", "nvml", "--window", "1"}).what, "ringtrue-probe ask does not know '--window'");
+}
+
+TEST(Probe, HwlocTellsOfARootNothingOfThisMachine) {
+  const auto answer =
+      run_program({RINGTRUE_PROBE, "ask", "hwloc", "--root", "/nonexistent"}, Seconds(10), 1 << 20);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().what, "no processors under /nonexistent: /sys/devices/system/cpu is missing");
 }
 #endif
 
