@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -121,10 +122,18 @@ void name_nics(std::vector<Nic>& nics) {
 }
 
 void name_gpus(std::vector<Gpu>& gpus, const std::vector<int>& numbers) {
-  const std::set<int> distinct(numbers.begin(), numbers.end());
-  const bool good = distinct.size() == gpus.size() && numbers.size() == gpus.size() && !distinct.contains(-1);
-  for (std::size_t i = 0; i < gpus.size(); ++i)
-    gpus[i].name = fmt::format("GPU{}", good ? numbers[i] : static_cast<int>(i));
+  std::map<int, std::size_t> order;
+  for (std::size_t i = 0; i < numbers.size(); ++i) order.emplace(numbers[i], i);
+  if (order.size() == gpus.size() && !order.contains(-1)) {
+    std::vector<Gpu> sorted;
+    for (const auto& [number, i] : order) {
+      sorted.push_back(std::move(gpus[i]));
+      sorted.back().name = fmt::format("GPU{}", number);
+    }
+    gpus = std::move(sorted);
+  } else {
+    for (std::size_t i = 0; i < gpus.size(); ++i) gpus[i].name = fmt::format("GPU{}", i);
+  }
 }
 
 void name_nvswitches(std::vector<NvSwitch>& switches) {

@@ -23,7 +23,8 @@ void sort_by_address(std::vector<Device>& devices);
 
 // "NIC0" and so on for those that have no name yet.
 void name_nics(std::vector<Nic>& nics);
-// By `numbers` (the library's own, one a GPU) where all are there and differ, else in their order.
+// By `numbers` (the library's own, one a GPU) and in that order, where all are there and differ; else in the
+// order in which they stand.
 void name_gpus(std::vector<Gpu>& gpus, const std::vector<int>& numbers);
 void name_nvswitches(std::vector<NvSwitch>& switches);
 
