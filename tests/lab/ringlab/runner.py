@@ -9,6 +9,7 @@ import traceback
 from . import cases
 from .cluster import Cluster, alive, processes
 from .network import LabError, Network
+from .virtual import VirtualLab, vm
 
 
 SANITIZER = re.compile(r"ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|runtime error: ")
@@ -22,7 +23,7 @@ class Lab:
     """What a case gets: a network with a daemon on every node."""
 
     def __init__(self, programs, directory, nodes, rate):
-        self.key = (nodes, rate)
+        self.key = ("", nodes, rate)
         self.network = Network()
         self.network.up(nodes, rate)
         self.read = {}  # how far each log was searched for sanitizers' reports
@@ -36,6 +37,9 @@ class Lab:
     def close(self):
         self.cluster.stop_all()
         self.network.down()
+
+    def begin(self):
+        self.cluster.forget_commands()
 
     def mend(self):
         """After a case: the links as they were, and a daemon that answers on every node."""
@@ -106,8 +110,13 @@ def select(patterns):
     return chosen
 
 
+def key(case):
+    """Cases of one key share a lab, one after the other."""
+    return (case.machine,) if case.machine else ("", case.nodes, case.rate)
+
+
 def run(programs, patterns, directory, keep_logs):
-    chosen = sorted(select(patterns), key=lambda case: (case.nodes, case.rate))  # stable: keeps networks in use
+    chosen = sorted(select(patterns), key=key)  # stable: keeps networks in use
     passed, failed, skipped = 0, [], 0
     lab, began_all = None, time.monotonic()
     print(f"1..{len(chosen)}", flush=True)
@@ -115,19 +124,20 @@ def run(programs, patterns, directory, keep_logs):
         began = time.monotonic()
         verdict, detail = "ok", ""
         try:
-            if lab is None or lab.key != (case.nodes, case.rate):
+            if lab is None or lab.key != key(case):
                 if lab is not None:
                     lab.close()
                     lab = None
                 shutil.rmtree(directory, ignore_errors=True)
-                lab = Lab(programs, directory, case.nodes, case.rate)
+                lab = VirtualLab(programs, directory, case.machine) if case.machine else \
+                    Lab(programs, directory, case.nodes, case.rate)
             began = time.monotonic()
-            lab.cluster.forget_commands()
+            lab.begin()
             case.run(lab)
             if reports := lab.sanitizer_reports():
                 raise AssertionError("\n".join(reports))
             passed += 1
-        except Skip as reason:
+        except (Skip, vm.Unavailable) as reason:
             verdict, detail, skipped = "ok", f" # SKIP {reason}", skipped + 1
         except AssertionError as error:
             verdict, detail = "not ok", str(error)

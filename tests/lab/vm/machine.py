@@ -168,6 +168,8 @@ class Machine:
 
     def begin(self, script, seconds=60):
         """Sends a script, of which finish() waits for the end. Killed in the machine after so many seconds."""
+        if self.process is None:
+            raise MachineError("the virtual machine is off")
         body = script.encode()
         self.begun = (script, seconds, time.monotonic())
         self.agent.end.sendall(b"%d %d\n" % (len(body), seconds) + body)

@@ -3,16 +3,18 @@ import dataclasses
 import importlib
 from typing import Callable
 
-MODULES = ("slow_wire", "healthy", "wire_rate", "broken_peers", "no_way_in", "idle", "omnireduce")
+MODULES = ("slow_wire", "healthy", "wire_rate", "broken_peers", "no_way_in", "idle", "omnireduce",
+           "vm_topology", "vm_roce")
 
 
 @dataclasses.dataclass
 class Case:
     name: str        # "slow-wire/node3-egress-50-rated"
-    run: Callable    # of a ringlab.runner.Lab
+    run: Callable    # of a ringlab.runner.Lab or a ringlab.virtual.VirtualLab
     quick: bool      # part of the default selection
     nodes: int = 8
     rate: int = 500  # Mbit/s
+    machine: str = ""  # a virtual machine of ringlab.virtual instead of nodes on a network
 
 
 _cases = []
