@@ -53,7 +53,7 @@ void far_nic(Sight& sight) {
 
 bool has_rdma(const NodeSight& node) {
   return std::ranges::any_of(node.node.nics,
-                             [](const Nic& n) { return !n.rdma.empty() && !n.virtual_device; });
+                             [&](const Nic& n) { return !n.rdma.empty() && node.has_hardware(n); });
 }
 
 void gpudirect(Sight& sight) {
@@ -82,7 +82,7 @@ void gpudirect(Sight& sight) {
     };
     for (const Gpu& gpu : n.gpus) refuses(gpu.name, gpu.gdr);
     for (const Nic& nic : n.nics)
-      if (!nic.virtual_device) refuses(nic.name, nic.gdr);
+      if (node.has_hardware(nic)) refuses(nic.name, nic.gdr);
     if (why.empty() && !refused.empty())
       why.push_back(fmt::format("no GPUDirect RDMA for {}", listed(refused)));
     if (why.empty()) {

@@ -30,7 +30,7 @@ bool counts(const Node& node, Names names) {
 
 const Nic* physical_nic(const NodeSight& node, const std::string& device) {
   const Nic* nic = node.node.find_nic(device.substr(0, device.find('/')));
-  return nic && !nic->virtual_device ? nic : nullptr;
+  return nic && node.has_hardware(*nic) ? nic : nullptr;
 }
 
 // Above so many in a period. A window that is shorter than the period has to show more than chance would:
@@ -52,7 +52,7 @@ struct Judgement {
 template <class Judge>
 void each_rise(Sight& sight, Names names, bool first, const char* impact, const char* next, Judge judge) {
   for (const NodeSight& node : sight.nodes) {
-    const bool nics = std::ranges::any_of(node.node.nics, [](const Nic& n) { return !n.virtual_device; });
+    const bool nics = std::ranges::any_of(node.node.nics, [&](const Nic& n) { return node.has_hardware(n); });
     if (!nics) continue;
     if (counts(node.node, names)) sight.applies();
     if (!node.node.window) {

@@ -96,7 +96,7 @@ void firmware(Sight& sight) {
   Votes votes;
   for (const NodeSight& node : sight.nodes)
     for (const Nic& nic : node.node.nics)
-      if (!nic.virtual_device && nic.firmware.known())
+      if (node.has_hardware(nic) && nic.firmware.known())
         vote(votes, node, kind_of(nic, node.place(nic.address)), nic.name, *nic.firmware);
   judge(sight, votes,
         {"firmware", "this node may behave, fail and perform unlike the others",

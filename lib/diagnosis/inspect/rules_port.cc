@@ -19,7 +19,7 @@ bool is_up(const Port& port) {
 template <class Look>
 void each_port(const NodeSight& node, Look look) {
   for (const Nic& nic : node.node.nics) {
-    if (nic.virtual_device) continue;
+    if (!node.has_hardware(nic)) continue;
     const std::string kind = kind_of(nic, node.place(nic.address));
     for (const Port& port : nic.ports) look(nic, port, kind);
   }

@@ -11,7 +11,7 @@ using Place = NodeSight::Place;
 
 bool has_rdma(const NodeSight& node, bool physical) {
   return std::ranges::any_of(
-      node.node.nics, [&](const Nic& n) { return !n.rdma.empty() && !(physical && n.virtual_device); });
+      node.node.nics, [&](const Nic& n) { return !n.rdma.empty() && !(physical && !node.has_hardware(n)); });
 }
 
 // Ports of switches through which GPUs and NICs reach one another without going up to the host bridge.

@@ -12,7 +12,7 @@ constexpr int deepest = 64;  // a tree that somebody made up may have loops
 std::vector<const Nic*> find_rails(const NodeSight& sight) {
   std::vector<const Nic*> all;
   for (const Nic& nic : sight.node.nics)
-    if (!nic.virtual_device) all.push_back(&nic);
+    if (sight.has_hardware(nic)) all.push_back(&nic);
   if (std::ranges::any_of(all, [](const Nic* n) { return !n->rdma.empty(); }))
     std::erase_if(all, [](const Nic* n) { return n->rdma.empty(); });
   const auto best = [](const Nic* nic) {
@@ -61,12 +61,19 @@ NodeSight::NodeSight(const Node& n, int i) : node(n), index(i), places(n.pci.siz
   for (const Nic& nic : n.nics)
     if (!nic.virtual_device) add({nic.name, nullptr, &nic, nullptr}, nic.address);
   for (const NvSwitch& s : n.nvswitches) add({s.name, nullptr, nullptr, nullptr}, s.address);
+  physical_nics_ = std::ranges::any_of(n.nics, [](const Nic& nic) { return !nic.virtual_device; });
   rails = find_rails(*this);
 }
 
 const NodeSight::Place* NodeSight::place(std::string_view address) const {
   const auto it = by_address_.find(address);
   return address.empty() || it == by_address_.end() ? nullptr : &places[std::size_t(it->second)];
+}
+
+bool NodeSight::has_hardware(const Nic& nic) const {
+  if (!nic.virtual_device || physical_nics_) return !nic.virtual_device;
+  const Place* p = place(nic.address);
+  return p && p->device->virtual_function && p->device->physical_function.empty();
 }
 
 bool NodeSight::is_rail(const Nic& nic) const {

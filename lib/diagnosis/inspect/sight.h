@@ -48,6 +48,9 @@ class NodeSight {
 
   const Place* place(std::string_view address) const;  // nullptr: none
   bool is_rail(const topology::Nic& nic) const;
+  // Whether there is hardware of its own behind it: physical ones, and on a machine that has none of these
+  // the virtual functions that were passed through to it.
+  bool has_hardware(const topology::Nic& nic) const;
   // From the device itself up to the port below the host bridge.
   std::vector<const Place*> way_up(std::string_view address) const;
   std::optional<int> numa(std::string_view address) const;  // its own, or that of what is above it
@@ -57,6 +60,7 @@ class NodeSight {
 
  private:
   std::unordered_map<std::string_view, int> by_address_;
+  bool physical_nics_ = false;
 };
 
 // What makes NICs sisters: vendor, device, board and link layer. `place`: nullptr where it has no PCI device.

@@ -31,6 +31,14 @@ Node two_ports(const std::string& name, bool second_up) {
   return n;
 }
 
+// All NICs are virtual functions, as a guest sees them.
+void pass_through(Node& n) {
+  for (Nic& nic : n.nics) {
+    nic.virtual_device = true;
+    pci_of(n, nic).virtual_function = true;
+  }
+}
+
 Nic& add_eth(Node& n, const std::string& name, const std::string& state) {
   PciDevice d = pci_of(n, n.nics[0]);
   d.address = "0000:05:00.0";
@@ -91,6 +99,24 @@ Cases port_cases() {
          for (Node& n : c.nodes) put_down(n.nics[7]);
          return c;
        }()},
+
+      {"port-down", "a virtual function that was passed through to this machine", rails([](Node& n) {
+         pass_through(n);
+         put_down(n.nics[2]);
+       }),
+       true, "mlx5_2/1"},
+      {"port-down", "virtual functions of a host that are down", rails([](Node& n) {
+         Node guest = n;
+         pass_through(guest);
+         for (Nic nic : guest.nics) {
+           PciDevice vf = pci_of(guest, nic);
+           nic.name = nic.rdma = nic.name + "v";
+           nic.address = vf.address = vf.address.substr(0, vf.address.size() - 1) + "4";
+           put_down(nic);
+           n.pci.push_back(vf);
+           n.nics.push_back(nic);
+         }
+       })},
 
       {"port-not-active", "no subnet manager yet",
        rails([](Node& n) { n.nics[1].ports[0].state.value = "init"; }), true, "mlx5_1/1"},
