@@ -125,7 +125,8 @@ class Reader {
     const std::string_view depth = attribute(node, "depth"), kind = attribute(node, "cache_type");
     if (size == 0 || !decimal(depth)) return;
     const bool instructions = kind == "2" || type.find('i') != std::string_view::npos;
-    ++caches_[{"L" + clean(depth) + (instructions ? "i" : kind == "1" ? "d" : ""), size}];
+    const char* suffix = instructions ? "i" : kind == "1" ? "d" : "";
+    ++caches_[{fmt::format("L{}{}", clean(depth), suffix), size}];
   }
 
   Result<void> pci(const pugi::xml_node& node, Place& place) {
@@ -176,9 +177,10 @@ class Reader {
     for (const std::string_view word : split(digits, ' '))
       if (const auto value = hexadecimal(word); value && *value <= 0xffff)
         numbers.push_back(static_cast<std::uint32_t>(*value));
-    if (numbers.size() < 3 || numbers[1] == 0) return;
+    if (numbers.size() < 3) return;
     const std::uint32_t interface = numbers.size() > 6 ? numbers[6] & 0xff : 0;
-    device.device_class = {numbers[0] << 8 | interface, origin::hwloc};
+    if (numbers[0] != 0) device.device_class = {numbers[0] << 8 | interface, origin::hwloc};
+    if (numbers[1] == 0) return;
     device.vendor = {numbers[1], origin::hwloc};
     device.device = {numbers[2], origin::hwloc};
     if (numbers.size() < 5 || numbers[3] == 0) return;

@@ -57,7 +57,7 @@ const char* kind_of_bytes(std::string_view bytes) {
   }};
   for (const auto& [magic, what] : known)
     if (bytes.starts_with(magic)) return what;
-  if (bytes.size() > 262 && bytes.substr(257, 5) == "ustar") return "a tar archive";
+  if (bytes.size() >= 262 && bytes.substr(257, 5) == "ustar") return "a tar archive";
   if (bytes.substr(0, 4096).find('\0') != std::string_view::npos) return "binary data";
   return nullptr;
 }
@@ -135,8 +135,12 @@ Result<Cluster> read_text(std::string_view text, const std::string& path) {
   if (kind) return fail(Cause::bad_input, kind, {}, what_is_read);
   if (!xml_root(text).empty()) return read_xml(text, path);
   const std::string_view trimmed = trim(text);
-  // A document type is as good as XML, and its reader says what is wrong with it.
-  if (trimmed.starts_with("<")) return fail(Cause::bad_input, "a damaged XML document", {}, what_is_read);
+  if (trimmed.starts_with('<')) {  // XML, but for a root element
+    pugi::xml_document document;
+    const auto loaded = load_xml(text, document);
+    return fail(Cause::bad_input, "damaged XML" + (loaded ? "" : ": " + loaded.error().what), {},
+                what_is_read);
+  }
   if (trimmed.starts_with("{")) return read_json(text, path);
   auto fabric = read_ibnetdiscover(text);
   if (!fabric) {

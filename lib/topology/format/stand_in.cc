@@ -121,7 +121,7 @@ void StandIns::learn_serial(std::string_view serial) {
   const std::string plain = lower(serial);
   for (const char* none : {"none", "not ", "to be filled", "default", "unknown", "n/a", "0123456789"})
     if (plain.starts_with(none)) return;
-  if (serial.size() >= 4 && is_word(serial[0])) learn(serial, "SN" + hex("serial", serial, 10));
+  if (serial.size() >= 4 && is_word(serial[0])) learn(serial, fmt::format("SN{}", hex("serial", serial, 10)));
 }
 
 std::string StandIns::description(std::string_view description) {
