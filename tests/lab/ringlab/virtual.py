@@ -91,6 +91,8 @@ def cache(root):
 def prepare(root):
     """Fetches the kernel if need be; what stands in the way is remembered for VirtualLab."""
     os.environ["RINGTRUE_VM_CACHE"] = cache(root)
+    if os.environ.get(MISSING):
+        return
     try:
         vm.Kernel.at(cache(root))
     except (vm.Unavailable, OSError) as reason:
