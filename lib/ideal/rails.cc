@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 
 #include "topology/path.h"
 
@@ -50,6 +51,14 @@ std::string model_of(const Node& node, const Nic& nic) {
   return {};
 }
 
+// NICs whose ports no source shows (NCCL's files of some clouds) have one each, of which nothing is known.
+// Beside others whose ports are shown they have none: no driver holds them.
+std::span<const Port> ports_of(const Nic& nic, const std::vector<const Nic*>& nics) {
+  static const Port unseen;
+  if (std::any_of(nics.begin(), nics.end(), [](const Nic* n) { return !n->ports.empty(); })) return nic.ports;
+  return {&unseen, 1};
+}
+
 std::vector<const Nic*> chosen(const Node& node, const std::vector<std::string>& names) {
   std::vector<const Nic*> nics;
   if (!names.empty()) {
@@ -79,7 +88,7 @@ std::vector<const Nic*> chosen(const Node& node, const std::vector<std::string>&
   std::map<std::string, Weight> weights;
   for (const Nic* nic : nics) {
     Weight& weight = weights[model_of(node, *nic)];
-    for (const Port& port : nic->ports) {
+    for (const Port& port : ports_of(*nic, nics)) {
       if (is_down(port)) continue;
       const MaybeRate rate = port.max_rate.known() ? port.max_rate.value : port.rate.value;
       weight.rate += rate ? rate->value : 0;
@@ -105,7 +114,7 @@ std::vector<Way> ways_of(const Node& node, const std::vector<const Nic*>& nics, 
     std::vector<topology::PathLink> links;
     if (!nic->address.empty())
       if (auto path = topology::path_to_root(node, nic->address)) links = path->links;
-    for (const Port& port : nic->ports) {
+    for (const Port& port : ports_of(*nic, nics)) {
       Way way{{nic->name, port.number, {}, {}, {}, {}}, links, &port};
       const std::string name =
           nic->ports.size() > 1 ? fmt::format("{} port {}", nic->name, port.number) : nic->name;
@@ -148,8 +157,8 @@ void cap_by_pcie(std::vector<Way>& ways) {
 }
 
 // Rails held down by a link above a switch that a GPU hangs below as well: with GPUDirect their traffic turns
-// round in the switch. What they carry then, as a note.
-void note_peer_traffic(const Node& node, const std::vector<Way>& ways, NodeFacts& facts) {
+// round in the switch. What they carry then, as a note; false: there are none.
+bool note_peer_traffic(const Node& node, const std::vector<Way>& ways, NodeFacts& facts) {
   std::set<std::string> above_gpus;
   for (const topology::Gpu& gpu : node.gpus)
     if (const auto path = topology::path_to_root(node, gpu.name))
@@ -160,16 +169,17 @@ void note_peer_traffic(const Node& node, const std::vector<Way>& ways, NodeFacts
     MaybeRate rate = way.rail.port_rate;
     for (const topology::PathLink& link : way.links)
       if (!above_gpus.contains(link.name)) rate = lower(rate, link.rate);
-    if (!rate) return;
+    if (!rate) return false;
     direct += way.rail.rate && *rate > *way.rail.rate;
     slowest = lower(slowest, rate);
   }
-  if (direct == 0) return;
+  if (direct == 0) return false;
   facts.notes.push_back(fmt::format(
       "{} of {} lie behind PCIe links that traffic with a GPU below the same switch does not pass: with "
       "GPUDirect "
       "the rails may carry {} x {} = {}",
       direct, plural(ways.size(), "rail"), ways.size(), gb(*slowest), gb(*slowest * double(ways.size()))));
+  return true;
 }
 
 std::optional<Efficiency> efficiency_of(const std::vector<Way>& ways) {
@@ -222,15 +232,15 @@ void find_inter(const Node& node, const std::vector<std::string>& names, NodeFac
     facts.inter_arithmetic = node.nics.empty() ? "no NIC" : "no NIC with a port that is up";
     return;
   }
-  if (!unrated.empty())
-    facts.notes.push_back(fmt::format(
-        "the port rates of {} are unknown: their PCIe paths alone are an upper bound", listed(unrated)));
   if (!unknown.empty()) {
     facts.inter_arithmetic = fmt::format("the rates of {} are unknown", listed(unknown));
     if (unknown.size() < ways.size()) facts.notes.push_back(facts.inter_arithmetic + ", and so is I");
     return;
   }
-  note_peer_traffic(node, ways, facts);
+  const bool peers = note_peer_traffic(node, ways, facts);
+  if (!unrated.empty())
+    facts.notes.push_back(fmt::format("the port rates of {} are unknown: their PCIe paths alone {}",
+                                      listed(unrated), peers ? "stand in for them" : "are an upper bound"));
   const std::size_t rails = ways.size();
   const BytesPerSecond all = *slowest * double(rails);
   facts.inter = all;

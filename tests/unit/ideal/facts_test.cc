@@ -203,6 +203,19 @@ TEST(Facts, WithoutPortRatesPciePathsAreAnUpperBound) {
   EXPECT_EQ(f.nodes[0].rails[0].limit, "PCIe path at 0000:14:00.0");
 }
 
+TEST(Facts, NicsWhosePortsNobodyShowsHaveOneEach) {
+  Node node = dgx("node0");
+  for (auto& nic : node.nics) nic.ports.clear();
+  const Facts f = facts_of({node});
+  EXPECT_EQ(f.nodes[0].rails.size(), 8u);
+  EXPECT_NEAR(gb(f.inputs.inter), 8 * 63.015385, 1e-4);
+  node.nics[0] = dgx("node0").nics[0];  // the others have no driver, then
+  EXPECT_EQ(facts_of({node}).nodes[0].rails.size(), 1u);
+  Node shared = hgx_h100("node0");
+  for (auto& nic : shared.nics) nic.ports.clear();
+  EXPECT_THAT(facts_of({shared}).notes, Contains(HasSubstr("stand in for them")));
+}
+
 TEST(Facts, UnequalNodesGiveTheLeastOfEach) {
   Node small = four_rails("node1");
   const Facts f = facts_of({dgx("node0"), small});
