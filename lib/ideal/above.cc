@@ -23,7 +23,7 @@ bool between_nodes(const Schedule* schedule, const Ideal& ideal, const Inputs& i
 
 std::string cause_of(double times, bool between, const Rate& rate) {
   const std::string what = fmt::format("the {} rate {}, {}", name(rate.origin),
-                                       between ? "between nodes" : "inside a node", gb(rate.value));
+                                       between ? "between nodes" : "inside a node", to_text(rate.value));
   if (times < burst)
     return fmt::format(
         "{}, is a little low, or a shaper's burst flattered a short call: repeat it with a larger --size",
@@ -60,7 +60,7 @@ std::optional<AboveIdeal> explain_above(BytesPerSecond measured, const Ideal& id
   for (const InNetwork& way : ideal.in_network)
     if (!own && measured.value <= way.busbw.value * tolerance)
       return AboveIdeal{
-          fmt::format("data is reduced in the network ({}, up to {})", way.name, gb(way.busbw))};
+          fmt::format("data is reduced in the network ({}, up to {})", way.name, to_text(way.busbw))};
   const auto all = schedules();
   const auto schedule =
       std::find_if(all.begin(), all.end(), [&](const Schedule& s) { return s.name == algorithm; });
@@ -72,8 +72,9 @@ std::optional<AboveIdeal> explain_above(BytesPerSecond measured, const Ideal& id
 
 std::string AboveIdeal::text(BytesPerSecond measured, BytesPerSecond ideal) const {
   return fmt::format("{}: busbw {} is {:.1f} % of the ideal, {}{}{}",
-                     wrong_model ? "wrong model" : "above the ideal", gb(measured), measured / ideal * 100,
-                     gb(ideal), wrong_model ? "; likely cause: " : "; it may be right here: ", likely);
+                     wrong_model ? "wrong model" : "above the ideal", to_text(measured),
+                     measured / ideal * 100, to_text(ideal),
+                     wrong_model ? "; likely cause: " : "; it may be right here: ", likely);
 }
 
 }  // namespace ringtrue::ideal

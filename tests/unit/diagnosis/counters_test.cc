@@ -93,7 +93,7 @@ TEST(AboveIdeal, IsAFindingThatChangesNoVerdict) {
   ASSERT_EQ(d.findings.size(), 1u);
   EXPECT_EQ(d.findings[0].kind, "above-ideal");
   EXPECT_EQ(d.findings[0].severity, Severity::info);
-  EXPECT_THAT(d.findings[0].evidence[0], HasSubstr("wrong model: busbw 0.098 GB/s is 784.0 % of the ideal"));
+  EXPECT_THAT(d.findings[0].evidence[0], HasSubstr("wrong model: busbw 98.0 MB/s is 784.0 % of the ideal"));
   EXPECT_THAT(d.findings[0].evidence[0], HasSubstr("is that of one of 8 rails"));
   EXPECT_EQ(d.verdict, Verdict::healthy);
   hold_against_ideal({}, d);  // nothing is known: nothing is said

@@ -291,7 +291,7 @@ TEST(Above, NamesTheLikelyCause) {
   EXPECT_THAT(above(900, declared(1, 8, 0, 450))->likely, HasSubstr("share memory"));
   EXPECT_TRUE(above(97, in)->wrong_model);
   EXPECT_EQ(above(97, in)->text(BytesPerSecond(97e9), BytesPerSecond(12.5e9)),
-            "wrong model: busbw 97 GB/s is 776.0 % of the ideal, 12.5 GB/s; likely cause: the declared rate "
+            "wrong model: busbw 97.0 GB/s is 776.0 % of the ideal, 12.5 GB/s; likely cause: the declared rate "
             "between "
             "nodes, 12.5 GB/s, is that of one of 8 rails");
 }
