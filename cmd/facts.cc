@@ -110,8 +110,15 @@ Played<Facts> read_facts(const Context& context, const FactFlags& flags, bool ho
 }
 
 Result<diagnosis::Inspection> inspect(const Context& context, const Facts& facts) {
-  (void)context;
-  diagnosis::Inspection inspection = diagnosis::inspect(facts.cluster, {});
+  diagnosis::Thresholds thresholds;
+  for (const auto& [name, setting] : context.config.inspect) {
+    if (auto known = diagnosis::set(thresholds, name, setting.value); !known) {
+      Error error = known.error();
+      error.where = setting.origin;
+      return tl::unexpected(std::move(error));
+    }
+  }
+  diagnosis::Inspection inspection = diagnosis::inspect(facts.cluster, thresholds);
   for (const report::Failure& f : facts.failures)
     inspection.not_checked.push_back({fmt::format("what is in {}", f.node), f.error.what});
   return inspection;

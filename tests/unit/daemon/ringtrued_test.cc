@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cmath>
+
 #include "tests/unit/daemon/daemon_process.h"
+#include "topology/format/format.h"
 
 namespace ringtrue::daemon {
 namespace {
@@ -293,6 +296,39 @@ TEST_F(RingtruedTest, ReloadIsLogged) {
   daemon_->signal(SIGHUP);
   EXPECT_TRUE(daemon_->says("reloaded the configuration"));
   EXPECT_EQ(describe().node(), "node0");
+}
+
+TEST_F(RingtruedTest, TellsWhatIsInItsNodeWhoeverHoldsIt) {
+  Operator alice(*stub_);
+  ASSERT_TRUE(alice.ask(acquire("alice")).has_acquired());
+  const auto inspect = [&](double window, bool recording) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    rpc::InspectRequest request;
+    request.set_window_s(window);
+    request.set_recording(recording);
+    rpc::InspectReply reply;
+    const grpc::Status status = stub_->Inspect(&context, request, &reply);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return reply;
+  };
+  const rpc::InspectReply document = inspect(0.1, false);
+  ASSERT_FALSE(document.has_error()) << document.error().what();
+  EXPECT_EQ(document.node(), "node0");
+  EXPECT_TRUE(document.recording().empty());
+  const auto cluster = topology::read_any(document.document(), "reply");
+  ASSERT_TRUE(cluster) << cluster.error().text();
+  ASSERT_EQ(cluster->nodes.size(), 1u);
+  EXPECT_EQ(cluster->nodes[0].name, "node0");
+  EXPECT_TRUE(cluster->nodes[0].system.kernel.known());
+  ASSERT_TRUE(cluster->nodes[0].window);
+  EXPECT_GE(cluster->nodes[0].window->seconds, 0.1);
+
+  const auto recording = topology::read_recording(inspect(0, true).recording());
+  ASSERT_TRUE(recording) << recording.error().text();
+  EXPECT_EQ(recording->node, "node0");
+  EXPECT_EQ(wire::from_wire(inspect(61, false).error()).cause, Cause::bad_input);
+  EXPECT_EQ(wire::from_wire(inspect(std::nan(""), false).error()).cause, Cause::bad_input);
 }
 
 TEST(RingtruedStart, RefusesTcpWithoutCertificates) {

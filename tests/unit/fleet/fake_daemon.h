@@ -57,6 +57,12 @@ class FakeDaemon final : private rpc::Node::Service {
     script_[phase] = {what, std::move(error)};
   }
 
+  // What it answers to an Inspect, packed or not.
+  void tell(std::string told) {
+    const std::lock_guard lock(mutex_);
+    told_ = std::move(told);
+  }
+
   std::vector<std::string> log() const {
     const std::lock_guard lock(mutex_);
     return log_;
@@ -91,6 +97,18 @@ class FakeDaemon final : private rpc::Node::Service {
     reply->set_version("9.9.9");
     reply->set_node(node_);
     reply->set_holder(holder_);
+    return grpc::Status::OK;
+  }
+
+  // Without a document this daemon is one of a version that knows no Inspect.
+  grpc::Status Inspect(grpc::ServerContext* context, const rpc::InspectRequest* request,
+                       rpc::InspectReply* reply) override {
+    const Line line = line_of("inspect");
+    if (line.what == Do::freeze) freeze(context);
+    if (line.what == Do::error) *reply->mutable_error() = wire::to_wire(line.error);
+    const std::lock_guard lock(mutex_);
+    if (told_.empty() && line.what == Do::answer) return {grpc::StatusCode::UNIMPLEMENTED, ""};
+    (request->recording() ? reply->mutable_recording() : reply->mutable_document())->assign(told_);
     return grpc::Status::OK;
   }
 
@@ -198,7 +216,7 @@ class FakeDaemon final : private rpc::Node::Service {
   std::map<std::string, Line> script_;
   mutable std::mutex mutex_;
   std::vector<std::string> log_;
-  std::string holder_;
+  std::string holder_, told_;
   wire::Acquire acquire_;
   engine::Job job_;
   wire::Addresses addresses_;

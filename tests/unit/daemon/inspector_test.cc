@@ -1,0 +1,124 @@
+#include "daemon/inspector.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+
+#include "base/clock.h"
+#include "topology/format/format.h"
+
+namespace ringtrue::daemon {
+namespace {
+
+// A node that is read when the test lets it; the inspector's thread may outlive the test.
+class SlowNode {
+ public:
+  Result<topology::Recording> read(const Inspector::Request& request) {
+    std::unique_lock lock(mutex_);
+    ++readings_;
+    changed_.notify_all();
+    changed_.wait_for(lock, std::chrono::seconds(20), [&] { return allowed_ > 0; });
+    --allowed_;
+    if (fails) return fail(Cause::unavailable, "no probe");
+    topology::Recording recording;
+    recording.node = "node0";
+    recording.window_s = request.window.value;
+    return recording;
+  }
+  void let(int readings) {
+    const std::lock_guard lock(mutex_);
+    allowed_ += readings;
+    changed_.notify_all();
+  }
+  bool reading(int count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return readings_ >= count; });
+  }
+  int readings() {
+    const std::lock_guard lock(mutex_);
+    return readings_;
+  }
+  std::atomic<bool> fails = false;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int readings_ = 0, allowed_ = 0;
+};
+
+class InspectorTest : public testing::Test {
+ protected:
+  ~InspectorTest() override { node_->let(1000); }
+
+  std::future<Inspector::Answer> ask(const Inspector::Request& request) {
+    auto promise = std::make_shared<std::promise<Inspector::Answer>>();
+    inspector_.ask(request, [promise](const Inspector::Answer& answer) { promise->set_value(answer); });
+    return promise->get_future();
+  }
+  static bool over(std::future<Inspector::Answer>& answer) {
+    return answer.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+  }
+
+  std::shared_ptr<SlowNode> node_ = std::make_shared<SlowNode>();
+  Inspector inspector_{[node = node_](const Inspector::Request& request) { return node->read(request); }};
+};
+
+TEST_F(InspectorTest, SharesOneReadingAmongThoseWhoAskAlike) {
+  auto first = ask({Seconds(1), false, true});
+  ASSERT_TRUE(node_->reading(1));
+  auto second = ask({Seconds(1), false, true}), other = ask({Seconds(2), false, true});
+  node_->let(2);
+  ASSERT_TRUE(over(first) && over(second) && over(other));
+  const auto a = first.get(), b = second.get(), c = other.get();
+  ASSERT_TRUE(a && b && c);
+  EXPECT_EQ(*a, *b);
+  EXPECT_EQ(topology::read_recording(*a)->window_s, 1);
+  EXPECT_EQ(topology::read_recording(*c)->window_s, 2);
+  EXPECT_EQ(node_->readings(), 2);
+}
+
+TEST_F(InspectorTest, TellsADocumentUnlessTheRecordingIsAskedFor) {
+  node_->let(1);
+  auto answer = ask({Seconds(0), false, false});
+  ASSERT_TRUE(over(answer));
+  const auto bytes = answer.get();
+  ASSERT_TRUE(bytes);
+  const auto cluster = topology::read_any(*bytes, "answer");
+  ASSERT_TRUE(cluster) << cluster.error().text();
+  EXPECT_EQ(cluster->nodes.at(0).name, "node0");
+}
+
+TEST_F(InspectorTest, TellsWhyTheNodeCannotBeRead) {
+  node_->fails = true;
+  node_->let(1);
+  auto answer = ask({});
+  ASSERT_TRUE(over(answer));
+  EXPECT_EQ(answer.get().error().what, "no probe");
+}
+
+TEST_F(InspectorTest, RefusesWhatIsTooMuch) {
+  std::vector<std::future<Inspector::Answer>> answers;
+  for (int i = 0; i < 20; ++i) answers.push_back(ask({Seconds(i), false, false}));
+  auto last = std::move(answers.back());
+  ASSERT_TRUE(over(last));
+  EXPECT_EQ(last.get().error().cause, Cause::refused);
+}
+
+TEST_F(InspectorTest, StopsAtOnceAndTellsEverybody) {
+  auto answer = ask({});
+  ASSERT_TRUE(node_->reading(1));
+  const std::int64_t began = now_ns();
+  inspector_.stop();
+  EXPECT_LT(seconds_since(began).value, 5);
+  ASSERT_TRUE(over(answer));
+  EXPECT_EQ(answer.get().error().cause, Cause::cancelled);
+  auto late = ask({});
+  ASSERT_TRUE(over(late));
+  EXPECT_EQ(late.get().error().cause, Cause::cancelled);
+}
+
+}  // namespace
+}  // namespace ringtrue::daemon
