@@ -197,7 +197,7 @@ void order_and_name(Node& node) {
 
 void probe_netlink(Source& source, Node& node) {
   const auto names = source.list(top);
-  if (!names) node.gaps.push_back({origin::sysfs, "netdevs", names.error().what});
+  if (!names) node.gaps.push_back({origin::sysfs, "netdevs", why_not(names.error(), top)});
   std::vector<Netdev> netdevs;
   for (const auto& name : names.value_or(std::vector<std::string>()))
     if (netdevs.size() < most_netdevs)

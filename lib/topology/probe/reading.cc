@@ -54,6 +54,10 @@ void Folder::name_gap(Node& node, const std::string& device) const {
   if (!unread_.empty()) node.gaps.push_back({origin::sysfs, fmt::format("{}: {}", device, unread_), why_});
 }
 
+std::string why_not(const Error& error, const std::string& path) {
+  return error.cause == Cause::bad_input ? "there is no " + path : error.what;
+}
+
 std::string last_name(std::string_view path) {
   return std::string(path.substr(path.find_last_of('/') + 1));
 }

@@ -35,6 +35,9 @@ class Folder {
   std::string unread_, why_;
 };
 
+// What a gap says of a folder that cannot be listed: the same words live and out of a recording.
+std::string why_not(const Error& error, const std::string& path);
+
 std::string last_name(std::string_view path);
 // The PCI functions on the way to a device, outermost first, without those above the last host bridge.
 struct PciPlace {

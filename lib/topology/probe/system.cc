@@ -80,7 +80,8 @@ void read_iommu(Source& source, Node& node) {
   node.system.iommu.offer(mode, origin::sysfs);
   if (!mode)
     node.gaps.push_back(
-        {origin::sysfs, "IOMMU", units ? "no GPU's or NIC's group tells its type" : units.error().what});
+        {origin::sysfs, "IOMMU",
+         units ? "no GPU's or NIC's group tells its type" : why_not(units.error(), "/sys/class/iommu")});
 }
 
 // ---- GPUDirect
