@@ -33,6 +33,17 @@ bool sees_own_network(Source& source) {
   return seen == own_interfaces();
 }
 
+// GPUs, NICs, NVSwitches and what is above them: of a machine's thousand functions, those that carry the
+// data.
+void keep_what_carries(Node& node) {
+  std::set<std::string> wanted;
+  for (const PciDevice& device : node.pci) {
+    if (!is_gpu(device) && !is_nic(device) && !is_nvswitch(device)) continue;
+    for (const PciDevice* d = &device; d && wanted.insert(d->address).second;) d = node.find_pci(d->parent);
+  }
+  std::erase_if(node.pci, [&](const PciDevice& device) { return !wanted.contains(device.address); });
+}
+
 }  // namespace
 
 CounterWatch::CounterWatch() : CounterWatch(std::make_unique<Files>()) {
@@ -48,6 +59,7 @@ std::vector<CounterSet> CounterWatch::read() {
     probe_pci(*source_, node_);
     probe_rdma(*source_, node_);
     if (netdevs_) probe_netlink(*source_, node_);
+    keep_what_carries(node_);
   }
   return probe_counters(*source_, node_);
 }

@@ -9,7 +9,7 @@
 namespace ringtrue::topology {
 namespace {
 
-TEST(Counters, NamesTellErrorsCongestionAndTrafficApart) {
+TEST(CounterNames, NamesTellErrorsCongestionAndTrafficApart) {
   using enum CounterClass;
   for (const char* counter :
        {"symbol_error", "link_downed", "port_xmit_discards", "rnr_nak_retry_err", "local_ack_timeout_err",
@@ -26,7 +26,7 @@ TEST(Counters, NamesTellErrorsCongestionAndTrafficApart) {
     EXPECT_EQ(counter_class(counter), unknown) << counter;
 }
 
-TEST(Counters, ChangesAreToldInWords) {
+TEST(CounterNames, ChangesAreToldInWords) {
   EXPECT_EQ(text({"mlx5_0/1", "symbol_error", 5, 417, false, false}), "mlx5_0 port 1: 412 symbol errors");
   EXPECT_EQ(text({"mlx5_0/1", "link_downed", 255, 255, true, false}),
             "mlx5_0 port 1: times that the link went down stand at the counter's end, 255");
@@ -37,7 +37,7 @@ TEST(Counters, ChangesAreToldInWords) {
   EXPECT_EQ(text({"GPU0", "nvlink3_replay", 1, 8, false, false}), "GPU0: 7 nvlink3_replay");
 }
 
-TEST(Counters, AWatchTellsWhatRosePortByPort) {
+TEST(CounterWatches, AWatchTellsWhatRosePortByPort) {
   test::SysfsTree tree;
   const std::string device = "/sys/class/infiniband/mlx5_0", counters = device + "/ports/1/counters/";
   tree.file(device + "/node_guid", "b83f:d203:0000:0000\n");
@@ -56,7 +56,27 @@ TEST(Counters, AWatchTellsWhatRosePortByPort) {
   EXPECT_EQ(window.changes[1], (CounterChange{"mlx5_0/1", "symbol_error", 5, 417, false, false}));
 }
 
-TEST(Counters, WhatMattersComesFirstAndIsBounded) {
+TEST(CounterWatches, AWatchLooksAtWhatCarriesDataAndAboveIt) {
+  test::SysfsTree tree;
+  const std::string port = tree.pci("0000:3a:00.0");
+  const std::string nic =
+      tree.pci("0000:3a:00.0/0000:3b:00.0", {.device_class = 0x020700, .vendor = 0x15b3, .device = 0x1021});
+  const std::string disk = tree.pci("0000:5a:00.0/0000:5b:00.0", {.device_class = 0x010802});
+  const auto errors = [&](int count) {
+    for (const auto& device : {port, nic, disk})
+      tree.file(device + "/aer_dev_correctable", fmt::format("RxErr {0}\nTOTAL_ERR_COR {0}\n", count));
+  };
+  errors(1);
+  CounterWatch watch(std::make_unique<Files>(tree.root()));
+  watch.begin();
+  errors(4);
+  const CounterWindow window = watch.end();
+  ASSERT_EQ(window.changes.size(), 2u);
+  EXPECT_EQ(window.changes[0], (CounterChange{"0000:3a:00.0", "aer_correctable", 1, 4, false, false}));
+  EXPECT_EQ(window.changes[1].device, "0000:3b:00.0");
+}
+
+TEST(CounterNames, WhatMattersComesFirstAndIsBounded) {
   CounterWindow window;
   for (int i = 0; i < 10; ++i)
     window.changes.push_back({"eth" + std::to_string(i), "rx_bytes", 0, 5, false, false});
