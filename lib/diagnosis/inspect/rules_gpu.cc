@@ -172,6 +172,51 @@ void mig(Sight& sight) {
   });
 }
 
+void gpu_unlike(Sight& sight) {
+  for (const NodeSight& node : sight.nodes) {
+    std::map<std::string, std::vector<const Part*>> models;
+    for (const Part& part : node.parts)
+      if (part.gpu)
+        models[part.gpu->model.value_or("") + fmt::format(" {}", part.device->device.value_or(0))].push_back(
+            &part);
+    for (const auto& [model, parts] : models) {
+      if (parts.size() < 3) continue;
+      sight.applies();
+      std::map<int, int> widths;
+      std::map<double, int> speeds;  // only where they are what the link can do: NCCL's files
+      for (const Part* p : parts) {
+        if (const auto w = width_of(p->device->link.width)) ++widths[*w];
+        if (p->device->link.speed_GTps.origin == origin::nccl_xml)
+          if (const auto s = speed_of(p->device->link.speed_GTps)) ++speeds[*s];
+      }
+      const int* width = majority(widths, 0.5);
+      const double* speed = majority(speeds, 0.5);
+      for (const Part* p : parts) {
+        const PciLink& link = p->device->link;
+        const auto w = width_of(link.width);
+        const auto s = speed_of(link.speed_GTps);
+        const bool narrow = width && w && *w < *width;
+        const bool slow = speed && s && link.speed_GTps.origin == origin::nccl_xml && *s < *speed;
+        if (!(narrow || slow) || sight.accused(&node, p->name, "pcie-")) continue;
+        sight.report({.type = ScopeType::gpu,
+                      .node = &node,
+                      .device = p->name,
+                      .evidence = {fmt::format("the link of {} ({}) is {} ({})", p->name, p->device->address,
+                                               pci_text(link), link.width.origin),
+                                   narrow ? fmt::format("{} of its {} sisters have x{}", widths.at(*width),
+                                                        parts.size() - 1, *width)
+                                          : fmt::format("{} of its {} sisters run at {:g} GT/s",
+                                                        speeds.at(*speed), parts.size() - 1, *speed)},
+                      .impact = fmt::format("{} is slower to reach than its sisters: every collective waits "
+                                            "for it where it goes by PCIe",
+                                            p->name),
+                      .next = "compare its slot with those of its sisters; reseat the card",
+                      .measured = pci_rate(link)});
+      }
+    }
+  }
+}
+
 constexpr Rule table[] = {
     {"gpu-lost", Severity::critical, "GPU that the driver lost", lost},
     {"gpu-throttled", Severity::critical, "GPU with lowered clocks", throttled},
@@ -179,6 +224,8 @@ constexpr Rule table[] = {
     {"ecc-retirement-pending", Severity::warning, "GPU memory that waits to be retired", retired_pending},
     {"ecc-off", Severity::warning, "GPU without ECC, unlike its sisters", ecc_off},
     {"mig-enabled", Severity::info, "GPU in slices (MIG)", mig},
+    {"gpu-link-unlike-sisters", Severity::warning, "GPU with a lesser PCIe link than its sisters",
+     gpu_unlike},
 };
 
 }  // namespace

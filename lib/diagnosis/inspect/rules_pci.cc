@@ -9,14 +9,6 @@ namespace {
 using namespace topology;
 using Place = NodeSight::Place;
 
-// 0, 255 and "unknown" are what idle, virtual and half-removed devices say.
-std::optional<double> speed_of(const Fact<double>& speed) {
-  return speed.known() && pci_generation(*speed) > 0 ? speed.value : std::nullopt;
-}
-std::optional<int> width_of(const Fact<int>& width) {
-  return width.known() && *width > 0 && *width <= 32 ? width.value : std::nullopt;
-}
-
 template <class T>
 std::optional<T> lower(std::optional<T> a, std::optional<T> b) {
   return a && b ? std::min(*a, *b) : a ? a : b;
@@ -355,59 +347,12 @@ void nic_bound(Sight& sight) {
   }
 }
 
-void gpu_unlike(Sight& sight) {
-  for (const NodeSight& node : sight.nodes) {
-    std::map<std::string, std::vector<const Part*>> models;
-    for (const Part& part : node.parts)
-      if (part.gpu)
-        models[part.gpu->model.value_or("") + fmt::format(" {}", part.device->device.value_or(0))].push_back(
-            &part);
-    for (const auto& [model, parts] : models) {
-      if (parts.size() < 3) continue;
-      sight.applies();
-      std::map<int, int> widths;
-      std::map<double, int> speeds;  // only where they are what the link can do: NCCL's files
-      for (const Part* p : parts) {
-        if (const auto w = width_of(p->device->link.width)) ++widths[*w];
-        if (p->device->link.speed_GTps.origin == origin::nccl_xml)
-          if (const auto s = speed_of(p->device->link.speed_GTps)) ++speeds[*s];
-      }
-      const int* width = majority(widths, 0.5);
-      const double* speed = majority(speeds, 0.5);
-      for (const Part* p : parts) {
-        const PciLink& link = p->device->link;
-        const auto w = width_of(link.width);
-        const auto s = speed_of(link.speed_GTps);
-        const bool narrow = width && w && *w < *width;
-        const bool slow = speed && s && link.speed_GTps.origin == origin::nccl_xml && *s < *speed;
-        if (!(narrow || slow) || sight.accused(&node, p->name, "pcie-")) continue;
-        sight.report({.type = ScopeType::gpu,
-                      .node = &node,
-                      .device = p->name,
-                      .evidence = {fmt::format("the link of {} ({}) is {} ({})", p->name, p->device->address,
-                                               pci_text(link), link.width.origin),
-                                   narrow ? fmt::format("{} of its {} sisters have x{}", widths.at(*width),
-                                                        parts.size() - 1, *width)
-                                          : fmt::format("{} of its {} sisters run at {:g} GT/s",
-                                                        speeds.at(*speed), parts.size() - 1, *speed)},
-                      .impact = fmt::format("{} is slower to reach than its sisters: every collective waits "
-                                            "for it where it goes by PCIe",
-                                            p->name),
-                      .next = "compare its slot with those of its sisters; reseat the card",
-                      .measured = pci_rate(link)});
-      }
-    }
-  }
-}
-
 constexpr Rule table[] = {
     {"pcie-link-degraded", Severity::critical, "PCIe link below what both of its ends can do", link_degraded},
     {"pcie-link-limited", Severity::info, "PCIe link whose ends cannot do the same", link_limited},
     {"pcie-uplink-slower", Severity::warning, "PCIe port without a known maximum, slower than what is below",
      uplink_slower},
     {"nic-pcie-bound", Severity::warning, "NIC whose ports are faster than its PCIe path", nic_bound},
-    {"gpu-link-unlike-sisters", Severity::warning, "GPU with a lesser PCIe link than its sisters",
-     gpu_unlike},
 };
 
 }  // namespace

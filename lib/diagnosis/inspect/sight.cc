@@ -131,6 +131,14 @@ std::string port_name(const Nic& nic, const Port& port) {
   return fmt::format("{}/{}", nic.name, port.number);
 }
 
+std::optional<double> speed_of(const Fact<double>& speed) {
+  return speed.known() && pci_generation(*speed) > 0 ? speed.value : std::nullopt;
+}
+
+std::optional<int> width_of(const Fact<int>& width) {
+  return width.known() && *width > 0 && *width <= 32 ? width.value : std::nullopt;
+}
+
 Sight::Sight(const Cluster& c, const Thresholds& t, const std::vector<NodeSight>& n, Inspection& out)
     : cluster(c), limits(t), nodes(n), out_(out) {}
 

@@ -69,6 +69,10 @@ std::string kind_of(const topology::Nic& nic, const NodeSight::Place* place);
 std::optional<BytesPerSecond> best_rate(const topology::Port& port);
 std::string port_name(const topology::Nic& nic, const topology::Port& port);  // "mlx5_0/1"
 
+// Of a PCIe link. 0, 255 and "unknown" are what idle, virtual and half-removed devices say: nullopt.
+std::optional<double> speed_of(const topology::Fact<double>& speed);
+std::optional<int> width_of(const topology::Fact<int>& width);
+
 struct Report {
   Severity severity = Severity::warning;
   ScopeType type = ScopeType::node;
