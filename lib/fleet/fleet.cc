@@ -128,7 +128,12 @@ class GrpcFleet final : public Fleet {
     }
     if (!done) return tl::unexpected(done.error());
     std::vector<engine::RunReport> reports;
-    for (Reply& reply : *done) reports.push_back(std::move(reply.report));
+    for (std::size_t i = 0; i < done->size(); ++i) {
+      engine::RunReport& report = reports.emplace_back(std::move((*done)[i].report));
+      // A daemon speaks of its own node alone.
+      std::erase_if(report.counters,
+                    [&](const auto& window) { return window.first != names_[std::size_t(who[i])]; });
+    }
     return engine::merge(std::move(reports));
   }
 
