@@ -34,7 +34,7 @@ class Reader {
  public:
   Reader(const pugi::xml_node& topology, std::string name) : topology_(topology) {
     node_.name = std::move(name);
-    version_ = static_cast<int>(real(attribute(topology, "version")).value_or(1));
+    version_ = static_cast<int>(std::min(real(attribute(topology, "version")).value_or(1), 9.0));
   }
 
   Result<Node> run() {
@@ -149,13 +149,13 @@ class Reader {
     device.root = place.root;
     if (place.numa) device.numa = {*place.numa, origin::hwloc};
     pci_type(attribute(node, "pci_type"), device);
-    if (const auto GBps = real(attribute(node, "pci_link_speed")); GBps && *GBps > 0)
+    if (const auto GBps = real(attribute(node, "pci_link_speed")); GBps && *GBps > 0 && *GBps < 1e6)
       device.link.rate = {BytesPerSecond(*GBps * 1e9), origin::hwloc};
     std::string name;
     for (const char* part : {"PCIVendor", "PCIDevice"})
       for (const auto& info : node.children("info"))
         if (attribute(info, "name") == part)
-          name += (name.empty() ? "" : " ") + clean(attribute(info, "value"));
+          name += fmt::format("{}{}", name.empty() ? "" : " ", clean(attribute(info, "value")));
     if (!name.empty()) device.name = {name, origin::hwloc};
     if (attribute(node, "subtype") == "NVSwitch" || is_nvswitch(device)) {
       node_.nvswitches.push_back({{}, *address});

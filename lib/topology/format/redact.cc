@@ -61,8 +61,10 @@ class Redactor {
 
   std::string path(const std::string& path) {
     std::string result;
-    for (const std::string_view part : split(path, '/'))
-      result += (result.empty() && part.data() == path.data() ? "" : "/") + stand_ins_.device_name(part);
+    for (const std::string_view part : split(path, '/')) {
+      if (part.data() != path.data()) result += '/';
+      result += stand_ins_.device_name(part);
+    }
     return result;
   }
 
@@ -113,8 +115,10 @@ class Redactor {
     std::string result;
     for (const std::string_view word : split(text, ' '))
       if (any_of(word.substr(0, word.find('=')),
-                 {"iommu", "pci", "hugepage", "isolcpus", "nohz", "mitigations"}))
-        result += (result.empty() ? "" : " ") + std::string(word);
+                 {"iommu", "pci", "hugepage", "isolcpus", "nohz", "mitigations"})) {
+        if (!result.empty()) result += ' ';
+        result += word;
+      }
     return result;
   }
 

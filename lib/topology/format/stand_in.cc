@@ -52,8 +52,10 @@ std::uint64_t value_of(std::string_view text) {
 
 std::string grouped(const std::string& digits, std::size_t size, char separator) {
   std::string result;
-  for (std::size_t i = 0; i < digits.size(); i += size)
-    result += (i ? std::string(1, separator) : "") + digits.substr(i, size);
+  for (std::size_t i = 0; i < digits.size(); i += size) {
+    if (i > 0) result += separator;
+    result += digits.substr(i, size);
+  }
   return result;
 }
 
@@ -153,7 +155,7 @@ std::size_t StandIns::uuid(std::string_view text, std::string& out) const {
   }
   if (!ends(text, at)) return 0;
   std::string digits = hex("uuid", lower(text.substr(0, at)), 32);
-  for (const std::size_t dash : {8, 13, 18, 23}) digits.insert(dash, "-");
+  for (const std::size_t dash : {8, 13, 18, 23}) digits.insert(dash, 1, '-');
   out += digits;
   return at;
 }
