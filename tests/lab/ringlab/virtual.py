@@ -22,6 +22,7 @@ class Shape:
     setup: str = ""        # shell, at the start
     programs: tuple = ()   # beside ours and iproute2's
     memory: int = 1024     # MiB
+    append: str = ""       # to the kernel's command line
 
 
 def switch(name, bus, chassis, ports):
@@ -53,7 +54,7 @@ def root_port(name, bus, chassis, link):
 #   NUMA 1   host2 - root3 - nic5
 #                  - root4 - gpu1
 NUMA = Shape(
-    "-smp 2,sockets=2 -object memory-backend-ram,id=memory0,size=512M -object memory-backend-ram,id=memory1,size=512M "
+    "-device intel-iommu -smp 2,sockets=2 -object memory-backend-ram,id=memory0,size=512M -object memory-backend-ram,id=memory1,size=512M "
     "-numa node,nodeid=0,cpus=0,memdev=memory0 -numa node,nodeid=1,cpus=1,memdev=memory1 "
     "-device pxb-pcie,id=host0,bus=pcie.0,bus_nr=32,numa_node=0 "
     "-device pxb-pcie,id=host1,bus=pcie.0,bus_nr=96,numa_node=0 "
@@ -68,18 +69,19 @@ NUMA = Shape(
     ("virtio_net", "e1000e", "aer_inject"),
     """for path in /sys/class/net/eth*; do ip link set ${path##*/} up; done
     for turn in $(seq 100); do grep -q 0 /sys/class/net/eth*/carrier || exit 0; sleep 0.1; done; exit 1""",
-    ("ethtool",))
+    ("ethtool",), append="intel_iommu=on iommu=pt")
 
-# Soft-RoCE on a veth, on a dummy and on an NIC with hardware, as far as a virtual machine has any.
+# Soft-RoCE on a veth, on a dummy and on an NIC with hardware, as far as a virtual machine has any; behind an IOMMU that
+# translates.
 ROCE = Shape(
-    nic(0, "pcie.0"),
+    "-device intel-iommu " + nic(0, "pcie.0"),
     ("virtio_net", "crc32_generic", "ib_uverbs", "rdma_rxe", "veth", "dummy"),
     """ip link add veth0 type veth peer name veth1
     ip link add dummy0 type dummy
     for name in veth0 veth1 dummy0 eth0; do ip link set $name up; done
     ip addr add 10.1.0.1/24 dev veth0; ip addr add 10.2.0.1/24 dev dummy0; ip addr add 10.3.0.1/24 dev eth0
     for name in veth0 dummy0 eth0; do rdma link add rxe_$name type rxe netdev $name || exit 1; done""",
-    ("rdma", "ibv_rc_pingpong"))
+    ("rdma", "ibv_rc_pingpong"), append="intel_iommu=on iommu=nopt")
 
 SHAPES = {"numa": NUMA, "roce": ROCE}
 
@@ -122,7 +124,7 @@ class VirtualLab:
         image.file("/etc/group", "root:x:0:\nnogroup:x:65534:\n")
         image.file("/etc/passwd", "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n")
         self.machine = vm.Machine(kernel, image, directory, self.shape.modules, self.shape.arguments.split(),
-                                  self.shape.memory)
+                                  self.shape.memory, append=self.shape.append)
         self.machine.start()
         self.begin()
         try:

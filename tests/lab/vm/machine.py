@@ -93,9 +93,9 @@ class Lines:
 class Machine:
     """Boots on entry, is gone on exit. `directory` takes the memory disk and logs."""
 
-    def __init__(self, kernel, image, directory, modules=(), arguments=(), memory=1024, cpus=2):
+    def __init__(self, kernel, image, directory, modules=(), arguments=(), memory=1024, cpus=2, append=""):
         """modules: to load, after those for the host's channel. arguments: QEMU's, for devices and NUMA nodes.
-        memory: MiB."""
+        memory: MiB. append: to the kernel's command line."""
         files = kernel.modules((*MODULES, *modules))
         for path in files:
             image.copy(path, f"/lab/modules/{os.path.basename(path)}")
@@ -110,7 +110,7 @@ class Machine:
             "-machine", "q35,smm=off,vmport=off", *accelerator(), "-smp", str(cpus), "-m", str(memory),
             "-kernel", kernel.image, "-initrd", self.disk, "-append",
             "console=ttyS0 quiet panic=-1 reboot=t nokaslr mitigations=off audit=0 tsc=reliable "
-            "cryptomgr.notests=1 rcupdate.rcu_expedited=1",
+            f"cryptomgr.notests=1 rcupdate.rcu_expedited=1 {append}",
             "-serial", f"file:{self.logs[1]}", *arguments, "-device", "virtio-serial-pci,id=channels,bus=pcie.0"]
         self.process = None
 

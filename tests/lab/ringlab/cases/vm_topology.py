@@ -43,6 +43,11 @@ def what_is_there(lab):
         number, = (numbers[name] for name in nic["netdevs"])
         place = known(pci[nic["address"]]["numa"])
         expect(place == NICS_NUMA[number], f"nic{number} is at NUMA node {NICS_NUMA[number]}, not {place}")
+    expect(known(node["system"]["iommu"]) == "passthrough", f"IOMMU: {node['system']['iommu']}")
+    groups = {device: int(group) for group, device in re.findall(
+        r"/(\d+)/devices/(\S+)", lab.shell("ls -d /sys/kernel/iommu_groups/*/devices/*"))}
+    for device in node["pci"]:
+        expect(known(device["iommu_group"]) == groups[device["address"]], f"not in its IOMMU group: {device}")
     expect(known(node["system"]["kernel"]) == lab.shell("uname -r").strip(), "another kernel")
 
 
