@@ -48,11 +48,18 @@ void lost(Sight& sight) {
                             "restart the node, and if it comes again, have the GPU replaced"});
     };
     std::set<std::string> named;
+    std::string asleep;  // "GPU1, GPU2,"
     for (const Gap& gap : node.node.gaps) {
       if (gap.source != origin::nvml || !names_gpu(gap.what)) continue;
+      if (gap.why.find("asleep") != std::string::npos) asleep += gap.what + ",";
+      if (gap.why.find("asleep") != std::string::npos || gap.why.find("ermission") != std::string::npos)
+        continue;
       sight.applies();
       std::string device = gap.what.substr(0, gap.what.find_first_of(" (:,", 4));
       if (!node.node.find_gpu(device)) std::erase(device, ' ');
+      // One that another driver has, or none, is not NVML's to know.
+      const Gpu* gpu = node.node.find_gpu(device);
+      if (gpu && !gpu->address.empty() && !told(*gpu) && !driven_by(node, *gpu, "nvidia")) continue;
       if (named.insert(device).second)
         report(device, fmt::format("the driver answers for {}: {} (nvml)", gap.what, gap.why));
     }
@@ -60,7 +67,9 @@ void lost(Sight& sight) {
       if (!node.nvidia(gpu)) continue;
       sight.applies();
       if (told(gpu) || named.contains(gpu.name)) continue;
-      if (answers && driven_by(node, gpu, "nvidia"))
+      if (asleep.find(gpu.name + ",") != std::string::npos)
+        sight.cannot(&node, gpu.name, "the GPU sleeps, and asking would wake it");
+      else if (answers && driven_by(node, gpu, "nvidia"))
         report(gpu.name, fmt::format("PCI shows {} at {} (sysfs), and the driver does not name it among its "
                                      "GPUs (nvml)",
                                      gpu.name, gpu.address));

@@ -99,6 +99,15 @@ Cases gpu_cases() {
          n.gpus[6].uuid = {};
          pci_of(n, n.gpus[6]).driver.value = "vfio-pci";
        })},
+      {"gpu-lost", "two that sleep", hgx([](Node& n) {
+         n.gpus[2].uuid = n.gpus[6].uuid = {};
+         n.gaps.push_back({origin::nvml, "GPU2, GPU6", "asleep (persistence mode is off): NVML not asked"});
+       })},
+      {"gpu-lost", "one without the driver, which NVML does not list", hgx([](Node& n) {
+         n.gpus[6].uuid = {};
+         pci_of(n, n.gpus[6]).driver.value = "vfio-pci";
+         n.gaps.push_back({origin::nvml, "GPU6", "NVML does not list it; its driver is vfio-pci"});
+       })},
       {"gpu-lost", "the NVLinks alone could not be read", hgx([](Node& n) {
          n.gaps.push_back({origin::nvml, "NVLinks of GPU4", "not supported"});
        })},
