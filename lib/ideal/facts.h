@@ -2,7 +2,7 @@
 //
 //   B   one way, per GPU, inside a node: all NVLinks that its board has, or else its PCIe link.
 //   I   one way, per node: over the rails (ports of the node's fastest kind of NIC), R x the slowest of
-//       min(port's rate, PCIe path of its NIC); a NIC's ports share its PCIe path.
+//       min(port's rate, PCIe path of its NIC up to the root); a card's ports share its slot.
 //   P   GPUs a node; Q nodes. Unequal nodes: the least of each, with a note.
 #pragma once
 
@@ -28,7 +28,7 @@ struct Rail {
   std::string nic;
   int port = 1;
   std::optional<BytesPerSecond> port_rate;  // nullopt: unknown
-  std::optional<BytesPerSecond> pcie;  // its part of the narrowest link up to the root, shared with others
+  std::optional<BytesPerSecond> pcie;  // the narrowest link up to the root, or its part of its card's slot
   std::optional<BytesPerSecond> rate;  // the lower of those known
   std::string limit;                   // "port", "PCIe path at 0000:3a:00.0", "unknown"
 };

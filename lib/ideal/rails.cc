@@ -134,26 +134,56 @@ std::vector<Way> ways_of(const Node& node, const std::vector<const Nic*>& nics, 
   return ways;
 }
 
-// Each rail's part of the links that it shares: static striping loads all rails alike.
+// Ports of one card share its slot. Links further up may be shared as well, but what passes them depends on
+// where the data is (with GPUDirect little does), so they cap each rail by itself: an ideal is what can be
+// reached.
 void cap_by_pcie(std::vector<Way>& ways) {
-  std::map<std::string, int> users;  // of a link
+  std::map<std::string, int> ports;  // of a card, by the name of its slot's link
   for (const Way& way : ways)
-    for (const topology::PathLink& link : way.links) ++users[link.name];
+    if (!way.links.empty()) ++ports[way.links.front().name];
   for (Way& way : ways) {
     Rail& rail = way.rail;
     std::string narrowest;
     for (const topology::PathLink& link : way.links) {
       if (!link.rate) continue;
-      const BytesPerSecond part = *link.rate / double(users[link.name]);
+      const int sharing = &link == &way.links.front() ? ports[link.name] : 1;
+      const BytesPerSecond part = *link.rate / double(sharing);
       if (rail.pcie && part >= *rail.pcie) continue;
       rail.pcie = part;
       narrowest = link.name.substr(0, link.name.find(' '));
-      if (users[link.name] > 1) narrowest += fmt::format(", shared by {} rails", users[link.name]);
+      if (sharing > 1) narrowest += fmt::format(", shared by {} ports", sharing);
     }
     rail.rate = lower(rail.port_rate, rail.pcie);
     const bool by_port = rail.port_rate && (!rail.pcie || *rail.port_rate <= *rail.pcie);
     rail.limit = by_port ? "port" : rail.pcie ? "PCIe path at " + narrowest : "unknown";
   }
+}
+
+// Links above several cards that cannot carry all of their rails at once.
+void note_shared_links(const std::vector<Way>& ways, NodeFacts& facts) {
+  struct Load {
+    MaybeRate rate;
+    BytesPerSecond wanted;
+    int rails = 0;
+  };
+  std::map<std::string, Load> loads;
+  for (const Way& way : ways) {
+    for (std::size_t i = 1; i < way.links.size(); ++i) {
+      if (!way.rail.rate) continue;
+      Load& load = loads[way.links[i].name];
+      load.rate = way.links[i].rate;
+      load.wanted += *way.rail.rate;
+      ++load.rails;
+    }
+  }
+  std::vector<std::string> tight;
+  for (const auto& [name, load] : loads)
+    if (load.rate && load.rails > 1 && load.wanted.value > load.rate->value * (1 + 1e-9))
+      tight.push_back(fmt::format("{} ({}, {})", name.substr(0, name.find(' ')), gb(*load.rate),
+                                  plural(load.rails, "rail")));
+  if (!tight.empty())
+    facts.notes.push_back(fmt::format(
+        "through host memory, rails share PCIe links that cannot carry all of them: {}", listed(tight)));
 }
 
 // Rails held down by a link above a switch that a GPU hangs below as well: with GPUDirect their traffic turns
@@ -208,6 +238,7 @@ std::optional<Efficiency> efficiency_of(const std::vector<Way>& ways) {
 void find_inter(const Node& node, const std::vector<std::string>& names, NodeFacts& facts) {
   std::vector<Way> ways = ways_of(node, chosen(node, names), facts);
   cap_by_pcie(ways);
+  note_shared_links(ways, facts);
   std::vector<std::string> unrated, unknown;
   MaybeRate slowest;
   BytesPerSecond sum;

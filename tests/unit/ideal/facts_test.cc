@@ -93,13 +93,32 @@ TEST(Facts, DeclaredValuesOverrideOneByOne) {
   EXPECT_DOUBLE_EQ(gb(all.inputs.intra), 300);
 }
 
-TEST(Facts, RailsBehindOneUplinkShareIt) {
-  const Facts f = facts_of({hgx_h100("node0")});
-  EXPECT_NEAR(gb(f.inputs.inter), 8 * 63.015385 / 2, 1e-4);
-  EXPECT_EQ(f.nodes[0].rails[1].limit, "PCIe path at 0000:11:00.0, shared by 2 rails");
-  EXPECT_NEAR(f.nodes[0].rails[1].pcie->value / 1e9, 31.507692, 1e-5);
-  EXPECT_FALSE(f.inputs.inter_efficiency);
-  EXPECT_THAT(f.notes, Contains(HasSubstr("with GPUDirect the rails may carry 8 x 50 GB/s = 400 GB/s")));
+TEST(Facts, RailsBehindOneUplinkAreCappedEachByItselfAndToldOf) {
+  Node node = hgx_h100("node0");
+  const Facts f = facts_of({node});
+  EXPECT_DOUBLE_EQ(gb(f.inputs.inter), 8 * 50);
+  EXPECT_EQ(f.nodes[0].rails[1].limit, "port");
+  EXPECT_THAT(f.notes, Contains(HasSubstr("cannot carry all of them: 0000:11:00.0 (63.0154 GB/s, 2 rails)")));
+
+  // A slow uplink caps what is below it, and GPUDirect would not pass it.
+  for (auto& device : node.pci)
+    if (device.address == "0000:11:00.0" || device.address == port_above(node, "0000:11:00.0").address)
+      device.link.speed_GTps = {16, sysfs};
+  const Facts slow = facts_of({node});
+  EXPECT_NEAR(gb(slow.inputs.inter), 8 * 31.507692, 1e-4);
+  EXPECT_EQ(slow.nodes[0].rails[1].limit, "PCIe path at 0000:11:00.0");
+  EXPECT_THAT(slow.notes, Contains(HasSubstr("GPUDirect the rails may carry 8 x 50 GB/s = 400 GB/s")));
+}
+
+TEST(Facts, PortsOfOneCardShareItsSlot) {
+  Node node = four_rails("node0");
+  for (auto& nic : node.nics) {
+    nic.ports.push_back(nic.ports[0]);
+    nic.ports[1].number = 2;
+  }
+  const Facts f = facts_of({node});
+  EXPECT_NEAR(gb(f.inputs.inter), 8 * 31.507692 / 2, 1e-4);
+  EXPECT_EQ(f.nodes[0].rails[1].limit, "PCIe path at 0000:22:00.0, shared by 2 ports");
 }
 
 TEST(Facts, OneSlowRailSlowsStripingDown) {
@@ -211,9 +230,6 @@ TEST(Facts, NicsWhosePortsNobodyShowsHaveOneEach) {
   EXPECT_NEAR(gb(f.inputs.inter), 8 * 63.015385, 1e-4);
   node.nics[0] = dgx("node0").nics[0];  // the others have no driver, then
   EXPECT_EQ(facts_of({node}).nodes[0].rails.size(), 1u);
-  Node shared = hgx_h100("node0");
-  for (auto& nic : shared.nics) nic.ports.clear();
-  EXPECT_THAT(facts_of({shared}).notes, Contains(HasSubstr("stand in for them")));
 }
 
 TEST(Facts, UnequalNodesGiveTheLeastOfEach) {
@@ -290,10 +306,11 @@ TEST(Above, NamesTheLikelyCause) {
   EXPECT_THAT(above(900, declared(1, 8, 0, 450))->likely, HasSubstr("inside a node, 450 GB/s"));
   EXPECT_THAT(above(900, declared(1, 8, 0, 450))->likely, HasSubstr("share memory"));
   EXPECT_TRUE(above(97, in)->wrong_model);
-  EXPECT_EQ(above(97, in)->text(BytesPerSecond(97e9), BytesPerSecond(12.5e9)),
-            "wrong model: busbw 97.0 GB/s is 776.0 % of the ideal, 12.5 GB/s; likely cause: the declared rate "
-            "between "
-            "nodes, 12.5 GB/s, is that of one of 8 rails");
+  EXPECT_EQ(
+      above(97, in)->text(BytesPerSecond(97e9), BytesPerSecond(12.5e9)),
+      "wrong model: busbw 97.0 GB/s is 776.0 % of the ideal, 12.5 GB/s; likely cause: the declared rate "
+      "between "
+      "nodes, 12.5 GB/s, is that of one of 8 rails");
 }
 
 TEST(Above, ReductionInTheNetworkExplainsWhatIsNotOurs) {
