@@ -54,7 +54,8 @@ def root_port(name, bus, chassis, link):
 #   NUMA 1   host2 - root3 - nic5
 #                  - root4 - gpu1
 NUMA = Shape(
-    "-device intel-iommu -smp 2,sockets=2 -object memory-backend-ram,id=memory0,size=512M -object memory-backend-ram,id=memory1,size=512M "
+    "-device intel-iommu -smp 2,sockets=2 "
+    "-object memory-backend-ram,id=memory0,size=512M -object memory-backend-ram,id=memory1,size=512M "
     "-numa node,nodeid=0,cpus=0,memdev=memory0 -numa node,nodeid=1,cpus=1,memdev=memory1 "
     "-device pxb-pcie,id=host0,bus=pcie.0,bus_nr=32,numa_node=0 "
     "-device pxb-pcie,id=host1,bus=pcie.0,bus_nr=96,numa_node=0 "
@@ -169,8 +170,9 @@ class VirtualLab:
         return next(name for name, found in self.netdevs().items() if found == number)
 
     def address(self, number):
-        """PCI address of an NIC of the shape."""
-        return os.path.basename(self.shell(f"readlink -f /sys/class/net/{self.netdev(number)}/device").strip())
+        """PCI address of an NIC of the shape. (A virtio device lies one folder below it.)"""
+        path = self.shell(f"readlink -f /sys/class/net/{self.netdev(number)}/device")
+        return re.findall(r"\w{4}:\w\w:\w\w\.\w", path)[-1]
 
     def inject(self, address, correctable=0, uncorrectable=0):
         """Shell that makes the kernel see such PCIe errors of a device (struct aer_error_inj, bits as in PCIe)."""
@@ -189,4 +191,4 @@ class VirtualLab:
     def netdevs(self):
         """Number of each NIC of the shape, by its netdev's name."""
         text = self.shell("cd /sys/class/net; for name in eth*; do echo $name $(cat $name/address); done")
-        return {name: int(last, 16) for name, last in re.findall(r"^(\S+) 52:54:00:00:00:(\w\w)$", text, re.MULTILINE)}
+        return {name: int(last, 16) for name, last in re.findall(r"(\S+) 52:54:00:00:00:(\w\w)", text)}
