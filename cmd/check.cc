@@ -20,6 +20,10 @@
 namespace ringtrue::cmd {
 namespace {
 
+// A library that hangs on a node is given up after 3 s; a node that says nothing at all is the check's
+// business.
+constexpr Seconds facts_patience{5};
+
 struct Flags {
   MeasurerFlags measurer;
   std::string algorithm = "ring";
@@ -129,7 +133,8 @@ int run(Context& context, const Flags& flags) {
   std::optional<Facts> facts;
   if (!local && !flags.no_inspect) {
     auto nodes = nodes_of(context, measuring.player);
-    if (nodes) facts = ask_facts(nodes->targets, fleet_options(context, {}, *nodes), flags.facts);
+    if (nodes)
+      facts = ask_facts(nodes->targets, fleet_options(context, {}, *nodes), flags.facts, facts_patience);
   }
 
   diagnosis::Options options;

@@ -15,8 +15,8 @@
 namespace ringtrue::cmd {
 namespace {
 
-// Beyond the window: a library that hangs is given up after 3 s.
-constexpr Seconds patience{10};
+// Where the node's answer is all that is asked for.
+constexpr Seconds long_patience{10};
 
 std::string name_here(const Context& context) {
   if (!context.config.daemon.node.value.empty()) return context.config.daemon.node.value;
@@ -59,7 +59,7 @@ Result<topology::Recording> record_here(const Context& context, const FactFlags&
 }
 
 Facts ask_facts(const std::vector<fleet::Target>& targets, const fleet::Options& options,
-                const FactFlags& flags) {
+                const FactFlags& flags, Seconds patience) {
   const std::int64_t began = now_ns();
   Facts facts;
   fleet::InspectOptions what;
@@ -93,7 +93,7 @@ Played<Facts> read_facts(const Context& context, const FactFlags& flags, bool ho
   } else if (hosts) {
     auto targets = targets_of(context);
     if (!targets) return fault(targets.error());
-    facts = ask_facts(*targets, fleet_options(context, {}, {}), flags);
+    facts = ask_facts(*targets, fleet_options(context, {}, {}), flags, long_patience);
     if (facts.failures.size() == facts.nodes.size()) return tl::unexpected(*trouble_of(facts));
     return facts;
   } else {

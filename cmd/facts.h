@@ -33,9 +33,9 @@ struct Facts {
 
 // Of the files, else of the daemons where `hosts`, else of this machine. Fails where nothing could be read.
 Played<Facts> read_facts(const Context& context, const FactFlags& flags, bool hosts);
-// Of these daemons, which may all fail.
+// Of these daemons, which may all fail; each has `patience` beyond the window.
 Facts ask_facts(const std::vector<fleet::Target>& targets, const fleet::Options& options,
-                const FactFlags& flags);
+                const FactFlags& flags, Seconds patience);
 // This machine's recording, under the name that the configuration or the system has for it.
 Result<topology::Recording> record_here(const Context& context, const FactFlags& flags);
 
