@@ -2,7 +2,8 @@
 //
 //   B   one way, per GPU, inside a node: all NVLinks that its board has, or else its PCIe link.
 //   I   one way, per node: over the rails (ports of the node's fastest kind of NIC), R x the slowest of
-//       min(port's rate, PCIe path of its NIC up to the root); a card's ports share its slot.
+//       min(port's rate, PCIe path of its NIC); a card's ports share its slot. The path leads up to the root,
+//       or, where GPUDirect is known to work, to the switch that a GPU hangs below as well.
 //   P   GPUs a node; Q nodes. Unequal nodes: the least of each, with a note.
 #pragma once
 

@@ -108,12 +108,37 @@ struct Way {
   const Port* port = nullptr;
 };
 
+// PCIe links between GPUs and the root, by name.
+std::set<std::string> links_above_gpus(const Node& node) {
+  std::set<std::string> above;
+  for (const topology::Gpu& gpu : node.gpus)
+    if (const auto path = topology::path_to_root(node, gpu.name))
+      for (const topology::PathLink& link : path->links) above.insert(link.name);
+  return above;
+}
+
+bool gpudirect_works(const Node& node, const Nic& nic) {
+  if (nic.gdr.known()) return *nic.gdr;
+  return node.system.nvidia_peermem.is(true) || node.system.dmabuf.is(true);
+}
+
+// The links that a NIC's traffic passes. With GPUDirect it turns round in the switch that a GPU hangs below
+// as well.
+std::vector<topology::PathLink> links_of(const Node& node, const Nic& nic,
+                                         const std::set<std::string>& above_gpus) {
+  if (nic.address.empty()) return {};
+  auto path = topology::path_to_root(node, nic.address);
+  if (!path) return {};
+  if (gpudirect_works(node, nic))
+    std::erase_if(path->links, [&](const auto& link) { return above_gpus.contains(link.name); });
+  return path->links;
+}
+
 std::vector<Way> ways_of(const Node& node, const std::vector<const Nic*>& nics, NodeFacts& facts) {
   std::vector<Way> ways;
+  const std::set<std::string> above_gpus = links_above_gpus(node);
   for (const Nic* nic : nics) {
-    std::vector<topology::PathLink> links;
-    if (!nic->address.empty())
-      if (auto path = topology::path_to_root(node, nic->address)) links = path->links;
+    const std::vector<topology::PathLink> links = links_of(node, *nic, above_gpus);
     for (const Port& port : ports_of(*nic, nics)) {
       Way way{{nic->name, port.number, {}, {}, {}, {}}, links, &port};
       const std::string name =
@@ -189,10 +214,7 @@ void note_shared_links(const std::vector<Way>& ways, NodeFacts& facts) {
 // Rails held down by a link above a switch that a GPU hangs below as well: with GPUDirect their traffic turns
 // round in the switch. What they carry then, as a note; false: there are none.
 bool note_peer_traffic(const Node& node, const std::vector<Way>& ways, NodeFacts& facts) {
-  std::set<std::string> above_gpus;
-  for (const topology::Gpu& gpu : node.gpus)
-    if (const auto path = topology::path_to_root(node, gpu.name))
-      for (const topology::PathLink& link : path->links) above_gpus.insert(link.name);
+  const std::set<std::string> above_gpus = links_above_gpus(node);
   MaybeRate slowest;
   int direct = 0;
   for (const Way& way : ways) {

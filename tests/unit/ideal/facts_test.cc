@@ -104,6 +104,10 @@ TEST(Facts, RailsBehindOneUplinkAreCappedEachByItselfAndToldOf) {
   for (auto& device : node.pci)
     if (device.address == "0000:11:00.0" || device.address == port_above(node, "0000:11:00.0").address)
       device.link.speed_GTps = {16, sysfs};
+  EXPECT_DOUBLE_EQ(gb(facts_of({node}).inputs.inter), 8 * 50);  // GPUDirect works there
+  node.system.nvidia_peermem = {};
+  node.system.dmabuf = {};
+  for (auto& nic : node.nics) nic.gdr = {};
   const Facts slow = facts_of({node});
   EXPECT_NEAR(gb(slow.inputs.inter), 8 * 31.507692, 1e-4);
   EXPECT_EQ(slow.nodes[0].rails[1].limit, "PCIe path at 0000:11:00.0");
