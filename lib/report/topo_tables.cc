@@ -108,7 +108,11 @@ std::string fabric_text(const Fabric& fabric, const Marks& marks, bool all, cons
     switches[s.guid].name = s.name.empty() ? s.guid : fmt::format("{} ({})", s.name, s.guid);
   std::map<std::string, std::size_t> trunk_rates, host_rates;
   std::size_t trunks = 0;
+  std::set<std::string> units;  // in-network reduction within a switch, no host
+  for (const FabricHost& host : fabric.hosts)
+    if (host.aggregation) units.insert(host.guid);
   for (const FabricLink& link : fabric.links) {
+    if (units.count(link.a.guid) || units.count(link.b.guid)) continue;
     const auto a = switches.find(link.a.guid), b = switches.find(link.b.guid);
     const bool trunk = a != switches.end() && b != switches.end();
     std::string speed = fmt::format("{} {}", link.speed.value_or("speed unknown"),
@@ -124,14 +128,12 @@ std::string fabric_text(const Fabric& fabric, const Marks& marks, bool all, cons
         if (end != switches.end()) ++end->second.hosts;
     }
   }
-  std::size_t units = 0;
-  for (const FabricHost& host : fabric.hosts) units += host.aggregation;
   std::string out =
       style.paint("fabric", Ink::bold) +
       fmt::format("  {}, {}, {}{}\n", plural(switches.size(), "switch", "switches"),
-                  plural(fabric.hosts.size() - units, "host adapter", "host adapters"),
+                  plural(fabric.hosts.size() - units.size(), "host adapter", "host adapters"),
                   plural(trunks, "trunk", "trunks"),
-                  units > 0 ? ", " + plural(units, "aggregation unit", "aggregation units") : "");
+                  units.empty() ? "" : ", " + plural(units.size(), "aggregation unit", "aggregation units"));
   const auto rates = [&](std::string_view what, const std::map<std::string, std::size_t>& by_rate) {
     for (const auto& [speed, count] : by_rate)
       out += printable(fmt::format("  {}: {} x {}", what, count, speed)) + "\n";

@@ -164,13 +164,15 @@ class Tree {
     const auto word = [](const std::string& label, const Fact<std::string>& fact) {
       return fact.known() ? label + *fact : "";
     };
-    line(1,
-         joined({s.board.value_or(""),
-                 p.packages.known() && p.model.known() ? fmt::format("{} x {}", *p.packages, *p.model)
-                                                       : p.model.value_or(""),
-                 p.cores.known() ? fmt::format("{} cores", *p.cores) : "", word("kernel ", s.kernel),
-                 word("IOMMU ", s.iommu), word("NVIDIA driver ", s.nvidia_driver), word("CUDA ", s.cuda)}),
-         marks_.of(node_.name, {}));
+    std::string text =
+        joined({s.board.value_or(""),
+                p.packages.known() && p.model.known() ? fmt::format("{} x {}", *p.packages, *p.model)
+                                                      : p.model.value_or(""),
+                p.cores.known() ? fmt::format("{} cores", *p.cores) : "", word("kernel ", s.kernel),
+                word("IOMMU ", s.iommu), word("NVIDIA driver ", s.nvidia_driver), word("CUDA ", s.cuda)});
+    const diagnosis::Finding* finding = marks_.of(node_.name, {});
+    if (text.empty() && finding) text = "system";
+    if (!text.empty()) line(1, text, finding);
   }
 
   int numa_of(const PciDevice& device) {
@@ -204,7 +206,8 @@ class Tree {
       told = true;
     }
     if (const auto found = nics_.find(a); found != nics_.end()) {
-      for (const Nic* each : found->second) nic(*each, joined({device.name.value_or(""), link}), depth);
+      for (const Nic* each : found->second)
+        nic(*each, joined({each->model.known() ? "" : device.name.value_or(""), link}), depth);
       told = true;
     }
     if (const auto found = switches_.find(a); found != switches_.end()) {
