@@ -254,4 +254,17 @@ std::vector<const FabricLink*> trunks(const Fabric& fabric) {
   return found;
 }
 
+std::unordered_map<std::string, std::string> fabric_names(const Fabric& fabric) {
+  std::unordered_map<std::string, int> uses;
+  for (const FabricSwitch& s : fabric.switches) ++uses[s.name];
+  for (const FabricHost& h : fabric.hosts) ++uses[h.name];
+  std::unordered_map<std::string, std::string> names;
+  const auto add = [&](const std::string& guid, const std::string& name) {
+    names[guid] = name.empty() || uses[name] > 1 ? guid : name;
+  };
+  for (const FabricSwitch& s : fabric.switches) add(s.guid, s.name);
+  for (const FabricHost& h : fabric.hosts) add(h.guid, h.name);
+  return names;
+}
+
 }  // namespace ringtrue::topology

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "topology/model.h"
@@ -46,6 +47,9 @@ std::vector<Link> links(const Node& node);
 
 // The cables between two switches.
 std::vector<const FabricLink*> trunks(const Fabric& fabric);
+// What switches and hosts go by, by their GUIDs. Names are as their owners left them: where several have the
+// same one, or none, it is the GUID that tells them apart.
+std::unordered_map<std::string, std::string> fabric_names(const Fabric& fabric);
 
 // For people and for tests: what there is.
 struct Counts {

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "topology/fields.h"
+#include "topology/links.h"
 
 namespace ringtrue::topology {
 namespace {
@@ -229,19 +230,11 @@ std::string plain_guid(std::string_view text) {
   return guid.empty() || guid.size() >= 16 ? guid : std::string(16 - guid.size(), '0') + guid;
 }
 
-// Names are as their owners left them: two switches may have one, and then their GUIDs tell them apart.
-std::unordered_map<std::string, std::string> switch_names(const Fabric& fabric) {
-  std::unordered_map<std::string, int> uses;
-  for (const FabricSwitch& s : fabric.switches) ++uses[s.name];
-  std::unordered_map<std::string, std::string> names;
-  for (const FabricSwitch& s : fabric.switches)
-    names[s.guid] = s.name.empty() || uses[s.name] > 1 ? s.guid : s.name;
-  return names;
-}
-
 // Ports get their peers: by the node GUID and the port's number, or by the port's GUID.
 void meet(std::vector<Node>& nodes, const Fabric& fabric) {
-  const auto names = switch_names(fabric);
+  const auto names = fabric_names(fabric);
+  std::unordered_set<std::string> switches;
+  for (const FabricSwitch& s : fabric.switches) switches.insert(s.guid);
   std::unordered_map<std::string, std::string> peers, by_port_guid;
   std::unordered_map<std::string, std::string> port_guids;  // of hosts with one port in sight
   std::unordered_map<std::string, int> cables;
@@ -249,9 +242,9 @@ void meet(std::vector<Node>& nodes, const Fabric& fabric) {
     if (!host.port_guid.empty()) port_guids[plain_guid(host.guid)] = plain_guid(host.port_guid);
   for (const FabricLink& link : fabric.links)
     for (const auto& [here, there] : {std::pair(&link.a, &link.b), std::pair(&link.b, &link.a)}) {
-      const auto name = names.find(there->guid);
-      if (name == names.end() || names.count(here->guid)) continue;
-      const std::string guid = plain_guid(here->guid), peer = fmt::format("{}/{}", name->second, there->port);
+      if (!switches.count(there->guid) || switches.count(here->guid)) continue;
+      const std::string guid = plain_guid(here->guid),
+                        peer = fmt::format("{}/{}", names.at(there->guid), there->port);
       peers.emplace(fmt::format("{}/{}", guid, here->port), peer);
       // The port GUID is of the port that was seen first: its link is the first one, too.
       if (const auto port = port_guids.find(guid); ++cables[guid] == 1 && port != port_guids.end())

@@ -12,7 +12,7 @@ using namespace topology;
 // The fabric by names.
 class Cables {
  public:
-  explicit Cables(const Fabric& f) : fabric(f) {
+  explicit Cables(const Fabric& f) : fabric(f), names_(fabric_names(f)) {
     for (const FabricSwitch& s : f.switches) switches_.emplace(s.guid, &s);
     for (const FabricHost& h : f.hosts) hosts_.emplace(h.guid, &h);
   }
@@ -26,15 +26,14 @@ class Cables {
     return it != hosts_.end() && it->second->aggregation;
   }
   std::string name(const std::string& guid) const {
-    if (const auto s = switches_.find(guid); s != switches_.end())
-      return s->second->name.empty() ? guid : s->second->name;
-    const auto h = hosts_.find(guid);
-    return h == hosts_.end() || h->second->name.empty() ? guid : h->second->name;
+    const auto it = names_.find(guid);
+    return it == names_.end() ? guid : it->second;
   }
   std::string end(const FabricPort& p) const { return fmt::format("{}/{}", name(p.guid), p.port); }
   std::string text(const FabricLink& l) const { return end(l.a) + " - " + end(l.b); }
 
  private:
+  std::unordered_map<std::string, std::string> names_;
   std::unordered_map<std::string_view, const FabricSwitch*> switches_;
   std::unordered_map<std::string_view, const FabricHost*> hosts_;
 };

@@ -137,6 +137,31 @@ TEST(Links, APortThatIsDownIsNotUp) {
   EXPECT_TRUE(find(all, "mlx5_0/1")->up);
 }
 
+TEST(Devices, OldGraphicsAreNoGpus) {
+  PciDevice device;
+  device.device_class = from<std::uint32_t>(origin::hwloc, 0x030000);
+  device.vendor = from<std::uint32_t>(origin::hwloc, 0x1002);
+  device.device = from<std::uint32_t>(origin::hwloc, 0x515e);  // ES1000, of a server's management
+  EXPECT_FALSE(is_gpu(device));
+  device.device = from<std::uint32_t>(origin::hwloc, 0x73bf);
+  EXPECT_TRUE(is_gpu(device));
+}
+
+TEST(Fabrics, WhatSharesANameGoesByItsGuid) {
+  Fabric fabric;
+  fabric.switches = {{"a1", "SwitchIB Mellanox Technologies", 36, {}},
+                     {"a2", "SwitchIB Mellanox Technologies", 36, {}},
+                     {"a3", "", 36, {}},
+                     {"a4", "spine", 36, {}}};
+  fabric.hosts = {{"b1", "node1 HCA-1", "", false}, {"b2", "spine", "", false}};
+  const auto names = fabric_names(fabric);
+  EXPECT_EQ(names.at("a1"), "a1");
+  EXPECT_EQ(names.at("a2"), "a2");
+  EXPECT_EQ(names.at("a3"), "a3");
+  EXPECT_EQ(names.at("a4"), "a4");
+  EXPECT_EQ(names.at("b1"), "node1 HCA-1");
+}
+
 TEST(Counts, AreThoseOfTheMachines) {
   const Counts hgx = counts(hgx_h100("a"));
   EXPECT_EQ(hgx.gpus, 8);

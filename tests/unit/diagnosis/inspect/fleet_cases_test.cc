@@ -235,6 +235,13 @@ Cases fabric_cases() {
          l.rate.value = BytesPerSecond(12.5e9);
        }),
        true},
+      {"fabric-trunk-slower", "the same between switches that nobody named", fabric_with([](Fabric& f) {
+         FabricLink& l = cable_of(f, "leaf2", "spine1");
+         l.speed.value = "EDR";
+         l.rate.value = BytesPerSecond(12.5e9);
+         for (FabricSwitch& s : f.switches) s.name = "Quantum Mellanox Technologies";
+       }),
+       true, "000000000000a002/22 - 000000000000b001/4"},
       {"fabric-trunk-slower", "a leaf of an older generation: all of its trunks", fabric_with([](Fabric& f) {
          for (FabricLink& l : f.links)
            if (l.a.guid == f.switches.back().guid)
