@@ -13,6 +13,12 @@ const T* find(const std::vector<T>& all, Match match) {
 
 constexpr std::uint32_t nvidia = 0x10de, amd = 0x1002;
 
+// Rage, ES1000 and their kin: graphics that ATI sold to boards of servers, before GPUs computed.
+bool is_old_graphics(const PciDevice& device) {
+  const std::uint32_t id = device.device.value_or(0);
+  return device.vendor.is(amd) && id >= 0x3000 && id < 0x6000;
+}
+
 std::uint32_t base_class(const PciDevice& device) {
   return device.device_class.value_or(0) >> 8;
 }
@@ -87,7 +93,7 @@ bool is_gpu(const PciDevice& device) {
       return true;
     case 0x0300:
     case 0x0380:
-      return vendor == nvidia || vendor == amd;
+      return vendor == nvidia || (vendor == amd && !is_old_graphics(device));
     case 0x1200:
       return vendor == amd;
     default:

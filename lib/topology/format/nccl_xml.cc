@@ -66,6 +66,8 @@ class Reader {
   explicit Reader(std::string name) { node_.name = std::move(name); }
 
   Result<Node> run(const pugi::xml_node& system) {
+    const auto cpus = system.children("cpu");
+    uniform_ = std::distance(cpus.begin(), cpus.end()) == 1;
     std::set<std::string_view> hosts;
     for (const auto& cpu : system.children("cpu"))
       if (cpu.attribute("host_hash")) hosts.insert(attribute(cpu, "host_hash"));
@@ -87,7 +89,9 @@ class Reader {
   std::optional<int> cpu(const pugi::xml_node& element) {
     node_.processors.architecture.offer(word(element, "arch"), origin::nccl_xml);
     node_.processors.vendor.offer(word(element, "vendor"), origin::nccl_xml);
-    const auto number = integer(attribute(element, "numaid"));  // -1: the kernel knows of no NUMA node
+    // -1: the kernel knows of no NUMA nodes. Of one cpu that is one.
+    const std::string_view id = trim(attribute(element, "numaid"));
+    const auto number = uniform_ && id == "-1" ? std::optional(0) : integer(id);
     if (!number || *number >= most_devices) return std::nullopt;
     const auto known = std::find_if(node_.processors.numa.begin(), node_.processors.numa.end(),
                                     [&](const NumaNode& numa) { return numa.number == *number; });
@@ -130,6 +134,8 @@ class Reader {
     device.device_class = said(identifier(attribute(element, "class")));
     device.vendor = said(identifier(attribute(element, "vendor")));
     device.device = said(identifier(attribute(element, "device")));
+    constexpr std::uint32_t amd = 0x1002;
+    if (element.child("gpu").attribute("gcn")) device.vendor.offer(amd, origin::derived);
     device.subsystem_vendor = said(identifier(attribute(element, "subsystem_vendor")));
     device.subsystem_device = said(identifier(attribute(element, "subsystem_device")));
     device.numa = said(numa);
@@ -222,7 +228,7 @@ class Reader {
     node_.nics.push_back(std::move(nic));
   }
 
-  // Whether there are RDMA devices among them: those have a GUID, sockets have none.
+  // Whether there are RDMA devices among them.
   static bool nets(const pugi::xml_node& element, const PciDevice& device, Nic& nic,
                    std::vector<std::string>& names) {
     const std::uint32_t type = device.device_class.value_or(0) >> 8;
@@ -233,15 +239,21 @@ class Reader {
     bool rdma = false;
     for (const auto& net : element.children("net")) {
       if (nic.ports.size() >= 64) break;
-      rdma |= hexadecimal(attribute(net, "guid")).value_or(0) != 0;
+      // NCCL's sockets are port 0, with their index for a GUID. They know no GPUDirect; and where the kernel
+      // tells no speed, as of wireless and virtual devices, NCCL writes one of its own.
+      constexpr int made_up = 10000;
+      const auto number = integer(attribute(net, "port"));
+      const bool socket = number == 0;
+      rdma |= number ? !socket : hexadecimal(attribute(net, "guid")).value_or(0) != 0;
       Port port;
-      port.number = std::max(integer(attribute(net, "port")).value_or(1), 1);
+      port.number = std::max(number.value_or(1), 1);
       const auto taken = [&](const Port& other) { return other.number == port.number; };
       while (std::any_of(nic.ports.begin(), nic.ports.end(), taken)) ++port.number;
       port.layer = layer;
-      if (const auto Mbps = integer(attribute(net, "speed")); Mbps && *Mbps > 0)
+      if (const auto Mbps = integer(attribute(net, "speed"));
+          Mbps && *Mbps > 0 && !(socket && *Mbps == made_up))
         port.rate = {BytesPerSecond(*Mbps * 1e6 / 8), origin::nccl_xml};
-      if (const auto gdr = flag(attribute(net, "gdr")); gdr && !nic.gdr.is(false))
+      if (const auto gdr = flag(attribute(net, "gdr")); gdr && !socket && !nic.gdr.is(false))
         nic.gdr = {*gdr, origin::nccl_xml};
       if (auto name = word(net, "name"); name && std::find(names.begin(), names.end(), *name) == names.end())
         names.push_back(std::move(*name));
@@ -265,6 +277,7 @@ class Reader {
   }
 
   Node node_;
+  bool uniform_ = false;  // one cpu
   std::set<std::string> addresses_, nvswitch_addresses_, without_pci_;
   std::vector<std::pair<std::string, int>> gpu_numbers_;
 };

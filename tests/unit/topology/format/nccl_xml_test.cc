@@ -3,6 +3,7 @@
 #include "tests/unit/topology/format/fixture.h"
 #include "topology/format/format.h"
 #include "topology/links.h"
+#include "topology/path.h"
 
 namespace ringtrue::topology {
 namespace {
@@ -79,8 +80,43 @@ TEST(NcclXml, GpusWithoutNvlinks) {
                           "x"));
   ASSERT_TRUE(node.gpus.at(0).nvlinks);
   EXPECT_TRUE(node.gpus[0].nvlinks->empty());
-  EXPECT_TRUE(node.processors.numa.empty());
-  EXPECT_FALSE(node.pci.at(0).numa.known());
+}
+
+TEST(NcclXml, OneCpuOfNoNumaNodeIsOne) {
+  const auto read = [](const std::string& cpus) {
+    return value(read_nccl_xml("<system>" + cpus + "</system>", "x"));
+  };
+  const std::string gpu = "<pci busid='1:0.0' class='0x030200'/>",
+                    nic = "<pci busid='2:0.0' class='0x020000'/>";
+  const Node one = read("<cpu numaid='-1'>" + gpu + nic + "</cpu>");
+  ASSERT_EQ(one.processors.numa.size(), 1u);
+  EXPECT_TRUE(one.pci.at(0).numa.is(0));
+  EXPECT_EQ(value(path(one, "GPU0", "NIC0")).kind, PathKind::phb);
+  const Node two = read("<cpu numaid='-1'>" + gpu + "</cpu><cpu numaid='-1'>" + nic + "</cpu>");
+  EXPECT_TRUE(two.processors.numa.empty());
+  EXPECT_FALSE(two.pci.at(0).numa.known());
+  EXPECT_EQ(value(path(two, "GPU0", "NIC0")).kind, PathKind::unknown);
+}
+
+TEST(NcclXml, SocketsAndFabricAdapters) {
+  const auto nic = [](const std::string& net) {
+    return value(read_nccl_xml("<system><cpu numaid='0'><pci busid='1:0.0' class='0x028000'><nic>" + net +
+                                   "</nic></pci></cpu></system>",
+                               "x"))
+        .nics.at(0);
+  };
+  // A wireless card: its speed is NCCL's invention, and GPUDirect is nothing that a socket has.
+  const Nic wireless = nic("<net name='wlan0' dev='1' speed='10000' port='0' guid='0x1' gdr='0'/>");
+  EXPECT_EQ(wireless.rdma, "");
+  EXPECT_FALSE(wireless.ports.at(0).rate.known());
+  EXPECT_FALSE(wireless.gdr.known());
+  EXPECT_EQ(
+      nic("<net name='eth0' dev='0' speed='25000' port='0' guid='0x0' gdr='0'/>").ports.at(0).rate->value,
+      3.125e9);
+  // Plugins count their devices from 0 and call that a GUID.
+  const Nic efa = nic("<net name='rdmap79s0' dev='0' speed='100000' port='1' guid='0' gdr='1'/>");
+  EXPECT_EQ(efa.rdma, "rdmap79s0");
+  EXPECT_TRUE(efa.gdr.is(true));
 }
 
 TEST(NcclXml, Refuses) {
