@@ -48,11 +48,19 @@ void read(Wire& wire) {
   wire.both_ends = ds && us && dw && uw;
 }
 
+// A port that a hypervisor drew: what it says of its link was made up with it.
+bool made_up(const PciDevice& device) {
+  constexpr std::uint32_t amazon = 0x1d0f, microsoft = 0x1414, vmware = 0x15ad;
+  const std::uint32_t vendor = device.vendor.value_or(0);
+  return device.kind != PciKind::endpoint && device.kind != PciKind::unknown &&
+         (vendor == amazon || vendor == microsoft || vendor == vmware);
+}
+
 std::vector<Wire> wires(const NodeSight& node) {
   std::map<std::string_view, Wire> slots;
   for (const Place& p : node.places) {
     const PciDevice& d = *p.device;
-    if (d.virtual_function || d.kind == PciKind::root_port) continue;
+    if (d.virtual_function || d.kind == PciKind::root_port || made_up(d)) continue;
     const Place* parent = p.parent < 0 ? nullptr : &node.places[std::size_t(p.parent)];
     const PciKind kind = parent ? parent->device->kind : PciKind::unknown;
     if (d.kind == PciKind::switch_downstream && kind == PciKind::switch_upstream)
@@ -61,7 +69,8 @@ std::vector<Wire> wires(const NodeSight& node) {
     Wire& wire = at->second;
     if (fresh) {
       wire.below = &p;
-      if (kind == PciKind::root_port || kind == PciKind::switch_downstream) wire.above = parent;
+      if ((kind == PciKind::root_port || kind == PciKind::switch_downstream) && !made_up(*parent->device))
+        wire.above = parent;
     }
     wire.parts.insert(wire.parts.end(), p.parts.begin(), p.parts.end());
   }
@@ -240,6 +249,20 @@ void link_limited(Sight& sight) {
     }
 }
 
+// The link of a part's board: GPUs of AMD sit behind a switch on their own, inside of which all is faster.
+const PciLink& board_link(const NodeSight& node, const Part& part) {
+  constexpr std::uint32_t ati = 0x1002, amd = 0x1022;
+  const PciDevice* board = part.device;
+  if (part.gpu && board->vendor.is(ati))
+    for (const Place* above : node.way_up(board->address)) {
+      const std::uint32_t vendor = above->device->vendor.value_or(ati);
+      const bool theirs = vendor == ati || vendor == amd;
+      if (above->device->kind == PciKind::root_port || above->parts.size() > 1 || !theirs) break;
+      board = above->device;
+    }
+  return board->link;
+}
+
 void uplink_slower(Sight& sight) {
   for (const NodeSight& node : sight.nodes)
     for (const Wire& wire : wires(node)) {
@@ -247,12 +270,14 @@ void uplink_slower(Sight& sight) {
       const PciLink& link = wire.device().link;
       if (link.max_speed_GTps.known() && link.max_width.known()) continue;
       const Part* fastest = nullptr;
+      const PciLink* fastest_link = nullptr;
       std::optional<BytesPerSecond> most;
       for (const int i : wire.parts) {
         const Part& part = node.parts[std::size_t(i)];
         if (!part.gpu && !part.nic) continue;
-        const auto rate = pci_rate(part.device->link);
-        if (rate && (!most || *rate > *most)) most = rate, fastest = &part;
+        const PciLink& board = board_link(node, part);
+        const auto rate = pci_rate(board);
+        if (rate && (!most || *rate > *most)) most = rate, fastest = &part, fastest_link = &board;
       }
       const auto rate = wire.rate();
       if (!most) continue;
@@ -271,10 +296,9 @@ void uplink_slower(Sight& sight) {
            .evidence = {fmt::format("{} {} runs at {} ({}), and what it can do is unknown",
                                     name(wire.device().kind), wire.device().address, pci_text(link),
                                     link.speed_GTps.known() ? link.speed_GTps.origin : link.rate.origin),
-                        fmt::format(
-                            "{} below it runs at {} ({})", fastest->name, pci_text(fastest->device->link),
-                            fastest->device->link.speed_GTps.known() ? fastest->device->link.speed_GTps.origin
-                                                                     : fastest->device->link.rate.origin),
+                        fmt::format("{} below it runs at {} ({})", fastest->name, pci_text(*fastest_link),
+                                    fastest_link->speed_GTps.known() ? fastest_link->speed_GTps.origin
+                                                                     : fastest_link->rate.origin),
                         "peer traffic below the switch does not cross this port and is not affected"},
            .impact = fmt::format("{} share {} to the processors and to all that is beyond, where {} alone "
                                  "could use {}; peer traffic under the switch is not affected",
@@ -306,7 +330,7 @@ void nic_bound(Sight& sight) {
         const bool gpus =
             std::ranges::any_of(p->parts, [&](int i) { return node.parts[std::size_t(i)].gpu; });
         const auto rate = pci_rate(p->device->link);
-        if (gpus || !rate || (narrowest && *rate >= *narrowest)) continue;
+        if (gpus || !rate || made_up(*p->device) || (narrowest && *rate >= *narrowest)) continue;
         narrowest = rate;
         where = p->device->address;
       }

@@ -243,6 +243,14 @@ void compare(Sight& sight, const NodeSight& node, const std::vector<const Nic*>&
   }
 }
 
+// Below one switch with a GPU: such NICs are placed alike, and unlike those of the same kind elsewhere.
+bool beside_gpu(const NodeSight& node, const Nic& nic) {
+  return std::ranges::any_of(node.way_up(nic.address), [&](const NodeSight::Place* place) {
+    return place->device->kind != PciKind::root_port &&
+           std::ranges::any_of(place->parts, [&](int i) { return node.parts[std::size_t(i)].gpu; });
+  });
+}
+
 void unlike_sisters(Sight& sight) {
   for (const NodeSight& node : sight.nodes) {
     std::map<std::string, std::vector<const Nic*>> kinds;
@@ -258,10 +266,17 @@ void unlike_sisters(Sight& sight) {
             sum = sum.value_or(BytesPerSecond(0)) + *port.rate;
         return sum;
       });
-      compare(sight, node, rails, "PCIe rate", [](const NodeSight& n, const Nic& nic) {
-        const auto* place = n.place(nic.address);
-        return place && !place->device->power.is("suspended") ? pci_rate(place->device->link) : std::nullopt;
-      });
+      for (const bool beside : {true, false}) {
+        std::vector<const Nic*> alike;
+        std::ranges::copy_if(rails, std::back_inserter(alike),
+                             [&](const Nic* nic) { return beside_gpu(node, *nic) == beside; });
+        if (alike.size() < 3) continue;
+        compare(sight, node, alike, "PCIe rate", [](const NodeSight& n, const Nic& nic) {
+          const auto* place = n.place(nic.address);
+          return place && !place->device->power.is("suspended") ? pci_rate(place->device->link)
+                                                                : std::nullopt;
+        });
+      }
     }
   }
 }

@@ -5,6 +5,31 @@ namespace ringtrue::diagnosis {
 using namespace topology;
 using namespace test;
 
+namespace {
+
+// NCCL's file of a machine at 8 GT/s with GPUs of AMD, whose boards have switches of their own; one of the
+// machine's switches has `lanes` above it.
+Cluster gpus_on_boards(int lanes) {
+  return hgx([&](Node& n) {
+    as_nccl(n);
+    for (PciDevice& d : n.pci) d.link.speed_GTps.value = 8;
+    for (const Gpu& gpu : n.gpus) {
+      PciDevice& chip = pci_of(n, gpu);
+      PciDevice board = pci_of(n, chip.parent);
+      board.address = chip.address.substr(0, chip.address.rfind(':')) + ":1f.0";
+      board.parent = chip.parent;
+      board.vendor = {};
+      chip.parent = board.address;
+      chip.vendor.value = 0x1002;
+      chip.link.speed_GTps.value = 16;
+      n.pci.insert(n.pci.begin() + (&chip - n.pci.data()), board);
+    }
+    pci_of(n, "0000:21:00.0").link.width.value = lanes;
+  });
+}
+
+}  // namespace
+
 Cases pci_cases() {
   const auto nothing = [](Node&) {};
   return {
@@ -118,6 +143,19 @@ Cases pci_cases() {
            port_above(n, g.address).link.rate.value = BytesPerSecond(4e9);
          }
        })},
+      {"pcie-uplink-slower", "hwloc's file of a virtual machine: switches that its hypervisor drew",
+       hgx([](Node& n) {
+         for (PciDevice& d : n.pci) {
+           d.link = PciLink{{}, {}, {}, {}, {BytesPerSecond(63e9), origin::hwloc}};
+           if (d.kind == PciKind::switch_upstream || d.kind == PciKind::switch_downstream)
+             d.vendor.value = 0x1d0f;
+           if (d.kind == PciKind::switch_upstream) d.link.rate.value = BytesPerSecond(1.97e9);
+         }
+       })},
+      {"pcie-uplink-slower", "GPUs of AMD, whose boards are faster inside than their slots",
+       gpus_on_boards(16)},
+      {"pcie-uplink-slower", "GPUs of AMD below a switch slower than their boards", gpus_on_boards(8), true,
+       "0000:21:00.0"},
       {"pcie-uplink-slower", "a switch whose maximum is known and low", hgx([](Node& n) {
          for (const char* end : {"0000:21:00.0", "0000:20:01.0"}) pci_of(n, end).link = pcie(16, 16);
        })},

@@ -173,6 +173,26 @@ Cases port_cases() {
        }),
        true, "mlx5_3"},
       {"rail-unlike-sisters", "all alike", rails(nothing)},
+      {"rail-unlike-sisters", "three of a kind in lesser slots, away from the GPUs", hgx([](Node& n) {
+         for (int i = 0; i < 3; ++i) {
+           const std::string bus = fmt::format("0000:f{}:", i);
+           const std::string root = bus.substr(0, bus.size() - 1);
+           add_bridge(n, bus + "01.0", "", PciKind::root_port, pcie(16, 16), 0, root);
+           PciDevice device = pci_of(n, n.nics[0]);
+           device.address = fmt::format("0000:f{}:02.0", i);
+           device.parent = bus + "01.0";
+           device.root = root;
+           device.link = pcie(16, 16);
+           n.pci.push_back(device);
+           Nic nic = n.nics[0];
+           nic.name = nic.rdma = fmt::format("mlx5_{}", 20 + i);
+           nic.netdevs.clear();
+           nic.address = device.address;
+           nic.ports[0].rate.value = nic.ports[0].max_rate.value = BytesPerSecond(25e9);
+           n.nics.push_back(nic);
+         }
+         for (Nic& nic : n.nics) nic.ports[0].rate.value = nic.ports[0].max_rate.value = BytesPerSecond(25e9);
+       })},
       {"rail-unlike-sisters", "NICs of another model", rails([](Node& n) {
          n.nics[3].ports[0].rate.value = n.nics[3].ports[0].max_rate.value = BytesPerSecond(12.5e9);
          n.nics[3].model.value = "MT_0000000999";
