@@ -1,4 +1,4 @@
-// The model as JSON, without loss: from_json(to_json(x)) == x. The form is docs/schema/topo-1.json; every
+// The model as JSON, without loss: from_json(to_json(x)) == x. The form is packaging/schema/topo.json; every
 // fact is
 // {"value", "unit", "origin"}, unknown ones null. Rates are in bytes per second, sizes in bytes.
 // What is worked out (links, counts) is written for readers beside it, and ignored when read.

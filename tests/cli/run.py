@@ -2,7 +2,7 @@
 """Plays cases.toml: each a command, its exit code, and patterns that its output must match.
 
 A case: name, args (as in a shell; {tmp} is a fresh folder), exit; optional stdout, stderr (lists of regular
-expressions that must be found), absent (on neither), schema (stdout is JSON that fits packaging/schema/NAME.json; topo's is in docs/schema),
+expressions that must be found), absent (on neither), schema (stdout is JSON that fits packaging/schema/NAME.json),
 values (path -> value in that JSON), env, files (name -> content, made in {tmp}), to (where stdout goes).
 """
 import argparse
@@ -123,10 +123,7 @@ def play(case, program, schemas):
                 value = json.loads(out)
             except ValueError as error:
                 return wrong + [f"stdout is not JSON: {error}", out[:500], err[:500]]
-            shipped = pathlib.Path(schemas, case["schema"] + ".json")
-            if not shipped.exists():
-                shipped = pathlib.Path(schemas, "../../docs/schema", case["schema"] + "-1.json")
-            schema = json.loads(shipped.read_text())
+            schema = json.loads(pathlib.Path(schemas, case["schema"] + ".json").read_text())
             wrong += departures(schema, value)[:5]
             for path, expected in case.get("values", {}).items():
                 try:

@@ -185,7 +185,7 @@ TEST(Json, RefusesWhatIsNoTopoDocument) {
 class Schema {
  public:
   Schema() {
-    std::ifstream file(RINGTRUE_SOURCE_DIR "/docs/schema/topo-1.json");
+    std::ifstream file(RINGTRUE_SOURCE_DIR "/packaging/schema/topo.json");
     root_ = json::parse(file);
   }
   std::vector<std::string> errors(const json& value) const {
