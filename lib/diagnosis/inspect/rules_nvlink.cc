@@ -39,11 +39,27 @@ int full_board(const Gpu& gpu) {
   return 0;
 }
 
+// Sisters. Those in slices (MIG) are none: that switches their NVLinks off, and says nothing of the wires.
 using Group = std::vector<const Gpu*>;
-std::map<std::string, Group> models(const NodeSight& node) {
+std::map<std::string, Group> models(Sight& sight, const NodeSight& node) {
   std::map<std::string, Group> out;
-  for (const Gpu& gpu : node.node.gpus) out[gpu.model.value_or("")].push_back(&gpu);
+  for (const Gpu& gpu : node.node.gpus)
+    if (!gpu.mig.is(true))
+      out[gpu.model.value_or("")].push_back(&gpu);
+    else if (gpu.nvlinks)
+      sight.cannot(&node, gpu.name, "MIG is on, which switches NVLinks off");
   return out;
+}
+
+// "7", "7 to NVSwitch1"
+std::string link_text(const NodeSight& node, const NvLink& link, bool with_remote) {
+  std::string text = fmt::format("{}", link.index);
+  if (!with_remote || link.remote_address.empty()) return text;
+  for (const NvSwitch& s : node.node.nvswitches)
+    if (s.address == link.remote_address) return text + " to " + s.name;
+  for (const Gpu& g : node.node.gpus)
+    if (g.address == link.remote_address) return text + " to " + g.name;
+  return text + " to " + link.remote_address;
 }
 
 std::string rate_of(int links, const Gpu& gpu) {
@@ -60,9 +76,10 @@ std::string origin_of(const Gpu& gpu) {
 
 void report_down(Sight& sight, const NodeSight& node, const Gpu& gpu, Severity severity,
                  const std::string& beside) {
+  const bool few = count_up(gpu, false) <= 4;
   std::vector<std::string> indices;
   for (const NvLink& l : *gpu.nvlinks)
-    if (l.up.is(false)) indices.push_back(fmt::format("{}", l.index));
+    if (l.up.is(false)) indices.push_back(link_text(node, l, few));
   const int up = count_up(gpu, true), all = up + int(indices.size());
   sight.report({.severity = severity,
                 .type = ScopeType::gpu,
@@ -81,7 +98,7 @@ void report_down(Sight& sight, const NodeSight& node, const Gpu& gpu, Severity s
 
 void down(Sight& sight) {
   for (const NodeSight& node : sight.nodes)
-    for (const auto& [model, gpus] : models(node)) {
+    for (const auto& [model, gpus] : models(sight, node)) {
       std::map<int, int> downs;  // how many GPUs have so many links down; those without any up by their own
       int linked = 0;
       for (const Gpu* g : gpus) {
@@ -126,7 +143,7 @@ void down(Sight& sight) {
 
 void fewer(Sight& sight) {
   for (const NodeSight& node : sight.nodes)
-    for (const auto& [model, gpus] : models(node)) {
+    for (const auto& [model, gpus] : models(sight, node)) {
       std::map<int, int> votes;
       for (const Gpu* g : gpus)
         if (g->nvlinks) ++votes[int(g->nvlinks->size())];

@@ -1,5 +1,6 @@
 // Ports of NICs: down, not active, slower than they can be, unlike their sisters.
 #include <algorithm>
+#include <array>
 
 #include "diagnosis/inspect/sight.h"
 
@@ -64,7 +65,10 @@ void report_port(Sight& sight, const NodeSight& node, const Nic& nic, const Port
 bool all_down_matters(const NodeSight& node, const Nic& nic, const Port& port, const std::string& kind) {
   bool matters = true;
   each_port(node, [&](const Nic& other, const Port& p, const std::string& k) {
-    if (!is_up(p) || k == kind) return;
+    if (k == kind) return;
+    // Beside NICs with RDMA, up or down, one without is for management.
+    if (nic.rdma.empty() && !other.rdma.empty()) matters = false;
+    if (!is_up(p)) return;
     // The node talks by others: fine where these are not the lesser ones.
     if (nic.rdma.empty())
       matters = false;
@@ -144,6 +148,16 @@ void not_active(Sight& sight) {
     });
 }
 
+// How many lanes the port has. Where nobody tells: InfiniBand's ports have four, and one that uses fewer is
+// degraded, but for half of them from HDR on: cables that split a port are sold.
+Fact<int> lanes_of(const Port& port) {
+  if (port.max_width.known() || port.layer != LinkLayer::infiniband || !port.width.known())
+    return port.max_width;
+  const bool split = *port.width == 2 && port.speed.known() &&
+                     std::ranges::count(std::array{"HDR", "NDR", "XDR"}, *port.speed) > 0;
+  return split ? Fact<int>() : Fact<int>(4, "as InfiniBand's ports have");
+}
+
 void rate_degraded(Sight& sight) {
   struct Kind {
     std::map<double, int> rates;
@@ -162,8 +176,8 @@ void rate_degraded(Sight& sight) {
       const bool rail = node.is_rail(nic);
       if (rail) sight.applies();
       if (port.state.known() && !is_up(port)) return;
-      const bool narrow =
-          port.width.known() && port.max_width.known() && *port.width > 0 && *port.width < *port.max_width;
+      const Fact<int> lanes = lanes_of(port);
+      const bool narrow = port.width.known() && lanes.known() && *port.width > 0 && *port.width < *lanes;
       const bool slow = port.rate.known() && port.max_rate.known() &&
                         port.rate->value < port.max_rate->value * sight.limits.pci_warning;
       if (!narrow && !slow) {
@@ -177,7 +191,7 @@ void rate_degraded(Sight& sight) {
       const bool alike = group != kinds.end() && group->second.ports > 1 && group->second.rates.size() == 1 &&
                          !(narrow && *port.width == 1);
       double share = slow ? *port.rate / *port.max_rate : 1;
-      if (narrow) share = std::min(share, double(*port.width) / *port.max_width);
+      if (narrow) share = std::min(share, double(*port.width) / *lanes);
       std::vector<std::string> evidence = {
           fmt::format("{} runs at {}{}{} ({})", port_name(nic, port),
                       port.rate.known() ? to_text(*port.rate) : "an unknown rate",
@@ -187,8 +201,7 @@ void rate_degraded(Sight& sight) {
       if (port.max_rate.known())
         evidence.push_back(fmt::format("it can do {} ({})", to_text(*port.max_rate), port.max_rate.origin));
       if (narrow)
-        evidence.push_back(fmt::format("{} of {} lanes are in use ({})", *port.width, *port.max_width,
-                                       port.max_width.origin));
+        evidence.push_back(fmt::format("{} of {} lanes are in use ({})", *port.width, *lanes, lanes.origin));
       if (alike)
         evidence.push_back(
             fmt::format("all {} active ports of this kind run at this rate: the other ends "
@@ -214,6 +227,12 @@ void rate_degraded(Sight& sight) {
     });
 }
 
+// "HDR 2x", of InfiniBand; empty: unknown.
+std::string speed_text(const Nic& nic) {
+  const Port& port = nic.ports[0];
+  return port.speed.known() && port.width.known() ? fmt::format("{} {}x", *port.speed, *port.width) : "";
+}
+
 // One value for a rail: lower than most of its sisters' is unlike them.
 void compare(Sight& sight, const NodeSight& node, const std::vector<const Nic*>& rails, const char* what,
              std::optional<BytesPerSecond> (*rate_of)(const NodeSight&, const Nic&)) {
@@ -222,18 +241,32 @@ void compare(Sight& sight, const NodeSight& node, const std::vector<const Nic*>&
     if (const auto rate = rate_of(node, *nic)) ++votes[rate->value];
   const double* most = majority(votes, 0.5);
   if (!most) return;
+  const Nic& sister = **std::ranges::find_if(rails, [&](const Nic* nic) {
+    const auto rate = rate_of(node, *nic);
+    return rate && rate->value == *most;
+  });
   for (const Nic* nic : rails) {
     const auto rate = rate_of(node, *nic);
     if (!rate || rate->value >= *most * sight.limits.pci_warning) continue;
     if (sight.accused(&node, nic->name, "pcie-") || sight.accused(&node, nic->name, "nic-") ||
         sight.accused(&node, port_name(*nic, nic->ports[0]), "port-"))
       continue;
-    sight.report({.type = ScopeType::nic,
+    std::vector<std::string> evidence = {
+        fmt::format("{} of {}: {}", what, nic->name, to_text(*rate)),
+        fmt::format("{} of the {} NICs of this kind here have {}", votes.at(*most), rails.size(),
+                    to_text(BytesPerSecond(*most)))};
+    // A lower speed may be that of another network; lanes that its sisters use at the same speed are lost.
+    const std::string here = speed_text(*nic), there = speed_text(sister);
+    const Port &port = nic->ports[0], &like = sister.ports[0];
+    const bool lanes =
+        !here.empty() && !there.empty() && port.speed == like.speed && *port.width < *like.width;
+    if (here != there)
+      evidence.push_back(fmt::format("{} is {}, {} is {}", nic->name, here, sister.name, there));
+    sight.report({.severity = lanes ? Severity::critical : Severity::warning,
+                  .type = ScopeType::nic,
                   .node = &node,
                   .device = nic->name,
-                  .evidence = {fmt::format("{} of {}: {}", what, nic->name, to_text(*rate)),
-                               fmt::format("{} of the {} NICs of this kind here have {}", votes.at(*most),
-                                           rails.size(), to_text(BytesPerSecond(*most)))},
+                  .evidence = std::move(evidence),
                   .impact = fmt::format("striped over {} rails, all go at its pace: {} instead of {}",
                                         rails.size(), to_text(*rate * double(rails.size())),
                                         to_text(BytesPerSecond(*most) * double(rails.size()))),
@@ -285,7 +318,7 @@ constexpr Rule table[] = {
     {"port-down", Severity::critical, "Port that is down", down},
     {"port-not-active", Severity::critical, "Port with a wire that carries no data", not_active},
     {"port-rate-degraded", Severity::critical, "Port below its own maximum", rate_degraded},
-    {"rail-unlike-sisters", Severity::warning, "Rail slower than its sisters", unlike_sisters},
+    {"rail-unlike-sisters", Severity::critical, "Rail slower than its sisters", unlike_sisters},
 };
 
 }  // namespace

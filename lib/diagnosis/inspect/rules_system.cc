@@ -72,6 +72,15 @@ void iommu(Sight& sight) {
   }
 }
 
+// "8 MiB"
+std::string size_text(double bytes) {
+  std::string text = to_text(Bytes(std::uint64_t(bytes)));
+  const char unit = text.back();
+  if (unit < 'A') return text + " bytes";
+  text.pop_back();
+  return fmt::format("{} {}iB", text, unit);
+}
+
 void memlock(Sight& sight) {
   for (const NodeSight& node : sight.nodes) {
     if (!has_rdma(node, false)) continue;
@@ -81,10 +90,10 @@ void memlock(Sight& sight) {
     if (!limit.known() || double(limit->value) >= sight.limits.memlock_bytes) continue;
     sight.report({.type = ScopeType::node,
                   .node = &node,
-                  .evidence = {fmt::format("the soft limit on locked memory is {} bytes ({})", limit->value,
-                                           limit.origin),
-                               fmt::format("RDMA locks what it registers; below {:g} bytes that fails",
-                                           sight.limits.memlock_bytes)},
+                  .evidence = {fmt::format("the soft limit on locked memory is {} ({})",
+                                           size_text(double(limit->value)), limit.origin),
+                               fmt::format("RDMA locks what it registers; below {} that fails",
+                                           size_text(sight.limits.memlock_bytes))},
                   .impact = "jobs cannot register their buffers: they fail, or fall back to TCP",
                   .next = "set memlock to unlimited in /etc/security/limits.d and LimitMEMLOCK=infinity in "
                           "the services that start jobs"});
