@@ -29,9 +29,13 @@ struct PciFunction {
 class SysfsTree {
  public:
   SysfsTree() {
-    char name[] = "/tmp/ringtrue-sysfs-XXXXXX";
-    if (!::mkdtemp(name)) throw std::runtime_error("no temporary folder");
-    root_ = name;
+    for (const char* folder : {"/dev/shm", "/tmp"}) {  // memory first: hundreds of files
+      std::string name = fmt::format("{}/ringtrue-sysfs-XXXXXX", folder);
+      if (!::mkdtemp(name.data())) continue;
+      root_ = name;
+      return;
+    }
+    throw std::runtime_error("no temporary folder");
   }
   ~SysfsTree() {
     std::error_code ignored;

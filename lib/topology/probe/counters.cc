@@ -50,9 +50,11 @@ CounterSet read_port(Source& source, const Nic& nic, const Port& port) {
   const std::string folder = fmt::format("/sys/class/infiniband/{}/ports/{}/", nic.rdma, port.number);
   read_all(source, folder + "counters", set);
   for (const auto& [name, bits] : sticking) {
-    // A value beyond that end shows a driver that counts further.
+    // A value beyond that end shows a driver that counts further; hardware that counts in 8 bits alone sticks
+    // at 255, where a wider counter is found but by chance.
     const auto it = set.values.find(name);
-    if (it != set.values.end() && it->second >> bits == 0) set.widths[name] = bits;
+    if (it != set.values.end() && it->second >> bits == 0)
+      set.widths[name] = bits == 16 && it->second == 255 ? 8 : bits;
   }
   read_all(source, folder + "hw_counters", set);
   return set;

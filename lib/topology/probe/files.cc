@@ -125,7 +125,9 @@ Result<std::string> Files::link(const std::string& path) {
   if (n < 0) return failed(path, errno);
   if (std::size_t(n) == sizeof target) return failed(path, ENAMETOOLONG);
   const fs::path to(std::string(target, std::size_t(n)));
-  return (fs::path(place_of(root_, *folder)) / to).lexically_normal().string();
+  std::string place = (fs::path(place_of(root_, *folder)) / to).lexically_normal().string();
+  if (place.size() > 1 && place.back() == '/') place.pop_back();  // of "../.."
+  return place;
 }
 
 Result<std::string> Files::answer(std::string_view library) {

@@ -65,6 +65,13 @@ TEST_F(Counters, KnowWhereTheyEnd) {
   EXPECT_THAT(set.widths, Contains(Pair("port_rcv_errors", 16u)));
 }
 
+TEST_F(Counters, KnowHardwareThatCountsInEightBits) {
+  counter("symbol_error", "255");
+  EXPECT_THAT(read("mlx5_0/1").widths, Contains(Pair("symbol_error", 8u)));
+  counter("symbol_error", "256");
+  EXPECT_THAT(read("mlx5_0/1").widths, Contains(Pair("symbol_error", 16u)));
+}
+
 TEST_F(Counters, SeeADriverThatCountsFurther) {
   counter("link_downed", "256");
   counter("symbol_error", "65536");
