@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "report/json.h"
@@ -54,6 +56,11 @@ void write_json(const TopoDocument& document, const Write& write) {
   Rows not_checked(write);
   for (const diagnosis::NotChecked& n : document.inspection.not_checked)
     not_checked.add({{"what", n.what}, {"why", n.why}});
+  for (const topology::Node& node : document.cluster.nodes)
+    if (const auto count = devices_of(node).size(); count > most_devices_with_paths)
+      not_checked.add({{"what", "paths: " + node.name},
+                       {"why", fmt::format("{} GPUs and NICs: paths are shown of up to {}", count,
+                                           most_devices_with_paths)}});
   not_checked.end();
 
   Ways ways;

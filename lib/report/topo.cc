@@ -62,6 +62,14 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::vector<std::string> devices_of(const topology::Node& node) {
+  std::vector<std::string> devices;
+  for (const topology::Gpu& gpu : node.gpus) devices.push_back(gpu.name);
+  for (const topology::Nic& nic : node.nics)
+    if (!nic.virtual_device) devices.push_back(nic.name);
+  return devices;
+}
+
 namespace {
 
 constexpr std::size_t most_builds = 64;
@@ -89,14 +97,13 @@ std::string build_of(const topology::Node& node) {
 }
 
 std::vector<Way> ways_of(const topology::Node& node) {
-  std::vector<std::string> devices;
-  for (const topology::Gpu& gpu : node.gpus) devices.push_back(gpu.name);
-  for (const topology::Nic& nic : node.nics)
-    if (!nic.virtual_device) devices.push_back(nic.name);
+  const std::vector<std::string> devices = devices_of(node);
   std::vector<Way> out;
+  if (devices.size() > most_devices_with_paths) return out;
+  const topology::PathFinder paths(node);
   for (std::size_t i = 0; i < devices.size(); ++i)
     for (std::size_t j = i + 1; j < devices.size(); ++j) {
-      auto path = topology::path(node, devices[i], devices[j]);
+      auto path = paths.path(devices[i], devices[j]);
       out.push_back({devices[i], devices[j], path ? std::move(*path) : topology::Path{}});
     }
   return out;

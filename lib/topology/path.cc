@@ -114,13 +114,12 @@ bool one_card(const PciDevice& a, const PciDevice& b) {
          a.address.substr(0, a.address.rfind('.')) == b.address.substr(0, b.address.rfind('.'));
 }
 
-Path through_pci(const Node& node, const End& from, const End& to) {
+Path through_pci(const PciTree& tree, const End& from, const End& to) {
   Path path;
   if (same(from, to)) {
     path.kind = PathKind::self;
     return path;
   }
-  const PciTree tree(node);
   const Chain a = tree.up(from.address), b = tree.up(to.address);
   if (a.empty() || b.empty()) {
     path.all_known = false;
@@ -133,7 +132,7 @@ Path through_pci(const Node& node, const End& from, const End& to) {
   const auto meet_a = std::find_first_of(a.begin(), a.end(), b.begin(), b.end());
   const auto meet_b = meet_a == a.end() ? b.end() : std::find(b.begin(), b.end(), *meet_a);
   if (meet_a == a.end()) {
-    path.kind = over_hosts(node, a, b);
+    path.kind = over_hosts(tree.node(), a, b);
   } else {
     // One of the ends may be the bridge where they meet.
     const bool at_end = meet_a == a.begin() || meet_b == b.begin();
@@ -197,13 +196,13 @@ std::optional<Path> through_nvlinks(const End& from, const End& to) {
   return along({{from.name + " - NVSwitch", out}, {"NVSwitch - " + to.name, in}});
 }
 
-Result<Path> between(const Node& node, const std::string& from, const std::string& to, bool nvlinks) {
-  const auto a = find(node, from), b = find(node, to);
+Result<Path> between(const PciTree& tree, const std::string& from, const std::string& to, bool nvlinks) {
+  const auto a = find(tree.node(), from), b = find(tree.node(), to);
   if (!a) return tl::unexpected(a.error());
   if (!b) return tl::unexpected(b.error());
   if (nvlinks)
     if (auto path = through_nvlinks(*a, *b)) return *path;
-  return through_pci(node, *a, *b);
+  return through_pci(tree, *a, *b);
 }
 
 }  // namespace
@@ -231,11 +230,18 @@ std::string Path::text() const {
 }
 
 Result<Path> path(const Node& node, const std::string& from, const std::string& to) {
-  return between(node, from, to, true);
+  return between(PciTree(node), from, to, true);
 }
 
 Result<Path> pci_path(const Node& node, const std::string& from, const std::string& to) {
-  return between(node, from, to, false);
+  return between(PciTree(node), from, to, false);
+}
+
+PathFinder::PathFinder(const Node& node) : tree_(std::make_unique<PciTree>(node)) {}
+PathFinder::~PathFinder() = default;
+
+Result<Path> PathFinder::path(const std::string& from, const std::string& to) const {
+  return between(*tree_, from, to, true);
 }
 
 Result<Path> path_to_root(const Node& node, const std::string& device) {

@@ -5,6 +5,7 @@
 // host bridge; NODE through several host bridges of a NUMA node; SYS between NUMA nodes.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,5 +40,20 @@ Result<Path> path(const Node& node, const std::string& from, const std::string& 
 Result<Path> pci_path(const Node& node, const std::string& from, const std::string& to);
 // Of a device up to its host bridge.
 Result<Path> path_to_root(const Node& node, const std::string& device);
+
+class PciTree;
+
+// path() for many pairs of one node, which outlives this.
+class PathFinder {
+ public:
+  explicit PathFinder(const Node& node);
+  ~PathFinder();
+  PathFinder(const PathFinder&) = delete;
+  PathFinder& operator=(const PathFinder&) = delete;
+  Result<Path> path(const std::string& from, const std::string& to) const;
+
+ private:
+  std::unique_ptr<PciTree> tree_;
+};
 
 }  // namespace ringtrue::topology

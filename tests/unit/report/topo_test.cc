@@ -206,6 +206,23 @@ TEST(TopoJson, IsReadAgainAndSaysMore) {
   EXPECT_TRUE(first["all_known"]);
 }
 
+TEST(TopoJson, ShowsNoPathsOfMoreDevicesThanMachinesHave) {
+  topology::Node node = test::four_rails("node0");
+  const topology::Nic nic = node.nics[0];
+  for (std::size_t i = 0; i < most_devices_with_paths; ++i) {
+    node.nics.push_back(nic);
+    node.nics.back().name = node.nics.back().rdma = fmt::format("mlx5_{}", 100 + i);
+  }
+  const auto document = document_of({{node}, std::nullopt});
+  std::string out;
+  write_json(document, [&](std::string_view piece) { return out += piece, true; });
+  const auto json = nlohmann::json::parse(out);
+  EXPECT_TRUE(json.at("paths").empty());
+  EXPECT_TRUE(json.at("affinity").empty());
+  EXPECT_THAT(json.at("not_checked").back().at("why"), "264 GPUs and NICs: paths are shown of up to 256");
+  EXPECT_THAT(text_of(document, TopoView::matrix), HasSubstr("264 GPUs and NICs"));
+}
+
 TEST(TopoDot, IsBalancedAndQuoted) {
   Cluster cluster = test::cluster_of(2, test::hgx_h100);
   cluster.nodes[1].name = "a\"b\\c";

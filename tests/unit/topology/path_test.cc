@@ -214,6 +214,14 @@ TEST(Path, AnUnknownNameListsWhatThereIs) {
   EXPECT_TRUE(path(four_rails("node0"), "21:00.0", "0000:21:00.0"));
 }
 
+TEST(Path, AFinderSaysTheSameOfManyPairs) {
+  const Node node = hgx_h100("node0");
+  const PathFinder finder(node);
+  for (const char* to : {"GPU1", "mlx5_0", "mlx5_7", "NVSwitch0"})
+    EXPECT_EQ(finder.path("GPU0", to)->text(), path(node, "GPU0", to)->text()) << to;
+  EXPECT_FALSE(finder.path("GPU0", "GPU9"));
+}
+
 TEST(Path, ATreeThatBitesItsTailEnds) {
   Node node = pcie_box("node0");
   pci_of(node, "0000:20:01.0").parent = "0000:25:00.0";  // GPU0, below it
