@@ -75,9 +75,12 @@ std::optional<Netdev> read_netdev(Source& source, const std::string& name, Node&
   Netdev netdev;
   netdev.name = name;
   netdev.type = int(folder.number("type").value_or(-1));
-  const bool uninteresting = netdev.type == loopback || (netdev.type < 0 && !folder.failed()) ||
-                             is_representor(folder.text("phys_port_name").value_or(""));
-  if (uninteresting) return std::nullopt;
+  if (netdev.type < 0 && !folder.failed()) {
+    if (name != "bonding_masters") node.gaps.push_back({origin::sysfs, name, half_removed});
+    return std::nullopt;
+  }
+  if (netdev.type == loopback || is_representor(folder.text("phys_port_name").value_or("")))
+    return std::nullopt;
   netdev.device = folder.link("device").value_or("");
   netdev.driver = folder.link_name("device/driver");
   netdev.dev_port = int(std::clamp<std::int64_t>(folder.number("dev_port").value_or(0), 0, 254));

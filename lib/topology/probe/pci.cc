@@ -38,6 +38,7 @@ struct Function {
   PciDevice device;
   bool has_link_files = true;
   bool asleep = false;
+  bool gone = false;        // nothing of it is there any more
   bool acs_hidden = false;  // its configuration space shows no more than the first 64 bytes
 };
 
@@ -72,6 +73,10 @@ Function read_function(Source& source, const std::string& address, Node& node) {
     d.link.max_width.offer(width(folder.number("max_link_width")), origin::sysfs);
   }
   folder.name_gap(node, address);
+  if (!d.device_class.known() && !folder.failed()) {
+    node.gaps.push_back({origin::sysfs, address, half_removed});
+    f.gone = !d.vendor.known();
+  }
   return f;
 }
 
@@ -79,6 +84,7 @@ Function read_function(Source& source, const std::string& address, Node& node) {
 bool matters(const Function& f) {
   const PciDevice& d = f.device;
   const std::uint32_t base = d.device_class.value_or(0) >> 16;
+  if (f.gone) return false;
   return !d.device_class.known() || is_bridge(d) || is_gpu(d) || is_nic(d) || is_nvswitch(d) ||
          base == 0x12 || base == 0x01 || d.link.max_speed_GTps.known();
 }

@@ -139,6 +139,11 @@ Nic& nic_of(Source& source, Folder& folder, Node& node) {
 
 void read_device(Source& source, const std::string& name, Node& node) {
   Folder folder(source, fmt::format("{}/{}", top, name));
+  const auto ports = folder.list("ports");
+  if (ports.empty() && !folder.failed()) {
+    node.gaps.push_back({origin::sysfs, name, half_removed});
+    if (!folder.text("node_guid")) return;
+  }
   Nic& nic = nic_of(source, folder, node);
   nic.name = nic.rdma = name;
   nic.firmware.offer(folder.text("fw_ver"), origin::sysfs);
@@ -146,7 +151,7 @@ void read_device(Source& source, const std::string& name, Node& node) {
   const std::string type =
       model(nic, folder.text("board_id").value_or(""), folder.text("hca_type").value_or(""), node);
   if (!type.empty()) nic.model.offer(type, origin::sysfs);
-  for (const auto& entry : folder.list("ports")) {
+  for (const auto& entry : ports) {
     const auto number = integer(entry);
     if (number && *number >= 1 && *number <= 255 && nic.ports.size() < most_ports)
       nic.ports.push_back(read_port(source, name, int(*number), node));

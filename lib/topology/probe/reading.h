@@ -38,6 +38,9 @@ class Folder {
 // What a gap says of a folder that cannot be listed: the same words live and out of a recording.
 std::string why_not(const Error& error, const std::string& path);
 
+// What a gap says of a device whose entry outlives its files.
+inline constexpr const char* half_removed = "its files are gone: it is being removed, or half removed";
+
 std::string last_name(std::string_view path);
 // The PCI functions on the way to a device, outermost first, without those above the last host bridge.
 struct PciPlace {
