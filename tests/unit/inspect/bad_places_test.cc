@@ -303,6 +303,8 @@ TEST_F(BadPlaces, AHalfRemovedDeviceCostsItselfAlone) {
   EXPECT_TRUE(node.find_nic("mlx5_1")->ports[0].rate.known());
   EXPECT_EQ(node.find_nic("mlx5_2"), nullptr);
   EXPECT_TRUE(node.find_nic("mlx5_3")->ports[0].rate.known());
+  for (const char* gone : {"0000:35:00.0", "mlx5_2", "ib2", "0000:25:00.0", "mlx5_0"})
+    EXPECT_THAT(gap(node, "sysfs", gone), HasSubstr("its files are gone")) << gone;
   EXPECT_THAT(accusations(inspect(*recording)), IsEmpty());
 }
 
