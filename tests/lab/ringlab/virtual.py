@@ -42,8 +42,8 @@ def root_port(name, bus, chassis, link):
     return f"-device pcie-root-port,id={name},bus={bus},chassis={chassis},slot=0,{link} "
 
 
-# Every link runs at 2.5 GT/s x1, which is all that QEMU's devices can do; root ports claim more. An old Radeon is taken
-# for a GPU, though it has no PCIe link of its own.
+# Every link runs at 2.5 GT/s x1, which is all that QEMU's devices can do; root ports claim more. Two old Rage displays
+# play GPUs: sysfs is made to call them MI210. They have no PCIe link of their own.
 #
 #   NUMA 0   host0 - root0 (16 GT/s x16) - switch0 +- nic0
 #                                                  +- nic1
@@ -68,7 +68,9 @@ NUMA = Shape(
     nic(4, "root2", "e1000e") + nic(5, "root3") +
     "-device ati-vga,id=gpu0,bus=switch1p1,romfile= -device ati-vga,id=gpu1,bus=root4,romfile=",
     ("virtio_net", "e1000e", "aer_inject"),
-    """for path in /sys/class/net/eth*; do ip link set ${path##*/} up; done
+    """echo 0x740f >/tmp/mi210
+    for path in $(grep -l 0x5046 /sys/bus/pci/devices/*/device); do mount --bind /tmp/mi210 $path || exit 1; done
+    for path in /sys/class/net/eth*; do ip link set ${path##*/} up; done
     for turn in $(seq 100); do grep -q 0 /sys/class/net/eth*/carrier || exit 0; sleep 0.1; done; exit 1""",
     ("ethtool",), append="intel_iommu=on iommu=pt")
 
