@@ -146,7 +146,17 @@ void trunk_slower(Sight& sight) {
   });
 }
 
+// As many as may be unlike the others before that is how it was built.
+int few(std::size_t all) {
+  return std::max(1, int(all) / 10);
+}
+
 void trunks_fewer(Sight& sight) {
+  const auto reached = [](const std::map<int, int>& spines) {
+    int sum = 0;
+    for (const auto& [cables, count] : spines) sum += count;
+    return sum;
+  };
   with_fabric(sight, [&](const Cables& cables) {
     std::set<std::string_view> leaves;
     std::map<std::string_view, std::map<std::string_view, int>> cables_of;  // spine -> leaf -> cables
@@ -169,20 +179,29 @@ void trunks_fewer(Sight& sight) {
       const int* most = to.size() >= 4 ? majority(votes, 0.5) : nullptr;
       if (!most) continue;
       const int unlike = int(to.size()) - votes.at(*most);
-      if (unlike > std::max(1, int(to.size()) / 10)) continue;
-      for (const auto& [leaf, n] : to) {
+      if (unlike > few(to.size())) continue;
+      // A leaf that reaches nearly all spines but this one, as nearly all others do, has lost it.
+      std::map<std::string_view, int> all = to;
+      for (const auto& [leaf, spines] : of_leaf)
+        if (!to.contains(leaf) && int(cables_of.size()) - reached(spines) <= few(cables_of.size()))
+          all.emplace(leaf, 0);
+      if (int(all.size() - to.size()) > few(to.size())) all = to;
+      for (const auto& [leaf, n] : all) {
         if (n >= *most) continue;
         const auto& own = of_leaf[leaf];
         const int* usual = majority(own, 0.5);  // and the leaf has that number to its other spines
-        if (own.size() > 1 && !(usual && *usual == *most)) continue;
-        if (own.size() == 1 && cables_of.size() > 1) continue;  // a leaf with fewer everywhere was built so
+        if ((n == 0 || own.size() > 1) && !(usual && *usual == *most)) continue;
+        if (n > 0 && own.size() == 1 && cables_of.size() > 1)
+          continue;  // a leaf with fewer everywhere was built so
         sight.report(
             {.type = ScopeType::fabric_switch,
              .device = cables.name(std::string(leaf)),
              .evidence = {fmt::format("{} has {} to {}", cables.name(std::string(leaf)),
-                                      n == 1 ? "1 cable" : fmt::format("{} cables", n),
+                                      n == 1   ? "1 cable"
+                                      : n == 0 ? "no cable"
+                                               : fmt::format("{} cables", n),
                                       cables.name(std::string(spine))),
-                          fmt::format("{} of {} leaves have {}", votes.at(*most), to.size(), *most)},
+                          fmt::format("{} of {} leaves have {}", votes.at(*most), all.size(), *most)},
              .impact = fmt::format("this leaf reaches the spine with {} of {} cables", n, *most),
              .next = "look for a cable that is unplugged or a port that is disabled on either side"});
       }

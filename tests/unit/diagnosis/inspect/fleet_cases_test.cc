@@ -250,6 +250,18 @@ Cases fabric_cases() {
 
       {"fabric-trunks-fewer", "one leaf lacks one cable",
        fabric_with([&](Fabric& f) { drop(f, "leaf3", "spine1"); }), true, "leaf3"},
+      {"fabric-trunks-fewer", "one leaf lost both cables to a spine", fabric_with([&](Fabric& f) {
+         for (int i = 0; i < 2; ++i) drop(f, "leaf3", "spine1");
+       }),
+       true, "leaf3"},
+      {"fabric-trunks-fewer", "two pods, each with spines of its own", fabric_with([&](Fabric& f) {
+         for (int leaf = 0; leaf < 8; ++leaf)
+           for (int i = 0; i < 2; ++i) drop(f, fmt::format("leaf{}", leaf), leaf < 4 ? "spine0" : "spine1");
+       })},
+      {"fabric-trunks-fewer", "a leaf that was built with one spine", fabric_with([&](Fabric& f) {
+         for (const char* spine : {"spine0", "spine1"})
+           for (int i = 0; i < 2; ++i) drop(f, "leaf5", spine);
+       })},
       {"fabric-trunks-fewer", "all alike", fabric_with(nothing)},
       {"fabric-trunks-fewer", "irregular: many leaves differ", fabric_with([&](Fabric& f) {
          for (const char* leaf : {"leaf1", "leaf2", "leaf3", "leaf4"}) drop(f, leaf, "spine1");
