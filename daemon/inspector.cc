@@ -1,9 +1,12 @@
 #include "daemon/inspector.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <condition_variable>
+#include <list>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,8 +21,8 @@
 namespace ringtrue::daemon {
 namespace {
 
-constexpr std::size_t most_waiting = 8;  // readings
-constexpr std::size_t most_askers = 64;  // of one reading
+constexpr std::ptrdiff_t most_windows = 8;  // readings that take so long as their askers chose
+constexpr std::size_t most_askers = 64;     // of one reading
 
 std::string document_of(const topology::Recording& recording) {
   topology::Cluster cluster;
@@ -31,7 +34,7 @@ std::string document_of(const topology::Recording& recording) {
 
 }  // namespace
 
-// Shared with the thread, which may outlive the inspector while a device keeps it waiting.
+// Shared with the threads, which may outlive the inspector while a device keeps them waiting.
 struct Inspector::State {
   struct Reading {
     Request request;
@@ -47,28 +50,25 @@ struct Inspector::State {
                              : topology::format::gzip(document_of(*recording));
   }
 
-  static void serve(std::shared_ptr<State> state) {
-    std::unique_lock lock(state->mutex);
-    for (;;) {
-      state->changed.wait(lock, [&] { return state->stopping || !state->readings.empty(); });
-      if (state->stopping) return;
-      const Request request = state->readings.front().request;
-      lock.unlock();
-      const Answer answer = state->answer(request);
-      if (!answer) log_warn("this node could not be read: {}", answer.error().text());
-      lock.lock();
-      if (state->stopping) return;
-      // Under the lock, so that nobody is told after stop() has returned.
-      for (const Told& told : state->readings.front().askers) told(answer);
-      state->readings.pop_front();
-    }
+  static void serve(std::shared_ptr<State> state, Request request) {
+    const Answer answer = state->answer(request);
+    if (!answer) log_warn("this node could not be read: {}", answer.error().text());
+    // Under the lock, so that nobody is told after stop() has returned.
+    const std::lock_guard lock(state->mutex);
+    const auto mine = state->find(request);
+    if (mine == state->readings.end()) return;  // stopped
+    for (const Told& told : mine->askers) told(answer);
+    state->readings.erase(mine);
+  }
+
+  std::list<Reading>::iterator find(const Request& request) {
+    return std::ranges::find(readings, request, &Reading::request);
   }
 
   const Read read;
   std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<Reading> readings;  // the first is in progress
-  bool started = false, stopping = false;
+  std::list<Reading> readings;  // in progress; no two alike
+  bool stopping = false;
 };
 
 Inspector::Inspector(Read read) : state_(std::make_shared<State>(std::move(read))) {}
@@ -82,24 +82,35 @@ void Inspector::ask(const Request& request, Told told) {
   {
     const std::lock_guard lock(state_->mutex);
     State& s = *state_;
-    const auto same = std::find_if(s.readings.begin(), s.readings.end(),
-                                   [&](const State::Reading& r) { return r.request == request; });
+    const auto same = s.find(request);
+    const auto windows =
+        std::ranges::count_if(s.readings, [](const State::Reading& r) { return r.request.window.value > 0; });
     if (s.stopping) {
       refused = Error{Cause::cancelled, "the daemon is stopping", "", ""};
     } else if (same != s.readings.end() ? same->askers.size() >= most_askers
-                                        : s.readings.size() >= most_waiting) {
+                                        : request.window.value > 0 && windows >= most_windows) {
       refused =
           Error{Cause::refused, "too many ask what is in this node at once", "", "try again in a moment"};
     } else if (same != s.readings.end()) {
       same->askers.push_back(std::move(told));
+    } else if (auto started = begin(request); !started) {
+      refused = started.error();
     } else {
       s.readings.push_back({request, {}});
       s.readings.back().askers.push_back(std::move(told));
-      if (!std::exchange(s.started, true)) std::thread(State::serve, state_).detach();
-      s.changed.notify_one();
     }
   }
   if (refused) told(tl::unexpected(*refused));
+}
+
+Result<void> Inspector::begin(const Request& request) {
+  try {
+    std::thread(State::serve, state_, request).detach();
+  } catch (const std::system_error& e) {
+    return fail(Cause::unavailable, fmt::format("no thread to read this node: {}", e.what()), "",
+                "try again in a moment");
+  }
+  return {};
 }
 
 void Inspector::stop() {
@@ -108,7 +119,6 @@ void Inspector::stop() {
   for (const State::Reading& reading : state_->readings)
     for (const Told& told : reading.askers) told(fail(Cause::cancelled, "the daemon is stopping"));
   state_->readings.clear();
-  state_->changed.notify_one();
 }
 
 Inspector::Read read_node(std::string node) {

@@ -1,7 +1,6 @@
-// Reads the node for whoever asks, one reading at a time, in a thread of its own.
+// Reads the node for whoever asks, each reading in a thread of its own.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -26,18 +25,20 @@ class Inspector {
   // Blocks until the node is read.
   using Read = std::function<Result<topology::Recording>(const Request&)>;
 
-  // Starts no thread before somebody asks.
+  // Has no thread while nobody asks.
   explicit Inspector(Read read);
   ~Inspector();  // stops
 
-  // `told` is called once, from the inspector's thread. Those who ask for the same while it is being read, or
-  // is to be, share one reading. At most so many readings wait as make sense; beyond, the answer is refused.
+  // `told` is called once, from a thread of the inspector's or, where it is refused, this one. Those who ask
+  // for the same while it is being read share one reading; nobody waits for another's window. Of readings
+  // with a window only a few go on at once; beyond, the answer is refused.
   void ask(const Request& request, Told told);
-  // Answers everybody who still waits, at once; a reading in progress is left to itself.
+  // Answers everybody who still waits, at once; readings in progress are left to themselves.
   void stop();
 
  private:
   struct State;
+  Result<void> begin(const Request& request);
   std::shared_ptr<State> state_;
 };
 

@@ -1,6 +1,7 @@
-// ringtrued: waits, answers what this node is, and lends it to one operator at a time.
+// ringtrued: waits, answers what this node is and what is in it, and lends it to one operator at a time.
 //
-// Threads: the main one (signals and sockets), gRPC's queue (never blocks), the desk's (a lease's phases).
+// Threads: the main one (signals and sockets), gRPC's queue (never blocks), the desk's (a lease's phases),
+// and while this node is read, the inspector's.
 // All of them sleep while nothing happens.
 #include <malloc.h>
 #include <poll.h>

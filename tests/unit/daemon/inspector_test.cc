@@ -13,7 +13,7 @@
 namespace ringtrue::daemon {
 namespace {
 
-// A node that is read when the test lets it; the inspector's thread may outlive the test.
+// A node that is read when the test lets it; the inspector's threads may outlive the test.
 class SlowNode {
  public:
   Result<topology::Recording> read(const Inspector::Request& request) {
@@ -99,9 +99,18 @@ TEST_F(InspectorTest, TellsWhyTheNodeCannotBeRead) {
   EXPECT_EQ(answer.get().error().what, "no probe");
 }
 
+TEST_F(InspectorTest, LetsNobodyWaitForTheWindowOfAnother) {
+  auto slow = ask({Seconds(60), false, true});
+  ASSERT_TRUE(node_->reading(1));
+  auto quick = ask({Seconds(0), false, false});
+  ASSERT_TRUE(node_->reading(2));
+  node_->let(2);
+  ASSERT_TRUE(over(quick) && over(slow));
+}
+
 TEST_F(InspectorTest, RefusesWhatIsTooMuch) {
   std::vector<std::future<Inspector::Answer>> answers;
-  for (int i = 0; i < 20; ++i) answers.push_back(ask({Seconds(i), false, false}));
+  for (int i = 1; i < 20; ++i) answers.push_back(ask({Seconds(i), false, false}));
   auto last = std::move(answers.back());
   ASSERT_TRUE(over(last));
   EXPECT_EQ(last.get().error().cause, Cause::refused);
