@@ -99,8 +99,6 @@ Result<Options> parse(int argc, char** argv) {
 }
 
 int run_ask(const Options& options) {
-  // Started by a `record` that may be killed: then nobody waits for the answer.
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const auto answer = ask(options.library, {options.live.root, options.live.wake_gpus});
   if (!answer) return complain(answer.error());
   return print(*answer) ? 0 : 1;
@@ -122,6 +120,8 @@ int run_record(Options options) {
 int main(int argc, char** argv) {
   fill_standard_files();
   ::signal(SIGPIPE, SIG_IGN);
+  // Whoever started this may be interrupted or killed: then nobody waits for the answer.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const auto options = parse(argc, argv);
   if (!options) return complain(options.error());
   // The last word, should a file or a library block for ever and whoever started this be gone.
