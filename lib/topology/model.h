@@ -269,6 +269,12 @@ struct Gap {
   bool operator==(const Gap&) const = default;
 };
 
+// What gaps are about where a whole list is missing: what is not named then may be there all the same.
+namespace gap {
+inline constexpr std::string_view pci_devices = "PCI devices";
+inline constexpr std::string_view netdevs = "netdevs";
+}  // namespace gap
+
 struct Node {
   std::string name;
   std::string recorded;  // where this was read from: "live", "dgx.xml (hwloc XML)"
@@ -286,6 +292,11 @@ struct Node {
   const PciDevice* find_pci(const std::string& address) const;  // nullptr: none
   const Gpu* find_gpu(const std::string& name) const;
   const Nic* find_nic(const std::string& name) const;  // by name, RDMA name or netdev
+  const Gap* find_gap(std::string_view what) const {
+    for (const Gap& gap : gaps)
+      if (gap.what == what) return &gap;
+    return nullptr;
+  }
 };
 
 struct Cluster {

@@ -74,6 +74,14 @@ Inspection inspect(const topology::Cluster& cluster, const Thresholds& limits) {
   nodes.reserve(cluster.nodes.size());
   for (const topology::Node& node : cluster.nodes) nodes.emplace_back(node, int(nodes.size()));
   Sight sight(cluster, limits, nodes, out);
+  for (const NodeSight& seen : nodes) {
+    const topology::Node& node = seen.node;
+    const topology::Gap* const pci = node.find_gap(topology::gap::pci_devices);
+    const topology::Gap* const netdevs = node.find_gap(topology::gap::netdevs);
+    if (pci) sight.missing(&seen, "", pci->why, pci->what);
+    if (netdevs) sight.missing(&seen, "", netdevs->why, netdevs->what);
+    if (pci && netdevs) out.unread.push_back(node.name);
+  }
   for (const Rule& rule : rules()) {
     sight.begin(rule);
     rule.look(sight);

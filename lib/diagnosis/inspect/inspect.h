@@ -41,7 +41,8 @@ Result<void> set(Thresholds& thresholds, std::string_view name, double value);
 struct Inspection {
   std::vector<Finding> findings;  // worst first
   std::vector<NotChecked> not_checked;
-  std::vector<std::string> rules;  // ids of those that applied
+  std::vector<std::string> rules;   // ids of those that applied
+  std::vector<std::string> unread;  // nodes that told neither of PCI nor of network devices: not judged
 };
 
 // What a rule sees and says. Rules are plain functions in tables, one file a family (rules_pci.cc, ...).

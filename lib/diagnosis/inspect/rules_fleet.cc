@@ -138,16 +138,19 @@ void gpu_model(Sight& sight) {
          "keep nodes of different GPUs in different partitions"});
 }
 
-// Votes on a number of things; where nobody has any, there is nothing to compare.
+// Votes on a number of things; where nobody has any, there is nothing to compare. A node whose devices could
+// not be listed lacks none.
 template <class Count>
 void count(Sight& sight, const Words& words, Count count_of) {
   Votes votes;
   bool any = false;
-  for (const NodeSight& node : sight.nodes)
+  for (const NodeSight& node : sight.nodes) {
+    if (node.node.find_gap(gap::pci_devices) || node.node.find_gap(gap::netdevs)) continue;
     if (const auto n = count_of(node)) {
       vote(votes, node, "", "", fmt::format("{}", *n));
       any |= *n > 0;
     }
+  }
   if (any) judge(sight, votes, words);
 }
 
@@ -165,18 +168,18 @@ void nic_count(Sight& sight) {
         [](const NodeSight& n) -> std::optional<std::size_t> { return n.rails.size(); });
 }
 
+// By GPU: one that is missing, or that has fewer than its sisters, is told of already.
 void nvlink_count(Sight& sight) {
   count(sight,
-        {"number of NVLinks", "GPUs of this node talk at another rate than those of others",
+        {"fewest NVLinks of a GPU", "GPUs of this node talk at another rate than those of others",
          "see nvidia-smi nvlink -s", true},
-        [](const NodeSight& n) -> std::optional<std::size_t> {
-          if (n.node.gpus.empty()) return std::nullopt;
-          std::size_t all = 0;
+        [&](const NodeSight& n) -> std::optional<std::size_t> {
+          std::optional<std::size_t> fewest_links;
           for (const Gpu& gpu : n.node.gpus) {
-            if (!gpu.nvlinks) return std::nullopt;
-            all += gpu.nvlinks->size();
+            if (!gpu.nvlinks || sight.accused(&n, gpu.name, "nvlink-")) return std::nullopt;
+            fewest_links = std::min(fewest_links.value_or(gpu.nvlinks->size()), gpu.nvlinks->size());
           }
-          return all;
+          return fewest_links;
         });
 }
 

@@ -182,7 +182,11 @@ bool Sight::accused(const NodeSight* node, const std::string& device, std::strin
 void Sight::cannot(const NodeSight* node, const std::string& device, const std::string& why,
                    std::string_view about) {
   applies();
-  if (about.empty()) about = rule_->id;
+  missing(node, device, why, about.empty() ? rule_->id : about);
+}
+
+void Sight::missing(const NodeSight* node, const std::string& device, const std::string& why,
+                    std::string_view about) {
   const auto [at, fresh] = unknown_index_.try_emplace(fmt::format("{}\n{}", about, why), unknown_.size());
   if (fresh) unknown_.push_back({std::string(about), why, {}, {}, 0, nullptr});
   Unknown& u = unknown_[at->second];

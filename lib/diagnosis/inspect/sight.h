@@ -101,6 +101,9 @@ class Sight {
   // could not be checked, where that is not the rule.
   void cannot(const NodeSight* node, const std::string& device, const std::string& why,
               std::string_view about = {});
+  // The same of what no rule needs by itself.
+  void missing(const NodeSight* node, const std::string& device, const std::string& why,
+               std::string_view about);
   void end();  // writes not_checked, sorts the findings
 
  private:

@@ -200,7 +200,7 @@ void order_and_name(Node& node) {
 
 void probe_netlink(Source& source, Node& node) {
   const auto names = source.list(top);
-  if (!names) node.gaps.push_back({origin::sysfs, "netdevs", why_not(names.error(), top)});
+  if (!names) node.gaps.push_back({origin::sysfs, std::string(gap::netdevs), why_not(names.error(), top)});
   std::vector<Netdev> netdevs;
   for (const auto& name : names.value_or(std::vector<std::string>()))
     if (netdevs.size() < most_netdevs)

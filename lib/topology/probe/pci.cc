@@ -179,7 +179,7 @@ std::vector<std::string> some(const std::set<std::string>& all) {
 void probe_pci(Source& source, Node& node) {
   const auto addresses = source.list(top);
   if (!addresses) {
-    node.gaps.push_back({origin::sysfs, "PCI devices", why_not(addresses.error(), top)});
+    node.gaps.push_back({origin::sysfs, std::string(gap::pci_devices), why_not(addresses.error(), top)});
     return;
   }
   // Real paths, in whose order parents come before their children.

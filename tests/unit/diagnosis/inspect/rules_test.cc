@@ -233,6 +233,22 @@ TEST(Inspection, bears_a_tree_that_somebody_made_up) {
   EXPECT_FALSE(inspect(c).rules.empty());
 }
 
+TEST(Inspection, misses_nothing_of_a_node_whose_devices_could_not_be_listed) {
+  using topology::origin::sysfs;
+  Cluster c = test::cluster_of(4, hgx_h100);
+  Node& node = c.nodes[2];
+  node.gpus.clear(), node.nics.clear(), node.nvswitches.clear(), node.pci.clear();
+  node.gaps = {{sysfs, std::string(topology::gap::pci_devices), "permission denied"}};
+  Inspection found = inspect(c);
+  EXPECT_THAT(found.findings, testing::IsEmpty());
+  EXPECT_THAT(found.not_checked,
+              testing::Contains(testing::AllOf(testing::Field(&NotChecked::what, "PCI devices: node2"),
+                                               testing::Field(&NotChecked::why, "permission denied"))));
+  EXPECT_THAT(found.unread, testing::IsEmpty());
+  node.gaps.push_back({sysfs, std::string(topology::gap::netdevs), "permission denied"});
+  EXPECT_THAT(inspect(c).unread, testing::ElementsAre("node2"));
+}
+
 TEST(Inspection, is_quick_on_many_nodes) {
   Cluster c;
   const Node model = hgx_h100("node");
