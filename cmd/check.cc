@@ -134,7 +134,8 @@ int run(Context& context, const Flags& flags) {
   if (!local && !flags.no_inspect) {
     auto nodes = nodes_of(context, measuring.player);
     if (nodes)
-      facts = ask_facts(nodes->targets, fleet_options(context, {}, *nodes), flags.facts, facts_patience);
+      facts = ask_facts(nodes->targets, fleet_options(context, {}, *nodes), flags.facts,
+                        flags.facts.wake_gpus ? long_patience(flags.facts) : facts_patience);
   }
 
   diagnosis::Options options;

@@ -15,9 +15,6 @@
 namespace ringtrue::cmd {
 namespace {
 
-// Where the node's answer is all that is asked for.
-constexpr Seconds long_patience{10};
-
 std::string name_here(const Context& context) {
   if (!context.config.daemon.node.value.empty()) return context.config.daemon.node.value;
   char host[256] = "";
@@ -58,6 +55,12 @@ Result<topology::Recording> record_here(const Context& context, const FactFlags&
   return topology::read_this_machine(options, name_here(context), flags.window.value_or(Seconds(0)));
 }
 
+Seconds long_patience(const FactFlags& flags) {
+  topology::LiveOptions options;
+  options.wake_gpus = flags.wake_gpus;
+  return topology::longest_reading(options) + Seconds(2);  // its daemon says why before that
+}
+
 Facts ask_facts(const std::vector<fleet::Target>& targets, const fleet::Options& options,
                 const FactFlags& flags, Seconds patience) {
   const std::int64_t began = now_ns();
@@ -93,7 +96,7 @@ Played<Facts> read_facts(const Context& context, const FactFlags& flags, bool ho
   } else if (hosts) {
     auto targets = targets_of(context);
     if (!targets) return fault(targets.error());
-    facts = ask_facts(*targets, fleet_options(context, {}, {}), flags, long_patience);
+    facts = ask_facts(*targets, fleet_options(context, {}, {}), flags, long_patience(flags));
     if (facts.failures.size() == facts.nodes.size()) return tl::unexpected(*trouble_of(facts));
     return facts;
   } else {

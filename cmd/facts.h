@@ -16,7 +16,7 @@ namespace ringtrue::cmd {
 
 struct FactFlags {
   std::vector<std::string> from;
-  std::optional<Seconds> window;  // 1 s of live machines if not given
+  std::optional<Seconds> window;  // of live machines; their counters are read once if not given
   bool wake_gpus = false;
   std::string root;  // of a tree of files instead of this machine's
 };
@@ -36,6 +36,8 @@ Played<Facts> read_facts(const Context& context, const FactFlags& flags, bool ho
 // Of these daemons, which may all fail; each has `patience` beyond the window.
 Facts ask_facts(const std::vector<fleet::Target>& targets, const fleet::Options& options,
                 const FactFlags& flags, Seconds patience);
+// How long a daemon may take beyond the window where its answer is all that is asked for.
+Seconds long_patience(const FactFlags& flags);
 // This machine's recording, under the name that the configuration or the system has for it.
 Result<topology::Recording> record_here(const Context& context, const FactFlags& flags);
 

@@ -54,6 +54,7 @@ Result<std::vector<Bundle>> bundles_of(const Context& context, const FactFlags& 
   what.window = flags.window.value_or(Seconds(0));
   what.wake_gpus = flags.wake_gpus;
   what.recording = true;
+  what.deadline = long_patience(flags);
   for (fleet::NodeInspection& node : fleet::inspect(*targets, fleet_options(context, {}, {}), what)) {
     if (!node.facts) {
       bundles.push_back({node.node, tl::unexpected(node.facts.error())});

@@ -146,6 +146,11 @@ Recording record(const LiveOptions& options, const std::string& node, Seconds wi
   return recording;
 }
 
+// The libraries' deadline twice, for the two readings, and some time for files that are slow to read.
+Seconds longest_reading(const LiveOptions& options) {
+  return patience(options, "nvml") * 2 + Seconds(4);
+}
+
 Result<Recording> read_this_machine(const LiveOptions& options, const std::string& node, Seconds window) {
   const auto probe = find_probe(options);
   if (!probe) return tl::unexpected(probe.error());
@@ -155,9 +160,7 @@ Result<Recording> read_this_machine(const LiveOptions& options, const std::strin
   argv.insert(argv.end(), {"--deadline", fmt::format("{}", options.deadline.value)});
   if (options.wake_gpus) argv.push_back("--wake-gpus");
   if (!options.fabric) argv.push_back("--no-fabric");
-  // The libraries' deadline twice, for the two readings, and as long again for files that are slow to read.
-  const Seconds deadline = window + patience(options, "nvml") * 2 + Seconds(4);
-  const auto bytes = run_program(argv, deadline, longest_recording);
+  const auto bytes = run_program(argv, window + longest_reading(options), longest_recording);
   if (!bytes) return tl::unexpected(bytes.error());
   return read_recording(*bytes).map_error([&](Error error) {
     return Error{Cause::corrupted, fmt::format("{} printed no recording: {}", program, error.what), {}, {}};

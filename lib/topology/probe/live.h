@@ -57,6 +57,9 @@ Recording record(const LiveOptions& options, const std::string& node, Seconds wi
 // run, deadline, corrupted.
 Result<Recording> read_this_machine(const LiveOptions& options, const std::string& node, Seconds window);
 
+// How long that may take beyond the window, before it is ended.
+Seconds longest_reading(const LiveOptions& options);
+
 // Whether this machine is read through ringtrue-probe: its path, or what is missing (unavailable).
 Result<std::string> find_probe(const LiveOptions& options);
 
