@@ -45,6 +45,9 @@ int show(Context& context, const Flags& flags, const report::CheckDocument& docu
 int inspect_only(Context& context, const Flags& flags, report::CheckDocument document) {
   diagnosis::Diagnosis& d = document.diagnosis;
   document.deadlines.reset();
+  if (flags.no_inspect)
+    return failed(context,
+                  Error{Cause::bad_input, "--from and --no-inspect exclude each other", "", "leave one out"});
   auto facts = read_facts(context, flags.facts, !context.config.hosts.value.empty());
   if (!facts) {
     document.error = facts.error();

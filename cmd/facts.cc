@@ -87,6 +87,8 @@ Played<Facts> read_facts(const Context& context, const FactFlags& flags, bool ho
   const auto fault = [](Error error) { return tl::unexpected(report::Trouble{std::move(error), {}}); };
   const std::int64_t began = now_ns();
   Facts facts;
+  if (context.common.local)
+    return fault({Cause::bad_input, "--local plays ranks, and nothing is played here", "", "leave it out"});
   if (!flags.from.empty()) {
     if (context.common.hosts)
       return fault({Cause::bad_input, "--from and --hosts exclude each other", "", "leave one out"});

@@ -42,6 +42,8 @@ std::string file_name(const std::string& node) {
 
 Result<std::vector<Bundle>> bundles_of(const Context& context, const FactFlags& flags) {
   std::vector<Bundle> bundles;
+  if (context.common.local)
+    return fail(Cause::bad_input, "--local plays ranks, and nothing is played here", "", "leave it out");
   if (!context.common.hosts) {
     auto recording = record_here(context, flags);
     if (!recording) return tl::unexpected(recording.error());

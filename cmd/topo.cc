@@ -30,6 +30,11 @@ Result<report::TopoView> parse_view(std::string_view text) {
 }
 
 int run(Context& context, const Flags& flags) {
+  if (context.common.json && (flags.dot || flags.xml))
+    return failed(context,
+                  Error{Cause::bad_input,
+                        fmt::format("{} and --json exclude each other", flags.dot ? "--dot" : "--hwloc-xml"),
+                        "", "leave one out"});
   auto facts = read_facts(context, flags.facts, context.common.hosts.has_value());
   if (!facts) return failed(context, facts.error());
   if (flags.xml) {

@@ -31,7 +31,8 @@ std::string nagios(const CheckDocument& document) {
   } else if (document.error) {
     line += document.error->error.text();
   } else {
-    line += fmt::format("{} nodes, {}", d.nodes.size(), fold_hostlist(d.nodes));
+    line +=
+        fmt::format("{} node{}, {}", d.nodes.size(), d.nodes.size() == 1 ? "" : "s", fold_hostlist(d.nodes));
   }
   // '|' would end the text.
   std::replace(line.begin(), line.end(), '|', '/');

@@ -36,7 +36,8 @@ std::string text(const CheckDocument& document, const Style& style) {
   std::string verdict(name(d.verdict));
   for (char& c : verdict) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
   std::string out = style.paint(verdict, ink_of(d.verdict));
-  out += fmt::format("  {} nodes, {}{}\n", d.nodes.size(), fold_hostlist(d.nodes),
+  out += fmt::format("  {} node{}, {}{}\n", d.nodes.size(), d.nodes.size() == 1 ? "" : "s",
+                     fold_hostlist(d.nodes),
                      document.transport.empty() ? "" : fmt::format(", {}", document.transport));
   out += findings_text(d.findings, style);
   RateMatrix rates;
