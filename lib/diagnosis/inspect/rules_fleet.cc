@@ -169,7 +169,6 @@ void nic_count(Sight& sight) {
 }
 
 // By GPU: one that is missing, or that has fewer than its sisters, is told of already.
-// By GPU: one that is missing, or that has fewer than its sisters, is told of already.
 void nvlink_count(Sight& sight) {
   count(sight,
         {"fewest NVLinks of a GPU", "GPUs of this node talk at another rate than those of others",
