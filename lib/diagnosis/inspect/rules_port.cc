@@ -233,43 +233,65 @@ std::string speed_text(const Nic& nic) {
   return port.speed.known() && port.width.known() ? fmt::format("{} {}x", *port.speed, *port.width) : "";
 }
 
-// One value for a rail: lower than most of its sisters' is unlike them.
-void compare(Sight& sight, const NodeSight& node, const std::vector<const Nic*>& rails, const char* what,
-             std::optional<BytesPerSecond> (*rate_of)(const NodeSight&, const Nic&)) {
+struct Rail {
+  const NodeSight* node;
+  const Nic* nic;
+};
+using Rails = std::vector<Rail>;
+using RateOf = std::optional<BytesPerSecond> (*)(const NodeSight&, const Nic&);
+
+std::optional<BytesPerSecond> ports_rate(const NodeSight&, const Nic& nic) {
+  std::optional<BytesPerSecond> sum;
+  for (const Port& port : nic.ports)
+    if (port.rate.known() && (is_up(port) || !port.state.known()))
+      sum = sum.value_or(BytesPerSecond(0)) + *port.rate;
+  return sum;
+}
+
+std::optional<BytesPerSecond> pcie_rate(const NodeSight& node, const Nic& nic) {
+  const auto* place = node.place(nic.address);
+  return place && !place->device->power.is("suspended") ? pci_rate(place->device->link) : std::nullopt;
+}
+
+// One value for a rail: lower than most of its sisters', on its node or in the fleet, is unlike them.
+void compare(Sight& sight, const Rails& rails, bool fleet, const char* what, RateOf rate_of) {
   std::map<double, int> votes;
-  for (const Nic* nic : rails)
-    if (const auto rate = rate_of(node, *nic)) ++votes[rate->value];
-  const double* most = majority(votes, 0.5);
+  for (const Rail& rail : rails)
+    if (const auto rate = rate_of(*rail.node, *rail.nic)) ++votes[rate->value];
+  const double* most = majority(votes, fleet ? sight.limits.majority : 0.5);
   if (!most) return;
-  const Nic& sister = **std::ranges::find_if(rails, [&](const Nic* nic) {
-    const auto rate = rate_of(node, *nic);
+  const Rail sister = *std::ranges::find_if(rails, [&](const Rail& rail) {
+    const auto rate = rate_of(*rail.node, *rail.nic);
     return rate && rate->value == *most;
   });
-  for (const Nic* nic : rails) {
-    const auto rate = rate_of(node, *nic);
+  for (const auto& [node, nic] : rails) {
+    const auto rate = rate_of(*node, *nic);
     if (!rate || rate->value >= *most * sight.limits.pci_warning) continue;
-    if (sight.accused(&node, nic->name, "pcie-") || sight.accused(&node, nic->name, "nic-") ||
-        sight.accused(&node, port_name(*nic, nic->ports[0]), "port-"))
+    if (sight.accused(node, nic->name, "pcie-") || sight.accused(node, nic->name, "nic-") ||
+        sight.accused(node, port_name(*nic, nic->ports[0]), "port-"))
       continue;
     std::vector<std::string> evidence = {
         fmt::format("{} of {}: {}", what, nic->name, to_text(*rate)),
-        fmt::format("{} of the {} NICs of this kind here have {}", votes.at(*most), rails.size(),
-                    to_text(BytesPerSecond(*most)))};
+        fmt::format("{} of the {} NICs of this kind {} have {}", votes.at(*most), rails.size(),
+                    fleet ? "in the fleet" : "here", to_text(BytesPerSecond(*most)))};
     // A lower speed may be that of another network; lanes that its sisters use at the same speed are lost.
-    const std::string here = speed_text(*nic), there = speed_text(sister);
-    const Port &port = nic->ports[0], &like = sister.ports[0];
+    const std::string here = speed_text(*nic), there = speed_text(*sister.nic);
+    const Port &port = nic->ports[0], &like = sister.nic->ports[0];
     const bool lanes =
         !here.empty() && !there.empty() && port.speed == like.speed && *port.width < *like.width;
     if (here != there)
-      evidence.push_back(fmt::format("{} is {}, {} is {}", nic->name, here, sister.name, there));
+      evidence.push_back(fmt::format("{} is {}, {}{} is {}", nic->name, here,
+                                     fleet ? sister.node->node.name + "'s " : "", sister.nic->name, there));
+    const double striped = fleet ? 1 : double(rails.size());
     sight.report({.severity = lanes ? Severity::critical : Severity::warning,
                   .type = ScopeType::nic,
-                  .node = &node,
+                  .node = node,
                   .device = nic->name,
                   .evidence = std::move(evidence),
-                  .impact = fmt::format("striped over {} rails, all go at its pace: {} instead of {}",
-                                        rails.size(), to_text(*rate * double(rails.size())),
-                                        to_text(BytesPerSecond(*most) * double(rails.size()))),
+                  .impact = fmt::format("{}, all go at its pace: {} instead of {}",
+                                        fleet ? "in a collective over these nodes"
+                                              : fmt::format("striped over {} rails", rails.size()),
+                                        to_text(*rate * striped), to_text(BytesPerSecond(*most) * striped)),
                   .next = "compare its cable, slot and settings with a sister's",
                   .measured = rate,
                   .expected = BytesPerSecond(*most)});
@@ -285,32 +307,30 @@ bool beside_gpu(const NodeSight& node, const Nic& nic) {
 }
 
 void unlike_sisters(Sight& sight) {
+  std::map<std::string, Rails> fleet;  // of nodes with too few rails to compare among themselves
   for (const NodeSight& node : sight.nodes) {
-    std::map<std::string, std::vector<const Nic*>> kinds;
+    std::map<std::string, Rails> kinds;
     for (const Nic* nic : node.rails)
-      if (!nic->ports.empty()) kinds[kind_of(*nic, node.place(nic->address))].push_back(nic);
+      if (!nic->ports.empty()) kinds[kind_of(*nic, node.place(nic->address))].push_back({&node, nic});
     for (const auto& [kind, rails] : kinds) {
-      if (rails.size() < 3) continue;
+      if (rails.size() < 3) {
+        fleet[kind].insert(fleet[kind].end(), rails.begin(), rails.end());
+        continue;
+      }
       sight.applies();
-      compare(sight, node, rails, "ports' rate", [](const NodeSight&, const Nic& nic) {
-        std::optional<BytesPerSecond> sum;
-        for (const Port& port : nic.ports)
-          if (port.rate.known() && (is_up(port) || !port.state.known()))
-            sum = sum.value_or(BytesPerSecond(0)) + *port.rate;
-        return sum;
-      });
+      compare(sight, rails, false, "ports' rate", ports_rate);
       for (const bool beside : {true, false}) {
-        std::vector<const Nic*> alike;
+        Rails alike;
         std::ranges::copy_if(rails, std::back_inserter(alike),
-                             [&](const Nic* nic) { return beside_gpu(node, *nic) == beside; });
-        if (alike.size() < 3) continue;
-        compare(sight, node, alike, "PCIe rate", [](const NodeSight& n, const Nic& nic) {
-          const auto* place = n.place(nic.address);
-          return place && !place->device->power.is("suspended") ? pci_rate(place->device->link)
-                                                                : std::nullopt;
-        });
+                             [&](const Rail& rail) { return beside_gpu(node, *rail.nic) == beside; });
+        if (alike.size() >= 3) compare(sight, alike, false, "PCIe rate", pcie_rate);
       }
     }
+  }
+  for (const auto& [kind, rails] : fleet) {
+    if (rails.size() < 3) continue;
+    sight.applies();
+    compare(sight, rails, true, "ports' rate", ports_rate);
   }
 }
 

@@ -59,6 +59,20 @@ Nic& add_eth(Node& n, const std::string& name, const std::string& state) {
   return n.nics.emplace_back(nic);
 }
 
+// Nodes with one rail each, of which nobody tells what it can do.
+template <class Change>
+Cluster only_rails(int nodes, Change change) {
+  Cluster cluster = changed(nodes, four_rails, [](Node&) {});
+  for (Node& node : cluster.nodes) {
+    node.nics.resize(1);
+    node.nics[0].ports[0].max_rate = {};
+    node.nics[0].ports[0].max_width = {};
+  }
+  cluster.fabric.reset();
+  change(cluster.nodes[0]);
+  return cluster;
+}
+
 }  // namespace
 
 Cases port_cases() {
@@ -173,6 +187,19 @@ Cases port_cases() {
        }),
        true, "mlx5_3"},
       {"rail-unlike-sisters", "all alike", rails(nothing)},
+      {"rail-unlike-sisters", "one node's only rail at half width, nobody tells its maximum",
+       only_rails(4,
+                  [](Node& n) {
+                    n.nics[0].ports[0].rate.value = BytesPerSecond(12.5e9);
+                    n.nics[0].ports[0].width.value = 2;
+                  }),
+       true, "mlx5_0"},
+      {"rail-unlike-sisters", "two nodes, of which none is the majority",
+       only_rails(2,
+                  [](Node& n) {
+                    n.nics[0].ports[0].rate.value = BytesPerSecond(12.5e9);
+                    n.nics[0].ports[0].width.value = 2;
+                  })},
       {"rail-unlike-sisters", "three of a kind in lesser slots, away from the GPUs", hgx([](Node& n) {
          for (int i = 0; i < 3; ++i) {
            const std::string bus = fmt::format("0000:f{}:", i);
