@@ -345,7 +345,9 @@ void nic_bound(Sight& sight) {
           sight.accused(&node, where, "pcie-"))
         continue;
       // Two ports of a card that its slot was never meant to fill both.
-      const bool by_design = wire.both_ends && where == wire.device().address && *narrowest >= largest;
+      // NCCL's files have what both ends can do, and nothing else.
+      const bool at_best = wire.both_ends || wire.device().link.speed_GTps.origin == origin::nccl_xml;
+      const bool by_design = at_best && where == wire.device().address && *narrowest >= largest;
       bound.push_back(
           {.severity = rail && !by_design ? Severity::warning : Severity::info,
            .type = ScopeType::nic,

@@ -170,6 +170,15 @@ Cases pci_cases() {
          port_above(n, n.nics[2].address).link.max_width.value = 8;
        }),
        true, "mlx5_2"},
+      {"nic-pcie-bound", "NCCL's file: two ports of a card, of which its slot fills one", hgx([](Node& n) {
+         as_nccl(n);
+         Nic& nic = n.nics[5];
+         pci_of(n, nic).link.speed_GTps.value = 16;
+         nic.ports[0].rate.value = nic.ports[0].max_rate.value = BytesPerSecond(25e9);
+         nic.ports.push_back(nic.ports[0]);
+         nic.ports[1].number = 2;
+         nic.model.value = "of its own kind";
+       })},
       {"nic-pcie-bound", "ports that their slots carry", rails(nothing)},
       {"nic-pcie-bound",
        "a slow uplink above a switch that GPUs share",
