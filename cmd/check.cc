@@ -60,14 +60,19 @@ int inspect_only(Context& context, const Flags& flags, report::CheckDocument doc
   d.nodes = facts->nodes;
   d.verdict = diagnosis::Verdict::healthy;
   document.inspection = report::Inspected{inspection->rules, facts->seconds};
-  const bool unread = !inspection->unread.empty();
+  document.error = trouble_of(*facts);
+  if (!document.error && !inspection->unread.empty())
+    document.error = report::Trouble{
+        {Cause::unavailable, "neither its PCI devices nor its network devices could be listed",
+         inspection->unread.front(), "see why under \"not checked\""},
+        {}};
   diagnosis::combine(d, std::move(*inspection));
   d.cost.seconds = Seconds(facts->seconds);
-  document.error = trouble_of(*facts);
-  // A node that was not seen leaves a fault that was proven, and nothing weaker.
-  if ((document.error || unread) && d.verdict != diagnosis::Verdict::faulty)
-    d.verdict = diagnosis::Verdict::unknown;
-  if (document.error) complain(document.error->error);
+  if (document.error) {
+    // A node that was not seen leaves a fault that was proven, and nothing weaker.
+    if (d.verdict != diagnosis::Verdict::faulty) d.verdict = diagnosis::Verdict::unknown;
+    complain(document.error->error);
+  }
   return show(context, flags, document, diagnosis::exit_code(d.verdict));
 }
 
