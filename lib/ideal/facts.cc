@@ -247,6 +247,10 @@ Result<Facts> from_topology(const topology::Cluster& cluster, const FactOptions&
   for (const Node& node : cluster.nodes) {
     NodeFacts& of = facts.nodes.emplace_back();
     of.node = node.name;
+    for (const std::string_view list : {topology::gap::pci_devices, topology::gap::netdevs})
+      if (const topology::Gap* gap = node.find_gap(list))
+        of.notes.push_back(
+            fmt::format("{} could not be listed, so GPUs or NICs may be missing here: {}", list, gap->why));
     find_intra(node, of);
     find_inter(node, options.nics, of);
   }

@@ -272,6 +272,15 @@ TEST(Facts, PassedThroughFunctionsOfAGuestCount) {
   EXPECT_FALSE(facts_of({guest}).nodes[0].rails[0].port_rate);
 }
 
+TEST(Facts, SaysWhereDevicesCouldNotBeListed) {
+  Node node;
+  node.name = "node0";
+  node.gaps = {{sysfs, std::string(topology::gap::pci_devices), "permission denied"}};
+  EXPECT_THAT(
+      facts_of({node}).notes,
+      Contains("PCI devices could not be listed, so GPUs or NICs may be missing here: permission denied"));
+}
+
 TEST(Facts, RefusesWhatIsNotThere) {
   EXPECT_FALSE(from_topology({}));
   FactOptions options;
