@@ -111,7 +111,10 @@ class Reader : public nlohmann::json_sax<json> {
   bool start_object(std::size_t) override {
     if (depth_ == 2 && !(section_ == "errors" || texts())) return refuse();
     if (depth_ == 1 && !structural()) return refuse();
-    if (depth_ == 2 && section_ == "errors") recording.errors[key_];
+    if (depth_ == 2 && section_ == "errors") {
+      if (!counted()) return false;
+      recording.errors[key_];
+    }
     return ++depth_ <= 3 && !listing_ ? true : refuse();
   }
   bool end_object() override { return --depth_, true; }

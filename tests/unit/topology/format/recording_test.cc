@@ -65,6 +65,9 @@ TEST(Recording, RefusesAnotherForm) {
   EXPECT_THAT(why(head + R"("node": "x"} trailing)"), HasSubstr("no JSON"));
   EXPECT_THAT(why(head + R"("files": )" + std::string(100000, '{')), HasSubstr("not a recording"));
   EXPECT_THAT(why(std::string(100000, '[')), HasSubstr("not a recording"));
+  std::string errors = head + R"("errors": {)";
+  for (int i = 0; i <= 1'000'000; ++i) errors += "\"" + std::to_string(i) + "\":{},";
+  EXPECT_THAT(why(errors), HasSubstr("more than 1000000 entries"));
 }
 
 TEST(Gzip, Bounds) {
