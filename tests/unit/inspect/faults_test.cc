@@ -218,6 +218,13 @@ const Fault faults[] = {
      {"the counter was reset within the window"},
      [](Machine& m) { m.counter(0, "symbol_error", 3); }},
     {"TrafficIsNoError", nothing, {}, {}, [](Machine& m) { m.counter(0, "port_xmit_data", 123456789); }},
+    {"OneRoceRailAtHalfRate",
+     [](Machine& m) {
+       roce(m);
+       m.port_file(3, "rate", "200 Gb/sec (4X HDR)");
+     },
+     {"warning rail-unlike-sisters mlx5_3"},
+     {"ports' rate of mlx5_3: 25.0 GB/s"}},
     {"RoceRepeats",
      roce,
      {"warning roce-retransmissions mlx5_3/1"},
