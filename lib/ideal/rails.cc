@@ -159,9 +159,9 @@ std::vector<Way> ways_of(const Node& node, const std::vector<const Nic*>& nics, 
   return ways;
 }
 
-// Ports of one card share its slot. Links further up may be shared as well, but what passes them depends on
-// where the data is (with GPUDirect little does), so they cap each rail by itself: an ideal is what can be
-// reached.
+// Ports of one card share its slot and all links above. Several cards may share the latter as well, but what
+// passes them depends on where the data is (with GPUDirect little does), so they cap each card by itself: an
+// ideal is what can be reached.
 void cap_by_pcie(std::vector<Way>& ways) {
   std::map<std::string, int> ports;  // of a card, by the name of its slot's link
   for (const Way& way : ways)
@@ -171,7 +171,7 @@ void cap_by_pcie(std::vector<Way>& ways) {
     std::string narrowest;
     for (const topology::PathLink& link : way.links) {
       if (!link.rate) continue;
-      const int sharing = &link == &way.links.front() ? ports[link.name] : 1;
+      const int sharing = ports[way.links.front().name];
       const BytesPerSecond part = *link.rate / double(sharing);
       if (rail.pcie && part >= *rail.pcie) continue;
       rail.pcie = part;

@@ -126,6 +126,19 @@ TEST(Facts, PortsOfOneCardShareItsSlot) {
   const Facts f = facts_of({node});
   EXPECT_NEAR(gb(f.inputs.inter), 8 * 31.507692 / 2, 1e-4);
   EXPECT_EQ(f.nodes[0].rails[1].limit, "PCIe path at 0000:22:00.0, shared by 2 ports");
+
+  // And what is above it.
+  Node below = hgx_h100("node0");
+  below.system.nvidia_peermem = below.system.dmabuf = {};
+  for (auto& nic : below.nics) nic.gdr = {};
+  below.nics[1].ports.push_back(below.nics[1].ports[0]);
+  below.nics[1].ports[1].number = 2;
+  for (auto& device : below.pci)
+    if (device.address == "0000:11:00.0") device.link.speed_GTps = {16, sysfs};
+  port_above(below, "0000:11:00.0").link.speed_GTps = {16, sysfs};
+  const Facts up = facts_of({below});
+  EXPECT_NEAR(up.nodes[0].rails[1].rate->value / 1e9, 31.507692 / 2, 1e-4);
+  EXPECT_EQ(up.nodes[0].rails[1].limit, "PCIe path at 0000:11:00.0, shared by 2 ports");
 }
 
 TEST(Facts, OneSlowRailSlowsStripingDown) {
