@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "cmd/command.h"
 #include "cmd/facts.h"
@@ -16,6 +18,7 @@
 #include "report/json.h"
 #include "report/nagios.h"
 #include "report/text.h"
+#include "topology/merge.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -48,7 +51,9 @@ int inspect_only(Context& context, const Flags& flags, report::CheckDocument doc
   if (flags.no_inspect)
     return failed(context,
                   Error{Cause::bad_input, "--from and --no-inspect exclude each other", "", "leave one out"});
-  auto facts = read_facts(context, flags.facts, !context.config.hosts.value.empty());
+  FactFlags asked = flags.facts;
+  if (!asked.window) asked.window = Seconds(1);
+  auto facts = read_facts(context, asked, !context.config.hosts.value.empty());
   if (!facts) {
     document.error = facts.error();
     for (const report::Failure& f : document.error->failures) d.nodes.push_back(f.node);
@@ -84,6 +89,16 @@ Result<void> add_inspection(const Context& context, const Facts& facts, report::
   document.inspection = report::Inspected{inspection->rules, facts.seconds};
   diagnosis::combine(document.diagnosis, std::move(*inspection));
   return {};
+}
+
+// How the counters changed between two readings of the nodes: while they were measured.
+void add_windows(Facts& facts, const Facts& later, double seconds) {
+  for (topology::Node& node : facts.cluster.nodes) {
+    const auto& nodes = later.cluster.nodes;
+    const auto again =
+        std::find_if(nodes.begin(), nodes.end(), [&](const auto& n) { return n.name == node.name; });
+    if (again != nodes.end()) node.window = topology::difference(node.counters, again->counters, seconds);
+  }
 }
 
 // The rates of the wires as far as they are known, declared or probed. What is measured is held against the
@@ -138,13 +153,14 @@ int run(Context& context, const Flags& flags) {
   }
 
   const std::optional<long> local = context.common.local;
-  std::optional<Facts> facts;
-  if (!local && !flags.no_inspect) {
+  const auto look = [&]() -> std::optional<Facts> {
     auto nodes = nodes_of(context, measuring.player);
-    if (nodes)
-      facts = ask_facts(nodes->targets, fleet_options(context, {}, *nodes), flags.facts,
-                        flags.facts.wake_gpus ? long_patience(flags.facts) : facts_patience);
-  }
+    if (local || flags.no_inspect || !nodes) return std::nullopt;
+    return ask_facts(nodes->targets, fleet_options(context, {}, *nodes), flags.facts,
+                     flags.facts.wake_gpus ? long_patience(flags.facts) : facts_patience);
+  };
+  std::optional<Facts> facts = look();
+  const std::int64_t looked = now_ns();
 
   diagnosis::Options options;
   if (!local) options.link_rate = context.config.link_rate.value;
@@ -166,6 +182,13 @@ int run(Context& context, const Flags& flags) {
                      *local, to_text(local_pace(int(*local))))});
   }
   diagnosis::hold_against_ideal(wires_of(context, facts), document.diagnosis);
+  // Counters that are read twice tell of the time under load between; --window asks for a time before it.
+  if (facts && !flags.facts.window && !document.diagnosis.error) {
+    if (auto later = look()) {
+      add_windows(*facts, *later, seconds_since(looked).value);
+      facts->seconds += later->seconds;
+    }
+  }
   if (facts) {
     if (auto added = add_inspection(context, *facts, document); !added) return failed(context, added.error());
   }
@@ -229,7 +252,6 @@ void add_check(Commands& commands) {
                    "facts alone, nothing measured: of the hosts, --from FILE... or this machine");
   app.add_flag("--no-inspect", flags.no_inspect, "measure without looking into the nodes first")
       ->excludes(inspect);
-  flags.facts.window = Seconds(1);
   add_fact_flags(app, flags.facts);
   add_parsed(app, "--pause", flags.measurer.player.pause, parse_pause, "PHASE=TIME",
              "wait before a phase (for tests)")
