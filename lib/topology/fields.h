@@ -83,6 +83,7 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("temperature", "C", temperature_C);
   RINGTRUE_FIELD("processes", "processes", processes);
   RINGTRUE_FIELD("gdr", "", gdr);
+  RINGTRUE_FIELD("c2c", "", c2c);
 }
 
 template <class V, Is<NvSwitch>... X>

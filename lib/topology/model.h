@@ -96,6 +96,7 @@ struct Gpu {
   Fact<int> temperature_C;
   Fact<int> processes;  // that hold a context
   Fact<bool> gdr;       // GPUDirect RDMA works, as a source says of this very GPU
+  Fact<bool> c2c;       // NVLink-C2C leads to the processors, as on Grace: PCIe need not
   bool operator==(const Gpu&) const = default;
 };
 

@@ -267,6 +267,12 @@ void uplink_slower(Sight& sight) {
   for (const NodeSight& node : sight.nodes)
     for (const Wire& wire : wires(node)) {
       if (wire.below->children.empty() || wire.parts.empty()) continue;
+      // Grace's GPUs have another way up, and their switches a port for management at most.
+      const bool another_way = std::ranges::any_of(wire.parts, [&](int i) {
+        const Gpu* gpu = node.parts[std::size_t(i)].gpu;
+        return gpu && gpu->c2c.is(true);
+      });
+      if (another_way) continue;
       const PciLink& link = wire.device().link;
       if (link.max_speed_GTps.known() && link.max_width.known()) continue;
       const Part* fastest = nullptr;

@@ -170,6 +170,7 @@ class Reader {
       number = integer(attribute(element, "dev")).value_or(-1);
       gpu.compute_capability = said(integer(attribute(element, "sm")));
       gpu.gdr = said(flag(attribute(element, "gdr")));
+      if (element.child("c2c")) gpu.c2c = {true, origin::nccl_xml};
       gpu.nvlinks.emplace();
       for (const auto& link : element.children("nvlink"))
         if (const auto read = nvlink(link, gpu); !read) return read;

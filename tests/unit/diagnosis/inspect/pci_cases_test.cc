@@ -126,6 +126,11 @@ Cases pci_cases() {
          pci_of(n, "0000:31:00.0").link.rate.value = BytesPerSecond(3.94e9);
        }),
        true, "0000:31:00.0"},
+      {"pcie-uplink-slower", "NCCL's file: a port for management above a GPU of Grace", hgx([](Node& n) {
+         as_nccl(n);
+         for (Gpu& gpu : n.gpus) gpu.c2c = {true, origin::nccl_xml};
+         pci_of(n, "0000:21:00.0").link.width.value = 1;
+       })},
       {"pcie-uplink-slower", "NCCL's file: 8 GT/s everywhere", hgx([](Node& n) {
          as_nccl(n);
          for (PciDevice& d : n.pci) d.link.speed_GTps.value = 8;

@@ -98,6 +98,18 @@ TEST(NcclXml, OneCpuOfNoNumaNodeIsOne) {
   EXPECT_EQ(value(path(two, "GPU0", "NIC0")).kind, PathKind::unknown);
 }
 
+TEST(NcclXml, GpuOfGrace) {
+  const Node node =
+      value(read_nccl_xml("<system><cpu numaid='0'><pci busid='1:0.0' class='0x030200'>"
+                          "<gpu dev='0' sm='103'>"
+                          "<nvlink target='fffffff:ff:ff.0' count='18' tclass='0x068000'/>"
+                          "<c2c bw='44712' count='5'/></gpu></pci></cpu></system>",
+                          "x"));
+  EXPECT_TRUE(node.gpus.at(0).c2c.is(true));
+  EXPECT_EQ(node.gpus[0].nvlinks->size(), 18u);
+  EXPECT_TRUE(node.nvswitches.empty());
+}
+
 TEST(NcclXml, SocketsAndFabricAdapters) {
   const auto nic = [](const std::string& net) {
     return value(read_nccl_xml("<system><cpu numaid='0'><pci busid='1:0.0' class='0x028000'><nic>" + net +
