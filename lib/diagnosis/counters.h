@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "diagnosis/report.h"
-#include "topology/model.h"
+#include "topology/counter_window.h"
 
 namespace ringtrue::diagnosis {
 

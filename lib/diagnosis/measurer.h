@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "topology/model.h"
+#include "topology/counter_window.h"
 
 namespace ringtrue::diagnosis {
 

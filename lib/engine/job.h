@@ -12,7 +12,7 @@
 #include "collective/packets.h"
 #include "collective/sparse.h"
 #include "collective/types.h"
-#include "topology/model.h"
+#include "topology/counter_window.h"
 #include "trace/trace.h"
 
 namespace ringtrue::engine {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "topology/counter_window.h"
 #include "topology/fact.h"
 
 namespace ringtrue::topology {
@@ -186,35 +187,6 @@ struct System {
   Fact<int> hugepages;                    // reserved ones, all sizes
   Fact<std::string> rdma_core;            // its library's version
   bool operator==(const System&) const = default;
-};
-
-// ---- counters
-// -----------------------------------------------------------------------------------------------
-
-// Lifetime counters of one device at one time. Names are the kernel's own ("symbol_error"); of netdevs those
-// of /sys/class/net/X/statistics and "carrier_changes"; of GPUs "nvlink3_replay", "ecc_uncorrected"; of PCI
-// devices "aer_correctable" and so on.
-struct CounterSet {
-  std::string device;  // "mlx5_0/1" (port 1), "eth0", "GPU0", "0000:3b:00.0"
-  std::map<std::string, std::uint64_t> values;
-  std::map<std::string, std::uint64_t> widths;  // bits of those that stick at their end: {"symbol_error", 16}
-  bool operator==(const CounterSet&) const = default;
-};
-
-// How one counter changed between two readings. A counter that stands at its end may hide any number.
-struct CounterChange {
-  std::string device;
-  std::string counter;
-  std::uint64_t before = 0, after = 0;
-  bool saturated = false;  // `after` is as high as the counter goes: ">= after - before"
-  bool reset = false;      // it went down: cleared, wrapped or replaced in between
-  bool operator==(const CounterChange&) const = default;
-};
-
-struct CounterWindow {
-  double seconds = 0;
-  std::vector<CounterChange> changes;  // only those that changed, and those that stand at their end
-  bool operator==(const CounterWindow&) const = default;
 };
 
 // ---- fabric
