@@ -53,6 +53,14 @@ Error role_refused(const Peer& peer, std::string_view needed, const std::string&
           node, fmt::format("have one made with `ringtrue pki issue --role {}`", needed)};
 }
 
+// Whether the asker may know what is in the node.
+grpc::Status may_read(const Peer& peer, const std::string& node) {
+  if (peer.role == fleet::Role::run || peer.role == fleet::Role::read) return grpc::Status::OK;
+  const Error error = role_refused(peer, "read", node);
+  log_warn("refused {}: {}", peer.name, error.what);
+  return {grpc::StatusCode::PERMISSION_DENIED, error.what};
+}
+
 class DescribeCall : public std::enable_shared_from_this<DescribeCall> {
  public:
   explicit DescribeCall(CallContext& context) : context_(context), responder_(&grpc_) {}
@@ -68,11 +76,8 @@ class DescribeCall : public std::enable_shared_from_this<DescribeCall> {
     if (!ok) return;
     if (!context_.stopping) std::make_shared<DescribeCall>(context_)->wait();
     const Peer peer = peer_of(grpc_);
-    if (peer.role != fleet::Role::run && peer.role != fleet::Role::read) {
-      const Error error = role_refused(peer, "read", context_.identity.node);
-      log_warn("refused {}: {}", peer.name, error.what);
-      responder_.FinishWithError(grpc::Status(grpc::StatusCode::PERMISSION_DENIED, error.what),
-                                 op_.start(shared_from_this(), [](bool) {}));
+    if (const grpc::Status may = may_read(peer, context_.identity.node); !may.ok()) {
+      responder_.FinishWithError(may, op_.start(shared_from_this(), [](bool) {}));
       return;
     }
     const Desk::Status status = context_.desk.status();
@@ -114,11 +119,8 @@ class InspectCall : public std::enable_shared_from_this<InspectCall> {
     if (!ok) return;
     if (!context_.stopping) std::make_shared<InspectCall>(context_)->wait();
     const Peer peer = peer_of(grpc_);
-    if (peer.role != fleet::Role::run && peer.role != fleet::Role::read) {
-      const Error error = role_refused(peer, "read", context_.identity.node);
-      log_warn("refused {}: {}", peer.name, error.what);
-      responder_.FinishWithError(grpc::Status(grpc::StatusCode::PERMISSION_DENIED, error.what),
-                                 op_.start(shared_from_this(), [](bool) {}));
+    if (const grpc::Status may = may_read(peer, context_.identity.node); !may.ok()) {
+      responder_.FinishWithError(may, op_.start(shared_from_this(), [](bool) {}));
       return;
     }
     const double window = request_.window_s();

@@ -30,7 +30,7 @@ class CounterWatch {
 
   std::unique_ptr<Source> source_;
   bool probed_ = false, netdevs_ = true, begun_ = false;
-  Node node_;  // the devices that there are
+  Node node_;                     // the devices that there are
   std::vector<CounterSet> last_;  // as read at last_ns_
   std::int64_t last_ns_ = 0;
 };
