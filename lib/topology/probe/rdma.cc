@@ -29,8 +29,9 @@ std::optional<std::string> guid(std::string text) {
 // "4: ACTIVE" -> "active"
 std::optional<std::string> word_of(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
-  const auto colon = text->find(':');
-  const auto word = format::trim(colon == std::string::npos ? *text : text->substr(colon + 1));
+  const std::string_view line = *text;
+  const auto colon = line.find(':');
+  const auto word = format::trim(colon == line.npos ? line : line.substr(colon + 1));
   return word.empty() ? std::nullopt : std::optional(format::lower(word));
 }
 
