@@ -2,8 +2,12 @@
 #pragma once
 
 #include <functional>
-#include <memory>
+#include <list>
+#include <mutex>
+#include <stop_token>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
@@ -22,8 +26,8 @@ class Inspector {
   // Packed by gzip: a recording where it was asked for, otherwise the document.
   using Answer = Result<std::string>;
   using Told = std::function<void(const Answer&)>;
-  // Blocks until the node is read.
-  using Read = std::function<Result<topology::Recording>(const Request&)>;
+  // Blocks until the node is read, or soon after a stop is asked for.
+  using Read = std::function<Result<topology::Recording>(const Request&, const std::stop_token&)>;
 
   // Has no thread while nobody asks.
   explicit Inspector(Read read);
@@ -33,13 +37,26 @@ class Inspector {
   // for the same while it is being read share one reading; nobody waits for another's window. Of readings
   // with a window only a few go on at once; beyond, the answer is refused.
   void ask(const Request& request, Told told);
-  // Answers everybody who still waits, at once; readings in progress are left to themselves.
+  // Answers everybody who still waits, and ends the readings in progress.
   void stop();
 
  private:
-  struct State;
-  Result<void> begin(const Request& request);
-  std::shared_ptr<State> state_;
+  struct Reading {
+    Request request;
+    std::vector<Told> askers;
+    std::jthread thread;
+  };
+
+  void serve(const std::stop_token& stop, const Request& request);
+  Answer answer(const std::stop_token& stop, const Request& request) const;
+  Result<void> join_or_begin(const Request& request, Told& told);  // under the lock
+  std::list<Reading>::iterator find(const Request& request);
+
+  const Read read_;
+  std::mutex mutex_;
+  std::list<Reading> readings_;         // in progress; no two alike
+  std::vector<std::jthread> finished_;  // that have told their answer
+  bool stopping_ = false;
 };
 
 // This node, by ringtrue-probe.

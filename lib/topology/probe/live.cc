@@ -151,7 +151,8 @@ Seconds longest_reading(const LiveOptions& options) {
   return patience(options, "nvml") * 2 + Seconds(4);
 }
 
-Result<Recording> read_this_machine(const LiveOptions& options, const std::string& node, Seconds window) {
+Result<Recording> read_this_machine(const LiveOptions& options, const std::string& node, Seconds window,
+                                    const std::stop_token& stop) {
   const auto probe = find_probe(options);
   if (!probe) return tl::unexpected(probe.error());
   std::vector<std::string> argv = {*probe, "record", "--node", node};
@@ -160,7 +161,7 @@ Result<Recording> read_this_machine(const LiveOptions& options, const std::strin
   argv.insert(argv.end(), {"--deadline", fmt::format("{}", options.deadline.value)});
   if (options.wake_gpus) argv.push_back("--wake-gpus");
   if (!options.fabric) argv.push_back("--no-fabric");
-  const auto bytes = run_program(argv, window + longest_reading(options), longest_recording);
+  const auto bytes = run_program(argv, window + longest_reading(options), longest_recording, stop);
   if (!bytes) return tl::unexpected(bytes.error());
   return read_recording(*bytes).map_error([&](Error error) {
     return Error{Cause::corrupted, fmt::format("{} printed no recording: {}", program, error.what), {}, {}};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -52,10 +53,11 @@ class LiveSource : public Files {
 // time by itself: files of a device that is going away may block.
 Recording record(const LiveOptions& options, const std::string& node, Seconds window);
 
-// The same, done by `ringtrue-probe record` in a process of its own, which is ended at its deadline: what
-// programs call that link no vendor's library. Errors: unavailable where ringtrue-probe cannot be found or
-// run, deadline, corrupted.
-Result<Recording> read_this_machine(const LiveOptions& options, const std::string& node, Seconds window);
+// The same, done by `ringtrue-probe record` in a process of its own, which is ended at its deadline, and
+// within a tenth of a second when a stop is asked for: what programs call that link no vendor's library.
+// Errors: unavailable where ringtrue-probe cannot be found or run, deadline, cancelled, corrupted.
+Result<Recording> read_this_machine(const LiveOptions& options, const std::string& node, Seconds window,
+                                    const std::stop_token& stop = {});
 
 // How long that may take beyond the window, before it is ended.
 Seconds longest_reading(const LiveOptions& options);

@@ -68,11 +68,12 @@ int spawn(const std::vector<std::string>& argv, int out, int err, pid_t& pid) {
 
 }  // namespace
 
-Child::Child(const std::vector<std::string>& argv, Seconds deadline, std::size_t limit)
+Child::Child(const std::vector<std::string>& argv, Seconds deadline, std::size_t limit, std::stop_token stop)
     : name_(argv[0].substr(argv[0].find_last_of('/') + 1)),
       limit_(limit),
       allowed_(deadline),
-      deadline_(Clock::now() + std::chrono::microseconds(std::int64_t(deadline.value * 1e6))) {
+      deadline_(Clock::now() + std::chrono::microseconds(std::int64_t(deadline.value * 1e6))),
+      stop_(std::move(stop)) {
   int out[2] = {-1, -1}, err[2] = {-1, -1};
   int error = open_pipe(out) && open_pipe(err) ? 0 : errno;
   if (error == 0) error = spawn(argv, out[1], err[1], pid_);
@@ -98,6 +99,7 @@ Child::Child(Child&& o) noexcept
       limit_(o.limit_),
       allowed_(o.allowed_),
       deadline_(o.deadline_),
+      stop_(std::move(o.stop_)),
       done_(std::exchange(o.done_, true)),
       status_(o.status_),
       failure_(std::move(o.failure_)) {}
@@ -151,6 +153,8 @@ void Child::step() {
     close_pipes();
     pid_ = -1;
     done_ = true;
+  } else if (stop_.stop_requested()) {
+    end(fmt::format("{} was ended", name_), Cause::cancelled);
   } else if (Clock::now() >= deadline_) {
     end(fmt::format("{} did not answer within {:g} s", name_, allowed_.value), Cause::deadline);
   }
@@ -188,8 +192,9 @@ Result<std::string> Child::result() const {
   return out_;
 }
 
-Result<std::string> run_program(const std::vector<std::string>& argv, Seconds deadline, std::size_t limit) {
-  Child child(argv, deadline, limit);
+Result<std::string> run_program(const std::vector<std::string>& argv, Seconds deadline, std::size_t limit,
+                                std::stop_token stop) {
+  Child child(argv, deadline, limit, std::move(stop));
   Child* const all[] = {&child};
   Child::serve(all, child);
   return child.result();

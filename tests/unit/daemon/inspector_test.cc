@@ -13,14 +13,15 @@
 namespace ringtrue::daemon {
 namespace {
 
-// A node that is read when the test lets it; the inspector's threads may outlive the test.
+// A node that is read when the test lets it.
 class SlowNode {
  public:
-  Result<topology::Recording> read(const Inspector::Request& request) {
+  Result<topology::Recording> read(const Inspector::Request& request, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     ++readings_;
     changed_.notify_all();
-    changed_.wait_for(lock, std::chrono::seconds(20), [&] { return allowed_ > 0; });
+    changed_.wait_for(lock, stop, std::chrono::seconds(20), [&] { return allowed_ > 0; });
+    if (stop.stop_requested()) return fail(Cause::cancelled, "stopped");
     --allowed_;
     if (fails) return fail(Cause::unavailable, "no probe");
     topology::Recording recording;
@@ -45,14 +46,12 @@ class SlowNode {
 
  private:
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;
   int readings_ = 0, allowed_ = 0;
 };
 
 class InspectorTest : public testing::Test {
  protected:
-  ~InspectorTest() override { node_->let(1000); }
-
   std::future<Inspector::Answer> ask(const Inspector::Request& request) {
     auto promise = std::make_shared<std::promise<Inspector::Answer>>();
     inspector_.ask(request, [promise](const Inspector::Answer& answer) { promise->set_value(answer); });
@@ -62,26 +61,28 @@ class InspectorTest : public testing::Test {
     return answer.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
   }
 
-  std::shared_ptr<SlowNode> node_ = std::make_shared<SlowNode>();
-  Inspector inspector_{[node = node_](const Inspector::Request& request) { return node->read(request); }};
+  SlowNode node_;
+  Inspector inspector_{[this](const Inspector::Request& request, const std::stop_token& stop) {
+    return node_.read(request, stop);
+  }};
 };
 
 TEST_F(InspectorTest, SharesOneReadingAmongThoseWhoAskAlike) {
   auto first = ask({Seconds(1), false, true});
-  ASSERT_TRUE(node_->reading(1));
+  ASSERT_TRUE(node_.reading(1));
   auto second = ask({Seconds(1), false, true}), other = ask({Seconds(2), false, true});
-  node_->let(2);
+  node_.let(2);
   ASSERT_TRUE(over(first) && over(second) && over(other));
   const auto a = first.get(), b = second.get(), c = other.get();
   ASSERT_TRUE(a && b && c);
   EXPECT_EQ(*a, *b);
   EXPECT_EQ(topology::read_recording(*a)->window_s, 1);
   EXPECT_EQ(topology::read_recording(*c)->window_s, 2);
-  EXPECT_EQ(node_->readings(), 2);
+  EXPECT_EQ(node_.readings(), 2);
 }
 
 TEST_F(InspectorTest, TellsADocumentUnlessTheRecordingIsAskedFor) {
-  node_->let(1);
+  node_.let(1);
   auto answer = ask({Seconds(0), false, false});
   ASSERT_TRUE(over(answer));
   const auto bytes = answer.get();
@@ -92,8 +93,8 @@ TEST_F(InspectorTest, TellsADocumentUnlessTheRecordingIsAskedFor) {
 }
 
 TEST_F(InspectorTest, TellsWhyTheNodeCannotBeRead) {
-  node_->fails = true;
-  node_->let(1);
+  node_.fails = true;
+  node_.let(1);
   auto answer = ask({});
   ASSERT_TRUE(over(answer));
   EXPECT_EQ(answer.get().error().what, "no probe");
@@ -101,10 +102,10 @@ TEST_F(InspectorTest, TellsWhyTheNodeCannotBeRead) {
 
 TEST_F(InspectorTest, LetsNobodyWaitForTheWindowOfAnother) {
   auto slow = ask({Seconds(60), false, true});
-  ASSERT_TRUE(node_->reading(1));
+  ASSERT_TRUE(node_.reading(1));
   auto quick = ask({Seconds(0), false, false});
-  ASSERT_TRUE(node_->reading(2));
-  node_->let(2);
+  ASSERT_TRUE(node_.reading(2));
+  node_.let(2);
   ASSERT_TRUE(over(quick) && over(slow));
 }
 
@@ -118,7 +119,7 @@ TEST_F(InspectorTest, RefusesWhatIsTooMuch) {
 
 TEST_F(InspectorTest, StopsAtOnceAndTellsEverybody) {
   auto answer = ask({});
-  ASSERT_TRUE(node_->reading(1));
+  ASSERT_TRUE(node_.reading(1));
   const std::int64_t began = now_ns();
   inspector_.stop();
   EXPECT_LT(seconds_since(began).value, 5);

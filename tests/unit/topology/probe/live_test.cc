@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <stop_token>
 #include <thread>
 
 #include "topology/probe/spawn.h"
@@ -54,6 +55,20 @@ TEST(RunProgram, PassesOnTheErrorThatItsChildNamed) {
   for (const char* line :
        {"{}", "[]", "{\"cause\": 99, \"what\": \"x\"}", "{\"cause\": 1}", "{\"cause\": \"1\", \"what\": 2}"})
     EXPECT_EQ(read_error_line(line, {Cause::internal, "fallback", "", ""}).what, "fallback") << line;
+}
+
+TEST(RunProgram, EndsSoonAfterAStopIsAskedFor) {
+  std::stop_source stop;
+  std::jthread asker([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    stop.request_stop();
+  });
+  Result<std::string> result;
+  EXPECT_LT(seconds_of([&] {
+              result = run_program({"/bin/sh", "-c", "sleep 30"}, Seconds(30), 1, stop.get_token());
+            }),
+            10);
+  EXPECT_EQ(result.error().cause, Cause::cancelled);
 }
 
 TEST(RunProgram, EndsWhatHangsOrTalksWithoutEnd) {
