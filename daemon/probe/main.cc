@@ -100,8 +100,10 @@ Result<Options> parse(int argc, char** argv) {
 
 int run_ask(const Options& options) {
   const auto answer = ask(options.library, {options.live.root, options.live.wake_gpus});
-  if (!answer) return complain(answer.error());
-  return print(*answer) ? 0 : 1;
+  const int code = answer ? (print(*answer) ? 0 : 1) : complain(answer.error());
+  std::fflush(nullptr);
+  // Vendors' libraries clean up badly when a process ends: some leak, some hang. Nobody waits for that.
+  ::_exit(code);
 }
 
 int run_record(Options options) {
