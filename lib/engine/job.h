@@ -14,6 +14,7 @@
 #include "collective/types.h"
 #include "topology/counter_window.h"
 #include "trace/trace.h"
+#include "transport/verbs/settings.h"
 
 namespace ringtrue::engine {
 
@@ -43,8 +44,10 @@ struct Job {
   std::vector<std::string> nodes;  // names, the same list in every run of a lease
   std::vector<Seat> seats;         // by rank
   collective::Call call;
-  std::string transport = "auto";  // auto: shared memory inside a node, tcp between nodes; shm; tcp
-  int iterations = 5;              // samples; small calls are batched, see RankReport::batch
+  // auto: shared memory inside a node; between nodes verbs where both ends have them, else tcp. shm; tcp;
+  // udp; verbs: RDMA for every hop, those inside a node as well.
+  std::string transport = "auto";
+  int iterations = 5;  // samples; small calls are batched, see RankReport::batch
   int warmup = 1;
   bool check = true;    // compare every iteration's result on every rank with the expected one
   bool events = false;  // keep every message in the trace
@@ -53,6 +56,9 @@ struct Job {
   collective::Sparsity sparsity;       // of the generated data
   std::shared_ptr<const Input> input;  // the operator's own data instead; null: generated
   int mtu = 1500;                      // udp: bytes of an IP packet
+  transport::verbs::Settings verbs;
+  // By rank: the ports that its RDMA goes through, instead of verbs.ports; empty, or a rank's is: those.
+  std::vector<std::vector<transport::verbs::PortName>> ports;
 
   collective::Rank ranks() const { return collective::Rank(seats.size()); }
   // Those that hold data; the others are aggregators.
@@ -72,13 +78,24 @@ struct RankReport {
   collective::PacketCounts counts;
 };
 
+// How a process's RDMA went.
+struct RdmaUse {
+  std::string node;
+  std::vector<std::string> ports;  // the rails, "mlx5_0:1"
+  std::string gid;                 // of the first one on Ethernet, "10.1.0.7"
+  std::string memory;              // transport::verbs::to_text(Way): "host", "dmabuf", "staged"...
+};
+
 struct RunReport {
-  std::string transport;   // what ran: "shm", "tcp", "shm+tcp"
+  std::string transport;   // what ran: "shm", "tcp", "shm+tcp", "shm+verbs"
   std::string congestion;  // tcp's congestion control; empty where no tcp ran
   std::vector<RankReport> ranks;
   double cpu_s = 0;             // user and system time of one call, summed over these ranks
   std::uint64_t strangers = 0;  // data connections that were dropped since the session began
   trace::Trace trace;           // hops over all timed samples
+  std::vector<RdmaUse> rdma;    // of each process that used verbs
+  // For the operator, a line each, none twice: why hops between nodes went over tcp, why memory was staged.
+  std::vector<std::string> notes;
   // By name of the node: how its devices' counters changed from before the run to after it. Only nodes whose
   // counters could be read.
   std::map<std::string, topology::CounterWindow> counters;

@@ -36,6 +36,14 @@ struct TcpHop {
   BytesPerSecond delivery_rate;  // the kernel's last sample
 };
 
+// What an RDMA hop's sending end saw, as a difference over the run.
+struct RdmaHop {
+  Seconds busy;            // time with slices on their way, by the device's clock where it has one
+  Seconds credit_limited;  // ... in which the next slice waited for the receiver to free a slot
+  Seconds queue_limited;   // ... in which it waited for room in our own send queues
+  std::uint64_t writes = 0;
+};
+
 // A hop over a whole run, seen from its sending end (or its receiving end where `receiver` is set).
 struct Hop {
   std::int32_t source = 0;
@@ -45,6 +53,7 @@ struct Hop {
   Bytes bytes;
   Seconds busy;  // time in which bytes of this hop were in flight; see rate()
   std::optional<TcpHop> tcp;
+  std::optional<RdmaHop> rdma;
 
   // Bytes over busy time: what the hop carried while it was carrying. Unknown (nullopt) when nothing moved.
   std::optional<BytesPerSecond> rate() const {

@@ -95,6 +95,7 @@ class Channel {
   // What the kernel says of the connection since reset_counters(); nullopt where there is no kernel in
   // between.
   virtual std::optional<trace::TcpHop> tcp() const { return std::nullopt; }
+  virtual std::optional<trace::RdmaHop> rdma() const { return std::nullopt; }
 };
 
 }  // namespace ringtrue::transport

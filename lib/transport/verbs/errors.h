@@ -1,0 +1,21 @@
+// What a failed completion or an event of a device means, in words for the operator.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "transport/transport.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/settings.h"
+
+namespace ringtrue::transport::verbs {
+
+// "rank 2 lost rank 3 on node3 through mlx5_0 port 1: transport retry counter exceeded (vendor error 0x81)",
+// where: the peer's node; next: the usual cause. `node`: this one, which is named as well.
+Error completion_error(const std::string& node, const PortName& port, const Hop& hop,
+                       const Completion& completion);
+
+// "node2: port 1 of mlx5_0 went down during the run", where: `node`. nullopt: harmless.
+std::optional<Error> event_error(const std::string& node, const std::string& device, const Event& event);
+
+}  // namespace ringtrue::transport::verbs

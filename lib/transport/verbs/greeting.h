@@ -1,0 +1,52 @@
+// What the two ends of a hop tell each other before its queue pairs can be connected. It travels over the
+// hop's control connection: the TCP connection that the hop's two ends proved themselves on, which stays open
+// as long as the hop is used and tells at once when the other process is gone.
+//
+//   offer      each end      Greeting: its rails, queue pairs and ring, or why it has no RDMA
+//   ready      each end      one byte, once its queue pairs can receive
+//
+// Pure functions on bytes, so that they can be tested and fuzzed without devices.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "transport/verbs/library.h"
+
+namespace ringtrue::transport::verbs {
+
+struct Greeting {
+  // Of one rail: where its queue pairs are reached, and the ring's key on its device.
+  struct Rail {
+    std::string name;  // "mlx5_0:1", for errors
+    LinkLayer layer = LinkLayer::infiniband;
+    std::uint16_t lid = 0;
+    bool global = false;
+    std::array<std::byte, 16> gid{};
+    int mtu = 0;  // bytes
+    std::uint32_t ring_key = 0;
+    struct Number {
+      std::uint32_t queue_pair = 0, packet_sequence = 0;  // 24 bits each
+    };
+    std::vector<Number> queue_pairs;
+  };
+  std::string why_not;  // not empty: no RDMA here, and nothing below
+  std::vector<Rail> rails;
+  std::uint64_t ring_address = 0;
+  std::uint32_t slots = 0, slot_bytes = 0;
+};
+
+inline constexpr std::size_t longest_greeting = 64 * 1024;
+std::vector<std::byte> encode(const Greeting& greeting);
+// nullopt: not what encode() makes, or beyond what settings allow.
+std::optional<Greeting> decode(std::span<const std::byte> bytes);
+
+// Why these two cannot be connected; empty: they can. In words for the operator, who sees both nodes' names
+// beside it. Rails are paired in order, as many as the end with fewer has.
+std::string mismatch(const Greeting& ours, const Greeting& theirs);
+
+}  // namespace ringtrue::transport::verbs

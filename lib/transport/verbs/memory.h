@@ -1,0 +1,108 @@
+// Registered memory: the ranks' own, and a pool of buffers that outlives runs, so that no call waits for a
+// registration. A piece of memory is known to all devices in use under one handle.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/verbs/library.h"
+#include "transport/verbs/settings.h"
+
+namespace ringtrue::transport::verbs {
+
+// How a device reaches the memory that ranks compute on.
+enum class Way : std::uint8_t {
+  host,            // registered as it is
+  dmabuf,          // GPU memory, ibv_reg_dmabuf_mr
+  nvidia_peermem,  // GPU memory, registered like the host's by nvidia_peermem
+  staged,          // copied through the pool (pinned host memory)
+};
+std::string to_text(Way way);
+
+struct Buffer {
+  std::byte* at = nullptr;
+  std::uint64_t bytes = 0;
+  bool on_gpu = false;
+  // Of GPU memory: a descriptor of the whole buffer for ibv_reg_dmabuf_mr, with the offset at which it
+  // begins; the caller closes it. Empty, or an error: there is none, and why.
+  struct Dmabuf {
+    int descriptor = -1;
+    std::uint64_t offset = 0;
+  };
+  std::function<Result<Dmabuf>()> export_dmabuf;
+};
+
+// A buffer's registrations, one a device, in the order of Memory's devices.
+class Registered {
+ public:
+  std::uint32_t local_key(std::size_t device) const { return regions_[device]->local_key(); }
+  std::uint32_t remote_key(std::size_t device) const { return regions_[device]->remote_key(); }
+  bool holds(const std::byte* at, std::uint64_t bytes) const {
+    return at >= at_ && bytes <= bytes_ && std::uint64_t(at - at_) <= bytes_ - bytes;
+  }
+  std::byte* at() const { return at_; }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  friend class Memory;
+  std::byte* at_ = nullptr;
+  std::uint64_t bytes_ = 0;
+  std::vector<std::unique_ptr<Region>> regions_;
+};
+
+// A part of the pool; goes back when it is destroyed.
+class Lent {
+ public:
+  Lent() = default;
+  Lent(Lent&&) noexcept;
+  Lent& operator=(Lent&&) noexcept;
+  ~Lent();
+  std::byte* at() const { return at_; }
+  std::uint64_t bytes() const { return bytes_; }
+  const Registered& registered() const { return *registered_; }
+  explicit operator bool() const { return registered_ != nullptr; }
+
+ private:
+  friend class Memory;
+  class Memory* memory_ = nullptr;
+  const Registered* registered_ = nullptr;
+  std::byte* at_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
+// Not thread-safe: used while a session connects and ends.
+class Memory {
+ public:
+  // The devices outlive it.
+  Memory(std::vector<Device*> devices, bool relaxed_ordering);
+  ~Memory();
+
+  // The ranks' memory, instead of what was before; nothing is done where it is the same. `wanted` as the
+  // operator has it. Where it cannot be registered and need not be: Way::staged, and why in why_staged().
+  // Errors: refused (memlock), unavailable.
+  Result<Way> use(const Buffer& buffer, Registration wanted);
+  // nullptr: staged.
+  const Registered* own() const { return own_ ? &*own_ : nullptr; }
+  const std::string& why_staged() const { return why_staged_; }
+
+  // From the pool, which grows by whole pieces; 64-byte aligned, remotely writable. Errors as use().
+  Result<Lent> lend(std::uint64_t bytes);
+  std::uint64_t pooled() const;  // bytes registered for the pool
+
+ private:
+  friend class Lent;
+  struct Piece;
+  void give_back(const Lent& lent);
+  std::vector<Device*> devices_;
+  bool relaxed_ordering_ = false;
+  std::optional<Registered> own_;
+  std::string why_staged_;
+  std::vector<std::unique_ptr<Piece>> pieces_;
+};
+
+}  // namespace ringtrue::transport::verbs

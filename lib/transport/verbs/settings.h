@@ -1,0 +1,54 @@
+// What an operator may set of the verbs transport. Names and meanings as in ibv_modify_qp(3) and the field's
+// own variables (NCCL_IB_*).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace ringtrue::transport::verbs {
+
+// A device's port, "mlx5_0:1"; the port is 1 where it is left out, "mlx5_0".
+struct PortName {
+  std::string device;
+  int port = 1;
+  auto operator<=>(const PortName&) const = default;
+};
+Result<PortName> parse_port(std::string_view text);
+std::string to_text(const PortName& port);
+// "mlx5_0,mlx5_1:2"
+Result<std::vector<PortName>> parse_ports(std::string_view text);
+
+enum class Registration : std::uint8_t {
+  automatic,  // the ranks' own memory where it can be registered, else staged
+  direct,     // ... or an error
+  staged,     // through registered buffers, always
+};
+
+struct Settings {
+  std::vector<PortName> ports;  // the rails, in order; empty: chosen by choose_rails()
+  int gid_index = -1;           // -1: chosen
+  int mtu = 0;                  // path MTU in bytes: 256 to 4096, a power of two; 0: the ports' active one
+  int timeout = 18;             // local ACK timeout, 4.096 us x 2^timeout: 1 to 31
+  int retry_count = 7;          // 0 to 7
+  int rnr_retry = 7;            // 0 to 7; 7: without end
+  int traffic_class = 0;        // 0 to 255
+  int service_level = 0;        // 0 to 15
+  int queue_pairs = 1;          // of a hop on each rail, 1 to 16
+  // Messages from so many bytes on leave as RDMA WRITE, which adaptive routing may reorder, and a short WRITE
+  // WITH IMM behind; 0: never.
+  std::uint64_t adaptive_routing_threshold = 0;
+  bool relaxed_ordering = true;  // where the device knows it
+  Registration registration = Registration::automatic;
+  std::uint64_t slot_bytes = 256 * 1024;  // most of a slice's bytes in one write, 4096 to 4 MiB
+  int slots = 8;                          // of a hop's ring, 2 to 64
+  bool operator==(const Settings&) const = default;
+};
+
+// Whether all values are in their ranges; names the flag that is not.
+Result<void> check(const Settings& settings);
+
+}  // namespace ringtrue::transport::verbs

@@ -1,0 +1,84 @@
+// The RDMA side of one process: its devices, registered memory, and the queue pairs of its hops, made anew
+// for each run so that no run begins with what another one left.
+//
+//   open -> { use, begin_run, offer*, accept*, open_channel*, ..., end_run }*
+//
+// All of it on the session's thread; channels belong to their loops.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transport/loop.h"
+#include "transport/tcp/transport.h"
+#include "transport/verbs/channel.h"
+#include "transport/verbs/greeting.h"
+#include "transport/verbs/library.h"
+#include "transport/verbs/memory.h"
+#include "transport/verbs/rails.h"
+#include "transport/verbs/settings.h"
+
+namespace ringtrue::transport::verbs {
+
+class Transport {
+ public:
+  struct Setup {
+    std::string node;          // this one's name, for errors
+    std::string data_address;  // picks the port where it is a port's own; empty: none in particular
+    Settings settings;
+  };
+  // Errors: unavailable, with the reason in one line: no device, no active port, no libibverbs.
+  static Result<std::unique_ptr<Transport>> open(Library& library, Setup setup);
+  ~Transport();
+
+  // The ranks' memory of the runs to come; see Memory::use.
+  Result<Way> use(const Buffer& memory);
+
+  struct Run {
+    std::vector<Loop*> loops;   // by thread; the first one hears of events
+    std::size_t hops = 0;       // that will be offered
+    std::uint64_t longest = 0;  // bytes of a message, at most
+    // Told on the first loop's thread of events that end the run.
+    std::function<void(Error)> failed;
+  };
+  Result<void> begin_run(Run run);
+  // Queue pairs and a ring for one hop end, of a rank that `thread` plays. `ports`: its rails; empty: the
+  // setup's. Errors: refused (memlock), unavailable.
+  Result<Greeting> offer(const tcp::ConnectionKey& key, const Hop& hop, int thread,
+                         const std::vector<PortName>& ports = {});
+  // Connects them to the peer's, which mismatch() finds nothing against.
+  Result<void> accept(const tcp::ConnectionKey& key, const Greeting& peer);
+  void withdraw(const tcp::ConnectionKey& key);  // the hop goes another way
+  // Once both ends are ready. `control`: the hop's control connection, watched for its end.
+  std::unique_ptr<Channel> open_channel(const tcp::ConnectionKey& key, int control, Owner& owner,
+                                        const Reducer& reducer, faulty::Script script);
+  // After all channels are gone.
+  void end_run();
+
+  // "mlx5_0:1 mlx5_1:1", as offered without ports of their own.
+  const std::vector<Rail>& rails() const { return rails_; }
+  Way way() const { return way_; }
+  const std::string& why_staged() const { return memory_->why_staged(); }
+
+ private:
+  struct Queues;  // of one thread on one device
+  struct Offered;
+  class Events;  // of one device
+  explicit Transport(Setup setup);
+
+  Setup setup_;
+  std::vector<std::unique_ptr<Device>> devices_;  // all of the node, by name
+  std::vector<Rail> rails_;
+  std::unique_ptr<Memory> memory_;
+  Way way_ = Way::staged;
+  Run run_;
+  std::vector<std::unique_ptr<Events>> events_;
+  std::vector<std::unique_ptr<Queues>> queues_;
+  std::map<tcp::ConnectionKey, std::unique_ptr<Offered>> offered_;
+};
+
+}  // namespace ringtrue::transport::verbs
