@@ -2,7 +2,9 @@
 // over the runs of a lease.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -50,6 +52,18 @@ class Transport final : public Watcher {
   Result<void> connect(const std::map<ConnectionKey, PeerAddress>& wanted, const std::function<bool()>& stop,
                        Deadline deadline);
   int descriptor(const ConnectionKey& key) const;  // -1: not connected
+
+  // What one end of a connection tells the other before its first message; `node`: the peer's, for errors.
+  struct Word {
+    std::vector<std::byte> bytes;
+    std::string node;
+  };
+  using Words = std::map<ConnectionKey, Word>;
+  // Sends each connection's word and gives the peers' back, all connections at once; both ends do the same.
+  // Reads nothing beyond a word. `longest`: bytes that a peer may send; `what`: of it, in errors, "RDMA
+  // addresses". Errors name the peer: deadline, peer_lost, corrupted; cancelled after `stop`.
+  Result<Words> swap(Words words, std::size_t longest, const std::string& what,
+                     const std::function<bool()>& stop, Deadline deadline);
 
   std::uint64_t strangers() const { return strangers_; }
   // The congestion control of the newest connection, as the kernel names it.

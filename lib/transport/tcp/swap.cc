@@ -1,0 +1,135 @@
+// Words over established connections: each behind its length, u32 little endian.
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "transport/tcp/transport.h"
+
+namespace ringtrue::transport::tcp {
+
+namespace {
+
+constexpr std::size_t length_bytes = 4;
+
+class Swap final : public Watcher {
+ public:
+  Swap(Loop& loop, int fd, Transport::Word word, std::size_t longest)
+      : loop_(loop), fd_(fd), node_(std::move(word.node)), longest_(longest), into_(length_bytes) {
+    const auto length = std::uint32_t(word.bytes.size());
+    for (std::size_t i = 0; i < length_bytes; ++i) ours_.push_back(std::byte(length >> 8 * i));
+    ours_.insert(ours_.end(), word.bytes.begin(), word.bytes.end());
+  }
+  ~Swap() override { stop_watching(); }
+
+  Result<void> begin() {
+    auto watched = loop_.watch(fd_, EPOLLIN | EPOLLOUT, this);
+    watched_ = watched.has_value();
+    return watched;
+  }
+
+  void ready(std::uint32_t) override {
+    if (over()) return;
+    write();
+    if (!failed_) read();
+    if (over()) return stop_watching();
+    // What follows the peer's word is for the connection's next user.
+    const std::uint32_t reads = have_ ? 0u : EPOLLIN, writes = written_ < ours_.size() ? EPOLLOUT : 0u;
+    loop_.change(fd_, reads | writes, this);
+  }
+
+  bool over() const { return failed_ || (have_ && written_ == ours_.size()); }
+  const std::optional<Error>& failed() const { return failed_; }
+  Transport::Word take() { return {std::move(into_), std::move(node_)}; }
+
+ private:
+  void stop_watching() {
+    if (std::exchange(watched_, false)) loop_.forget(fd_, this);
+  }
+
+  void write() {
+    while (written_ < ours_.size()) {
+      const ssize_t n =
+          ::send(fd_, ours_.data() + written_, ours_.size() - written_, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+      if (n < 0) return lost(std::strerror(errno));
+      written_ += std::size_t(n);
+    }
+  }
+
+  void read() {
+    while (!have_) {
+      const ssize_t n = ::recv(fd_, into_.data() + got_, into_.size() - got_, MSG_DONTWAIT);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+      if (n <= 0) return lost(n == 0 ? "it closed the connection" : std::strerror(errno));
+      got_ += std::size_t(n);
+      if (got_ < into_.size()) continue;
+      if (counted_) {
+        have_ = true;
+        return;
+      }
+      std::size_t length = 0;
+      for (std::size_t i = 0; i < length_bytes; ++i) length |= std::size_t(into_[i]) << 8 * i;
+      if (length > longest_) {
+        failed_ = Error{Cause::corrupted, fmt::format("{} announced {} bytes", node_, length), node_, {}};
+        return;
+      }
+      counted_ = true;
+      got_ = 0;
+      into_.resize(length);
+      have_ = length == 0;
+    }
+  }
+
+  void lost(const std::string& why) {
+    failed_ = Error{Cause::peer_lost, fmt::format("lost {}: {}", node_, why), node_, {}};
+  }
+
+  Loop& loop_;
+  int fd_;
+  std::string node_;
+  std::size_t longest_;
+  std::vector<std::byte> ours_, into_;
+  std::size_t written_ = 0, got_ = 0;
+  bool watched_ = false, counted_ = false, have_ = false;
+  std::optional<Error> failed_;
+};
+
+}  // namespace
+
+Result<Transport::Words> Transport::swap(Words words, std::size_t longest, const std::string& what,
+                                         const std::function<bool()>& stop, Deadline deadline) {
+  std::map<ConnectionKey, std::unique_ptr<Swap>> swaps;
+  for (auto& [key, word] : words) {
+    const int fd = descriptor(key);
+    if (fd < 0) return fail(Cause::internal, fmt::format("no connection to {} to swap {}", word.node, what));
+    const auto swap = swaps.emplace(key, std::make_unique<Swap>(loop_, fd, std::move(word), longest)).first;
+    if (const auto begun = swap->second->begin(); !begun) return tl::unexpected(begun.error());
+  }
+  auto next = swaps.begin();  // all before it are over, and went well
+  const bool stopped = loop_.run(
+      [&] {
+        while (next != swaps.end() && next->second->over() && !next->second->failed()) ++next;
+        return next == swaps.end() || next->second->failed() || stop();
+      },
+      deadline);
+  for (const auto& [key, swap] : swaps)
+    if (const auto& error = swap->failed())
+      return fail(error->cause, fmt::format("{}, while swapping {}", error->what, what), error->where);
+  if (next != swaps.end() && stopped)
+    return fail(Cause::cancelled, fmt::format("cancelled while swapping {}", what));
+  if (next != swaps.end()) {
+    const std::string node = next->second->take().node;
+    return fail(Cause::deadline, fmt::format("no {} came from {}", what, node), node,
+                "was its process stopped, or is its node overloaded?");
+  }
+  Words theirs;
+  for (auto& [key, swap] : swaps) theirs.emplace(key, swap->take());
+  return theirs;
+}
+
+}  // namespace ringtrue::transport::tcp
