@@ -1,18 +1,17 @@
 """Runs cases one after the other on networks that are kept while the next case can use them."""
 import fnmatch
 import os
-import re
 import shutil
 import time
 import traceback
 
-from . import cases
+from . import cases, sanitizer
 from .cluster import Cluster, alive, processes
 from .network import LabError, Network
+from .rdma import RdmaLab
 from .virtual import VirtualLab, vm
 
-
-SANITIZER = re.compile(r"ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|runtime error: ")
+MACHINES = {"verbs": RdmaLab}  # others are plain ones
 
 
 class Skip(Exception):
@@ -83,9 +82,11 @@ class Lab:
                 file.seek(self.read.get(name, 0) if os.path.getsize(path) >= self.read.get(name, 0) else 0)
                 text = file.read()
                 self.read[name] = file.tell()
-            if match := SANITIZER.search(text):
-                found.append(f"{name}: {text[match.start():][:3000]}")
+            found += sanitizer.reports(name, text)
         return found
+
+    def keep_logs(self):
+        pass  # they are written into the directory
 
     def expect_clean(self, seconds=5):
         """Nothing is left once the daemons have noticed: at the latest after a lease's silence."""
@@ -129,7 +130,7 @@ def run(programs, patterns, directory, keep_logs):
                     lab.close()
                     lab = None
                 shutil.rmtree(directory, ignore_errors=True)
-                lab = VirtualLab(programs, directory, case.machine) if case.machine else \
+                lab = MACHINES.get(case.machine, VirtualLab)(programs, directory, case.machine) if case.machine else \
                     Lab(programs, directory, case.nodes, case.rate)
             began = time.monotonic()
             lab.begin()
@@ -151,6 +152,8 @@ def run(programs, patterns, directory, keep_logs):
             print(f"not ok {number} {case.name} ({seconds:.1f} s)", flush=True)
             print("\n".join("  | " + line for line in detail.splitlines()), flush=True)
             if keep_logs:
+                if lab is not None:
+                    lab.keep_logs()
                 where = os.path.join(keep_logs, case.name.replace("/", "."))
                 shutil.rmtree(where, ignore_errors=True)
                 shutil.copytree(directory, where, ignore=shutil.ignore_patterns("pki", "*.sock", "*.key"))

@@ -23,6 +23,8 @@ class Shape:
     programs: tuple = ()   # beside ours and iproute2's
     memory: int = 1024     # MiB
     append: str = ""       # to the kernel's command line
+    ours: tuple = ("ringtrue", "ringtrue-probe")
+    files: dict = dataclasses.field(default_factory=dict)  # executable text by path in the machine
 
 
 def switch(name, bus, chassis, ports):
@@ -108,13 +110,13 @@ class VirtualLab:
     """What a case of a virtual machine gets."""
 
     def __init__(self, programs, directory, name):
-        """programs: the folder with ringtrue and ringtrue-probe. directory: for logs and files."""
+        """programs: the folder with our programs. directory: for logs and files."""
         if os.environ.get(MISSING):
             raise vm.Unavailable(os.environ[MISSING])
         self.key, self.shape, self.programs = (name,), SHAPES[name], programs
         self.log = os.path.join(directory, "commands.log")
         kernel, image = vm.Kernel.at(os.environ["RINGTRUE_VM_CACHE"], fetch=False), vm.Image()
-        for program in ("ringtrue", "ringtrue-probe"):
+        for program in self.shape.ours:
             path = os.path.join(programs, program)
             if not os.access(path, os.X_OK):
                 raise LabError(f"no program {path}; build it first")
@@ -124,6 +126,8 @@ class VirtualLab:
         for provider in glob.glob(f"{LIBRARIES}/libibverbs/librxe-*.so"):
             image.program(provider)
             image.file("/etc/libibverbs.d/rxe.driver", "driver rxe\n")
+        for path, text in self.shape.files.items():
+            image.file(path, text, 0o755)
         image.file("/etc/group", "root:x:0:\nnogroup:x:65534:\n")
         image.file("/etc/passwd", "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n")
         self.machine = vm.Machine(kernel, image, directory, self.shape.modules, self.shape.arguments.split(),
@@ -150,6 +154,9 @@ class VirtualLab:
     def mend(self):
         """After a case: raises where the machine no longer answers."""
         self.machine.run("true")
+
+    def keep_logs(self):
+        """Before the directory is kept: what is still in the machine."""
 
     def sanitizer_reports(self):
         return []  # they end a command with a code that its case does not expect
