@@ -165,7 +165,7 @@ Result<void> SessionImpl::map_memory() {
 void SessionImpl::forget_run() {
   if (udp_) udp_->end_run();
   for (const auto& worker : workers_) {
-    worker->loop->set_source(nullptr);
+    worker->loop->clear_sources();
     worker->players.clear();
     worker->shared.reset();
     worker->loop->clear();
@@ -215,7 +215,7 @@ Result<void> SessionImpl::connect(const std::vector<std::vector<Address>>& proce
       worker.shared = std::make_unique<shm::Transport>(
           shm::Transport::Setup{memory_, &plan_, &shared_layout_, thread, doorbells});
       worker.shared->set_loop(worker.loop.get());
-      worker.loop->set_source(worker.shared.get());
+      worker.loop->add_source(worker.shared.get());
     }
     if (uses_tcp_) worker.staging.resize(tcp::Channel::staging_bytes);
     std::size_t count = 0;

@@ -119,7 +119,20 @@ bool Loop::work_once() {
     program.resume();
     return true;
   }
-  return source_ && source_->work();
+  return work_of_sources();
+}
+
+// All of them have their turn, so that a busy one does not starve the others.
+bool Loop::work_of_sources() {
+  bool worked = false;
+  for (Source* source : sources_) worked |= source->work();
+  return worked;
+}
+
+bool Loop::sources_sleep() {
+  bool quiet = true;
+  for (Source* source : sources_) quiet &= source->prepare_to_sleep();
+  return quiet;
 }
 
 void Loop::fire_timers() {
@@ -169,28 +182,24 @@ bool Loop::run(const std::function<bool()>& stop, Deadline deadline) {
     }
 
     // Look for work a little before sleeping: a wake-up costs more than most waits between cores take.
-    if (source_ && spin_ns_ > 0) {
+    if (!sources_.empty() && spin_ns_ > 0) {
       bool found = false;
       const std::int64_t until = now_ns() + spin_ns_;
       do {
         for (int i = 0; i < 32 && !found; ++i) {
-          found = source_->work();
+          found = work_of_sources();
           if (!found) relax();
         }
       } while (!found && now_ns() < until && !stop());
       if (found) continue;
     }
-    if (source_ && !source_->prepare_to_sleep()) {
-      source_->awake();
-      continue;
-    }
-    if (!stop()) {
+    if (sources_sleep() && !stop()) {
       std::int64_t until = deadline.at_ns();
       if (!timers_.empty()) until = std::min(until, timers_.begin()->first.when);
       const std::int64_t timeout = until == INT64_MAX ? -1 : std::max<std::int64_t>(0, until - now_ns());
       poll(timeout);
     }
-    if (source_) source_->awake();
+    for (Source* source : sources_) source->awake();
   }
   return true;
 }

@@ -67,7 +67,10 @@ class Loop {
   // One action a time, in order, when there is nothing else to do; but after most_wait_ns of other work, too.
   void when_idle(std::function<void()> action);
   static constexpr std::int64_t most_wait_ns = 200'000;
-  void set_source(Source* source) { source_ = source; }
+  // Those added last are looked at first.
+  void add_source(Source* source) { sources_.insert(sources_.begin(), source); }
+  void remove_source(const Source* source) { std::erase(sources_, source); }  // nothing if it is not there
+  void clear_sources() { sources_.clear(); }
   // How long to look for work before sleeping. 0 where other threads need the core.
   void set_spin(std::int64_t nanoseconds) { spin_ns_ = nanoseconds; }
 
@@ -80,6 +83,8 @@ class Loop {
  private:
   Loop() = default;
   bool work_once();
+  bool work_of_sources();
+  bool sources_sleep();
   int poll(std::int64_t timeout_ns);  // -1: for ever. The number of descriptors that had something
   void fire_timers();
   void work_idly();
@@ -94,7 +99,7 @@ class Loop {
   std::uint64_t timer_sequence_ = 0;
   std::deque<std::function<void()>> idle_;
   std::int64_t idle_since_ = 0;  // when the first of idle_ came, or the last one before it was done
-  Source* source_ = nullptr;
+  std::vector<Source*> sources_;
   std::int64_t spin_ns_ = 0;
 };
 

@@ -91,7 +91,7 @@ class ShmWorld final : public World {
       transports_.push_back(
           std::make_unique<shm::Transport>(shm::Transport::Setup{base_, &plan_, &layout_, t, doorbells}));
       transports_.back()->set_loop(loops_[std::size_t(t)].get());
-      loops_[std::size_t(t)]->set_source(transports_.back().get());
+      loops_[std::size_t(t)]->add_source(transports_.back().get());
     }
     for (const Rank r : {0, 1})
       for (Lane lane = 0; lane < lanes; ++lane)
@@ -479,14 +479,14 @@ class Busy final : public Source {
 TEST(Loop, IdleWorkWaitsForOtherWorkButNotForEver) {
   auto loop = *Loop::make();
   Busy busy;
-  loop->set_source(&busy);
+  loop->add_source(&busy);
   std::uint64_t pieces_before = 0;
   const std::int64_t began = now_ns();
   loop->when_idle([&] { pieces_before = busy.pieces; });
   EXPECT_TRUE(loop->run([&] { return pieces_before > 0; }, Deadline::in(Seconds(5))));
   EXPECT_GE(now_ns() - began, Loop::most_wait_ns);
   EXPECT_GT(pieces_before, 10u);
-  loop->set_source(nullptr);
+  loop->remove_source(&busy);
   int done = 0;
   for (int i = 0; i < 3; ++i) loop->when_idle([&, i] { EXPECT_EQ(done++, i); });
   EXPECT_TRUE(loop->run([&] { return done == 3; }, Deadline::in(Seconds(5))));
