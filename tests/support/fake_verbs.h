@@ -1,13 +1,14 @@
-// A provider of verbs for tests: nodes with devices as described, on one fabric, in one process. RDMA WRITEs move
-// real bytes between queue pairs and are checked as hardware checks them: keys, bounds, access, states, receives,
-// room in queues. What no device forbids but no program should do is in complaints(), which tests hold empty.
+// A provider of verbs for tests: nodes with devices as described, on one fabric, in one process. RDMA WRITEs
+// move real bytes between queue pairs and are checked as hardware checks them: keys, bounds, access, states,
+// receives, room in queues. What no device forbids but no program should do is in complaints(), which tests
+// hold empty.
 //
 //   FakeFabric fabric;
 //   FakeLibrary& node1 = fabric.add_node({fake_roce("mlx5_0", "10.1.0.1")});
 //   FakeLibrary& node2 = fabric.add_node({fake_infiniband("mlx5_0", 7), fake_infiniband("mlx5_1", 8)});
 //
-// A write is delivered as it is posted, unless the test holds deliveries back or shuffles them. May be used by
-// several threads. Outlives all that is opened on it.
+// A write is delivered as it is posted, unless the test holds deliveries back or shuffles them. May be used
+// by several threads. Outlives all that is opened on it.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +31,10 @@ struct FakeDevice {
   std::vector<FakePort> ports;
   DeviceLimits limits;
   int most_inline = 220;
-  bool dmabuf = false;                         // ibv_reg_dmabuf_mr works
-  bool peermem = false;                        // GPU memory can be registered by its address
+  bool dmabuf = false;                            // ibv_reg_dmabuf_mr works
+  bool peermem = false;                           // GPU memory can be registered by its address
   std::uint64_t most_pinned = std::uint64_t(-1);  // RLIMIT_MEMLOCK
-  std::string cannot_open;                     // not empty: why open() fails
+  std::string cannot_open;                        // not empty: why open() fails
 };
 
 // One active port each: 100 Gbit/s, MTU 4096 and 1024, room enough, shared receive queues, no timestamps.

@@ -1,6 +1,8 @@
 // What a failed completion or an event of a device means, in words for the operator.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -17,5 +19,9 @@ Error completion_error(const std::string& node, const PortName& port, const Hop&
 
 // "node2: port 1 of mlx5_0 went down during the run", where: `node`. nullopt: harmless.
 std::optional<Error> event_error(const std::string& node, const std::string& device, const Event& event);
+
+// "cannot pin 512 MiB of memory on mlx5_0: the limit of locked memory is 64 KiB" (refused), and how to raise
+// it.
+Error cannot_pin(const std::string& device, std::uint64_t bytes, std::uint64_t limit);
 
 }  // namespace ringtrue::transport::verbs

@@ -33,11 +33,11 @@ struct DeviceLimits {
 
 struct PortState {
   bool active = false;
-  std::string state;  // "down", "init", "armed", "active"
+  std::string state = {};  // "down", "init", "armed", "active"
   LinkLayer layer = LinkLayer::infiniband;
   std::uint16_t lid = 0;
-  int mtu = 0;          // active, bytes
-  BytesPerSecond rate;  // data rate of active speed and width
+  int mtu = 0;               // active, bytes
+  BytesPerSecond rate = {};  // data rate of active speed and width
 };
 
 struct Gid {
@@ -56,8 +56,8 @@ struct Completion {
   bool received = false;    // of a receive, with an immediate; otherwise of a send
   std::uint32_t bytes = 0;  // of a receive
   std::uint32_t immediate = 0;
-  std::uint32_t queue_pair = 0;         // its number
-  std::optional<std::int64_t> time_ns;  // the device's clock, where it stamps completions
+  std::uint32_t queue_pair = 0;              // its number
+  std::optional<std::int64_t> time_ns = {};  // the device's clock, where it stamps completions
 };
 
 // A registered piece of memory.
@@ -91,8 +91,8 @@ struct Part {
 };
 
 struct Write {
-  std::uint64_t work = 0;                  // wr_id of the completion, if there is one
-  std::optional<std::uint32_t> immediate;  // RDMA WRITE WITH IMM; nullopt: RDMA WRITE
+  std::uint64_t work = 0;                       // wr_id of the completion, if there is one
+  std::optional<std::uint32_t> immediate = {};  // RDMA WRITE WITH IMM; nullopt: RDMA WRITE
   std::uint64_t remote_address = 0;
   std::uint32_t remote_key = 0;
   std::array<Part, 2> parts;
@@ -108,8 +108,8 @@ struct Path {
   std::uint32_t queue_pair = 0, packet_sequence = 0;  // the peer's
   LinkLayer layer = LinkLayer::infiniband;
   std::uint16_t lid = 0;
-  std::optional<std::array<std::byte, 16>> gid;  // the peer's: a global route; always on Ethernet
-  int gid_index = 0;                             // ours
+  std::optional<std::array<std::byte, 16>> gid = {};  // the peer's: a global route; always on Ethernet
+  int gid_index = 0;                                  // ours
   int traffic_class = 0, service_level = 0, hop_limit = 64;
   int min_rnr_timer = 12;
 };

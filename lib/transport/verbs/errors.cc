@@ -1,0 +1,126 @@
+#include "transport/verbs/errors.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace ringtrue::transport::verbs {
+namespace {
+
+// Whose fault a failed completion usually is.
+enum class Side { peer, here, device, nobody };
+
+struct Status {
+  const char* text;
+  Cause cause;
+  Side side;
+  const char* usual;
+};
+
+constexpr const char* program = "a fault of this program: please report it";
+constexpr const char* reports = "see dmesg on that node and the device's counters (ringtrue topo)";
+
+constexpr std::array<Status, 24> statuses = {{
+    {"success", Cause::internal, Side::here, program},
+    {"local length error", Cause::internal, Side::here,
+     "a message longer than its place: the path MTU or sizes differ"},
+    {"local QP operation error", Cause::internal, Side::here, program},
+    {"local EE context operation error", Cause::internal, Side::here, program},
+    {"local protection error", Cause::internal, Side::here,
+     "memory that is not registered any more: was the buffer freed or the GPU reset?"},
+    {"work request flushed error", Cause::cancelled, Side::nobody,
+     "an earlier error on this connection is the cause"},
+    {"memory management operation error", Cause::internal, Side::here, program},
+    {"bad response error", Cause::corrupted, Side::peer,
+     "damaged answers: check the cable, the port's counters and firmware"},
+    {"local access error", Cause::internal, Side::here, program},
+    {"remote invalid request error", Cause::corrupted, Side::peer,
+     "the peer's adapter refused the request: the path MTU of both ends differs, or their versions do"},
+    {"remote access error", Cause::corrupted, Side::peer,
+     "the peer's memory is not registered any more: its process ended or began another run"},
+    {"remote operation error", Cause::peer_lost, Side::peer,
+     "the peer's adapter could not finish: see dmesg and its counters there"},
+    {"transport retry counter exceeded", Cause::peer_lost, Side::peer,
+     "the peer is gone, or nothing reaches it: a wrong GID (--gid-index), a path MTU that the network does "
+     "not carry, a "
+     "missing route or VLAN, a port that is down, loss"},
+    {"RNR retry counter exceeded", Cause::peer_lost, Side::peer,
+     "the peer posted no receives in time: its process is stopped or overloaded; allow more with rnr_retry "
+     "7"},
+    {"local RDD violation error", Cause::internal, Side::here, program},
+    {"remote invalid RD request", Cause::corrupted, Side::peer, program},
+    {"aborted error", Cause::peer_lost, Side::peer, "the peer's adapter gave up: see dmesg there"},
+    {"invalid EE context number", Cause::internal, Side::here, program},
+    {"invalid EE context state", Cause::internal, Side::here, program},
+    {"fatal error", Cause::unavailable, Side::device, reports},
+    {"response timeout error", Cause::peer_lost, Side::peer,
+     "the peer answers no more: its adapter, its port or the path to it"},
+    {"general error", Cause::unavailable, Side::device, reports},
+    {"tag matching error", Cause::internal, Side::here, program},
+    {"tag matching rendezvous incomplete", Cause::internal, Side::here, program},
+}};
+
+const Status* find(int status) {
+  return status >= 0 && std::size_t(status) < statuses.size() ? &statuses[std::size_t(status)] : nullptr;
+}
+
+// "512 MiB", "1.5 GiB", "100 B"
+std::string binary(std::uint64_t bytes) {
+  constexpr std::array<const char*, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  double value = double(bytes);
+  for (; value >= 1024 && unit + 1 < units.size(); ++unit) value /= 1024;
+  return fmt::format("{:.4g} {}", value, units[unit]);
+}
+
+}  // namespace
+
+std::string status_text(int status) {
+  const Status* known = find(status);
+  return known ? known->text : fmt::format("status {}", status);
+}
+
+Error completion_error(const std::string& node, const PortName& port, const Hop& hop,
+                       const Completion& completion) {
+  const Status* known = find(completion.status);
+  const Side side = known ? known->side : Side::peer;
+  const char* what = side == Side::peer || side == Side::nobody ? "lost" : "can no longer reach";
+  Error error;
+  error.cause = known ? known->cause : Cause::peer_lost;
+  error.what = fmt::format("rank {} on {} {} rank {} on {} through {} port {}: {} (vendor error {:#x})",
+                           hop.self, node, what, hop.peer, hop.peer_node, port.device, port.port,
+                           status_text(completion.status), completion.vendor_error);
+  error.where = side == Side::peer ? hop.peer_node : node;
+  error.next = known ? known->usual : reports;
+  return error;
+}
+
+std::optional<Error> event_error(const std::string& node, const std::string& device, const Event& event) {
+  const std::string why = event.text.empty() ? "" : ": " + event.text;
+  switch (event.kind) {
+    case Event::Kind::port_down:
+      return Error{Cause::unavailable,
+                   fmt::format("port {} of {} went down during the run", event.port, device), node,
+                   "check the cable, the switch's port and the counters of link errors (ringtrue topo)"};
+    case Event::Kind::device_fatal:
+      return Error{Cause::unavailable, fmt::format("{} failed during the run{}", device, why), node,
+                   "see dmesg there; reload the driver or reset the adapter"};
+    case Event::Kind::queue_broken:
+      return Error{Cause::unavailable, fmt::format("a queue of {} broke during the run{}", device, why), node,
+                   "see dmesg there"};
+    case Event::Kind::port_up:
+    case Event::Kind::other:
+      break;
+  }
+  return std::nullopt;
+}
+
+Error cannot_pin(const std::string& device, std::uint64_t bytes, std::uint64_t limit) {
+  return {Cause::refused,
+          fmt::format("cannot pin {} of memory on {}: the limit of locked memory is {}", binary(bytes),
+                      device, binary(limit)),
+          {},
+          "raise memlock (ulimit -l unlimited; LimitMEMLOCK=infinity for ringtrued; /etc/security/limits.d)"};
+}
+
+}  // namespace ringtrue::transport::verbs
