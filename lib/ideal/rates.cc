@@ -73,6 +73,38 @@ Result<Efficiency> ethernet_tcp(int mtu) {
                     Origin::declared};
 }
 
+namespace {
+
+Result<Efficiency> rdma(std::string_view link, int path_mtu, int headers) {
+  if (path_mtu < 256 || path_mtu > 4096 || (path_mtu & (path_mtu - 1)) != 0) {
+    return fail(Cause::bad_input, fmt::format("a path MTU of {} is not possible for RDMA", path_mtu), {},
+                "give 256, 512, 1024, 2048 or 4096");
+  }
+  return Efficiency{double(path_mtu) / (path_mtu + headers),
+                    fmt::format("{0}, path MTU {1}: {1} / ({1} + {2})", link, path_mtu, headers),
+                    Origin::declared};
+}
+
+constexpr int base_transport = 12, invariant_crc = 4;
+
+}  // namespace
+
+Result<Efficiency> roce_v2(int path_mtu, bool ipv6) {
+  return rdma(ipv6 ? "RoCE v2 over IPv6" : "RoCE v2", path_mtu,
+              14 + (ipv6 ? 40 : 20) + 8 + base_transport + invariant_crc);
+}
+
+Result<Efficiency> infiniband(int path_mtu, bool global) {
+  return rdma(global ? "InfiniBand with global routes" : "InfiniBand", path_mtu,
+              8 + (global ? 40 : 0) + base_transport + invariant_crc + 2);
+}
+
+std::optional<int> path_mtu(int netdev_mtu) {
+  for (const int mtu : {4096, 2048, 1024, 512, 256})
+    if (mtu + 96 <= netdev_mtu) return mtu;
+  return std::nullopt;
+}
+
 std::span<const LinkGeneration> link_generations() {
   return table;
 }

@@ -43,6 +43,19 @@ constexpr std::array named{
     Named{"rp_cnp_handled", congestion, "congestion notifications handled"},
     Named{"np_cnp_sent", congestion, "congestion notifications sent"},
     Named{"np_ecn_marked_roce_packets", congestion, "packets marked for congestion"},
+    // Ending a queue pair flushes what it holds: every run does.
+    Named{"req_cqe_flush_error", traffic, "requests flushed"},
+    Named{"resp_cqe_flush_error", traffic, "receives flushed"},
+    // hw_counters/ of soft-RoCE
+    Named{"out_of_seq_request", error, "requests out of sequence"},
+    Named{"rcvd_seq_err", error, "sequence errors told by the receiver"},
+    Named{"completer_retry_err", error, "retries"},
+    Named{"retry_exceeded_err", error, "retries given up"},
+    Named{"retry_rnr_exceeded_err", error, "retries given up on a receiver that was not ready"},
+    Named{"send_err", error, "packets that could not be sent"},
+    Named{"rcvd_rnr_err", congestion, "answers of a receiver that was not ready"},
+    Named{"send_rnr_err", congestion, "requests that found no receive"},
+    Named{"ack_deferred", traffic, "completions put off"},
     // netdevs
     Named{"carrier_changes", error, "carrier changes"},
     Named{"carrier_down_count", error, "times that the carrier went down"},
@@ -113,6 +126,12 @@ std::string device_words(std::string_view device) {
   const auto slash = device.rfind('/');
   if (slash == std::string_view::npos) return std::string(device);
   return fmt::format("{} port {}", device.substr(0, slash), device.substr(slash + 1));
+}
+
+Loss loss_seen(std::string_view counter) {
+  if (counter == "packet_seq_err" || counter == "rcvd_seq_err") return Loss::sending;
+  if (counter == "out_of_sequence" || counter == "out_of_seq_request") return Loss::receiving;
+  return Loss::none;
 }
 
 std::uint64_t rise(const CounterChange& change) {

@@ -21,6 +21,11 @@ const char* name(CounterClass c);
 // Of a CounterSet's names: the kernel's for ports and netdevs, "nvlink3_replay", "aer_fatal", ...
 CounterClass counter_class(std::string_view counter);
 
+// Which end of an RDMA hop a counter shows the loss of a packet to. Of each packet that is lost the receiver
+// counts one out of sequence, and the sender the one negative acknowledgement that answers it (mlx5 and rxe).
+enum class Loss { none, sending, receiving };
+Loss loss_seen(std::string_view counter);
+
 // "symbol errors"; a name without words of its own stays as it is.
 std::string counter_words(std::string_view counter);
 // "mlx5_0/1" -> "mlx5_0 port 1"; others stay.

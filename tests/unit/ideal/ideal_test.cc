@@ -164,6 +164,22 @@ TEST(Attainable, EthernetShareOfPayload) {
   EXPECT_FALSE(ethernet_tcp(70000));
 }
 
+TEST(Rates, WhatRdmaLeavesToPayload) {
+  EXPECT_DOUBLE_EQ(roce_v2(1024)->share, 1024.0 / 1082);
+  EXPECT_NEAR(roce_v2(4096)->share, 0.986, 5e-4);
+  EXPECT_DOUBLE_EQ(roce_v2(1024, true)->share, 1024.0 / 1102);
+  EXPECT_DOUBLE_EQ(infiniband(4096)->share, 4096.0 / 4122);
+  EXPECT_DOUBLE_EQ(infiniband(2048, true)->share, 2048.0 / (2048 + 66));
+  EXPECT_EQ(roce_v2(1024)->source, "RoCE v2, path MTU 1024: 1024 / (1024 + 58)");
+  for (const int mtu : {0, 128, 1000, 8192, -1024}) EXPECT_FALSE(roce_v2(mtu)) << mtu;
+  EXPECT_FALSE(infiniband(1500));
+  EXPECT_EQ(path_mtu(1500), 1024);
+  EXPECT_EQ(path_mtu(9000), 4096);
+  EXPECT_EQ(path_mtu(4200), 4096);
+  EXPECT_EQ(path_mtu(4096), 2048);
+  EXPECT_EQ(path_mtu(300), std::nullopt);
+}
+
 TEST(Attainable, ScalesEachTermByItsOwnLink) {
   Inputs in;
   in.nodes = 8;

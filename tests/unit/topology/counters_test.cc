@@ -26,6 +26,29 @@ TEST(CounterNames, NamesTellErrorsCongestionAndTrafficApart) {
     EXPECT_EQ(counter_class(counter), unknown) << counter;
 }
 
+TEST(CounterNames, WhatSoftRoceCountsIsKnown) {
+  using enum CounterClass;
+  for (const char* counter :
+       {"duplicate_request", "out_of_seq_request", "rcvd_seq_err", "completer_retry_err",
+        "retry_exceeded_err", "retry_rnr_exceeded_err", "send_err", "link_downed"})
+    EXPECT_EQ(counter_class(counter), error) << counter;
+  for (const char* counter : {"rcvd_rnr_err", "send_rnr_err"})
+    EXPECT_EQ(counter_class(counter), congestion) << counter;
+  for (const char* counter : {"sent_pkts", "rcvd_pkts", "ack_deferred", "req_cqe_flush_error"})
+    EXPECT_EQ(counter_class(counter), traffic) << counter;
+  EXPECT_EQ(text({"rxe2/1", "rcvd_seq_err", 1, 413, false, false}),
+            "rxe2 port 1: 412 sequence errors told by the receiver");
+}
+
+TEST(CounterNames, ALostPacketIsSeenAtBothEnds) {
+  for (const char* counter : {"packet_seq_err", "rcvd_seq_err"})
+    EXPECT_EQ(loss_seen(counter), Loss::sending) << counter;
+  for (const char* counter : {"out_of_sequence", "out_of_seq_request"})
+    EXPECT_EQ(loss_seen(counter), Loss::receiving) << counter;
+  for (const char* counter : {"sent_pkts", "duplicate_request", "symbol_error"})
+    EXPECT_EQ(loss_seen(counter), Loss::none) << counter;
+}
+
 TEST(CounterNames, ChangesAreToldInWords) {
   EXPECT_EQ(text({"mlx5_0/1", "symbol_error", 5, 417, false, false}), "mlx5_0 port 1: 412 symbol errors");
   EXPECT_EQ(text({"mlx5_0/1", "link_downed", 255, 255, true, false}),
