@@ -38,9 +38,12 @@ struct TcpHop {
 
 // What an RDMA hop's sending end saw, as a difference over the run.
 struct RdmaHop {
-  Seconds busy;            // time with slices on their way, by the device's clock where it has one
-  Seconds credit_limited;  // ... in which the next slice waited for the receiver to free a slot
-  Seconds queue_limited;   // ... in which it waited for room in our own send queues
+  Seconds busy;  // time with slices on their way, by the device's clock where it has one
+  // ... in which the next slice waited for the receiver to free a slot although all that were written had
+  // been acknowledged: what then holds the hop back is the receiving program. While slices are on the wire, a
+  // full ring says nothing: a slow wire fills it as well.
+  Seconds credit_limited;
+  Seconds queue_limited;  // ... in which it waited for room in our own send queues
   std::uint64_t writes = 0;
 };
 
