@@ -1,6 +1,10 @@
 #include "engine/job.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "collective/algorithm.h"
 #include "engine/packet_endpoint.h"
@@ -25,27 +29,68 @@ std::uint64_t Job::bytes_on_node(int node) const {
   return bytes;
 }
 
+namespace {
+
+constexpr std::string_view all_transports[] = {"shm", "tcp", "udp", "verbs"};  // in the order of reports
+
+template <class T>
+void append(std::vector<T>& to, std::vector<T>& from) {
+  std::move(from.begin(), from.end(), std::back_inserter(to));
+}
+
+// A line for each reason, however many nodes it concerns: the first is named, the others are counted.
+std::vector<std::string> notes_of(const std::vector<Remark>& remarks) {
+  std::map<std::tuple<Remark::Kind, bool, std::string_view>, std::vector<const Remark*>> by_reason;
+  for (const Remark& r : remarks) by_reason[{r.kind, r.peer.empty(), r.why}].push_back(&r);
+  std::vector<std::string> notes;
+  for (const auto& [reason, of] : by_reason) {
+    const auto& [kind, alone, why] = reason;
+    const Remark& first = *of.front();
+    std::string who = alone ? first.node : fmt::format("{} and {}", first.node, first.peer);
+    if (alone && of.size() == 2) {
+      who += fmt::format(" and {}", of[1]->node);
+    } else if (of.size() > 1) {
+      who += fmt::format(" and {} other{}", of.size() - 1, alone ? "s" : of.size() > 2 ? " pairs" : " pair");
+    }
+    notes.push_back(kind == Remark::Kind::staged
+                        ? fmt::format("data is copied through registered buffers on {}: {}", who, why)
+                        : fmt::format("TCP is used {} {}: {}", alone ? "to and from" : "between", who, why));
+  }
+  return notes;
+}
+
+}  // namespace
+
 RunReport merge(std::vector<RunReport> parts) {
   RunReport whole;
+  std::set<std::string_view> transports;
   for (RunReport& part : parts) {
-    if (whole.transport.empty()) {
-      whole.transport = part.transport;
-    } else if (!part.transport.empty() && whole.transport != part.transport) {
-      whole.transport = "shm+tcp";
+    for (std::string_view rest = part.transport; !rest.empty();) {
+      const std::size_t plus = rest.find('+');
+      for (const std::string_view known : all_transports)
+        if (rest.substr(0, plus) == known) transports.insert(known);
+      rest.remove_prefix(plus == rest.npos ? rest.size() : plus + 1);
     }
     if (whole.congestion.empty()) whole.congestion = part.congestion;
     whole.cpu_s += part.cpu_s;
     whole.strangers += part.strangers;
     whole.counters.merge(part.counters);
-    std::move(part.ranks.begin(), part.ranks.end(), std::back_inserter(whole.ranks));
-    std::move(part.trace.hops.begin(), part.trace.hops.end(), std::back_inserter(whole.trace.hops));
-    std::move(part.trace.events.begin(), part.trace.events.end(), std::back_inserter(whole.trace.events));
+    append(whole.ranks, part.ranks);
+    append(whole.trace.hops, part.trace.hops);
+    append(whole.trace.events, part.trace.events);
+    append(whole.rdma, part.rdma);
+    append(whole.remarks, part.remarks);
   }
+  for (const std::string_view known : all_transports)
+    if (transports.contains(known)) whole.transport.append(whole.transport.empty() ? "" : "+").append(known);
   std::sort(whole.ranks.begin(), whole.ranks.end(),
             [](const RankReport& a, const RankReport& b) { return a.rank < b.rank; });
   std::sort(whole.trace.hops.begin(), whole.trace.hops.end(), [](const trace::Hop& a, const trace::Hop& b) {
     return std::pair(a.source, a.destination) < std::pair(b.source, b.destination);
   });
+  std::sort(whole.remarks.begin(), whole.remarks.end());
+  whole.remarks.erase(std::unique(whole.remarks.begin(), whole.remarks.end()), whole.remarks.end());
+  whole.notes = notes_of(whole.remarks);
   return whole;
 }
 

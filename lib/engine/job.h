@@ -86,6 +86,17 @@ struct RdmaUse {
   std::string memory;              // transport::verbs::to_text(Way): "host", "dmabuf", "staged"...
 };
 
+// What an operator should know of a run that went well, and of which node.
+struct Remark {
+  enum class Kind : std::uint8_t {
+    over_tcp,  // auto took tcp to and from `node`, or between it and `peer`, where that is set
+    staged,    // data is copied through registered buffers on `node`
+  };
+  Kind kind = Kind::over_tcp;
+  std::string node, peer, why;
+  auto operator<=>(const Remark&) const = default;
+};
+
 struct RunReport {
   std::string transport;   // what ran: "shm", "tcp", "shm+tcp", "shm+verbs"
   std::string congestion;  // tcp's congestion control; empty where no tcp ran
@@ -94,7 +105,9 @@ struct RunReport {
   std::uint64_t strangers = 0;  // data connections that were dropped since the session began
   trace::Trace trace;           // hops over all timed samples
   std::vector<RdmaUse> rdma;    // of each process that used verbs
+  std::vector<Remark> remarks;  // each once
   // For the operator, a line each, none twice: why hops between nodes went over tcp, why memory was staged.
+  // Made of the remarks by merge().
   std::vector<std::string> notes;
   // By name of the node: how its devices' counters changed from before the run to after it. Only nodes whose
   // counters could be read.

@@ -35,7 +35,13 @@ bool over_datagrams(const Job& job, const collective::Edge& edge) {
 }
 
 bool over_shared_memory(const Job& job, Rank rank, const collective::Edge& edge) {
-  return job.transport != "tcp" && same_node(job, rank, edge.peer) && !over_datagrams(job, edge);
+  return job.transport != "tcp" && job.transport != "verbs" && same_node(job, rank, edge.peer) &&
+         !over_datagrams(job, edge);
+}
+
+bool may_be_verbs(const Job& job, Rank rank, const collective::Edge& edge) {
+  return (job.transport == "auto" || job.transport == "verbs") && edge.lane != collective::barrier_lane &&
+         !over_shared_memory(job, rank, edge);
 }
 
 transport::shm::Plan plan_of(const Job& job, const collective::Algorithm& algorithm, int node,

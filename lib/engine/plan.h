@@ -16,6 +16,8 @@ using Edges = std::map<collective::Rank, std::vector<collective::Edge>>;  // of 
 // What an edge of `rank` goes over. In a udp job packets go in datagrams, and all else as in an auto one.
 bool over_datagrams(const Job& job, const collective::Edge& edge);
 bool over_shared_memory(const Job& job, collective::Rank rank, const collective::Edge& edge);
+// Where both ends have RDMA. Barriers never do: their messages are empty, and queue pairs are dear.
+bool may_be_verbs(const Job& job, collective::Rank rank, const collective::Edge& edge);
 
 // A rank's scratch, after which the room for its packets' headers begins.
 std::uint64_t scratch_before_packets(const collective::Algorithm& algorithm, const collective::Layout& layout,

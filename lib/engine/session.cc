@@ -199,8 +199,9 @@ std::uint64_t Session::shared_bytes(const Job& job, int node) {
   return shm::lay_out(plan_of(job, **algorithm, node, edges_on_node(job, **algorithm, node), 1)).bytes;
 }
 
-Result<RunReport> run_locally(const Job& job, Deadline deadline) {
+Result<RunReport> run_locally(const Job& job, Deadline deadline, transport::verbs::Library* verbs) {
   Member member;
+  member.verbs = verbs;
   const auto nonce = tcp::make_nonce();
   member.secret.assign(reinterpret_cast<const char*>(nonce.data()), nonce.size());
   member.data_address = "127.0.0.1";

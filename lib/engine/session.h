@@ -15,6 +15,10 @@
 #include "base/result.h"
 #include "engine/job.h"
 
+namespace ringtrue::transport::verbs {
+class Library;
+}
+
 namespace ringtrue::engine {
 
 // This process, as its node's daemon (or the command itself, for --local) started it.
@@ -25,11 +29,13 @@ struct Member {
   int threads = 0;                  // 0: as many as there are cores, divided by `processes`, at least 1
   std::string secret;               // of the lease: data connections prove that they know it
   std::string data_address;         // to listen on; empty: all
+  std::string node_address;         // where the node is reached, which picks its RDMA port; may be empty
   int port_low = 0, port_high = 0;  // range to listen in; 0: any
   // With processes > 1: a memfd shared by the node's processes, and one eventfd per process, in order.
   // -1 and empty otherwise. The session does not close them.
   int shared_memory = -1;
   std::vector<int> doorbells;
+  transport::verbs::Library* verbs = nullptr;  // nullptr: libibverbs
 };
 
 struct Address {
@@ -68,6 +74,7 @@ class Session {
 };
 
 // All ranks of `job` in this process (node 0, one process): the whole of `--local N` without --processes.
-Result<RunReport> run_locally(const Job& job, Deadline deadline);
+// `verbs` as in Member.
+Result<RunReport> run_locally(const Job& job, Deadline deadline, transport::verbs::Library* verbs = nullptr);
 
 }  // namespace ringtrue::engine
