@@ -29,7 +29,7 @@ struct Buffer {
   std::uint64_t bytes = 0;
   bool on_gpu = false;
   // Of GPU memory: a descriptor of the whole buffer for ibv_reg_dmabuf_mr, with the offset at which it
-  // begins; the caller closes it. Empty, or an error: there is none, and why.
+  // begins; Memory closes it. Empty, or an error: there is none, and why.
   struct Dmabuf {
     int descriptor = -1;
     std::uint64_t offset = 0;
@@ -98,9 +98,24 @@ class Memory {
   friend class Lent;
   struct Piece;
   void give_back(const Lent& lent);
+  using Register = std::function<Result<std::unique_ptr<Region>>(Device&, Access)>;
+  Result<Registered> on_all(std::byte* at, std::uint64_t bytes, bool remote_write, const Register& how) const;
+  Result<Registered> on_all(std::byte* at, std::uint64_t bytes, bool remote_write) const;
+  Result<Registered> on_all_by_dmabuf(const Buffer& buffer) const;
+  Result<Way> register_own(const Buffer& buffer);
+  Result<void> grow(std::uint64_t bytes);
+
   std::vector<Device*> devices_;
   bool relaxed_ordering_ = false;
   std::optional<Registered> own_;
+  struct Use {  // what use() was last asked for, and what came of it
+    std::byte* at = nullptr;
+    std::uint64_t bytes = 0;
+    bool on_gpu = false;
+    Registration wanted = Registration::automatic;
+    Way way = Way::staged;
+  };
+  std::optional<Use> use_;
   std::string why_staged_;
   std::vector<std::unique_ptr<Piece>> pieces_;
 };
