@@ -52,7 +52,7 @@ class LocalMeasurer final : public LiveMeasurer {
       return fail(Cause::corrupted, fmt::format("{} got {} wrong elements", where, rank.wrong), where,
                   "look for --fault, or test this machine's memory");
     }
-    return fleet::observation_of(experiment, *report);
+    return fleet::observation_of(experiment, job, *report);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -12,6 +13,16 @@
 #include "topology/counter_window.h"
 
 namespace ringtrue::diagnosis {
+
+// A port of an RDMA device.
+struct RdmaPort {
+  std::string device;  // "mlx5_0"
+  int number = 1;
+  auto operator<=>(const RdmaPort&) const = default;
+};
+std::string to_text(const RdmaPort& port);  // "mlx5_0:1"
+// nullopt: none that to_text() makes.
+std::optional<RdmaPort> parse_rdma_port(std::string_view text);
 
 // One collective over some nodes, one rank a node.
 struct Experiment {
@@ -26,6 +37,9 @@ struct Experiment {
   // omnireduce, of dense data: ranks from here on are aggregators. A node may be that of a worker and of an
   // aggregator. 0 for all others.
   int workers = 0;
+  // By rank: the port that its RDMA goes through. Empty: the transport's own choice. A node may then be that
+  // of several ranks, so that its ports meet each other; where no ports are given, too.
+  std::vector<RdmaPort> ports{};
 };
 
 // One directed hop between two nodes in one experiment.
@@ -40,6 +54,7 @@ struct HopReading {
   Seconds sender_limited;
   std::uint64_t retransmits = 0;
   std::optional<Seconds> latency;  // smallest round trip seen
+  int source_rank = -1, destination_rank = -1;
 };
 
 struct Observation {
@@ -51,6 +66,9 @@ struct Observation {
   double cpu_busy = 0;
   // How the counters of each node's devices changed meanwhile, by name of the node; where they could be read.
   std::map<std::string, topology::CounterWindow> counters{};
+  // The ports that RDMA went through, by name of the node; empty where none did.
+  std::map<std::string, std::vector<RdmaPort>> rails{};
+  std::vector<std::vector<double>> times{};  // by rank and sample: seconds of one call
 };
 
 class Measurer {

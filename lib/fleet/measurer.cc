@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "collective/omnireduce/tune.h"
+#include "topology/counters.h"
 
 namespace ringtrue::fleet {
 namespace {
@@ -14,6 +16,31 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// Ports that RDMA went through, by node.
+std::map<std::string, std::vector<diagnosis::RdmaPort>> rails_of(const engine::RunReport& report) {
+  std::map<std::string, std::vector<diagnosis::RdmaPort>> rails;
+  for (const engine::RdmaUse& use : report.rdma) {
+    auto& ports = rails[use.node];
+    for (const std::string& text : use.ports) {
+      const auto port = diagnosis::parse_rdma_port(text);
+      if (port && std::find(ports.begin(), ports.end(), *port) == ports.end()) ports.push_back(*port);
+    }
+  }
+  return rails;
+}
+
+// What had to be sent again, as the ports of a hop's sending end tell.
+std::uint64_t resent(const topology::CounterWindow& window, const std::vector<diagnosis::RdmaPort>& rails) {
+  std::uint64_t sum = 0;
+  for (const topology::CounterChange& change : window.changes) {
+    const bool ours = std::any_of(rails.begin(), rails.end(), [&](const diagnosis::RdmaPort& port) {
+      return change.device == fmt::format("{}/{}", port.device, port.number);
+    });
+    if (ours && topology::loss_seen(change.counter) == topology::Loss::sending) sum += topology::rise(change);
+  }
+  return sum;
 }
 
 }  // namespace
@@ -36,6 +63,9 @@ engine::Job job_of(const diagnosis::Experiment& experiment, const std::vector<Ta
   job.iterations = experiment.iterations;
   job.warmup = options.warmup;
   job.check = true;
+  for (const diagnosis::RdmaPort& port : experiment.ports) job.ports.push_back({{port.device, port.number}});
+  std::map<int, int> places;  // taken, by node
+  for (engine::Seat& seat : job.seats) seat.local = places[seat.node]++;
   if (!omnireduce) return job;
   add_aggregators(job, {first_aggregator, experiment.order.end()},
                   int(experiment.order.end() - first_aggregator), Options{});
@@ -50,16 +80,20 @@ engine::Job job_of(const diagnosis::Experiment& experiment, const std::vector<Ta
   return job;
 }
 
-diagnosis::Observation observation_of(const diagnosis::Experiment& experiment,
+diagnosis::Observation observation_of(const diagnosis::Experiment& experiment, const engine::Job& job,
                                       const engine::RunReport& report) {
   diagnosis::Observation observation;
   observation.experiment = experiment;
   observation.time = Seconds(median(engine::slowest(report)));
   observation.counters = report.counters;
+  observation.rails = rails_of(report);
+  for (const engine::RankReport& rank : report.ranks) observation.times.push_back(rank.time_s);
   const int ranks = int(experiment.order.size());
   // One rank a node, played by one thread: where it never rests, the program is the limit, not the wire.
   const double available = observation.time.value * ranks;
   if (available > 0) observation.cpu_busy = std::min(1.0, report.cpu_s / available);
+  std::map<int, int> hops_from;  // by rank
+  for (const trace::Hop& hop : report.trace.hops) hops_from[hop.source] += !hop.receiver;
   for (const trace::Hop& hop : report.trace.hops) {
     if (hop.receiver || hop.source < 0 || hop.destination < 0 || hop.source >= ranks ||
         hop.destination >= ranks)
@@ -67,6 +101,8 @@ diagnosis::Observation observation_of(const diagnosis::Experiment& experiment,
     diagnosis::HopReading reading;
     reading.source = experiment.order[std::size_t(hop.source)];
     reading.destination = experiment.order[std::size_t(hop.destination)];
+    reading.source_rank = hop.source;
+    reading.destination_rank = hop.destination;
     reading.bytes = hop.bytes;
     reading.busy = hop.busy;
     if (hop.tcp) {
@@ -74,6 +110,15 @@ diagnosis::Observation observation_of(const diagnosis::Experiment& experiment,
       reading.sender_limited = hop.tcp->sndbuf_limited;
       reading.retransmits = hop.tcp->retransmits;
       if (hop.tcp->min_rtt.value > 0) reading.latency = hop.tcp->min_rtt;
+    }
+    if (hop.rdma) {
+      if (hop.rdma->busy.value > 0) reading.busy = hop.rdma->busy;
+      reading.receiver_limited = hop.rdma->credit_limited;
+      reading.sender_limited = hop.rdma->queue_limited;
+      const std::string& node = job.nodes[std::size_t(job.seats[std::size_t(hop.source)].node)];
+      const auto window = report.counters.find(node);
+      if (window != report.counters.end() && hops_from[hop.source] == 1)
+        reading.retransmits = resent(window->second, observation.rails[node]);
     }
     observation.hops.push_back(reading);
   }
@@ -112,7 +157,7 @@ Result<diagnosis::Observation> FleetMeasurer::measure(const diagnosis::Experimen
                 where,
                 "something on the way changes data: look at that node's NIC, its memory and its cables");
   }
-  return observation_of(experiment, *report);
+  return observation_of(experiment, job, *report);
 }
 
 }  // namespace ringtrue::fleet

@@ -21,14 +21,16 @@ struct MeasurerOptions {
 
 class FleetMeasurer final : public diagnosis::Measurer {
  public:
-  // The fleet outlives the measurer and has been leased with one rank and one process a node, and with one
-  // aggregator a node where an omnireduce has workers and aggregators on the same ones.
+  // The fleet outlives the measurer and has been leased with one process a node and as many ranks as an
+  // experiment has on one; with one aggregator a node where an omnireduce has workers and aggregators on the
+  // same ones.
   explicit FleetMeasurer(Fleet& fleet, MeasurerOptions options = {});
 
   int nodes() const override;
   std::string name(int node) const override;
   // corrupted: a rank got a wrong result, which is named. Otherwise the summary of the fleet's error.
   Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override;
+  void set_transport(std::string transport) { options_.transport = std::move(transport); }
 
   // The whole of what went wrong in the last measure(), if it was the fleet's.
   const std::optional<FleetError>& failure() const { return failure_; }
@@ -42,8 +44,8 @@ class FleetMeasurer final : public diagnosis::Measurer {
 // The job of an experiment (float32, sum, every result checked) ...
 engine::Job job_of(const diagnosis::Experiment& experiment, const std::vector<Target>& targets,
                    const MeasurerOptions& options);
-// ... and what its report says of the hops between nodes, as their senders saw them.
-diagnosis::Observation observation_of(const diagnosis::Experiment& experiment,
+// ... and what its report says of its hops, as their senders saw them.
+diagnosis::Observation observation_of(const diagnosis::Experiment& experiment, const engine::Job& job,
                                       const engine::RunReport& report);
 
 }  // namespace ringtrue::fleet

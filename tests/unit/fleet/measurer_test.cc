@@ -97,6 +97,56 @@ TEST(FleetMeasurer, TurnsSendersHopsIntoReadings) {
   EXPECT_EQ(observation->hops[1].latency, std::nullopt);
 }
 
+TEST(FleetMeasurer, ReadsHopsOfRdma) {
+  FakeFleet fleet;
+  engine::RunReport report = three_ranks();
+  trace::Hop& hop = report.trace.hops[0];  // from rank 0 on c
+  hop.tcp.reset();
+  hop.rdma = trace::RdmaHop{Seconds(1.5), Seconds(0.5), Seconds(0.25), 9};
+  report.rdma = {{"c", {"mlx5_0:1", "mlx5_1:2"}, "10.1.0.3", "host"},
+                 {"c", {"mlx5_0:1", "nonsense", ":1", "mlx5_0:x", "mlx5_0:1x"}, "", "host"}};
+  report.counters["c"].changes = {{"mlx5_0/1", "packet_seq_err", 1, 5, false, false},
+                                  {"mlx5_1/2", "rcvd_seq_err", 0, 2, false, false},
+                                  {"mlx5_7/1", "packet_seq_err", 0, 100, false, false},  // no rail of ours
+                                  {"mlx5_0/1", "symbol_error", 0, 9, false, false}};
+  fleet.answer = report;
+  FleetMeasurer measurer(fleet, {.transport = "verbs", .finished = {}});
+  diagnosis::Experiment experiment;
+  experiment.order = {2, 0, 1};
+  const auto seen = measurer.measure(experiment);
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(seen->hops[0].busy, Seconds(1.5));
+  EXPECT_EQ(seen->hops[0].receiver_limited, Seconds(0.5));
+  EXPECT_EQ(seen->hops[0].sender_limited, Seconds(0.25));
+  EXPECT_EQ(seen->hops[0].retransmits, 6u);
+  EXPECT_EQ(seen->hops[0].source_rank, 0);
+  EXPECT_EQ(seen->hops[0].destination_rank, 1);
+  EXPECT_EQ(seen->hops[0].latency, std::nullopt);
+  const std::vector<diagnosis::RdmaPort> rails = {{"mlx5_0", 1}, {"mlx5_1", 2}};
+  EXPECT_EQ(seen->rails.at("c"), rails);
+  ASSERT_EQ(seen->times.size(), 3u);
+  EXPECT_DOUBLE_EQ(seen->times[2][1], 0.75);
+}
+
+TEST(FleetMeasurer, GivesEachRankItsPortAlsoTwiceOnANode) {
+  FakeFleet fleet;
+  FleetMeasurer measurer(fleet, {.transport = "verbs", .finished = {}});
+  diagnosis::Experiment experiment;
+  experiment.algorithm = "pairwise";
+  experiment.order = {0, 2, 0, 2};
+  experiment.ports = {{"mlx5_0", 1}, {"mlx5_0", 1}, {"mlx5_1", 2}, {"mlx5_0", 1}};
+  ASSERT_TRUE(measurer.measure(experiment));
+  const std::vector<engine::Seat> seats = {{0, 0, 0}, {2, 0, 0}, {0, 0, 1}, {2, 0, 1}};
+  EXPECT_EQ(fleet.asked.seats, seats);
+  ASSERT_EQ(fleet.asked.ports.size(), 4u);
+  ASSERT_EQ(fleet.asked.ports[2].size(), 1u);
+  EXPECT_EQ(fleet.asked.ports[2][0].device, "mlx5_1");
+  EXPECT_EQ(fleet.asked.ports[2][0].port, 2);
+  experiment.ports.clear();
+  ASSERT_TRUE(measurer.measure(experiment));
+  EXPECT_TRUE(fleet.asked.ports.empty());
+}
+
 TEST(FleetMeasurer, TellsHowBusyTheProgramsWere) {
   FakeFleet fleet;
   fleet.answer = three_ranks();
