@@ -76,8 +76,11 @@ Result<void> Daemon::start() {
       return tl::unexpected(error);
     }
   }
+  std::string address;  // a node with several RDMA ports is reached at one of them
+  if (const auto listen = parse_listen(options_.listen)) address = listen->host;
   desk_ = std::make_unique<Desk>(options_.node, RINGTRUE_VERSION, options_.limits,
-                                 [program = *worker](const engine::Member& member, Deadline deadline) {
+                                 [program = *worker, address](engine::Member member, Deadline deadline) {
+                                   member.node_address = address;
                                    return wire::start_workers(program, member, deadline);
                                  });
   take_over_grpc_log();

@@ -161,6 +161,7 @@ rpc::Open to_wire(const engine::Member& member) {
   m.set_threads(member.threads);
   m.set_secret(member.secret);
   m.set_data_address(member.data_address);
+  m.set_node_address(member.node_address);
   m.set_port_low(std::uint32_t(member.port_low));
   m.set_port_high(std::uint32_t(member.port_high));
   m.set_shared(member.processes > 1);
@@ -173,8 +174,8 @@ Result<engine::Member> from_wire(const rpc::Open& m) {
   if (!in_range(m.process(), 0, m.processes() - 1)) return bad("a process index out of range");
   if (!in_range(m.threads(), 0, 65'536)) return bad("a number of threads out of range");
   if (m.secret().size() > 64) return bad("a secret that is too long");
-  if (m.data_address().size() > 255 || !printable(m.data_address()))
-    return bad("a data address that is none");
+  for (const std::string* address : {&m.data_address(), &m.node_address()})
+    if (address->size() > 255 || !printable(*address)) return bad("a data address that is none");
   if (auto ports = checks::port_range(m.port_low(), m.port_high()); !ports)
     return tl::unexpected(ports.error());
   engine::Member member;
@@ -184,6 +185,7 @@ Result<engine::Member> from_wire(const rpc::Open& m) {
   member.threads = m.threads();
   member.secret = m.secret();
   member.data_address = m.data_address();
+  member.node_address = m.node_address();
   member.port_low = int(m.port_low());
   member.port_high = int(m.port_high());
   return member;

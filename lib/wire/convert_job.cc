@@ -13,6 +13,37 @@ namespace ringtrue::wire {
 using checks::bad;
 using checks::in_range;
 using checks::measure;
+namespace verbs = transport::verbs;
+
+namespace {
+
+void add_ports(const std::vector<verbs::PortName>& ports,
+               google::protobuf::RepeatedPtrField<rpc::RdmaPort>& to) {
+  for (const verbs::PortName& port : ports) {
+    rpc::RdmaPort& p = *to.Add();
+    p.set_device(port.device);
+    p.set_port(port.port);
+  }
+}
+
+void add_verbs(const verbs::Settings& settings, rpc::Verbs& m) {
+  add_ports(settings.ports, *m.mutable_ports());
+  m.set_gid_index(settings.gid_index);
+  m.set_mtu(settings.mtu);
+  m.set_timeout(settings.timeout);
+  m.set_retry_count(settings.retry_count);
+  m.set_rnr_retry(settings.rnr_retry);
+  m.set_traffic_class(settings.traffic_class);
+  m.set_service_level(settings.service_level);
+  m.set_queue_pairs(settings.queue_pairs);
+  m.set_adaptive_routing_threshold(settings.adaptive_routing_threshold);
+  m.set_relaxed_ordering(settings.relaxed_ordering);
+  m.set_registration(std::uint32_t(settings.registration));
+  m.set_slot_bytes(settings.slot_bytes);
+  m.set_slots(settings.slots);
+}
+
+}  // namespace
 
 rpc::Job to_wire(const engine::Job& job) {
   rpc::Job m;
@@ -57,6 +88,8 @@ rpc::Job to_wire(const engine::Job& job) {
     for (const auto& row : job.input->rows) input.add_rows(row.data(), row.size());
   }
   m.set_mtu(job.mtu);
+  add_verbs(job.verbs, *m.mutable_verbs());
+  for (const auto& ports : job.ports) add_ports(ports, *m.add_ports()->mutable_ports());
   return m;
 }
 
@@ -182,6 +215,44 @@ Result<std::shared_ptr<const engine::Input>> input_of(const rpc::Input& m, const
   return input;
 }
 
+constexpr int most_ports = 64;  // of a rank
+
+Result<std::vector<verbs::PortName>> ports_of(const google::protobuf::RepeatedPtrField<rpc::RdmaPort>& m) {
+  if (m.size() > most_ports) return bad(fmt::format("{} RDMA ports of a rank", m.size()));
+  std::vector<verbs::PortName> ports;
+  for (const rpc::RdmaPort& p : m) {
+    if (p.device().empty() || p.device().size() > 64 || !checks::printable(p.device()) ||
+        !in_range(p.port(), 1, 255))
+      return bad("an RDMA port that is none");
+    ports.push_back({p.device(), p.port()});
+  }
+  return ports;
+}
+
+Result<verbs::Settings> verbs_of(const rpc::Verbs& m) {
+  verbs::Settings settings;
+  auto ports = ports_of(m.ports());
+  if (!ports) return tl::unexpected(ports.error());
+  settings.ports = std::move(*ports);
+  settings.gid_index = m.gid_index();
+  settings.mtu = m.mtu();
+  settings.timeout = m.timeout();
+  settings.retry_count = m.retry_count();
+  settings.rnr_retry = m.rnr_retry();
+  settings.traffic_class = m.traffic_class();
+  settings.service_level = m.service_level();
+  settings.queue_pairs = m.queue_pairs();
+  settings.adaptive_routing_threshold = m.adaptive_routing_threshold();
+  settings.relaxed_ordering = m.relaxed_ordering();
+  if (m.registration() > std::uint32_t(verbs::Registration::staged))
+    return bad("a way to register memory that there is not");
+  settings.registration = verbs::Registration(m.registration());
+  settings.slot_bytes = m.slot_bytes();
+  settings.slots = m.slots();
+  if (const auto fine = verbs::check(settings); !fine) return bad(fine.error().what);
+  return settings;
+}
+
 }  // namespace
 
 Result<engine::Job> from_wire(const rpc::Job& m) {
@@ -235,6 +306,18 @@ Result<engine::Job> from_wire(const rpc::Job& m) {
   }
   if (m.mtu() != 0 && !in_range(m.mtu(), 576, 65'535)) return bad(fmt::format("an MTU of {}", m.mtu()));
   if (m.mtu() != 0) job.mtu = m.mtu();
+  if (m.has_verbs()) {
+    auto settings = verbs_of(m.verbs());
+    if (!settings) return tl::unexpected(settings.error());
+    job.verbs = std::move(*settings);
+  }
+  if (m.ports_size() != 0 && m.ports_size() != m.seat_node_size())
+    return bad(fmt::format("RDMA ports of {} ranks", m.ports_size()));
+  for (const rpc::RdmaPorts& of_rank : m.ports()) {
+    auto ports = ports_of(of_rank.ports());
+    if (!ports) return tl::unexpected(ports.error());
+    job.ports.push_back(std::move(*ports));
+  }
   return job;
 }
 

@@ -12,6 +12,12 @@ using checks::bad;
 using checks::in_range;
 using checks::measure;
 
+namespace {
+
+constexpr std::size_t longest_reason = 1'000;
+
+}  // namespace
+
 rpc::RunReport to_wire(const engine::RunReport& report) {
   rpc::RunReport m;
   m.set_transport(report.transport);
@@ -41,6 +47,13 @@ rpc::RunReport to_wire(const engine::RunReport& report) {
     h->set_messages(hop.messages);
     h->set_bytes(hop.bytes.value);
     h->set_busy_s(hop.busy.value);
+    if (hop.rdma) {
+      rpc::RdmaHop* r = h->mutable_rdma();
+      r->set_busy_s(hop.rdma->busy.value);
+      r->set_credit_limited_s(hop.rdma->credit_limited.value);
+      r->set_queue_limited_s(hop.rdma->queue_limited.value);
+      r->set_writes(hop.rdma->writes);
+    }
     if (!hop.tcp) continue;
     rpc::TcpHop* t = h->mutable_tcp();
     t->set_busy_s(hop.tcp->busy.value);
@@ -74,6 +87,20 @@ rpc::RunReport to_wire(const engine::RunReport& report) {
       c->set_saturated(change.saturated);
       c->set_reset(change.reset);
     }
+  }
+  for (const engine::RdmaUse& use : report.rdma) {
+    rpc::RdmaUse* u = m.add_rdma();
+    u->set_node(use.node);
+    for (const std::string& port : use.ports) u->add_ports(port);
+    u->set_gid(use.gid);
+    u->set_memory(use.memory);
+  }
+  for (const engine::Remark& remark : report.remarks) {
+    rpc::Remark* r = m.add_remarks();
+    r->set_kind(std::uint32_t(remark.kind));
+    r->set_node(remark.node);
+    r->set_peer(remark.peer);
+    r->set_why(checks::one_line(remark.why, longest_reason));
   }
   return m;
 }
@@ -122,6 +149,13 @@ Result<trace::Hop> hop_of(const rpc::Hop& m) {
                             Seconds(t.sndbuf_limited_s()), t.retransmits(),
                             Seconds(t.min_rtt_s()),        BytesPerSecond(t.delivery_rate_bps())};
   }
+  if (m.has_rdma()) {
+    const rpc::RdmaHop& r = m.rdma();
+    for (double value : {r.busy_s(), r.credit_limited_s(), r.queue_limited_s()})
+      if (!measure(value)) return bad("a hop with a number of RDMA's that is none");
+    hop.rdma = trace::RdmaHop{Seconds(r.busy_s()), Seconds(r.credit_limited_s()),
+                              Seconds(r.queue_limited_s()), r.writes()};
+  }
   return hop;
 }
 
@@ -144,6 +178,22 @@ Result<topology::CounterWindow> window_of(const rpc::CounterWindow& m) {
     window.changes.push_back({checks::one_line(c.device(), 128), checks::one_line(c.counter(), 128),
                               c.before(), c.after(), c.saturated(), c.reset()});
   return window;
+}
+
+constexpr int most_rdma_ports = 256, most_rdma_uses = max_processes, most_remarks = 65'536;
+
+Result<engine::RdmaUse> use_of(const rpc::RdmaUse& m) {
+  if (m.ports_size() > most_rdma_ports) return bad(fmt::format("{} RDMA ports", m.ports_size()));
+  engine::RdmaUse use{
+      checks::one_line(m.node(), 256), {}, checks::one_line(m.gid(), 64), checks::one_line(m.memory(), 64)};
+  for (const std::string& port : m.ports()) use.ports.push_back(checks::one_line(port, 128));
+  return use;
+}
+
+Result<engine::Remark> remark_of(const rpc::Remark& m) {
+  if (m.kind() > std::uint32_t(engine::Remark::Kind::staged)) return bad("a remark of an unknown kind");
+  return engine::Remark{engine::Remark::Kind(m.kind()), checks::one_line(m.node(), 256),
+                        checks::one_line(m.peer(), 256), checks::one_line(m.why(), longest_reason)};
 }
 
 }  // namespace
@@ -174,6 +224,18 @@ Result<engine::RunReport> from_wire(const rpc::RunReport& m) {
     auto window = window_of(w);
     if (!window) return tl::unexpected(window.error());
     report.counters[checks::one_line(w.node(), 256)] = std::move(*window);
+  }
+  if (m.rdma_size() > most_rdma_uses || m.remarks_size() > most_remarks)
+    return bad(fmt::format("{} users of RDMA and {} remarks", m.rdma_size(), m.remarks_size()));
+  for (const rpc::RdmaUse& u : m.rdma()) {
+    auto use = use_of(u);
+    if (!use) return tl::unexpected(use.error());
+    report.rdma.push_back(std::move(*use));
+  }
+  for (const rpc::Remark& r : m.remarks()) {
+    auto remark = remark_of(r);
+    if (!remark) return tl::unexpected(remark.error());
+    report.remarks.push_back(std::move(*remark));
   }
   return report;
 }

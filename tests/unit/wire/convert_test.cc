@@ -29,6 +29,21 @@ engine::Job some_job() {
   job.events = true;
   job.fault = "delay@1>2:time=20ms";
   job.seed = 0xfeedfacecafebeefull;
+  job.verbs.ports = {{"mlx5_0", 1}, {"rxe0", 2}};
+  job.verbs.gid_index = 3;
+  job.verbs.mtu = 2048;
+  job.verbs.timeout = 19;
+  job.verbs.retry_count = 6;
+  job.verbs.rnr_retry = 5;
+  job.verbs.traffic_class = 104;
+  job.verbs.service_level = 4;
+  job.verbs.queue_pairs = 2;
+  job.verbs.adaptive_routing_threshold = 8192;
+  job.verbs.relaxed_ordering = false;
+  job.verbs.registration = transport::verbs::Registration::staged;
+  job.verbs.slot_bytes = 65'536;
+  job.verbs.slots = 16;
+  job.ports = {{{"mlx5_1", 1}}, {}, {{"mlx5_2", 2}, {"mlx5_3", 1}}};
   return job;
 }
 
@@ -55,10 +70,15 @@ engine::RunReport some_report() {
   report.ranks = {{3, 2, {0.25, 0.5}, 4, 17, {1, 2, 3, 4, 5}}, {1, 1, {}, 0, 0, {}}};
   report.cpu_s = 1.5;
   report.strangers = 9;
-  trace::Hop plain{0, 1, true, 5, Bytes(640), Seconds(0.125), std::nullopt};
+  trace::Hop plain{0, 1, true, 5, Bytes(640), Seconds(0.125), std::nullopt, std::nullopt};
   trace::Hop tcp = plain;
   tcp.tcp = trace::TcpHop{Seconds(1), Seconds(2), Seconds(3), 4, Seconds(5), BytesPerSecond(6)};
-  report.trace.hops = {plain, tcp};
+  trace::Hop rdma = plain;
+  rdma.rdma = trace::RdmaHop{Seconds(1), Seconds(2), Seconds(3), 4};
+  report.trace.hops = {plain, tcp, rdma};
+  report.rdma = {{"node3", {"mlx5_0:1", "mlx5_1:1"}, "10.1.0.7", "host"}};
+  report.remarks = {{engine::Remark::Kind::over_tcp, "node1", "node2", "one has InfiniBand"},
+                    {engine::Remark::Kind::staged, "node1", "", "memlock"}};
   report.trace.events = {{0, 1, 0xffff, 7, 8, -9, 10, 11}};
   report.counters["node3"] = {
       2.5, {{"mlx5_0/1", "symbol_error", 5, 417, true, false}, {"eth0", "rx_bytes", 9, 3, false, true}}};
@@ -92,6 +112,37 @@ TEST(Convert, JobKeepsEverything) {
   EXPECT_EQ(back->events, job.events);
   EXPECT_EQ(back->fault, job.fault);
   EXPECT_EQ(back->seed, job.seed);
+  EXPECT_EQ(back->verbs, job.verbs);
+  EXPECT_EQ(back->ports, job.ports);
+}
+
+TEST(Convert, RdmaOfAJobIsChecked) {
+  const std::vector<void (*)(rpc::Job&)> broken = {
+      [](rpc::Job& m) { m.mutable_verbs()->set_mtu(1500); },
+      [](rpc::Job& m) { m.mutable_verbs()->set_queue_pairs(0); },
+      [](rpc::Job& m) { m.mutable_verbs()->set_slots(1 << 30); },
+      [](rpc::Job& m) { m.mutable_verbs()->set_slot_bytes(~0ull); },
+      [](rpc::Job& m) { m.mutable_verbs()->set_registration(3); },
+      [](rpc::Job& m) { m.mutable_verbs()->add_ports(); },
+      [](rpc::Job& m) { m.mutable_verbs()->mutable_ports(0)->set_device("a b"); },
+      [](rpc::Job& m) { m.mutable_verbs()->mutable_ports(0)->set_port(0); },
+      [](rpc::Job& m) { m.add_ports(); },
+      [](rpc::Job& m) {
+        for (int i = 0; i < 100; ++i) *m.mutable_ports(1)->add_ports() = m.verbs().ports(0);
+      }};
+  for (std::size_t i = 0; i < broken.size(); ++i) {
+    rpc::Job m = to_wire(some_job());
+    broken[i](m);
+    const auto back = from_wire(m);
+    ASSERT_FALSE(back) << i;
+    EXPECT_EQ(back.error().cause, Cause::bad_input) << i;
+  }
+  rpc::Job older = to_wire(some_job());
+  older.clear_verbs();
+  older.clear_ports();
+  const auto back = from_wire(older);
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(back->verbs, transport::verbs::Settings());
 }
 
 TEST(Convert, JobKeepsWhatAnOmnireduceNeeds) {
@@ -153,7 +204,19 @@ TEST(Convert, ReportKeepsEverything) {
   EXPECT_EQ(back->ranks[0].first_wrong, 17u);
   EXPECT_EQ(back->ranks[0].counts, (collective::PacketCounts{1, 2, 3, 4, 5}));
   EXPECT_EQ(back->ranks[1].counts, collective::PacketCounts{});
-  ASSERT_EQ(back->trace.hops.size(), 2u);
+  ASSERT_EQ(back->trace.hops.size(), 3u);
+  EXPECT_FALSE(back->trace.hops[1].rdma);
+  ASSERT_TRUE(back->trace.hops[2].rdma);
+  EXPECT_EQ(back->trace.hops[2].rdma->busy, Seconds(1));
+  EXPECT_EQ(back->trace.hops[2].rdma->credit_limited, Seconds(2));
+  EXPECT_EQ(back->trace.hops[2].rdma->queue_limited, Seconds(3));
+  EXPECT_EQ(back->trace.hops[2].rdma->writes, 4u);
+  EXPECT_EQ(back->remarks, report.remarks);
+  ASSERT_EQ(back->rdma.size(), 1u);
+  EXPECT_EQ(back->rdma[0].node, "node3");
+  EXPECT_EQ(back->rdma[0].ports, report.rdma[0].ports);
+  EXPECT_EQ(back->rdma[0].gid, "10.1.0.7");
+  EXPECT_EQ(back->rdma[0].memory, "host");
   EXPECT_FALSE(back->trace.hops[0].tcp);
   EXPECT_TRUE(back->trace.hops[0].receiver);
   EXPECT_EQ(back->trace.hops[0].messages, 5u);
@@ -341,6 +404,7 @@ TEST(Convert, AddressesAndMembers) {
   member.threads = 4;
   member.secret = "0123456789abcdef";
   member.data_address = "10.0.0.1";
+  member.node_address = "10.0.0.2";
   member.port_low = 1;
   member.port_high = 9;
   const auto again = from_wire(sent(to_wire(member)));
@@ -349,6 +413,8 @@ TEST(Convert, AddressesAndMembers) {
   EXPECT_EQ(again->threads, 4);
   EXPECT_EQ(again->secret, member.secret);
   EXPECT_EQ(again->port_high, 9);
+  EXPECT_EQ(again->data_address, member.data_address);
+  EXPECT_EQ(again->node_address, member.node_address);
   expect_refused(
       to_wire(member), [](rpc::Open& m) { m.set_process(2); }, "a process beyond");
 }
