@@ -29,15 +29,15 @@ enum class Registration : std::uint8_t {
 };
 
 struct Settings {
-  std::vector<PortName> ports;  // the rails, in order; empty: chosen by choose_rails()
-  int gid_index = -1;           // -1: chosen
-  int mtu = 0;                  // path MTU in bytes: 256 to 4096, a power of two; 0: the ports' active one
-  int timeout = 18;             // local ACK timeout, 4.096 us x 2^timeout: 1 to 31
-  int retry_count = 7;          // 0 to 7
-  int rnr_retry = 7;            // 0 to 7; 7: without end
-  int traffic_class = 0;        // 0 to 255
-  int service_level = 0;        // 0 to 15
-  int queue_pairs = 1;          // of a hop on each rail, 1 to 16
+  std::vector<PortName> ports = {};  // the rails, in order; empty: chosen by choose_rails()
+  int gid_index = -1;                // -1: chosen
+  int mtu = 0;            // path MTU in bytes: 256 to 4096, a power of two; 0: the ports' active one
+  int timeout = 18;       // local ACK timeout, 4.096 us x 2^timeout: 1 to 31
+  int retry_count = 7;    // 0 to 7
+  int rnr_retry = 7;      // 0 to 7; 7: without end
+  int traffic_class = 0;  // 0 to 255
+  int service_level = 0;  // 0 to 15
+  int queue_pairs = 1;    // of a hop on each rail, 1 to 16
   // Messages from so many bytes on leave as RDMA WRITE, which adaptive routing may reorder, and a short WRITE
   // WITH IMM behind; 0: never.
   std::uint64_t adaptive_routing_threshold = 0;
