@@ -5,17 +5,186 @@
 // queue pairs and rails in any order and are taken in order. The sender needs a credit for each slot; the
 // receiver gives them back as it takes slices, in batches, with an empty write of its own.
 //
-//   slot       16-byte head on a message's first slice: its length and number; then payload
+//   slot       16-byte head on a message's first slice: its length and number; then payload (slice.h)
 //   immediate  2 bits what: slice, message's last slice, credits; 30 bits: number of the slice, or of credits
 //
 // Payload leaves from the ranks' registered memory, or is copied into the pool first; short messages are sent
 // inline. Only the last write of a message, and now and then one in between, asks for a completion.
 #pragma once
 
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/faulty/script.h"
+#include "transport/loop.h"
 #include "transport/transport.h"
+#include "transport/verbs/memory.h"
+#include "transport/verbs/queues.h"
+#include "transport/verbs/settings.h"
+#include "transport/verbs/slice.h"
 
 namespace ringtrue::transport::verbs {
 
-class Channel : public transport::Channel {};
+class Channel final : public transport::Channel, public Watcher, private Queues::User {
+ public:
+  struct Line {  // a queue pair
+    Queues* queues = nullptr;
+    QueuePair* pair = nullptr;
+    PortName port;
+    std::size_t device = 0;      // its index in Registered
+    std::uint32_t ring_key = 0;  // of the peer's ring
+  };
+  // Everything in it is connected and outlives the channel.
+  struct Setup {
+    std::string node;  // this one's name
+    Hop hop;
+    int control = -1;  // stays the caller's
+    std::vector<Line> lines;
+    std::uint32_t slice_bytes = 0;  // payload of a slice, a multiple of 64: both ends' alike
+    std::uint32_t slots = 0;        // of our ring
+    std::uint64_t slot_bytes = 0;   // from one slot of it to the next
+    const std::byte* ring = nullptr;
+    std::uint32_t peer_slots = 0;
+    std::uint64_t peer_slot_bytes = 0, peer_ring = 0;
+    // For slices that are copied, each of slot_stride(slice_bytes), and behind them a head for each place in
+    // the send queues.
+    std::byte* staging = nullptr;
+    std::uint32_t staging_slots = 0;
+    const Registered* staging_keys = nullptr;
+    const Registered* own = nullptr;  // the ranks' memory; may be null
+    std::uint64_t adaptive_routing_threshold = 0;
+  };
+  Channel(Setup setup, Loop& loop, Owner& owner, const Reducer& reducer, faulty::Script script);
+  ~Channel() override;
+  static std::uint64_t heads_bytes(std::size_t lines, int sends) {
+    return lines * std::size_t(sends) * head_bytes;
+  }
+
+  void send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool more = false) override;
+  void receive(std::uint64_t token, const Destination& destination) override;
+  const Hop& hop() const override { return is_.hop; }
+  const Traffic& sent() const override { return sent_; }
+  const Traffic& received() const override { return received_; }
+  void reset_counters() override;
+  std::optional<trace::RdmaHop> rdma() const override;
+
+  void ready(std::uint32_t epoll_events) override;  // the control connection
+
+ private:
+  enum class Way : std::uint8_t { inlined, direct, copied };
+  struct Outgoing {
+    std::uint64_t token = 0;
+    const std::byte* from = nullptr;
+    std::uint64_t length = 0;
+    std::uint32_t number = 0;
+    Way way = Way::inlined;
+    bool broken_frame = false, over = false;
+    std::uint64_t slices = 1, cut = 0, away = 0;  // cut: written; away: of these, not completed
+    std::int64_t posted = 0, moved = 0;
+    std::vector<std::byte> broken;  // stands in for the payload when a script breaks it
+  };
+  struct Incoming {
+    std::uint64_t token = 0;
+    Destination destination;
+    std::int64_t posted = 0;
+  };
+  struct Posted {  // a slice's write that has not completed
+    std::uint64_t work = 0;
+    std::uint64_t message = 0;  // counted from the run's first
+    int staging = -1;           // slot; -1: none
+    bool signaled = false;
+  };
+  struct Sending : Line {
+    std::uint64_t written = 0, completed = 0;  // work requests
+    int unsignaled = 0, unsignaled_staging = 0;
+    std::deque<Posted> posted;
+    std::vector<Write> batch;           // built, not given to the device
+    std::optional<std::int64_t> ahead;  // now_ns() minus the device's clock, at least
+    std::int64_t ahead_at = 0;
+  };
+  struct Slot {
+    bool full = false, last = false;
+    std::uint32_t bytes = 0;
+  };
+  enum class Limit : std::uint8_t { none, credit, queue };
+
+  // sending.cc
+  void enqueue(Outgoing message, bool more);
+  void flush();
+  bool write_some();
+  bool write_slice();
+  void build(Sending& line, const Outgoing& message, int slot);
+  bool wants_signal(const Sending& line, const Outgoing& message) const;
+  void post(Sending& line);
+  void finish_sent();
+  void give_credits();
+  void settle();
+  void limited_by(Limit limit);
+  void completed_send(Sending& line, const Completion& completion);
+  static std::int64_t time_of(Sending& line, const Completion& completion);
+  std::byte* staging(int slot) const {
+    return is_.staging + std::uint64_t(slot) * slot_stride(is_.slice_bytes);
+  }
+  std::byte* head_place(const Sending& line) const;  // of the next write
+  std::size_t room(const Sending& line) const {
+    return std::size_t(line.queues->sends()) - std::size_t(line.written - line.completed);
+  }
+
+  // channel.cc
+  void completed(std::size_t line, const Completion& completion) override;
+  bool take() override;
+  void broken(Error error) override { fail(std::move(error), due()); }
+  void arrived(const Completion& completion);
+  void credited(std::uint32_t number);
+  bool can_take() const { return !over_ && !incoming_.empty() && ring_[std::size_t(next_ % is_.slots)].full; }
+  void take_slice();
+  bool begin_message(const std::byte* slot);
+  void finish_message();
+  void take_soon();
+  bool due() const { return !incoming_.empty() || !outgoing_.empty() || delayed_ > 0; }
+  void fail(Error error, bool concerns_us);
+  void corrupted(const std::string& why);
+  void lost(const std::string& why);
+
+  Setup is_;
+  Loop& loop_;
+  Owner& owner_;
+  const Reducer& reducer_;
+  faulty::Script script_;
+  std::vector<Sending> lines_;
+  int most_inline_ = 0;
+
+  std::deque<Outgoing> outgoing_;
+  std::uint64_t first_ = 0;  // message that is outgoing_.front()
+  std::size_t uncut_ = 0;    // first of outgoing_ that has slices to be written
+  std::uint32_t next_message_ = 0;
+  std::uint64_t next_slice_ = 0, credited_ = 0;  // slices written; of these, taken by the receiver
+  std::size_t unconfirmed_ = 0;                  // signaled writes of slices without a completion
+  std::size_t delayed_ = 0;                      // messages that the script holds back
+  std::vector<int> free_staging_;
+  bool flushing_ = false;
+
+  std::deque<Incoming> incoming_;
+  std::vector<Slot> ring_;
+  std::uint64_t next_ = 0, owed_ = 0;  // slices taken; of these, without a credit given back
+  std::uint32_t expected_message_ = 0;
+  bool in_message_ = false, queued_ = false;
+  std::uint64_t length_ = 0, arrived_ = 0;  // of the message in hand
+  std::uint64_t received_bytes_ = 0;        // since the beginning
+  std::int64_t message_began_ = 0;
+
+  bool watched_ = false;
+  bool over_ = false;             // the owner knows that the run has failed
+  std::optional<Error> waiting_;  // a failure that concerns nobody yet
+
+  Traffic sent_, received_;
+  std::int64_t busy_since_ = 0, limited_since_ = 0;
+  std::int64_t last_completion_ = 0;
+  Limit limit_ = Limit::none;
+  std::int64_t limited_ns_[3] = {};
+  std::uint64_t writes_ = 0;
+};
 
 }  // namespace ringtrue::transport::verbs

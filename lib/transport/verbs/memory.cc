@@ -161,6 +161,22 @@ Result<Way> Memory::use(const Buffer& buffer, Registration wanted) {
   return way;
 }
 
+Result<void> Memory::add(Device& device) {
+  const Access access{true, relaxed_ordering_ && device.limits().relaxed_ordering};
+  std::vector<std::unique_ptr<Region>> regions;
+  for (const auto& piece : pieces_) {
+    auto region = device.register_memory(static_cast<std::byte*>(piece->at), piece->bytes, access);
+    if (!region) return tl::unexpected(region.error());
+    regions.push_back(std::move(*region));
+  }
+  for (std::size_t i = 0; i < regions.size(); ++i)
+    pieces_[i]->registered.regions_.push_back(std::move(regions[i]));
+  devices_.push_back(&device);
+  use_.reset();
+  own_.reset();
+  return {};
+}
+
 Result<void> Memory::grow(std::uint64_t bytes) {
   auto piece = std::make_unique<Piece>(bytes);
   if (piece->at == MAP_FAILED)

@@ -82,6 +82,10 @@ class Memory {
   Memory(std::vector<Device*> devices, bool relaxed_ordering);
   ~Memory();
 
+  // One more device, which gets the last index; the pool is known to it as well. The ranks' memory has to be
+  // given to use() again.
+  Result<void> add(Device& device);
+
   // The ranks' memory, instead of what was before; nothing is done where it is the same. `wanted` as the
   // operator has it. Where it cannot be registered and need not be: Way::staged, and why in why_staged().
   // Errors: refused (memlock), unavailable.

@@ -10,7 +10,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "transport/loop.h"
@@ -19,6 +21,7 @@
 #include "transport/verbs/greeting.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/memory.h"
+#include "transport/verbs/queues.h"
 #include "transport/verbs/rails.h"
 #include "transport/verbs/settings.h"
 
@@ -45,6 +48,7 @@ class Transport {
     // Told on the first loop's thread of events that end the run.
     std::function<void(Error)> failed;
   };
+  // Looks at the ports anew. Errors: unavailable, as open().
   Result<void> begin_run(Run run);
   // Queue pairs and a ring for one hop end, of a rank that `thread` plays. `ports`: its rails; empty: the
   // setup's. Errors: refused (memlock), unavailable.
@@ -59,25 +63,37 @@ class Transport {
   // After all channels are gone.
   void end_run();
 
-  // "mlx5_0:1 mlx5_1:1", as offered without ports of their own.
+  // As offered without ports of their own.
   const std::vector<Rail>& rails() const { return rails_; }
   Way way() const { return way_; }
   const std::string& why_staged() const { return memory_->why_staged(); }
 
  private:
-  struct Queues;  // of one thread on one device
   struct Offered;
   class Events;  // of one device
-  explicit Transport(Setup setup);
+  // What a hop end gets: as much as settings and run ask for, while all of them together stay bounded.
+  struct Shape {
+    std::uint32_t slots = 0, slot_bytes = 0, staging = 0;
+  };
+  explicit Transport(Setup setup) : setup_(std::move(setup)) {}
+  Shape shape() const;
+  Result<std::size_t> device_index(const std::string& name);
+  Result<Queues*> queues_of(std::size_t device, int thread);
+  Result<void> watch(Device& device);
 
   Setup setup_;
   std::vector<std::unique_ptr<Device>> devices_;  // all of the node, by name
+  std::vector<Device*> used_;                     // in the order of Memory's
   std::vector<Rail> rails_;
   std::unique_ptr<Memory> memory_;
+  Buffer buffer_;
   Way way_ = Way::staged;
   Run run_;
-  std::vector<std::unique_ptr<Events>> events_;
-  std::vector<std::unique_ptr<Queues>> queues_;
+  Shape shape_;
+  std::set<PortName> ports_;  // that the run's hops go through
+  bool failed_ = false;       // the run, by an event
+  std::map<std::string, std::unique_ptr<Events>> events_;
+  std::map<std::pair<std::size_t, int>, std::unique_ptr<Queues>> queues_;  // by device and thread
   std::map<tcp::ConnectionKey, std::unique_ptr<Offered>> offered_;
 };
 
