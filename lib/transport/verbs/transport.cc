@@ -106,6 +106,8 @@ Result<std::unique_ptr<Transport>> Transport::open(Library& library, Setup setup
   return made;
 }
 
+Transport::Transport(Setup setup) : setup_(std::move(setup)) {}
+
 Transport::~Transport() {
   end_run();
 }

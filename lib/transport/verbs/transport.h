@@ -75,7 +75,7 @@ class Transport {
   struct Shape {
     std::uint32_t slots = 0, slot_bytes = 0, staging = 0;
   };
-  explicit Transport(Setup setup) : setup_(std::move(setup)) {}
+  explicit Transport(Setup setup);
   Shape shape() const;
   Result<std::size_t> device_index(const std::string& name);
   Result<Queues*> queues_of(std::size_t device, int thread);

@@ -1,4 +1,5 @@
 // One suite that every transport passes: two ranks, both ends driven by hand in one thread.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -12,6 +13,7 @@
 
 #include "collective/fault.h"
 #include "tests/support/adder.h"
+#include "tests/support/verbs_pair.h"
 #include "transport/shm/transport.h"
 #include "transport/tcp/channel.h"
 #include "transport/transport.h"
@@ -156,13 +158,73 @@ class TcpWorld final : public World {
   std::vector<std::byte> memory_[2];
 };
 
-enum class Kind { shm_one_thread, shm_two_threads, tcp };
+enum class Kind { shm_one_thread, shm_two_threads, tcp, verbs, verbs_rails, verbs_staged };
+
+std::string name_of(Kind kind) {
+  switch (kind) {
+    case Kind::shm_one_thread:
+      return "ShmOneThread";
+    case Kind::shm_two_threads:
+      return "ShmTwoThreads";
+    case Kind::tcp:
+      return "Tcp";
+    case Kind::verbs:
+      return "Verbs";
+    case Kind::verbs_rails:
+      return "VerbsTwoRailsTwoQueuePairs";
+    case Kind::verbs_staged:
+      return "VerbsStaged";
+  }
+  return {};
+}
+
+class VerbsWorld final : public World {
+ public:
+  VerbsWorld(Kind kind, const std::string& faults, int lanes) : world_(setup(kind), lanes) {
+    const auto script = *collective::parse_faults(faults);
+    for (const Rank r : {0, 1})
+      for (Lane lane = 0; lane < lanes; ++lane)
+        ends_[r].push_back(world_.open(r, lane, owner[r], adder_, faulty::Script(script, r, 1 - r)));
+  }
+  ~VerbsWorld() override {
+    for (auto& ends : ends_) ends.clear();
+    world_.close();
+    EXPECT_THAT(world_.fabric.complaints(), testing::IsEmpty());
+  }
+  Channel& end(Rank self, Lane lane) override { return *ends_[self][lane]; }
+  std::byte* memory(Rank self) override { return world_.node(self).memory.data(); }
+  Loop& loop(Rank self) override { return *world_.node(self).loops.front(); }
+
+ private:
+  static test::VerbsPair::Setup setup(Kind kind) {
+    test::VerbsPair::Setup setup;
+    setup.memory_bytes = room;
+    setup.longest = 1 << 20;
+    if (kind == Kind::verbs_rails) {
+      setup.rails = 2;
+      setup.settings.queue_pairs = 2;
+      setup.shuffle = 1;
+    }
+    if (kind == Kind::verbs_staged) setup.settings.registration = verbs::Registration::staged;
+    return setup;
+  }
+  Adder adder_;
+  test::VerbsPair world_;
+  std::vector<std::unique_ptr<verbs::Channel>> ends_[2];
+};
 
 class Suite : public testing::TestWithParam<Kind> {
  protected:
   std::unique_ptr<World> make(const std::string& faults = "", int lanes = 1) {
-    if (GetParam() == Kind::tcp) return std::make_unique<TcpWorld>(faults, lanes);
-    return std::make_unique<ShmWorld>(GetParam() == Kind::shm_one_thread ? 1 : 2, faults, lanes);
+    switch (GetParam()) {
+      case Kind::shm_one_thread:
+      case Kind::shm_two_threads:
+        return std::make_unique<ShmWorld>(GetParam() == Kind::shm_one_thread ? 1 : 2, faults, lanes);
+      case Kind::tcp:
+        return std::make_unique<TcpWorld>(faults, lanes);
+      default:
+        return std::make_unique<VerbsWorld>(GetParam(), faults, lanes);
+    }
   }
 };
 
@@ -367,12 +429,9 @@ TEST_P(Suite, WhatIsSaidToBeFollowedByMoreArrivesWithIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, Suite,
-                         testing::Values(Kind::shm_one_thread, Kind::shm_two_threads, Kind::tcp),
-                         [](const auto& info) {
-                           return std::string(info.param == Kind::tcp              ? "Tcp"
-                                              : info.param == Kind::shm_one_thread ? "ShmOneThread"
-                                                                                   : "ShmTwoThreads");
-                         });
+                         testing::Values(Kind::shm_one_thread, Kind::shm_two_threads, Kind::tcp, Kind::verbs,
+                                         Kind::verbs_rails, Kind::verbs_staged),
+                         [](const auto& info) { return name_of(info.param); });
 
 TEST(ShmGroup, ReducesSeveralSourcesInOnePassOnceAllAreThere) {
   ShmWorld world(2, "", 2);
