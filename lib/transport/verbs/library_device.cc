@@ -1,0 +1,337 @@
+// A device of libibverbs: its limits, ports, addresses, memory and events.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "transport/verbs/errors.h"
+#include "transport/verbs/library_api.h"
+
+namespace ringtrue::transport::verbs {
+namespace {
+
+constexpr std::size_t most_gids = 4096;
+
+// Gbit/s of one lane. InfiniBand counts data, below FDR 8 of 10 bits and then 64 of 66; Ethernet names its
+// rates without their coding.
+double lane_rate(unsigned speed, LinkLayer layer) {
+  const bool ethernet = layer == LinkLayer::ethernet;
+  switch (speed) {
+    case 1:
+      return ethernet ? 2.5 : 2;
+    case 2:
+      return ethernet ? 5 : 4;
+    case 4:
+      return ethernet ? 10 : 8;
+    case 8:
+      return 10;
+    case 16:
+      return ethernet ? 14 : 54.5 / 4;
+    case 32:
+      return 25;
+    case 64:
+      return 50;
+    case 128:
+      return 100;
+    default:
+      return 0;
+  }
+}
+
+int lanes(unsigned width) {
+  switch (width) {
+    case 1:
+      return 1;
+    case 2:
+      return 4;
+    case 4:
+      return 8;
+    case 8:
+      return 12;
+    case 16:
+      return 2;
+    default:
+      return 0;
+  }
+}
+
+std::string state_text(ibv_port_state state) {
+  switch (state) {
+    case IBV_PORT_DOWN:
+      return "down";
+    case IBV_PORT_INIT:
+      return "init";
+    case IBV_PORT_ARMED:
+      return "armed";
+    case IBV_PORT_ACTIVE:
+    case IBV_PORT_ACTIVE_DEFER:
+      return "active";
+    default:
+      return "in no known state";
+  }
+}
+
+Event::Kind kind_of(ibv_event_type type) {
+  switch (type) {
+    case IBV_EVENT_PORT_ERR:
+      return Event::Kind::port_down;
+    case IBV_EVENT_PORT_ACTIVE:
+      return Event::Kind::port_up;
+    case IBV_EVENT_DEVICE_FATAL:
+      return Event::Kind::device_fatal;
+    case IBV_EVENT_CQ_ERR:
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_WQ_FATAL:
+      return Event::Kind::queue_broken;
+    default:
+      return Event::Kind::other;
+  }
+}
+
+bool is_of_port(ibv_event_type type) {
+  switch (type) {
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_PKEY_CHANGE:
+    case IBV_EVENT_SM_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER:
+    case IBV_EVENT_GID_CHANGE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_of_queue_pair(ibv_event_type type) {
+  switch (type) {
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_PATH_MIG:
+    case IBV_EVENT_PATH_MIG_ERR:
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What this process has pinned already, by its "VmPin: 8 kB".
+std::uint64_t pinned_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmPin:")) return std::strtoull(line.c_str() + 6, nullptr, 10) * 1024;
+  return 0;
+}
+
+class RealRegion : public Region {
+ public:
+  RealRegion(const Api& api, ibv_mr* region) : api_(api), region_(region) {}
+  ~RealRegion() override { api_.ibv_dereg_mr(region_); }
+  std::uint32_t local_key() const override { return region_->lkey; }
+  std::uint32_t remote_key() const override { return region_->rkey; }
+
+ private:
+  const Api& api_;
+  ibv_mr* region_;
+};
+
+class RealDevice : public Device {
+ public:
+  RealDevice(const Api& api, ibv_context* context, std::string sysfs)
+      : api_(api),
+        context_(context),
+        name_(api.ibv_get_device_name(context->device)),
+        sysfs_(std::move(sysfs)) {}
+  ~RealDevice() override {
+    if (domain_) api_.ibv_dealloc_pd(domain_);
+    api_.ibv_close_device(context_);
+  }
+
+  Result<void> begin() {
+    ibv_device_attr_ex attributes{};
+    if (const int error = query(attributes); error != 0)
+      return tl::unexpected(problem("query the device", error));
+    const ibv_device_attr& plain = attributes.orig_attr;
+    limits_.ports = plain.phys_port_cnt;
+    limits_.queue_pairs = plain.max_qp;
+    limits_.work_requests = plain.max_qp_wr;
+    limits_.completions = plain.max_cqe;
+    limits_.shared_queues = plain.max_srq;
+    limits_.shared_work_requests = plain.max_srq_wr;
+    limits_.relaxed_ordering = api_.ibv_reg_mr_iova2 != nullptr;
+    if (attributes.completion_timestamp_mask != 0) kilohertz_ = attributes.hca_core_clock;
+    limits_.timestamp_hertz = double(kilohertz_) * 1e3;
+    if (::fcntl(context_->async_fd, F_SETFL, ::fcntl(context_->async_fd, F_GETFL) | O_NONBLOCK) != 0)
+      return tl::unexpected(problem("watch for events", errno));
+    domain_ = api_.ibv_alloc_pd(context_);
+    if (!domain_) return tl::unexpected(problem("make a protection domain", errno));
+    return {};
+  }
+
+  const std::string& name() const override { return name_; }
+  const DeviceLimits& limits() const override { return limits_; }
+
+  Result<PortState> port(int number) const override {
+    ibv_port_attr attributes{};
+    if (const int error = query(number, attributes); error != 0)
+      return tl::unexpected(problem(fmt::format("query port {}", number), error));
+    PortState state;
+    state.active = attributes.state == IBV_PORT_ACTIVE || attributes.state == IBV_PORT_ACTIVE_DEFER;
+    state.state = state_text(attributes.state);
+    state.layer =
+        attributes.link_layer == IBV_LINK_LAYER_ETHERNET ? LinkLayer::ethernet : LinkLayer::infiniband;
+    state.lid = attributes.lid;
+    if (attributes.active_mtu >= IBV_MTU_256 && attributes.active_mtu <= IBV_MTU_4096)
+      state.mtu = 128 << attributes.active_mtu;
+    state.rate = BytesPerSecond(lane_rate(attributes.active_speed, state.layer) *
+                                lanes(attributes.active_width) * 1e9 / 8);
+    return state;
+  }
+
+  std::vector<Gid> gids(int port) const override {
+    ibv_port_attr attributes{};
+    if (query(port, attributes) != 0) return {};
+    const bool ethernet = attributes.link_layer == IBV_LINK_LAYER_ETHERNET;
+    std::vector<Gid> all;
+    const auto add = [&](const ibv_gid& raw, int index, bool v2) {
+      Gid gid;
+      std::memcpy(gid.raw.data(), raw.raw, gid.raw.size());
+      gid.index = index;
+      gid.type = !ethernet ? Gid::Type::infiniband : v2 ? Gid::Type::roce_v2 : Gid::Type::roce_v1;
+      if (raw.global.interface_id != 0) all.push_back(gid);
+    };
+    if (api_._ibv_query_gid_table) {
+      std::vector<ibv_gid_entry> entries(most_gids);
+      const ssize_t count =
+          api_._ibv_query_gid_table(context_, entries.data(), entries.size(), 0, sizeof entries[0]);
+      for (ssize_t i = 0; i < count; ++i) {
+        const ibv_gid_entry& entry = entries[std::size_t(i)];
+        if (int(entry.port_num) == port)
+          add(entry.gid, int(entry.gid_index), entry.gid_type == IBV_GID_TYPE_ROCE_V2);
+      }
+      if (count >= 0) return all;
+    }
+    for (int i = 0; i < std::min(attributes.gid_tbl_len, int(most_gids)); ++i) {
+      ibv_gid raw{};
+      if (api_.ibv_query_gid(context_, std::uint8_t(port), i, &raw) == 0 && raw.global.interface_id != 0)
+        add(raw, i, type_text(port, i) == "RoCE v2");
+    }
+    return all;
+  }
+
+  Result<std::unique_ptr<Region>> register_memory(std::byte* at, std::uint64_t bytes,
+                                                  Access access) override {
+    const unsigned flags = flags_of(access);
+    ibv_mr* region =
+        api_.ibv_reg_mr_iova2
+            ? api_.ibv_reg_mr_iova2(domain_, at, bytes, reinterpret_cast<std::uintptr_t>(at), flags)
+            : (api_.ibv_reg_mr)(domain_, at, bytes, int(flags));
+    return made(region, bytes, "register memory");
+  }
+  Result<std::unique_ptr<Region>> register_dmabuf(int descriptor, std::uint64_t offset, std::uint64_t bytes,
+                                                  const std::byte* at, Access access) override {
+    if (!api_.ibv_reg_dmabuf_mr)
+      return fail(Cause::unavailable, "this libibverbs has no ibv_reg_dmabuf_mr", {},
+                  "rdma-core 34 or newer has it");
+    ibv_mr* region = api_.ibv_reg_dmabuf_mr(domain_, offset, bytes, reinterpret_cast<std::uintptr_t>(at),
+                                            descriptor, int(flags_of(access)));
+    return made(region, bytes, "register a dma-buf");
+  }
+
+  Result<std::unique_ptr<CompletionQueue>> make_completion_queue(int completions) override {
+    return make_queue(api_, context_, completions, kilohertz_, name_);
+  }
+  Result<std::unique_ptr<SharedReceiveQueue>> make_shared_receive_queue(int receives) override {
+    return make_shared_queue(api_, domain_, receives, name_);
+  }
+  Result<std::unique_ptr<QueuePair>> make_queue_pair(CompletionQueue& queue, SharedReceiveQueue* shared,
+                                                     int port, int sends, int receives,
+                                                     int inline_bytes) override {
+    return make_pair(api_, domain_, queue, shared, port, sends, receives, inline_bytes, name_);
+  }
+
+  int event_descriptor() const override { return context_->async_fd; }
+  std::optional<Event> next_event() override {
+    ibv_async_event raw{};
+    if (api_.ibv_get_async_event(context_, &raw) != 0) return std::nullopt;
+    Event event;
+    event.kind = kind_of(raw.event_type);
+    if (is_of_port(raw.event_type)) event.port = raw.element.port_num;
+    if (is_of_queue_pair(raw.event_type)) event.queue_pair = raw.element.qp->qp_num;
+    if (const char* text = api_.ibv_event_type_str(raw.event_type)) event.text = text;
+    api_.ibv_ack_async_event(&raw);  // or the queue pair could not be destroyed
+    return event;
+  }
+
+ private:
+  Error problem(const std::string& what, int error) const { return verbs_error(what, name_, error); }
+
+  int query(ibv_device_attr_ex& attributes) const {
+    if (verbs_context* extended = verbs_get_ctx_op(context_, query_device_ex)) {
+      const int error = extended->query_device_ex(context_, nullptr, &attributes, sizeof attributes);
+      if (error != EOPNOTSUPP && error != ENOSYS) return error;
+    }
+    attributes = {};
+    return api_.ibv_query_device(context_, &attributes.orig_attr);
+  }
+  int query(int number, ibv_port_attr& attributes) const {
+    if (verbs_context* extended = verbs_get_ctx_op(context_, query_port))
+      return extended->query_port(context_, std::uint8_t(number), &attributes, sizeof attributes);
+    return (api_.ibv_query_port)(context_, std::uint8_t(number),
+                                 reinterpret_cast<_compat_ibv_port_attr*>(&attributes));
+  }
+
+  std::string type_text(int port, int index) const {
+    std::ifstream file(fmt::format("{}/{}/ports/{}/gid_attrs/types/{}", sysfs_, name_, port, index));
+    std::string text;
+    std::getline(file, text);
+    return text;
+  }
+
+  unsigned flags_of(Access access) const {
+    unsigned flags = IBV_ACCESS_LOCAL_WRITE;
+    if (access.remote_write) flags |= IBV_ACCESS_REMOTE_WRITE;
+    if (access.relaxed_ordering && limits_.relaxed_ordering) flags |= IBV_ACCESS_RELAXED_ORDERING;
+    return flags;
+  }
+
+  Result<std::unique_ptr<Region>> made(ibv_mr* region, std::uint64_t bytes, const char* what) const {
+    if (region) return std::make_unique<RealRegion>(api_, region);
+    const int error = errno;
+    rlimit limit{};
+    if ((error == ENOMEM || error == EPERM) && ::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+        limit.rlim_cur != RLIM_INFINITY && pinned_bytes() + bytes > limit.rlim_cur)
+      return tl::unexpected(cannot_pin(name_, bytes, limit.rlim_cur));
+    return tl::unexpected(problem(what, error));
+  }
+
+  const Api& api_;
+  ibv_context* context_;
+  std::string name_, sysfs_;
+  ibv_pd* domain_ = nullptr;
+  DeviceLimits limits_;
+  std::uint64_t kilohertz_ = 0;  // of completion timestamps; 0: none
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open_device(const Api& api, ibv_device* device, const std::string& sysfs) {
+  ibv_context* context = api.ibv_open_device(device);
+  if (!context) return tl::unexpected(verbs_error("open the device", api.ibv_get_device_name(device), errno));
+  auto opened = std::make_unique<RealDevice>(api, context, sysfs);
+  if (const auto begun = opened->begin(); !begun) return tl::unexpected(begun.error());
+  return opened;
+}
+
+}  // namespace ringtrue::transport::verbs
