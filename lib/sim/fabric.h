@@ -1,31 +1,49 @@
 // The cluster that the simulator plays on.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "collective/choose.h"
 #include "collective/types.h"
+#include "sim/fabric_fault.h"
 
 namespace ringtrue::sim {
 
 using collective::HopCost;
 
-// Every node has one port out of it and one into it, shared by its ranks and served first come, first served;
-// every rank has such a pair of ports for its hops inside the node. The network between the nodes is a switch
-// that takes all that its ports deliver, but for single paths that are slower.
+// Inside a node, every rank has a port out of it and one into it. A node has `rails` NICs, each with a port
+// out of it and one into it; messages between two nodes are dealt to the rails in turn and stay on their
+// rail. The nodes hang below leaf switches, one a rail for each group of `leaf` nodes, and these below
+// spines, each over one trunk in each direction; a connection takes the spine that its hash says. What a
+// switch itself does takes no time and has no limit. docs/simulator.md tells it at length.
 struct Fabric {
   int nodes = 1;
   int ranks_per_node = 1;
   std::vector<int> node_of_rank;  // other placements: rank by rank, instead of ranks_per_node
 
-  HopCost intra{Seconds(2e-6), BytesPerSecond(10e9), Seconds(0)};
-  HopCost inter{Seconds(20e-6), BytesPerSecond(12.5e9), Seconds(0)};
+  HopCost intra{Seconds(2e-6), BytesPerSecond(10e9), Seconds(0)};     // rate: of a rank's port
+  HopCost inter{Seconds(20e-6), BytesPerSecond(12.5e9), Seconds(0)};  // rate: of a NIC's port
+  Seconds receive_overhead;    // of each message between nodes, at its receiver
+  BytesPerSecond reduce_rate;  // what a rank adds up at; 0: adding takes no time
+  // GPUs and NICs on PCIe: what leaves a node crosses the rank's port too, and what goes from the first half
+  // of the ranks to the second crosses one link that they all share.
+  bool pcie = false;
 
-  // Factors on inter.rate; a node or a path that is not there has 1.
-  std::map<int, double> egress, ingress;       // of a node's ports
+  int rails = 1;
+  int leaf = 0;                 // nodes below a leaf; 0: one switch for all
+  int spines = 0;               // 0: as many as a leaf has NICs' worth of uplinks
+  double oversubscription = 1;  // of a leaf's downlinks over its uplinks
+  Seconds spine_latency{1e-6};  // more, where a hop crosses a spine
+  int mtu = 9000;               // bytes
+
+  // Factors on the rate of a node's ports, all rails; a node or a path that is not there has 1.
+  std::map<int, double> egress, ingress;
   std::map<std::pair<int, int>, double> path;  // of a directed pair of nodes
+
+  std::vector<FabricFault> faults;
 
   collective::Layout layout() const {
     if (!node_of_rank.empty()) return {node_of_rank};

@@ -9,13 +9,18 @@ namespace ringtrue::sim {
 
 void World::post_packet(Rank from, Rank to, std::shared_ptr<const PacketBody> packet, std::uint32_t token) {
   if (report_.error) return;
-  Hop& hop = hop_of(from, to);
+  Wire& wire = wires_[std::uint64_t(std::uint32_t(from)) << 40 | std::uint64_t(std::uint32_t(to)) << 16 |
+                      collective::packet_lane];
+  const std::uint32_t sequence = wire.sequence++;
+  Connection& way = connection(wire, from, to, collective::packet_lane, sequence);
+  ++way.hop->packets;
   Message message;
-  message.hop = &hop;
+  message.way = &way;
   message.lane = collective::packet_lane;
-  message.sequence = std::uint32_t(hop.packets++);
+  message.sequence = sequence;
   message.bytes = packet->header.size() + packet->payload;
-  message.load = double(message.bytes) * noise();
+  message.load =
+      double(message.bytes) * noise_of(options_.seed, from, to, message.lane, sequence, options_.noise);
   message.send_token = token;
   message.posted = message.matched = now_;
   message.packet = std::move(packet);
@@ -28,7 +33,10 @@ void World::post_packet(Rank from, Rank to, std::shared_ptr<const PacketBody> pa
 void World::strike(Message& message) {
   using Fault = collective::Fault;
   if (reliable_) return;
-  const Hop& hop = *message.hop;
+  const Connection& way = *message.way;
+  const Hop& hop = *way.hop;
+  message.lost = way.lost > 0 && noise_of(options_.seed ^ 0x1055, hop.source, hop.destination, message.lane,
+                                          message.sequence, 1) < 1 + way.lost;
   for (const Fault* fault : hop.faults) {
     if (!fault->unreliable() || !fault->strikes(hop.source, hop.destination, hop.packets)) continue;
     if (fault->kind == Fault::Kind::loss) message.lost = true;
@@ -49,10 +57,10 @@ void World::deliver_packet(std::uint32_t index) {
     at(now_, Kind::arrive, store(std::move(again)));
   }
   const Message& message = messages_[index];
-  Hop& hop = *message.hop;
+  Hop& hop = *message.way->hop;
   if (message.late > 0 && !message.vanishes) {
     hop.held.push_back({index, message.late});
-    return at(now_ + 2 * cost_of(hop).latency.value, Kind::release, index);
+    return at(now_ + 2 * message.way->route.latency, Kind::release, index);
   }
   hand_over(index);
   if (!hop.held.empty()) release_held(hop);
@@ -72,8 +80,9 @@ void World::release_held(Hop& hop) {
 
 // Where nothing follows, a late packet does not wait for ever.
 void World::release_late(std::uint32_t index) {
-  Hop* hop = messages_[index].hop;
-  if (!hop) return;  // over
+  Connection* way = messages_[index].way;
+  if (!way) return;  // over
+  Hop* hop = way->hop;
   const auto found = std::find_if(hop->held.begin(), hop->held.end(),
                                   [&](const Held& held) { return held.message == index; });
   if (found == hop->held.end()) return;
@@ -85,7 +94,7 @@ void World::hand_over(std::uint32_t index) {
   const Message message = std::move(messages_[index]);
   messages_[index] = {};
   unused_.push_back(index);
-  const Hop& hop = *message.hop;
+  const Hop& hop = *message.way->hop;
   if (message.vanishes) return;
   if (message.breaks) return fail_on(hop, Cause::corrupted, "a frame arrived broken");
   if (options_.packets) {

@@ -20,13 +20,17 @@ Token Player::open(std::size_t messages) {
 
 Token Player::send_all(std::span<const Rank> to, Lane lane, Slice from) {
   const Token token = open(to.size());
-  for (const Rank peer : to) world_.post(false, rank_, peer, lane, from.length, std::uint32_t(token.id));
+  for (const Rank peer : to) {
+    world_.post(false, rank_, peer, lane, from.length, std::uint32_t(token.id), false);
+  }
   return token;
 }
 
-Token Player::receive_from(std::span<const Rank> from, Lane lane, Slice into) {
+Token Player::receive_from(std::span<const Rank> from, Lane lane, Slice into, bool adds) {
   const Token token = open(from.size());
-  for (const Rank peer : from) world_.post(true, peer, rank_, lane, into.length, std::uint32_t(token.id));
+  for (const Rank peer : from) {
+    world_.post(true, peer, rank_, lane, into.length, std::uint32_t(token.id), adds);
+  }
   return token;
 }
 

@@ -57,12 +57,14 @@ class Player final : public collective::Endpoint, public collective::Packets {
   const collective::Layout& layout() const override;
   Token send(Rank to, Lane lane, Slice from) override { return send_all({&to, 1}, lane, from); }
   Token send_all(std::span<const Rank> to, Lane lane, Slice from) override;
-  Token receive(Rank from, Lane lane, Slice into) override { return receive_from({&from, 1}, lane, into); }
+  Token receive(Rank from, Lane lane, Slice into) override {
+    return receive_from({&from, 1}, lane, into, false);
+  }
   Token receive_reduce(Rank from, Lane lane, Slice into, Slice, Arrival) override {
-    return receive_from({&from, 1}, lane, into);
+    return receive_from({&from, 1}, lane, into, true);
   }
   Token receive_reduce_all(std::span<const Rank> from, Lane lane, Slice into, Arrival) override {
-    return receive_from(from, lane, into);
+    return receive_from(from, lane, into, true);
   }
   void copy(Slice, Slice) override {}
   bool done(Token token) const override { return token.id == 0 || left_[token.id - 1] == 0; }
@@ -110,7 +112,7 @@ class Player final : public collective::Endpoint, public collective::Packets {
     Rank from;
     std::shared_ptr<const PacketBody> packet;
   };
-  Token receive_from(std::span<const Rank> from, Lane lane, Slice into);
+  Token receive_from(std::span<const Rank> from, Lane lane, Slice into, bool adds);
   Token open(std::size_t messages);
   void welcome(const Mail& mail);
 

@@ -2,50 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "collective/omnireduce/omnireduce.h"
+#include "sim/network.h"
 #include "sim/world.h"
 
 namespace ringtrue::sim {
 
 namespace {
 
-bool above_zero(double value) {
-  return value > 0 && std::isfinite(value);
-}
-bool not_negative(double value) {
-  return value >= 0 && std::isfinite(value);
-}
-
-Result<void> check(const Fabric& fabric) {
-  const auto refuse = [](std::string what) { return fail(Cause::bad_input, std::move(what), "fabric"); };
-  if (fabric.node_of_rank.empty() && (fabric.nodes < 1 || fabric.ranks_per_node < 1)) {
-    return refuse(fmt::format("{} nodes of {} ranks are no cluster", fabric.nodes, fabric.ranks_per_node));
-  }
-  const std::int64_t ranks = fabric.node_of_rank.empty() ? std::int64_t(fabric.nodes) * fabric.ranks_per_node
-                                                         : std::int64_t(fabric.node_of_rank.size());
-  if (ranks > 1'000'000) return refuse(fmt::format("{} ranks are more than the simulator's million", ranks));
-  for (const int node : fabric.node_of_rank) {
-    if (node < 0 || node > 1'000'000) return refuse(fmt::format("node {} does not exist", node));
-  }
-  for (const HopCost* cost : {&fabric.intra, &fabric.inter}) {
-    if (!above_zero(cost->rate.value)) return refuse("a rate must be above zero");
-    if (!not_negative(cost->latency.value) || !not_negative(cost->overhead.value)) {
-      return refuse("a latency must not be negative");
-    }
-  }
-  for (const auto* factors : {&fabric.egress, &fabric.ingress}) {
-    for (const auto& [node, value] : *factors) {
-      if (!above_zero(value)) return refuse(fmt::format("node {}'s factor must be above zero", node));
-    }
-  }
-  for (const auto& [pair, value] : fabric.path) {
-    if (!above_zero(value)) {
-      return refuse(fmt::format("the factor of path {}>{} must be above zero", pair.first, pair.second));
-    }
-  }
-  return {};
+Discipline discipline_of(const collective::Algorithm& algorithm, const Fabric& fabric, Discipline asked) {
+  if (algorithm.uses_packets()) return Discipline::fifo;
+  if (asked != Discipline::automatic) return asked;
+  const std::int64_t ranks = fabric.layout().ranks();
+  return algorithm.name == "two-shot" && ranks * ranks > most_fair_pairs ? Discipline::fifo
+                                                                         : Discipline::fair;
 }
 
 }  // namespace
@@ -64,8 +34,21 @@ Result<SimReport> simulate(const collective::Algorithm& algorithm, const collect
                 fmt::format("{} is for packets that may get lost", collective::to_text(fault)), "fault",
                 algorithm.uses_packets() ? "use --acked" : "only omnireduce with --acked recovers");
   }
-  World world(fabric, options);
+  for (const FabricFault& fault : fabric.faults) {
+    if (fault.kind != FabricFault::Kind::lossy || recovers || !algorithm.uses_packets()) continue;
+    return fail(Cause::bad_input, fmt::format("{} loses packets", to_text(fault)), "fault", "use --acked");
+  }
+  const Discipline discipline = discipline_of(algorithm, fabric, options.discipline);
+  World world(fabric, options, discipline);
   return world.play(algorithm, call);
+}
+
+std::string_view name(Discipline discipline) {
+  return discipline == Discipline::fifo ? "first come, first served" : "max-min fair";
+}
+
+std::string_view name(Method method) {
+  return method == Method::recurrence ? "recurrence" : "events";
 }
 
 }  // namespace ringtrue::sim

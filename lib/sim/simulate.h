@@ -1,15 +1,19 @@
 // Plays a collective's own coroutines on a modelled fabric, in virtual time, deterministically.
 //
 // The model
-// - A message starts when its send and its receive are both posted (rendezvous).
-// - It leaves through the sender's port, crosses the path, and enters the receiver's port; each serves its
-//   messages in order of arrival at its own rate, and passes bytes on as they come (cut-through). Alone, a
-//   message takes overhead + latency + bytes / slowest rate. A message that is slow elsewhere leaves the rest
-//   of a port's rate to others.
-// - The receive is done when its last byte is in; the send, when that byte has left.
-// - Computing takes no time.
+// - A message starts when its send and its receive are both posted (rendezvous). The messages of a connection
+// - a
+//   hop, a lane, a rail - move one after the other. Connections share the links that they cross, each at its
+//   max-min fair rate (sim/sharing.h). Alone, a message takes overhead + latency + bytes / slowest rate.
+// - Its sender's processor prepares a message for the hop's overhead, its receiver's for the receive overhead
+// and
+//   for what adding takes; a rank's processor does one thing at a time.
+// - The receive is done when its last byte is in and added; the send, when that byte has left.
 // - A packet (collective/packets.h) is one message of its header and its parts. It starts when it is sent and
 //   waits for nobody. A packet to several ranks is copied, and the copies leave one after the other.
+// - A packet waits in its sender's port and in every further link behind those that came before it, and each
+//   link passes bytes on as they come (cut-through): that is what ports do, and a packet is short. So are
+//   messages played where `Discipline::fifo` is chosen.
 // - Where the faults lose, double, reorder or corrupt a share, they do it to packets alone. A corrupted
 // packet
 //   is recognised and dropped at its receiver. A lost one has crossed its sender's port. One that lets others
@@ -20,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -42,9 +47,22 @@ struct PacketSeen {
   std::uint64_t payload = 0;  // bytes
 };
 
+// How messages share a link. automatic: packets in order of arrival; so, too, two-shot over more ranks than
+// `most_fair_pairs` allows, whose pairs all send at once; all else fairly.
+enum class Discipline : std::uint8_t { automatic, fair, fifo };
+inline constexpr std::int64_t most_fair_pairs = 20'000;
+std::string_view name(Discipline discipline);  // "max-min fair", "first come, first served"
+
+// automatic: the recurrence where it applies and saves time.
+enum class Method : std::uint8_t { automatic, events, recurrence };
+std::string_view name(Method method);  // "events", "recurrence"
+
 struct SimOptions {
   std::uint64_t seed = 1;
-  double noise = 0;  // each message needs up to this share more of its ports' time
+  double noise = 0;      // each message needs up to this share more of its links' time
+  double run_noise = 0;  // each link is slower by up to this share throughout the run
+  Discipline discipline = Discipline::automatic;
+  Method method = Method::automatic;
   std::vector<collective::Fault> faults;
   Seconds deadline{0};  // of virtual time; 0: as long as anything moves
   bool events = false;  // keep every message, as its sender saw it
@@ -54,7 +72,9 @@ struct SimOptions {
 };
 
 struct SimReport {
-  Seconds time;  // until the last rank is done
+  Seconds time;                              // until the last rank is done
+  Method method = Method::events;            // that ran
+  Discipline discipline = Discipline::fair;  // that held
   std::uint64_t messages = 0;
   std::uint64_t bytes_sent = 0;
   std::uint64_t corrupted = 0;  // messages with a value changed by a fault

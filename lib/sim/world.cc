@@ -14,41 +14,37 @@ std::uint64_t key(Rank from, Rank to) {
   return std::uint64_t(std::uint32_t(from)) << 24 | std::uint32_t(to);
 }
 
-template <class Map, class Key>
-double factor(const Map& map, const Key& key) {
-  const auto found = map.find(key);
-  return found == map.end() ? 1.0 : found->second;
-}
-
 std::int64_t ns(double seconds) {
   return std::int64_t(seconds * 1e9 + 0.5);
 }
 
 }  // namespace
 
-World::World(const Fabric& fabric, const SimOptions& options)
-    : fabric_(fabric), options_(options), layout_(fabric.layout()), random_(options.seed) {
-  for (const int node : layout_.node_of_rank) nodes_ = std::max(nodes_, std::size_t(node) + 1);
-  ports_.resize(2 * nodes_ + 2 * std::size_t(layout_.ranks()));
-  for (std::size_t node = 0; node < nodes_; ++node) {
-    ports_[2 * node].rate = fabric.inter.rate.value * factor(fabric.egress, int(node));
-    ports_[2 * node + 1].rate = fabric.inter.rate.value * factor(fabric.ingress, int(node));
-  }
-  for (std::size_t p = 2 * nodes_; p < ports_.size(); ++p) ports_[p].rate = fabric.intra.rate.value;
-  receiving_.resize(std::size_t(layout_.ranks()));
+double noise_of(std::uint64_t seed, Rank from, Rank to, Lane lane, std::uint64_t nth, double most) {
+  if (most <= 0) return 1;
+  const std::uint64_t drawn = mixed(mixed(mixed(seed) ^ (key(from, to) << 16 | lane)) ^ nth);
+  return 1 + most * double(drawn >> 11) * 0x1p-53;
+}
+
+World::World(const Fabric& fabric, const SimOptions& options, Discipline discipline)
+    : fabric_(fabric),
+      options_(options),
+      fair_(discipline == Discipline::fair),
+      network_(fabric, options.seed, options.run_noise) {
+  const std::size_t ranks = std::size_t(layout().ranks());
+  report_.discipline = discipline;
+  receiving_.resize(ranks);
   receiving_until_ = receiving_;
+  processor_.resize(ranks);
   for (const collective::Fault& fault : options_.faults) reliable_ = reliable_ && !fault.unreliable();
-  for (Rank r = 0; r < layout_.ranks(); ++r) players_.push_back(std::make_unique<Player>(*this, r));
-}
-
-std::size_t World::egress_of(const Hop& hop) const {
-  if (!hop.inter) return 2 * nodes_ + 2 * std::size_t(hop.source);
-  return 2 * std::size_t(layout_.node_of_rank[std::size_t(hop.source)]);
-}
-
-std::size_t World::ingress_of(const Hop& hop) const {
-  if (!hop.inter) return 2 * nodes_ + 2 * std::size_t(hop.destination) + 1;
-  return 2 * std::size_t(layout_.node_of_rank[std::size_t(hop.destination)]) + 1;
+  for (const FabricFault& fault : fabric.faults)
+    reliable_ = reliable_ && fault.kind != FabricFault::Kind::lossy;
+  for (Rank r = 0; r < layout().ranks(); ++r) players_.push_back(std::make_unique<Player>(*this, r));
+  if (!fair_) return;
+  for (const Network::Background& traffic : network_.background()) {
+    add_new_links();
+    sharing_.start(traffic.links, Sharing::never, none, 0);
+  }
 }
 
 World::Hop& World::hop_of(Rank from, Rank to) {
@@ -57,35 +53,53 @@ World::Hop& World::hop_of(Rank from, Rank to) {
   if (!fresh) return hop;
   hop.source = from;
   hop.destination = to;
-  const int a = layout_.node_of_rank[std::size_t(from)], b = layout_.node_of_rank[std::size_t(to)];
-  hop.inter = a != b;
-  if (hop.inter && fabric_.path.contains({a, b})) {
-    hop.path_rate = fabric_.inter.rate.value * fabric_.path.at({a, b});
+  if (network_.rails(from, to) > 1) hop.rail_busy.resize(std::size_t(fabric_.rails));
+  for (const int node : {network_.node(from), network_.node(to)}) {
+    if (network_.dead(node)) hop.why = fmt::format("node {} is dead", node);
   }
+  double rate = 0;
   for (const collective::Fault& fault : options_.faults) {
     if (!fault.concerns(from, to)) continue;
     if (fault.kind == collective::Fault::Kind::delay) {
       hop.delay += fault.time.value;
     } else if (fault.kind == collective::Fault::Kind::throttle) {
-      hop.path_rate = hop.path_rate > 0 ? std::min(hop.path_rate, fault.rate.value) : fault.rate.value;
+      rate = rate > 0 ? std::min(rate, fault.rate.value) : fault.rate.value;
     } else {
       hop.faults.push_back(&fault);
     }
   }
+  if (rate > 0) hop.limit = network_.add_private(rate);
   return hop;
 }
 
-double World::noise() {
-  if (options_.noise <= 0) return 1;
-  const std::uint64_t drawn = mixed(random_);
-  random_ += mix_step;
-  return 1 + options_.noise * double(drawn >> 11) * 0x1p-53;
+World::Connection& World::connection(Wire& wire, Rank from, Rank to, Lane lane, std::uint64_t nth) {
+  if (wire.connections.empty()) wire.connections.resize(std::size_t(network_.rails(from, to)));
+  const int rail = network_.rail(from, to, lane, nth);
+  std::unique_ptr<Connection>& way = wire.connections[std::size_t(rail)];
+  if (way) return *way;
+  way = std::make_unique<Connection>();
+  way->hop = &hop_of(from, to);
+  way->rail = rail;
+  way->route = network_.route(from, to, lane, rail);
+  for (std::size_t i = 0; i < way->route.links; ++i) {
+    const std::uint32_t number = way->route.link[i];
+    const Link& link = network_.link(number);
+    way->lost = 1 - (1 - way->lost) * (1 - link.lost);
+    way->patience = std::max(way->patience, link.patience);
+    if (number == network_.ingress(to, rail, way->route.inter)) way->ingress = i;
+  }
+  if (way->hop->limit != none) {
+    way->route.rate = std::min(way->route.rate, network_.link(way->hop->limit).rate);
+  }
+  if (fair_) add_new_links();
+  return *way;
 }
 
-void World::post(bool receive, Rank from, Rank to, Lane lane, std::uint64_t bytes, std::uint32_t token) {
+void World::post(bool receive, Rank from, Rank to, Lane lane, std::uint64_t bytes, std::uint32_t token,
+                 bool adds) {
   if (report_.error) return;
   Wire& wire = wires_[key(from, to) << 16 | lane];
-  const Posted posted{bytes, token, now_};
+  const Posted posted{bytes, token, now_, adds};
   if (wire.first == wire.posts.size() || wire.receives == receive) {
     if (wire.first == wire.posts.size()) {
       wire.posts.clear();
@@ -96,25 +110,30 @@ void World::post(bool receive, Rank from, Rank to, Lane lane, std::uint64_t byte
     return;
   }
   const Posted other = wire.posts[wire.first++];
-  match(hop_of(from, to), lane, wire.sequence++, receive ? other : posted, receive ? posted : other);
+  match(wire, from, to, lane, receive ? other : posted, receive ? posted : other);
 }
 
-void World::match(Hop& hop, Lane lane, std::uint32_t sequence, const Posted& send, const Posted& receive) {
+void World::match(Wire& wire, Rank from, Rank to, Lane lane, const Posted& send, const Posted& receive) {
+  const std::uint32_t sequence = wire.sequence++;
+  Connection& way = connection(wire, from, to, lane, sequence);
   if (send.bytes != receive.bytes) {
-    return fail_on(hop, Cause::internal,
+    return fail_on(*way.hop, Cause::internal,
                    fmt::format("{} bytes are sent where {} are expected", send.bytes, receive.bytes));
   }
   Message message;
-  message.hop = &hop;
+  message.way = &way;
   message.lane = lane;
   message.sequence = sequence;
   message.bytes = send.bytes;
-  message.load = double(send.bytes) * noise();
+  message.load = double(send.bytes) * noise_of(options_.seed, from, to, lane, sequence, options_.noise);
   message.send_token = send.token;
   message.receive_token = receive.token;
+  message.adds = receive.adds;
   message.posted = send.at;
   message.matched = now_;
-  if (admit(message)) launch(store(std::move(message)));
+  if (!admit(message)) return;
+  const std::uint32_t index = store(std::move(message));
+  fair_ ? enqueue(index) : launch(index);
 }
 
 std::uint32_t World::store(Message message) {
@@ -128,24 +147,17 @@ std::uint32_t World::store(Message message) {
   return index;
 }
 
-// To its sender's port.
-void World::launch(std::uint32_t index) {
-  const Hop& hop = *messages_[index].hop;
-  const std::size_t number = egress_of(hop);
-  Port& port = ports_[number];
-  if (port.messages.empty() && port.free_at <= now_) return leave(index);
-  port.messages.push_back(index);
-  if (!port.wakes) {
-    port.wakes = true;
-    at(port.free_at, Kind::wake, std::uint32_t(number));
-  }
-}
-
 // Counts the message, and lets the scripted faults have their way with it. False if it never moves.
 bool World::admit(Message& message) {
-  Hop& hop = *message.hop;
+  Hop& hop = *message.way->hop;
   using Fault = collective::Fault;
   const std::uint64_t nth = hop.messages + 1;
+  if (hop.why.empty() && !network_.fits(hop.source, hop.destination, message.bytes))
+    hop.why = fmt::format("messages of more than the fabric's MTU of {} get lost", fabric_.mtu);
+  if (!hop.why.empty()) {
+    hop.stuck = true;
+    return false;
+  }
   for (const Fault* fault : hop.faults) {
     const bool over = hop.bytes + message.bytes > fault->after.value;
     if (fault->kind == Fault::Kind::cut && over) {
@@ -167,88 +179,63 @@ bool World::admit(Message& message) {
   return true;
 }
 
-// The egress port takes the message up now.
-void World::leave(std::uint32_t index) {
-  Message& message = messages_[index];
-  Hop& hop = *message.hop;
-  Port& port = ports_[egress_of(hop)];
-  const HopCost& cost = cost_of(hop);
-  message.moved = now_;
-  message.service = cost.overhead.value + message.load / port.rate;
-  port.free_at = message.path_end = now_ + message.service;
-  double begin = now_;
-  if (hop.path_rate > 0) {
-    const double path = message.load / hop.path_rate;
-    begin = std::max(now_, hop.path_free_at);
-    hop.path_free_at = begin + path;
-    message.path_end = std::max(message.path_end, hop.path_free_at);
-    message.service = std::max(message.service, path);
-  }
-  at(begin + cost.overhead.value + cost.latency.value + hop.delay, Kind::arrive, index);
-}
-
-void World::wake(std::size_t number) {
-  Port& port = ports_[number];
-  const std::uint32_t index = port.messages.front();
-  port.messages.pop_front();
-  leave(index);
-  port.wakes = !port.messages.empty();
-  if (port.wakes) at(port.free_at, Kind::wake, std::uint32_t(number));
-}
-
-// Its first byte is at the ingress port.
-void World::arrive(std::uint32_t index) {
-  Message& message = messages_[index];
-  Hop& hop = *message.hop;
-  if (message.lost) return at(std::max(message.path_end, now_), Kind::sent, index);
-  Port& port = ports_[ingress_of(hop)];
-  const double on_the_way = cost_of(hop).latency.value + hop.delay;
-  const double took = message.load / port.rate;
-  port.free_at = std::max(now_, port.free_at) + took;
-  message.service = std::max(message.service, took);
-  const double end = std::max(message.path_end + on_the_way, port.free_at);
-
-  // What it was carried for, by the sender's clock; before that it stood in a queue.
-  const double left = end - on_the_way, began = left - message.service;
-  hop.waited += std::max(0.0, began - std::max(message.matched, hop.busy_until));
-  hop.busy += std::max(0.0, left - std::max(began, hop.busy_until));
-  hop.busy_until = std::max(hop.busy_until, left);
-
-  if (message.packet) {
-    double& until = receiving_until_[std::size_t(hop.destination)];
-    receiving_[std::size_t(hop.destination)] += std::max(0.0, end - std::max(until, now_));
-    until = std::max(until, end);
-  }
-  at(std::max(left, now_), Kind::sent, index);
-  at(end, Kind::deliver, index);
-}
-
 void World::finish(Rank rank, std::uint32_t token) {
   const auto waiter = players_[std::size_t(rank)]->count_down(token);
   if (waiter) ready_.push_back({rank, waiter});
 }
 
 void World::handle(const Event& event) {
-  if (event.kind == Kind::wake) return wake(event.index);
-  if (event.kind == Kind::arrive) return arrive(event.index);
-  if (event.kind == Kind::mail) return deliver_mail(Rank(event.index));
-  if (event.kind == Kind::release) return release_late(event.index);
-  if (event.kind == Kind::timer) return finish(timers_[event.index].first, timers_[event.index].second);
-  if (event.kind == Kind::deliver && messages_[event.index].packet) return deliver_packet(event.index);
-  const Message message = messages_[event.index];
-  const Hop& hop = *message.hop;
-  if (event.kind == Kind::sent) {
-    if (message.copy) return;
-    if (message.lost) unused_.push_back(event.index);
-    if (options_.events) {
-      report_.trace.events.push_back({hop.source, hop.destination, message.lane, message.sequence,
-                                      message.bytes, ns(message.posted), ns(message.moved), ns(now_)});
+  switch (event.kind) {
+    case Kind::wake:
+      return wake(event.index);
+    case Kind::arrive:
+      return arrive(event.index);
+    case Kind::enter:
+      return enter(event.index);
+    case Kind::leave:
+      return left(event.index);
+    case Kind::deliver:
+      return messages_[event.index].packet ? deliver_packet(event.index) : deliver(event.index);
+    case Kind::received: {
+      const Message message = std::move(messages_[event.index]);
+      unused_.push_back(event.index);
+      return finish(message.way->hop->destination, message.receive_token);
     }
-    return finish(hop.source, message.send_token);
+    case Kind::sent:
+      return sent(event.index);
+    case Kind::timer:
+      return finish(timers_[event.index].first, timers_[event.index].second);
+    case Kind::mail:
+      return deliver_mail(Rank(event.index));
+    case Kind::release:
+      return release_late(event.index);
+    case Kind::flap:
+      return flap(event.index);
   }
-  unused_.push_back(event.index);
-  if (message.vanishes) return;
+}
+
+void World::sent(std::uint32_t index) {
+  const Message& message = messages_[index];
+  const Hop& hop = *message.way->hop;
+  if (message.copy) return;
+  if (message.lost) unused_.push_back(index);
+  if (options_.events) {
+    report_.trace.events.push_back({hop.source, hop.destination, message.lane, message.sequence,
+                                    message.bytes, ns(message.posted), ns(message.moved), ns(now_)});
+  }
+  finish(hop.source, message.send_token);
+}
+
+void World::deliver(std::uint32_t index) {
+  Message& message = messages_[index];
+  const Hop& hop = *message.way->hop;
+  if (message.vanishes) return unused_.push_back(index);
   if (message.breaks) return fail_on(hop, Cause::corrupted, "a frame arrived broken");
+  const double rate = network_.reduce_rate(hop.destination);
+  double work_left = message.way->route.inter ? fabric_.receive_overhead.value : 0;
+  if (message.adds && rate > 0) work_left += double(message.bytes) / rate;
+  if (work_left > 0) return at(work(hop.destination, work_left), Kind::received, index);
+  unused_.push_back(index);
   finish(hop.destination, message.receive_token);
 }
 
@@ -283,7 +270,10 @@ void World::explain_standstill(bool late) {
     if (!culprit || key(hop.source, hop.destination) < key(culprit->source, culprit->destination))
       culprit = &hop;
   }
-  const int waiting = layout_.ranks() - finished_;
+  const int waiting = layout().ranks() - finished_;
+  if (culprit && !culprit->why.empty()) {
+    return fail_on(*culprit, Cause::deadline, fmt::format("{}; {} ranks wait", culprit->why, waiting));
+  }
   if (culprit) {
     return fail_on(
         *culprit, Cause::deadline,
@@ -293,6 +283,30 @@ void World::explain_standstill(bool late) {
                         late ? fmt::format("{} ranks were not done in time", waiting)
                              : fmt::format("{} ranks wait for messages that nobody sends", waiting),
                         "simulation", late ? "allow more time" : ""};
+}
+
+// When something happens next; `never` where nothing does any more.
+double World::next_time() {
+  if (sharing_.unsettled() && (events_.empty() || events_.top().time > now_)) sharing_.settle(now_);
+  const double flow = sharing_.next();
+  // A link that goes up and down moves nothing by itself.
+  const bool only_flaps = events_.size() == pending_flaps_ && moving_ == 0;
+  if (events_.empty() || only_flaps) return flow;
+  return std::min(flow, events_.top().time);
+}
+
+// What happens now: flows end before all else.
+void World::advance() {
+  if (sharing_.next() <= now_) {
+    ended_.clear();
+    sharing_.finish(now_, ended_);
+    for (const std::uint32_t index : ended_) leave_link(index);
+  } else {
+    const Event event = events_.top();
+    events_.pop();
+    handle(event);
+  }
+  resume_all();
 }
 
 SimReport World::play(const collective::Algorithm& algorithm, const collective::Call& call) {
@@ -307,16 +321,15 @@ SimReport World::play(const collective::Algorithm& algorithm, const collective::
   const double deadline = options_.deadline.value;
   bool late = false;
   resume_all();
-  while (!report_.error && !events_.empty() && !late) {
-    const Event event = events_.top();
-    events_.pop();
-    late = deadline > 0 && event.time > deadline && finished_ < layout_.ranks();
+  while (!report_.error && finished_ < layout().ranks()) {
+    const double next = next_time();
+    if (next == Sharing::never) break;
+    late = deadline > 0 && next > deadline;
     if (late) break;
-    now_ = event.time;
-    handle(event);
-    resume_all();
+    now_ = next;
+    advance();
   }
-  if (!report_.error && finished_ < layout_.ranks()) explain_standstill(late);
+  if (!report_.error && finished_ < layout().ranks()) explain_standstill(late);
   if (report_.error) report_.time = Seconds(late ? deadline : now_);
   if (algorithm.uses_packets()) {
     for (const auto& player : players_) report_.counts.push_back(player->counts());
@@ -333,12 +346,14 @@ void World::fill_trace() {
     return key(a->source, a->destination) < key(b->source, b->destination);
   });
   for (const Hop* hop : hops) {
+    double busy = hop->busy;  // of several rails, the one that was busy longest
+    for (const double rail : hop->rail_busy) busy = std::max(busy, rail);
     trace::Hop seen;
     seen.source = hop->source;
     seen.destination = hop->destination;
     seen.messages = hop->messages;
     seen.bytes = Bytes(hop->bytes);
-    seen.busy = Seconds(hop->busy);
+    seen.busy = Seconds(busy);
     report_.trace.hops.push_back(seen);
     report_.waited.push_back(Seconds(hop->waited));
   }

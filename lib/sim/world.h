@@ -1,4 +1,4 @@
-// The simulator's inside: ranks, wires, ports and the queue of events.
+// The simulator's inside: ranks, connections, links and the queue of events.
 #pragma once
 
 #include <coroutine>
@@ -9,19 +9,26 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/network.h"
 #include "sim/player.h"
+#include "sim/sharing.h"
 #include "sim/simulate.h"
 
 namespace ringtrue::sim {
 
+// What a message is lengthened by: 1 to 1 + `most`, the same for the nth message of a hop and lane whenever
+// it moves and whoever plays it.
+double noise_of(std::uint64_t seed, Rank from, Rank to, Lane lane, std::uint64_t nth, double most);
+
 class World {
  public:
-  World(const Fabric& fabric, const SimOptions& options);
+  World(const Fabric& fabric, const SimOptions& options, Discipline discipline);
 
   SimReport play(const collective::Algorithm& algorithm, const collective::Call& call);
 
-  const collective::Layout& layout() const { return layout_; }
-  void post(bool receive, Rank from, Rank to, Lane lane, std::uint64_t bytes, std::uint32_t token);
+  const collective::Layout& layout() const { return network_.layout(); }
+  // `adds`: the bytes of a receive are added to what is there.
+  void post(bool receive, Rank from, Rank to, Lane lane, std::uint64_t bytes, std::uint32_t token, bool adds);
 
   // For packets, see packets.cc.
   bool reliable() const { return reliable_; }
@@ -37,8 +44,11 @@ class World {
   void give_up(Rank rank, Rank peer, std::string what);
 
  private:
+  static constexpr std::uint32_t none = ~0u;
+
+  // A link as packets see it: what it is busy with until when, and who waits for it (of the first on the
+  // way).
   struct Port {
-    double rate = 0;
     double free_at = 0;
     bool wakes = false;                  // an event is under way for the messages below
     std::deque<std::uint32_t> messages;  // waiting, in order
@@ -49,26 +59,38 @@ class World {
   };
   struct Hop {
     Rank source = 0, destination = 0;
-    bool inter = false;
-    double path_rate = 0;  // 0: no limit of its own
-    double path_free_at = 0;
+    std::uint32_t limit = none;  // a link of its own that throttles it
     double delay = 0;
     std::vector<const collective::Fault*> faults;  // those that count messages or bytes
     std::uint64_t messages = 0, bytes = 0;
     double busy = 0, busy_until = 0, waited = 0;
+    std::vector<double> rail_busy;  // where there are several
     bool stuck = false;
+    std::string why;  // it is stuck, where the fabric is to blame
     std::uint64_t packets = 0;
     std::vector<Held> held;  // packets that let others pass
   };
-  struct Message {
+  // Messages of a connection move in order.
+  struct Connection {
     Hop* hop = nullptr;
+    Route route;
+    int rail = 0;
+    std::size_t ingress = 0;  // which of the route's links is the receiver's port
+    bool moving = false;
+    double lost = 0, patience = 0;            // of all links together
+    std::uint32_t first = none, last = none;  // messages that wait
+  };
+  struct Message {
+    Connection* way = nullptr;
     Lane lane = 0;
     std::uint32_t sequence = 0, send_token = 0, receive_token = 0;
+    std::uint32_t next = none;  // of those that wait with it
     std::uint64_t bytes = 0;
     double load = 0;  // bytes, with noise
     double posted = 0, matched = 0, moved = 0;
-    double path_end = 0;  // when its last byte has left the path
+    double path_end = 0;  // when its last byte has left the links between the ports
     double service = 0;   // what it takes on the slowest part of its way, alone
+    bool adds = false;
     bool vanishes = false, breaks = false;
     std::shared_ptr<const PacketBody> packet;  // null: a message that somebody posted a receive for
     bool lost = false, doubled = false, copy = false;
@@ -78,6 +100,7 @@ class World {
     std::uint64_t bytes = 0;
     std::uint32_t token = 0;
     double at = 0;
+    bool adds = false;
   };
   // Posts that wait for their other half: all sends, or all receives.
   struct Wire {
@@ -85,50 +108,86 @@ class World {
     std::uint32_t sequence = 0;
     std::size_t first = 0;
     std::vector<Posted> posts;
+    std::vector<std::unique_ptr<Connection>> connections;  // by rail
   };
-  enum class Kind : std::uint8_t { wake, arrive, deliver, sent, timer, mail, release };
+  enum class Kind : std::uint8_t {
+    wake,
+    arrive,
+    enter,
+    leave,
+    deliver,
+    received,
+    sent,
+    timer,
+    mail,
+    release,
+    flap
+  };
   struct Event {
     double time = 0;
     std::uint64_t order = 0;
     Kind kind = Kind::wake;
-    std::uint32_t index = 0;  // of a port (wake), a timer (timer), a rank (mail) or a message
+    std::uint32_t index = 0;  // of a link (wake, flap), a timer (timer), a rank (mail) or a message
 
     bool operator>(const Event& o) const { return time != o.time ? time > o.time : order > o.order; }
   };
 
   Hop& hop_of(Rank from, Rank to);
-  std::size_t egress_of(const Hop& hop) const;
-  std::size_t ingress_of(const Hop& hop) const;
-  const HopCost& cost_of(const Hop& hop) const { return hop.inter ? fabric_.inter : fabric_.intra; }
+  Connection& connection(Wire& wire, Rank from, Rank to, Lane lane, std::uint64_t nth);
   void at(double time, Kind kind, std::uint32_t index) { events_.push({time, order_++, kind, index}); }
-  double noise();
+  const HopCost& cost_of(const Connection& way) const {
+    return way.route.inter ? fabric_.inter : fabric_.intra;
+  }
 
-  void match(Hop& hop, Lane lane, std::uint32_t sequence, const Posted& send, const Posted& receive);
+  void match(Wire& wire, Rank from, Rank to, Lane lane, const Posted& send, const Posted& receive);
   bool admit(Message& message);
   std::uint32_t store(Message message);
-  void launch(std::uint32_t index);
-  void leave(std::uint32_t index);
-  void wake(std::size_t port);
-  void arrive(std::uint32_t index);
   void finish(Rank rank, std::uint32_t token);
   void note_finished(Rank rank);
+  void handle(const Event& event);
+  void sent(std::uint32_t message);
+  void deliver(std::uint32_t message);
+  void resume_all();
+  void fail_on(const Hop& hop, Cause cause, std::string what);
+  void explain_standstill(bool late);
+  void fill_trace();
+  double next_time();
+  void advance();
+
+  // Fair sharing, flows.cc.
+  void enqueue(std::uint32_t message);
+  void begin(Connection& way);
+  void enter(std::uint32_t message);
+  void leave_link(std::uint32_t message);
+  void left(std::uint32_t message);
+  double work(Rank rank, double seconds);  // when its processor is done with it
+  void add_new_links();
+  void watch_flapping();
+  void flap(std::uint32_t link);
+
+  // First come, first served, ports.cc.
+  void launch(std::uint32_t message);
+  void depart(std::uint32_t message);
+  void wake(std::size_t port);
+  void arrive(std::uint32_t message);
+
   void strike(Message& message);
   void deliver_packet(std::uint32_t index);
   void hand_over(std::uint32_t index);
   void release_held(Hop& hop);
   void release_late(std::uint32_t index);
   void deliver_mail(Rank rank);
-  void handle(const Event& event);
-  void resume_all();
-  void fail_on(const Hop& hop, Cause cause, std::string what);
-  void explain_standstill(bool late);
-  void fill_trace();
 
   const Fabric& fabric_;
   const SimOptions& options_;
-  collective::Layout layout_;
+  const bool fair_;
+  Network network_;
+  Sharing sharing_;
+  std::size_t shared_links_ = 0;
+  std::vector<std::uint32_t> ended_;
+  std::vector<double> processor_;  // by rank: busy until
   std::vector<std::unique_ptr<Player>> players_;
-  std::vector<Port> ports_;  // nodes' egress, ingress, then ranks' egress, ingress
+  std::vector<Port> ports_;  // by link
   std::unordered_map<std::uint64_t, Hop> hops_;
   std::unordered_map<std::uint64_t, Wire> wires_;
   std::vector<Message> messages_;
@@ -137,11 +196,14 @@ class World {
   std::deque<std::pair<Rank, std::coroutine_handle<>>> ready_;
   std::vector<double> receiving_, receiving_until_;     // by rank
   std::vector<std::pair<Rank, std::uint32_t>> timers_;  // rank and token
+  std::vector<std::uint32_t> flapping_;                 // links
+  bool flaps_armed_ = false;
+  std::size_t pending_flaps_ = 0;
+  std::uint64_t moving_ = 0;  // messages on connections
   bool reliable_ = true;
-  std::uint64_t order_ = 0, random_ = 0;
+  std::uint64_t order_ = 0;
   double now_ = 0;
   Rank finished_ = 0;
-  std::size_t nodes_ = 0;
   SimReport report_;
 };
 

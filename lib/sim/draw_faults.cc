@@ -1,0 +1,100 @@
+// Faults by seed.
+#include <algorithm>
+
+#include "base/mix.h"
+#include "sim/fabric.h"
+#include "sim/network.h"
+
+namespace ringtrue::sim {
+
+namespace {
+
+using Kind = FabricFault::Kind;
+using What = Place::What;
+using Side = Place::Side;
+
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : state_(mixed(seed ^ 0xfab)) {}
+  // 0 to sides - 1.
+  int roll(int sides) {
+    const std::uint64_t drawn = mixed(state_);
+    state_ += mix_step;
+    return int(drawn % std::uint64_t(std::max(sides, 1)));
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace
+
+std::vector<FabricFault> draw_faults(const Fabric& fabric, std::uint64_t seed, int count) {
+  Dice dice(seed);
+  std::vector<FabricFault> faults;
+  int nodes = fabric.nodes;
+  for (const int node : fabric.node_of_rank) nodes = std::max(nodes, node + 1);
+  // A small cluster has few places; a few tries more find those that are left.
+  for (int tries = 0; int(faults.size()) < count && tries < 100 * count; ++tries) {
+    constexpr Kind common[] = {Kind::slow_link, Kind::slow_link, Kind::lossy,     Kind::late,
+                               Kind::flapping,  Kind::narrow,    Kind::slow_node, Kind::slow_link,
+                               Kind::mtu,       Kind::background};
+    FabricFault fault;
+    fault.kind = common[dice.roll(std::size(common))];
+    fault.share = (20 + dice.roll(61)) / 100.0;
+    fault.place.node = dice.roll(nodes);
+    const int other = dice.roll(nodes - 1);
+    const int where = dice.roll(5), side = dice.roll(3), leaf = dice.roll(1 << 20),
+              spine = dice.roll(1 << 20);
+    switch (fault.kind) {
+      case Kind::slow_link:
+        if (where == 0 && fabric.leaf > 0) {
+          const int leaves = ((nodes - 1) / fabric.leaf + 1) * fabric.rails;
+          fault.place = {What::trunk, side == 0 ? Side::in : Side::out, leaf % leaves,
+                         spine % spines_of(fabric)};
+        } else if (where == 1 && nodes > 1) {
+          fault.place = {What::path, Side::both, fault.place.node, other + (other >= fault.place.node)};
+        } else {
+          fault.place.side = Side(side);
+        }
+        break;
+      case Kind::lossy:
+        fault.place.side = Side(side);
+        fault.share /= 1000;
+        fault.time = Seconds(1e-3);
+        break;
+      case Kind::late:
+        fault.place.side = Side(side);
+        fault.share = 0;
+        fault.time = Seconds((10 + dice.roll(91)) * 1e-6);
+        break;
+      case Kind::flapping:
+        fault.place.side = Side(side);
+        fault.period = Seconds(10e-3);
+        break;
+      case Kind::narrow:
+        fault.place = {What::nic, Side::both, fault.place.node, leaf % fabric.rails};
+        fault.share = 0.5;
+        break;
+      case Kind::mtu:
+        fault.share = 0;
+        fault.mtu = fabric.mtu > 1500 ? 1500 : 576;
+        break;
+      case Kind::background:
+        if (nodes < 2) continue;
+        fault.place = {What::path, Side::both, fault.place.node, other + (other >= fault.place.node)};
+        fault.rate = BytesPerSecond(
+            std::max(1.0, double(std::uint64_t(fabric.inter.rate.value * fabric.rails * fault.share))));
+        fault.share = 0;
+        break;
+      default:
+        break;
+    }
+    const bool taken = std::any_of(faults.begin(), faults.end(),
+                                   [&](const FabricFault& f) { return f.place.node == fault.place.node; });
+    if (!taken) faults.push_back(fault);
+  }
+  return faults;
+}
+
+}  // namespace ringtrue::sim

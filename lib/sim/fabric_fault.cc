@@ -1,0 +1,317 @@
+#include "sim/fabric_fault.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+namespace ringtrue::sim {
+
+namespace {
+
+using Kind = FabricFault::Kind;
+using What = Place::What;
+using Side = Place::Side;
+
+struct KindName {
+  Kind kind;
+  std::string_view name;
+  std::string_view needed;    // a key, or none
+  std::string_view optional;  // a key, or none
+  std::string_view where;     // the places that it may be at
+};
+
+constexpr std::string_view links = "node, NIC, gpu, path or trunk", nodes = "node", paths = "path";
+
+constexpr std::array kinds = {
+    KindName{Kind::slow_link, "slow-link", "share", "", links},
+    KindName{Kind::narrow, "narrow", "", "share", "node or NIC"},
+    KindName{Kind::lossy, "lossy", "share", "time", links},
+    KindName{Kind::late, "late", "time", "", links},
+    KindName{Kind::flapping, "flapping", "share", "period", links},
+    KindName{Kind::slow_node, "slow-node", "share", "", nodes},
+    KindName{Kind::dead, "dead", "", "", nodes},
+    KindName{Kind::mtu, "mtu", "mtu", "", "node or NIC"},
+    KindName{Kind::background, "background", "rate", "", paths},
+};
+
+const KindName& named(Kind kind) {
+  return *std::find_if(kinds.begin(), kinds.end(), [&](const KindName& k) { return k.kind == kind; });
+}
+
+tl::unexpected<Error> bad(std::string what, std::string next = "write it like slow-link@node3>:share=50%") {
+  return fail(Cause::bad_input, std::move(what), {}, std::move(next));
+}
+
+std::optional<int> number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 0 || value > 1'000'000)
+    return std::nullopt;
+  return value;
+}
+
+// "5%" or "0.05", whole billionths so that the text form can be exact.
+std::optional<double> share_of(std::string_view text) {
+  const bool percent = text.ends_with('%');
+  if (percent) text.remove_suffix(1);
+  double value = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  if (percent) value /= 100;
+  if (!(value > 0 && value < 1)) return std::nullopt;  // nor is it NaN
+  return std::floor(value * 1e9 + 0.5) / 1e9;
+}
+
+std::optional<int> after(std::string_view text, std::string_view word) {
+  return text.starts_with(word) ? number(text.substr(word.size())) : std::nullopt;
+}
+
+// "node3", "node3.nic1", "node3.gpu1", "leaf0", "spine2".
+std::optional<Place> end_of(std::string_view text) {
+  Place place;
+  const std::size_t dot = text.find('.');
+  if (const auto node = after(text.substr(0, dot), "node")) {
+    place.node = *node;
+    if (dot == text.npos) return place;
+    const std::string_view part = text.substr(dot + 1);
+    const auto nic = after(part, "nic"), gpu = after(part, "gpu");
+    if (!nic && !gpu) return std::nullopt;
+    place.what = nic ? What::nic : What::gpu;
+    place.part = nic ? *nic : *gpu;
+    return place;
+  }
+  if (const auto leaf = after(text, "leaf")) {
+    place.what = What::leaf;
+    place.node = *leaf;
+    return place;
+  }
+  if (const auto spine = after(text, "spine")) {
+    place.what = What::spine;
+    place.part = *spine;
+    return place;
+  }
+  return std::nullopt;
+}
+
+bool may_be_at(const KindName& kind, const Place& place) {
+  const bool node = place.what == What::node, nic = place.what == What::nic, path = place.what == What::path;
+  if (kind.where == links) return true;
+  if (kind.where == paths) return path;
+  if (kind.where == nodes) return node && place.side == Side::both;
+  return node || nic;
+}
+
+Result<void> set(FabricFault& fault, std::string_view key, std::string_view value, std::string_view text) {
+  const auto explain = [&](const Error& error) {
+    return bad(fmt::format("{} in fault '{}'", error.what, text), error.next);
+  };
+  if (key == "share") {
+    const auto share = share_of(value);
+    if (!share)
+      return bad(fmt::format("'{}' in fault '{}' is no share between 0 and 100%", value, text),
+                 "write it like share=50% or share=0.5");
+    fault.share = *share;
+  } else if (key == "rate") {
+    const auto rate = parse_rate(value);
+    if (!rate) return explain(rate.error());
+    if (!(rate->value >= 1)) return bad(fmt::format("less than 1 B/s in fault '{}'", text));
+    fault.rate = BytesPerSecond(std::floor(rate->value + 0.5));
+  } else if (key == "mtu") {
+    const auto mtu = number(value);
+    if (!mtu || *mtu < 256 || *mtu > 65536)
+      return bad(fmt::format("'{}' in fault '{}' is no MTU from 256 to 65536", value, text));
+    fault.mtu = *mtu;
+  } else {
+    const auto time = parse_duration(value);
+    if (!time) return explain(time.error());
+    if (!(time->value >= 1e-9 && time->value <= 86400))
+      return bad(fmt::format("'{}' in fault '{}' is not from 1ns to a day", value, text));
+    (key == "time" ? fault.time : fault.period) = Seconds(std::floor(time->value * 1e9 + 0.5) / 1e9);
+  }
+  return {};
+}
+
+Result<FabricFault> parse_one(std::string_view text) {
+  const std::size_t at = text.find('@');
+  const std::string_view word = text.substr(0, at);
+  const auto found =
+      std::find_if(kinds.begin(), kinds.end(), [&](const KindName& k) { return k.name == word; });
+  if (found == kinds.end()) {
+    std::string names;
+    for (const KindName& k : kinds) names.append(names.empty() ? "" : ", ").append(k.name);
+    return bad(fmt::format("unknown kind of fault '{}'", word.substr(0, 60)), "use one of " + names);
+  }
+  if (at == text.npos) return bad(fmt::format("fault '{}' names no place", text.substr(0, 60)));
+  const std::size_t colon = text.find(':', at);
+  const auto place = parse_place(text.substr(at + 1, colon == text.npos ? colon : colon - at - 1));
+  if (!place) return tl::unexpected(place.error());
+  if (!may_be_at(*found, *place)) {
+    return bad(fmt::format("fault '{}': {} is no place for it", text, to_text(*place)),
+               fmt::format("{} is of a {}", found->name, found->where));
+  }
+  FabricFault fault;
+  fault.kind = found->kind;
+  fault.place = *place;
+  if (fault.kind == Kind::narrow) fault.share = 0.5;
+  if (fault.kind == Kind::lossy) fault.time = Seconds(1e-3);
+  if (fault.kind == Kind::flapping) fault.period = Seconds(10e-3);
+  std::string_view rest = colon == text.npos ? std::string_view{} : text.substr(colon + 1);
+  bool given = found->needed.empty(), chosen = false;
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view pair = rest.substr(0, comma);
+    rest = comma == rest.npos ? std::string_view{} : rest.substr(comma + 1);
+    const std::size_t equals = pair.find('=');
+    const std::string_view key = pair.substr(0, equals);
+    const bool needed = key == found->needed;
+    if (equals == pair.npos || key.empty() || (!needed && key != found->optional))
+      return bad(fmt::format("'{}' in fault '{}' does not belong to {}", pair, text, found->name));
+    if (needed ? !found->needed.empty() && given : chosen)
+      return bad(fmt::format("fault '{}' gives {} twice", text, key));
+    (needed ? given : chosen) = true;
+    if (auto done = set(fault, key, pair.substr(equals + 1), text); !done)
+      return tl::unexpected(done.error());
+  }
+  if (!given) {
+    return bad(fmt::format("fault '{}' lacks {}", text, found->needed),
+               fmt::format("{} needs {}=VALUE", found->name, found->needed));
+  }
+  return fault;
+}
+
+std::string in_units(double value, std::initializer_list<std::string_view> units) {
+  auto unit = units.begin();
+  std::uint64_t whole = std::uint64_t(value + 0.5);
+  while (whole && whole % 1000 == 0 && unit + 1 != units.end()) {
+    whole /= 1000;
+    ++unit;
+  }
+  return fmt::format("{}{}", whole, *unit);
+}
+
+std::string time_text(Seconds time) {
+  return in_units(time.value * 1e9, {"ns", "us", "ms", "s"});
+}
+
+std::string percent(double share) {
+  const auto billionths = std::uint64_t(share * 1e9 + 0.5);
+  std::string text = fmt::format("{}.{:07}", billionths / 10'000'000, billionths % 10'000'000);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text + "%";
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\n");
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
+}
+
+}  // namespace
+
+bool is_fabric_fault(std::string_view text) {
+  text = trimmed(text);
+  const std::string_view word = text.substr(0, text.find('@'));
+  return std::any_of(kinds.begin(), kinds.end(), [&](const KindName& k) { return k.name == word; });
+}
+
+Result<Place> parse_place(std::string_view text) {
+  const auto none = [&] {
+    return bad(fmt::format("'{}' is no place in a fabric", text.substr(0, 60)),
+               "name one like node3, node3>, >node3, node3.nic1, node3>node6, leaf0, leaf0>spine1");
+  };
+  const std::size_t arrow = text.find('>');
+  if (arrow == text.npos) {
+    const auto place = end_of(text);
+    if (!place) return none();
+    return *place;
+  }
+  const std::string_view left = text.substr(0, arrow), right = text.substr(arrow + 1);
+  if (left.empty() || right.empty()) {
+    auto place = end_of(left.empty() ? right : left);
+    if (!place) return none();
+    place->side = left.empty() ? Side::in : Side::out;
+    // A spine's trunks lead from leaves into it.
+    if (place->what == What::spine) place->side = left.empty() ? Side::out : Side::in;
+    return *place;
+  }
+  const auto from = end_of(left), to = end_of(right);
+  if (!from || !to) return none();
+  if (from->what == What::node && to->what == What::node && from->node != to->node)
+    return Place{What::path, Side::both, from->node, to->node};
+  if (from->what == What::leaf && to->what == What::spine)
+    return Place{What::trunk, Side::out, from->node, to->part};
+  if (from->what == What::spine && to->what == What::leaf)
+    return Place{What::trunk, Side::in, to->node, from->part};
+  return none();
+}
+
+Result<std::vector<FabricFault>> parse_fabric_faults(std::string_view text) {
+  std::vector<FabricFault> faults;
+  if (trimmed(text).empty()) return faults;
+  for (;;) {
+    const std::size_t end = text.find(';');
+    auto fault = parse_one(trimmed(text.substr(0, end)));
+    if (!fault) return tl::unexpected(fault.error());
+    faults.push_back(*fault);
+    if (end == text.npos) return faults;
+    text = text.substr(end + 1);
+  }
+}
+
+std::string to_text(const Place& place) {
+  std::string name;
+  bool in = place.side == Side::in;
+  switch (place.what) {
+    case What::node:
+      name = fmt::format("node{}", place.node);
+      break;
+    case What::nic:
+      name = fmt::format("node{}.nic{}", place.node, place.part);
+      break;
+    case What::gpu:
+      name = fmt::format("node{}.gpu{}", place.node, place.part);
+      break;
+    case What::path:
+      return fmt::format("node{}>node{}", place.node, place.part);
+    case What::trunk:
+      return in ? fmt::format("spine{}>leaf{}", place.part, place.node)
+                : fmt::format("leaf{}>spine{}", place.node, place.part);
+    case What::leaf:
+      name = fmt::format("leaf{}", place.node);
+      break;
+    case What::spine:
+      name = fmt::format("spine{}", place.part);
+      in = place.side == Side::out;
+      break;
+  }
+  if (place.side == Side::both) return name;
+  return in ? ">" + name : name + ">";
+}
+
+std::string to_text(const FabricFault& fault) {
+  const std::string text = fmt::format("{}@{}", named(fault.kind).name, to_text(fault.place));
+  switch (fault.kind) {
+    case Kind::lossy:
+      return text + fmt::format(":share={},time={}", percent(fault.share), time_text(fault.time));
+    case Kind::late:
+      return text + ":time=" + time_text(fault.time);
+    case Kind::flapping:
+      return text + fmt::format(":share={},period={}", percent(fault.share), time_text(fault.period));
+    case Kind::dead:
+      return text;
+    case Kind::mtu:
+      return text + fmt::format(":mtu={}", fault.mtu);
+    case Kind::background:
+      return text + ":rate=" + in_units(fault.rate.value, {"B/s", "kB/s", "MB/s", "GB/s"});
+    default:
+      return text + ":share=" + percent(fault.share);
+  }
+}
+
+}  // namespace ringtrue::sim

@@ -1,0 +1,246 @@
+#include "sim/network.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/mix.h"
+
+namespace ringtrue::sim {
+
+using collective::Lane;
+using collective::Rank;
+
+namespace {
+
+template <class Map, class Key>
+double factor(const Map& map, const Key& key) {
+  const auto found = map.find(key);
+  return found == map.end() ? 1.0 : found->second;
+}
+
+// What of an Ethernet frame is a TCP segment's payload.
+double payload(int mtu) {
+  return double(mtu - 52) / double(mtu + 14);
+}
+
+}  // namespace
+
+bool Link::up(double now) const {
+  return !flaps() || now < period || now - std::floor(now / period) * period >= down;
+}
+
+double Link::next_change(double now) const {
+  const double begin = std::floor(now / period) * period;
+  if (!up(now)) return begin + down;
+  return begin + period;
+}
+
+int spines_of(const Fabric& fabric) {
+  if (fabric.leaf <= 0) return 0;
+  if (fabric.spines > 0) return fabric.spines;
+  return std::max(1, int(std::floor(double(fabric.leaf) / fabric.oversubscription + 0.5)));
+}
+
+Network::Network(const Fabric& fabric, std::uint64_t seed, double run_noise)
+    : fabric_(fabric), layout_(fabric.layout()) {
+  const std::size_t ranks = std::size_t(layout_.ranks());
+  for (const int node : layout_.node_of_rank) nodes_ = std::max(nodes_, node + 1);
+  local_.resize(ranks);
+  ranks_of_.resize(std::size_t(nodes_));
+  for (std::size_t r = 0; r < ranks; ++r) local_[r] = ranks_of_[std::size_t(layout_.node_of_rank[r])]++;
+
+  spines_ = spines_of(fabric);
+  leaves_ = spines_ == 0 ? 0 : ((nodes_ - 1) / fabric.leaf + 1) * fabric.rails;
+  host_ = 2 * ranks;
+  nic_ = host_ + (fabric.pcie ? 2 * std::size_t(nodes_) : 0);
+  trunk_ = nic_ + 2 * std::size_t(nodes_) * std::size_t(fabric.rails);
+  links_.resize(trunk_ + 2 * std::size_t(leaves_) * std::size_t(spines_));
+  for (std::size_t i = 0; i < nic_; ++i) links_[i].rate = fabric.intra.rate.value;
+  for (int node = 0; node < nodes_; ++node) {
+    for (int rail = 0; rail < fabric.rails; ++rail) {
+      links_[nic(node, rail, false)].rate = fabric.inter.rate.value * factor(fabric.egress, node);
+      links_[nic(node, rail, true)].rate = fabric.inter.rate.value * factor(fabric.ingress, node);
+    }
+  }
+  for (std::size_t i = trunk_; i < links_.size(); ++i) {
+    links_[i].rate = fabric.inter.rate.value * fabric.leaf / (fabric.oversubscription * spines_);
+  }
+  for (const auto& [pair, value] : fabric.path) {
+    paths_[pair].rate = fabric.inter.rate.value * value;
+  }
+  if (run_noise > 0) {
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      links_[i].rate /= 1 + run_noise * double(mixed(mixed(seed ^ 0x4c1) + i) >> 11) * 0x1p-53;
+    }
+  }
+  reduce_rate_.assign(std::size_t(nodes_), fabric.reduce_rate.value);
+  dead_.resize(std::size_t(nodes_));
+  mtu_.assign(std::size_t(nodes_), fabric.mtu);
+  for (const FabricFault& fault : fabric.faults) break_down(fault);
+}
+
+std::vector<std::uint32_t> Network::links_of(const Place& place) const {
+  using What = Place::What;
+  std::vector<std::uint32_t> out;
+  const auto add = [&](std::uint32_t forth, std::uint32_t back) {
+    if (place.side != Place::Side::in) out.push_back(forth);
+    if (place.side != Place::Side::out) out.push_back(back);
+  };
+  const auto trunks = [&](int leaf, int spine) { add(trunk(leaf, spine, false), trunk(leaf, spine, true)); };
+  switch (place.what) {
+    case What::node:
+      for (int rail = 0; rail < fabric_.rails; ++rail)
+        add(nic(place.node, rail, false), nic(place.node, rail, true));
+      break;
+    case What::nic:
+      add(nic(place.node, place.part, false), nic(place.node, place.part, true));
+      break;
+    case What::gpu:
+      for (Rank r = 0; r < layout_.ranks(); ++r) {
+        if (node(r) == place.node && local_[std::size_t(r)] == place.part) add(port(r, false), port(r, true));
+      }
+      break;
+    case What::trunk:
+      trunks(place.node, place.part);
+      break;
+    case What::leaf:
+      for (int spine = 0; spine < spines_; ++spine) trunks(place.node, spine);
+      break;
+    case What::spine:
+      for (int leaf = 0; leaf < leaves_; ++leaf) trunks(leaf, place.part);
+      break;
+    case What::path:
+      break;
+  }
+  return out;
+}
+
+void Network::break_down(const FabricFault& fault) {
+  using Kind = FabricFault::Kind;
+  if (fault.place.node >= nodes_ && fault.place.what != Place::What::leaf &&
+      fault.place.what != Place::What::trunk && fault.place.what != Place::What::spine)
+    return;  // a run that the node takes no part in
+  const auto worsen = [&](Link& link) {
+    switch (fault.kind) {
+      case Kind::slow_link:
+      case Kind::narrow:
+        link.rate *= fault.share;
+        break;
+      case Kind::lossy:
+        link.lost = 1 - (1 - link.lost) * (1 - fault.share);
+        link.patience = std::max(link.patience, fault.time.value);
+        break;
+      case Kind::late:
+        link.latency += fault.time.value;
+        break;
+      case Kind::flapping:
+        link.period = fault.period.value;
+        link.down = fault.share * fault.period.value;
+        break;
+      case Kind::mtu:
+        link.rate *= std::min(1.0, payload(fault.mtu) / payload(fabric_.mtu));
+        break;
+      default:
+        break;
+    }
+  };
+  const std::size_t node = std::size_t(fault.place.node);
+  if (fault.kind == Kind::dead) {
+    dead_[node] = true;
+  } else if (fault.kind == Kind::slow_node) {
+    double& rate = reduce_rate_[node];
+    rate = (rate > 0 ? rate : fabric_.inter.rate.value) * fault.share;
+  } else if (fault.kind == Kind::background) {
+    // See background().
+  } else if (fault.place.what == Place::What::path) {
+    const auto [entry, fresh] = paths_.try_emplace({fault.place.node, fault.place.part});
+    if (fresh) entry->second.rate = fabric_.inter.rate.value;
+    worsen(entry->second);
+  } else {
+    if (fault.kind == Kind::mtu) mtu_[node] = fault.mtu;
+    for (const std::uint32_t link : links_of(fault.place)) worsen(links_[link]);
+  }
+}
+
+int Network::rail(Rank from, Rank to, Lane lane, std::uint64_t nth) const {
+  if (fabric_.rails == 1 || !inter(from, to)) return 0;
+  return int((std::uint64_t(local_[std::size_t(from)]) + lane + nth) % std::uint64_t(fabric_.rails));
+}
+
+std::uint32_t Network::add_private(double rate) {
+  links_.emplace_back().rate = rate;
+  return std::uint32_t(links_.size() - 1);
+}
+
+// From NIC to NIC, both of them included.
+void Network::between(int a, int b, Lane lane, int rail, Route& route) {
+  const auto cross = [&](std::uint32_t link) { route.link[route.links++] = link; };
+  cross(nic(a, rail, false));
+  if (spines_ > 0 && a / fabric_.leaf != b / fabric_.leaf) {
+    // As switches do: a hash over the connection's ends.
+    std::uint64_t hash = mixed(std::uint64_t(a) << 32 | std::uint64_t(b));
+    hash = mixed(hash ^ (std::uint64_t(rail) << 16 | lane));
+    const int spine = int(hash % std::uint64_t(spines_));
+    cross(trunk(leaf_of(a, rail), spine, false));
+    cross(trunk(leaf_of(b, rail), spine, true));
+    route.latency += fabric_.spine_latency.value;
+  }
+  cross(nic(b, rail, true));
+  const auto path = paths_.find({a, b});
+  if (path == paths_.end()) return;
+  const auto [known, fresh] = private_.try_emplace({a, b, rail});
+  if (fresh) {
+    known->second = std::uint32_t(links_.size());
+    links_.push_back(path->second);
+  }
+  cross(known->second);
+}
+
+Route Network::route(Rank from, Rank to, Lane lane, int rail) {
+  Route route;
+  const auto cross = [&](std::uint32_t link) { route.link[route.links++] = link; };
+  const int a = node(from), b = node(to);
+  route.inter = a != b;
+  route.latency = (route.inter ? fabric_.inter : fabric_.intra).latency.value;
+  if (!route.inter || fabric_.pcie) cross(port(from, false));
+  if (route.inter) {
+    between(a, b, lane, rail, route);
+  } else if (fabric_.pcie) {
+    const int half = (ranks_of_[std::size_t(a)] + 1) / 2;
+    const bool first = local_[std::size_t(from)] < half, second = local_[std::size_t(to)] < half;
+    if (first != second) cross(host(a, second));
+  }
+  if (!route.inter || fabric_.pcie) cross(port(to, true));
+  route.rate = links_[route.link[0]].rate;
+  for (const std::uint32_t link : route.crossed()) {
+    route.rate = std::min(route.rate, links_[link].rate);
+    route.latency += links_[link].latency;
+  }
+  return route;
+}
+
+bool Network::fits(Rank from, Rank to, std::uint64_t bytes) const {
+  if (!inter(from, to)) return true;
+  const int a = mtu_[std::size_t(node(from))], b = mtu_[std::size_t(node(to))];
+  // A sender cuts what it sends to its own MTU, and to what the other end says it takes; only what the fabric
+  // between them does not carry is lost.
+  return std::min(a, b) <= fabric_.mtu || bytes + 52 <= std::uint64_t(fabric_.mtu);
+}
+
+std::vector<Network::Background> Network::background() {
+  std::vector<Background> out;
+  for (const FabricFault& fault : fabric_.faults) {
+    if (fault.kind != FabricFault::Kind::background) continue;
+    if (fault.place.node >= nodes_ || fault.place.part >= nodes_) continue;
+    for (int rail = 0; rail < fabric_.rails; ++rail) {
+      Route route;
+      between(fault.place.node, fault.place.part, 0, rail, route);
+      Background& added = out.emplace_back();
+      added.links.assign(route.crossed().begin(), route.crossed().end());
+      added.links.push_back(add_private(fault.rate.value / fabric_.rails));
+    }
+  }
+  return out;
+}
+
+}  // namespace ringtrue::sim
