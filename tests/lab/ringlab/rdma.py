@@ -4,9 +4,10 @@
     10.77.0.2  node1  r1 (rxe1) ==veth== p1 --+-- br0     (p* and br0 in the namespace "fabric", the switch)
     ...
 
-A stock kernel's rxe knows the first network namespace only, so all nodes live in that one and differ by hostname and
+A stock kernel's rxe knows the first network namespace only, so all of them live in that one and differ by hostname and
 address. What one device sends to another's address is routed over the switch, each way through a queue of its own:
 rK's shapes what node K sends, pK's what it receives. Daemons talk over the loopback, as over a management network.
+The last node is in a namespace of its own, where no RDMA device is to be seen.
 """
 import json
 import os
@@ -16,11 +17,12 @@ import time
 from . import sanitizer, virtual
 from .network import LabError
 
-NODES = 8
+NODES = 8  # with RDMA
+PLAIN = 8  # the node without
 MTU = 4200  # room for RDMA's 4096
 PORT = 7464
 LOGS, STATES = "/run/log", "/run/state"
-QUEUE = "burst 32k limit 1m"
+QUEUE = "burst 32k limit 2m"
 
 
 def address(node):
@@ -40,15 +42,22 @@ def network():
                   f"rule add pref 12 from {own} to {own} lookup local",
                   f"rule add pref 13 from {own} iif lo lookup {table}"]
     second = [f"link set p{node} mtu {MTU} master br0 up" for node in range(NODES)]
+    first += [f"netns add plain", f"link add eth0 netns plain mtu {MTU} type veth peer name p{PLAIN} netns fabric"]
+    second.append(f"link set p{PLAIN} mtu {MTU} master br0 up")
+    third = ["link set lo up", f"addr add {address(PLAIN)}/24 dev eth0", "link set eth0 up"]
     lines = "\n".join
-    return f"""cd /proc/sys/net/ipv4/conf
+    return f"""rdma system set netns exclusive || exit 1
+    cd /proc/sys/net/ipv4/conf
     echo 0 >all/rp_filter; echo 0 >default/rp_filter; echo 1 >all/accept_local
     echo 1 >all/arp_ignore; echo 2 >all/arp_announce
-    ip -batch - <<'END' && ip -n fabric -batch - <<'MORE' || exit 1
+    ip -batch - <<'FIRST' && ip -n fabric -batch - <<'SECOND' && ip -n plain -batch - <<'THIRD' || exit 1
 {lines(first)}
-END
+route add {address(PLAIN)} dev r0 src {address(0)}
+FIRST
 {lines(second)}
-MORE
+SECOND
+{lines(third)}
+THIRD
     for node in $(seq 0 {NODES - 1}); do rdma link add rxe$node type rxe netdev r$node || exit 1; done
     mkdir -p {LOGS} {STATES}; chmod 1777 {LOGS} {STATES}"""
 
@@ -60,6 +69,7 @@ def route(node, verb):
 # node K COMMAND...: in the same process under K's hostname
 NODE = """#!/bin/sh
 name=node$1; shift
+[ "$name" != nodePLAIN ] || set -- ip netns exec plain "$@"
 exec unshare --uts /bin/sh -c 'hostname "$0"; exec "$@"' "$name" "$@"
 """
 
@@ -67,8 +77,8 @@ virtual.SHAPES["verbs"] = virtual.Shape(
     "", ("crc32_generic", "ib_uverbs", "rdma_rxe", "veth", "bridge", "sch_tbf", "sch_netem"), network(),
     ("rdma", "tc", "unshare", "setpriv", "setsid", "ib_write_bw"), memory=2560,
     ours=("ringtrue", "ringtrued", "ringtrue-worker", "ringtrue-probe"),
-    files={"/usr/local/bin/node": NODE,
-           "/etc/hosts": "127.0.0.1 localhost\n" + "".join(f"{address(k)} node{k}\n" for k in range(NODES))})
+    files={"/usr/local/bin/node": NODE.replace("PLAIN", str(PLAIN)),
+           "/etc/hosts": "127.0.0.1 localhost\n" + "".join(f"{address(k)} node{k}\n" for k in range(PLAIN + 1))})
 
 
 class RdmaLab(virtual.VirtualLab):
@@ -77,7 +87,7 @@ class RdmaLab(virtual.VirtualLab):
     def set_up(self):
         super().set_up()
         self.pids = {}
-        for node in range(NODES):
+        for node in range(PLAIN + 1):
             self.start(node)
         self.wait_ready()
 
@@ -92,7 +102,7 @@ class RdmaLab(virtual.VirtualLab):
 
     def wait_ready(self, seconds=30):
         until = time.monotonic() + seconds
-        while (answer := self.fleet("nodes", nodes=NODES)).code != 0:
+        while (answer := self.fleet("nodes", nodes=PLAIN + 1)).code != 0:
             if time.monotonic() > until:
                 raise LabError(f"the daemons do not answer: {answer}")
             time.sleep(0.2)
@@ -106,6 +116,13 @@ class RdmaLab(virtual.VirtualLab):
         self.start(node, **how)
         self.wait_ready()
 
+    def revive(self):
+        """A daemon where there is none."""
+        gone = self.shell("".join(f"[ -e /proc/{pid}/exe ] || echo {node}\n" for node, pid in self.pids.items()) + "true")
+        for node in gone.split():
+            self.start(int(node))
+        self.wait_ready()
+
     def workers(self, node):
         """Pids of a node's worker processes."""
         text = self.shell(f"for path in /proc/[0-9]*; do read -r comm <$path/comm && [ \"$comm\" = ringtrue-worker ] && "
@@ -114,18 +131,20 @@ class RdmaLab(virtual.VirtualLab):
 
     # The operator's commands.
 
-    def words(self, *words, nodes=4):
-        hosts = f"node[0-{nodes - 1}]" if isinstance(nodes, int) and nodes > 1 else "node0" if nodes == 1 else nodes
-        return " ".join(f"'{word}'" for word in ("ringtrue", *words, "--hosts", hosts, "--insecure", "--json"))
+    def words(self, *words, nodes=4, json=True):
+        """nodes: how many, from the first one on, or a host list."""
+        hosts = nodes if isinstance(nodes, str) else f"node[0-{nodes - 1}]"
+        return " ".join(f"'{word}'" for word in ("ringtrue", *words, "--hosts", hosts, "--insecure")) + \
+            (" --json" if json else "")
 
     def fleet(self, *words, nodes=4, seconds=120):
-        """A command as JSON over so many nodes, or those of a host list."""
+        """A command as JSON."""
         return self.run(self.words(*words, nodes=nodes), seconds)
 
     def begin_fleet(self, *words, nodes=4):
         """As fleet(), but goes on while other things happen: see finish_fleet()."""
-        self.shell(f"rm -f /run/begun.*; (ulimit -l unlimited; {self.words(*words, nodes=nodes)} "
-                   ">/run/begun.out 2>/run/begun.err; echo $? >/run/begun.code) >/dev/null 2>&1 &")
+        self.shell(f"rm -f /run/begun.*; ({self.words(*words, nodes=nodes)} >/run/begun.out 2>/run/begun.err & "
+                   "echo $! >/run/begun.pid; wait $!; echo $? >/run/begun.code) >/dev/null 2>&1 &")
         self.begun = time.monotonic()
 
     def running(self):
@@ -175,7 +194,7 @@ class RdmaLab(virtual.VirtualLab):
             program = re.fullmatch(r"ringtrued (\d+)\s+(\d+) kB", line)
             if not program or int(program[2]):
                 lines.append(f"left: {line}")
-        answer = self.fleet("nodes", nodes=NODES)
+        answer = self.fleet("nodes", nodes=PLAIN + 1)
         lines += [f"{state['node']}: still leased to {state['lease']}" for state in (answer.data or {}).get("nodes", [])
                   if state.get("lease")]
         return lines
@@ -208,7 +227,4 @@ class RdmaLab(virtual.VirtualLab):
     def mend(self):
         super().mend()
         self.restore()
-        gone = self.shell("".join(f"[ -e /proc/{pid}/exe ] || echo {node}\n" for node, pid in self.pids.items()) + "true")
-        for node in gone.split():
-            self.start(int(node))
-        self.wait_ready()
+        self.revive()

@@ -1,0 +1,193 @@
+"""Collectives over real queue pairs (soft-RoCE): exact, and the slow or lossy link is named."""
+import itertools
+
+from . import expect, register
+from .slow_wire import accusations
+from .wire_rate import results
+from ..rdma import PLAIN
+
+ALGORITHMS = ("ring", "double-tree", "recursive-doubling", "halving-doubling", "hierarchical", "naive", "pairwise")
+TYPES = ("float32", "float64", "float16", "bfloat16", "int32", "int64")
+OPERATIONS = ("sum", "prod", "min", "max", "avg")
+SIZES = ("--from", "4", "--to", "4M", "--factor", "32")  # 4 and 128 B, 4 and 128 KiB, 4 MiB
+SLOW = 12      # Mbit/s: a tenth of what a hop of four at once reaches, and less of one alone
+LOSS_COUNTERS = ("rcvd_seq_err", "out_of_seq_request", "completer_retry_err", "duplicate_request", "retry_exceeded_err")
+
+
+def play(lab, algorithm, *words, nodes=4, ranks_per_node=1, sizes=SIZES, seconds=120, transport="verbs"):
+    """Every size, exact on every rank, over verbs alone."""
+    outcome = lab.fleet("run", algorithm, "--transport", transport, *sizes, "--iterations", "1", "--warmup", "0",
+                        "--ranks-per-node", ranks_per_node, *words, nodes=nodes, seconds=seconds)
+    for result in results(outcome):
+        expect(result["transport"] == transport or result["ranks"] == 1, f"ran over {result['transport']}", outcome)
+    return outcome
+
+
+# Exactness.
+
+def exact(algorithm, placements):
+    """placements: (nodes, ranks a node)"""
+    def run(lab):
+        for nodes, ranks in placements:
+            play(lab, algorithm, nodes=nodes, ranks_per_node=ranks)
+            for size in ("0", "4099"):
+                play(lab, algorithm, nodes=nodes, ranks_per_node=ranks, sizes=("--size", size))
+
+    return run
+
+
+def every_count(algorithm, counts=range(1, 9), size="100003"):
+    def run(lab):
+        for count in counts:
+            play(lab, algorithm, nodes=count, sizes=("--size", size))
+
+    return run
+
+
+def every_type(pairs, size="70001"):
+    def run(lab):
+        for kind, operation in pairs:
+            play(lab, "ring", "--type", kind, "--op", operation, sizes=("--size", size))
+
+    return run
+
+
+def omnireduce(*cases):
+    """cases: (density, overlap, further words)"""
+    def run(lab):
+        for density, overlap, *words in cases:
+            for where in (("--aggregators", "2"), ("--aggregator-hosts", "node[4-5]")):
+                play(lab, "omnireduce", "--density", density, "--overlap", overlap, "--no-ring", *where, *words,
+                     sizes=("--size", "500004"))
+
+    return run
+
+
+def settings(lab):
+    """Other slices, rings and ways to the same sum."""
+    for words in (("--slice", "4K"), ("--slice", "1M", "--lanes", "2"), ("--fault", "delay@1>2:time=2ms")):
+        play(lab, "ring", *words, sizes=("--size", "1M"))
+
+
+# Diagnosis.
+
+def check(lab, *words, nodes=4):
+    outcome = lab.fleet("check", "--transport", "verbs", *words, nodes=nodes, seconds=180)
+    expect(outcome.data is not None, "no JSON", outcome)
+    return outcome
+
+
+def expect_side(outcome, side, node):
+    """The node's side is accused, nobody else is."""
+    found = accusations(outcome.data)
+    kind = {"egress": "sender", "ingress": "receiver"}[side]
+    expect(any(got[:2] == (kind, f"node{node}") for got in found), f"node{node}'s {kind} is not among {found}", outcome)
+    expect(all(got[1] == f"node{node}" for got in found), f"others than node{node} are accused: {found}", outcome)
+    expect(outcome.data["verdict"] == "faulty", f"verdict {outcome.data['verdict']}", outcome)
+    expect(outcome.code == 2, f"exit {outcome.code}, not 2", outcome)
+
+
+def slow(node, side):
+    def run(lab):
+        lab.slow(node, side, SLOW)
+        expect_side(check(lab), side, node)
+
+    return run
+
+
+def lossy(node, side):
+    """2 % of the packets are lost: the node is named, with the counters that saw it."""
+    def run(lab):
+        lab.lose(node, side, 2)
+        outcome = check(lab)
+        found = accusations(outcome.data)
+        expect(found and all(got[1] == f"node{node}" for got in found), f"not node{node} alone: {found}", outcome)
+        evidence = " ".join(line for finding in outcome.data["findings"] for line in finding["evidence"])
+        expect(any(counter in evidence for counter in LOSS_COUNTERS), "no counter proves the loss", outcome)
+
+    return run
+
+
+def healthy(times):
+    def run(lab):
+        for attempt in range(1, times + 1):
+            outcome = check(lab)
+            which = f"check {attempt} of {times}: "
+            expect(not accusations(outcome.data), which + f"accuses {accusations(outcome.data)}", outcome)
+            expect(outcome.data["verdict"] == "healthy", which + f"verdict {outcome.data['verdict']}", outcome)
+
+    return run
+
+
+def sweep(lab):
+    """Every pair over RDMA, and the counters beside the numbers."""
+    outcome = lab.fleet("sweep", "--transport", "verbs", nodes=3, seconds=180)
+    expect(outcome.code == 0, f"exit {outcome.code}", outcome)
+    for row in range(3):
+        for column in range(3):
+            rate = outcome.data["rate_Bps"][row][column]
+            expect((rate is None) == (row == column) and rate != 0, f"row {row}, column {column}: {rate}", outcome)
+
+
+# A node without RDMA.
+
+MIXED = f"node[0-1],node{PLAIN}"
+
+
+def without_rdma(lab):
+    """auto goes over TCP and says why in one line."""
+    words = ("run", "ring", "--size", "1M", "--iterations", "1", "--transport", "auto")
+    outcome = lab.fleet(*words, nodes=MIXED)
+    for result in results(outcome):
+        expect("tcp" in result["transport"], f"ran over {result['transport']}", outcome)
+    text = lab.run(lab.words(*words, nodes=MIXED, json=False))
+    lines = [line for line in (text.out + text.err).splitlines() if f"node{PLAIN}" in line]
+    expect(len(lines) == 1 and "TCP" in lines[0].upper() and "RDMA" in lines[0].upper(),
+           f"not one line about TCP and why: {lines}", text)
+    for line in (text.err + lab.words_of_daemons()).splitlines():
+        expect("libibverbs" not in line and "libmlx" not in line, f"a library speaks: {line}")
+
+
+def without_rdma_but_asked_for(lab):
+    outcome = lab.fleet("run", "ring", "--size", "1M", "--transport", "verbs", nodes=MIXED)
+    expect(outcome.code == 3, f"exit {outcome.code}", outcome)
+    error = outcome.data["error"]
+    expect(error["where"] == f"node{PLAIN}" and "RDMA" in outcome.out, f"no word of node{PLAIN} and RDMA", outcome)
+
+
+def with_rdma(lab):
+    """auto takes it where both ends have it."""
+    outcome = lab.fleet("run", "ring", "--size", "1M", "--iterations", "1", "--transport", "auto")
+    for result in results(outcome):
+        expect(result["transport"] == "verbs", f"ran over {result['transport']}", outcome)
+    devices = {use["node"]: use["ports"] for use in outcome.data["rdma"]}
+    expect(devices == {f"node{k}": [f"rxe{k}:1"] for k in range(4)}, f"each node's own device: {devices}", outcome)
+
+
+for _algorithm in ALGORITHMS:
+    register(f"verbs/exact-{_algorithm}", exact(_algorithm, [(4, 1)]), quick=_algorithm in ("ring", "double-tree"),
+             machine="verbs")
+    register(f"verbs/exact-{_algorithm}-several-ranks-a-node", exact(_algorithm, [(1, 2), (3, 2), (4, 2)]),
+             machine="verbs")
+    register(f"verbs/every-count-{_algorithm}", every_count(_algorithm), quick=_algorithm == "ring", machine="verbs")
+register("verbs/exact-two-shot", exact("two-shot", [(1, 4)]), machine="verbs")
+register("verbs/some-types", every_type([("float16", "prod"), ("bfloat16", "max"), ("float64", "avg"), ("int64", "min")]),
+         quick=True, machine="verbs")
+register("verbs/every-type-and-operation", every_type(itertools.product(TYPES, OPERATIONS)), machine="verbs")
+register("verbs/settings", settings, machine="verbs")
+register("verbs/omnireduce", omnireduce((0.1, "random")), quick=True, machine="verbs")
+register("verbs/omnireduce-every-density",
+         omnireduce(*((d, o) for d in (0, 0.01, 0.5, 1) for o in ("same", "random", "disjoint")), (0.3, "random", "--acked"),
+                    (0.3, "random", "--streams", "3", "--fusion", "5", "--block", "33")), machine="verbs")
+
+for _side in ("egress", "ingress"):
+    for _node in (0, 2):
+        register(f"verbs/slow-node{_node}-{_side}", slow(_node, _side), quick=(_node, _side) == (2, "egress"),
+                 machine="verbs")
+        register(f"verbs/lossy-node{_node}-{_side}", lossy(_node, _side), quick=(_node, _side) == (2, "ingress"),
+                 machine="verbs")
+register("verbs/healthy", healthy(1), quick=True, machine="verbs")
+register("verbs/healthy-five", healthy(5), machine="verbs")
+register("verbs/sweep", sweep, machine="verbs")
+for _case in (with_rdma, without_rdma, without_rdma_but_asked_for):
+    register(f"verbs/{_case.__name__.replace('_', '-')}", _case, quick=True, machine="verbs")
