@@ -51,12 +51,13 @@ const std::vector<Room> house = {
     {"tui", {"fleet/fleet.h", "report/", "config/", "base/"}},
 };
 
-// One transport knows no other; `faulty` decorates any of them through what they share.
+// One transport knows no other, but that verbs greets its peer over a connection of tcp's; `faulty` decorates any of
+// them through what they share.
 const std::vector<std::pair<std::string_view, Names>> strangers = {
     {"lib/transport/shm", {"transport/tcp/", "transport/udp/", "transport/verbs/", "transport/cuda/"}},
     {"lib/transport/tcp", {"transport/shm/", "transport/udp/", "transport/verbs/", "transport/cuda/"}},
     {"lib/transport/udp", {"transport/shm/", "transport/tcp/", "transport/verbs/", "transport/cuda/"}},
-    {"lib/transport/verbs", {"transport/shm/", "transport/tcp/", "transport/udp/", "transport/cuda/"}},
+    {"lib/transport/verbs", {"transport/shm/", "transport/udp/", "transport/cuda/"}},
     {"lib/transport/cuda", {"transport/shm/", "transport/tcp/", "transport/udp/", "transport/verbs/"}},
     {"lib/transport/faulty",
      {"transport/shm/", "transport/tcp/", "transport/udp/", "transport/verbs/", "transport/cuda/"}},
@@ -78,7 +79,7 @@ const std::vector<Guest> guests = {
     {{"sqlite3.h"}, {"lib/store/"}},
     {{"curses.h", "ncurses", "panel.h"}, {"tui/"}},
     {{"hwloc"}, {"lib/topology/library/"}},
-    {{"infiniband/", "rdma/"}, {"lib/transport/verbs/", "lib/topology/library/"}},
+    {{"infiniband/", "rdma/"}, {"lib/transport/verbs/library", "lib/topology/library/"}},
     {{"netlink/"}, {"lib/topology/library/"}},
     {{"cuda", "nvml"}, {"lib/transport/cuda/", "lib/topology/library/"}},
     {{"pugixml.hpp", "zlib.h"}, {"lib/topology/format/"}},
