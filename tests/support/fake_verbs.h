@@ -111,7 +111,7 @@ class FakeFabric {
   std::vector<std::uint32_t> queue_pairs() const;  // numbers, in order of their making
   std::vector<std::string> complaints() const;
 
-  struct World;  // of fake_verbs.cc
+  struct World;  // fake_verbs_world.h
 
  private:
   friend class FakeLibrary;

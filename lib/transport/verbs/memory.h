@@ -86,9 +86,9 @@ class Memory {
   // given to use() again.
   Result<void> add(Device& device);
 
-  // The ranks' memory, instead of what was before; nothing is done where it is the same. `wanted` as the
-  // operator has it. Where it cannot be registered and need not be: Way::staged, and why in why_staged().
-  // Errors: refused (memlock), unavailable.
+  // The ranks' memory, instead of what was before; nothing is done where it is the same: before it is
+  // unmapped, use({}, ...) takes it back. `wanted` as the operator has it. Where it cannot be registered and
+  // need not be: Way::staged, and why in why_staged(). Errors: refused (memlock), unavailable.
   Result<Way> use(const Buffer& buffer, Registration wanted);
   // nullptr: staged.
   const Registered* own() const { return own_ ? &*own_ : nullptr; }

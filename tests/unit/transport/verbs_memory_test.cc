@@ -201,6 +201,21 @@ TEST_F(VerbsMemory, GrowsByAPieceOrByWhatIsAskedFor) {
   EXPECT_EQ(fabric.live().regions, 3);
 }
 
+TEST_F(VerbsMemory, MakesThePoolKnownToADeviceThatComesLater) {
+  open({fake_infiniband("mlx5_0", 7)});
+  const auto early = memory->lend(100);
+  ASSERT_TRUE(early);
+  ASSERT_TRUE(memory->use(host(), Registration::direct));
+  auto second = fabric.add_node({fake_infiniband("mlx5_1", 8)}).open("mlx5_1");
+  devices.push_back(std::move(*second));
+  ASSERT_TRUE(memory->add(*devices.back()));
+  EXPECT_NE(early->registered().local_key(1), early->registered().local_key(0));
+  EXPECT_EQ(memory->own(), nullptr);
+  ASSERT_TRUE(memory->use(host(), Registration::direct));
+  EXPECT_NE(memory->own()->local_key(1), memory->own()->local_key(0));
+  EXPECT_EQ(fabric.live().regions, 4);
+}
+
 TEST_F(VerbsMemory, ExplainsWhatThePoolCannotPin) {
   open({device("mlx5_0", [](FakeDevice& d) { d.most_pinned = 64 << 10; })});
   // Less than a piece may do.
