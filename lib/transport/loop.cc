@@ -135,6 +135,19 @@ bool Loop::sources_sleep() {
   return quiet;
 }
 
+// Looks for work a little before sleeping: a wake-up costs more than most waits between cores take.
+bool Loop::spin(const std::function<bool()>& stop) {
+  if (sources_.empty() || spin_ns_ == 0) return false;
+  const std::int64_t until = now_ns() + spin_ns_;
+  do {
+    for (int i = 0; i < 32; ++i) {
+      if (work_of_sources()) return true;
+      relax();
+    }
+  } while (now_ns() < until && !stop());
+  return false;
+}
+
 void Loop::fire_timers() {
   while (!timers_.empty() && timers_.begin()->first.when <= now_ns()) {
     const auto action = std::move(timers_.begin()->second);
@@ -181,18 +194,8 @@ bool Loop::run(const std::function<bool()>& stop, Deadline deadline) {
       continue;
     }
 
-    // Look for work a little before sleeping: a wake-up costs more than most waits between cores take.
-    if (!sources_.empty() && spin_ns_ > 0) {
-      bool found = false;
-      const std::int64_t until = now_ns() + spin_ns_;
-      do {
-        for (int i = 0; i < 32 && !found; ++i) {
-          found = work_of_sources();
-          if (!found) relax();
-        }
-      } while (!found && now_ns() < until && !stop());
-      if (found) continue;
-    }
+    const std::int64_t idle_since = most_spin_ns_ > 0 ? now_ns() : 0;
+    if (spin(stop)) continue;
     if (sources_sleep() && !stop()) {
       std::int64_t until = deadline.at_ns();
       if (!timers_.empty()) until = std::min(until, timers_.begin()->first.when);
@@ -200,6 +203,9 @@ bool Loop::run(const std::function<bool()>& stop, Deadline deadline) {
       poll(timeout);
     }
     for (Source* source : sources_) source->awake();
+    if (most_spin_ns_ > 0)  // would more patience have saved the sleep?
+      spin_ns_ = now_ns() - idle_since < 2 * most_spin_ns_ ? most_spin_ns_
+                                                           : std::max(most_spin_ns_ / 8, spin_ns_ / 2);
   }
   return true;
 }

@@ -71,8 +71,9 @@ class Loop {
   void add_source(Source* source) { sources_.insert(sources_.begin(), source); }
   void remove_source(const Source* source) { std::erase(sources_, source); }  // nothing if it is not there
   void clear_sources() { sources_.clear(); }
-  // How long to look for work before sleeping. 0 where other threads need the core.
-  void set_spin(std::int64_t nanoseconds) { spin_ns_ = nanoseconds; }
+  // How long to look for work before sleeping, at most: less where the last waits took much longer. 0 where
+  // other threads need the core.
+  void set_spin(std::int64_t nanoseconds) { most_spin_ns_ = spin_ns_ = nanoseconds; }
 
   // Until stop() gives true or the deadline passes; looks at `stop` after each piece of work and each
   // wake-up. True: stopped; false: the deadline passed.
@@ -85,6 +86,7 @@ class Loop {
   bool work_once();
   bool work_of_sources();
   bool sources_sleep();
+  bool spin(const std::function<bool()>& stop);
   int poll(std::int64_t timeout_ns);  // -1: for ever. The number of descriptors that had something
   void fire_timers();
   void work_idly();
@@ -100,7 +102,7 @@ class Loop {
   std::deque<std::function<void()>> idle_;
   std::int64_t idle_since_ = 0;  // when the first of idle_ came, or the last one before it was done
   std::vector<Source*> sources_;
-  std::int64_t spin_ns_ = 0;
+  std::int64_t most_spin_ns_ = 0, spin_ns_ = 0;
 };
 
 }  // namespace ringtrue::transport

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/adder.h"
 #include "tests/support/fake_verbs.h"
+#include "tests/support/post.h"
 #include "transport/verbs/transport.h"
 
 namespace ringtrue::test {
@@ -121,6 +123,45 @@ class VerbsPair {
   Setup setup_;
   int lanes_;
   Node nodes_[2];
+};
+
+// ... and one channel between them, with its owners.
+class VerbsHop {
+ public:
+  explicit VerbsHop(VerbsPair::Setup setup = {}) : pair(std::move(setup)) { open(); }
+  ~VerbsHop() {
+    close();
+    pair.close();
+    for (const std::string& complaint : pair.fabric.complaints()) ADD_FAILURE() << complaint;
+  }
+  void open() {
+    for (const int r : {0, 1}) ends[r] = pair.open(r, 0, owner[r], adder);
+  }
+  void close() {
+    for (auto& end : ends) end.reset();
+  }
+  std::byte* memory(int rank) { return pair.node(rank).memory.data(); }
+
+  // Lets both sides work until `until` holds, an error comes, or `patience` is over.
+  template <class Until>
+  bool run(Until until, Seconds patience = Seconds(5)) {
+    const Deadline deadline = Deadline::in(patience);
+    while (!until() && !owner[0].failure && !owner[1].failure && !deadline.passed())
+      for (const int r : {0, 1}) pair.node(r).loops[0]->run(until, Deadline::in(Seconds(0.0005)));
+    return until();
+  }
+  bool run_until_done(std::size_t zero, std::size_t one) {
+    return run([=, this] { return owner[0].done.size() >= zero && owner[1].done.size() >= one; });
+  }
+  // Both sides do what they can do now.
+  void settle() {
+    run([] { return false; }, Seconds(0.003));
+  }
+
+  VerbsPair pair;
+  Adder adder;
+  Post owner[2];
+  std::unique_ptr<transport::verbs::Channel> ends[2];
 };
 
 }  // namespace ringtrue::test

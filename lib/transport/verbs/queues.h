@@ -78,6 +78,7 @@ class Queues final : public Source, public Watcher {
   std::unique_ptr<CompletionQueue> completions_;
   std::unique_ptr<SharedReceiveQueue> shared_;
   int own_receives_ = 0;                           // of a queue pair, where none are shared
+  int refill_at_ = 1;                              // receives taken before others are posted
   int taken_ = 0;                                  // shared ones, since the last were posted
   std::unordered_map<std::uint32_t, Line> lines_;  // by the queue pair's number
   std::deque<User*> takers_;

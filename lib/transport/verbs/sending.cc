@@ -21,7 +21,7 @@ void Channel::send(std::uint64_t token, const std::byte* from, std::uint64_t len
   const faulty::Fate fate = script_.empty() ? faulty::Fate{} : script_.next(length, now_ns());
   if (fate.breaks) {
     ::shutdown(is_.control, SHUT_RDWR);
-    ++delayed_;  // it never leaves
+    ++delayed_;  // for ever
     return lost("the connection was cut");
   }
   if (fate.vanishes) return owner_.post_done(token);
@@ -71,7 +71,7 @@ bool Channel::write_some() {
   const std::uint64_t before = next_slice_;
   while (!over_ && write_slice()) {
     Sending& line = lines_[std::size_t((next_slice_ - 1) % lines_.size())];
-    if (line.posted.back().staging >= 0 && line.batch.back().parts[0].bytes >= long_copy) post(line);
+    if (line.posted.back().staging >= 0 && line.batch.front().parts[0].bytes >= long_copy) post(line);
   }
   for (Sending& line : lines_) post(line);
   return !over_ && next_slice_ != before;
@@ -181,7 +181,13 @@ void Channel::post(Sending& line) {
   if (line.batch.empty()) return;
   const auto posted = line.pair->post(line.batch);
   line.batch.clear();
-  if (!posted) fail(posted.error(), true);
+  if (posted) return;
+  const Hop& hop = is_.hop;
+  fail(Error{posted.error().cause,
+             fmt::format("rank {} cannot send to rank {} on {} through {}: {}", hop.self, hop.peer,
+                         hop.peer_node, to_text(line.port), posted.error().what),
+             is_.node, posted.error().next},
+       true);
 }
 
 // There are as many as places in the send queues, so that none is in use twice.

@@ -9,10 +9,10 @@
 #include <deque>
 #include <memory>
 #include <numeric>
-#include <set>
 
 #include "collective/fault.h"
 #include "tests/support/adder.h"
+#include "tests/support/post.h"
 #include "tests/support/verbs_pair.h"
 #include "transport/shm/transport.h"
 #include "transport/tcp/channel.h"
@@ -22,23 +22,7 @@ namespace ringtrue::transport {
 namespace {
 
 using test::Adder;
-
-class Post : public Owner {
- public:
-  void post_done(std::uint64_t token) override {
-    EXPECT_TRUE(done.insert(token).second) << "done twice: " << token;
-  }
-  void failed(Error error) override {
-    if (!failure) failure = std::move(error);
-  }
-  std::int64_t now() const override { return now_ns(); }
-  void record(const trace::Event& event) override { events.push_back(event); }
-  bool wants_events() const override { return true; }
-
-  std::set<std::uint64_t> done;
-  std::optional<Error> failure;
-  std::vector<trace::Event> events;
-};
+using test::Post;
 
 constexpr std::uint64_t room = 4 << 20;  // bytes of buffer a rank
 
