@@ -118,16 +118,16 @@ class RdmaLab(virtual.VirtualLab):
 
     def revive(self):
         """A daemon where there is none."""
-        gone = self.shell("".join(f"[ -e /proc/{pid}/exe ] || echo {node}\n" for node, pid in self.pids.items()) + "true")
-        for node in gone.split():
+        lines = "".join(f"[ -e /proc/{pid}/exe ] || echo {node}\n" for node, pid in self.pids.items())
+        for node in self.shell(f"{lines}true").split():
             self.start(int(node))
         self.wait_ready()
 
     def workers(self, node):
         """Pids of a node's worker processes."""
-        text = self.shell(f"for path in /proc/[0-9]*; do read -r comm <$path/comm && [ \"$comm\" = ringtrue-worker ] && "
-                          f"grep -q 'PPid:[^0-9]*{self.pids[node]}$' $path/status && echo ${{path##*/}}; done; true")
-        return [int(word) for word in text.split()]
+        text = self.shell("cat /proc/[0-9]*/stat || true")
+        return [int(pid) for pid, owner in re.findall(r"^(\d+) \(ringtrue-worker\) \w (\d+) ", text, re.MULTILINE)
+                if int(owner) == self.pids[node]]
 
     # The operator's commands.
 
@@ -151,9 +151,11 @@ class RdmaLab(virtual.VirtualLab):
         return self.machine.run("[ -e /run/begun.code ]").code != 0
 
     def finish_fleet(self, seconds):
-        outcome = self.run(f"for turn in $(seq {int(seconds * 10)}); do [ -e /run/begun.code ] && break; sleep 0.1; done; "
+        """Its outcome, 124 where it has not ended after so many seconds."""
+        turns = int(seconds * 10)
+        outcome = self.run(f"for turn in $(seq {turns}); do [ -e /run/begun.code ] && break; sleep 0.1; done; "
                            "cat /run/begun.out; cat /run/begun.err >&2; exit $(cat /run/begun.code || echo 124)",
-                           seconds + 20)
+                           seconds + 30)
         outcome.seconds = time.monotonic() - self.begun
         return outcome
 

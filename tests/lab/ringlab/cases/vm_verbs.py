@@ -171,13 +171,13 @@ for _algorithm in ALGORITHMS:
              machine="verbs")
     register(f"verbs/every-count-{_algorithm}", every_count(_algorithm), quick=_algorithm == "ring", machine="verbs")
 register("verbs/exact-two-shot", exact("two-shot", [(1, 4)]), machine="verbs")
-register("verbs/some-types", every_type([("float16", "prod"), ("bfloat16", "max"), ("float64", "avg"), ("int64", "min")]),
-         quick=True, machine="verbs")
+register("verbs/some-types", every_type([("float16", "prod"), ("bfloat16", "max"), ("float64", "avg")]), quick=True,
+         machine="verbs")
 register("verbs/every-type-and-operation", every_type(itertools.product(TYPES, OPERATIONS)), machine="verbs")
 register("verbs/settings", settings, machine="verbs")
 register("verbs/omnireduce", omnireduce((0.1, "random")), quick=True, machine="verbs")
 register("verbs/omnireduce-every-density",
-         omnireduce(*((d, o) for d in (0, 0.01, 0.5, 1) for o in ("same", "random", "disjoint")), (0.3, "random", "--acked"),
+         omnireduce(*itertools.product((0, 0.01, 0.5, 1), ("same", "random", "disjoint")), (0.3, "random", "--acked"),
                     (0.3, "random", "--streams", "3", "--fusion", "5", "--block", "33")), machine="verbs")
 
 for _side in ("egress", "ingress"):
