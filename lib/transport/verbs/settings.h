@@ -48,7 +48,7 @@ struct Settings {
   bool operator==(const Settings&) const = default;
 };
 
-// Whether all values are in their ranges; names the flag that is not.
+// Whether all values are in their ranges; names the first that is not.
 Result<void> check(const Settings& settings);
 
 }  // namespace ringtrue::transport::verbs
