@@ -21,9 +21,17 @@ void add(const Windows& windows, Windows& sum) {
   }
 }
 
-std::vector<std::string> risen(const topology::CounterWindow& window) {
+bool of_rails(const std::string& device, const std::vector<RdmaPort>& rails) {
+  return std::any_of(rails.begin(), rails.end(), [&](const RdmaPort& port) {
+    return device == fmt::format("{}/{}", port.device, port.number);
+  });
+}
+
+std::vector<std::string> risen(const topology::CounterWindow& window, const std::vector<RdmaPort>& rails) {
   std::vector<const topology::CounterChange*> errors;
   for (const topology::CounterChange& change : window.changes) {
+    const bool of_port = change.device.find('/') != std::string::npos;
+    if (of_port && !rails.empty() && !of_rails(change.device, rails)) continue;
     if (topology::counter_class(change.counter) == topology::CounterClass::error &&
         topology::rise(change) > 0)
       errors.push_back(&change);
@@ -35,7 +43,8 @@ std::vector<std::string> risen(const topology::CounterWindow& window) {
   return lines;
 }
 
-void join_counters(const Windows& windows, std::string_view when, std::vector<Finding>& findings) {
+void join_counters(const Windows& windows, const std::map<std::string, std::vector<RdmaPort>>& rails,
+                   std::string_view when, std::vector<Finding>& findings) {
   for (Finding& finding : findings) {
     const Scope& scope = finding.scope;
     if (scope.type != ScopeType::path && scope.type != ScopeType::sender &&
@@ -44,7 +53,9 @@ void join_counters(const Windows& windows, std::string_view when, std::vector<Fi
     for (const std::string& node : {scope.node_name, scope.peer_name}) {
       const auto window = windows.find(node);
       if (node.empty() || window == windows.end()) continue;
-      std::vector<std::string> lines = risen(window->second);
+      const auto ports = rails.find(node);
+      std::vector<std::string> lines =
+          risen(window->second, ports == rails.end() ? std::vector<RdmaPort>() : ports->second);
       if (lines.size() > most_lines) lines.resize(most_lines);
       for (const std::string& line : lines)
         finding.evidence.push_back(fmt::format("{} {} {}", node, line, when));

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "diagnosis/measurer.h"
 #include "diagnosis/report.h"
 #include "topology/counter_window.h"
 
@@ -16,12 +17,18 @@ using Windows = std::map<std::string, topology::CounterWindow>;  // by name of t
 // One run's windows behind those before it.
 void add(const Windows& windows, Windows& sum);
 
-// The counters of errors that rose, worst first, as "mlx5_0 port 1: 412 symbol errors".
-std::vector<std::string> risen(const topology::CounterWindow& window);
+// Whether a counter's device ("mlx5_0/1") is one of these ports.
+bool of_rails(const std::string& device, const std::vector<RdmaPort>& rails);
+
+// The counters of errors that rose, worst first, as "mlx5_0 port 1: 412 symbol errors". Of RDMA ports only
+// those of `rails`, where there are any: a node may see others' devices, and has some that carry nothing.
+std::vector<std::string> risen(const topology::CounterWindow& window,
+                               const std::vector<RdmaPort>& rails = {});
 
 // A line of evidence for each counter of errors that rose on a node that a finding of slowness names:
 // "node3 mlx5_0 port 1: 412 symbol errors during the check". Findings about fleets and parts stay as they
 // are.
-void join_counters(const Windows& windows, std::string_view when, std::vector<Finding>& findings);
+void join_counters(const Windows& windows, const std::map<std::string, std::vector<RdmaPort>>& rails,
+                   std::string_view when, std::vector<Finding>& findings);
 
 }  // namespace ringtrue::diagnosis

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "diagnosis/counters.h"
+#include "diagnosis/loss.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -81,7 +82,8 @@ Diagnosis Examination::run() {
   }
   out_.cost.seconds = Seconds(elapsed());
   conclude({readings_, inference, thresholds_, witness_, ports_, all_, fleet_repeats_}, out_);
-  join_counters(out_.counters, "during the check", out_.findings);
+  add_losses(out_.counters, out_.rails, out_);
+  join_counters(out_.counters, out_.rails, "during the check", out_.findings);
   if (out_.coverage.pairs_measured < out_.coverage.pairs && n_ >= 2) {
     out_.not_checked.push_back(
         {"paths of single pairs", fmt::format("{} of {} ordered pairs were measured",
@@ -131,6 +133,7 @@ std::optional<Observation> Examination::measure(const std::string& stage, const 
   if (transfer > 0.2) stretch_ = 0.5 * stretch_ + 0.5 * std::clamp((wall - overhead_) / transfer, 1.0, 4.0);
   for (const HopReading& hop : observation->hops) out_.cost.bytes += hop.bytes;
   add(observation->counters, out_.counters);
+  for (const auto& [node, ports] : observation->rails) out_.rails.try_emplace(node, ports);
   RunRecord record{stage, experiment, observation->time, std::nullopt, {}};
   const bool omnireduce = experiment.algorithm == "omnireduce";
   if ((experiment.algorithm == "ring" || omnireduce) && observation->time.value > 0) {

@@ -227,9 +227,24 @@ class Conclusion {
       add_evidence(*s, f);
     }
     if (group.size() == 1) add_other_side(worst, f);
+    add_rails(f);
     f.impact = impact(group);
     f.next = next(f.scope);
     out_.findings.push_back(std::move(f));
+  }
+
+  // The ports that the accused ends' data went through, where it was RDMA.
+  void add_rails(Finding& f) const {
+    for (const std::string& name : {f.scope.node_name, f.scope.peer_name}) {
+      const auto rails = out_.rails.find(name);
+      if (name.empty() || rails == out_.rails.end() || rails->second.empty()) continue;
+      std::string ports;
+      for (const RdmaPort& port : rails->second)
+        ports += fmt::format("{}{} port {}", ports.empty() ? "" : ", ", port.device, port.number);
+      f.evidence.push_back(fmt::format("{}'s data went through {}", name, ports));
+      if (name == f.scope.node_name && rails->second.size() == 1)
+        f.scope.device = fmt::format("{}/{}", rails->second[0].device, rails->second[0].number);
+    }
   }
 
   std::string next(const Scope& s) const {

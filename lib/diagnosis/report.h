@@ -102,6 +102,7 @@ struct Diagnosis {
   Coverage coverage;
   Cost cost;
   std::map<std::string, topology::CounterWindow> counters;  // by node, over all experiments
+  std::map<std::string, std::vector<RdmaPort>> rails;       // by node: what its RDMA went through
   std::optional<Error> error;  // why the check ended early; what is above was proven before
 };
 

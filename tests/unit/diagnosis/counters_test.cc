@@ -34,12 +34,25 @@ TEST(Counters, ErrorsThatRoseAreEvidence) {
   std::vector<Finding> findings = {finding(ScopeType::sender, "node3"),
                                    finding(ScopeType::path, "node1", "node3"),
                                    finding(ScopeType::receiver, "node1"), finding(ScopeType::fleet, "")};
-  join_counters({{"node3", window(412)}, {"node1", window(0)}}, "during the check", findings);
+  join_counters({{"node3", window(412)}, {"node1", window(0)}}, {}, "during the check", findings);
   const auto line = "node3 mlx5_0 port 1: 412 symbol errors during the check";
   EXPECT_THAT(findings[0].evidence, ElementsAre(line));
   EXPECT_THAT(findings[1].evidence, ElementsAre(line));
   EXPECT_TRUE(findings[2].evidence.empty());  // a constant one, traffic and congestion accuse nobody
   EXPECT_TRUE(findings[3].evidence.empty());
+}
+
+TEST(Counters, OfRdmaPortsOnlyTheRailsSpeak) {
+  const topology::CounterWindow seen = {2,
+                                        {{"rxe2/1", "rcvd_seq_err", 0, 7, false, false},
+                                         {"rxe3/1", "rcvd_seq_err", 0, 9, false, false},
+                                         {"eth0", "rx_crc_errors", 0, 3, false, false}}};
+  EXPECT_EQ(risen(seen).size(), 3u);
+  EXPECT_THAT(risen(seen, {{"rxe2", 1}}),
+              ElementsAre("rxe2 port 1: 7 sequence errors told by the receiver", "eth0: 3 checksum errors"));
+  std::vector<Finding> findings = {finding(ScopeType::sender, "node2")};
+  join_counters({{"node2", seen}}, {{"node2", {{"rxe2", 1}}}}, "during the check", findings);
+  EXPECT_EQ(findings[0].evidence.size(), 2u);
 }
 
 TEST(Counters, WindowsOfRunsAddUp) {

@@ -1,0 +1,68 @@
+#include "diagnosis/owners.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+
+namespace ringtrue::diagnosis {
+namespace {
+
+using Raw = std::array<unsigned char, 16>;
+
+// As people write addresses, and as sysfs writes GIDs; IPv4 as RoCE has it, ::ffff:a.b.c.d.
+std::optional<Raw> raw_gid(const std::string& text) {
+  Raw raw{};
+  const bool v4 = text.find(':') == std::string::npos;
+  if (inet_pton(AF_INET6, (v4 ? "::ffff:" + text : text).c_str(), raw.data()) != 1) return std::nullopt;
+  return raw;
+}
+
+}  // namespace
+
+void leave_to_owners(topology::Cluster& cluster, const Addresses& addresses) {
+  std::map<Raw, std::string> owner;
+  for (const auto& [node, address] : addresses)
+    if (const auto raw = raw_gid(address)) owner.emplace(*raw, node);
+  for (topology::Node& node : cluster.nodes) {
+    const auto foreign = [&](const topology::Port& port) {
+      return std::any_of(port.gids.begin(), port.gids.end(), [&](const std::string& gid) {
+        const auto raw = raw_gid(gid);
+        const auto found = raw ? owner.find(*raw) : owner.end();
+        return found != owner.end() && found->second != node.name;
+      });
+    };
+    std::set<std::string> gone;  // devices of counters
+    std::erase_if(node.nics, [&](topology::Nic& nic) {
+      const std::size_t before = nic.ports.size();
+      std::erase_if(nic.ports, [&](const topology::Port& port) {
+        return foreign(port) && gone.insert(fmt::format("{}/{}", nic.name, port.number)).second;
+      });
+      if (before == 0 || !nic.ports.empty()) return false;
+      gone.insert(nic.netdevs.begin(), nic.netdevs.end());
+      return true;
+    });
+    std::erase_if(node.counters, [&](const auto& set) { return gone.contains(set.device); });
+    if (node.window)
+      std::erase_if(node.window->changes, [&](const auto& change) { return gone.contains(change.device); });
+  }
+}
+
+Ports active_ports(const topology::Cluster& cluster, const std::vector<std::string>& nodes) {
+  Ports ports(nodes.size());
+  for (const topology::Node& node : cluster.nodes) {
+    const auto at = std::find(nodes.begin(), nodes.end(), node.name);
+    if (at == nodes.end()) continue;
+    auto& list = ports[std::size_t(at - nodes.begin())];
+    for (const topology::Nic& nic : node.nics)
+      for (const topology::Port& port : nic.ports)
+        if (!nic.rdma.empty() && port.state.is("active")) list.push_back({nic.rdma, port.number});
+    std::sort(list.begin(), list.end());
+  }
+  return ports;
+}
+
+}  // namespace ringtrue::diagnosis
