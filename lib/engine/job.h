@@ -82,7 +82,8 @@ struct RankReport {
 struct RdmaUse {
   std::string node;
   std::vector<std::string> ports;  // the rails, "mlx5_0:1"
-  std::string gid;                 // of the first one on Ethernet, "10.1.0.7"
+  std::string gid;                 // of the first one on Ethernet, "10.1.0.7"; empty: InfiniBand
+  int mtu = 0;                     // path MTU in bytes, the smallest; 0: unknown
   std::string memory;              // transport::verbs::to_text(Way): "host", "dmabuf", "staged"...
 };
 

@@ -21,6 +21,7 @@ constexpr std::uint64_t one_thread_bytes = 128 * 1024;
 
 SessionImpl::~SessionImpl() {
   forget_run();
+  verbs_.reset();
   udp_.reset();
   tcp_.reset();
   if (memory_) ::munmap(memory_, mapped_);
@@ -152,8 +153,7 @@ Result<void> SessionImpl::run(Deadline deadline) {
 
 Result<RunReport> SessionImpl::collect() {
   RunReport report;
-  report.transport = uses_udp_ ? "udp" : uses_shm_ && uses_tcp_ ? "shm+tcp" : uses_tcp_ ? "tcp" : "shm";
-  if (uses_tcp_ && !uses_udp_) report.congestion = tcp_->congestion();
+  add_rdma(report);
   if (tcp_) report.strangers = tcp_->strangers();
   if (udp_) report.strangers += udp_->strangers();
   double calls = 1;

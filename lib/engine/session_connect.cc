@@ -42,9 +42,13 @@ Result<void> SessionImpl::validate(const Job& job) {
   if (job.iterations < 1 || job.warmup < 0) return fail(Cause::bad_input, "a job without iterations");
   if (job.call.lanes < 1 || job.call.lanes > 64) return fail(Cause::bad_input, "lanes must be 1 to 64");
   const bool datagrams = job.transport == "udp";
-  if (job.transport != "auto" && job.transport != "shm" && job.transport != "tcp" && !datagrams)
+  if (job.transport != "auto" && job.transport != "shm" && job.transport != "tcp" &&
+      job.transport != "verbs" && !datagrams)
     return fail(Cause::bad_input, fmt::format("no transport '{}' here", job.transport), {},
-                "use auto, shm, tcp or udp");
+                "use auto, shm, tcp, udp or verbs");
+  if (const auto settings = verbs::check(job.verbs); !settings) return settings;
+  if (!job.ports.empty() && job.ports.size() != job.seats.size())
+    return fail(Cause::bad_input, "RDMA ports for some of the ranks only");
   for (const collective::Fault& fault : faults_)
     if (fault.unreliable() && !datagrams)
       return fail(Cause::bad_input, fmt::format("{} needs a transport that may lose packets", to_text(fault)),
@@ -100,6 +104,7 @@ Result<int> SessionImpl::prepare(const Job& job) {
   }
   if (!uses_tcp_ && !uses_udp_) return 0;
   if (const auto listening = listen(std::move(seats)); !listening) return tl::unexpected(listening.error());
+  if (const auto opened = open_verbs(); !opened) return tl::unexpected(opened.error());
   return tcp_->port();
 }
 
@@ -171,6 +176,9 @@ void SessionImpl::forget_run() {
     worker->loop->clear();
     worker->stopwatch.clear();
   }
+  if (std::exchange(verbs_run_, false)) verbs_->end_run();
+  over_verbs_.clear();
+  remarks_.clear();
   uses_shm_ = uses_tcp_ = uses_udp_ = false;
 }
 
@@ -200,6 +208,7 @@ Result<void> SessionImpl::connect(const std::vector<std::vector<Address>>& proce
     const auto connected = tcp_->connect(
         wanted, [this] { return over(); }, deadline);
     if (!connected) return connected;
+    if (const auto met = meet(deadline); !met) return met;
   }
   if (uses_udp_) udp_->begin_run(faults_, collective::longest_packet(job_.call));
 
@@ -290,9 +299,15 @@ void SessionImpl::open_channel(Player& player, Worker& worker, Rank rank, const 
     player.endpoint->add_channel(nullptr, &shared, worker.shared.get());
     channel = &shared;
   } else {
-    player.channels.push_back(std::make_unique<tcp::Channel>(
-        tcp_->descriptor(connection_key(rank, edge)), *worker.loop, worker.staging.data(), hop, *owner,
-        *reducer_, std::move(script), packets ? read_ahead_for_packets : read_ahead));
+    const tcp::ConnectionKey key = connection_key(rank, edge);
+    const int connection = tcp_->descriptor(key);
+    if (over_verbs_.contains(key)) {
+      player.channels.push_back(verbs_->open_channel(key, connection, *owner, *reducer_, std::move(script)));
+    } else {
+      player.channels.push_back(std::make_unique<tcp::Channel>(
+          connection, *worker.loop, worker.staging.data(), hop, *owner, *reducer_, std::move(script),
+          packets ? read_ahead_for_packets : read_ahead));
+    }
     channel = player.channels.back().get();
     player.endpoint->add_channel(channel, nullptr, nullptr);
   }

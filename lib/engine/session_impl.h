@@ -1,5 +1,5 @@
 // A session as it is made: what it holds, and who holds what. session.cc has the phases that play,
-// session_connect.cc those before them.
+// session_connect.cc those before them, session_verbs.cc what of them is about RDMA.
 #pragma once
 
 #include <atomic>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,12 +22,14 @@
 #include "transport/shm/transport.h"
 #include "transport/tcp/transport.h"
 #include "transport/udp/transport.h"
+#include "transport/verbs/transport.h"
 
 namespace ringtrue::engine {
 
 namespace shm = transport::shm;
 namespace tcp = transport::tcp;
 namespace udp = transport::udp;
+namespace verbs = transport::verbs;
 using collective::Task;
 
 class SessionImpl final : public Session, public FailureListener {
@@ -46,7 +49,7 @@ class SessionImpl final : public Session, public FailureListener {
  private:
   struct Player {
     std::unique_ptr<RankEndpoint> endpoint;
-    std::vector<std::unique_ptr<tcp::Channel>> channels;
+    std::vector<std::unique_ptr<transport::Channel>> channels;
     RankReport report;
     std::unique_ptr<RankRun> run;
     Task task;
@@ -68,6 +71,16 @@ class SessionImpl final : public Session, public FailureListener {
   Result<void> validate(const Job& job);
   Result<void> map_memory();
   Result<void> listen(std::vector<tcp::SeatId> seats);
+  Result<void> open_verbs();
+  Result<void> meet(Deadline deadline);
+  Result<verbs::Greeting> offer(const tcp::ConnectionKey& key, Rank rank, const collective::Edge& edge);
+  Result<std::string> accept(const tcp::ConnectionKey& key, const verbs::Greeting& ours,
+                             const verbs::Greeting& theirs, Rank peer);
+  verbs::Buffer memory_of_ranks() const;
+  int thread_of(Rank rank) const;  // of this process's
+  Result<void> begin_verbs(std::size_t hops);
+  Result<void> goes_over_tcp(Remark remark);
+  void add_rdma(RunReport& report) const;
   void forget_run();
   tcp::ConnectionKey connection_key(Rank rank, const collective::Edge& edge) const;
   void open_packets(Player& player, Worker& worker, std::size_t place);
@@ -86,6 +99,9 @@ class SessionImpl final : public Session, public FailureListener {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<tcp::Transport> tcp_;
   std::unique_ptr<udp::Transport> udp_;  // on tcp_'s port
+  std::unique_ptr<verbs::Transport> verbs_;
+  verbs::Settings verbs_settings_;    // that it was, or could not be, opened with
+  std::optional<Error> verbs_error_;  // why it could not
 
   Job job_;
   const collective::Algorithm* algorithm_ = nullptr;
@@ -99,6 +115,10 @@ class SessionImpl final : public Session, public FailureListener {
   std::unique_ptr<JobValues> values_;
   int threads_ = 1;  // that play ranks in this job
   bool uses_shm_ = false, uses_tcp_ = false, uses_udp_ = false;
+  std::string no_verbs_;                     // why this process has none in this run; empty: it has
+  bool verbs_run_ = false;                   // between begin_run() and end_run()
+  std::set<tcp::ConnectionKey> over_verbs_;  // hops
+  std::vector<Remark> remarks_;
 
   std::byte* memory_ = nullptr;
   std::uint64_t mapped_ = 0;

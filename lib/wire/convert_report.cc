@@ -93,6 +93,7 @@ rpc::RunReport to_wire(const engine::RunReport& report) {
     u->set_node(use.node);
     for (const std::string& port : use.ports) u->add_ports(port);
     u->set_gid(use.gid);
+    u->set_mtu(use.mtu);
     u->set_memory(use.memory);
   }
   for (const engine::Remark& remark : report.remarks) {
@@ -184,8 +185,12 @@ constexpr int most_rdma_ports = 256, most_rdma_uses = max_processes, most_remark
 
 Result<engine::RdmaUse> use_of(const rpc::RdmaUse& m) {
   if (m.ports_size() > most_rdma_ports) return bad(fmt::format("{} RDMA ports", m.ports_size()));
-  engine::RdmaUse use{
-      checks::one_line(m.node(), 256), {}, checks::one_line(m.gid(), 64), checks::one_line(m.memory(), 64)};
+  if (!in_range(m.mtu(), 0, 65'535)) return bad(fmt::format("a path MTU of {}", m.mtu()));
+  engine::RdmaUse use{checks::one_line(m.node(), 256),
+                      {},
+                      checks::one_line(m.gid(), 64),
+                      m.mtu(),
+                      checks::one_line(m.memory(), 64)};
   for (const std::string& port : m.ports()) use.ports.push_back(checks::one_line(port, 128));
   return use;
 }

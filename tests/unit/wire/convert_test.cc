@@ -76,7 +76,7 @@ engine::RunReport some_report() {
   trace::Hop rdma = plain;
   rdma.rdma = trace::RdmaHop{Seconds(1), Seconds(2), Seconds(3), 4};
   report.trace.hops = {plain, tcp, rdma};
-  report.rdma = {{"node3", {"mlx5_0:1", "mlx5_1:1"}, "10.1.0.7", "host"}};
+  report.rdma = {{"node3", {"mlx5_0:1", "mlx5_1:1"}, "10.1.0.7", 4096, "host"}};
   report.remarks = {{engine::Remark::Kind::over_tcp, "node1", "node2", "one has InfiniBand"},
                     {engine::Remark::Kind::staged, "node1", "", "memlock"}};
   report.trace.events = {{0, 1, 0xffff, 7, 8, -9, 10, 11}};
@@ -216,6 +216,7 @@ TEST(Convert, ReportKeepsEverything) {
   EXPECT_EQ(back->rdma[0].node, "node3");
   EXPECT_EQ(back->rdma[0].ports, report.rdma[0].ports);
   EXPECT_EQ(back->rdma[0].gid, "10.1.0.7");
+  EXPECT_EQ(back->rdma[0].mtu, 4096);
   EXPECT_EQ(back->rdma[0].memory, "host");
   EXPECT_FALSE(back->trace.hops[0].tcp);
   EXPECT_TRUE(back->trace.hops[0].receiver);

@@ -1,0 +1,242 @@
+// RDMA in a session's phases: which hops go over queue pairs is settled between their two ends, over the
+// connection that they have in any case.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "collective/omnireduce/omnireduce.h"
+#include "engine/packet_channel.h"
+#include "engine/session_impl.h"
+
+namespace ringtrue::engine {
+
+namespace {
+
+std::string reason_of(const Error& error) {
+  return error.next.empty() ? error.what : fmt::format("{}; {}", error.what, error.next);
+}
+
+std::vector<std::byte> bytes_of(const std::string& text) {
+  const auto* begin = reinterpret_cast<const std::byte*>(text.data());
+  return {begin, begin + text.size()};
+}
+
+std::string text_of(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+constexpr std::size_t longest_reason = 1024;  // bytes
+
+}  // namespace
+
+int SessionImpl::thread_of(Rank rank) const {
+  return plan_.thread_of[std::size_t(plan_.position(rank))] - member_.process * threads_;
+}
+
+// All that is mapped, so that calls of other sizes register nothing anew; beside other processes of the node
+// no more than our own ranks', because registered memory is limited.
+verbs::Buffer SessionImpl::memory_of_ranks() const {
+  if (member_.processes == 1) return {memory_, mapped_, false, {}};
+  std::uint64_t begin = UINT64_MAX, end = 0;
+  for (const Rank rank : mine_) {
+    const auto place = std::size_t(plan_.position(rank));
+    for (const auto& [at, bytes] : {std::pair(shared_layout_.data[place], plan_.data_bytes[place]),
+                                    std::pair(shared_layout_.scratch[place], plan_.scratch_bytes[place])}) {
+      if (bytes == 0) continue;
+      begin = std::min(begin, at);
+      end = std::max(end, at + bytes);
+    }
+  }
+  return begin < end ? verbs::Buffer{memory_ + begin, end - begin, false, {}} : verbs::Buffer{};
+}
+
+Result<void> SessionImpl::open_verbs() {
+  no_verbs_.clear();
+  const auto here = [&](Rank rank) {
+    return std::any_of(edges_[rank].begin(), edges_[rank].end(),
+                       [&](const collective::Edge& edge) { return may_be_verbs(job_, rank, edge); });
+  };
+  if (std::none_of(mine_.begin(), mine_.end(), here)) return {};
+  if ((verbs_ || verbs_error_) && verbs_settings_ != job_.verbs) {
+    verbs_.reset();
+    verbs_error_.reset();
+  }
+  if (!verbs_ && !verbs_error_) {
+    verbs_settings_ = job_.verbs;
+    auto opened = verbs::Transport::open(
+        member_.verbs ? *member_.verbs : verbs::system_library(),
+        {job_.nodes[std::size_t(member_.node)],
+         member_.data_address.empty() ? member_.node_address : member_.data_address, job_.verbs});
+    if (opened) {
+      verbs_ = std::move(*opened);
+    } else {
+      verbs_error_ = std::move(opened.error());
+    }
+  }
+  std::optional<Error> error = verbs_error_;
+  if (!error)
+    if (const auto used = verbs_->use(memory_of_ranks()); !used) error = used.error();
+  if (!error) return {};
+  if (job_.transport == "verbs") return tl::unexpected(std::move(*error));
+  no_verbs_ = reason_of(*error);
+  return {};
+}
+
+Result<verbs::Greeting> SessionImpl::offer(const tcp::ConnectionKey& key, Rank rank,
+                                           const collective::Edge& edge) {
+  verbs::Greeting none;
+  none.why_not = no_verbs_;
+  if (!no_verbs_.empty()) return none;
+  auto offered =
+      verbs_->offer(key, {rank, edge.peer, edge.lane, node_of(edge.peer)}, thread_of(rank),
+                    job_.ports.empty() ? std::vector<verbs::PortName>() : job_.ports[std::size_t(rank)]);
+  if (offered || job_.transport == "verbs") return offered;
+  none.why_not = reason_of(offered.error());
+  return none;
+}
+
+// Why the hop cannot go over verbs as this end sees it; empty: it can, once the other end agrees.
+Result<std::string> SessionImpl::accept(const tcp::ConnectionKey& key, const verbs::Greeting& ours,
+                                        const verbs::Greeting& theirs, Rank peer) {
+  const std::string &here = job_.nodes[std::size_t(member_.node)], &there = node_of(peer);
+  // In the same words at both ends.
+  std::string why = key.self < key.peer ? verbs::mismatch(ours, theirs) : verbs::mismatch(theirs, ours);
+  Remark remark{Remark::Kind::over_tcp, std::min(here, there), std::max(here, there), why};
+  if (why.empty()) {
+    const auto accepted = verbs_->accept(key, theirs);
+    if (accepted) return why;
+    if (job_.transport == "verbs") return tl::unexpected(accepted.error());
+    why = reason_of(accepted.error()).substr(0, longest_reason);
+    remark = {Remark::Kind::over_tcp, here, {}, why};
+  }
+  if (const auto fine = goes_over_tcp(std::move(remark)); !fine) return tl::unexpected(fine.error());
+  return why;
+}
+
+Result<void> SessionImpl::meet(Deadline deadline) {
+  struct Meeting {
+    tcp::ConnectionKey key;
+    Rank rank;
+    collective::Edge edge;
+    verbs::Greeting ours;
+    std::string why_not;
+  };
+  std::vector<Meeting> meetings;
+  for (const Rank rank : mine_)
+    for (const collective::Edge& edge : edges_[rank])
+      if (may_be_verbs(job_, rank, edge))
+        meetings.push_back({connection_key(rank, edge), rank, edge, {}, {}});
+  if (meetings.empty()) return {};
+  if (const auto begun = begin_verbs(meetings.size()); !begun) return begun;
+
+  const auto stop = [this] { return over(); };
+  tcp::Transport::Words words;
+  for (Meeting& m : meetings) {
+    auto ours = offer(m.key, m.rank, m.edge);
+    if (!ours) return tl::unexpected(ours.error());
+    m.ours = std::move(*ours);
+    words[m.key] = {verbs::encode(m.ours), node_of(m.edge.peer)};
+  }
+  auto answers = tcp_->swap(std::move(words), verbs::longest_greeting, "RDMA addresses", stop, deadline);
+  if (!answers) return tl::unexpected(answers.error());
+
+  words.clear();
+  for (Meeting& m : meetings) {
+    const std::string &here = job_.nodes[std::size_t(member_.node)], &there = node_of(m.edge.peer);
+    const auto theirs = verbs::decode((*answers)[m.key].bytes);
+    if (!theirs)
+      return fail(Cause::corrupted, fmt::format("{} sent no RDMA addresses that can be read", there), there);
+    if (!m.ours.why_not.empty() || !theirs->why_not.empty()) {
+      const bool we = !m.ours.why_not.empty();
+      m.why_not = we ? m.ours.why_not : theirs->why_not;
+      if (const auto fine = goes_over_tcp({Remark::Kind::over_tcp, we ? here : there, {}, m.why_not}); !fine)
+        return fine;
+      continue;  // both ends know
+    }
+    auto why_not = accept(m.key, m.ours, *theirs, m.edge.peer);
+    if (!why_not) return tl::unexpected(why_not.error());
+    m.why_not = std::move(*why_not);
+    words[m.key] = {bytes_of(m.why_not), there};
+  }
+  answers = tcp_->swap(std::move(words), longest_reason, "word that RDMA is ready", stop, deadline);
+  if (!answers) return tl::unexpected(answers.error());
+
+  for (const Meeting& m : meetings) {
+    const auto answer = answers->find(m.key);
+    const std::string theirs = answer == answers->end() ? "" : text_of(answer->second.bytes);
+    if (m.why_not.empty() && theirs.empty()) {
+      over_verbs_.insert(m.key);
+      continue;
+    }
+    if (m.why_not.empty())
+      if (const auto fine = goes_over_tcp({Remark::Kind::over_tcp, node_of(m.edge.peer), {}, theirs}); !fine)
+        return fine;
+    if (m.ours.why_not.empty()) verbs_->withdraw(m.key);
+  }
+  return {};
+}
+
+Result<void> SessionImpl::begin_verbs(std::size_t hops) {
+  if (!no_verbs_.empty()) return {};
+  verbs::Transport::Run run;
+  for (int t = 0; t < threads_; ++t) run.loops.push_back(workers_[std::size_t(t)]->loop.get());
+  run.hops = hops;
+  run.longest = std::max<std::uint64_t>(job_.call.bytes(), most_enveloped_bytes);
+  if (algorithm_->uses_packets()) run.longest = std::max(run.longest, collective::longest_packet(job_.call));
+  run.failed = [this](Error error) { failed(std::move(error)); };
+  const auto begun = verbs_->begin_run(std::move(run));
+  verbs_run_ = begun.has_value();
+  if (begun || job_.transport == "verbs") return begun;
+  no_verbs_ = reason_of(begun.error());
+  return {};
+}
+
+// Where verbs were asked for by name, that is an error.
+Result<void> SessionImpl::goes_over_tcp(Remark remark) {
+  if (job_.transport == "verbs")
+    return fail(Cause::unavailable,
+                remark.peer.empty()
+                    ? remark.why
+                    : fmt::format("no RDMA between {} and {}: {}", remark.node, remark.peer, remark.why),
+                remark.peer.empty() ? remark.node : remark.peer);
+  remarks_.push_back(std::move(remark));
+  return {};
+}
+
+void SessionImpl::add_rdma(RunReport& report) const {
+  bool data_over_tcp = false;
+  for (const Rank rank : mine_)
+    for (const collective::Edge& edge : edges_.at(rank))
+      data_over_tcp |= edge.lane != collective::barrier_lane && !over_shared_memory(job_, rank, edge) &&
+                       !over_verbs_.contains(connection_key(rank, edge));
+  // Beside queue pairs tcp carries barriers, which is no news.
+  const bool barriers_alone = !data_over_tcp && (!over_verbs_.empty() || job_.transport == "verbs");
+  const bool tcp = uses_tcp_ && !uses_udp_ && !barriers_alone;
+  const bool shm = !uses_udp_ && (uses_shm_ || !uses_tcp_);
+  const std::pair<bool, const char*> ran[] = {
+      {shm, "shm"}, {tcp, "tcp"}, {uses_udp_, "udp"}, {!over_verbs_.empty(), "verbs"}};
+  for (const auto& [yes, name] : ran)
+    if (yes) report.transport.append(report.transport.empty() ? "" : "+").append(name);
+  if (tcp) report.congestion = tcp_->congestion();
+  report.remarks = remarks_;
+  if (over_verbs_.empty()) return;
+  std::set<verbs::PortName> ports;
+  for (const Rank rank : mine_)
+    if (!job_.ports.empty())
+      ports.insert(job_.ports[std::size_t(rank)].begin(), job_.ports[std::size_t(rank)].end());
+  RdmaUse use;
+  use.node = job_.nodes[std::size_t(member_.node)];
+  use.memory = verbs::to_text(verbs_->way());
+  for (const verbs::Rail& rail : verbs_->rails()) {
+    if (ports.empty()) use.ports.push_back(verbs::to_text(rail.name));
+    if (use.gid.empty() && rail.port.layer == verbs::LinkLayer::ethernet) use.gid = verbs::to_text(rail.gid);
+    const int mtu = job_.verbs.mtu > 0 ? std::min(job_.verbs.mtu, rail.port.mtu) : rail.port.mtu;
+    use.mtu = use.mtu > 0 ? std::min(use.mtu, mtu) : mtu;
+  }
+  for (const verbs::PortName& port : ports) use.ports.push_back(verbs::to_text(port));
+  if (!verbs_->why_staged().empty())
+    report.remarks.push_back({Remark::Kind::staged, use.node, {}, verbs_->why_staged()});
+  report.rdma.push_back(std::move(use));
+}
+
+}  // namespace ringtrue::engine
