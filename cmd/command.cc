@@ -73,8 +73,8 @@ void Commands::add_common(CLI::App& app) {
       ->group(group);
   app.add_flag("--json", common_.json, "print JSON")->group(group);
   CLI::Option* transport =
-      text("--transport", common_.transport, "NAME", "auto, shm, tcp, or udp for omnireduce");
-  choices(transport, {"auto", "shm", "tcp", "udp"});
+      text("--transport", common_.transport, "NAME", "auto, shm, tcp, verbs, or udp for omnireduce");
+  choices(transport, {"auto", "shm", "tcp", "udp", "verbs"});
   text("--link-rate", common_.link_rate, "RATE", "nominal rate of a node's link: 500Mbit, 400Gbit, 12.5GB/s");
   add_whole(app, "--ranks-per-node", common_.ranks_per_node, 1, 4096, "ranks on each node")->group(group);
   text("--data-interface", common_.data_interface, "NAME", "interface of the data network on the nodes");

@@ -6,15 +6,27 @@
 
 namespace ringtrue::cmd {
 
-ideal::Inputs ideal_inputs(int nodes, int ranks_per_node, std::optional<BytesPerSecond> link_rate, bool tcp) {
+ideal::Inputs ideal_inputs(int nodes, int ranks_per_node, std::optional<BytesPerSecond> link_rate,
+                           std::optional<ideal::Efficiency> efficiency) {
   ideal::Inputs inputs;
   inputs.nodes = nodes;
   inputs.gpus_per_node = ranks_per_node;
   if (link_rate) inputs.inter = {*link_rate, ideal::Origin::declared};
-  if (link_rate && tcp) {
-    if (auto efficiency = ideal::ethernet_tcp()) inputs.inter_efficiency = *efficiency;
-  }
+  if (link_rate) inputs.inter_efficiency = std::move(efficiency);
   return inputs;
+}
+
+std::optional<ideal::Efficiency> efficiency_of(const engine::RunReport& run) {
+  Result<ideal::Efficiency> known = fail(Cause::unavailable, "no wires");
+  if (run.transport.find("tcp") != std::string::npos) {
+    known = ideal::ethernet_tcp();
+  } else if (!run.rdma.empty()) {
+    int mtu = run.rdma.front().mtu;
+    for (const engine::RdmaUse& use : run.rdma) mtu = std::min(mtu, use.mtu);
+    const std::string& gid = run.rdma.front().gid;
+    known = gid.empty() ? ideal::infiniband(mtu) : ideal::roce_v2(mtu, gid.find(':') != std::string::npos);
+  }
+  return known ? std::optional(*known) : std::nullopt;
 }
 
 void add_rates(report::RunResult& result, const ideal::Inputs& inputs) {
@@ -73,6 +85,16 @@ report::RunResult result_of(const engine::Job& job, const engine::RunReport& run
   return result;
 }
 
+std::vector<report::RdmaRow> rdma_of(const engine::RunReport& run) {
+  std::vector<report::RdmaRow> rows;
+  for (const engine::RdmaUse& use : run.rdma) {
+    report::RdmaRow row{use.node, use.ports, use.gid, use.mtu, use.memory};
+    // A node's processes mostly went alike.
+    if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 std::vector<report::HopRow> hops_of(const engine::Job& job, const trace::Trace& trace) {
   const auto node_of = [&](int rank) {
     const bool known = rank >= 0 && rank < job.ranks();
@@ -92,6 +114,9 @@ std::vector<report::HopRow> hops_of(const engine::Job& job, const trace::Trace& 
     row.busy_s = hop.busy.value;
     if (const auto rate = hop.rate()) row.rate_Bps = rate->value;
     if (hop.tcp) row.retransmits = hop.tcp->retransmits;
+    if (hop.rdma)
+      row.rdma = report::HopRow::Rdma{hop.rdma->writes, hop.rdma->credit_limited.value,
+                                      hop.rdma->queue_limited.value};
     rows.push_back(std::move(row));
   }
   return rows;

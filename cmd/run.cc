@@ -13,6 +13,7 @@
 #include "cmd/output.h"
 #include "cmd/player.h"
 #include "cmd/progress.h"
+#include "cmd/verbs_flags.h"
 #include "collective/fault.h"
 #include "diagnosis/counters.h"
 #include "report/json.h"
@@ -26,6 +27,7 @@ constexpr int most_ring_iterations = 3;
 struct Flags {
   CallFlags call;
   OmniFlags omni;
+  VerbsFlags verbs;
   PlayerOptions player;
   int iterations = 5, warmup = 1;
   bool unchecked = false;
@@ -40,6 +42,9 @@ class Run {
   int operator()() {
     if (auto fits = check(); !fits) return failed(context_, fits.error());
     if (auto read = read_input(); !read) return failed(context_, read.error());
+    auto verbs = verbs_settings(context_, flags_.verbs);
+    if (!verbs) return failed(context_, verbs.error());
+    verbs_ = std::move(*verbs);
     auto sizes = sizes_of_calls();
     if (!sizes) return failed(context_, sizes.error());
     PlayerOptions options = flags_.player;
@@ -136,6 +141,7 @@ class Run {
       job.input = input_;
     }
     job.transport = context_.config.transport.value;
+    job.verbs = verbs_;
     job.iterations = flags_.iterations;
     job.warmup = flags_.warmup;
     job.check = !flags_.unchecked;
@@ -199,9 +205,8 @@ class Run {
   }
 
   ideal::Inputs ideals(const engine::RunReport& report) const {
-    const bool tcp = report.transport.find("tcp") != std::string::npos;
     return ideal_inputs(player_->local() ? 1 : player_->worker_nodes(), player_->ranks_per_node(),
-                        link_rate(), tcp);
+                        link_rate(), efficiency_of(report));
   }
 
   Played<void> play(std::uint64_t bytes, bool last) {
@@ -218,9 +223,11 @@ class Run {
     const ideal::Inputs inputs = ideals(*report);
     document_.results.push_back(result_of(job, *report, inputs));
     document_.hops = hops_of(job, report->trace);
+    document_.rdma = rdma_of(*report);
     diagnosis::add(report->counters, document_.counters);
     document_.events = std::move(report->trace.events);
     wrong_ = wrong_ || document_.results.back().wrong.value_or(0) > 0;
+    for (const std::string& line : report->notes) note(line);
     if (!omnireduce()) return {};
 
     report::RunResult& result = document_.results.back();
@@ -245,6 +252,7 @@ class Run {
     job.call = omni.call;
     job.call.omni = {};
     job.transport = datagrams() ? "tcp" : omni.transport;
+    job.verbs = omni.verbs;
     job.iterations = std::min(omni.iterations, most_ring_iterations);
     job.warmup = std::min(omni.warmup, 1);
     job.check = omni.check;
@@ -256,6 +264,7 @@ class Run {
     auto report = player_->play(job);
     if (!report) return tl::unexpected(report.error());
     diagnosis::add(report->counters, document_.counters);
+    for (const std::string& line : report->notes) note(line);
     document_.rings.push_back(result_of(job, *report, ideals(*report)));
     add_ring(document_.results.back(), document_.rings.back());
     wrong_ = wrong_ || document_.rings.back().wrong.value_or(0) > 0;
@@ -278,6 +287,7 @@ class Run {
   const Flags& flags_;
   std::unique_ptr<Player> player_;
   std::shared_ptr<const engine::Input> input_;
+  transport::verbs::Settings verbs_;
   report::RunDocument document_;
   std::optional<collective::Costs> costs_;  // of a hop, for auto
   std::string position_;
@@ -292,6 +302,7 @@ void add_run(Commands& commands) {
   static Flags flags;
   add_call_flags(commands, app, flags.call);
   add_omni_flags(commands, app, flags.omni);
+  add_verbs_flags(commands, app, flags.verbs);
   add_whole(app, "--iterations", flags.iterations, 1, 1000000, "timed samples");
   add_whole(app, "--warmup", flags.warmup, 0, 1000000, "untimed calls before them");
   add_whole(app, "--processes", flags.player.processes, 1, 128,

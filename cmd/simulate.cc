@@ -65,7 +65,7 @@ std::string where_of(const OmniPlan& plan) {
 }
 
 ideal::Inputs inputs_of(const sim::Fabric& f) {
-  ideal::Inputs inputs = ideal_inputs(f.nodes, f.ranks_per_node, std::nullopt, false);
+  ideal::Inputs inputs = ideal_inputs(f.nodes, f.ranks_per_node, std::nullopt, std::nullopt);
   if (f.nodes > 1) inputs.inter = {f.inter.rate, ideal::Origin::declared};
   if (f.ranks_per_node > 1) inputs.intra = {f.intra.rate, ideal::Origin::declared};
   return inputs;

@@ -66,17 +66,12 @@ Result<std::string> parse_word(std::string_view text) {
 }
 
 Result<std::string> parse_transport(std::string_view text) {
-  const std::vector<std::string> known = {"auto", "shm", "tcp", "udp"};
-  for (const std::string& name : known) {
-    if (text == name) return name;
+  const std::string next = "use auto, shm, tcp, udp or verbs";
+  for (std::string_view known : {"auto", "shm", "tcp", "udp", "verbs"}) {
+    if (text == known) return std::string(known);
   }
-  for (std::string_view later : {"verbs", "cuda"}) {
-    if (text == later) {
-      return fail(Cause::unavailable, fmt::format("this build has no {} transport", text), {},
-                  "use auto, shm, tcp or udp");
-    }
-  }
-  return fail(Cause::bad_input, fmt::format("unknown transport '{}'", text), {}, "use auto, shm, tcp or udp");
+  if (text == "cuda") return fail(Cause::unavailable, "this build has no cuda transport", {}, next);
+  return fail(Cause::bad_input, fmt::format("unknown transport '{}'", text), {}, next);
 }
 
 Result<std::optional<BytesPerSecond>> parse_link_rate(std::string_view text) {
@@ -186,6 +181,22 @@ constexpr std::string_view inspect_names[] = {
     "majority",
 };
 
+// [verbs]: the names of the flags in cmd/verbs_flags.cc, which parses them.
+constexpr std::string_view verbs = "verbs.";
+constexpr std::string_view verbs_names[] = {
+    "rdma_ports",       "gid_index",     "path_mtu",      "ib_timeout",  "retry_count",
+    "rnr_retry",        "traffic_class", "service_level", "queue_pairs", "adaptive_routing_threshold",
+    "relaxed_ordering", "rdma_memory",   "slot_bytes",    "slots",
+};
+
+// The key without its table, where it is one of `names` in it; else "".
+template <std::size_t n>
+std::string_view name_in(std::string_view table, const std::string_view (&names)[n], std::string_view key) {
+  for (std::string_view name : names)
+    if (key.starts_with(table) && key.substr(table.size()) == name) return name;
+  return {};
+}
+
 std::string environment_name(std::string_view key) {
   std::string name = "RINGTRUE_";
   for (char c : key) name += c == '.' ? '_' : (c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c);
@@ -240,6 +251,7 @@ std::vector<std::string> known_keys() {
   std::vector<std::string> names;
   for (const Key& key : keys) names.emplace_back(key.name);
   for (std::string_view name : inspect_names) names.push_back(std::string(inspect).append(name));
+  for (std::string_view name : verbs_names) names.push_back(std::string(verbs).append(name));
   return names;
 }
 
@@ -252,11 +264,11 @@ Result<void> apply(Config& config, const Given& given) {
     if (given.key == key.name) return key.set(config, given);
     if (given.key.ends_with('.') && key.name.starts_with(given.key)) return {};  // an empty, known table
   }
-  if (given.key == inspect) return {};
-  for (std::string_view name : inspect_names) {
-    if (given.key.starts_with(inspect) && given.key.substr(inspect.size()) == name)
-      return put(config.inspect[std::string(name)], given, parse_number);
-  }
+  if (given.key == inspect || given.key == verbs) return {};
+  if (const auto name = name_in(inspect, inspect_names, given.key); !name.empty())
+    return put(config.inspect[std::string(name)], given, parse_number);
+  if (const auto name = name_in(verbs, verbs_names, given.key); !name.empty())
+    return put(config.verbs[std::string(name)], given, parse_word);
   const auto meant = closest(given.key, known_keys());
   return fail(Cause::bad_input, fmt::format("unknown key '{}'", given.key.substr(0, 64)), given.origin,
               meant ? fmt::format("did you mean {}?", *meant) : "see ringtrue config --help");
@@ -327,6 +339,9 @@ std::vector<Given> effective(const Config& config) {
   }
   for (const auto& [name, setting] : config.inspect) {
     out.push_back({std::string(inspect).append(name), fmt::format("{}", setting.value), setting.origin});
+  }
+  for (const auto& [name, setting] : config.verbs) {
+    out.push_back({std::string(verbs).append(name), setting.value, setting.origin});
   }
   for (const auto& [name, setting] : config.groups) {
     out.push_back({"groups." + name, setting.value, setting.origin});

@@ -8,6 +8,7 @@
 //   [groups]      rack1 = "node[01-08]"
 //   [thresholds]  warning = 0.95        critical = 0.85
 //   [inspect]     memlock_bytes = 1e9   symbol_error_per_s = 10    (docs/rules.md lists them)
+//   [verbs]       rdma_ports = "mlx5_0,mlx5_1:2"           gid_index = 3   (docs/verbs.md lists them)
 //   [deadlines]   phase = "10s"         run = "60s"
 //   [daemon]      max_bytes = "64G"     max_ranks = 4096     max_seconds = "1h"
 //                 listen = "0.0.0.0:7464"    state = "/run/ringtrue"    node = "node01"
@@ -66,6 +67,9 @@ struct Config {
   // Thresholds of inspection, by name; only those that were given. Their built-in values and ranges are
   // diagnosis::Thresholds's.
   std::map<std::string, Setting<double>> inspect;
+  // Settings of RDMA, by name, as text; only those that were given. Their built-in values and ranges are
+  // transport::verbs::Settings's.
+  std::map<std::string, Setting<std::string>> verbs;
   Daemon daemon;
 
   HostGroups host_groups() const;

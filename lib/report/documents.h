@@ -127,6 +127,21 @@ struct HopRow {
   std::optional<std::uint64_t> retransmits;
   std::string source_role{},
       destination_role{};  // "worker", "aggregator"; empty for collectives without roles
+  struct Rdma {
+    std::uint64_t writes = 0;
+    double credit_limited_s = 0, queue_limited_s = 0;
+  };
+  std::optional<Rdma> rdma{};  // where it went over queue pairs
+};
+
+// How a node's RDMA went in the last run.
+struct RdmaRow {
+  std::string node;
+  std::vector<std::string> ports;  // "mlx5_0:1"
+  std::string gid;                 // of the first one; empty: InfiniBand
+  int mtu = 0;                     // path MTU, bytes; 0: unknown
+  std::string memory;              // "host", "dmabuf", "nvidia_peermem", "staged"
+  bool operator==(const RdmaRow&) const = default;
 };
 
 // Why "auto" took what it took.
@@ -145,6 +160,7 @@ struct RunDocument {
   std::vector<RunResult> results;
   std::vector<RunResult> rings;  // beside omnireduces, in the order of `results`; for the table
   std::vector<HopRow> hops;
+  std::vector<RdmaRow> rdma;  // by node; empty where nothing went over queue pairs
   std::vector<trace::Event> events;
   std::map<std::string, topology::CounterWindow> counters;  // by node, over all runs
   std::optional<Deadlines> deadlines;                       // where daemons are concerned

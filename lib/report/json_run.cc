@@ -44,8 +44,8 @@ Json result_value(const RunResult& r, bool simulated) {
   return out;
 }
 
-Json node_or_null(const std::string& node) {
-  return node.empty() ? Json(nullptr) : Json(node);
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
 }
 
 }  // namespace
@@ -56,12 +56,16 @@ std::string json(const RunDocument& document) {
   for (const HopRow& hop : document.hops) {
     hops.push_back({{"source", hop.source},
                     {"destination", hop.destination},
-                    {"source_node", node_or_null(hop.source_node)},
-                    {"destination_node", node_or_null(hop.destination_node)},
+                    {"source_node", text_or_null(hop.source_node)},
+                    {"destination_node", text_or_null(hop.destination_node)},
                     {"bytes", hop.bytes},
                     {"busy_s", hop.busy_s},
                     {"rate_Bps", maybe(hop.rate_Bps)},
                     {"retransmits", maybe(hop.retransmits)}});
+    if (hop.rdma)
+      hops.back()["rdma"] = {{"writes", hop.rdma->writes},
+                             {"credit_limited_s", hop.rdma->credit_limited_s},
+                             {"queue_limited_s", hop.rdma->queue_limited_s}};
     if (!hop.source_role.empty()) hops.back()["source_role"] = hop.source_role;
     if (!hop.destination_role.empty()) hops.back()["destination_role"] = hop.destination_role;
   }
@@ -87,6 +91,16 @@ std::string json(const RunDocument& document) {
   if (!choices.empty()) out["choice"] = choices;
   out["results"] = std::move(results);
   out["hops"] = std::move(hops);
+  if (!document.rdma.empty()) {
+    Json rdma = Json::array();
+    for (const RdmaRow& r : document.rdma)
+      rdma.push_back({{"node", r.node},
+                      {"ports", r.ports},
+                      {"gid", text_or_null(r.gid)},
+                      {"path_mtu", r.mtu > 0 ? Json(r.mtu) : Json(nullptr)},
+                      {"memory", r.memory}});
+    out["rdma"] = std::move(rdma);
+  }
   if (!document.events.empty()) {
     Json events = Json::array();
     for (const trace::Event& e : document.events) {

@@ -61,6 +61,24 @@ std::string hop_name(const HopRow& hop, int workers) {
                      end(hop.destination, hop.destination_node, hop.destination_role));
 }
 
+// A line for the nodes that went alike: "RDMA on 8 nodes: mlx5_0:1, path MTU 4096, memory: host".
+std::string rdma_text(const std::vector<RdmaRow>& rows) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> alike;
+  for (const RdmaRow& row : rows) {
+    std::string how = fmt::format("{}", fmt::join(row.ports, " "));
+    if (row.mtu > 0) how += fmt::format(", path MTU {}", row.mtu);
+    how += fmt::format(", memory: {}", row.memory);
+    auto at = std::find_if(alike.begin(), alike.end(), [&](const auto& a) { return a.first == how; });
+    if (at == alike.end()) at = alike.insert(at, {std::move(how), {}});
+    at->second.push_back(row.gid.empty() ? row.node : fmt::format("{} ({})", row.node, row.gid));
+  }
+  std::string out;
+  for (const auto& [how, nodes] : alike)
+    out += fmt::format("RDMA on {}: {}\n",
+                       nodes.size() == 1 ? nodes[0] : fmt::format("{} nodes", nodes.size()), how);
+  return out;
+}
+
 std::string hops_text(const RunDocument& document) {
   std::vector<const HopRow*> rated;
   for (const HopRow& hop : document.hops) {
@@ -161,6 +179,7 @@ std::string text(const RunDocument& document, const Style& style) {
                  Ink::yellow) +
              "\n";
     }
+    out += rdma_text(document.rdma);
     out += counters_text(document.counters, "during the run", style);
     if (last.strangers > 0) {
       out += style.paint(fmt::format("{} strangers' connections were dropped", last.strangers), Ink::yellow) +

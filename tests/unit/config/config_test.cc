@@ -111,7 +111,7 @@ TEST_F(ConfigFile, TellsTheLineOfAnError) {
   EXPECT_NE(error_of("\n\nx = [\n").find("line "), std::string::npos);
   EXPECT_NE(error_of("[daemon.x]\ny = 1\n").find("unknown table [daemon.x]"), std::string::npos);
   EXPECT_NE(error_of("transport = 'pigeon'").find("line 1: unknown transport 'pigeon'"), std::string::npos);
-  EXPECT_NE(error_of("transport = 'verbs'").find("no verbs transport"), std::string::npos);
+  EXPECT_NE(error_of("transport = 'cuda'").find("no cuda transport"), std::string::npos);
   EXPECT_NE(error_of("data_ports = '9-3'").find("bad port range"), std::string::npos);
   EXPECT_NE(error_of("[thresholds]\nwarning = 1.5").find("line 2"), std::string::npos);
   EXPECT_NE(error_of("[thresholds]\nwarning = nan").find("share"), std::string::npos);
@@ -141,10 +141,12 @@ TEST_F(ConfigFile, WhatIsShownReadsBack) {
   EXPECT_DOUBLE_EQ(again.link_rate.value->value, c->link_rate.value->value);
   EXPECT_EQ(again.data_ports.value, c->data_ports.value);
   EXPECT_EQ(again.daemon.max_bytes.value, c->daemon.max_bytes.value);
-  // Thresholds of inspection are shown where they are given.
+  // Thresholds of inspection and settings of RDMA are shown where they are given.
   const auto known = known_keys();
   EXPECT_EQ(std::size_t(std::count_if(known.begin(), known.end(),
-                                      [](const std::string& key) { return !key.starts_with("inspect."); })),
+                                      [](const std::string& key) {
+                                        return !key.starts_with("inspect.") && !key.starts_with("verbs.");
+                                      })),
             effective(*c).size());
 }
 
@@ -173,4 +175,26 @@ TEST_F(ConfigFile, TakesThresholdsOfInspection) {
 }
 
 }  // namespace
+TEST_F(ConfigFile, TakesSettingsOfRdmaAsTheyAre) {
+  environment = {{"RINGTRUE_VERBS_GID_INDEX", "3"}};
+  const auto c =
+      load(sources("transport = 'verbs'\n[verbs]\nrdma_ports = ['mlx5_0', 'mlx5_1:2']\n"
+                   "gid_index = 1\nrelaxed_ordering = false\n"));
+  ASSERT_TRUE(c) << c.error().text();
+  EXPECT_EQ(c->transport.value, "verbs");
+  EXPECT_EQ(c->verbs.at("rdma_ports").value, "mlx5_0,mlx5_1:2");
+  EXPECT_EQ(c->verbs.at("rdma_ports").origin, path + " line 3");
+  EXPECT_EQ(c->verbs.at("gid_index").value, "3");
+  EXPECT_EQ(c->verbs.at("gid_index").origin, "RINGTRUE_VERBS_GID_INDEX");
+  EXPECT_EQ(c->verbs.at("relaxed_ordering").value, "false");
+  Config again;
+  for (const Given& g : effective(*c)) {
+    if (!g.text.empty()) EXPECT_TRUE(apply(again, g)) << g.key;
+  }
+  EXPECT_EQ(again.verbs.at("gid_index").value, "3");
+  environment.clear();
+  EXPECT_TRUE(load(sources("[verbs]\n")));
+  EXPECT_NE(error_of("[verbs]\ngid_indx = 1").find("did you mean verbs.gid_index?"), std::string::npos);
+}
+
 }  // namespace ringtrue::config

@@ -1,0 +1,145 @@
+#include "cmd/verbs_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cmd/options.h"
+
+namespace ringtrue::cmd {
+namespace {
+
+namespace verbs = transport::verbs;
+using Done = Result<void>;
+using verbs::Settings;
+
+template <class T, class Value>
+Done put(T& into, Result<Value> value) {
+  if (!value) return tl::unexpected(value.error());
+  into = T(std::move(*value));
+  return {};
+}
+
+Done put(std::uint64_t& into, const Result<Bytes>& size) {
+  if (!size) return tl::unexpected(size.error());
+  into = size->value;
+  return {};
+}
+
+Result<verbs::Registration> parse_registration(std::string_view text) {
+  if (text == "auto") return verbs::Registration::automatic;
+  if (text == "direct") return verbs::Registration::direct;
+  if (text == "staged") return verbs::Registration::staged;
+  return fail(Cause::bad_input, fmt::format("unknown way '{}'", text.substr(0, 40)), {},
+              "use auto, direct or staged");
+}
+
+Result<bool> parse_switch(std::string_view text) {
+  if (text == "on" || text == "true") return true;
+  if (text == "off" || text == "false") return false;
+  return fail(Cause::bad_input, fmt::format("'{}' is neither on nor off", text.substr(0, 40)), {},
+              "use on or off");
+}
+
+struct Setting {
+  std::string_view name;  // of the key; with dashes, of the flag
+  const char* type;
+  const char* help;
+  Done (*set)(Settings&, std::string_view);
+  std::vector<std::string> choices{};
+
+  std::string flag() const {
+    std::string flag = "--" + std::string(name);
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    return flag;
+  }
+};
+
+const Setting settings[] = {
+    {"rdma_ports", "LIST", "ports that the data goes through: mlx5_0,mlx5_1:2 (chosen)",
+     [](Settings& s, std::string_view t) { return put(s.ports, verbs::parse_ports(t)); }},
+    {"gid_index", "N", "of the port's table of GIDs (chosen)",
+     [](Settings& s, std::string_view t) { return put(s.gid_index, parse_whole(t, 0, 255)); }},
+    {"path_mtu",
+     "BYTES",
+     "256, 512, 1024, 2048 or 4096 (the port's active one)",
+     [](Settings& s, std::string_view t) { return put(s.mtu, parse_whole(t, 256, 4096)); },
+     {"256", "512", "1024", "2048", "4096"}},
+    {"ib_timeout", "N", "local ACK timeout, 4.096 us x 2^N (18)",
+     [](Settings& s, std::string_view t) { return put(s.timeout, parse_whole(t, 1, 31)); }},
+    {"retry_count", "N", "times that a lost packet is sent again (7)",
+     [](Settings& s, std::string_view t) { return put(s.retry_count, parse_whole(t, 0, 7)); }},
+    {"rnr_retry", "N", "times that a receiver may be not ready; 7: without end (7)",
+     [](Settings& s, std::string_view t) { return put(s.rnr_retry, parse_whole(t, 0, 7)); }},
+    {"traffic_class", "N", "of the GRH, for RoCE: DSCP x 4 (0)",
+     [](Settings& s, std::string_view t) { return put(s.traffic_class, parse_whole(t, 0, 255)); }},
+    {"service_level", "N", "of InfiniBand (0)",
+     [](Settings& s, std::string_view t) { return put(s.service_level, parse_whole(t, 0, 15)); }},
+    {"queue_pairs", "N", "of a hop on each rail (1)",
+     [](Settings& s, std::string_view t) { return put(s.queue_pairs, parse_whole(t, 1, 16)); }},
+    {"adaptive_routing_threshold", "SIZE", "messages from there on may be reordered on the way; 0: none (0)",
+     [](Settings& s, std::string_view t) { return put(s.adaptive_routing_threshold, parse_size(t)); }},
+    {"relaxed_ordering",
+     "SWITCH",
+     "on or off, where the device knows it (on)",
+     [](Settings& s, std::string_view t) { return put(s.relaxed_ordering, parse_switch(t)); },
+     {"on", "off"}},
+    {"rdma_memory",
+     "HOW",
+     "auto, direct (the ranks' own, registered) or staged (copied)",
+     [](Settings& s, std::string_view t) { return put(s.registration, parse_registration(t)); },
+     {"auto", "direct", "staged"}},
+    {"slot_bytes", "SIZE", "most of one write, 4K to 4M (256K)",
+     [](Settings& s, std::string_view t) { return put(s.slot_bytes, parse_size(t)); }},
+    {"slots", "N", "writes that a receiver has room for, 2 to 64 (8)",
+     [](Settings& s, std::string_view t) { return put(s.slots, parse_whole(t, 2, 64)); }},
+};
+
+// One value, and whether it may be.
+Done set(Settings& to, const Setting& setting, std::string_view text) {
+  if (auto done = setting.set(to, text); !done) return done;
+  return verbs::check(to);
+}
+
+}  // namespace
+
+void add_verbs_flags(Commands& commands, CLI::App& app, VerbsFlags& flags) {
+  for (const Setting& setting : settings) {
+    CLI::Option* option = add_parsed(
+        app, setting.flag(), flags.given[std::string(setting.name)],
+        [&setting](std::string_view text) -> Result<std::string> {
+          Settings scratch;
+          if (auto done = set(scratch, setting, text); !done) return tl::unexpected(done.error());
+          return std::string(text);
+        },
+        setting.type, setting.help);
+    option->group("RDMA (--transport verbs, auto)");
+    if (!setting.choices.empty()) commands.choices(option, setting.choices);
+  }
+}
+
+Result<Settings> verbs_settings(const Context& context, const VerbsFlags& flags) {
+  Settings out;
+  for (const Setting& setting : settings) {
+    const auto configured = context.config.verbs.find(std::string(setting.name));
+    const auto flag = flags.given.find(std::string(setting.name));
+    std::string text, origin;
+    if (flag != flags.given.end() && !flag->second.empty()) {
+      text = flag->second;
+      origin = setting.flag();
+    } else if (configured != context.config.verbs.end()) {
+      text = configured->second.value;
+      origin = configured->second.origin;
+    } else {
+      continue;
+    }
+    if (auto done = set(out, setting, text); !done) {
+      Error error = done.error();
+      error.where = origin;
+      return tl::unexpected(error);
+    }
+  }
+  return out;
+}
+
+}  // namespace ringtrue::cmd
