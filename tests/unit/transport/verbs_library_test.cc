@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 
@@ -396,6 +397,26 @@ TEST(VerbsSystem, ExplainsALimitOfLockedMemory) {
   EXPECT_EQ(lent.error().cause, Cause::refused);
   EXPECT_EQ(lent.error().what.substr(0, 27), "cannot pin 8 MiB of memory ") << lent.error().what;
   EXPECT_NE(lent.error().next.find("memlock"), std::string::npos);
+}
+
+// For a port that goes down and comes back while this runs; the lab does so.
+TEST(VerbsSystem, HearsOfAPort) {
+  if (!::getenv("RINGTRUE_PORT_GOES")) GTEST_SKIP() << "no port goes";
+  const auto devices = system_library().devices();
+  ASSERT_TRUE(devices && !devices->empty());
+  const auto device = system_library().open(devices->front());
+  ASSERT_TRUE(device) << device.error().text();
+  std::vector<Event::Kind> kinds;
+  for (const Deadline deadline = Deadline::in(Seconds(20)); kinds.size() < 2 && !deadline.passed();) {
+    pollfd waiting{(*device)->event_descriptor(), POLLIN, 0};
+    ::poll(&waiting, 1, deadline.left_ms());
+    while (const auto event = (*device)->next_event()) {
+      if (event->kind == Event::Kind::other) continue;  // its GIDs change as well
+      EXPECT_EQ(event->port, 1);
+      kinds.push_back(event->kind);
+    }
+  }
+  EXPECT_EQ(kinds, (std::vector<Event::Kind>{Event::Kind::port_down, Event::Kind::port_up}));
 }
 
 TEST(VerbsSystem, KnowsNoDeviceByAnotherName) {

@@ -4,7 +4,7 @@ import importlib
 from typing import Callable
 
 MODULES = ("slow_wire", "healthy", "wire_rate", "broken_peers", "no_way_in", "idle", "omnireduce",
-           "vm_topology", "vm_roce", "vm_verbs", "vm_verbs_faults")
+           "vm_topology", "vm_roce", "vm_provider", "vm_verbs", "vm_verbs_faults")
 
 
 @dataclasses.dataclass
