@@ -2,13 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "collective/omnireduce/omnireduce.h"
 #include "sim/network.h"
+#include "sim/recurrence.h"
 #include "sim/world.h"
 
 namespace ringtrue::sim {
 
 namespace {
+
+constexpr double most_events = 1e6;  // messages of a ring that are not worth a short cut
 
 Discipline discipline_of(const collective::Algorithm& algorithm, const Fabric& fabric, Discipline asked) {
   if (algorithm.uses_packets()) return Discipline::fifo;
@@ -39,6 +45,20 @@ Result<SimReport> simulate(const collective::Algorithm& algorithm, const collect
     return fail(Cause::bad_input, fmt::format("{} loses packets", to_text(fault)), "fault", "use --acked");
   }
   const Discipline discipline = discipline_of(algorithm, fabric, options.discipline);
+  if (options.method != Method::events) {
+    const bool asked = options.method == Method::recurrence;
+    const double ranks = fabric.layout().ranks();
+    const double slices =
+        std::ceil(double(call.bytes()) / ranks / double(std::max<std::uint64_t>(call.slice_bytes, 1)));
+    if (asked || 2 * ranks * ranks * std::max(slices, 1.0) >= most_events) {
+      auto played = play_ring_by_recurrence(algorithm, call, fabric, options);
+      if (played) return std::move(*played);
+    }
+    if (asked) {
+      return fail(Cause::bad_input, "the recurrence does not hold here", std::string(algorithm.name),
+                  "it is for undisturbed rings and slow or late links; leave --method out");
+    }
+  }
   World world(fabric, options, discipline);
   return world.play(algorithm, call);
 }
