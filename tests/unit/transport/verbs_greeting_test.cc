@@ -1,0 +1,171 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "transport/verbs/greeting.h"
+#include "transport/verbs/slice.h"
+
+namespace ringtrue::transport::verbs {
+namespace {
+
+using testing::HasSubstr;
+
+std::array<std::byte, 16> ipv4(int last) {
+  std::array<std::byte, 16> gid{};
+  gid[10] = gid[11] = std::byte{0xff};
+  gid[12] = std::byte{10};
+  gid[15] = std::byte(last);
+  return gid;
+}
+
+Greeting roce(int node) {
+  Greeting greeting;
+  for (const char* name : {"mlx5_0:1", "mlx5_1:1"})
+    greeting.rails.push_back({name,
+                              LinkLayer::ethernet,
+                              0,
+                              true,
+                              ipv4(node),
+                              4096,
+                              0x1234u,
+                              {{0x100u, 1u}, {0xffffffu, 0xffffffu}}});
+  greeting.ring_address = 0x7f00'1234'5678;
+  greeting.slots = 8;
+  greeting.slot_bytes = 256 * 1024;
+  return greeting;
+}
+Greeting infiniband(std::uint16_t lid) {
+  Greeting greeting = roce(1);
+  for (Greeting::Rail& rail : greeting.rails) {
+    rail.layer = LinkLayer::infiniband;
+    rail.lid = lid;
+    rail.global = false;
+  }
+  return greeting;
+}
+
+TEST(VerbsGreeting, ArrivesAsItWasSent) {
+  const auto bytes = encode(roce(3));
+  const auto came = decode(bytes);
+  ASSERT_TRUE(came);
+  EXPECT_EQ(encode(*came), bytes);
+  EXPECT_EQ(came->ring_address, 0x7f00'1234'5678u);
+  EXPECT_EQ(came->slots, 8u);
+  EXPECT_EQ(came->slot_bytes, 256u * 1024);
+  ASSERT_EQ(came->rails.size(), 2u);
+  const Greeting::Rail& rail = came->rails[1];
+  EXPECT_EQ(rail.name, "mlx5_1:1");
+  EXPECT_EQ(rail.layer, LinkLayer::ethernet);
+  EXPECT_TRUE(rail.global);
+  EXPECT_EQ(rail.gid, ipv4(3));
+  EXPECT_EQ(rail.mtu, 4096);
+  EXPECT_EQ(rail.ring_key, 0x1234u);
+  ASSERT_EQ(rail.queue_pairs.size(), 2u);
+  EXPECT_EQ(rail.queue_pairs[1].queue_pair, 0xffffffu);
+  EXPECT_EQ(rail.queue_pairs[1].packet_sequence, 0xffffffu);
+  EXPECT_EQ(decode(encode(infiniband(77)))->rails[0].lid, 77);
+}
+
+TEST(VerbsGreeting, AReasonArrivesAloneAndReadable) {
+  Greeting greeting = roce(1);
+  greeting.why_not = "no RDMA device";
+  const auto came = decode(encode(greeting));
+  ASSERT_TRUE(came);
+  EXPECT_EQ(came->why_not, "no RDMA device");
+  EXPECT_TRUE(came->rails.empty());
+  greeting.why_not = "a\x1b[2Jb\n" + std::string(100'000, 'x');
+  const auto cleaned = decode(encode(greeting));
+  ASSERT_TRUE(cleaned);
+  EXPECT_THAT(cleaned->why_not, testing::StartsWith("a?[2Jb?xxx"));
+  EXPECT_LT(cleaned->why_not.size(), 2000u);
+}
+
+TEST(VerbsGreeting, WhatEncodeNeverMakesIsRefused) {
+  const auto refused = [](auto change) {
+    Greeting greeting = roce(1);
+    change(greeting);
+    EXPECT_FALSE(decode(encode(greeting)));
+  };
+  refused([](Greeting& g) { g.slots = 1; });
+  refused([](Greeting& g) { g.slots = 65; });
+  refused([](Greeting& g) { g.slot_bytes = 0; });
+  refused([](Greeting& g) { g.slot_bytes = 100; });
+  refused([](Greeting& g) { g.slot_bytes = (4 << 20) + 64; });
+  refused([](Greeting& g) { g.rails.clear(); });
+  refused([](Greeting& g) { g.rails.resize(65, g.rails[0]); });
+  refused([](Greeting& g) { g.rails[0].mtu = 1500; });
+  refused([](Greeting& g) { g.rails[0].mtu = 128; });
+  refused([](Greeting& g) { g.rails[0].layer = LinkLayer(2); });
+  refused([](Greeting& g) { g.rails[0].queue_pairs.clear(); });
+  refused([](Greeting& g) { g.rails[0].queue_pairs.resize(17); });
+  refused([](Greeting& g) { g.rails[0].queue_pairs[0].queue_pair = 1u << 24; });
+  refused([](Greeting& g) { g.rails[0].queue_pairs[0].packet_sequence = 1u << 24; });
+
+  const auto bytes = encode(roce(1));
+  EXPECT_LT(bytes.size(), longest_greeting);
+  for (std::size_t length = 0; length < bytes.size(); ++length)
+    EXPECT_FALSE(decode(std::span(bytes).first(length))) << length;
+  auto longer = bytes;
+  longer.push_back({});
+  EXPECT_FALSE(decode(longer));
+  std::minstd_rand random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    auto changed = bytes;
+    for (unsigned n = 1 + random() % 4; n > 0; --n) changed[random() % changed.size()] = std::byte(random());
+    const auto came = decode(changed);
+    EXPECT_TRUE(!came || encode(*came) == changed);
+  }
+}
+
+TEST(VerbsGreeting, TheMostThatSettingsAllowFits) {
+  Greeting greeting = roce(1);
+  greeting.rails[0].name = std::string(90, 'm');
+  greeting.rails[0].queue_pairs.resize(16);
+  greeting.rails.resize(64, greeting.rails[0]);
+  const auto bytes = encode(greeting);
+  EXPECT_LE(bytes.size(), longest_greeting);
+  EXPECT_TRUE(decode(bytes));
+}
+
+TEST(VerbsGreeting, WhoCannotBeConnectedIsToldWhy) {
+  EXPECT_EQ(mismatch(roce(1), roce(2)), "");
+  EXPECT_EQ(mismatch(infiniband(1), infiniband(2)), "");
+  Greeting without;
+  without.why_not = "no RDMA device";
+  EXPECT_EQ(mismatch(roce(1), without), "no RDMA device");
+  EXPECT_EQ(mismatch(without, roce(1)), "no RDMA device");
+  EXPECT_EQ(mismatch(roce(1), infiniband(2)), "mlx5_0:1 is Ethernet, mlx5_0:1 InfiniBand");
+  EXPECT_EQ(mismatch(infiniband(2), roce(1)), "mlx5_0:1 is InfiniBand, mlx5_0:1 Ethernet");
+  EXPECT_EQ(mismatch(infiniband(1), infiniband(0)), "mlx5_0:1 has no LID");
+  Greeting six = roce(1);
+  six.rails[1].gid = {};
+  EXPECT_EQ(mismatch(roce(1), six), "mlx5_1:1 has an IPv4 GID, mlx5_1:1 an IPv6 GID");
+  Greeting one = six;
+  one.rails.pop_back();
+  EXPECT_EQ(mismatch(roce(1), one), "") << "only pairs of rails count";
+}
+
+TEST(VerbsSlice, HeadsAndImmediatesAreReadBack) {
+  const Head head{0x0123'4567'89ab, 77};
+  const auto bytes = encode(head, 5);
+  EXPECT_EQ(decode(bytes, 5), head);
+  EXPECT_FALSE(decode(bytes, 6));
+  for (std::size_t i = 0; i < 8 * bytes.size(); ++i) {
+    auto changed = bytes;
+    changed[i / 8] ^= std::byte(1 << i % 8);
+    EXPECT_FALSE(decode(changed, 5)) << i;
+  }
+  for (const auto kind : {Immediate::Kind::slice, Immediate::Kind::last, Immediate::Kind::credits})
+    for (const std::uint32_t number : {0u, 1u, number_mask}) {
+      const auto came = decode(encode(Immediate{kind, number}));
+      ASSERT_TRUE(came);
+      EXPECT_EQ(came->kind, kind);
+      EXPECT_EQ(came->number, number);
+    }
+  EXPECT_EQ(decode(encode(Immediate{Immediate::Kind::last, number_mask + 1}))->number, 0u) << "it goes round";
+  EXPECT_FALSE(decode(0xc0000000u));
+}
+
+}  // namespace
+}  // namespace ringtrue::transport::verbs
