@@ -72,7 +72,7 @@ class RealLibrary : public Library {
 
   std::mutex mutex_;
   std::string file_, folder_;
-  std::optional<Api> api_;  // for the life of the process: devices outlive what they were opened with
+  std::optional<Api> api_;  // once it is loaded; devices go on using it
 };
 
 }  // namespace

@@ -91,7 +91,7 @@ struct Part {
 };
 
 struct Write {
-  std::uint64_t work = 0;                       // wr_id of the completion, if there is one
+  std::uint64_t work = 0;                       // wr_id of the completion, if there is one; not ~0
   std::optional<std::uint32_t> immediate = {};  // RDMA WRITE WITH IMM; nullopt: RDMA WRITE
   std::uint64_t remote_address = 0;
   std::uint32_t remote_key = 0;
@@ -173,6 +173,7 @@ class Device {
   virtual std::optional<Event> next_event() = 0;
 };
 
+// Outlives its devices.
 class Library {
  public:
   virtual ~Library() = default;

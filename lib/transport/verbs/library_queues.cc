@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "transport/verbs/library_api.h"
+#include "transport/verbs/rails.h"
 
 namespace ringtrue::transport::verbs {
 namespace {
@@ -214,7 +215,8 @@ class RealPair : public QueuePair {
     return modify(attributes,
                   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-                  "connect a queue pair");
+                  fmt::format("connect a queue pair to {}",
+                              path.gid ? to_text(Gid{*path.gid}) : fmt::format("LID {}", path.lid)));
   }
   Result<void> to_ready_to_send(const Patience& patience, std::uint32_t packet_sequence) override {
     ibv_qp_attr attributes{};
@@ -277,7 +279,7 @@ class RealPair : public QueuePair {
     request.wr.rdma.rkey = write.remote_key;
   }
 
-  Result<void> modify(ibv_qp_attr& attributes, int mask, const char* what) {
+  Result<void> modify(ibv_qp_attr& attributes, int mask, const std::string& what) {
     if (const int error = api_.ibv_modify_qp(pair_, &attributes, mask); error != 0)
       return tl::unexpected(verbs_error(what, device_, error));
     return {};

@@ -245,7 +245,7 @@ TEST_P(VerbsAdapter, ConnectsByGid) {
   const auto unreachable = (*pair)->to_ready_to_receive(path);
   ASSERT_FALSE(unreachable);
   EXPECT_EQ(unreachable.error().cause, Cause::unreachable);
-  EXPECT_EQ(unreachable.error().what, "cannot connect a queue pair on mlx5_0: connection timed out");
+  EXPECT_EQ(unreachable.error().what, "cannot connect a queue pair to ::42 on mlx5_0: connection timed out");
 }
 
 TEST_P(VerbsAdapter, TellsEvents) {

@@ -80,7 +80,8 @@ class VerbsLibrary : public testing::TestWithParam<Provider> {
     end.queue = std::move(*queue);
     std::iota(reinterpret_cast<unsigned char*>(end.bytes.data()),
               reinterpret_cast<unsigned char*>(end.bytes.data() + end.bytes.size()), &end == &near ? 1 : 0);
-    auto region = end.device->register_memory(end.bytes.data(), end.bytes.size(), {&end == &far, false});
+    auto region = end.device->register_memory(end.bytes.data(), end.bytes.size(),
+                                              {&end == &far, end.device->limits().relaxed_ordering});
     ASSERT_TRUE(region) << region.error().text();
     end.region = std::move(*region);
   }
