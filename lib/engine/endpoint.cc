@@ -188,6 +188,14 @@ void RankEndpoint::add_hops(std::vector<trace::Hop>& hops) const {
           hop.tcp->delivery_rate = BytesPerSecond(hop.tcp->delivery_rate.value + tcp->delivery_rate.value);
         }
       }
+      if (const auto rdma = links_[i].channel->rdma()) {
+        if (!hop.rdma) hop.rdma.emplace();
+        hop.rdma->busy = std::max(hop.rdma->busy, rdma->busy);
+        hop.rdma->credit_limited = std::max(hop.rdma->credit_limited, rdma->credit_limited);
+        hop.rdma->queue_limited = std::max(hop.rdma->queue_limited, rdma->queue_limited);
+        hop.rdma->writes += rdma->writes;
+        busy = rdma->busy;
+      }
       hop.busy = std::max(hop.busy, busy);
     }
     hop.busy = std::min(hop.busy, timed);  // the kernel's ticks overshoot

@@ -63,6 +63,16 @@ class SessionImpl final : public Session, public FailureListener {
     std::vector<Player> players;
   };
 
+  // A hop whose ends settle whether it goes over verbs.
+  struct Meeting {
+    tcp::ConnectionKey key;
+    Rank rank;
+    collective::Edge edge;
+    verbs::Greeting ours;
+    Remark remark;                // why it does not; the reason is empty where it does
+    std::optional<Error> failed;  // what of it is this end's
+  };
+
   void failed(Error error) override;
   bool over() const {
     return failed_.load(std::memory_order_relaxed) || aborted_.load(std::memory_order_relaxed);
@@ -73,13 +83,12 @@ class SessionImpl final : public Session, public FailureListener {
   Result<void> listen(std::vector<tcp::SeatId> seats);
   Result<void> open_verbs();
   Result<void> meet(Deadline deadline);
-  Result<verbs::Greeting> offer(const tcp::ConnectionKey& key, Rank rank, const collective::Edge& edge);
-  Result<std::string> accept(const tcp::ConnectionKey& key, const verbs::Greeting& ours,
-                             const verbs::Greeting& theirs, Rank peer);
+  verbs::Greeting offer(Meeting& meeting);
+  std::string accept(Meeting& meeting, const verbs::Greeting& theirs);
+  Error no_verbs(const Meeting& meeting) const;
   verbs::Buffer memory_of_ranks() const;
   int thread_of(Rank rank) const;  // of this process's
   Result<void> begin_verbs(std::size_t hops);
-  Result<void> goes_over_tcp(Remark remark);
   void add_rdma(RunReport& report) const;
   void forget_run();
   tcp::ConnectionKey connection_key(Rank rank, const collective::Edge& edge) const;

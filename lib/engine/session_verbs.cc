@@ -82,59 +82,48 @@ Result<void> SessionImpl::open_verbs() {
   return {};
 }
 
-Result<verbs::Greeting> SessionImpl::offer(const tcp::ConnectionKey& key, Rank rank,
-                                           const collective::Edge& edge) {
+verbs::Greeting SessionImpl::offer(Meeting& m) {
   verbs::Greeting none;
   none.why_not = no_verbs_;
   if (!no_verbs_.empty()) return none;
   auto offered =
-      verbs_->offer(key, {rank, edge.peer, edge.lane, node_of(edge.peer)}, thread_of(rank),
-                    job_.ports.empty() ? std::vector<verbs::PortName>() : job_.ports[std::size_t(rank)]);
-  if (offered || job_.transport == "verbs") return offered;
+      verbs_->offer(m.key, {m.rank, m.edge.peer, m.edge.lane, node_of(m.edge.peer)}, thread_of(m.rank),
+                    job_.ports.empty() ? std::vector<verbs::PortName>() : job_.ports[std::size_t(m.rank)]);
+  if (offered) return std::move(*offered);
   none.why_not = reason_of(offered.error());
+  m.failed = offered.error();
   return none;
 }
 
 // Why the hop cannot go over verbs as this end sees it; empty: it can, once the other end agrees.
-Result<std::string> SessionImpl::accept(const tcp::ConnectionKey& key, const verbs::Greeting& ours,
-                                        const verbs::Greeting& theirs, Rank peer) {
-  const std::string &here = job_.nodes[std::size_t(member_.node)], &there = node_of(peer);
-  // In the same words at both ends.
-  std::string why = key.self < key.peer ? verbs::mismatch(ours, theirs) : verbs::mismatch(theirs, ours);
-  Remark remark{Remark::Kind::over_tcp, std::min(here, there), std::max(here, there), why};
-  if (why.empty()) {
-    const auto accepted = verbs_->accept(key, theirs);
-    if (accepted) return why;
-    if (job_.transport == "verbs") return tl::unexpected(accepted.error());
+std::string SessionImpl::accept(Meeting& m, const verbs::Greeting& theirs) {
+  const bool first = m.key.self < m.key.peer;  // so that both ends say it in the same words
+  std::string why = first ? verbs::mismatch(m.ours, theirs) : verbs::mismatch(theirs, m.ours);
+  if (!why.empty()) {
+    m.remark.peer = node_of(first ? m.edge.peer : m.rank);
+    m.remark.node = node_of(first ? m.rank : m.edge.peer);
+  } else if (const auto accepted = verbs_->accept(m.key, theirs); !accepted) {
+    m.failed = accepted.error();
+    m.remark.node = node_of(m.rank);
     why = reason_of(accepted.error()).substr(0, longest_reason);
-    remark = {Remark::Kind::over_tcp, here, {}, why};
   }
-  if (const auto fine = goes_over_tcp(std::move(remark)); !fine) return tl::unexpected(fine.error());
+  m.remark.why = why;
   return why;
 }
 
 Result<void> SessionImpl::meet(Deadline deadline) {
-  struct Meeting {
-    tcp::ConnectionKey key;
-    Rank rank;
-    collective::Edge edge;
-    verbs::Greeting ours;
-    std::string why_not;
-  };
   std::vector<Meeting> meetings;
   for (const Rank rank : mine_)
     for (const collective::Edge& edge : edges_[rank])
       if (may_be_verbs(job_, rank, edge))
-        meetings.push_back({connection_key(rank, edge), rank, edge, {}, {}});
+        meetings.push_back({connection_key(rank, edge), rank, edge, {}, {}, {}});
   if (meetings.empty()) return {};
   if (const auto begun = begin_verbs(meetings.size()); !begun) return begun;
 
   const auto stop = [this] { return over(); };
   tcp::Transport::Words words;
   for (Meeting& m : meetings) {
-    auto ours = offer(m.key, m.rank, m.edge);
-    if (!ours) return tl::unexpected(ours.error());
-    m.ours = std::move(*ours);
+    m.ours = offer(m);
     words[m.key] = {verbs::encode(m.ours), node_of(m.edge.peer)};
   }
   auto answers = tcp_->swap(std::move(words), verbs::longest_greeting, "RDMA addresses", stop, deadline);
@@ -142,38 +131,44 @@ Result<void> SessionImpl::meet(Deadline deadline) {
 
   words.clear();
   for (Meeting& m : meetings) {
-    const std::string &here = job_.nodes[std::size_t(member_.node)], &there = node_of(m.edge.peer);
+    const std::string& there = node_of(m.edge.peer);
     const auto theirs = verbs::decode((*answers)[m.key].bytes);
     if (!theirs)
       return fail(Cause::corrupted, fmt::format("{} sent no RDMA addresses that can be read", there), there);
-    if (!m.ours.why_not.empty() || !theirs->why_not.empty()) {
-      const bool we = !m.ours.why_not.empty();
-      m.why_not = we ? m.ours.why_not : theirs->why_not;
-      if (const auto fine = goes_over_tcp({Remark::Kind::over_tcp, we ? here : there, {}, m.why_not}); !fine)
-        return fine;
-      continue;  // both ends know
+    if (!m.ours.why_not.empty()) {
+      m.remark = {Remark::Kind::over_tcp, node_of(m.rank), {}, m.ours.why_not};
+    } else if (!theirs->why_not.empty()) {
+      m.remark = {Remark::Kind::over_tcp, there, {}, theirs->why_not};
+    } else {
+      words[m.key] = {bytes_of(accept(m, *theirs)), there};
     }
-    auto why_not = accept(m.key, m.ours, *theirs, m.edge.peer);
-    if (!why_not) return tl::unexpected(why_not.error());
-    m.why_not = std::move(*why_not);
-    words[m.key] = {bytes_of(m.why_not), there};
   }
   answers = tcp_->swap(std::move(words), longest_reason, "word that RDMA is ready", stop, deadline);
   if (!answers) return tl::unexpected(answers.error());
 
-  for (const Meeting& m : meetings) {
+  for (Meeting& m : meetings) {
     const auto answer = answers->find(m.key);
-    const std::string theirs = answer == answers->end() ? "" : text_of(answer->second.bytes);
-    if (m.why_not.empty() && theirs.empty()) {
+    if (m.remark.why.empty()) m.remark.why = text_of(answer->second.bytes);
+    if (m.remark.why.empty()) {
       over_verbs_.insert(m.key);
       continue;
     }
-    if (m.why_not.empty())
-      if (const auto fine = goes_over_tcp({Remark::Kind::over_tcp, node_of(m.edge.peer), {}, theirs}); !fine)
-        return fine;
+    if (m.remark.node.empty()) m.remark.node = node_of(m.edge.peer);
+    if (job_.transport == "verbs") return tl::unexpected(no_verbs(m));
     if (m.ours.why_not.empty()) verbs_->withdraw(m.key);
+    remarks_.push_back(std::move(m.remark));
   }
   return {};
+}
+
+// Where verbs were asked for by name: an error, and whose.
+Error SessionImpl::no_verbs(const Meeting& m) const {
+  if (!m.remark.peer.empty())
+    return {Cause::unavailable,
+            fmt::format("no RDMA between {} and {}: {}", m.remark.node, m.remark.peer, m.remark.why),
+            node_of(m.edge.peer),
+            {}};
+  return m.failed ? *m.failed : Error{Cause::unavailable, m.remark.why, m.remark.node, {}};
 }
 
 Result<void> SessionImpl::begin_verbs(std::size_t hops) {
@@ -188,18 +183,6 @@ Result<void> SessionImpl::begin_verbs(std::size_t hops) {
   verbs_run_ = begun.has_value();
   if (begun || job_.transport == "verbs") return begun;
   no_verbs_ = reason_of(begun.error());
-  return {};
-}
-
-// Where verbs were asked for by name, that is an error.
-Result<void> SessionImpl::goes_over_tcp(Remark remark) {
-  if (job_.transport == "verbs")
-    return fail(Cause::unavailable,
-                remark.peer.empty()
-                    ? remark.why
-                    : fmt::format("no RDMA between {} and {}: {}", remark.node, remark.peer, remark.why),
-                remark.peer.empty() ? remark.node : remark.peer);
-  remarks_.push_back(std::move(remark));
   return {};
 }
 

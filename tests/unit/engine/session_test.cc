@@ -6,6 +6,7 @@
 
 #include "collective/algorithm.h"
 #include "engine/plan.h"
+#include "tests/support/fake_verbs.h"
 
 namespace ringtrue::engine {
 namespace {
@@ -29,7 +30,25 @@ std::uint64_t wrong(const RunReport& report) {
   return sum;
 }
 
-class Local : public testing::TestWithParam<const char*> {};
+class Local : public testing::TestWithParam<const char*> {
+ protected:
+  void TearDown() override {
+    EXPECT_EQ(fabric_.complaints(), std::vector<std::string>());
+    EXPECT_EQ(fabric_.live(), transport::verbs::FakeFabric::Live());
+  }
+  Result<RunReport> played(const Job& job, Deadline deadline) {
+    const auto report = run_locally(job, deadline, &library_);
+    // One rank has no hops.
+    if (report && job.ranks() > 1) {
+      EXPECT_EQ(report->transport, GetParam());
+    }
+    return report;
+  }
+
+  transport::verbs::FakeFabric fabric_;
+  transport::verbs::FakeLibrary& library_ = fabric_.add_node(
+      {transport::verbs::fake_roce("mlx5_0", "10.1.0.1"), transport::verbs::fake_roce("mlx5_1", "10.2.0.1")});
+};
 
 TEST_P(Local, EveryAlgorithmIsRight) {
   for (const collective::Algorithm& algorithm : collective::algorithms()) {
@@ -37,7 +56,7 @@ TEST_P(Local, EveryAlgorithmIsRight) {
     for (const int ranks : {1, 2, 3, 5, 8}) {
       for (const std::uint64_t elements : {0ul, 1ul, 3ul, 1000ul, 50'001ul}) {
         const Job job = job_of(std::string(algorithm.name).c_str(), ranks, elements, GetParam());
-        const auto report = run_locally(job, Deadline::in(Seconds(20)));
+        const auto report = played(job, Deadline::in(Seconds(20)));
         ASSERT_TRUE(report) << algorithm.name << " " << ranks << " " << elements << ": "
                             << report.error().text();
         EXPECT_EQ(report->ranks.size(), std::size_t(ranks));
@@ -54,7 +73,7 @@ TEST_P(Local, EveryTypeAndOperationIsRight) {
         Job job = job_of(algorithm, 5, 3001, GetParam());
         job.call.type = type;
         job.call.operation = operation;
-        const auto report = run_locally(job, Deadline::in(Seconds(20)));
+        const auto report = played(job, Deadline::in(Seconds(20)));
         ASSERT_TRUE(report) << report.error().text();
         EXPECT_EQ(wrong(*report), 0u) << algorithm << " " << name(type) << " " << name(operation);
       }
@@ -63,7 +82,7 @@ TEST_P(Local, EveryTypeAndOperationIsRight) {
 TEST_P(Local, ABrokenValueIsCounted) {
   Job job = job_of("ring", 4, 10'000, GetParam());
   job.fault = "corrupt-value@1>2:nth=3";
-  const auto report = run_locally(job, Deadline::in(Seconds(20)));
+  const auto report = played(job, Deadline::in(Seconds(20)));
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_GT(wrong(*report), 0u);
 }
@@ -71,7 +90,7 @@ TEST_P(Local, ABrokenValueIsCounted) {
 TEST_P(Local, ABrokenFrameEndsTheRunAndNamesTheHop) {
   Job job = job_of("ring", 4, 10'000, GetParam());
   job.fault = "corrupt-frame@1>2:nth=2";
-  const auto report = run_locally(job, Deadline::in(Seconds(20)));
+  const auto report = played(job, Deadline::in(Seconds(20)));
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().cause, Cause::corrupted);
   EXPECT_NE(report.error().what.find("rank 1"), std::string::npos) << report.error().what;
@@ -81,7 +100,7 @@ TEST_P(Local, ABrokenFrameEndsTheRunAndNamesTheHop) {
 TEST_P(Local, ALostMessageIsNoticed) {
   Job job = job_of("ring", 3, 50'000, GetParam());
   job.fault = "drop@0>1:nth=2";
-  const auto report = run_locally(job, Deadline::in(Seconds(5)));
+  const auto report = played(job, Deadline::in(Seconds(5)));
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().cause, Cause::corrupted);
 }
@@ -89,7 +108,7 @@ TEST_P(Local, ALostMessageIsNoticed) {
 TEST_P(Local, ACutEndsTheRun) {
   Job job = job_of("ring", 3, 50'000, GetParam());
   job.fault = "cut@0>1:after=16K";
-  const auto report = run_locally(job, Deadline::in(Seconds(5)));
+  const auto report = played(job, Deadline::in(Seconds(5)));
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().cause, Cause::peer_lost);
 }
@@ -98,7 +117,7 @@ TEST_P(Local, AStallMeetsTheDeadlineAndNamesWhoIsWaitedFor) {
   Job job = job_of("ring", 3, 50'000, GetParam());
   job.fault = "stall@0>1";
   const std::int64_t began = now_ns();
-  const auto report = run_locally(job, Deadline::in(Seconds(0.3)));
+  const auto report = played(job, Deadline::in(Seconds(0.3)));
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().cause, Cause::deadline);
   EXPECT_NE(report.error().what.find("waited for rank"), std::string::npos) << report.error().what;
@@ -109,7 +128,7 @@ TEST_P(Local, ThrottledHopShowsInTheTrace) {
   Job job = job_of("ring", 4, 250'000, GetParam());
   job.fault = "throttle@1>2:rate=20MB/s";
   job.iterations = 1;
-  const auto report = run_locally(job, Deadline::in(Seconds(20)));
+  const auto report = played(job, Deadline::in(Seconds(20)));
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_EQ(wrong(*report), 0u);
   // 1.5 MB over the throttled hop at 20 MB/s.
@@ -132,7 +151,7 @@ TEST_P(Local, OmnireduceIsRightForAnyNumberOfWorkersAndAggregators) {
     for (const int aggregators : {1, 2, 3, 8})
       for (const std::uint64_t elements : {0ul, 1ul, 64ul, 65ul, 50'001ul}) {
         const Job job = omni_job(workers, aggregators, elements, GetParam());
-        const auto report = run_locally(job, Deadline::in(Seconds(20)));
+        const auto report = played(job, Deadline::in(Seconds(20)));
         const auto where = fmt::format("{} workers, {} aggregators, {}", workers, aggregators, elements);
         ASSERT_TRUE(report) << where << ": " << report.error().text();
         ASSERT_EQ(report->ranks.size(), std::size_t(workers + aggregators));
@@ -158,7 +177,7 @@ TEST_P(Local, OmnireduceIsRightForEveryTypeAndOperation) {
         job.call.type = type;
         job.call.operation = operation;
         job.call.omni.acked = acked;
-        const auto report = run_locally(job, Deadline::in(Seconds(20)));
+        const auto report = played(job, Deadline::in(Seconds(20)));
         ASSERT_TRUE(report) << report.error().text();
         EXPECT_EQ(wrong(*report), 0u) << name(type) << " " << name(operation) << " " << acked;
       }
@@ -177,7 +196,7 @@ TEST_P(Local, OmnireduceIsRightAtEveryDensity) {
         job.sparsity.density = density;
         job.sparsity.overlap = overlap;
         job.sparsity.block = 64;
-        const auto report = run_locally(job, Deadline::in(Seconds(20)));
+        const auto report = played(job, Deadline::in(Seconds(20)));
         ASSERT_TRUE(report) << report.error().text();
         EXPECT_EQ(wrong(*report), 0u) << density << " " << name(overlap) << " " << name(operation);
       }
@@ -187,7 +206,7 @@ TEST_P(Local, OmnireduceOnOneThreadAndOnSeveral) {
   for (const std::uint64_t elements : {2000ul, 300'000ul}) {  // the shorter one is played by one thread
     Job job = omni_job(8, 8, elements, GetParam());
     job.call.omni.fusion = 16;
-    const auto report = run_locally(job, Deadline::in(Seconds(20)));
+    const auto report = played(job, Deadline::in(Seconds(20)));
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(wrong(*report), 0u);
     std::uint64_t received = 0;
@@ -206,7 +225,7 @@ TEST_P(Local, ASilentAggregatorIsNamedWhenTimeIsUp) {
   Job job = omni_job(4, 2, 100'000, GetParam());
   job.fault = "stall@5>*:after=16K";
   const std::int64_t began = now_ns();
-  const auto report = run_locally(job, Deadline::in(Seconds(0.5)));
+  const auto report = played(job, Deadline::in(Seconds(0.5)));
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().cause, Cause::deadline) << report.error().text();
   EXPECT_NE(report.error().what.find("aggregator 1 on local (rank 5)"), std::string::npos)
@@ -218,7 +237,7 @@ TEST_P(Local, ASilentAggregatorIsNamedWhenTimeIsUp) {
 TEST_P(Local, ALostAggregatorEndsTheRun) {
   Job job = omni_job(4, 2, 100'000, GetParam());
   job.fault = "cut@2>4:after=16K";
-  const auto report = run_locally(job, Deadline::in(Seconds(5)));
+  const auto report = played(job, Deadline::in(Seconds(5)));
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().cause, Cause::peer_lost) << report.error().text();
   // Over tcp both ends see it; the first one speaks.
@@ -231,12 +250,12 @@ TEST_P(Local, ALostAggregatorEndsTheRun) {
 TEST_P(Local, ABrokenValueOfAPacketIsCounted) {
   Job job = omni_job(4, 2, 100'000, GetParam());
   job.fault = "corrupt-value@1>4:nth=6";  // of header, part, header, part, ...
-  const auto report = run_locally(job, Deadline::in(Seconds(20)));
+  const auto report = played(job, Deadline::in(Seconds(20)));
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_GT(wrong(*report), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, Local, testing::Values("shm", "tcp"),
+INSTANTIATE_TEST_SUITE_P(Transports, Local, testing::Values("shm", "tcp", "verbs"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(Session, ThirtyThreeRanksConnectAtOnce) {
