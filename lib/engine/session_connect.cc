@@ -139,6 +139,7 @@ Result<void> SessionImpl::listen(std::vector<tcp::SeatId> seats) {
 Result<void> SessionImpl::map_memory() {
   const std::uint64_t bytes = shared_layout_.bytes;
   if (!memory_ || mapped_ < bytes) {
+    if (memory_ && verbs_) (void)verbs_->use({});  // nothing of it stays registered
     if (memory_) ::munmap(memory_, mapped_);
     memory_ = nullptr;
     // What a shared mapping had before is resident still, and part of the larger one.

@@ -77,7 +77,10 @@ Result<void> SessionImpl::open_verbs() {
   if (!error)
     if (const auto used = verbs_->use(memory_of_ranks()); !used) error = used.error();
   if (!error) return {};
-  if (job_.transport == "verbs") return tl::unexpected(std::move(*error));
+  if (job_.transport == "verbs") {
+    if (error->next.empty()) error->next = "use --transport auto, or tcp";
+    return tl::unexpected(std::move(*error));
+  }
   no_verbs_ = reason_of(*error);
   return {};
 }

@@ -46,13 +46,13 @@ const std::vector<Room> house = {
      {"engine/job.h", "engine/session.h", "wire/", "fleet/pki.h", "fleet/safe_file.h", "transport/registry",
       "topology/", "config/", "collective/", "trace/", "base/"}},
     {"cmd",
-     {"fleet/", "engine/job.h", "engine/session.h", "sim/", "campaign/", "report/", "config/", "topology/",
-      "ideal/", "diagnosis/", "collective/", "trace/", "base/"}},
+     {"fleet/", "engine/job.h", "engine/session.h", "transport/verbs/settings.h", "sim/", "campaign/",
+      "report/", "config/", "topology/", "ideal/", "diagnosis/", "collective/", "trace/", "base/"}},
     {"tui", {"fleet/fleet.h", "report/", "config/", "base/"}},
 };
 
-// One transport knows no other, but that verbs greets its peer over a connection of tcp's; `faulty` decorates any of
-// them through what they share.
+// One transport knows no other, but that verbs greets its peer over a connection of tcp's; `faulty` decorates
+// any of them through what they share.
 const std::vector<std::pair<std::string_view, Names>> strangers = {
     {"lib/transport/shm", {"transport/tcp/", "transport/udp/", "transport/verbs/", "transport/cuda/"}},
     {"lib/transport/tcp", {"transport/shm/", "transport/udp/", "transport/verbs/", "transport/cuda/"}},
