@@ -13,19 +13,39 @@ namespace ringtrue::transport::verbs {
 
 struct Api {
   // The last ones are missing in libraries that are older: nullptr.
-#define RINGTRUE_IBVERBS(required, optional)                                                                 \
-  required(ibv_get_device_list) required(ibv_free_device_list) required(ibv_get_device_name)                 \
-      required(ibv_open_device) required(ibv_close_device) required(ibv_get_async_event)                     \
-          required(ibv_ack_async_event) required(ibv_event_type_str) required(ibv_query_device)              \
-              required(ibv_query_port) required(ibv_query_gid) required(ibv_alloc_pd)                        \
-                  required(ibv_dealloc_pd) required(ibv_reg_mr) required(ibv_dereg_mr)                       \
-                      required(ibv_create_comp_channel) required(ibv_destroy_comp_channel)                   \
-                          required(ibv_create_cq) required(ibv_destroy_cq) required(ibv_get_cq_event)        \
-                              required(ibv_ack_cq_events) required(ibv_create_srq) required(ibv_destroy_srq) \
-                                  required(ibv_create_qp) required(ibv_modify_qp) required(ibv_destroy_qp)   \
-                                      optional(ibv_reg_mr_iova2) optional(ibv_reg_dmabuf_mr)                 \
-                                          optional(_ibv_query_gid_table)
-#define RINGTRUE_MEMBER(name) decltype(&::name) name = nullptr;
+// clang-format off
+#define RINGTRUE_IBVERBS(required, optional) \
+  required(ibv_get_device_list)              \
+  required(ibv_free_device_list)             \
+  required(ibv_get_device_name)              \
+  required(ibv_open_device)                  \
+  required(ibv_close_device)                 \
+  required(ibv_get_async_event)              \
+  required(ibv_ack_async_event)              \
+  required(ibv_event_type_str)               \
+  required(ibv_query_device)                 \
+  required(ibv_query_port)                   \
+  required(ibv_query_gid)                    \
+  required(ibv_alloc_pd)                     \
+  required(ibv_dealloc_pd)                   \
+  required(ibv_reg_mr)                       \
+  required(ibv_dereg_mr)                     \
+  required(ibv_create_comp_channel)          \
+  required(ibv_destroy_comp_channel)         \
+  required(ibv_create_cq)                    \
+  required(ibv_destroy_cq)                   \
+  required(ibv_get_cq_event)                 \
+  required(ibv_ack_cq_events)                \
+  required(ibv_create_srq)                   \
+  required(ibv_destroy_srq)                  \
+  required(ibv_create_qp)                    \
+  required(ibv_modify_qp)                    \
+  required(ibv_destroy_qp)                   \
+  optional(ibv_reg_mr_iova2)                 \
+  optional(ibv_reg_dmabuf_mr)                \
+  optional(_ibv_query_gid_table)
+// clang-format on
+#define RINGTRUE_MEMBER(name) decltype(&::name) name = nullptr;  // NOLINT(bugprone-macro-parentheses)
   RINGTRUE_IBVERBS(RINGTRUE_MEMBER, RINGTRUE_MEMBER)
 #undef RINGTRUE_MEMBER
 

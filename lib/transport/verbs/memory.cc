@@ -149,7 +149,7 @@ Result<Way> Memory::use(const Buffer& buffer, Registration wanted) {
   why_staged_.clear();
   Way way = Way::staged;
   if (wanted != Registration::staged && buffer.bytes > 0) {
-    const auto registered = register_own(buffer);
+    auto registered = register_own(buffer);
     if (registered)
       way = *registered;
     else if (wanted == Registration::direct)

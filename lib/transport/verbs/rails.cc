@@ -92,10 +92,12 @@ const Device* find(const std::vector<std::unique_ptr<Device>>& devices, const st
 Result<std::vector<Rail>> named_rails(const std::vector<std::unique_ptr<Device>>& devices,
                                       const Settings& settings, const std::optional<Raw>& data_address) {
   std::vector<Rail> rails;
+  rails.reserve(settings.ports.size());
   for (const PortName& name : settings.ports) {
     const Device* device = find(devices, name.device);
     if (!device) {
       std::vector<std::string> there;
+      there.reserve(devices.size());
       for (const auto& each : devices) there.push_back(each->name());
       return unusable(fmt::format("no RDMA device {}", name.device),
                       fmt::format("this node has {}", fmt::join(there, ", ")));

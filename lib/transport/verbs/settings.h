@@ -15,7 +15,7 @@ namespace ringtrue::transport::verbs {
 struct PortName {
   std::string device;
   int port = 1;
-  auto operator<=>(const PortName&) const = default;
+  auto operator<=>(const PortName&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 Result<PortName> parse_port(std::string_view text);
 std::string to_text(const PortName& port);
