@@ -7,6 +7,7 @@
 #include "cmd/auto_choice.h"
 #include "cmd/calls.h"
 #include "cmd/command.h"
+#include "cmd/fabric_flags.h"
 #include "cmd/grid.h"
 #include "cmd/input_file.h"
 #include "cmd/measurements.h"
@@ -25,34 +26,29 @@ struct Flags {
   CallFlags call;
   OmniFlags omni;
   std::string bitmaps;  // a file's name
-  int nodes = 8, gpus = 1;
-  std::optional<BytesPerSecond> inter, intra;
-  std::optional<Seconds> latency, intra_latency, overhead;
-  double noise = 0;
+  FabricFlags fabric;
+  FaultScript faults;
+  std::string compare;  // an algorithm
+  std::optional<sim::Place> fix;
+  std::string sharing = "automatic", method = "automatic";
+  double noise = 0, run_noise = 0;
   long seed = 1;
   bool grid = false;
+
+  bool faulty() const { return !faults.hops.empty() || !faults.fabric.empty(); }
 };
 
-sim::Fabric fabric_of(const Context& context, const Flags& flags) {
-  sim::Fabric fabric;
-  fabric.nodes = flags.nodes;
-  fabric.ranks_per_node = flags.gpus;
-  if (context.config.link_rate.value) fabric.inter.rate = *context.config.link_rate.value;
-  if (flags.inter) fabric.inter.rate = *flags.inter;
-  if (flags.intra) fabric.intra.rate = *flags.intra;
-  if (flags.latency) fabric.inter.latency = *flags.latency;
-  if (flags.intra_latency) fabric.intra.latency = *flags.intra_latency;
-  if (flags.overhead) fabric.inter.overhead = *flags.overhead;
-  return fabric;
+// A barrier is no allreduce, but a measure of latency: LogP's, for one.
+collective::Task play_barrier(collective::Endpoint& self, const collective::Call&) {
+  return collective::barrier(self);
 }
+const collective::Algorithm barrier_algorithm = {
+    "barrier", "dissemination; latency alone", play_barrier,
+    [](const collective::Layout&, collective::Rank, const collective::Call&) -> std::uint64_t { return 0; },
+    false};
 
-std::string where_of(const sim::Fabric& f) {
-  std::string out = fmt::format("{} ranks on {} nodes, {} between nodes after {}", f.nodes * f.ranks_per_node,
-                                f.nodes, to_text(f.inter.rate), to_text(f.inter.latency));
-  if (f.ranks_per_node > 1) {
-    out += fmt::format(", {} inside after {}", to_text(f.intra.rate), to_text(f.intra.latency));
-  }
-  return out;
+const collective::Algorithm& algorithm_of(const std::string& name) {
+  return name == "barrier" ? barrier_algorithm : **collective::find_algorithm(name);
 }
 
 std::string where_of(const OmniPlan& plan) {
@@ -66,7 +62,7 @@ std::string where_of(const OmniPlan& plan) {
 
 ideal::Inputs inputs_of(const sim::Fabric& f) {
   ideal::Inputs inputs = ideal_inputs(f.nodes, f.ranks_per_node, std::nullopt, std::nullopt);
-  if (f.nodes > 1) inputs.inter = {f.inter.rate, ideal::Origin::declared};
+  if (f.nodes > 1) inputs.inter = {f.inter.rate * double(f.rails), ideal::Origin::declared};
   if (f.ranks_per_node > 1) inputs.intra = {f.intra.rate, ideal::Origin::declared};
   return inputs;
 }
@@ -80,7 +76,21 @@ struct Task {
 };
 
 Result<void> check(const Flags& flags) {
-  if (auto known = flags.call.check_algorithm(); !known) return known;
+  const bool barrier = flags.call.algorithm == "barrier";
+  if (auto known = flags.call.check_algorithm(); !known && !barrier) return known;
+  if (!flags.compare.empty()) {
+    CallFlags other;
+    other.algorithm = flags.compare;
+    if (auto known = other.check_algorithm(); !known) return known;
+    if (flags.compare == "auto" || flags.compare == "omnireduce" || flags.call.algorithm == "omnireduce") {
+      return fail(Cause::bad_input, "--compare is of two dense collectives, by name", {},
+                  "like --compare ring");
+    }
+  }
+  if (flags.fix && flags.faults.fabric.empty() && flags.fabric.random_faults == 0) {
+    return fail(Cause::bad_input, fmt::format("nothing is wrong with {}", sim::to_text(*flags.fix)), "--fix",
+                "give a fault there, like --fault 'slow-link@node3>:share=50%'");
+  }
   if (auto fits = flags.omni.check(flags.call.algorithm); !fits) return fits;
   const bool file = !flags.bitmaps.empty() || !flags.omni.input.empty();
   if (flags.omni.aggregator_hosts) {
@@ -102,7 +112,7 @@ Result<void> check(const Flags& flags) {
   return {};
 }
 
-Result<Task> task_of(const Flags& flags) {
+Result<Task> task_of(const Flags& flags, int workers) {
   if (auto fits = check(flags); !fits) return tl::unexpected(fits.error());
   Task out;
   if (!flags.bitmaps.empty()) {
@@ -111,7 +121,6 @@ Result<Task> task_of(const Flags& flags) {
     out.bitmaps = std::make_shared<const Bitmaps>(std::move(*bitmaps));
     out.sizes = {0};
   } else if (!flags.omni.input.empty()) {
-    const int workers = flags.nodes * flags.gpus;
     auto input = input_of(flags.omni.input, workers, flags.call.type_given);
     if (!input) return tl::unexpected(input.error());
     const std::size_t rows = input->input->rows.size();
@@ -130,25 +139,47 @@ Result<Task> task_of(const Flags& flags) {
   return out;
 }
 
+// NVIDIA, "Massively Scale Your Deep Learning Training with NCCL 2.4" (2019): latency on up to 24,576 GPUs of
+// Summit, up to.
+constexpr double published_ring_over_tree = 180;
+
 // A whole command: the sizes one after the other.
 class Simulation {
  public:
   Simulation(Context& context, const Flags& flags) : context_(context), flags_(flags) {}
 
   int operator()() {
-    auto task = task_of(flags_);
+    auto fabric = fabric_of(flags_.fabric, context_.config.link_rate.value);
+    if (!fabric) return failed(context_, fabric.error());
+    fabric_ = std::move(*fabric);
+    auto task = task_of(flags_, fabric_.nodes * fabric_.ranks_per_node);
     if (!task) return failed(context_, task.error());
     task_ = std::move(*task);
-    fabric_ = fabric_of(context_, flags_);
     options_.seed = std::uint64_t(flags_.seed);
     options_.noise = flags_.noise;
-    if (auto faults = collective::parse_faults(flags_.call.fault)) options_.faults = *faults;
+    options_.run_noise = flags_.run_noise;
+    options_.faults = flags_.faults.hops;
+    if (flags_.sharing != "automatic")
+      options_.discipline = flags_.sharing == "fair" ? sim::Discipline::fair : sim::Discipline::fifo;
+    if (flags_.method != "automatic")
+      options_.method = flags_.method == "events" ? sim::Method::events : sim::Method::recurrence;
     document_.simulated = true;
-    document_.where = where_of(fabric_);
+    document_.where = cmd::where_of(fabric_);
+    fabric_.faults = flags_.faults.fabric;
+    for (auto& fault : sim::draw_faults(fabric_, options_.seed, flags_.fabric.random_faults))
+      fabric_.faults.push_back(fault);
+    for (const auto& fault : options_.faults) document_.model.faults.push_back(collective::to_text(fault));
+    for (const auto& fault : fabric_.faults) document_.model.faults.push_back(sim::to_text(fault));
     for (std::size_t i = 0; i < task_.sizes.size() && !document_.error; ++i) {
       options_.events = flags_.call.events && i + 1 == task_.sizes.size();
       const auto done = omnireduce() ? play_omnireduce(task_.sizes[i]) : play(task_.sizes[i]);
       if (!done) return failed(context_, done.error());
+    }
+    if (!document_.error && !flags_.compare.empty()) {
+      if (auto done = compare(task_.sizes.back()); !done) return failed(context_, done.error());
+    }
+    if (flags_.fix) {
+      if (auto done = fix(task_.sizes.back()); !done) return failed(context_, done.error());
     }
     if (document_.error) complain(document_.error->error);
     const int code = document_.error ? Exit::unknown : corrupted_ ? Exit::faulty : Exit::healthy;
@@ -165,6 +196,7 @@ class Simulation {
       call.type = task_.input->type;
       call.elements = task_.input->elements;
     }
+    if (flags_.call.algorithm == "barrier") call.elements = 0;
     return call;
   }
 
@@ -212,7 +244,62 @@ class Simulation {
   Result<sim::SimReport> simulated(const engine::Job& job, const sim::Fabric& fabric,
                                    const sim::SimOptions& options) {
     show_progress(fmt::format("simulating {} of {} bytes", job.algorithm, job.call.bytes()));
-    return sim::simulate(**collective::find_algorithm(job.algorithm), job.call, fabric, options);
+    auto played = sim::simulate(algorithm_of(job.algorithm), job.call, fabric, options);
+    if (played && document_.model.method.empty()) {
+      document_.model.method = name(played->method);
+      document_.model.sharing = name(played->discipline);
+    }
+    return played;
+  }
+
+  // The last size once more, by another algorithm or on another fabric. Unknown where it does not end.
+  Result<std::optional<double>> again(const std::string& algorithm, std::uint64_t bytes,
+                                      const sim::Fabric& fabric) {
+    engine::Job job;
+    job.algorithm = algorithm;
+    job.call = call_of(bytes);
+    sim::SimOptions options = options_;
+    options.events = false;
+    auto played = simulated(job, fabric, options);
+    if (!played) return tl::unexpected(played.error());
+    return played->error ? std::nullopt : std::optional(played->time.value);
+  }
+
+  Result<void> compare(std::uint64_t bytes) {
+    auto other = again(flags_.compare, bytes, fabric_);
+    if (!other) return tl::unexpected(other.error());
+    const report::RunResult& result = document_.results.back();
+    if (!*other || **other <= 0 || !result.time_s) return {};
+    report::Comparison out{flags_.compare, **other, result.time_s->median / **other, std::nullopt};
+    const std::string& first = result.algorithm;
+    const bool rings = (first == "ring" && flags_.compare == "double-tree") ||
+                       (first == "double-tree" && flags_.compare == "ring");
+    if (rings && fabric_.nodes > 1) out.published = published_ring_over_tree;
+    document_.model.comparison = std::move(out);
+    return {};
+  }
+
+  // The last size on a fabric without the faults at a place.
+  Result<void> fix(std::uint64_t bytes) {
+    sim::Fabric whole = fabric_;
+    std::erase_if(whole.faults, [&](const sim::FabricFault& fault) { return fault.place == *flags_.fix; });
+    report::Fix out;
+    out.place = sim::to_text(*flags_.fix);
+    for (const sim::FabricFault& fault : fabric_.faults) {
+      if (fault.place == *flags_.fix) out.faults.push_back(sim::to_text(fault));
+    }
+    if (out.faults.empty()) {
+      return fail(Cause::bad_input, fmt::format("nothing is wrong with {}", out.place), "--fix",
+                  fmt::format("faults: {}", fmt::join(document_.model.faults, "; ")));
+    }
+    const report::RunResult& result = document_.results.back();
+    auto time = again(result.algorithm, bytes, whole);
+    if (!time) return tl::unexpected(time.error());
+    if (result.time_s) out.time_s = result.time_s->median;
+    out.fixed_time_s = *time;
+    if (out.time_s && *time && **time > 0) out.gain = *out.time_s / **time - 1;
+    document_.model.fix = std::move(out);
+    return {};
   }
 
   // The dense ring on the workers' nodes, which an omnireduce is held against.
@@ -279,16 +366,18 @@ int run_grid(Context& context, const Flags& flags) {
   if (flags.call.algorithm != "omnireduce") return refuse("--grid is of omnireduce", "take omnireduce");
   if (auto fits = check(flags); !fits) return failed(context, fits.error());
   if (!flags.bitmaps.empty() || !flags.omni.input.empty() || flags.omni.acked || flags.omni.mtu ||
-      flags.call.from || flags.call.to || !flags.call.fault.empty()) {
+      flags.call.from || flags.call.to || flags.fabric.random_faults > 0 || flags.faulty()) {
     return refuse("--grid plays undisturbed calls of one size with generated data",
                   "leave out files, faults, --from, --to, --acked and --mtu");
   }
   GridTask task;
   const std::uint64_t bytes = flags.call.size ? flags.call.size->value : grid_bytes;
   task.call = flags.call.of(bytes);
-  task.fabric = fabric_of(context, flags);
-  if (!flags.latency) task.fabric.inter.latency = grid_latency;
-  task.rate = flags.inter;
+  auto fabric = fabric_of(flags.fabric, context.config.link_rate.value);
+  if (!fabric) return failed(context, fabric.error());
+  task.fabric = std::move(*fabric);
+  if (!flags.fabric.has("latency")) task.fabric.inter.latency = grid_latency;
+  if (flags.fabric.has("inter")) task.rate = task.fabric.inter.rate;
   task.seed = std::uint64_t(flags.seed);
   const auto document = play_grid(task, flags.omni);
   if (!document) return failed(context, document.error());
@@ -313,20 +402,33 @@ void add_simulate(Commands& commands) {
                "2, 4, 8 workers, 10 and 100 Gbit/s, densities 1 to 0.01, 100 MB after 5us: a table with the "
                "model's times")
       ->group("omnireduce");
-  add_whole(app, "--nodes", flags.nodes, 1, 1 << 20,
-            "nodes; dedicated aggregators are on further ones (the default)");
-  add_whole(app, "--gpus-per-node", flags.gpus, 1, 4096, "ranks on each node");
-  add_parsed(app, "--inter", flags.inter, parse_rate, "RATE", "one way, per node, between nodes (100Gbit)");
-  add_parsed(app, "--intra", flags.intra, parse_rate, "RATE", "one way, per rank, inside a node (10GB/s)");
-  add_parsed(app, "--latency", flags.latency, parse_duration, "TIME", "of a hop between nodes (20us)");
-  add_parsed(app, "--intra-latency", flags.intra_latency, parse_duration, "TIME",
-             "of a hop inside a node (2us)");
-  add_parsed(app, "--overhead", flags.overhead, parse_duration, "TIME",
-             "of each message between nodes, at its sender");
+  add_fabric_flags(commands, app, flags.fabric);
+  add_parsed(
+      app, "--fault", flags.faults, parse_script, "SPEC",
+      "of a hop between ranks, throttle@3>4:rate=50Mbit, or of the fabric, slow-link@node3>:share=50%; "
+      "several with ';' (docs/simulator.md)");
+  add_parsed(app, "--fix", flags.fix, sim::parse_place, "PLACE",
+             "what the last size would take without the faults at node3>, node3.nic1, leaf0>spine1, ...");
+  app.add_option("--compare", flags.compare, "the last size by another algorithm, and the ratio")
+      ->type_name("ALGORITHM");
+  commands.choices(
+      app.add_option("--sharing", flags.sharing, "how messages share a link: automatic, fair, fifo")
+          ->check(CLI::IsMember({"automatic", "fair", "fifo"}))
+          ->type_name("WORD"),
+      {"automatic", "fair", "fifo"});
+  commands.choices(
+      app.add_option("--method", flags.method, "automatic, events, or recurrence: exact and fast, for rings")
+          ->check(CLI::IsMember({"automatic", "events", "recurrence"}))
+          ->type_name("WORD"),
+      {"automatic", "events", "recurrence"});
   app.add_option("--noise", flags.noise, "each message needs up to this share more time")
       ->check(CLI::Range(0.0, 10.0))
       ->type_name("SHARE");
-  add_whole(app, "--seed", flags.seed, 0, 1L << 62, "of the noise, and of which blocks hold something");
+  app.add_option("--run-noise", flags.run_noise, "each link is slower by up to this share, all along")
+      ->check(CLI::Range(0.0, 10.0))
+      ->type_name("SHARE");
+  add_whole(app, "--seed", flags.seed, 0, 1L << 62,
+            "of the noise, of faults, and of which blocks hold something");
   app.footer("Example: ringtrue simulate ring --nodes 8 --inter 500Mbit --fault 'throttle@3>4:rate=250Mbit'");
   commands.on(app, [](Context& context) {
     return flags.grid ? run_grid(context, flags) : Simulation(context, flags)();

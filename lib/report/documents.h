@@ -16,6 +16,7 @@
 #include "diagnosis/report.h"
 #include "ideal/facts.h"
 #include "ideal/ideal.h"
+#include "report/simulated.h"
 #include "topology/model.h"
 #include "trace/trace.h"
 
@@ -153,6 +154,7 @@ struct Choice {
 
 struct RunDocument {
   bool simulated = false;
+  Simulated model;  // where it is
   std::string where;  // "8 ranks on this machine", "node[0-7]"
   std::vector<std::string> nodes;
   std::vector<std::string> notes;  // what was chosen differently from what was asked for, and why

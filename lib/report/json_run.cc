@@ -1,5 +1,6 @@
 #include "report/json.h"
 #include "report/json_omni.h"
+#include "report/json_simulated.h"
 #include "report/json_value.h"
 
 namespace ringtrue::report {
@@ -85,6 +86,7 @@ std::string json(const RunDocument& document) {
     out["messages"] = maybe(document.results.back().messages);
     out["bytes_sent"] = maybe(document.results.back().bytes_sent);
   }
+  if (document.simulated) add_simulated(out, document.model);
   if (!document.results.empty() && document.results.back().omni)
     add_omni_counts(out, *document.results.back().omni, document.simulated);
   if (!document.notes.empty()) out["notes"] = document.notes;

@@ -180,6 +180,7 @@ std::string text(const RunDocument& document, const Style& style) {
              "\n";
     }
     out += rdma_text(document.rdma);
+    if (document.simulated) out += text(document.model, last.algorithm, last.bytes);
     out += counters_text(document.counters, "during the run", style);
     if (last.strangers > 0) {
       out += style.paint(fmt::format("{} strangers' connections were dropped", last.strangers), Ink::yellow) +

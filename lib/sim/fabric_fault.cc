@@ -159,7 +159,7 @@ Result<FabricFault> parse_one(std::string_view text) {
   fault.place = *place;
   if (fault.kind == Kind::narrow) fault.share = 0.5;
   if (fault.kind == Kind::lossy) fault.time = Seconds(1e-3);
-  if (fault.kind == Kind::flapping) fault.period = Seconds(10e-3);
+  if (fault.kind == Kind::flapping) fault.period = Seconds(1e-3);
   std::string_view rest = colon == text.npos ? std::string_view{} : text.substr(colon + 1);
   bool given = found->needed.empty(), chosen = false;
   while (!rest.empty()) {

@@ -4,7 +4,7 @@
 //             narrow       a NIC at a share of its width (share=50% unless said), both ways
 //             lossy        share=0.1% of the packets are lost; a message that is hit waits for time=1ms
 //             late         time=20us more latency
-//             flapping     down for share=10% of every period=10ms
+//             flapping     down for the last share=10% of every period=1ms
 //             slow-node    adds up at share=50% of what others do, or of a NIC's rate where adding is free
 //             dead         neither sends nor receives
 //             mtu          NICs at mtu=1500 bytes

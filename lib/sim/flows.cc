@@ -107,6 +107,9 @@ void World::left(std::uint32_t index) {
   Connection& way = *message.way;
   Hop& hop = *way.hop;
   --moving_;
+  // What stands on a link that is down is in flight all the same.
+  for (const std::uint32_t link : way.route.crossed())
+    message.service += network_.link(link).down_between(message.moved, now_);
   hop.waited += std::max(0.0, now_ - message.moved - message.service);
   hop.rail_busy.empty() ? void(hop.busy += message.service)
                         : void(hop.rail_busy[std::size_t(way.rail)] += message.service);

@@ -25,14 +25,29 @@ double payload(int mtu) {
 
 }  // namespace
 
+// Which period `now` lies in, whatever the division rounds to.
+double Link::turn(double now) const {
+  double n = std::floor(now / period);
+  if (n * period > now) --n;
+  if ((n + 1) * period <= now) ++n;
+  return n;
+}
+
 bool Link::up(double now) const {
-  return !flaps() || now < period || now - std::floor(now / period) * period >= down;
+  return !flaps() || now < turn(now) * period + (period - down);
 }
 
 double Link::next_change(double now) const {
-  const double begin = std::floor(now / period) * period;
-  if (!up(now)) return begin + down;
-  return begin + period;
+  const double n = turn(now), fall = n * period + (period - down);
+  return now < fall ? fall : (n + 1) * period;
+}
+
+double Link::down_between(double from, double to) const {
+  const auto until = [&](double now) {
+    const double n = turn(now);
+    return n * down + std::max(0.0, now - (n * period + (period - down)));
+  };
+  return flaps() ? until(to) - until(from) : 0;
 }
 
 int spines_of(const Fabric& fabric) {

@@ -21,11 +21,15 @@ struct Link {
   double latency = 0;           // seconds, more than the hop's
   double lost = 0;              // share of the packets
   double patience = 0;          // seconds until a lost one is sent again
-  double period = 0, down = 0;  // flapping: down for the first `down` seconds of every period but the first
+  double period = 0, down = 0;  // flapping: down for the last `down` seconds of every period
 
   bool flaps() const { return period > 0; }
   bool up(double now) const;
-  double next_change(double now) const;  // of up(); after now
+  double next_change(double now) const;               // of up(); after now
+  double down_between(double from, double to) const;  // seconds
+
+ private:
+  double turn(double now) const;
 };
 
 struct Route {

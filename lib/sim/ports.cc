@@ -30,6 +30,7 @@ void World::depart(std::uint32_t index) {
   for (const std::uint32_t link : links) {
     if (!network_.link(link).up(begin)) begin = network_.link(link).next_change(begin);
   }
+  const double stood = begin - now_;
   message.service = overhead + message.load / network_.link(links[0]).rate;
   Port& port = ports_[links[0]];
   port.free_at = message.path_end = begin + message.service;
@@ -45,6 +46,7 @@ void World::depart(std::uint32_t index) {
     if (i != way.ingress) cross(links[i]);
   }
   if (hop.limit != none) cross(hop.limit);
+  message.service += stood;  // on a link that was down: in flight all the same
   at(begin + overhead + way.route.latency + hop.delay, Kind::arrive, index);
 }
 

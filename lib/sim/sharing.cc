@@ -204,6 +204,17 @@ double Sharing::next() {
   return endings_.empty() ? never : endings_.top().time;
 }
 
+std::vector<double> Sharing::rates(std::size_t tags) const {
+  std::vector<double> out(tags);
+  for (const Link& link : links_) {
+    for (const Crossing& crossing : link.flows) {
+      const Flow& flow = flows_[crossing.flow];
+      if (flow.tag < tags) out[flow.tag] = flow.rate;
+    }
+  }
+  return out;
+}
+
 void Sharing::finish(double now, std::vector<std::uint32_t>& tags) {
   while (next() <= now) {
     const std::uint32_t number = endings_.top().link;

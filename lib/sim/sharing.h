@@ -31,6 +31,8 @@ class Sharing {
   double next();
   // Takes out the flows that end now, and gives their tags. `now` is what next() said.
   void finish(double now, std::vector<std::uint32_t>& tags);
+  // What each of the flows gets, by tag below `tags`; 0 where there is none.
+  std::vector<double> rates(std::size_t tags) const;
 
  private:
   struct Flow {

@@ -1,0 +1,24 @@
+#include "report/json_simulated.h"
+
+namespace ringtrue::report {
+
+void add_simulated(Json& out, const Simulated& model) {
+  out["method"] = model.method.empty() ? Json(nullptr) : Json(model.method);
+  out["sharing"] = model.sharing.empty() ? Json(nullptr) : Json(model.sharing);
+  out["faults"] = model.faults;
+  if (const auto& c = model.comparison) {
+    out["comparison"] = {{"algorithm", c->algorithm},
+                         {"time_s", c->time_s},
+                         {"ratio", c->ratio},
+                         {"published_ratio", maybe(c->published)}};
+  }
+  if (const auto& f = model.fix) {
+    out["fix"] = {{"place", f->place},
+                  {"faults", f->faults},
+                  {"time_s", maybe(f->time_s)},
+                  {"fixed_time_s", maybe(f->fixed_time_s)},
+                  {"gain", maybe(f->gain)}};
+  }
+}
+
+}  // namespace ringtrue::report

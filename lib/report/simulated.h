@@ -1,0 +1,37 @@
+// What only a model can say of a run. Plain values in SI units; unknown is nullopt.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ringtrue::report {
+
+// The last size by another algorithm.
+struct Comparison {
+  std::string algorithm;
+  double time_s = 0;
+  double ratio = 0;                 // of the result's time over it
+  std::optional<double> published;  // the largest that NCCL's makers saw between a ring and a double tree
+};
+
+// The last size without the faults at a place.
+struct Fix {
+  std::string place;
+  std::vector<std::string> faults;             // that were there
+  std::optional<double> time_s, fixed_time_s;  // unknown where it does not end
+  std::optional<double> gain;                  // time over fixed time, less 1
+};
+
+struct Simulated {
+  std::string method, sharing;      // how it was played, and how messages shared links; empty: not at all
+  std::vector<std::string> faults;  // as their script
+  std::optional<Comparison> comparison;
+  std::optional<Fix> fix;
+};
+
+// Lines of text, each ended. `algorithm`, `bytes`: of the last result.
+std::string text(const Simulated& model, const std::string& algorithm, std::uint64_t bytes);
+
+}  // namespace ringtrue::report

@@ -1,0 +1,193 @@
+#include "sim/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/suggest.h"
+#include "sim/network.h"
+
+namespace ringtrue::sim {
+
+namespace {
+
+Result<void> whole(std::string_view text, int low, int high, int& into) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high) {
+    return fail(Cause::bad_input,
+                fmt::format("'{}' is no whole number from {} to {}", text.substr(0, 40), low, high));
+  }
+  into = value;
+  return {};
+}
+
+Result<void> ratio(std::string_view text, double& into) {
+  double value = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  if (error != std::errc{} || end != text.data() + text.size() || !(value > 0 && value <= 1000)) {
+    return fail(Cause::bad_input, fmt::format("'{}' is no ratio above 0 and up to 1000", text.substr(0, 40)));
+  }
+  into = value;
+  return {};
+}
+
+template <class T>
+Result<void> keep(Result<T> value, T& into) {
+  if (!value) return tl::unexpected(value.error());
+  into = *value;
+  return {};
+}
+
+// ---- known machines ----
+
+void dgx(Fabric& fabric, double nvlink, double nic, int leaf) {
+  fabric.ranks_per_node = fabric.rails = 8;
+  fabric.intra = {Seconds(2e-6), BytesPerSecond(nvlink), Seconds(0)};
+  fabric.inter = {Seconds(5e-6), BytesPerSecond(nic), Seconds(0)};
+  fabric.leaf = leaf;
+  fabric.mtu = 4096;
+}
+
+struct Machine {
+  Preset preset;
+  void (*describe)(Fabric&);
+};
+
+// Latencies are round figures for one hop: NVLink with a copying kernel, InfiniBand with its verbs.
+constexpr Machine machines[] = {
+    // NVIDIA DGX SuperPOD Reference Architecture, DGX H100 (RA-11333-001): 8 GPUs with 900 GB/s of NVLink
+    // both
+    // ways, 8 ConnectX-7 at 400 Gbit/s, rail-optimised, 32 nodes a scalable unit, no oversubscription.
+    {{"dgx-h100", "8 H100, NVLink 450 GB/s, 8 NICs of 400 Gbit/s, 32 nodes below a leaf"},
+     [](Fabric& f) { dgx(f, 450e9, 50e9, 32); }},
+    // NVIDIA DGX SuperPOD Reference Architecture, DGX A100 (RA-10331): 600 GB/s of NVLink both ways, 8 HDR
+    // ports
+    // for computing, 20 nodes a scalable unit.
+    {{"dgx-a100", "8 A100, NVLink 300 GB/s, 8 NICs of 200 Gbit/s, 20 nodes below a leaf"},
+     [](Fabric& f) { dgx(f, 300e9, 25e9, 20); }},
+    // Summit (Vazhkudai et al., SC18): 6 V100 a node, 50 GB/s of NVLink one way between GPUs, two EDR ports,
+    // 18
+    // nodes a rack, a fat tree without oversubscription.
+    {{"summit", "6 V100, NVLink 50 GB/s, 2 NICs of 100 Gbit/s, 18 nodes below a leaf"},
+     [](Fabric& f) {
+       f.ranks_per_node = 6;
+       f.rails = 2;
+       f.intra = {Seconds(2e-6), BytesPerSecond(50e9), Seconds(0)};
+       f.inter = {Seconds(5e-6), BytesPerSecond(12.5e9), Seconds(0)};
+       f.leaf = 18;
+       f.mtu = 4096;
+     }},
+    // A server with PCIe Gen4 x16 cards and one port of 100 Gbit/s Ethernet.
+    {{"pcie-gen4", "4 GPUs on PCIe Gen4 x16, one NIC of 100 Gbit/s"},
+     [](Fabric& f) {
+       f.ranks_per_node = 4;
+       f.pcie = true;
+       f.intra = {Seconds(5e-6), BytesPerSecond(31.5e9), Seconds(0)};
+       f.inter = {Seconds(10e-6), BytesPerSecond(12.5e9), Seconds(0)};
+     }},
+};
+
+Result<void> set_preset(Description& d, std::string_view text) {
+  std::string names;
+  for (const Machine& machine : machines) {
+    names.append(names.empty() ? "" : ", ").append(machine.preset.name);
+    if (machine.preset.name != text) continue;
+    d.per_node.reset();
+    machine.describe(d.fabric);
+    return {};
+  }
+  return fail(Cause::bad_input, fmt::format("unknown preset '{}'", text.substr(0, 40)), {},
+              "use one of " + names);
+}
+
+constexpr Setting table[] = {
+    {"preset", "WORD", "a known machine: dgx-h100, dgx-a100, summit, pcie-gen4; what else is said changes it",
+     set_preset},
+    {"nodes", "N", "nodes; dedicated aggregators are on further ones (8)",
+     [](Description& d, std::string_view t) { return whole(t, 1, 1 << 20, d.fabric.nodes); }},
+    {"gpus-per-node", "N", "ranks on each node (1)",
+     [](Description& d, std::string_view t) { return whole(t, 1, 4096, d.fabric.ranks_per_node); }},
+    {"inter", "RATE", "one way, per node, between nodes, all rails together (100Gbit)",
+     [](Description& d, std::string_view t) -> Result<void> {
+       BytesPerSecond rate;
+       auto done = keep(parse_rate(t), rate);
+       if (done) d.per_node = rate;
+       return done;
+     }},
+    {"nic", "RATE", "one way, per NIC",
+     [](Description& d, std::string_view t) {
+       d.per_node.reset();
+       return keep(parse_rate(t), d.fabric.inter.rate);
+     }},
+    {"rails", "N", "NICs of a node, each on a rail of its own; messages are dealt to them in turn (1)",
+     [](Description& d, std::string_view t) { return whole(t, 1, 64, d.fabric.rails); }},
+    {"intra", "RATE", "one way, per rank, inside a node (10GB/s)",
+     [](Description& d, std::string_view t) { return keep(parse_rate(t), d.fabric.intra.rate); }},
+    {"inside", "WORD",
+     "nvlink: every rank has its ports; pcie: they are also what leads to the NICs (nvlink)",
+     [](Description& d, std::string_view t) -> Result<void> {
+       if (t != "nvlink" && t != "pcie")
+         return fail(Cause::bad_input, fmt::format("'{}' is neither nvlink nor pcie", t.substr(0, 40)));
+       d.fabric.pcie = t == "pcie";
+       return {};
+     }},
+    {"latency", "TIME", "of a hop between nodes (20us)",
+     [](Description& d, std::string_view t) { return keep(parse_duration(t), d.fabric.inter.latency); }},
+    {"intra-latency", "TIME", "of a hop inside a node (2us)",
+     [](Description& d, std::string_view t) { return keep(parse_duration(t), d.fabric.intra.latency); }},
+    {"overhead", "TIME", "of each message between nodes, at its sender",
+     [](Description& d, std::string_view t) { return keep(parse_duration(t), d.fabric.inter.overhead); }},
+    {"receive-overhead", "TIME", "of each message between nodes, at its receiver",
+     [](Description& d, std::string_view t) { return keep(parse_duration(t), d.fabric.receive_overhead); }},
+    {"reduce-rate", "RATE", "at which a rank adds up what arrives; at once without it",
+     [](Description& d, std::string_view t) { return keep(parse_rate(t), d.fabric.reduce_rate); }},
+    {"leaf", "N", "nodes below a leaf switch, of which each rail has its own; without it, one switch for all",
+     [](Description& d, std::string_view t) { return whole(t, 1, 1 << 20, d.fabric.leaf); }},
+    {"spines", "N", "spine switches; as many as a leaf has NICs' worth of uplinks without it",
+     [](Description& d, std::string_view t) { return whole(t, 1, 4096, d.fabric.spines); }},
+    {"spine-oversubscription", "RATIO", "of a leaf's downlinks over its uplinks (1)",
+     [](Description& d, std::string_view t) { return ratio(t, d.fabric.oversubscription); }},
+    {"spine-latency", "TIME", "more, where a hop crosses a spine (1us)",
+     [](Description& d, std::string_view t) { return keep(parse_duration(t), d.fabric.spine_latency); }},
+    {"fabric-mtu", "N", "bytes of a packet (9000)",
+     [](Description& d, std::string_view t) { return whole(t, 256, 65536, d.fabric.mtu); }},
+};
+
+}  // namespace
+
+std::span<const Setting> settings() {
+  return table;
+}
+
+Result<void> set(Description& description, std::string_view name, std::string_view text) {
+  std::vector<std::string> names;
+  for (const Setting& setting : table) {
+    if (setting.name == name) return setting.set(description, text);
+    names.emplace_back(setting.name);
+  }
+  const auto meant = closest(name, names);
+  return fail(
+      Cause::bad_input, fmt::format("unknown setting '{}'", name.substr(0, 60)), {},
+      meant ? fmt::format("did you mean {}?", *meant) : fmt::format("use {}", fmt::join(names, ", ")));
+}
+
+std::span<const Preset> presets() {
+  static const std::vector<Preset> all = [] {
+    std::vector<Preset> out;
+    for (const Machine& machine : machines) out.push_back(machine.preset);
+    return out;
+  }();
+  return all;
+}
+
+Result<Fabric> Description::finished() const {
+  Fabric out = fabric;
+  if (per_node) out.inter.rate = *per_node / double(out.rails);
+  if (auto fits = check(out); !fits) return tl::unexpected(fits.error());
+  return out;
+}
+
+}  // namespace ringtrue::sim

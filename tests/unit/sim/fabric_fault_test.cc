@@ -1,0 +1,110 @@
+#include "sim/fabric_fault.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/fabric.h"
+#include "sim/network.h"
+
+namespace ringtrue::sim {
+namespace {
+
+TEST(FabricFault, ReadsBackWhatItWrites) {
+  for (const char* text : {"slow-link@node3:share=50%",
+                           "slow-link@node3>:share=12.5%",
+                           "slow-link@>node3:share=0.0001%",
+                           "slow-link@node3.nic1>:share=50%",
+                           "slow-link@>node3.gpu0:share=50%",
+                           "slow-link@node1>node6:share=30%",
+                           "slow-link@leaf0>spine1:share=50%",
+                           "slow-link@spine1>leaf0:share=50%",
+                           "slow-link@leaf2:share=50%",
+                           "slow-link@>leaf2:share=50%",
+                           "slow-link@spine2>:share=50%",
+                           "slow-link@>spine2:share=50%",
+                           "narrow@node0.nic0:share=25%",
+                           "lossy@node3>:share=0.1%,time=1ms",
+                           "late@node3:time=20us",
+                           "flapping@node3:share=10%,period=10ms",
+                           "slow-node@node2:share=50%",
+                           "dead@node5",
+                           "mtu@node1:mtu=1500",
+                           "background@node1>node2:rate=1250MB/s"}) {
+    const auto faults = parse_fabric_faults(text);
+    ASSERT_TRUE(faults) << faults.error().text();
+    ASSERT_EQ(faults->size(), 1u) << text;
+    EXPECT_EQ(to_text(faults->front()), text);
+    EXPECT_EQ(*parse_fabric_faults(to_text(faults->front())), *faults);
+    EXPECT_TRUE(is_fabric_fault(text));
+  }
+}
+
+TEST(FabricFault, HasDefaultsAndTakesSeveral) {
+  const auto faults =
+      parse_fabric_faults(" narrow@node1 ; lossy@node2:share=0.01; flapping@node3:share=0.2 ");
+  ASSERT_TRUE(faults) << faults.error().text();
+  ASSERT_EQ(faults->size(), 3u);
+  EXPECT_EQ((*faults)[0].share, 0.5);
+  EXPECT_EQ((*faults)[1].time.value, 1e-3);
+  EXPECT_EQ((*faults)[2].period.value, 1e-3);
+  EXPECT_TRUE(parse_fabric_faults("")->empty());
+  EXPECT_FALSE(is_fabric_fault("throttle@3>4:rate=1Gbit"));
+}
+
+TEST(FabricFault, RefusesWhatMakesNoSense) {
+  for (const char* text : {"slow-link",
+                           "slow-link@",
+                           "slow-link@node",
+                           "slow-link@node-1:share=5%",
+                           "slow-link@node3:share=0",
+                           "slow-link@node3:share=100%",
+                           "slow-link@node3:share=nan",
+                           "slow-link@node3:share=1e-3",
+                           "slow-link@node3:share=5%,share=6%",
+                           "slow-link@node3",
+                           "slow-link@node3:rate=1Gbit",
+                           "slow-link@node3>node3:share=5%",
+                           "slow-link@node3.nic1>node2:share=5%",
+                           "slow-link@rack1:share=5%",
+                           "dead@node3>node4",
+                           "dead@node3>",
+                           "dead@node3:share=5%",
+                           "late@node3:time=-1s",
+                           "late@node3:time=2d",
+                           "mtu@node3:mtu=1",
+                           "background@node3:rate=1Gbit",
+                           "slower@node3",
+                           "slow-link@node3:share=50%;",
+                           "slow-link@node99999999999:share=5%",
+                           "flapping@node3:period=1ms"}) {
+    const auto faults = parse_fabric_faults(text);
+    ASSERT_FALSE(faults) << text;
+    EXPECT_EQ(faults.error().cause, Cause::bad_input) << text;
+    EXPECT_FALSE(faults.error().next.empty() && faults.error().what.empty()) << text;
+  }
+}
+
+TEST(FabricFault, IsDrawnFromASeed) {
+  Fabric fabric;
+  fabric.nodes = 16;
+  fabric.leaf = 4;
+  fabric.rails = 2;
+  bool differ = false;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const auto faults = draw_faults(fabric, seed, 3);
+    ASSERT_EQ(faults.size(), 3u) << seed;
+    EXPECT_EQ(draw_faults(fabric, seed, 3), faults);
+    differ = differ || draw_faults(fabric, seed + 1, 3) != faults;
+    Fabric broken = fabric;
+    broken.faults = faults;
+    EXPECT_TRUE(check(broken));
+    for (const FabricFault& fault : faults) {
+      const auto again = parse_fabric_faults(to_text(fault));
+      ASSERT_TRUE(again) << to_text(fault) << ": " << again.error().text();
+      EXPECT_EQ(to_text(again->front()), to_text(fault));
+    }
+  }
+  EXPECT_TRUE(differ);
+}
+
+}  // namespace
+}  // namespace ringtrue::sim
