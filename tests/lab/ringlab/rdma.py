@@ -103,7 +103,7 @@ class RdmaLab(virtual.VirtualLab):
     def wait_ready(self, seconds=30):
         until = time.monotonic() + seconds
         while (answer := self.fleet("nodes", nodes=PLAIN + 1)).code != 0:
-            if time.monotonic() > until:
+            if time.monotonic() > until or not answer.data:
                 raise LabError(f"the daemons do not answer: {answer}")
             time.sleep(0.2)
 
