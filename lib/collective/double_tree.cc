@@ -2,6 +2,8 @@
 // by slice at once. Latency grows with log n; no rank sends more than 2 S.
 #include "collective/double_tree.h"
 
+#include <algorithm>
+
 #include "collective/algorithm.h"
 #include "collective/chunks.h"
 #include "collective/gate.h"
@@ -136,23 +138,58 @@ TreeNode double_tree_node(int tree, Rank rank, Rank n) {
   return node;
 }
 
+namespace {
+
+// Whether the ranks are those of node 0, then those of node 1, and so on.
+bool in_order(const std::vector<int>& of) {
+  if (of.empty() || of.front() != 0) return false;
+  for (std::size_t r = 1; r < of.size(); ++r) {
+    if (of[r] != of[r - 1] && of[r] != of[r - 1] + 1) return false;
+  }
+  return true;
+}
+
+// A rank's part, by its node, its neighbours before and after it there, and the nodes' heads.
+template <class Head>
+TreeRole role_of(int tree, Rank node, Rank nodes, Rank inwards, Rank outwards, const Head& head) {
+  TreeRole role;
+  if (inwards < 0) {
+    const TreeNode over = double_tree_node(tree, node, nodes);
+    if (over.parent >= 0) role.parent = head(over.parent);
+    for (const Rank child : over.children()) role.children.push_back(head(child));
+  } else {
+    role.parent = inwards;
+  }
+  if (outwards >= 0) role.children.push_back(outwards);
+  return role;
+}
+
+}  // namespace
+
 TreeRole double_tree_role(int tree, const Layout& layout, Rank rank) {
+  const std::vector<int>& of = layout.node_of_rank;
+  if (in_order(of)) {  // all that is needed can be looked up, in layouts of tens of thousands of ranks too
+    const auto first = [&](Rank node) {
+      return Rank(std::lower_bound(of.begin(), of.end(), node) - of.begin());
+    };
+    const auto last = [&](Rank node) {
+      return Rank(std::upper_bound(of.begin(), of.end(), node) - of.begin()) - 1;
+    };
+    const auto head = [&](Rank node) { return tree == 0 ? first(node) : last(node); };
+    const Rank node = of[std::size_t(rank)];
+    const Rank before = rank > first(node) ? rank - 1 : -1, after = rank < last(node) ? rank + 1 : -1;
+    return role_of(tree, node, of.back() + 1, tree == 0 ? before : after, tree == 0 ? after : before, head);
+  }
   const Places places = places_of(layout, rank);
+  const std::vector<Rank>& here = places.neighbours();
   const auto head = [&](Rank node) {
     const std::vector<Rank>& members = places.nodes[std::size_t(node)];
     return tree == 0 ? members.front() : members.back();
   };
-  TreeRole role;
-  if (rank == head(Rank(places.node))) {
-    const TreeNode over = double_tree_node(tree, Rank(places.node), Rank(places.nodes.size()));
-    if (over.parent >= 0) role.parent = head(over.parent);
-    for (const Rank child : over.children()) role.children.push_back(head(child));
-  } else {
-    role.parent = places.neighbours()[tree == 0 ? places.local - 1 : places.local + 1];
-  }
-  const bool last = tree == 0 ? places.local + 1 == places.neighbours().size() : places.local == 0;
-  if (!last) role.children.push_back(places.neighbours()[tree == 0 ? places.local + 1 : places.local - 1]);
-  return role;
+  const Rank before = places.local > 0 ? here[places.local - 1] : -1;
+  const Rank after = places.local + 1 < here.size() ? here[places.local + 1] : -1;
+  return role_of(tree, Rank(places.node), Rank(places.nodes.size()), tree == 0 ? before : after,
+                 tree == 0 ? after : before, head);
 }
 
 Task double_tree(Endpoint& self, const Call& call) {
