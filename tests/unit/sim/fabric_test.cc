@@ -1,0 +1,286 @@
+// What a fabric's shape and its faults do to a collective.
+#include "sim/fabric.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/network.h"
+#include "sim/settings.h"
+#include "sim/simulate.h"
+
+namespace ringtrue::sim {
+namespace {
+
+using collective::Rank;
+
+constexpr double rate = 1e9, latency = 10e-6;
+
+Fabric cluster(int nodes, int ranks_per_node = 1) {
+  Fabric fabric;
+  fabric.nodes = nodes;
+  fabric.ranks_per_node = ranks_per_node;
+  fabric.inter = {Seconds(latency), BytesPerSecond(rate), Seconds(0)};
+  fabric.intra = {Seconds(1e-6), BytesPerSecond(100e9), Seconds(0)};
+  return fabric;
+}
+
+SimReport play(std::string_view name, std::uint64_t bytes, const Fabric& fabric, Rank shift = 1,
+               SimOptions options = {}) {
+  collective::Call call;
+  call.elements = bytes / 4;
+  call.shift = shift;
+  auto report = simulate(**collective::find_algorithm(name), call, fabric, options);
+  EXPECT_TRUE(report) << report.error().text();
+  return std::move(*report);
+}
+
+// Bytes over busy time, as a share of the NIC's rate.
+double share(const SimReport& report, int source, int destination) {
+  for (const trace::Hop& hop : report.trace.hops) {
+    if (hop.source == source && hop.destination == destination) return hop.rate()->value / rate;
+  }
+  return -1;
+}
+
+Fabric with(Fabric fabric, std::string_view faults) {
+  fabric.faults = *parse_fabric_faults(faults);
+  return fabric;
+}
+
+TEST(Fabric, DealsMessagesToItsRails) {
+  Fabric fabric = cluster(2);
+  fabric.rails = 4;
+  const double bytes = 64 << 20;
+  EXPECT_NEAR(play("pairwise", 64 << 20, fabric).time.value, bytes / (4 * rate) + latency, 1e-6);
+  EXPECT_NEAR(share(play("pairwise", 64 << 20, fabric), 0, 1), 4, 0.01);
+  // One slow rail holds its share of the messages up, and so all of them.
+  const SimReport slow = play("pairwise", 64 << 20, with(fabric, "slow-link@node0.nic2>:share=50%"));
+  EXPECT_NEAR(slow.time.value, bytes / (2 * rate) + latency, 1e-6);
+  EXPECT_NEAR(share(slow, 0, 1), 2, 0.01);
+  EXPECT_NEAR(share(slow, 1, 0), 4, 0.01);
+}
+
+TEST(Fabric, SharesOversubscribedTrunks) {
+  Fabric fabric = cluster(8);
+  fabric.leaf = 4;
+  fabric.spine_latency = Seconds(0);
+  fabric.spines = 1;
+  fabric.oversubscription = 2;  // one trunk of twice a NIC's rate for four nodes
+  const double bytes = 16 << 20;
+  // Everybody sends across: four flows share a trunk of two.
+  EXPECT_NEAR(play("pairwise", 16 << 20, fabric, 4).time.value, 2 * bytes / rate, 1e-3 * bytes / rate);
+  // One across, three inside.
+  EXPECT_NEAR(play("pairwise", 16 << 20, fabric, 1).time.value, bytes / rate, 1e-3 * bytes / rate);
+  // Shared, not slow.
+  EXPECT_NEAR(share(play("pairwise", 16 << 20, fabric, 4), 0, 4), 1, 0.01);
+  fabric.oversubscription = 1;
+  EXPECT_NEAR(play("pairwise", 16 << 20, fabric, 4).time.value, bytes / rate, 1e-3 * bytes / rate);
+}
+
+TEST(Fabric, HashesConnectionsOverSpines) {
+  Fabric fabric = cluster(64);
+  fabric.leaf = 16;
+  Network network(fabric, 1, 0);
+  EXPECT_EQ(spines_of(fabric), 16);
+  std::vector<int> uses(network.links());
+  for (Rank from = 0; from < 16; ++from) {
+    for (Rank to = 16; to < 64; ++to) {
+      const Route route = network.route(from, to, 0, 0), same = network.route(from, to, 0, 0);
+      ASSERT_EQ(route.links, 4);
+      EXPECT_EQ(route.link, same.link);
+      EXPECT_DOUBLE_EQ(route.latency, latency + 1e-6);
+      ++uses[route.link[1]];
+    }
+  }
+  int trunks = 0;
+  for (std::size_t link = 0; link < uses.size(); ++link) trunks += uses[link] > 20 && uses[link] < 80;
+  EXPECT_EQ(trunks, 16);  // 768 connections over 16 spines
+  EXPECT_EQ(network.route(0, 15, 0, 0).links, 2);
+}
+
+TEST(Fabric, SendsEverythingThroughThePcieBus) {
+  Fabric fabric = cluster(1, 4);
+  fabric.intra.rate = BytesPerSecond(1e9);
+  const double bytes = 8 << 20;
+  EXPECT_NEAR(play("pairwise", 8 << 20, fabric, 2).time.value, bytes / 1e9, 1e-5);
+  fabric.pcie = true;  // two ranks send from each half to the other
+  EXPECT_NEAR(play("pairwise", 8 << 20, fabric, 2).time.value, 2 * bytes / 1e9, 1e-5);
+}
+
+TEST(Fabric, TakesTimeToAddWhereToldSo) {
+  Fabric fabric = cluster(2);
+  const double bytes = 16 << 20;
+  EXPECT_NEAR(play("ring", 16 << 20, fabric).time.value, bytes / rate, 0.02 * bytes / rate);
+  fabric.reduce_rate = BytesPerSecond(rate / 4);
+  // Half of the data is added at a quarter of the wire's rate, while the wire has little to do.
+  EXPECT_NEAR(play("ring", 16 << 20, fabric).time.value, 2 * bytes / rate, 0.08 * 2 * bytes / rate);
+}
+
+TEST(FabricFaults, SlowWhatTheyAreAt) {
+  const std::uint64_t bytes = 16 << 20;
+  const struct {
+    const char* fault;
+    double forth, back, elsewhere;  // of 2 > 3, 3 > 2, 5 > 6
+  } cases[] = {{"slow-link@node2>:share=50%", 0.5, 1, 1},
+               {"slow-link@>node2:share=50%", 1, 0.5, 1},
+               {"slow-link@node2:share=50%", 0.5, 0.5, 1},
+               {"narrow@node2.nic0", 0.5, 0.5, 1},
+               {"slow-link@node2>node3:share=30%", 0.3, 1, 1},
+               {"mtu@node2:mtu=1500", 1448.0 / 1514 * 9014 / 8948, 1448.0 / 1514 * 9014 / 8948, 1},
+               {"late@node2:time=1ms", 1, 1, 1},
+               {"slow-link@node2>:share=50%;slow-link@>node6:share=20%", 0.5, 1, 0.2}};
+  for (const auto& c : cases) {
+    const Fabric fabric = with(cluster(8), c.fault);
+    EXPECT_NEAR(share(play("pairwise", bytes, fabric, 1), 2, 3), c.forth, 0.01) << c.fault;
+    EXPECT_NEAR(share(play("pairwise", bytes, fabric, 7), 3, 2), c.back, 0.01) << c.fault;
+    EXPECT_NEAR(share(play("pairwise", bytes, fabric, 1), 5, 6), c.elsewhere, 0.01) << c.fault;
+  }
+  EXPECT_NEAR(play("pairwise", 4, with(cluster(8), "late@node2>:time=1ms")).time.value, 1e-3 + latency, 1e-7);
+}
+
+TEST(FabricFaults, SlowATrunkAndNoHopBesideIt) {
+  Fabric fabric = cluster(8);
+  fabric.leaf = 4;
+  fabric.spines = 1;
+  fabric.oversubscription = 4;  // a trunk of one NIC's rate
+  const SimReport slow = play("pairwise", 16 << 20, with(fabric, "slow-link@leaf0>spine0:share=40%"));
+  EXPECT_NEAR(share(slow, 3, 4), 0.4, 0.01);
+  EXPECT_NEAR(share(slow, 7, 0), 1, 0.01);
+  EXPECT_NEAR(share(slow, 0, 1), 1, 0.01);
+}
+
+TEST(FabricFaults, LosePacketsAndWaitForThem) {
+  const SimReport clean = play("pairwise", 64 << 20, cluster(4));
+  const SimReport lossy = play("pairwise", 64 << 20, with(cluster(4), "lossy@node1>:share=0.1%,time=1ms"));
+  EXPECT_GT(lossy.time.value, clean.time.value + 3e-3);
+  EXPECT_LT(share(lossy, 1, 2), 0.98);
+  EXPECT_NEAR(share(lossy, 2, 3), 1, 0.01);
+}
+
+TEST(FabricFaults, TakeALinkDownAndUpAgain) {
+  const SimReport clean = play("pairwise", 64 << 20, cluster(4));
+  const SimReport flaps =
+      play("pairwise", 64 << 20, with(cluster(4), "flapping@node1>:share=25%,period=4ms"));
+  EXPECT_NEAR(flaps.time / clean.time, 4.0 / 3, 0.03);
+  EXPECT_NEAR(share(flaps, 1, 2), 0.75, 0.02);
+  EXPECT_NEAR(share(flaps, 0, 1), 1, 0.01);
+}
+
+TEST(FabricFaults, SlowAddingDown) {
+  const double plain = play("ring", 16 << 20, cluster(4)).time.value;
+  EXPECT_GT(play("ring", 16 << 20, with(cluster(4), "slow-node@node1:share=25%")).time.value, 1.5 * plain);
+}
+
+TEST(FabricFaults, NameADeadNodeAndWhatDoesNotFit) {
+  const SimReport dead = play("ring", 1 << 20, with(cluster(5), "dead@node3"));
+  ASSERT_TRUE(dead.error);
+  EXPECT_EQ(dead.error->cause, Cause::deadline);
+  EXPECT_NE(dead.error->what.find("node 3 is dead"), std::string::npos);
+  const SimReport jumbo = play("ring", 1 << 20, with(cluster(5), "mtu@node3:mtu=16000;mtu@node4:mtu=16000"));
+  ASSERT_TRUE(jumbo.error);
+  EXPECT_EQ(jumbo.error->where, "rank 3 > rank 4");
+}
+
+// Others' traffic takes its fair share, and makes no hop look slow.
+TEST(FabricFaults, LetOthersSendToo) {
+  const SimReport busy = play("pairwise", 64 << 20, with(cluster(4), "background@node1>node3:rate=3Gbit"));
+  EXPECT_NEAR(busy.time.value, (64 << 20) / (rate - 375e6) + latency, 1e-4);
+  EXPECT_NEAR(share(busy, 1, 2), 1, 0.01);
+}
+
+TEST(Noise, IsDrawnForEveryMessageAndEveryRun) {
+  SimOptions options;
+  options.run_noise = 0.05;
+  const SimReport one = play("pairwise", 16 << 20, cluster(4), 1, options);
+  double least = 2, most = 0;
+  for (const trace::Hop& hop : one.trace.hops) {
+    least = std::min(least, hop.rate()->value / rate);
+    most = std::max(most, hop.rate()->value / rate);
+  }
+  EXPECT_GE(least, 1 / 1.05 / 1.0001);
+  EXPECT_LT(least, most);
+  EXPECT_LE(most, 1);
+  options.seed = 2;
+  EXPECT_NE(play("pairwise", 16 << 20, cluster(4), 1, options).time, one.time);
+}
+
+// ---- closed forms ----
+
+TEST(ClosedForms, HoldOnUniformNetworksWithinAPercent) {
+  const double bytes = 256 << 20;
+  for (const int n : {2, 4, 8, 16}) {
+    const Fabric fabric = cluster(n);
+    const double wire = bytes / rate, log = n == 2 ? 1 : n == 4 ? 2 : n == 8 ? 3 : 4;
+    const auto ratio = [&](const char* name, double form) {
+      return play(name, std::uint64_t(bytes), fabric).time.value / form;
+    };
+    const double exchanged = 2.0 * (n - 1) / n * wire;
+    EXPECT_NEAR(ratio("ring", exchanged + 2 * (n - 1) * latency), 1, 0.01) << n;
+    EXPECT_NEAR(ratio("halving-doubling", exchanged + 2 * log * latency), 1, 0.01) << n;
+    EXPECT_NEAR(ratio("naive", (n - 1) * wire), 1, 0.01) << n;
+    // 128 KiB slices go up and down, two ways per level.
+    const double slices = 2 * log * (128 * 1024 / rate + latency);
+    EXPECT_NEAR(ratio("double-tree", (n == 2 ? 1.0 : 2.0) * wire + slices), 1, 0.01) << n;
+    EXPECT_NEAR(ratio("recursive-doubling", log * wire), 1, 0.01) << n;
+  }
+}
+
+// LogGOPSim's example (Hoefler, Schneider, Lumsdaine 2010): 16 ranks, L = 2500 ns, o = 1500 ns.
+TEST(ClosedForms, ReproduceLogGOPSimsDissemination) {
+  Fabric fabric = cluster(16);
+  fabric.inter = {Seconds(2500e-9), BytesPerSecond(1e9), Seconds(1500e-9)};
+  fabric.receive_overhead = Seconds(1500e-9);
+  const collective::Algorithm barrier = {
+      "barrier", "",
+      [](collective::Endpoint& self, const collective::Call&) { return collective::barrier(self); },
+      [](const collective::Layout&, Rank, const collective::Call&) -> std::uint64_t { return 0; }, false};
+  const auto report = simulate(barrier, {}, fabric);
+  ASSERT_TRUE(report && !report->error);
+  EXPECT_NEAR(report->time.value, 22'000e-9, 1e-15);
+}
+
+// ---- descriptions ----
+
+TEST(Settings, MakeAFabricOfWords) {
+  Description d;
+  for (const auto& [name, text] : {std::pair{"preset", "dgx-h100"},
+                                   {"nodes", "128"},
+                                   {"inter", "800Gbit"},
+                                   {"spine-oversubscription", "2"},
+                                   {"inside", "pcie"}}) {
+    ASSERT_TRUE(set(d, name, text)) << name;
+  }
+  const auto fabric = d.finished();
+  ASSERT_TRUE(fabric) << fabric.error().text();
+  EXPECT_EQ(fabric->nodes, 128);
+  EXPECT_EQ(fabric->rails, 8);
+  EXPECT_DOUBLE_EQ(fabric->inter.rate.value, 100e9 / 8);
+  EXPECT_EQ(spines_of(*fabric), 16);
+  EXPECT_TRUE(fabric->pcie);
+  for (const Preset& preset : presets()) {
+    Description known;
+    EXPECT_TRUE(set(known, "preset", preset.name));
+    EXPECT_TRUE(known.finished());
+  }
+}
+
+TEST(Settings, RefuseWhatMakesNone) {
+  for (const auto& [name, text] : {std::pair{"nodes", "0"},
+                                   {"nodes", "2.5"},
+                                   {"rails", "65"},
+                                   {"nic", "fast"},
+                                   {"inside", "copper"},
+                                   {"spine-oversubscription", "0"},
+                                   {"latency", "-1us"},
+                                   {"preset", "dgx"},
+                                   {"nods", "4"},
+                                   {"fabric-mtu", "1"}}) {
+    Description d;
+    EXPECT_FALSE(set(d, name, text)) << name << " " << text;
+  }
+  Description d;
+  ASSERT_TRUE(set(d, "spines", "4"));
+  EXPECT_FALSE(d.finished()) << "spines without leaves";
+}
+
+}  // namespace
+}  // namespace ringtrue::sim
