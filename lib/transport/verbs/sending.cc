@@ -115,7 +115,7 @@ void Channel::build(Sending& line, const Outgoing& message, int slot) {
   if (message.way == Way::direct) payload_key = is_.own->local_key(line.device);
   if (slot >= 0) {
     std::byte* const copy = staging(slot) + before_payload;
-    std::memcpy(copy, payload, bytes);
+    if (bytes > 0) std::memcpy(copy, payload, bytes);
     payload = copy;
     head = copy - head_bytes;
   }

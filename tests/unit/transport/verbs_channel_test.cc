@@ -281,7 +281,7 @@ TEST(VerbsChannel, ThousandsOfMessagesOfAllSizesBothWaysAtOnce) {
         for (; owner.done.contains(2 * checked[r] + 1); ++checked[r]) {
           std::vector<std::byte> want(lengths[r][checked[r]]);
           fill(want.data(), want.size(), unsigned(checked[r]));
-          ASSERT_EQ(std::memcmp(want.data(), buffer(r, 1, checked[r]), want.size()), 0) << checked[r];
+          ASSERT_TRUE(std::equal(want.begin(), want.end(), buffer(r, 1, checked[r]))) << checked[r];
         }
       }
     };
