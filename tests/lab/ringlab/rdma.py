@@ -38,9 +38,9 @@ def network():
         mac, table, own = f"02:77:00:00:00:{node + 1:02x}", 100 + node, address(node)
         first += [f"link add r{node} mtu {MTU} address {mac} type veth peer name p{node} netns fabric",
                   f"addr add {own}/24 dev r{node} noprefixroute", f"link set r{node} up", route(node, "add"),
-                  f"rule add pref 10 iif r{node} lookup local", f"rule add pref 11 oif r{node} lookup {table}",
-                  f"rule add pref 12 from {own} to {own} lookup local",
-                  f"rule add pref 13 from {own} iif lo lookup {table}"]
+                  f"rule add pref 10 iif r{node} lookup local", f"rule add pref 11 oif r{node} to {own} lookup local",
+                  f"rule add pref 12 from {own} to {own} lookup local", f"rule add pref 13 oif r{node} lookup {table}",
+                  f"rule add pref 14 from {own} iif lo lookup {table}"]
     second = [f"link set p{node} mtu {MTU} master br0 up" for node in range(NODES)]
     first += [f"netns add plain", f"link add eth0 netns plain mtu {MTU} type veth peer name p{PLAIN} netns fabric"]
     second.append(f"link set p{PLAIN} mtu {MTU} master br0 up")

@@ -165,7 +165,7 @@ class VirtualLab:
         """Shell in the machine, with its outcome whatever that is."""
         outcome = self.machine.run(script, seconds)
         with open(self.log, "a") as log:
-            print(outcome, file=log)
+            print(outcome.whole(), file=log)
         return outcome
 
     def shell(self, script, seconds=60):

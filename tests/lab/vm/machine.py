@@ -15,6 +15,7 @@ BOOT_SECONDS = 90  # on a machine that is busy with other things; alone it takes
 # What emulation does slowly or byte by byte is left out of the processor.
 EMULATED = "max,erms=off,fsrm=off,smap=off,smep=off,la57=off,pku=off"
 MODULES = ("virtio_pci", "virtio_console")
+FIRST = ("verdict", "findings", "error", "not_checked", "cost")  # of a JSON document, when it is shown
 
 
 class MachineError(Exception):
@@ -45,9 +46,20 @@ class Outcome:
         except ValueError:
             return None
 
+    def whole(self):
+        return self.text(self.out, self.err)
+
     def __str__(self):
+        """What one wants to read of it first."""
+        shown = self.out[-3000:]
+        if isinstance(self.data, dict):
+            brief = {key: value for key, value in self.data.items() if key in FIRST and value}
+            shown = json.dumps(brief, indent=1)[:6000] if brief else shown
+        return self.text(shown, self.err[-3000:])
+
+    def text(self, out, err):
         return (f"$ {self.script.strip()}\nexit {self.code} after {self.seconds:.1f} s\n"
-                f"--- stdout\n{self.out[-3000:]}\n--- stderr\n{self.err[-3000:]}")
+                f"--- stdout\n{out}\n--- stderr\n{err}")
 
 
 def accelerator():

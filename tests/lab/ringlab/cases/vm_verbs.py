@@ -72,7 +72,8 @@ def settings(lab):
 # Diagnosis.
 
 def check(lab, *words, nodes=4):
-    outcome = lab.fleet("check", "--transport", "verbs", *words, nodes=nodes, seconds=180)
+    """An emulated processor moves little in a second: the check gets the time that it needs."""
+    outcome = lab.fleet("check", "--transport", "verbs", "--budget", "45s", *words, nodes=nodes, seconds=240)
     expect(outcome.data is not None, "no JSON", outcome)
     return outcome
 
@@ -96,12 +97,12 @@ def slow(node, side):
 
 
 def lossy(node, side):
-    """2 % of the packets are lost: the node is named, with the counters that saw it."""
+    """2 % of the packets are lost: the link is named by its node, with the counters that saw it."""
     def run(lab):
         lab.lose(node, side, 2)
         outcome = check(lab)
         found = accusations(outcome.data)
-        expect(found and all(got[1] == f"node{node}" for got in found), f"not node{node} alone: {found}", outcome)
+        expect(found and all(f"node{node}" in got for got in found), f"not node{node}'s link alone: {found}", outcome)
         evidence = " ".join(line for finding in outcome.data["findings"] for line in finding["evidence"])
         expect(any(counter in evidence for counter in LOSS_COUNTERS), "no counter proves the loss", outcome)
 
