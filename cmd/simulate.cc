@@ -15,6 +15,7 @@
 #include "cmd/options.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
+#include "cmd/simulate_calibrate.h"
 #include "cmd/simulate_omni.h"
 #include "report/json.h"
 #include "report/text.h"
@@ -28,7 +29,8 @@ struct Flags {
   std::string bitmaps;  // a file's name
   FabricFlags fabric;
   FaultScript faults;
-  std::string compare;  // an algorithm
+  std::string calibrate;  // a file
+  std::string compare;    // an algorithm
   std::optional<sim::Place> fix;
   std::string sharing = "automatic", method = "automatic";
   double noise = 0, run_noise = 0;
@@ -152,6 +154,14 @@ class Simulation {
     auto fabric = fabric_of(flags_.fabric, context_.config.link_rate.value);
     if (!fabric) return failed(context_, fabric.error());
     fabric_ = std::move(*fabric);
+    if (!flags_.calibrate.empty()) {
+      collective::Call call = flags_.call.of(0);
+      const bool shaped =
+          flags_.fabric.has("nodes") || flags_.fabric.has("gpus-per-node") || !flags_.fabric.file.empty();
+      auto calibrated = calibrate_by(flags_.calibrate, call, shaped, fabric_);
+      if (!calibrated) return failed(context_, calibrated.error());
+      document_.model.calibration = std::move(*calibrated);
+    }
     auto task = task_of(flags_, fabric_.nodes * fabric_.ranks_per_node);
     if (!task) return failed(context_, task.error());
     task_ = std::move(*task);
@@ -409,6 +419,10 @@ void add_simulate(Commands& commands) {
       "several with ';' (docs/simulator.md)");
   add_parsed(app, "--fix", flags.fix, sim::parse_place, "PLACE",
              "what the last size would take without the faults at node3>, node3.nic1, leaf0>spine1, ...");
+  app.add_option(
+         "--calibrate", flags.calibrate,
+         "latency, rate and cost of a slice as a live run took them: the JSON of run with several sizes")
+      ->type_name("FILE");
   app.add_option("--compare", flags.compare, "the last size by another algorithm, and the ratio")
       ->type_name("ALGORITHM");
   commands.choices(

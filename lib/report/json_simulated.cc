@@ -12,6 +12,19 @@ void add_simulated(Json& out, const Simulated& model) {
                          {"ratio", c->ratio},
                          {"published_ratio", maybe(c->published)}};
   }
+  if (const auto& c = model.calibration) {
+    Json samples = Json::array();
+    for (const Calibrated::Sample& s : c->samples) {
+      samples.push_back({{"algorithm", s.algorithm},
+                         {"bytes", s.bytes},
+                         {"measured_s", s.measured_s},
+                         {"simulated_s", s.simulated_s},
+                         {"deviation", s.simulated_s / s.measured_s - 1}});
+    }
+    out["calibration"] = {{"file", c->file},         {"latency_s", c->latency_s},
+                          {"rate_Bps", c->rate_Bps}, {"overhead_s", c->overhead_s},
+                          {"worst", c->worst},       {"samples", samples}};
+  }
   if (const auto& f = model.fix) {
     out["fix"] = {{"place", f->place},
                   {"faults", f->faults},

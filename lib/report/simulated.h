@@ -24,11 +24,25 @@ struct Fix {
   std::optional<double> gain;                  // time over fixed time, less 1
 };
 
+// What the fabric's cost was taken from.
+struct Calibrated {
+  struct Sample {
+    std::string algorithm;
+    std::uint64_t bytes = 0;
+    double measured_s = 0, simulated_s = 0;
+  };
+  std::string file;
+  double latency_s = 0, rate_Bps = 0, overhead_s = 0;  // of a hop; overhead: of a slice
+  double worst = 0;                                    // largest deviation, as a share of what was measured
+  std::vector<Sample> samples;
+};
+
 struct Simulated {
   std::string method, sharing;      // how it was played, and how messages shared links; empty: not at all
   std::vector<std::string> faults;  // as their script
   std::optional<Comparison> comparison;
   std::optional<Fix> fix;
+  std::optional<Calibrated> calibration;
 };
 
 // Lines of text, each ended. `algorithm`, `bytes`: of the last result.

@@ -9,6 +9,16 @@ namespace ringtrue::report {
 std::string text(const Simulated& model, const std::string& algorithm, std::uint64_t bytes) {
   std::string out;
   if (!model.method.empty()) out += fmt::format("played by {}; links: {}\n", model.method, model.sharing);
+  if (const auto& c = model.calibration) {
+    out += fmt::format("calibrated by {}: {} after {}, {} a slice; off by up to {:.1f} %\n", c->file,
+                       to_text(BytesPerSecond(c->rate_Bps)), to_text(Seconds(c->latency_s)),
+                       to_text(Seconds(c->overhead_s)), c->worst * 100);
+    for (const Calibrated::Sample& s : c->samples) {
+      out += fmt::format("  {} of {}: took {}, simulated {}, {:+.1f} %\n", s.algorithm,
+                         to_text(Bytes(s.bytes)), to_text(Seconds(s.measured_s)),
+                         to_text(Seconds(s.simulated_s)), (s.simulated_s / s.measured_s - 1) * 100);
+    }
+  }
   for (const std::string& fault : model.faults) out += fmt::format("fault: {}\n", fault);
   if (const auto& c = model.comparison) {
     out += fmt::format("{} takes {} for {} bytes; {} takes {:.3g} times as long", c->algorithm,

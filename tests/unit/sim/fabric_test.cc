@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/calibrate.h"
 #include "sim/network.h"
 #include "sim/settings.h"
 #include "sim/simulate.h"
@@ -236,6 +237,27 @@ TEST(ClosedForms, ReproduceLogGOPSimsDissemination) {
   const auto report = simulate(barrier, {}, fabric);
   ASSERT_TRUE(report && !report->error);
   EXPECT_NEAR(report->time.value, 22'000e-9, 1e-15);
+}
+
+// ---- calibration ----
+
+TEST(Calibration, FindsTheCostThatWasPlayed) {
+  Fabric truth = cluster(8);
+  truth.inter = {Seconds(73e-6), BytesPerSecond(61e6), Seconds(9e-6)};
+  std::vector<Sample> samples;
+  for (const std::uint64_t bytes : {64u << 10, 512u << 10, 4u << 20, 32u << 20}) {
+    collective::Call call;
+    call.elements = bytes / 4;
+    const collective::Algorithm& ring = **collective::find_algorithm("ring");
+    samples.push_back({&ring, call, simulate(ring, call, truth)->time});
+  }
+  const auto found = calibrate(samples, cluster(8));
+  ASSERT_TRUE(found) << found.error().text();
+  EXPECT_LT(found->worst, 0.02);
+  EXPECT_NEAR(found->cost.rate / truth.inter.rate, 1, 0.02);
+  samples.resize(1);
+  EXPECT_FALSE(calibrate(samples, cluster(8))) << "one size";
+  EXPECT_FALSE(calibrate({}, cluster(8)));
 }
 
 // ---- descriptions ----
