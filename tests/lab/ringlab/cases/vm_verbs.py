@@ -11,7 +11,7 @@ TYPES = ("float32", "float64", "float16", "bfloat16", "int32", "int64")
 OPERATIONS = ("sum", "prod", "min", "max", "avg")
 SIZES = ("--from", "4", "--to", "4M", "--factor", "32")  # 4 and 128 B, 4 and 128 KiB, 4 MiB
 SLOW = 12      # Mbit/s: a tenth of what a hop of four at once reaches, and less of one alone
-LOSS_COUNTERS = ("sequence errors", "requests out of sequence", "retries")  # rxe's rcvd_seq_err, out_of_seq_request, ...
+LOSS_COUNTERS = ("sequence errors", "requests out of sequence", "retries")  # rcvd_seq_err, out_of_seq_request...
 
 
 def play(lab, algorithm, *words, nodes=4, ranks_per_node=1, sizes=SIZES, seconds=120, transport="verbs"):
