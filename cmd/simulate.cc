@@ -58,7 +58,7 @@ std::string where_of(const OmniPlan& plan) {
   const collective::Omni& omni = plan.job.call.omni;
   return fmt::format("{} worker{}, {} {} aggregator{}, {} nodes, {} between nodes after {}", omni.workers,
                      omni.workers == 1 ? "" : "s", omni.aggregators, name(plan.placement),
-                     omni.aggregators == 1 ? "" : "s", f.nodes, to_text(f.inter.rate),
+                     omni.aggregators == 1 ? "" : "s", f.nodes, to_text(f.inter.rate * double(f.rails)),
                      to_text(f.inter.latency));
 }
 
@@ -215,7 +215,8 @@ class Simulation {
     job.algorithm = flags_.call.algorithm;
     job.call = call_of(bytes);
     if (job.algorithm == "auto") {
-      const collective::Costs costs{fabric_.intra, fabric_.inter, false};
+      collective::Costs costs{fabric_.intra, fabric_.inter, false};
+      costs.inter.rate = costs.inter.rate * double(fabric_.rails);
       document_.choices.push_back(choice_of(fabric_.layout(), job.call, costs));
       job.algorithm = document_.choices.back().algorithm;
     }

@@ -98,7 +98,7 @@ Result<OmniPlan> plan_omnireduce(const OmniCase& what, const OmniFlags& flags) {
     OmniWorld world;
     world.workers = workers.nodes * workers.ranks_per_node;
     world.aggregators = flags.aggregators.value_or(workers.nodes);
-    world.link_rate = workers.inter.rate;
+    world.link_rate = workers.inter.rate * double(workers.rails);
     world.round_trip = workers.inter.latency * 2.0;
     world.allowance = Seconds(0);
     world.density = flags.united_density(world.workers);
@@ -127,8 +127,8 @@ Result<OmniPlan> plan_omnireduce(const OmniCase& what, const OmniFlags& flags) {
 
 std::optional<report::OmniModel> model_of(const OmniPlan& plan) {
   if (plan.fabric.ranks_per_node != 1) return std::nullopt;
-  return omni_model(plan.job.call, {plan.density, plan.united}, plan.placement, plan.fabric.inter.rate,
-                    plan.fabric.inter.latency);
+  return omni_model(plan.job.call, {plan.density, plan.united}, plan.placement,
+                    plan.fabric.inter.rate * double(plan.fabric.rails), plan.fabric.inter.latency);
 }
 
 void add_omni(report::RunResult& result, const OmniPlan& plan, const sim::SimReport& played,
