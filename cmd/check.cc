@@ -12,8 +12,10 @@
 #include "cmd/options.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
+#include "cmd/verbs_flags.h"
 #include "diagnosis/above.h"
 #include "diagnosis/combine.h"
+#include "diagnosis/owners.h"
 #include "ideal/facts.h"
 #include "report/json.h"
 #include "report/nagios.h"
@@ -29,6 +31,7 @@ constexpr Seconds facts_patience{5};
 
 struct Flags {
   MeasurerFlags measurer;
+  VerbsFlags verbs;
   std::string algorithm = "ring";
   std::optional<std::string> aggregator_hosts;
   std::string format = "text";
@@ -131,6 +134,9 @@ int run(Context& context, const Flags& flags) {
   }
   const std::int64_t began = now_ns();
   MeasurerFlags measuring = flags.measurer;
+  auto settings = verbs_settings(context, flags.verbs);
+  if (!settings) return failed(context, settings.error());
+  measuring.verbs = *settings;
   // A connection's slow start is over within a hundredth of an experiment; twice the experiments tell more.
   measuring.warmup = 0;
   measuring.paced = true;
@@ -173,7 +179,16 @@ int run(Context& context, const Flags& flags) {
     show_progress(fmt::format("{}: {} ({:.0f} %)", stage, what, used * 100));
   };
   options.cancelled = [] { return interrupted(); };
-  document.diagnosis = diagnosis::Check(**measurer, options).run();
+  auto carrier = (*measurer)->nodes() < 2 ? Result<Carrier>(Carrier{}) : (*measurer)->settle();
+  if (carrier) {
+    document.notes = carrier->notes;
+    options.efficiency = efficiency(*carrier);
+    document.diagnosis = diagnosis::Check(**measurer, options).run();
+  } else {
+    for (int node = 0; node < (*measurer)->nodes(); ++node)
+      document.diagnosis.nodes.push_back((*measurer)->name(node));
+    document.diagnosis.error = carrier.error();
+  }
   if (local) {
     document.diagnosis.not_checked.push_back(
         {"wires",
@@ -189,6 +204,7 @@ int run(Context& context, const Flags& flags) {
       facts->seconds += later->seconds;
     }
   }
+  if (facts && carrier) diagnosis::leave_to_owners(facts->cluster, carrier->gids);
   if (facts) {
     if (auto added = add_inspection(context, *facts, document); !added) return failed(context, added.error());
   }
@@ -253,6 +269,7 @@ void add_check(Commands& commands) {
   app.add_flag("--no-inspect", flags.no_inspect, "measure without looking into the nodes first")
       ->excludes(inspect);
   add_fact_flags(app, flags.facts);
+  add_verbs_flags(commands, app, flags.verbs);
   add_parsed(app, "--pause", flags.measurer.player.pause, parse_pause, "PHASE=TIME",
              "wait before a phase (for tests)")
       ->group("");

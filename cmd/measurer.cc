@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -14,12 +15,38 @@
 namespace ringtrue::cmd {
 namespace {
 
+// All nodes at once, each with the next one.
+diagnosis::Experiment greeting(int nodes) {
+  diagnosis::Experiment e;
+  e.algorithm = "pairwise";
+  for (int node = 0; node < std::max(nodes, 2); ++node) e.order.push_back(node % nodes);
+  e.bytes = Bytes(4);
+  return e;
+}
+
+Carrier carrier_of(const engine::RunReport& report,
+                   std::map<std::string, std::vector<diagnosis::RdmaPort>> rails) {
+  Carrier carrier{report.transport == "verbs" ? "verbs" : "tcp", {}, {}, 0, report.notes};
+  if (carrier.transport == "verbs") {
+    carrier.rails = std::move(rails);
+    for (const engine::RdmaUse& use : report.rdma) {
+      carrier.gids.emplace(use.node, use.gid);
+      if (use.mtu > 0)
+        carrier.path_mtu = carrier.path_mtu > 0 ? std::min(carrier.path_mtu, use.mtu) : use.mtu;
+    }
+  } else if (report.transport != "tcp") {
+    carrier.notes.push_back("some hops could go over RDMA and others not: all are measured over TCP");
+  }
+  return carrier;
+}
+
 class LocalMeasurer final : public LiveMeasurer {
  public:
   LocalMeasurer(int nodes, std::string transport, std::vector<collective::Fault> faults,
                 const MeasurerFlags& flags, Seconds deadline)
       : transport_(std::move(transport)),
         faults_(std::move(faults)),
+        verbs_(flags.verbs),
         warmup_(flags.warmup),
         paced_(flags.paced),
         deadline_(deadline) {
@@ -31,15 +58,19 @@ class LocalMeasurer final : public LiveMeasurer {
   std::vector<report::Failure> failures() const override { return {}; }
   std::string transport() const override { return transport_; }
 
+  Result<Carrier> settle() override {
+    if (transport_ != "verbs") return Carrier{transport_, {}, {}, 0, {}};
+    auto seen = measure(greeting(nodes()));
+    if (!seen) return tl::unexpected(seen.error());
+    return carrier_of(report_, std::move(seen->rails));
+  }
+
   Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override {
-    engine::Job job = fleet::job_of(experiment, {}, {transport_, 1, warmup_, {}, {}});
+    engine::Job job = fleet::job_of(experiment, {}, {transport_, 1, warmup_, {}, verbs_, {}});
     job.nodes = {"local"};
     job.seats.clear();
-    // A "node" may be that of a worker and of an aggregator.
-    for (std::size_t rank = 0; rank < experiment.order.size(); ++rank) {
-      const bool aggregates = experiment.workers > 0 && int(rank) >= experiment.workers;
-      job.seats.push_back({0, 0, experiment.order[rank] + (aggregates ? nodes() : 0)});
-    }
+    std::map<int, int> times;  // a "node" may be that of two ranks
+    for (const int node : experiment.order) job.seats.push_back({0, 0, node + nodes() * times[node]++});
     job.fault =
         faults_by_rank(paced_ ? paced(experiment, faults_, local_pace(nodes())) : faults_, experiment.order);
     counters_.begin();
@@ -52,44 +83,57 @@ class LocalMeasurer final : public LiveMeasurer {
       return fail(Cause::corrupted, fmt::format("{} got {} wrong elements", where, rank.wrong), where,
                   "look for --fault, or test this machine's memory");
     }
-    return fleet::observation_of(experiment, job, *report);
+    report_ = std::move(*report);
+    return fleet::observation_of(experiment, job, report_);
   }
 
  private:
   std::vector<std::string> names_;
   std::string transport_;
   std::vector<collective::Fault> faults_;
+  transport::verbs::Settings verbs_;
   int warmup_;
   bool paced_;
   Seconds deadline_;
   topology::CounterWatch counters_;
+  engine::RunReport report_;  // the last
 };
 
 class HostsMeasurer final : public LiveMeasurer {
  public:
-  HostsMeasurer(std::unique_ptr<fleet::Fleet> fleet, const std::string& transport, int warmup,
+  HostsMeasurer(std::unique_ptr<fleet::Fleet> fleet, const std::string& transport, const MeasurerFlags& flags,
                 std::optional<BytesPerSecond> link_rate, int workers)
-      : fleet_(std::move(fleet)),
+      : asked_(transport),
+        fleet_(std::move(fleet)),
         workers_(workers),
         guard_([this] { fleet_->cancel(); }),
-        inner_(*fleet_,
-               {transport, 1, warmup, link_rate, [this](const engine::Job&, const engine::RunReport& report) {
-                  transport_ = report.transport;
-                }}) {}
+        inner_(*fleet_, {transport, 1, flags.warmup, link_rate, flags.verbs,
+                         [this](const engine::Job&, const engine::RunReport& report) { report_ = report; }}) {
+  }
 
   int nodes() const override { return inner_.nodes(); }
   int workers() const override { return workers_; }
   std::string name(int node) const override { return inner_.name(node); }
-  std::string transport() const override { return transport_; }
+  std::string transport() const override { return report_.transport; }
   Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override {
     return inner_.measure(experiment);
+  }
+  Result<Carrier> settle() override {
+    if (asked_ == "auto" && nodes() < 2) return Carrier{"tcp", {}, {}, 0, {}};
+    if (asked_ != "auto" && asked_ != "verbs") return Carrier{asked_, {}, {}, 0, {}};
+    auto seen = measure(greeting(nodes()));
+    if (!seen) return tl::unexpected(seen.error());
+    Carrier carrier = carrier_of(report_, std::move(seen->rails));
+    inner_.set_transport(carrier.transport);
+    return carrier;
   }
   std::vector<report::Failure> failures() const override {
     return inner_.failure() ? trouble_of(*inner_.failure()).failures : std::vector<report::Failure>{};
   }
 
  private:
-  std::string transport_;
+  std::string asked_;
+  engine::RunReport report_;  // the last
   std::unique_ptr<fleet::Fleet> fleet_;
   int workers_;
   OnInterrupt guard_;
@@ -97,6 +141,17 @@ class HostsMeasurer final : public LiveMeasurer {
 };
 
 }  // namespace
+
+ideal::Efficiency efficiency(const Carrier& carrier) {
+  if (carrier.transport != "verbs") return *ideal::ethernet_tcp();
+  const auto gid = std::find_if(carrier.gids.begin(), carrier.gids.end(),
+                                [](const auto& of_node) { return !of_node.second.empty(); });
+  const bool ethernet = gid != carrier.gids.end();
+  const int mtu = carrier.path_mtu > 0 ? carrier.path_mtu : ethernet ? 1024 : 4096;
+  const auto share =
+      ethernet ? ideal::roce_v2(mtu, gid->second.find(':') != std::string::npos) : ideal::infiniband(mtu);
+  return share ? *share : *(ethernet ? ideal::roce_v2() : ideal::infiniband());
+}
 
 BytesPerSecond local_pace(int ranks) {
   return BytesPerSecond(std::clamp(400e6 / std::max(ranks, 1), 10e6, 100e6));
@@ -174,9 +229,7 @@ std::string faults_by_rank(const std::vector<collective::Fault>& by_node, const 
 
 Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, const MeasurerFlags& flags) {
   const auto refuse = [](Error error) { return tl::unexpected(report::Trouble{std::move(error), {}}); };
-  // Diagnosis is about wires: "auto" is tcp here.
   std::string transport = context.config.transport.value;
-  if (transport == "auto") transport = "tcp";
   if (transport == "udp") {
     return refuse(
         {Cause::bad_input, "udp carries omnireduce alone", "", "leave --transport out, or use tcp"});
@@ -194,15 +247,16 @@ Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, cons
     if (!nodes) return refuse(nodes.error());
     auto fleet = lease(context, flags.player, *nodes);
     if (!fleet) return tl::unexpected(fleet.error());
-    return std::make_unique<HostsMeasurer>(std::move(*fleet), transport, flags.warmup,
+    return std::make_unique<HostsMeasurer>(std::move(*fleet), transport, flags,
                                            context.config.link_rate.value, nodes->workers);
   }
   if (context.common.hosts) {
     return refuse({Cause::bad_input, "--local and --hosts exclude each other", "", "give one of them"});
   }
-  if (transport != "tcp") {
-    return refuse({Cause::bad_input, "between ranks of one process only tcp has wires to measure", "",
-                   "leave --transport out"});
+  if (transport == "auto") transport = "tcp";
+  if (transport != "tcp" && transport != "verbs") {
+    return refuse({Cause::bad_input, "between ranks of one process only tcp and verbs have wires to measure",
+                   "", "leave --transport out"});
   }
   auto faults = collective::parse_faults(flags.fault);
   if (!faults) return refuse(faults.error());

@@ -1,6 +1,7 @@
 // Where a diagnosis measures: over the daemons of the hosts, or between ranks of this process over loopback.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "cmd/player.h"
 #include "collective/fault.h"
 #include "diagnosis/measurer.h"
+#include "ideal/rates.h"
 
 namespace ringtrue::cmd {
 
@@ -16,6 +18,16 @@ struct MeasurerFlags {
   std::string fault;   // with --local: between "nodes", whatever the order of the ranks
   int warmup = 1;      // calls before those that are timed
   bool paced = false;  // with --local: hold every hop to local_pace()
+  transport::verbs::Settings verbs{};
+};
+
+// What carries the data.
+struct Carrier {
+  std::string transport;                                          // "tcp", "verbs"
+  std::map<std::string, std::vector<diagnosis::RdmaPort>> rails;  // of RDMA, by node
+  std::map<std::string, std::string> gids;                        // of the first rail on Ethernet, by node
+  int path_mtu = 0;                                               // bytes, of RDMA, the smallest; 0: unknown
+  std::vector<std::string> notes;                                 // why it is not RDMA, a line each
 };
 
 class LiveMeasurer : public diagnosis::Measurer {
@@ -26,7 +38,13 @@ class LiveMeasurer : public diagnosis::Measurer {
   virtual int workers() const { return nodes(); }
   // What ran last: "tcp".
   virtual std::string transport() const = 0;
+  // What everything will go over, before anything is measured: "auto" is RDMA where all nodes can, else TCP
+  // for all, so that hops are alike. Plays a small exchange, unless it is TCP that was asked for.
+  virtual Result<Carrier> settle() = 0;
 };
+
+// What a program can reach of a link's nominal rate over this carrier.
+ideal::Efficiency efficiency(const Carrier& carrier);
 
 Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, const MeasurerFlags& flags);
 

@@ -323,6 +323,7 @@ fleet::Options fleet_options(const Context& context, const PlayerOptions& option
     const int each = (nodes.aggregators + on - 1) / on;
     out.aggregators_per_node = nodes.dedicated ? std::max(0, each - out.ranks_per_node) : each;
   }
+  out.aggregators_per_node = std::max(out.aggregators_per_node, options.spare_ranks);
   out.data_interface = context.config.data_interface.value;
   out.port_low = context.config.data_ports.value.low;
   out.port_high = context.config.data_ports.value.high;

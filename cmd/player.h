@@ -34,6 +34,7 @@ struct PlayerOptions {
   int processes = 1;  // a node
   std::optional<Pause> pause;
   std::optional<AggregatorOptions> aggregators;
+  int spare_ranks = 0;  // that a job may have on a node beyond its ranks
 };
 
 class Player {

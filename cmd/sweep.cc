@@ -3,89 +3,326 @@
 #include <algorithm>
 
 #include "cmd/command.h"
+#include "cmd/facts.h"
 #include "cmd/interrupt.h"
 #include "cmd/measurer.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
-#include "ideal/rates.h"
+#include "cmd/verbs_flags.h"
+#include "diagnosis/counters.h"
+#include "diagnosis/meetings.h"
+#include "diagnosis/owners.h"
 #include "report/json.h"
 #include "report/text.h"
+#include "topology/counters.h"
+#include "topology/merge.h"
+#include "topology/probe/probe.h"
 
 namespace ringtrue::cmd {
 namespace {
 
+// For what is in the nodes; a library that hangs is given up after 3 s.
+constexpr Seconds facts_patience{5};
+constexpr int exchanges = 5;  // samples of a round trip; each is the mean of 100 in a row
+
 struct Flags {
   MeasurerFlags measurer;
+  VerbsFlags verbs;
   Bytes size{16u << 20};
   int iterations = 2;
+  bool per_port = false;
 };
 
-// What a healthy link is held against: what the declared one can carry, or the median of what was seen.
-void expect(report::SweepDocument& document, const std::optional<BytesPerSecond>& link_rate) {
-  if (link_rate) {
-    const auto efficiency = ideal::ethernet_tcp();
-    document.expected_Bps = link_rate->value * (efficiency ? efficiency->share : 1);
-    document.expected_origin =
-        fmt::format("declared {}, {}", to_text(*link_rate), efficiency ? efficiency->source : "");
-    return;
-  }
-  std::vector<double> known;
-  for (const auto& row : document.rate_Bps) {
-    for (const report::Maybe& rate : row) {
-      if (rate) known.push_back(*rate);
-    }
-  }
-  if (known.size() < 3) return;
-  std::nth_element(known.begin(), known.begin() + long(known.size() / 2), known.end());
-  document.expected_Bps = known[known.size() / 2];
-  document.expected_origin = "median of all pairs";
+std::optional<double> median(std::vector<double> values) {
+  if (values.size() < 3) return std::nullopt;
+  const auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
-int run(Context& context, const Flags& flags) {
-  if (flags.size.value < 4) {
-    return failed(context,
-                  {Error{Cause::bad_input, "a pair has to move something", "", "give --size 16M or so"}, {}});
+// What of a window belongs beside a rate: errors of anything, and whatever else a port of `rails` counted
+// that is no traffic.
+topology::CounterWindow beside(const topology::CounterWindow& window,
+                               const std::vector<diagnosis::RdmaPort>& rails) {
+  topology::CounterWindow out{window.seconds, {}};
+  for (const topology::CounterChange& change : window.changes) {
+    const auto kind = topology::counter_class(change.counter);
+    const bool of_port = change.device.find('/') != std::string::npos;
+    const bool ours = diagnosis::of_rails(change.device, rails);
+    const bool says =
+        kind == topology::CounterClass::error || (ours && kind == topology::CounterClass::congestion);
+    if (topology::rise(change) > 0 && says && (ours || !of_port || rails.empty()))
+      out.changes.push_back(change);
   }
-  auto measurer = make_measurer(context, flags.measurer);
-  if (!measurer) return failed(context, measurer.error());
-  report::SweepDocument document;
-  const int n = (*measurer)->nodes();
-  document.bytes = flags.size.value / 4 * 4;
-  document.warning = context.config.warning.value;
-  document.critical = context.config.critical.value;
-  diagnosis::Experiment experiment;
-  experiment.algorithm = "pairwise";
-  experiment.bytes = Bytes(document.bytes);
-  experiment.iterations = flags.iterations;
-  for (int node = 0; node < n; ++node) {
-    document.nodes.push_back((*measurer)->name(node));
-    experiment.order.push_back(node);
-  }
-  document.rate_Bps.assign(std::size_t(n), std::vector<report::Maybe>(std::size_t(n)));
-  document.latency_s = document.rate_Bps;
-  for (int shift = 1; shift < n && !document.error; ++shift) {
-    show_progress(fmt::format("sweep: shift {} of {}", shift, n - 1));
-    experiment.shift = shift;
-    auto observation = (*measurer)->measure(experiment);
-    if (!observation) {
-      document.error = report::Trouble{observation.error(), (*measurer)->failures()};
-      break;
-    }
-    for (const diagnosis::HopReading& hop : observation->hops) {
-      if (hop.source < 0 || hop.source >= n || hop.destination < 0 || hop.destination >= n) continue;
-      const auto i = std::size_t(hop.source), j = std::size_t(hop.destination);
-      if (hop.bytes.value > 0 && hop.busy.value > 0) document.rate_Bps[i][j] = (hop.bytes / hop.busy).value;
-      if (hop.latency) document.latency_s[i][j] = hop.latency->value;
-    }
-  }
-  document.transport = (*measurer)->transport();
-  measurer->reset();  // releases the nodes before anything is printed
-  expect(document, context.config.link_rate.value);
-  if (document.error) complain(document.error->error);
-  return print(context.common.json ? report::json(document) : report::text(document, context.style),
-               document.error ? Exit::unknown : Exit::healthy);
+  return out;
 }
+
+class Sweep {
+ public:
+  Sweep(Context& context, const Flags& flags) : context_(context), flags_(flags) {}
+
+  int operator()() {
+    if (flags_.size.value < 4) {
+      return failed(
+          context_,
+          {Error{Cause::bad_input, "a pair has to move something", "", "give --size 16M or so"}, {}});
+    }
+    auto settings = verbs_settings(context_, flags_.verbs);
+    if (!settings) return failed(context_, settings.error());
+    MeasurerFlags measuring = flags_.measurer;
+    measuring.verbs = *settings;
+    measuring.player.spare_ranks = context_.config.transport.value != "tcp";  // a node may meet itself
+    auto measurer = make_measurer(context_, measuring);
+    if (!measurer) return failed(context_, measurer.error());
+    measurer_ = std::move(*measurer);
+    n_ = measurer_->nodes();
+    document_.bytes = flags_.size.value / 4 * 4;
+    document_.warning = context_.config.warning.value;
+    document_.critical = context_.config.critical.value;
+    for (int node = 0; node < n_; ++node) document_.nodes.push_back(measurer_->name(node));
+    document_.rate_Bps.assign(std::size_t(n_), std::vector<report::Maybe>(std::size_t(n_)));
+    document_.latency_s = document_.rate_Bps;
+    if (settle()) carrier_.transport == "verbs" ? over_rdma() : over_shifts();
+    document_.transport = measurer_->transport();
+    measurer_.reset();  // releases the nodes before anything is printed
+    clear_progress();
+    expect();
+    if (document_.error) complain(document_.error->error);
+    return print(context_.common.json ? report::json(document_) : report::text(document_, context_.style),
+                 document_.error ? Exit::unknown : Exit::healthy);
+  }
+
+ private:
+  bool settle() {
+    auto carrier = measurer_->settle();
+    if (!carrier) return give_up(carrier.error());
+    carrier_ = std::move(*carrier);
+    document_.notes = carrier_.notes;
+    if (carrier_.transport == "verbs" || !flags_.per_port) return true;
+    return give_up({Cause::bad_input,
+                    fmt::format("--per-port is about RDMA, and this is {}", carrier_.transport), "",
+                    carrier_.notes.empty() ? "use --transport verbs" : carrier_.notes.front()});
+  }
+
+  bool give_up(Error error) {
+    document_.error = report::Trouble{std::move(error), measurer_->failures()};
+    return false;
+  }
+
+  std::optional<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) {
+    if (interrupted()) {
+      give_up({Cause::cancelled, "the sweep was stopped", "", ""});
+      return std::nullopt;
+    }
+    auto observation = measurer_->measure(experiment);
+    if (observation) return std::move(*observation);
+    give_up(observation.error());
+    return std::nullopt;
+  }
+
+  // --- whole nodes, all at once, one further on each time
+
+  void over_shifts() {
+    document_.latency_origin = "smallest round trip (the kernel's, of the connection)";
+    diagnosis::Experiment experiment;
+    experiment.algorithm = "pairwise";
+    experiment.bytes = Bytes(document_.bytes);
+    experiment.iterations = flags_.iterations;
+    for (int node = 0; node < n_; ++node) experiment.order.push_back(node);
+    for (int shift = 1; shift < n_; ++shift) {
+      show_progress(fmt::format("sweep: shift {} of {}", shift, n_ - 1));
+      experiment.shift = shift;
+      const auto observation = measure(experiment);
+      if (!observation) return;
+      for (const diagnosis::HopReading& hop : observation->hops) {
+        if (hop.source < 0 || hop.source >= n_ || hop.destination < 0 || hop.destination >= n_) continue;
+        report::SweepPair pair{
+            end(hop.source, nullptr), end(hop.destination, nullptr), rate(hop), {}, {}, {}};
+        if (hop.latency) pair.latency_s = hop.latency->value;
+        add_counters(*observation, {hop.source, hop.destination}, pair);
+        keep(hop.source, hop.destination, std::move(pair));
+      }
+    }
+  }
+
+  // --- RDMA: two and two, through all rails or one port each
+
+  void over_rdma() {
+    document_.latency_origin = "latency (half of the smallest round trip of 4 bytes)";
+    const bool local = context_.common.local.has_value();
+    diagnosis::Ports ports(document_.nodes.size());
+    if (local) {
+      ports[0] = rails("local");
+    } else {
+      for (int node = 0; node < n_; ++node) ports[std::size_t(node)] = rails(measurer_->name(node));
+    }
+    if (flags_.per_port) add_active(ports);
+    for (int node = 0; node < n_; ++node)
+      for (const auto& port : ports[std::size_t(node)]) document_.ports.push_back(end(node, &port, local));
+    document_.port_pairs = diagnosis::port_pairs(ports);
+
+    const bool single =
+        !local && std::all_of(ports.begin(), ports.end(), [](const auto& p) { return p.size() == 1; });
+    std::vector<diagnosis::Round> rounds;
+    const auto add = [&](std::vector<diagnosis::Round> more) {
+      rounds.insert(rounds.end(), more.begin(), more.end());
+    };
+    if (!single) add(diagnosis::meet_nodes(n_));
+    add(diagnosis::meet_ports(ports, flags_.per_port));
+    add(diagnosis::meet_at_home(ports));
+    for (std::size_t i = 0; i < rounds.size(); ++i) {
+      show_progress(fmt::format("sweep: round {} of {}", i + 1, rounds.size()));
+      if (!meet(rounds[i], single)) return;
+    }
+  }
+
+  bool meet(const diagnosis::Round& round, bool single) {
+    const auto bulk = measure(diagnosis::experiment_of(round, Bytes(document_.bytes), flags_.iterations));
+    if (!bulk) return false;
+    const auto short_ones = measure(diagnosis::experiment_of(round, Bytes(4), exchanges));
+    if (!short_ones) return false;
+    for (std::size_t i = 0; i < round.size(); ++i) {
+      const diagnosis::Meeting& m = round[i];
+      const bool home = m.node == m.peer;
+      const auto latency = diagnosis::one_way(*short_ones, i);
+      for (const bool forth : {true, false}) {
+        const auto from = int(forth ? i : i + round.size()), to = int(forth ? i + round.size() : i);
+        report::SweepPair pair;
+        pair.source = end(forth ? m.node : m.peer,
+                          m.ports ? forth ? &m.ports->first : &m.ports->second : nullptr, home && local());
+        pair.destination =
+            end(forth ? m.peer : m.node, m.ports ? forth ? &m.ports->second : &m.ports->first : nullptr,
+                home && local());
+        for (const diagnosis::HopReading& hop : bulk->hops)
+          if (hop.source_rank == from && hop.destination_rank == to) pair.rate_Bps = rate(hop);
+        if (latency) pair.latency_s = latency->value;
+        for (const auto* seen : {&*bulk, &*short_ones}) add_counters(*seen, {m.node, m.peer}, pair);
+        if (pair.source == pair.destination && !forth) {  // of one port to itself: both flows are its own
+          report::Maybe& sum = document_.pairs.back().rate_Bps;
+          if (sum && pair.rate_Bps) *sum += *pair.rate_Bps;
+          continue;
+        }
+        if (home || (m.ports && !single))
+          document_.pairs.push_back(std::move(pair));
+        else
+          keep(forth ? m.node : m.peer, forth ? m.peer : m.node, std::move(pair));
+      }
+    }
+    return true;
+  }
+
+  void keep(int source, int destination, report::SweepPair pair) {
+    const auto i = std::size_t(source), j = std::size_t(destination);
+    document_.rate_Bps[i][j] = pair.rate_Bps;
+    document_.latency_s[i][j] = pair.latency_s;
+    document_.pairs.push_back(std::move(pair));
+  }
+
+  // --- ends, rates, counters
+
+  bool local() const { return context_.common.local.has_value(); }
+
+  report::SweepEnd end(int node, const diagnosis::RdmaPort* port, bool here = false) const {
+    return {here ? "local" : document_.nodes[std::size_t(node)], port ? diagnosis::to_text(*port) : ""};
+  }
+
+  static report::Maybe rate(const diagnosis::HopReading& hop) {
+    if (hop.bytes.value == 0 || !(hop.busy.value > 0)) return std::nullopt;
+    return (hop.bytes / hop.busy).value;
+  }
+
+  const std::vector<diagnosis::RdmaPort>& rails(const std::string& node) const {
+    static const std::vector<diagnosis::RdmaPort> none;
+    const auto found = carrier_.rails.find(node);
+    return found == carrier_.rails.end() ? none : found->second;
+  }
+
+  // Of the pair's own ports where it has such, else of its nodes' rails.
+  void add_counters(const diagnosis::Observation& seen, std::pair<int, int> nodes,
+                    report::SweepPair& pair) const {
+    const auto add = [&](int node, const std::string& port) {
+      const std::string name = local() ? "local" : document_.nodes[std::size_t(node)];
+      const auto window = seen.counters.find(name);
+      if (window == seen.counters.end()) return;
+      std::vector<diagnosis::RdmaPort> ours = rails(name);
+      if (const auto own = diagnosis::parse_rdma_port(port)) ours = {*own};
+      const auto part = beside(window->second, ours);
+      if (part.changes.empty()) return;
+      const auto [at, fresh] = pair.counters.try_emplace(name, part);
+      if (!fresh) at->second = topology::join(at->second, part);
+    };
+    const bool turned = pair.source.node != document_.nodes[std::size_t(nodes.first)];
+    add(turned ? nodes.second : nodes.first, pair.source.port);
+    if (pair.source == pair.destination) return;
+    add(turned ? nodes.first : nodes.second, pair.destination.port);
+  }
+
+  // All active ports, the rails and those that the transport would not have taken by itself.
+  void add_active(diagnosis::Ports& ports) {
+    show_progress("sweep: looking for ports");
+    const auto unknown = [&](const std::string& node, const Error& error) {
+      document_.notes.push_back(
+          fmt::format("the ports of {} are those that data takes by itself: {}", node, error.what));
+    };
+    if (local()) {
+      auto recording = record_here(context_, {});
+      if (!recording) return unknown("this machine", recording.error());
+      topology::Cluster here;
+      here.nodes.push_back(topology::probe(*recording));
+      merge_ports(ports[0], diagnosis::active_ports(here, {here.nodes.front().name})[0]);
+      return;
+    }
+    const auto nodes = nodes_of(context_, flags_.measurer.player);
+    if (!nodes) return;
+    Facts facts = ask_facts(nodes->targets, fleet_options(context_, {}, *nodes), {}, facts_patience);
+    for (const report::Failure& f : facts.failures) unknown(f.node, f.error);
+    diagnosis::leave_to_owners(facts.cluster, carrier_.gids);
+    const auto active = diagnosis::active_ports(facts.cluster, document_.nodes);
+    for (int node = 0; node < n_; ++node) merge_ports(ports[std::size_t(node)], active[std::size_t(node)]);
+  }
+
+  static void merge_ports(std::vector<diagnosis::RdmaPort>& into,
+                          const std::vector<diagnosis::RdmaPort>& more) {
+    into.insert(into.end(), more.begin(), more.end());
+    std::sort(into.begin(), into.end());
+    into.erase(std::unique(into.begin(), into.end()), into.end());
+  }
+
+  // What a healthy link is held against: what the declared one can carry, or the median of what was seen.
+  // Ways inside a node pass no link: theirs is the median of their like.
+  void expect() {
+    enum Kind { nodes, ports, own, others, kinds };
+    const auto kind = [](const report::SweepPair& p) {
+      if (p.source == p.destination) return own;
+      if (p.source.node == p.destination.node) return others;
+      return p.source.port.empty() ? nodes : ports;
+    };
+    std::vector<double> rates[kinds];
+    for (const report::SweepPair& p : document_.pairs)
+      if (p.rate_Bps) rates[kind(p)].push_back(*p.rate_Bps);
+    report::Maybe against[kinds];
+    for (int k = 0; k < kinds; ++k) against[k] = median(rates[k]);
+    const Kind links = rates[nodes].empty() ? ports : nodes;
+    if (const auto& link_rate = context_.config.link_rate.value) {
+      const auto share = efficiency(carrier_);
+      against[links] = link_rate->value * share.share;
+      document_.expected_origin = fmt::format("declared {}, {}", to_text(*link_rate), share.source);
+    } else if (against[links]) {
+      document_.expected_origin = "median of all pairs";
+    }
+    document_.expected_Bps = against[links];
+    for (report::SweepPair& p : document_.pairs)
+      if (const auto& a = against[kind(p)]; p.rate_Bps && a && *a > 0) p.ratio = *p.rate_Bps / *a;
+  }
+
+  Context& context_;
+  const Flags& flags_;
+  std::unique_ptr<LiveMeasurer> measurer_;
+  int n_ = 0;
+  Carrier carrier_;
+  report::SweepDocument document_;
+};
 
 }  // namespace
 
@@ -94,11 +331,17 @@ void add_sweep(Commands& commands) {
   static Flags flags;
   add_parsed(app, "--size", flags.size, parse_size, "SIZE", "bytes that a pair moves at once");
   add_whole(app, "--iterations", flags.iterations, 1, 100000, "how often");
+  app.add_flag("--per-port", flags.per_port,
+               "over verbs: every active port with every one of the other nodes, not the rails alone");
+  add_verbs_flags(commands, app, flags.verbs);
   add_parsed(app, "--pause", flags.measurer.player.pause, parse_pause, "PHASE=TIME",
              "wait before a phase (for tests)")
       ->group("");
-  app.footer("All nodes send at once, each to one other: N - 1 shifts cover every pair.");
-  commands.on(app, [](Context& context) { return run(context, flags); });
+  app.footer(
+      "Over TCP all nodes send at once, each to one other: N - 1 shifts cover every pair. Over RDMA they "
+      "meet two\n"
+      "and two: all rails together, then rail by rail, then each port with itself and its node's others.");
+  commands.on(app, [](Context& context) { return Sweep(context, flags)(); });
 }
 
 }  // namespace ringtrue::cmd

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "collective/omnireduce/tune.h"
+#include "diagnosis/counters.h"
 #include "topology/counters.h"
 
 namespace ringtrue::fleet {
@@ -35,9 +36,7 @@ std::map<std::string, std::vector<diagnosis::RdmaPort>> rails_of(const engine::R
 std::uint64_t resent(const topology::CounterWindow& window, const std::vector<diagnosis::RdmaPort>& rails) {
   std::uint64_t sum = 0;
   for (const topology::CounterChange& change : window.changes) {
-    const bool ours = std::any_of(rails.begin(), rails.end(), [&](const diagnosis::RdmaPort& port) {
-      return change.device == fmt::format("{}/{}", port.device, port.number);
-    });
+    const bool ours = diagnosis::of_rails(change.device, rails);
     if (ours && topology::loss_seen(change.counter) == topology::Loss::sending) sum += topology::rise(change);
   }
   return sum;
@@ -60,6 +59,7 @@ engine::Job job_of(const diagnosis::Experiment& experiment, const std::vector<Ta
   job.call.lanes = options.lanes;
   if (experiment.slice.value > 0) job.call.slice_bytes = experiment.slice.value;
   job.transport = options.transport;
+  job.verbs = options.verbs;
   job.iterations = experiment.iterations;
   job.warmup = options.warmup;
   job.check = true;

@@ -15,6 +15,7 @@ struct MeasurerOptions {
   int lanes = 1;
   int warmup = 1;
   std::optional<BytesPerSecond> link_rate{};  // for the shape of an omnireduce
+  transport::verbs::Settings verbs{};
   // After every run: for progress lines, and for reports that list the runs.
   std::function<void(const engine::Job&, const engine::RunReport&)> finished;
 };

@@ -169,6 +169,21 @@ struct RunDocument {
   std::optional<Trouble> error;
 };
 
+struct SweepEnd {
+  std::string node;
+  std::string port;  // "mlx5_0:1"; empty: whatever the transport takes
+  bool operator==(const SweepEnd&) const = default;
+};
+
+struct SweepPair {
+  SweepEnd source, destination;
+  Maybe rate_Bps;   // a port to itself: of both of its flows together
+  Maybe latency_s;  // as SweepDocument::latency_origin has it
+  Maybe ratio;      // of rate_Bps: over what it is held against
+  // By node: what was no traffic, of its port or its rails, while the pair was measured.
+  std::map<std::string, topology::CounterWindow> counters;
+};
+
 struct SweepDocument {
   std::vector<std::string> nodes;
   std::uint64_t bytes = 0;
@@ -176,7 +191,12 @@ struct SweepDocument {
   Maybe expected_Bps;  // what a healthy link is held against: declared, or the median
   std::string expected_origin;
   std::vector<std::vector<Maybe>> rate_Bps;   // row sends to column; unknown on the diagonal
-  std::vector<std::vector<Maybe>> latency_s;  // smallest round trip
+  std::vector<std::vector<Maybe>> latency_s;  // see latency_origin
+  std::string latency_origin;                 // "smallest round trip (the kernel's)"
+  std::vector<SweepEnd> ports;                // those that were measured by themselves
+  std::vector<SweepPair> pairs;               // in the order of measurement
+  long port_pairs = 0;                        // ordered pairs of these ports, of different nodes
+  std::vector<std::string> notes;
   double warning = 0.95, critical = 0.85;
   std::optional<Trouble> error;
 };
@@ -191,6 +211,7 @@ struct CheckDocument {
   diagnosis::Diagnosis diagnosis;
   std::optional<Inspected> inspection;
   std::string transport;
+  std::vector<std::string> notes;  // why it was not RDMA
   double warning = 0.95, critical = 0.85;
   std::optional<Deadlines> deadlines;  // where daemons are concerned
   std::optional<Trouble> error;

@@ -39,27 +39,6 @@ std::string json(const Trouble& trouble, const std::string& command) {
   return dump({{"schema", "ringtrue." + command + "/1"}, {"error", error_value(trouble)}});
 }
 
-std::string json(const SweepDocument& document) {
-  const auto matrix = [](const std::vector<std::vector<Maybe>>& rows) {
-    Json out = Json::array();
-    for (const auto& row : rows) {
-      Json cells = Json::array();
-      for (const Maybe& cell : row) cells.push_back(maybe(cell));
-      out.push_back(std::move(cells));
-    }
-    return out;
-  };
-  return dump({{"schema", "ringtrue.sweep/1"},
-               {"nodes", document.nodes},
-               {"bytes", document.bytes},
-               {"transport", document.transport},
-               {"expected_Bps", maybe(document.expected_Bps)},
-               {"expected_origin", document.expected_origin},
-               {"rate_Bps", matrix(document.rate_Bps)},
-               {"latency_s", matrix(document.latency_s)},
-               {"error", maybe_error(document.error)}});
-}
-
 std::string json(const NodesDocument& document) {
   Json nodes = Json::array();
   const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };

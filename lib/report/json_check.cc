@@ -91,6 +91,7 @@ std::string json(const CheckDocument& document) {
        {"not_checked", not_checked},
        {"nodes", nodes},
        {"transport", text_or_null(document.transport)},
+       {"notes", document.notes},
        {"inspection", document.inspection ? Json{{"rules", document.inspection->rules},
                                                  {"seconds", document.inspection->seconds}}
                                           : Json(nullptr)},

@@ -61,6 +61,8 @@ std::string text(const CheckDocument& document, const Style& style) {
   if (d.coverage.pairs > 0 && d.coverage.pairs_measured < d.coverage.pairs) {
     out += fmt::format("pairs measured: {} of {}\n", d.coverage.pairs_measured, d.coverage.pairs);
   }
+  for (const std::string& note : document.notes)
+    out += style.paint(fmt::format("note: {}", note), Ink::dim) + "\n";
   out += counters_text(d.counters, "during the check", style);
   if (document.inspection)
     out += style.paint(fmt::format("inspected by {} rules in {}\n", document.inspection->rules.size(),

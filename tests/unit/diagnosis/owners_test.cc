@@ -59,5 +59,22 @@ TEST(Owners, WithoutAddressesAllStays) {
   EXPECT_EQ(cluster.nodes[1].nics.size(), 2u);
 }
 
+TEST(Owners, WhatIsNoAddressOwnsNothing) {
+  topology::Cluster cluster;
+  cluster.nodes = {node("b")};
+  const topology::Cluster before = cluster;
+  for (const char* bad :
+       {":", "::", ":::", "fe80:::2", "fe80::2:", "fe80::12345", "10.1.0", "10.1.0.2.3", "10.1.0.258",
+        "10..0.2", "-1.1.0.2", "fe80:0:0:0:0:0:0", "fe80::0:0:0:0:0:0:2", "10.1.0.2 "}) {
+    leave_to_owners(cluster, {{"a", bad}});
+    EXPECT_EQ(cluster, before) << bad;
+  }
+  for (const char* good : {"10.1.0.2", "::ffff:a01:2", "0:0:0:0:0:ffff:a01:2", "fe80:0::2"}) {
+    topology::Cluster other = before;
+    leave_to_owners(other, {{"a", good}});
+    EXPECT_EQ(other.nodes[0].nics.size(), 2u) << good;
+  }
+}
+
 }  // namespace
 }  // namespace ringtrue::diagnosis

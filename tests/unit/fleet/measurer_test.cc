@@ -103,8 +103,8 @@ TEST(FleetMeasurer, ReadsHopsOfRdma) {
   trace::Hop& hop = report.trace.hops[0];  // from rank 0 on c
   hop.tcp.reset();
   hop.rdma = trace::RdmaHop{Seconds(1.5), Seconds(0.5), Seconds(0.25), 9};
-  report.rdma = {{"c", {"mlx5_0:1", "mlx5_1:2"}, "10.1.0.3", "host"},
-                 {"c", {"mlx5_0:1", "nonsense", ":1", "mlx5_0:x", "mlx5_0:1x"}, "", "host"}};
+  report.rdma = {{"c", {"mlx5_0:1", "mlx5_1:2"}, "10.1.0.3", 1024, "host"},
+                 {"c", {"mlx5_0:1", "nonsense", ":1", "mlx5_0:x", "mlx5_0:1x"}, "", 0, "host"}};
   report.counters["c"].changes = {{"mlx5_0/1", "packet_seq_err", 1, 5, false, false},
                                   {"mlx5_1/2", "rcvd_seq_err", 0, 2, false, false},
                                   {"mlx5_7/1", "packet_seq_err", 0, 100, false, false},  // no rail of ours
