@@ -117,6 +117,51 @@ TEST(Culprits, ACircleOfLossIsBrokenWhereItWasNoticedFirst) {
   EXPECT_EQ(culprits({lost("a", "b", 2), lost("b", "a", 1), stopped("c")}), Names{"a"});
 }
 
+// RDMA: retries end seconds after what broke the way; the node whose port went down says so at once.
+Answer retries(const std::string& node, const std::string& peer, double at) {
+  return {node,
+          Kind::error,
+          {Cause::peer_lost, "lost " + peer + " through mlx5_0 port 1: transport retry counter exceeded",
+           peer, ""},
+          at};
+}
+Answer port_down(const std::string& node, double at) {
+  return {node, Kind::error, {Cause::unavailable, "port 1 of mlx5_0 went down during the run", node, ""}, at};
+}
+
+TEST(Culprits, APortThatWentDownBeforeRetriesThatWereInVain) {
+  for (const double at : {0.1, 8.0}) {
+    const auto failures = find_culprits(
+        "run", {retries("a", "b", 0.2), port_down("b", at), retries("c", "b", 0.3), stopped("d")});
+    ASSERT_EQ(failures.size(), 3u);
+    EXPECT_EQ(failures[0].node, "b");
+    EXPECT_TRUE(failures[0].culprit);
+    EXPECT_EQ(failures[0].error.what, "port 1 of mlx5_0 went down during the run");
+    EXPECT_FALSE(failures[1].culprit);
+    EXPECT_FALSE(failures[2].culprit);
+  }
+  // A cable has two ends, and a switch between them one node's alone.
+  EXPECT_EQ(culprits({port_down("a", 1), port_down("b", 1), retries("c", "a", 1)}), (Names{"a", "b"}));
+}
+
+TEST(Culprits, OfRetriesInVainTheOneThatAllAccuse) {
+  // b's own retries name those whom it cannot reach any more.
+  const auto failures = find_culprits(
+      "run", {retries("a", "b", 8.2), retries("b", "c", 8.1), retries("c", "b", 8.3), stopped("d")});
+  ASSERT_EQ(failures.size(), 3u);
+  EXPECT_EQ(failures[0].node, "b");
+  EXPECT_THAT(failures[0].error.what, testing::HasSubstr("transport retry counter exceeded (and by 1 more)"));
+}
+
+TEST(Culprits, APeerThatWasKilledIsNamedOnce) {
+  const auto failures =
+      find_culprits("run", {lost("a", "b", 0.1), own("b", "its process was killed by signal 9", 0.4),
+                            retries("c", "b", 0.2), lost("d", "b", 0.1)});
+  EXPECT_EQ(failures[0].node, "b");
+  EXPECT_EQ(std::count_if(failures.begin(), failures.end(), [](const Failure& f) { return f.culprit; }), 1);
+  EXPECT_EQ(failures[0].error.what, "its process was killed by signal 9");
+}
+
 TEST(Culprits, ACircleBesideACulpritIsLeftToIt) {
   EXPECT_EQ(culprits({waited("a", "b"), waited("b", "a"), own("c", "out of memory")}), Names{"c"});
 }

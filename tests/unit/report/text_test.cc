@@ -124,6 +124,34 @@ TEST(CheckText, NamesTheSlowWire) {
   EXPECT_THAT(out, Not(HasSubstr("\x1b")));
 }
 
+TEST(SweepText, ShowsPortsWithTheirCounters) {
+  SweepDocument d;
+  d.nodes = {"a", "b"};
+  d.transport = "verbs";
+  d.bytes = 1 << 20;
+  d.rate_Bps = {{std::nullopt, 5e8}, {1e9, std::nullopt}};
+  d.latency_s = {{std::nullopt, 2.25e-6}, {3e-3, std::nullopt}};
+  d.latency_origin = "latency (half of a round trip)";
+  d.expected_Bps = 1e9;
+  d.port_pairs = 8;
+  d.notes = {"a note"};
+  const SweepEnd a{"a", "rxe0:1"}, b{"b", "rxe1:1"};
+  d.pairs = {{a, b, 5e8, 2.25e-6, 0.5, {}}, {b, a, 1e9, 3e-3, 1, {}}, {a, a, std::nullopt, {}, {}, {}}};
+  d.pairs[0].counters["b"] = {1, {{"rxe1/1", "out_of_seq_request", 0, 7, false, false}}};
+  const std::string out = text(d, Style{false});
+  EXPECT_THAT(out, HasSubstr("latency (half of a round trip), us"));
+  EXPECT_THAT(out, HasSubstr("2.2"));
+  EXPECT_THAT(out, HasSubstr("3000"));
+  EXPECT_THAT(out, HasSubstr("500 MB/s!"));
+  EXPECT_THAT(out, HasSubstr("b rxe1 port 1: 7 requests out of sequence"));
+  EXPECT_THAT(out, HasSubstr("pairs of ports of different nodes: 2 of 8 measured; --per-port measures all"));
+  EXPECT_THAT(out, HasSubstr("note: a note"));
+  // Of very many only those that have something to say.
+  d.pairs.resize(1);
+  for (int i = 0; i < 100; ++i) d.pairs.push_back({b, a, 1e9, 1e-6, 1, {}});
+  EXPECT_THAT(text(d, Style{false}), HasSubstr("and 100 pairs more; --json has all"));
+}
+
 TEST(Nagios, IsOneLine) {
   CheckDocument d = slow_sender();
   EXPECT_EQ(nagios(d),
