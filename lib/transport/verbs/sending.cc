@@ -85,11 +85,11 @@ bool Channel::write_slice() {
   Outgoing& message = outgoing_[uncut_];
   Sending& line = lines_[std::size_t(next_slice_ % lines_.size())];
   const bool copied = message.way == Way::copied;
-  const Limit limit = next_slice_ - credited_ >= is_.peer_slots             ? Limit::credit
-                      : room(line) < 2 || (copied && free_staging_.empty()) ? Limit::queue
-                                                                            : Limit::none;
-  limited_by(limit);
-  if (limit != Limit::none) return false;
+  // A ring that is full of slices on their way shows a slow wire, not a slow receiver.
+  const bool full = next_slice_ - credited_ >= is_.peer_slots;
+  const bool no_room = room(line) < 2 || (copied && free_staging_.empty());
+  limited_by(full ? unconfirmed_ == 0 ? Limit::credit : Limit::none : no_room ? Limit::queue : Limit::none);
+  if (full || no_room) return false;
   if (message.moved == 0) message.moved = owner_.now();
   int staging = -1;
   if (copied) {
@@ -168,10 +168,12 @@ void Channel::build(Sending& line, const Outgoing& message, int slot) {
 }
 
 // A message's last write on each queue pair, where its memory is given back with its completion or nothing
-// follows; and often enough that queue and staging never fill up without one under way.
+// follows; the one that fills the ring, to know when it has arrived; and often enough that queue and staging
+// never fill up without one under way.
 bool Channel::wants_signal(const Sending& line, const Outgoing& message) const {
   const bool last_here = message.cut + lines_.size() >= message.slices;
   if (last_here && (message.way == Way::direct || uncut_ + 1 == outgoing_.size())) return true;
+  if (next_slice_ + 1 - credited_ >= is_.peer_slots) return true;
   const auto staging_share = std::max<std::size_t>(1, is_.staging_slots / (2 * lines_.size()));
   return line.unsignaled >= std::max(1, line.queues->sends() / 4) ||
          std::size_t(line.unsignaled_staging) >= staging_share;
