@@ -186,9 +186,8 @@ for _side in ("egress", "ingress"):
     for _node in (0, 2):
         register(f"verbs/slow-node{_node}-{_side}", slow(_node, _side), quick=(_node, _side) == (2, "egress"),
                  machine="verbs")
-        register(f"verbs/lossy-node{_node}-{_side}", lossy(_node, _side), quick=(_node, _side) == (2, "ingress"),
-                 machine="verbs")
-register("verbs/healthy", healthy(1), quick=True, machine="verbs")
+        register(f"verbs/lossy-node{_node}-{_side}", lossy(_node, _side), machine="verbs")
+register("verbs/healthy", healthy(1), machine="verbs")
 register("verbs/healthy-five", healthy(5), machine="verbs")
 register("verbs/sweep", sweep, machine="verbs")
 for _case in (with_rdma, without_rdma, without_rdma_but_asked_for):
