@@ -45,8 +45,8 @@ Result<Efficiency> ethernet_tcp(int mtu = 1500);
 // line coding is off. Error: bad_input for a path MTU that is not 256, 512, 1024, 2048 or 4096.
 Result<Efficiency> roce_v2(int path_mtu = 1024, bool ipv6 = false);
 Result<Efficiency> infiniband(int path_mtu = 4096, bool global = false);
-// The path MTU that RDMA takes on a netdev of this MTU: the largest that fits beside 96 bytes of headers (IPv6
-// 40, UDP 8, base 12, CRC 4, extended ones 32 at most). nullopt where none fits.
+// The path MTU that RDMA takes on a netdev of this MTU: the largest that fits beside 96 bytes of headers
+// (IPv6 40, UDP 8, base 12, CRC 4, extended ones 32 at most). nullopt where none fits.
 std::optional<int> path_mtu(int netdev_mtu);
 
 // One generation of a link. Rates are one way.

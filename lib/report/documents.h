@@ -154,7 +154,7 @@ struct Choice {
 
 struct RunDocument {
   bool simulated = false;
-  Simulated model;  // where it is
+  Simulated model;    // where it is
   std::string where;  // "8 ranks on this machine", "node[0-7]"
   std::vector<std::string> nodes;
   std::vector<std::string> notes;  // what was chosen differently from what was asked for, and why
