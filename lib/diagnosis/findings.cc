@@ -387,6 +387,15 @@ class Conclusion {
     }
   }
 
+  // Others, between other ports, are often as slow.
+  bool disturbed(int x, int y, double best) const {
+    const double as_low =
+        c_.readings.share_as_low(best, false, [&](int a, int b) { return a == x || b == y; });
+    if (as_low > common_share) return true;
+    const auto readings = c_.readings.counting(x, y).size();
+    return as_low > 0 && may_be_chance(as_low, int(readings), c_.readings.nodes());
+  }
+
   // No pass, though not proven either.
   bool grave_doubt() {
     const double critical = c_.thresholds.critical * reference_;
@@ -399,6 +408,7 @@ class Conclusion {
       for (int y = 0; y < n; ++y) {
         const auto best = c_.readings.best(x, y);
         if (!best || *best >= critical || c_.readings.only_momentary(x, y)) continue;
+        if (disturbed(x, y, *best)) continue;
         grave = true;
         const bool named =
             std::any_of(all.begin(), all.end(), [&](const Suspect& s) { return explains(s, x, y); });
@@ -413,7 +423,9 @@ class Conclusion {
         w && w->rate < critical && w->rate < 0.8 * w->typical && !c_.readings.best(w->source, w->destination);
     const double expected =
         out_.expected.value ? std::min(out_.expected.value->value, reference_) : reference_;
-    if (out_.ring_busbw && out_.ring_busbw->value < c_.thresholds.critical * expected) {
+    // Where readings scatter widely, a ring waits for the worst of them at every step.
+    const double seen = c_.readings.least(), least = seen > 0 ? std::min(expected, seen) : expected;
+    if (out_.ring_busbw && out_.ring_busbw->value < c_.thresholds.critical * least) {
       grave = true;
       out_.not_checked.push_back(
           {fmt::format("the ring's busbw: {} of {}", rate_text(out_.ring_busbw->value), rate_text(expected)),

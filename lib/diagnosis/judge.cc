@@ -306,10 +306,21 @@ class Judge {
     if (!list.empty() && 1 - s.best / limit < one_tick / busy) return;
     const bool vague = out_.reference.momentary || (!list.empty() && busy < settled_from);
     if (vague && s.best >= gross_share * limit) return;
+    const double as_low = readings_.share_as_low(s.best, true, [&](int x, int y) {
+      if (s.type == ScopeType::path) return x == s.node && y == s.peer;
+      return s.type == ScopeType::sender ? x == s.node : y == s.node;
+    });
+    if (as_low > common_share) return;
     s.missing = lacks(list, s.best / limit, s.partners, partners_needed);
     s.readings = std::move(list);
     if (s.missing.empty() && spread(s) + 0.02 > 1 - s.best / limit) {
       s.missing = fmt::format("its readings scatter by {:.1f} %, more than is missing", spread(s) * 100);
+    }
+    std::set<int> runs;
+    for (const Reading& r : s.readings) runs.insert(r.run);
+    if (s.missing.empty() && may_be_chance(as_low, int(runs.size()), n_)) {
+      s.missing =
+          fmt::format("others that can do better read as low in {:.0f} % of their readings", as_low * 100);
     }
     s.confirmed = s.missing.empty();
     out_.suspects.push_back(std::move(s));
@@ -382,6 +393,11 @@ Inference infer(const Readings& readings, const Readings& alone, std::optional<d
   inference.receives = std::move(receives.rate);
   if (inference.reference.rate > 0) Judge(readings, alone, thresholds, inference).run();
   return inference;
+}
+
+bool may_be_chance(double share_as_low, int runs, int nodes) {
+  const double candidates = nodes * (nodes + 1.0);  // n (n - 1) paths, 2 n sides
+  return std::pow(share_as_low, runs) * candidates > 0.01;
 }
 
 double spread(const Suspect& s) {

@@ -18,6 +18,9 @@
 //   within 15 %, 3 %, 3 %, three within 1.5 % (half below 50 %). At a true limit readings pile up, in mere
 //   disturbance they do not. And what is missing must be more than the readings scatter by (their
 //   median below their best), or better ones may still come.
+// - Where pairs that can do better read as low in more than a quarter of their readings, the machine is
+//   disturbed that deeply and there is no suspect; and a suspect is confirmed only if so many low readings in
+//   a row are no chance: share^readings, times the sides and paths that there are, below 1 %.
 #pragma once
 
 #include <optional>
@@ -91,6 +94,10 @@ struct Inference {
 // which decide where both sides of a node look slow.
 Inference infer(const Readings& readings, const Readings& alone, std::optional<double> attainable,
                 std::optional<double> nominal, const Thresholds& thresholds);
+
+// Whether low readings of this kind (`rate` and less, in `runs` experiments) may be chance: see above.
+bool may_be_chance(double share_as_low, int runs, int nodes);
+inline constexpr double common_share = 0.25;
 
 // k readings within 5 % of the best, gap g = 1 - ratio, spread s = 1 - median / best:
 //   (1 - 2^-k) g / (g + s + 0.02), times 0.7 where another explanation exists, times 0.8 where processors

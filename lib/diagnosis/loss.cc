@@ -129,6 +129,9 @@ void add_losses(const Windows& windows, const Rails& rails, Diagnosis& diagnosis
     worst = std::max(worst, share(of.received));
     evidence.push_back(sentence(scope->node_name, of.received, false));
   }
+  const auto ports = rails.find(scope->node_name);
+  if (ports != rails.end() && ports->second.size() == 1)
+    scope->device = fmt::format("{}/{}", ports->second[0].device, ports->second[0].number);
   if (scope->type == ScopeType::path) scope->peer_name = names[std::size_t(scope->peer)];
   if (packets > 0 && worst < loss_warning) return;
 

@@ -119,6 +119,26 @@ std::optional<double> Readings::best(int source, int destination) const {
   return accuses ? best : std::nullopt;
 }
 
+double Readings::share_as_low(double rate, bool better, const std::function<bool(int, int)>& mine) const {
+  constexpr int fewest = 8;
+  int all = 0, low = 0;
+  for (int x = 0; x < nodes_; ++x) {
+    for (int y = 0; y < nodes_; ++y) {
+      if (mine(x, y) || (better && best(x, y).value_or(0) < 1.03 * rate)) continue;
+      for (const Reading& r : counting(x, y)) ++all, low += r.rate <= rate;
+    }
+  }
+  return all < fewest ? 0 : double(low) / all;
+}
+
+double Readings::least() const {
+  double least = 0;
+  for (int x = 0; x < nodes_; ++x)
+    for (int y = 0; y < nodes_; ++y)
+      for (const Reading& r : counting(x, y)) least = least > 0 ? std::min(least, r.rate) : r.rate;
+  return least;
+}
+
 int Readings::pairs_measured() const {
   return int(std::count_if(pairs_.begin(), pairs_.end(), [](const auto& list) { return !list.empty(); }));
 }

@@ -1,6 +1,7 @@
 // What the experiments of a check have said of each ordered pair of nodes.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -67,6 +68,14 @@ class Readings {
   bool only_brief(int source, int destination) const;
   bool only_momentary(int source, int destination) const;
   int pairs_measured() const;
+
+  // How common readings of `rate` and less are on pairs that `mine` does not hold of: the share of such
+  // readings, 0 where there are fewer than eight to tell. Where disturbances are as deep as that, a low
+  // reading says little. `better`: only of pairs whose best is 3 % above `rate`, or more.
+  double share_as_low(double rate, bool better,
+                      const std::function<bool(int source, int destination)>& mine) const;
+  // The slowest of all readings that count; 0 of none.
+  double least() const;
 
  private:
   std::size_t at(int source, int destination) const {

@@ -57,6 +57,7 @@ TEST(Loss, ASendersIsSharedByItsReceivers) {
     const Finding& f = d.findings[0];
     EXPECT_EQ(f.kind, "lossy-sender");
     EXPECT_EQ(f.scope.text(), "node0's sending side");
+    EXPECT_EQ(f.scope.device, mlx5 ? "mlx5_0/1" : "rxe0/1");
     EXPECT_EQ(f.severity, Severity::critical);
     EXPECT_GT(f.confidence, 0.99);
     EXPECT_THAT(f.evidence, Contains(HasSubstr("20000 of 1000000 packets (2 %) that node0 sent were lost")));
