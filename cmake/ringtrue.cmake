@@ -35,6 +35,16 @@ macro(ringtrue_warnings)
   endif()
 endmacro()
 
+# Code that is built often and runs seldom: what compiling it well costs is most of a build's time. (Not for threads'
+# races: their tests, slow as it is, keep time.)
+function(ringtrue_built_quickly target)
+  if(RINGTRUE_SANITIZE MATCHES "address")
+    target_compile_options(${target} PRIVATE -O0)
+  elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
+endfunction()
+
 # Files named *_avx2.cc and *_avx512.cc hold code for those instruction sets, chosen at run time.
 function(ringtrue_instruction_sets)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -54,7 +64,8 @@ endfunction()
 function(ringtrue_library name)
   cmake_parse_arguments(arg "" "" "PRIVATE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/${name}/*.cc)
-  list(FILTER sources EXCLUDE REGEX "/library/")  # libraries of vendors: see ringtrue_vendor_library
+  # Libraries of vendors: see ringtrue_vendor_library. The CUDA module: see cuda.cmake.
+  list(FILTER sources EXCLUDE REGEX "/library/|/cuda/module/")
   if(NOT sources)
     add_library(ringtrue_${name} INTERFACE)
     set(scope INTERFACE)

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "campaign/what_if.h"
 #include "cmd/command.h"
 #include "cmd/facts.h"
 #include "cmd/interrupt.h"
@@ -29,14 +30,20 @@ namespace {
 // business.
 constexpr Seconds facts_patience{5};
 
+// Beyond the budget, for the last experiment: it may take longer than it was thought to.
+Seconds grace_of(Seconds budget) {
+  return Seconds(std::max(4.0, budget.value / 4));
+}
+
 struct Flags {
   MeasurerFlags measurer;
-  VerbsFlags verbs;
+  VerbsFlags verbs{{}, in_a_hurry()};
   std::string algorithm = "ring";
   std::optional<std::string> aggregator_hosts;
   std::string format = "text";
   Seconds budget = diagnosis::Options{}.budget;
   long seed = 1;
+  diagnosis::PathCoverage paths = diagnosis::PathCoverage::trunks;
   FactFlags facts;
   bool inspect = false, no_inspect = false;
 };
@@ -174,6 +181,7 @@ int run(Context& context, const Flags& flags) {
   options.critical = document.critical;
   options.budget = flags.budget;
   options.seed = std::uint64_t(flags.seed);
+  options.path_coverage = flags.paths;
   if (omnireduce) options.workers = (*measurer)->workers();
   options.on_progress = [](const std::string& stage, const std::string& what, double used) {
     show_progress(fmt::format("{}: {} ({:.0f} %)", stage, what, used * 100));
@@ -183,6 +191,7 @@ int run(Context& context, const Flags& flags) {
   if (carrier) {
     document.notes = carrier->notes;
     options.efficiency = efficiency(*carrier);
+    (*measurer)->end_by(Deadline::in(flags.budget + grace_of(flags.budget)));
     document.diagnosis = diagnosis::Check(**measurer, options).run();
   } else {
     for (int node = 0; node < (*measurer)->nodes(); ++node)
@@ -197,6 +206,7 @@ int run(Context& context, const Flags& flags) {
                      *local, to_text(local_pace(int(*local))))});
   }
   diagnosis::hold_against_ideal(wires_of(context, facts), document.diagnosis);
+  document.plans = campaign::what_if(document.diagnosis);
   // Counters that are read twice tell of the time under load between; --window asks for a time before it.
   if (facts && !flags.facts.window && !document.diagnosis.error) {
     if (auto later = look()) {
@@ -253,8 +263,23 @@ void add_check(Commands& commands) {
       app, "--aggregator-hosts", flags.aggregator_hosts,
       [](std::string_view text) -> Result<std::string> { return std::string(text); }, "LIST",
       "nodes that aggregate, with omnireduce; beside the workers if not given");
-  add_parsed(app, "--budget", flags.budget, parse_duration, "TIME", "for all measurements together");
+  add_parsed(app, "--budget", flags.budget, parse_duration, "TIME",
+             "for all measurements together; a quarter later (4 s at least) what still runs is cut");
   add_whole(app, "--seed", flags.seed, 0, 1L << 62, "of the orders in which partners change");
+  commands.choices(
+      add_parsed(
+          app, "--paths", flags.paths,
+          [](std::string_view text) -> Result<diagnosis::PathCoverage> {
+            if (text == "ports") return diagnosis::PathCoverage::ports;
+            if (text == "trunks") return diagnosis::PathCoverage::trunks;
+            if (text == "pairs") return diagnosis::PathCoverage::pairs;
+            return fail(Cause::bad_input, fmt::format("unknown coverage '{}'", text), {},
+                        "use ports, trunks or pairs");
+          },
+          "NAME",
+          "of more than 16 nodes, measure: those that rate every port, enough to meet every trunk, "
+          "or all pairs as far as --budget goes"),
+      {"ports", "trunks", "pairs"});
   add_parsed(
       app, "--fault", flags.measurer.fault,
       [](std::string_view text) -> Result<std::string> {

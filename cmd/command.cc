@@ -19,6 +19,20 @@ Result<long> parse_whole(std::string_view text, long low, long high) {
   return value;
 }
 
+Result<double> parse_share_up_to(double most, std::string_view text) {
+  const std::string_view whole = text.substr(0, 40);
+  double value = -1;
+  const bool percent = text.ends_with('%');
+  if (percent) text.remove_suffix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const double share = percent ? value / 100 : value;
+  if (error != std::errc() || end != text.data() + text.size() || !(share >= 0 && share <= most)) {
+    return fail(Cause::bad_input, fmt::format("'{}' is not a share from 0 to {:g}%", whole, most * 100), {},
+                "like 5% or 0.05");
+  }
+  return share;
+}
+
 Commands::Commands(CLI::App& root) : root_(root) {
   add_common(root);
 }
@@ -73,26 +87,15 @@ void Commands::add_common(CLI::App& app) {
       ->group(group);
   app.add_flag("--json", common_.json, "print JSON")->group(group);
   CLI::Option* transport =
-      text("--transport", common_.transport, "NAME", "auto, shm, tcp, verbs, or udp for omnireduce");
-  choices(transport, {"auto", "shm", "tcp", "udp", "verbs"});
+      text("--transport", common_.transport, "NAME", "auto, shm, tcp, verbs, cuda, or udp for omnireduce");
+  choices(transport, {"auto", "shm", "tcp", "udp", "verbs", "cuda"});
   text("--link-rate", common_.link_rate, "RATE", "nominal rate of a node's link: 500Mbit, 400Gbit, 12.5GB/s");
   add_whole(app, "--ranks-per-node", common_.ranks_per_node, 1, 4096, "ranks on each node")->group(group);
   text("--data-interface", common_.data_interface, "NAME", "interface of the data network on the nodes");
   text("--data-ports", common_.data_ports, "LOW-HIGH", "ports of the data network");
   text("--phase-deadline", common_.phase_deadline, "TIME", "longest for each phase but the run");
   text("--deadline", common_.run_deadline, "TIME", "longest for one run");
-  CLI::Option* memory =
-      add_parsed(
-          app, "--memory", common_.memory,
-          [](std::string_view t) -> Result<std::string> {
-            if (t == "host") return std::string(t);
-            if (t == "device") {
-              return fail(Cause::unavailable, "no CUDA module here", {}, "use --memory host");
-            }
-            return fail(Cause::bad_input, fmt::format("unknown memory '{}'", t), {}, "use host or device");
-          },
-          "WHERE", "host or device")
-          ->group(group);
+  CLI::Option* memory = text("--memory", common_.memory, "WHERE", "of the data: host, or device (GPUs)");
   choices(memory, {"host", "device"});
   CLI::Option* color =
       add_parsed(app, "--color", common_.color, report::parse_color, "WHEN", "auto, always or never")

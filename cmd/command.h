@@ -25,7 +25,7 @@ enum Exit { healthy = 0, degraded = 1, faulty = 2, unknown = 3 };
 
 // Flags that are accepted everywhere, before the subcommand too.
 struct Common {
-  std::optional<std::string> hosts, pki, link_rate, transport, data_interface, data_ports;
+  std::optional<std::string> hosts, pki, link_rate, transport, memory, data_interface, data_ports;
   std::optional<std::string> phase_deadline, run_deadline;
   std::string config_file;
   std::optional<int> local;
@@ -34,7 +34,6 @@ struct Common {
   bool json = false;
   bool quiet = false;
   report::Color color = report::Color::automatic;
-  std::string memory = "host";
 };
 
 // A command while it runs.
@@ -77,6 +76,7 @@ void add_run(Commands& commands);
 void add_sweep(Commands& commands);
 void add_schedule(Commands& commands);
 void add_simulate(Commands& commands);
+void add_evaluate(Commands& commands);
 void add_ideal(Commands& commands);
 void add_topo(Commands& commands);
 void add_gather(Commands& commands);

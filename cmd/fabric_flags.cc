@@ -76,6 +76,11 @@ void add_fabric_flags(Commands& commands, CLI::App& app, FabricFlags& flags) {
                  "TOML, settings named as these flags: nodes = 128, nic = \"400Gbit\"")
       ->type_name("FILE")
       ->group("fabric");
+  app.add_option("--topology", flags.topology,
+                 "recordings and other files as of topo --from: nodes, GPUs, rails and their rates; "
+                 "'probe': of --hosts, or of this machine")
+      ->type_name("FILE...")
+      ->group("fabric");
   add_whole(app, "--random-faults", flags.random_faults, 0, 100,
             "so many faults of the fabric, drawn from the seed; the output says which")
       ->group("fabric");
@@ -83,9 +88,11 @@ void add_fabric_flags(Commands& commands, CLI::App& app, FabricFlags& flags) {
   app.remove_option(app.get_option("--fault"));
 }
 
-Result<sim::Fabric> fabric_of(const FabricFlags& flags, std::optional<BytesPerSecond> link_rate) {
+Result<sim::Fabric> fabric_of(const FabricFlags& flags, std::optional<BytesPerSecond> link_rate,
+                              const ProbedFabric* probed, bool grows) {
   sim::Description description;
   description.fabric.nodes = 8;
+  if (probed) description.fabric = probed->fabric;
   if (link_rate) description.fabric.inter.rate = *link_rate;
   const auto preset = flags.given.find("preset");
   if (preset != flags.given.end()) {
@@ -95,6 +102,9 @@ Result<sim::Fabric> fabric_of(const FabricFlags& flags, std::optional<BytesPerSe
   if (!flags.file.empty()) {
     if (auto done = read_fabric(flags.file, description); !done) return tl::unexpected(done.error());
   }
+  if (probed && flags.has("preset")) {
+    return fail(Cause::bad_input, "--topology and --preset exclude each other", {}, "leave one out");
+  }
   if (flags.has("inter") && flags.has("nic")) {
     return fail(Cause::bad_input, "--inter and --nic exclude each other", {},
                 "--inter is a node's rate, --nic one NIC's");
@@ -103,17 +113,36 @@ Result<sim::Fabric> fabric_of(const FabricFlags& flags, std::optional<BytesPerSe
     if (name == "preset") continue;
     if (auto done = sim::set(description, name, text); !done) return tl::unexpected(done.error());
   }
+  if (probed) {
+    sim::Fabric& fabric = description.fabric;
+    const bool told = flags.tells_rate() || link_rate;
+    if ((fabric.nodes > 1 || grows) && !probed->between && !told)
+      return fail(Cause::bad_input, fmt::format("the rate between nodes: {}", probed->why_between),
+                  "--topology", "give it with --nic (of one NIC) or --inter (of a node)");
+    if (fabric.ranks_per_node > 1 && !probed->inside && !flags.has("intra") && flags.file.empty())
+      return fail(Cause::bad_input, fmt::format("the rate inside a node: {}", probed->why_inside),
+                  "--topology", "give it with --intra");
+    if (told || flags.has("rails") || flags.has("nodes")) {  // other nodes than those that were seen
+      fabric.egress.clear();
+      fabric.ingress.clear();
+    }
+  }
   return description.finished();
 }
 
 std::string where_of(const sim::Fabric& f) {
-  std::string out = fmt::format("{} ranks on {} nodes, {} between nodes after {}", f.nodes * f.ranks_per_node,
-                                f.nodes, to_text(f.inter.rate * double(f.rails)), to_text(f.inter.latency));
-  if (f.rails > 1) out += fmt::format(" over {} rails", f.rails);
+  const int ranks = f.nodes * f.ranks_per_node;
+  std::string out =
+      fmt::format("{} rank{} on {} node{}", ranks, ranks == 1 ? "" : "s", f.nodes, f.nodes == 1 ? "" : "s");
+  if (f.nodes > 1) {
+    out += fmt::format(", {} between nodes after {}", to_text(f.inter.rate * double(f.rails)),
+                       to_text(f.inter.latency));
+    if (f.rails > 1) out += fmt::format(" over {} rails", f.rails);
+  }
   if (f.ranks_per_node > 1) {
     out += fmt::format(", {} inside after {}", to_text(f.intra.rate), to_text(f.intra.latency));
   }
-  if (f.leaf > 0) {
+  if (f.leaf > 0 && f.nodes > 1) {
     out += fmt::format(", {} nodes below a leaf, {} spine{}", f.leaf, sim::spines_of(f),
                        sim::spines_of(f) == 1 ? "" : "s");
     if (f.oversubscription != 1) out += fmt::format(", oversubscribed {:g}:1", f.oversubscription);

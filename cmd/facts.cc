@@ -115,7 +115,7 @@ Played<Facts> read_facts(const Context& context, const FactFlags& flags, bool ho
 }
 
 Result<diagnosis::Inspection> inspect(const Context& context, const Facts& facts) {
-  diagnosis::Thresholds thresholds;
+  diagnosis::InspectThresholds thresholds;
   for (const auto& [name, setting] : context.config.inspect) {
     if (auto known = diagnosis::set(thresholds, name, setting.value); !known) {
       Error error = known.error();

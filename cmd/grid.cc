@@ -20,8 +20,8 @@ constexpr int worker_counts[] = {2, 4, 8};
 constexpr double least_round_trips = 100, most_first_blocks = 0.015;
 
 // Twice the bandwidth-delay product in flight hides the round trip; more would only add first blocks. Two
-// streams an aggregator, so that it adds one while another is on its way, of up to four columns; else more
-// streams.
+// streams an aggregator, three of long packets, so that it adds one while others are on their way, of up to
+// four columns; else more streams.
 void shape(OmniFlags& flags, const GridTask& task, int aggregators, BytesPerSecond rate) {
   flags.aggregators = aggregators;
   if (!flags.block) flags.block = 256;
@@ -30,20 +30,9 @@ void shape(OmniFlags& flags, const GridTask& task, int aggregators, BytesPerSeco
   const double columns = std::ceil(in_flight / block / aggregators);  // of each aggregator
   if (!flags.fusion) flags.fusion = std::uint32_t(std::clamp(std::ceil(columns / 2), 1.0, 4.0));
   if (flags.streams) return;
-  const double each =
-      std::clamp(std::ceil(columns / double(*flags.fusion)), 2.0, double(collective::most_streams));
+  const double each = std::clamp(std::ceil(columns / double(*flags.fusion)), *flags.fusion < 4 ? 2.0 : 3.0,
+                                 double(collective::most_streams));
   flags.streams = std::min(std::uint32_t(each) * std::uint32_t(aggregators), collective::most_streams);
-}
-
-// Of `density`, the same on all workers, and as many in every column (give or take one).
-sim::HasBlock evenly(const collective::Call& call, double density) {
-  const std::uint64_t columns = collective::OmniShape(call).columns();
-  return [columns, density](collective::Rank, std::uint64_t block) {
-    const double row = double(block / columns);
-    // The columns' turns are spread, so that packets are about equally full.
-    const double phase = std::fmod(double(block % columns) * 0.6180339887498949, 1.0);
-    return std::floor((row + 1) * density + phase) > std::floor(row * density + phase);
-  };
 }
 
 Result<double> seconds_of(const std::string& algorithm, const collective::Call& call,
@@ -90,15 +79,16 @@ Result<report::GridCell> play_cell(const GridTask& task, const OmniFlags& given,
   if (!drawn) return tl::unexpected(drawn.error());
   cell.drawn = *drawn;
 
-  plan->has_block = evenly(plan->job.call, density);
-  plan->density = plan->united = density;
+  deal_evenly(*plan, density);
   const auto model = model_of(*plan);
   if (!model) return fail(Cause::internal, "the model has no time for this", "grid");
   cell.model_s = model->time_s;
+  cell.on_wire_s = model->on_wire_s.value_or(0);
   cell.model_speedup = model->speedup;
   auto even = timed(*plan, cell.model_s);
   if (!even) return tl::unexpected(even.error());
   cell.even = *even;
+  if (cell.on_wire_s > 0) cell.on_wire_deviation = even->time_s / cell.on_wire_s - 1;
   if (even->time_s > 0) cell.speedup = ring_s / even->time_s;
 
   const collective::OmniShape blocks(plan->job.call);
@@ -137,6 +127,8 @@ Result<report::GridDocument> play_grid(const GridTask& task, const OmniFlags& fl
         if (!cell) return tl::unexpected(cell.error());
         const double deviation = cell->even.deviation;
         if (cell->applies && std::abs(deviation) >= std::abs(out.worst.value_or(0))) out.worst = deviation;
+        const double on_wire = cell->on_wire_deviation;
+        if (std::abs(on_wire) >= std::abs(out.worst_on_wire.value_or(0))) out.worst_on_wire = on_wire;
         out.cells.push_back(std::move(*cell));
       }
     }

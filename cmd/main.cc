@@ -59,6 +59,7 @@ std::vector<config::Given> flags_of(const Common& c) {
   add("pki", c.pki, "--pki");
   add("link_rate", c.link_rate, "--link-rate");
   add("transport", c.transport, "--transport");
+  add("memory", c.memory, "--memory");
   add("data_interface", c.data_interface, "--data-interface");
   add("data_ports", c.data_ports, "--data-ports");
   add("deadlines.phase", c.phase_deadline, "--phase-deadline");
@@ -84,6 +85,7 @@ int run(int argc, char** argv) {
   add_ideal(commands);
   add_schedule(commands);
   add_simulate(commands);
+  add_evaluate(commands);
   add_gather(commands);
   add_nodes(commands);
   add_pki(commands);

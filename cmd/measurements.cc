@@ -53,6 +53,33 @@ void add_rates(report::RunResult& result, const ideal::Inputs& inputs) {
   result.above = ideal::explain_above(BytesPerSecond(*result.busbw_Bps), *ideal, inputs, result.algorithm);
 }
 
+namespace {
+
+std::optional<report::Spread> spread_of(std::vector<double> times) {
+  if (times.empty()) return std::nullopt;
+  std::sort(times.begin(), times.end());
+  const std::size_t n = times.size();
+  const double median = n % 2 == 1 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2;
+  return report::Spread{times.front(), median, times.back()};
+}
+
+}  // namespace
+
+report::ReferenceRow reference_of(const engine::Job& job, const engine::Reference& reference) {
+  report::ReferenceRow row;
+  row.library = reference.library;
+  row.how = reference.how;
+  row.bytes = job.call.bytes();
+  row.why_not = reference.why_not;
+  row.time_s = spread_of(reference.time_s);
+  if (job.check && reference.why_not.empty()) row.wrong = reference.wrong;
+  if (row.bytes > 0 && job.ranks() > 1 && row.time_s && row.time_s->median > 0) {
+    row.algbw_Bps = double(row.bytes) / row.time_s->median;
+    row.busbw_Bps = *row.algbw_Bps * ideal::busbw_factor("ring", job.ranks());
+  }
+  return row;
+}
+
 report::RunResult result_of(const engine::Job& job, const engine::RunReport& run,
                             const ideal::Inputs& inputs) {
   report::RunResult result;
@@ -66,13 +93,7 @@ report::RunResult result_of(const engine::Job& job, const engine::RunReport& run
   result.op = name(job.call.operation);
   result.iterations = job.iterations;
   result.strangers = run.strangers;
-  std::vector<double> times = engine::slowest(run);
-  if (!times.empty()) {
-    std::sort(times.begin(), times.end());
-    const std::size_t n = times.size();
-    const double median = n % 2 == 1 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2;
-    result.time_s = report::Spread{times.front(), median, times.back()};
-  }
+  result.time_s = spread_of(engine::slowest(run));
   result.cpu_s = run.cpu_s;
   if (job.check) result.wrong = 0;
   for (const engine::RankReport& rank : run.ranks) {
@@ -95,6 +116,13 @@ std::vector<report::RdmaRow> rdma_of(const engine::RunReport& run) {
   return rows;
 }
 
+std::vector<report::GpuRow> gpus_of(const engine::RunReport& run) {
+  std::vector<report::GpuRow> rows;
+  for (const engine::GpuUse& use : run.gpus)
+    rows.push_back({use.node, use.index, use.name, use.uuid, use.ranks, use.play, use.ways});
+  return rows;
+}
+
 std::vector<report::HopRow> hops_of(const engine::Job& job, const trace::Trace& trace) {
   const auto node_of = [&](int rank) {
     const bool known = rank >= 0 && rank < job.ranks();
@@ -111,12 +139,15 @@ std::vector<report::HopRow> hops_of(const engine::Job& job, const trace::Trace& 
       row.destination_node = node_of(hop.destination);
     }
     row.bytes = hop.bytes.value;
-    row.busy_s = hop.busy.value;
+    if (hop.busy.value > 0 || hop.bytes.value == 0) row.busy_s = hop.busy.value;
     if (const auto rate = hop.rate()) row.rate_Bps = rate->value;
     if (hop.tcp) row.retransmits = hop.tcp->retransmits;
-    if (hop.rdma)
+    if (hop.rdma) {
       row.rdma = report::HopRow::Rdma{hop.rdma->writes, hop.rdma->credit_limited.value,
                                       hop.rdma->queue_limited.value};
+      for (const trace::RdmaRail& rail : hop.rdma->rails)
+        row.rdma->rails.push_back({rail.port, rail.bytes.value, rail.busy.value});
+    }
     rows.push_back(std::move(row));
   }
   return rows;

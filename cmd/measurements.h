@@ -26,6 +26,12 @@ void add_rates(report::RunResult& result, const ideal::Inputs& inputs);
 // How the RDMA of the run's nodes went.
 std::vector<report::RdmaRow> rdma_of(const engine::RunReport& run);
 
+// The GPUs that the run's data was on.
+std::vector<report::GpuRow> gpus_of(const engine::RunReport& run);
+
+// Another library's allreduce beside the job's.
+report::ReferenceRow reference_of(const engine::Job& job, const engine::Reference& reference);
+
 std::vector<report::HopRow> hops_of(const engine::Job& job, const trace::Trace& trace);
 
 }  // namespace ringtrue::cmd

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "cmd/gpu_flags.h"
 #include "cmd/interrupt.h"
 #include "engine/session.h"
 #include "fleet/measurer.h"
@@ -15,11 +16,12 @@
 namespace ringtrue::cmd {
 namespace {
 
-// All nodes at once, each with the next one.
-diagnosis::Experiment greeting(int nodes) {
+// These nodes at once, or all where `who` is empty, each with the next one.
+diagnosis::Experiment greeting(int nodes, std::vector<int> who) {
   diagnosis::Experiment e;
   e.algorithm = "pairwise";
-  for (int node = 0; node < std::max(nodes, 2); ++node) e.order.push_back(node % nodes);
+  for (int node = 0; who.empty() && node < std::max(nodes, 2); ++node) e.order.push_back(node % nodes);
+  if (e.order.empty()) e.order = std::move(who);
   e.bytes = Bytes(4);
   return e;
 }
@@ -31,8 +33,7 @@ Carrier carrier_of(const engine::RunReport& report,
     carrier.rails = std::move(rails);
     for (const engine::RdmaUse& use : report.rdma) {
       carrier.gids.emplace(use.node, use.gid);
-      if (use.mtu > 0)
-        carrier.path_mtu = carrier.path_mtu > 0 ? std::min(carrier.path_mtu, use.mtu) : use.mtu;
+      carrier.pass(use.mtu);
     }
   } else if (report.transport != "tcp") {
     carrier.notes.push_back("some hops could go over RDMA and others not: all are measured over TCP");
@@ -43,8 +44,9 @@ Carrier carrier_of(const engine::RunReport& report,
 class LocalMeasurer final : public LiveMeasurer {
  public:
   LocalMeasurer(int nodes, std::string transport, std::vector<collective::Fault> faults,
-                const MeasurerFlags& flags, Seconds deadline)
-      : transport_(std::move(transport)),
+                const MeasurerFlags& flags, engine::Memory memory, Seconds deadline)
+      : memory_(memory),
+        transport_(std::move(transport)),
         faults_(std::move(faults)),
         verbs_(flags.verbs),
         warmup_(flags.warmup),
@@ -58,15 +60,16 @@ class LocalMeasurer final : public LiveMeasurer {
   std::vector<report::Failure> failures() const override { return {}; }
   std::string transport() const override { return transport_; }
 
-  Result<Carrier> settle() override {
+  void end_by(Deadline end) override { end_ = end; }
+  Result<Carrier> settle(std::vector<int> who) override {
     if (transport_ != "verbs") return Carrier{transport_, {}, {}, 0, {}};
-    auto seen = measure(greeting(nodes()));
+    auto seen = measure(greeting(nodes(), std::move(who)));
     if (!seen) return tl::unexpected(seen.error());
     return carrier_of(report_, std::move(seen->rails));
   }
 
   Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override {
-    engine::Job job = fleet::job_of(experiment, {}, {transport_, 1, warmup_, {}, verbs_, {}});
+    engine::Job job = fleet::job_of(experiment, {}, {transport_, 1, warmup_, {}, verbs_, {}, memory_});
     job.nodes = {"local"};
     job.seats.clear();
     std::map<int, int> times;  // a "node" may be that of two ranks
@@ -74,8 +77,9 @@ class LocalMeasurer final : public LiveMeasurer {
     job.fault =
         faults_by_rank(paced_ ? paced(experiment, faults_, local_pace(nodes())) : faults_, experiment.order);
     counters_.begin();
-    auto report = engine::run_locally(job, Deadline::in(deadline_));
-    if (!report) return tl::unexpected(report.error());
+    const Deadline own = Deadline::in(deadline_);
+    auto report = engine::run_locally(job, own.at_ns() < end_.at_ns() ? own : end_);
+    if (!report) return tl::unexpected(fleet::said_cut(report.error(), experiment, end_));
     report->counters[job.nodes.front()] = counters_.end();
     for (const engine::RankReport& rank : report->ranks) {
       if (rank.wrong == 0) continue;
@@ -88,6 +92,7 @@ class LocalMeasurer final : public LiveMeasurer {
   }
 
  private:
+  engine::Memory memory_;
   std::vector<std::string> names_;
   std::string transport_;
   std::vector<collective::Fault> faults_;
@@ -95,6 +100,7 @@ class LocalMeasurer final : public LiveMeasurer {
   int warmup_;
   bool paced_;
   Seconds deadline_;
+  Deadline end_ = Deadline::never();
   topology::CounterWatch counters_;
   engine::RunReport report_;  // the last
 };
@@ -102,14 +108,14 @@ class LocalMeasurer final : public LiveMeasurer {
 class HostsMeasurer final : public LiveMeasurer {
  public:
   HostsMeasurer(std::unique_ptr<fleet::Fleet> fleet, const std::string& transport, const MeasurerFlags& flags,
-                std::optional<BytesPerSecond> link_rate, int workers)
+                engine::Memory memory, std::optional<BytesPerSecond> link_rate, int workers)
       : asked_(transport),
         fleet_(std::move(fleet)),
         workers_(workers),
         guard_([this] { fleet_->cancel(); }),
-        inner_(*fleet_, {transport, 1, flags.warmup, link_rate, flags.verbs,
-                         [this](const engine::Job&, const engine::RunReport& report) { report_ = report; }}) {
-  }
+        inner_(*fleet_,
+               {transport, 1, flags.warmup, link_rate, flags.verbs,
+                [this](const engine::Job&, const engine::RunReport& report) { report_ = report; }, memory}) {}
 
   int nodes() const override { return inner_.nodes(); }
   int workers() const override { return workers_; }
@@ -118,10 +124,11 @@ class HostsMeasurer final : public LiveMeasurer {
   Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override {
     return inner_.measure(experiment);
   }
-  Result<Carrier> settle() override {
+  void end_by(Deadline end) override { inner_.end_by(end); }
+  Result<Carrier> settle(std::vector<int> who) override {
     if (asked_ == "auto" && nodes() < 2) return Carrier{"tcp", {}, {}, 0, {}};
     if (asked_ != "auto" && asked_ != "verbs") return Carrier{asked_, {}, {}, 0, {}};
-    auto seen = measure(greeting(nodes()));
+    auto seen = measure(greeting(nodes(), std::move(who)));
     if (!seen) return tl::unexpected(seen.error());
     Carrier carrier = carrier_of(report_, std::move(seen->rails));
     inner_.set_transport(carrier.transport);
@@ -229,7 +236,7 @@ std::string faults_by_rank(const std::vector<collective::Fault>& by_node, const 
 
 Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, const MeasurerFlags& flags) {
   const auto refuse = [](Error error) { return tl::unexpected(report::Trouble{std::move(error), {}}); };
-  std::string transport = context.config.transport.value;
+  std::string transport = flags.transport.empty() ? context.config.transport.value : flags.transport;
   if (transport == "udp") {
     return refuse(
         {Cause::bad_input, "udp carries omnireduce alone", "", "leave --transport out, or use tcp"});
@@ -247,7 +254,7 @@ Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, cons
     if (!nodes) return refuse(nodes.error());
     auto fleet = lease(context, flags.player, *nodes);
     if (!fleet) return tl::unexpected(fleet.error());
-    return std::make_unique<HostsMeasurer>(std::move(*fleet), transport, flags,
+    return std::make_unique<HostsMeasurer>(std::move(*fleet), transport, flags, memory_of(context),
                                            context.config.link_rate.value, nodes->workers);
   }
   if (context.common.hosts) {
@@ -261,7 +268,7 @@ Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, cons
   auto faults = collective::parse_faults(flags.fault);
   if (!faults) return refuse(faults.error());
   return std::make_unique<LocalMeasurer>(*context.common.local, transport, std::move(*faults), flags,
-                                         context.config.run_deadline.value);
+                                         memory_of(context), context.config.run_deadline.value);
 }
 
 }  // namespace ringtrue::cmd

@@ -1,11 +1,13 @@
 // Where a diagnosis measures: over the daemons of the hosts, or between ranks of this process over loopback.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "cmd/player.h"
 #include "collective/fault.h"
 #include "diagnosis/measurer.h"
@@ -19,6 +21,7 @@ struct MeasurerFlags {
   int warmup = 1;      // calls before those that are timed
   bool paced = false;  // with --local: hold every hop to local_pace()
   transport::verbs::Settings verbs{};
+  std::string transport{};  // instead of the configured one
 };
 
 // What carries the data.
@@ -28,6 +31,10 @@ struct Carrier {
   std::map<std::string, std::string> gids;                        // of the first rail on Ethernet, by node
   int path_mtu = 0;                                               // bytes, of RDMA, the smallest; 0: unknown
   std::vector<std::string> notes;                                 // why it is not RDMA, a line each
+
+  void pass(int mtu) {
+    if (mtu > 0) path_mtu = path_mtu > 0 ? std::min(path_mtu, mtu) : mtu;
+  }
 };
 
 class LiveMeasurer : public diagnosis::Measurer {
@@ -39,8 +46,11 @@ class LiveMeasurer : public diagnosis::Measurer {
   // What ran last: "tcp".
   virtual std::string transport() const = 0;
   // What everything will go over, before anything is measured: "auto" is RDMA where all nodes can, else TCP
-  // for all, so that hops are alike. Plays a small exchange, unless it is TCP that was asked for.
-  virtual Result<Carrier> settle() = 0;
+  // for all, so that hops are alike. Plays a small exchange among these nodes (none: all), unless it is TCP
+  // that was asked for.
+  virtual Result<Carrier> settle(std::vector<int> who = {}) = 0;
+  // From now on: see FleetMeasurer::end_by().
+  virtual void end_by(Deadline end) = 0;
 };
 
 // What a program can reach of a link's nominal rate over this carrier.

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "cmd/options.h"
 #include "collective/omnireduce/omnireduce.h"
@@ -40,18 +38,12 @@ Result<Placement> parse_placement(std::string_view text) {
 }
 
 Result<double> parse_share(std::string_view text) {
-  std::string_view digits = text;
-  const bool percent = !digits.empty() && digits.back() == '%';
-  if (percent) digits.remove_suffix(1);
-  double value = -1;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (percent) value /= 100;
-  if (digits.empty() || end != digits.data() + digits.size() || error != std::errc() ||
-      !std::isfinite(value) || value < 0 || value > 1) {
+  auto share = parse_share_up_to(1, text);
+  if (!share) {
     return fail(Cause::bad_input, fmt::format("'{}' is no share", text.substr(0, 40)), {},
                 "give 0 to 1, or a percentage such as 1%");
   }
-  return value;
+  return share;
 }
 
 Result<void> OmniFlags::check(std::string_view algorithm) const {

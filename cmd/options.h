@@ -31,6 +31,9 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& flag, Target& target, 
 // A whole number from `low` to `high`.
 Result<long> parse_whole(std::string_view text, long low, long high);
 
+// "5%" or "0.05", from 0 to `most`.
+Result<double> parse_share_up_to(double most, std::string_view text);
+
 template <class Target>
 CLI::Option* add_whole(CLI::App& app, const std::string& flag, Target& target, long low, long high,
                        const std::string& help) {

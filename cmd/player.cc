@@ -15,6 +15,7 @@
 #include "engine/session.h"
 #include "fleet/local_processes.h"
 #include "fleet/targets.h"
+#include "ideal/rails.h"
 #include "topology/probe/watch.h"
 
 namespace ringtrue::cmd {
@@ -187,8 +188,9 @@ class FleetPlayer final : public Player {
   }
   std::string where() const override {
     const std::vector<std::string> workers(nodes_.begin(), nodes_.begin() + workers_);
-    const std::string who = fmt::format("{} ranks on {} nodes, {}", workers_ * options_.ranks_per_node,
-                                        workers_, fold_hostlist(workers));
+    const std::string who =
+        fmt::format("{} on {}, {}", ideal::plural(std::size_t(workers_ * options_.ranks_per_node), "rank"),
+                    ideal::plural(workers.size(), "node"), fold_hostlist(workers));
     if (aggregators_ == 0) return who;
     if (!dedicated_) return fmt::format("{}, {} aggregators beside them", who, aggregators_);
     return fmt::format("{}, {} aggregators on {}", who, aggregators_,

@@ -5,6 +5,7 @@
 #include "cmd/auto_choice.h"
 #include "cmd/calls.h"
 #include "cmd/command.h"
+#include "cmd/gpu_flags.h"
 #include "cmd/input_file.h"
 #include "cmd/measurements.h"
 #include "cmd/omni_flags.h"
@@ -28,10 +29,12 @@ struct Flags {
   CallFlags call;
   OmniFlags omni;
   VerbsFlags verbs;
+  GpuFlags gpus;
   PlayerOptions player;
   int iterations = 5, warmup = 1;
   bool unchecked = false;
   long seed = 1;
+  std::string reference;
 };
 
 // A whole command: the sizes one after the other, on one player.
@@ -82,6 +85,10 @@ class Run {
   Result<void> check() const {
     if (auto known = flags_.call.check_algorithm(); !known) return known;
     if (auto fits = flags_.omni.check(flags_.call.algorithm); !fits) return fits;
+    if (auto fits = check_memory(context_, flags_.gpus); !fits) return fits;
+    if (!flags_.reference.empty() && memory_of(context_) != engine::Memory::device)
+      return fail(Cause::bad_input, "--reference is about data on GPUs, and this is in host memory", {},
+                  "add --memory device");
     if (datagrams() && !omnireduce()) {
       return fail(Cause::bad_input, "udp carries omnireduce alone", {}, "leave --transport out, or use tcp");
     }
@@ -142,6 +149,10 @@ class Run {
     }
     job.transport = context_.config.transport.value;
     job.verbs = verbs_;
+    job.memory = memory_of(context_);
+    job.gpus = flags_.gpus.gpus;
+    job.share_gpus = flags_.gpus.share;
+    job.reference = flags_.reference;
     job.iterations = flags_.iterations;
     job.warmup = flags_.warmup;
     job.check = !flags_.unchecked;
@@ -224,10 +235,17 @@ class Run {
     document_.results.push_back(result_of(job, *report, inputs));
     document_.hops = hops_of(job, report->trace);
     document_.rdma = rdma_of(*report);
+    document_.gpus = gpus_of(*report);
+    if (report->reference) {
+      document_.references.push_back(reference_of(job, *report->reference));
+      wrong_ = wrong_ || report->reference->wrong > 0;
+    }
     diagnosis::add(report->counters, document_.counters);
     document_.events = std::move(report->trace.events);
     wrong_ = wrong_ || document_.results.back().wrong.value_or(0) > 0;
     for (const std::string& line : report->notes) note(line);
+    if (report->reference && !report->reference->why_not.empty())
+      note(fmt::format("no reference: {}", report->reference->why_not));
     if (!omnireduce()) return {};
 
     report::RunResult& result = document_.results.back();
@@ -253,6 +271,9 @@ class Run {
     job.call.omni = {};
     job.transport = datagrams() ? "tcp" : omni.transport;
     job.verbs = omni.verbs;
+    job.memory = omni.memory;
+    job.gpus = omni.gpus;
+    job.share_gpus = omni.share_gpus;
     job.iterations = std::min(omni.iterations, most_ring_iterations);
     job.warmup = std::min(omni.warmup, 1);
     job.check = omni.check;
@@ -303,6 +324,16 @@ void add_run(Commands& commands) {
   add_call_flags(commands, app, flags.call);
   add_omni_flags(commands, app, flags.omni);
   add_verbs_flags(commands, app, flags.verbs);
+  add_gpu_flags(app, flags.gpus);
+  commands.choices(add_parsed(
+                       app, "--reference", flags.reference,
+                       [](std::string_view text) -> Result<std::string> {
+                         if (text == "nccl") return std::string(text);
+                         return fail(Cause::bad_input,
+                                     fmt::format("unknown library '{}'", text.substr(0, 40)), {}, "use nccl");
+                       },
+                       "NAME", "nccl: its allreduce as well, on the same buffers (--memory device)"),
+                   {"nccl"});
   add_whole(app, "--iterations", flags.iterations, 1, 1000000, "timed samples");
   add_whole(app, "--warmup", flags.warmup, 0, 1000000, "untimed calls before them");
   add_whole(app, "--processes", flags.player.processes, 1, 128,

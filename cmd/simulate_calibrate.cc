@@ -82,6 +82,9 @@ Result<report::Calibrated> calibrate_by(const std::string& file, const collectiv
       return bad(
           fmt::format("has results of other than 2 to {} ranks, or of different numbers of them", most_ranks),
           file);
+    if (*time < 1e-9 || *time > 1e6)
+      return bad(fmt::format("has a result that took {} s, not between 1 ns and a million seconds", *time),
+                 file);
     ranks = *of;
     collective::Call played = call;
     played.type = *known;
@@ -104,9 +107,14 @@ Result<report::Calibrated> calibrate_by(const std::string& file, const collectiv
   const auto fitted = sim::calibrate(samples, fabric);
   if (!fitted) return tl::unexpected(fitted.error());
   (fabric.nodes > 1 ? fabric.inter : fabric.intra) = fitted->cost;
-  report::Calibrated out{
-      file, fitted->cost.latency.value, fitted->cost.rate.value, fitted->cost.overhead.value, fitted->worst,
-      {}};
+  fabric.bucket = fitted->bucket;
+  report::Calibrated out{file,
+                         fitted->cost.latency.value,
+                         fitted->cost.rate.value,
+                         fitted->cost.overhead.value,
+                         fitted->bucket.value,
+                         fitted->worst,
+                         {}};
   for (std::size_t i = 0; i < samples.size(); ++i) {
     out.samples.push_back({std::string(samples[i].algorithm->name), samples[i].call.bytes(),
                            samples[i].time.value, fitted->simulated[i].value});

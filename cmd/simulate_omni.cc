@@ -3,14 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cmd/omni_results.h"
 #include "collective/omnireduce/omnireduce.h"
+#include "ideal/omnireduce.h"
 
 namespace ringtrue::cmd {
 namespace {
 
 using collective::Rank;
+
+constexpr double usual_packet = 16 * 1024;  // of collective/omnireduce/tune.h
 
 bool loses(const std::vector<collective::Fault>& faults) {
   return std::any_of(faults.begin(), faults.end(), [](const auto& f) { return f.unreliable(); });
@@ -100,7 +104,9 @@ Result<OmniPlan> plan_omnireduce(const OmniCase& what, const OmniFlags& flags) {
     world.aggregators = flags.aggregators.value_or(workers.nodes);
     world.link_rate = workers.inter.rate * double(workers.rails);
     world.round_trip = workers.inter.latency * 2.0;
-    world.allowance = Seconds(0);
+    // No host is late, but a packet waits in one port for those of all workers, and in another for its
+    // copies.
+    world.allowance = Seconds(std::min(world.workers, 64) * usual_packet / world.link_rate->value);
     world.density = flags.united_density(world.workers);
     world.datagrams = lossy || flags.mtu;
     auto chosen = omni_of(flags, what.call, world);
@@ -125,28 +131,66 @@ Result<OmniPlan> plan_omnireduce(const OmniCase& what, const OmniFlags& flags) {
   return plan;
 }
 
+void deal_evenly(OmniPlan& plan, double density) {
+  plan.density = plan.united = density;
+  const std::uint64_t columns = collective::OmniShape(plan.job.call).columns();
+  plan.has_block = [columns, density](Rank, std::uint64_t block) {
+    const double row = double(block / columns);
+    // The columns' turns are spread, so that packets are about equally full.
+    const double phase = std::fmod(double(block % columns) * 0.6180339887498949, 1.0);
+    return std::floor((row + 1) * density + phase) > std::floor(row * density + phase);
+  };
+}
+
 std::optional<report::OmniModel> model_of(const OmniPlan& plan) {
   if (plan.fabric.ranks_per_node != 1) return std::nullopt;
-  return omni_model(plan.job.call, {plan.density, plan.united}, plan.placement,
-                    plan.fabric.inter.rate * double(plan.fabric.rails), plan.fabric.inter.latency);
+  const collective::Call& call = plan.job.call;
+  ideal::OmniInputs in;
+  in.rate = plan.fabric.inter.rate * double(plan.fabric.rails);
+  in.latency = plan.fabric.inter.latency;
+  auto model = omni_model(call, {plan.density, plan.united}, plan.placement, in.rate, in.latency);
+  if (!model || call.elements == 0) return model;
+  const collective::OmniShape shape(call);
+  in.workers = call.omni.workers;
+  in.aggregators = call.omni.aggregators;
+  in.density = plan.density;
+  in.density_union = plan.united;
+  in.bytes = Bytes(call.bytes());
+  in.payload = ideal::payload_share(shape.block_bytes(), call.omni.fusion);
+  in.first = std::min(1.0, double(shape.columns()) / double(shape.blocks()));
+  in.packet = Bytes(collective::longest_packet(call));
+  if (const auto wire = ideal::omnireduce_on_the_wire(in, plan.placement == Placement::colocated))
+    model->on_wire_s = wire->value;
+  return model;
 }
 
 void add_omni(report::RunResult& result, const OmniPlan& plan, const sim::SimReport& played,
               const std::optional<report::RunResult>& ring) {
   const collective::Omni& omni = plan.job.call.omni;
   engine::RunReport run;
-  run.trace.hops = played.trace.hops;
   for (Rank rank = 0; rank < Rank(played.counts.size()); ++rank) {
     engine::RankReport& report = run.ranks.emplace_back();
     report.rank = rank;
     report.counts = played.counts[std::size_t(rank)];
   }
-  // The simulator knows when a port was in use.
+  // What goes to an aggregator, together: there may be millions of hops. The simulator knows when its port
+  // was in use.
+  std::vector<trace::Hop>& received = run.trace.hops;
+  received.resize(std::size_t(omni.aggregators));
+  for (Rank a = 0; a < omni.aggregators; ++a) {
+    trace::Hop& hop = received[std::size_t(a)];
+    hop.destination = omni.workers + a;
+    hop.receiver = true;
+    hop.busy = played.receiving[std::size_t(hop.destination)];
+  }
   for (const trace::Hop& sent : played.trace.hops) {
-    if (sent.source >= omni.workers || sent.destination < omni.workers) continue;
-    trace::Hop& received = run.trace.hops.emplace_back(sent);
-    received.receiver = true;
-    received.busy = played.receiving[std::size_t(sent.destination)];
+    if (sent.source < omni.workers && sent.destination >= omni.workers)
+      received[std::size_t(sent.destination - omni.workers)].bytes += sent.bytes;
+  }
+  std::erase_if(received, [](const trace::Hop& hop) { return hop.bytes.value == 0; });
+  for (std::size_t i = 0, n = received.size(); i < n; ++i) {
+    received.push_back(received[i]);  // as its senders saw it
+    received.back().receiver = false;
   }
   report::OmniResult out =
       omni_result(plan.job, run, plan.placement, {plan.density, plan.united}, model_of(plan));

@@ -9,6 +9,7 @@
 #include "cmd/options.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
+#include "cmd/sweep_gpu.h"
 #include "cmd/verbs_flags.h"
 #include "diagnosis/counters.h"
 #include "diagnosis/meetings.h"
@@ -22,16 +23,16 @@
 namespace ringtrue::cmd {
 namespace {
 
-// For what is in the nodes; a library that hangs is given up after 3 s.
-constexpr Seconds facts_patience{5};
 constexpr int exchanges = 5;  // samples of a round trip; each is the mean of 100 in a row
 
 struct Flags {
   MeasurerFlags measurer;
-  VerbsFlags verbs;
+  VerbsFlags verbs{{}, in_a_hurry()};
   Bytes size{16u << 20};
   int iterations = 2;
   bool per_port = false;
+  bool gpu = false;
+  GpuFlags gpus;
 };
 
 std::optional<double> median(std::vector<double> values) {
@@ -70,10 +71,10 @@ class Sweep {
     }
     auto settings = verbs_settings(context_, flags_.verbs);
     if (!settings) return failed(context_, settings.error());
-    MeasurerFlags measuring = flags_.measurer;
-    measuring.verbs = *settings;
-    measuring.player.spare_ranks = context_.config.transport.value != "tcp";  // a node may meet itself
-    auto measurer = make_measurer(context_, measuring);
+    measuring_ = flags_.measurer;
+    measuring_.verbs = *settings;
+    measuring_.player.spare_ranks = context_.config.transport.value != "tcp";  // a node may meet itself
+    auto measurer = make_measurer(context_, measuring_);
     if (!measurer) return failed(context_, measurer.error());
     measurer_ = std::move(*measurer);
     n_ = measurer_->nodes();
@@ -84,7 +85,7 @@ class Sweep {
     document_.rate_Bps.assign(std::size_t(n_), std::vector<report::Maybe>(std::size_t(n_)));
     document_.latency_s = document_.rate_Bps;
     if (settle()) carrier_.transport == "verbs" ? over_rdma() : over_shifts();
-    document_.transport = measurer_->transport();
+    document_.transport = carrier_.transport == "verbs" ? carrier_.transport : measurer_->transport();
     measurer_.reset();  // releases the nodes before anything is printed
     clear_progress();
     expect();
@@ -96,6 +97,12 @@ class Sweep {
  private:
   bool settle() {
     auto carrier = measurer_->settle();
+    const bool apart =
+        !carrier && context_.config.transport.value == "verbs" &&
+        (carrier.error().cause == Cause::peer_lost || carrier.error().cause == Cause::deadline ||
+         carrier.error().cause == Cause::unreachable);
+    if (apart) carrier = settle_apart(carrier.error());
+    if (document_.error) return false;
     if (!carrier) return give_up(carrier.error());
     carrier_ = std::move(*carrier);
     document_.notes = carrier_.notes;
@@ -105,20 +112,36 @@ class Sweep {
                     carrier_.notes.empty() ? "use --transport verbs" : carrier_.notes.front()});
   }
 
+  // Where not all can meet at once, two by two tell what they have; one that meets none of three, nothing.
+  Result<Carrier> settle_apart(const Error& why) {
+    Carrier all{"verbs", {}, {}, 0, {"not all nodes can meet at once: " + why.text()}};
+    for (int node = 0; node < n_; ++node) {
+      for (int further = 1; further <= std::min(3, n_ - 1); ++further) {
+        if (all.rails.count(measurer_->name(node))) break;
+        show_progress(fmt::format("sweep: looking for the rails of {}", measurer_->name(node)));
+        if (interrupted()) return fail(Cause::cancelled, "the sweep was stopped");
+        if (const auto renewed = renew(); !renewed) return tl::unexpected(renewed.error());
+        auto both = measurer_->settle({node, (node + further) % n_});
+        if (!both) continue;
+        all.rails.merge(both->rails);
+        all.gids.merge(both->gids);
+        all.pass(both->path_mtu);
+      }
+    }
+    if (all.rails.empty()) return tl::unexpected(why);
+    if (const auto renewed = renew(); !renewed) return tl::unexpected(renewed.error());
+    return all;
+  }
+
   bool give_up(Error error) {
-    document_.error = report::Trouble{std::move(error), measurer_->failures()};
+    document_.error =
+        report::Trouble{std::move(error), measurer_ ? measurer_->failures() : std::vector<report::Failure>{}};
     return false;
   }
 
-  std::optional<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) {
-    if (interrupted()) {
-      give_up({Cause::cancelled, "the sweep was stopped", "", ""});
-      return std::nullopt;
-    }
-    auto observation = measurer_->measure(experiment);
-    if (observation) return std::move(*observation);
-    give_up(observation.error());
-    return std::nullopt;
+  Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) {
+    if (interrupted()) return fail(Cause::cancelled, "the sweep was stopped");
+    return measurer_->measure(experiment);
   }
 
   // --- whole nodes, all at once, one further on each time
@@ -134,7 +157,10 @@ class Sweep {
       show_progress(fmt::format("sweep: shift {} of {}", shift, n_ - 1));
       experiment.shift = shift;
       const auto observation = measure(experiment);
-      if (!observation) return;
+      if (!observation) {
+        give_up(observation.error());
+        return;
+      }
       for (const diagnosis::HopReading& hop : observation->hops) {
         if (hop.source < 0 || hop.source >= n_ || hop.destination < 0 || hop.destination >= n_) continue;
         report::SweepPair pair{
@@ -171,29 +197,77 @@ class Sweep {
     if (!single) add(diagnosis::meet_nodes(n_));
     add(diagnosis::meet_ports(ports, flags_.per_port));
     add(diagnosis::meet_at_home(ports));
+    diagnosis::Meetings meetings(
+        {[&](const diagnosis::Round& round) { return meet(round, single); }, [this] { return renew(); },
+         [&](const diagnosis::Meeting& m, const Error& why) { miss(m, single, why); }});
     for (std::size_t i = 0; i < rounds.size(); ++i) {
       show_progress(fmt::format("sweep: round {} of {}", i + 1, rounds.size()));
-      if (!meet(rounds[i], single)) return;
+      if (const auto played = meetings.play(rounds[i]); !played) {
+        if (!document_.error) give_up(played.error());
+        return;
+      }
+    }
+    if (missed_ == 0) {
+      document_.error = unread_;
+      return;
+    }
+    first_miss_.what = fmt::format("{} of {} pairs could not be measured: {}", missed_,
+                                   document_.pairs.size(), first_miss_.what);
+    document_.error = report::Trouble{first_miss_, {}};
+  }
+
+  // A fleet in which a run has failed is fit for no other one.
+  Result<void> renew() {
+    measurer_.reset();
+    measuring_.transport = "verbs";  // which is settled
+    auto measurer = make_measurer(context_, measuring_);
+    if (!measurer) {
+      document_.error = measurer.error();
+      return tl::unexpected(measurer.error().error);
+    }
+    measurer_ = std::move(*measurer);
+    return {};
+  }
+
+  // A meeting's one direction, without numbers.
+  report::SweepPair pair_of(const diagnosis::Meeting& m, bool forth) const {
+    const bool here = m.node == m.peer && local();
+    const diagnosis::RdmaPort *first = m.ports ? &m.ports->first : nullptr,
+                              *second = m.ports ? &m.ports->second : nullptr;
+    report::SweepPair pair{end(m.node, first, here), end(m.peer, second, here), {}, {}, {}, {}};
+    if (!forth) std::swap(pair.source, pair.destination);
+    return pair;
+  }
+
+  void add(const diagnosis::Meeting& m, bool forth, bool single, report::SweepPair pair) {
+    if (m.node == m.peer || (m.ports && !single))
+      document_.pairs.push_back(std::move(pair));
+    else
+      keep(forth ? m.node : m.peer, forth ? m.peer : m.node, std::move(pair));
+  }
+
+  void miss(const diagnosis::Meeting& m, bool single, const Error& why) {
+    if (missed_ == 0) first_miss_ = why;
+    for (const bool forth : {true, false}) {
+      report::SweepPair pair = pair_of(m, forth);
+      if (pair.source == pair.destination && !forth) continue;
+      pair.error = why.text();
+      ++missed_;
+      add(m, forth, single, std::move(pair));
     }
   }
 
-  bool meet(const diagnosis::Round& round, bool single) {
+  Result<void> meet(const diagnosis::Round& round, bool single) {
     const auto bulk = measure(diagnosis::experiment_of(round, Bytes(document_.bytes), flags_.iterations));
-    if (!bulk) return false;
+    if (!bulk) return tl::unexpected(bulk.error());
     const auto short_ones = measure(diagnosis::experiment_of(round, Bytes(4), exchanges));
-    if (!short_ones) return false;
+    if (!short_ones) return tl::unexpected(short_ones.error());
     for (std::size_t i = 0; i < round.size(); ++i) {
       const diagnosis::Meeting& m = round[i];
-      const bool home = m.node == m.peer;
       const auto latency = diagnosis::one_way(*short_ones, i);
       for (const bool forth : {true, false}) {
         const auto from = int(forth ? i : i + round.size()), to = int(forth ? i + round.size() : i);
-        report::SweepPair pair;
-        pair.source = end(forth ? m.node : m.peer,
-                          m.ports ? forth ? &m.ports->first : &m.ports->second : nullptr, home && local());
-        pair.destination =
-            end(forth ? m.peer : m.node, m.ports ? forth ? &m.ports->second : &m.ports->first : nullptr,
-                home && local());
+        report::SweepPair pair = pair_of(m, forth);
         for (const diagnosis::HopReading& hop : bulk->hops)
           if (hop.source_rank == from && hop.destination_rank == to) pair.rate_Bps = rate(hop);
         if (latency) pair.latency_s = latency->value;
@@ -203,13 +277,10 @@ class Sweep {
           if (sum && pair.rate_Bps) *sum += *pair.rate_Bps;
           continue;
         }
-        if (home || (m.ports && !single))
-          document_.pairs.push_back(std::move(pair));
-        else
-          keep(forth ? m.node : m.peer, forth ? m.peer : m.node, std::move(pair));
+        add(m, forth, single, std::move(pair));
       }
     }
-    return true;
+    return {};
   }
 
   void keep(int source, int destination, report::SweepPair pair) {
@@ -261,13 +332,16 @@ class Sweep {
   // All active ports, the rails and those that the transport would not have taken by itself.
   void add_active(diagnosis::Ports& ports) {
     show_progress("sweep: looking for ports");
-    const auto unknown = [&](const std::string& node, const Error& error) {
+    const auto unread = [&](const std::string& node, const Error& why) {
       document_.notes.push_back(
-          fmt::format("the ports of {} are those that data takes by itself: {}", node, error.what));
+          fmt::format("the ports of {} are those that data takes by itself: {}", node, why.what));
     };
     if (local()) {
       auto recording = record_here(context_, {});
-      if (!recording) return unknown("this machine", recording.error());
+      if (!recording) {
+        unread_ = report::Trouble{recording.error(), {}};
+        return unread("this machine", recording.error());
+      }
       topology::Cluster here;
       here.nodes.push_back(topology::probe(*recording));
       merge_ports(ports[0], diagnosis::active_ports(here, {here.nodes.front().name})[0]);
@@ -275,10 +349,19 @@ class Sweep {
     }
     const auto nodes = nodes_of(context_, flags_.measurer.player);
     if (!nodes) return;
-    Facts facts = ask_facts(nodes->targets, fleet_options(context_, {}, *nodes), {}, facts_patience);
-    for (const report::Failure& f : facts.failures) unknown(f.node, f.error);
+    Facts facts = ask_facts(nodes->targets, fleet_options(context_, {}, *nodes), {}, long_patience({}));
+    for (const report::Failure& f : facts.failures) unread(f.node, f.error);
+    unread_ = trouble_of(facts);
     diagnosis::leave_to_owners(facts.cluster, carrier_.gids);
-    const auto active = diagnosis::active_ports(facts.cluster, document_.nodes);
+    auto active = diagnosis::active_ports(facts.cluster, document_.nodes);
+    const auto others = diagnosis::take_other_layers(facts.cluster, document_.nodes, ports, active);
+    std::string left_out;
+    for (std::size_t node = 0; node < others.size(); ++node)
+      for (const diagnosis::RdmaPort& port : others[node])
+        left_out += fmt::format("{}{} of {}", left_out.empty() ? "" : ", ", diagnosis::to_text(port),
+                                document_.nodes[node]);
+    if (!left_out.empty())
+      document_.notes.push_back("left out, as nothing passes between InfiniBand and Ethernet: " + left_out);
     for (int node = 0; node < n_; ++node) merge_ports(ports[std::size_t(node)], active[std::size_t(node)]);
   }
 
@@ -312,8 +395,20 @@ class Sweep {
       document_.expected_origin = "median of all pairs";
     }
     document_.expected_Bps = against[links];
-    for (report::SweepPair& p : document_.pairs)
-      if (const auto& a = against[kind(p)]; p.rate_Bps && a && *a > 0) p.ratio = *p.rate_Bps / *a;
+    // The declared rate is a node's, and each of its rails has its part of it.
+    const auto part_of_link = [&](const report::SweepPair& p) -> report::Maybe {
+      const auto& rails_there = rails(p.source.node);
+      const auto port = diagnosis::parse_rdma_port(p.source.port);
+      const bool rail = port && std::find(rails_there.begin(), rails_there.end(), *port) != rails_there.end();
+      if (links != nodes || kind(p) != ports || !context_.config.link_rate.value || !rail)
+        return std::nullopt;
+      return *against[links] / double(rails_there.size());
+    };
+    for (report::SweepPair& p : document_.pairs) {
+      const auto part = part_of_link(p);
+      const auto& a = part ? part : against[kind(p)];
+      if (p.rate_Bps && a && *a > 0) p.ratio = *p.rate_Bps / *a;
+    }
   }
 
   Context& context_;
@@ -321,7 +416,11 @@ class Sweep {
   std::unique_ptr<LiveMeasurer> measurer_;
   int n_ = 0;
   Carrier carrier_;
+  MeasurerFlags measuring_;
   report::SweepDocument document_;
+  long missed_ = 0;                        // pairs
+  Error first_miss_;                       // why
+  std::optional<report::Trouble> unread_;  // nodes of which not all ports are known
 };
 
 }  // namespace
@@ -333,6 +432,9 @@ void add_sweep(Commands& commands) {
   add_whole(app, "--iterations", flags.iterations, 1, 100000, "how often");
   app.add_flag("--per-port", flags.per_port,
                "over verbs: every active port with every one of the other nodes, not the rails alone");
+  app.add_flag("--gpu", flags.gpu,
+               "what GPUs and the ways to them carry, each by itself, instead of pairs of nodes");
+  add_gpu_flags(app, flags.gpus);
   add_verbs_flags(commands, app, flags.verbs);
   add_parsed(app, "--pause", flags.measurer.player.pause, parse_pause, "PHASE=TIME",
              "wait before a phase (for tests)")
@@ -341,7 +443,12 @@ void add_sweep(Commands& commands) {
       "Over TCP all nodes send at once, each to one other: N - 1 shifts cover every pair. Over RDMA they "
       "meet two\n"
       "and two: all rails together, then rail by rail, then each port with itself and its node's others.");
-  commands.on(app, [](Context& context) { return Sweep(context, flags)(); });
+  commands.on(app, [&app](Context& context) {
+    if (!flags.gpu) return Sweep(context, flags)();
+    GpuSweep gpus{std::nullopt, app.count("--iterations") ? flags.iterations : 5, flags.gpus};
+    if (app.count("--size")) gpus.size = flags.size;
+    return sweep_gpus(context, gpus);
+  });
 }
 
 }  // namespace ringtrue::cmd

@@ -60,12 +60,14 @@ const Setting settings[] = {
      [](Settings& s, std::string_view t) { return put(s.ports, verbs::parse_ports(t)); }},
     {"gid_index", "N", "of the port's table of GIDs (chosen)",
      [](Settings& s, std::string_view t) { return put(s.gid_index, parse_whole(t, 0, 255)); }},
+    {"pkey_index", "N", "of the port's table of P_Keys (0)",
+     [](Settings& s, std::string_view t) { return put(s.pkey_index, parse_whole(t, 0, 65535)); }},
     {"path_mtu",
      "BYTES",
      "256, 512, 1024, 2048 or 4096 (the port's active one)",
      [](Settings& s, std::string_view t) { return put(s.mtu, parse_whole(t, 256, 4096)); },
      {"256", "512", "1024", "2048", "4096"}},
-    {"ib_timeout", "N", "local ACK timeout, 4.096 us x 2^N (18)",
+    {"ib_timeout", "N", "local ACK timeout, 4.096 us x 2^N (18; check and sweep: 16)",
      [](Settings& s, std::string_view t) { return put(s.timeout, parse_whole(t, 1, 31)); }},
     {"retry_count", "N", "times that a lost packet is sent again (7)",
      [](Settings& s, std::string_view t) { return put(s.retry_count, parse_whole(t, 0, 7)); }},
@@ -81,7 +83,7 @@ const Setting settings[] = {
      [](Settings& s, std::string_view t) { return put(s.adaptive_routing_threshold, parse_size(t)); }},
     {"relaxed_ordering",
      "SWITCH",
-     "on or off, where the device knows it (on)",
+     "on or off; asked for where libibverbs can (on)",
      [](Settings& s, std::string_view t) { return put(s.relaxed_ordering, parse_switch(t)); },
      {"on", "off"}},
     {"rdma_memory",
@@ -119,7 +121,7 @@ void add_verbs_flags(Commands& commands, CLI::App& app, VerbsFlags& flags) {
 }
 
 Result<Settings> verbs_settings(const Context& context, const VerbsFlags& flags) {
-  Settings out;
+  Settings out = flags.defaults;
   for (const Setting& setting : settings) {
     const auto configured = context.config.verbs.find(std::string(setting.name));
     const auto flag = flags.given.find(std::string(setting.name));

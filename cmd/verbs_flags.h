@@ -12,11 +12,19 @@ namespace ringtrue::cmd {
 
 struct VerbsFlags {
   std::map<std::string, std::string> given;  // "gid_index": "3"
+  transport::verbs::Settings defaults{};
 };
+
+// Of what has seconds for many measurements: a packet lost at the end of a message costs a whole timeout.
+inline transport::verbs::Settings in_a_hurry() {
+  transport::verbs::Settings settings;
+  settings.timeout = 16;
+  return settings;
+}
 
 void add_verbs_flags(Commands& commands, CLI::App& app, VerbsFlags& flags);
 
-// The flags over the configuration over the built-in values. Errors (bad_input) name the value's origin.
+// The flags over the configuration over the defaults. Errors (bad_input) name the value's origin.
 Result<transport::verbs::Settings> verbs_settings(const Context& context, const VerbsFlags& flags);
 
 }  // namespace ringtrue::cmd

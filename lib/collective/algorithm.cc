@@ -25,6 +25,7 @@ constexpr Algorithm table[] = {
     {"halving-doubling", "Rabenseifner: halves, quarters, ... and back", halving_doubling, none, true},
     {"hierarchical", "2D: inside nodes, between them, inside again", hierarchical, none, true},
     {"two-shot", "all pairs through shared memory", two_shot, none, true},
+    {"one-shot", "every rank reduces everything by itself; one round", one_shot, as_data, true},
     {"naive", "reduce on rank 0 and send the result back; incast", naive, none, true},
     {"pairwise", "each rank sends to the one `shift` further; single paths", pairwise, as_data, false},
     {"omnireduce", "non-zero blocks only, through aggregators; incast", omnireduce, omnireduce_scratch, true,

@@ -51,6 +51,7 @@ Task recursive_doubling(Endpoint& self, const Call& call);
 Task halving_doubling(Endpoint& self, const Call& call);
 Task hierarchical(Endpoint& self, const Call& call);
 Task two_shot(Endpoint& self, const Call& call);
+Task one_shot(Endpoint& self, const Call& call);
 Task naive(Endpoint& self, const Call& call);
 Task pairwise(Endpoint& self, const Call& call);
 // Dissemination barrier: nobody leaves before all have come. Zero bytes; lane `barrier_lane`.

@@ -49,7 +49,7 @@ Token Recorder::receive_reduce(Rank from, Lane lane, Slice into, Slice with, Arr
 }
 
 Token Recorder::receive_reduce_all(std::span<const Rank> from, Lane lane, Slice into, Arrival how) {
-  for (const Rank peer : from) {
+  for (const Rank& peer : from) {
     const bool last = how == Arrival::reduce_last && &peer == &from.back();
     note(last ? Step::Kind::reduce_last : Step::Kind::reduce, peer, lane, into, into);
   }

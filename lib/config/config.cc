@@ -66,12 +66,16 @@ Result<std::string> parse_word(std::string_view text) {
 }
 
 Result<std::string> parse_transport(std::string_view text) {
-  const std::string next = "use auto, shm, tcp, udp or verbs";
-  for (std::string_view known : {"auto", "shm", "tcp", "udp", "verbs"}) {
+  for (std::string_view known : {"auto", "shm", "tcp", "udp", "verbs", "cuda"}) {
     if (text == known) return std::string(known);
   }
-  if (text == "cuda") return fail(Cause::unavailable, "this build has no cuda transport", {}, next);
-  return fail(Cause::bad_input, fmt::format("unknown transport '{}'", text), {}, next);
+  return fail(Cause::bad_input, fmt::format("unknown transport '{}'", text), {},
+              "use auto, shm, tcp, udp, verbs or cuda");
+}
+
+Result<std::string> parse_memory(std::string_view text) {
+  if (text == "host" || text == "device") return std::string(text);
+  return fail(Cause::bad_input, fmt::format("unknown memory '{}'", text), {}, "use host or device");
 }
 
 Result<std::optional<BytesPerSecond>> parse_link_rate(std::string_view text) {
@@ -130,6 +134,8 @@ const Key keys[] = {
      [](const Config& c) { return shown(c.link_rate, rate_text(c.link_rate.value)); }},
     {"transport", [](Config& c, const Given& g) { return put(c.transport, g, parse_transport); },
      [](const Config& c) { return shown(c.transport, c.transport.value); }},
+    {"memory", [](Config& c, const Given& g) { return put(c.memory, g, parse_memory); },
+     [](const Config& c) { return shown(c.memory, c.memory.value); }},
     {"data_interface", [](Config& c, const Given& g) { return put(c.data_interface, g, parse_word); },
      [](const Config& c) { return shown(c.data_interface, c.data_interface.value); }},
     {"data_ports", [](Config& c, const Given& g) { return put(c.data_ports, g, parse_ports); },
@@ -164,7 +170,7 @@ const Key keys[] = {
      }},
 };
 
-// [inspect]: the names of diagnosis::Thresholds, which a test compares with these.
+// [inspect]: the names of diagnosis::InspectThresholds, which a test compares with these.
 constexpr std::string_view inspect = "inspect.";
 constexpr std::string_view inspect_names[] = {
     "symbol_error_per_s",
@@ -184,9 +190,21 @@ constexpr std::string_view inspect_names[] = {
 // [verbs]: the names of the flags in cmd/verbs_flags.cc, which parses them.
 constexpr std::string_view verbs = "verbs.";
 constexpr std::string_view verbs_names[] = {
-    "rdma_ports",       "gid_index",     "path_mtu",      "ib_timeout",  "retry_count",
-    "rnr_retry",        "traffic_class", "service_level", "queue_pairs", "adaptive_routing_threshold",
-    "relaxed_ordering", "rdma_memory",   "slot_bytes",    "slots",
+    "rdma_ports",
+    "gid_index",
+    "pkey_index",
+    "path_mtu",
+    "ib_timeout",
+    "retry_count",
+    "rnr_retry",
+    "traffic_class",
+    "service_level",
+    "queue_pairs",
+    "adaptive_routing_threshold",
+    "relaxed_ordering",
+    "rdma_memory",
+    "slot_bytes",
+    "slots",
 };
 
 // The key without its table, where it is one of `names` in it; else "".

@@ -4,6 +4,7 @@
 // Files are TOML (read in config/toml.cc alone):
 //
 //   hosts = "node[01-16]"        link_rate = "500Mbit"      transport = "auto"
+//   memory = "host"
 //   pki = "/etc/ringtrue/pki"    data_interface = "eth0"    data_ports = "7500-7599"
 //   [groups]      rack1 = "node[01-08]"
 //   [thresholds]  warning = 0.95        critical = 0.85
@@ -57,6 +58,7 @@ struct Config {
   Setting<std::string> pki;    // folder with certificates; empty: none known
   Setting<std::optional<BytesPerSecond>> link_rate;
   Setting<std::string> transport{"auto"};
+  Setting<std::string> memory{"host"};  // or "device": where the ranks' data lives
   Setting<std::string> data_interface;
   Setting<Ports> data_ports;
   Setting<double> warning{0.95};   // of the attainable rate
@@ -65,7 +67,7 @@ struct Config {
   Setting<Seconds> run_deadline{Seconds(60)};
   std::map<std::string, Setting<std::string>, std::less<>> groups;
   // Thresholds of inspection, by name; only those that were given. Their built-in values and ranges are
-  // diagnosis::Thresholds's.
+  // diagnosis::InspectThresholds's.
   std::map<std::string, Setting<double>> inspect;
   // Settings of RDMA, by name, as text; only those that were given. Their built-in values and ranges are
   // transport::verbs::Settings's.

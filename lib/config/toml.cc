@@ -49,9 +49,24 @@ Result<void> collect(const toml::table& table, const std::string& prefix, const 
   return {};
 }
 
+// Dotted keys nest a table a dot, and the parser's recursion has an end.
+bool nested_too_deep(std::string_view text) {
+  constexpr int most = 256;
+  int dots = 0;
+  for (const char c : text) {
+    if (c == '.' && ++dots > most) return true;
+    if (std::string_view("=,{}[]\n").find(c) != std::string_view::npos) dots = 0;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<std::vector<Given>> read_toml(std::string_view text, const std::string& name) {
+  if (nested_too_deep(text)) {
+    return fail(Cause::bad_input, "a key has more than 256 parts", name,
+                "correct the file or give another --config");
+  }
   std::vector<Given> out;
   try {
     const toml::table table = toml::parse(text);

@@ -6,12 +6,18 @@
 //   ports    where asked for: an omnireduce of dense data, whose aggregators' ports take in what many send at
 //            once, as no ring shows. That shares out ports unevenly, so that a slow port is a witness to
 //            what the pairs find and never a reason to accuse
-//   pairs    pairwise shifts, each port with one flow in and one out: every ordered pair up to 16 nodes,
-//            eight partners a node and direction beyond; where the ring showed a hop below 60 % of the
-//            typical one, short ones over all nodes first, then full ones without the nodes to blame for it
+//   pairs    pairwise shifts, each port with one flow in and one out: every ordered pair; where the ring
+//            showed a hop below 60 % of the typical one, short ones over all nodes first, then full ones
+//            without the nodes to blame for it
 //   confirm  suspects again, at least twice, in orders that give them known-good partners and new ones
 //   duet     where both sides of a node look slow: each direction by itself, because acknowledgements that
 //            queue behind a slow port's data slow the other direction too; of two nodes alone, always
+//
+// Of more than 16 nodes, or where leaves are known (large_fleet.cc): the probe is an exchange between
+// neighbours, pairs are two rounds of such, so that no trunk is shared; suspects meet other neighbours until
+// they are proven or cleared, most often in two more; pairs across leaves, until each spine was met; the ring
+// comes last, if at all. What is slow may then be a NIC, a rail, a leaf, a trunk or a spine (attribute.h).
+//   cover    where asked for: rings that together hold every ordered pair (rings.h)
 //
 // How a reading is judged is in judge.h. Limits: the reference without a link rate is the fleet's majority,
 // so it is wrong when half of all sides or more are slow alike; with two nodes sender, receiver and path
@@ -31,6 +37,13 @@
 
 namespace ringtrue::diagnosis {
 
+// Which paths a check of a large fleet is to measure, beside every port.
+enum class PathCoverage {
+  ports,   // those that rating every port takes
+  trunks,  // as many between leaves, where these are known, as meet each spine most likely
+  pairs    // all ordered pairs, by rings that together hold each of them once, as far as the budget goes
+};
+
 struct Options {
   std::optional<BytesPerSecond>
       link_rate;  // nominal, one way; unknown: the fleet's majority is the reference
@@ -43,6 +56,7 @@ struct Options {
   // Of an omnireduce: the first nodes are its workers, all others aggregate; where all are workers, each
   // aggregates as well. 0: none is played.
   int workers = 0;
+  PathCoverage path_coverage = PathCoverage::trunks;
   std::uint64_t seed = 1;          // of the orders in which partners change
   std::function<Seconds()> clock;  // monotonic; the machine's if not given
   // Before each experiment: the stage, what it does in a few words, and how much of the budget is used, 0..1.

@@ -25,9 +25,14 @@ bool of_rails(const std::string& device, const std::vector<RdmaPort>& rails);
 std::vector<std::string> risen(const topology::CounterWindow& window,
                                const std::vector<RdmaPort>& rails = {});
 
+// The same of RDMA ports by the kernel's own names, a line a port: "rxe2 port 1: out_of_seq_request +123,
+// rcvd_seq_err +4".
+std::vector<std::string> risen_by_name(const topology::CounterWindow& window,
+                                       const std::vector<RdmaPort>& rails);
+
 // A line of evidence for each counter of errors that rose on a node that a finding of slowness names:
 // "node3 mlx5_0 port 1: 412 symbol errors during the check". Findings about fleets and parts stay as they
-// are.
+// are, and so do ports that the evidence tells of by name already.
 void join_counters(const Windows& windows, const std::map<std::string, std::vector<RdmaPort>>& rails,
                    std::string_view when, std::vector<Finding>& findings);
 

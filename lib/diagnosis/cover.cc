@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <utility>
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -40,32 +42,43 @@ Cover exact(const std::vector<Pair>& slow, const std::vector<Side>& candidates) 
   return cover;
 }
 
-Cover greedy(const std::vector<Pair>& slow, std::vector<Side> candidates) {
-  std::vector<int> explained(slow.size(), 0);
-  const auto gain = [&](const Side& side) {
-    int sum = 0;
-    for (std::size_t p = 0; p < slow.size(); ++p)
-      sum += slow[p].counts && !explained[p] && explains(side, slow[p]);
-    return sum;
+// What each candidate explains that no chosen one does, kept up to date as they are chosen.
+Cover greedy(const std::vector<Pair>& slow, const std::vector<Side>& candidates) {
+  std::map<std::pair<int, bool>, std::size_t> at;  // candidate by node, and whether it sends
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    at.emplace(std::pair(candidates[i].node, candidates[i].direction == Direction::sends), i);
+  std::vector<std::vector<std::size_t>> pairs_of(candidates.size()), explaining(slow.size());
+  std::vector<int> gain(candidates.size(), 0), explained(slow.size(), 0);
+  for (std::size_t p = 0; p < slow.size(); ++p) {
+    if (!slow[p].counts) continue;
+    for (const auto& key : {std::pair(slow[p].source, true), std::pair(slow[p].destination, false)}) {
+      const auto found = at.find(key);
+      if (found == at.end()) continue;
+      pairs_of[found->second].push_back(p), explaining[p].push_back(found->second);
+      ++gain[found->second];
+    }
+  }
+  const auto mark = [&](std::size_t side, int by) {
+    for (const std::size_t p : pairs_of[side]) {
+      const bool before = explained[p] > 0;
+      explained[p] += by;
+      if (before == (explained[p] > 0)) continue;
+      for (const std::size_t other : explaining[p]) gain[other] -= by;
+    }
   };
-  const auto mark = [&](const Side& side, int by) {
-    for (std::size_t p = 0; p < slow.size(); ++p) explained[p] += explains(side, slow[p]) ? by : 0;
-  };
-  std::vector<Side> chosen;
+  std::vector<std::size_t> chosen;
   while (!candidates.empty()) {
-    const auto best = std::max_element(candidates.begin(), candidates.end(),
-                                       [&](const Side& a, const Side& b) { return gain(a) < gain(b); });
-    if (gain(*best) == 0) break;
-    mark(*best, 1);
-    chosen.push_back(*best);
-    candidates.erase(best);
+    const auto best = std::size_t(std::max_element(gain.begin(), gain.end()) - gain.begin());
+    if (gain[best] == 0) break;
+    mark(best, 1);
+    chosen.push_back(best);
   }
   Cover cover;
-  for (const Side& side : chosen) {
+  for (const std::size_t side : chosen) {
     mark(side, -1);
-    if (gain(side) == 0) continue;  // what it explains, others explain as well
+    if (gain[side] == 0) continue;  // what it explains, others explain as well
     mark(side, 1);
-    cover.sides.push_back(side);
+    cover.sides.push_back(candidates[side]);
     cover.alternative.push_back(false);
   }
   return cover;

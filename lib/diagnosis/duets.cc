@@ -17,13 +17,17 @@ std::optional<Examination::Duet> Examination::node_for_duet(const Inference& inf
     if (!inference.find(ScopeType::sender, x) && !inference.find(ScopeType::receiver, x)) continue;
     if (!undecided_alone(x, inference)) continue;
     Duet pair{x, -1};
-    std::size_t fewest = most_duets;  // with one partner; more would say the same
-    for (int y = 0; y < n_; ++y) {
-      const bool suspected = inference.find(ScopeType::sender, y) || inference.find(ScopeType::receiver, y);
-      if (y == x || suspected || alone_.of(x, y).size() >= fewest) continue;
-      pair.partner = y, fewest = alone_.of(x, y).size();
+    std::size_t fewest = most_duets;         // with one partner; more would say the same
+    for (const bool near : {true, false}) {  // one below the same leaf, where there is one
+      for (const int y : all_) {
+        if (y == x || alone_.of(x, y).size() >= fewest) continue;
+        if (near && between_neighbours(structure_, n_) && groups_[std::size_t(x)] != groups_[std::size_t(y)])
+          continue;
+        if (inference.find(ScopeType::sender, y) || inference.find(ScopeType::receiver, y)) continue;
+        pair.partner = y, fewest = alone_.of(x, y).size();
+      }
+      if (pair.partner >= 0) return pair;
     }
-    if (pair.partner >= 0) return pair;
   }
   return std::nullopt;
 }
@@ -49,14 +53,15 @@ bool Examination::undecided_alone(int x, const Inference& inference) const {
   // A mere disturbance passes by itself, at a lesser price.
   if (least >= thresholds_.gross * inference.reference.rate && confirm_rounds_ < 2) return false;
   std::size_t duets = 0;
-  for (int y = 0; y < n_; ++y) duets += alone_.of(x, y).size();
+  for (const int y : alone_.receivers_of(x)) duets += alone_.of(x, y).size();
+  const std::size_t enough = between_neighbours(structure_, n_) ? 1 : duets_to_agree;
   // With one of them cleared, nothing disturbs the other one's readings.
   const bool one_cleared =
       inference.cleared_at({x, Direction::sends}) || inference.cleared_at({x, Direction::receives});
   if (one_cleared) return false;
   for (const Direction d : {Direction::sends, Direction::receives}) {
     const Suspect* s = inference.find(d == Direction::sends ? ScopeType::sender : ScopeType::receiver, x);
-    if (inference.is_overshadowed({x, d}) ? !s || !s->confirmed : duets < duets_to_agree) return true;
+    if (inference.is_overshadowed({x, d}) ? !s || !s->confirmed : duets < enough) return true;
   }
   return false;
 }

@@ -5,9 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "diagnosis/attribute.h"
 #include "diagnosis/check.h"
 #include "diagnosis/findings.h"
 #include "diagnosis/judge.h"
+#include "diagnosis/late.h"
+#include "diagnosis/loss.h"
+#include "diagnosis/neighbours.h"
 #include "diagnosis/plan.h"
 #include "diagnosis/readings.h"
 
@@ -19,11 +23,29 @@ class Examination {
   Diagnosis run();
 
  private:
+  // Calls of up to 256 KiB are played several times in a row, so that shorter ones take longer.
+  static constexpr double fewest_bytes = 272 * 1024;  // a call
+  static constexpr double least_bytes = 8e6;          // a hop; a shaper's burst of 128 KiB is then 1.6 %
+  static constexpr double target_seconds = 0.25;      // of a hop at full speed
+  static constexpr double very_slow_share = 0.6;
+
   // Stages; false ends the check.
   bool rings();
   bool ports();
   bool pairs();
   bool confirm();
+  bool rings_again();
+  // Of a large fleet, or one whose leaves are known.
+  bool large();
+  bool probe();
+  bool last_ring();
+  bool settle();
+  bool cover();
+  bool is_open(const Inference& inference, const Parts& parts) const;
+  Wanted wanted(const Inference& inference, const Parts& parts) const;
+  bool slow_ends(Wanted& wanted) const;
+  bool trunks_wanted(const Inference& inference, const Parts& parts) const;
+  double crossings_measured() const;  // pairs between leaves, times their rails
   struct Duet {
     int node = 0;
     int partner = 0;
@@ -34,11 +56,15 @@ class Examination {
   bool undecided_alone(int node, const Inference& inference) const;
   bool play_duet(const Duet& pair, Bytes hop);
 
+  void settle_losses();
+  Pace pace(const Scope& scope, const Inference& inference) const;
   Experiment exchange(const std::vector<int>& order, int shift, Bytes hop) const;
   bool shifts_over(const std::vector<int>& nodes, int most, double share_of_budget, const std::string& what);
   // Plays one experiment; nullopt when it failed or the check was cancelled (error is set then).
   std::optional<Observation> measure(const std::string& stage, const std::string& what,
                                      const Experiment& experiment);
+  std::optional<Observation> without_the_dead(const Error& error, const std::string& stage,
+                                              const std::string& what, Experiment experiment);
   bool measure_pairs(const std::string& stage, const std::string& what, const Experiment& experiment);
   void note_ring(const Observation& observation);
   void set_expected(const Inference& inference);
@@ -75,8 +101,16 @@ class Examination {
   bool overlapped_duets_ = false;  // the world cannot use one direction at a time
   int fleet_repeats_ = 0;
   int confirm_rounds_ = 0;
+  int retries_ = 0;
+  int rounds_ = 0;  // of a large fleet
+  int too_shorts_ = 0;
   std::optional<RingWitness> witness_;
   std::vector<PortReading> ports_;
+  Structure structure_;
+  std::vector<int> groups_;  // by node: leaves, or what stands for them
+  Latencies latencies_;
+  Losses losses_;
+  std::vector<DeadNode> dead_;
 };
 
 }  // namespace ringtrue::diagnosis

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "diagnosis/judge.h"
+#include "diagnosis/late.h"
 #include "diagnosis/report.h"
 
 namespace ringtrue::diagnosis {
@@ -18,6 +19,12 @@ struct RingWitness {
   double typical = 0;  // upper median of the ring's hops
 };
 
+// A node without which the others go on.
+struct DeadNode {
+  int node = 0;
+  Error error;
+};
+
 struct Case {
   const Readings& readings;
   const Inference& inference;
@@ -26,6 +33,10 @@ struct Case {
   std::vector<PortReading> ports;  // of an omnireduce's aggregators; witnesses likewise
   std::vector<int> ring_order;     // what impact is reckoned on
   int fleet_repeats = 0;           // experiments made to confirm that the whole fleet is slow
+  Structure structure{};
+  std::vector<Late> late{};
+  double round_trip = 0;  // seconds: what is usual; 0: unknown
+  std::vector<DeadNode> dead{};
 };
 
 // Adds findings, not_checked and rates to `diagnosis`, whose nodes, expected and ring_busbw are filled in,

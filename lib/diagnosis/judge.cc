@@ -7,106 +7,63 @@
 #include <set>
 
 #include "diagnosis/cover.h"
+#include "diagnosis/plan.h"
+#include "diagnosis/reference.h"
 
 namespace ringtrue::diagnosis {
 namespace {
 
+// A program that takes as little is slow; above, its readings may be its partners'.
+constexpr double slow_program = 0.9;
 // What is slow beyond doubt, where ticks may have made the reference or the reading wrong by half.
 constexpr double gross_share = 0.4;
 // Seconds, and a little more: a lesser gap may be the count of ticks.
 constexpr double one_tick = 0.005;
 
-bool better(const std::optional<double>& a, const std::optional<double>& b) {
-  return a && (!b || *a > *b);
-}
-
-struct Limits {
-  explicit Limits(int nodes)
-      : rate(std::size_t(nodes)),
-        brief(std::size_t(nodes), true),
-        steady(std::size_t(nodes)),
-        settled(std::size_t(nodes)) {}
-  void meet(int node, const std::optional<double>& best, bool is_brief) {
-    const auto i = std::size_t(node);
-    if (!best || (is_brief && !brief[i])) return;  // longer readings are there
-    if ((brief[i] && !is_brief) || better(best, rate[i])) rate[i] = best;
-    brief[i] = is_brief;
-  }
-  void note(int node, const Reading& r) {
-    const auto i = std::size_t(node);
-    if (r.held_back || r.momentary) return;
-    steady[i] = std::max(steady[i], r.rate);
-    if (r.busy >= settled_from) settled[i] = std::max(settled[i], r.rate);
-  }
-  // Its rate comes from readings of a few ticks.
-  bool momentary(std::size_t i) const { return brief[i] && steady[i] < *rate[i] * 0.999; }
-
-  std::vector<std::optional<double>> rate;
-  std::vector<bool> brief;
-  std::vector<double> steady, settled;  // best of longer readings; 0: none
-};
-
-// The majority is taken over sides, not over pairs: one bad node spoils its whole row and column of pairs,
-// but only two sides.
-Reference reference_of(const Limits& sends, const Limits& receives, std::optional<double> attainable,
-                       std::optional<double> nominal) {
-  std::vector<double> limits, brief, settled;
-  std::size_t momentary = 0;
-  for (const Limits* side : {&sends, &receives}) {
-    for (std::size_t i = 0; i < side->rate.size(); ++i) {
-      if (!side->rate[i]) continue;
-      double rate = *side->rate[i];
-      if (side->momentary(i)) {
-        ++momentary;
-        if (attainable) rate = std::min(rate, *attainable);
-      }
-      (side->brief[i] ? brief : limits).push_back(rate);
-      if (side->settled[i] > 0) settled.push_back(side->settled[i]);
-    }
-  }
-  // Sides that were only measured briefly are so because they are very slow, or met such; they still are part
-  // of the fleet, as its slow part.
-  const double longest = limits.empty() ? 0 : *std::max_element(limits.begin(), limits.end());
-  for (const double rate : brief) limits.push_back(longest > 0 ? std::min(rate, longest) : rate);
-  Reference out;
-  if (limits.empty()) return out;
-  const double majority = upper_median(limits);
-  const double most = *std::max_element(limits.begin(), limits.end());
-  out.majority = true;
-  out.rate = majority;
-  out.momentary = 2 * momentary >= limits.size();
-  const bool mostly_settled = 2 * settled.size() > limits.size();
-  if (!attainable) return out;
-  out.share = majority / *attainable;
-  if (nominal && mostly_settled && upper_median(settled) > *nominal * 1.1) {
-    out.above_declared = true;
-  } else if (out.share >= 0.9) {
-    // Measuring costs a little everywhere: nobody is accused of what most do.
-    out.majority = out.share < 1;
-    out.rate = std::min(majority, *attainable);
-  } else if (out.momentary || most >= *attainable * 0.95 || sends.rate.size() == 2) {
-    out.majority = false;
-    out.rate = *attainable;  // it can be reached: those who do not are slow, however many they are
-  } else {
-    out.fleet_slow = true;
-  }
-  return out;
-}
-
 class Judge {
  public:
-  Judge(const Readings& readings, const Readings& alone, const Thresholds& thresholds, Inference& inference)
-      : readings_(readings), alone_(alone), t_(thresholds), out_(inference), n_(readings.nodes()) {}
+  Judge(const Readings& readings, const Readings& alone, const Thresholds& thresholds,
+        const Structure& structure, Inference& inference)
+      : readings_(readings),
+        alone_(alone),
+        t_(thresholds),
+        out_(inference),
+        n_(readings.nodes()),
+        structure_(structure),
+        sparse_(between_neighbours(structure, n_)),
+        common_(readings, [&](int x, int y) {
+          // Where most pairs are measured once, what their ends do tells what they can do.
+          if (!sparse_ || readings.of(x, y).size() > 1) return readings.best(x, y).value_or(0);
+          if (across(x, y)) return -1.0;
+          return std::min(inference.sends[std::size_t(x)].value_or(0),
+                          inference.receives[std::size_t(y)].value_or(0));
+        }) {}
 
   void run() {
     find_overshadowed();
     choose_sides();
     add_paths();
+    add_programs();
     std::stable_sort(out_.suspects.begin(), out_.suspects.end(),
                      [](const Suspect& a, const Suspect& b) { return a.ratio < b.ratio; });
   }
 
  private:
+  static std::vector<std::pair<int, int>> pairs_of(const Readings& readings, Side side) {
+    std::vector<std::pair<int, int>> out;
+    if (side.direction == Direction::sends) {
+      for (const int y : readings.receivers_of(side.node)) out.emplace_back(side.node, y);
+    } else {
+      for (const int x : readings.senders_to(side.node)) out.emplace_back(x, side.node);
+    }
+    return out;
+  }
+
+  bool across(int x, int y) const {
+    const auto& leaf = structure_.leaf;
+    return !leaf.empty() && leaf[std::size_t(x)] != leaf[std::size_t(y)];
+  }
+
   double reference() const { return out_.reference.rate; }
   bool slow(double rate) const { return rate < t_.warning * reference(); }
 
@@ -131,10 +88,8 @@ class Judge {
 
   // Whether no reading of some length shows this rate.
   bool momentary(Side side, double rate) const {
-    for (int y = 0; y < n_; ++y) {
-      const auto list = side.direction == Direction::sends ? readings_.counting(side.node, y)
-                                                           : readings_.counting(y, side.node);
-      for (const Reading& r : list) {
+    for (const auto& [x, y] : pairs_of(readings_, side)) {
+      for (const Reading& r : readings_.counting(x, y)) {
         if (r.rate >= rate * 0.999) return false;
       }
     }
@@ -152,13 +107,10 @@ class Judge {
 
   std::optional<double> best_alone(Side side) const {
     std::optional<double> best;
-    for (int y = 0; y < n_; ++y) {
-      const auto b =
-          side.direction == Direction::sends ? alone_.best(side.node, y) : alone_.best(y, side.node);
-      const bool momentary = side.direction == Direction::sends ? alone_.only_momentary(side.node, y)
-                                                                : alone_.only_momentary(y, side.node);
-      if (b && momentary && slow(*b)) continue;
-      if (better(b, best)) best = b;
+    for (const auto& [x, y] : pairs_of(alone_, side)) {
+      const auto b = alone_.best(x, y);
+      if (b && alone_.only_momentary(x, y) && slow(*b)) continue;
+      if (b && (!best || *b > *best)) best = b;
     }
     return best;
   }
@@ -167,16 +119,14 @@ class Judge {
     std::vector<Pair> slow_pairs;
     std::vector<int> row_slow(std::size_t(n_), 0), row_all(std::size_t(n_), 0);
     std::vector<int> column_slow(std::size_t(n_), 0), column_all(std::size_t(n_), 0);
-    for (int x = 0; x < n_; ++x) {
-      for (int y = 0; y < n_; ++y) {
-        const auto best = readings_.best(x, y);
-        if (!best || unclear(x, y) || readings_.only_momentary(x, y)) continue;
-        ++row_all[std::size_t(x)], ++column_all[std::size_t(y)];
-        if (!slow(*best)) continue;
-        ++row_slow[std::size_t(x)], ++column_slow[std::size_t(y)];
-        slow_pairs.push_back({x, y, *best < t_.path * reference()});
-      }
-    }
+    readings_.each_pair([&](int x, int y) {
+      const auto best = readings_.best(x, y);
+      if (!best || unclear(x, y) || readings_.only_momentary(x, y)) return;
+      ++row_all[std::size_t(x)], ++column_all[std::size_t(y)];
+      if (!slow(*best)) return;
+      ++row_slow[std::size_t(x)], ++column_slow[std::size_t(y)];
+      slow_pairs.push_back({x, y, *best < t_.path * reference()});
+    });
     std::vector<Side> candidates;
     for (int x = 0; x < n_; ++x) {
       const auto i = std::size_t(x);
@@ -188,11 +138,11 @@ class Judge {
       if (receives_slow && column_all[i] >= 2 && column_slow[i] == column_all[i])
         candidates.push_back({x, Direction::receives});
     }
-    for (Pair& pair : slow_pairs) {
-      for (const Side side : candidates) {
-        pair.counts |= side.node == (side.direction == Direction::sends ? pair.source : pair.destination);
-      }
-    }
+    std::vector<char> sending(std::size_t(n_), 0), receiving(std::size_t(n_), 0);
+    for (const Side side : candidates)
+      (side.direction == Direction::sends ? sending : receiving)[std::size_t(side.node)] = 1;
+    for (Pair& pair : slow_pairs)
+      pair.counts |= sending[std::size_t(pair.source)] || receiving[std::size_t(pair.destination)];
     const Cover cover = smallest_cover(slow_pairs, candidates);
     accused_ = cover.sides;
     for (std::size_t i = 0; i < accused_.size(); ++i) add_side(accused_[i], cover.alternative[i]);
@@ -221,9 +171,9 @@ class Judge {
     s.alternative = alternative;
     std::vector<Reading> good, all;
     std::set<int> partners, any;
-    for (int other = 0; other < n_; ++other) {
-      const int x = sends ? side.node : other, y = sends ? other : side.node;
+    for (const auto& [x, y] : pairs_of(readings_, side)) {
       if (!readings_.best(x, y) || unclear(x, y)) continue;
+      const int other = sends ? y : x;
       const bool partner_good = !is_accused(other, sends ? Direction::receives : Direction::sends);
       for (const Reading& r : readings_.counting(x, y)) {
         all.push_back(r), any.insert(other);
@@ -243,10 +193,8 @@ class Judge {
     s.alone = true;
     std::vector<Reading> list;
     std::set<int> partners;
-    for (int other = 0; other < n_; ++other) {
-      for (const Reading& r : sends ? alone_.counting(side.node, other) : alone_.counting(other, side.node)) {
-        list.push_back(r), partners.insert(other);
-      }
+    for (const auto& [x, y] : pairs_of(alone_, side)) {
+      for (const Reading& r : alone_.counting(x, y)) list.push_back(r), partners.insert(sends ? y : x);
     }
     s.partners = int(partners.size());
     finish(s, std::move(list), reference(), 2);
@@ -258,31 +206,66 @@ class Judge {
     return (side.direction == Direction::sends ? out_.sends : out_.receives)[std::size_t(side.node)];
   }
 
+  // The median of a side's readings, and whether most of them had packets to send again.
+  std::pair<double, bool> usual_of(Side side) const {
+    std::vector<double> rates;
+    std::size_t losing = 0;
+    for (const auto& [x, y] : pairs_of(readings_, side))
+      for (const Reading& r : readings_.counting(x, y)) rates.push_back(r.rate), losing += r.retransmits > 0;
+    const bool loses = 2 * losing > rates.size();
+    return {rates.empty() ? reference() : upper_median(std::move(rates)), loses};
+  }
+
   void add_paths() {
-    for (int x = 0; x < n_; ++x) {
-      for (int y = 0; y < n_; ++y) {
-        const auto best = readings_.best(x, y);
-        const auto send = side_limit({x, Direction::sends}), receive = side_limit({y, Direction::receives});
-        if (!best || !send || !receive || readings_.only_momentary(x, y)) continue;
-        double limit = reference(), share = t_.warning;
-        if (n_ > 2) {
-          limit = std::min({limit, *send, *receive});
-          const bool accused = is_accused(x, Direction::sends) || is_accused(y, Direction::receives);
-          share = accused ? t_.path_of_accused : t_.path;
-          // A burst may have doubled what the side showed elsewhere.
-          if (accused && readings_.only_brief(x, y)) share = gross_share;
+    readings_.each_pair([&](int x, int y) {
+      const auto best = readings_.best(x, y);
+      const auto send = side_limit({x, Direction::sends}), receive = side_limit({y, Direction::receives});
+      if (!best || !send || !receive || readings_.only_momentary(x, y)) return;
+      double limit = reference(), share = t_.warning;
+      if (n_ > 2) {
+        limit = std::min({limit, *send, *receive});
+        bool accused = false;
+        for (const Side side : {Side{x, Direction::sends}, Side{y, Direction::receives}}) {
+          if (!is_accused(side.node, side.direction)) continue;
+          accused = true;
+          const auto [usual, loses] = usual_of(side);
+          if (sparse_ || loses) limit = std::min(limit, usual);  // where packets get lost, the best is luck
         }
-        if (*best >= share * limit) continue;
-        Suspect s;
-        s.node = x;
-        s.peer = y;
-        s.partners = 1;
-        // Beside a slow side of the same node, acknowledgements queue: then only the path alone says more.
-        s.alone = unclear(x, y) || is_accused(x, Direction::receives) || is_accused(y, Direction::sends);
-        const auto alone = alone_.best(x, y);
-        if (s.alone && alone && *alone >= share * limit) continue;
-        finish(s, s.alone ? alone_.counting(x, y) : readings_.counting(x, y), limit, 1);
+        share = accused ? t_.path_of_accused : t_.path;
+        // A burst may have doubled what the side showed elsewhere.
+        if (accused && readings_.only_brief(x, y)) share = gross_share;
       }
+      if (*best >= share * limit) return;
+      Suspect s;
+      s.node = x;
+      s.peer = y;
+      s.partners = 1;
+      // Beside a slow side of the same node, acknowledgements queue: then only the path alone says more.
+      s.alone = unclear(x, y) || is_accused(x, Direction::receives) || is_accused(y, Direction::sends);
+      const auto alone = alone_.best(x, y);
+      if (s.alone && alone && *alone >= share * limit) return;
+      finish(s, s.alone ? alone_.counting(x, y) : readings_.counting(x, y), limit, 1);
+    });
+  }
+
+  // Programs that take their data slowly, from everybody and each time.
+  void add_programs() {
+    for (int y = 0; y < n_; ++y) {
+      Suspect s;
+      s.type = ScopeType::node;
+      s.node = y;
+      std::vector<Reading> list;
+      double held = 0, free = 0;
+      for (const int x : readings_.senders_to(y)) {
+        for (const Reading& r : readings_.of(x, y)) {
+          if (r.momentary) continue;
+          (r.held_back ? held : free) = std::max(r.held_back ? held : free, r.rate);
+          if (r.held_back) list.push_back(r);
+        }
+        ++s.partners;
+      }
+      if (list.empty() || free > 1.02 * held || held >= slow_program * reference()) continue;
+      finish(s, std::move(list), reference(), std::min(2, n_ - 1));
     }
   }
 
@@ -306,19 +289,23 @@ class Judge {
     if (!list.empty() && 1 - s.best / limit < one_tick / busy) return;
     const bool vague = out_.reference.momentary || (!list.empty() && busy < settled_from);
     if (vague && s.best >= gross_share * limit) return;
-    const double as_low = readings_.share_as_low(s.best, true, [&](int x, int y) {
-      if (s.type == ScopeType::path) return x == s.node && y == s.peer;
-      return s.type == ScopeType::sender ? x == s.node : y == s.node;
-    });
+    double as_low = common_.share_as_low(s.best, true, [&](int x, int y) { return s.explains(x, y); });
     if (as_low > common_share) return;
-    s.missing = lacks(list, s.best / limit, s.partners, partners_needed);
+    if (s.type == ScopeType::path && across(s.node, s.peer)) as_low = std::min(1.0, 3 * as_low);
+    const bool crosses = s.type == ScopeType::path && across(s.node, s.peer);
+    s.missing = lacks(list, s.best / limit, s.partners, partners_needed, crosses);
     s.readings = std::move(list);
     if (s.missing.empty() && spread(s) + 0.02 > 1 - s.best / limit) {
       s.missing = fmt::format("its readings scatter by {:.1f} %, more than is missing", spread(s) * 100);
     }
     std::set<int> runs;
     for (const Reading& r : s.readings) runs.insert(r.run);
-    if (s.missing.empty() && may_be_chance(as_low, int(runs.size()), n_)) {
+    // The sides and paths of which any might have shown it; more strictly where more are looked at.
+    const double candidates = !sparse_                    ? n_ * (n_ + 1.0)  // n (n - 1) paths, 2 n sides
+                              : s.type == ScopeType::path ? 100.0 * readings_.pairs_measured()
+                                                          : 10 * 2.0 * n_;
+    s.chance = may_be_chance(as_low, int(runs.size()), candidates);
+    if (s.chance && (s.missing.empty() || sparse_)) {
       s.missing =
           fmt::format("others that can do better read as low in {:.0f} % of their readings", as_low * 100);
     }
@@ -326,9 +313,17 @@ class Judge {
     out_.suspects.push_back(std::move(s));
   }
 
-  std::string lacks(const std::vector<Reading>& list, double ratio, int partners, int partners_needed) const {
-    const std::size_t needed = ratio < 0.7 ? 4 : ratio < t_.critical ? 5 : ratio < 0.9 ? 8 : 12;
-    const double agreement = ratio < 0.5 ? 0.5 : ratio < 0.7 ? 0.85 : ratio < 0.9 ? 0.97 : 0.985;
+  std::string lacks(const std::vector<Reading>& list, double ratio, int partners, int partners_needed,
+                    bool crosses) const {
+    // A large fleet tells its own noise, and what lies far beyond it needs few readings.
+    const bool far = sparse_ && ratio < 0.9 && 1 - ratio > 5 * common_.noise();
+    const std::size_t needed = far                   ? (crosses ? 4 : 3)
+                               : ratio < 0.7         ? 4
+                               : ratio < t_.critical ? 5
+                               : ratio < 0.9         ? 8
+                                                     : 12;
+    double agreement = ratio < 0.5 ? 0.5 : ratio < 0.7 ? 0.85 : ratio < 0.9 ? 0.97 : 0.985;
+    if (far) agreement = std::min(agreement, 1 - 4 * common_.noise());
     const std::size_t agreeing = ratio < 0.9 ? 2 : 3;
     std::set<int> runs, confirming;
     for (const Reading& r : list) {
@@ -352,73 +347,32 @@ class Judge {
   const Thresholds& t_;
   Inference& out_;
   const int n_;
+  const Structure& structure_;
+  const bool sparse_;
+  const Commonness common_;
   std::vector<Side> accused_;
 };
 
 }  // namespace
 
-const Suspect* Inference::find(ScopeType type, int node) const {
-  for (const Suspect& s : suspects) {
-    if (s.type == type && s.node == node) return &s;
-  }
-  return nullptr;
-}
-
-bool Inference::is_overshadowed(Side side) const {
-  return std::find(overshadowed.begin(), overshadowed.end(), side) != overshadowed.end();
-}
-
-std::optional<double> Inference::cleared_at(Side side) const {
-  for (const Cleared& c : cleared) {
-    if (c.side == side) return c.rate;
-  }
-  return std::nullopt;
-}
-
 Inference infer(const Readings& readings, const Readings& alone, std::optional<double> attainable,
-                std::optional<double> nominal, const Thresholds& thresholds) {
+                std::optional<double> nominal, const Thresholds& thresholds, const Structure& structure) {
   Inference inference;
   const int n = readings.nodes();
   Limits sends(n), receives(n);
-  for (int x = 0; x < n; ++x) {
-    for (int y = 0; y < n; ++y) {
-      const auto best = readings.best(x, y);
-      for (const Reading& r : readings.of(x, y)) sends.note(x, r), receives.note(y, r);
-      sends.meet(x, best, readings.only_brief(x, y));
-      receives.meet(y, best, readings.only_brief(x, y));
-    }
-  }
+  readings.each_pair([&](int x, int y) {
+    const auto best = readings.best(x, y);
+    for (const Reading& r : readings.of(x, y)) sends.note(x, r), receives.note(y, r);
+    sends.meet(x, best, readings.only_brief(x, y));
+    receives.meet(y, best, readings.only_brief(x, y));
+  });
+  sends.settle();
+  receives.settle();
   inference.reference = reference_of(sends, receives, attainable, nominal);
   inference.sends = std::move(sends.rate);
   inference.receives = std::move(receives.rate);
-  if (inference.reference.rate > 0) Judge(readings, alone, thresholds, inference).run();
+  if (inference.reference.rate > 0) Judge(readings, alone, thresholds, structure, inference).run();
   return inference;
-}
-
-bool may_be_chance(double share_as_low, int runs, int nodes) {
-  const double candidates = nodes * (nodes + 1.0);  // n (n - 1) paths, 2 n sides
-  return std::pow(share_as_low, runs) * candidates > 0.01;
-}
-
-double spread(const Suspect& s) {
-  std::vector<double> rates;
-  for (const Reading& r : s.readings) rates.push_back(r.rate);
-  return s.best > 0 ? std::max(0.0, 1 - upper_median(std::move(rates)) / s.best) : 0;
-}
-
-double confidence(const Suspect& s) {
-  if (s.readings.empty()) return 0;
-  int agreeing = 0;
-  bool busy = true;
-  for (const Reading& r : s.readings) {
-    agreeing += r.rate >= s.best * 0.95;
-    busy &= r.cpu_busy > 0.9;
-  }
-  const double gap = std::max(0.0, 1 - s.ratio);
-  double value = (1 - std::exp2(-agreeing)) * gap / (gap + spread(s) + 0.02);
-  if (s.alternative) value *= 0.7;
-  if (busy) value *= 0.8;
-  return std::clamp(value, 0.0, 1.0);
 }
 
 }  // namespace ringtrue::diagnosis

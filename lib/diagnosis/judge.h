@@ -21,6 +21,12 @@
 // - Where pairs that can do better read as low in more than a quarter of their readings, the machine is
 //   disturbed that deeply and there is no suspect; and a suspect is confirmed only if so many low readings in
 //   a row are no chance: share^readings, times the sides and paths that there are, below 1 %.
+// - A fleet that is measured between neighbours (plan.h) tells its own noise: the median deviation of all its
+//   readings. A suspect that is 10 % and five times the noise below is confirmed by three readings, two of
+//   them repeats; a path across leaves, on whose trunks others may send, by four. Most of its pairs are
+//   measured once, so that how common low readings are is told by pairs below one leaf; across leaves, where
+//   a way has twice the links and more traffic on them, it is taken three times. There chance is to be below
+//   0.1 % for a side and 0.01 % for a path.
 #pragma once
 
 #include <optional>
@@ -58,17 +64,22 @@ struct Side {
 };
 
 struct Suspect {
-  ScopeType type = ScopeType::path;  // sender, receiver or path
+  // sender, receiver or path; node: the program that receives there holds back what is sent to it
+  ScopeType type = ScopeType::path;
   int node = 0;
   int peer = -1;  // path only
   double best = 0;
   double ratio = 0;               // best / reference
   std::vector<Reading> readings;  // that count, fastest first
   int partners = 0;               // different ones in `readings`
-  bool alone = false;  // only one direction at a time says more, and `readings` are of such experiments
+  bool alone = false;   // only one direction at a time says more, and `readings` are of such experiments
+  bool chance = false;  // so many readings are as low that these may be chance
   bool confirmed = false;
   bool alternative = false;  // another explanation with as few causes exists
   std::string missing;       // why not confirmed; empty when confirmed
+
+  // Whether it would slow what `source` sends to `destination`.
+  bool explains(int source, int destination) const;
 };
 
 struct Inference {
@@ -88,15 +99,22 @@ struct Inference {
   const Suspect* find(ScopeType type, int node) const;  // sender or receiver
   bool is_overshadowed(Side side) const;
   std::optional<double> cleared_at(Side side) const;  // the rate, or nullopt
+  bool explains(int source, int destination) const;   // whether any suspect does
 };
 
 // `attainable`: of the declared link rate; nullopt: unknown. `alone`: readings of single directions (duets),
 // which decide where both sides of a node look slow.
 Inference infer(const Readings& readings, const Readings& alone, std::optional<double> attainable,
-                std::optional<double> nominal, const Thresholds& thresholds);
+                std::optional<double> nominal, const Thresholds& thresholds, const Structure& structure = {});
 
-// Whether low readings of this kind (`rate` and less, in `runs` experiments) may be chance: see above.
-bool may_be_chance(double share_as_low, int runs, int nodes);
+// Pairs that read below `critical` so far, though others that share no port with them are not often as low:
+// no pass, whether they are suspects or not.
+std::vector<std::pair<int, int>> doubtful_pairs(const Readings& readings, const Inference& inference,
+                                                const Thresholds& thresholds);
+
+// Whether low readings of this kind (`rate` and less, in `runs` experiments) may be chance, with so many
+// sides and paths of which any might have shown them: see above.
+bool may_be_chance(double share_as_low, int runs, double candidates);
 inline constexpr double common_share = 0.25;
 
 // k readings within 5 % of the best, gap g = 1 - ratio, spread s = 1 - median / best:

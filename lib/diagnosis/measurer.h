@@ -43,6 +43,13 @@ struct Experiment {
 };
 
 // One directed hop between two nodes in one experiment.
+// A hop's share that went through one rail: its sender's and its receiver's port of that number.
+struct RailReading {
+  int rail = 0;
+  Bytes bytes;
+  Seconds busy;
+};
+
 struct HopReading {
   int source = 0;       // node
   int destination = 0;  // node
@@ -55,6 +62,7 @@ struct HopReading {
   std::uint64_t retransmits = 0;
   std::optional<Seconds> latency;  // smallest round trip seen
   int source_rank = -1, destination_rank = -1;
+  std::vector<RailReading> rails{};  // by rail, where the world tells them apart; empty: it does not
 };
 
 struct Observation {
@@ -71,11 +79,19 @@ struct Observation {
   std::vector<std::vector<double>> times{};  // by rank and sample: seconds of one call
 };
 
+// What is known of how the nodes hang together. All of it may be empty: unknown.
+struct Structure {
+  std::vector<int> leaf;        // by node: the switch, or group of switches, that it hangs below; -1: unknown
+  int spines = 0;               // paths between two leaves; 0: unknown
+  double oversubscription = 1;  // of a leaf's downlinks over its uplinks
+};
+
 class Measurer {
  public:
   virtual ~Measurer() = default;
   virtual int nodes() const = 0;
   virtual std::string name(int node) const = 0;
+  virtual Structure structure() const { return {}; }
   virtual Result<Observation> measure(const Experiment& experiment) = 0;
 };
 

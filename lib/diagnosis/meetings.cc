@@ -20,19 +20,43 @@ std::vector<Round> meet_nodes(int nodes) {
   return rounds;
 }
 
+namespace {
+
+using PortPairs = std::vector<std::pair<RdmaPort, RdmaPort>>;
+
+// As runs pair two nodes' rails: those of one name, then what is left, in order.
+PortPairs pair_ports(std::vector<RdmaPort> a, std::vector<RdmaPort> b) {
+  PortPairs pairs;
+  std::erase_if(a, [&](const RdmaPort& port) {
+    const bool both = std::erase(b, port) > 0;
+    if (both) pairs.emplace_back(port, port);
+    return both;
+  });
+  for (std::size_t k = 0; k < std::min(a.size(), b.size()); ++k) pairs.emplace_back(a[k], b[k]);
+  return pairs;
+}
+
+PortPairs all_pairs(const std::vector<RdmaPort>& a, const std::vector<RdmaPort>& b) {
+  PortPairs pairs;
+  for (std::size_t k = 0; k < a.size() * b.size(); ++k)  // aligned ones first
+    pairs.emplace_back(a[k % a.size()], b[(k % a.size() + k / a.size()) % b.size()]);
+  return pairs;
+}
+
+}  // namespace
+
 std::vector<Round> meet_ports(const Ports& ports, bool all) {
   std::vector<Round> rounds;
   for (const Round& nodes : meet_nodes(int(ports.size()))) {
+    std::vector<PortPairs> pairs;
+    for (const Meeting& m : nodes) {
+      const auto &a = ports[std::size_t(m.node)], &b = ports[std::size_t(m.peer)];
+      pairs.push_back(all ? all_pairs(a, b) : pair_ports(a, b));
+    }
     for (std::size_t k = 0, met = 1; met > 0; ++k) {
       Round round;
-      for (const Meeting& m : nodes) {
-        const auto &a = ports[std::size_t(m.node)], &b = ports[std::size_t(m.peer)];
-        if (all ? k >= a.size() * b.size() : k >= std::min(a.size(), b.size())) continue;
-        // Aligned ones first.
-        const auto pair = all ? std::pair(a[k % a.size()], b[(k % a.size() + k / a.size()) % b.size()])
-                              : std::pair(a[k], b[k]);
-        round.push_back({m.node, m.peer, pair});
-      }
+      for (std::size_t i = 0; i < nodes.size(); ++i)
+        if (k < pairs[i].size()) round.push_back({nodes[i].node, nodes[i].peer, pairs[i][k]});
       met = round.size();
       if (met > 0) rounds.push_back(std::move(round));
     }
@@ -64,6 +88,59 @@ long port_pairs(const Ports& ports) {
     same_node += long(list.size()) * long(list.size());
   }
   return all * all - same_node;
+}
+
+std::array<Meetings::End, 2> Meetings::ends_of(const Meeting& m) {
+  if (!m.ports) return {End{m.node, {}}, End{m.peer, {}}};
+  return {End{m.node, m.ports->first}, End{m.peer, m.ports->second}};
+}
+
+bool Meetings::has_met(const End& end) const {
+  const auto known = ends_.find(end);
+  return known != ends_.end() && known->second.met;
+}
+
+const Error* Meetings::hopeless(const Meeting& meeting) const {
+  for (const End& end : ends_of(meeting)) {
+    const auto known = ends_.find(end);
+    if (known == ends_.end() || known->second.met) continue;
+    const auto& missed = known->second.missed;
+    if (std::count_if(missed.begin(), missed.end(), [&](const End& e) { return has_met(e); }) >= 2)
+      return &known->second.last;
+  }
+  return nullptr;
+}
+
+Result<void> Meetings::play(const Round& round) {
+  Round left;
+  for (const Meeting& m : round) {
+    if (const Error* const why = hopeless(m))
+      world_.failed(m, *why);
+    else
+      left.push_back(m);
+  }
+  if (left.empty()) return {};
+  const auto played = world_.play(left);
+  if (played) {
+    for (const Meeting& m : left)
+      for (const End& end : ends_of(m)) ends_[end].met = true;
+    return {};
+  }
+  if (played.error().cause == Cause::cancelled) return played;
+  if (const auto renewed = world_.renew(); !renewed) return renewed;
+  if (left.size() > 1) {
+    for (const Meeting& m : left)
+      if (const auto alone = play({m}); !alone) return alone;
+    return {};
+  }
+  const auto ends = ends_of(left[0]);
+  for (const std::size_t e : {0, 1}) {
+    Record& record = ends_[ends[e]];
+    record.missed.insert(ends[1 - e]);
+    record.last = played.error();
+  }
+  world_.failed(left[0], played.error());
+  return {};
 }
 
 Experiment experiment_of(const Round& round, Bytes bytes, int iterations) {

@@ -2,10 +2,15 @@
 // port each, so that no port is shared.
 #pragma once
 
+#include <array>
+#include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "base/units.h"
 #include "diagnosis/measurer.h"
 
@@ -25,14 +30,43 @@ using Ports = std::vector<std::vector<RdmaPort>>;  // by node
 
 // Every node with every other, all rails together: n - 1 rounds, n where n is odd.
 std::vector<Round> meet_nodes(int nodes);
-// The same through single ports: the k-th port of one with the k-th of the other (`all` false), or every port
-// with every port.
+// The same through single ports: each with the one of its name, and the others in their order (`all` false);
+// or every port with every port.
 std::vector<Round> meet_ports(const Ports& ports, bool all);
 // Each port with itself, then each two ports of a node.
 std::vector<Round> meet_at_home(const Ports& ports);
 
 // Ordered pairs of ports of different nodes.
 long port_pairs(const Ports& ports);
+
+// Plays rounds so that a dead port costs no other one's numbers: a round that fails is played again, each
+// meeting by itself, and an end that never met anybody, two that others can meet among them, is left alone
+// from then on.
+class Meetings {
+ public:
+  struct World {
+    std::function<Result<void>(const Round&)> play;
+    std::function<Result<void>()> renew;  // after a failure, before anything else is played
+    std::function<void(const Meeting&, const Error&)> failed;
+  };
+  explicit Meetings(World world) : world_(std::move(world)) {}
+  // Errors: a cancellation, and what renew() says.
+  Result<void> play(const Round& round);
+
+ private:
+  using End = std::pair<int, std::optional<RdmaPort>>;
+  static std::array<End, 2> ends_of(const Meeting& meeting);
+  const Error* hopeless(const Meeting& meeting) const;
+  bool has_met(const End& end) const;
+
+  struct Record {
+    bool met = false;
+    std::set<End> missed;  // those that it did not meet
+    Error last;
+  };
+  World world_;
+  std::map<End, Record> ends_;
+};
 
 // Rank r and rank r + half of the ranks are a meeting's two ends.
 Experiment experiment_of(const Round& round, Bytes bytes, int iterations);

@@ -114,4 +114,32 @@ Ports active_ports(const topology::Cluster& cluster, const std::vector<std::stri
   return ports;
 }
 
+Ports take_other_layers(const topology::Cluster& cluster, const std::vector<std::string>& nodes,
+                        const Ports& rails, Ports& ports) {
+  std::map<std::pair<std::size_t, RdmaPort>, topology::LinkLayer> layers;
+  for (const topology::Node& node : cluster.nodes) {
+    const auto at = std::size_t(std::find(nodes.begin(), nodes.end(), node.name) - nodes.begin());
+    for (const topology::Nic& nic : node.nics)
+      for (const topology::Port& port : nic.ports) layers[{at, {nic.rdma, port.number}}] = port.layer;
+  }
+  const auto layer = [&](std::size_t node, const RdmaPort& port) {
+    const auto known = layers.find({node, port});
+    return known == layers.end() ? topology::LinkLayer::unknown : known->second;
+  };
+  std::set<topology::LinkLayer> used;
+  for (std::size_t node = 0; node < rails.size(); ++node)
+    for (const RdmaPort& port : rails[node]) used.insert(layer(node, port));
+  Ports taken(ports.size());
+  if (used.empty() || used.count(topology::LinkLayer::unknown)) return taken;
+  for (std::size_t node = 0; node < ports.size(); ++node) {
+    std::erase_if(ports[node], [&](const RdmaPort& port) {
+      const bool other =
+          used.count(layer(node, port)) == 0 && layer(node, port) != topology::LinkLayer::unknown;
+      if (other) taken[node].push_back(port);
+      return other;
+    });
+  }
+  return taken;
+}
+
 }  // namespace ringtrue::diagnosis

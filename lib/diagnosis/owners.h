@@ -20,4 +20,9 @@ void leave_to_owners(topology::Cluster& cluster, const Addresses& addresses);
 // Active RDMA ports of each of `nodes`, in the order of their names; none where the node is not in `cluster`.
 Ports active_ports(const topology::Cluster& cluster, const std::vector<std::string>& nodes);
 
+// Takes from `ports` those that no rail can reach: of InfiniBand where all rails are Ethernet's, or the other
+// way round. Returns them, by node.
+Ports take_other_layers(const topology::Cluster& cluster, const std::vector<std::string>& nodes,
+                        const Ports& rails, Ports& ports);
+
 }  // namespace ringtrue::diagnosis

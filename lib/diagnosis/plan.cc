@@ -24,13 +24,14 @@ double score(const std::vector<int>& order, const std::vector<const Suspect*>& s
   const std::size_t n = order.size();
   for (std::size_t i = 0; i < n; ++i) {
     const int x = order[i], y = order[(i + 1) % n];
-    const double fresh = 1.0 / (1 + counts[std::size_t(x)][std::size_t(y)]);
+    const auto met = counts.find({x, y});
+    const double fresh = 1.0 / (1 + (met == counts.end() ? 0 : met->second));
     for (const Suspect* s : suspects) {
       if (s->type == ScopeType::path && s->node == x && s->peer == y) sum += 3;
       if (s->type == ScopeType::sender && s->node == x) {
         sum += inference.find(ScopeType::receiver, y) ? -1 : 1 + fresh;
       }
-      if (s->type == ScopeType::receiver && s->node == y) {
+      if ((s->type == ScopeType::receiver || s->type == ScopeType::node) && s->node == y) {
         sum += inference.find(ScopeType::sender, x) ? -1 : 1 + fresh;
       }
     }
@@ -42,6 +43,11 @@ double score(const std::vector<int>& order, const std::vector<const Suspect*>& s
 }
 
 }  // namespace
+
+bool between_neighbours(const Structure& structure, int nodes) {
+  const auto [low, high] = std::minmax_element(structure.leaf.begin(), structure.leaf.end());
+  return nodes > all_pairs_up_to || (nodes > 4 && !structure.leaf.empty() && *low != *high);
+}
 
 std::vector<int> shifts(int n, int most) {
   std::vector<int> out;

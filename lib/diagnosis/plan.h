@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -11,11 +13,15 @@
 
 namespace ringtrue::diagnosis {
 
+inline constexpr int all_pairs_up_to = 16;  // nodes; beyond, a choice
+// Whether a fleet is measured between neighbours: a large one, or one whose leaves are known.
+bool between_neighbours(const Structure& structure, int nodes);
+
 // Shifts over n nodes, at most `most` of them: 1 .. n-1, or an even choice that holds 1 and n-1.
 std::vector<int> shifts(int n, int most);
 
 // How many times each ordered pair was measured, to prefer new partners.
-using PairCounts = std::vector<std::vector<int>>;
+using PairCounts = std::map<std::pair<int, int>, int>;
 
 // An order of `nodes` whose neighbours (each sends to the next, the last to the first) give as many of the
 // suspects as possible a partner that is not suspected itself and was met least, and that holds the suspected

@@ -6,6 +6,8 @@
 namespace ringtrue::diagnosis {
 namespace {
 
+constexpr int most_rails = 64;
+
 std::optional<double> rate_of(const HopReading& hop) {
   if (hop.bytes.value == 0 || !(hop.busy.value > 0)) return std::nullopt;
   const double rate = (hop.bytes / hop.busy).value;
@@ -58,16 +60,35 @@ std::vector<PortReading> port_readings(const Observation& observation) {
   return out;
 }
 
-Readings::Readings(int nodes) : nodes_(nodes), pairs_(std::size_t(nodes) * std::size_t(nodes)) {}
+Readings::Readings(int nodes) : rows_(std::size_t(nodes)), columns_(std::size_t(nodes)) {}
 
-void Readings::add(const Observation& observation, int run, bool confirming) {
+const Readings::Cell* Readings::find(int source, int destination) const {
+  const auto& row = rows_[std::size_t(source)];
+  const auto at = std::lower_bound(row.begin(), row.end(), destination,
+                                   [](const Cell& cell, int d) { return cell.destination < d; });
+  return at == row.end() || at->destination != destination ? nullptr : &*at;
+}
+
+Readings::Cell& Readings::cell(int source, int destination) {
+  auto& row = rows_[std::size_t(source)];
+  const auto at = std::lower_bound(row.begin(), row.end(), destination,
+                                   [](const Cell& cell, int d) { return cell.destination < d; });
+  if (at != row.end() && at->destination == destination) return *at;
+  auto& column = columns_[std::size_t(destination)];
+  column.insert(std::lower_bound(column.begin(), column.end(), source), source);
+  ++pairs_;
+  return *row.insert(at, {destination});
+}
+
+void Readings::add(const Observation& observation, int run, bool confirming, bool shared) {
   std::vector<double> shares;
   for (const HopReading& hop : observation.hops) shares.push_back(held_share(hop));
-  const double usual = upper_median(shares);
+  std::sort(shares.begin(), shares.end());
+  const double usual = shares.empty() ? 0 : shares[(shares.size() - 1) / 2];
   for (const HopReading& hop : observation.hops) {
     const auto rate = rate_of(hop);
     const bool known =
-        hop.source >= 0 && hop.source < nodes_ && hop.destination >= 0 && hop.destination < nodes_;
+        hop.source >= 0 && hop.source < nodes() && hop.destination >= 0 && hop.destination < nodes();
     if (!rate || !known || hop.source == hop.destination) continue;
     Reading reading;
     reading.source = hop.source;
@@ -81,12 +102,26 @@ void Readings::add(const Observation& observation, int run, bool confirming) {
     reading.momentary = reading.busy < momentary_below;
     reading.brief = reading.momentary || double(hop.bytes.value) < brief_below;
     reading.cpu_busy = observation.cpu_busy;
-    pairs_[at(hop.source, hop.destination)].push_back(reading);
+    reading.shared = shared;
+    reading.retransmits = hop.retransmits;
+    for (const RailReading& rail : hop.rails) {
+      if (rail.rail < 0 || rail.rail >= most_rails || !(rail.busy.value > 0)) continue;
+      reading.rails.resize(std::max(reading.rails.size(), std::size_t(rail.rail) + 1));
+      reading.rails[std::size_t(rail.rail)] = (rail.bytes / rail.busy).value;
+    }
+    cell(hop.source, hop.destination).list.push_back(std::move(reading));
   }
 }
 
 std::span<const Reading> Readings::of(int source, int destination) const {
-  return pairs_[at(source, destination)];
+  const Cell* cell = find(source, destination);
+  return cell ? std::span<const Reading>(cell->list) : std::span<const Reading>();
+}
+
+std::vector<int> Readings::receivers_of(int source) const {
+  std::vector<int> out;
+  for (const Cell& cell : rows_[std::size_t(source)]) out.push_back(cell.destination);
+  return out;
 }
 
 bool Readings::only_brief(int source, int destination) const {
@@ -102,7 +137,7 @@ bool Readings::only_momentary(int source, int destination) const {
 std::vector<Reading> Readings::counting(int source, int destination) const {
   std::vector<Reading> out;
   for (const Reading& r : of(source, destination)) {
-    if (!r.held_back && !r.momentary) out.push_back(r);
+    if (!r.held_back && !r.shared && !r.momentary) out.push_back(r);
   }
   return out;
 }
@@ -114,33 +149,32 @@ std::optional<double> Readings::best(int source, int destination) const {
   for (const Reading& r : of(source, destination)) {
     if (r.brief && !brief) continue;
     if (!best || r.rate > *best) best = r.rate;
-    accuses |= !r.held_back;
+    accuses |= !r.held_back && !r.shared;
   }
   return accuses ? best : std::nullopt;
 }
 
-double Readings::share_as_low(double rate, bool better, const std::function<bool(int, int)>& mine) const {
-  constexpr int fewest = 8;
-  int all = 0, low = 0;
-  for (int x = 0; x < nodes_; ++x) {
-    for (int y = 0; y < nodes_; ++y) {
-      if (mine(x, y) || (better && best(x, y).value_or(0) < 1.03 * rate)) continue;
-      for (const Reading& r : counting(x, y)) ++all, low += r.rate <= rate;
-    }
-  }
-  return all < fewest ? 0 : double(low) / all;
-}
-
 double Readings::least() const {
   double least = 0;
-  for (int x = 0; x < nodes_; ++x)
-    for (int y = 0; y < nodes_; ++y)
-      for (const Reading& r : counting(x, y)) least = least > 0 ? std::min(least, r.rate) : r.rate;
+  each_pair([&](int x, int y) {
+    for (const Reading& r : counting(x, y)) least = least > 0 ? std::min(least, r.rate) : r.rate;
+  });
   return least;
 }
 
-int Readings::pairs_measured() const {
-  return int(std::count_if(pairs_.begin(), pairs_.end(), [](const auto& list) { return !list.empty(); }));
+Commonness::Commonness(const Readings& readings, const std::function<double(int, int)>& limit) {
+  std::vector<double> shares;
+  readings.each_pair([&](int x, int y) {
+    const double most = limit(x, y);
+    if (most < 0) return;
+    for (const Reading& r : readings.counting(x, y)) {
+      items_.push_back({r.rate, most, x, y});
+      if (most > 0 && !r.brief) shares.push_back(r.rate / most);
+    }
+  });
+  const double middle = upper_median(shares);
+  for (double& share : shares) share = std::abs(share - middle);
+  noise_ = 1.4826 * upper_median(std::move(shares));
 }
 
 }  // namespace ringtrue::diagnosis

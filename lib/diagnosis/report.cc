@@ -54,6 +54,14 @@ std::string_view name(ScopeType type) {
       return "receiver";
     case ScopeType::node:
       return "node";
+    case ScopeType::rail:
+      return "rail";
+    case ScopeType::leaf:
+      return "leaf";
+    case ScopeType::trunk:
+      return "trunk";
+    case ScopeType::spine:
+      return "spine";
     case ScopeType::gpu:
       return "gpu";
     case ScopeType::nic:
@@ -82,6 +90,10 @@ std::string Scope::text() const {
       return node_name + "'s receiving side";
     case ScopeType::node:
       return node_name;
+    case ScopeType::rail:
+    case ScopeType::leaf:
+    case ScopeType::trunk:
+    case ScopeType::spine:
     case ScopeType::gpu:
     case ScopeType::nic:
     case ScopeType::port:

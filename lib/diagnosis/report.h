@@ -23,8 +23,25 @@ int exit_code(Verdict verdict);  // 0 healthy, 1 degraded, 2 faulty, 3 unknown
 enum class Severity { info, warning, critical };
 std::string_view name(Severity severity);
 
-// The last six are of inspection: `device` then names the part.
-enum class ScopeType { path, sender, receiver, node, fleet, gpu, nic, port, link, fabric_switch, counter };
+// rail, leaf, trunk and spine are parts of the fabric that `device` names, as it does those of inspection,
+// the last six. nic is of both.
+enum class ScopeType {
+  path,
+  sender,
+  receiver,
+  node,
+  fleet,
+  rail,
+  leaf,
+  trunk,
+  spine,
+  gpu,
+  nic,
+  port,
+  link,
+  fabric_switch,
+  counter
+};
 std::string_view name(ScopeType type);
 
 struct Scope {
@@ -41,8 +58,8 @@ struct Scope {
 
 struct Finding {
   Severity severity = Severity::info;
-  std::string
-      kind;  // "slow-sender", "slow-receiver", "slow-node", "slow-path", "slow-fleet", "above-link-rate"
+  std::string kind;  // "slow-sender", "slow-nic", "slow-path", "slow-compute", "late-node", "dead-node",
+                     // "slow-fleet", ...
   Scope scope;
   std::optional<BytesPerSecond> measured;  // best of all readings: disturbances only ever lower them
   std::optional<BytesPerSecond> expected;
@@ -67,7 +84,7 @@ struct Expected {
 
 // One experiment, in the order in which they ran.
 struct RunRecord {
-  std::string stage;  // "probe", "ring", "ports", "pairs", "confirm", "duet"
+  std::string stage;  // "probe", "ring", "ports", "pairs", "confirm", "duet", "cover"
   Experiment experiment;
   Seconds time;                         // of one iteration
   std::optional<BytesPerSecond> busbw;  // ring and omnireduce only
@@ -96,7 +113,7 @@ struct Diagnosis {
   std::vector<std::string> nodes;
   Expected expected;
   std::vector<std::vector<std::optional<BytesPerSecond>>>
-      rates;                                 // row sends to column; nullopt: not measured
+      rates;  // row sends to column; nullopt: not measured. Of more than 256 nodes: no rows
   std::optional<BytesPerSecond> ring_busbw;  // longest ring over all nodes in the order given
   std::vector<RunRecord> runs;
   Coverage coverage;

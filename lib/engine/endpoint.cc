@@ -15,6 +15,20 @@ namespace {
 constexpr int index_bits = 24;
 constexpr std::uint64_t index_mask = (1u << index_bits) - 1;
 
+// Of a further lane.
+void add_rails(const std::vector<trace::RdmaRail>& more, std::vector<trace::RdmaRail>& rails) {
+  for (const trace::RdmaRail& rail : more) {
+    const auto same =
+        std::find_if(rails.begin(), rails.end(), [&](const auto& r) { return r.port == rail.port; });
+    if (same == rails.end()) {
+      rails.push_back(rail);
+    } else {
+      same->bytes += rail.bytes;
+      same->busy = std::max(same->busy, rail.busy);
+    }
+  }
+}
+
 }  // namespace
 
 RankEndpoint::RankEndpoint(Rank rank, const collective::Layout& layout, Memory memory, transport::Loop& loop,
@@ -142,7 +156,14 @@ void RankEndpoint::post_next(std::uint64_t token, Chain& chain) {
 }
 
 void RankEndpoint::copy(Slice into, Slice from) {
-  std::memcpy(address(into), address(from), from.length);
+  if (!memory_.copier) {
+    std::memcpy(address(into), address(from), from.length);
+    return;
+  }
+  std::vector<std::byte> through(from.length);
+  auto done = memory_.copier->to_host(through.data(), address(from), from.length);
+  if (done) done = memory_.copier->from_host(address(into), through.data(), from.length);
+  if (!done) listener_.failed(done.error());
 }
 
 void RankEndpoint::reset_counters() {
@@ -194,6 +215,7 @@ void RankEndpoint::add_hops(std::vector<trace::Hop>& hops) const {
         hop.rdma->credit_limited = std::max(hop.rdma->credit_limited, rdma->credit_limited);
         hop.rdma->queue_limited = std::max(hop.rdma->queue_limited, rdma->queue_limited);
         hop.rdma->writes += rdma->writes;
+        add_rails(rdma->rails, hop.rdma->rails);
         busy = rdma->busy;
       }
       hop.busy = std::max(hop.busy, busy);

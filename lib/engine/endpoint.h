@@ -13,6 +13,7 @@
 #include "transport/loop.h"
 #include "transport/shm/transport.h"
 #include "transport/transport.h"
+#include "transport/verbs/memory.h"
 
 namespace ringtrue::engine {
 
@@ -35,6 +36,7 @@ class RankEndpoint final : public collective::Endpoint, public transport::Owner 
   struct Memory {
     std::byte* data = nullptr;
     std::byte* scratch = nullptr;
+    transport::verbs::Copier* copier = nullptr;  // of memory that this processor does not reach
   };
   RankEndpoint(Rank rank, const collective::Layout& layout, Memory memory, transport::Loop& loop,
                FailureListener& listener);

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/hostlist.h"
 #include "collective/algorithm.h"
 #include "engine/packet_endpoint.h"
 
@@ -21,6 +22,7 @@ std::uint64_t Job::bytes_on_node(int node) const {
   const auto algorithm = collective::find_algorithm(this->algorithm);
   if (!algorithm) return 0;
   const collective::Layout l = layout();
+  if (gpu_limits) return 3 * call.bytes();  // two copies on a GPU, one in the host's memory
   std::uint64_t bytes = 0;
   for (collective::Rank rank = 0; rank < ranks(); ++rank)
     if (seats[std::size_t(rank)].node == node)
@@ -31,30 +33,65 @@ std::uint64_t Job::bytes_on_node(int node) const {
 
 namespace {
 
-constexpr std::string_view all_transports[] = {"shm", "tcp", "udp", "verbs"};  // in the order of reports
+constexpr std::string_view all_transports[] = {"cuda", "shm", "tcp", "udp",
+                                               "verbs"};  // in the order of reports
 
 template <class T>
 void append(std::vector<T>& to, std::vector<T>& from) {
   std::move(from.begin(), from.end(), std::back_inserter(to));
 }
 
-// A line for each reason, however many nodes it concerns: the first is named, the others are counted.
+std::string_view beginning(Remark::Kind kind, bool alone) {
+  switch (kind) {
+    case Remark::Kind::over_tcp:
+      return alone ? "TCP is used to and from" : "TCP is used between";
+    case Remark::Kind::staged:
+      return "data is copied through registered buffers on";
+    case Remark::Kind::copied:
+      return "copy engines play, driven by the host, on";
+    case Remark::Kind::mirrored:
+      return "GPU memory is staged through pinned host memory on";
+    case Remark::Kind::unknown_use:
+      return "it is not known whether others use the GPUs of";
+    case Remark::Kind::left_out:
+      return "RDMA leaves out ports of";
+    case Remark::Kind::other_ports:
+      return "ports of another kind carry no RDMA on";
+    case Remark::Kind::unpaired:
+      return "other nodes' ports have no partner on";
+    case Remark::Kind::no_effect:
+      return "a setting has no effect on";
+  }
+  return "";
+}
+
+// A line for each reason, however many nodes it concerns: the first is named, the others are counted, but for
+// faults of nodes, where each is named. A line for all nodes' other ports.
 std::vector<std::string> notes_of(const std::vector<Remark>& remarks) {
-  std::map<std::tuple<Remark::Kind, bool, std::string_view>, std::vector<const Remark*>> by_reason;
-  for (const Remark& r : remarks) by_reason[{r.kind, r.peer.empty(), r.why}].push_back(&r);
+  using Kind = Remark::Kind;
+  std::map<std::tuple<Kind, bool, std::string_view>, std::vector<const Remark*>> by_reason;
+  for (const Remark& r : remarks) {
+    const std::string_view why = r.kind == Kind::other_ports ? "" : std::string_view(r.why);
+    by_reason[{r.kind, r.peer.empty(), why}].push_back(&r);
+  }
   std::vector<std::string> notes;
   for (const auto& [reason, of] : by_reason) {
-    const auto& [kind, alone, why] = reason;
+    const auto& [kind, alone, same] = reason;
     const Remark& first = *of.front();
+    const bool differ =
+        std::any_of(of.begin(), of.end(), [&](const Remark* r) { return r->why != first.why; });
+    const std::string why = first.why + (differ ? ", and others" : "");
     std::string who = alone ? first.node : fmt::format("{} and {}", first.node, first.peer);
-    if (alone && of.size() == 2) {
+    if (kind == Kind::left_out || kind == Kind::unpaired) {
+      std::vector<std::string> names;
+      for (const Remark* r : of) names.push_back(r->node);
+      who = fold_hostlist(names);
+    } else if (alone && of.size() == 2) {
       who += fmt::format(" and {}", of[1]->node);
     } else if (of.size() > 1) {
       who += fmt::format(" and {} other{}", of.size() - 1, alone ? "s" : of.size() > 2 ? " pairs" : " pair");
     }
-    notes.push_back(kind == Remark::Kind::staged
-                        ? fmt::format("data is copied through registered buffers on {}: {}", who, why)
-                        : fmt::format("TCP is used {} {}: {}", alone ? "to and from" : "between", who, why));
+    notes.push_back(fmt::format("{} {}: {}", beginning(kind, alone), who, why));
   }
   return notes;
 }
@@ -79,6 +116,9 @@ RunReport merge(std::vector<RunReport> parts) {
     append(whole.trace.hops, part.trace.hops);
     append(whole.trace.events, part.trace.events);
     append(whole.rdma, part.rdma);
+    append(whole.gpus, part.gpus);
+    append(whole.gpu_limits, part.gpu_limits);
+    if (part.reference) whole.reference = std::move(part.reference);
     append(whole.remarks, part.remarks);
   }
   for (const std::string_view known : all_transports)

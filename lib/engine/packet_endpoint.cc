@@ -173,6 +173,7 @@ Placed PacketEndpoint::place(Rank from, std::span<const std::byte> header,
     transport::Destination& d = into.emplace_back();
     d.into = self_.address(part.into);
     d.length = part.into.length;
+    if (note_written_) note_written_(part.into);
     received.bytes += d.length;
     if (!part.reduce) continue;
     d.with = d.into;

@@ -47,6 +47,9 @@ class PacketEndpoint final : public collective::Packets, public PacketSink {
   std::byte* take_buffer();
   void add_route(std::unique_ptr<PacketRoute> route);
 
+  // From now on told of every slice of the rank's that a packet is to be written to.
+  void note_written(std::function<void(const collective::Slice&)> note) { note_written_ = std::move(note); }
+
   // Before each call: what is not zero in it, nullptr for ranks without data.
   void begin_call(collective::NonZeroBlocks* non_zero);
   // The program is gone, with its handler.
@@ -120,6 +123,7 @@ class PacketEndpoint final : public collective::Packets, public PacketSink {
   std::uint64_t calls_ = 0;
   std::vector<collective::PacketPart> placing_;
   std::unordered_map<std::uint64_t, transport::Loop::TimerId> timers_;
+  std::function<void(const collective::Slice&)> note_written_;
   collective::NonZeroBlocks* non_zero_ = nullptr;
   collective::PacketCounts counts_;
 };

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "engine/nonzero.h"
 #include "engine/packet_endpoint.h"
 
 namespace ringtrue::engine {
@@ -18,18 +17,10 @@ std::int64_t thread_cpu_ns() {
   return std::int64_t(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
-bool has_data(const RankRun& run) {
-  return run.self.rank() < run.job.workers();
-}
-
-void fill(RankRun& run, bool fresh) {
-  if (has_data(run)) run.values.fill(run.self.rank(), run.self.data(), fresh);
-}
-
 // `everything`: the last one of the run.
 void check(RankRun& run, bool everything) {
-  if (!run.job.check || !has_data(run)) return;
-  const Mismatch found = run.values.check(run.self.rank(), run.self.data(), everything);
+  if (!run.job.check) return;
+  const Mismatch found = run.store.check(everything);
   if (found.count > 0 && run.report.wrong == 0) run.report.first_wrong = found.first;
   run.report.wrong += found.count;
 }
@@ -61,11 +52,10 @@ collective::Task play(RankRun& run) {
   run.report.rank = self.rank();
   run.report.batch = batch;
   PacketEndpoint* const packets = self.packets();
-  NonZeroScanner scanner;
 
   for (int sample = -job.warmup; sample < job.iterations; ++sample) {
     const bool timed = sample >= 0;
-    fill(run, sample == -job.warmup);
+    run.store.fill(sample == -job.warmup);
     const collective::Task before = collective::barrier(self);
     co_await before;
 
@@ -75,15 +65,16 @@ collective::Task play(RankRun& run) {
     for (int i = 0; i < batch; ++i) {
       if (i > 0) {
         check(run, false);
-        fill(run, false);
+        run.store.fill(false);
       }
       const std::int64_t began = now_ns();
-      if (packets) {
-        if (has_data(run)) scanner.start(job.call.type, self.data(), job.call.elements, job.call.omni.block);
-        packets->begin_call(has_data(run) ? &scanner : nullptr);
-      }
-      const collective::Task call = run.algorithm.program(self, job.call);
+      collective::Endpoint& endpoint = run.store.begin_call();
+      if (packets) packets->begin_call(run.store.non_zero());
+      const collective::Task call = run.algorithm.program(endpoint, job.call);
       co_await call;
+      run.store.end_call();
+      const Store::Ended ended = run.store.ended();
+      co_await ended;
       spent += now_ns() - began;
       if (packets) {
         run.report.counts = packets->counts();

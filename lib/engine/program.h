@@ -4,7 +4,7 @@
 #include "collective/algorithm.h"
 #include "engine/endpoint.h"
 #include "engine/job.h"
-#include "engine/values_job.h"
+#include "engine/store.h"
 
 namespace ringtrue::engine {
 
@@ -31,7 +31,7 @@ struct RankRun {
   RankEndpoint& self;
   const Job& job;
   const collective::Algorithm& algorithm;
-  const JobValues& values;
+  Store& store;
   Stopwatch& stopwatch;
   RankReport& report;
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "engine/device_session.h"
 #include "engine/packet_endpoint.h"
 #include "engine/session_impl.h"
 
@@ -142,11 +143,32 @@ Result<void> SessionImpl::barrier(Deadline deadline) {
                   [](Player& player, Worker&) { return collective::barrier(*player.endpoint); });
 }
 
+StoreSetup SessionImpl::store_of(Player& player, Worker& worker) {
+  return {*player.endpoint, *worker.loop, *this, job_, *values_};
+}
+
+Result<void> SessionImpl::keep_data(const MakeStore& make) {
+  for (const auto& worker : workers_)
+    for (Player& player : worker->players) {
+      if (player.endpoint->rank() >= job_.workers()) continue;  // an aggregator
+      auto store = make(store_of(player, *worker));
+      if (!store) return tl::unexpected(store.error());
+      player.store = std::move(*store);
+    }
+  return {};
+}
+
+std::span<std::byte> SessionImpl::memory() const {
+  const verbs::Buffer all = memory_of_ranks();
+  return {static_cast<std::byte*>(all.at), all.bytes};
+}
+
 Result<void> SessionImpl::run(Deadline deadline) {
   return play_all("run", deadline, [this](Player& player, Worker& worker) {
     player.report = {};
+    if (!player.store) player.store = std::make_unique<HostStore>(store_of(player, worker));
     player.run.reset(
-        new RankRun{*player.endpoint, job_, *algorithm_, *values_, worker.stopwatch, player.report});
+        new RankRun{*player.endpoint, job_, *algorithm_, *player.store, worker.stopwatch, player.report});
     return play(*player.run);
   });
 }
@@ -174,9 +196,9 @@ Result<RunReport> SessionImpl::collect() {
 }
 
 Result<std::unique_ptr<Session>> Session::open(Member member) {
-  auto session = std::make_unique<SessionImpl>(std::move(member));
+  auto session = std::make_unique<SessionImpl>(member);
   if (const auto started = session->start(); !started) return tl::unexpected(started.error());
-  return session;
+  return std::make_unique<DeviceSession>(std::move(member), std::move(session));
 }
 
 bool Session::one_thread_plays(const Job& job, int node) {
@@ -194,14 +216,20 @@ bool Session::can_plan(const Job& job, int node) {
 }
 
 std::uint64_t Session::shared_bytes(const Job& job, int node) {
+  return DeviceSession::shared_bytes(job, node);
+}
+
+std::uint64_t SessionImpl::shared_bytes(const Job& job, int node) {
   const auto algorithm = collective::find_algorithm(job.algorithm);
   if (!algorithm) return 0;
   return shm::lay_out(plan_of(job, **algorithm, node, edges_on_node(job, **algorithm, node), 1)).bytes;
 }
 
-Result<RunReport> run_locally(const Job& job, Deadline deadline, transport::verbs::Library* verbs) {
+Result<RunReport> run_locally(const Job& job, Deadline deadline, transport::verbs::Library* verbs,
+                              transport::cuda::Driver* cuda) {
   Member member;
   member.verbs = verbs;
+  member.cuda = cuda;
   const auto nonce = tcp::make_nonce();
   member.secret.assign(reinterpret_cast<const char*>(nonce.data()), nonce.size());
   member.data_address = "127.0.0.1";

@@ -18,6 +18,9 @@
 namespace ringtrue::transport::verbs {
 class Library;
 }
+namespace ringtrue::transport::cuda {
+class Driver;
+}
 
 namespace ringtrue::engine {
 
@@ -36,6 +39,8 @@ struct Member {
   int shared_memory = -1;
   std::vector<int> doorbells;
   transport::verbs::Library* verbs = nullptr;  // nullptr: libibverbs
+  transport::cuda::Driver* cuda = nullptr;     // nullptr: the CUDA module, opened for a job on device memory
+  std::string nccl = "libnccl.so.2";           // the library that Job::reference asks for
 };
 
 struct Address {
@@ -74,7 +79,8 @@ class Session {
 };
 
 // All ranks of `job` in this process (node 0, one process): the whole of `--local N` without --processes.
-// `verbs` as in Member.
-Result<RunReport> run_locally(const Job& job, Deadline deadline, transport::verbs::Library* verbs = nullptr);
+// `verbs` and `cuda` as in Member.
+Result<RunReport> run_locally(const Job& job, Deadline deadline, transport::verbs::Library* verbs = nullptr,
+                              transport::cuda::Driver* cuda = nullptr);
 
 }  // namespace ringtrue::engine

@@ -178,6 +178,7 @@ void SessionImpl::forget_run() {
     worker->stopwatch.clear();
   }
   if (std::exchange(verbs_run_, false)) verbs_->end_run();
+  if (std::exchange(room_, std::nullopt)) (void)verbs_->use({});
   over_verbs_.clear();
   remarks_.clear();
   uses_shm_ = uses_tcp_ = uses_udp_ = false;
@@ -209,7 +210,7 @@ Result<void> SessionImpl::connect(const std::vector<std::vector<Address>>& proce
     const auto connected = tcp_->connect(
         wanted, [this] { return over(); }, deadline);
     if (!connected) return connected;
-    if (const auto met = meet(deadline); !met) return met;
+    if (const auto met = meet(processes, deadline); !met) return met;
   }
   if (uses_udp_) udp_->begin_run(faults_, collective::longest_packet(job_.call));
 
@@ -238,7 +239,8 @@ Result<void> SessionImpl::connect(const std::vector<std::vector<Address>>& proce
       Player& player = worker.players[next++];
       player.endpoint = std::make_unique<RankEndpoint>(
           rank, layout_,
-          RankEndpoint::Memory{memory_ + shared_layout_.data[place], memory_ + shared_layout_.scratch[place]},
+          RankEndpoint::Memory{this->place(shared_layout_.data[place]),
+                               this->place(shared_layout_.scratch[place]), room_ ? room_->copier : nullptr},
           *worker.loop, *this);
       player.endpoint->keep_events(job_.events);
       if (algorithm_->uses_packets()) open_packets(player, worker, place);

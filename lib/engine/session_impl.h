@@ -3,11 +3,13 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,11 +48,34 @@ class SessionImpl final : public Session, public FailureListener {
 
   void abort() override;
 
+  // Whether the job makes sense; the first step of prepare().
+  Result<void> validate(const Job& job);
+  static std::uint64_t shared_bytes(const Job& job, int node);  // without what GPUs need
+
+  void forget_run();  // with its channels and stores; connections stay
+
+  // Between connect and run: where the data of each of this process's ranks that has any is, if not in the
+  // memory that it is played in.
+  using MakeStore = std::function<Result<std::unique_ptr<Store>>(const StoreSetup&)>;
+  Result<void> keep_data(const MakeStore& make);
+  // Instead of the host's memory, where all that the ranks send and receive goes over verbs: asked for so
+  // many bytes in prepare(), which says by in_room() whether they could be registered. nullptr: none.
+  using MakeRoom = std::function<Result<verbs::Buffer>(std::uint64_t bytes)>;
+  void offer_room(MakeRoom make) {
+    make_room_ = std::move(make);
+    why_no_room_.clear();
+  }
+  bool in_room() const { return room_.has_value(); }
+  const std::string& why_no_room() const { return why_no_room_; }
+  // The memory that this process's ranks are played in, until the next prepare().
+  std::span<std::byte> memory() const;
+
  private:
   struct Player {
     std::unique_ptr<RankEndpoint> endpoint;
     std::vector<std::unique_ptr<transport::Channel>> channels;
     RankReport report;
+    std::unique_ptr<Store> store;
     std::unique_ptr<RankRun> run;
     Task task;
     bool finished = false;
@@ -78,19 +103,24 @@ class SessionImpl final : public Session, public FailureListener {
     return failed_.load(std::memory_order_relaxed) || aborted_.load(std::memory_order_relaxed);
   }
 
-  Result<void> validate(const Job& job);
   Result<void> map_memory();
   Result<void> listen(std::vector<tcp::SeatId> seats);
   Result<void> open_verbs();
-  Result<void> meet(Deadline deadline);
+  Result<void> meet(const std::vector<std::vector<Address>>& processes, Deadline deadline);
   verbs::Greeting offer(Meeting& meeting);
-  std::string accept(Meeting& meeting, const verbs::Greeting& theirs);
+  std::string accept(Meeting& meeting, const verbs::Greeting& theirs, std::map<int, Error>& unreachable);
+  Result<void> go_on(Deadline deadline, const std::map<int, Error>& unreachable) const;
+  void add_unpaired(const Meeting& meeting);
   Error no_verbs(const Meeting& meeting) const;
   verbs::Buffer memory_of_ranks() const;
+  std::pair<std::uint64_t, std::uint64_t> range_of_ranks() const;  // of the layout: begin, end
+  void take_room();
+  std::byte* place(std::uint64_t offset) const {  // of the layout
+    return room_ ? room_->at + (offset - room_begin_) : memory_ + offset;
+  }
   int thread_of(Rank rank) const;  // of this process's
-  Result<void> begin_verbs(std::size_t hops);
+  Result<void> begin_verbs(std::size_t hops, std::vector<std::string> others);
   void add_rdma(RunReport& report) const;
-  void forget_run();
   tcp::ConnectionKey connection_key(Rank rank, const collective::Edge& edge) const;
   void open_packets(Player& player, Worker& worker, std::size_t place);
   Result<void> open_datagrams(Player& player, Rank peer, const Address& address);
@@ -103,6 +133,7 @@ class SessionImpl final : public Session, public FailureListener {
     return job_.nodes[std::size_t(job_.seats[std::size_t(rank)].node)];
   }
   std::string describe(Rank rank) const;
+  StoreSetup store_of(Player& player, Worker& worker);
 
   Member member_;
   std::vector<std::unique_ptr<Worker>> workers_;
@@ -128,6 +159,11 @@ class SessionImpl final : public Session, public FailureListener {
   bool verbs_run_ = false;                   // between begin_run() and end_run()
   std::set<tcp::ConnectionKey> over_verbs_;  // hops
   std::vector<Remark> remarks_;
+
+  MakeRoom make_room_;
+  std::optional<verbs::Buffer> room_;
+  std::uint64_t room_begin_ = 0;  // of the layout: what room_ begins with
+  std::string why_no_room_;
 
   std::byte* memory_ = nullptr;
   std::uint64_t mapped_ = 0;

@@ -1,6 +1,7 @@
 // RDMA in a session's phases: which hops go over queue pairs is settled between their two ends, over the
 // connection that they have in any case.
 #include <fmt/format.h>
+#include <netdb.h>
 
 #include <algorithm>
 
@@ -27,6 +28,19 @@ std::string text_of(const std::vector<std::byte>& bytes) {
 
 constexpr std::size_t longest_reason = 1024;  // bytes
 
+// "10.1.0.7", where the host has such a name; nothing where it has none.
+void add_numbers(const std::string& host, std::vector<std::string>& numbers) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return;
+  for (const addrinfo* each = found; each; each = each->ai_next)
+    if (char text[NI_MAXHOST];
+        ::getnameinfo(each->ai_addr, each->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0)
+      numbers.emplace_back(text);
+  ::freeaddrinfo(found);
+}
+
 }  // namespace
 
 int SessionImpl::thread_of(Rank rank) const {
@@ -37,6 +51,11 @@ int SessionImpl::thread_of(Rank rank) const {
 // no more than our own ranks', because registered memory is limited.
 verbs::Buffer SessionImpl::memory_of_ranks() const {
   if (member_.processes == 1) return {memory_, mapped_, false, {}};
+  const auto [begin, end] = range_of_ranks();
+  return begin < end ? verbs::Buffer{memory_ + begin, end - begin, false, {}} : verbs::Buffer{};
+}
+
+std::pair<std::uint64_t, std::uint64_t> SessionImpl::range_of_ranks() const {
   std::uint64_t begin = UINT64_MAX, end = 0;
   for (const Rank rank : mine_) {
     const auto place = std::size_t(plan_.position(rank));
@@ -47,7 +66,18 @@ verbs::Buffer SessionImpl::memory_of_ranks() const {
       end = std::max(end, at + bytes);
     }
   }
-  return begin < end ? verbs::Buffer{memory_ + begin, end - begin, false, {}} : verbs::Buffer{};
+  return {begin, end};
+}
+
+void SessionImpl::take_room() {
+  const auto [begin, end] = range_of_ranks();
+  if (begin >= end) return;
+  const auto room = make_room_(end - begin);
+  const auto way = room ? verbs_->use(*room) : tl::unexpected(room.error());
+  why_no_room_ = !way ? reason_of(way.error()) : *way == verbs::Way::staged ? verbs_->why_staged() : "";
+  if (!why_no_room_.empty()) return;
+  room_ = *room;
+  room_begin_ = begin;
 }
 
 Result<void> SessionImpl::open_verbs() {
@@ -74,7 +104,8 @@ Result<void> SessionImpl::open_verbs() {
     }
   }
   std::optional<Error> error = verbs_error_;
-  if (!error)
+  if (!error && make_room_) take_room();
+  if (!error && !room_)
     if (const auto used = verbs_->use(memory_of_ranks()); !used) error = used.error();
   if (!error) return {};
   if (job_.transport == "verbs") {
@@ -99,33 +130,59 @@ verbs::Greeting SessionImpl::offer(Meeting& m) {
 }
 
 // Why the hop cannot go over verbs as this end sees it; empty: it can, once the other end agrees.
-std::string SessionImpl::accept(Meeting& m, const verbs::Greeting& theirs) {
+std::string SessionImpl::accept(Meeting& m, const verbs::Greeting& theirs,
+                                std::map<int, Error>& unreachable) {
   const bool first = m.key.self < m.key.peer;  // so that both ends say it in the same words
   std::string why = first ? verbs::mismatch(m.ours, theirs) : verbs::mismatch(theirs, m.ours);
   if (!why.empty()) {
     m.remark.peer = node_of(first ? m.edge.peer : m.rank);
     m.remark.node = node_of(first ? m.rank : m.edge.peer);
-  } else if (const auto accepted = verbs_->accept(m.key, theirs); !accepted) {
-    m.failed = accepted.error();
-    m.remark.node = node_of(m.rank);
-    why = reason_of(accepted.error()).substr(0, longest_reason);
+  } else {
+    // On RoCE the kernel looks for the peer's address, for a second where nobody answers: once a node is
+    // enough.
+    const int there = job_.seats[std::size_t(m.edge.peer)].node;
+    const auto known = unreachable.find(there);
+    if (known != unreachable.end())
+      m.failed = known->second;
+    else if (const auto accepted = verbs_->accept(m.key, theirs); !accepted)
+      m.failed = accepted.error();
+    if (m.failed) {
+      if (m.failed->cause == Cause::unreachable) unreachable.emplace(there, *m.failed);
+      m.remark.node = node_of(m.rank);
+      why = reason_of(*m.failed).substr(0, longest_reason);
+    }
   }
   m.remark.why = why;
   return why;
 }
 
-Result<void> SessionImpl::meet(Deadline deadline) {
+// Between one hop and the next. Whoever could not be reached is why it took so long.
+Result<void> SessionImpl::go_on(Deadline deadline, const std::map<int, Error>& unreachable) const {
+  if (over()) return fail(Cause::cancelled, "cancelled while RDMA was connected");
+  if (!deadline.passed()) return {};
+  if (unreachable.empty())
+    return fail(Cause::deadline, "RDMA was not connected in time", {}, "raise --deadline");
+  const auto& [node, why] = *unreachable.begin();
+  return fail(Cause::deadline, fmt::format("RDMA was not connected in time: {}", why.what),
+              job_.nodes[std::size_t(node)], why.next);
+}
+
+Result<void> SessionImpl::meet(const std::vector<std::vector<Address>>& processes, Deadline deadline) {
   std::vector<Meeting> meetings;
   for (const Rank rank : mine_)
     for (const collective::Edge& edge : edges_[rank])
       if (may_be_verbs(job_, rank, edge))
         meetings.push_back({connection_key(rank, edge), rank, edge, {}, {}, {}});
   if (meetings.empty()) return {};
-  if (const auto begun = begin_verbs(meetings.size()); !begun) return begun;
+  std::vector<std::string> others;  // a few are enough to tell whether this node's devices are its own
+  for (std::size_t node = 0; node < processes.size() && others.size() < 4; ++node)
+    if (int(node) != member_.node && !processes[node].empty()) add_numbers(processes[node][0].host, others);
+  if (const auto begun = begin_verbs(meetings.size(), std::move(others)); !begun) return begun;
 
   const auto stop = [this] { return over(); };
   tcp::Transport::Words words;
   for (Meeting& m : meetings) {
+    if (const auto on = go_on(deadline, {}); !on) return on;
     m.ours = offer(m);
     words[m.key] = {verbs::encode(m.ours), node_of(m.edge.peer)};
   }
@@ -133,7 +190,9 @@ Result<void> SessionImpl::meet(Deadline deadline) {
   if (!answers) return tl::unexpected(answers.error());
 
   words.clear();
+  std::map<int, Error> unreachable;  // by node
   for (Meeting& m : meetings) {
+    if (const auto on = go_on(deadline, unreachable); !on) return on;
     const std::string& there = node_of(m.edge.peer);
     const auto theirs = verbs::decode((*answers)[m.key].bytes);
     if (!theirs)
@@ -143,7 +202,7 @@ Result<void> SessionImpl::meet(Deadline deadline) {
     } else if (!theirs->why_not.empty()) {
       m.remark = {Remark::Kind::over_tcp, there, {}, theirs->why_not};
     } else {
-      words[m.key] = {bytes_of(accept(m, *theirs)), there};
+      words[m.key] = {bytes_of(accept(m, *theirs, unreachable)), there};
     }
   }
   answers = tcp_->swap(std::move(words), longest_reason, "word that RDMA is ready", stop, deadline);
@@ -154,6 +213,7 @@ Result<void> SessionImpl::meet(Deadline deadline) {
     if (m.remark.why.empty()) m.remark.why = text_of(answer->second.bytes);
     if (m.remark.why.empty()) {
       over_verbs_.insert(m.key);
+      add_unpaired(m);
       continue;
     }
     if (m.remark.node.empty()) m.remark.node = node_of(m.edge.peer);
@@ -162,6 +222,16 @@ Result<void> SessionImpl::meet(Deadline deadline) {
     remarks_.push_back(std::move(m.remark));
   }
   return {};
+}
+
+// Said of the node that has no partner for them.
+void SessionImpl::add_unpaired(const Meeting& m) {
+  std::string ports;
+  for (const verbs::PortName& port : verbs_->unpaired(m.key))
+    ports += (ports.empty() ? "" : ", ") + verbs::to_text(port);
+  Remark remark{Remark::Kind::unpaired, node_of(m.edge.peer), {}, ports.substr(0, longest_reason)};
+  if (!ports.empty() && std::find(remarks_.begin(), remarks_.end(), remark) == remarks_.end())
+    remarks_.push_back(std::move(remark));
 }
 
 // Where verbs were asked for by name: an error, and whose.
@@ -174,11 +244,12 @@ Error SessionImpl::no_verbs(const Meeting& m) const {
   return m.failed ? *m.failed : Error{Cause::unavailable, m.remark.why, m.remark.node, {}};
 }
 
-Result<void> SessionImpl::begin_verbs(std::size_t hops) {
+Result<void> SessionImpl::begin_verbs(std::size_t hops, std::vector<std::string> others) {
   if (!no_verbs_.empty()) return {};
   verbs::Transport::Run run;
   for (int t = 0; t < threads_; ++t) run.loops.push_back(workers_[std::size_t(t)]->loop.get());
   run.hops = hops;
+  run.others = std::move(others);
   run.longest = std::max<std::uint64_t>(job_.call.bytes(), most_enveloped_bytes);
   if (algorithm_->uses_packets()) run.longest = std::max(run.longest, collective::longest_packet(job_.call));
   run.failed = [this](Error error) { failed(std::move(error)); };
@@ -222,6 +293,24 @@ void SessionImpl::add_rdma(RunReport& report) const {
   for (const verbs::PortName& port : ports) use.ports.push_back(verbs::to_text(port));
   if (!verbs_->why_staged().empty())
     report.remarks.push_back({Remark::Kind::staged, use.node, {}, verbs_->why_staged()});
+  if (job_.verbs.traffic_class != 0 && !verbs_->without_grh().empty()) {
+    const std::string port = verbs::to_text(*verbs_->without_grh().begin());
+    report.remarks.push_back(
+        {Remark::Kind::no_effect,
+         use.node,
+         {},
+         fmt::format(
+             "traffic class {}: packets of {} go by LID and carry none; set --gid-index or --service-level",
+             job_.verbs.traffic_class, port)});
+  }
+  for (const bool other_kind : {false, true}) {
+    std::string whys;
+    for (const verbs::LeftOut& each : verbs_->left_out())
+      if (each.other_kind == other_kind) whys += (whys.empty() ? "" : "; ") + each.why;
+    if (whys.empty()) continue;
+    const auto kind = other_kind ? Remark::Kind::other_ports : Remark::Kind::left_out;
+    report.remarks.push_back({kind, use.node, {}, whys.substr(0, longest_reason)});
+  }
   report.rdma.push_back(std::move(use));
 }
 

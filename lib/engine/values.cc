@@ -244,6 +244,29 @@ void Values::poison(void* data, std::uint64_t elements) const {
   }
 }
 
+namespace {
+
+std::vector<std::byte> bytes_of(const std::vector<unsigned char>& table) {
+  const auto* const begin = reinterpret_cast<const std::byte*>(table.data());
+  return {begin, begin + table.size()};
+}
+
+}  // namespace
+
+std::vector<std::byte> Values::input(int rank) const {
+  std::vector<std::byte> table(expected_.size());
+  write_period(rank, reinterpret_cast<unsigned char*>(table.data()), table.size() / size_of(type_));
+  return table;
+}
+
+std::vector<std::byte> Values::expected() const {
+  return bytes_of(expected_);
+}
+
+std::vector<std::byte> Values::poison() const {
+  return bytes_of(poison_);
+}
+
 Mismatch Values::compare(const unsigned char* table, void* data, std::uint64_t elements, bool poison) const {
   Mismatch mismatch;
   auto* bytes = static_cast<unsigned char*>(data);

@@ -13,6 +13,7 @@
 // differ by rank and seed. avg expects one division of the exact sum, rounded as engine::finish() says.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -45,6 +46,12 @@ class Values {
   Mismatch check_neighbour(int source, void* data, std::uint64_t elements, bool poison) const;
   // Writes the poison only.
   void poison(void* data, std::uint64_t elements) const;
+
+  // One period, or as many elements as were asked for: what fill() writes for the rank, what check() compares
+  // with, and the poison.
+  std::vector<std::byte> input(int rank) const;
+  std::vector<std::byte> expected() const;
+  std::vector<std::byte> poison() const;
 
  private:
   template <class T, class Store>

@@ -31,11 +31,19 @@ class DenseValues final : public JobValues {
   Mismatch check(Rank rank, std::byte* data, bool) const override {
     if (rank >= workers_) return {};
     if (allreduce_) return values_.check(data, elements_, true);
-    const Rank source = Rank(((std::int64_t(rank) - shift_) % workers_ + workers_) % workers_);
-    return values_.check_neighbour(source, data, elements_, true);
+    return values_.check_neighbour(neighbour(rank), data, elements_, true);
+  }
+
+  std::optional<Pattern> pattern(Rank rank) const override {
+    return Pattern{values_.input(rank), allreduce_ ? values_.expected() : values_.input(neighbour(rank)),
+                   values_.poison()};
   }
 
  private:
+  Rank neighbour(Rank rank) const {
+    return Rank(((std::int64_t(rank) - shift_) % workers_ + workers_) % workers_);
+  }
+
   Values values_;
   Rank workers_, shift_;
   std::uint64_t elements_;

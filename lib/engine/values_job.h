@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "engine/job.h"
 #include "engine/values.h"
@@ -26,6 +28,13 @@ class JobValues {
   // read everything, and it finds a stray write of any call before. May overwrite what it has compared, with
   // values that are wrong there.
   virtual Mismatch check(collective::Rank rank, std::byte* data, bool everything) const = 0;
+
+  // One period of each, where values repeat, so that whoever holds the data can fill and compare by itself:
+  // the rank's input, what the call has to leave there bit by bit, and what to overwrite that with.
+  struct Pattern {
+    std::vector<std::byte> input, expected, poison;
+  };
+  virtual std::optional<Pattern> pattern(collective::Rank) const { return std::nullopt; }
 };
 
 // `allreduce` as in collective::Algorithm; otherwise each rank ends up with the input of the rank

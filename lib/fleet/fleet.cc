@@ -102,7 +102,7 @@ class GrpcFleet final : public Fleet {
 
   const std::vector<Target>& targets() const override { return targets_; }
 
-  FleetResult<engine::RunReport> run(const engine::Job& job) override {
+  FleetResult<engine::RunReport> run(const engine::Job& job, Deadline until) override {
     auto members = members_of(job);
     if (!members) return refuse(members.error(), "prepare");
     const std::vector<int>& who = *members;
@@ -118,11 +118,15 @@ class GrpcFleet final : public Fleet {
         all_alike("connect", who, options_.phase_deadline, [&](std::uint64_t sequence, Seconds deadline) {
           return connect_command(sequence, deadline, *addresses);
         });
-    for (const auto& [name, deadline] :
-         {std::pair{"barrier", options_.phase_deadline}, std::pair{"run", options_.run_deadline},
-          std::pair{"collect", options_.phase_deadline}}) {
+    for (const char* const name : {"barrier", "run", "collect"}) {
       if (!done) return tl::unexpected(done.error());
-      done = all_alike(name, who, deadline, [name = name](std::uint64_t sequence, Seconds limit) {
+      Seconds deadline = options_.phase_deadline;
+      if (name == std::string_view("run")) {
+        deadline = options_.run_deadline;
+        if (const int left = until.left_ms(); left >= 0)
+          deadline = Seconds(std::min(deadline.value, std::max(0.1, left * 1e-3)));
+      }
+      done = all_alike(name, who, deadline, [name](std::uint64_t sequence, Seconds limit) {
         return plain_command(sequence, limit, name);
       });
     }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "engine/job.h"
@@ -74,8 +75,9 @@ class Fleet {
 
   virtual const std::vector<Target>& targets() const = 0;
   // Plays one job through all phases. job.nodes and job.seats must refer to targets() by index; a job may
-  // leave nodes out. After a failure the fleet is fit only for destruction.
-  virtual FleetResult<engine::RunReport> run(const engine::Job& job) = 0;
+  // leave nodes out. The phase of the run itself ends by `until`, if Options::run_deadline is not sooner.
+  // After a failure the fleet is fit only for destruction.
+  virtual FleetResult<engine::RunReport> run(const engine::Job& job, Deadline until = Deadline::never()) = 0;
   // Ends a run in progress from another thread or after a signal (run() returns Cause::cancelled soon).
   virtual void cancel() = 0;
 };

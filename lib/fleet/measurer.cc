@@ -60,6 +60,7 @@ engine::Job job_of(const diagnosis::Experiment& experiment, const std::vector<Ta
   if (experiment.slice.value > 0) job.call.slice_bytes = experiment.slice.value;
   job.transport = options.transport;
   job.verbs = options.verbs;
+  job.memory = options.memory;
   job.iterations = experiment.iterations;
   job.warmup = options.warmup;
   job.check = true;
@@ -116,13 +117,27 @@ diagnosis::Observation observation_of(const diagnosis::Experiment& experiment, c
       reading.receiver_limited = hop.rdma->credit_limited;
       reading.sender_limited = hop.rdma->queue_limited;
       const std::string& node = job.nodes[std::size_t(job.seats[std::size_t(hop.source)].node)];
+      const auto& ports = observation.rails[node];
+      for (const trace::RdmaRail& rail : hop.rdma->rails) {
+        const auto port = diagnosis::parse_rdma_port(rail.port);
+        const auto at = port ? std::find(ports.begin(), ports.end(), *port) : ports.end();
+        if (at != ports.end()) reading.rails.push_back({int(at - ports.begin()), rail.bytes, rail.busy});
+      }
       const auto window = report.counters.find(node);
       if (window != report.counters.end() && hops_from[hop.source] == 1)
-        reading.retransmits = resent(window->second, observation.rails[node]);
+        reading.retransmits = resent(window->second, ports);
     }
     observation.hops.push_back(reading);
   }
   return observation;
+}
+
+Error said_cut(Error error, const diagnosis::Experiment& experiment, Deadline end) {
+  if (error.cause != Cause::deadline || !end.passed()) return error;
+  error.what = fmt::format("{} over {} nodes was cut, as the time for all experiments was over: {}",
+                           experiment.algorithm, experiment.order.size(), error.what);
+  error.next = "give them more by --budget, or look at what makes them slow";
+  return error;
 }
 
 FleetMeasurer::FleetMeasurer(Fleet& fleet, MeasurerOptions options)
@@ -142,10 +157,10 @@ Result<diagnosis::Observation> FleetMeasurer::measure(const diagnosis::Experimen
     if (node < 0 || node >= nodes())
       return fail(Cause::internal, "an experiment on a node outside of the fleet");
   const engine::Job job = job_of(experiment, fleet_.targets(), options_);
-  auto report = fleet_.run(job);
+  auto report = fleet_.run(job, end_);
   if (!report) {
     failure_ = std::move(report.error());
-    return tl::unexpected(failure_->summary());
+    return tl::unexpected(said_cut(failure_->summary(), experiment, end_));
   }
   if (options_.finished) options_.finished(job, *report);
   for (const engine::RankReport& rank : report->ranks) {

@@ -17,7 +17,8 @@ struct MeasurerOptions {
   std::optional<BytesPerSecond> link_rate{};  // for the shape of an omnireduce
   transport::verbs::Settings verbs{};
   // After every run: for progress lines, and for reports that list the runs.
-  std::function<void(const engine::Job&, const engine::RunReport&)> finished;
+  std::function<void(const engine::Job&, const engine::RunReport&)> finished{};
+  engine::Memory memory = engine::Memory::host;
 };
 
 class FleetMeasurer final : public diagnosis::Measurer {
@@ -31,6 +32,9 @@ class FleetMeasurer final : public diagnosis::Measurer {
   std::string name(int node) const override;
   // corrupted: a rank got a wrong result, which is named. Otherwise the summary of the fleet's error.
   Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override;
+  // By then every experiment ends, however slow its wires are: one that does not is cut, as an error with
+  // Cause::deadline that says so.
+  void end_by(Deadline end) { end_ = end; }
   void set_transport(std::string transport) { options_.transport = std::move(transport); }
 
   // The whole of what went wrong in the last measure(), if it was the fleet's.
@@ -39,8 +43,12 @@ class FleetMeasurer final : public diagnosis::Measurer {
  private:
   Fleet& fleet_;
   MeasurerOptions options_;
+  Deadline end_ = Deadline::never();
   std::optional<FleetError> failure_;
 };
+
+// An experiment's error; where it is that `end` has passed, it says so.
+Error said_cut(Error error, const diagnosis::Experiment& experiment, Deadline end);
 
 // The job of an experiment (float32, sum, every result checked) ...
 engine::Job job_of(const diagnosis::Experiment& experiment, const std::vector<Target>& targets,

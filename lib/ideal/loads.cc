@@ -90,6 +90,10 @@ std::optional<Loads> two_shot(const Shape& s) {
   return Loads{0, s.gpus_per_node > 1 ? both_ways(s.gpus_per_node) : 0};
 }
 
+std::optional<Loads> one_shot(const Shape& s) {
+  return Loads{double(s.gpus_per_node) * double(s.ranks() - s.gpus_per_node), double(s.gpus_per_node - 1)};
+}
+
 std::optional<Loads> naive(const Shape& s) {
   return Loads{double(s.ranks() - s.gpus_per_node), double(s.gpus_per_node - 1)};
 }
@@ -98,7 +102,7 @@ std::optional<Loads> pairwise(const Shape& s) {
   return Loads{s.nodes > 1 ? 1.0 : 0.0, s.gpus_per_node > 1 ? 1.0 : 0.0};
 }
 
-constexpr std::array<Schedule, 8> table{{
+constexpr std::array<Schedule, 9> table{{
     {"ring", ring, "2(N-1)/N between nodes and inside", ""},
     {"double-tree", double_tree,
      "{1, 1.5, 2 for Q = 2, 3, >= 4} between nodes, {1, 2 for P = 2, >= 3} inside", ""},
@@ -106,6 +110,7 @@ constexpr std::array<Schedule, 8> table{{
     {"halving-doubling", halving_doubling, "1/d a rank at distance d = 1, 2, 4, ... and the fold", ""},
     {"hierarchical", hierarchical, "2(Q-1)/Q between nodes, 2(P-1)/P inside", ""},
     {"two-shot", two_shot, "2(P-1)/P inside", "two-shot needs memory that all ranks share: one node"},
+    {"one-shot", one_shot, "P(N-P) between nodes, P-1 inside", ""},
     {"naive", naive, "N-P into the master's node, P-1 into the master inside it", ""},
     {"pairwise", pairwise, "1", ""},
 }};

@@ -46,6 +46,8 @@ struct Schedule {
 //   hierarchical        reduce-scatter inside, ring between same-index GPUs, all-gather inside, overlapped:
 //                       2(Q-1)/Q between nodes and 2(P-1)/P inside: exactly the bound.
 //   two-shot            each rank sends a P-th to every other, twice: 2(P-1)/P; one node only.
+//   one-shot            each rank sends all of S to every other: N-P a rank to other nodes, P-1 inside: 2B/P
+//                       on one node.
 //   naive               everything into rank 0 and out again: N-1.
 //   pairwise            1: rank r sends S to rank r+1.
 std::span<const Schedule> schedules();

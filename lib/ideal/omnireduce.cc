@@ -14,10 +14,11 @@ Result<void> validate(const OmniInputs& in) {
                 fmt::format("{} workers with {} aggregators reduce nothing", in.workers, in.aggregators), {},
                 "give at least one of each");
   const auto share = [](double x) { return x >= 0 && x <= 1; };
-  if (!share(in.density) || !share(in.density_union))
+  if (!share(in.density) || !share(in.density_union) || !share(in.first))
     return fail(Cause::bad_input,
-                fmt::format("densities of {} and {} are no shares", in.density, in.density_union), {},
-                "give densities from 0 to 1");
+                fmt::format("densities of {} and {}, and {} of first blocks, are no shares", in.density,
+                            in.density_union, in.first),
+                {}, "give densities from 0 to 1");
   if (in.density_union < in.density)
     return fail(Cause::bad_input,
                 fmt::format("a union density of {} is below a worker's {}", in.density_union, in.density), {},
@@ -103,6 +104,17 @@ Result<OmniModel> omnireduce_model(const OmniInputs& in) {
       Seconds((n - 1) * (in.latency.value + 2 * in.density * s / in.rate.value)), ring, "(N-1) (a + 2 D S/B)",
       fmt::format("{} x ({} + 2 x {:.4g} x {:.6g} / {:.6g})", n - 1, latency, in.density, s, in.rate.value));
   return model;
+}
+
+Result<Seconds> omnireduce_on_the_wire(const OmniInputs& in, bool colocated) {
+  OmniInputs sent = in;
+  sent.density += (1 - in.density) * in.first;
+  sent.density_union += (1 - in.density_union) * in.first;
+  const auto model = omnireduce_model(sent);
+  if (!model) return tl::unexpected(model.error());
+  const Seconds base = colocated ? model->colocated.time : model->dedicated.time;
+  if (base.value <= 0) return base;
+  return base + in.latency + Seconds((2 * in.workers - 1) * double(in.packet.value) / in.rate.value);
 }
 
 double payload_share(std::uint64_t block_bytes, std::uint32_t fusion, std::uint64_t around_packet) {

@@ -13,6 +13,11 @@
 //                of S; for A = N both are (N-1)/N (D + Du)
 //   all-gather   (N-1) (a + 2 D S / B)                 of values and as many bytes of indices
 // Only the share `payload` of a packet of OmniReduce is values: B is that much less for it.
+//   on the wire  2a + (2N-1) P/B + the same load x S / (B payload), every density d as d + (1-d) F
+// The last counts what the model leaves out: the way back; headers; F, the share of the blocks that are the
+// first of their columns, which go out whatever they hold; and packets of P bytes, of which all workers' pass
+// an aggregator's port before the first result and after the last block. For blocks dealt evenly over
+// columns.
 #pragma once
 
 #include <optional>
@@ -33,6 +38,8 @@ struct OmniInputs {
   BytesPerSecond rate;       // B
   Seconds latency;           // a
   double payload = 1;        // share of a packet, 0 < payload <= 1; see payload_share()
+  double first = 0;          // F
+  Bytes packet;              // P
 };
 
 struct OmniTime {
@@ -48,6 +55,9 @@ struct OmniModel {
 // Errors: bad_input for fewer than one worker or aggregator, densities outside [0, 1] or Du < D, a rate or a
 // payload that is none.
 Result<OmniModel> omnireduce_model(const OmniInputs& inputs);
+
+// On the wire; errors as above, and an F that is no share.
+Result<Seconds> omnireduce_on_the_wire(const OmniInputs& inputs, bool colocated);
 
 // Blocks of `block_bytes`, `fusion` of them in a packet: with a header of 16 bytes, 4 a block, and what the
 // transport puts around a packet.

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "campaign/what_if.h"
+#include "diagnosis/gpu_limits.h"
 #include "diagnosis/inspect/inspect.h"
 #include "diagnosis/report.h"
 #include "ideal/facts.h"
@@ -67,6 +69,7 @@ struct OmniModel {
   double time_s = 0;  // of the placement that ran
   Maybe speedup;      // of the model's ring over time_s
   Maybe dedicated_s, colocated_s;
+  Maybe on_wire_s{};  // time_s with headers, first blocks, both hops and the packets that fill them
 };
 
 // Our ring over the same workers' nodes, on the same data.
@@ -123,16 +126,42 @@ struct HopRow {
   int source = 0, destination = 0;  // ranks
   std::string source_node, destination_node;
   std::uint64_t bytes = 0;
-  double busy_s = 0;
+  Maybe busy_s;
   Maybe rate_Bps;
   std::optional<std::uint64_t> retransmits;
   std::string source_role{},
       destination_role{};  // "worker", "aggregator"; empty for collectives without roles
   struct Rdma {
+    struct Rail {
+      std::string port;  // of the sender
+      std::uint64_t bytes = 0;
+      double busy_s = 0;
+    };
     std::uint64_t writes = 0;
     double credit_limited_s = 0, queue_limited_s = 0;
+    std::vector<Rail> rails{};  // where there are several
   };
   std::optional<Rdma> rdma{};  // where it went over queue pairs
+};
+
+// A GPU of the last run.
+struct GpuRow {
+  std::string node;
+  int index = 0;
+  std::string name, uuid;
+  std::vector<int> ranks;
+  std::string play;  // "kernel", "copy-engines", "mirror", "direct"
+  std::vector<std::string> ways;
+};
+
+// Another library's allreduce on the same buffers.
+struct ReferenceRow {
+  std::string library, how;  // "NCCL 2.28.9"; "RING, LL128", empty: it does not tell
+  std::uint64_t bytes = 0;
+  std::optional<Spread> time_s;
+  Maybe algbw_Bps, busbw_Bps;
+  std::optional<std::uint64_t> wrong;
+  std::string why_not;  // why it did not run; empty: it did
 };
 
 // How a node's RDMA went in the last run.
@@ -162,7 +191,9 @@ struct RunDocument {
   std::vector<RunResult> results;
   std::vector<RunResult> rings;  // beside omnireduces, in the order of `results`; for the table
   std::vector<HopRow> hops;
-  std::vector<RdmaRow> rdma;  // by node; empty where nothing went over queue pairs
+  std::vector<ReferenceRow> references;  // by result, where one was asked for
+  std::vector<GpuRow> gpus;              // of data on GPUs
+  std::vector<RdmaRow> rdma;             // by node; empty where nothing went over queue pairs
   std::vector<trace::Event> events;
   std::map<std::string, topology::CounterWindow> counters;  // by node, over all runs
   std::optional<Deadlines> deadlines;                       // where daemons are concerned
@@ -182,6 +213,7 @@ struct SweepPair {
   Maybe ratio;      // of rate_Bps: over what it is held against
   // By node: what was no traffic, of its port or its rails, while the pair was measured.
   std::map<std::string, topology::CounterWindow> counters;
+  std::string error{};  // why it has no numbers; empty: it has
 };
 
 struct SweepDocument {
@@ -201,6 +233,16 @@ struct SweepDocument {
   std::optional<Trouble> error;
 };
 
+// What GPUs and the ways to them carry.
+struct GpuSweepDocument {
+  std::vector<std::string> nodes;
+  std::uint64_t bytes = 0;  // of a copy
+  diagnosis::GpuLimits limits;
+  std::vector<std::string> notes;
+  double warning = 0.95, critical = 0.85;
+  std::optional<Trouble> error;
+};
+
 // The inspection that a check began with, or was all of it.
 struct Inspected {
   std::vector<std::string> rules;  // that applied
@@ -215,6 +257,7 @@ struct CheckDocument {
   double warning = 0.95, critical = 0.85;
   std::optional<Deadlines> deadlines;  // where daemons are concerned
   std::optional<Trouble> error;
+  std::vector<campaign::Plan> plans{};  // until the findings are mended
 };
 
 struct TopoDocument {

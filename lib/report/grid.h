@@ -20,13 +20,15 @@ struct GridCell {
   double density = 1, density_union = 1;  // shares of blocks; of the blocks that were drawn
   double rate_Bps = 0;
   std::uint64_t block = 0, streams = 0, fusion = 0;
-  double model_s = 0;   // of blocks that are the same on all workers
-  bool applies = true;  // whether the model's assumptions hold
-  GridTime even;        // blocks dealt evenly over the columns, the same on all workers
-  GridTime drawn;       // blocks drawn; held against the model at their density and union
-  double ring_s = 0;    // our ring on the same workers
-  Maybe speedup;        // ring_s over even.time_s
-  Maybe model_speedup;  // the model's
+  double model_s = 0;            // of blocks that are the same on all workers
+  double on_wire_s = 0;          // with headers, first blocks and both hops
+  bool applies = true;           // whether the model's assumptions hold
+  GridTime even;                 // blocks dealt evenly over the columns, the same on all workers
+  double on_wire_deviation = 0;  // of even.time_s from on_wire_s
+  GridTime drawn;                // blocks drawn; held against the model at their density and union
+  double ring_s = 0;             // our ring on the same workers
+  Maybe speedup;                 // ring_s over even.time_s
+  Maybe model_speedup;           // the model's
 };
 
 struct GridDocument {
@@ -36,7 +38,8 @@ struct GridDocument {
   // For the model to apply: what the data has to take, and most of it that may be first blocks.
   double least_round_trips = 0, most_first_blocks = 0;
   std::vector<GridCell> cells;
-  Maybe worst;  // the largest deviation of evenly dealt blocks where the model applies
+  // The largest deviations of evenly dealt blocks: where the model applies, and from it on the wire anywhere.
+  Maybe worst, worst_on_wire;
 };
 
 std::string text(const GridDocument& document, const Style& style);

@@ -12,6 +12,7 @@ namespace ringtrue::report {
 std::string json(const RunDocument& document);
 std::string json(const CheckDocument& document);
 std::string json(const SweepDocument& document);
+std::string json(const GpuSweepDocument& document);
 std::string json(const IdealDocument& document);
 std::string json(const NodesDocument& document);
 std::string json(const GatherDocument& document);

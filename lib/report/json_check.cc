@@ -84,10 +84,21 @@ std::string json(const CheckDocument& document) {
                      {"failed_phase", failure ? Json(failure->phase) : Json(nullptr)},
                      {"cause", failure ? Json(failure->error.what) : Json(nullptr)}});
   }
+  Json plans = Json::array();
+  for (const campaign::Plan& p : document.plans) {
+    plans.push_back({{"kind", name(p.kind)},
+                     {"order", p.order},
+                     {"left_out", p.left_out},
+                     {"now_busbw_Bps", p.now.value},
+                     {"then_busbw_Bps", p.then.value},
+                     {"gain", p.gain()},
+                     {"text", p.text()}});
+  }
   return dump(
       {{"schema", "ringtrue.check/1"},
        {"verdict", name(d.verdict)},
        {"findings", findings},
+       {"plan", plans},
        {"not_checked", not_checked},
        {"nodes", nodes},
        {"transport", text_or_null(document.transport)},

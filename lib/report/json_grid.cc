@@ -23,6 +23,8 @@ std::string json(const GridDocument& document) {
                      {"fusion", c.fusion},
                      {"model_s", c.model_s},
                      {"model_applies", c.applies},
+                     {"on_wire_s", c.on_wire_s},
+                     {"on_wire_deviation", c.on_wire_deviation},
                      {"even", time_value(c.even)},
                      {"drawn", time_value(c.drawn)},
                      {"ring_s", c.ring_s},
@@ -38,6 +40,7 @@ std::string json(const GridDocument& document) {
                {"least_round_trips", document.least_round_trips},
                {"most_first_blocks", document.most_first_blocks},
                {"worst_deviation", maybe(document.worst)},
+               {"worst_on_wire_deviation", maybe(document.worst_on_wire)},
                {"cells", std::move(cells)}});
 }
 

@@ -7,7 +7,8 @@ Json model_value(const OmniModel& m) {
   return {{"time_s", m.time_s},
           {"speedup", maybe(m.speedup)},
           {"dedicated_s", maybe(m.dedicated_s)},
-          {"colocated_s", maybe(m.colocated_s)}};
+          {"colocated_s", maybe(m.colocated_s)},
+          {"on_wire_s", maybe(m.on_wire_s)}};
 }
 
 Json ring_value(const OmniRing& r) {

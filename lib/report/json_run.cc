@@ -6,9 +6,12 @@
 namespace ringtrue::report {
 namespace {
 
+Json spread_value(const std::optional<Spread>& spread) {
+  if (!spread) return nullptr;
+  return {{"min", spread->min}, {"median", spread->median}, {"max", spread->max}};
+}
+
 Json result_value(const RunResult& r, bool simulated) {
-  Json time = nullptr;
-  if (r.time_s) time = {{"min", r.time_s->min}, {"median", r.time_s->median}, {"max", r.time_s->max}};
   Json out = {{"algorithm", r.algorithm},
               {"transport", r.transport},
               {"congestion", r.congestion.empty() ? Json(nullptr) : Json(r.congestion)},
@@ -19,7 +22,7 @@ Json result_value(const RunResult& r, bool simulated) {
               {"op", r.op},
               {"iterations", r.iterations},
               {"batch", r.batch},
-              {"time_s", time},
+              {"time_s", spread_value(r.time_s)},
               {"algbw_Bps", maybe(r.algbw_Bps)},
               {"busbw_Bps", maybe(r.busbw_Bps)},
               {"ideal_busbw_Bps", maybe(r.ideal_busbw_Bps)},
@@ -55,20 +58,30 @@ std::string json(const RunDocument& document) {
   Json results = Json::array(), hops = Json::array(), choices = Json::array();
   for (const RunResult& r : document.results) results.push_back(result_value(r, document.simulated));
   for (const HopRow& hop : document.hops) {
-    hops.push_back({{"source", hop.source},
-                    {"destination", hop.destination},
-                    {"source_node", text_or_null(hop.source_node)},
-                    {"destination_node", text_or_null(hop.destination_node)},
-                    {"bytes", hop.bytes},
-                    {"busy_s", hop.busy_s},
-                    {"rate_Bps", maybe(hop.rate_Bps)},
-                    {"retransmits", maybe(hop.retransmits)}});
-    if (hop.rdma)
-      hops.back()["rdma"] = {{"writes", hop.rdma->writes},
-                             {"credit_limited_s", hop.rdma->credit_limited_s},
-                             {"queue_limited_s", hop.rdma->queue_limited_s}};
-    if (!hop.source_role.empty()) hops.back()["source_role"] = hop.source_role;
-    if (!hop.destination_role.empty()) hops.back()["destination_role"] = hop.destination_role;
+    Json& row = hops.emplace_back(Json::object());  // there may be millions
+    row.emplace("source", hop.source);
+    row.emplace("destination", hop.destination);
+    row.emplace("source_node", text_or_null(hop.source_node));
+    row.emplace("destination_node", text_or_null(hop.destination_node));
+    row.emplace("bytes", hop.bytes);
+    row.emplace("busy_s", maybe(hop.busy_s));
+    row.emplace("rate_Bps", maybe(hop.rate_Bps));
+    row.emplace("retransmits", maybe(hop.retransmits));
+    if (hop.rdma) {
+      Json rails = Json::array();
+      for (const HopRow::Rdma::Rail& rail : hop.rdma->rails)
+        rails.push_back(
+            {{"port", rail.port},
+             {"bytes", rail.bytes},
+             {"busy_s", rail.busy_s},
+             {"rate_Bps", rail.busy_s > 0 ? Json(double(rail.bytes) / rail.busy_s) : Json(nullptr)}});
+      row["rdma"] = {{"writes", hop.rdma->writes},
+                     {"credit_limited_s", hop.rdma->credit_limited_s},
+                     {"queue_limited_s", hop.rdma->queue_limited_s},
+                     {"rails", std::move(rails)}};
+    }
+    if (!hop.source_role.empty()) row["source_role"] = hop.source_role;
+    if (!hop.destination_role.empty()) row["destination_role"] = hop.destination_role;
   }
   for (const Choice& choice : document.choices) {
     Json predictions = Json::object();
@@ -102,6 +115,31 @@ std::string json(const RunDocument& document) {
                       {"path_mtu", r.mtu > 0 ? Json(r.mtu) : Json(nullptr)},
                       {"memory", r.memory}});
     out["rdma"] = std::move(rdma);
+  }
+  if (!document.references.empty()) {
+    Json references = Json::array();
+    for (const ReferenceRow& r : document.references)
+      references.push_back({{"library", text_or_null(r.library)},
+                            {"how", text_or_null(r.how)},
+                            {"bytes", r.bytes},
+                            {"time_s", spread_value(r.time_s)},
+                            {"algbw_Bps", maybe(r.algbw_Bps)},
+                            {"busbw_Bps", maybe(r.busbw_Bps)},
+                            {"wrong", maybe(r.wrong)},
+                            {"why_not", text_or_null(r.why_not)}});
+    out["references"] = std::move(references);
+  }
+  if (!document.gpus.empty()) {
+    Json gpus = Json::array();
+    for (const GpuRow& g : document.gpus)
+      gpus.push_back({{"node", g.node},
+                      {"gpu", g.index},
+                      {"name", g.name},
+                      {"uuid", g.uuid},
+                      {"ranks", g.ranks},
+                      {"play", g.play},
+                      {"ways", g.ways}});
+    out["gpus"] = std::move(gpus);
   }
   if (!document.events.empty()) {
     Json events = Json::array();

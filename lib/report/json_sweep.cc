@@ -31,7 +31,8 @@ std::string json(const SweepDocument& document) {
                      {"rate_Bps", maybe(p.rate_Bps)},
                      {"latency_s", maybe(p.latency_s)},
                      {"ratio", maybe(p.ratio)},
-                     {"counters", counters_value(p.counters)}});
+                     {"counters", counters_value(p.counters)},
+                     {"error", p.error.empty() ? Json(nullptr) : Json(p.error)}});
   }
   return dump({{"schema", "ringtrue.sweep/1"},
                {"nodes", document.nodes},

@@ -11,6 +11,7 @@ namespace ringtrue::report {
 std::string text(const RunDocument& document, const Style& style);
 std::string text(const CheckDocument& document, const Style& style);
 std::string text(const SweepDocument& document, const Style& style);
+std::string text(const GpuSweepDocument& document, const Style& style);
 std::string text(const IdealDocument& document, const Style& style);
 std::string text(const NodesDocument& document, const Style& style);
 std::string text(const GatherDocument& document, const Style& style);

@@ -3,6 +3,7 @@
 #include "base/hostlist.h"
 #include "report/matrix.h"
 #include "report/text.h"
+#include "report/topo.h"
 
 namespace ringtrue::report {
 namespace {
@@ -29,6 +30,13 @@ Maybe plain(const std::optional<BytesPerSecond>& rate) {
   return rate ? Maybe(rate->value) : std::nullopt;
 }
 
+bool any_below(const diagnosis::Diagnosis& d, double share) {
+  for (const auto& row : d.rates)
+    for (const auto& rate : row)
+      if (rate && d.expected.value && rate->value < share * d.expected.value->value) return true;
+  return false;
+}
+
 }  // namespace
 
 std::string text(const CheckDocument& document, const Style& style) {
@@ -39,7 +47,14 @@ std::string text(const CheckDocument& document, const Style& style) {
   out += fmt::format("  {} node{}, {}{}\n", d.nodes.size(), d.nodes.size() == 1 ? "" : "s",
                      fold_hostlist(d.nodes),
                      document.transport.empty() ? "" : fmt::format(", {}", document.transport));
+  if (d.verdict == Verdict::unknown && !d.error && !d.not_checked.empty() && d.cost.runs > 0)
+    out +=
+        "nobody is accused, but not all could be cleared: see \"not checked\" below; a longer --budget tells "
+        "more\n";
   out += findings_text(d.findings, style);
+  if (!document.plans.empty()) out += "\n";
+  for (const campaign::Plan& plan : document.plans)
+    out += fmt::format("until then: {}\n", printable(plan.text()));
   RateMatrix rates;
   for (const auto& row : d.rates) {
     rates.emplace_back();
@@ -50,6 +65,9 @@ std::string text(const CheckDocument& document, const Style& style) {
     const std::string map =
         heat_map(d.nodes, rates, {plain(d.expected.value), document.warning, document.critical}, style);
     if (!map.empty()) out += fmt::format("\n{}", map);
+    if (d.verdict == Verdict::healthy && any_below(d, document.warning))
+      out += style.paint("what reads low there did not stay so, or may be chance: nobody is accused\n",
+                         Ink::dim);
   }
   out += "\n";
   if (d.expected.value) {
@@ -65,7 +83,8 @@ std::string text(const CheckDocument& document, const Style& style) {
     out += style.paint(fmt::format("note: {}", note), Ink::dim) + "\n";
   out += counters_text(d.counters, "during the check", style);
   if (document.inspection)
-    out += style.paint(fmt::format("inspected by {} rules in {}\n", document.inspection->rules.size(),
+    out += style.paint(fmt::format("inspected by {} rule{} in {}\n", document.inspection->rules.size(),
+                                   document.inspection->rules.size() == 1 ? "" : "s",
                                    to_text(Seconds(document.inspection->seconds))),
                        Ink::dim);
   for (std::size_t i = 0; i < d.not_checked.size(); ++i) {

@@ -33,6 +33,8 @@ std::string text(const GridDocument& d, const Style& style) {
                {"model"},
                {"even"},
                {"deviation"},
+               {"on the wire"},
+               {"deviation"},
                {"drawn"},
                {"deviation"},
                {"ring"},
@@ -43,12 +45,14 @@ std::string text(const GridDocument& d, const Style& style) {
     table.row({rate_text(c.rate_Bps), fmt::format("{}", c.workers), fmt::format("{}", c.aggregators),
                fmt::format("{:g} %", c.density * 100), fmt::format("{} of {}", c.streams, c.fusion),
                to_text(Seconds(c.model_s)), to_text(Seconds(c.even.time_s)), deviation_text(c.even.deviation),
+               to_text(Seconds(c.on_wire_s)), deviation_text(c.on_wire_deviation),
                to_text(Seconds(c.drawn.time_s)), deviation_text(c.drawn.deviation),
                to_text(Seconds(c.ring_s)), factor_text(c.speedup), factor_text(c.model_speedup),
                c.applies ? "" : "model n/a"});
   }
   out += table.text();
   out += "even: the blocks are dealt evenly over the columns, the same on all workers\n";
+  out += "on the wire: the model with headers, first blocks, both hops and the packets that fill them\n";
   out += fmt::format(
       "drawn: they are drawn, {} on the workers, and held against the model at their densities; some "
       "columns, and so some aggregators, then have more to do than others\n",
@@ -59,6 +63,9 @@ std::string text(const GridDocument& d, const Style& style) {
       d.least_round_trips, d.most_first_blocks * 100);
   if (d.worst)
     out += fmt::format("largest deviation where the model applies: {}\n", deviation_text(*d.worst));
+  if (d.worst_on_wire)
+    out +=
+        fmt::format("largest deviation from the model on the wire: {}\n", deviation_text(*d.worst_on_wire));
   return out;
 }
 

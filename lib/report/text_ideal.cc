@@ -94,10 +94,17 @@ std::string text(const IdealDocument& document, const Style& style) {
 
 std::string counters_text(const std::map<std::string, topology::CounterWindow>& counters,
                           std::string_view when, const Style& style) {
+  constexpr std::size_t shown = 24;
   std::string out;
+  std::size_t lines = 0;
   for (const auto& [node, window] : counters)
     for (const std::string& line : diagnosis::risen(window))
-      out += style.paint(fmt::format("counters {}: {} {}", when, node, line), Ink::yellow) + "\n";
+      if (++lines <= shown)
+        out += style.paint(fmt::format("counters {}: {} {}", when, node, line), Ink::yellow) + "\n";
+  if (lines > shown)
+    out +=
+        style.paint(fmt::format("counters {}: {} more; --json has them", when, lines - shown), Ink::yellow) +
+        "\n";
   return out;
 }
 

@@ -28,9 +28,12 @@ std::string time_text(const Maybe& seconds) {
 
 std::string model_text(const OmniResult& omni) {
   if (!omni.model) return "model: unknown without --link-rate\n";
-  return fmt::format("model: {} ({} the ring's speed); dedicated {}, colocated {}\n",
-                     to_text(Seconds(omni.model->time_s)), times_text(omni.model->speedup),
-                     time_text(omni.model->dedicated_s), time_text(omni.model->colocated_s));
+  std::string out = fmt::format("model: {} ({} the ring's speed); dedicated {}, colocated {}\n",
+                                to_text(Seconds(omni.model->time_s)), times_text(omni.model->speedup),
+                                time_text(omni.model->dedicated_s), time_text(omni.model->colocated_s));
+  if (omni.model->on_wire_s)
+    out += fmt::format("with headers, first blocks and both hops: {}\n", time_text(omni.model->on_wire_s));
+  return out;
 }
 
 std::string ring_text(const OmniResult& omni) {

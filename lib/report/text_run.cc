@@ -79,6 +79,33 @@ std::string rdma_text(const std::vector<RdmaRow>& rows) {
   return out;
 }
 
+// "GPU 0 of node1 (NVIDIA H100 80GB HBM3, GPU-8d1c...): ranks 0, 1; kernel, same-gpu".
+std::string gpus_text(const std::vector<GpuRow>& rows) {
+  std::string out;
+  for (const GpuRow& row : rows)
+    out += fmt::format("GPU {} of {} ({}, {}): rank{} {}; {}{}{}\n", row.index, row.node, row.name, row.uuid,
+                       row.ranks.size() == 1 ? "" : "s", fmt::join(row.ranks, ", "), row.play,
+                       row.ways.empty() ? "" : ", ", fmt::join(row.ways, ", "));
+  return out;
+}
+
+// A row beside the run's own.
+RunResult as_result(const ReferenceRow& reference, const RunResult& beside) {
+  RunResult row;
+  row.algorithm = reference.library;
+  if (!reference.how.empty()) row.algorithm += fmt::format(" ({})", reference.how);
+  row.bytes = reference.bytes;
+  row.count = beside.count;
+  row.type = beside.type;
+  row.op = beside.op;
+  row.iterations = beside.iterations;
+  row.time_s = reference.time_s;
+  row.algbw_Bps = reference.algbw_Bps;
+  row.busbw_Bps = reference.busbw_Bps;
+  row.wrong = reference.wrong;
+  return row;
+}
+
 std::string hops_text(const RunDocument& document) {
   std::vector<const HopRow*> rated;
   for (const HopRow& hop : document.hops) {
@@ -97,7 +124,7 @@ std::string hops_text(const RunDocument& document) {
   for (std::size_t i = 0; i < std::min<std::size_t>(rated.size(), 4); ++i) {
     const HopRow& hop = *rated[i];
     table.row({hop_name(hop, workers), rate_text(hop.rate_Bps), percent_text(*hop.rate_Bps / median),
-               to_text(Seconds(hop.busy_s)), fmt::format("{}", hop.bytes)});
+               to_text(Seconds(hop.busy_s.value_or(0))), fmt::format("{}", hop.bytes)});
   }
   return out + table.text(2);
 }
@@ -151,6 +178,8 @@ std::string text(const RunDocument& document, const Style& style) {
     for (std::size_t i = 0; i < document.results.size(); ++i) {
       add(document.results[i]);
       if (i < document.rings.size()) add(document.rings[i]);
+      if (i < document.references.size() && document.references[i].why_not.empty())
+        add(as_result(document.references[i], document.results[i]));
     }
     out += table.text();
     const RunResult& last = document.results.back();
@@ -179,6 +208,7 @@ std::string text(const RunDocument& document, const Style& style) {
                  Ink::yellow) +
              "\n";
     }
+    out += gpus_text(document.gpus);
     out += rdma_text(document.rdma);
     if (document.simulated) out += text(document.model, last.algorithm, last.bytes);
     out += counters_text(document.counters, "during the run", style);

@@ -16,7 +16,7 @@ std::string name(const SweepEnd& end) {
 }
 
 std::string counters_line(const SweepPair& pair) {
-  std::string out;
+  std::string out = pair.error;
   for (const auto& [node, window] : pair.counters)
     for (const topology::CounterChange& change : window.changes)
       out += fmt::format("{}{} {}", out.empty() ? "" : "; ", node, topology::text(change));
@@ -36,7 +36,7 @@ std::string pairs_text(const SweepDocument& document, const Style& style) {
                {"rate", Table::Align::right},
                {"latency, us", Table::Align::right},
                {"of expected", Table::Align::right},
-               {"counters meanwhile", Table::Align::left}});
+               {"counters meanwhile, or why not", Table::Align::left}});
   std::size_t rows = 0, left_out = 0;
   for (const SweepPair& pair : document.pairs) {
     const std::string counters = counters_line(pair);
@@ -95,10 +95,11 @@ std::string text(const SweepDocument& document, const Style& style) {
     long measured = 0;
     for (const SweepPair& p : document.pairs)
       measured += !p.source.port.empty() && p.source.node != p.destination.node && p.rate_Bps;
-    out += style.paint(fmt::format("pairs of ports of different nodes: {} of {} measured{}", measured,
-                                   document.port_pairs,
-                                   measured < document.port_pairs ? "; --per-port measures all" : ""),
-                       Ink::dim) +
+    out += style.paint(
+               fmt::format(
+                   "pairs of ports of different nodes: {} of {} measured{}", measured, document.port_pairs,
+                   measured < document.port_pairs && !document.error ? "; --per-port measures all" : ""),
+               Ink::dim) +
            "\n";
   }
   for (const std::string& note : document.notes)

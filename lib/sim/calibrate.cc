@@ -10,6 +10,8 @@ namespace {
 
 constexpr double coarse = 4, fine = 1.002;  // factors between neighbours in the search
 constexpr double far_off = 1e18;
+constexpr double near_enough = 0.05;                     // of a sample
+constexpr Bytes usual_bucket{std::uint64_t(128) << 10};  // where the search for one begins
 
 class Search {
  public:
@@ -17,58 +19,75 @@ class Search {
 
   HopCost& cost() { return fabric_.nodes > 1 ? fabric_.inter : fabric_.intra; }
 
-  // What the simulator makes of the samples; nullopt where it cannot.
-  std::optional<std::vector<Seconds>> play() const {
-    std::vector<Seconds> out;
-    SimOptions options;
+  Bytes& bucket() { return fabric_.bucket; }
+
+  // What the simulator makes of the samples.
+  Calibration result() const {
+    Calibration out{fabric_.nodes > 1 ? fabric_.inter : fabric_.intra, fabric_.bucket, {}, 0};
     for (const Sample& sample : samples_) {
-      // The short cut for rings gives the same times.
-      options.method = sample.algorithm->name == "ring" ? Method::recurrence : Method::events;
-      auto report = simulate(*sample.algorithm, sample.call, fabric_, options);
-      if (!report && options.method == Method::recurrence) {
-        options.method = Method::events;
-        report = simulate(*sample.algorithm, sample.call, fabric_, options);
-      }
-      if (!report || report->error) return std::nullopt;
-      out.push_back(report->time);
+      out.simulated.push_back(play(sample).value_or(Seconds(0)));
+      out.worst = std::max(out.worst, std::abs(out.simulated.back() / sample.time - 1));
     }
     return out;
   }
 
-  double distance() const {
-    const auto played = play();
-    if (!played) return far_off;
+  // The sum of squares; for more than `enough`, any number above it.
+  double distance(double enough) const {
     double sum = 0;
-    for (std::size_t i = 0; i < samples_.size(); ++i) {
-      const double off = (*played)[i] / samples_[i].time - 1;
+    for (const Sample& sample : samples_) {
+      const auto played = play(sample);
+      if (!played) return far_off;
+      const double off = *played / sample.time - 1;
       sum += off * off;
+      if (sum > enough) break;
     }
     return sum;
   }
 
-  void run() {
-    double best = distance();
+  // What is left of it.
+  double run(bool with_bucket) {
+    double best = distance(far_off), bucket = double(fabric_.bucket.value);
+    std::vector<double*> values{&cost().rate.value, &cost().latency.value, &cost().overhead.value};
+    if (with_bucket) values.push_back(&bucket);
     for (double step = coarse; step > fine; step = std::sqrt(step)) {
       for (bool better = true; better;) {
         better = false;
-        for (double* value : {&cost().rate.value, &cost().latency.value, &cost().overhead.value}) {
+        for (double* value : values) {
           for (const double factor : {step, 1 / step}) {
             const double before = *value;
             *value *= factor;
-            const double now = distance();
+            fabric_.bucket = Bytes(std::uint64_t(bucket));
+            const double now = distance(best);
             if (now < best * (1 - 1e-9)) {
               best = now;
               better = true;
             } else {
               *value = before;
+              fabric_.bucket = Bytes(std::uint64_t(bucket));
             }
           }
         }
       }
     }
+    return best;
   }
 
  private:
+  static std::optional<Seconds> time_of(const Result<SimReport>& report) {
+    return report && !report->error ? std::optional(report->time) : std::nullopt;
+  }
+
+  // nullopt where the simulator cannot.
+  std::optional<Seconds> play(const Sample& sample) const {
+    SimOptions options;
+    if (sample.algorithm->name == "ring") {  // the short cut gives the same time
+      options.method = Method::recurrence;
+      if (auto time = time_of(simulate(*sample.algorithm, sample.call, fabric_, options))) return time;
+    }
+    options.method = Method::events;
+    return time_of(simulate(*sample.algorithm, sample.call, fabric_, options));
+  }
+
   const std::vector<Sample>& samples_;
   Fabric fabric_;
 };
@@ -90,21 +109,21 @@ Result<Calibration> calibrate(const std::vector<Sample>& samples, const Fabric& 
   }
   if (!least || least->call.bytes() == most->call.bytes()) return refuse("there are no two sizes");
 
-  Search search(samples, fabric);
   // Where it begins: a ring's bytes over the longest call, its steps over the shortest.
   const double ranks = std::max(2.0, double(fabric.layout().ranks()));
-  search.cost() = {least->time / (2 * (ranks - 1)),
-                   BytesPerSecond(2 * (ranks - 1) / ranks * double(most->call.bytes()) / most->time.value),
-                   Seconds(1e-6)};
-  search.run();
-  const auto played = search.play();
-  if (!played) return refuse("the run cannot be played");
-  Calibration out;
-  out.cost = search.cost();
-  out.simulated = *played;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    out.worst = std::max(out.worst, std::abs((*played)[i] / samples[i].time - 1));
-  }
+  const HopCost start{least->time / (2 * (ranks - 1)),
+                      BytesPerSecond(2 * (ranks - 1) / ranks * double(most->call.bytes()) / most->time.value),
+                      Seconds(1e-6)};
+  Search plain(samples, fabric);
+  plain.cost() = start;
+  const double left = plain.run(false);
+  if (left >= far_off) return refuse("the run cannot be played");
+  Calibration out = plain.result();
+  if (out.worst <= near_enough || fabric.bucket.value > 0 || fabric.nodes < 2) return out;
+  Search shaped(samples, fabric);
+  shaped.cost() = start;
+  shaped.bucket() = usual_bucket;
+  if (shaped.run(true) < left / 4) out = shaped.result();
   return out;
 }
 

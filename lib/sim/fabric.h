@@ -38,6 +38,7 @@ struct Fabric {
   double oversubscription = 1;  // of a leaf's downlinks over its uplinks
   Seconds spine_latency{1e-6};  // more, where a hop crosses a spine
   int mtu = 9000;               // bytes
+  Bytes bucket;  // of a NIC that a shaper holds to its rate, see sharing.h; of fair sharing alone
 
   // Factors on the rate of a node's ports, all rails; a node or a path that is not there has 1.
   std::map<int, double> egress, ingress;

@@ -220,6 +220,18 @@ bool is_fabric_fault(std::string_view text) {
   return std::any_of(kinds.begin(), kinds.end(), [&](const KindName& k) { return k.name == word; });
 }
 
+bool contains(const Place& place, const Place& part) {
+  if (place.side != Side::both && place.side != part.side) return false;
+  if (place.what == What::leaf)
+    return (part.what == What::leaf || part.what == What::trunk) && part.node == place.node;
+  if (place.what == What::spine)
+    return (part.what == What::spine || part.what == What::trunk) && part.part == place.part;
+  if (place.what == What::node)
+    return (part.what == What::node || part.what == What::nic || part.what == What::gpu) &&
+           part.node == place.node;
+  return part.what == place.what && part.node == place.node && part.part == place.part;
+}
+
 Result<Place> parse_place(std::string_view text) {
   const auto none = [&] {
     return bad(fmt::format("'{}' is no place in a fabric", text.substr(0, 60)),

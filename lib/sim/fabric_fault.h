@@ -38,6 +38,10 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
+// Whether `place` is `part`, or `part` is in it: a node has its NICs and GPUs, a leaf or a spine its trunks,
+// both ways at once each of them.
+bool contains(const Place& place, const Place& part);
+
 struct FabricFault {
   enum class Kind : std::uint8_t {
     slow_link,

@@ -10,7 +10,7 @@ namespace ringtrue::sim {
 void World::add_new_links() {
   for (; shared_links_ < network_.links(); ++shared_links_) {
     const Link& link = network_.link(std::uint32_t(shared_links_));
-    sharing_.add_link(link.up(now_) ? link.rate : 0);
+    sharing_.add_link(link.up(now_) ? link.rate : 0, link.bucket);
     if (!link.flaps()) continue;
     flapping_.push_back(std::uint32_t(shared_links_));
     flaps_armed_ = false;
@@ -64,7 +64,7 @@ void World::begin(Connection& way) {
   message.moved = now_;
   const double overhead = cost_of(way).overhead.value;
   message.service = overhead + (message.load > 0 ? message.load / way.route.rate : 0);
-  if (overhead > 0) return at(work(way.hop->source, overhead), Kind::enter, index);
+  if (overhead > 0) return at(work(message.from, overhead), Kind::enter, index);
   enter(index);
 }
 
@@ -75,7 +75,7 @@ void World::enter(std::uint32_t index) {
   std::array<std::uint32_t, Sharing::most_links> links;
   const auto crossed = message.way->route.crossed();
   auto end = std::copy(crossed.begin(), crossed.end(), links.begin());
-  if (message.way->hop->limit != none) *end++ = message.way->hop->limit;
+  if (const std::uint32_t limit = message.way->hop->limit(); limit != none) *end++ = limit;
   sharing_.start({links.begin(), end}, message.load, index, now_);
 }
 
@@ -91,9 +91,8 @@ void World::leave_link(std::uint32_t index) {
       if (packets % 2) through *= square;
       square *= square;
     }
-    const double drawn = noise_of(options_.seed ^ 0x1055, way.hop->source, way.hop->destination, message.lane,
-                                  message.sequence, 1) -
-                         1;
+    const double drawn =
+        noise_of(options_.seed ^ 0x1055, message.from, message.to, message.lane, message.sequence, 1) - 1;
     if (drawn >= through) {
       message.service += way.patience;
       return at(now_ + way.patience, Kind::leave, index);
@@ -111,8 +110,7 @@ void World::left(std::uint32_t index) {
   for (const std::uint32_t link : way.route.crossed())
     message.service += network_.link(link).down_between(message.moved, now_);
   hop.waited += std::max(0.0, now_ - message.moved - message.service);
-  hop.rail_busy.empty() ? void(hop.busy += message.service)
-                        : void(hop.rail_busy[std::size_t(way.rail)] += message.service);
+  (hop.rare && !hop.rare->rail_busy.empty() ? hop.rare->rail_busy[way.rail] : hop.busy) += message.service;
   at(now_ + way.route.latency + hop.delay, Kind::deliver, index);
   sent(index);
   if (way.first == none) {

@@ -77,6 +77,7 @@ Network::Network(const Fabric& fabric, std::uint64_t seed, double run_noise)
       links_[nic(node, rail, true)].rate = fabric.inter.rate.value * factor(fabric.ingress, node);
     }
   }
+  for (std::size_t i = nic_; i < trunk_; ++i) links_[i].bucket = double(fabric.bucket.value);
   for (std::size_t i = trunk_; i < links_.size(); ++i) {
     links_[i].rate = fabric.inter.rate.value * fabric.leaf / (fabric.oversubscription * spines_);
   }
@@ -227,9 +228,11 @@ Route Network::route(Rank from, Rank to, Lane lane, int rail) {
   }
   if (!route.inter || fabric_.pcie) cross(port(to, true));
   route.rate = links_[route.link[0]].rate;
-  for (const std::uint32_t link : route.crossed()) {
+  for (std::uint8_t i = 0; i < route.links; ++i) {
+    const std::uint32_t link = route.link[i];
     route.rate = std::min(route.rate, links_[link].rate);
     route.latency += links_[link].latency;
+    if (link == ingress(to, rail, route.inter)) route.ingress = i;
   }
   return route;
 }

@@ -18,6 +18,7 @@ namespace ringtrue::sim {
 // What befalls a link beside its rate.
 struct Link {
   double rate = 0;              // bytes per second
+  double bucket = 0;            // bytes, see sharing.h
   double latency = 0;           // seconds, more than the hop's
   double lost = 0;              // share of the packets
   double patience = 0;          // seconds until a lost one is sent again
@@ -35,6 +36,7 @@ struct Link {
 struct Route {
   std::array<std::uint32_t, 8> link{};
   std::uint8_t links = 0;
+  std::uint8_t ingress = 0;  // which of them is the receiver's port
   bool inter = false;
   double latency = 0;  // seconds
   double rate = 0;     // of the slowest link

@@ -7,18 +7,29 @@
 
 namespace ringtrue::sim {
 
-void World::post_packet(Rank from, Rank to, std::shared_ptr<const PacketBody> packet, std::uint32_t token) {
+World::Wire& World::packet_wire(Rank from, Rank to) {
+  packet_wires_.resize(std::size_t(layout().ranks()));
+  std::vector<std::uint32_t>& numbers = packet_wires_[std::size_t(from)];
+  if (numbers.empty()) numbers.resize(packet_wires_.size(), none);
+  std::uint32_t& number = numbers[std::size_t(to)];
+  if (number != none) return wires_[number];
+  number = wires_.size();
+  return wires_.add();
+}
+
+void World::post_packet(Rank from, Rank to, PacketBody::Shared packet, std::uint32_t token) {
   if (report_.error) return;
-  Wire& wire = wires_[std::uint64_t(std::uint32_t(from)) << 40 | std::uint64_t(std::uint32_t(to)) << 16 |
-                      collective::packet_lane];
+  Wire& wire = packet_wire(from, to);
   const std::uint32_t sequence = wire.sequence++;
   Connection& way = connection(wire, from, to, collective::packet_lane, sequence);
-  ++way.hop->packets;
+  if (way.hop->rare) ++way.hop->rare->packets;
   Message message;
   message.way = &way;
+  message.from = from;
+  message.to = to;
   message.lane = collective::packet_lane;
   message.sequence = sequence;
-  message.bytes = packet->header.size() + packet->payload;
+  message.bytes = packet->header().size() + packet->payload();
   message.load =
       double(message.bytes) * noise_of(options_.seed, from, to, message.lane, sequence, options_.noise);
   message.send_token = token;
@@ -37,19 +48,21 @@ void World::strike(Message& message) {
   const Hop& hop = *way.hop;
   message.lost = way.lost > 0 && noise_of(options_.seed ^ 0x1055, hop.source, hop.destination, message.lane,
                                           message.sequence, 1) < 1 + way.lost;
-  for (const Fault* fault : hop.faults) {
-    if (!fault->unreliable() || !fault->strikes(hop.source, hop.destination, hop.packets)) continue;
+  if (!hop.rare) return;
+  for (const Fault* fault : hop.rare->faults) {
+    if (!fault->unreliable() || !fault->strikes(hop.source, hop.destination, hop.rare->packets)) continue;
     if (fault->kind == Fault::Kind::loss) message.lost = true;
     if (fault->kind == Fault::Kind::duplicate) message.doubled = true;
     // Its receiver drops it, so it only takes the ports' time.
     if (fault->kind == Fault::Kind::corrupt) message.vanishes = true;
     if (fault->kind == Fault::Kind::reorder) {
-      message.late = 1 + int(fault->draw(hop.source, hop.destination, hop.packets) & 1);
+      message.late = std::uint8_t(1 + (fault->draw(hop.source, hop.destination, hop.rare->packets) & 1));
     }
   }
 }
 
 void World::deliver_packet(std::uint32_t index) {
+  if (reliable_) return hand_over(index);
   if (messages_[index].doubled) {
     Message again = messages_[index];
     again.doubled = false;
@@ -59,19 +72,19 @@ void World::deliver_packet(std::uint32_t index) {
   const Message& message = messages_[index];
   Hop& hop = *message.way->hop;
   if (message.late > 0 && !message.vanishes) {
-    hop.held.push_back({index, message.late});
+    hop.more().held.push_back({index, message.late});
     return at(now_ + 2 * message.way->route.latency, Kind::release, index);
   }
   hand_over(index);
-  if (!hop.held.empty()) release_held(hop);
+  if (hop.rare && !hop.rare->held.empty()) release_held(hop);
 }
 
 void World::release_held(Hop& hop) {
-  std::vector<Held> waiting = std::move(hop.held);
-  hop.held.clear();
+  std::vector<Held> waiting = std::move(hop.rare->held);
+  hop.rare->held.clear();
   for (Held& held : waiting) {
     if (--held.after > 0) {
-      hop.held.push_back(held);
+      hop.rare->held.push_back(held);
     } else {
       hand_over(held.message);
     }
@@ -82,27 +95,33 @@ void World::release_held(Hop& hop) {
 void World::release_late(std::uint32_t index) {
   Connection* way = messages_[index].way;
   if (!way) return;  // over
-  Hop* hop = way->hop;
-  const auto found = std::find_if(hop->held.begin(), hop->held.end(),
-                                  [&](const Held& held) { return held.message == index; });
-  if (found == hop->held.end()) return;
-  hop->held.erase(found);
+  std::vector<Held>& held = way->hop->more().held;
+  const auto found =
+      std::find_if(held.begin(), held.end(), [&](const Held& one) { return one.message == index; });
+  if (found == held.end()) return;
+  held.erase(found);
   hand_over(index);
 }
 
 void World::hand_over(std::uint32_t index) {
-  const Message message = std::move(messages_[index]);
-  messages_[index] = {};
-  unused_.push_back(index);
+  Message& message = messages_[index];
+  auto packet = std::move(message.packet);
+  const Rank from = message.from, to = message.to;
   const Hop& hop = *message.way->hop;
+  message.way = nullptr;
+  unused_.push_back(index);
   if (message.vanishes) return;
   if (message.breaks) return fail_on(hop, Cause::corrupted, "a frame arrived broken");
   if (options_.packets) {
-    report_.packets.push_back({Seconds(message.posted), Seconds(now_), hop.source, hop.destination,
-                               message.packet->header, message.packet->payload});
+    report_.packets.push_back({Seconds(message.posted),
+                               Seconds(now_),
+                               from,
+                               to,
+                               {packet->header().begin(), packet->header().end()},
+                               packet->payload()});
   }
-  players_[std::size_t(hop.destination)]->take_packet(hop.source, message.packet);
-  deliver_mail(hop.destination);
+  players_[std::size_t(to)]->take_packet(from, std::move(packet));
+  deliver_mail(to);
 }
 
 void World::deliver_mail(Rank rank) {

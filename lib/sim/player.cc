@@ -3,10 +3,33 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "sim/world.h"
 
 namespace ringtrue::sim {
+
+PacketBody::Shared PacketBody::make(Pool& pool, std::span<const std::byte> header,
+                                    std::span<const Slice> parts) {
+  void* piece = pool.take(sizeof(PacketBody) + 8 * parts.size() + header.size());
+  return Shared(new (piece) PacketBody(pool, header, parts));
+}
+
+PacketBody::PacketBody(Pool& pool, std::span<const std::byte> header, std::span<const Slice> parts)
+    : pool_(pool), header_(std::uint16_t(header.size())), parts_(std::uint16_t(parts.size())) {
+  std::byte* at = reinterpret_cast<std::byte*>(this + 1);
+  for (const Slice& part : parts) {
+    payload_ += part.length;
+    at = static_cast<std::byte*>(std::memcpy(at, &part.length, 8)) + 8;
+  }
+  std::copy(header.begin(), header.end(), at);
+}
+
+std::uint64_t PacketBody::part(std::size_t i) const {
+  std::uint64_t length = 0;
+  std::memcpy(&length, memory() + 8 * i, 8);
+  return length;
+}
 
 const collective::Layout& Player::layout() const {
   return world_.layout();
@@ -78,12 +101,7 @@ void Player::handle(collective::PacketHandler* handler) {
 
 Token Player::send_packet(std::span<const Rank> to, std::span<const std::byte> header,
                           std::span<const Slice> parts) {
-  auto packet = std::make_shared<PacketBody>();
-  packet->header.assign(header.begin(), header.end());
-  for (const Slice& part : parts) {
-    packet->parts.push_back(part.length);
-    packet->payload += part.length;
-  }
+  const PacketBody::Shared packet = world_.pack(header, parts);
   const Token token = open(to.size());
   for (const Rank peer : to) world_.post_packet(rank_, peer, packet, std::uint32_t(token.id));
   return token;
@@ -99,17 +117,16 @@ void Player::welcome_packets() {
 
 void Player::welcome(const Mail& mail) {
   placed_.clear();
-  const collective::Placed placed = handler_->place(mail.from, mail.packet->header, placed_);
+  const collective::Placed placed = handler_->place(mail.from, mail.packet->header(), placed_);
   if (placed == collective::Placed::dropped && !reliable()) return;
   if (placed != collective::Placed::accepted) {
     return world_.refuse(mail.from, rank_, "a packet's header makes no sense here");
   }
-  const auto& sent = mail.packet->parts;
-  const bool fits =
-      std::equal(placed_.begin(), placed_.end(), sent.begin(), sent.end(),
-                 [](const collective::PacketPart& part, std::uint64_t n) { return part.into.length == n; });
+  bool fits = placed_.size() == mail.packet->parts();
+  for (std::size_t i = 0; fits && i < placed_.size(); ++i)
+    fits = placed_[i].into.length == mail.packet->part(i);
   if (!fits) return world_.refuse(mail.from, rank_, "a packet's parts do not fit where they belong");
-  handler_->arrived(mail.from, mail.packet->header);
+  handler_->arrived(mail.from, mail.packet->header());
 }
 
 }  // namespace ringtrue::sim

@@ -4,14 +4,15 @@
 #include <coroutine>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collective/endpoint.h"
 #include "collective/packets.h"
+#include "sim/index.h"
 #include "sim/simulate.h"
 
 namespace ringtrue::sim {
@@ -24,12 +25,52 @@ using collective::Token;
 
 class World;
 
-// A packet on its way, shared by all copies of a multicast.
-struct PacketBody {
-  std::vector<std::byte> header;
-  std::vector<std::uint64_t> parts;  // bytes of each
-  std::uint64_t payload = 0;
+// A packet on its way, shared by all copies of a multicast: in one piece with its parts' lengths and header.
+class PacketBody {
+ public:
+  class Shared {
+   public:
+    Shared() = default;
+    Shared(const Shared& other) : body_(other.body_) {
+      if (body_) ++body_->users_;
+    }
+    Shared(Shared&& other) noexcept : body_(std::exchange(other.body_, nullptr)) {}
+    Shared& operator=(Shared other) noexcept {
+      std::swap(body_, other.body_);
+      return *this;
+    }
+    ~Shared() {
+      if (body_ && --body_->users_ == 0) body_->pool_.give(body_, body_->size());
+    }
+    explicit operator bool() const { return body_; }
+    const PacketBody* operator->() const { return body_; }
+
+   private:
+    friend class PacketBody;
+    explicit Shared(PacketBody* body) : body_(body) {}
+    PacketBody* body_ = nullptr;
+  };
+
+  // The pool outlives it.
+  static Shared make(Pool& pool, std::span<const std::byte> header, std::span<const Slice> parts);
+
+  std::span<const std::byte> header() const { return {memory() + 8 * parts_, header_}; }
+  std::uint64_t part(std::size_t i) const;  // bytes
+  std::size_t parts() const { return parts_; }
+  std::uint64_t payload() const { return payload_; }
+
+ private:
+  PacketBody(Pool& pool, std::span<const std::byte> header, std::span<const Slice> parts);
+  std::size_t size() const { return sizeof(PacketBody) + 8 * parts_ + header_; }
+  const std::byte* memory() const { return reinterpret_cast<const std::byte*>(this + 1); }
+
+  Pool& pool_;
+  std::uint32_t users_ = 1;
+  std::uint16_t header_, parts_;
+  std::uint64_t payload_ = 0;
 };
+static_assert(sizeof(PacketBody) + 8 * collective::most_packet_parts + collective::most_header_bytes <=
+              Pool::most);
 
 // What a rank's data holds, known at once.
 class KnownBlocks final : public collective::NonZeroBlocks {
@@ -93,9 +134,7 @@ class Player final : public collective::Endpoint, public collective::Packets {
   // A message of `token` is over. Gives the coroutine to be resumed, if any.
   std::coroutine_handle<> count_down(std::uint32_t token);
   // A packet is here. The handler gets it from welcome_packets(), in order.
-  void take_packet(Rank from, std::shared_ptr<const PacketBody> packet) {
-    mail_.push_back({from, std::move(packet)});
-  }
+  void take_packet(Rank from, PacketBody::Shared packet) { mail_.push_back({from, std::move(packet)}); }
   void welcome_packets();
   collective::PacketHandler* handler() const { return handler_; }
 
@@ -110,7 +149,7 @@ class Player final : public collective::Endpoint, public collective::Packets {
   };
   struct Mail {
     Rank from;
-    std::shared_ptr<const PacketBody> packet;
+    PacketBody::Shared packet;
   };
   Token receive_from(std::span<const Rank> from, Lane lane, Slice into, bool adds);
   Token open(std::size_t messages);

@@ -25,10 +25,11 @@ void World::depart(std::uint32_t index) {
   Hop& hop = *way.hop;
   const auto links = way.route.crossed();
   const double overhead = cost_of(way).overhead.value;
-  message.moved = now_;
+  if (options_.events) message.moved = now_;
   double begin = now_;
-  for (const std::uint32_t link : links) {
-    if (!network_.link(link).up(begin)) begin = network_.link(link).next_change(begin);
+  for (const std::uint32_t number : links) {
+    const Link& link = network_.link(number);
+    if (link.flaps() && !link.up(begin)) begin = link.next_change(begin);
   }
   const double stood = begin - now_;
   message.service = overhead + message.load / network_.link(links[0]).rate;
@@ -43,11 +44,11 @@ void World::depart(std::uint32_t index) {
   };
   for (std::size_t i = 1; i < links.size(); ++i) {
     // The last but private links is the receiver's port, which serves in order of arrival.
-    if (i != way.ingress) cross(links[i]);
+    if (i != way.route.ingress) cross(links[i]);
   }
-  if (hop.limit != none) cross(hop.limit);
+  if (const std::uint32_t limit = hop.limit(); limit != none) cross(limit);
   message.service += stood;  // on a link that was down: in flight all the same
-  at(begin + overhead + way.route.latency + hop.delay, Kind::arrive, index);
+  agenda_.push(begin + overhead + way.route.latency + hop.delay, Kind::arrive, index, row(links[0], 0));
 }
 
 void World::wake(std::size_t number) {
@@ -66,7 +67,7 @@ void World::arrive(std::uint32_t index) {
   const Connection& way = *message.way;
   Hop& hop = *way.hop;
   if (message.lost) return at(std::max(message.path_end, now_), Kind::sent, index);
-  const std::uint32_t number = way.route.link[way.ingress];
+  const std::uint32_t number = way.route.link[way.route.ingress];
   Port& port = ports_[number];
   const double on_the_way = way.route.latency + hop.delay;
   const double took = message.load / network_.link(number).rate;
@@ -76,22 +77,22 @@ void World::arrive(std::uint32_t index) {
 
   // What it was carried for, by the sender's clock; before that it stood in a queue.
   const double left = end - on_the_way, began = left - message.service;
-  if (hop.rail_busy.empty()) {
+  if (!hop.rare || hop.rare->rail_busy.empty()) {
     hop.waited += std::max(0.0, began - std::max(message.matched, hop.busy_until));
     hop.busy += std::max(0.0, left - std::max(began, hop.busy_until));
     hop.busy_until = std::max(hop.busy_until, left);
   } else {
     hop.waited += std::max(0.0, began - message.matched);
-    hop.rail_busy[std::size_t(way.rail)] += message.service;
+    hop.rare->rail_busy[way.rail] += message.service;
   }
 
   if (message.packet) {
-    double& until = receiving_until_[std::size_t(hop.destination)];
-    receiving_[std::size_t(hop.destination)] += std::max(0.0, end - std::max(until, now_));
+    double& until = receiving_until_[std::size_t(message.to)];
+    receiving_[std::size_t(message.to)] += std::max(0.0, end - std::max(until, now_));
     until = std::max(until, end);
   }
-  at(std::max(left, now_), Kind::sent, index);
-  at(end, Kind::deliver, index);
+  agenda_.push(std::max(left, now_), Kind::sent, index, row(number, 1));
+  agenda_.push(end, Kind::deliver, index, row(number, 2));
 }
 
 }  // namespace ringtrue::sim

@@ -238,7 +238,7 @@ std::optional<SimReport> play_ring_by_recurrence(const collective::Algorithm& al
                                                  const collective::Call& call, const Fabric& fabric,
                                                  const SimOptions& options) {
   if (algorithm.name != "ring" || call.lanes > 1 || options.events || options.deadline.value > 0 ||
-      options.discipline == Discipline::fifo || fabric.receive_overhead.value > 0)
+      options.discipline == Discipline::fifo || fabric.receive_overhead.value > 0 || fabric.bucket.value > 0)
     return std::nullopt;
   for (const FabricFault& fault : fabric.faults) {
     if (fault.kind == FabricFault::Kind::background) return std::nullopt;

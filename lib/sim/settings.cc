@@ -152,6 +152,10 @@ constexpr Setting table[] = {
      [](Description& d, std::string_view t) { return ratio(t, d.fabric.oversubscription); }},
     {"spine-latency", "TIME", "more, where a hop crosses a spine (1us)",
      [](Description& d, std::string_view t) { return keep(parse_duration(t), d.fabric.spine_latency); }},
+    {"bucket", "SIZE",
+     "of a NIC that a shaper holds to its rate: what it left unused, up to this, passes at ten times the "
+     "rate",
+     [](Description& d, std::string_view t) { return keep(parse_size(t), d.fabric.bucket); }},
     {"fabric-mtu", "N", "bytes of a packet (9000)",
      [](Description& d, std::string_view t) { return whole(t, 256, 65536, d.fabric.mtu); }},
 };

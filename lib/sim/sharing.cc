@@ -10,11 +10,15 @@ constexpr double tiny = 1e-9;            // two rates that differ by less are th
 constexpr double picosecond = 1e-12;     // two ends that lie this close are one
 constexpr std::size_t crowd = 128;       // flows of a link, beyond which ...
 constexpr double crowd_patience = 1e-3;  // ... ends this close, relative to the flow's time, are one
+constexpr double burst = 10;             // times a link's rate, while there is something in its bucket
+constexpr double droplet = 1e-6;         // seconds at a link's rate: a bucket with less in it is empty
 
 }  // namespace
 
-std::uint32_t Sharing::add_link(double rate) {
-  links_.emplace_back().capacity = rate;
+std::uint32_t Sharing::add_link(double rate, double bucket) {
+  Link& link = links_.emplace_back();
+  link.rate = link.capacity = link.filled = rate;
+  link.bucket = bucket;
   return std::uint32_t(links_.size() - 1);
 }
 
@@ -25,8 +29,8 @@ void Sharing::soil(std::uint32_t link) {
 }
 
 void Sharing::set_rate(std::uint32_t link, double rate) {
-  if (links_[link].capacity == rate) return;
-  links_[link].capacity = rate;
+  if (links_[link].rate == rate) return;
+  links_[link].rate = rate;
   soil(link);
 }
 
@@ -72,15 +76,22 @@ void Sharing::choose(std::uint32_t flow) {
   chosen_.push_back(flow);
 }
 
-void Sharing::choose_links() {
+void Sharing::choose_link(std::uint32_t number, double now) {
+  Link& link = links_[number];
+  if (link.chosen) return;
+  link.chosen = true;
+  chosen_links_.push_back(number);
+  link.capacity = link.rate;
+  if (link.bucket <= 0) return;
+  link.tokens = std::clamp(link.tokens + (link.filled - link.used) * (now - link.since), 0.0, link.bucket);
+  link.since = now;
+  if (link.tokens > link.rate * droplet) link.capacity *= burst;
+}
+
+void Sharing::choose_links(double now) {
   for (const std::uint32_t index : chosen_) {
     const Flow& flow = flows_[index];
-    for (std::uint32_t leg = 0; leg < flow.count; ++leg) {
-      Link& link = links_[flow.links[leg]];
-      if (link.chosen) continue;
-      link.chosen = true;
-      chosen_links_.push_back(flow.links[leg]);
-    }
+    for (std::uint32_t leg = 0; leg < flow.count; ++leg) choose_link(flow.links[leg], now);
   }
 }
 
@@ -173,11 +184,16 @@ void Sharing::commit(double now) {
     link.chosen = false;
     ++link.version;
     double end = never;
+    link.filled = link.rate;
+    link.used = 0;
     for (const Crossing& crossing : link.flows) {
       const Flow& flow = flows_[crossing.flow];
+      link.used += flow.rate;
       if (flow.bottleneck == number) end = std::min(end, flow.end());
     }
     if (end != never) endings_.push({std::max(end, now), number, link.version});
+    if (link.bucket > 0 && link.used > link.rate * (1 + tiny))
+      empty_.push({now + link.tokens / (link.used - link.rate), number, link.version});
   }
 }
 
@@ -185,23 +201,26 @@ void Sharing::settle(double now) {
   chosen_.clear();
   chosen_links_.clear();
   for (const std::uint32_t number : dirty_) {
-    Link& link = links_[number];
-    link.dirty = false;
-    link.chosen = true;
-    chosen_links_.push_back(number);
-    for (const Crossing& crossing : link.flows) choose(crossing.flow);
+    links_[number].dirty = false;
+    choose_link(number, now);
+    for (const Crossing& crossing : links_[number].flows) choose(crossing.flow);
   }
   dirty_.clear();
   do {
-    choose_links();
+    choose_links(now);
     fill();
   } while (widen());
   commit(now);
 }
 
+// Of those that still hold.
+double Sharing::first(Endings& endings) const {
+  while (!endings.empty() && endings.top().version != links_[endings.top().link].version) endings.pop();
+  return endings.empty() ? never : endings.top().time;
+}
+
 double Sharing::next() {
-  while (!endings_.empty() && endings_.top().version != links_[endings_.top().link].version) endings_.pop();
-  return endings_.empty() ? never : endings_.top().time;
+  return std::min(first(endings_), first(empty_));
 }
 
 std::vector<double> Sharing::rates(std::size_t tags) const {
@@ -216,7 +235,8 @@ std::vector<double> Sharing::rates(std::size_t tags) const {
 }
 
 void Sharing::finish(double now, std::vector<std::uint32_t>& tags) {
-  while (next() <= now) {
+  for (; first(empty_) <= now; empty_.pop()) soil(empty_.top().link);
+  while (first(endings_) <= now) {
     const std::uint32_t number = endings_.top().link;
     endings_.pop();
     Link& link = links_[number];

@@ -1,6 +1,9 @@
 // Flows that share links, each at its max-min fair rate: no flow can get more without taking it from one that
 // has no more (Bertsekas, Gallager, Data Networks, 6.5.2). When a flow comes or goes, only those are rated
 // anew whose rate can depend on it.
+//
+// A link may be shaped by a bucket of tokens, as tbf does: what it carried less than its rate, up to the
+// bucket, passes later at ten times the rate. The bucket is empty at first, as it is in one of many calls.
 #pragma once
 
 #include <array>
@@ -17,8 +20,7 @@ class Sharing {
   static constexpr std::size_t most_links = 8;  // that a flow crosses
   static constexpr double never = std::numeric_limits<double>::infinity();
 
-  std::uint32_t add_link(double rate);  // bytes per second
-  double rate(std::uint32_t link) const { return links_[link].capacity; }
+  std::uint32_t add_link(double rate, double bucket = 0);  // bytes per second, bytes
   void set_rate(std::uint32_t link, double rate);
 
   // A flow of `bytes` (above 0; `never` for one without end) that begins now. `tag` comes back at its end.
@@ -50,7 +52,10 @@ class Sharing {
     std::uint32_t flow = 0, leg = 0;  // leg: which of the flow's links
   };
   struct Link {
-    double capacity = 0;
+    double rate = 0, bucket = 0;
+    double tokens = 0, since = 0;  // bytes at `since`, from when on ...
+    double filled = 0, used = 0;   // ... so much comes in and goes out
+    double capacity = 0;           // with what is in the bucket
     std::vector<Crossing> flows;
     std::uint32_t version = 0;
     bool dirty = false, chosen = false;
@@ -62,13 +67,16 @@ class Sharing {
     std::uint32_t link = 0, version = 0;
     bool operator>(const Ending& o) const { return time != o.time ? time > o.time : link > o.link; }
   };
+  using Endings = std::priority_queue<Ending, std::vector<Ending>, std::greater<>>;
 
   void soil(std::uint32_t link);
   void choose(std::uint32_t flow);
-  void choose_links();
+  void choose_link(std::uint32_t link, double now);
+  void choose_links(double now);
   void fill();
   bool widen();
   void commit(double now);
+  double first(Endings& endings) const;
   void remove(std::uint32_t flow);
 
   std::vector<Flow> flows_;
@@ -76,7 +84,7 @@ class Sharing {
   std::vector<Link> links_;
   std::vector<std::uint32_t> dirty_, chosen_, chosen_links_;
   std::vector<std::pair<double, std::uint32_t>> heap_;
-  std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings_;
+  Endings endings_, empty_;  // of flows, and of what is in buckets
 };
 
 }  // namespace ringtrue::sim

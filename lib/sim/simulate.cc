@@ -20,8 +20,8 @@ Discipline discipline_of(const collective::Algorithm& algorithm, const Fabric& f
   if (algorithm.uses_packets()) return Discipline::fifo;
   if (asked != Discipline::automatic) return asked;
   const std::int64_t ranks = fabric.layout().ranks();
-  return algorithm.name == "two-shot" && ranks * ranks > most_fair_pairs ? Discipline::fifo
-                                                                         : Discipline::fair;
+  const bool all_pairs = algorithm.name == "two-shot" || algorithm.name == "one-shot";
+  return all_pairs && ranks * ranks > most_fair_pairs ? Discipline::fifo : Discipline::fair;
 }
 
 }  // namespace
@@ -34,7 +34,11 @@ Result<SimReport> simulate(const collective::Algorithm& algorithm, const collect
     if (auto fits = collective::check_omni(fabric.layout(), call); !fits) return tl::unexpected(fits.error());
   }
   const bool recovers = algorithm.uses_packets() && call.omni.acked;
+  const int ranks = fabric.layout().ranks();
   for (const collective::Fault& fault : options.faults) {
+    if (fault.source.value_or(0) >= ranks || fault.destination.value_or(0) >= ranks)
+      return fail(Cause::bad_input, fmt::format("{}: there are {} ranks", collective::to_text(fault), ranks),
+                  "fault", "ranks count from 0");
     if (!fault.unreliable() || recovers) continue;
     return fail(Cause::bad_input,
                 fmt::format("{} is for packets that may get lost", collective::to_text(fault)), "fault",

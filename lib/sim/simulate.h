@@ -47,8 +47,8 @@ struct PacketSeen {
   std::uint64_t payload = 0;  // bytes
 };
 
-// How messages share a link. automatic: packets in order of arrival; so, too, two-shot over more ranks than
-// `most_fair_pairs` allows, whose pairs all send at once; all else fairly.
+// How messages share a link. automatic: packets in order of arrival; so, too, two-shot and one-shot over more
+// ranks than `most_fair_pairs` allows, whose pairs all send at once; all else fairly.
 enum class Discipline : std::uint8_t { automatic, fair, fifo };
 inline constexpr std::int64_t most_fair_pairs = 20'000;
 std::string_view name(Discipline discipline);  // "max-min fair", "first come, first served"

@@ -48,14 +48,14 @@ World::World(const Fabric& fabric, const SimOptions& options, Discipline discipl
 }
 
 World::Hop& World::hop_of(Rank from, Rank to) {
-  const auto [found, fresh] = hops_.try_emplace(key(from, to));
-  Hop& hop = found->second;
-  if (!fresh) return hop;
+  const std::uint32_t number = hop_numbers_.find_or_add(key(from, to), hops_.size());
+  if (number < hops_.size()) return hops_[number];
+  Hop& hop = hops_.add();
   hop.source = from;
   hop.destination = to;
-  if (network_.rails(from, to) > 1) hop.rail_busy.resize(std::size_t(fabric_.rails));
+  if (network_.rails(from, to) > 1) hop.more().rail_busy.resize(std::size_t(fabric_.rails));
   for (const int node : {network_.node(from), network_.node(to)}) {
-    if (network_.dead(node)) hop.why = fmt::format("node {} is dead", node);
+    if (network_.dead(node)) hop.more().why = fmt::format("node {} is dead", node);
   }
   double rate = 0;
   for (const collective::Fault& fault : options_.faults) {
@@ -65,40 +65,45 @@ World::Hop& World::hop_of(Rank from, Rank to) {
     } else if (fault.kind == collective::Fault::Kind::throttle) {
       rate = rate > 0 ? std::min(rate, fault.rate.value) : fault.rate.value;
     } else {
-      hop.faults.push_back(&fault);
+      hop.more().faults.push_back(&fault);
     }
   }
-  if (rate > 0) hop.limit = network_.add_private(rate);
+  if (rate > 0) hop.more().limit = network_.add_private(rate);
   return hop;
 }
 
 World::Connection& World::connection(Wire& wire, Rank from, Rank to, Lane lane, std::uint64_t nth) {
-  if (wire.connections.empty()) wire.connections.resize(std::size_t(network_.rails(from, to)));
-  const int rail = network_.rail(from, to, lane, nth);
-  std::unique_ptr<Connection>& way = wire.connections[std::size_t(rail)];
-  if (way) return *way;
-  way = std::make_unique<Connection>();
-  way->hop = &hop_of(from, to);
-  way->rail = rail;
-  way->route = network_.route(from, to, lane, rail);
-  for (std::size_t i = 0; i < way->route.links; ++i) {
-    const std::uint32_t number = way->route.link[i];
-    const Link& link = network_.link(number);
-    way->lost = 1 - (1 - way->lost) * (1 - link.lost);
-    way->patience = std::max(way->patience, link.patience);
-    if (number == network_.ingress(to, rail, way->route.inter)) way->ingress = i;
+  if (wire.connections == none) {
+    wire.connections = connections_.size();
+    for (int rail = 0; rail < network_.rails(from, to); ++rail) connections_.add();
   }
-  if (way->hop->limit != none) {
-    way->route.rate = std::min(way->route.rate, network_.link(way->hop->limit).rate);
+  const int rail = network_.rail(from, to, lane, nth);
+  Connection& way = connections_[wire.connections + std::uint32_t(rail)];
+  if (way.hop) return way;
+  way.hop = &hop_of(from, to);
+  way.rail = std::uint8_t(rail);
+  way.route = network_.route(from, to, lane, rail);
+  for (const std::uint32_t number : way.route.crossed()) {
+    const Link& link = network_.link(number);
+    way.lost = 1 - (1 - way.lost) * (1 - link.lost);
+    way.patience = std::max(way.patience, link.patience);
+  }
+  if (way.hop->limit() != none) {
+    way.route.rate = std::min(way.route.rate, network_.link(way.hop->limit()).rate);
   }
   if (fair_) add_new_links();
-  return *way;
+  return way;
+}
+
+World::Wire& World::wire(Rank from, Rank to, Lane lane) {
+  const std::uint32_t number = wire_numbers_.find_or_add(key(from, to) << 16 | lane, wires_.size());
+  return number < wires_.size() ? wires_[number] : wires_.add();
 }
 
 void World::post(bool receive, Rank from, Rank to, Lane lane, std::uint64_t bytes, std::uint32_t token,
                  bool adds) {
   if (report_.error) return;
-  Wire& wire = wires_[key(from, to) << 16 | lane];
+  Wire& wire = this->wire(from, to, lane);
   const Posted posted{bytes, token, now_, adds};
   if (wire.first == wire.posts.size() || wire.receives == receive) {
     if (wire.first == wire.posts.size()) {
@@ -122,6 +127,8 @@ void World::match(Wire& wire, Rank from, Rank to, Lane lane, const Posted& send,
   }
   Message message;
   message.way = &way;
+  message.from = from;
+  message.to = to;
   message.lane = lane;
   message.sequence = sequence;
   message.bytes = send.bytes;
@@ -138,8 +145,8 @@ void World::match(Wire& wire, Rank from, Rank to, Lane lane, const Posted& send,
 
 std::uint32_t World::store(Message message) {
   if (unused_.empty()) {
-    messages_.push_back(std::move(message));
-    return std::uint32_t(messages_.size() - 1);
+    messages_.add() = std::move(message);
+    return messages_.size() - 1;
   }
   const std::uint32_t index = unused_.back();
   unused_.pop_back();
@@ -152,23 +159,25 @@ bool World::admit(Message& message) {
   Hop& hop = *message.way->hop;
   using Fault = collective::Fault;
   const std::uint64_t nth = hop.messages + 1;
-  if (hop.why.empty() && !network_.fits(hop.source, hop.destination, message.bytes))
-    hop.why = fmt::format("messages of more than the fabric's MTU of {} get lost", fabric_.mtu);
-  if (!hop.why.empty()) {
-    hop.stuck = true;
+  const bool blocked = hop.rare && !hop.rare->why.empty();
+  if (!blocked && !network_.fits(hop.source, hop.destination, message.bytes))
+    hop.more().why = fmt::format("messages of more than the fabric's MTU of {} get lost", fabric_.mtu);
+  if (hop.rare && !hop.rare->why.empty()) {
+    hop.rare->stuck = true;
     return false;
   }
-  for (const Fault* fault : hop.faults) {
+  for (std::size_t i = 0; hop.rare && i < hop.rare->faults.size(); ++i) {
+    const Fault* fault = hop.rare->faults[i];
     const bool over = hop.bytes + message.bytes > fault->after.value;
     if (fault->kind == Fault::Kind::cut && over) {
       fail_on(hop, Cause::peer_lost, fmt::format("the connection broke after {} bytes", hop.bytes));
       return false;
     }
-    if (fault->kind == Fault::Kind::stall && (over || hop.stuck)) {
-      hop.stuck = true;
+    if (fault->kind == Fault::Kind::stall && (over || hop.rare->stuck)) {
+      hop.rare->stuck = true;
       return false;
     }
-    if (fault->kind == Fault::Kind::drop && nth == fault->nth) message.vanishes = hop.stuck = true;
+    if (fault->kind == Fault::Kind::drop && nth == fault->nth) message.vanishes = hop.rare->stuck = true;
     if (fault->kind == Fault::Kind::corrupt_frame && nth == fault->nth) message.breaks = true;
     if (fault->kind == Fault::Kind::corrupt_value && nth == fault->nth && message.bytes) ++report_.corrupted;
   }
@@ -199,7 +208,7 @@ void World::handle(const Event& event) {
     case Kind::received: {
       const Message message = std::move(messages_[event.index]);
       unused_.push_back(event.index);
-      return finish(message.way->hop->destination, message.receive_token);
+      return finish(message.to, message.receive_token);
     }
     case Kind::sent:
       return sent(event.index);
@@ -216,14 +225,13 @@ void World::handle(const Event& event) {
 
 void World::sent(std::uint32_t index) {
   const Message& message = messages_[index];
-  const Hop& hop = *message.way->hop;
   if (message.copy) return;
   if (message.lost) unused_.push_back(index);
   if (options_.events) {
-    report_.trace.events.push_back({hop.source, hop.destination, message.lane, message.sequence,
-                                    message.bytes, ns(message.posted), ns(message.moved), ns(now_)});
+    report_.trace.events.push_back({message.from, message.to, message.lane, message.sequence, message.bytes,
+                                    ns(message.posted), ns(message.moved), ns(now_)});
   }
-  finish(hop.source, message.send_token);
+  finish(message.from, message.send_token);
 }
 
 void World::deliver(std::uint32_t index) {
@@ -265,14 +273,15 @@ void World::fail_on(const Hop& hop, Cause cause, std::string what) {
 // Ranks that wait for ever, or for longer than allowed: which hop holds them up?
 void World::explain_standstill(bool late) {
   const Hop* culprit = nullptr;
-  for (const auto& [_, hop] : hops_) {
-    if (!hop.stuck) continue;
+  for (std::uint32_t i = 0; i < hops_.size(); ++i) {
+    const Hop& hop = hops_[i];
+    if (!hop.stuck()) continue;
     if (!culprit || key(hop.source, hop.destination) < key(culprit->source, culprit->destination))
       culprit = &hop;
   }
   const int waiting = layout().ranks() - finished_;
-  if (culprit && !culprit->why.empty()) {
-    return fail_on(*culprit, Cause::deadline, fmt::format("{}; {} ranks wait", culprit->why, waiting));
+  if (culprit && culprit->rare && !culprit->rare->why.empty()) {
+    return fail_on(*culprit, Cause::deadline, fmt::format("{}; {} ranks wait", culprit->rare->why, waiting));
   }
   if (culprit) {
     return fail_on(
@@ -287,12 +296,12 @@ void World::explain_standstill(bool late) {
 
 // When something happens next; `never` where nothing does any more.
 double World::next_time() {
-  if (sharing_.unsettled() && (events_.empty() || events_.top().time > now_)) sharing_.settle(now_);
+  if (sharing_.unsettled() && (agenda_.empty() || agenda_.next_time() > now_)) sharing_.settle(now_);
   const double flow = sharing_.next();
   // A link that goes up and down moves nothing by itself.
-  const bool only_flaps = events_.size() == pending_flaps_ && moving_ == 0;
-  if (events_.empty() || only_flaps) return flow;
-  return std::min(flow, events_.top().time);
+  const bool only_flaps = agenda_.size() == pending_flaps_ && moving_ == 0;
+  if (agenda_.empty() || only_flaps) return flow;
+  return std::min(flow, agenda_.next_time());
 }
 
 // What happens now: flows end before all else.
@@ -302,9 +311,7 @@ void World::advance() {
     sharing_.finish(now_, ended_);
     for (const std::uint32_t index : ended_) leave_link(index);
   } else {
-    const Event event = events_.top();
-    events_.pop();
-    handle(event);
+    handle(agenda_.pop());
   }
   resume_all();
 }
@@ -341,13 +348,18 @@ SimReport World::play(const collective::Algorithm& algorithm, const collective::
 
 void World::fill_trace() {
   std::vector<const Hop*> hops;
-  for (const auto& [_, hop] : hops_) hops.push_back(&hop);
+  hops.reserve(hops_.size());
+  for (std::uint32_t i = 0; i < hops_.size(); ++i) hops.push_back(&hops_[i]);
   std::sort(hops.begin(), hops.end(), [](const Hop* a, const Hop* b) {
     return key(a->source, a->destination) < key(b->source, b->destination);
   });
+  report_.trace.hops.reserve(hops.size());
+  report_.waited.reserve(hops.size());
   for (const Hop* hop : hops) {
     double busy = hop->busy;  // of several rails, the one that was busy longest
-    for (const double rail : hop->rail_busy) busy = std::max(busy, rail);
+    if (hop->rare) {
+      for (const double rail : hop->rare->rail_busy) busy = std::max(busy, rail);
+    }
     trace::Hop seen;
     seen.source = hop->source;
     seen.destination = hop->destination;

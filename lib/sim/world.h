@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <queue>
-#include <unordered_map>
+#include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "sim/agenda.h"
+#include "sim/index.h"
 #include "sim/network.h"
 #include "sim/player.h"
 #include "sim/sharing.h"
@@ -35,7 +38,10 @@ class World {
   Seconds now() const { return Seconds(now_); }
   bool wants_rounds() const { return options_.rounds; }
   void keep(const collective::RoundSeen& round) { report_.rounds.push_back(round); }
-  void post_packet(Rank from, Rank to, std::shared_ptr<const PacketBody> packet, std::uint32_t token);
+  PacketBody::Shared pack(std::span<const std::byte> header, std::span<const Slice> parts) {
+    return PacketBody::make(packets_, header, parts);
+  }
+  void post_packet(Rank from, Rank to, PacketBody::Shared packet, std::uint32_t token);
   // Counts `token` of `rank` down then.
   void ring(Rank rank, std::uint32_t token, Seconds from_now);
   // Hands waiting packets over, from the loop.
@@ -57,44 +63,58 @@ class World {
     std::uint32_t message = 0;
     int after = 0;  // so many packets of the hop
   };
-  struct Hop {
-    Rank source = 0, destination = 0;
+  // What few hops have.
+  struct Rarities {
     std::uint32_t limit = none;  // a link of its own that throttles it
-    double delay = 0;
-    std::vector<const collective::Fault*> faults;  // those that count messages or bytes
-    std::uint64_t messages = 0, bytes = 0;
-    double busy = 0, busy_until = 0, waited = 0;
-    std::vector<double> rail_busy;  // where there are several
     bool stuck = false;
-    std::string why;  // it is stuck, where the fabric is to blame
     std::uint64_t packets = 0;
-    std::vector<Held> held;  // packets that let others pass
+    std::vector<const collective::Fault*> faults;  // those that count messages, packets or bytes
+    std::vector<double> rail_busy;                 // where there are several
+    std::string why;                               // it is stuck, where the fabric is to blame
+    std::vector<Held> held;                        // packets that let others pass
+  };
+  // There may be millions of hops, connections and messages, which are met in no order: what every message
+  // needs of each comes first, in one line of the cache.
+  struct alignas(64) Hop {
+    Rank source = 0, destination = 0;
+    std::uint64_t messages = 0, bytes = 0;
+    double delay = 0;
+    double busy = 0, busy_until = 0, waited = 0;
+    std::unique_ptr<Rarities> rare;
+
+    std::uint32_t limit() const { return rare ? rare->limit : none; }
+    bool stuck() const { return rare && rare->stuck; }
+    Rarities& more() {
+      if (!rare) rare = std::make_unique<Rarities>();
+      return *rare;
+    }
   };
   // Messages of a connection move in order.
-  struct Connection {
-    Hop* hop = nullptr;
+  struct alignas(64) Connection {
     Route route;
-    int rail = 0;
-    std::size_t ingress = 0;  // which of the route's links is the receiver's port
-    bool moving = false;
+    Hop* hop = nullptr;
     double lost = 0, patience = 0;            // of all links together
     std::uint32_t first = none, last = none;  // messages that wait
+    std::uint8_t rail = 0;
+    bool moving = false;
   };
-  struct Message {
+  struct alignas(64) Message {
     Connection* way = nullptr;
+    PacketBody::Shared packet;  // null: a message that somebody posted a receive for
+    double load = 0;            // bytes, with noise
+    double path_end = 0;        // when its last byte has left the links between the ports
+    double service = 0;         // what it takes on the slowest part of its way, alone
+    double matched = 0;
+    Rank from = 0, to = 0;
+    std::uint32_t send_token = 0;
+    std::uint8_t late = 0;
+    bool adds : 1 = false, vanishes : 1 = false, breaks : 1 = false;
+    bool lost : 1 = false, doubled : 1 = false, copy : 1 = false;
     Lane lane = 0;
-    std::uint32_t sequence = 0, send_token = 0, receive_token = 0;
+    std::uint32_t sequence = 0, receive_token = 0;
     std::uint32_t next = none;  // of those that wait with it
     std::uint64_t bytes = 0;
-    double load = 0;  // bytes, with noise
-    double posted = 0, matched = 0, moved = 0;
-    double path_end = 0;  // when its last byte has left the links between the ports
-    double service = 0;   // what it takes on the slowest part of its way, alone
-    bool adds = false;
-    bool vanishes = false, breaks = false;
-    std::shared_ptr<const PacketBody> packet;  // null: a message that somebody posted a receive for
-    bool lost = false, doubled = false, copy = false;
-    int late = 0;
+    double posted = 0, moved = 0;
   };
   struct Posted {
     std::uint64_t bytes = 0;
@@ -106,35 +126,17 @@ class World {
   struct Wire {
     bool receives = false;
     std::uint32_t sequence = 0;
+    std::uint32_t connections = none;  // the first of them, by rail; one without a hop was not used yet
     std::size_t first = 0;
     std::vector<Posted> posts;
-    std::vector<std::unique_ptr<Connection>> connections;  // by rail
   };
-  enum class Kind : std::uint8_t {
-    wake,
-    arrive,
-    enter,
-    leave,
-    deliver,
-    received,
-    sent,
-    timer,
-    mail,
-    release,
-    flap
-  };
-  struct Event {
-    double time = 0;
-    std::uint64_t order = 0;
-    Kind kind = Kind::wake;
-    std::uint32_t index = 0;  // of a link (wake, flap), a timer (timer), a rank (mail) or a message
-
-    bool operator>(const Event& o) const { return time != o.time ? time > o.time : order > o.order; }
-  };
+  using Kind = Event::Kind;
 
   Hop& hop_of(Rank from, Rank to);
   Connection& connection(Wire& wire, Rank from, Rank to, Lane lane, std::uint64_t nth);
-  void at(double time, Kind kind, std::uint32_t index) { events_.push({time, order_++, kind, index}); }
+  Wire& wire(Rank from, Rank to, Lane lane);
+  Wire& packet_wire(Rank from, Rank to);
+  void at(double time, Kind kind, std::uint32_t index) { agenda_.push(time, kind, index); }
   const HopCost& cost_of(const Connection& way) const {
     return way.route.inter ? fabric_.inter : fabric_.intra;
   }
@@ -166,6 +168,7 @@ class World {
   void flap(std::uint32_t link);
 
   // First come, first served, ports.cc.
+  static std::uint32_t row(std::uint32_t link, std::uint32_t which) { return 3 * link + which; }
   void launch(std::uint32_t message);
   void depart(std::uint32_t message);
   void wake(std::size_t port);
@@ -186,13 +189,17 @@ class World {
   std::size_t shared_links_ = 0;
   std::vector<std::uint32_t> ended_;
   std::vector<double> processor_;  // by rank: busy until
+  Pool packets_;                   // outlives those who hold some
   std::vector<std::unique_ptr<Player>> players_;
   std::vector<Port> ports_;  // by link
-  std::unordered_map<std::uint64_t, Hop> hops_;
-  std::unordered_map<std::uint64_t, Wire> wires_;
-  std::vector<Message> messages_;
+  Index hop_numbers_, wire_numbers_;
+  std::vector<std::vector<std::uint32_t>> packet_wires_;  // by source and destination
+  Shelf<Hop> hops_;
+  Shelf<Wire> wires_;
+  Shelf<Connection> connections_;
+  Shelf<Message> messages_;
   std::vector<std::uint32_t> unused_;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  Agenda agenda_;
   std::deque<std::pair<Rank, std::coroutine_handle<>>> ready_;
   std::vector<double> receiving_, receiving_until_;     // by rank
   std::vector<std::pair<Rank, std::uint32_t>> timers_;  // rank and token
@@ -201,7 +208,6 @@ class World {
   std::size_t pending_flaps_ = 0;
   std::uint64_t moving_ = 0;  // messages on connections
   bool reliable_ = true;
-  std::uint64_t order_ = 0;
   double now_ = 0;
   Rank finished_ = 0;
   SimReport report_;

@@ -36,6 +36,13 @@ struct TcpHop {
   BytesPerSecond delivery_rate;  // the kernel's last sample
 };
 
+// A port's part of an RDMA hop.
+struct RdmaRail {
+  std::string port;  // of the sender, "mlx5_0:1"
+  Bytes bytes;
+  Seconds busy;  // time with slices of this port on their way
+};
+
 // What an RDMA hop's sending end saw, as a difference over the run.
 struct RdmaHop {
   Seconds busy;  // time with slices on their way, by the device's clock where it has one
@@ -45,6 +52,7 @@ struct RdmaHop {
   Seconds credit_limited;
   Seconds queue_limited;  // ... in which it waited for room in our own send queues
   std::uint64_t writes = 0;
+  std::vector<RdmaRail> rails{};  // where it has several
 };
 
 // A hop over a whole run, seen from its sending end (or its receiving end where `receiver` is set).

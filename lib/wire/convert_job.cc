@@ -29,6 +29,7 @@ void add_ports(const std::vector<verbs::PortName>& ports,
 void add_verbs(const verbs::Settings& settings, rpc::Verbs& m) {
   add_ports(settings.ports, *m.mutable_ports());
   m.set_gid_index(settings.gid_index);
+  m.set_pkey_index(settings.pkey_index);
   m.set_mtu(settings.mtu);
   m.set_timeout(settings.timeout);
   m.set_retry_count(settings.retry_count);
@@ -90,6 +91,11 @@ rpc::Job to_wire(const engine::Job& job) {
   m.set_mtu(job.mtu);
   add_verbs(job.verbs, *m.mutable_verbs());
   for (const auto& ports : job.ports) add_ports(ports, *m.add_ports()->mutable_ports());
+  m.set_memory(std::uint32_t(job.memory));
+  m.mutable_gpus()->Add(job.gpus.begin(), job.gpus.end());
+  m.set_share_gpus(job.share_gpus);
+  m.set_gpu_limits(job.gpu_limits);
+  m.set_reference(job.reference);
   return m;
 }
 
@@ -215,7 +221,8 @@ Result<std::shared_ptr<const engine::Input>> input_of(const rpc::Input& m, const
   return input;
 }
 
-constexpr int most_ports = 64;  // of a rank
+constexpr int most_ports = 64;   // of a rank
+constexpr int most_gpus = 1024;  // of a node
 
 Result<std::vector<verbs::PortName>> ports_of(const google::protobuf::RepeatedPtrField<rpc::RdmaPort>& m) {
   if (m.size() > most_ports) return bad(fmt::format("{} RDMA ports of a rank", m.size()));
@@ -235,6 +242,7 @@ Result<verbs::Settings> verbs_of(const rpc::Verbs& m) {
   if (!ports) return tl::unexpected(ports.error());
   settings.ports = std::move(*ports);
   settings.gid_index = m.gid_index();
+  settings.pkey_index = m.pkey_index();
   settings.mtu = m.mtu();
   settings.timeout = m.timeout();
   settings.retry_count = m.retry_count();
@@ -318,6 +326,20 @@ Result<engine::Job> from_wire(const rpc::Job& m) {
     if (!ports) return tl::unexpected(ports.error());
     job.ports.push_back(std::move(*ports));
   }
+  if (m.memory() > std::uint32_t(engine::Memory::device)) return bad("a kind of memory that there is not");
+  job.memory = engine::Memory(m.memory());
+  if (m.gpus_size() > most_gpus) return bad(fmt::format("{} GPUs of a node", m.gpus_size()));
+  for (const std::uint32_t gpu : m.gpus()) {
+    if (gpu >= std::uint32_t(most_gpus)) return bad(fmt::format("a GPU {}", gpu));
+    job.gpus.push_back(int(gpu));
+  }
+  job.share_gpus = m.share_gpus();
+  job.gpu_limits = m.gpu_limits();
+  if (job.gpu_limits && job.memory != engine::Memory::device)
+    return bad("limits of GPUs in the host's memory");
+  if (m.reference().size() > 32 || !checks::printable(m.reference()))
+    return bad("a reference without a name");
+  job.reference = m.reference();
   return job;
 }
 

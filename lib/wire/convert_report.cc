@@ -15,6 +15,7 @@ using checks::measure;
 namespace {
 
 constexpr std::size_t longest_reason = 1'000;
+constexpr int most_rails = 64;
 
 }  // namespace
 
@@ -53,6 +54,12 @@ rpc::RunReport to_wire(const engine::RunReport& report) {
       r->set_credit_limited_s(hop.rdma->credit_limited.value);
       r->set_queue_limited_s(hop.rdma->queue_limited.value);
       r->set_writes(hop.rdma->writes);
+      for (const trace::RdmaRail& rail : hop.rdma->rails) {
+        rpc::RdmaRail* part = r->add_rails();
+        part->set_port(rail.port);
+        part->set_bytes(rail.bytes.value);
+        part->set_busy_s(rail.busy.value);
+      }
     }
     if (!hop.tcp) continue;
     rpc::TcpHop* t = h->mutable_tcp();
@@ -95,6 +102,41 @@ rpc::RunReport to_wire(const engine::RunReport& report) {
     u->set_gid(use.gid);
     u->set_mtu(use.mtu);
     u->set_memory(use.memory);
+  }
+  for (const engine::GpuUse& use : report.gpus) {
+    rpc::GpuUse* u = m.add_gpus();
+    u->set_node(use.node);
+    u->set_index(std::uint32_t(use.index));
+    u->set_name(use.name);
+    u->set_uuid(use.uuid);
+    u->mutable_ranks()->Add(use.ranks.begin(), use.ranks.end());
+    u->set_play(use.play);
+    for (const std::string& way : use.ways) u->add_ways(way);
+  }
+  const auto put_end = [](const trace::GpuLimit::End& end, rpc::GpuEnd& to) {
+    to.set_index(end.index);
+    to.set_uuid(end.uuid);
+    to.set_pci(end.pci);
+  };
+  for (const trace::GpuLimit& limit : report.gpu_limits) {
+    rpc::GpuLimit* l = m.add_gpu_limits();
+    l->set_node(limit.node);
+    l->set_kind(limit.kind);
+    put_end(limit.gpu, *l->mutable_gpu());
+    if (limit.peer.index >= 0) put_end(limit.peer, *l->mutable_peer());
+    l->set_host(limit.host);
+    l->set_numa(limit.numa);
+    if (limit.rate) l->set_rate_bps(limit.rate->value);
+    if (limit.latency) l->set_latency_s(limit.latency->value);
+    l->set_why_not(checks::one_line(limit.why_not, longest_reason));
+  }
+  if (report.reference) {
+    rpc::Reference& r = *m.mutable_reference();
+    r.set_library(report.reference->library);
+    r.set_how(report.reference->how);
+    r.mutable_time_s()->Add(report.reference->time_s.begin(), report.reference->time_s.end());
+    r.set_wrong(report.reference->wrong);
+    r.set_why_not(checks::one_line(report.reference->why_not, longest_reason));
   }
   for (const engine::Remark& remark : report.remarks) {
     rpc::Remark* r = m.add_remarks();
@@ -156,6 +198,12 @@ Result<trace::Hop> hop_of(const rpc::Hop& m) {
       if (!measure(value)) return bad("a hop with a number of RDMA's that is none");
     hop.rdma = trace::RdmaHop{Seconds(r.busy_s()), Seconds(r.credit_limited_s()),
                               Seconds(r.queue_limited_s()), r.writes()};
+    if (r.rails_size() > most_rails) return bad("a hop through more ports than a node has");
+    for (const rpc::RdmaRail& rail : r.rails()) {
+      if (!measure(rail.busy_s())) return bad("a rail with a number that is none");
+      hop.rdma->rails.push_back(
+          {checks::one_line(rail.port(), 128), Bytes(rail.bytes()), Seconds(rail.busy_s())});
+    }
   }
   return hop;
 }
@@ -195,8 +243,65 @@ Result<engine::RdmaUse> use_of(const rpc::RdmaUse& m) {
   return use;
 }
 
+constexpr int most_gpu_uses = 65'536, most_ways = 16;
+
+Result<engine::GpuUse> use_of(const rpc::GpuUse& m) {
+  if (!in_range(m.index(), 0, 65'535)) return bad(fmt::format("a GPU {}", m.index()));
+  if (m.ranks_size() > max_ranks || m.ways_size() > most_ways)
+    return bad(fmt::format("a GPU of {} ranks and {} ways", m.ranks_size(), m.ways_size()));
+  engine::GpuUse use{checks::one_line(m.node(), 256),
+                     int(m.index()),
+                     checks::one_line(m.name(), 128),
+                     checks::one_line(m.uuid(), 128),
+                     {},
+                     checks::one_line(m.play(), 64),
+                     {}};
+  for (const std::int32_t rank : m.ranks()) {
+    if (!is_rank(rank)) return bad(fmt::format("a GPU of rank {}", rank));
+    use.ranks.push_back(rank);
+  }
+  for (const std::string& way : m.ways()) use.ways.push_back(checks::one_line(way, 64));
+  return use;
+}
+
+constexpr int most_limits = 65'536;
+
+Result<trace::GpuLimit> limit_of(const rpc::GpuLimit& m) {
+  const auto end_of = [](const rpc::GpuEnd& end) {
+    return trace::GpuLimit::End{end.index(), checks::one_line(end.uuid(), 128),
+                                checks::one_line(end.pci(), 64)};
+  };
+  trace::GpuLimit limit;
+  limit.node = checks::one_line(m.node(), 256);
+  limit.kind = checks::one_line(m.kind(), 64);
+  limit.gpu = end_of(m.gpu());
+  if (m.has_peer()) limit.peer = end_of(m.peer());
+  for (const auto* end : {&limit.gpu, &limit.peer})
+    if (!in_range(end->index, end == &limit.gpu ? 0 : -1, 65'535))
+      return bad(fmt::format("a GPU {}", end->index));
+  limit.host = checks::one_line(m.host(), 32);
+  limit.numa = m.numa();
+  if (!in_range(limit.numa, -1, 65'535)) return bad(fmt::format("a NUMA node {}", limit.numa));
+  if (!measure(m.rate_bps()) || !measure(m.latency_s())) return bad("a GPU's limit that is none");
+  if (m.has_rate_bps()) limit.rate = BytesPerSecond(m.rate_bps());
+  if (m.has_latency_s()) limit.latency = Seconds(m.latency_s());
+  limit.why_not = checks::one_line(m.why_not(), longest_reason);
+  return limit;
+}
+
+Result<engine::Reference> reference_of(const rpc::Reference& m) {
+  engine::Reference reference{checks::one_line(m.library(), 64),
+                              checks::one_line(m.how(), 64),
+                              {m.time_s().begin(), m.time_s().end()},
+                              m.wrong(),
+                              checks::one_line(m.why_not(), longest_reason)};
+  for (const double t : reference.time_s)
+    if (!measure(t)) return bad("a reference's time that is none");
+  return reference;
+}
+
 Result<engine::Remark> remark_of(const rpc::Remark& m) {
-  if (m.kind() > std::uint32_t(engine::Remark::Kind::staged)) return bad("a remark of an unknown kind");
+  if (m.kind() > std::uint32_t(engine::Remark::Kind::no_effect)) return bad("a remark of an unknown kind");
   return engine::Remark{engine::Remark::Kind(m.kind()), checks::one_line(m.node(), 256),
                         checks::one_line(m.peer(), 256), checks::one_line(m.why(), longest_reason)};
 }
@@ -236,6 +341,23 @@ Result<engine::RunReport> from_wire(const rpc::RunReport& m) {
     auto use = use_of(u);
     if (!use) return tl::unexpected(use.error());
     report.rdma.push_back(std::move(*use));
+  }
+  if (m.gpus_size() > most_gpu_uses) return bad(fmt::format("{} users of GPUs", m.gpus_size()));
+  for (const rpc::GpuUse& u : m.gpus()) {
+    auto use = use_of(u);
+    if (!use) return tl::unexpected(use.error());
+    report.gpus.push_back(std::move(*use));
+  }
+  if (m.gpu_limits_size() > most_limits) return bad(fmt::format("{} limits of GPUs", m.gpu_limits_size()));
+  for (const rpc::GpuLimit& l : m.gpu_limits()) {
+    auto limit = limit_of(l);
+    if (!limit) return tl::unexpected(limit.error());
+    report.gpu_limits.push_back(std::move(*limit));
+  }
+  if (m.has_reference()) {
+    auto reference = reference_of(m.reference());
+    if (!reference) return tl::unexpected(reference.error());
+    report.reference = std::move(*reference);
   }
   for (const rpc::Remark& r : m.remarks()) {
     auto remark = remark_of(r);

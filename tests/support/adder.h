@@ -13,7 +13,7 @@ class Adder final : public transport::Reducer {
   void reduce(std::byte* into, const std::byte* with, const std::byte* incoming, std::uint64_t bytes,
               transport::Arrival) const override {
     for (std::uint64_t at = 0; at < bytes; at += 4) {
-      std::int32_t a, b;
+      std::uint32_t a, b;  // sums may wrap
       std::memcpy(&a, with + at, 4);
       std::memcpy(&b, incoming + at, 4);
       a += b;

@@ -66,6 +66,10 @@ void FakeFabric::fail_completion(std::uint64_t count, int status, std::uint32_t 
   const Lock lock(world_->mutex);
   world_->completion_failure = {count, status, vendor_error};
 }
+void FakeFabric::break_queues() {
+  const Lock lock(world_->mutex);
+  for (const auto& [number, pair] : world_->pairs) pair->queue->broken = true;
+}
 void FakeFabric::mark_gpu(const std::byte* at, std::uint64_t bytes) {
   const Lock lock(world_->mutex);
   world_->gpu.emplace_back(at, bytes);

@@ -31,6 +31,7 @@ struct FakeDevice {
   std::vector<FakePort> ports;
   DeviceLimits limits;
   int most_inline = 220;
+  int pkeys = 1;                                  // in the ports' tables
   bool dmabuf = false;                            // ibv_reg_dmabuf_mr works
   bool peermem = false;                           // GPU memory can be registered by its address
   std::uint64_t most_pinned = std::uint64_t(-1);  // RLIMIT_MEMLOCK
@@ -82,6 +83,7 @@ class FakeFabric {
   void fail_write(std::uint64_t count, int status, std::uint32_t vendor_error = 0);
   // The count-th completion from now on, of a send or of a receive, comes with this status.
   void fail_completion(std::uint64_t count, int status, std::uint32_t vendor_error = 0);
+  void break_queues();  // of completions, all that have queue pairs
   // This memory is a GPU's from now on: see FakeDevice::peermem.
   void mark_gpu(const std::byte* at, std::uint64_t bytes);
   // Of completions, nanoseconds; otherwise it counts deliveries in microseconds.

@@ -144,6 +144,7 @@ class PairEnd : public QueuePair {
     if (path.port != pair_->port) return wrong("sent through another port than it was made for");
     if (path.layer != port.state.layer) return wrong("sent to another link layer");
     if (path.layer == LinkLayer::ethernet && !path.gid) return wrong("without a GID on Ethernet");
+    if (port.state.needs_grh && !path.gid) return wrong("without a GID where the port needs one");
     if (path.mtu < 256 || path.mtu > 4096 || (path.mtu & (path.mtu - 1)) != 0 || path.mtu > port.state.mtu)
       return wrong(fmt::format("of MTU {} on a port of {}", path.mtu, port.state.mtu));
     if ((path.queue_pair | path.packet_sequence) >> 24 != 0)
@@ -281,8 +282,8 @@ class DeviceEnd : public Device {
     return std::make_unique<SharedEnd>(world_, std::move(made));
   }
   Result<std::unique_ptr<QueuePair>> make_queue_pair(CompletionQueue& queue, SharedReceiveQueue* shared,
-                                                     int port, int sends, int receives,
-                                                     int inline_bytes) override {
+                                                     int port, int sends, int receives, int inline_bytes,
+                                                     int pkey_index) override {
     const Lock lock(world_.mutex);
     if (port < 1 || std::size_t(port) > is_.ports.size())
       return refuse(fmt::format("{} has no port {}", is_.name, port));
@@ -291,6 +292,9 @@ class DeviceEnd : public Device {
         int(world_.live.queue_pairs) >= is_.limits.queue_pairs)
       return refuse(
           fmt::format("{} has no queue pair for {} sends and {} receives", is_.name, sends, receives));
+    if (pkey_index >= is_.pkeys)
+      return refuse(fmt::format("cannot bring a queue pair to INIT with the P_Key at index {} on {}",
+                                pkey_index, is_.name));
     auto pair = std::make_shared<Pair>();
     pair->number = world_.next_number++;
     pair->context = context_;

@@ -156,7 +156,7 @@ bool FakeFabric::World::deliver_head(const PairPtr& pair) {
   break_pair(pair);
   if (*status == remote_access) {
     raise(*peer->context,
-          {Event::Kind::queue_broken, 0, peer->number, "local access violation work queue error"});
+          {Event::Kind::bad_request, 0, peer->number, "local access violation work queue error"});
     break_pair(peer);
   }
   return true;

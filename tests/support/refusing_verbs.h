@@ -1,8 +1,11 @@
-// A library of verbs whose queue pairs cannot be connected; and how often anybody asked it for devices.
+// A library of verbs whose queue pairs cannot be connected; and how often anybody asked it for that, and for
+// devices.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,9 +23,11 @@ class RefusingLibrary final : public transport::verbs::Library {
   Result<std::unique_ptr<transport::verbs::Device>> open(const std::string& name) override {
     auto device = real_.open(name);
     if (!device) return device;
-    return std::make_unique<Device>(std::move(*device));
+    return std::make_unique<Device>(*this, std::move(*device));
   }
-  int asked = 0;
+  int asked = 0, refused = 0;
+  Cause cause = Cause::unavailable;
+  std::chrono::milliseconds takes{0};  // to refuse
 
  private:
   template <class T>
@@ -30,11 +35,14 @@ class RefusingLibrary final : public transport::verbs::Library {
 
   class QueuePair final : public transport::verbs::QueuePair {
    public:
-    explicit QueuePair(std::unique_ptr<transport::verbs::QueuePair> real) : real_(std::move(real)) {}
+    QueuePair(RefusingLibrary& library, std::unique_ptr<transport::verbs::QueuePair> real)
+        : library_(library), real_(std::move(real)) {}
     std::uint32_t number() const override { return real_->number(); }
     int most_inline() const override { return real_->most_inline(); }
     Result<void> to_ready_to_receive(const transport::verbs::Path&) override {
-      return fail(Cause::unavailable, "no route to that GID", {}, "look at ip route");
+      ++library_.refused;
+      std::this_thread::sleep_for(library_.takes);
+      return fail(library_.cause, "no route to that GID", {}, "look at ip route");
     }
     Result<void> to_ready_to_send(const transport::verbs::Patience& patience, std::uint32_t number) override {
       return real_->to_ready_to_send(patience, number);
@@ -46,12 +54,14 @@ class RefusingLibrary final : public transport::verbs::Library {
     void to_error() override { real_->to_error(); }
 
    private:
+    RefusingLibrary& library_;
     std::unique_ptr<transport::verbs::QueuePair> real_;
   };
 
   class Device final : public transport::verbs::Device {
    public:
-    explicit Device(std::unique_ptr<transport::verbs::Device> real) : real_(std::move(real)) {}
+    Device(RefusingLibrary& library, std::unique_ptr<transport::verbs::Device> real)
+        : library_(library), real_(std::move(real)) {}
     const std::string& name() const override { return real_->name(); }
     const transport::verbs::DeviceLimits& limits() const override { return real_->limits(); }
     Result<transport::verbs::PortState> port(int number) const override { return real_->port(number); }
@@ -73,15 +83,17 @@ class RefusingLibrary final : public transport::verbs::Library {
     }
     Made<transport::verbs::QueuePair> make_queue_pair(transport::verbs::CompletionQueue& queue,
                                                       transport::verbs::SharedReceiveQueue* shared, int port,
-                                                      int sends, int receives, int inline_bytes) override {
-      auto pair = real_->make_queue_pair(queue, shared, port, sends, receives, inline_bytes);
+                                                      int sends, int receives, int inline_bytes,
+                                                      int pkey_index) override {
+      auto pair = real_->make_queue_pair(queue, shared, port, sends, receives, inline_bytes, pkey_index);
       if (!pair) return pair;
-      return std::make_unique<QueuePair>(std::move(*pair));
+      return std::make_unique<QueuePair>(library_, std::move(*pair));
     }
     int event_descriptor() const override { return real_->event_descriptor(); }
     std::optional<transport::verbs::Event> next_event() override { return real_->next_event(); }
 
    private:
+    RefusingLibrary& library_;
     std::unique_ptr<transport::verbs::Device> real_;
   };
 

@@ -27,6 +27,7 @@ class VerbsPair {
     std::uint64_t memory_bytes = 4 << 20, longest = 4 << 20;
     std::uint32_t shuffle = 0;  // seed; 0: writes arrive as they are posted
     std::function<void(transport::verbs::FakeDevice&)> change;
+    transport::verbs::Copier* copiers[2] = {};  // where there is one, the node's memory is a GPU's
   };
   struct Node {
     std::unique_ptr<transport::verbs::Transport> transport;
@@ -76,7 +77,10 @@ class VerbsPair {
     std::vector<std::vector<std::byte>> words[2];
     for (const int n : {0, 1}) {
       Node& node = nodes_[n];
-      const auto used = node.transport->use({node.memory.data(), node.memory.size(), false, {}});
+      Copier* const copier = setup_.copiers[n];
+      if (copier) fabric.mark_gpu(node.memory.data(), node.memory.size());
+      const auto used =
+          node.transport->use({node.memory.data(), node.memory.size(), copier != nullptr, {}, copier});
       ASSERT_TRUE(used) << used.error().text();
       Transport::Run run;
       for (const auto& loop : node.loops) run.loops.push_back(loop.get());
@@ -153,9 +157,11 @@ class VerbsHop {
   bool run_until_done(std::size_t zero, std::size_t one) {
     return run([=, this] { return owner[0].done.size() >= zero && owner[1].done.size() >= one; });
   }
-  // Both sides do what they can do now.
+  // Both sides do what they can do now, however busy the machine is.
   void settle() {
-    run([] { return false; }, Seconds(0.003));
+    for (int round = 0; round < 3; ++round)
+      for (const int r : {0, 1})
+        pair.node(r).loops[0]->run([] { return false; }, Deadline::in(Seconds(0.0005)));
   }
 
   VerbsPair pair;

@@ -98,8 +98,8 @@ OmniHeader OmniAggregator::finish_round(std::size_t index) {
                [&](std::uint32_t c, std::uint32_t count) { slot.parts.push_back(sum(index, c, count)); });
   for_each_column(result.mask, [&](std::uint32_t c) {
     packets_.conclude(sum(index, c, 1), omni_.workers - column(index, c).present);
-    const std::uint32_t* of_workers = &next_[next_at(index, c, 0)];
-    result.row[c] = *std::min_element(of_workers, of_workers + omni_.workers);
+    result.row[c] = no_row;
+    for (const Rank w : workers_) result.row[c] = std::min(result.row[c], next_[next_at(index, c, w)]);
     if (result.row[c] == no_row) slot.open &= ~column_bit(c);
   });
   if (packets_.wants_rounds()) report(index, result);

@@ -70,7 +70,7 @@ class OmniAggregator final : public PacketHandler {
     return columns_[index * omni_.fusion + c];
   }
   std::size_t next_at(std::size_t index, std::uint32_t c, Rank worker) const {
-    return (index * omni_.fusion + c) * workers_.size() + std::size_t(worker);
+    return (index * workers_.size() + std::size_t(worker)) * omni_.fusion + c;
   }
   std::size_t seen_at(std::size_t index, Rank worker) const {
     return index * workers_.size() + std::size_t(worker);
@@ -93,7 +93,7 @@ class OmniAggregator final : public PacketHandler {
   std::vector<Rank> workers_;
   std::vector<Slot> slots_;
   std::vector<Column> columns_;      // by slot and column
-  std::vector<std::uint32_t> next_;  // by slot, column and worker: its next non-zero row
+  std::vector<std::uint32_t> next_;  // by slot, worker and column: its next non-zero row
   std::vector<std::uint8_t> seen_;   // by slot and worker: its packet of this round was placed
   std::vector<Token> farewells_;     // by worker
   std::vector<Seconds> heard_;       // by worker: its last packet

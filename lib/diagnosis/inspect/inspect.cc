@@ -10,35 +10,35 @@ namespace {
 
 struct Named {
   std::string_view name;
-  double Thresholds::*value;
+  double InspectThresholds::*value;
   double low, high;
 };
 
 constexpr double any = 1e18;
 constexpr std::array thresholds{
-    Named{"symbol_error_per_s", &Thresholds::symbol_error_per_s, 0, any},
-    Named{"symbol_error_per_hour", &Thresholds::symbol_error_per_hour, 0, any},
-    Named{"link_error_recovery_per_min", &Thresholds::link_error_recovery_per_min, 0, any},
-    Named{"port_rcv_errors_per_s", &Thresholds::port_rcv_errors_per_s, 0, any},
-    Named{"port_xmit_discards_per_s", &Thresholds::port_xmit_discards_per_s, 0, any},
-    Named{"carrier_changes", &Thresholds::carrier_changes, 0, any},
-    Named{"pci_correctable_per_s", &Thresholds::pci_correctable_per_s, 0, any},
-    Named{"nvlink_crc_per_s", &Thresholds::nvlink_crc_per_s, 0, any},
-    Named{"memlock_bytes", &Thresholds::memlock_bytes, 0, any},
-    Named{"pci_warning", &Thresholds::pci_warning, 0, 1},
-    Named{"pci_critical", &Thresholds::pci_critical, 0, 1},
-    Named{"majority", &Thresholds::majority, 0.5, 1},
+    Named{"symbol_error_per_s", &InspectThresholds::symbol_error_per_s, 0, any},
+    Named{"symbol_error_per_hour", &InspectThresholds::symbol_error_per_hour, 0, any},
+    Named{"link_error_recovery_per_min", &InspectThresholds::link_error_recovery_per_min, 0, any},
+    Named{"port_rcv_errors_per_s", &InspectThresholds::port_rcv_errors_per_s, 0, any},
+    Named{"port_xmit_discards_per_s", &InspectThresholds::port_xmit_discards_per_s, 0, any},
+    Named{"carrier_changes", &InspectThresholds::carrier_changes, 0, any},
+    Named{"pci_correctable_per_s", &InspectThresholds::pci_correctable_per_s, 0, any},
+    Named{"nvlink_crc_per_s", &InspectThresholds::nvlink_crc_per_s, 0, any},
+    Named{"memlock_bytes", &InspectThresholds::memlock_bytes, 0, any},
+    Named{"pci_warning", &InspectThresholds::pci_warning, 0, 1},
+    Named{"pci_critical", &InspectThresholds::pci_critical, 0, 1},
+    Named{"majority", &InspectThresholds::majority, 0.5, 1},
 };
 
 }  // namespace
 
-std::vector<std::pair<std::string, double>> list(const Thresholds& t) {
+std::vector<std::pair<std::string, double>> list(const InspectThresholds& t) {
   std::vector<std::pair<std::string, double>> out;
   for (const Named& n : thresholds) out.emplace_back(n.name, t.*n.value);
   return out;
 }
 
-Result<void> set(Thresholds& t, std::string_view name, double value) {
+Result<void> set(InspectThresholds& t, std::string_view name, double value) {
   std::vector<std::string> known;
   for (const Named& n : thresholds) {
     known.emplace_back(n.name);
@@ -68,7 +68,7 @@ std::span<const Rule> rules() {
   return all;
 }
 
-Inspection inspect(const topology::Cluster& cluster, const Thresholds& limits) {
+Inspection inspect(const topology::Cluster& cluster, const InspectThresholds& limits) {
   Inspection out;
   std::vector<NodeSight> nodes;
   nodes.reserve(cluster.nodes.size());

@@ -20,7 +20,7 @@
 namespace ringtrue::diagnosis {
 
 // FACTS of the field's practice; [inspect] of the configuration overrides them by these names.
-struct Thresholds {
+struct InspectThresholds {
   double symbol_error_per_s = 10;          // warning above
   double symbol_error_per_hour = 120;      // critical above
   double link_error_recovery_per_min = 5;  // warning above
@@ -35,8 +35,8 @@ struct Thresholds {
   double majority = 0.5;              // more than this share of the nodes agree: a majority
 };
 // By the names above: for the configuration and for docs. Setting one that does not exist is bad_input.
-std::vector<std::pair<std::string, double>> list(const Thresholds& thresholds);
-Result<void> set(Thresholds& thresholds, std::string_view name, double value);
+std::vector<std::pair<std::string, double>> list(const InspectThresholds& thresholds);
+Result<void> set(InspectThresholds& thresholds, std::string_view name, double value);
 
 struct Inspection {
   std::vector<Finding> findings;  // worst first
@@ -57,6 +57,6 @@ struct Rule {
 
 std::span<const Rule> rules();
 
-Inspection inspect(const topology::Cluster& cluster, const Thresholds& thresholds = {});
+Inspection inspect(const topology::Cluster& cluster, const InspectThresholds& thresholds = {});
 
 }  // namespace ringtrue::diagnosis

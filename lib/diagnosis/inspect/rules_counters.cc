@@ -99,7 +99,7 @@ constexpr const char* repeats = "damaged packets are sent again: this rail is sl
 
 void symbol_errors(Sight& sight) {
   constexpr std::string_view names[] = {"symbol_error"};
-  const Thresholds& t = sight.limits;
+  const InspectThresholds& t = sight.limits;
   each_rise(sight, names, true, repeats, bad_wire, [&](std::uint64_t by, double s) {
     const std::string gauge = fmt::format("warning above {:g}/s, critical above {:g} an hour",
                                           t.symbol_error_per_s, t.symbol_error_per_hour);

@@ -139,7 +139,7 @@ std::optional<int> width_of(const Fact<int>& width) {
   return width.known() && *width > 0 && *width <= 32 ? width.value : std::nullopt;
 }
 
-Sight::Sight(const Cluster& c, const Thresholds& t, const std::vector<NodeSight>& n, Inspection& out)
+Sight::Sight(const Cluster& c, const InspectThresholds& t, const std::vector<NodeSight>& n, Inspection& out)
     : cluster(c), limits(t), nodes(n), out_(out) {}
 
 void Sight::begin(const Rule& rule) {

@@ -85,11 +85,11 @@ struct Report {
 
 class Sight {
  public:
-  Sight(const topology::Cluster& cluster, const Thresholds& limits, const std::vector<NodeSight>& nodes,
-        Inspection& out);
+  Sight(const topology::Cluster& cluster, const InspectThresholds& limits,
+        const std::vector<NodeSight>& nodes, Inspection& out);
 
   const topology::Cluster& cluster;
-  const Thresholds& limits;
+  const InspectThresholds& limits;
   const std::vector<NodeSight>& nodes;
 
   void begin(const Rule& rule);

@@ -21,7 +21,12 @@ Channel::Channel(Setup setup, Loop& loop, Owner& owner, const Reducer& reducer, 
       ring_(is_.slots) {
   most_inline_ = is_.lines.front().pair->most_inline();
   for (const Line& line : is_.lines) {
-    lines_.emplace_back().Line::operator=(line);
+    const auto known =
+        std::find_if(rails_.begin(), rails_.end(), [&](const Rail& r) { return r.port == line.port; });
+    Sending& sending = lines_.emplace_back();
+    sending.Line::operator=(line);
+    sending.rail = std::size_t(known - rails_.begin());
+    if (known == rails_.end()) rails_.push_back({line.port});
     most_inline_ = std::min(most_inline_, line.pair->most_inline());
   }
   for (int slot = int(is_.staging_slots); slot-- > 0;) free_staging_.push_back(slot);
@@ -49,7 +54,8 @@ void Channel::completed(std::size_t number, const Completion& completion) {
   if (completion.status != 0) {
     const bool on_their_way =
         std::any_of(lines_.begin(), lines_.end(), [](const Sending& l) { return !l.posted.empty(); });
-    return fail(completion_error(is_.node, line.port, is_.hop, completion), due() || on_their_way);
+    return fail(completion_error(is_.node, {is_.hop, line.port, line.peer_port}, completion),
+                due() || on_their_way);
   }
   if (completion.received) return arrived(completion);
   completed_send(line, completion);
@@ -123,12 +129,9 @@ void Channel::take_slice() {
     return corrupted(fmt::format("{} after {} of {} bytes", slot.last ? "the last slice" : "one more slice",
                                  arrived_ + bytes, length_));
   const Destination& to = incoming_.front().destination;
-  if (to.discard || bytes == 0) {
-  } else if (to.how == Arrival::store) {
-    std::memcpy(to.into + arrived_, from + before_payload, bytes);
-  } else {
-    reducer_.reduce(to.into + arrived_, to.with + arrived_, from + before_payload, bytes, to.how);
-  }
+  if (!to.discard && bytes > 0)
+    if (const auto placed = place(to, from + before_payload, bytes); !placed)
+      return cannot_copy(placed.error());
   slot.full = false;
   arrived_ += bytes;
   received_bytes_ += head_bytes + bytes;
@@ -136,6 +139,20 @@ void Channel::take_slice() {
   ++owed_;
   give_credits();
   if (arrived_ == length_) finish_message();
+}
+
+Result<void> Channel::place(const Destination& to, const std::byte* from, std::uint64_t bytes) {
+  std::byte* const into = to.into + arrived_;
+  if (to.how == Arrival::store) return is_.ranks.write(into, from, bytes);
+  const std::byte* const with = to.with + arrived_;
+  if (!is_.ranks.by_copier(into) && !is_.ranks.by_copier(with)) {
+    reducer_.reduce(into, with, from, bytes, to.how);
+    return {};
+  }
+  reduced_.resize(std::max<std::size_t>(reduced_.size(), bytes));
+  if (const auto read = is_.ranks.read(reduced_.data(), with, bytes); !read) return read;
+  reducer_.reduce(reduced_.data(), reduced_.data(), from, bytes, to.how);
+  return is_.ranks.write(into, reduced_.data(), bytes);
 }
 
 void Channel::finish_message() {
@@ -172,6 +189,13 @@ void Channel::corrupted(const std::string& why) {
        true);
 }
 
+void Channel::cannot_copy(const Error& why) {
+  fail(Error{why.cause,
+             fmt::format("rank {} on {} cannot copy its memory: {}", is_.hop.self, is_.node, why.what),
+             is_.node, why.next},
+       true);
+}
+
 void Channel::lost(const std::string& why) {
   const Hop& hop = is_.hop;
   fail(Error{Cause::peer_lost,
@@ -188,6 +212,7 @@ void Channel::reset_counters() {
   std::fill(std::begin(limited_ns_), std::end(limited_ns_), 0);
   const std::int64_t now = now_ns();
   if (busy_since_ != 0) busy_since_ = now;
+  for (Rail& rail : rails_) rail.bytes = 0, rail.busy_ns = 0, rail.since = now;
   limited_since_ = now;
 }
 
@@ -202,6 +227,11 @@ std::optional<trace::RdmaHop> Channel::rdma() const {
   hop.credit_limited = limited(Limit::credit);
   hop.queue_limited = limited(Limit::queue);
   hop.writes = writes_;
+  for (const Rail& rail : rails_) {
+    if (rails_.size() == 1) break;
+    const std::int64_t busy = rail.busy_ns + (rail.away > 0 ? now - rail.since : 0);
+    hop.rails.push_back({to_text(rail.port), Bytes(rail.bytes), Seconds(double(busy) * 1e-9)});
+  }
   return hop;
 }
 

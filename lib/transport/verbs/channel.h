@@ -20,6 +20,7 @@
 #include "transport/faulty/script.h"
 #include "transport/loop.h"
 #include "transport/transport.h"
+#include "transport/verbs/device_clock.h"
 #include "transport/verbs/memory.h"
 #include "transport/verbs/queues.h"
 #include "transport/verbs/settings.h"
@@ -33,6 +34,7 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
     Queues* queues = nullptr;
     QueuePair* pair = nullptr;
     PortName port;
+    std::string peer_port;       // for errors
     std::size_t device = 0;      // its index in Registered
     std::uint32_t ring_key = 0;  // of the peer's ring
   };
@@ -54,6 +56,7 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
     std::uint32_t staging_slots = 0;
     const Registered* staging_keys = nullptr;
     const Registered* own = nullptr;  // the ranks' memory; may be null
+    Reach ranks;                      // the same
     std::uint64_t adaptive_routing_threshold = 0;
   };
   Channel(Setup setup, Loop& loop, Owner& owner, const Reducer& reducer, faulty::Script script);
@@ -95,14 +98,21 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
     std::uint64_t message = 0;  // counted from the run's first
     int staging = -1;           // slot; -1: none
     bool signaled = false;
+    std::uint32_t bytes = 0;
+  };
+  struct Rail {  // all lines of one port
+    PortName port;
+    std::uint64_t bytes = 0;  // completed
+    std::size_t away = 0;     // slices that have not completed
+    std::int64_t since = 0, busy_ns = 0;
   };
   struct Sending : Line {
+    std::size_t rail = 0;
     std::uint64_t written = 0, completed = 0;  // work requests
     int unsignaled = 0, unsignaled_staging = 0;
     std::deque<Posted> posted;
-    std::vector<Write> batch;           // built, not given to the device
-    std::optional<std::int64_t> ahead;  // now_ns() minus the device's clock, at least
-    std::int64_t ahead_at = 0;
+    std::vector<Write> batch;  // built, not given to the device
+    DeviceClock clock;
   };
   struct Slot {
     bool full = false, last = false;
@@ -115,7 +125,7 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
   void flush();
   bool write_some();
   bool write_slice();
-  void build(Sending& line, const Outgoing& message, int slot);
+  bool build(Sending& line, const Outgoing& message, int slot);  // false: it has failed
   bool wants_signal(const Sending& line, const Outgoing& message) const;
   void post(Sending& line);
   void finish_sent();
@@ -123,7 +133,6 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
   void settle();
   void limited_by(Limit limit);
   void completed_send(Sending& line, const Completion& completion);
-  static std::int64_t time_of(Sending& line, const Completion& completion);
   std::byte* staging(int slot) const {
     return is_.staging + std::uint64_t(slot) * slot_stride(is_.slice_bytes);
   }
@@ -140,12 +149,14 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
   void credited(std::uint32_t number);
   bool can_take() const { return !over_ && !incoming_.empty() && ring_[std::size_t(next_ % is_.slots)].full; }
   void take_slice();
+  Result<void> place(const Destination& to, const std::byte* from, std::uint64_t bytes);
   bool begin_message(const std::byte* slot);
   void finish_message();
   void take_soon();
   bool due() const { return !incoming_.empty() || !outgoing_.empty() || delayed_ > 0; }
   void fail(Error error, bool concerns_us);
   void corrupted(const std::string& why);
+  void cannot_copy(const Error& why);
   void lost(const std::string& why);
 
   Setup is_;
@@ -154,6 +165,7 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
   const Reducer& reducer_;
   faulty::Script script_;
   std::vector<Sending> lines_;
+  std::vector<Rail> rails_;
   int most_inline_ = 0;
 
   std::deque<Outgoing> outgoing_;
@@ -168,6 +180,7 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
 
   std::deque<Incoming> incoming_;
   std::vector<Slot> ring_;
+  std::vector<std::byte> reduced_;     // on its way to memory that takes a copier
   std::uint64_t next_ = 0, owed_ = 0;  // slices taken; of these, without a credit given back
   std::uint32_t expected_message_ = 0;
   bool in_message_ = false, queued_ = false;

@@ -24,7 +24,10 @@ constexpr std::array<Status, 24> statuses = {{
     {"success", Cause::internal, Side::here, program},
     {"local length error", Cause::internal, Side::here,
      "a message longer than its place: the path MTU or sizes differ"},
-    {"local QP operation error", Cause::internal, Side::here, program},
+    {"local QP operation error", Cause::internal, Side::here,
+     "the port may have gone down at that moment (see ibv_devinfo there); else a fault of this program: "
+     "please "
+     "report it"},
     {"local EE context operation error", Cause::internal, Side::here, program},
     {"local protection error", Cause::internal, Side::here,
      "memory that is not registered any more: was the buffer freed or the GPU reset?"},
@@ -41,9 +44,8 @@ constexpr std::array<Status, 24> statuses = {{
     {"remote operation error", Cause::peer_lost, Side::peer,
      "the peer's adapter could not finish: see dmesg and its counters there"},
     {"transport retry counter exceeded", Cause::peer_lost, Side::peer,
-     "the peer is gone, or nothing reaches it: a wrong GID (--gid-index), a path MTU that the network does "
-     "not carry, a "
-     "missing route or VLAN, a port that is down, loss"},
+     "the peer is gone, or nothing reaches it: a wrong GID (--gid-index) or P_Key (--pkey-index), a path MTU "
+     "that the network does not carry, a missing route or VLAN, a port that is down, loss"},
     {"RNR retry counter exceeded", Cause::peer_lost, Side::peer,
      "the peer posted no receives in time: its process is stopped or overloaded; allow more with rnr_retry "
      "7"},
@@ -73,6 +75,13 @@ std::string binary(std::uint64_t bytes) {
   return fmt::format("{:.4g} {}", value, units[unit]);
 }
 
+// "mlx5_0:1 to node3's mlx5_3:1"
+std::string way(const Ends& ends) {
+  const std::string port = to_text(ends.port);
+  return ends.peer_port.empty() ? port
+                                : fmt::format("{} to {}'s {}", port, ends.hop.peer_node, ends.peer_port);
+}
+
 }  // namespace
 
 std::string status_text(int status) {
@@ -80,22 +89,23 @@ std::string status_text(int status) {
   return known ? known->text : fmt::format("status {}", status);
 }
 
-Error completion_error(const std::string& node, const PortName& port, const Hop& hop,
-                       const Completion& completion) {
+Error completion_error(const std::string& node, const Ends& ends, const Completion& completion) {
+  const Hop& hop = ends.hop;
   const Status* known = find(completion.status);
   const Side side = known ? known->side : Side::peer;
   const char* what = side == Side::peer || side == Side::nobody ? "lost" : "can no longer reach";
   Error error;
   error.cause = known ? known->cause : Cause::peer_lost;
-  error.what = fmt::format("rank {} on {} {} rank {} on {} through {} port {}: {} (vendor error {:#x})",
-                           hop.self, node, what, hop.peer, hop.peer_node, port.device, port.port,
-                           status_text(completion.status), completion.vendor_error);
+  error.what = fmt::format("rank {} on {} {} rank {} on {}, from {}: {} (vendor error {:#x})", hop.self, node,
+                           what, hop.peer, hop.peer_node, way(ends), status_text(completion.status),
+                           completion.vendor_error);
   error.where = side == Side::peer ? hop.peer_node : node;
   error.next = known ? known->usual : reports;
   return error;
 }
 
-std::optional<Error> event_error(const std::string& node, const std::string& device, const Event& event) {
+std::optional<Error> event_error(const std::string& node, const std::string& device, const Event& event,
+                                 const std::optional<Ends>& ends) {
   const std::string why = event.text.empty() ? "" : ": " + event.text;
   switch (event.kind) {
     case Event::Kind::port_down:
@@ -105,7 +115,20 @@ std::optional<Error> event_error(const std::string& node, const std::string& dev
     case Event::Kind::device_fatal:
       return Error{Cause::unavailable, fmt::format("{} failed during the run{}", device, why), node,
                    "see dmesg there; reload the driver or reset the adapter"};
+    case Event::Kind::bad_request:
+      if (ends)
+        return Error{
+            Cause::corrupted,
+            fmt::format("rank {} on {} was sent a request by rank {} on {} that its adapter refused, on {}{}",
+                        ends->hop.self, node, ends->hop.peer, ends->hop.peer_node, way(*ends), why),
+            ends->hop.peer_node, "look for faulty memory or a faulty adapter there, and that versions agree"};
+      [[fallthrough]];
     case Event::Kind::queue_broken:
+      if (ends)
+        return Error{Cause::unavailable,
+                     fmt::format("the queue pair of rank {} on {} to rank {} on {} broke, from {}{}",
+                                 ends->hop.self, node, ends->hop.peer, ends->hop.peer_node, way(*ends), why),
+                     node, "see dmesg there"};
       return Error{Cause::unavailable, fmt::format("a queue of {} broke during the run{}", device, why), node,
                    "see dmesg there"};
     case Event::Kind::port_up:

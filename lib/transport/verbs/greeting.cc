@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "transport/fields.h"
 
 namespace ringtrue::transport::verbs {
 
@@ -13,52 +17,6 @@ constexpr std::uint32_t magic = 0x31765452;  // "RTv1"
 constexpr std::size_t longest_name = 96, longest_reason = 1024, most_rails = 64, most_queue_pairs = 16;
 constexpr std::uint32_t least_slots = 2, most_slots = 64, slot_unit = 64, most_slot_bytes = 4 << 20;
 constexpr std::uint32_t number_bits = 0xffffff;
-
-class Writer {
- public:
-  template <class T>
-  void put(T value) {
-    const auto* from = reinterpret_cast<const std::byte*>(&value);
-    bytes.insert(bytes.end(), from, from + sizeof value);
-  }
-  // What is no printable ASCII would not be taken at the other end.
-  void text(const std::string& text, std::size_t longest) {
-    const std::size_t length = std::min(text.size(), longest);
-    put(std::uint16_t(length));
-    for (const char c : text.substr(0, length)) put(c >= ' ' && c <= '~' ? c : '?');
-  }
-  std::vector<std::byte> bytes;
-};
-
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> bytes) : left_(bytes) {}
-  template <class T>
-  T get() {
-    T value{};
-    if (left_.size() < sizeof value) {
-      good = false;
-      return value;
-    }
-    std::memcpy(&value, left_.data(), sizeof value);
-    left_ = left_.subspan(sizeof value);
-    return value;
-  }
-  std::string text(std::size_t longest) {
-    const std::size_t length = get<std::uint16_t>();
-    good &= length <= longest && length <= left_.size();
-    if (!good) return {};
-    std::string text(reinterpret_cast<const char*>(left_.data()), length);
-    left_ = left_.subspan(length);
-    good &= std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
-    return text;
-  }
-  bool over() const { return left_.empty(); }
-  bool good = true;
-
- private:
-  std::span<const std::byte> left_;
-};
 
 bool is_mtu(int mtu) {
   return mtu >= 256 && mtu <= 4096 && (mtu & (mtu - 1)) == 0;
@@ -70,10 +28,45 @@ bool is_ipv4(const Greeting::Rail& rail) {
   return std::equal(mapped.begin(), mapped.end(), rail.gid.begin());
 }
 
+std::uint16_t two_bytes(const Greeting::Rail& rail, std::size_t at) {
+  return std::uint16_t(std::to_integer<unsigned>(rail.gid[at]) << 8 |
+                       std::to_integer<unsigned>(rail.gid[at + 1]));
+}
+// An InfiniBand GID: 10 bits fixed, 22 bits 0, FLID (0: not routed), subnet; 64 bits of the port.
+std::uint16_t flid(const Greeting::Rail& rail) {
+  return two_bytes(rail, 4);
+}
+std::uint16_t subnet(const Greeting::Rail& rail) {
+  return two_bytes(rail, 6);
+}
+bool is_routed(const Greeting::Rail& a, const Greeting::Rail& b) {
+  return a.layer == LinkLayer::infiniband && subnet(a) != subnet(b);
+}
+
+std::string mismatch(const Greeting::Rail& our, const Greeting::Rail& their) {
+  const auto between = [&](const char* what, const auto& mine, const auto& others) {
+    return fmt::format("{} {} {}, {} {}", our.name, what, mine, their.name, others);
+  };
+  if (our.layer != their.layer) {
+    const bool ethernet = our.layer == LinkLayer::ethernet;
+    return between("is", ethernet ? "Ethernet" : "InfiniBand", ethernet ? "InfiniBand" : "Ethernet");
+  }
+  if (our.layer == LinkLayer::ethernet && is_ipv4(our) != is_ipv4(their))
+    return between("has", is_ipv4(our) ? "an IPv4 GID" : "an IPv6 GID",
+                   is_ipv4(our) ? "an IPv6 GID" : "an IPv4 GID");
+  if (is_routed(our, their) && !(our.global && their.global) && (flid(our) == 0 || flid(their) == 0))
+    return between("is in subnet", fmt::format("{:#06x}", subnet(our)),
+                   fmt::format("{:#06x}", subnet(their))) +
+           ", and no GID of theirs is routed";
+  for (const Greeting::Rail* rail : {&our, &their})
+    if (!rail->global && rail->lid == 0) return fmt::format("{} has no LID", rail->name);
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::byte> encode(const Greeting& greeting) {
-  Writer out;
+  FieldWriter out;
   out.put(magic);
   out.text(greeting.why_not, longest_reason);
   if (!greeting.why_not.empty()) return std::move(out.bytes);
@@ -100,7 +93,7 @@ std::vector<std::byte> encode(const Greeting& greeting) {
 
 std::optional<Greeting> decode(std::span<const std::byte> bytes) {
   if (bytes.size() > longest_greeting) return std::nullopt;
-  Reader in(bytes);
+  FieldReader in(bytes);
   Greeting greeting;
   if (in.get<std::uint32_t>() != magic) return std::nullopt;
   greeting.why_not = in.text(longest_reason);
@@ -138,24 +131,41 @@ std::optional<Greeting> decode(std::span<const std::byte> bytes) {
   return in.over() ? std::optional(std::move(greeting)) : std::nullopt;
 }
 
+std::vector<std::pair<std::size_t, std::size_t>> pair_rails(const Greeting& ours, const Greeting& theirs) {
+  using Rail = Greeting::Rail;
+  const auto one_network = [](const Rail& a, const Rail& b) {
+    return a.layer == b.layer && !is_routed(a, b);
+  };
+  const std::function<bool(const Rail&, const Rail&)> passes[] = {
+      [&](const Rail& a, const Rail& b) { return a.name == b.name && one_network(a, b); },
+      [&](const Rail& a, const Rail& b) { return a.layer == LinkLayer::infiniband && one_network(a, b); },
+      [](const Rail& a, const Rail& b) { return a.name == b.name; },
+      [](const Rail& a, const Rail& b) { return mismatch(a, b).empty(); },
+  };
+  std::map<std::size_t, std::size_t> pairs;
+  std::set<std::size_t> taken;
+  for (const auto& fit : passes)
+    for (std::size_t r = 0; r < ours.rails.size(); ++r)
+      for (std::size_t t = 0; t < theirs.rails.size() && !pairs.contains(r); ++t)
+        if (!taken.contains(t) && fit(ours.rails[r], theirs.rails[t])) {
+          pairs.emplace(r, t);
+          taken.insert(t);
+        }
+  return {pairs.begin(), pairs.end()};
+}
+
+Route route(const Greeting::Rail& from, const Greeting::Rail& to) {
+  const bool routed = is_routed(from, to);
+  return {from.global || to.global || routed, routed && flid(to) != 0 ? flid(to) : to.lid};
+}
+
 std::string mismatch(const Greeting& ours, const Greeting& theirs) {
   for (const Greeting* end : {&ours, &theirs})
     if (!end->why_not.empty()) return end->why_not;
-  for (std::size_t r = 0; r < std::min(ours.rails.size(), theirs.rails.size()); ++r) {
-    const Greeting::Rail &our = ours.rails[r], &their = theirs.rails[r];
-    const auto between = [&](const char* what, const char* mine, const char* others) {
-      return fmt::format("{} {} {}, {} {}", our.name, what, mine, their.name, others);
-    };
-    if (our.layer != their.layer) {
-      const bool ethernet = our.layer == LinkLayer::ethernet;
-      return between("is", ethernet ? "Ethernet" : "InfiniBand", ethernet ? "InfiniBand" : "Ethernet");
-    }
-    if (our.layer == LinkLayer::ethernet && is_ipv4(our) != is_ipv4(their))
-      return between("has", is_ipv4(our) ? "an IPv4 GID" : "an IPv6 GID",
-                     is_ipv4(our) ? "an IPv6 GID" : "an IPv4 GID");
-    for (const Greeting::Rail* rail : {&our, &their})
-      if (!rail->global && rail->lid == 0) return fmt::format("{} has no LID", rail->name);
-  }
+  const auto pairs = pair_rails(ours, theirs);
+  if (pairs.empty()) return mismatch(ours.rails.at(0), theirs.rails.at(0));
+  for (const auto& [r, t] : pairs)
+    if (auto why = mismatch(ours.rails[r], theirs.rails[t]); !why.empty()) return why;
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "transport/verbs/library.h"
@@ -45,8 +46,21 @@ std::vector<std::byte> encode(const Greeting& greeting);
 // nullopt: not what encode() makes, or beyond what settings allow.
 std::optional<Greeting> decode(std::span<const std::byte> bytes);
 
-// Why these two cannot be connected; empty: they can. In words for the operator, who sees both nodes' names
-// beside it. Rails are paired in order, as many as the end with fewer has.
+// Which rails are connected, as indices of ours and theirs, by ours; the same from either end. Those of one
+// name (on InfiniBand, in one subnet) first, then those in one subnet, those of one name, and what is left in
+// its order, as far as it can be connected.
+std::vector<std::pair<std::size_t, std::size_t>> pair_rails(const Greeting& ours, const Greeting& theirs);
+
+// How packets leave for the rail `to`: by GID where either end needs it or a router is between them, whose
+// LID (FLID) is then part of the GID.
+struct Route {
+  bool global = false;
+  std::uint16_t lid = 0;
+};
+Route route(const Greeting::Rail& from, const Greeting::Rail& to);
+
+// Why these two cannot be connected, rails paired as above; empty: they can. In words for the operator, who
+// sees both nodes' names beside it.
 std::string mismatch(const Greeting& ours, const Greeting& theirs);
 
 }  // namespace ringtrue::transport::verbs

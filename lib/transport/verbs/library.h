@@ -27,7 +27,7 @@ struct DeviceLimits {
   int queue_pairs = 0, work_requests = 0;           // per device, per queue pair
   int completions = 0;                              // per completion queue
   int shared_queues = 0, shared_work_requests = 0;  // 0: no shared receive queues
-  bool relaxed_ordering = false;                    // IBV_ACCESS_RELAXED_ORDERING is known here
+  bool relaxed_ordering = false;                    // may be asked for; no device says whether it obeys
   double timestamp_hertz = 0;                       // of completion timestamps; 0: none
 };
 
@@ -36,6 +36,7 @@ struct PortState {
   std::string state = {};  // "down", "init", "armed", "active"
   LinkLayer layer = LinkLayer::infiniband;
   std::uint16_t lid = 0;
+  bool needs_grh = false;    // IBV_QPF_GRH_REQUIRED: reached by GID alone
   int mtu = 0;               // active, bytes
   BytesPerSecond rate = {};  // data rate of active speed and width
 };
@@ -134,7 +135,8 @@ class QueuePair {
 
 // An asynchronous event (ibv_get_async_event).
 struct Event {
-  enum class Kind : std::uint8_t { port_down, port_up, device_fatal, queue_broken, other };
+  // bad_request: the peer of a queue pair asked for what it must not.
+  enum class Kind : std::uint8_t { port_down, port_up, device_fatal, queue_broken, bad_request, other };
   Kind kind = Kind::other;
   int port = 0;                  // of port events
   std::uint32_t queue_pair = 0;  // of events of a queue pair
@@ -164,10 +166,12 @@ class Device {
                                                           Access access) = 0;
   virtual Result<std::unique_ptr<CompletionQueue>> make_completion_queue(int completions) = 0;
   virtual Result<std::unique_ptr<SharedReceiveQueue>> make_shared_receive_queue(int receives) = 0;
-  // In INIT on `port`. `shared`: nullptr for a receive queue of its own, of `receives`.
+  // In INIT on `port`, with the P_Key at `pkey_index` of its table. `shared`: nullptr for a receive queue of
+  // its own, of `receives`.
   virtual Result<std::unique_ptr<QueuePair>> make_queue_pair(CompletionQueue& queue,
                                                              SharedReceiveQueue* shared, int port, int sends,
-                                                             int receives, int inline_bytes) = 0;
+                                                             int receives, int inline_bytes,
+                                                             int pkey_index = 0) = 0;
 
   virtual int event_descriptor() const = 0;  // readable after an event; non-blocking
   virtual std::optional<Event> next_event() = 0;

@@ -64,8 +64,11 @@ Result<std::unique_ptr<CompletionQueue>> make_queue(const Api& api, ibv_context*
                                                     std::uint64_t kilohertz, const std::string& device);
 Result<std::unique_ptr<SharedReceiveQueue>> make_shared_queue(const Api& api, ibv_pd* domain, int receives,
                                                               const std::string& device);
+struct Place {
+  int port = 1, pkey_index = 0;
+};
 Result<std::unique_ptr<QueuePair>> make_pair(const Api& api, ibv_pd* domain, CompletionQueue& queue,
-                                             SharedReceiveQueue* shared, int port, int sends, int receives,
+                                             SharedReceiveQueue* shared, Place place, int sends, int receives,
                                              int inline_bytes, const std::string& device);
 
 }  // namespace ringtrue::transport::verbs

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -85,11 +86,12 @@ Event::Kind kind_of(ibv_event_type type) {
       return Event::Kind::device_fatal;
     case IBV_EVENT_CQ_ERR:
     case IBV_EVENT_QP_FATAL:
-    case IBV_EVENT_QP_REQ_ERR:
-    case IBV_EVENT_QP_ACCESS_ERR:
     case IBV_EVENT_SRQ_ERR:
     case IBV_EVENT_WQ_FATAL:
       return Event::Kind::queue_broken;
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+      return Event::Kind::bad_request;
     default:
       return Event::Kind::other;
   }
@@ -192,6 +194,7 @@ class RealDevice : public Device {
     state.layer =
         attributes.link_layer == IBV_LINK_LAYER_ETHERNET ? LinkLayer::ethernet : LinkLayer::infiniband;
     state.lid = attributes.lid;
+    state.needs_grh = (attributes.flags & IBV_QPF_GRH_REQUIRED) != 0;
     if (attributes.active_mtu >= IBV_MTU_256 && attributes.active_mtu <= IBV_MTU_4096)
       state.mtu = 128 << attributes.active_mtu;
     state.rate = BytesPerSecond(lane_rate(attributes.active_speed, state.layer) *
@@ -256,9 +259,9 @@ class RealDevice : public Device {
     return make_shared_queue(api_, domain_, receives, name_);
   }
   Result<std::unique_ptr<QueuePair>> make_queue_pair(CompletionQueue& queue, SharedReceiveQueue* shared,
-                                                     int port, int sends, int receives,
-                                                     int inline_bytes) override {
-    return make_pair(api_, domain_, queue, shared, port, sends, receives, inline_bytes, name_);
+                                                     int port, int sends, int receives, int inline_bytes,
+                                                     int pkey_index) override {
+    return make_pair(api_, domain_, queue, shared, {port, pkey_index}, sends, receives, inline_bytes, name_);
   }
 
   int event_descriptor() const override { return context_->async_fd; }
@@ -328,7 +331,13 @@ class RealDevice : public Device {
 
 Result<std::unique_ptr<Device>> open_device(const Api& api, ibv_device* device, const std::string& sysfs) {
   ibv_context* context = api.ibv_open_device(device);
-  if (!context) return tl::unexpected(verbs_error("open the device", api.ibv_get_device_name(device), errno));
+  if (!context) {
+    int why = errno;
+    // libibverbs goes on to other ways, whose error says less.
+    const std::string file = std::string("/dev/infiniband/") + device->dev_name;
+    if (why == ENOENT && ::access(file.c_str(), R_OK | W_OK) != 0) why = errno;
+    return tl::unexpected(verbs_error("open " + file, api.ibv_get_device_name(device), why));
+  }
   auto opened = std::make_unique<RealDevice>(api, context, sysfs);
   if (const auto begun = opened->begin(); !begun) return tl::unexpected(begun.error());
   return opened;

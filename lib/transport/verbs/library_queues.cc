@@ -185,13 +185,14 @@ class RealPair : public QueuePair {
   std::uint32_t number() const override { return pair_->qp_num; }
   int most_inline() const override { return most_inline_; }
 
-  Result<void> to_init(int port) {
+  Result<void> to_init(Place place) {
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_INIT;
-    attributes.port_num = std::uint8_t(port);
+    attributes.port_num = std::uint8_t(place.port);
+    attributes.pkey_index = std::uint16_t(place.pkey_index);
     attributes.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
     return modify(attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
-                  "bring a queue pair to INIT");
+                  fmt::format("bring a queue pair to INIT with the P_Key at index {}", place.pkey_index));
   }
   Result<void> to_ready_to_receive(const Path& path) override {
     ibv_qp_attr attributes{};
@@ -314,7 +315,7 @@ Result<std::unique_ptr<SharedReceiveQueue>> make_shared_queue(const Api& api, ib
 }
 
 Result<std::unique_ptr<QueuePair>> make_pair(const Api& api, ibv_pd* domain, CompletionQueue& queue,
-                                             SharedReceiveQueue* shared, int port, int sends, int receives,
+                                             SharedReceiveQueue* shared, Place place, int sends, int receives,
                                              int inline_bytes, const std::string& device) {
   for (int most_inline = inline_bytes;; most_inline = most_inline >= 64 ? most_inline / 2 : 0) {
     ibv_qp_init_attr attributes{};
@@ -328,7 +329,7 @@ Result<std::unique_ptr<QueuePair>> make_pair(const Api& api, ibv_pd* domain, Com
     attributes.qp_type = IBV_QPT_RC;
     if (ibv_qp* made = api.ibv_create_qp(domain, &attributes)) {
       auto pair = std::make_unique<RealPair>(api, made, int(attributes.cap.max_inline_data), device);
-      if (const auto begun = pair->to_init(port); !begun) return tl::unexpected(begun.error());
+      if (const auto begun = pair->to_init(place); !begun) return tl::unexpected(begun.error());
       return pair;
     }
     // A device that cannot inline so much may say EINVAL or ENOMEM.

@@ -35,10 +35,22 @@ std::string to_text(Way way) {
   return "unknown";
 }
 
+Result<void> Reach::read(std::byte* host, const std::byte* from, std::uint64_t count) const {
+  if (by_copier(from)) return copier->to_host(host, from, count);
+  std::memcpy(host, from, count);
+  return {};
+}
+Result<void> Reach::write(std::byte* into, const std::byte* host, std::uint64_t count) const {
+  if (by_copier(into)) return copier->from_host(into, host, count);
+  std::memcpy(into, host, count);
+  return {};
+}
+
 // A mapping of its own, and what of it is free: offset to bytes.
 struct Memory::Piece {
-  explicit Piece(std::uint64_t size)
-      : at(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)),
+  Piece(std::uint64_t size, bool is_ring)
+      : ring(is_ring),
+        at(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)),
         bytes(size),
         free{{0, size}} {}
   ~Piece() {
@@ -69,6 +81,9 @@ struct Memory::Piece {
     }
   }
 
+  bool whole() const { return !free.empty() && free.begin()->second == bytes; }
+
+  bool ring;  // remotely writable, and lent as a whole
   void* at;
   std::uint64_t bytes;
   std::map<std::uint64_t, std::uint64_t> free;
@@ -162,9 +177,9 @@ Result<Way> Memory::use(const Buffer& buffer, Registration wanted) {
 }
 
 Result<void> Memory::add(Device& device) {
-  const Access access{true, relaxed_ordering_ && device.limits().relaxed_ordering};
   std::vector<std::unique_ptr<Region>> regions;
   for (const auto& piece : pieces_) {
+    const Access access{piece->ring, relaxed_ordering_ && device.limits().relaxed_ordering};
     auto region = device.register_memory(static_cast<std::byte*>(piece->at), piece->bytes, access);
     if (!region) return tl::unexpected(region.error());
     regions.push_back(std::move(*region));
@@ -177,11 +192,11 @@ Result<void> Memory::add(Device& device) {
   return {};
 }
 
-Result<void> Memory::grow(std::uint64_t bytes) {
-  auto piece = std::make_unique<Piece>(bytes);
+Result<void> Memory::grow(std::uint64_t bytes, bool ring) {
+  auto piece = std::make_unique<Piece>(bytes, ring);
   if (piece->at == MAP_FAILED)
     return fail(Cause::unavailable, fmt::format("no memory for the pool: {}", std::strerror(errno)));
-  auto registered = on_all(static_cast<std::byte*>(piece->at), bytes, true);
+  auto registered = on_all(static_cast<std::byte*>(piece->at), bytes, ring);
   if (!registered) return tl::unexpected(registered.error());
   piece->registered = std::move(*registered);
   pieces_.push_back(std::move(piece));
@@ -192,19 +207,40 @@ Result<Lent> Memory::lend(std::uint64_t bytes) {
   const std::uint64_t wanted = round_up(std::max<std::uint64_t>(bytes, 1), alignment);
   for (;;) {
     for (const auto& piece : pieces_)
-      if (std::byte* at = piece->take(wanted)) {
-        Lent lent;
-        lent.memory_ = this;
-        lent.registered_ = &piece->registered;
-        lent.at_ = at;
-        lent.bytes_ = bytes;
-        return lent;
-      }
+      if (std::byte* at = piece->ring ? nullptr : piece->take(wanted)) return lent(*piece, at, bytes);
     // What is short of a piece may still fit below the limit of locked memory.
     const std::uint64_t exact = round_up(wanted, page), whole = std::max(exact, piece_bytes);
-    if (auto grown = grow(whole); !grown && (exact == whole || !(grown = grow(exact))))
+    if (auto grown = grow(whole, false); !grown && (exact == whole || !(grown = grow(exact, false))))
       return tl::unexpected(grown.error());
   }
+}
+
+// The smallest that is large enough; else a new one, in the place of one that is too small for this run.
+Result<Lent> Memory::lend_ring(std::uint64_t bytes) {
+  auto best = pieces_.end(), small = pieces_.end();
+  for (auto piece = pieces_.begin(); piece != pieces_.end(); ++piece) {
+    if (!(*piece)->ring || !(*piece)->whole()) continue;
+    if ((*piece)->bytes < bytes)
+      small = piece;
+    else if (best == pieces_.end() || (*piece)->bytes < (*best)->bytes)
+      best = piece;
+  }
+  if (best == pieces_.end()) {
+    if (small != pieces_.end()) pieces_.erase(small);
+    if (const auto grown = grow(std::max<std::uint64_t>(bytes, 1), true); !grown)
+      return tl::unexpected(grown.error());
+    best = pieces_.end() - 1;
+  }
+  return lent(**best, (*best)->take((*best)->bytes), bytes);
+}
+
+Lent Memory::lent(Piece& piece, std::byte* at, std::uint64_t bytes) {
+  Lent lent;
+  lent.memory_ = this;
+  lent.registered_ = &piece.registered;
+  lent.at_ = at;
+  lent.bytes_ = bytes;
+  return lent;
 }
 
 std::uint64_t Memory::pooled() const {
@@ -216,7 +252,8 @@ std::uint64_t Memory::pooled() const {
 void Memory::give_back(const Lent& lent) {
   for (const auto& piece : pieces_)
     if (&piece->registered == lent.registered_)
-      piece->give(lent.at_, round_up(std::max<std::uint64_t>(lent.bytes_, 1), alignment));
+      piece->give(lent.at_,
+                  piece->ring ? piece->bytes : round_up(std::max<std::uint64_t>(lent.bytes_, 1), alignment));
 }
 
 }  // namespace ringtrue::transport::verbs

@@ -24,6 +24,28 @@ enum class Way : std::uint8_t {
 };
 std::string to_text(Way way);
 
+// Reaches memory that this processor does not, a GPU's. Done when it returns. Threads share it.
+class Copier {
+ public:
+  virtual ~Copier() = default;
+  virtual Result<void> to_host(std::byte* host, const std::byte* from, std::uint64_t bytes) = 0;
+  virtual Result<void> from_host(std::byte* into, const std::byte* host, std::uint64_t bytes) = 0;
+};
+
+// The ranks' memory, as the processor gets at it.
+struct Reach {
+  Copier* copier = nullptr;  // nullptr: it is the host's
+  const std::byte* at = nullptr;
+  std::uint64_t bytes = 0;
+
+  bool by_copier(const std::byte* there) const {
+    return copier && there >= at && std::uint64_t(there - at) < bytes;
+  }
+  // Between buffers of the host and memory of any kind.
+  Result<void> read(std::byte* host, const std::byte* from, std::uint64_t count) const;
+  Result<void> write(std::byte* into, const std::byte* host, std::uint64_t count) const;
+};
+
 struct Buffer {
   std::byte* at = nullptr;
   std::uint64_t bytes = 0;
@@ -35,6 +57,7 @@ struct Buffer {
     std::uint64_t offset = 0;
   };
   std::function<Result<Dmabuf>()> export_dmabuf;
+  Copier* copier = nullptr;  // outlives its use; nullptr: the processor reaches the memory by itself
 };
 
 // A buffer's registrations, one a device, in the order of Memory's devices.
@@ -94,20 +117,23 @@ class Memory {
   const Registered* own() const { return own_ ? &*own_ : nullptr; }
   const std::string& why_staged() const { return why_staged_; }
 
-  // From the pool, which grows by whole pieces; 64-byte aligned, remotely writable. Errors as use().
+  // From the pool, which grows by whole pieces and is kept; 64-byte aligned. Errors as use().
   Result<Lent> lend(std::uint64_t bytes);
+  // ... and remotely writable, under keys that open nothing else that is in use.
+  Result<Lent> lend_ring(std::uint64_t bytes);
   std::uint64_t pooled() const;  // bytes registered for the pool
 
  private:
   friend class Lent;
   struct Piece;
+  Lent lent(Piece& piece, std::byte* at, std::uint64_t bytes);
   void give_back(const Lent& lent);
   using Register = std::function<Result<std::unique_ptr<Region>>(Device&, Access)>;
   Result<Registered> on_all(std::byte* at, std::uint64_t bytes, bool remote_write, const Register& how) const;
   Result<Registered> on_all(std::byte* at, std::uint64_t bytes, bool remote_write) const;
   Result<Registered> on_all_by_dmabuf(const Buffer& buffer) const;
   Result<Way> register_own(const Buffer& buffer);
-  Result<void> grow(std::uint64_t bytes);
+  Result<void> grow(std::uint64_t bytes, bool ring);
 
   std::vector<Device*> devices_;
   bool relaxed_ordering_ = false;

@@ -51,9 +51,9 @@ Queues::~Queues() {
   if (completions_) loop_.forget(completions_->descriptor(), this);
 }
 
-Result<std::unique_ptr<QueuePair>> Queues::make_queue_pair(int port, int inline_bytes) {
-  auto made =
-      device_.make_queue_pair(*completions_, shared_.get(), port, shape_.sends, own_receives_, inline_bytes);
+Result<std::unique_ptr<QueuePair>> Queues::make_queue_pair(int port, int pkey_index, int inline_bytes) {
+  auto made = device_.make_queue_pair(*completions_, shared_.get(), port, shape_.sends, own_receives_,
+                                      inline_bytes, pkey_index);
   if (made && !shared_)
     if (const auto posted = (*made)->post_receives(own_receives_); !posted)
       return tl::unexpected(posted.error());
@@ -65,6 +65,7 @@ void Queues::open(std::uint32_t queue_pair, User* user, std::size_t number) {
   line.user = user;
   line.number = number;
   for (const Completion& completion : std::exchange(line.early, {})) user->completed(number, completion);
+  if (broken_) user->broken(*broken_);
 }
 
 void Queues::close(std::uint32_t queue_pair) {
@@ -135,9 +136,9 @@ void Queues::refill(Line& line) {
 }
 
 void Queues::break_down(Error error) {
-  broken_ = true;
+  broken_ = std::move(error);
   for (auto& [number, line] : lines_)
-    if (line.user) line.user->broken(error);
+    if (line.user) line.user->broken(*broken_);
 }
 
 }  // namespace ringtrue::transport::verbs

@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -39,10 +40,11 @@ class Queues final : public Source, public Watcher {
   ~Queues() override;
 
   // With its receives posted.
-  Result<std::unique_ptr<QueuePair>> make_queue_pair(int port, int inline_bytes);
+  Result<std::unique_ptr<QueuePair>> make_queue_pair(int port, int pkey_index, int inline_bytes);
   int sends() const { return shape_.sends; }
 
-  // What completes before open() is kept for it, what completes after close() is dropped.
+  // What completes before open() is kept for it, what completes after close() is dropped. Where the queue is
+  // broken already, open() says so.
   void add(QueuePair& pair) { lines_[pair.number()].pair = &pair; }
   void open(std::uint32_t queue_pair, User* user, std::size_t line);
   void close(std::uint32_t queue_pair);
@@ -82,7 +84,8 @@ class Queues final : public Source, public Watcher {
   int taken_ = 0;                                  // shared ones, since the last were posted
   std::unordered_map<std::uint32_t, Line> lines_;  // by the queue pair's number
   std::deque<User*> takers_;
-  bool armed_ = false, broken_ = false;
+  bool armed_ = false;
+  std::optional<Error> broken_;
 };
 
 }  // namespace ringtrue::transport::verbs

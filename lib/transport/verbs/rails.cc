@@ -34,122 +34,208 @@ std::optional<Raw> to_raw(const std::string& address) {
   return std::nullopt;
 }
 
-struct Candidate {
-  Rail rail;
-  bool at_data_address = false;
+struct Raws {  // of Addresses
+  std::optional<Raw> own;
+  std::vector<Raw> others;
 };
 
-tl::unexpected<Error> unusable(std::string what, std::string next) {
-  return fail(Cause::unavailable, std::move(what), {}, std::move(next));
+struct Candidate {
+  Rail rail;
+  bool own = false, foreign = false;  // by its addresses
+  std::optional<Error> why_not = {};  // why it cannot be a rail
+};
+
+Error unusable(std::string what, std::string next) {
+  return {Cause::unavailable, std::move(what), {}, std::move(next)};
 }
 
-// The port as a rail, or why it is none.
-Result<Candidate> look_at(const Device& device, int number, const Settings& settings,
-                          const std::optional<Raw>& data_address) {
-  const PortName name{device.name(), number};
+// The port as a rail.
+Candidate look_at(const Device& device, int number, const Settings& settings, const Raws& addresses) {
+  Candidate candidate{{{device.name(), number}, {}, {}}};
+  Rail& rail = candidate.rail;
+  const std::string name = to_text(rail.name);
+  const auto cannot = [&](std::string what, std::string next) {
+    candidate.why_not = unusable(std::move(what), std::move(next));
+    return candidate;
+  };
   auto state = device.port(number);
-  if (!state) return tl::unexpected(state.error());
-  const bool ethernet = state->layer == LinkLayer::ethernet;
-  if (!state->active)
-    return unusable(fmt::format("{} is {}", to_text(name), state->state),
-                    !ethernet && state->state != "down"
-                        ? "an InfiniBand port needs a subnet manager (opensm) to become active"
-                        : "check the cable and the switch's port, and that the interface is up (ip link)");
+  if (!state) return cannot(state.error().what, state.error().next);
+  rail.port = std::move(*state);
+  const bool ethernet = rail.port.layer == LinkLayer::ethernet;
+  rail.global = ethernet || rail.port.needs_grh || settings.gid_index >= 0;
   std::vector<Gid> gids = device.gids(number);
   std::stable_sort(gids.begin(), gids.end(), [&](const Gid& a, const Gid& b) {
     const auto rank = [&](const Gid& gid) {
-      return std::tuple(gid.raw != data_address, order(gid), gid.index);
+      return std::tuple(gid.raw != addresses.own, order(gid), gid.index);
     };
     return rank(a) < rank(b);
   });
   const auto v2 = [](const Gid& gid) { return gid.type == Gid::Type::roce_v2; };
-  Candidate candidate{{name, std::move(*state), {}, ethernet || settings.gid_index >= 0}};
-  candidate.at_data_address = ethernet && data_address &&
-                              std::any_of(gids.begin(), gids.end(),
-                                          [&](const Gid& gid) { return v2(gid) && gid.raw == data_address; });
-  if (!candidate.rail.global && candidate.rail.port.lid == 0)
-    return unusable(fmt::format("{} has no LID", to_text(name)), "is a subnet manager (opensm) running?");
-  const int wanted = candidate.rail.global ? settings.gid_index : 0;
-  const auto found = std::find_if(
-      gids.begin(), gids.end(), [&](const Gid& gid) { return wanted >= 0 ? gid.index == wanted : v2(gid); });
+  for (const Gid& gid : gids) {
+    if (!ethernet || !v2(gid)) continue;
+    const auto& others = addresses.others;
+    candidate.own |= gid.raw == addresses.own;
+    candidate.foreign |= std::find(others.begin(), others.end(), gid.raw) != others.end();
+  }
+  if (!rail.port.active)
+    return cannot(fmt::format("{} is {}", name, rail.port.state),
+                  !ethernet && rail.port.state != "down"
+                      ? "an InfiniBand port needs a subnet manager (opensm) to become active"
+                      : "check the cable and the switch's port, and that the interface is up (ip link)");
+  if (!rail.global && rail.port.lid == 0)
+    return cannot(fmt::format("{} has no LID", name), "is a subnet manager (opensm) running?");
+  const int wanted = settings.gid_index;
+  const auto is_routed = [](const Gid& gid) {
+    return gid.raw[4] != std::byte(0) || gid.raw[5] != std::byte(0);
+  };
+  const auto find = [&](const auto& good) { return std::find_if(gids.begin(), gids.end(), good); };
+  auto found = wanted >= 0 ? find([&](const Gid& gid) { return gid.index == wanted; })
+               : ethernet  ? find(v2)
+                           : find(is_routed);
+  if (found == gids.end() && !ethernet && wanted < 0)
+    found = find([](const Gid& gid) { return gid.index == 0; });
   if (found != gids.end())
-    candidate.rail.gid = *found;
-  else if (candidate.rail.global && wanted >= 0)
-    return unusable(fmt::format("{} has no GID at index {}", to_text(name), wanted),
-                    "leave the GID index out, and it is chosen");
-  else if (candidate.rail.global)
-    return unusable(fmt::format("{} has no RoCE v2 GID", to_text(name)),
-                    "give its network interface an IP address; RoCE v1 is not used");
+    rail.gid = *found;
+  else if (wanted >= 0)
+    return cannot(fmt::format("{} has no GID at index {}", name, wanted),
+                  "leave the GID index out, and it is chosen");
+  else if (rail.global)
+    return ethernet ? cannot(fmt::format("{} has no RoCE v2 GID", name),
+                             "give its network interface an IP address; RoCE v1 is not used")
+                    : cannot(fmt::format("{} has no GID", name), "is a subnet manager (opensm) running?");
   return candidate;
 }
 
-const Device* find(const std::vector<std::unique_ptr<Device>>& devices, const std::string& name) {
-  for (const auto& device : devices)
+const Device* find(const Devices& devices, const std::string& name) {
+  for (const auto& device : devices.opened)
     if (device->name() == name) return device.get();
   return nullptr;
 }
 
-Result<std::vector<Rail>> named_rails(const std::vector<std::unique_ptr<Device>>& devices,
-                                      const Settings& settings, const std::optional<Raw>& data_address) {
-  std::vector<Rail> rails;
-  rails.reserve(settings.ports.size());
+Result<Choice> named_rails(const Devices& devices, const Settings& settings, const Raws& addresses) {
+  Choice choice;
   for (const PortName& name : settings.ports) {
     const Device* device = find(devices, name.device);
+    if (const auto closed = devices.closed.find(name.device); !device && closed != devices.closed.end())
+      return tl::unexpected(closed->second);
     if (!device) {
       std::vector<std::string> there;
-      there.reserve(devices.size());
-      for (const auto& each : devices) there.push_back(each->name());
-      return unusable(fmt::format("no RDMA device {}", name.device),
-                      fmt::format("this node has {}", fmt::join(there, ", ")));
+      there.reserve(devices.opened.size());
+      for (const auto& each : devices.opened) there.push_back(each->name());
+      return tl::unexpected(unusable(fmt::format("no RDMA device {}", name.device),
+                                     fmt::format("this node has {}", fmt::join(there, ", "))));
     }
     if (name.port > device->limits().ports)
-      return unusable(fmt::format("{} has no port {}", name.device, name.port),
-                      fmt::format("its ports are 1 to {}", device->limits().ports));
-    auto candidate = look_at(*device, name.port, settings, data_address);
-    if (!candidate) return tl::unexpected(candidate.error());
-    rails.push_back(std::move(candidate->rail));
+      return tl::unexpected(unusable(fmt::format("{} has no port {}", name.device, name.port),
+                                     fmt::format("its ports are 1 to {}", device->limits().ports)));
+    Candidate candidate = look_at(*device, name.port, settings, addresses);
+    if (candidate.why_not) return tl::unexpected(std::move(*candidate.why_not));
+    choice.rails.push_back(std::move(candidate.rail));
   }
-  return rails;
+  return choice;
 }
 
-double total_rate(const std::vector<Rail>& rails, LinkLayer layer) {
+double total_rate(const std::vector<Candidate>& candidates, LinkLayer layer) {
   double sum = 0;
-  for (const Rail& rail : rails)
-    if (rail.port.layer == layer) sum += rail.port.rate.value;
+  for (const Candidate& each : candidates)
+    if (each.rail.port.layer == layer) sum += each.rail.port.rate.value;
   return sum;
+}
+
+std::string gigabits(const PortState& port) {
+  return port.rate.value > 0 ? fmt::format("{:.4g} Gbit/s", port.rate.value * 8e-9) : "rate unknown";
+}
+
+// Why `each` is none of the rails, of which `rail` is one.
+LeftOut left_out(const Candidate& each, const Rail& rail) {
+  constexpr double far = 8;  // times: no lane that is lost and no generation that was missed makes so much
+  const PortState &port = each.rail.port, &fastest = rail.port;
+  const std::string name = to_text(each.rail.name);
+  const bool told = !port.state.empty(), other_fabric = told && port.layer != fastest.layer;
+  if (other_fabric || (!each.why_not && port.rate.value * far <= fastest.rate.value))
+    return {fmt::format("{} ({}, {})", name, port.layer == LinkLayer::ethernet ? "Ethernet" : "InfiniBand",
+                        port.active ? gigabits(port) : port.state),
+            true};
+  if (each.why_not) return {each.why_not->what};
+  return {fmt::format("{} runs at {}, others at {}", name, gigabits(port), gigabits(fastest))};
 }
 
 }  // namespace
 
-Result<std::vector<Rail>> choose_rails(const std::vector<std::unique_ptr<Device>>& devices,
-                                       const Settings& settings, const std::string& data_address) {
-  if (devices.empty()) return unusable("no RDMA device", "");
-  const auto address = to_raw(data_address);
-  if (!settings.ports.empty()) return named_rails(devices, settings, address);
+Result<Devices> open_devices(Library& library) {
+  const auto names = library.devices();
+  if (!names) return tl::unexpected(names.error());
+  Devices devices;
+  for (const std::string& name : *names) {
+    auto device = library.open(name);
+    if (device)
+      devices.opened.push_back(std::move(*device));
+    else
+      devices.closed.emplace(name, std::move(device.error()));
+  }
+  return devices;
+}
 
-  std::vector<Rail> rails, at_data_address;
+Result<Choice> choose_rails(const Devices& devices, const Settings& settings, const Addresses& addresses) {
+  if (devices.opened.empty())
+    return tl::unexpected(devices.closed.empty() ? unusable("no RDMA device", "")
+                                                 : devices.closed.begin()->second);
+  Raws known{to_raw(addresses.own), {}};
+  for (const std::string& other : addresses.others.value_or(std::vector<std::string>{}))
+    if (const auto raw = to_raw(other); raw && raw != known.own) known.others.push_back(*raw);
+  if (!settings.ports.empty()) return named_rails(devices, settings, known);
+
+  std::vector<Candidate> usable, rest;
   std::vector<std::string> whys;
   std::string next;
-  for (const auto& device : devices)
+  bool shared = !addresses.others;
+  for (const auto& device : devices.opened)
     for (int number = 1; number <= device->limits().ports; ++number) {
-      auto candidate = look_at(*device, number, settings, address);
-      if (!candidate) {
-        whys.push_back(candidate.error().what);
-        if (next.empty()) next = candidate.error().next;
+      Candidate candidate = look_at(*device, number, settings, known);
+      shared |= candidate.foreign;
+      if (candidate.foreign) {
+        whys.push_back(fmt::format("{} has another node's address", to_text(candidate.rail.name)));
+      } else if (candidate.why_not) {
+        whys.push_back(candidate.why_not->what);
+        if (next.empty()) next = candidate.why_not->next;
+        rest.push_back(std::move(candidate));
       } else {
-        if (candidate->at_data_address) at_data_address.push_back(candidate->rail);
-        rails.push_back(std::move(candidate->rail));
+        usable.push_back(std::move(candidate));
       }
     }
-  if (!at_data_address.empty()) rails = std::move(at_data_address);
-  if (rails.empty()) return unusable(fmt::format("no usable RDMA port: {}", fmt::join(whys, ", ")), next);
-  const double infiniband = total_rate(rails, LinkLayer::infiniband),
-               ethernet = total_rate(rails, LinkLayer::ethernet);
-  const LinkLayer slower = infiniband < ethernet ? LinkLayer::infiniband : LinkLayer::ethernet;
-  if (std::any_of(rails.begin(), rails.end(), [&](const Rail& rail) { return rail.port.layer != slower; }))
-    std::erase_if(rails, [&](const Rail& rail) { return rail.port.layer == slower; });
-  std::sort(rails.begin(), rails.end(), [](const Rail& a, const Rail& b) { return a.name < b.name; });
-  return rails;
+  for (const auto& [name, why] : devices.closed) {
+    whys.push_back(why.what);
+    if (next.empty()) next = why.next;
+  }
+  if (usable.empty())
+    return tl::unexpected(unusable(fmt::format("no usable RDMA port: {}", fmt::join(whys, ", ")), next));
+
+  const auto keep = [&](const auto& good) {
+    const auto end = std::stable_partition(usable.begin(), usable.end(), good);
+    std::move(end, usable.end(), std::back_inserter(rest));
+    usable.erase(end, usable.end());
+  };
+  double fastest = 0;
+  for (const Candidate& each : usable) fastest = std::max(fastest, each.rail.port.rate.value);
+  keep([&](const Candidate& each) { return each.rail.port.rate.value >= 0.99 * fastest; });
+  const auto own = [](const Candidate& each) { return each.own; };
+  if (shared && std::any_of(usable.begin(), usable.end(), own)) keep(own);
+  const LinkLayer faster = total_rate(usable, LinkLayer::infiniband) < total_rate(usable, LinkLayer::ethernet)
+                               ? LinkLayer::ethernet
+                               : LinkLayer::infiniband;
+  const auto of_faster = [&](const Candidate& each) { return each.rail.port.layer == faster; };
+  if (std::any_of(usable.begin(), usable.end(), of_faster)) keep(of_faster);
+
+  Choice choice;
+  for (Candidate& each : usable) choice.rails.push_back(std::move(each.rail));
+  const auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
+  std::sort(choice.rails.begin(), choice.rails.end(), by_name);
+  std::sort(rest.begin(), rest.end(),
+            [&](const Candidate& a, const Candidate& b) { return by_name(a.rail, b.rail); });
+  for (const Candidate& each : rest)  // of ports that others may own, nothing is told
+    if (each.own || !shared) choice.left_out.push_back(left_out(each, choice.rails.front()));
+  for (const auto& [name, why] : devices.closed) choice.left_out.push_back({why.what});
+  return choice;
 }
 
 std::string to_text(const Gid& gid) {

@@ -1,7 +1,9 @@
 // Which ports and addresses of a node its data goes through.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,18 +16,42 @@ namespace ringtrue::transport::verbs {
 struct Rail {
   PortName name;
   PortState port;
-  Gid gid;              // InfiniBand: index 0
-  bool global = false;  // routed by GID: always on Ethernet
+  Gid gid;  // InfiniBand: one that routers take (with a FLID), or index 0
+  bool global =
+      false;  // reached by GID alone: on Ethernet, where the port needs it, by a GID index that is set
 };
 
-// The settings' ports, each of which has to be active; or else
-//   1. the ports whose GID is the data address, where that is the address of one (RoCE v2);
-//   2. all active ports: InfiniBand by LID; Ethernet by its RoCE v2 GID, an IPv4 address before IPv6, a
-//      routable one before link-local.
-// where InfiniBand and Ethernet are both there, those of the higher total rate. Sorted by name.
+// Nodes may see each other's devices: network namespaces in a lab, containers on one host.
+struct Addresses {
+  std::string own;  // that this node's data goes from; empty: none in particular
+  // Numbers of other nodes'; nullopt: not known yet, and there may be some here.
+  std::optional<std::vector<std::string>> others = {};
+};
+
+// All devices of a node: those that are open, by name, and why the others are not.
+struct Devices {
+  std::vector<std::unique_ptr<Device>> opened;
+  std::map<std::string, Error> closed;
+};
+Result<Devices> open_devices(Library& library);
+
+// A port, or a device, that no data goes through by itself, and why: "mlx5_2:1 is down".
+struct LeftOut {
+  std::string why;
+  bool other_kind = false;  // of another fabric or far from the rails' rate, which is no fault
+};
+
+struct Choice {
+  std::vector<Rail> rails;
+  std::vector<LeftOut> left_out;  // nothing where the settings name the ports
+};
+
+// The settings' ports, each of which has to be active; or else the fastest of all active ones: InfiniBand by
+// LID; Ethernet by its RoCE v2 GID, an IPv4 address before IPv6, a routable one before link-local. Where both
+// have them, those with the higher rate in all. A port with another node's address is left to that node; of
+// equals, where there is such a one, only those with this node's own address are its own. Sorted by name.
 // Errors: unavailable, with the reason in one line for the operator: no device, none active, no GID.
-Result<std::vector<Rail>> choose_rails(const std::vector<std::unique_ptr<Device>>& devices,
-                                       const Settings& settings, const std::string& data_address);
+Result<Choice> choose_rails(const Devices& devices, const Settings& settings, const Addresses& addresses);
 
 // "10.1.0.7", "fe80::1", as people read a GID.
 std::string to_text(const Gid& gid);

@@ -32,10 +32,13 @@ void Channel::send(std::uint64_t token, const std::byte* from, std::uint64_t len
   }
   message.broken_frame = fate.broken_frame;
   if (fate.broken_value && length > 0) {
-    message.broken.assign(from, from + length);
+    message.broken.resize(length);
+    if (const auto read = is_.ranks.read(message.broken.data(), from, length); !read)
+      return cannot_copy(read.error());
     message.broken[reducer_.element_bytes() - 1] ^= std::byte{0x41};
   }
-  if (head_bytes + length <= std::uint64_t(most_inline_) && message.slices == 1) {
+  if (head_bytes + length <= std::uint64_t(most_inline_) && message.slices == 1 &&
+      (length == 0 || !is_.ranks.by_copier(from))) {
     message.way = Way::inlined;
   } else if (message.broken.empty() && is_.own && is_.own->holds(from, length)) {
     message.way = Way::direct;
@@ -96,7 +99,7 @@ bool Channel::write_slice() {
     staging = free_staging_.back();
     free_staging_.pop_back();
   }
-  build(line, message, staging);
+  if (!build(line, message, staging)) return false;
   ++next_slice_;
   ++message.away;
   if (++message.cut == message.slices) ++uncut_;
@@ -104,7 +107,7 @@ bool Channel::write_slice() {
 }
 
 // One write a slice; two where adaptive routing may reorder the payload.
-void Channel::build(Sending& line, const Outgoing& message, int slot) {
+bool Channel::build(Sending& line, const Outgoing& message, int slot) {
   const bool first = message.cut == 0, last = message.cut + 1 == message.slices;
   const std::uint64_t offset = message.cut * is_.slice_bytes;
   const auto bytes = std::uint32_t(std::min<std::uint64_t>(is_.slice_bytes, message.length - offset));
@@ -115,7 +118,10 @@ void Channel::build(Sending& line, const Outgoing& message, int slot) {
   if (message.way == Way::direct) payload_key = is_.own->local_key(line.device);
   if (slot >= 0) {
     std::byte* const copy = staging(slot) + before_payload;
-    if (bytes > 0) std::memcpy(copy, payload, bytes);
+    if (const auto read = bytes > 0 ? is_.ranks.read(copy, payload, bytes) : Result<void>(); !read) {
+      cannot_copy(read.error());
+      return false;
+    }
     payload = copy;
     head = copy - head_bytes;
   }
@@ -164,13 +170,19 @@ void Channel::build(Sending& line, const Outgoing& message, int slot) {
     ++unconfirmed_;
   }
   line.batch.push_back(write);
-  line.posted.push_back({line.written, first_ + uncut_, slot, write.signaled});
+  line.posted.push_back({line.written, first_ + uncut_, slot, write.signaled, bytes});
+  Rail& rail = rails_[line.rail];
+  if (rail.away++ == 0) rail.since = now_ns();
+  return true;
 }
 
 // A message's last write on each queue pair, where its memory is given back with its completion or nothing
 // follows; the one that fills the ring, to know when it has arrived; and often enough that queue and staging
 // never fill up without one under way.
+// Of several rails each slice that is worth it, to know when which of them rests.
 bool Channel::wants_signal(const Sending& line, const Outgoing& message) const {
+  constexpr std::uint32_t worth_it = 32 * 1024;
+  if (rails_.size() > 1 && is_.slice_bytes >= worth_it) return true;
   const bool last_here = message.cut + lines_.size() >= message.slices;
   if (last_here && (message.way == Way::direct || uncut_ + 1 == outgoing_.size())) return true;
   if (next_slice_ + 1 - credited_ >= is_.peer_slots) return true;
@@ -216,27 +228,21 @@ void Channel::finish_sent() {
 
 void Channel::completed_send(Sending& line, const Completion& completion) {
   line.completed = completion.work;
+  Rail& rail = rails_[line.rail];
   for (; !line.posted.empty() && line.posted.front().work <= completion.work; line.posted.pop_front()) {
     const Posted& slice = line.posted.front();
     if (slice.staging >= 0) free_staging_.push_back(slice.staging);
     if (slice.signaled) --unconfirmed_;
+    --rail.away;
+    rail.bytes += slice.bytes;
     if (slice.message >= first_) --outgoing_[std::size_t(slice.message - first_)].away;
   }
-  last_completion_ = std::max(last_completion_, time_of(line, completion));
+  const std::int64_t now = now_ns();
+  const std::int64_t time = completion.time_ns ? line.clock.ours(*completion.time_ns, now) : now;
+  if (rail.away == 0) rail.busy_ns += std::max<std::int64_t>(0, time - rail.since);
+  last_completion_ = std::max(last_completion_, time);
   flush();
   give_credits();
-}
-
-// On our clock. By the device's, it is known to have been earlier than it was seen: by as much as the
-// quickest one was, while the clocks drift apart by 50 millionths at most.
-std::int64_t Channel::time_of(Sending& line, const Completion& completion) {
-  const std::int64_t now = now_ns();
-  if (!completion.time_ns) return now;
-  std::int64_t ahead = now - *completion.time_ns;
-  if (line.ahead) ahead = std::min(ahead, *line.ahead + (now - line.ahead_at) / 20'000);
-  line.ahead = ahead;
-  line.ahead_at = now;
-  return *completion.time_ns + ahead;
 }
 
 void Channel::credited(std::uint32_t number) {

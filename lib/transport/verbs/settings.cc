@@ -65,6 +65,7 @@ Result<void> check(const Settings& settings) {
     return fail(Cause::bad_input, fmt::format("path MTU {} is not 256, 512, 1024, 2048 or 4096", mtu));
   for (const Result<void>& checked : {
            within("GID index", settings.gid_index, -1, 255),
+           within("P_Key index", settings.pkey_index, 0, 65535),
            within("timeout", settings.timeout, 1, 31),
            within("retry count", settings.retry_count, 0, 7),
            within("RNR retry", settings.rnr_retry, 0, 7),

@@ -31,6 +31,7 @@ enum class Registration : std::uint8_t {
 struct Settings {
   std::vector<PortName> ports = {};  // the rails, in order; empty: chosen by choose_rails()
   int gid_index = -1;                // -1: chosen
+  int pkey_index = 0;                // of the ports' tables, 0 to 65535
   int mtu = 0;            // path MTU in bytes: 256 to 4096, a power of two; 0: the ports' active one
   int timeout = 18;       // local ACK timeout, 4.096 us x 2^timeout: 1 to 31
   int retry_count = 7;    // 0 to 7
@@ -41,7 +42,7 @@ struct Settings {
   // Messages from so many bytes on leave as RDMA WRITE, which adaptive routing may reorder, and a short WRITE
   // WITH IMM behind; 0: never.
   std::uint64_t adaptive_routing_threshold = 0;
-  bool relaxed_ordering = true;  // where the device knows it
+  bool relaxed_ordering = true;  // asked for where libibverbs can
   Registration registration = Registration::automatic;
   std::uint64_t slot_bytes = 256 * 1024;  // most of a slice's bytes in one write, 4096 to 4 MiB
   int slots = 8;                          // of a hop's ring, 2 to 64

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <random>
 
-#include "transport/verbs/errors.h"
-
 namespace ringtrue::transport::verbs {
 
 namespace {
@@ -39,6 +37,7 @@ struct Transport::Offered {
     Rail rail;
     std::size_t device = 0;
     std::vector<Pair> pairs;
+    std::optional<std::size_t> partner = {};  // its index in theirs.rails
   };
   ~Offered() {
     for (End& end : ends)
@@ -71,7 +70,9 @@ class Transport::Events final : public Watcher {
     while (const auto event = device_.next_event()) {
       if (event->kind == Event::Kind::port_down && !transport_.ports_.contains({device_.name(), event->port}))
         continue;
-      auto error = event_error(transport_.setup_.node, device_.name(), *event);
+      const auto ends = transport_.ends_of(device_.name(), event->queue_pair);
+      if (event->queue_pair != 0 && !ends) continue;  // of a hop that is gone
+      auto error = event_error(transport_.setup_.node, device_.name(), *event, ends);
       if (!error || transport_.failed_) continue;
       transport_.failed_ = true;
       transport_.run_.failed(std::move(*error));
@@ -85,24 +86,16 @@ class Transport::Events final : public Watcher {
 };
 
 Result<std::unique_ptr<Transport>> Transport::open(Library& library, Setup setup) {
-  const auto names = library.devices();
-  if (!names) return tl::unexpected(names.error());
+  auto devices = open_devices(library);
+  if (!devices) return tl::unexpected(devices.error());
   std::unique_ptr<Transport> made(new Transport(std::move(setup)));
-  std::optional<Error> closed;
-  for (const std::string& name : *names) {
-    auto device = library.open(name);
-    if (device)
-      made->devices_.push_back(std::move(*device));
-    else if (!closed)
-      closed = device.error();
-  }
-  if (made->devices_.empty() && closed) return tl::unexpected(*closed);
-  auto rails = choose_rails(made->devices_, made->setup_.settings, made->setup_.data_address);
-  if (!rails) return tl::unexpected(rails.error());
-  made->rails_ = std::move(*rails);
+  made->devices_ = std::move(*devices);
+  auto choice = choose_rails(made->devices_, made->setup_.settings, {made->setup_.data_address});
+  if (!choice) return tl::unexpected(choice.error());
+  made->choice_ = std::move(*choice);
   made->memory_ = std::make_unique<Memory>(std::vector<Device*>{}, made->setup_.settings.relaxed_ordering);
-  for (const Rail& rail : made->rails_)
-    if (const auto known = made->device_index(rail.name.device); !known) return tl::unexpected(known.error());
+  if (const auto known = made->device_indices(made->choice_.rails); !known)
+    return tl::unexpected(known.error());
   return made;
 }
 
@@ -122,12 +115,12 @@ Result<Way> Transport::use(const Buffer& memory) {
 Result<void> Transport::begin_run(Run run) {
   end_run();
   run_ = std::move(run);
-  for (const auto& device : devices_)
+  for (const auto& device : devices_.opened)
     while (device->next_event()) {  // of the time before the run: what counts of it is in the ports' states
     }
-  auto rails = choose_rails(devices_, setup_.settings, setup_.data_address);
-  if (!rails) return tl::unexpected(rails.error());
-  rails_ = std::move(*rails);
+  auto choice = choose_rails(devices_, setup_.settings, {setup_.data_address, run_.others});
+  if (!choice) return tl::unexpected(choice.error());
+  choice_ = std::move(*choice);
   shape_ = shape();
   return {};
 }
@@ -147,17 +140,24 @@ Transport::Shape Transport::shape() const {
   return {slots, std::uint32_t(slot), staging()};
 }
 
-Result<std::size_t> Transport::device_index(const std::string& name) {
-  for (std::size_t i = 0; i < used_.size(); ++i)
-    if (used_[i]->name() == name) return i;
-  for (const auto& device : devices_) {
-    if (device->name() != name) continue;
-    if (const auto added = memory_->add(*device); !added) return tl::unexpected(added.error());
-    used_.push_back(device.get());
-    if (const auto way = use(buffer_); !way) return tl::unexpected(way.error());
-    return used_.size() - 1;
+// Those that are new are made known to the memory, once for all of them.
+Result<std::vector<std::size_t>> Transport::device_indices(const std::vector<Rail>& rails) {
+  std::vector<std::size_t> indices;
+  const std::size_t before = used_.size();
+  Result<void> added;
+  for (const Rail& rail : rails) {
+    const auto is_it = [&](const auto& device) { return device->name() == rail.name.device; };
+    const auto known = std::find_if(used_.begin(), used_.end(), is_it);
+    indices.push_back(std::size_t(known - used_.begin()));
+    if (known != used_.end()) continue;
+    Device& device = **std::find_if(devices_.opened.begin(), devices_.opened.end(), is_it);
+    if (added = memory_->add(device); !added) break;
+    used_.push_back(&device);
   }
-  return fail(Cause::internal, fmt::format("no device {}", name));
+  if (used_.size() > before)
+    if (const auto way = use(buffer_); !way && added) added = tl::unexpected(way.error());
+  if (!added) return tl::unexpected(added.error());
+  return indices;
 }
 
 Result<Queues*> Transport::queues_of(std::size_t device, int thread) {
@@ -177,33 +177,44 @@ Result<Queues*> Transport::queues_of(std::size_t device, int thread) {
 }
 
 Result<void> Transport::watch(Device& device) {
-  std::unique_ptr<Events>& events = events_[device.name()];
-  if (events) return {};
-  events = std::make_unique<Events>(*this, device);
-  return events->watch(*run_.loops.front());
+  if (events_.contains(device.name())) return {};
+  auto events = std::make_unique<Events>(*this, device);
+  if (const auto watched = events->watch(*run_.loops.front()); !watched) return watched;
+  events_.emplace(device.name(), std::move(events));
+  return {};
+}
+
+std::optional<Ends> Transport::ends_of(const std::string& device, std::uint32_t queue_pair) const {
+  for (const auto& [key, hop] : offered_)
+    for (const Offered::End& end : hop->ends) {
+      if (end.rail.name.device != device) continue;
+      for (const Offered::Pair& pair : end.pairs)
+        if (pair.pair->number() == queue_pair)
+          return Ends{hop->hop, end.rail.name, end.partner ? hop->theirs.rails[*end.partner].name : ""};
+    }
+  return std::nullopt;
 }
 
 Result<Greeting> Transport::offer(const tcp::ConnectionKey& key, const Hop& hop, int thread,
                                   const std::vector<PortName>& ports) {
   if (offered_.size() >= run_.hops) return fail(Cause::internal, "more RDMA hops than were announced");
-  std::vector<Rail> rails = rails_;
+  std::vector<Rail> rails = choice_.rails;
   if (!ports.empty()) {
     Settings settings = setup_.settings;
     settings.ports = ports;
-    auto chosen = choose_rails(devices_, settings, setup_.data_address);
+    auto chosen = choose_rails(devices_, settings, {setup_.data_address});
     if (!chosen) return tl::unexpected(chosen.error());
-    rails = std::move(*chosen);
+    rails = std::move(chosen->rails);
   }
   auto made = std::make_unique<Offered>();
   made->hop = hop;
   made->thread = thread;
-  for (Rail& rail : rails) {
-    const auto device = device_index(rail.name.device);
-    if (!device) return tl::unexpected(device.error());
-    made->ends.push_back({std::move(rail), *device, {}});
-  }
+  const auto devices = device_indices(rails);
+  if (!devices) return tl::unexpected(devices.error());
+  for (std::size_t r = 0; r < rails.size(); ++r)
+    made->ends.push_back({std::move(rails[r]), (*devices)[r], {}});
   const std::uint64_t stride = slot_stride(shape_.slot_bytes);
-  auto ring = memory_->lend(shape_.slots * stride);
+  auto ring = memory_->lend_ring(shape_.slots * stride);
   if (!ring) return tl::unexpected(ring.error());
   made->ring = std::move(*ring);
   const std::size_t lines = made->ends.size() * std::size_t(setup_.settings.queue_pairs);
@@ -230,7 +241,7 @@ Result<Greeting> Transport::offer(const tcp::ConnectionKey& key, const Hop& hop,
     rail.mtu = setup_.settings.mtu > 0 ? std::min(setup_.settings.mtu, end.rail.port.mtu) : end.rail.port.mtu;
     rail.ring_key = made->ring.registered().remote_key(end.device);
     for (int q = 0; q < setup_.settings.queue_pairs; ++q) {
-      auto pair = (*queues)->make_queue_pair(end.rail.name.port, inline_bytes);
+      auto pair = (*queues)->make_queue_pair(end.rail.name.port, setup_.settings.pkey_index, inline_bytes);
       if (!pair) return tl::unexpected(pair.error());
       (*queues)->add(**pair);
       rail.queue_pairs.push_back({(*pair)->number(), std::uint32_t(random()) & number_bits});
@@ -245,9 +256,12 @@ Result<void> Transport::accept(const tcp::ConnectionKey& key, const Greeting& pe
   Offered& end = *offered_.at(key);
   end.theirs = peer;
   const Settings& settings = setup_.settings;
-  for (std::size_t r = 0; r < std::min(end.ends.size(), peer.rails.size()); ++r) {
+  for (const auto& [r, t] : pair_rails(end.ours, peer)) {
+    end.ends[r].partner = t;
     const Rail& rail = end.ends[r].rail;
-    const Greeting::Rail &ours = end.ours.rails[r], &theirs = peer.rails[r];
+    const Greeting::Rail &ours = end.ours.rails[r], &theirs = peer.rails[t];
+    const Route way = route(ours, theirs);
+    if (!way.global) without_grh_.insert(rail.name);
     for (std::size_t q = 0; q < std::min(ours.queue_pairs.size(), theirs.queue_pairs.size()); ++q) {
       Path path;
       path.port = rail.name.port;
@@ -255,8 +269,8 @@ Result<void> Transport::accept(const tcp::ConnectionKey& key, const Greeting& pe
       path.queue_pair = theirs.queue_pairs[q].queue_pair;
       path.packet_sequence = theirs.queue_pairs[q].packet_sequence;
       path.layer = ours.layer;
-      path.lid = theirs.lid;
-      if (ours.global || theirs.global) path.gid = theirs.gid;
+      path.lid = way.lid;
+      if (way.global) path.gid = theirs.gid;
       path.gid_index = rail.gid.index;
       path.traffic_class = settings.traffic_class;
       path.service_level = settings.service_level;
@@ -270,6 +284,13 @@ Result<void> Transport::accept(const tcp::ConnectionKey& key, const Greeting& pe
   return {};
 }
 
+std::vector<PortName> Transport::unpaired(const tcp::ConnectionKey& key) const {
+  std::vector<PortName> ports;
+  for (const Offered::End& end : offered_.at(key)->ends)
+    if (!end.partner) ports.push_back(end.rail.name);
+  return ports;
+}
+
 void Transport::withdraw(const tcp::ConnectionKey& key) {
   offered_.erase(key);
 }
@@ -281,15 +302,14 @@ std::unique_ptr<Channel> Transport::open_channel(const tcp::ConnectionKey& key, 
   setup.node = setup_.node;
   setup.hop = end.hop;
   setup.control = control;
-  const std::size_t rails = std::min(end.ours.rails.size(), end.theirs.rails.size());
   // Neighbouring slices go over different rails.
   for (std::size_t q = 0; q < std::size_t(setup_.settings.queue_pairs); ++q)
-    for (std::size_t r = 0; r < rails; ++r) {
-      const Offered::End& ours = end.ends[r];
-      const Greeting::Rail& theirs = end.theirs.rails[r];
+    for (const Offered::End& ours : end.ends) {
+      if (!ours.partner) continue;
+      const Greeting::Rail& theirs = end.theirs.rails[*ours.partner];
       if (q < theirs.queue_pairs.size())
-        setup.lines.push_back(
-            {ours.pairs[q].queues, ours.pairs[q].pair.get(), ours.rail.name, ours.device, theirs.ring_key});
+        setup.lines.push_back({ours.pairs[q].queues, ours.pairs[q].pair.get(), ours.rail.name, theirs.name,
+                               ours.device, theirs.ring_key});
     }
   setup.slice_bytes = std::min(end.ours.slot_bytes, end.theirs.slot_bytes);
   setup.slots = end.ours.slots;
@@ -302,6 +322,7 @@ std::unique_ptr<Channel> Transport::open_channel(const tcp::ConnectionKey& key, 
   setup.staging_slots = shape_.staging;
   setup.staging_keys = &end.staging.registered();
   setup.own = memory_->own();
+  setup.ranks = {buffer_.copier, buffer_.at, buffer_.bytes};
   setup.adaptive_routing_threshold = setup_.settings.adaptive_routing_threshold;
   return std::make_unique<Channel>(std::move(setup), *run_.loops.at(std::size_t(end.thread)), owner, reducer,
                                    std::move(script));
@@ -312,6 +333,7 @@ void Transport::end_run() {
   queues_.clear();
   events_.clear();
   ports_.clear();
+  without_grh_.clear();
   failed_ = false;
   run_ = {};
 }

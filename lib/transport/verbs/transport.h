@@ -18,6 +18,7 @@
 #include "transport/loop.h"
 #include "transport/tcp/transport.h"
 #include "transport/verbs/channel.h"
+#include "transport/verbs/errors.h"
 #include "transport/verbs/greeting.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/memory.h"
@@ -31,7 +32,7 @@ class Transport {
  public:
   struct Setup {
     std::string node;          // this one's name, for errors
-    std::string data_address;  // picks the port where it is a port's own; empty: none in particular
+    std::string data_address;  // Addresses::own
     Settings settings;
   };
   // Errors: unavailable, with the reason in one line: no device, no active port, no libibverbs.
@@ -47,6 +48,7 @@ class Transport {
     std::uint64_t longest = 0;  // bytes of a message, at most
     // Told on the first loop's thread of events that end the run.
     std::function<void(Error)> failed;
+    std::vector<std::string> others = {};  // Addresses::others
   };
   // Looks at the ports anew. Errors: unavailable, as open().
   Result<void> begin_run(Run run);
@@ -56,6 +58,10 @@ class Transport {
                          const std::vector<PortName>& ports = {});
   // Connects them to the peer's, which mismatch() finds nothing against.
   Result<void> accept(const tcp::ConnectionKey& key, const Greeting& peer);
+  // Of an accepted hop: this end's ports that the peer has none for.
+  std::vector<PortName> unpaired(const tcp::ConnectionKey& key) const;
+  // Ports whose packets carry no GRH, and so no traffic class.
+  const std::set<PortName>& without_grh() const { return without_grh_; }
   void withdraw(const tcp::ConnectionKey& key);  // the hop goes another way
   // Once both ends are ready. `control`: the hop's control connection, watched for its end.
   std::unique_ptr<Channel> open_channel(const tcp::ConnectionKey& key, int control, Owner& owner,
@@ -64,7 +70,8 @@ class Transport {
   void end_run();
 
   // As offered without ports of their own.
-  const std::vector<Rail>& rails() const { return rails_; }
+  const std::vector<Rail>& rails() const { return choice_.rails; }
+  const std::vector<LeftOut>& left_out() const { return choice_.left_out; }
   Way way() const { return way_; }
   const std::string& why_staged() const { return memory_->why_staged(); }
 
@@ -77,21 +84,23 @@ class Transport {
   };
   explicit Transport(Setup setup);
   Shape shape() const;
-  Result<std::size_t> device_index(const std::string& name);
+  Result<std::vector<std::size_t>> device_indices(const std::vector<Rail>& rails);  // in used_
   Result<Queues*> queues_of(std::size_t device, int thread);
   Result<void> watch(Device& device);
+  std::optional<Ends> ends_of(const std::string& device, std::uint32_t queue_pair) const;
 
   Setup setup_;
-  std::vector<std::unique_ptr<Device>> devices_;  // all of the node, by name
-  std::vector<Device*> used_;                     // in the order of Memory's
-  std::vector<Rail> rails_;
+  Devices devices_;            // all of the node
+  std::vector<Device*> used_;  // in the order of Memory's
+  Choice choice_;
   std::unique_ptr<Memory> memory_;
   Buffer buffer_;
   Way way_ = Way::staged;
   Run run_;
   Shape shape_;
   std::set<PortName> ports_;  // that the run's hops go through
-  bool failed_ = false;       // the run, by an event
+  std::set<PortName> without_grh_;
+  bool failed_ = false;  // the run, by an event
   std::map<std::string, std::unique_ptr<Events>> events_;
   std::map<std::pair<std::size_t, int>, std::unique_ptr<Queues>> queues_;  // by device and thread
   std::map<tcp::ConnectionKey, std::unique_ptr<Offered>> offered_;

@@ -22,6 +22,10 @@ class LabError(Exception):
     """One line for the person who runs the lab."""
 
 
+class Missing(Exception):
+    """What this machine's kernel lacks for a case; the case is skipped."""
+
+
 def megabits(text):
     """500, "500", "500Mbit", "1Gbit" as Mbit/s."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(|m|mbit|g|gbit)", str(text).strip().lower())
@@ -262,6 +266,45 @@ link set br0 up
             ]
         sh("tc", "-n", namespace, "-batch", "-", text="\n".join(rules) + "\n")
 
+    def lose(self, node, side, one_in=32):
+        """Drops one of so many packets (super-packets, on a veth) that the node sends or receives, a power of two from
+        8 on: by their IP ids, which count up, but for packets that begin a connection."""
+        i = self.index(node)
+        namespace, device = self._behind(i) if side == "egress" else self._receiver(i)
+        burst, limit = bucket(self.rate)
+        subprocess.run(["tc", "-n", namespace, "qdisc", "del", "dev", device, "root"], capture_output=True)
+        share = f"rate {self.rate}mbit burst {burst} cburst {burst} quantum 65536"
+        sh("tc", "-n", namespace, "-batch", "-", text=f"""qdisc add dev {device} root handle 1: htb default 2
+class add dev {device} parent 1: classid 1:1 htb {share}
+class add dev {device} parent 1:1 classid 1:2 htb {share}
+class add dev {device} parent 1:1 classid 1:3 htb {share}
+qdisc add dev {device} parent 1:2 bfifo limit {limit}
+qdisc add dev {device} parent 1:3 bfifo limit 1
+filter add dev {device} parent 1: protocol ip prio 1 u32 match u16 5 {one_in - 1:#06x} at 4 flowid 1:3
+""")
+
+    def _behind(self, i):
+        """A second cable between the node's and the switch: what is lost there has left the node, whose kernel would
+        not take a drop in its own queue for a loss."""
+        sh("ip", "-n", self.switch, "-batch", "-", text=f"""link add b{i} type bridge forward_delay 0 mcast_snooping 0
+link add c{i} mtu {MTU} type veth peer name d{i} mtu {MTU}
+link set p{i} master b{i}
+link set c{i} master b{i} up
+link set d{i} master br0 up
+link set b{i} up
+""")
+        return self.switch, f"c{i}"
+
+    def delay(self, node, side, milliseconds):
+        """Later by so much, at the same rate. Raises Missing where the kernel has no netem."""
+        i = self.index(node)
+        namespace, device = self._sender(i) if side == "egress" else self._receiver(i)
+        sh("tc", "-n", namespace, "qdisc", "del", "dev", device, "root")
+        done = subprocess.run(["tc", "-n", namespace, "qdisc", "add", "dev", device, "root", "netem", "delay",
+                               f"{milliseconds}ms", "rate", f"{self.rate}mbit", "limit", "10000"], capture_output=True)
+        if done.returncode != 0:
+            raise Missing("this kernel has no netem")
+
     def restore(self, node=None):
         """One node's link, or all of them, back at the lab's rate and up."""
         nodes = range(self.size) if node is None else [self.index(node)]
@@ -269,6 +312,8 @@ link set br0 up
             self._tbf(self._sender(i), self.rate)
             self._tbf(self._receiver(i), self.rate)
             self.link(i, "up")
+            if self._works(["ip", "-n", self.switch, "link", "del", f"b{i}"]):
+                sh("ip", "-n", self.switch, "-batch", "-", text=f"link del c{i}\nlink set p{i} master br0\n")
         self.state["paths"] = [p for p in self.state["paths"] if p[0] not in nodes]
         self._save()
 

@@ -7,7 +7,7 @@ import traceback
 
 from . import cases, sanitizer
 from .cluster import Cluster, alive, processes
-from .network import LabError, Network
+from .network import LabError, Missing, Network
 from .rdma import RdmaLab
 from .virtual import VirtualLab, vm
 
@@ -138,7 +138,7 @@ def run(programs, patterns, directory, keep_logs):
             if reports := lab.sanitizer_reports():
                 raise AssertionError("\n".join(reports))
             passed += 1
-        except (Skip, vm.Unavailable) as reason:
+        except (Skip, Missing, vm.Unavailable) as reason:
             verdict, detail, skipped = "ok", f" # SKIP {reason}", skipped + 1
         except AssertionError as error:
             verdict, detail = "not ok", str(error)
@@ -151,7 +151,7 @@ def run(programs, patterns, directory, keep_logs):
             failed.append(case.name)
             print(f"not ok {number} {case.name} ({seconds:.1f} s)", flush=True)
             print("\n".join("  | " + line for line in detail.splitlines()), flush=True)
-            if keep_logs:
+            if keep_logs and os.path.isdir(directory):  # gone with a lab that could not be made
                 if lab is not None:
                     lab.keep_logs()
                 where = os.path.join(keep_logs, case.name.replace("/", "."))

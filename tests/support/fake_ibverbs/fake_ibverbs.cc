@@ -30,7 +30,11 @@ T* made(T* object) {
   return object;
 }
 
-ibv_device device_{};
+ibv_device device_ = [] {
+  ibv_device device{};
+  fmt::format_to_n(device.dev_name, sizeof device.dev_name - 1, "uverbs0");
+  return device;
+}();
 ibv_device* devices_[] = {&device_, nullptr};
 
 struct Done {
@@ -115,6 +119,8 @@ Context* as_context(ibv_context* context) {
       reinterpret_cast<verbs_context*>(reinterpret_cast<char*>(context) - offsetof(verbs_context, context)));
 }
 Context* opened_ = nullptr;
+int refusal_ = 0;  // errno of ibv_open_device
+ibv_qp* pair_ = nullptr;
 
 int describe(ibv_device_attr& attributes) {
   attributes.phys_port_cnt = 2;
@@ -133,6 +139,7 @@ int describe(std::uint8_t number, ibv_port_attr& port) {
   port.active_width = 2;  // 4x
   port.active_speed = number == 1 ? 128 : 4;
   port.lid = number == 1 ? 77 : 0;
+  port.flags = number == 1 ? IBV_QPF_GRH_REQUIRED : 0;
   port.link_layer = number == 1 ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET;
   return 0;
 }
@@ -169,8 +176,14 @@ int fake_ibverbs_live() {
 void fake_ibverbs_raise(int type, int port) {
   ibv_async_event event{};
   event.event_type = ibv_event_type(type);
-  event.element.port_num = port;
+  if (type <= IBV_EVENT_PATH_MIG_ERR && type != IBV_EVENT_CQ_ERR)
+    event.element.qp = pair_;
+  else
+    event.element.port_num = port;
   opened_->events.push_back(event);
+}
+void fake_ibverbs_refuse(int error) {
+  refusal_ = error;
 }
 
 ibv_device** ibv_get_device_list(int* count) {
@@ -184,6 +197,7 @@ const char* ibv_get_device_name(ibv_device*) {
   return "mlx5_0";
 }
 ibv_context* ibv_open_device(ibv_device* device) {
+  if (refusal_ != 0) return errno = refusal_, nullptr;
   auto* context = new Context();
   context->sz = sizeof(verbs_context);
   context->context.device = device;
@@ -338,10 +352,11 @@ ibv_qp* ibv_create_qp(ibv_pd*, ibv_qp_init_attr* attributes) {
   pair->recv_cq = attributes->recv_cq;
   pair->qp_num = 0x1234;
   attributes->cap.max_inline_data = 100;
-  return made(pair);
+  return made(pair_ = pair);
 }
 int ibv_modify_qp(ibv_qp*, ibv_qp_attr* a, int mask) {
   note("to state {} mask {:#x}", int(a->qp_state), mask);
+  if (a->qp_state == IBV_QPS_INIT) note("port {} P_Key {}", a->port_num, a->pkey_index);
   if (a->qp_state == IBV_QPS_RTR) {
     note("mtu {} pair {:#x} sequence {:#x} rnr timer {}", int(a->path_mtu), a->dest_qp_num, a->rq_psn,
          a->min_rnr_timer);

@@ -39,6 +39,16 @@ TEST(Recorder, WritesTheRingDown) {
   EXPECT_EQ(sent, (std::vector<std::uint64_t>{0, 2, 1, 0}));
 }
 
+TEST(Recorder, SaysWhichOfSeveralSourcesCompletesTheSum) {
+  Call call;
+  call.elements = 6;
+  std::vector<Step::Kind> kinds;
+  record(**find_algorithm("naive"), Layout::one_node(3), 0, call,
+         [&](const Step& step) { kinds.push_back(step.kind); });
+  EXPECT_EQ(kinds,
+            (std::vector{Step::Kind::reduce, Step::Kind::reduce_last, Step::Kind::send, Step::Kind::send}));
+}
+
 // What one end of a hop sends is what the other end expects, message by message.
 TEST(Recorder, SeesBothEndsAgree) {
   for (const Algorithm& algorithm : algorithms()) {

@@ -53,6 +53,14 @@ TEST(Counters, OfRdmaPortsOnlyTheRailsSpeak) {
   std::vector<Finding> findings = {finding(ScopeType::sender, "node2")};
   join_counters({{"node2", seen}}, {{"node2", {{"rxe2", 1}}}}, "during the check", findings);
   EXPECT_EQ(findings[0].evidence.size(), 2u);
+  EXPECT_THAT(risen_by_name(seen, {{"rxe2", 1}, {"rxe3", 1}}),
+              ElementsAre("rxe2 port 1: rcvd_seq_err +7", "rxe3 port 1: rcvd_seq_err +9"));
+  EXPECT_TRUE(risen_by_name(seen, {}).empty());
+  // What is told by name is not told again.
+  findings[0].evidence = {"node2 rxe2 port 1: rcvd_seq_err +7"};
+  join_counters({{"node2", seen}}, {{"node2", {{"rxe2", 1}}}}, "during the check", findings);
+  EXPECT_THAT(findings[0].evidence, ElementsAre("node2 rxe2 port 1: rcvd_seq_err +7",
+                                                "node2 eth0: 3 checksum errors during the check"));
 }
 
 TEST(Counters, WindowsOfRunsAddUp) {

@@ -90,7 +90,7 @@ TEST(Plan, SuspectsMeetGoodPartnersThatAreNew) {
     s.node = node;
     inference.suspects.push_back(s);
   }
-  PairCounts counts(6, std::vector<int>(6, 0));
+  PairCounts counts;
   std::vector<const Suspect*> suspects{&inference.suspects[0], &inference.suspects[1]};
   std::vector<int> nodes{0, 1, 2, 3, 4, 5}, met;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
@@ -100,7 +100,7 @@ TEST(Plan, SuspectsMeetGoodPartnersThatAreNew) {
     EXPECT_NE(partner, 1);  // suspected itself
     EXPECT_EQ(std::count(met.begin(), met.end(), partner), 0);
     met.push_back(partner);
-    ++counts[0][std::size_t(partner)];
+    ++counts[{0, partner}];
   }
 }
 

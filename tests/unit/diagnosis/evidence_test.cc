@@ -67,7 +67,7 @@ TEST(Partners, NodeThatWasDisturbedForAWhileIsExonerated) {
   }
 }
 
-TEST(HeldBack, ReceivingProgramIsNoFaultOfTheWire) {
+TEST(HeldBack, ReceivingProgramIsNamedAndNotItsWire) {
   Wires wires(8);
   wires.tamper = [](Observation& o) {
     for (HopReading& hop : o.hops) {
@@ -77,9 +77,21 @@ TEST(HeldBack, ReceivingProgramIsNoFaultOfTheWire) {
     }
   };
   const Diagnosis d = wires.check();
-  EXPECT_EQ(accused(d), Names{}) << explain(d);
-  EXPECT_FALSE(d.rates[0][6]);  // nothing is known of it
-  EXPECT_NE(doubts(d).find("node6's receiving side"), std::string::npos) << explain(d);
+  EXPECT_EQ(accused(d), Names{"node node6"}) << explain(d);
+  EXPECT_EQ(d.findings[0].kind, "slow-compute");
+  EXPECT_FALSE(d.rates[0][6]);  // nothing is known of the wire
+}
+
+TEST(HeldBack, NowAndThenAccusesNobody) {
+  Wires wires(8);
+  wires.tamper = [&](Observation& o) {
+    for (HopReading& hop : o.hops) {
+      if (hop.destination != 6 || wires.asked.size() % 2 == 0) continue;
+      hop.busy = hop.busy / 0.6;
+      hop.receiver_limited = hop.busy * 0.9;
+    }
+  };
+  EXPECT_EQ(accused(wires.check()), Names{});
 }
 
 TEST(LateAcknowledgement, OfShortMessagesIsNoSlowPath) {

@@ -103,6 +103,19 @@ TEST(Gross, IsNeverHealthyHoweverSmallTheBudget) {
   }
 }
 
+TEST(Gross, SideThatKeepsAllOthersShortIsNotTakenForTheFleet) {
+  // So fast that what the others carry meanwhile takes a few ticks alone.
+  for (const int nodes : {8, 12, 14, 16}) {
+    Wires wires(nodes);
+    for (auto* side : {&wires.sends, &wires.receives}) {
+      for (double& rate : *side) rate *= 50;
+    }
+    wires.receives[0] *= 0.12;
+    const Diagnosis d = wires.check(false);
+    EXPECT_EQ(accused(d), Names{"receiver node0"}) << nodes << explain(d);
+  }
+}
+
 TEST(Gross, SlowestHopOfTheRingIsNamedWhereNothingElseFits) {
   Wires wires(8);
   wires.warmup = 1;

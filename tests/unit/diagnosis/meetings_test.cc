@@ -58,6 +58,18 @@ TEST(Meetings, PortsMeetAlignedOrAll) {
   EXPECT_TRUE(meet_ports(ports_of({1, 0}), true).empty());
 }
 
+TEST(Meetings, APortThatIsMissingShiftsNoOther) {
+  const auto aligned =
+      met(meet_ports({{{"a", 1}, {"b", 1}, {"c", 1}}, {{"a", 1}, {"c", 1}}, {{"b", 1}, {"x", 1}}}, false));
+  const auto pair = [](int node, const char* port, int peer, const char* its) {
+    return std::pair(std::pair(node, std::string(port)), std::pair(peer, std::string(its)));
+  };
+  EXPECT_EQ(aligned.size(), 6u);
+  for (const auto& each : {pair(0, "a:1", 1, "a:1"), pair(0, "c:1", 1, "c:1"), pair(0, "b:1", 2, "b:1"),
+                           pair(0, "a:1", 2, "x:1"), pair(1, "a:1", 2, "b:1"), pair(1, "c:1", 2, "x:1")})
+    EXPECT_EQ(aligned.count(each), 1u) << each.first.second << " " << each.second.second;
+}
+
 TEST(Meetings, APortMeetsItselfAndItsNodesOthers) {
   const auto home = met(meet_at_home(ports_of({3, 1, 0})));
   EXPECT_EQ(home.size(), 3u + 3 + 1);
@@ -88,6 +100,101 @@ TEST(Meetings, BothEndsTimesAreARoundTrip) {
   EXPECT_FALSE(one_way(o, 2));
   o.times.clear();
   EXPECT_FALSE(one_way(o, 0));
+}
+
+// Three nodes with two ports each, of which one is dead.
+class ADeadPort : public testing::Test {
+ protected:
+  void play(const std::vector<Round>& rounds) {
+    Meetings meetings({[&](const Round& round) -> Result<void> {
+                         ++runs_;
+                         for (const Meeting& m : round)
+                           if (dead_of(m)) return fail(cause_, "rxe1:2 is down", "node1");
+                         measured_.insert(measured_.end(), round.begin(), round.end());
+                         return {};
+                       },
+                       [&]() -> Result<void> {
+                         ++renewals_;
+                         if (no_more_) return fail(Cause::unreachable, "node1 is gone");
+                         return {};
+                       },
+                       [&](const Meeting& m, const Error& why) {
+                         EXPECT_EQ(why.text(), "node1: rxe1:2 is down");
+                         missed_.push_back(m);
+                       }});
+    for (const Round& round : rounds)
+      if (const auto played = meetings.play(round); !played) {
+        error_ = played.error();
+        return;
+      }
+  }
+  static bool dead_of(const Meeting& m) {
+    return m.ports && (m.ports->first == RdmaPort{"rxe1", 2} || m.ports->second == RdmaPort{"rxe1", 2});
+  }
+  static Ports ports() {
+    return {{{"rxe0", 1}, {"rxe0", 2}}, {{"rxe1", 1}, {"rxe1", 2}}, {{"rxe2", 1}, {"rxe2", 2}}};
+  }
+
+  Cause cause_ = Cause::peer_lost;
+  bool no_more_ = false;
+  int runs_ = 0, renewals_ = 0;
+  Round measured_, missed_;
+  std::optional<Error> error_;
+};
+
+TEST_F(ADeadPort, CostsItsOwnCellsAlone) {
+  const std::vector<Round> rounds = meet_ports(ports(), true);
+  play(rounds);
+  EXPECT_FALSE(error_);
+  std::size_t all = 0, dead = 0;
+  for (const Round& round : rounds) {
+    all += round.size();
+    for (const Meeting& m : round) dead += dead_of(m);
+  }
+  EXPECT_EQ(missed_.size(), dead);
+  EXPECT_EQ(measured_.size(), all - dead);
+  EXPECT_TRUE(std::all_of(missed_.begin(), missed_.end(), dead_of));
+  EXPECT_LE(renewals_, 5) << "with others of its round, by itself, and again; then it is left alone";
+}
+
+TEST_F(ADeadPort, LeavesTheOthersOfItsRound) {
+  const auto with = [](int node, RdmaPort port, int peer, RdmaPort its) {
+    return Meeting{node, peer, std::pair(std::move(port), std::move(its))};
+  };
+  const RdmaPort dead{"rxe1", 2}, rxe0{"rxe0", 1}, rxe2{"rxe2", 1}, rxe3{"rxe3", 1};
+  const Meeting first = with(0, rxe0, 1, dead), second = with(2, rxe2, 1, dead),
+                third = with(3, rxe3, 1, dead);
+  const Meeting beside = with(2, rxe2, 3, rxe3), others = with(0, rxe0, 3, rxe3),
+                last = with(0, rxe0, 2, rxe2);
+  play({{first, beside}, {second, others}, {third, last}});
+  EXPECT_EQ(measured_, (Round{beside, others, last}));
+  EXPECT_EQ(missed_, (Round{first, second, third}));
+  EXPECT_EQ(runs_, 3 + 3 + 1) << "together, then each alone, until it is known";
+}
+
+TEST_F(ADeadPort, TakesNoOtherOneWithIt) {
+  // rxe0 meets nothing but the dead one at first, which tells nothing of itself.
+  const auto with_dead = [](int number) {
+    return Meeting{0, 1, std::pair(RdmaPort{"rxe0", number}, RdmaPort{"rxe1", 2})};
+  };
+  const Meeting good{0, 2, std::pair(RdmaPort{"rxe0", 1}, RdmaPort{"rxe2", 1})};
+  play({{with_dead(1)}, {with_dead(2)}, {with_dead(1)}, {good}});
+  EXPECT_EQ(measured_, Round{good});
+  EXPECT_EQ(missed_.size(), 3u);
+}
+
+TEST_F(ADeadPort, IsNotTheEndButANodeThatIsGoneIs) {
+  no_more_ = true;
+  play(meet_ports(ports(), false));
+  ASSERT_TRUE(error_);
+  EXPECT_EQ(error_->what, "node1 is gone");
+  error_.reset();
+  renewals_ = 0;
+  cause_ = Cause::cancelled;
+  play(meet_ports(ports(), false));
+  ASSERT_TRUE(error_);
+  EXPECT_EQ(error_->cause, Cause::cancelled);
+  EXPECT_EQ(renewals_, 0) << "whoever stops it wants no more";
 }
 
 TEST(Meetings, PortsAreReadAsTheyAreWritten) {

@@ -46,6 +46,25 @@ TEST(Owners, APortIsTheNodesThatSendsFromIt) {
   EXPECT_EQ(ports[2], (std::vector<RdmaPort>{{"rxe1", 1}}));
 }
 
+TEST(Owners, PortsOfTheOtherLayerMeetNobody) {
+  topology::Cluster cluster;
+  cluster.nodes = {node("a"), node("b")};
+  for (topology::Node& n : cluster.nodes) {
+    for (topology::Nic& nic : n.nics) nic.ports[0].layer = topology::LinkLayer::infiniband;
+    n.nics[1].ports[0].layer = topology::LinkLayer::ethernet;
+  }
+  const std::vector<std::string> nodes = {"a", "b"};
+  const Ports all = active_ports(cluster, nodes), rails = {{{"rxe1", 1}}, {{"rxe1", 1}}};
+  Ports kept = all;
+  EXPECT_EQ(take_other_layers(cluster, nodes, rails, kept), (Ports{{{"rxe2", 1}}, {{"rxe2", 1}}}));
+  EXPECT_EQ(kept, rails);
+  kept = all;
+  EXPECT_EQ(take_other_layers(cluster, nodes, {{{"rxe1", 1}}, {{"rxe2", 1}}}, kept), Ports(2))
+      << "both are used";
+  EXPECT_EQ(take_other_layers(cluster, nodes, {{{"mlx5_9", 1}}, {}}, kept), Ports(2)) << "of a layer unknown";
+  EXPECT_EQ(kept, all);
+}
+
 TEST(Owners, WithoutAddressesAllStays) {
   topology::Cluster cluster;
   cluster.nodes = {node("a"), node("b")};

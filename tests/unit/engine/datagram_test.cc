@@ -6,9 +6,12 @@
 
 #include "collective/omnireduce/omnireduce.h"
 #include "engine/session.h"
+#include "tests/support/local_job.h"
 
 namespace ringtrue::engine {
 namespace {
+
+using test::wrong;
 
 Job job_of(int workers, int aggregators, std::uint64_t elements) {
   Job job;
@@ -29,12 +32,6 @@ Job job_of(int workers, int aggregators, std::uint64_t elements) {
   job.iterations = 2;
   job.warmup = 1;
   return job;
-}
-
-std::uint64_t wrong(const RunReport& report) {
-  std::uint64_t sum = 0;
-  for (const RankReport& rank : report.ranks) sum += rank.wrong;
-  return sum;
 }
 
 collective::PacketCounts counts(const RunReport& report) {

@@ -1,21 +1,42 @@
 // Sessions of several nodes on a scripted fabric: which hops go over RDMA, what is said of those that do not,
 // and who is named when something ends.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <functional>
+#include <mutex>
 #include <thread>
 
 #include "engine/plan.h"
 #include "engine/session.h"
 #include "tests/support/fake_verbs.h"
+#include "tests/support/local_job.h"
 #include "tests/support/refusing_verbs.h"
+
+namespace {
+std::atomic<const ringtrue::transport::verbs::FakeFabric*> watched = nullptr;
+std::atomic<int> unmapped_too_soon = 0;
+}  // namespace
+
+// Stands before the C library's: a device must not be left with memory that is gone.
+extern "C" int munmap(void* at, std::size_t bytes) noexcept {
+  const auto* const begin = static_cast<const std::byte*>(at);
+  if (const auto* const fabric = watched.load())
+    for (const auto& region : fabric->regions())
+      unmapped_too_soon += region.at < begin + bytes && begin < region.at + region.bytes;
+  return int(::syscall(SYS_munmap, at, bytes));
+}
 
 namespace ringtrue::engine {
 namespace {
+
+using test::wrong;
 
 namespace verbs = transport::verbs;
 using verbs::FakeDevice;
@@ -77,7 +98,7 @@ class Verbs : public testing::Test {
     for (std::size_t i = 0; i < sessions_.size(); ++i) {
       const auto port = sessions_[i]->prepare(job);
       if (!port) return tl::unexpected(port.error());
-      addresses[std::size_t(members_[i].node)].push_back({"127.0.0.1", *port});
+      addresses[std::size_t(members_[i].node)].push_back({members_[i].data_address, *port});
     }
     const auto play_phase = [&](std::size_t phase, Session& session) -> Result<void> {
       if (phase == 0) return session.connect(addresses, deadline);
@@ -86,12 +107,16 @@ class Verbs : public testing::Test {
     for (std::size_t phase = 0; phase < 3; ++phase) {
       std::vector<Result<void>> done(sessions_.size());
       std::vector<std::thread> threads;
+      std::mutex at_work;  // during_run_, on sessions that must not go under it
+      std::unique_lock lock(at_work);
       for (std::size_t i = 0; i < sessions_.size(); ++i)
         threads.emplace_back([&, i] {
           done[i] = play_phase(phase, *sessions_[i]);
+          const std::lock_guard after(at_work);
           if (!done[i] && done[i].error().cause != Cause::deadline) sessions_[i].reset();
         });
       if (phase == 2 && during_run_) during_run_();
+      lock.unlock();
       for (std::thread& thread : threads) thread.join();
       for (const auto& result : done) errors_.push_back(result ? Error{} : result.error());
       const auto bad = [](const Error& e) { return !e.what.empty() && e.cause != Cause::cancelled; };
@@ -118,12 +143,6 @@ class Verbs : public testing::Test {
   std::function<void()> during_run_;
   int threads_ = 1;
 };
-
-std::uint64_t wrong(const RunReport& report) {
-  std::uint64_t sum = 0;
-  for (const RankReport& rank : report.ranks) sum += rank.wrong;
-  return sum;
-}
 
 TEST_F(Verbs, AutoTakesRdmaBetweenNodesAndSaysHow) {
   add_nodes(4);
@@ -170,12 +189,34 @@ TEST_F(Verbs, OmnireduceIsExactAndWakesSeveralThreads) {
 
 TEST_F(Verbs, BuffersThatGrowAreRegisteredAnew) {
   add_nodes(2);
+  watched = &fabric_;
   for (const std::uint64_t elements : {1000ul, 300'000ul, 10ul, 900'000ul}) {
     const auto report = play(job_of("ring", 1, elements));
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(wrong(*report), 0u) << elements;
     EXPECT_EQ(report->transport, "verbs");
   }
+  sessions_.clear();
+  watched = nullptr;
+  EXPECT_EQ(unmapped_too_soon, 0) << "memory that was still registered";
+}
+
+TEST_F(Verbs, NodesThatSeeEachOthersDevicesTakeTheirOwn) {
+  add_nodes(2, [](int) {
+    return std::vector{verbs::fake_roce("rxe0", "127.0.0.1"), verbs::fake_roce("rxe1", "127.0.0.2")};
+  });
+  for (const int n : {0, 1}) members_.push_back(member_of(n));
+  members_[1].data_address = "127.0.0.2";
+  const auto report = play(job_of("ring", 1, 10'000, "verbs"));
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_EQ(report->rdma[0].ports, Notes{"rxe0:1"});
+  EXPECT_EQ(report->rdma[1].ports, Notes{"rxe1:1"});
+  // Where both are reached at one address, nothing tells whose is whose.
+  sessions_.clear();
+  members_[1].data_address = "127.0.0.1";
+  const auto both = play(job_of("ring", 1, 10'000, "verbs"));
+  ASSERT_TRUE(both) << both.error().text();
+  EXPECT_EQ(both->rdma[1].ports, (Notes{"rxe0:1", "rxe1:1"}));
 }
 
 TEST_F(Verbs, RanksTakeThePortsThatTheyAreGiven) {
@@ -198,6 +239,26 @@ TEST_F(Verbs, RanksTakeThePortsThatTheyAreGiven) {
   ASSERT_TRUE(one) << one.error().text();
   EXPECT_EQ(one->rdma[0].ports, Notes{"mlx5_1:1"});
   EXPECT_EQ(one->rdma[0].gid, "10.2.0.1");
+}
+
+TEST_F(Verbs, WhatCarriesNoDataIsToldOnce) {
+  add_nodes(3, [](int n) {
+    const std::string at = "." + std::to_string(n + 1);
+    std::vector<FakeDevice> devices = {verbs::fake_roce("mlx5_0", "10.1.0" + at),
+                                       verbs::fake_roce("mlx5_1", "10.2.0" + at),
+                                       verbs::fake_roce("irdma0", "10.3.0" + at)};
+    devices[2].ports[0].state.rate = BytesPerSecond(1.25e9);
+    if (n > 0) devices[1].ports[0].state.rate = BytesPerSecond(6.25e9);
+    return devices;
+  });
+  static_cast<verbs::FakeLibrary*>(libraries_[0])->set_active("mlx5_1", 1, false);
+  const auto report = play(job_of("ring", 2, 10'000, "verbs"));
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_EQ(
+      report->notes,
+      (Notes{"RDMA leaves out ports of node0: mlx5_1:1 is down",
+             "RDMA leaves out ports of node[1-2]: mlx5_1:1 runs at 50 Gbit/s, others at 100 Gbit/s",
+             "ports of another kind carry no RDMA on node0 and 2 others: irdma0:1 (Ethernet, 10 Gbit/s)"}));
 }
 
 TEST_F(Verbs, AutoNamesTheNodeWithoutRdmaOnce) {
@@ -282,6 +343,62 @@ TEST_F(Verbs, OneEndThatCannotConnectMakesBothFallBack) {
   for (const Error& error : errors_)
     EXPECT_NE(error.what.find("no route to that GID"), std::string::npos) << error.text();
   EXPECT_EQ(errors_[0].where, "node1");
+}
+
+TEST_F(Verbs, ANodeThatDoesNotAnswerIsTriedOnce) {
+  names_ = {"node0", "node1"};
+  test::RefusingLibrary refusing(fabric_.add_node({verbs::fake_roce("mlx5_0", "10.1.0.2")}));
+  refusing.cause = Cause::unreachable;
+  libraries_ = {&fabric_.add_node({verbs::fake_roce("mlx5_0", "10.1.0.1")}), &refusing};
+  const auto report = play(job_of("naive", 3, 1000));
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_EQ(wrong(*report), 0u);
+  EXPECT_EQ(report->transport, "shm+tcp");
+  EXPECT_EQ(report->notes, Notes{"TCP is used to and from node1: no route to that GID; look at ip route"});
+  EXPECT_EQ(refusing.refused, 1) << "not once a hop";
+}
+
+TEST_F(Verbs, WhoMakesConnectingLastIsNamed) {
+  names_ = {"node0", "node1"};
+  test::RefusingLibrary refusing(fabric_.add_node({verbs::fake_roce("mlx5_0", "10.1.0.2")}));
+  refusing.cause = Cause::unreachable;
+  refusing.takes = std::chrono::milliseconds(1100);
+  libraries_ = {&fabric_.add_node({verbs::fake_roce("mlx5_0", "10.1.0.1")}), &refusing};
+  EXPECT_FALSE(play(job_of("naive", 2, 1000, "verbs"), Seconds(1)));
+  ASSERT_EQ(errors_.size(), 2u);
+  EXPECT_EQ(errors_[1].cause, Cause::deadline) << errors_[1].text();
+  EXPECT_EQ(errors_[1].where, "node0") << "it did not answer";
+  EXPECT_EQ(errors_[1].what, "RDMA was not connected in time: no route to that GID");
+}
+
+TEST_F(Verbs, APortWithoutAPartnerShiftsNoOther) {
+  add_nodes(3, [](int n) {
+    std::vector<FakeDevice> devices;
+    for (const int d : {0, 1, 2})
+      if (n != 1 || d != 1)
+        devices.push_back(
+            verbs::fake_roce("mlx5_" + std::to_string(d), fmt::format("10.{}.0.{}", d + 1, n + 1)));
+    return devices;
+  });
+  const auto report = play(job_of("ring", 1, 200'000, "verbs"));
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_EQ(wrong(*report), 0u);
+  EXPECT_EQ(report->notes, Notes{"other nodes' ports have no partner on node1: mlx5_1:1"});
+}
+
+TEST_F(Verbs, ATrafficClassWithoutAGrhIsTold) {
+  add_nodes(2, [](int n) { return std::vector{verbs::fake_infiniband("mlx5_0", std::uint16_t(n + 1))}; });
+  Job job = job_of("ring", 1, 10'000, "verbs");
+  job.verbs.traffic_class = 106;
+  auto report = play(job);
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_EQ(report->notes,
+            Notes{"a setting has no effect on node0 and node1: traffic class 106: packets of mlx5_0:1 go "
+                  "by LID and carry none; set --gid-index or --service-level"});
+  job.verbs.gid_index = 0;
+  report = play(job);
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_EQ(report->notes, Notes());
 }
 
 TEST_F(Verbs, LittleLockedMemoryExplainsItself) {

@@ -14,10 +14,12 @@ class FakeFleet final : public Fleet {
   std::vector<Target> nodes = {{"a", "", 0, ""}, {"b", "", 0, ""}, {"c", "", 0, ""}};
   FleetResult<engine::RunReport> answer = engine::RunReport{};
   engine::Job asked;
+  int left_ms = 0;
 
   const std::vector<Target>& targets() const override { return nodes; }
-  FleetResult<engine::RunReport> run(const engine::Job& job) override {
+  FleetResult<engine::RunReport> run(const engine::Job& job, Deadline until) override {
     asked = job;
+    left_ms = until.left_ms();
     return answer;
   }
   void cancel() override {}
@@ -103,6 +105,9 @@ TEST(FleetMeasurer, ReadsHopsOfRdma) {
   trace::Hop& hop = report.trace.hops[0];  // from rank 0 on c
   hop.tcp.reset();
   hop.rdma = trace::RdmaHop{Seconds(1.5), Seconds(0.5), Seconds(0.25), 9};
+  hop.rdma->rails = {{"mlx5_1:2", Bytes(600), Seconds(1.5)},
+                     {"mlx5_0:1", Bytes(400), Seconds(0.5)},
+                     {"mlx5_9:1", Bytes(1), Seconds(1)}};  // no rail of ours
   report.rdma = {{"c", {"mlx5_0:1", "mlx5_1:2"}, "10.1.0.3", 1024, "host"},
                  {"c", {"mlx5_0:1", "nonsense", ":1", "mlx5_0:x", "mlx5_0:1x"}, "", 0, "host"}};
   report.counters["c"].changes = {{"mlx5_0/1", "packet_seq_err", 1, 5, false, false},
@@ -124,6 +129,11 @@ TEST(FleetMeasurer, ReadsHopsOfRdma) {
   EXPECT_EQ(seen->hops[0].latency, std::nullopt);
   const std::vector<diagnosis::RdmaPort> rails = {{"mlx5_0", 1}, {"mlx5_1", 2}};
   EXPECT_EQ(seen->rails.at("c"), rails);
+  ASSERT_EQ(seen->hops[0].rails.size(), 2u);
+  EXPECT_EQ(seen->hops[0].rails[0].rail, 1);
+  EXPECT_EQ(seen->hops[0].rails[0].bytes, Bytes(600));
+  EXPECT_EQ(seen->hops[0].rails[1].rail, 0);
+  EXPECT_EQ(seen->hops[0].rails[1].busy, Seconds(0.5));
   ASSERT_EQ(seen->times.size(), 3u);
   EXPECT_DOUBLE_EQ(seen->times[2][1], 0.75);
 }
@@ -191,6 +201,27 @@ TEST(FleetMeasurer, KeepsTheFleetsFailure) {
   EXPECT_FALSE(measurer.failure());
   experiment.order = {0, 3};
   EXPECT_FALSE(measurer.measure(experiment));
+}
+
+TEST(FleetMeasurer, SaysThatAnExperimentWasCut) {
+  FakeFleet fleet;
+  const Error late{Cause::deadline, "the run did not end within 0.1 s", "", "see its load"};
+  fleet.answer = tl::unexpected(FleetError{{Failure{"b", "run", late, true}}});
+  FleetMeasurer measurer(fleet);
+  diagnosis::Experiment experiment;
+  experiment.order = {0, 1, 2};
+  EXPECT_EQ(measurer.measure(experiment).error().what, late.what) << "nobody said when to end";
+  EXPECT_EQ(fleet.left_ms, -1);
+  measurer.end_by(Deadline::in(Seconds(30)));
+  EXPECT_EQ(measurer.measure(experiment).error().what, late.what) << "a fault, not the budget";
+  EXPECT_GT(fleet.left_ms, 29'000);
+  measurer.end_by(Deadline::in(Seconds(0)));
+  const Error cut = measurer.measure(experiment).error();
+  EXPECT_EQ(fleet.left_ms, 0);
+  EXPECT_EQ(cut.cause, Cause::deadline);
+  EXPECT_EQ(cut.what, "ring over 3 nodes was cut, as the time for all experiments was over: " + late.what);
+  EXPECT_EQ(cut.where, "b run");
+  EXPECT_THAT(cut.next, HasSubstr("--budget"));
 }
 
 TEST(FleetMeasurer, GivesAnOmnireduceItsRoles) {

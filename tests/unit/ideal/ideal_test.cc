@@ -108,6 +108,7 @@ TEST(Algorithms, HierarchicalIsExactlyTheBound) {
 TEST(Algorithms, TwoShotIsForOneNode) {
   EXPECT_NEAR(busbw(of(1, 8, {}, gb(450)), "two-shot"), 450, 1e-9);
   const Ideal two = of(2, 8, gb(100), gb(450));
+  EXPECT_NEAR(busbw(of(1, 8, {}, gb(450)), "one-shot"), 2 * 450 / 8.0, 1e-9);
   EXPECT_FALSE(two.find("two-shot")->busbw);
   EXPECT_NE(two.find("two-shot")->arithmetic.find("one node"), std::string::npos);
 }

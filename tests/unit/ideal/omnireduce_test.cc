@@ -90,6 +90,20 @@ TEST(OmniModel, AddsLatencyAndHeaders) {
   EXPECT_NEAR(payload_share(352, 4, 28), 1408.0 / (1408 + 16 + 16 + 28), 1e-12);
 }
 
+TEST(OmniModel, CountsOnTheWireWhatTheModelLeavesOut) {
+  OmniInputs in = inputs(8, 8, 0.1, 0.1);
+  in.latency = Seconds(1e-4);
+  const double bare = model(in).dedicated.time.value;
+  EXPECT_NEAR(omnireduce_on_the_wire(in, false)->value, bare + 1e-4, 1e-12);  // the way back
+  in.packet = Bytes(12500);
+  EXPECT_NEAR(omnireduce_on_the_wire(in, false)->value, bare + 1e-4 + 15e-3, 1e-12);
+  in.packet = Bytes(0);
+  in.first = 0.5;  // half of the blocks go out anyway, and a tenth of the others
+  EXPECT_NEAR(omnireduce_on_the_wire(in, false)->value, 2e-4 + 0.55 * double(64 << 20) / 12.5e6, 1e-9);
+  in.first = 2;
+  EXPECT_FALSE(omnireduce_on_the_wire(in, false));
+}
+
 TEST(OmniModel, ShowsItsArithmetic) {
   const OmniModel shown = model(inputs(8, 4, 0.01, 0.0773));
   EXPECT_EQ(shown.dedicated.arithmetic,

@@ -273,12 +273,14 @@ TEST(Json, TheOthersFitTheirSchemas) {
   sweep.port_pairs = 2;
   sweep.notes = {"a note"};
   sweep.pairs = {{{"a", "rxe0:1"}, {"b", "rxe1:1"}, 1e6, 2e-6, 0.5, {}},
-                 {{"a", "rxe0:1"}, {"a", "rxe0:1"}, {}, {}, {}, {}}};
+                 {{"a", "rxe0:1"}, {"a", "rxe0:1"}, {}, {}, {}, {}, "rxe0:1 is down"}};
   sweep.pairs[0].counters["a"] = {1.5, {{"rxe0/1", "rcvd_seq_err", 1, 8, false, false}}};
   const auto swept = valid("sweep", json(sweep));
   EXPECT_EQ(swept["pairs"][0]["source"]["port"], "rxe0:1");
   EXPECT_EQ(swept["pairs"][0]["counters"][0]["changes"][0]["delta"], 7);
+  EXPECT_EQ(swept["pairs"][0]["error"], nullptr);
   EXPECT_EQ(swept["pairs"][1]["latency_s"], nullptr);
+  EXPECT_EQ(swept["pairs"][1]["error"], "rxe0:1 is down");
   EXPECT_EQ(swept["coverage"]["port_pairs_measured"], 1);
 
   IdealDocument ideal;

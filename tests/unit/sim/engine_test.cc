@@ -1,7 +1,11 @@
-// The engine on shared memory and TCP, and the simulator: the same data, the same packets.
+// The engine on shared memory and TCP, and the simulator: the same data, the same packets; and, of fixed
+// schedules, the same trace.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <random>
+#include <tuple>
 
 #include "collective/sparse.h"
 #include "engine/session.h"
@@ -40,14 +44,15 @@ engine::Job drawn_job(std::mt19937_64& random) {
 
 SimReport simulated(const engine::Job& job) {
   const collective::Omni& omni = job.call.omni;
-  const collective::SparsePattern pattern(job.sparsity, job.call.elements, omni.workers, job.seed);
+  const collective::SparsePattern pattern(job.sparsity, job.call.elements, job.workers(), job.seed);
   SimOptions options;
+  options.events = job.events;
   options.has_block = [&](Rank worker, std::uint64_t k) {
     return pattern.any(worker, k * omni.block, std::min(job.call.elements, (k + 1) * omni.block));
   };
   Fabric fabric;
   fabric.node_of_rank.assign(std::size_t(job.ranks()), 0);
-  const auto report = simulate(**collective::find_algorithm("omnireduce"), job.call, fabric, options);
+  const auto report = simulate(**collective::find_algorithm(job.algorithm), job.call, fabric, options);
   EXPECT_TRUE(report && !report->error);
   return *report;
 }
@@ -68,6 +73,127 @@ TEST(EngineAndSimulator, CountTheSameOnTheSameData) {
       EXPECT_EQ(rank.counts.blocks, expected.blocks) << "rank " << rank.rank;
       EXPECT_EQ(rank.counts.multicasts, expected.multicasts) << "rank " << rank.rank;
     }
+  }
+}
+
+// ---- ten fixed schedules, event by event ----
+
+struct Schedule {
+  const char *algorithm, *transport;
+  int ranks;
+  std::uint64_t elements;
+  collective::Type type = collective::Type::float32;
+  std::uint64_t slice = 0;  // bytes; 0: the usual
+  int lanes = 1;
+  int shift = 1;
+};
+
+const Schedule schedules[] = {
+    {"ring", "shm", 4, 65536},
+    {"ring", "tcp", 5, 100'003, collective::Type::int64, 4096, 3},
+    {"double-tree", "shm", 7, 50'001, collective::Type::float16, 8192},
+    {"recursive-doubling", "tcp", 6, 1'001},
+    {"halving-doubling", "shm", 8, 99'991, collective::Type::float64, 16384, 2},
+    {"hierarchical", "shm", 6, 40'007, collective::Type::float32, 8192},
+    {"two-shot", "tcp", 4, 30'001, collective::Type::bfloat16, 4096, 2},
+    {"naive", "shm", 3, 12'345, collective::Type::int32, 1024},
+    {"pairwise", "tcp", 8, 77'777, collective::Type::float32, 32768, 2, 3},
+    {"omnireduce", "tcp", 3, 79 * 64},
+};
+
+engine::Job job_of(const Schedule& s) {
+  engine::Job job;
+  job.algorithm = s.algorithm;
+  job.transport = s.transport;
+  job.nodes = {"local"};
+  job.call.elements = s.elements;
+  job.call.type = s.type;
+  job.call.lanes = s.lanes;
+  job.call.shift = s.shift;
+  if (s.slice > 0) job.call.slice_bytes = s.slice;
+  int ranks = s.ranks;
+  if (job.algorithm == "omnireduce") {
+    job.call.omni = {s.ranks, 2, 64, 2, 3, false};  // a stream an aggregator
+    job.sparsity.density = 0.3;
+    job.sparsity.overlap = collective::Overlap::random;
+    job.sparsity.block = 64;
+    ranks += 2;
+  }
+  for (Rank rank = 0; rank < ranks; ++rank) job.seats.push_back({0, 0, rank});
+  job.iterations = 1;
+  job.warmup = 0;
+  job.events = true;
+  return job;
+}
+
+// Who sent whom on which lane what: the trace by sender and connection, each in order. Which of two
+// connections is done first is the world's business.
+using Sent = std::tuple<Rank, Rank, std::uint16_t, std::uint32_t, std::uint64_t>;
+using Log = std::vector<Sent>;
+
+Sent sent(const trace::Event& e) {
+  return {e.source, e.destination, e.lane, e.sequence, e.bytes};
+}
+
+// Both ends of a connection keep an event; barriers around the call are none of it.
+Log engine_log(const trace::Trace& trace) {
+  std::map<Sent, int> seen;
+  for (const trace::Event& e : trace.events) {
+    if (e.lane != collective::barrier_lane) ++seen[sent(e)];
+  }
+  Log out;
+  for (const auto& [event, ends] : seen) {
+    EXPECT_EQ(ends, 2);
+    out.push_back(event);
+  }
+  return out;
+}
+
+// On a channel a packet is a message of its header and of its parts' lengths, 16 + 4 (columns + parts) + 2
+// bytes, and one a part; together they hold a block of 256 bytes a column. In the model it is one message.
+Log packets(const Log& messages) {
+  Log out;
+  for (std::size_t i = 0; i < messages.size();) {
+    auto [from, to, lane, sequence, bytes] = messages[i++];
+    const std::uint64_t words = (bytes - 18) / 4;
+    std::uint64_t parts = 0, payload = 0;
+    while (i < messages.size() && parts < words && payload != (words - parts) * 256) {
+      payload += std::get<4>(messages[i++]);
+      ++parts;
+    }
+    const bool same = !out.empty() && std::get<0>(out.back()) == from && std::get<1>(out.back()) == to;
+    out.emplace_back(from, to, lane, same ? std::get<3>(out.back()) + 1 : 0, bytes - 2 - 4 * parts + payload);
+  }
+  return out;
+}
+
+// A small call is repeated in one sample.
+Log model_log(const trace::Trace& trace, int repeated) {
+  std::map<std::tuple<Rank, Rank, std::uint16_t>, std::uint32_t> messages;
+  for (const trace::Event& e : trace.events) ++messages[{e.source, e.destination, e.lane}];
+  Log out;
+  for (int i = 0; i < repeated; ++i) {
+    for (trace::Event e : trace.events) {
+      e.sequence += std::uint32_t(i) * messages[{e.source, e.destination, e.lane}];
+      out.push_back(sent(e));
+    }
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+TEST(EngineAndSimulator, LeaveTheSameTraceOfTenSchedules) {
+  for (const Schedule& s : schedules) {
+    SCOPED_TRACE(s.algorithm);
+    const engine::Job job = job_of(s);
+    const auto played = engine::run_locally(job, Deadline::in(Seconds(30)));
+    ASSERT_TRUE(played) << played.error().text();
+    Log live = engine_log(played->trace);
+    if (job.call.omni.workers > 0) live = packets(live);
+    const Log model = model_log(simulated(job).trace, played->ranks[0].batch);
+    EXPECT_GE(model.size(), std::size_t(2 * s.ranks - 2));
+    ASSERT_EQ(live.size(), model.size());
+    for (std::size_t i = 0; i < live.size(); ++i) ASSERT_EQ(live[i], model[i]) << "event " << i;
   }
 }
 

@@ -260,6 +260,25 @@ TEST(Calibration, FindsTheCostThatWasPlayed) {
   EXPECT_FALSE(calibrate({}, cluster(8)));
 }
 
+// Links behind a shaper, whose bucket evens out pauses: no latency and rate alone explain them.
+TEST(Calibration, FindsABucket) {
+  Fabric truth = cluster(8);
+  truth.inter = {Seconds(60e-6), BytesPerSecond(60e6), Seconds(9e-6)};
+  truth.bucket = Bytes(128 << 10);
+  std::vector<Sample> samples;
+  for (const std::uint64_t bytes : {64u << 10, 256u << 10, 1u << 20, 4u << 20}) {
+    collective::Call call;
+    call.elements = bytes / 4;
+    const collective::Algorithm& tree = **collective::find_algorithm("double-tree");
+    samples.push_back({&tree, call, simulate(tree, call, truth)->time});
+  }
+  const auto found = calibrate(samples, cluster(8));
+  ASSERT_TRUE(found) << found.error().text();
+  EXPECT_LT(found->worst, 0.05);
+  EXPECT_NEAR(found->cost.rate / truth.inter.rate, 1, 0.05);
+  EXPECT_GT(found->bucket.value, 32u << 10);
+}
+
 // ---- descriptions ----
 
 TEST(Settings, MakeAFabricOfWords) {

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "collective/sparse.h"
+#include "ideal/omnireduce.h"
 #include "sim/simulate.h"
 
 namespace ringtrue::sim {
@@ -229,6 +230,37 @@ Timed time_of(const Case& c, bool even) {
   if (even) return {report->time.value, c.density, c.density};
   const auto shares = densities(pattern, call.elements, c.workers, call.omni.block);
   return {report->time.value, shares.worker, shares.united};
+}
+
+// The same on the wire: headers, first blocks, both hops and the packets that fill them.
+double wire_time(const Case& c) {
+  const Call call = call_of(c);
+  const OmniShape shape(call);
+  ideal::OmniInputs in;
+  in.workers = c.workers;
+  in.aggregators = c.aggregators;
+  in.density = in.density_union = c.density;
+  in.bytes = Bytes(call.bytes());
+  in.rate = BytesPerSecond(c.gbit * 1e9 / 8);
+  in.latency = Seconds(latency);
+  in.payload = ideal::payload_share(shape.block_bytes(), shape.fusion());
+  in.first = double(shape.columns()) / double(shape.blocks());
+  in.packet = Bytes(longest_packet(call));
+  return ideal::omnireduce_on_the_wire(in, c.colocated)->value;
+}
+
+TEST(SimOmnireduce, TakesTheModelsTimeOnTheWireWithinAPercent) {
+  for (const auto& [workers, aggregators] : {std::pair<Rank, Rank>{2, 2}, {8, 8}, {8, 2}}) {
+    for (const double density : {1.0, 0.1, 0.01}) {
+      const Case c{workers, aggregators, density};
+      EXPECT_NEAR(time_of(c, true).time / wire_time(c), 1, 0.01)
+          << workers << " " << aggregators << " " << density;
+    }
+  }
+  for (const double density : {1.0, 0.1}) {
+    const Case c{8, 8, density, 10, true};
+    EXPECT_NEAR(time_of(c, true).time / wire_time(c), 1, 0.01) << density;
+  }
 }
 
 // T = max(D, Du) max(1, N/A) S/B where the data takes long against the round trip and is dealt evenly.

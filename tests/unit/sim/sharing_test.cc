@@ -64,6 +64,41 @@ TEST(Sharing, FollowsALinksRateAndWaitsWhereItIsDown) {
   EXPECT_DOUBLE_EQ(sharing.next(), 3);
 }
 
+// What a shaped link left unused passes at ten times its rate, as much as its bucket holds.
+TEST(Sharing, LetsABurstPassThatItsBucketHolds) {
+  const auto time_of = [](double idle, double bytes) {
+    Sharing sharing;
+    const std::uint32_t link = sharing.add_link(100, 50);
+    sharing.settle(0);
+    sharing.start(Links{link}, bytes, 1, idle);
+    return play(sharing, idle).at(1) - idle;
+  };
+  EXPECT_DOUBLE_EQ(time_of(0, 100), 1.0);       // empty at first
+  EXPECT_NEAR(time_of(0.2, 100), 0.8, 1e-12);   // 20 tokens
+  EXPECT_NEAR(time_of(3600, 100), 0.5, 1e-12);  // 50: no more than it holds
+  EXPECT_NEAR(time_of(3600, 40), 0.04, 1e-12);  // all of it at 1000
+  // In the long run no more than its rate passes, whatever the pauses.
+  Sharing sharing;
+  const std::uint32_t link = sharing.add_link(100, 50);
+  double now = 0;
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    sharing.start(Links{link}, 20, i, now);
+    now = play(sharing, now).at(i) + (i % 3) * 0.1;
+  }
+  EXPECT_NEAR(now, 20, 0.3);
+}
+
+// Two that share it empty the bucket together, and one that another link holds back leaves it to the other.
+TEST(Sharing, SharesABucket) {
+  Sharing sharing;
+  const std::uint32_t link = sharing.add_link(100, 90), slow = sharing.add_link(10);
+  sharing.start(Links{link}, 90, 1, 1);
+  sharing.start(Links{link, slow}, 20, 2, 1);
+  const auto ends = play(sharing, 1);
+  EXPECT_NEAR(ends.at(1), 1 + 90.0 / 990, 1e-9);  // 1000 less 10; the bucket of 90 lasts for 0.1 s
+  EXPECT_NEAR(ends.at(2), 3, 1e-9);
+}
+
 TEST(Sharing, LeavesRoomBesideTrafficWithoutEnd) {
   Sharing sharing;
   const std::uint32_t link = sharing.add_link(100), cap = sharing.add_link(30);

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "transport/verbs/library_api.h"
+#include "transport/verbs/rails.h"
 
 namespace ringtrue::transport::verbs {
 namespace {
@@ -34,6 +35,7 @@ class VerbsAdapter : public testing::TestWithParam<bool> {  // whether the libra
     log = reinterpret_cast<const char* (*)()>(::dlsym(handle, "fake_ibverbs_log"));
     live = reinterpret_cast<int (*)()>(::dlsym(handle, "fake_ibverbs_live"));
     raise = reinterpret_cast<void (*)(int, int)>(::dlsym(handle, "fake_ibverbs_raise"));
+    refuse = reinterpret_cast<void (*)(int)>(::dlsym(handle, "fake_ibverbs_refuse"));
     library = load_library(file(), sysfs.string());
     auto opened = library->open("mlx5_0");
     ASSERT_TRUE(opened) << opened.error().text();
@@ -52,6 +54,7 @@ class VerbsAdapter : public testing::TestWithParam<bool> {  // whether the libra
   const char* (*log)() = nullptr;
   int (*live)() = nullptr;
   void (*raise)(int, int) = nullptr;
+  void (*refuse)(int) = nullptr;
   std::unique_ptr<Library> library;
   std::unique_ptr<Device> device;
   std::byte bytes[4096] = {};
@@ -70,11 +73,24 @@ TEST_P(VerbsAdapter, DescribesTheDevice) {
   EXPECT_EQ(limits.timestamp_hertz, old() ? 0 : 156.25e6);
 }
 
+TEST_P(VerbsAdapter, SaysWhyADeviceCannotBeOpened) {
+  refuse(EACCES);
+  const auto devices = open_devices(*library);
+  refuse(0);
+  ASSERT_TRUE(devices);
+  const auto named = choose_rails(*devices, {.ports = {{"mlx5_0", 1}}}, {});
+  ASSERT_FALSE(named);
+  EXPECT_EQ(named.error().what, "cannot open /dev/infiniband/uverbs0 on mlx5_0: permission denied");
+  EXPECT_NE(named.error().next.find("/dev/infiniband/uverbs"), std::string::npos);
+}
+
 TEST_P(VerbsAdapter, DescribesItsPorts) {
   const auto infiniband = device->port(1), ethernet = device->port(2);
   ASSERT_TRUE(infiniband && ethernet);
   EXPECT_EQ(infiniband->layer, LinkLayer::infiniband);
   EXPECT_EQ(infiniband->lid, 77);
+  EXPECT_TRUE(infiniband->needs_grh);
+  EXPECT_FALSE(ethernet->needs_grh);
   EXPECT_EQ(infiniband->mtu, 4096);
   EXPECT_EQ(infiniband->rate, BytesPerSecond(50e9)) << "NDR, 4x";
   EXPECT_EQ(ethernet->layer, LinkLayer::ethernet);
@@ -196,14 +212,14 @@ TEST_P(VerbsAdapter, PostsWritesAsTheyAreMeant) {
 
 TEST_P(VerbsAdapter, ConnectsByLid) {
   auto queue = device->make_completion_queue(100);
-  auto pair = device->make_queue_pair(**queue, nullptr, 1, 10, 20, 500);
+  auto pair = device->make_queue_pair(**queue, nullptr, 1, 10, 20, 500, 7);
   ASSERT_TRUE(pair);
   EXPECT_EQ((*pair)->number(), 0x1234u);
   EXPECT_EQ((*pair)->most_inline(), 100);
   const std::string asked = log();
   EXPECT_NE(asked.find("type 2 sends 10 receives 20 inline 500 all signaled 0\n"), asked.npos) << asked;
   EXPECT_NE(asked.find("inline 62 "), asked.npos) << asked;
-  EXPECT_NE(asked.find("to state 1 mask 0x39\n"), asked.npos) << asked;
+  EXPECT_NE(asked.find("to state 1 mask 0x39\nport 1 P_Key 7\n"), asked.npos) << asked;
   Path path;
   path.mtu = 2048;
   path.queue_pair = 0xabcd;
@@ -267,6 +283,21 @@ TEST_P(VerbsAdapter, TellsEvents) {
     EXPECT_EQ(event->port, each.port) << each.type;
     EXPECT_EQ(event->text, "in its words");
     EXPECT_STREQ(log(), "event acknowledged\n");
+  }
+}
+
+TEST_P(VerbsAdapter, TellsTheQueuePairOfAnEvent) {
+  auto queue = device->make_completion_queue(100);
+  auto pair = device->make_queue_pair(**queue, nullptr, 1, 10, 10, 50);
+  ASSERT_TRUE(pair);
+  for (const auto& [type, kind] : {std::pair(IBV_EVENT_QP_FATAL, Event::Kind::queue_broken),
+                                   std::pair(IBV_EVENT_QP_REQ_ERR, Event::Kind::bad_request),
+                                   std::pair(IBV_EVENT_QP_ACCESS_ERR, Event::Kind::bad_request)}) {
+    raise(type, 0);
+    const auto event = device->next_event();
+    ASSERT_TRUE(event);
+    EXPECT_EQ(event->kind, kind);
+    EXPECT_EQ(event->queue_pair, 0x1234u);
   }
 }
 

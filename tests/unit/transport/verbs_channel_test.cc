@@ -50,6 +50,34 @@ TEST(VerbsChannel, SlicesAreTakenInOrderInWhateverOrderTheyCome) {
   EXPECT_EQ(std::memcmp(hop.memory(0), hop.memory(1), bytes), 0);
 }
 
+TEST(VerbsChannel, TellsWhichRailIsBusy) {
+  VerbsPair::Setup setup = slices_of(64 * 1024);
+  setup.rails = 2;
+  VerbsHop hop(setup);
+  constexpr std::uint64_t bytes = 2 * 65536;
+  hop.pair.fabric.hold();
+  hop.ends[0]->send(1, hop.memory(0), bytes);
+  hop.ends[1]->receive(2, {hop.memory(1), nullptr, bytes, Arrival::store});
+  const auto pairs = hop.pair.fabric.queue_pairs();
+  EXPECT_EQ(hop.pair.fabric.deliver_from(pairs[0]), 1u);
+  hop.settle();
+  const std::int64_t before = now_ns();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const double waited = double(now_ns() - before) * 1e-9;
+  EXPECT_EQ(hop.pair.fabric.deliver_from(pairs[1]), 1u);
+  ASSERT_TRUE(hop.run_until_done(1, 1));
+  hop.settle();
+  const auto rails = hop.ends[0]->rdma()->rails;
+  ASSERT_EQ(rails.size(), 2u);
+  EXPECT_NE(rails[0].port, rails[1].port);
+  for (const trace::RdmaRail& rail : rails) EXPECT_EQ(rail.bytes, Bytes(bytes / 2));
+  EXPECT_GE(rails[1].busy.value, rails[0].busy.value + waited) << "the other rail's slice was there at once";
+  EXPECT_GE(hop.ends[0]->rdma()->busy.value, rails[1].busy.value * 0.99);
+  hop.ends[0]->reset_counters();
+  const auto after = hop.ends[0]->rdma()->rails;
+  for (const trace::RdmaRail& rail : after) EXPECT_EQ(rail.busy.value, 0);
+}
+
 TEST(VerbsChannel, WaitsForCreditsAndSaysSo) {
   VerbsHop hop(slices_of(4096, 8));
   constexpr std::uint64_t bytes = 40 * 4096;

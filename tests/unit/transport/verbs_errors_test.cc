@@ -11,18 +11,18 @@ Error completed(int status, std::uint32_t vendor_error = 0x81) {
   Completion completion;
   completion.status = status;
   completion.vendor_error = vendor_error;
-  return completion_error("node2", {"mlx5_0", 1}, hop, completion);
+  return completion_error("node2", {hop, {"mlx5_0", 1}, "mlx5_3:1"}, completion);
 }
 
 TEST(VerbsErrors, NamesNodeDevicePortPeerAndVendorCode) {
   const Error gone = completed(12);
-  EXPECT_EQ(
-      gone.what,
-      "rank 2 on node2 lost rank 3 on node3 through mlx5_0 port 1: transport retry counter exceeded (vendor "
-      "error 0x81)");
+  EXPECT_EQ(gone.what,
+            "rank 2 on node2 lost rank 3 on node3, from mlx5_0:1 to node3's mlx5_3:1: transport retry "
+            "counter exceeded "
+            "(vendor error 0x81)");
   EXPECT_EQ(gone.where, "node3");
   EXPECT_EQ(gone.cause, Cause::peer_lost);
-  for (const char* usual : {"peer is gone", "GID", "MTU", "route"})
+  for (const char* usual : {"peer is gone", "GID", "P_Key", "MTU", "route"})
     EXPECT_NE(gone.next.find(usual), std::string::npos) << usual;
 }
 
@@ -87,6 +87,20 @@ TEST(VerbsErrors, EventsEndTheRunWhereTheyMeanHarm) {
   const auto broken = event_error("node2", "mlx5_0", {Event::Kind::queue_broken, 0, 5, "CQ error"});
   ASSERT_TRUE(broken);
   EXPECT_EQ(broken->what, "a queue of mlx5_0 broke during the run: CQ error");
+  const Ends ends{hop, {"mlx5_0", 1}, "mlx5_3:1"};
+  const auto pair = event_error("node2", "mlx5_0", {Event::Kind::queue_broken, 0, 5, "QP error"}, ends);
+  ASSERT_TRUE(pair);
+  EXPECT_EQ(pair->what,
+            "the queue pair of rank 2 on node2 to rank 3 on node3 broke, from mlx5_0:1 to node3's mlx5_3:1: "
+            "QP error");
+  EXPECT_EQ(pair->where, "node2");
+  const auto asked = event_error("node2", "mlx5_0", {Event::Kind::bad_request, 0, 5, "access error"}, ends);
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(asked->what,
+            "rank 2 on node2 was sent a request by rank 3 on node3 that its adapter refused, on mlx5_0:1 to "
+            "node3's "
+            "mlx5_3:1: access error");
+  EXPECT_EQ(asked->where, "node3") << "not the victim";
   EXPECT_FALSE(event_error("node2", "mlx5_0", {Event::Kind::port_up, 1, 0, "port active"}));
   EXPECT_FALSE(event_error("node2", "mlx5_0", {Event::Kind::other, 1, 0, "LID change"}));
 }

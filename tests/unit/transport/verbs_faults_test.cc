@@ -15,7 +15,7 @@ using test::VerbsHop;
 using test::VerbsPair;
 using testing::HasSubstr;
 
-constexpr int flushed = 5, remote_access = 10, retries = 12;  // of ibv_wc_status
+constexpr int flushed = 5, retries = 12;  // of ibv_wc_status
 
 TEST(VerbsFaults, AFailedWriteIsToldOnceWithItsCause) {
   VerbsHop hop;
@@ -27,7 +27,8 @@ TEST(VerbsFaults, AFailedWriteIsToldOnceWithItsCause) {
   const Error& error = *hop.owner[0].failure;
   EXPECT_EQ(error.cause, Cause::peer_lost);
   EXPECT_EQ(error.where, "node1");
-  EXPECT_THAT(error.what, HasSubstr("rank 0 on node0 lost rank 1 on node1 through mlx5_0 port 1"));
+  EXPECT_THAT(error.what,
+              HasSubstr("rank 0 on node0 lost rank 1 on node1, from mlx5_0:1 to node1's mlx5_0:1"));
   EXPECT_THAT(error.what, HasSubstr("transport retry counter exceeded (vendor error 0x81)"));
   EXPECT_THAT(error.next, HasSubstr("GID"));
   hop.ends[0]->send(9, hop.memory(0), 10);  // the run is over
@@ -136,7 +137,8 @@ class Rogue {
     settings.slot_bytes = slot_bytes;
     transport_ = *Transport::open(theirs, {"node0", "", settings});
     EXPECT_TRUE(transport_->use({victims_.data(), victims_.size(), false, {}}));
-    EXPECT_TRUE(transport_->begin_run({{loop_.get()}, 1, slot_bytes, [](Error) {}}));
+    EXPECT_TRUE(transport_->begin_run(
+        {{loop_.get()}, 1, slot_bytes, [this](Error error) { told.push_back(std::move(error)); }}));
     ring_ = *transport_->offer(key_, {0, 1, 0, "node1"}, 0);
 
     device_ = *ours.open("mlx5_0");
@@ -206,7 +208,25 @@ class Rogue {
     return owner.failure->what;
   }
 
+  // So many bytes from there in its ring's memory on.
+  void write_at(std::int64_t offset, std::uint32_t bytes) {
+    Write write;
+    write.remote_address = ring_.ring_address + std::uint64_t(offset);
+    write.remote_key = ring_.rails[0].ring_key;
+    write.parts[0] = {memory_.data(), bytes, region_->local_key()};
+    write.part_count = 1;
+    write.signaled = true;
+    ASSERT_TRUE(pair_->post({&write, 1}));
+    loop_->run([] { return false; }, Deadline::in(Seconds(0.001)));
+  }
+  std::string heard() {
+    Completion completion;
+    return queue_->poll({&completion, 1}) == 1 ? status_text(completion.status) : "nothing";
+  }
+  static constexpr std::int64_t ring_bytes = slots * std::int64_t(slot_stride(slot_bytes));
+
   test::Post owner;
+  std::vector<Error> told;  // by events
 
  private:
   FakeFabric fabric_;
@@ -302,13 +322,48 @@ TEST(VerbsFaults, SlicesOfOtherLengthsEndTheRun) {
 
 // The adapter does not let it; both ends hear of it.
 TEST(VerbsFaults, WritesBesideTheRingFail) {
+  for (const std::int64_t offset : {Rogue::ring_bytes, Rogue::ring_bytes - 99, std::int64_t(-1)}) {
+    Rogue rogue;
+    rogue.write_at(offset, 100);
+    EXPECT_EQ(rogue.heard(), "remote access error") << offset;
+    ASSERT_EQ(rogue.told.size(), 1u) << offset;
+    EXPECT_EQ(rogue.told[0].cause, Cause::corrupted);
+    EXPECT_EQ(rogue.told[0].where, "node1") << "who wrote, not the victim";
+    EXPECT_THAT(rogue.told[0].what, HasSubstr("rank 0 on node0 was sent a request by rank 1 on node1"));
+    EXPECT_THAT(rogue.told[0].what, HasSubstr("mlx5_0:1 to node1's mlx5_0:1: local access violation"));
+  }
+  Rogue rogue;
+  rogue.write_at(Rogue::ring_bytes - 100, 100);
+  EXPECT_EQ(rogue.heard(), "success");
+  EXPECT_TRUE(rogue.told.empty());
+}
+
+TEST(VerbsFaults, AnEventOfAQueuePairNamesItsHop) {
   VerbsHop hop;
-  hop.ends[1]->receive(1, {hop.memory(1), nullptr, 100'000, Arrival::store});
-  hop.pair.fabric.fail_write(1, remote_access);
-  hop.ends[0]->send(1, hop.memory(0), 100'000);
+  const auto raise = [&](Event::Kind kind, std::uint32_t queue_pair) {
+    hop.pair.node(1).library->raise("mlx5_0", {kind, 0, queue_pair, "in its words"});
+    hop.settle();
+  };
+  raise(Event::Kind::queue_broken, 0xabcdef);
+  EXPECT_TRUE(hop.pair.node(1).failures.empty()) << "of a hop that is gone";
+  raise(Event::Kind::queue_broken, hop.pair.fabric.queue_pairs().back());
+  ASSERT_EQ(hop.pair.node(1).failures.size(), 1u);
+  EXPECT_EQ(hop.pair.node(1).failures[0].where, "node1");
+  EXPECT_EQ(hop.pair.node(1).failures[0].what,
+            "the queue pair of rank 1 on node1 to rank 0 on node0 broke, from mlx5_0:1 to node0's mlx5_0:1: "
+            "in its words");
+}
+
+TEST(VerbsFaults, AQueueThatBrokeBeforeAChannelWasOpenIsTold) {
+  VerbsHop hop;
+  hop.close();
+  hop.pair.connect();
+  hop.pair.fabric.break_queues();
   hop.settle();
-  ASSERT_TRUE(hop.owner[0].failure);
-  EXPECT_EQ(hop.owner[0].failure->cause, Cause::corrupted);
+  hop.open();
+  hop.ends[1]->receive(1, {hop.memory(1), nullptr, 4, Arrival::store});
+  ASSERT_TRUE(hop.owner[1].failure);
+  EXPECT_THAT(hop.owner[1].failure->what, HasSubstr("a completion queue of mlx5_0 broke"));
 }
 
 }  // namespace

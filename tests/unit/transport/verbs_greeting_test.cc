@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "transport/verbs/greeting.h"
@@ -144,6 +145,73 @@ TEST(VerbsGreeting, WhoCannotBeConnectedIsToldWhy) {
   Greeting one = six;
   one.rails.pop_back();
   EXPECT_EQ(mismatch(roce(1), one), "") << "only pairs of rails count";
+}
+
+// InfiniBand rails of these names, each with its subnet and, where routers know it, its FLID.
+struct Port {
+  const char* name;
+  int subnet = 0, flid = 0;
+};
+Greeting ports(std::initializer_list<Port> all) {
+  Greeting greeting = infiniband(9);
+  greeting.rails.resize(all.size(), greeting.rails[0]);
+  std::size_t r = 0;
+  for (const Port& port : all) {
+    Greeting::Rail& rail = greeting.rails[r++];
+    rail.name = port.name;
+    rail.gid = {};
+    rail.gid[0] = std::byte(0xfe);
+    rail.gid[5] = std::byte(port.flid);
+    rail.gid[7] = std::byte(port.subnet);
+  }
+  return greeting;
+}
+using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
+Pairs paired(const Greeting& ours, const Greeting& theirs) {
+  Pairs back;
+  for (const auto& [t, r] : pair_rails(theirs, ours)) back.emplace_back(r, t);
+  std::sort(back.begin(), back.end());
+  EXPECT_EQ(pair_rails(ours, theirs), back) << "both ends agree";
+  return pair_rails(ours, theirs);
+}
+
+TEST(VerbsGreeting, RailsArePairedByNameThenInOrder) {
+  const Greeting four = ports({{"a"}, {"b"}, {"c"}, {"d"}});
+  EXPECT_EQ(paired(four, four), (Pairs{{0, 0}, {1, 1}, {2, 2}, {3, 3}}));
+  EXPECT_EQ(paired(four, ports({{"a"}, {"c"}, {"d"}})), (Pairs{{0, 0}, {2, 1}, {3, 2}}))
+      << "b has no partner";
+  EXPECT_EQ(paired(four, ports({{"x"}, {"y"}})), (Pairs{{0, 0}, {1, 1}}));
+  EXPECT_EQ(paired(four, ports({{"d"}, {"x"}, {"a"}})), (Pairs{{0, 2}, {1, 1}, {3, 0}}));
+  Greeting ethernet = roce(1), one = roce(2);
+  one.rails.erase(one.rails.begin());
+  EXPECT_EQ(paired(ethernet, one), (Pairs{{1, 0}}));
+}
+
+TEST(VerbsGreeting, OnInfiniBandRailsOfOneSubnetArePaired) {
+  EXPECT_EQ(paired(ports({{"a", 1}, {"b", 2}}), ports({{"a", 2}, {"b", 1}})), (Pairs{{0, 1}, {1, 0}}));
+  // Each lacks another one: what is left cannot reach each other, and is no reason to do without the rest.
+  const Greeting ours = ports({{"a", 1}, {"b", 2}}), theirs = ports({{"a", 1}, {"c", 3}});
+  EXPECT_EQ(paired(ours, theirs), (Pairs{{0, 0}}));
+  EXPECT_EQ(mismatch(ours, theirs), "");
+}
+
+TEST(VerbsGreeting, OtherSubnetsAreReachedThroughRoutersAlone) {
+  const Greeting here = ports({{"a", 1}}), there = ports({{"b", 2}});
+  EXPECT_EQ(mismatch(here, there), "a is in subnet 0x0001, b 0x0002, and no GID of theirs is routed");
+  EXPECT_NE(mismatch(ports({{"a", 1, 8}}), there), "");
+  EXPECT_EQ(mismatch(ports({{"a", 1, 8}}), ports({{"b", 2, 9}})), "");
+  const Route routed = route(ports({{"a", 1, 8}}).rails[0], ports({{"b", 2, 9}}).rails[0]);
+  EXPECT_TRUE(routed.global);
+  EXPECT_EQ(routed.lid, 9);
+  const Route direct = route(ports({{"a", 1, 8}}).rails[0], ports({{"b", 1, 7}}).rails[0]);
+  EXPECT_FALSE(direct.global);
+  EXPECT_EQ(direct.lid, 9) << "the port's own";
+  Greeting asked = here, answered = there;
+  asked.rails[0].global = true;
+  EXPECT_TRUE(route(asked.rails[0], here.rails[0]).global) << "one end that needs it is enough";
+  EXPECT_NE(mismatch(asked, answered), "");
+  answered.rails[0].global = true;
+  EXPECT_EQ(mismatch(asked, answered), "") << "the operator knows";
 }
 
 TEST(VerbsSlice, HeadsAndImmediatesAreReadBack) {

@@ -63,17 +63,13 @@ class VerbsLibrary : public testing::TestWithParam<Provider> {
   }
 
   void begin(End& end, Library& library) {
-    std::vector<std::unique_ptr<Device>> devices;
-    const auto names = library.devices();
-    for (const std::string& name : *names) {
-      auto device = library.open(name);
-      ASSERT_TRUE(device) << device.error().text();
-      devices.push_back(std::move(*device));
-    }
-    auto rails = choose_rails(devices, {}, "");
-    ASSERT_TRUE(rails) << rails.error().text();
-    end.rail = rails->front();
-    for (auto& device : devices)
+    auto devices = open_devices(library);
+    ASSERT_TRUE(devices) << devices.error().text();
+    ASSERT_TRUE(devices->closed.empty()) << devices->closed.begin()->second.text();
+    const auto choice = choose_rails(*devices, {}, {});
+    ASSERT_TRUE(choice) << choice.error().text();
+    end.rail = choice->rails.front();
+    for (auto& device : devices->opened)
       if (device->name() == end.rail.name.device) end.device = std::move(device);
     auto queue = end.device->make_completion_queue(64);
     ASSERT_TRUE(queue) << queue.error().text();
@@ -414,7 +410,8 @@ TEST(VerbsSystem, HearsOfAPort) {
     while (const auto event = (*device)->next_event()) {
       if (event->kind == Event::Kind::other) continue;  // its GIDs change as well
       EXPECT_EQ(event->port, 1);
-      kinds.push_back(event->kind);
+      if (kinds.empty() || kinds.back() != event->kind)
+        kinds.push_back(event->kind);  // drivers repeat themselves
     }
   }
   EXPECT_EQ(kinds, (std::vector<Event::Kind>{Event::Kind::port_down, Event::Kind::port_up}));

@@ -174,7 +174,38 @@ TEST_F(VerbsMemory, LendsAlignedPartsOfOnePiece) {
         std::all_of(all[i].at(), all[i].at() + all[i].bytes(), [&](auto b) { return b == std::byte(i); }));
   EXPECT_EQ(memory->pooled(), piece);
   EXPECT_EQ(fabric.live().pinned, 2 * piece);
-  for (const auto& region : fabric.regions()) EXPECT_TRUE(region.access.remote_write);
+  for (const auto& region : fabric.regions()) EXPECT_FALSE(region.access.remote_write);
+}
+
+TEST_F(VerbsMemory, ARingIsOpenedByKeysOfItsOwn) {
+  open({fake_infiniband("mlx5_0", 7)});
+  const auto staging = memory->lend(1000), first = memory->lend_ring(1000), second = memory->lend_ring(1000);
+  ASSERT_TRUE(staging && first && second);
+  EXPECT_NE(first->registered().remote_key(0), second->registered().remote_key(0));
+  for (const auto& region : fabric.regions()) {
+    const bool ring = region.at == first->at() || region.at == second->at();
+    EXPECT_EQ(region.access.remote_write, ring);
+    EXPECT_EQ(region.bytes, ring ? 1000u : piece) << "of a ring not a byte more";
+  }
+}
+
+TEST_F(VerbsMemory, RingsAreKeptAndReplacedWhereTheyAreTooSmall) {
+  open({fake_infiniband("mlx5_0", 7)});
+  const auto run = [&](std::uint64_t bytes) {
+    const auto before = fabric.totals().registrations;
+    std::vector<Lent> all;
+    for (int i = 0; i < 3; ++i) {
+      all.push_back(std::move(*memory->lend_ring(bytes)));
+      EXPECT_EQ(all.back().bytes(), bytes);
+    }
+    return fabric.totals().registrations - before;
+  };
+  EXPECT_EQ(run(1000), 3u);
+  EXPECT_EQ(run(1000), 0u);
+  EXPECT_EQ(run(64), 0u) << "larger ones do";
+  EXPECT_EQ(run(5000), 3u);
+  EXPECT_EQ(memory->pooled(), 15'000u) << "instead of those before";
+  EXPECT_EQ(run(1000), 0u);
 }
 
 TEST_F(VerbsMemory, ReusesWhatComesBack) {

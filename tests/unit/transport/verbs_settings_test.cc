@@ -39,6 +39,7 @@ TEST(VerbsSettings, HoldsEachValueToItsRange) {
   };
   const Case wrong[] = {
       {"GID index 256 is not within -1 to 255", [](Settings& s) { s.gid_index = 256; }},
+      {"P_Key index 65536 is not within 0 to 65535", [](Settings& s) { s.pkey_index = 65536; }},
       {"GID index -2 is not within -1 to 255", [](Settings& s) { s.gid_index = -2; }},
       {"path MTU 1500 is not 256, 512, 1024, 2048 or 4096", [](Settings& s) { s.mtu = 1500; }},
       {"path MTU 128 is not 256, 512, 1024, 2048 or 4096", [](Settings& s) { s.mtu = 128; }},

@@ -169,6 +169,28 @@ TEST(VerbsTransport, AHopMayGoThroughPortsOfItsOwn) {
   EXPECT_FALSE(node.offer(3, {{"mlx5_7", 1}}));
 }
 
+TEST(VerbsTransport, DevicesThatComeTogetherAreMadeKnownOnce) {
+  std::vector<FakeDevice> devices;
+  std::vector<PortName> ports;
+  for (int d = 0; d < 8; ++d) {
+    devices.push_back(fake_roce("mlx5_" + std::to_string(d), "10." + std::to_string(d) + ".0.1"));
+    ports.push_back({devices.back().name, 1});
+  }
+  Node node(std::move(devices), {}, "10.0.0.1");
+  std::vector<std::byte> memory(1 << 16);
+  ASSERT_EQ(*node.transport().use({memory.data(), memory.size(), false, {}}), Way::host);
+  ASSERT_TRUE(node.begin(2));
+  ASSERT_TRUE(node.offer(1, {ports[0]}));
+  const auto before = node.fabric.totals().registrations;
+  const auto pooled = node.fabric.live().regions - 1;
+  const auto offered = node.offer(2, ports);
+  ASSERT_TRUE(offered) << offered.error().text();
+  EXPECT_EQ(offered->rails.size(), 8u);
+  // The ranks' memory once a device, what was in the pool on the new ones, and what this hop takes of it.
+  const auto fresh = node.fabric.live().regions - 8 * (pooled + 1);
+  EXPECT_EQ(node.fabric.totals().registrations - before, std::uint64_t(8 + 7 * pooled + fresh));
+}
+
 TEST(VerbsTransport, InfinibandIsReachedByLid) {
   VerbsPair::Setup setup;
   setup.infiniband = true;
@@ -179,6 +201,34 @@ TEST(VerbsTransport, InfinibandIsReachedByLid) {
   hop.ends[1]->receive(2, {hop.memory(1), nullptr, 2'000'000, Arrival::store});
   ASSERT_TRUE(hop.run_until_done(1, 1));
   EXPECT_EQ(hop.memory(1)[1'999'999], std::byte{9});
+}
+
+TEST(VerbsTransport, InfinibandPortsThatNeedAGrhGetOne) {
+  VerbsPair::Setup setup;
+  setup.infiniband = true;
+  setup.change = [](FakeDevice& device) { device.ports[0].state.needs_grh = true; };
+  VerbsHop hop(setup);
+  EXPECT_TRUE(hop.pair.node(0).transport->rails()[0].global);
+  EXPECT_TRUE(hop.pair.node(0).transport->without_grh().empty());
+  hop.memory(0)[99] = std::byte{9};
+  hop.ends[0]->send(1, hop.memory(0), 100);
+  hop.ends[1]->receive(2, {hop.memory(1), nullptr, 100, Arrival::store});
+  ASSERT_TRUE(hop.run_until_done(1, 1));
+  EXPECT_EQ(hop.memory(1)[99], std::byte{9});
+}
+
+TEST(VerbsTransport, ThePKeyIsTheOneThatIsSet) {
+  for (const int pkeys : {1, 4}) {
+    FakeDevice device = fake_infiniband("mlx5_0", 7);
+    device.pkeys = pkeys;
+    Settings settings;
+    settings.pkey_index = 3;
+    Node node({device}, settings);
+    ASSERT_TRUE(node.begin(1));
+    const auto offered = node.offer(1);
+    EXPECT_EQ(offered ? "" : offered.error().what,
+              pkeys == 4 ? "" : "cannot bring a queue pair to INIT with the P_Key at index 3 on mlx5_0");
+  }
 }
 
 TEST(VerbsTransport, WhatArrivesBeforeTheChannelIsOpenIsKeptForIt) {

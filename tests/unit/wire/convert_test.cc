@@ -31,6 +31,7 @@ engine::Job some_job() {
   job.seed = 0xfeedfacecafebeefull;
   job.verbs.ports = {{"mlx5_0", 1}, {"rxe0", 2}};
   job.verbs.gid_index = 3;
+  job.verbs.pkey_index = 2;
   job.verbs.mtu = 2048;
   job.verbs.timeout = 19;
   job.verbs.retry_count = 6;
@@ -75,6 +76,7 @@ engine::RunReport some_report() {
   tcp.tcp = trace::TcpHop{Seconds(1), Seconds(2), Seconds(3), 4, Seconds(5), BytesPerSecond(6)};
   trace::Hop rdma = plain;
   rdma.rdma = trace::RdmaHop{Seconds(1), Seconds(2), Seconds(3), 4};
+  rdma.rdma->rails = {{"mlx5_1:1", Bytes(5), Seconds(6)}};
   report.trace.hops = {plain, tcp, rdma};
   report.rdma = {{"node3", {"mlx5_0:1", "mlx5_1:1"}, "10.1.0.7", 4096, "host"}};
   report.remarks = {{engine::Remark::Kind::over_tcp, "node1", "node2", "one has InfiniBand"},
@@ -114,6 +116,65 @@ TEST(Convert, JobKeepsEverything) {
   EXPECT_EQ(back->seed, job.seed);
   EXPECT_EQ(back->verbs, job.verbs);
   EXPECT_EQ(back->ports, job.ports);
+}
+
+TEST(Convert, WhatIsAboutGpusIsKept) {
+  engine::Job job = some_job();
+  job.memory = engine::Memory::device;
+  job.gpus = {2, 0};
+  job.share_gpus = job.gpu_limits = true;
+  job.reference = "nccl";
+  const auto job_back = from_wire(sent(to_wire(job)));
+  ASSERT_TRUE(job_back) << job_back.error().text();
+  EXPECT_EQ(job_back->memory, job.memory);
+  EXPECT_EQ(job_back->gpus, job.gpus);
+  EXPECT_TRUE(job_back->share_gpus && job_back->gpu_limits);
+  EXPECT_EQ(job_back->reference, "nccl");
+
+  engine::RunReport report = some_report();
+  report.gpus = {{"node1", 3, "H100", "GPU-3", {1, 2}, "kernel", {"ipc", "peer"}}};
+  report.gpu_limits = {{"node1",
+                        "peer-copy",
+                        {0, "GPU-0", "0000:1b:00.0"},
+                        {1, "GPU-1", ""},
+                        "",
+                        -1,
+                        BytesPerSecond(5),
+                        Seconds(0.5),
+                        ""},
+                       {"node1", "host-to-device", {0, "GPU-0", ""}, {}, "pinned", 1, {}, {}, "no memory"}};
+  report.reference = engine::Reference{"NCCL 2.28.9", "RING, LL", {0.25}, 7, ""};
+  const auto back = from_wire(sent(to_wire(report)));
+  ASSERT_TRUE(back) << back.error().text();
+  ASSERT_EQ(back->gpus.size(), 1u);
+  EXPECT_EQ(back->gpus[0].index, 3);
+  EXPECT_EQ(back->gpus[0].ranks, (std::vector<collective::Rank>{1, 2}));
+  EXPECT_EQ(back->gpus[0].ways, (std::vector<std::string>{"ipc", "peer"}));
+  ASSERT_EQ(back->gpu_limits.size(), 2u);
+  EXPECT_EQ(back->gpu_limits[0].peer.uuid, "GPU-1");
+  EXPECT_EQ(back->gpu_limits[0].rate, BytesPerSecond(5));
+  EXPECT_EQ(back->gpu_limits[0].latency, Seconds(0.5));
+  EXPECT_EQ(back->gpu_limits[1].peer.index, -1);
+  EXPECT_EQ(back->gpu_limits[1].numa, 1);
+  EXPECT_FALSE(back->gpu_limits[1].rate);
+  EXPECT_EQ(back->gpu_limits[1].why_not, "no memory");
+  ASSERT_TRUE(back->reference);
+  EXPECT_EQ(back->reference->how, "RING, LL");
+  EXPECT_EQ(back->reference->wrong, 7u);
+}
+
+TEST(Convert, GpusOfAJobAreChecked) {
+  const std::vector<void (*)(rpc::Job&)> broken = {
+      [](rpc::Job& m) { m.set_memory(2); },
+      [](rpc::Job& m) { m.add_gpus(5000); },
+      [](rpc::Job& m) { m.set_gpu_limits(true); },  // of the host's memory
+      [](rpc::Job& m) { m.set_reference(std::string(40, 'n')); },
+  };
+  for (const auto& damage : broken) {
+    rpc::Job m = to_wire(some_job());
+    damage(m);
+    EXPECT_FALSE(from_wire(m));
+  }
 }
 
 TEST(Convert, RdmaOfAJobIsChecked) {
@@ -210,6 +271,10 @@ TEST(Convert, ReportKeepsEverything) {
   EXPECT_EQ(back->trace.hops[2].rdma->busy, Seconds(1));
   EXPECT_EQ(back->trace.hops[2].rdma->credit_limited, Seconds(2));
   EXPECT_EQ(back->trace.hops[2].rdma->queue_limited, Seconds(3));
+  ASSERT_EQ(back->trace.hops[2].rdma->rails.size(), 1u);
+  EXPECT_EQ(back->trace.hops[2].rdma->rails[0].port, "mlx5_1:1");
+  EXPECT_EQ(back->trace.hops[2].rdma->rails[0].bytes, Bytes(5));
+  EXPECT_EQ(back->trace.hops[2].rdma->rails[0].busy, Seconds(6));
   EXPECT_EQ(back->trace.hops[2].rdma->writes, 4u);
   EXPECT_EQ(back->remarks, report.remarks);
   ASSERT_EQ(back->rdma.size(), 1u);

@@ -1,5 +1,6 @@
 """Collectives over real queue pairs (soft-RoCE): exact, and the slow or lossy link is named."""
 import itertools
+import re
 
 from . import expect, register
 from .slow_wire import accusations
@@ -10,8 +11,8 @@ ALGORITHMS = ("ring", "double-tree", "recursive-doubling", "halving-doubling", "
 TYPES = ("float32", "float64", "float16", "bfloat16", "int32", "int64")
 OPERATIONS = ("sum", "prod", "min", "max", "avg")
 SIZES = ("--from", "4", "--to", "4M", "--factor", "32")  # 4 and 128 B, 4 and 128 KiB, 4 MiB
+COUNTED = {"egress": "rcvd_seq_err", "ingress": "out_of_seq_request"}  # of a lost packet, by the end that counts it
 SLOW = 12      # Mbit/s: a tenth of what a hop of four at once reaches, and less of one alone
-LOSS_COUNTERS = ("sequence errors", "requests out of sequence", "retries")  # rcvd_seq_err, out_of_seq_request...
 
 
 def play(lab, algorithm, *words, nodes=4, ranks_per_node=1, sizes=SIZES, seconds=120, transport="verbs"):
@@ -72,8 +73,7 @@ def settings(lab):
 # Diagnosis.
 
 def check(lab, *words, nodes=4):
-    """An emulated processor moves little in a second: the check gets the time that it needs."""
-    outcome = lab.fleet("check", "--transport", "verbs", "--budget", "45s", *words, nodes=nodes, seconds=240)
+    outcome = lab.fleet("check", "--transport", "verbs", *words, nodes=nodes, seconds=240)
     expect(outcome.data is not None, "no JSON", outcome)
     return outcome
 
@@ -97,22 +97,29 @@ def slow(node, side):
 
 
 def lossy(node, side):
-    """2 % of the packets are lost: the link is named by its node, with the counters that saw it."""
+    """2 % of the packets are lost: that side, or a path through it, is named with the counters of both ends. (An
+    emulated processor moves few packets; where one pair had most of them, they tell no more than that.)"""
     def run(lab):
         lab.lose(node, side, 2)
         outcome = check(lab)
-        found = accusations(outcome.data)
-        expect(found and all(f"node{node}" in got for got in found), f"not node{node}'s link alone: {found}", outcome)
-        evidence = " ".join(line for finding in outcome.data["findings"] for line in finding["evidence"])
-        expect(any(counter in evidence for counter in LOSS_COUNTERS), "no counter proves the loss", outcome)
+        found, name = accusations(outcome.data), f"node{node}"
+        right = [got for got in found if (got[:2] in (("sender", name), ("path", name)) if side == "egress" else
+                                          got[:2] == ("receiver", name) or got[::2] == ("path", name))]
+        expect(found and right == found, f"not the {side} of {name} alone: {found}", outcome)
+        expect(outcome.code in (1, 2), f"exit {outcome.code}", outcome)
+        evidence = "\n".join(line for finding in outcome.data["findings"] for line in finding["evidence"])
+        for own, counter in ((True, COUNTED[side]), (False, COUNTED["egress" if side == "ingress" else "ingress"])):
+            nodes = [int(k) for k in re.findall(rf"^node(\d) rxe\1 port 1: .*\b{counter} \+\d", evidence, re.MULTILINE)]
+            expect(any((k == node) == own for k in nodes), f"no {counter} proves the loss at its end", outcome)
 
     return run
 
 
 def healthy(times):
+    """An emulated processor's rates scatter widely: to be sure of all takes longer than to find what is slow."""
     def run(lab):
         for attempt in range(1, times + 1):
-            outcome = check(lab)
+            outcome = check(lab, "--budget", "45s")
             which = f"check {attempt} of {times}: "
             expect(not accusations(outcome.data), which + f"accuses {accusations(outcome.data)}", outcome)
             expect(outcome.data["verdict"] == "healthy", which + f"verdict {outcome.data['verdict']}", outcome)
@@ -128,6 +135,20 @@ def sweep(lab):
         for column in range(3):
             rate = outcome.data["rate_Bps"][row][column]
             expect((rate is None) == (row == column) and rate != 0, f"row {row}, column {column}: {rate}", outcome)
+
+
+def sweep_past_a_dead_port(lab):
+    """Nothing reaches node2: its cells are empty and say why, all others are measured."""
+    lab.lose(2, "ingress", 100)
+    # Soft-RoCE takes seven retries for endless ones.
+    outcome = lab.fleet("sweep", "--transport", "verbs", "--size", "1M", "--retry-count", "3", nodes=3, seconds=240)
+    expect(outcome.code == 3, f"exit {outcome.code}, not 3", outcome)
+    for row, column in itertools.permutations(range(3), 2):
+        rate = outcome.data["rate_Bps"][row][column]
+        expect((rate is None) == (2 in (row, column)), f"row {row}, column {column}: {rate}", outcome)
+    for pair in outcome.data["pairs"]:
+        ends = {pair["source"]["node"], pair["destination"]["node"]}
+        expect(ends == {"node2"} or bool(pair["error"]) == ("node2" in ends), f"{pair}", outcome)
 
 
 # A node without RDMA.
@@ -167,7 +188,7 @@ def with_rdma(lab):
 
 
 for _algorithm in ALGORITHMS:
-    register(f"verbs/exact-{_algorithm}", exact(_algorithm, [(4, 1)]), quick=_algorithm in ("ring", "double-tree"),
+    register(f"verbs/exact-{_algorithm}", exact(_algorithm, [(4, 1)]), quick=True,
              machine="verbs")
     register(f"verbs/exact-{_algorithm}-several-ranks-a-node", exact(_algorithm, [(1, 2), (3, 2), (4, 2)]),
              machine="verbs")
@@ -189,6 +210,7 @@ for _side in ("egress", "ingress"):
         register(f"verbs/lossy-node{_node}-{_side}", lossy(_node, _side), machine="verbs")
 register("verbs/healthy", healthy(1), machine="verbs")
 register("verbs/healthy-five", healthy(5), machine="verbs")
-register("verbs/sweep", sweep, machine="verbs")
+register("verbs/sweep", sweep, quick=True, machine="verbs")
+register("verbs/sweep-past-a-dead-port", sweep_past_a_dead_port, machine="verbs")
 for _case in (with_rdma, without_rdma, without_rdma_but_asked_for):
     register(f"verbs/{_case.__name__.replace('_', '-')}", _case, quick=True, machine="verbs")

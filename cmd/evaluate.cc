@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <memory>
+#include <tuple>
+
+#include "campaign/campaign.h"
+#include "cmd/command.h"
+#include "cmd/interrupt.h"
+#include "cmd/options.h"
+#include "cmd/output.h"
+#include "cmd/progress.h"
+#include "report/evaluate.h"
+
+namespace ringtrue::cmd {
+namespace {
+
+constexpr long most_cases = 1'000'000, most_nodes = 4096;
+
+struct Flags {
+  campaign::Campaign campaign;
+  long seed = 1, cases = 1000;
+  int threads = 0;
+  std::optional<long> one;  // case
+  bool markdown = false;
+};
+
+Result<double> parse_noise(std::string_view text) {
+  return parse_share_up_to(0.5, text);
+}
+
+// "8", "2-1024"
+Result<std::pair<int, int>> parse_nodes(std::string_view text) {
+  const auto dash = text.find('-');
+  const auto low = parse_whole(text.substr(0, dash), 2, most_nodes);
+  if (!low) return tl::unexpected(low.error());
+  const auto high = dash == text.npos ? low : parse_whole(text.substr(dash + 1), *low, most_nodes);
+  if (!high) return tl::unexpected(high.error());
+  return std::pair(int(*low), int(*high));
+}
+
+Result<std::vector<const campaign::Kind*>> parse_kinds(std::string_view text) {
+  std::vector<const campaign::Kind*> out;
+  while (!text.empty()) {
+    const auto comma = text.find(',');
+    const auto kind = campaign::find_kind(text.substr(0, comma));
+    if (!kind) return tl::unexpected(kind.error());
+    if ((*kind)->group == campaign::Kind::Group::healthy)
+      return fail(Cause::bad_input, "every second case is healthy as it is", {}, "name kinds of faults");
+    out.push_back(*kind);
+    text.remove_prefix(comma == text.npos ? text.size() : comma + 1);
+  }
+  return out;
+}
+
+int show_case(Context& context, const Flags& flags) {
+  const campaign::Campaign& campaign = flags.campaign;
+  report::CaseDocument document;
+  document.campaign_seed = campaign.seed;
+  campaign::Case drawn = campaign::draw_case(campaign.seed, std::uint64_t(*flags.one), campaign.limits);
+  document.check.transport = "model";
+  document.check.diagnosis = campaign::check(drawn);
+  document.outcome = campaign::outcome_of(std::move(drawn), document.check.diagnosis);
+  return print(context.common.json ? report::json(document) : report::text(document, context.style),
+               Exit::healthy);
+}
+
+int run(Context& context, Flags& flags) {
+  campaign::Campaign& campaign = flags.campaign;
+  campaign.seed = std::uint64_t(flags.seed);
+  campaign.cases = int(flags.cases);
+  campaign.threads = flags.threads;
+  for (const campaign::Kind* kind : campaign.limits.kinds) {
+    if (campaign::fits(*kind, campaign.limits)) continue;
+    return failed(context, Error{Cause::bad_input, fmt::format("{} needs larger clusters", kind->name),
+                                 "--kinds", "allow more --nodes"});
+  }
+  if (flags.one) return show_case(context, flags);
+  campaign.on_progress = [&](int done) {
+    show_progress(fmt::format("{} of {} cases", done, campaign.cases));
+    return !interrupted();
+  };
+  const OnInterrupt cancel([] {});
+  const auto outcomes = campaign::play(campaign);
+  report::EvaluateDocument document{campaign.seed, campaign.limits, campaign::score(outcomes), interrupted()};
+  const int code = document.ended_early ? Exit::unknown : Exit::healthy;
+  if (context.common.json) return print(report::json(document), code);
+  return print(flags.markdown ? report::markdown(document) : report::text(document, context.style), code);
+}
+
+}  // namespace
+
+void add_evaluate(Commands& commands) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App& app =
+      commands.add("evaluate", "how often the check is right: modelled clusters with known faults");
+  std::vector<std::string> names;
+  for (const campaign::Kind& kind : campaign::kinds())
+    if (kind.group != campaign::Kind::Group::healthy) names.emplace_back(kind.name);
+  campaign::Limits& limits = flags->campaign.limits;
+  add_whole(app, "--seed", flags->seed, 0, 1L << 53, "the same seed, the same cases (1)");
+  add_whole(app, "--cases", flags->cases, 1, most_cases, "how many, every second one healthy (1000)");
+  CLI::Option* kinds =
+      add_parsed(app, "--kinds", limits.kinds, parse_kinds, "KIND,...",
+                 fmt::format("kinds of faults, all if not given: {}", fmt::join(names, ", ")));
+  commands.choices(kinds, names);
+  add_parsed(
+      app, "--nodes", limits,
+      [&limits](std::string_view text) -> Result<campaign::Limits> {
+        const auto range = parse_nodes(text);
+        if (!range) return tl::unexpected(range.error());
+        campaign::Limits out = limits;
+        std::tie(out.fewest, out.most) = *range;
+        return out;
+      },
+      "A-B", "nodes of the clusters (2-1024)");
+  add_parsed(app, "--noise", limits.noise, parse_noise, "SHARE",
+             "of a run and of a slice: both are slower by up to so much (5%)");
+  add_whole(app, "--threads", flags->threads, 1, 1024, "as many as there are cores if not given");
+  add_whole(app, "--case", flags->one, 0, most_cases - 1, "one case of the campaign in full");
+  app.add_flag("--markdown", flags->markdown, "tables for documentation");
+  commands.on(app, [flags](Context& context) { return run(context, *flags); });
+}
+
+}  // namespace ringtrue::cmd

@@ -1,0 +1,96 @@
+#include "cmd/sweep_gpu.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cmd/facts.h"
+#include "cmd/output.h"
+#include "cmd/player.h"
+#include "cmd/progress.h"
+#include "report/json.h"
+#include "report/text.h"
+#include "topology/probe/probe.h"
+
+namespace ringtrue::cmd {
+namespace {
+
+// Too large for the caches of any GPU.
+constexpr Bytes usual_size{256u << 20};
+
+// The nodes' facts, under the names that the limits have them by. What cannot be read leaves no ideals.
+topology::Cluster facts_of(const Context& context, const Player& player, std::vector<std::string>& notes) {
+  const auto unread = [&](const std::string& node, const Error& why) {
+    notes.push_back(fmt::format("what is in {} could not be read: {}", node, why.what));
+  };
+  show_progress("sweep: looking at the nodes");
+  topology::Cluster cluster;
+  if (player.local()) {
+    const auto recording = record_here(context, {});
+    if (!recording) {
+      unread("this machine", recording.error());
+      return cluster;
+    }
+    cluster.nodes.push_back(topology::probe(*recording));
+    cluster.nodes.front().name = player.nodes().front();
+    return cluster;
+  }
+  const auto nodes = nodes_of(context, {});
+  if (!nodes) return cluster;
+  Facts facts = ask_facts(nodes->targets, fleet_options(context, {}, *nodes), {}, long_patience({}));
+  for (const report::Failure& f : facts.failures) unread(f.node, f.error);
+  return std::move(facts.cluster);
+}
+
+int exit_of(const report::GpuSweepDocument& document) {
+  if (document.error) return Exit::unknown;
+  int code = Exit::healthy;
+  for (const diagnosis::Finding& f : document.limits.findings)
+    code = std::max<int>(code, f.severity == diagnosis::Severity::critical ? Exit::faulty : Exit::degraded);
+  return code;
+}
+
+}  // namespace
+
+int sweep_gpus(Context& context, const GpuSweep& what) {
+  const std::uint64_t bytes = what.size.value_or(usual_size).value / 4 * 4;
+  if (bytes < 4096)
+    return failed(context,
+                  Error{Cause::bad_input, "a copy has to move something", {}, "give --size 256M or so"});
+  auto player = make_player(context, {});
+  if (!player) return failed(context, player.error());
+  report::GpuSweepDocument document;
+  document.nodes = (*player)->nodes();
+  document.bytes = bytes;
+  document.warning = context.config.warning.value;
+  document.critical = context.config.critical.value;
+
+  engine::Job job = (*player)->job();
+  std::vector<engine::Seat> one_each;
+  for (const engine::Seat& seat : job.seats)
+    if (seat.local == 0) one_each.push_back(seat);
+  job.seats = std::move(one_each);
+  job.memory = engine::Memory::device;
+  job.gpu_limits = true;
+  job.gpus = what.gpus.gpus;
+  job.share_gpus = what.gpus.share;
+  job.call.elements = bytes / size_of(job.call.type);
+  job.iterations = what.repeats;
+  show_progress("sweep: measuring GPUs");
+  auto report = (*player)->play(job);
+  if (!report) {
+    document.error = report.error();
+  } else {
+    document.notes = report->notes;
+    const topology::Cluster cluster = facts_of(context, **player, document.notes);
+    document.limits =
+        diagnosis::judge_gpus(std::move(report->gpu_limits), cluster, document.warning, document.critical);
+  }
+  player->reset();  // releases the nodes before anything is printed
+  clear_progress();
+  if (document.error) complain(document.error->error);
+  return print(context.common.json ? report::json(document) : report::text(document, context.style),
+               exit_of(document));
+}
+
+}  // namespace ringtrue::cmd

@@ -1,0 +1,257 @@
+#include "campaign/cases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/mix.h"
+#include "campaign/draw.h"
+#include "ideal/rates.h"
+#include "sim/network.h"
+
+namespace ringtrue::campaign {
+namespace {
+
+using Fault = sim::FabricFault;
+using What = sim::Place::What;
+using Side = sim::Place::Side;
+using Group = Kind::Group;
+
+constexpr Kind all_kinds[] = {
+    {"healthy", "nothing is wrong", Group::healthy},
+    {"healthy-busy", "nothing is wrong, and others send", Group::healthy},
+    {"slow-out", "a node's links out of it at a fraction of their rate", Group::place},
+    {"slow-in", "a node's links into it", Group::place},
+    {"slow-node-links", "a node's links, both ways", Group::place},
+    {"slow-nic", "one NIC, out of it, into it or both", Group::place},
+    {"narrow-nic", "a NIC at half its width", Group::place},
+    {"lossy", "packets lost out of a node or into it, or both", Group::place},
+    {"late", "latency added at a node, a quarter of a round trip and more", Group::place},
+    {"flapping", "a node's or a NIC's link that goes down and up", Group::place},
+    {"slow-compute", "a node that takes in data at a fraction of the rate", Group::place},
+    {"dead", "a node that does not answer", Group::place},
+    {"small-mtu", "a node's NICs at an MTU so small that headers take the share", Group::place},
+    {"slow-leaf", "all trunks of a leaf", Group::place},
+    {"slow-spine", "all trunks of a spine", Group::place},
+    {"slow-path", "one directed pair of nodes", Group::pair},
+    {"late-path", "latency added between one pair of nodes", Group::pair},
+    {"slow-trunk", "one trunk of a leaf, one way: the pairs that its hash sends there", Group::pair},
+    {"two", "two of the faults of nodes and NICs, at different nodes", Group::several},
+    {"three", "three of them", Group::several},
+};
+
+const Kind& kind_of(std::string_view name) {
+  return *std::find_if(std::begin(all_kinds), std::end(all_kinds),
+                       [&](const Kind& kind) { return kind.name == name; });
+}
+
+bool needs_leaves(const Kind& kind) {
+  return kind.name == "slow-leaf" || kind.name == "slow-spine" || kind.name == "slow-trunk";
+}
+
+// Of fewer, a kind is another one, or nothing could show it: with two nodes no round trip has its like.
+int least_nodes(const Kind& kind) {
+  if (needs_leaves(kind)) return 8;
+  if (kind.name == "two") return 5;
+  if (kind.name == "three") return 7;
+  return kind.group == Group::pair || kind.name == "late" ? 3 : 2;
+}
+
+// Every doubling from `fewest` on is as likely; within one, every number.
+int draw_nodes(Draw& draw, int fewest, int most) {
+  int doublings = 1;
+  while (fewest << doublings < most) ++doublings;
+  const int low = fewest << draw.below(doublings);
+  const int high = std::min(most, 2 * low == most ? most : 2 * low - 1);
+  return low + draw.below(std::max(high - low, 0) + 1);
+}
+
+void lay_leaves(Draw& draw, sim::Fabric& fabric, bool always) {
+  std::vector<int> sizes;
+  for (const int leaf : {4, 8, 16, 32})
+    if (2 * leaf <= fabric.nodes) sizes.push_back(leaf);
+  if (!draw.chance(always ? 1 : 0.5) || sizes.empty()) return;
+  fabric.leaf = draw.of(sizes);
+  fabric.oversubscription = draw.chance(0.5) ? 2 : 1;
+  fabric.nodes -= fabric.nodes % fabric.leaf;  // no leaf with a few nodes only
+}
+
+sim::Fabric draw_fabric(Draw& draw, const Limits& limits, bool leaves) {
+  sim::Fabric fabric;
+  fabric.nodes = draw_nodes(draw, limits.fewest, limits.most);
+  fabric.rails = draw.of(std::vector<int>{1, 1, 2, 4, 8});
+  const double nominal = draw.of(std::vector<double>{10e9, 25e9, 100e9, 200e9, 400e9}) / 8;
+  fabric.inter.rate = BytesPerSecond(nominal * ideal::ethernet_tcp(fabric.mtu)->share);
+  fabric.inter.latency = Seconds(draw.of(std::vector<double>{2e-6, 5e-6, 20e-6}));
+  fabric.reduce_rate = fabric.inter.rate * double(fabric.rails);  // as fast as the wires
+  lay_leaves(draw, fabric, leaves);
+  return fabric;
+}
+
+Side draw_side(Draw& draw) {
+  return draw.of(std::vector<Side>{Side::out, Side::in, Side::both});
+}
+
+// A slice with a lost packet waits for so long that the share is lost.
+void lose(Draw& draw, double severity, const sim::Fabric& fabric, Fault& fault) {
+  constexpr double slice = 128 * 1024;
+  fault.share = draw.between(1e-4, 2e-3);
+  const double hit = 1 - power(1 - fault.share, std::uint64_t(slice / fabric.mtu) + 1);
+  fault.time = Seconds(slice / fabric.inter.rate.value * severity / (1 - severity) / hit);
+}
+
+// The MTU whose headers take the share.
+int mtu_with(double severity) {
+  const double payload = (1 - severity) * ideal::ethernet_tcp(9000)->share;
+  return std::max(68, int((52 + 14 * payload) / (1 - payload)));
+}
+
+// What `severity` of a kind is at `node`, or at what else the kind is about.
+std::vector<Fault> fault_of(Draw& draw, std::string_view kind, double severity, int node,
+                            const sim::Fabric& f) {
+  Fault fault;
+  fault.place = {What::node, Side::both, node, 0};
+  fault.share = 1 - severity;
+  const double round_trip = 2 * f.inter.latency.value;
+  const auto at_a_nic = [&] { fault.place = {What::nic, draw_side(draw), node, draw.below(f.rails)}; };
+  if (kind == "slow-out") {
+    fault.place.side = Side::out;
+  } else if (kind == "slow-in") {
+    fault.place.side = Side::in;
+  } else if (kind == "slow-nic") {
+    at_a_nic();
+  } else if (kind == "narrow-nic") {
+    fault.kind = Fault::Kind::narrow;
+    fault.place = {What::nic, Side::both, node, draw.below(f.rails)};
+    fault.share = 0.5;
+  } else if (kind == "lossy") {
+    fault.kind = Fault::Kind::lossy;
+    fault.place.side = draw_side(draw);
+    lose(draw, severity, f, fault);
+  } else if (kind == "late" || kind == "late-path") {
+    fault.kind = Fault::Kind::late;
+    fault.place.side = draw_side(draw);
+    fault.time = Seconds(round_trip * severity / (1 - severity));
+  } else if (kind == "flapping") {
+    if (draw.chance(0.5)) at_a_nic();
+    fault.kind = Fault::Kind::flapping;
+    fault.share = severity;
+    fault.period = Seconds(draw.between(1e-3, 20e-3));
+  } else if (kind == "slow-compute") {
+    fault.kind = Fault::Kind::slow_node;
+  } else if (kind == "dead") {
+    fault.kind = Fault::Kind::dead;
+  } else if (kind == "small-mtu") {
+    fault.kind = Fault::Kind::mtu;
+    fault.mtu = mtu_with(severity);
+  } else if (kind == "slow-leaf") {
+    fault.place = {What::leaf, Side::both, 0, 0};
+    // A leaf of every rail, of one group of nodes.
+    std::vector<Fault> all;
+    const int group = draw.below(f.nodes / f.leaf);
+    for (int rail = 0; rail < f.rails; ++rail) {
+      fault.place.node = group * f.rails + rail;
+      all.push_back(fault);
+    }
+    return all;
+  } else if (kind == "slow-spine") {
+    fault.place = {What::spine, Side::both, 0, draw.below(sim::spines_of(f))};
+  } else if (kind == "slow-trunk") {
+    fault.place = {What::trunk, draw.chance(0.5) ? Side::out : Side::in,
+                   draw.below(f.nodes / f.leaf * f.rails), draw.below(sim::spines_of(f))};
+  }
+  if (kind == "slow-path" || kind == "late-path")
+    fault.place = {What::path, Side::both, node, (node + 1 + draw.below(f.nodes - 1)) % f.nodes};
+  return {fault};
+}
+
+// Of nodes and NICs, for several at once.
+constexpr std::string_view single[] = {"slow-out",   "slow-in", "slow-node-links", "slow-nic",
+                                       "narrow-nic", "lossy",   "slow-compute"};
+
+std::vector<Fault> draw_faults(Draw& draw, const Kind& kind, double severity, const sim::Fabric& f) {
+  const int several = kind.name == "two" ? 2 : kind.name == "three" ? 3 : 0;
+  if (several == 0) return fault_of(draw, kind.name, severity, draw.below(f.nodes), f);
+  std::vector<Fault> out;
+  std::vector<int> nodes;
+  while (int(nodes.size()) < several) {
+    const int node = draw.below(f.nodes);
+    if (std::find(nodes.begin(), nodes.end(), node) != nodes.end()) continue;
+    const double worst = nodes.empty() ? severity : draw.between(0.2, severity);
+    nodes.push_back(node);
+    const auto more = fault_of(draw, single[draw.below(int(std::size(single)))], worst, node, f);
+    out.insert(out.end(), more.begin(), more.end());
+  }
+  return out;
+}
+
+}  // namespace
+
+std::span<const Kind> kinds() {
+  return all_kinds;
+}
+
+bool fits(const Kind& kind, const Limits& limits) {
+  return kind.group != Group::healthy && limits.most >= least_nodes(kind);
+}
+
+Result<const Kind*> find_kind(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Kind& kind : all_kinds) {
+    if (kind.name == name) return &kind;
+    names.push_back(kind.name);
+  }
+  return fail(Cause::bad_input, fmt::format("unknown kind '{}'", name.substr(0, 40)), "",
+              fmt::format("one of {}", fmt::join(names, ", ")));
+}
+
+Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& limits) {
+  Case out;
+  out.number = number;
+  out.seed = mixed(mixed(campaign_seed) + number);
+  Draw draw(out.seed);
+  const bool busy = draw.chance(0.25);
+  if (number % 2 == 0) {
+    out.kind = &kind_of(busy ? "healthy-busy" : "healthy");
+  } else {
+    std::vector<const Kind*> from = limits.kinds;
+    for (const Kind& kind : all_kinds)
+      if (limits.kinds.empty()) from.push_back(&kind);
+    std::erase_if(from, [&](const Kind* kind) { return !fits(*kind, limits); });
+    out.kind = from.empty() ? &kind_of("slow-out") : draw.of(from);
+    // From 20 % on, milder ones as often as grave ones.
+    out.severity = out.kind->name == "dead"         ? 0
+                   : out.kind->name == "narrow-nic" ? 0.5
+                                                    : draw.between(0.2, 0.9);
+  }
+  Limits room = limits;
+  room.fewest = std::max(room.fewest, least_nodes(*out.kind));
+  out.world.fabric = draw_fabric(draw, room, needs_leaves(*out.kind));
+  sim::Fabric& fabric = out.world.fabric;
+  if (out.severity > 0 || out.kind->name == "dead")
+    fabric.faults = draw_faults(draw, *out.kind, out.severity, fabric);
+  out.world.noise = {limits.noise, limits.noise};
+  out.world.disturbed = busy ? 0.05 : 0;
+  out.world.seed = draw.next();
+  // Without it two nodes know nothing of what is due, and three little.
+  const bool told = draw.chance(0.5) || fabric.nodes <= 3;
+  if (told)
+    out.link_rate = fabric.inter.rate * (double(fabric.rails) / ideal::ethernet_tcp(fabric.mtu)->share);
+  return out;
+}
+
+std::string Case::text() const {
+  const sim::Fabric& f = world.fabric;
+  std::string out = fmt::format("{} nodes", f.nodes);
+  out += f.leaf > 0 ? fmt::format(" below {} leaves of {} and {} spines, oversubscribed {:g}:1",
+                                  f.nodes / f.leaf, f.leaf, sim::spines_of(f), f.oversubscription)
+                    : std::string(" below one switch");
+  out += fmt::format(", {} NIC{} of {} after {} each, noise {:g} %", f.rails, f.rails == 1 ? "" : "s",
+                     to_text(f.inter.rate), to_text(f.inter.latency), world.noise.run * 100);
+  if (world.disturbed > 0) out += fmt::format(", {:g} % of the nodes send for others", world.disturbed * 100);
+  out += link_rate ? fmt::format("; told: {} a node", to_text(*link_rate)) : std::string("; no rate told");
+  for (const Fault& fault : f.faults) out += fmt::format("; {}", sim::to_text(fault));
+  return out;
+}
+
+}  // namespace ringtrue::campaign

@@ -1,0 +1,49 @@
+// Cases of a campaign, each from a seed alone: a fabric, its noise, and what is wrong with it, if anything.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "campaign/sim_measurer.h"
+
+namespace ringtrue::campaign {
+
+// What a case is about. Faults of the first group are seen by every pair of some place's, those of paths by
+// single pairs, so that how many are found depends on how many pairs a check measures.
+struct Kind {
+  enum class Group { healthy, place, pair, several };
+  std::string_view name;     // "slow-out"
+  std::string_view summary;  // one line
+  Group group = Group::place;
+};
+std::span<const Kind> kinds();
+// By name. Errors: bad_input, with the names.
+Result<const Kind*> find_kind(std::string_view name);
+
+struct Limits {
+  int fewest = 2, most = 1024;     // nodes
+  double noise = 0.05;             // of a run and of a slice
+  std::vector<const Kind*> kinds;  // faulty ones to draw from; empty: all
+};
+
+struct Case {
+  std::uint64_t number = 0, seed = 0;
+  const Kind* kind = nullptr;
+  double severity = 0;  // share of what is lost, of the worst; 0: healthy, or a node that is dead
+  World world;
+  std::optional<BytesPerSecond> link_rate;  // what the check is told
+  std::string text() const;                 // "7 nodes below one switch, 2 rails of 400 Gbit/s, ..."
+};
+
+// Whether there is room for a kind's faults; never for healthy ones.
+bool fits(const Kind& kind, const Limits& limits);
+
+// The k-th case of a campaign: every second one is healthy. Two nodes to `most`, every doubling as likely as
+// the next; half of those that are large enough below leaves and spines.
+Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& limits);
+
+}  // namespace ringtrue::campaign

@@ -1,0 +1,34 @@
+// What the hops of one experiment take on a fabric, as flows: all begin at once, and those that share a link
+// get their max-min fair rates until they end (sim/sharing.h). So a collective whose hops work at once is
+// played in a time that does not depend on its bytes: a pairwise shift over 1,024 nodes in milliseconds.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "diagnosis/measurer.h"
+#include "sim/fabric.h"
+
+namespace ringtrue::campaign {
+
+struct Flow {
+  int source = 0, destination = 0;  // nodes
+  Bytes bytes;
+};
+
+// Of what is drawn: every link is slower by up to this share throughout the run, every slice takes up to this
+// share longer.
+struct Noise {
+  double run = 0, slice = 0;
+};
+
+// One reading a flow, as its sender would see it. `busy`: until its last byte has arrived, waits for lost
+// packets, for others on its links and for links that are down included; of several rails, over which the
+// bytes are dealt evenly, until the last is done. `latency`: the smallest round trip, without load.
+// `receiver_limited`: where the destination takes in less than its links carry. `begin`: the time on the
+// fabric's clock, which decides where in their periods flapping links are. No node of `flows` is dead.
+std::vector<diagnosis::HopReading> play_flows(const sim::Fabric& fabric, std::span<const Flow> flows,
+                                              const Noise& noise, std::uint64_t seed, Seconds begin);
+
+}  // namespace ringtrue::campaign

@@ -1,0 +1,196 @@
+#include "campaign/scope.h"
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <string_view>
+
+#include "sim/network.h"
+
+namespace ringtrue::campaign {
+namespace {
+
+using diagnosis::Finding;
+using Fault = sim::FabricFault;
+using What = sim::Place::What;
+using Side = sim::Place::Side;
+
+// The number that a device's name ends with, -1 of none: "rail 3", "leaf2".
+int number_in(std::string_view device) {
+  const auto digits = device.find_last_not_of("0123456789") + 1;
+  int number = -1;
+  std::from_chars(device.data() + digits, device.data() + device.size(), number);
+  return number;
+}
+
+// The fabric on which whatever crosses the fault, and nothing else, takes a second and more.
+struct Marked {
+  Marked(sim::Fabric whole, const Fault& f)
+      : fault(&f), fabric(mark(std::move(whole), f)), network(fabric, 1, 0) {}
+  static sim::Fabric mark(sim::Fabric whole, Fault fault) {
+    fault.kind = Fault::Kind::late;
+    fault.time = Seconds(1);
+    whole.faults = {fault};
+    return whole;
+  }
+  const Fault* fault;
+  sim::Fabric fabric;
+  sim::Network network;
+};
+
+class Judge {
+ public:
+  Judge(const Case& c, const diagnosis::Diagnosis& d) : case_(c), fabric_(c.world.fabric), diagnosis_(d) {
+    for (const Finding& finding : d.findings)
+      if (finding.severity != diagnosis::Severity::info) accused_.push_back(&finding);
+    for (const Fault& fault : fabric_.faults) {
+      if (fault.place.what == What::leaf && !faults_.empty() && faults_.back()->place.what == What::leaf)
+        continue;  // the same leaf's switches on other rails
+      faults_.push_back(&fault);
+    }
+  }
+
+  Judgement operator()() {
+    Judgement out;
+    out.faults = int(faults_.size());
+    out.accusations = int(accused_.size());
+    bool exact = !faults_.empty();
+    for (const Fault* fault : faults_) {
+      const auto touching = [&](const Finding* finding) { return touches(*finding, *fault); };
+      const auto naming = [&](const Finding* finding) { return names(*finding, *fault); };
+      out.found += std::any_of(accused_.begin(), accused_.end(), touching);
+      exact = exact && std::any_of(accused_.begin(), accused_.end(), naming);
+    }
+    for (const Finding* finding : accused_) {
+      const auto is_of = [&](const Fault* fault) { return touches(*finding, *fault); };
+      const auto is_exactly = [&](const Fault* fault) { return names(*finding, *fault); };
+      out.wrong += std::none_of(faults_.begin(), faults_.end(), is_of);
+      exact = exact && std::any_of(faults_.begin(), faults_.end(), is_exactly);
+    }
+    out.exact = exact;
+    if (case_.kind->group == Kind::Group::pair) out.covered = covered(*faults_.front());
+    return out;
+  }
+
+ private:
+  static bool is(const Finding& finding, std::string_view type) { return name(finding.scope.type) == type; }
+  int leaf_of(int node) const { return fabric_.leaf > 0 && node >= 0 ? node / fabric_.leaf : -1; }
+  // A switch by the number in its name, else by a node below it.
+  int leaf_of(const Finding& finding) const {
+    const int number = number_in(finding.scope.device);
+    return number >= 0 ? number : leaf_of(finding.scope.node);
+  }
+  bool two_leaves() const { return fabric_.nodes == 2 * fabric_.leaf; }
+  // Leaves of a trunk and of a leaf, over all rails, are those of groups of nodes.
+  int group(const Fault& fault) const { return fault.place.node / fabric_.rails; }
+  bool of_switch(const Finding& finding) const {
+    return is(finding, "leaf") || is(finding, "trunk") || is(finding, "spine") || is(finding, "switch");
+  }
+
+  // Whether a hop between these nodes crosses what is faulty. Of a trunk or spine that its hash decides.
+  bool crosses(int from, int to, const Fault& fault) {
+    const sim::Place& place = fault.place;
+    if (from < 0 || to < 0 || from == to) return false;
+    if (place.what == What::path) {
+      const bool back = fault.kind == Fault::Kind::late && to == place.node && from == place.part;
+      return back || (from == place.node && to == place.part);
+    }
+    const int a = leaf_of(from), b = leaf_of(to);
+    if (a == b || fabric_.leaf == 0) return false;
+    if (place.what == What::leaf) return a == group(fault) || b == group(fault);
+    const bool trunk = place.what == What::trunk;
+    if (trunk && place.side == Side::out && a != group(fault)) return false;
+    if (trunk && place.side == Side::in && b != group(fault)) return false;
+    if (!marked_ || marked_->fault != &fault) marked_ = std::make_unique<Marked>(fabric_, fault);
+    for (int rail = 0; rail < fabric_.rails; ++rail)
+      if (marked_->network.route(from, to, 0, rail).latency >= 1) return true;
+    return false;
+  }
+
+  // Whether a finding is about what is faulty, if only in part.
+  bool touches(const Finding& finding, const Fault& fault) {
+    const diagnosis::Scope& at = finding.scope;
+    const sim::Place& place = fault.place;
+    switch (place.what) {
+      case What::path:
+        return at.node == place.node || at.node == place.part || at.peer == place.node ||
+               at.peer == place.part;
+      case What::leaf:
+      case What::trunk:
+        if (of_switch(finding)) return is(finding, "spine") || names_leaf(finding, fault);
+        return leaf_of(at.node) == group(fault) || (at.peer >= 0 && leaf_of(at.peer) == group(fault));
+      case What::spine:
+        return of_switch(finding) || crosses(at.node, at.peer, fault);
+      default:
+        return at.node == place.node || at.peer == place.node;
+    }
+  }
+
+  bool names_leaf(const Finding& finding, const Fault& fault) const {
+    return two_leaves() || leaf_of(finding) == group(fault);
+  }
+
+  bool both_sides(int node) const {
+    const auto has = [&](std::string_view type) {
+      return std::any_of(accused_.begin(), accused_.end(),
+                         [&](const Finding* f) { return is(*f, type) && f->scope.node == node; });
+    };
+    return has("sender") && has("receiver");
+  }
+
+  // Whether a finding names exactly what is faulty: see scope.h.
+  bool names(const Finding& finding, const Fault& fault) {
+    const diagnosis::Scope& at = finding.scope;
+    const sim::Place& place = fault.place;
+    const bool here = at.node == place.node;
+    if (fault.kind == Fault::Kind::dead || fault.kind == Fault::Kind::slow_node)
+      return here && is(finding, "node");
+    if (place.what == What::leaf)
+      return (is(finding, "leaf") || (two_leaves() && is(finding, "trunk"))) && names_leaf(finding, fault);
+    if (place.what == What::spine) return is(finding, "spine") || (two_leaves() && is(finding, "trunk"));
+    if (place.what == What::trunk) {
+      if (of_switch(finding)) return !is(finding, "spine") && names_leaf(finding, fault);
+      return is(finding, "path") && crosses(at.node, at.peer, fault);
+    }
+    const bool one_rail = place.what == What::nic && fabric_.rails > 1;
+    if (one_rail && number_in(at.device) != place.part) return false;
+    if (fabric_.nodes == 2) return true;
+    if (one_rail) return here && is(finding, "nic");
+    if (place.what == What::path) return is(finding, "path") && crosses(at.node, at.peer, fault);
+    if (!here || at.peer >= 0) return false;
+    if (is(finding, "nic") && fabric_.rails == 1) return true;
+    if (fault.kind == Fault::Kind::late)
+      return is(finding, "node") || is(finding, "sender") || is(finding, "receiver");
+    if (place.side == Side::out) return is(finding, "sender");
+    if (place.side == Side::in) return is(finding, "receiver");
+    return is(finding, "node") || both_sides(at.node);
+  }
+
+  // Whether any run had a hop that crosses it.
+  bool covered(const Fault& fault) {
+    for (const diagnosis::RunRecord& run : diagnosis_.runs) {
+      const auto& order = run.experiment.order;
+      const std::size_t n = order.size();
+      const std::size_t shift =
+          run.experiment.algorithm == "pairwise" ? std::size_t(run.experiment.shift) : 1;
+      for (std::size_t r = 0; r < n; ++r)
+        if (crosses(order[r], order[(r + shift) % n], fault)) return true;
+    }
+    return false;
+  }
+
+  const Case& case_;
+  const sim::Fabric& fabric_;
+  const diagnosis::Diagnosis& diagnosis_;
+  std::unique_ptr<Marked> marked_;
+  std::vector<const Finding*> accused_;
+  std::vector<const Fault*> faults_;
+};
+
+}  // namespace
+
+Judgement judge(const Case& c, const diagnosis::Diagnosis& diagnosis) {
+  return Judge(c, diagnosis)();
+}
+
+}  // namespace ringtrue::campaign

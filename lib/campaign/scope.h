@@ -1,0 +1,39 @@
+// Which findings name a fault, and which name it exactly: by the smallest class of places that can be told
+// apart at all.
+//
+// What can be told apart, by what all readings of a check could show:
+//
+// - With two nodes, one's sending side, the other's receiving side, the path between them, and the nodes and
+//   NICs at its ends carry the same data: one class. Only what a receiver's program, a single rail or a
+//   node that is silent shows goes beyond. With three nodes and more sides and paths differ, because a side
+//   is seen with two partners.
+// - A node's only NIC and the node's links are one; with several rails a NIC is its own, whichever way.
+// - A round trip crosses both ends' links both ways: added latency of a node's sending side, its receiving
+//   side or both are one class, as are both directions of a path.
+// - A leaf's trunks are told from its nodes, but with two leaves every hop between them crosses trunks of
+//   both: one class. So are a spine then, and the two trunks by which it joins them.
+// - A switch's hash is not known: which of the spines, and which of a leaf's trunks, has no name.
+//   One trunk, one way, is seen as paths that share an end's leaf: those paths or the leaf are exact.
+// - A node both of whose sides are accused is an accused node.
+#pragma once
+
+#include <vector>
+
+#include "campaign/cases.h"
+#include "diagnosis/report.h"
+
+namespace ringtrue::campaign {
+
+// What a diagnosis says of a case.
+struct Judgement {
+  int faults = 0;       // places that something is wrong with
+  int found = 0;        // ... that a finding touches
+  int accusations = 0;  // findings, warnings and critical ones
+  int wrong = 0;        // ... that touch no fault
+  bool exact = false;   // every fault is named by its class, and nothing else is named
+  bool covered = true;  // of a fault of single pairs: one of its pairs was measured
+};
+
+Judgement judge(const Case& c, const diagnosis::Diagnosis& diagnosis);
+
+}  // namespace ringtrue::campaign

@@ -1,0 +1,137 @@
+#include "campaign/score.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ringtrue::campaign {
+namespace {
+
+constexpr double z = 1.959963984540054;  // of a normal distribution's middle 95 %
+
+// The interval's middle and half its width.
+std::pair<double, double> wilson(double count, double of) {
+  const double p = count / of, d = 1 + z * z / of;
+  return {(p + z * z / (2 * of)) / d, z / d * std::sqrt(p * (1 - p) / of + z * z / (4 * of * of))};
+}
+
+Spread spread_of(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  return {values[values.size() / 2], values[values.size() * 95 / 100], values.back()};
+}
+
+template <class Wanted>
+Group group_of(const std::vector<Outcome>& outcomes, std::string_view name, Wanted wanted) {
+  Group out;
+  out.name = name;
+  std::vector<double> runs, seconds, bytes;
+  for (const Outcome& o : outcomes) {
+    if (!wanted(o)) continue;
+    ++out.cases;
+    const Judgement& j = o.judgement;
+    if (j.faults == 0) {
+      out.false_accusations.add(j.accusations > 0);
+    } else {
+      out.recall.add(j.found == j.faults);
+      out.scope_exact.add(j.exact);
+    }
+    out.unknown.add(o.verdict == diagnosis::Verdict::unknown && j.accusations == 0);
+    runs.push_back(o.cost.runs);
+    seconds.push_back(o.cost.seconds.value);
+    bytes.push_back(double(o.cost.bytes.value));
+  }
+  out.runs = spread_of(std::move(runs));
+  out.seconds = spread_of(std::move(seconds));
+  out.bytes = spread_of(std::move(bytes));
+  return out;
+}
+
+bool is_of(const Outcome& o, Kind::Group group) {
+  return o.drawn.kind->group == group;
+}
+
+struct NodeRange {
+  std::string_view name;
+  int low, high;
+};
+constexpr NodeRange node_ranges[] = {
+    {"2", 2, 2},           {"3-4", 3, 4},          {"5-8", 5, 8},       {"9-16", 9, 16},
+    {"17-32", 17, 32},     {"33-64", 33, 64},      {"65-128", 65, 128}, {"129-256", 129, 256},
+    {"257-512", 257, 512}, {"513-1024", 513, 1024}};
+struct SeverityRange {
+  std::string_view name;
+  double low, high;
+};
+constexpr SeverityRange severity_ranges[] = {
+    {"20-30 %", 0.2, 0.3}, {"30-50 %", 0.3, 0.5}, {"50-70 %", 0.5, 0.7}, {"70-90 %", 0.7, 0.9}};
+
+}  // namespace
+
+std::optional<double> Rate::value() const {
+  return of > 0 ? std::optional(double(count) / double(of)) : std::nullopt;
+}
+std::optional<double> Rate::low() const {
+  if (of == 0) return std::nullopt;
+  const auto [middle, half] = wilson(double(count), double(of));
+  return count == 0 ? 0 : std::max(0.0, middle - half);
+}
+std::optional<double> Rate::high() const {
+  if (of == 0) return std::nullopt;
+  const auto [middle, half] = wilson(double(count), double(of));
+  return count == of ? 1 : std::min(1.0, middle + half);
+}
+
+Score score(const std::vector<Outcome>& outcomes) {
+  Score out;
+  out.cases = int(outcomes.size());
+  const auto of_group = [&](std::string_view name, Kind::Group group) {
+    return group_of(outcomes, name, [&](const Outcome& o) { return is_of(o, group); });
+  };
+  const auto of_kind = [&](std::string_view name) {
+    return group_of(outcomes, name, [&](const Outcome& o) { return o.drawn.kind->name == name; });
+  };
+  out.healthy = of_group("healthy", Kind::Group::healthy);
+  out.single = of_group("single faults", Kind::Group::place);
+  out.pairs = of_group("faults of single pairs", Kind::Group::pair);
+  out.covered = group_of(outcomes, "... that were measured",
+                         [](const Outcome& o) { return is_of(o, Kind::Group::pair) && o.judgement.covered; });
+  out.two = of_kind("two");
+  out.three = of_kind("three");
+  out.healthy_cases = out.healthy.cases;
+  for (const Kind& kind : kinds()) {
+    Group group = of_kind(kind.name);
+    group.summary = kind.summary;
+    if (group.cases > 0) out.by_kind.push_back(std::move(group));
+  }
+  for (const NodeRange& range : node_ranges) {
+    Group group = group_of(outcomes, range.name, [&](const Outcome& o) {
+      const int n = o.drawn.world.fabric.nodes;
+      return n >= range.low && n <= range.high &&
+             (is_of(o, Kind::Group::healthy) || is_of(o, Kind::Group::place));
+    });
+    if (group.cases > 0) out.by_nodes.push_back(std::move(group));
+  }
+  for (const SeverityRange& range : severity_ranges) {
+    Group group = group_of(outcomes, range.name, [&](const Outcome& o) {
+      return is_of(o, Kind::Group::place) && o.drawn.severity >= range.low && o.drawn.severity < range.high;
+    });
+    if (group.cases > 0) out.by_severity.push_back(std::move(group));
+  }
+  double coverage = 0;
+  for (const Outcome& o : outcomes) {
+    const Judgement& j = o.judgement;
+    out.precision.count += j.accusations - j.wrong;
+    out.precision.of += j.accusations;
+    const Listed listed{o.drawn.number, o.drawn.seed, o.drawn.kind->name, o.drawn.world.fabric.nodes,
+                        o.drawn.severity};
+    if (j.faults == 0 && j.accusations > 0) out.accused.push_back(listed);
+    if (j.found < j.faults) out.missed.push_back(listed);
+    if (j.faults > 0 && j.found == j.faults && !j.exact) out.inexact.push_back(listed);
+    if (is_of(o, Kind::Group::pair) && o.coverage.pairs > 0)
+      coverage += double(o.coverage.pairs_measured) / o.coverage.pairs;
+  }
+  if (out.pairs.cases > 0) out.coverage = coverage / out.pairs.cases;
+  return out;
+}
+
+}  // namespace ringtrue::campaign

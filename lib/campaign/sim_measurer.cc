@@ -1,0 +1,102 @@
+#include "campaign/sim_measurer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/mix.h"
+#include "campaign/draw.h"
+#include "sim/network.h"
+
+namespace ringtrue::campaign {
+namespace {
+
+constexpr Seconds set_up{0.05};  // of a run
+constexpr double stretch = 1.3;  // what a run takes over its timed calls: a warm-up, comparing of results
+constexpr Seconds until_missed{0.5};  // that a node does not answer
+
+Bytes carried(const diagnosis::Experiment& e) {
+  const double n = double(e.order.size());
+  const double of_call = e.algorithm == "ring" ? 2 * (n - 1) / n : 1;
+  return Bytes(std::uint64_t(double(e.bytes.value) * of_call) * std::uint64_t(e.iterations));
+}
+
+// The same fabric with traffic of others.
+sim::Fabric disturbed(const World& world, std::uint64_t seed) {
+  sim::Fabric out = world.fabric;
+  Draw draw(seed ^ 0xba4);
+  for (int node = 0; node < out.nodes; ++node) {
+    if (!draw.chance(world.disturbed)) continue;
+    sim::FabricFault traffic;
+    traffic.kind = sim::FabricFault::Kind::background;
+    traffic.place = {sim::Place::What::path, sim::Place::Side::both, node,
+                     (node + 1 + draw.below(out.nodes - 1)) % out.nodes};
+    traffic.rate = out.inter.rate * (double(out.rails) * draw.between(0.05, 0.5));
+    out.faults.push_back(traffic);
+  }
+  return out;
+}
+
+}  // namespace
+
+diagnosis::Structure SimMeasurer::structure() const {
+  const sim::Fabric& f = world_.fabric;
+  if (f.leaf <= 0) return {std::vector<int>(std::size_t(f.nodes), 0), 0, 1};
+  diagnosis::Structure out{{}, sim::spines_of(f), f.oversubscription};
+  for (int node = 0; node < f.nodes; ++node) out.leaf.push_back(node / f.leaf);
+  return out;
+}
+
+// `turns`: calls that carry something one after the other, once around a ring.
+diagnosis::Observation SimMeasurer::play(const diagnosis::Experiment& experiment, std::span<const Flow> flows,
+                                         int turns, std::uint64_t seed) const {
+  diagnosis::Observation seen;
+  seen.experiment = experiment;
+  const sim::Fabric others = world_.disturbed > 0 ? disturbed(world_, seed) : sim::Fabric{};
+  const sim::Fabric& fabric = world_.disturbed > 0 ? others : world_.fabric;
+  seen.hops = play_flows(fabric, flows, world_.noise, seed, now_);
+  double longest = 0, latency = 0;
+  for (const diagnosis::HopReading& hop : seen.hops) {
+    longest = std::max(longest, hop.busy.value);
+    latency += hop.latency->value / 2 / double(seen.hops.size());
+  }
+  seen.time = Seconds(longest / experiment.iterations + turns * latency);
+  return seen;
+}
+
+Result<diagnosis::Observation> SimMeasurer::measure(const diagnosis::Experiment& experiment) {
+  const std::size_t n = experiment.order.size();
+  const bool naive = experiment.algorithm == "naive" && n == 2, ring = experiment.algorithm == "ring";
+  if (n < 2 || experiment.iterations < 1 || !(naive || ring || experiment.algorithm == "pairwise")) {
+    return fail(Cause::bad_input, fmt::format("{} over {} nodes is not modelled", experiment.algorithm, n),
+                "campaign");
+  }
+  for (const sim::FabricFault& fault : world_.fabric.faults) {
+    if (fault.kind != sim::FabricFault::Kind::dead) continue;
+    if (std::find(experiment.order.begin(), experiment.order.end(), fault.place.node) ==
+        experiment.order.end())
+      continue;
+    now_ += until_missed;
+    return fail(Cause::unreachable, "it does not answer", name(fault.place.node), "look after the node");
+  }
+  std::vector<Flow> flows;
+  const std::size_t shift = ring || naive ? 1 : std::size_t(experiment.shift);
+  for (std::size_t r = 0; r < n; ++r) {
+    const int from = experiment.order[r], to = experiment.order[(r + shift) % n];
+    if (from != to) flows.push_back({from, to, carried(experiment)});
+  }
+  const std::uint64_t seed = mixed(world_.seed + ++runs_);
+  diagnosis::Observation seen;
+  if (naive) {
+    seen = play(experiment, {&flows[0], 1}, 1, seed);
+    diagnosis::Observation back = play(experiment, {&flows[1], 1}, 1, mixed(seed));
+    seen.time += back.time;
+    seen.hops.push_back(std::move(back.hops[0]));
+  } else {
+    seen = play(experiment, flows, ring ? 2 * (int(n) - 1) : 1, seed);
+  }
+  now_ += set_up + seen.time * (stretch * experiment.iterations);
+  return seen;
+}
+
+}  // namespace ringtrue::campaign

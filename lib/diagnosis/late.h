@@ -1,0 +1,41 @@
+// Who answers late: nodes and pairs whose smallest round trip is far above the fleet's.
+//
+// A round trip crosses both ways, so that neither the direction nor, of a node, the side can be told. Pairs
+// below one leaf and pairs across leaves are held to their own kind. A node is late when it is with everyone.
+// Where nothing is known of how the nodes hang together, a longer way is no fault: then only what takes three
+// times as long, and 100 us more, counts.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "diagnosis/measurer.h"
+
+namespace ringtrue::diagnosis {
+
+struct Late {
+  int node = 0;
+  int peer = -1;                  // of a pair
+  double latency = 0, usual = 0;  // seconds: the smallest round trip, and that of most nodes
+  int runs = 0;                   // experiments that say so
+  bool confirmed() const { return runs >= 3; }
+};
+
+class Latencies {
+ public:
+  void add(const Observation& observation, int run);
+  // Later ones first. Empty where fewer than three nodes can be compared.
+  std::vector<Late> late(const Structure& structure, int nodes) const;
+  // Seconds: upper median of all pairs; 0 of none.
+  double usual() const;
+
+ private:
+  struct Seen {
+    double least = 0;
+    int runs = 0, last = -1;
+  };
+  std::map<std::pair<int, int>, Seen> pairs_;  // the lesser node first
+};
+
+}  // namespace ringtrue::diagnosis

@@ -1,0 +1,18 @@
+// What this node's GPUs and the ways to them carry (transport/cuda/limits.h), in place of a collective.
+#pragma once
+
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "engine/job.h"
+#include "transport/cuda/driver.h"
+
+namespace ringtrue::engine {
+
+// Of job.gpus (empty: all), with copies of job.call.bytes(), job.iterations times, the host's memory on each
+// of its NUMA nodes in turn. Errors as measure_limits(), and bad_input for a GPU that is not there.
+Result<std::vector<trace::GpuLimit>> measure_gpus(transport::cuda::Driver& driver, const Job& job,
+                                                  const std::string& node, Deadline deadline);
+
+}  // namespace ringtrue::engine

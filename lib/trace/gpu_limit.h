@@ -1,0 +1,29 @@
+// What a GPU, or a way to it, carried when it was measured by itself.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/units.h"
+
+namespace ringtrue::trace {
+
+struct GpuLimit {
+  struct End {
+    int index = -1;         // as CUDA counts them on its node; -1: there is none
+    std::string uuid, pci;  // "GPU-8d1c...", "0000:1b:00.0"
+  };
+  std::string node;
+  // "host-to-device", "device-to-host", "host-both-ways", "device-copy", "peer-copy", "peer-both-ways" (by
+  // copy engines), "peer-read", "peer-write" (by a kernel on `gpu`). Of both ways, and of a device's own
+  // copy, the rate is that of all bytes that are read or written.
+  std::string kind;
+  End gpu, peer;
+  std::string host;                    // "pinned" or "pageable"; empty: the host's memory is not concerned
+  int numa = -1;                       // that it was on; -1: wherever it came
+  std::optional<BytesPerSecond> rate;  // of the median of several runs; nullopt: could not be measured
+  std::optional<Seconds> latency;      // of one of a row of copies of 8 bytes
+  std::string why_not;                 // why there is no rate
+};
+
+}  // namespace ringtrue::trace

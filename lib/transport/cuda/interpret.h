@@ -1,0 +1,89 @@
+// The interpreter of a rank's program (dataflow.h), written once: a block of threads plays every instruction
+// from first to last, doing its own part of each. Compiled by nvcc as a kernel, and by g++ for tests in which
+// host threads are the blocks.
+//
+// Memory order: a block's writes come before its arrive(), the last block's arrive() comes after those of all
+// others, and what it tells comes after that; who hears it sees all of them, on any GPU. For this a World
+// (bodies.h) also has
+//   sync(), any(bool)      a block's barrier; the same, true for all if it is true for one
+//   arrive(p)              adds 1, orders what the block did before and what it does next; returns what was
+//   there tell(p, n), hear(p)    a word in any rank's memory: written after arrive(), read with acquire
+//   release(p, n)         the same write, after all that this thread did before
+//   peek(p)                a word that the host may write
+//   pause(spins)           before asking again
+//   sources                a block's own room for most_ranks pointers
+#pragma once
+
+#include "transport/cuda/bodies.h"
+
+namespace ringtrue::transport::cuda {
+
+// Progress is told as call << 32 | finished instructions: it only ever rises, so nothing is reset between
+// calls.
+RINGTRUE_GPU std::uint64_t progress(std::uint32_t call, std::uint32_t finished) {
+  return std::uint64_t(call) << 32 | finished;
+}
+
+// False: the host wants everybody to leave.
+template <class World>
+RINGTRUE_GPU bool await(World& world, const Work& work, const std::uint32_t* abort, std::uint32_t call,
+                        const Wait& wait) {
+  const std::uint64_t wanted = progress(call, wait.finished);
+  for (std::uint32_t spins = 0;; ++spins) {
+    if (world.hear(work.heard + wait.rank) >= wanted) return true;
+    if (spins % 64 == 63 && world.peek(abort)) return false;
+    world.pause(spins);
+  }
+}
+
+// Leaves word of where this rank stopped, and for whom. By one thread.
+template <class World>
+RINGTRUE_GPU void report_stop(World& world, const Work& work, std::uint32_t call, std::uint32_t i) {
+  const Instruction& now = work.instructions[i];
+  for (std::uint32_t w = 0; w < now.waits; ++w) {
+    const Wait& wait = work.waits[now.first_wait + w];
+    const std::uint64_t had = world.hear(work.heard + wait.rank);
+    if (had >= progress(call, wait.finished)) continue;
+    work.stop->instruction = i;
+    work.stop->peer = wait.rank;
+    work.stop->wanted = wait.finished;
+    work.stop->had = had >= progress(call, 0) ? std::uint32_t(had) : 0;
+    world.release(&work.stop->stopped, 1);
+    return;
+  }
+}
+
+template <class N, class Op, class World>
+RINGTRUE_GPU void interpret(World& world, const Work& work, const std::uint32_t* abort, bool divides) {
+  const std::uint32_t call = *work.call;
+  const auto at = [&](std::uint32_t rank, std::uint32_t space, std::uint64_t offset) {
+    return work.peers[rank].space[space] + offset;
+  };
+  for (std::uint32_t i = 0; i < work.count; ++i) {
+    const Instruction& now = work.instructions[i];
+    bool leave = false;
+    for (std::uint32_t w = world.thread; w < now.waits; w += world.threads)
+      leave = leave || !await(world, work, abort, call, work.waits[now.first_wait + w]);
+    for (std::uint32_t s = world.thread; s < now.sources; s += world.threads) {
+      const Source& source = work.sources[now.first_source + s];
+      world.sources[s] = at(source.rank, source.space, source.offset);
+    }
+    if ((now.waits || now.sources) && world.any(leave)) {
+      if (world.block == 0 && world.thread == 0) report_stop(world, work, call, i);
+      return;
+    }
+    if (now.move != Move::nothing)
+      move<N, Op>(world, now.move, at(work.rank, now.into_space, now.into),
+                  at(work.rank, now.with_space, now.with), world.sources, now.sources, now.length, divides,
+                  work.ranks);
+    const bool last = i + 1 == work.count, tells = now.tells || last;
+    if (tells || now.sources) world.sync();
+    if (!tells || world.thread != 0) continue;
+    if ((world.arrive(work.arrived + i) + 1) % world.blocks != 0) continue;
+    if (last) *work.call = call + 1;
+    for (std::uint32_t rank = 0; rank < work.ranks; ++rank)
+      if (now.tells >> rank & 1) world.tell(work.peers[rank].told, progress(call, i + 1));
+  }
+}
+
+}  // namespace ringtrue::transport::cuda

@@ -1,0 +1,105 @@
+#include "transport/cuda/module/kernels.h"
+
+#include <cuda_runtime.h>
+
+#include "transport/cuda/module/world.cuh"
+
+namespace ringtrue::transport::cuda {
+namespace {
+
+constexpr int threads = 512;
+
+template <class N, class Op>
+__global__ __launch_bounds__(threads) void interpret_kernel(const Interpretation job) {
+  __shared__ const std::byte* sources[most_ranks];
+  const Work work =
+      job.work[blockIdx.x / job.blocks];  // kept in registers: what is polled is read anew, this is not
+  GpuWorld world = GpuWorld::of(blockIdx.x % job.blocks, job.blocks, sources);
+  interpret<N, Op>(world, work, job.abort, job.operation == average);
+}
+
+template <class N, class Op>
+__global__ __launch_bounds__(threads) void reduce_kernel(const __grid_constant__ Reduction job) {
+  GpuWorld world = GpuWorld::of(blockIdx.x, gridDim.x);
+  reduce<N, Op>(world, job);
+}
+
+template <class T>
+__global__ __launch_bounds__(threads) void fill_kernel(const Fill job) {
+  GpuWorld world = GpuWorld::of(blockIdx.x, gridDim.x);
+  fill<T>(world, job);
+}
+
+template <class T>
+__global__ __launch_bounds__(threads) void check_kernel(const Check job) {
+  GpuWorld world = GpuWorld::of(blockIdx.x, gridDim.x);
+  check<T>(world, job);
+}
+
+template <class T>
+__global__ __launch_bounds__(threads) void bitmap_kernel(const Bitmap job) {
+  GpuWorld world = GpuWorld::of(blockIdx.x, gridDim.x);
+  bitmap<T>(world, job);
+}
+
+const void* interpreter(std::uint8_t type, std::uint8_t operation) {
+  return for_number(type, operation, [](auto number, auto op) {
+    return reinterpret_cast<const void*>(&interpret_kernel<decltype(number), decltype(op)>);
+  });
+}
+
+}  // namespace
+
+namespace kernels {
+
+int resident_blocks(std::uint8_t type, std::uint8_t operation, int processors, int& error) {
+  int each = 0;
+  error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, interpreter(type, operation), threads, 0);
+  return error == cudaSuccess ? each * processors : 0;
+}
+
+int launch(CUstream_st* stream, const Interpretation& job) {
+  void* arguments[] = {const_cast<Interpretation*>(&job)};
+  return cudaLaunchCooperativeKernel(interpreter(job.type, job.operation), dim3(job.works * job.blocks),
+                                     dim3(threads), arguments, 0, stream);
+}
+
+int launch(CUstream_st* stream, const Reduction& job, int blocks) {
+  for_number(job.type, job.operation, [&](auto number, auto op) {
+    reduce_kernel<decltype(number), decltype(op)><<<blocks, threads, 0, stream>>>(job);
+  });
+  return cudaGetLastError();
+}
+
+int launch(CUstream_st* stream, const Fill& job, int blocks) {
+  if (job.size == 2)
+    fill_kernel<std::uint16_t><<<blocks, threads, 0, stream>>>(job);
+  else if (job.size == 4)
+    fill_kernel<std::uint32_t><<<blocks, threads, 0, stream>>>(job);
+  else
+    fill_kernel<std::uint64_t><<<blocks, threads, 0, stream>>>(job);
+  return cudaGetLastError();
+}
+
+int launch(CUstream_st* stream, const Check& job, int blocks) {
+  if (job.size == 2)
+    check_kernel<std::uint16_t><<<blocks, threads, 0, stream>>>(job);
+  else if (job.size == 4)
+    check_kernel<std::uint32_t><<<blocks, threads, 0, stream>>>(job);
+  else
+    check_kernel<std::uint64_t><<<blocks, threads, 0, stream>>>(job);
+  return cudaGetLastError();
+}
+
+int launch(CUstream_st* stream, const Bitmap& job, int blocks) {
+  if (job.type == 2 || job.type == 3)
+    bitmap_kernel<std::uint16_t><<<blocks, threads, 0, stream>>>(job);
+  else if (job.type == 0 || job.type == 4)
+    bitmap_kernel<std::uint32_t><<<blocks, threads, 0, stream>>>(job);
+  else
+    bitmap_kernel<std::uint64_t><<<blocks, threads, 0, stream>>>(job);
+  return cudaGetLastError();
+}
+
+}  // namespace kernels
+}  // namespace ringtrue::transport::cuda

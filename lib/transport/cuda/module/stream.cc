@@ -1,0 +1,135 @@
+#include <algorithm>
+
+#include "transport/cuda/module/home.cuh"
+#include "transport/cuda/module/kernels.h"
+
+namespace ringtrue::transport::cuda {
+namespace {
+
+class RealEvent final : public Event {
+ public:
+  RealEvent(const Home& home, cudaEvent_t event) : event(event), home_(home) {}
+  ~RealEvent() override { cudaEventDestroy(event); }
+  Result<bool> reached() override {
+    const cudaError_t state = cudaEventQuery(event);
+    if (state == cudaErrorNotReady) return cudaGetLastError(), false;
+    if (auto good = home_.tell(state, "go on"); !good) return tl::unexpected(good.error());
+    return true;
+  }
+  Result<Seconds> since(const Event& earlier) override {
+    float milliseconds = 0;
+    const cudaError_t state =
+        cudaEventElapsedTime(&milliseconds, static_cast<const RealEvent&>(earlier).event, event);
+    if (auto good = home_.tell(state, "tell the time"); !good) return tl::unexpected(good.error());
+    return Seconds(double(milliseconds) * 1e-3);
+  }
+  const cudaEvent_t event;
+
+ private:
+  Home home_;
+};
+
+class RealStream final : public Stream {
+ public:
+  RealStream(const Home& home, cudaStream_t stream) : stream(stream), home_(home) {}
+  ~RealStream() override { cudaStreamDestroy(stream); }
+
+  Result<void> copy(std::byte* into, const std::byte* from, std::uint64_t bytes) override {
+    if (!bytes) return {};
+    return home_.call("copy", [&] { return cudaMemcpyAsync(into, from, bytes, cudaMemcpyDefault, stream); });
+  }
+  Result<void> clear(std::byte* at, std::uint64_t bytes) override {
+    return home_.call("clear memory", [&] { return cudaMemsetAsync(at, 0, bytes, stream); });
+  }
+  Result<void> run(const Interpretation& job) override {
+    return home_.call("start a collective", [&] { return kernels::launch(stream, job); });
+  }
+  Result<void> run(const Reduction& job) override {
+    return launch("reduce", job, job.elements,
+                  job.type == 1 || job.type == 5   ? 8
+                  : job.type == 2 || job.type == 3 ? 2
+                                                   : 4);
+  }
+  Result<void> run(const Fill& job) override { return launch("fill", job, job.elements, job.size); }
+  Result<void> run(const Check& job) override { return launch("check values", job, job.elements, job.size); }
+  Result<void> run(const Bitmap& job) override { return launch("look for zeros", job, job.elements, 4); }
+
+  Result<void> record(Event& event) override {
+    return home_.call("record an event",
+                      [&] { return cudaEventRecord(static_cast<RealEvent&>(event).event, stream); });
+  }
+  Result<void> wait(const Event& event) override {
+    return home_.call("wait for an event", [&] {
+      return cudaStreamWaitEvent(stream, static_cast<const RealEvent&>(event).event, 0);
+    });
+  }
+  Result<bool> idle() override {
+    const cudaError_t state = cudaStreamQuery(stream);
+    if (state == cudaErrorNotReady) return cudaGetLastError(), false;
+    if (auto good = home_.tell(state, "go on"); !good) return tl::unexpected(good.error());
+    return true;
+  }
+  Result<void> begin_capture() override {
+    return home_.call("record a graph",
+                      [&] { return cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal); });
+  }
+  Result<std::unique_ptr<Graph>> end_capture() override;
+  void* native() override { return stream; }
+
+  const cudaStream_t stream;
+
+ private:
+  // A thread for each 16 bytes, up to four times what the multiprocessors hold of such blocks.
+  template <class Job>
+  Result<void> launch(const char* what, const Job& job, std::uint64_t elements, std::uint64_t size) {
+    const std::uint64_t wanted = (elements * size + 16 * 512 - 1) / (16 * 512);
+    const auto blocks = int(std::clamp<std::uint64_t>(wanted, 1, std::uint64_t(home_.gpu.processors) * 4));
+    return home_.call(what, [&] { return kernels::launch(stream, job, blocks); });
+  }
+
+  Home home_;
+};
+
+class RealGraph final : public Graph {
+ public:
+  RealGraph(const Home& home, cudaGraphExec_t graph) : home_(home), graph_(graph) {}
+  ~RealGraph() override { cudaGraphExecDestroy(graph_); }
+  Result<void> launch(Stream& stream) override {
+    return home_.call("start a graph",
+                      [&] { return cudaGraphLaunch(graph_, static_cast<RealStream&>(stream).stream); });
+  }
+
+ private:
+  Home home_;
+  cudaGraphExec_t graph_;
+};
+
+Result<std::unique_ptr<Graph>> RealStream::end_capture() {
+  cudaGraph_t graph = nullptr;
+  auto ended = home_.call("record a graph", [&] { return cudaStreamEndCapture(stream, &graph); });
+  if (!ended) return tl::unexpected(ended.error());
+  cudaGraphExec_t ready = nullptr;
+  const cudaError_t made = cudaGraphInstantiate(&ready, graph, 0);
+  cudaGraphDestroy(graph);
+  if (auto good = home_.tell(made, "prepare a graph"); !good) return tl::unexpected(good.error());
+  return std::make_unique<RealGraph>(home_, ready);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Stream>> make_stream(const Home& home) {
+  cudaStream_t stream = nullptr;
+  auto made =
+      home.call("make a stream", [&] { return cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); });
+  if (!made) return tl::unexpected(made.error());
+  return std::make_unique<RealStream>(home, stream);
+}
+
+Result<std::unique_ptr<Event>> make_event(const Home& home) {
+  cudaEvent_t event = nullptr;
+  auto made = home.call("make an event", [&] { return cudaEventCreate(&event); });
+  if (!made) return tl::unexpected(made.error());
+  return std::make_unique<RealEvent>(home, event);
+}
+
+}  // namespace ringtrue::transport::cuda

@@ -1,0 +1,64 @@
+// The world of kernels on a GPU (interpret.h).
+#pragma once
+
+#include "transport/cuda/interpret.h"
+
+namespace ringtrue::transport::cuda {
+
+struct GpuWorld {
+  std::uint32_t thread, threads, block, blocks, lane, lanes;
+  const std::byte** sources;  // in shared memory; nullptr where nothing is interpreted
+
+  __device__ static GpuWorld of(std::uint32_t block, std::uint32_t blocks,
+                                const std::byte** sources = nullptr) {
+    return {threadIdx.x, blockDim.x, block, blocks, threadIdx.x % 32, 32, sources};
+  }
+
+  __device__ bool any_lane(bool value) const { return __any_sync(0xffffffffu, value); }
+  __device__ bool any(bool value) const { return __syncthreads_or(value); }
+  __device__ void sync() const { __syncthreads(); }
+
+  // Cached in L2 alone: what another GPU or another multiprocessor wrote is seen.
+  __device__ static Pack load(const std::byte* from) {
+    return bits_as<Pack>(__ldcg(reinterpret_cast<const uint4*>(from)));
+  }
+  __device__ static void store(std::byte* into, Pack pack) {
+    *reinterpret_cast<uint4*>(into) = bits_as<uint4>(pack);
+  }
+
+  __device__ static void add(std::uint64_t* at, std::uint64_t n) {
+    atomicAdd(reinterpret_cast<unsigned long long*>(at), n);
+  }
+  __device__ static void least(std::uint64_t* at, std::uint64_t n) {
+    atomicMin(reinterpret_cast<unsigned long long*>(at), n);
+  }
+
+  __device__ static std::uint32_t arrive(std::uint32_t* at) {
+    __threadfence_system();
+    const std::uint32_t before = atomicAdd(at, 1);
+    __threadfence_system();
+    return before;
+  }
+  __device__ static void tell(std::uint64_t* at, std::uint64_t n) {
+    asm volatile("st.relaxed.sys.u64 [%0], %1;" ::"l"(at), "l"(n) : "memory");
+  }
+  __device__ static void release(std::uint64_t* at, std::uint64_t n) {
+    asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(at), "l"(n) : "memory");
+  }
+  __device__ static std::uint64_t hear(const std::uint64_t* at) {
+    std::uint64_t n;
+    asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(n) : "l"(at) : "memory");
+    return n;
+  }
+  __device__ static std::uint32_t peek(const std::uint32_t* at) {
+    std::uint32_t n;
+    asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(n) : "l"(at) : "memory");
+    return n;
+  }
+  // Short waits are polled; long ones leave the memory to others.
+  __device__ static void pause(std::uint32_t spins) {
+    if (spins > 32) __nanosleep(spins > 1024 ? 500 : 40);
+  }
+};
+
+}  // namespace ringtrue::transport::cuda

@@ -1,0 +1,174 @@
+#include "transport/cuda/nccl.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace ringtrue::transport::cuda {
+
+using collective::Operation;
+using collective::Type;
+
+// As nccl.h has them.
+struct Nccl::Functions {
+  int (*version)(int*);
+  int (*init_all)(void** ranks, int count, const int* gpus);
+  int (*all_reduce)(const void*, void*, std::size_t, int type, int operation, void* rank, void* stream);
+  int (*group_start)();
+  int (*group_end)();
+  int (*destroy)(void* rank);
+  int (*abort)(void* rank);
+  const char* (*error)(int);
+};
+
+namespace {
+
+int number(Type type) {
+  switch (type) {
+    case Type::float32:
+      return 7;
+    case Type::float64:
+      return 8;
+    case Type::float16:
+      return 6;
+    case Type::bfloat16:
+      return 9;
+    case Type::int32:
+      return 2;
+    case Type::int64:
+      return 4;
+  }
+  return 7;
+}
+
+int number(Operation operation) {
+  switch (operation) {
+    case Operation::sum:
+      return 0;
+    case Operation::prod:
+      return 1;
+    case Operation::max:
+      return 2;
+    case Operation::min:
+      return 3;
+    case Operation::avg:
+      return 4;
+  }
+  return 0;
+}
+
+// NCCL reads these once for each process, when it is first called.
+int ask_for_log() {
+  static const int log = [] {
+    if (std::getenv("NCCL_DEBUG")) return -1;
+    const int memory = ::memfd_create("nccl", MFD_CLOEXEC);
+    if (memory < 0) return -1;
+    ::setenv("NCCL_DEBUG", "INFO", 1);
+    ::setenv("NCCL_DEBUG_SUBSYS", "TUNING", 1);
+    ::setenv("NCCL_DEBUG_FILE", fmt::format("/proc/self/fd/{}", memory).c_str(), 1);
+    return memory;
+  }();
+  return log;
+}
+
+std::string word_after(const std::string& text, const std::string& mark) {
+  const auto at = text.find(mark);
+  if (at == text.npos) return {};
+  const auto begin = at + mark.size();
+  const std::string word =
+      text.substr(begin, std::min(text.find_first_of(" \n", begin), text.size()) - begin);
+  const bool plain =
+      std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  return plain ? word.substr(0, 32) : std::string();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Nccl>> Nccl::open(std::span<const int> gpus, const std::string& library) {
+  const int log = ask_for_log();
+  void* const opened = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!opened)
+    return fail(Cause::unavailable, fmt::format("{} cannot be opened", library), {},
+                "install NCCL, or say in LD_LIBRARY_PATH where it is");
+  std::unique_ptr<Nccl> made(new Nccl());
+  made->log_ = log;
+  made->functions_ = std::make_unique<Functions>();
+  Functions& f = *made->functions_;
+  const char* missing = nullptr;
+  const auto find = [&](auto& into, const char* name) {
+    into = reinterpret_cast<std::remove_reference_t<decltype(into)>>(::dlsym(opened, name));
+    if (!into && !missing) missing = name;
+  };
+  find(f.version, "ncclGetVersion");
+  find(f.init_all, "ncclCommInitAll");
+  find(f.all_reduce, "ncclAllReduce");
+  find(f.group_start, "ncclGroupStart");
+  find(f.group_end, "ncclGroupEnd");
+  find(f.destroy, "ncclCommDestroy");
+  find(f.abort, "ncclCommAbort");
+  find(f.error, "ncclGetErrorString");
+  if (missing) return fail(Cause::unavailable, fmt::format("{} has no {}", library, missing));
+  if (auto good = made->told(f.version(&made->version_), "tell its version"); !good)
+    return tl::unexpected(good.error());
+  std::vector<void*> ranks(gpus.size(), nullptr);
+  if (auto good = made->told(f.init_all(ranks.data(), int(ranks.size()), gpus.data()), "connect these GPUs");
+      !good)
+    return tl::unexpected(good.error());
+  made->ranks_ = std::move(ranks);
+  return made;
+}
+
+Nccl::~Nccl() {
+  for (void* const rank : ranks_) functions_->destroy(rank);
+}
+
+void Nccl::abort() {
+  for (void* const rank : ranks_) functions_->abort(rank);
+  ranks_.clear();
+}
+
+Result<void> Nccl::told(int result, const char* what) const {
+  if (result == 0) return {};
+  const char* const why = functions_->error(result);
+  return fail(Cause::unavailable, fmt::format("NCCL cannot {}: {}", what, why ? why : std::to_string(result)),
+              {}, "see NCCL_DEBUG=INFO");
+}
+
+Result<void> Nccl::allreduce(std::span<const Part> parts, std::uint64_t elements, Type type,
+                             Operation operation) {
+  if (parts.size() != ranks_.size()) return fail(Cause::internal, "NCCL was opened for other GPUs");
+  int result = functions_->group_start();
+  for (std::size_t i = 0; i < parts.size() && result == 0; ++i)
+    result = functions_->all_reduce(parts[i].data, parts[i].data, elements, number(type), number(operation),
+                                    ranks_[i], parts[i].stream->native());
+  const int ended = functions_->group_end();
+  return told(result ? result : ended, "start an allreduce");
+}
+
+std::string Nccl::version() const {
+  // 2.9 and later: 10000 a major version.
+  return version_ < 10000
+             ? fmt::format("NCCL {}.{}.{}", version_ / 1000, version_ % 1000 / 100, version_ % 100)
+             : fmt::format("NCCL {}.{}.{}", version_ / 10000, version_ % 10000 / 100, version_ % 100);
+}
+
+std::string Nccl::how() const {
+  if (log_ < 0) return {};
+  constexpr off_t most = 64 * 1024;  // of the log's end
+  const off_t end = ::lseek(log_, 0, SEEK_END);
+  const off_t from = std::max<off_t>(end - most, 0);
+  std::string text(std::size_t(std::max<off_t>(end - from, 0)), '\0');
+  const ssize_t got = ::pread(log_, text.data(), text.size(), from);
+  text.resize(std::size_t(std::max<ssize_t>(got, 0)));
+  const auto line = text.rfind("Bytes -> Algo ");
+  if (line == text.npos) return {};
+  const std::string last = text.substr(line);
+  const std::string algorithm = word_after(last, "Algo "), protocol = word_after(last, "proto ");
+  return algorithm.empty() || protocol.empty() ? algorithm : fmt::format("{}, {}", algorithm, protocol);
+}
+
+}  // namespace ringtrue::transport::cuda

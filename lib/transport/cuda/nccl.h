@@ -1,0 +1,52 @@
+// NCCL's own allreduce on the same GPUs and buffers, as a reference: is it the fabric, or the library? Opened
+// where it is asked for; nothing links it.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "collective/types.h"
+#include "transport/cuda/driver.h"
+
+namespace ringtrue::transport::cuda {
+
+class Nccl {
+ public:
+  // A rank on each of `gpus`, as CUDA counts them in this process. Errors, unavailable: no library, no such
+  // function in it, or what it says against these GPUs.
+  static Result<std::unique_ptr<Nccl>> open(std::span<const int> gpus,
+                                            const std::string& library = "libnccl.so.2");
+  ~Nccl();
+  Nccl(const Nccl&) = delete;
+
+  struct Part {
+    Stream* stream = nullptr;
+    std::byte* data = nullptr;  // in place
+  };
+  // Tells the streams, in the order of `gpus`, and does not wait.
+  Result<void> allreduce(std::span<const Part> parts, std::uint64_t elements, collective::Type type,
+                         collective::Operation operation);
+
+  // What hangs is given up: its streams get free, and nothing more can be asked of it.
+  void abort();
+
+  std::string version() const;  // "NCCL 2.28.9"
+  // Algorithm and protocol of the last call, "RING, LL128", as its log tells; empty where it does not, or
+  // where NCCL_DEBUG sends the log elsewhere.
+  std::string how() const;
+
+ private:
+  struct Functions;
+  Nccl() = default;
+  Result<void> told(int result, const char* what) const;
+
+  std::unique_ptr<Functions> functions_;
+  std::vector<void*> ranks_;
+  int version_ = 0;
+  int log_ = -1;  // a memfd
+};
+
+}  // namespace ringtrue::transport::cuda

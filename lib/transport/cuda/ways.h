@@ -1,0 +1,59 @@
+// Which way bytes go between two ranks' GPU memories, and how a whole group plays because of that. Pure
+// functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "collective/types.h"
+
+namespace ringtrue::transport::cuda {
+
+enum class Way : std::uint8_t {
+  same_gpu,  // both ranks' memory is on one GPU, in one process
+  peer,      // one process, peer access over NVLink or PCIe
+  ipc,       // another process's memory, opened by CUDA IPC, with peer access where it is another GPU's
+  staged,    // through pinned host memory
+};
+std::string_view name(Way way);  // "same-gpu", "peer", "ipc", "staged"
+
+// How calls are played.
+enum class Play : std::uint8_t {
+  automatic,     // kernel where every pair allows it
+  kernel,        // one kernel a GPU that reads peers' memory and signals through flags
+  copy_engines,  // driven by the host: copies by copy engines (staged ones in two hops), one kernel a
+                 // reduction
+};
+std::string_view name(Play play);  // "auto", "kernel", "copy-engines"
+
+// What is known of one ordered pair: `reader`'s GPU reads `owner`'s memory.
+struct Pair {
+  collective::Rank reader = 0, owner = 0;
+  bool same_process = true, same_gpu = false;
+  std::string refused = {};  // why there is no direct access; empty: there is
+};
+
+struct Choice {
+  Way way = Way::staged;
+  std::string why = {};  // of staged: the reason
+};
+Choice choose(const Pair& pair);
+
+struct Choices {
+  Play play = Play::kernel;
+  std::string why = {};       // why not the kernel; empty: it is, or it was asked for
+  std::vector<Choice> pairs;  // reader * ranks + owner
+  collective::Rank ranks = 0;
+
+  const Choice& of(collective::Rank reader, collective::Rank owner) const {
+    return pairs[std::size_t(reader) * std::size_t(ranks) + std::size_t(owner)];
+  }
+};
+// All ordered pairs of `ranks` ranks. Errors (unavailable): the kernel was asked for and a pair has no direct
+// access; or a pair of two processes has none, which is staged by whoever connects the processes (see
+// transport.h).
+Result<Choices> choose(const std::vector<Pair>& pairs, collective::Rank ranks, Play asked);
+
+}  // namespace ringtrue::transport::cuda

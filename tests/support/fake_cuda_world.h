@@ -1,0 +1,50 @@
+// The world of kernels on host threads (transport/cuda/interpret.h): a block is one thread.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "transport/cuda/bodies.h"
+
+namespace ringtrue::test {
+
+struct HostWorld {
+  std::uint32_t thread = 0, threads = 1, block = 0, blocks = 1, lane = 0, lanes = 1;
+  const std::byte* sources[transport::cuda::most_ranks] = {};
+
+  bool any_lane(bool value) const { return value; }
+  bool any(bool value) const { return value; }
+  void sync() const {}
+
+  static transport::cuda::Pack load(const std::byte* from) {
+    transport::cuda::Pack pack;
+    std::memcpy(&pack, from, sizeof pack);
+    return pack;
+  }
+  static void store(std::byte* into, transport::cuda::Pack pack) { std::memcpy(into, &pack, sizeof pack); }
+
+  static void add(std::uint64_t* at, std::uint64_t n) { std::atomic_ref(*at).fetch_add(n); }
+  static void least(std::uint64_t* at, std::uint64_t n) {
+    std::atomic_ref all(*at);
+    for (std::uint64_t was = all.load(); n < was && !all.compare_exchange_weak(was, n);) continue;
+  }
+
+  static std::uint32_t arrive(std::uint32_t* at) {
+    return std::atomic_ref(*at).fetch_add(1, std::memory_order_acq_rel);
+  }
+  static void tell(std::uint64_t* at, std::uint64_t n) {
+    std::atomic_ref(*at).store(n, std::memory_order_release);
+  }
+  static void release(std::uint64_t* at, std::uint64_t n) { tell(at, n); }
+  static std::uint64_t hear(const std::uint64_t* at) {
+    return std::atomic_ref(const_cast<std::uint64_t&>(*at)).load(std::memory_order_acquire);
+  }
+  static std::uint32_t peek(const std::uint32_t* at) {
+    return std::atomic_ref(const_cast<std::uint32_t&>(*at)).load(std::memory_order_acquire);
+  }
+  static void pause(std::uint32_t) { sched_yield(); }
+};
+
+}  // namespace ringtrue::test

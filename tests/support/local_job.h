@@ -1,0 +1,27 @@
+// What tests of whole runs begin and end with.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/job.h"
+#include "engine/session.h"
+
+namespace ringtrue::test {
+
+// All ranks in one process of one node.
+inline engine::Job local_job(const char* algorithm, int ranks, std::uint64_t elements) {
+  engine::Job job;
+  job.algorithm = algorithm;
+  job.nodes = {"local"};
+  for (int r = 0; r < ranks; ++r) job.seats.push_back({0, 0, r});
+  job.call.elements = elements;
+  return job;
+}
+
+inline std::uint64_t wrong(const engine::RunReport& report) {
+  std::uint64_t sum = 0;
+  for (const engine::RankReport& rank : report.ranks) sum += rank.wrong;
+  return sum;
+}
+
+}  // namespace ringtrue::test

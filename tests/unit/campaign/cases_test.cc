@@ -1,0 +1,99 @@
+#include "campaign/cases.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "sim/network.h"
+
+namespace ringtrue::campaign {
+namespace {
+
+TEST(Cases, AreTheSameForTheSameSeedAlone) {
+  const Limits limits;
+  for (std::uint64_t k = 0; k < 50; ++k) {
+    EXPECT_EQ(draw_case(7, k, limits).text(), draw_case(7, k, limits).text());
+    EXPECT_NE(draw_case(7, k, limits).world.seed, draw_case(8, k, limits).world.seed);
+  }
+  // Pinned: a published case stays what it was, on every machine.
+  EXPECT_EQ(
+      draw_case(1, 1, limits).text(),
+      "7 nodes below one switch, 2 NICs of 24.8 GB/s after 20.0 us each, noise 5 %; told: 50.0 GB/s a node; "
+      "slow-link@node6>:share=10.0472292%");
+}
+
+TEST(Cases, AreHalfHealthyOfEveryKindAndSizeAndCanBePlayed) {
+  const Limits limits;
+  std::map<std::string_view, int> kinds_seen;
+  std::map<int, int> doublings;
+  int leaves = 0, told = 0;
+  constexpr int cases = 4000;
+  for (std::uint64_t k = 0; k < cases; ++k) {
+    const Case c = draw_case(3, k, limits);
+    const sim::Fabric& f = c.world.fabric;
+    ++kinds_seen[c.kind->name];
+    EXPECT_EQ(c.kind->group == Kind::Group::healthy, k % 2 == 0);
+    EXPECT_EQ(f.faults.empty(), k % 2 == 0) << c.text();
+    EXPECT_TRUE(sim::check(f)) << c.text();
+    EXPECT_GE(f.nodes, 2);
+    EXPECT_LE(f.nodes, 1024);
+    EXPECT_TRUE(f.faults.empty() || c.kind->name == "dead" || c.severity >= 0.2) << c.text();
+    EXPECT_TRUE(f.leaf == 0 || f.nodes % f.leaf == 0) << c.text();
+    int doubling = 0;
+    while (2 << doubling <= f.nodes && 2 << doubling < 1024) ++doubling;
+    ++doublings[doubling];
+    leaves += f.leaf > 0;
+    told += c.link_rate.has_value();
+  }
+  EXPECT_EQ(kinds_seen.size(), kinds().size());
+  for (const auto& [kind, count] : kinds_seen) EXPECT_GT(count, 50) << kind;
+  ASSERT_EQ(doublings.size(), 9u);
+  for (const auto& [doubling, count] : doublings) EXPECT_GT(count, cases / 20) << (2 << doubling);
+  EXPECT_GT(leaves, cases / 5);
+  EXPECT_GT(told, cases / 3);
+}
+
+TEST(Cases, KeepToTheirLimits) {
+  Limits limits;
+  limits.fewest = limits.most = 6;
+  limits.kinds = {*find_kind("two"), *find_kind("three"), *find_kind("slow-leaf")};
+  limits.noise = 0.1;
+  for (std::uint64_t k = 0; k < 100; ++k) {
+    const Case c = draw_case(1, k, limits);
+    EXPECT_EQ(c.world.fabric.nodes, 6);
+    EXPECT_EQ(c.world.noise.run, 0.1);
+    if (k % 2) {
+      EXPECT_EQ(c.kind->name, "two");  // there is no room for the others
+      ASSERT_EQ(c.world.fabric.faults.size(), 2u);
+      EXPECT_NE(c.world.fabric.faults[0].place.node, c.world.fabric.faults[1].place.node);
+    }
+  }
+}
+
+TEST(Cases, OfALossyLinkLoseWhatTheySay) {
+  Limits limits;
+  limits.kinds = {*find_kind("lossy")};
+  for (std::uint64_t k = 1; k < 40; k += 2) {
+    const Case c = draw_case(5, k, limits);
+    sim::Fabric quiet = c.world.fabric;
+    quiet.faults.clear();
+    const int node = c.world.fabric.faults[0].place.node;
+    const bool out = c.world.fabric.faults[0].place.side != sim::Place::Side::in;
+    const int other = (node + 1) % quiet.nodes;
+    const Flow flow[] = {{out ? node : other, out ? other : node, Bytes(std::uint64_t(quiet.rails) << 32)}};
+    const double lossy = play_flows(c.world.fabric, flow, {}, 1, Seconds(0))[0].busy.value;
+    const double whole = play_flows(quiet, flow, {}, 1, Seconds(0))[0].busy.value;
+    EXPECT_NEAR(1 - whole / lossy, c.severity, 0.04) << c.text();
+  }
+}
+
+TEST(Cases, OfUnknownKindsNameTheKnown) {
+  const auto kind = find_kind("slow");
+  ASSERT_FALSE(kind);
+  EXPECT_EQ(kind.error().cause, Cause::bad_input);
+  EXPECT_NE(kind.error().next.find("slow-out"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ringtrue::campaign

@@ -1,0 +1,171 @@
+#include "campaign/score.h"
+
+#include <gtest/gtest.h>
+
+namespace ringtrue::campaign {
+namespace {
+
+using diagnosis::Finding;
+using diagnosis::ScopeType;
+
+Case case_of(int nodes, const char* faults, int rails = 1, int leaf = 0) {
+  Case c;
+  c.kind = *find_kind("slow-out");
+  c.severity = 0.5;
+  c.world.fabric.nodes = nodes;
+  c.world.fabric.rails = rails;
+  c.world.fabric.leaf = leaf;
+  c.world.fabric.faults = *sim::parse_fabric_faults(faults);
+  return c;
+}
+
+Finding finding(ScopeType type, int node, int peer = -1, const char* device = "") {
+  Finding f;
+  f.severity = diagnosis::Severity::critical;
+  f.scope = {type, node, peer, {}, {}, device};
+  return f;
+}
+
+Judgement of(const Case& c, std::vector<Finding> findings) {
+  diagnosis::Diagnosis d;
+  d.findings = std::move(findings);
+  return judge(c, d);
+}
+
+TEST(Scope, OfASideIsThatSideAndNothingElse) {
+  const Case c = case_of(8, "slow-link@node3>:share=50%");
+  EXPECT_TRUE(of(c, {finding(ScopeType::sender, 3)}).exact);
+  const auto receiver = of(c, {finding(ScopeType::receiver, 3)});
+  EXPECT_EQ(receiver.found, 1);
+  EXPECT_FALSE(receiver.exact);
+  const auto path = of(c, {finding(ScopeType::path, 3, 5)});
+  EXPECT_EQ(path.found, 1);
+  EXPECT_FALSE(path.exact);
+  const auto other = of(c, {finding(ScopeType::sender, 2)});
+  EXPECT_EQ(other.found, 0);
+  EXPECT_EQ(other.wrong, 1);
+  const auto more = of(c, {finding(ScopeType::sender, 3), finding(ScopeType::sender, 2)});
+  EXPECT_EQ(more.found, 1);
+  EXPECT_EQ(more.wrong, 1);
+  EXPECT_FALSE(more.exact);
+  EXPECT_EQ(of(c, {}).found, 0);
+}
+
+TEST(Scope, OfTwoNodesIsOne) {
+  const Case c = case_of(2, "slow-link@node0>:share=50%");
+  for (const auto& f : {finding(ScopeType::sender, 0), finding(ScopeType::receiver, 1),
+                        finding(ScopeType::path, 0, 1), finding(ScopeType::node, 1)})
+    EXPECT_TRUE(of(c, {f}).exact);
+  // What the receiving program shows, and which rail it is, goes beyond.
+  EXPECT_FALSE(of(case_of(2, "slow-node@node0:share=50%"), {finding(ScopeType::node, 1)}).exact);
+  const Case nic = case_of(2, "slow-link@node0.nic1>:share=50%", 2);
+  EXPECT_TRUE(of(nic, {finding(ScopeType::path, 0, 1, "rail 1")}).exact);
+  EXPECT_FALSE(of(nic, {finding(ScopeType::path, 0, 1)}).exact);
+}
+
+TEST(Scope, OfANodeIsTheNodeOrBothOfItsSides) {
+  const Case c = case_of(8, "slow-link@node3:share=50%");
+  EXPECT_TRUE(of(c, {finding(ScopeType::node, 3)}).exact);
+  EXPECT_TRUE(of(c, {finding(ScopeType::sender, 3), finding(ScopeType::receiver, 3)}).exact);
+  EXPECT_FALSE(of(c, {finding(ScopeType::sender, 3)}).exact);
+}
+
+TEST(Scope, OfANicIsTheRailOfItsNode) {
+  const Case c = case_of(8, "slow-link@node3.nic1:share=50%", 4);
+  EXPECT_TRUE(of(c, {finding(ScopeType::nic, 3, -1, "rail 1")}).exact);
+  EXPECT_FALSE(of(c, {finding(ScopeType::nic, 3, -1, "rail 2")}).exact);
+  EXPECT_FALSE(of(c, {finding(ScopeType::nic, 3)}).exact);
+  EXPECT_FALSE(of(c, {finding(ScopeType::node, 3)}).exact);
+  EXPECT_TRUE(of(case_of(8, "slow-link@node3.nic0:share=50%"), {finding(ScopeType::node, 3)}).exact);
+}
+
+TEST(Scope, OfAddedLatencyHasNoDirection) {
+  for (const char* fault : {"late@node3>:time=1ms", "late@>node3:time=1ms", "late@node3:time=1ms"})
+    EXPECT_TRUE(of(case_of(8, fault), {finding(ScopeType::node, 3)}).exact) << fault;
+  const Case path = case_of(8, "late@node3>node5:time=1ms");
+  EXPECT_TRUE(of(path, {finding(ScopeType::path, 5, 3)}).exact);
+  EXPECT_FALSE(of(case_of(8, "slow-link@node3>node5:share=50%"), {finding(ScopeType::path, 5, 3)}).exact);
+}
+
+TEST(Scope, OfALeafIsToldFromItsNodesAndOfTwoLeavesIsOne) {
+  const Case c = case_of(16, "slow-link@leaf1:share=50%", 1, 4);
+  EXPECT_TRUE(of(c, {finding(ScopeType::leaf, -1, -1, "leaf 1")}).exact);
+  EXPECT_TRUE(of(c, {finding(ScopeType::leaf, 6)}).exact);
+  EXPECT_FALSE(of(c, {finding(ScopeType::leaf, -1, -1, "leaf 2")}).exact);
+  const auto node = of(c, {finding(ScopeType::node, 5)});
+  EXPECT_EQ(node.found, 1);
+  EXPECT_FALSE(node.exact);
+  EXPECT_EQ(of(c, {finding(ScopeType::node, 8)}).found, 0);
+  EXPECT_TRUE(of(case_of(8, "slow-link@leaf1:share=50%", 1, 4), {finding(ScopeType::leaf, 0)}).exact);
+  EXPECT_TRUE(of(case_of(16, "slow-link@spine2:share=50%", 1, 4), {finding(ScopeType::spine, -1)}).exact);
+}
+
+TEST(Scope, OfATrunkIsThePathsThatCrossIt) {
+  Case c = case_of(16, "slow-link@leaf0>spine1:share=50%", 1, 4);
+  c.kind = *find_kind("slow-trunk");
+  int crossing = 0;
+  for (int from = 0; from < 16; ++from) {
+    for (int to = 0; to < 16; ++to) {
+      if (from == to) continue;
+      const bool exact = of(c, {finding(ScopeType::path, from, to)}).exact;
+      crossing += exact;
+      EXPECT_TRUE(!exact || (from < 4 && to >= 4)) << from << " > " << to;
+      diagnosis::Diagnosis d;
+      d.runs.emplace_back();
+      d.runs[0].experiment.algorithm = "naive";
+      d.runs[0].experiment.order = {from, to};
+      EXPECT_TRUE(!exact || judge(c, d).covered) << from << " > " << to;
+    }
+  }
+  EXPECT_GT(crossing, 4);  // of 48, one of four spines
+  EXPECT_LT(crossing, 24);
+  EXPECT_FALSE(judge(c, {}).covered);
+}
+
+TEST(Rate, HasWilsonsInterval) {
+  const Rate none;
+  EXPECT_FALSE(none.value() || none.low() || none.high());
+  // Newcombe 1998, table I.
+  const Rate some{81, 263};
+  EXPECT_NEAR(*some.low(), 0.2553, 5e-5);
+  EXPECT_NEAR(*some.high(), 0.3662, 5e-5);
+  const Rate few{0, 20};
+  EXPECT_EQ(*few.low(), 0);
+  EXPECT_NEAR(*few.high(), 0.1611, 5e-5);
+  EXPECT_EQ(*(Rate{20, 20}).high(), 1);
+}
+
+TEST(Score, DoesNotDependOnTheNumberOfThreads) {
+  Campaign campaign;
+  campaign.cases = 60;
+  campaign.limits.most = 40;
+  campaign.threads = 1;
+  const Score one = score(play(campaign));
+  campaign.threads = 4;
+  const Score four = score(play(campaign));
+  EXPECT_EQ(one.healthy_cases, 30);
+  EXPECT_EQ(one.cases, 60);
+  EXPECT_EQ(one.single.recall.count, four.single.recall.count);
+  EXPECT_EQ(one.single.scope_exact.count, four.single.scope_exact.count);
+  EXPECT_EQ(one.single.seconds.most, four.single.seconds.most);
+  EXPECT_EQ(one.single.bytes.median, four.single.bytes.median);
+}
+
+TEST(Score, OfASmallCampaignIsGood) {
+  Campaign campaign;
+  campaign.cases = 300;
+  campaign.limits.most = 64;
+  const Score s = score(play(campaign));
+  EXPECT_EQ(s.healthy.false_accusations.count, 0);
+  EXPECT_GE(*s.single.recall.value(), 0.98);
+  EXPECT_GE(*s.single.scope_exact.value(), 0.95);
+  int kinds = 0;
+  for (const Group& group : s.by_kind) kinds += group.cases;
+  EXPECT_EQ(kinds, 300);
+  EXPECT_EQ(s.single.recall.of - s.single.recall.count + s.pairs.recall.of - s.pairs.recall.count +
+                s.two.recall.of - s.two.recall.count + s.three.recall.of - s.three.recall.count,
+            long(s.missed.size()));
+}
+
+}  // namespace
+}  // namespace ringtrue::campaign

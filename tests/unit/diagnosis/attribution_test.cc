@@ -1,0 +1,173 @@
+// Each part that may be named: a case in which it is, and one that looks alike in which it is not.
+#include <gtest/gtest.h>
+
+#include "fleet.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+using Names = std::vector<std::string>;
+
+TEST(Nic, OfOneRailIsNamedByIt) {
+  for (const int nodes : {3, 8, 60}) {
+    Fleet fleet(nodes, 0, 4);
+    fleet.sends = fleet.receives = [](int node, int rail) { return node == 2 && rail == 3 ? 0.5 : 1.0; };
+    EXPECT_EQ(named(fleet.check()), Names{"slow-nic node2 rail 3"}) << nodes;
+  }
+}
+
+TEST(Nic, IsNotNamedWhereAllRailsAreSlow) {
+  for (const int nodes : {3, 8, 60}) {
+    Fleet fleet(nodes, 0, 4);
+    fleet.sends = [](int node, int) { return node == 2 ? 0.5 : 1.0; };
+    EXPECT_EQ(named(fleet.check()), Names{"slow-sender node2"}) << nodes;
+  }
+}
+
+TEST(Rail, ThatIsSlowEverywhereIsNamed) {
+  for (const int nodes : {8, 60}) {
+    Fleet fleet(nodes, 0, 4);
+    fleet.sends = [](int, int rail) { return rail == 1 ? 0.6 : 1.0; };
+    EXPECT_EQ(named(fleet.check()), Names{"slow-rail rail 1"}) << nodes;
+  }
+}
+
+TEST(Rail, IsNotNamedForAFewNics) {
+  Fleet fleet(60, 0, 4);
+  fleet.sends = [](int node, int rail) { return rail == 1 && (node == 5 || node == 40) ? 0.6 : 1.0; };
+  EXPECT_EQ(named(fleet.check()), (Names{"slow-nic node40 rail 1", "slow-nic node5 rail 1"}));
+}
+
+TEST(Leaf, IsNamedWhereAllThatCrossesItsTrunksIsSlow) {
+  Fleet fleet(64, 8);
+  fleet.ways = [](int x, int y, int) { return x / 8 == 3 || y / 8 == 3 ? 0.5 : 1.0; };
+  EXPECT_EQ(named(fleet.check()), Names{"slow-leaf leaf 3"});
+}
+
+TEST(Leaf, WithOneDirectionSlowIsItsUplinksOrDownlinks) {
+  Fleet up(64, 8), down(64, 8);
+  up.ways = [](int x, int, int) { return x / 8 == 3 ? 0.5 : 1.0; };
+  EXPECT_EQ(named(up.check()), Names{"slow-trunk uplinks of leaf 3"});
+  down.ways = [](int, int y, int) { return y / 8 == 3 ? 0.5 : 1.0; };
+  EXPECT_EQ(named(down.check()), Names{"slow-trunk downlinks of leaf 3"});
+}
+
+TEST(Leaf, OfTwoNobodyKnowsWhich) {
+  Fleet fleet(32, 16);
+  fleet.ways = [](int, int, int) { return 0.5; };
+  EXPECT_EQ(named(fleet.check()), Names{"slow-trunk between leaf 0 and leaf 1"});
+}
+
+TEST(Leaf, IsNotNamedForItsNodes) {
+  Fleet fleet(64, 8);  // all that one of its nodes sends is slow, across as well as within
+  fleet.sends = [](int node, int) { return node == 24 ? 0.5 : 1.0; };
+  EXPECT_EQ(named(fleet.check()), Names{"slow-sender node24"});
+}
+
+TEST(Spine, IsNamedWherePairsOfManyLeavesAreSlow) {
+  Fleet fleet(64, 8);
+  fleet.ways = [](int x, int y, int) { return (x * 31 + y * 17) % 4 == 0 ? 0.5 : 1.0; };
+  EXPECT_EQ(named(fleet.check()), Names{"slow-spine a spine"});
+}
+
+TEST(Spine, IsNotNamedForTrafficOfOthers) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Fleet fleet(64, 8, 1, seed);
+    std::mt19937_64 random(seed);
+    fleet.ways = [&](int, int, int) { return random() % 10 == 0 ? 0.5 : 1.0; };  // another time another pair
+    EXPECT_EQ(named(fleet.check()), Names{}) << seed;
+  }
+}
+
+TEST(Program, ThatTakesItsDataSlowlyIsNoWire) {
+  for (const int nodes : {2, 3, 8, 60}) {
+    Fleet fleet(nodes);
+    fleet.slow_programs = {1};
+    Options options = fleet.options();
+    options.link_rate = BytesPerSecond(Fleet::rail_rate);
+    const Diagnosis d = Check(fleet, options).run();
+    EXPECT_EQ(named(d), Names{"slow-compute node1"}) << nodes << explain(d);
+  }
+}
+
+TEST(Dead, NodeIsNamedAndTheOthersGoOn) {
+  for (const int nodes : {3, 8, 60, 1024}) {
+    Fleet fleet(nodes);
+    fleet.dead = {nodes - 1};
+    const Diagnosis d = fleet.check();
+    EXPECT_EQ(named(d), Names{"dead-node node" + std::to_string(nodes - 1)});
+    EXPECT_EQ(d.verdict, Verdict::faulty);
+    EXPECT_FALSE(d.error);
+    EXPECT_GT(d.coverage.pairs_measured, 1) << explain(d);
+  }
+}
+
+TEST(Dead, IsNobodyWhereTheRestCannotGoOnEither) {
+  class Broken : public Fleet {
+   public:
+    using Fleet::Fleet;
+    Result<Observation> measure(const Experiment& e) override {
+      asked.push_back(e);
+      return fail(Cause::peer_lost, "connection reset", asked.size() == 1 ? "node3" : "phase connect");
+    }
+  } fleet(8);
+  const Diagnosis d = fleet.check();
+  EXPECT_EQ(named(d), Names{});
+  EXPECT_EQ(d.verdict, Verdict::unknown);
+  ASSERT_TRUE(d.error);
+  EXPECT_EQ(d.error->where, "node3");
+}
+
+TEST(Late, NodeIsNamed) {
+  for (const int nodes : {3, 8, 60}) {
+    Fleet fleet(nodes, nodes);  // known to be below one switch
+    fleet.trips = [](int x, int y) { return x == 2 || y == 2 ? 1.3 : 1.0; };
+    const Diagnosis d = fleet.check();
+    EXPECT_EQ(named(d), Names{"late-node node2"}) << explain(d);
+    EXPECT_EQ(d.verdict, Verdict::degraded);
+  }
+}
+
+TEST(Late, PairIsNamedAfterItWasRepeated) {
+  Fleet fleet(8, 8);
+  fleet.trips = [](int x, int y) { return std::min(x, y) == 2 && std::max(x, y) == 5 ? 1.5 : 1.0; };
+  const Diagnosis d = fleet.check();
+  EXPECT_EQ(named(d), Names{"late-path node2 node5"}) << explain(d);
+}
+
+TEST(Lost, PacketsAreEvidenceWhereOthersLoseFew) {
+  class Losing : public Fleet {
+   public:
+    using Fleet::Fleet;
+    std::uint64_t others = 0;
+    Result<Observation> measure(const Experiment& e) override {
+      auto seen = Fleet::measure(e);
+      for (HopReading& hop : seen->hops) hop.retransmits = hop.source == 2 ? 1000 : others;
+      return seen;
+    }
+  };
+  for (const std::uint64_t others : {std::uint64_t(0), std::uint64_t(900)}) {
+    Losing fleet(8);
+    fleet.others = others;
+    fleet.sends = [](int node, int) { return node == 2 ? 0.5 : 1.0; };
+    const Diagnosis d = fleet.check();
+    ASSERT_EQ(named(d), Names{"slow-sender node2"});
+    const auto& evidence = d.findings[0].evidence;
+    EXPECT_EQ(
+        std::any_of(evidence.begin(), evidence.end(),
+                    [](const std::string& line) { return line.find("had to be sent again") != line.npos; }),
+        others == 0);
+  }
+}
+
+TEST(Late, LeafThatIsFarAwayIsNoFault) {
+  for (const bool known : {true, false}) {
+    Fleet fleet(64, 8);
+    fleet.trips = [](int x, int y) { return x / 8 == y / 8 ? 1.0 : 2.5; };
+    if (!known) fleet.hangs = {};
+    EXPECT_EQ(named(fleet.check()), Names{}) << known;
+  }
+}
+
+}  // namespace
+}  // namespace ringtrue::diagnosis

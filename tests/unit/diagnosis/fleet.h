@@ -1,0 +1,116 @@
+// A model of a large fleet for these tests: nodes with rails below leaves, each link a little slower in each
+// run by chance, and what a test makes slow, late or dead. Time is counted instead of spent.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "diagnosis/check.h"
+#include "wires.h"
+
+namespace ringtrue::diagnosis {
+
+class Fleet : public Measurer {
+ public:
+  static constexpr double rail_rate = 10e9;  // bytes per second
+  static constexpr double round_trip = 10e-6;
+
+  explicit Fleet(int nodes, int leaf_size = 0, int rails = 1, std::uint64_t seed = 1)
+      : nodes_(nodes), rails_(rails), random_(seed) {
+    if (leaf_size == 0) return;
+    for (int i = 0; i < nodes; ++i) hangs.leaf.push_back(i / leaf_size);
+    hangs.spines = leaf_size;
+  }
+
+  // Factors on what is sent and received by node and rail, on ways between leaves, and on round trips.
+  std::function<double(int node, int rail)> sends = [](int, int) { return 1.0; };
+  std::function<double(int node, int rail)> receives = [](int, int) { return 1.0; };
+  std::function<double(int source, int destination, int rail)> ways = [](int, int, int) { return 1.0; };
+  std::function<double(int source, int destination)> trips = [](int, int) { return 1.0; };
+  std::set<int> dead, slow_programs;
+  double noise = 0.05;
+  double disturbed = 0;  // share of the nodes that send for others in each run
+  Structure hangs;
+  std::vector<Experiment> asked;
+  double clock = 0;
+
+  int nodes() const override { return nodes_; }
+  std::string name(int node) const override { return "node" + std::to_string(node); }
+  Structure structure() const override { return hangs; }
+
+  Result<Observation> measure(const Experiment& e) override {
+    asked.push_back(e);
+    for (const int node : e.order)
+      if (dead.count(node)) return fail(Cause::unreachable, "it does not answer", name(node));
+    std::vector<double> out, in;
+    for (int i = 0; i < nodes_ * rails_; ++i) {
+      const double busy = uniform() < disturbed ? 1 - uniform() / 2 : 1;
+      out.push_back(busy / (1 + noise * uniform()));
+      in.push_back(1 / (1 + noise * uniform()));
+    }
+    Observation seen;
+    seen.experiment = e;
+    const std::size_t n = e.order.size();
+    const std::size_t shift = e.algorithm == "pairwise" ? std::size_t(e.shift) : 1;
+    for (std::size_t r = 0; r < n; ++r) {
+      HopReading hop;
+      hop.source = e.order[r], hop.destination = e.order[(r + shift) % n];
+      const double bytes = double(e.bytes.value) * e.iterations *
+                           (e.algorithm == "ring" ? 2.0 * double(n - 1) / double(n) : 1);
+      hop.bytes = Bytes(std::uint64_t(bytes));
+      for (int k = 0; k < rails_; ++k) {
+        const auto from = std::size_t(hop.source * rails_ + k),
+                   to = std::size_t(hop.destination * rails_ + k);
+        double rate = std::min(sends(hop.source, k) * out[from], receives(hop.destination, k) * in[to]);
+        rate = std::min(rate, across(hop) ? ways(hop.source, hop.destination, k) : 1) * rail_rate;
+        if (slow_programs.count(hop.destination)) rate = std::min(rate, 0.5 * rail_rate);
+        const Seconds busy(bytes / rails_ / rate);
+        if (rails_ > 1) hop.rails.push_back({k, Bytes(hop.bytes.value / std::uint64_t(rails_)), busy});
+        hop.busy = std::max(hop.busy, busy);
+      }
+      if (slow_programs.count(hop.destination)) hop.receiver_limited = hop.busy * 0.9;
+      hop.latency = Seconds(round_trip * trips(hop.source, hop.destination) * (1 + 0.01 * uniform()));
+      seen.time = std::max(seen.time, hop.busy / e.iterations);
+      seen.hops.push_back(hop);
+    }
+    clock += 0.05 + seen.time.value * e.iterations;
+    return seen;
+  }
+
+  Options options() {
+    Options options;
+    options.clock = [this] { return Seconds(clock); };
+    return options;
+  }
+  Diagnosis check() { return Check(*this, options()).run(); }
+
+ private:
+  bool across(const HopReading& hop) const {
+    return hangs.leaf.empty() ||
+           hangs.leaf[std::size_t(hop.source)] != hangs.leaf[std::size_t(hop.destination)];
+  }
+  double uniform() { return double(random_() >> 11) * 0x1p-53; }
+
+  int nodes_, rails_;
+  std::mt19937_64 random_;
+};
+
+// "slow-nic node3 rail 1": kind, node and device of warnings and worse, sorted.
+inline std::vector<std::string> named(const Diagnosis& d) {
+  std::vector<std::string> out;
+  for (const Finding& f : d.findings) {
+    if (f.severity == Severity::info) continue;
+    std::string text = f.kind;
+    for (const std::string& part : {f.scope.node_name, f.scope.peer_name, f.scope.device})
+      if (!part.empty()) text += " " + part;
+    out.push_back(text);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace ringtrue::diagnosis

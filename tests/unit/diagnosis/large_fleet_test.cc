@@ -1,0 +1,162 @@
+// What a check of a large fleet costs, and what it holds to.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "diagnosis/neighbours.h"
+#include "fleet.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+using Names = std::vector<std::string>;
+
+auto slow(int node, double share, int rail = -1) {
+  return [=](int x, int k) { return x == node && (rail < 0 || k == rail) ? share : 1.0; };
+}
+
+TEST(Economy, AFaultOfANodeOrANicAmongAThousandIsProvenInSixRuns) {
+  for (const double share : {0.8, 0.5, 0.1}) {
+    for (const int leaf : {0, 32}) {
+      for (int what = 0; what < 4; ++what) {
+        Fleet fleet(1024, leaf, 4, std::uint64_t(what + 1));
+        const int node = 100 + 211 * what;
+        if (what != 1) fleet.sends = slow(node, share, what == 3 ? 2 : -1);
+        if (what == 1 || what == 2) fleet.receives = slow(node, share);
+        const std::string name = "node" + std::to_string(node);
+        const Names wanted[] = {{"slow-sender " + name},
+                                {"slow-receiver " + name},
+                                {"slow-node " + name},
+                                {"slow-nic " + name + " rail 2"}};
+        const Diagnosis d = fleet.check();
+        EXPECT_EQ(named(d), wanted[what]) << share << " " << leaf << " " << explain(d);
+        EXPECT_LE(d.cost.runs, 6) << share << " " << leaf << " " << explain(d);
+        EXPECT_EQ(d.verdict, Verdict::faulty);
+      }
+    }
+  }
+}
+
+TEST(Economy, AHealthyFleetIsLeftInPeaceSoon) {
+  for (const int nodes : {17, 64, 300, 1024}) {
+    Fleet fleet(nodes);
+    const Diagnosis d = fleet.check();
+    EXPECT_EQ(named(d), Names{});
+    EXPECT_EQ(d.verdict, Verdict::healthy) << explain(d);
+    EXPECT_LE(d.cost.runs, 4);
+    EXPECT_EQ(d.coverage.pairs, nodes * (nodes - 1));
+    EXPECT_EQ(d.coverage.pairs_measured, 2 * nodes);
+    EXPECT_EQ(d.rates.empty(), nodes > 256);
+  }
+}
+
+TEST(Economy, TwoFaultsAreBothFound) {
+  Fleet fleet(1024, 32);
+  fleet.sends = slow(17, 0.5);
+  fleet.receives = slow(900, 0.75);
+  const Diagnosis d = fleet.check();
+  EXPECT_EQ(named(d), (Names{"slow-receiver node900", "slow-sender node17"})) << explain(d);
+  EXPECT_LE(d.cost.runs, 8);
+}
+
+TEST(Disturbed, LargeFleetsAreNotAccused) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    Fleet fleet(int(20 + 15 * seed), seed % 2 ? 0 : 8, 2, seed);
+    fleet.disturbed = 0.05;
+    const Diagnosis d = fleet.check();
+    ASSERT_EQ(named(d), Names{}) << seed << " " << explain(d);
+  }
+}
+
+TEST(Disturbed, LargeFleetsHideNoFault) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Fleet fleet(int(100 * seed), 0, 1, seed);
+    fleet.disturbed = 0.05;
+    fleet.receives = slow(int(50 * seed), 0.75);
+    const Diagnosis d = fleet.check();
+    ASSERT_EQ(named(d), Names{"slow-receiver node" + std::to_string(50 * seed)}) << explain(d);
+  }
+}
+
+TEST(Repetition, NobodyIsAccusedOfWhatWasSeenOnce) {
+  // As slow as can be, in the second round alone.
+  Fleet fleet(64);
+  fleet.sends = [&](int node, int) { return node == 9 && fleet.asked.size() == 3 ? 0.2 : 1.0; };
+  const Diagnosis d = fleet.check();
+  EXPECT_EQ(named(d), Names{});
+  EXPECT_EQ(d.verdict, Verdict::healthy) << explain(d);
+}
+
+TEST(Neighbours, SendWithinTheirLeafButForOneOfEach) {
+  const int n = 96, leaf = 8;
+  std::vector<int> nodes, group;
+  for (int i = 0; i < n; ++i) nodes.push_back(i), group.push_back(i % (n / leaf));
+  Readings met(n);
+  Wanted wanted(n);
+  wanted.paths = {{3, 15}, {27, 3}, {1, 2}, {14, 27}};  // below one leaf, across, and both
+  wanted.sends[40] = wanted.receives[52] = 1;           // suspects below one leaf
+  for (std::uint64_t seed = 0; seed <= 20; ++seed) {
+    const auto order = neighbour_order(nodes, group, wanted, met, seed);
+    std::map<int, int> out, next;
+    ASSERT_EQ(std::set<int>(order.begin(), order.end()).size(), std::size_t(n));
+    for (int i = 0; i < n; ++i) {
+      const int x = order[std::size_t(i)], y = order[std::size_t((i + 1) % n)];
+      next[x] = y;
+      out[group[std::size_t(x)]] += group[std::size_t(x)] != group[std::size_t(y)];
+    }
+    for (const auto& [from, count] : out) EXPECT_EQ(count, 1) << from;
+    if (seed == 0) continue;
+    for (const auto& [x, y] : wanted.paths) EXPECT_EQ(next[x], y) << seed;
+    EXPECT_NE(next[40], 52);
+    EXPECT_EQ(group[std::size_t(next[40])], group[40]);
+  }
+}
+
+TEST(Coverage, OfAllPairsIsReachedWhereItIsAskedFor) {
+  Fleet fleet(40);
+  fleet.ways = [](int x, int y, int) { return x == 7 && y == 29 ? 0.5 : 1.0; };
+  EXPECT_EQ(named(fleet.check()), Names{});  // not among the neighbours
+  Options options = fleet.options();
+  options.path_coverage = PathCoverage::pairs;
+  options.budget = Seconds(60);
+  fleet.clock = 0;
+  const Diagnosis d = Check(fleet, options).run();
+  EXPECT_EQ(named(d), Names{"slow-path node7 node29"}) << explain(d);
+  EXPECT_EQ(d.coverage.pairs_measured, 40 * 39);
+  EXPECT_EQ(
+      std::count_if(d.runs.begin(), d.runs.end(), [](const RunRecord& r) { return r.stage == "cover"; }), 39);
+  EXPECT_GT(d.cost.bytes.value, 0u);
+}
+
+TEST(Coverage, EndsWithTheBudgetAndSaysHowFarItCame) {
+  Fleet fleet(40);
+  Options options = fleet.options();
+  options.path_coverage = PathCoverage::pairs;
+  options.budget = Seconds(3);
+  const Diagnosis d = Check(fleet, options).run();
+  EXPECT_LT(d.cost.seconds.value, 3.5);
+  EXPECT_LT(d.coverage.pairs_measured, d.coverage.pairs);
+  EXPECT_FALSE(d.not_checked.empty());
+}
+
+TEST(ReadingsOf, AHundredThousandNodesTakeWhatWasMeasuredAlone) {
+  const int n = 100'000;
+  Readings readings(n);
+  Observation seen;
+  for (int i = 0; i < 1000; ++i) {
+    HopReading hop;
+    hop.source = i, hop.destination = n - 1 - i, hop.bytes = Bytes(100'000'000), hop.busy = Seconds(1);
+    seen.hops.push_back(hop);
+  }
+  readings.add(seen, 1, false);
+  readings.add(seen, 2, true);
+  EXPECT_EQ(readings.pairs_measured(), 1000);
+  EXPECT_EQ(readings.of(7, n - 8).size(), 2u);
+  EXPECT_TRUE(readings.of(7, 8).empty());
+  EXPECT_EQ(readings.senders_to(n - 8), std::vector<int>{7});
+  EXPECT_EQ(readings.receivers_of(7), std::vector<int>{n - 8});
+  EXPECT_DOUBLE_EQ(*readings.best(7, n - 8), 1e8);
+}
+
+}  // namespace
+}  // namespace ringtrue::diagnosis

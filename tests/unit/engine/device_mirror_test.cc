@@ -1,0 +1,297 @@
+// Runs on GPU memory that the host's transports play: on a mirror in pinned memory.
+#include "engine/device_mirror.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "engine/session.h"
+#include "tests/support/fake_cuda.h"
+#include "tests/support/fake_verbs.h"
+#include "tests/support/local_job.h"
+
+namespace ringtrue::engine {
+namespace {
+
+using test::FakeGpu;
+using test::FakeMachine;
+using test::wrong;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Job job_of(const char* algorithm, int ranks, std::uint64_t elements, const char* transport) {
+  Job job = test::local_job(algorithm, ranks, elements);
+  job.call.slice_bytes = 16 * 1024;
+  job.transport = transport;
+  job.memory = Memory::device;
+  job.iterations = 1;
+  job.warmup = 0;
+  return job;
+}
+
+Result<RunReport> played(FakeMachine& machine, const Job& job, Seconds patience = Seconds(20)) {
+  const auto driver = machine.process();
+  return run_locally(job, Deadline::in(patience), nullptr, driver.get());
+}
+
+TEST(Ranges, GivesWhatWasNotThere) {
+  Ranges ranges;
+  EXPECT_THAT(ranges.add(10, 10), ElementsAre(Transfer{10, 10}));
+  EXPECT_THAT(ranges.add(30, 10), ElementsAre(Transfer{30, 10}));
+  EXPECT_THAT(ranges.add(12, 3), IsEmpty());
+  EXPECT_THAT(ranges.add(5, 40), ElementsAre(Transfer{5, 5}, Transfer{20, 10}, Transfer{40, 5}));
+  EXPECT_THAT(ranges.add(45, 5), ElementsAre(Transfer{45, 5}));
+  EXPECT_THAT(ranges.add(0, 0), IsEmpty());
+  EXPECT_THAT(ranges.all(), ElementsAre(Transfer{5, 45}));
+}
+
+// Everything that a rank needs of its input comes down once, and all of the result goes up once.
+TEST(Transfers, OfARing) {
+  collective::Call call;
+  call.elements = 4000;
+  call.slice_bytes = 1000;
+  const auto layout = collective::Layout::one_node(4);
+  const Transfers plan = transfers_of(**collective::find_algorithm("ring"), layout, 1, call);
+  std::uint64_t down = 0, up = 0, ups = 0;
+  for (const Transfer& t : plan.down) down += t.length;
+  for (const Transfer& t : plan.up) up += t.length;
+  for (const auto& step : plan.steps) ups += step.ups;
+  EXPECT_EQ(down, 16'000u);
+  EXPECT_EQ(up, 16'000u);
+  EXPECT_EQ(ups, plan.up.size());
+  EXPECT_EQ(plan.steps.front().needs, 1u);                     // the first slice is enough to begin with
+  EXPECT_EQ(plan.named.at(PostName::send(2, 0)).size(), 24u);  // 2 x 3 chunks of 4 slices
+}
+
+class DeviceMirror : public testing::TestWithParam<const char*> {};
+
+TEST_P(DeviceMirror, EveryAlgorithmIsRight) {
+  FakeMachine machine({FakeGpu{}, FakeGpu{}});
+  for (const collective::Algorithm& algorithm : collective::algorithms()) {
+    if (algorithm.uses_packets()) continue;
+    for (const auto& [ranks, elements] :
+         {std::pair(1, 3ul), {2, 70'001ul}, {3, 0ul}, {4, 3ul}, {5, 70'001ul}}) {
+      const Job job = job_of(std::string(algorithm.name).c_str(), ranks, elements, GetParam());
+      const auto report = played(machine, job);
+      ASSERT_TRUE(report) << algorithm.name << ' ' << ranks << ' ' << elements << ": "
+                          << report.error().text();
+      EXPECT_EQ(wrong(*report), 0u) << algorithm.name << ' ' << ranks << ' ' << elements;
+      if (ranks > 1) {
+        EXPECT_EQ(report->transport, GetParam());
+      }
+    }
+  }
+  EXPECT_EQ(machine.launches, 0);
+  EXPECT_EQ(machine.alive, 0);
+}
+
+TEST_P(DeviceMirror, EveryTypeAndOperationIsRight) {
+  FakeMachine machine;
+  for (const collective::Type type : collective::all_types)
+    for (const collective::Operation operation : collective::all_operations) {
+      Job job = job_of("ring", 3, 70'003, GetParam());
+      job.call.type = type;
+      job.call.operation = operation;
+      const auto report = played(machine, job);
+      ASSERT_TRUE(report) << report.error().text();
+      EXPECT_EQ(wrong(*report), 0u) << name(type) << ' ' << name(operation);
+    }
+}
+
+TEST_P(DeviceMirror, OmnireduceSendsWhatTheGpuFound) {
+  FakeMachine machine;
+  for (const double density : {0.0, 0.1, 1.0}) {
+    Job job = job_of("omnireduce", 5, 50'001, GetParam());
+    job.call.omni.workers = 3;
+    job.call.omni.aggregators = 2;
+    job.call.omni.block = 64;
+    job.call.omni.streams = 4;
+    job.call.omni.fusion = 2;
+    job.sparsity.density = density;
+    job.sparsity.block = 64;
+    const int before = machine.copies;
+    const auto report = played(machine, job);
+    ASSERT_TRUE(report) << density << ": " << report.error().text();
+    EXPECT_EQ(wrong(*report), 0u) << density;
+    EXPECT_GT(machine.copies, before);
+    if (density == 0) {
+      EXPECT_LT(report->ranks[0].counts.blocks, 20u);
+    }
+  }
+}
+
+TEST_P(DeviceMirror, ABrokenValueIsCounted) {
+  FakeMachine machine;
+  Job job = job_of("ring", 4, 10'000, GetParam());
+  job.fault = "corrupt-value@1>2:nth=3";
+  const auto report = played(machine, job);
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_GT(wrong(*report), 0u);
+}
+
+TEST_P(DeviceMirror, AStallMeetsTheDeadline) {
+  FakeMachine machine;
+  Job job = job_of("ring", 3, 50'000, GetParam());
+  job.fault = "stall@0>1";
+  const auto report = played(machine, job, Seconds(0.3));
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().cause, Cause::deadline);
+  EXPECT_EQ(machine.alive, 0);
+}
+
+TEST_P(DeviceMirror, SaysWhatRanAndWhy) {
+  FakeMachine machine;
+  const auto report = played(machine, job_of("ring", 2, 100'000, GetParam()));
+  ASSERT_TRUE(report) << report.error().text();
+  ASSERT_EQ(report->gpus.size(), 1u);
+  EXPECT_EQ(report->gpus[0].play, "mirror");
+  EXPECT_THAT(report->gpus[0].ranks, ElementsAre(0, 1));
+  EXPECT_THAT(report->notes,
+              ElementsAre(std::string("GPU memory is staged through pinned host memory on local: ") +
+                          GetParam() + " was asked for"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, DeviceMirror, testing::Values("shm", "tcp"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(DeviceMirrorNodes, SeveralNodesPlayOverTheNetwork) {
+  FakeMachine machines[2];
+  std::vector<std::unique_ptr<transport::cuda::Driver>> drivers;
+  std::vector<std::unique_ptr<Session>> sessions;
+  Job job = job_of("ring", 0, 100'000, "auto");
+  job.nodes = {"node0", "node1"};
+  job.seats = {{0, 0, 0}, {0, 0, 1}, {1, 0, 0}, {1, 0, 1}};
+  for (int node = 0; node < 2; ++node) {
+    drivers.push_back(machines[node].process());
+    Member member;
+    member.node = node;
+    member.secret = "the secret of the lease";
+    member.data_address = "127.0.0.1";
+    member.cuda = drivers.back().get();
+    sessions.push_back(std::move(*Session::open(member)));
+  }
+  std::vector<std::vector<Address>> addresses;
+  for (auto& session : sessions) {
+    const auto port = session->prepare(job);
+    ASSERT_TRUE(port) << port.error().text();
+    addresses.push_back({{"127.0.0.1", *port}});
+  }
+  std::vector<Result<void>> done(2);
+  std::vector<std::thread> threads;
+  for (std::size_t n = 0; n < 2; ++n)
+    threads.emplace_back([&, n] {
+      const Deadline soon = Deadline::in(Seconds(20));
+      done[n] = sessions[n]->connect(addresses, soon);
+      if (done[n]) done[n] = sessions[n]->barrier(soon);
+      if (done[n]) done[n] = sessions[n]->run(soon);
+    });
+  for (std::thread& thread : threads) thread.join();
+  std::vector<RunReport> parts;
+  for (std::size_t n = 0; n < 2; ++n) {
+    ASSERT_TRUE(done[n]) << done[n].error().text();
+    parts.push_back(*sessions[n]->collect());
+  }
+  const RunReport report = merge(std::move(parts));
+  EXPECT_EQ(wrong(report), 0u);
+  EXPECT_EQ(report.transport, "shm+tcp");
+  EXPECT_THAT(report.notes,
+              Contains("GPU memory is staged through pinned host memory on node0 and node1: its "
+                       "ranks are on several nodes"));
+  sessions.clear();
+  EXPECT_EQ(machines[0].alive + machines[1].alive, 0);
+}
+
+// Two nodes with a GPU and an RDMA device each.
+RunReport over_verbs(bool dmabuf) {
+  transport::verbs::FakeFabric fabric;
+  FakeMachine machines[2];
+  std::vector<std::unique_ptr<transport::cuda::Driver>> drivers;
+  std::vector<std::unique_ptr<Session>> sessions;
+  Job job = job_of("recursive-doubling", 0, 100'001, "verbs");  // of three ranks, it copies as well
+  job.nodes = {"node0", "node1"};
+  job.seats = {{0, 0, 0}, {0, 0, 1}, {1, 0, 0}};
+  for (int node = 0; node < 2; ++node) {
+    auto device = transport::verbs::fake_roce("mlx5_0", "10.1.0." + std::to_string(node + 1));
+    device.dmabuf = true;
+    machines[node].dmabuf = dmabuf;
+    machines[node].allocated = [&](const std::byte* at, std::uint64_t bytes) { fabric.mark_gpu(at, bytes); };
+    drivers.push_back(machines[node].process());
+    Member member;
+    member.node = node;
+    member.secret = "the secret of the lease";
+    member.data_address = "127.0.0.1";
+    member.cuda = drivers.back().get();
+    member.verbs = &fabric.add_node({device});
+    sessions.push_back(std::move(*Session::open(member)));
+  }
+  std::vector<RunReport> parts(2);
+  for (int turn = 0; turn < 2; ++turn) {  // again, with what the first run left
+    std::vector<std::vector<Address>> addresses;
+    for (auto& session : sessions) {
+      const auto port = session->prepare(job);
+      EXPECT_TRUE(port) << port.error().text();
+      addresses.push_back({{"127.0.0.1", port.value_or(0)}});
+    }
+    std::vector<std::thread> threads;
+    for (std::size_t n = 0; n < 2; ++n)
+      threads.emplace_back([&, n] {
+        const Deadline soon = Deadline::in(Seconds(20));
+        Result<void> done = sessions[n]->connect(addresses, soon);
+        if (done) done = sessions[n]->barrier(soon);
+        if (done) done = sessions[n]->run(soon);
+        EXPECT_TRUE(done) << done.error().text();
+        if (done) parts[n] = *sessions[n]->collect();
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+  sessions.clear();
+  EXPECT_EQ(machines[0].alive + machines[1].alive, 0);
+  EXPECT_EQ(fabric.complaints(), std::vector<std::string>());
+  return merge(std::move(parts));
+}
+
+TEST(DeviceDirect, RdmaSendsStraightFromTheGpu) {
+  const RunReport report = over_verbs(true);
+  EXPECT_EQ(wrong(report), 0u);
+  EXPECT_EQ(report.transport, "verbs");
+  ASSERT_EQ(report.gpus.size(), 2u);
+  EXPECT_EQ(report.gpus[0].play, "direct");
+  ASSERT_EQ(report.rdma.size(), 2u);
+  EXPECT_EQ(report.rdma[0].memory, "dmabuf");
+  EXPECT_THAT(report.notes, IsEmpty());
+}
+
+TEST(DeviceDirect, WhereItCannotTheMirrorIsRegisteredAndWhyIsSaid) {
+  const RunReport report = over_verbs(false);
+  EXPECT_EQ(wrong(report), 0u);
+  ASSERT_EQ(report.gpus.size(), 2u);
+  EXPECT_EQ(report.gpus[0].play, "mirror");
+  EXPECT_EQ(report.rdma[0].memory, "host");
+  EXPECT_THAT(report.notes, Contains(HasSubstr("verbs was asked for, and")));
+  EXPECT_THAT(report.notes, Contains(HasSubstr("exports no dma-buf")));
+}
+
+TEST(DeviceMirrorErrors, ALostGpuEndsTheRunAndIsNamed) {
+  FakeMachine machine;
+  const auto driver = machine.process();
+  Member member;
+  member.cuda = driver.get();
+  member.data_address = "127.0.0.1";
+  member.secret = "the secret of the lease";
+  auto session = std::move(*Session::open(member));
+  const Deadline soon = Deadline::in(Seconds(20));
+  ASSERT_TRUE(session->prepare(job_of("ring", 2, 1000, "shm")));
+  ASSERT_TRUE(session->connect({{{"", 0}}}, soon));
+  ASSERT_TRUE(session->barrier(soon));
+  machine.lost = 0;
+  const auto run = session->run(soon);
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().cause, Cause::peer_lost);
+  EXPECT_THAT(run.error().what, HasSubstr("GPU 0 (GPU-0): GPU has fallen off the bus"));
+}
+
+}  // namespace
+}  // namespace ringtrue::engine

@@ -1,0 +1,92 @@
+#include "transport/cuda/limits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/fake_cuda.h"
+
+namespace ringtrue::transport::cuda {
+namespace {
+
+using test::FakeGpu;
+using test::FakeMachine;
+using testing::HasSubstr;
+using Kind = Limit::Kind;
+
+LimitSettings small() {
+  LimitSettings settings;
+  settings.bytes = 64 << 10;
+  settings.repeats = 3;
+  return settings;
+}
+
+std::vector<Limit> of(const std::vector<Limit>& all, Kind kind) {
+  std::vector<Limit> found;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(found),
+               [&](const Limit& each) { return each.kind == kind; });
+  return found;
+}
+
+TEST(CudaLimits, MeasuresEveryGpuAndPair) {
+  FakeMachine machine({FakeGpu{}, FakeGpu{}, FakeGpu{}});
+  machine.no_access = {{0, 2}};
+  const auto driver = machine.process();
+  const auto limits = measure_limits(*driver, small(), Deadline::in(Seconds{20}));
+  ASSERT_TRUE(limits) << limits.error().text();
+  EXPECT_EQ(of(*limits, Kind::to_device).size(), 6u) << "pinned and pageable";
+  EXPECT_EQ(of(*limits, Kind::host_both).size(), 3u);
+  EXPECT_EQ(of(*limits, Kind::device_copy).size(), 3u);
+  for (const Kind kind : {Kind::peer_copy, Kind::peer_both, Kind::peer_read, Kind::peer_write})
+    EXPECT_EQ(of(*limits, kind).size(), 6u) << name(kind);
+  for (const Limit& limit : *limits) {
+    const bool direct = limit.kind == Kind::peer_read || limit.kind == Kind::peer_write;
+    const bool refused = direct && limit.gpu == 0 && limit.peer == 2;
+    EXPECT_EQ(limit.rate.has_value(), !refused) << name(limit.kind);
+    if (refused) {
+      EXPECT_EQ(limit.why_not, "no peer access from GPU 0 (GPU-0) to GPU 2 (GPU-2)");
+    }
+    if (limit.kind == Kind::to_device || limit.kind == Kind::peer_copy) {
+      EXPECT_TRUE(limit.latency.has_value());
+    }
+  }
+  EXPECT_EQ(machine.alive, 0) << "all is given back";
+}
+
+TEST(CudaLimits, HostMemoryLiesOnTheNodeThatWasNamed) {
+  FakeMachine machine;
+  const auto driver = machine.process();
+  LimitSettings settings = small();
+  settings.numa_nodes = {0, 1000};
+  const auto limits = measure_limits(*driver, settings, Deadline::in(Seconds{20}));
+  ASSERT_TRUE(limits);
+  for (const Limit& limit : of(*limits, Kind::to_device)) {
+    if (limit.numa == 1000) {
+      EXPECT_FALSE(limit.rate);
+      EXPECT_THAT(limit.why_not, HasSubstr("NUMA node 1000"));
+    } else if (limit.numa == 0 && !limit.rate) {
+      EXPECT_THAT(limit.why_not, HasSubstr("no memory on NUMA node 0"));  // where mbind is forbidden
+    } else {
+      EXPECT_TRUE(limit.rate);
+    }
+  }
+}
+
+TEST(CudaLimits, SaysWhatEndsIt) {
+  {
+    FakeMachine machine(std::vector<FakeGpu>{});
+    EXPECT_EQ(measure_limits(*machine.process(), small(), Deadline::never()).error().what, "no NVIDIA GPU");
+  }
+  FakeMachine machine({FakeGpu{.memory = 100 << 10}});
+  EXPECT_THAT(measure_limits(*machine.process(), small(), Deadline::never()).error().what,
+              HasSubstr("out of memory"));
+  machine.lost = 0;
+  EXPECT_EQ(measure_limits(*machine.process(), small(), Deadline::never()).error().cause, Cause::peer_lost);
+  LimitSettings none = small();
+  none.repeats = 0;
+  EXPECT_EQ(measure_limits(*machine.process(), none, Deadline::never()).error().cause, Cause::bad_input);
+}
+
+}  // namespace
+}  // namespace ringtrue::transport::cuda
