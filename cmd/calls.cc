@@ -55,11 +55,11 @@ Result<void> CallFlags::check_algorithm() const {
                     : fmt::format("use one of {}", fmt::join(names, ", ")));
 }
 
-void add_call_flags(Commands& commands, CLI::App& app, CallFlags& flags) {
+void add_call_flags(Commands& commands, Command app, CallFlags& flags, bool faults) {
   std::vector<std::string> names = {"auto"};
   for (const auto& algorithm : collective::algorithms()) names.emplace_back(algorithm.name);
   commands.choices(
-      app.add_option("ALGORITHM", flags.algorithm, fmt::format("{}", fmt::join(names, ", ")))->required(),
+      add_text(app, "ALGORITHM", flags.algorithm, "", fmt::format("{}", fmt::join(names, ", "))).required(),
       names);
   add_parsed(app, "--size", flags.size, parse_size, "SIZE", "bytes, binary: 64M is 64 * 2^20 (the default)");
   add_parsed(app, "--from", flags.from, parse_size, "SIZE", "first of several sizes");
@@ -91,14 +91,15 @@ void add_call_flags(Commands& commands, CLI::App& app, CallFlags& flags) {
       "SIZE", "bytes that move at once");
   add_whole(app, "--lanes", flags.call.lanes, 1, 64, "connections per peer");
   add_whole(app, "--shift", flags.call.shift, 1, 1 << 20, "pairwise: rank r sends to r + N");
-  add_parsed(
-      app, "--fault", flags.fault,
-      [](std::string_view text) -> Result<std::string> {
-        auto faults = collective::parse_faults(text);
-        if (!faults) return tl::unexpected(faults.error());
-        return std::string(text);
-      },
-      "SPEC", "KIND@SOURCE>DESTINATION:key=value;..., e.g. throttle@3>4:rate=50Mbit");
+  const auto parse_fault = [](std::string_view text) -> Result<std::string> {
+    auto known = collective::parse_faults(text);
+    if (!known) return tl::unexpected(known.error());
+    return std::string(text);
+  };
+  if (faults) {
+    add_parsed(app, "--fault", flags.fault, parse_fault, "SPEC",
+               "KIND@SOURCE>DESTINATION:key=value;..., e.g. throttle@3>4:rate=50Mbit");
+  }
   app.add_flag("--events", flags.events, "every message of the last size, in JSON");
 }
 

@@ -30,6 +30,7 @@ struct CallFlags {
   Result<void> check_algorithm() const;
 };
 
-void add_call_flags(Commands& commands, CLI::App& app, CallFlags& flags);
+// Without `faults` there is no --fault.
+void add_call_flags(Commands& commands, Command app, CallFlags& flags, bool faults = true);
 
 }  // namespace ringtrue::cmd

@@ -239,7 +239,8 @@ int run(Context& context, const Flags& flags) {
 }  // namespace
 
 void add_check(Commands& commands) {
-  CLI::App& app = commands.add("check", "The health check: names the slow wire, or says that there is none");
+  const Command app =
+      commands.add("check", "The health check: names the slow wire, or says that there is none");
   static Flags flags;
   commands.choices(add_parsed(
                        app, "--format", flags.format,
@@ -259,10 +260,8 @@ void add_check(Commands& commands) {
                        },
                        "NAME", "ring, or omnireduce for aggregators' ports as well"),
                    {"ring", "omnireduce"});
-  add_parsed(
-      app, "--aggregator-hosts", flags.aggregator_hosts,
-      [](std::string_view text) -> Result<std::string> { return std::string(text); }, "LIST",
-      "nodes that aggregate, with omnireduce; beside the workers if not given");
+  add_text(app, "--aggregator-hosts", flags.aggregator_hosts, "LIST",
+           "nodes that aggregate, with omnireduce; beside the workers if not given");
   add_parsed(app, "--budget", flags.budget, parse_duration, "TIME",
              "for all measurements together; a quarter later (4 s at least) what still runs is cut");
   add_whole(app, "--seed", flags.seed, 0, 1L << 62, "of the orders in which partners change");
@@ -288,16 +287,16 @@ void add_check(Commands& commands) {
         return std::string(text);
       },
       "SPEC", "with --local: slow something, e.g. throttle@3>*:rate=50Mbit");
-  CLI::Option* inspect =
+  const Option inspect =
       app.add_flag("--inspect", flags.inspect,
                    "facts alone, nothing measured: of the hosts, --from FILE... or this machine");
   app.add_flag("--no-inspect", flags.no_inspect, "measure without looking into the nodes first")
-      ->excludes(inspect);
+      .excludes(inspect);
   add_fact_flags(app, flags.facts);
   add_verbs_flags(commands, app, flags.verbs);
   add_parsed(app, "--pause", flags.measurer.player.pause, parse_pause, "PHASE=TIME",
              "wait before a phase (for tests)")
-      ->group("");
+      .group("");
   app.footer(
       "Exit codes: 0 healthy, 1 degraded, 2 faulty, 3 could not tell.\n"
       "--from implies --inspect.\n"

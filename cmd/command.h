@@ -9,14 +9,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cmd/options.h"
 #include "config/config.h"
 #include "report/documents.h"
 #include "report/style.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace ringtrue::cmd {
 
@@ -48,27 +44,27 @@ using Action = std::function<int(Context&)>;
 
 class Commands {
  public:
-  explicit Commands(CLI::App& root);
+  explicit Commands(Command root);
 
   // A subcommand of the root (or of `parent`) that accepts the common flags.
-  CLI::App& add(const std::string& name, const std::string& summary, CLI::App* parent = nullptr);
-  void on(CLI::App& command, Action action);
+  Command add(const std::string& name, const std::string& summary, std::optional<Command> parent = {});
+  void on(Command command, Action action);
   // What an option's value may be, for completion.
-  void choices(const CLI::Option* option, std::vector<std::string> words);
+  void choices(Option option, std::vector<std::string> words);
 
-  CLI::App& root() { return root_; }
+  Command root() const { return root_; }
   Common& common() { return common_; }
   // The action of the innermost subcommand that was typed; nullptr where there is none.
   const Action* selected(std::string& name) const;
-  std::vector<std::string> choices_of(const CLI::Option* option) const;
+  std::vector<std::string> choices_of(Option option) const;
 
  private:
-  void add_common(CLI::App& app);
+  void add_common(Command app);
 
-  CLI::App& root_;
+  Command root_;
   Common common_;
-  std::vector<std::pair<CLI::App*, Action>> actions_;
-  std::vector<std::pair<const CLI::Option*, std::vector<std::string>>> choices_;
+  std::vector<std::pair<Command, Action>> actions_;
+  std::vector<std::pair<Option, std::vector<std::string>>> choices_;
 };
 
 void add_check(Commands& commands);

@@ -31,26 +31,22 @@ std::string plain(const std::string& text) {
   return out;
 }
 
-void collect(const Commands& commands, const CLI::App& app, const std::string& path,
-             std::vector<Level>& out) {
+void collect(const Commands& commands, Command command, const std::string& path, std::vector<Level>& out) {
   Level level;
   level.path = path;
-  for (const CLI::Option* o : app.get_options()) {
-    if (o->get_group().empty()) continue;  // hidden
-    for (const std::string& name : o->get_lnames()) {
-      level.options.push_back({"--" + name, plain(o->get_description())});
-      if (o->get_expected_max() > 0) level.values.emplace_back("--" + name, commands.choices_of(o));
+  for (const Option option : command.options()) {
+    if (option.hidden()) continue;
+    for (const std::string& name : option.long_names()) {
+      level.options.push_back({name, plain(option.help())});
+      if (option.takes_value()) level.values.emplace_back(name, commands.choices_of(option));
     }
-    if (o->get_positional() && level.operands.empty()) level.operands = commands.choices_of(o);
+    if (option.operand() && level.operands.empty()) level.operands = commands.choices_of(option);
   }
-  std::vector<const CLI::App*> below;
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-    level.commands.push_back({sub->get_name(), plain(sub->get_description())});
-    below.push_back(sub);
-  }
+  const std::vector<Command> below = command.commands();
+  for (const Command one : below) level.commands.push_back({one.name(), plain(one.summary())});
   out.push_back(std::move(level));
-  for (const CLI::App* sub : below) {
-    collect(commands, *sub, path.empty() ? sub->get_name() : path + " " + sub->get_name(), out);
+  for (const Command one : below) {
+    collect(commands, one, path.empty() ? one.name() : path + " " + one.name(), out);
   }
 }
 
@@ -188,8 +184,9 @@ std::string fish(const std::vector<Level>& levels) {
 
 void add_completion(Commands& commands) {
   static std::string shell;
-  CLI::App& app = commands.add("completion", "A completion script for bash, zsh or fish");
-  commands.choices(app.add_option("SHELL", shell, "bash, zsh or fish")->required(), {"bash", "zsh", "fish"});
+  const Command app = commands.add("completion", "A completion script for bash, zsh or fish");
+  commands.choices(add_text(app, "SHELL", shell, "", "bash, zsh or fish").required(),
+                   {"bash", "zsh", "fish"});
   app.footer("Example: ringtrue completion bash > /etc/bash_completion.d/ringtrue");
   commands.on(app, [&commands](Context& context) {
     std::vector<Level> levels;

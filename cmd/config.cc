@@ -9,7 +9,7 @@
 namespace ringtrue::cmd {
 
 void add_config(Commands& commands) {
-  CLI::App& app = commands.add("config", "The effective configuration, and where each value comes from");
+  const Command app = commands.add("config", "The effective configuration, and where each value comes from");
   std::string keys;
   for (const std::string& key : config::known_keys()) keys += (keys.empty() ? "" : ", ") + key;
   app.footer(

@@ -92,7 +92,7 @@ int run(Context& context, Flags& flags) {
 
 void add_evaluate(Commands& commands) {
   const auto flags = std::make_shared<Flags>();
-  CLI::App& app =
+  const Command app =
       commands.add("evaluate", "how often the check is right: modelled clusters with known faults");
   std::vector<std::string> names;
   for (const campaign::Kind& kind : campaign::kinds())
@@ -100,7 +100,7 @@ void add_evaluate(Commands& commands) {
   campaign::Limits& limits = flags->campaign.limits;
   add_whole(app, "--seed", flags->seed, 0, 1L << 53, "the same seed, the same cases (1)");
   add_whole(app, "--cases", flags->cases, 1, most_cases, "how many, every second one healthy (1000)");
-  CLI::Option* kinds =
+  const Option kinds =
       add_parsed(app, "--kinds", limits.kinds, parse_kinds, "KIND,...",
                  fmt::format("kinds of faults, all if not given: {}", fmt::join(names, ", ")));
   commands.choices(kinds, names);

@@ -53,39 +53,33 @@ Result<void> read_fabric(const std::string& name, sim::Description& into) {
 
 }  // namespace
 
-void add_fabric_flags(Commands& commands, CLI::App& app, FabricFlags& flags) {
+void add_fabric_flags(Commands& commands, Command app, FabricFlags& flags) {
   for (const sim::Setting& setting : sim::settings()) {
-    const std::string name(setting.name), flag = "--" + name;
-    CLI::Option* option = app.add_option_function<std::string>(
-        flag,
-        [&flags, name, flag](const std::string& text) {
-          sim::Description scratch;
-          if (auto fits = sim::set(scratch, name, text); !fits)
-            throw CLI::ValidationError(flag, fits.error().text());
-          flags.given[name] = text;
-        },
-        std::string(setting.help));
-    option->type_name(std::string(setting.type))->group("fabric");
+    const std::string name(setting.name);
+    const auto read = [&flags, name](std::string_view text) -> Result<void> {
+      sim::Description scratch;
+      if (auto fits = sim::set(scratch, name, std::string(text)); !fits) return tl::unexpected(fits.error());
+      flags.given[name] = text;
+      return {};
+    };
+    const Option option = app.add("--" + name, read, std::string(setting.type), std::string(setting.help));
+    option.group("fabric");
     if (name == "inside") commands.choices(option, {"nvlink", "pcie"});
     if (name != "preset") continue;
     std::vector<std::string> words;
     for (const sim::Preset& preset : sim::presets()) words.emplace_back(preset.name);
     commands.choices(option, std::move(words));
   }
-  app.add_option("--fabric", flags.file,
-                 "TOML, settings named as these flags: nodes = 128, nic = \"400Gbit\"")
-      ->type_name("FILE")
-      ->group("fabric");
-  app.add_option("--topology", flags.topology,
-                 "recordings and other files as of topo --from: nodes, GPUs, rails and their rates; "
-                 "'probe': of --hosts, or of this machine")
-      ->type_name("FILE...")
-      ->group("fabric");
+  add_text(app, "--fabric", flags.file, "FILE",
+           "TOML, settings named as these flags: nodes = 128, nic = \"400Gbit\"")
+      .group("fabric");
+  app.add_texts("--topology", flags.topology, "FILE...",
+                "recordings and other files as of topo --from: nodes, GPUs, rails and their rates; "
+                "'probe': of --hosts, or of this machine")
+      .group("fabric");
   add_whole(app, "--random-faults", flags.random_faults, 0, 100,
             "so many faults of the fabric, drawn from the seed; the output says which")
-      ->group("fabric");
-  // Both kinds of faults in one script.
-  app.remove_option(app.get_option("--fault"));
+      .group("fabric");
 }
 
 Result<sim::Fabric> fabric_of(const FabricFlags& flags, std::optional<BytesPerSecond> link_rate,

@@ -24,7 +24,7 @@ struct FabricFlags {
   bool tells_rate() const { return has("nic") || has("inter") || !file.empty(); }  // between nodes
 };
 
-void add_fabric_flags(Commands& commands, CLI::App& app, FabricFlags& flags);
+void add_fabric_flags(Commands& commands, Command app, FabricFlags& flags);
 
 // The fabric without faults. `link_rate`: of a NIC, where nothing else says it. `probed`: what --topology
 // gave; an error says which flag gives a rate that it leaves unknown. `grows`: nodes come to it, as those of

@@ -24,14 +24,11 @@ std::string name_here(const Context& context) {
 
 }  // namespace
 
-void add_fact_flags(CLI::App& app, FactFlags& flags, bool files) {
+void add_fact_flags(Command app, FactFlags& flags, bool files) {
   if (files) {
-    app.add_option(
-           "--from", flags.from,
-           "files instead: hwloc XML, NCCL's topology XML, ibnetdiscover's output, bundles of gather, "
-           "topo --json")
-        ->type_name("FILE")
-        ->expected(1, 1 << 16);
+    app.add_texts("--from", flags.from, "FILE",
+                  "files instead: hwloc XML, NCCL's topology XML, ibnetdiscover's output, bundles of gather, "
+                  "topo --json");
   }
   add_parsed(
       app, "--window", flags.window,
@@ -44,8 +41,8 @@ void add_fact_flags(CLI::App& app, FactFlags& flags, bool files) {
       },
       "TIME", "read the counters twice, so far apart; 0: once");
   app.add_flag("--wake-gpus", flags.wake_gpus, "ask NVML even where that wakes sleeping GPUs");
-  app.add_option("--root", flags.root, "a tree of /sys and /proc instead of this machine's (for tests)")
-      ->group("");
+  add_text(app, "--root", flags.root, "DIR", "a tree of /sys and /proc instead of this machine's (for tests)")
+      .group("");
 }
 
 Result<topology::Recording> record_here(const Context& context, const FactFlags& flags) {

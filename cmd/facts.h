@@ -22,7 +22,7 @@ struct FactFlags {
 };
 
 // --from, --window, --wake-gpus
-void add_fact_flags(CLI::App& app, FactFlags& flags, bool files = true);
+void add_fact_flags(Command app, FactFlags& flags, bool files = true);
 
 struct Facts {
   topology::Cluster cluster;

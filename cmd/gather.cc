@@ -120,19 +120,16 @@ int run(Context& context, const Flags& flags) {
 }  // namespace
 
 void add_gather(Commands& commands) {
-  CLI::App& app =
+  const Command app =
       commands.add("gather", "Everything that the probes read, as a file a node, for reports and --from");
   static Flags flags;
   flags.facts.window = Seconds(1);
   add_fact_flags(app, flags.facts, false);
-  app.add_option("-o,--output", flags.output,
-                 "the file, or the folder where there are several nodes; "
-                 "ringtrue-NODE.rec.gz if not given")
-      ->type_name("PATH");
+  add_text(app, "-o,--output", flags.output, "PATH",
+           "the file, or the folder where there are several nodes; ringtrue-NODE.rec.gz if not given");
   app.add_flag("--redact", flags.redact, "stand-ins for names, addresses and serial numbers");
-  app.add_option("--salt", flags.salt,
-                 "of the stand-ins: the same for the same salt; drawn at random if not given")
-      ->type_name("TEXT");
+  add_text(app, "--salt", flags.salt, "TEXT",
+           "of the stand-ins: the same for the same salt; drawn at random if not given");
   app.footer(
       "Without --hosts: this machine. Nothing is overwritten.\n"
       "Exit code 0 when all nodes were gathered, otherwise 3.\n"

@@ -30,12 +30,12 @@ Result<std::vector<int>> parse_gpus(std::string_view text) {
   }
 }
 
-void add_gpu_flags(CLI::App& app, GpuFlags& flags) {
+void add_gpu_flags(Command app, GpuFlags& flags) {
   const std::string group = "GPUs (--memory device)";
   add_parsed(app, "--gpus", flags.gpus, parse_gpus, "LIST",
              "of each node, dealt to its ranks: 0,2 or 4-7 (all)")
-      ->group(group);
-  app.add_flag("--share-gpus", flags.share, "take GPUs that other processes use, too")->group(group);
+      .group(group);
+  app.add_flag("--share-gpus", flags.share, "take GPUs that other processes use, too").group(group);
 }
 
 Result<void> check_memory(const Context& context, const GpuFlags& flags) {

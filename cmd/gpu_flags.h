@@ -14,7 +14,7 @@ struct GpuFlags {
   bool share = false;
 };
 
-void add_gpu_flags(CLI::App& app, GpuFlags& flags);
+void add_gpu_flags(Command app, GpuFlags& flags);
 
 // "0,2,4-7": each once. Errors: bad_input.
 Result<std::vector<int>> parse_gpus(std::string_view text);

@@ -106,7 +106,8 @@ int run(Context& context, const Flags& flags) {
 }  // namespace
 
 void add_ideal(Commands& commands) {
-  CLI::App& app = commands.add("ideal", "The bound and each algorithm's ideal, with the arithmetic shown");
+  const Command app =
+      commands.add("ideal", "The bound and each algorithm's ideal, with the arithmetic shown");
   static Flags flags;
   add_whole(app, "--nodes", flags.nodes, 1, 4194304, "nodes");
   add_whole(app, "--gpus-per-node", flags.gpus, 1, 4194304, "GPUs (ranks, where there are none) a node");
@@ -114,14 +115,12 @@ void add_ideal(Commands& commands) {
              "one way, per node, between nodes: 400Gbit, 50GB/s");
   add_parsed(app, "--intra", flags.intra, parse_rate, "RATE", "one way, per GPU, inside a node: 450GB/s");
   add_fact_flags(app, flags.facts);
-  app.add_option("--nic", flags.nics, "these carry the data; chosen by speed if not given")
-      ->type_name("NAME")
-      ->delimiter(',');
+  app.add_texts("--nic", flags.nics, "NAME,...", "these carry the data; chosen by speed if not given")
+      .split_at(',');
   add_whole(app, "--mtu", flags.mtu, 576, 65535, "of an Ethernet between nodes: attainable rates with TCP");
   std::vector<std::string> names;
   for (const auto& schedule : ideal::schedules()) names.emplace_back(schedule.name);
-  commands.choices(app.add_option("--algorithm", flags.algorithm, "this one alone")->type_name("NAME"),
-                   names);
+  commands.choices(add_text(app, "--algorithm", flags.algorithm, "NAME", "this one alone"), names);
   app.footer(
       "Rates and GPUs from flags alone, from --from, from --hosts, or else from this machine; flags override "
       "what "

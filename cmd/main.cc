@@ -2,53 +2,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <sstream>
-
 #include "base/standard_files.h"
-#include "base/suggest.h"
 #include "cmd/command.h"
+#include "cmd/command_line.h"
 #include "cmd/interrupt.h"
-#include "cmd/options.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
 
 namespace ringtrue::cmd {
 namespace {
-
-CLI::App* innermost(CLI::App& root) {
-  CLI::App* app = &root;
-  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
-  return app;
-}
-
-std::string full_name(const CLI::App* app) {
-  return app->get_parent() ? full_name(app->get_parent()) + " " + app->get_name() : app->get_name();
-}
-
-int usage_error(std::string what, CLI::App& root, const std::string& hint = "") {
-  const std::string help = fmt::format("try {} --help", full_name(innermost(root)));
-  complain(Error{Cause::bad_input, std::move(what), "", hint.empty() ? help : hint});
-  return Exit::unknown;
-}
-
-// Says which word was not understood, and which one may have been meant.
-int not_understood(const std::string& word, CLI::App& root) {
-  CLI::App* app = innermost(root);
-  std::vector<std::string> known;
-  const bool option = word.size() > 1 && word[0] == '-';
-  if (option) {
-    for (const CLI::Option* o : app->get_options()) {
-      for (const std::string& name : o->get_lnames()) known.push_back("--" + name);
-    }
-  } else {
-    for (const CLI::App* sub : app->get_subcommands([](CLI::App*) { return true; }))
-      known.push_back(sub->get_name());
-  }
-  const auto meant = closest(word.substr(0, word.find('=')), known);
-  const std::string kind = option ? "option" : known.empty() ? "argument" : "command";
-  return usage_error(fmt::format("unknown {} '{}'", kind, word.substr(0, 60)), root,
-                     meant ? fmt::format("did you mean {}?", *meant) : "");
-}
 
 std::vector<config::Given> flags_of(const Common& c) {
   std::vector<config::Given> out;
@@ -68,16 +30,12 @@ std::vector<config::Given> flags_of(const Common& c) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App root(
-      "Tells whether a cluster's allreduce runs as fast as its wires allow, and names the slow wire.",
-      "ringtrue");
-  root.set_version_flag("--version", "ringtrue " RINGTRUE_VERSION);
-  root.allow_extras();
-  root.require_subcommand(0, 1);
-  root.get_formatter()->column_width(32);
-  root.footer(
+  CommandLine line(
+      "ringtrue", "ringtrue " RINGTRUE_VERSION,
+      "Tells whether a cluster's allreduce runs as fast as its wires allow, and names the slow wire.");
+  line.root().footer(
       "Exit codes: 0 healthy, 1 degraded, 2 faulty or a wrong result, 3 could not tell (usage errors too).");
-  Commands commands(root);
+  Commands commands(line.root());
   add_check(commands);
   add_run(commands);
   add_sweep(commands);
@@ -92,47 +50,22 @@ int run(int argc, char** argv) {
   add_config(commands);
   add_completion(commands);
 
-  try {
-    root.parse(argc, argv);
-  } catch (const CLI::Success& e) {
-    std::ostringstream text;
-    root.exit(e, text, text);
-    return print(text.str(), Exit::healthy);
-  } catch (const CLI::RequiredError&) {
-    for (const std::string& word : innermost(root)->remaining()) {
-      if (word.size() > 1 && word[0] == '-') return not_understood(word, root);
-    }
-    for (const CLI::Option* o : innermost(root)->get_options()) {
-      if (o->get_required() && o->count() == 0) {
-        return usage_error(fmt::format("{} is missing", o->get_name(o->get_positional())), root);
-      }
-    }
-    return usage_error("a command is missing", root);
-  } catch (const CLI::ParseError& e) {
-    const std::string what = e.what();
-    // Our own parsers' errors end with what to do; CLI11's do not.
-    if (what.find("; ") != std::string::npos) {
-      complain(Error{Cause::bad_input, what, "", ""});
-      return Exit::unknown;
-    }
-    return usage_error(what, root);
+  const auto shown = line.read(argc, argv);
+  if (!shown) {
+    complain(shown.error());
+    return Exit::unknown;
   }
-  const std::vector<std::string> rest = root.remaining(true);
-  if (!rest.empty()) {
-    for (const std::string& word : rest) {
-      if (word.size() > 1 && word[0] == '-') return not_understood(word, root);
-    }
-    return not_understood(rest.front(), root);
-  }
+  if (*shown) return print(**shown, Exit::healthy);
 
   Context context;
   const Action* action = commands.selected(context.command);
   if (action == nullptr) {
-    std::string names;
-    for (const CLI::App* sub : innermost(root)->get_subcommands([](CLI::App*) { return true; })) {
-      names += (names.empty() ? "" : ", ") + sub->get_name();
-    }
-    return usage_error(fmt::format("which command? one of {}", names), root);
+    const Command typed = line.root().typed();
+    std::vector<std::string> names;
+    for (const Command below : typed.commands()) names.push_back(below.name());
+    complain({Cause::bad_input, fmt::format("which command? one of {}", fmt::join(names, ", ")), "",
+              fmt::format("try {} --help", typed.full_name())});
+    return Exit::unknown;
   }
   context.common = commands.common();
   context.style.colour = report::colour_allowed(context.common.color, STDOUT_FILENO);

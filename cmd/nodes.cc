@@ -10,7 +10,7 @@
 namespace ringtrue::cmd {
 
 void add_nodes(Commands& commands) {
-  CLI::App& app = commands.add("nodes", "Which daemons answer, their versions, and who holds them");
+  const Command app = commands.add("nodes", "Which daemons answer, their versions, and who holds them");
   app.footer("Exit code 0 only when all answer, otherwise 3.");
   commands.on(app, [](Context& context) {
     auto targets = targets_of(context);

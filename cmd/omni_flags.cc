@@ -75,42 +75,38 @@ Result<void> OmniFlags::check(std::string_view algorithm) const {
   return {};
 }
 
-void add_omni_flags(Commands& commands, CLI::App& app, OmniFlags& flags) {
+void add_omni_flags(Commands& commands, Command app, OmniFlags& flags) {
   const std::string shape = "omnireduce", data = "What the data holds";
   add_whole(app, "--block", flags.block, 1, most_block, "elements that are sent or left out together (256)")
-      ->group(shape);
+      .group(shape);
   add_whole(app, "--streams", flags.streams, 1, collective::most_streams,
             "slots, over all aggregators (chosen from the link's rate)")
-      ->group(shape);
+      .group(shape);
   add_whole(app, "--fusion", flags.fusion, 1, collective::most_fusion, "most blocks in a packet")
-      ->group(shape);
-  add_whole(app, "--aggregators", flags.aggregators, 1, 4096, "aggregators (one a node)")->group(shape);
+      .group(shape);
+  add_whole(app, "--aggregators", flags.aggregators, 1, 4096, "aggregators (one a node)").group(shape);
   commands.choices(add_parsed(app, "--placement", flags.placement, parse_placement, "WHERE",
                               "dedicated (nodes of their own) or colocated (beside the workers)")
-                       ->group(shape),
+                       .group(shape),
                    {"dedicated", "colocated"});
-  add_parsed(
-      app, "--aggregator-hosts", flags.aggregator_hosts,
-      [](std::string_view text) -> Result<std::string> { return std::string(text); }, "LIST",
-      "nodes for aggregators alone")
-      ->group(shape);
+  add_text(app, "--aggregator-hosts", flags.aggregator_hosts, "LIST", "nodes for aggregators alone")
+      .group(shape);
   app.add_flag("--acked", flags.acked, "every worker answers every round, as where packets may be lost")
-      ->group(shape);
-  add_whole(app, "--mtu", flags.mtu, 576, 65535, "bytes of an IP packet, for udp (1500)")->group(shape);
-  app.add_flag("--no-ring", flags.no_ring, "do not run the ring on the same data beside it")->group(shape);
+      .group(shape);
+  add_whole(app, "--mtu", flags.mtu, 576, 65535, "bytes of an IP packet, for udp (1500)").group(shape);
+  app.add_flag("--no-ring", flags.no_ring, "do not run the ring on the same data beside it").group(shape);
   add_parsed(app, "--density", flags.density, parse_share, "SHARE", "blocks that are not zero: 0.01, 1%")
-      ->group(data);
+      .group(data);
   add_parsed(app, "--value-density", flags.value_density, parse_share, "SHARE",
              "values in them that are not zero")
-      ->group(data);
+      .group(data);
   commands.choices(add_parsed(app, "--overlap", flags.overlap, collective::parse_overlap, "HOW",
                               "of the workers' blocks: same, random or disjoint")
-                       ->group(data),
+                       .group(data),
                    {"same", "random", "disjoint"});
-  app.add_option("--input", flags.input,
-                 "a .npy file for all workers or with a row for each; {rank}: one each")
-      ->type_name("FILE")
-      ->group(data);
+  add_text(app, "--input", flags.input, "FILE",
+           "a .npy file for all workers or with a row for each; {rank}: one each")
+      .group(data);
 }
 
 std::optional<double> OmniFlags::united_density(collective::Rank workers) const {

@@ -39,7 +39,7 @@ struct OmniFlags {
   std::optional<double> united_density(collective::Rank workers) const;
 };
 
-void add_omni_flags(Commands& commands, CLI::App& app, OmniFlags& flags);
+void add_omni_flags(Commands& commands, Command app, OmniFlags& flags);
 
 // "0.01", "1%": a share, 0 to 1.
 Result<double> parse_share(std::string_view text);

@@ -28,19 +28,17 @@ int show(Context& context, const Result<std::vector<fleet::Issued>>& issued) {
 
 void add_pki(Commands& commands) {
   static Flags flags;
-  CLI::App& app = commands.add("pki", "The cluster's certificates");
-  app.require_subcommand(0, 1);
+  const Command app = commands.add("pki", "The cluster's certificates");
 
-  CLI::App& init = commands.add("init", "An authority, and the operator's certificate", &app);
-  init.add_option("--dir", flags.dir, "folder of the authority; made where it is missing")
-      ->required()
-      ->type_name("DIR");
+  const Command init = commands.add("init", "An authority, and the operator's certificate", app);
+  add_text(init, "--dir", flags.dir, "DIR", "folder of the authority; made where it is missing").required();
   commands.on(init, [](Context& context) { return show(context, fleet::init_authority(flags.dir)); });
 
-  CLI::App& issue = commands.add("issue", "One certificate a node, or one for a person or a program", &app);
-  issue.add_option("--dir", flags.dir, "folder of the authority")->required()->type_name("DIR");
-  issue.add_option("HOSTLIST", flags.names, "node[01-16], or names of people and programs with --role")
-      ->required();
+  const Command issue =
+      commands.add("issue", "One certificate a node, or one for a person or a program", app);
+  add_text(issue, "--dir", flags.dir, "DIR", "folder of the authority").required();
+  add_text(issue, "HOSTLIST", flags.names, "", "node[01-16], or names of people and programs with --role")
+      .required();
   commands.choices(add_parsed(issue, "--role", flags.issue.role, fleet::parse_role, "ROLE",
                               "read or run: a certificate that asks daemons, instead of a node's"),
                    {"read", "run"});

@@ -318,7 +318,7 @@ class Run {
 }  // namespace
 
 void add_run(Commands& commands) {
-  CLI::App& app =
+  const Command app =
       commands.add("run", "One collective over a range of sizes: nccl-tests' columns, and % of ideal");
   static Flags flags;
   add_call_flags(commands, app, flags.call);
@@ -341,7 +341,7 @@ void add_run(Commands& commands) {
   add_whole(app, "--seed", flags.seed, 0, 1L << 62, "of the values");
   app.add_flag("--no-check", flags.unchecked, "do not compare the results");
   add_parsed(app, "--pause", flags.player.pause, parse_pause, "PHASE=TIME", "wait before a phase (for tests)")
-      ->group("");
+      .group("");
   app.footer(
       "Exit code 2 where a result was wrong. Example: ringtrue run ring --local 8 --from 1K --to 64M "
       "--factor 4");

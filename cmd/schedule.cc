@@ -163,12 +163,13 @@ int run(Context& context, const Flags& flags) {
 }  // namespace
 
 void add_schedule(Commands& commands) {
-  CLI::App& app = commands.add("schedule", "Who sends what to whom, for any number of ranks");
+  const Command app = commands.add("schedule", "Who sends what to whom, for any number of ranks");
   static Flags flags;
   std::vector<std::string> names;
   for (const auto& algorithm : collective::algorithms()) names.emplace_back(algorithm.name);
-  commands.choices(app.add_option("ALGORITHM", flags.algorithm, "ring, double-tree, ...")->required(), names);
-  CLI::Option* ranks =
+  commands.choices(add_text(app, "ALGORITHM", flags.algorithm, "", "ring, double-tree, ...").required(),
+                   names);
+  const Option ranks =
       add_whole(app, "--ranks", flags.ranks, 1, 1000000, "how many; the workers of an omnireduce");
   add_parsed(app, "--size", flags.size, parse_size, "SIZE", "bytes of the call");
   add_parsed(
@@ -181,28 +182,27 @@ void add_schedule(Commands& commands) {
       "SIZE", "bytes of a slice");
   add_whole(app, "--lanes", flags.lanes, 1, 256, "lanes of a stream");
   add_whole(app, "--shift", flags.shift, 1, 1000000, "pairwise: rank r sends to r + N");
-  CLI::Option* steps =
+  const Option steps =
       app.add_flag("--steps", flags.steps, fmt::format("the steps above {} ranks too", most_with_steps));
-  app.add_flag("--no-steps", flags.no_steps, "no steps, trees alone")->excludes(steps);
+  app.add_flag("--no-steps", flags.no_steps, "no steps, trees alone").excludes(steps);
   app.add_flag("--dot", flags.dot, "for Graphviz");
   const std::string group = "omnireduce";
-  app.add_option("--bitmaps", flags.bitmaps,
-                 "JSON, a row of 0/1 a worker: its blocks that are not zero. Without it: an example")
-      ->type_name("FILE")
-      ->group(group);
-  add_whole(app, "--block", flags.omni.block, 1, 1 << 22, "elements of a block")->group(group);
-  add_whole(app, "--streams", flags.omni.streams, 1, collective::most_streams, "slots")->group(group);
+  add_text(app, "--bitmaps", flags.bitmaps, "FILE",
+           "JSON, a row of 0/1 a worker: its blocks that are not zero. Without it: an example")
+      .group(group);
+  add_whole(app, "--block", flags.omni.block, 1, 1 << 22, "elements of a block").group(group);
+  add_whole(app, "--streams", flags.omni.streams, 1, collective::most_streams, "slots").group(group);
   add_whole(app, "--fusion", flags.omni.fusion, 1, collective::most_fusion, "blocks in a packet")
-      ->group(group);
+      .group(group);
   add_whole(app, "--aggregators", flags.omni.aggregators, 1, 4096, "over which the streams are dealt")
-      ->group(group);
-  app.add_flag("--acked", flags.omni.acked, "every worker answers every round")->group(group);
+      .group(group);
+  app.add_flag("--acked", flags.omni.acked, "every worker answers every round").group(group);
   app.footer(fmt::format(
       "Above {} ranks the steps are left out unless --steps asks for them; double-tree's trees are "
       "always there.",
       most_with_steps));
   commands.on(app, [ranks](Context& context) {
-    flags.ranks_given = ranks->count() > 0;
+    flags.ranks_given = ranks.given();
     return run(context, flags);
   });
 }

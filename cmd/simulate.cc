@@ -39,23 +39,21 @@ int run_grid(Context& context, const SimulateFlags& flags) {
 }  // namespace
 
 void add_simulate(Commands& commands) {
-  CLI::App& app =
+  const Command app =
       commands.add("simulate", "The same collectives on a modelled cluster of any size, faults included");
   static SimulateFlags flags;
-  add_call_flags(commands, app, flags.call);
+  add_call_flags(commands, app, flags.call, false);
   add_omni_flags(commands, app, flags.omni);
-  app.add_option(
-         "--bitmaps", flags.bitmaps,
-         "JSON, a row of 0/1 a worker: its blocks that are not zero; gives the protocol's exact counts")
-      ->type_name("FILE")
-      ->group("omnireduce");
+  add_text(app, "--bitmaps", flags.bitmaps, "FILE",
+           "JSON, a row of 0/1 a worker: its blocks that are not zero; gives the protocol's exact counts")
+      .group("omnireduce");
   app.add_flag("--even", flags.even,
                "blocks that are not zero are dealt evenly, the same on all workers, as the model has them")
-      ->group("omnireduce");
+      .group("omnireduce");
   app.add_flag("--grid", flags.grid,
                "2, 4, 8 workers, 10 and 100 Gbit/s, densities 1 to 0.01, 100 MB after 5us: a table with the "
                "model's times")
-      ->group("omnireduce");
+      .group("omnireduce");
   add_fabric_flags(commands, app, flags.fabric);
   add_parsed(
       app, "--fault", flags.faults, parse_script, "SPEC",
@@ -63,22 +61,19 @@ void add_simulate(Commands& commands) {
       "several with ';' (docs/simulator.md)");
   add_parsed(app, "--fix", flags.fix, sim::parse_place, "PLACE",
              "what the last size would take without the faults at node3>, node3.nic1, leaf0>spine1, ...");
-  app.add_option(
-         "--calibrate", flags.calibrate,
-         "latency, rate and cost of a slice as a live run took them: the JSON of run with several sizes")
-      ->type_name("FILE");
-  app.add_option("--compare", flags.compare, "the last size by another algorithm, and the ratio")
-      ->type_name("ALGORITHM");
+  add_text(app, "--calibrate", flags.calibrate, "FILE",
+           "latency, rate and cost of a slice as a live run took them: the JSON of run with several sizes");
+  add_text(app, "--compare", flags.compare, "ALGORITHM", "the last size by another algorithm, and the ratio");
+  const std::vector<std::string> sharing = {"automatic", "fair", "fifo"};
   commands.choices(
-      app.add_option("--sharing", flags.sharing, "how messages share a link: automatic, fair, fifo")
-          ->check(CLI::IsMember({"automatic", "fair", "fifo"}))
-          ->type_name("WORD"),
-      {"automatic", "fair", "fifo"});
-  commands.choices(
-      app.add_option("--method", flags.method, "automatic, events, or recurrence: exact and fast, for rings")
-          ->check(CLI::IsMember({"automatic", "events", "recurrence"}))
-          ->type_name("WORD"),
-      {"automatic", "events", "recurrence"});
+      add_text(app, "--sharing", flags.sharing, "WORD", "how messages share a link: automatic, fair, fifo")
+          .one_of(sharing),
+      sharing);
+  const std::vector<std::string> methods = {"automatic", "events", "recurrence"};
+  commands.choices(add_text(app, "--method", flags.method, "WORD",
+                            "automatic, events, or recurrence: exact and fast, for rings")
+                       .one_of(methods),
+                   methods);
   const auto share = [](std::string_view text) { return parse_share_up_to(10, text); };
   add_parsed(app, "--noise", flags.noise, share, "SHARE", "each message needs up to this share more time");
   add_parsed(app, "--run-noise", flags.run_noise, share, "SHARE",

@@ -426,10 +426,11 @@ class Sweep {
 }  // namespace
 
 void add_sweep(Commands& commands) {
-  CLI::App& app = commands.add("sweep", "Every pair, both directions: the matrix of rates and latencies");
+  const Command app = commands.add("sweep", "Every pair, both directions: the matrix of rates and latencies");
   static Flags flags;
-  add_parsed(app, "--size", flags.size, parse_size, "SIZE", "bytes that a pair moves at once");
-  add_whole(app, "--iterations", flags.iterations, 1, 100000, "how often");
+  const Option size =
+      add_parsed(app, "--size", flags.size, parse_size, "SIZE", "bytes that a pair moves at once");
+  const Option iterations = add_whole(app, "--iterations", flags.iterations, 1, 100000, "how often");
   app.add_flag("--per-port", flags.per_port,
                "over verbs: every active port with every one of the other nodes, not the rails alone");
   app.add_flag("--gpu", flags.gpu,
@@ -438,15 +439,15 @@ void add_sweep(Commands& commands) {
   add_verbs_flags(commands, app, flags.verbs);
   add_parsed(app, "--pause", flags.measurer.player.pause, parse_pause, "PHASE=TIME",
              "wait before a phase (for tests)")
-      ->group("");
+      .group("");
   app.footer(
       "Over TCP all nodes send at once, each to one other: N - 1 shifts cover every pair. Over RDMA they "
       "meet two\n"
       "and two: all rails together, then rail by rail, then each port with itself and its node's others.");
-  commands.on(app, [&app](Context& context) {
+  commands.on(app, [size, iterations](Context& context) {
     if (!flags.gpu) return Sweep(context, flags)();
-    GpuSweep gpus{std::nullopt, app.count("--iterations") ? flags.iterations : 5, flags.gpus};
-    if (app.count("--size")) gpus.size = flags.size;
+    GpuSweep gpus{std::nullopt, iterations.given() ? flags.iterations : 5, flags.gpus};
+    if (size.given()) gpus.size = flags.size;
     return sweep_gpus(context, gpus);
   });
 }

@@ -61,7 +61,7 @@ int run(Context& context, const Flags& flags) {
 }  // namespace
 
 void add_topo(Commands& commands) {
-  CLI::App& app = commands.add("topo", "What is in the nodes and between them; degraded parts marked");
+  const Command app = commands.add("topo", "What is in the nodes and between them; degraded parts marked");
   static Flags flags;
   add_fact_flags(app, flags.facts);
   std::vector<std::string> names;
@@ -70,8 +70,8 @@ void add_topo(Commands& commands) {
                               "overview, tree, matrix (of paths) or links (with rates)"),
                    names);
   app.add_flag("--all", flags.all, "virtual devices, all of PCI, and every node that differs");
-  CLI::Option* dot = app.add_flag("--dot", flags.dot, "for Graphviz");
-  app.add_flag("--hwloc-xml", flags.xml, "hwloc's XML, for lstopo -i")->excludes(dot);
+  const Option dot = app.add_flag("--dot", flags.dot, "for Graphviz");
+  app.add_flag("--hwloc-xml", flags.xml, "hwloc's XML, for lstopo -i").excludes(dot);
   app.footer(
       "Without --hosts and --from: this machine. '!' marks what is critical, '?' a warning, 'i' what is "
       "worth "

@@ -105,9 +105,9 @@ Done set(Settings& to, const Setting& setting, std::string_view text) {
 
 }  // namespace
 
-void add_verbs_flags(Commands& commands, CLI::App& app, VerbsFlags& flags) {
+void add_verbs_flags(Commands& commands, Command app, VerbsFlags& flags) {
   for (const Setting& setting : settings) {
-    CLI::Option* option = add_parsed(
+    const Option option = add_parsed(
         app, setting.flag(), flags.given[std::string(setting.name)],
         [&setting](std::string_view text) -> Result<std::string> {
           Settings scratch;
@@ -115,7 +115,7 @@ void add_verbs_flags(Commands& commands, CLI::App& app, VerbsFlags& flags) {
           return std::string(text);
         },
         setting.type, setting.help);
-    option->group("RDMA (--transport verbs, auto)");
+    option.group("RDMA (--transport verbs, auto)");
     if (!setting.choices.empty()) commands.choices(option, setting.choices);
   }
 }

@@ -22,7 +22,7 @@ inline transport::verbs::Settings in_a_hurry() {
   return settings;
 }
 
-void add_verbs_flags(Commands& commands, CLI::App& app, VerbsFlags& flags);
+void add_verbs_flags(Commands& commands, Command app, VerbsFlags& flags);
 
 // The flags over the configuration over the defaults. Errors (bad_input) name the value's origin.
 Result<transport::verbs::Settings> verbs_settings(const Context& context, const VerbsFlags& flags);

@@ -1,0 +1,82 @@
+#include "cmd/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+
+#include "base/suggest.h"
+
+namespace ringtrue::cmd {
+namespace {
+
+bool is_option(const std::string& word) {
+  return word.size() > 1 && word[0] == '-';
+}
+
+tl::unexpected<Error> usage_error(std::string what, Command root, const std::string& hint = "") {
+  const std::string help = fmt::format("try {} --help", root.typed().full_name());
+  return fail(Cause::bad_input, std::move(what), "", hint.empty() ? help : hint);
+}
+
+// Says which word was not understood, and which one may have been meant.
+tl::unexpected<Error> not_understood(const std::string& word, Command root) {
+  std::vector<std::string> known;
+  if (is_option(word)) {
+    for (const Option option : root.typed().options())
+      for (const std::string& name : option.long_names()) known.push_back(name);
+  } else {
+    for (const Command below : root.typed().commands()) known.push_back(below.name());
+  }
+  const auto meant = closest(word.substr(0, word.find('=')), known);
+  const std::string kind = is_option(word) ? "option" : known.empty() ? "argument" : "command";
+  return usage_error(fmt::format("unknown {} '{}'", kind, word.substr(0, 60)), root,
+                     meant ? fmt::format("did you mean {}?", *meant) : "");
+}
+
+tl::unexpected<Error> something_missing(Command root) {
+  for (const std::string& word : root.typed().not_understood())
+    if (is_option(word)) return not_understood(word, root);
+  for (const Option option : root.typed().options())
+    if (option.missing()) return usage_error(fmt::format("{} is missing", option.name()), root);
+  return usage_error("a command is missing", root);
+}
+
+}  // namespace
+
+CommandLine::CommandLine(const std::string& name, const std::string& version, const std::string& summary)
+    : app_(std::make_unique<CLI::App>(summary, name)) {
+  app_->set_version_flag("--version", version);
+  app_->allow_extras();
+  app_->get_formatter()->column_width(32);
+}
+
+CommandLine::~CommandLine() = default;
+
+Command CommandLine::root() const {
+  return Command(*app_);
+}
+
+Result<std::optional<std::string>> CommandLine::read(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    std::ostringstream text;
+    app_->exit(e, text, text);
+    return text.str();
+  } catch (const CLI::RequiredError&) {
+    return something_missing(root());
+  } catch (const CLI::ParseError& e) {
+    const std::string what = e.what();
+    // Our own parsers' errors end with what to do; the library's do not.
+    if (what.find("; ") != std::string::npos) return fail(Cause::bad_input, what);
+    return usage_error(what, root());
+  }
+  const std::vector<std::string> rest = app_->remaining(true);
+  for (const std::string& word : rest)
+    if (is_option(word)) return not_understood(word, root());
+  if (!rest.empty()) return not_understood(rest.front(), root());
+  return std::nullopt;
+}
+
+}  // namespace ringtrue::cmd
