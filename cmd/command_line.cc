@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <span>
 #include <sstream>
 
 #include "base/suggest.h"
@@ -12,6 +14,20 @@ namespace {
 
 bool is_option(const std::string& word) {
   return word.size() > 1 && word[0] == '-';
+}
+
+// "--size=" is an empty value, where the library would take the next word.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> out;
+  bool options = true;
+  for (std::string word : std::span(argv, std::size_t(argc)).subspan(argc > 0)) {
+    options = options && word != "--";
+    const bool empty = options && word.starts_with("--") && word.find('=') == word.size() - 1;
+    if (empty) word.pop_back();
+    out.push_back(std::move(word));
+    if (empty) out.emplace_back();
+  }
+  return out;
 }
 
 tl::unexpected<Error> usage_error(std::string what, Command root, const std::string& hint = "") {
@@ -59,7 +75,9 @@ Command CommandLine::root() const {
 
 Result<std::optional<std::string>> CommandLine::read(int argc, char** argv) {
   try {
-    app_->parse(argc, argv);
+    std::vector<std::string> words = words_of(argc, argv);
+    std::reverse(words.begin(), words.end());  // as the library has them
+    app_->parse(std::move(words));
   } catch (const CLI::Success& e) {
     std::ostringstream text;
     app_->exit(e, text, text);

@@ -6,6 +6,16 @@
 #include <charconv>
 
 namespace ringtrue::cmd {
+namespace {
+
+// No option means anything by an empty value, which mostly is a variable that a script did not set.
+CLI::Option* not_empty(CLI::Option* option) {
+  return option->check([](const std::string& text) {
+    return std::string(text.empty() ? "the value is empty; give one, or leave it out" : "");
+  });
+}
+
+}  // namespace
 
 Option Option::group(const std::string& heading) const {
   option_->group(heading);
@@ -82,7 +92,7 @@ Option Command::add(const std::string& names, Read read, const std::string& type
       },
       help);
   if (!type.empty()) option->type_name(type);
-  return Option(*option);
+  return Option(*not_empty(option));
 }
 
 Option Command::add_flag(const std::string& names, bool& target, const std::string& help) const {
@@ -92,7 +102,7 @@ Option Command::add_flag(const std::string& names, bool& target, const std::stri
 Option Command::add_texts(const std::string& names, std::vector<std::string>& target, const std::string& type,
                           const std::string& help) const {
   constexpr int most = 1 << 16;
-  return Option(*app_->add_option(names, target, help)->type_name(type)->expected(1, most));
+  return Option(*not_empty(app_->add_option(names, target, help)->type_name(type)->expected(1, most)));
 }
 
 void Command::footer(const std::string& text) const {

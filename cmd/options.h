@@ -48,7 +48,7 @@ class Option {
 // The program or one of its subcommands.
 class Command {
  public:
-  // Takes a value as it was typed; the error is told with the option's name before it.
+  // Takes a value as it was typed, which is not empty; the error is told with the option's name before it.
   using Read = std::function<Result<void>(std::string_view)>;
 
   explicit Command(CLI::App& app) : app_(&app) {}

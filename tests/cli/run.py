@@ -4,6 +4,8 @@
 A case: name, args (as in a shell; {tmp} is a fresh folder), exit; optional stdout, stderr (lists of regular
 expressions that must be found), absent (on neither), schema (stdout is JSON that fits packaging/schema/NAME.json),
 values (path -> value in that JSON), env, files (name -> content, made in {tmp}), to (where stdout goes).
+A case with `each` is played for each of these words, which take the place of {each} in args and patterns: a list,
+"commands" ("", "check", ..., "pki issue") or "values" ("check --budget", ...: every option that takes a value).
 """
 import argparse
 import json
@@ -87,6 +89,32 @@ def at(value, path):
     return value
 
 
+def each_of(what, program):
+    """The words of `each`; commands and options are those that the program's own completion knows."""
+    if not isinstance(what, str):
+        return what
+    script = subprocess.run([program, "completion", "bash"], capture_output=True, text=True, check=True).stdout
+    if what == "commands":
+        return ["", *re.findall(r"path='([^']+)' ;;", script)]
+    assert what == "values", what
+    return [words.strip() for words in re.findall(r"^    '([^']* --[^']+)'\) COMPREPLY", script, re.M)]
+
+
+def spread(case, program):
+    """The case itself, or one for each of its words."""
+    if "each" not in case:
+        yield case
+        return
+    words = each_of(case["each"], program)
+    assert words, case["name"]
+    for word in words:
+        one = dict(case, name=f"{case['name']}: {word or '-'}", args=case["args"].replace("{each}", word))
+        for key in ("stdout", "stderr", "absent"):
+            if key in case:
+                one[key] = [pattern.replace("{each}", word.split(" ")[-1]) for pattern in case[key]]
+        yield one
+
+
 def play(case, program, schemas):
     """The complaints about one case."""
     with tempfile.TemporaryDirectory(prefix="ringtrue-cli-") as tmp:
@@ -148,6 +176,7 @@ def main():
     parser.add_argument("--match", default="", help="only cases whose name contains this")
     options = parser.parse_args()
     cases = tomllib.loads((HERE / "cases.toml").read_text())["case"]
+    cases = [one for case in cases for one in spread(case, options.ringtrue)]
     names = [case["name"] for case in cases]
     assert len(names) == len(set(names)), "two cases have one name"
     failed, played, skipped = 0, 0, 0
