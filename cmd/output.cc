@@ -35,10 +35,13 @@ bool Output::flush() {
   if (failed_) return false;
   if (!write_all(STDOUT_FILENO, buffer_)) {
     failed_ = true;
+    const int why = errno;
     // Whoever closed the pipe has seen enough of it.
-    if (errno == EPIPE) return false;
-    complain(Error{Cause::unavailable, fmt::format("cannot write the output: {}", std::strerror(errno)), "",
-                   "redirect it elsewhere"});
+    if (why == EPIPE) return false;
+    complain(Error{Cause::unavailable,
+                   fmt::format("cannot write the output: {}",
+                               why == EBADF ? "standard output is closed" : std::strerror(why)),
+                   "", "redirect it elsewhere"});
   }
   buffer_.clear();
   return !failed_;

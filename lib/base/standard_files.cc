@@ -1,13 +1,16 @@
 #include "base/standard_files.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 namespace ringtrue {
 
 void fill_standard_files() {
   for (int fd = 0; fd <= 2; ++fd) {
+    // A document that nobody can read is no success: standard output refuses what is written.
+    const int how = fd == STDOUT_FILENO ? O_RDONLY : O_RDWR;
     // open() takes the lowest free descriptor, which is this one.
-    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd) return;
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", how) != fd) return;
   }
 }
 

@@ -3,7 +3,8 @@
 
 A case: name, args (as in a shell; {tmp} is a fresh folder), exit; optional stdout, stderr (lists of regular
 expressions that must be found), absent (on neither), schema (stdout is JSON that fits packaging/schema/NAME.json),
-values (path -> value in that JSON), env, files (name -> content, made in {tmp}), to (where stdout goes).
+values (path -> value in that JSON), env, files (name -> content, made in {tmp}), to (where stdout goes; "closed":
+nowhere).
 A case with `each` is played for each of these words, which take the place of {each} in args and patterns: a list,
 "commands" ("", "check", ..., "pki issue") or "values" ("check --budget", ...: every option that takes a value).
 """
@@ -125,9 +126,13 @@ def play(case, program, schemas):
         env |= {key: value for key, value in os.environ.items() if key.endswith("SAN_OPTIONS")}
         env |= case.get("env", {})
         args = [part.replace("{tmp}", tmp) for part in shlex.split(case["args"])]
-        where = open(case["to"], "w") if "to" in case else subprocess.PIPE
+        command, where = [program, *args], subprocess.PIPE
+        if case.get("to") == "closed":
+            command = ["sh", "-c", 'exec "$0" "$@" >&-', *command]
+        elif "to" in case:
+            where = open(case["to"], "w")
         try:
-            done = subprocess.run([program, *args], stdout=where, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+            done = subprocess.run(command, stdout=where, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                   env=env, cwd=tmp, timeout=case.get("timeout", 60))
         except subprocess.TimeoutExpired:
             return ["did not end in time"]
