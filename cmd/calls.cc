@@ -14,6 +14,10 @@ Result<std::vector<std::uint64_t>> CallFlags::sizes() const {
     return fail(Cause::bad_input, "--size and --from, --to exclude each other", {},
                 "give one size or a range");
   }
+  if (factor && !from && !to) {
+    return fail(Cause::bad_input, "--factor goes from size to size, and there is one", {},
+                "give --from, --to or both, or leave it out");
+  }
   const std::uint64_t element = size_of(call.type);
   if (!from && !to) {
     const std::uint64_t bytes = size ? size->value : 64u << 20;
@@ -31,7 +35,7 @@ Result<std::vector<std::uint64_t>> CallFlags::sizes() const {
     const std::uint64_t whole = bytes / element * element;
     if (out.empty() || out.back() != whole) out.push_back(whole);
     // From nothing, the next size is one element.
-    const std::uint64_t next = bytes == 0 ? element : bytes * std::uint64_t(factor);
+    const std::uint64_t next = bytes == 0 ? element : bytes * std::uint64_t(factor.value_or(2));
     if (next > high || next <= bytes || out.size() >= 1000) break;
     bytes = next;
   }
@@ -42,6 +46,7 @@ collective::Call CallFlags::of(std::uint64_t bytes) const {
   collective::Call out = call;
   out.elements = bytes / size_of(call.type);
   if (slice) out.slice_bytes = slice->value;
+  if (shift) out.shift = *shift;
   return out;
 }
 
@@ -53,6 +58,20 @@ Result<void> CallFlags::check_algorithm() const {
   return fail(Cause::bad_input, fmt::format("unknown algorithm '{}'", algorithm.substr(0, 60)), {},
               meant ? fmt::format("did you mean {}? there are {}", *meant, fmt::join(names, ", "))
                     : fmt::format("use one of {}", fmt::join(names, ", ")));
+}
+
+Result<void> CallFlags::check_shift(std::string_view other) const {
+  if (!shift || algorithm == "pairwise" || other == "pairwise") return {};
+  return fail(Cause::bad_input, fmt::format("--shift is of pairwise, not of {}", algorithm), {},
+              "leave it out, or take pairwise");
+}
+
+Result<void> check_shift(std::optional<int> shift, int ranks) {
+  if (!shift || *shift % ranks != 0) return {};
+  return fail(Cause::bad_input,
+              fmt::format("--shift {} among {} rank{}: each would send to itself", *shift, ranks,
+                          ranks == 1 ? "" : "s"),
+              {}, ranks == 1 ? "take more ranks" : fmt::format("give 1 to {}", ranks - 1));
 }
 
 void add_call_flags(Commands& commands, Command app, CallFlags& flags, bool faults) {
@@ -90,7 +109,7 @@ void add_call_flags(Commands& commands, Command app, CallFlags& flags, bool faul
       },
       "SIZE", "bytes that move at once");
   add_whole(app, "--lanes", flags.call.lanes, 1, 64, "connections per peer");
-  add_whole(app, "--shift", flags.call.shift, 1, 1 << 20, "pairwise: rank r sends to r + N");
+  add_whole(app, "--shift", flags.shift, 1, 1 << 20, "pairwise: rank r sends to r + N");
   const auto parse_fault = [](std::string_view text) -> Result<std::string> {
     auto known = collective::parse_faults(text);
     if (!known) return tl::unexpected(known.error());

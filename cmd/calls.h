@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -15,7 +16,7 @@ namespace ringtrue::cmd {
 struct CallFlags {
   std::string algorithm;
   std::optional<Bytes> size, from, to;
-  int factor = 2;
+  std::optional<int> factor, shift;
   collective::Call call;  // without its elements
   std::string fault;      // checked
   bool events = false;
@@ -26,9 +27,14 @@ struct CallFlags {
   Result<std::vector<std::uint64_t>> sizes() const;
   // The call of that many bytes.
   collective::Call of(std::uint64_t bytes) const;
-  // "auto" or the name of an algorithm.
+  // Errors (bad_input): an algorithm that is neither "auto" nor known.
   Result<void> check_algorithm() const;
+  // Errors (bad_input): a --shift that neither it nor the `other` algorithm heeds.
+  Result<void> check_shift(std::string_view other = {}) const;
 };
+
+// Errors (bad_input): a pairwise in which every rank sends to itself, with --shift; `shift` may be missing.
+Result<void> check_shift(std::optional<int> shift, int ranks);
 
 // Without `faults` there is no --fault.
 void add_call_flags(Commands& commands, Command app, CallFlags& flags, bool faults = true);

@@ -10,6 +10,7 @@
 #include "cmd/options.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
+#include "cmd/unheeded.h"
 #include "report/evaluate.h"
 
 namespace ringtrue::cmd {
@@ -65,7 +66,20 @@ int show_case(Context& context, const Flags& flags) {
                Exit::healthy);
 }
 
+Result<void> check(const Context& context, const Flags& flags) {
+  if (auto heeded = refuse_playing(context, "evaluate", "use --nodes"); !heeded) return heeded;
+  if (auto heeded = refuse_hosts(context, "evaluate", "leave it out: the clusters are modelled"); !heeded)
+    return heeded;
+  if (auto heeded = refuse("evaluate", {{context.common.link_rate.has_value(), "--link-rate"}}); !heeded)
+    return heeded;
+  if (!flags.markdown || (!flags.one && !context.common.json)) return {};
+  return fail(Cause::bad_input,
+              fmt::format("{} and --markdown exclude each other", flags.one ? "--case" : "--json"), {},
+              "leave one out");
+}
+
 int run(Context& context, Flags& flags) {
+  if (auto fits = check(context, flags); !fits) return failed(context, fits.error());
   campaign::Campaign& campaign = flags.campaign;
   campaign.seed = std::uint64_t(flags.seed);
   campaign.cases = int(flags.cases);

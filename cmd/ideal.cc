@@ -6,6 +6,7 @@
 #include "cmd/facts.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
+#include "cmd/unheeded.h"
 #include "ideal/facts.h"
 #include "ideal/loads.h"
 #include "report/json.h"
@@ -55,6 +56,8 @@ void add_flags(const Flags& flags, std::optional<BytesPerSecond> inter, ideal::I
 }
 
 int run(Context& context, const Flags& flags) {
+  if (auto heeded = refuse_playing(context, "ideal", "use --nodes and --gpus-per-node"); !heeded)
+    return failed(context, heeded.error());
   report::IdealDocument document;
   std::optional<BytesPerSecond> inter = flags.inter;
   // The configuration speaks of our cluster, files may be of any.

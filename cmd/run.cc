@@ -59,6 +59,8 @@ class Run {
     if (!player) return failed(context_, player.error());
     player_ = std::move(*player);
     if (auto rows = check_rows(); !rows) return failed(context_, rows.error());
+    if (auto moves = check_shift(flags_.call.shift, player_->job().ranks()); !moves)
+      return failed(context_, moves.error());
 
     document_.where = player_->where();
     document_.nodes = player_->nodes();
@@ -84,6 +86,7 @@ class Run {
 
   Result<void> check() const {
     if (auto known = flags_.call.check_algorithm(); !known) return known;
+    if (auto fits = flags_.call.check_shift(); !fits) return fits;
     if (auto fits = flags_.omni.check(flags_.call.algorithm); !fits) return fits;
     if (auto fits = check_memory(context_, flags_.gpus); !fits) return fits;
     if (!flags_.reference.empty() && memory_of(context_) != engine::Memory::device)

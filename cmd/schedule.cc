@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include "cmd/bitmaps.h"
+#include "cmd/calls.h"
 #include "cmd/command.h"
 #include "cmd/explain.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
+#include "cmd/unheeded.h"
 #include "collective/algorithm.h"
 #include "collective/double_tree.h"
 #include "collective/omnireduce/omnireduce.h"
@@ -18,13 +20,13 @@ namespace {
 constexpr int most_with_steps = 64;
 constexpr std::size_t most_with_rounds = 10'000;
 
+constexpr int usual_ranks = 8;
+constexpr Bytes usual_size{1u << 20}, usual_slice{128 * 1024};
+
 struct Flags {
   std::string algorithm;
-  int ranks = 8;
-  Bytes size{1u << 20};
-  Bytes slice{128 * 1024};
-  int lanes = 1, shift = 1;
-  bool ranks_given = false;
+  std::optional<int> ranks, lanes, shift;
+  std::optional<Bytes> size, slice;
   bool steps = false, no_steps = false, dot = false;
   std::string bitmaps;  // a file's name
   OmniFlags omni;
@@ -80,18 +82,53 @@ void write_edges(const collective::Call& call, const report::Write& write) {
   report::write_dot(document, write);
 }
 
-int run_omnireduce(Context& context, const Flags& flags) {
-  if (flags.bitmaps.empty() && flags.ranks > most_with_steps) {
-    return failed(context,
-                  Error{Cause::bad_input, fmt::format("{} workers are too many to tell of", flags.ranks), "",
-                        fmt::format("give up to {}, or --bitmaps FILE", most_with_steps)});
+Result<void> check(const Context& context, const Flags& flags) {
+  if (context.common.json && flags.dot)
+    return fail(Cause::bad_input, "--dot and --json exclude each other", {}, "leave one out");
+  if (auto heeded = refuse("schedule --dot", {{flags.dot && flags.steps, "--steps"},
+                                              {flags.dot && flags.no_steps, "--no-steps"}});
+      !heeded)
+    return heeded;
+  const bool omnireduce = flags.algorithm == "omnireduce";
+  const Common& common = context.common;
+  if (auto heeded = refuse_hosts(context, "schedule", "use --ranks"); !heeded) return heeded;
+  if (auto heeded = refuse("schedule", {{common.local.has_value(), "--local", "use --ranks"},
+                                        {common.transport.has_value(), "--transport"},
+                                        {common.memory.has_value(), "--memory"},
+                                        {common.link_rate.has_value(), "--link-rate"}});
+      !heeded)
+    return heeded;
+  if (omnireduce) {
+    return refuse("schedule omnireduce", {{flags.size.has_value(), "--size", "use --bitmaps"},
+                                          {flags.slice.has_value(), "--slice"},
+                                          {flags.lanes.has_value(), "--lanes"},
+                                          {flags.shift.has_value(), "--shift"},
+                                          {common.ranks_per_node != 1, "--ranks-per-node"}});
   }
-  Result<Bitmaps> bitmaps = flags.bitmaps.empty() ? example(flags.ranks) : read_bitmaps(flags.bitmaps);
+  if (!flags.bitmaps.empty())
+    return fail(Cause::bad_input, fmt::format("--bitmaps is of omnireduce, not of {}", flags.algorithm), {},
+                "leave it out, or take omnireduce");
+  if (flags.algorithm == "pairwise") {
+    if (auto moves = check_shift(flags.shift, flags.ranks.value_or(usual_ranks)); !moves) return moves;
+  } else if (flags.shift) {
+    return fail(Cause::bad_input, fmt::format("--shift is of pairwise, not of {}", flags.algorithm), {},
+                "leave it out, or take pairwise");
+  }
+  return flags.omni.check(flags.algorithm);
+}
+
+int run_omnireduce(Context& context, const Flags& flags) {
+  const int workers = flags.ranks.value_or(usual_ranks);
+  if (flags.bitmaps.empty() && workers > most_with_steps) {
+    return failed(context, Error{Cause::bad_input, fmt::format("{} workers are too many to tell of", workers),
+                                 "", fmt::format("give up to {}, or --bitmaps FILE", most_with_steps)});
+  }
+  Result<Bitmaps> bitmaps = flags.bitmaps.empty() ? example(workers) : read_bitmaps(flags.bitmaps);
   if (!bitmaps) return failed(context, bitmaps.error());
-  if (flags.ranks_given && flags.ranks != int(bitmaps->size())) {
+  if (flags.ranks && workers != int(bitmaps->size())) {
     return failed(context, Error{Cause::bad_input,
                                  fmt::format("{} has {} rows, --ranks says {} workers", flags.bitmaps,
-                                             bitmaps->size(), flags.ranks),
+                                             bitmaps->size(), workers),
                                  "", "leave --ranks out"});
   }
   auto call = call_of(*bitmaps, flags.omni);
@@ -119,27 +156,25 @@ int run_omnireduce(Context& context, const Flags& flags) {
 int run(Context& context, const Flags& flags) {
   auto algorithm = collective::find_algorithm(flags.algorithm);
   if (!algorithm) return failed(context, algorithm.error());
+  if (auto fits = check(context, flags); !fits) return failed(context, fits.error());
   if (flags.algorithm == "omnireduce") return run_omnireduce(context, flags);
-  if (!flags.bitmaps.empty()) {
-    return failed(context, Error{Cause::bad_input, "--bitmaps is of omnireduce", "", "leave it out"});
-  }
-  if (auto fits = flags.omni.check(flags.algorithm); !fits) return failed(context, fits.error());
-  const collective::Layout layout = layout_of(flags.ranks, context.common.ranks_per_node);
+  const int ranks = flags.ranks.value_or(usual_ranks);
+  const collective::Layout layout = layout_of(ranks, context.common.ranks_per_node);
   collective::Call call;
-  call.elements = flags.size.value / size_of(call.type);
-  call.slice_bytes = flags.slice.value;
-  call.lanes = flags.lanes;
-  call.shift = flags.shift;
+  call.elements = flags.size.value_or(usual_size).value / size_of(call.type);
+  call.slice_bytes = flags.slice.value_or(usual_slice).value;
+  call.lanes = flags.lanes.value_or(1);
+  call.shift = flags.shift.value_or(1);
 
   report::ScheduleDocument document;
   document.algorithm = (*algorithm)->name;
-  document.ranks = flags.ranks;
+  document.ranks = ranks;
   document.bytes = call.bytes();
   if (document.algorithm == "double-tree") {
     const bool flat = context.common.ranks_per_node == 1;
     document.trees = {tree_of(0, layout, flat), tree_of(1, layout, flat)};
   }
-  document.steps_omitted = flags.no_steps || (!flags.steps && flags.ranks > most_with_steps);
+  document.steps_omitted = flags.no_steps || (!flags.steps && ranks > most_with_steps);
   document.each_step = [&](const std::function<void(const report::StepRow&)>& visit) {
     for (collective::Rank rank = 0; rank < layout.ranks(); ++rank) {
       collective::record(**algorithm, layout, rank, call, [&](const collective::Step& s) {
@@ -169,8 +204,7 @@ void add_schedule(Commands& commands) {
   for (const auto& algorithm : collective::algorithms()) names.emplace_back(algorithm.name);
   commands.choices(add_text(app, "ALGORITHM", flags.algorithm, "", "ring, double-tree, ...").required(),
                    names);
-  const Option ranks =
-      add_whole(app, "--ranks", flags.ranks, 1, 1000000, "how many; the workers of an omnireduce");
+  add_whole(app, "--ranks", flags.ranks, 1, 1000000, "how many; the workers of an omnireduce");
   add_parsed(app, "--size", flags.size, parse_size, "SIZE", "bytes of the call");
   add_parsed(
       app, "--slice", flags.slice,
@@ -201,10 +235,7 @@ void add_schedule(Commands& commands) {
       "Above {} ranks the steps are left out unless --steps asks for them; double-tree's trees are "
       "always there.",
       most_with_steps));
-  commands.on(app, [ranks](Context& context) {
-    flags.ranks_given = ranks.given();
-    return run(context, flags);
-  });
+  commands.on(app, [](Context& context) { return run(context, flags); });
 }
 
 }  // namespace ringtrue::cmd

@@ -3,11 +3,33 @@
 #include "cmd/options.h"
 #include "cmd/output.h"
 #include "cmd/simulate_play.h"
+#include "cmd/unheeded.h"
 #include "report/json.h"
 #include "report/text.h"
 
 namespace ringtrue::cmd {
 namespace {
+
+// What the grid goes through by itself, or does not have.
+Result<void> check_grid(const Context& context, const SimulateFlags& flags) {
+  constexpr std::string_view rates = "use --inter";
+  const FabricFlags& fabric = flags.fabric;
+  return refuse("simulate omnireduce --grid",
+                {{fabric.has("nodes"), "--nodes", "leave it out: the grid has 2, 4 and 8 workers"},
+                 {fabric.has("gpus-per-node"), "--gpus-per-node"},
+                 {fabric.has("preset"), "--preset"},
+                 {!fabric.file.empty(), "--fabric"},
+                 {fabric.has("nic"), "--nic", rates},
+                 {context.common.link_rate.has_value(), "--link-rate", rates},
+                 {flags.noise > 0, "--noise"},
+                 {flags.run_noise > 0, "--run-noise"},
+                 {flags.sharing != "automatic", "--sharing"},
+                 {flags.method != "automatic", "--method"},
+                 {!flags.calibrate.empty(), "--calibrate"},
+                 {flags.even, "--even", "leave it out: the grid has a column of it"},
+                 {flags.omni.no_ring, "--no-ring"},
+                 {flags.call.events, "--events"}});
+}
 
 int run_grid(Context& context, const SimulateFlags& flags) {
   const auto refuse = [&](std::string what, std::string next) {
@@ -15,6 +37,7 @@ int run_grid(Context& context, const SimulateFlags& flags) {
   };
   if (flags.call.algorithm != "omnireduce") return refuse("--grid is of omnireduce", "take omnireduce");
   if (auto fits = check(flags); !fits) return failed(context, fits.error());
+  if (auto heeded = check_grid(context, flags); !heeded) return failed(context, heeded.error());
   if (!flags.bitmaps.empty() || !flags.omni.input.empty() || flags.omni.acked || flags.omni.mtu ||
       flags.call.from || flags.call.to || flags.fabric.random_faults > 0 || flags.faulty() ||
       !flags.fabric.topology.empty()) {
@@ -81,8 +104,10 @@ void add_simulate(Commands& commands) {
   add_whole(app, "--seed", flags.seed, 0, 1L << 62,
             "of the noise, of faults, and of which blocks hold something");
   app.footer("Example: ringtrue simulate ring --nodes 8 --inter 500Mbit --fault 'throttle@3>4:rate=250Mbit'");
-  commands.on(
-      app, [](Context& context) { return flags.grid ? run_grid(context, flags) : simulate(context, flags); });
+  commands.on(app, [](Context& context) {
+    if (auto heeded = check_common(context, flags); !heeded) return failed(context, heeded.error());
+    return flags.grid ? run_grid(context, flags) : simulate(context, flags);
+  });
 }
 
 }  // namespace ringtrue::cmd

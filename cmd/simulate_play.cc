@@ -11,6 +11,7 @@
 #include "cmd/progress.h"
 #include "cmd/simulate_calibrate.h"
 #include "cmd/simulate_omni.h"
+#include "cmd/unheeded.h"
 #include "report/json.h"
 #include "report/text.h"
 #include "sim/simulate.h"
@@ -91,11 +92,13 @@ class Simulation {
       auto calibrated = calibrate_by(flags_.calibrate, call, shaped, fabric_);
       if (!calibrated) return failed(context_, calibrated.error());
       document_.model.calibration = std::move(*calibrated);
+      if (auto heeded = check_calibrated(); !heeded) return failed(context_, heeded.error());
       (fabric_.nodes > 1 ? origins_.between : origins_.inside) = ideal::Origin::measured;
     }
     auto task = task_of(flags_, fabric_.nodes * fabric_.ranks_per_node);
     if (!task) return failed(context_, task.error());
     task_ = std::move(*task);
+    if (auto fits = check_ranks(); !fits) return failed(context_, fits.error());
     options_.seed = std::uint64_t(flags_.seed);
     options_.noise = flags_.noise;
     options_.run_noise = flags_.run_noise;
@@ -134,6 +137,33 @@ class Simulation {
 
  private:
   bool omnireduce() const { return flags_.call.algorithm == "omnireduce"; }
+
+  // What the run says itself.
+  Result<void> check_calibrated() const {
+    const FabricFlags& given = flags_.fabric;
+    constexpr std::string_view where = "simulate --calibrate", next = "leave it out: the run says it";
+    if (fabric_.nodes == 1) {
+      return refuse(where, {{given.has("intra"), "--intra", next},
+                            {given.has("intra-latency"), "--intra-latency", next}});
+    }
+    return refuse(where, {{given.has("inter"), "--inter", next},
+                          {given.has("nic"), "--nic", next},
+                          {given.has("latency"), "--latency", next},
+                          {given.has("overhead"), "--overhead", next},
+                          {context_.common.link_rate.has_value(), "--link-rate", next}});
+  }
+
+  // What can be told once the ranks are counted.
+  Result<void> check_ranks() const {
+    const int ranks = fabric_.nodes * fabric_.ranks_per_node;
+    if (auto moves = check_shift(flags_.call.shift, ranks); !moves) return moves;
+    const bool counted = flags_.fabric.has("nodes") || flags_.fabric.has("gpus-per-node");
+    if (!task_.bitmaps || !counted || int(task_.bitmaps->size()) == ranks) return {};
+    return fail(Cause::bad_input,
+                fmt::format("{} has {} rows, --nodes and --gpus-per-node make {} workers", flags_.bitmaps,
+                            task_.bitmaps->size(), ranks),
+                {}, "leave them out: each row is a worker");
+  }
 
   collective::Call call_of(std::uint64_t bytes) const {
     collective::Call call = flags_.call.of(bytes);

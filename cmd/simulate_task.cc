@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cmd/input_file.h"
+#include "cmd/unheeded.h"
 
 namespace ringtrue::cmd {
 
@@ -18,11 +19,25 @@ Result<void> check(const SimulateFlags& flags) {
                   "like --compare ring");
     }
   }
+  if (auto fits = flags.call.check_shift(flags.compare); !fits) return fits;
+  if (barrier) {
+    const CallFlags& call = flags.call;
+    const bool sized = call.size || call.from || call.to || call.factor;
+    auto heeded = refuse("simulate barrier", {{sized, "a size", "leave it out: no data moves"},
+                                              {call.type_given.has_value(), "--type"}});
+    if (!heeded) return heeded;
+  }
   if (flags.fix && flags.faults.fabric.empty() && flags.fabric.random_faults == 0) {
     return fail(Cause::bad_input, fmt::format("no fault is at {}", sim::to_text(*flags.fix)), "--fix",
                 "give a fault there, like --fault 'slow-link@node3>:share=50%'");
   }
   if (auto fits = flags.omni.check(flags.call.algorithm); !fits) return fits;
+  if (flags.call.algorithm != "omnireduce" && flags.omni.generates()) {
+    return fail(Cause::bad_input,
+                fmt::format("--density, --value-density and --overlap do nothing in simulate {}",
+                            flags.call.algorithm),
+                {}, "leave them out, or take omnireduce: all others move zeros, too");
+  }
   const bool file = !flags.bitmaps.empty() || !flags.omni.input.empty();
   if (flags.omni.aggregator_hosts) {
     return fail(Cause::bad_input, "--aggregator-hosts names hosts, and a model has none", {},
@@ -46,6 +61,14 @@ Result<void> check(const SimulateFlags& flags) {
                 "the file says how much there is");
   }
   return {};
+}
+
+Result<void> check_common(const Context& context, const SimulateFlags& flags) {
+  if (auto heeded = refuse_playing(context, "simulate", "use --nodes and --gpus-per-node"); !heeded)
+    return heeded;
+  const auto& topology = flags.fabric.topology;
+  if (topology.size() == 1 && topology[0] == "probe") return {};
+  return refuse_hosts(context, "simulate", "add --topology probe, or leave it out");
 }
 
 Result<SimulateTask> task_of(const SimulateFlags& flags, int workers) {

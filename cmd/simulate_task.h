@@ -42,6 +42,8 @@ struct SimulateTask {
 
 // Whether the flags go together. Errors: bad_input.
 Result<void> check(const SimulateFlags& flags);
+// Common flags that a model does not heed. Errors: bad_input.
+Result<void> check_common(const Context& context, const SimulateFlags& flags);
 // Errors (bad_input): as above, and files that cannot be read or do not fit so many workers.
 Result<SimulateTask> task_of(const SimulateFlags& flags, int workers);
 

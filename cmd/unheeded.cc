@@ -1,0 +1,28 @@
+#include "cmd/unheeded.h"
+
+#include <fmt/format.h>
+
+namespace ringtrue::cmd {
+
+Result<void> refuse(std::string_view where, std::initializer_list<Unheeded> flags) {
+  for (const Unheeded& one : flags) {
+    if (!one.given) continue;
+    return fail(Cause::bad_input, fmt::format("{} does nothing in {}", one.flag, where), {},
+                std::string(one.next));
+  }
+  return {};
+}
+
+Result<void> refuse_playing(const Context& context, std::string_view where, std::string_view instead) {
+  const Common& common = context.common;
+  return refuse(where, {{common.local.has_value(), "--local", instead},
+                        {common.ranks_per_node != 1, "--ranks-per-node", instead},
+                        {common.transport.has_value(), "--transport"},
+                        {common.memory.has_value(), "--memory"}});
+}
+
+Result<void> refuse_hosts(const Context& context, std::string_view where, std::string_view instead) {
+  return refuse(where, {{context.common.hosts.has_value(), "--hosts", instead}});
+}
+
+}  // namespace ringtrue::cmd
