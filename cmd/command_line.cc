@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/suggest.h"
+#include "report/wrap.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -15,6 +16,34 @@ namespace {
 bool is_option(const std::string& word) {
   return word.size() > 1 && word[0] == '-';
 }
+
+// The library's own layout of --help, in lines of the usual width.
+class Help : public CLI::Formatter {
+ public:
+  Help() { column_width(32); }
+
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return beside(Formatter::make_option_desc(option));
+  }
+  std::string make_subcommand(const CLI::App* app) const override {
+    std::ostringstream out;
+    CLI::detail::format_help(out, app->get_display_name(true), beside(app->get_description()),
+                             get_column_width());
+    return out.str();
+  }
+  std::string make_description(const CLI::App* app) const override {
+    return report::wrap(Formatter::make_description(app), report::usual_width, 0);
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    return report::wrap(Formatter::make_footer(app));
+  }
+
+ private:
+  // Of the second column; the library indents further lines.
+  std::string beside(const std::string& text) const {
+    return report::wrap(text, report::usual_width - get_column_width(), 0);
+  }
+};
 
 // "--size=" is an empty value, where the library would take the next word.
 std::vector<std::string> words_of(int argc, char** argv) {
@@ -64,7 +93,7 @@ CommandLine::CommandLine(const std::string& name, const std::string& version, co
     : app_(std::make_unique<CLI::App>(summary, name)) {
   app_->set_version_flag("--version", version);
   app_->allow_extras();
-  app_->get_formatter()->column_width(32);
+  app_->formatter(std::make_shared<Help>());
 }
 
 CommandLine::~CommandLine() = default;

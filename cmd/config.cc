@@ -13,7 +13,7 @@ void add_config(Commands& commands) {
   std::string keys;
   for (const std::string& key : config::known_keys()) keys += (keys.empty() ? "" : ", ") + key;
   app.footer(
-      "Files: /etc/ringtrue/config.toml, then ~/.config/ringtrue/config.toml, over it; or the one that\n"
+      "Files: /etc/ringtrue/config.toml, then ~/.config/ringtrue/config.toml, over it; or the one that "
       "--config or RINGTRUE_CONFIG names. Then RINGTRUE_KEY (RINGTRUE_DAEMON_NODE for daemon.node), then "
       "flags.\n"
       "Keys: " +

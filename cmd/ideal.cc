@@ -128,7 +128,7 @@ void add_ideal(Commands& commands) {
       "Rates and GPUs from flags alone, from --from, from --hosts, or else from this machine; flags override "
       "what "
       "is probed.\n"
-      "Example: ringtrue ideal --nodes 2 --gpus-per-node 8 --intra 450GB/s --inter 100GB/s");
+      "Example:\n  ringtrue ideal --nodes 2 --gpus-per-node 8 --intra 450GB/s --inter 100GB/s");
   commands.on(app, [](Context& context) { return run(context, flags); });
 }
 

@@ -346,8 +346,8 @@ void add_run(Commands& commands) {
   add_parsed(app, "--pause", flags.player.pause, parse_pause, "PHASE=TIME", "wait before a phase (for tests)")
       .group("");
   app.footer(
-      "Exit code 2 where a result was wrong. Example: ringtrue run ring --local 8 --from 1K --to 64M "
-      "--factor 4");
+      "Exit code 2 where a result was wrong.\n"
+      "Example: ringtrue run ring --local 8 --from 1K --to 64M --factor 4");
   commands.on(app, [](Context& context) { return Run(context, flags)(); });
 }
 

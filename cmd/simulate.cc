@@ -103,7 +103,7 @@ void add_simulate(Commands& commands) {
              "each link is slower by up to this share, all along");
   add_whole(app, "--seed", flags.seed, 0, 1L << 62,
             "of the noise, of faults, and of which blocks hold something");
-  app.footer("Example: ringtrue simulate ring --nodes 8 --inter 500Mbit --fault 'throttle@3>4:rate=250Mbit'");
+  app.footer("Example: ringtrue simulate ring --nodes 8 --fault 'throttle@3>4:rate=250Mbit'");
   commands.on(app, [](Context& context) {
     if (auto heeded = check_common(context, flags); !heeded) return failed(context, heeded.error());
     return flags.grid ? run_grid(context, flags) : simulate(context, flags);

@@ -442,7 +442,7 @@ void add_sweep(Commands& commands) {
       .group("");
   app.footer(
       "Over TCP all nodes send at once, each to one other: N - 1 shifts cover every pair. Over RDMA they "
-      "meet two\n"
+      "meet two "
       "and two: all rails together, then rail by rail, then each port with itself and its node's others.");
   commands.on(app, [size, iterations](Context& context) {
     if (!flags.gpu) return Sweep(context, flags)();

@@ -1,6 +1,7 @@
 #include "report/table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "report/style.h"
 
@@ -8,10 +9,17 @@ namespace ringtrue::report {
 
 std::string Table::text(std::size_t indent) const {
   std::vector<std::size_t> width(columns_.size());
-  bool headers = false;
+  std::vector<std::pair<std::string, std::string>>
+      headers;  // a column's two lines, the upper one often empty
+  bool upper = false, lower = false;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    width[c] = display_width(columns_[c].header);
-    headers = headers || width[c] > 0;
+    const std::string& header = columns_[c].header;
+    const std::size_t cut = header.find('\n');
+    headers.emplace_back(cut == header.npos ? "" : header.substr(0, cut),
+                         cut == header.npos ? header : header.substr(cut + 1));
+    width[c] = std::max(display_width(headers[c].first), display_width(headers[c].second));
+    upper = upper || !headers[c].first.empty();
+    lower = lower || !headers[c].second.empty();
   }
   for (const auto& row : rows_) {
     for (std::size_t c = 0; c < std::min(row.size(), width.size()); ++c) {
@@ -30,7 +38,8 @@ std::string Table::text(std::size_t indent) const {
     while (!text.empty() && text.back() == ' ') text.pop_back();
     out += text + "\n";
   };
-  if (headers) line([&](std::size_t c) { return columns_[c].header; });
+  if (upper) line([&](std::size_t c) { return headers[c].first; });
+  if (lower) line([&](std::size_t c) { return headers[c].second; });
   for (const auto& row : rows_) {
     line([&](std::size_t c) { return c < row.size() ? row[c] : std::string(); });
   }

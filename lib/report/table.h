@@ -10,7 +10,7 @@ class Table {
  public:
   enum class Align { left, right };
   struct Column {
-    std::string header;
+    std::string header;  // of one line or two: "busbw\n(GB/s)"
     Align align = Align::right;
   };
 

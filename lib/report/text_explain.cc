@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "report/explain.h"
+#include "report/wrap.h"
 
 namespace ringtrue::report {
 namespace {
 
-constexpr std::uint64_t most_drawn = 512;  // blocks
+constexpr std::uint64_t most_drawn = 512, most_in_line = 64;  // blocks
+constexpr std::size_t bitmap_indent = 14;
 
 std::string block_text(const std::optional<BlockIndex>& block) {
   return block ? fmt::format("{}", *block) : "none";
@@ -23,11 +25,15 @@ std::string count(std::uint64_t n, std::string_view what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
-// Rows of the columns side by side: "#.#. .#" with a blank after each row.
+// Rows of the columns side by side: "#.#. .#" with a blank after each row, and a line's end in a long one.
 std::string drawn(const std::vector<bool>& bitmap, std::uint64_t columns) {
   std::string out;
   for (std::size_t block = 0; block < bitmap.size(); ++block) {
-    if (block > 0 && block % columns == 0) out += ' ';
+    const std::uint64_t column = block % columns;
+    if (block > 0 && column == 0)
+      out += ' ';
+    else if (column > 0 && column % most_in_line == 0)
+      out.append("\n").append(bitmap_indent, ' ');
     out += bitmap[block] ? '#' : '.';
   }
   return out;
@@ -66,7 +72,8 @@ std::string multicast_line(const ExplainRound& round) {
 
 }  // namespace
 
-void write_text(const ExplainDocument& d, const Write& write) {
+void write_text(const ExplainDocument& d, const Write& sink) {
+  const auto write = [&](const std::string& text) { return sink(wrap(text)); };
   bool on =
       write(fmt::format("omnireduce, {} (rank 0 to {}), {} (from rank {}), {} of {}, {} of {}{}\n",
                         count(std::uint64_t(d.workers), "worker"), d.workers - 1,
@@ -77,9 +84,9 @@ void write_text(const ExplainDocument& d, const Write& write) {
   if (d.blocks <= most_drawn) {
     on = on && write(fmt::format("\n# holds something, . is zeros; {} a row, one in each column\n",
                                  count(std::min(columns, d.blocks), "block")));
-    for (std::size_t w = 0; w < d.bitmaps.size(); ++w) {
-      on = on && write(fmt::format("  worker {:<4} {}\n", w, drawn(d.bitmaps[w], columns)));
-    }
+    for (std::size_t w = 0; w < d.bitmaps.size(); ++w)
+      on = on && sink(wrap(fmt::format("  worker {:<4} {}\n", w, drawn(d.bitmaps[w], columns)), usual_width,
+                           bitmap_indent - 2));
   }
   const ExplainRound* before = nullptr;
   if (d.steps_omitted) on = on && write("\nsteps left out; --steps shows them\n");

@@ -6,6 +6,7 @@
 #include "report/table.h"
 #include "report/text.h"
 #include "report/text_omni.h"
+#include "report/wrap.h"
 
 namespace ringtrue::report {
 namespace {
@@ -129,10 +130,59 @@ std::string hops_text(const RunDocument& document) {
   return out + table.text(2);
 }
 
+// A row a result, nccl-tests' columns. A model is exact and checks nothing, and all of its rows are of one
+// type.
+std::string results_text(const RunDocument& document, const Style& style) {
+  const Unit unit = rate_unit(document.results);
+  std::vector<Table::Column> columns = {{"algorithm", Table::Align::left}, {"size (B)"}};
+  if (document.simulated) {
+    columns.insert(columns.end(), {{"time\n(us)"},
+                                   {fmt::format("algbw\n({})", unit.name)},
+                                   {fmt::format("busbw\n({})", unit.name)},
+                                   {"ideal"},
+                                   {"% of\nideal"},
+                                   {"messages"}});
+  } else {
+    columns.insert(columns.end(), {{"count"},
+                                   {"type"},
+                                   {"redop"},
+                                   {"time (us)"},
+                                   {"+- %"},
+                                   {fmt::format("algbw ({})", unit.name)},
+                                   {fmt::format("busbw ({})", unit.name)},
+                                   {"ideal"},
+                                   {"% of ideal"},
+                                   {"#wrong"}});
+  }
+  Table table(columns);
+  const auto add = [&](const RunResult& r) {
+    const std::string time = r.time_s ? number(r.time_s->median * 1e6) : "-";
+    const std::vector<std::string> rates = {in(unit, r.algbw_Bps), in(unit, r.busbw_Bps),
+                                            in(unit, r.ideal_busbw_Bps), ratio_cell(r, style)};
+    std::vector<std::string> row = {r.algorithm, fmt::format("{}", r.bytes)};
+    if (!document.simulated) row.insert(row.end(), {fmt::format("{}", r.count), r.type, r.op});
+    row.push_back(time);
+    if (!document.simulated) row.push_back(spread_cell(r));
+    row.insert(row.end(), rates.begin(), rates.end());
+    row.push_back(!document.simulated ? wrong_cell(r, style)
+                  : r.messages        ? fmt::format("{}", *r.messages)
+                                      : "-");
+    table.row(std::move(row));
+  };
+  for (std::size_t i = 0; i < document.results.size(); ++i) {
+    add(document.results[i]);
+    if (i < document.rings.size()) add(document.rings[i]);
+    if (i < document.references.size() && document.references[i].why_not.empty())
+      add(as_result(document.references[i], document.results[i]));
+  }
+  return table.text();
+}
+
 }  // namespace
 
 std::string text(const RunDocument& document, const Style& style) {
-  std::string out;
+  const auto fit = [&](const std::string& prose) { return document.simulated ? wrap(prose) : prose; };
+  std::string above, out;
   if (!document.results.empty()) {
     const RunResult& first = document.results.front();
     out += style.paint(fmt::format("{}{}, {}", document.simulated ? "Simulated: " : "", document.where,
@@ -144,44 +194,9 @@ std::string text(const RunDocument& document, const Style& style) {
       // The reason begins with the algorithm's name and the size.
       out += fmt::format("auto: {}\n", choice.reason);
     }
-    const Unit unit = rate_unit(document.results);
-    std::vector<Table::Column> columns = {{"algorithm", Table::Align::left},
-                                          {"size (B)"},
-                                          {"count"},
-                                          {"type"},
-                                          {"redop"},
-                                          {"time (us)"},
-                                          {"+- %"},
-                                          {fmt::format("algbw ({})", unit.name)},
-                                          {fmt::format("busbw ({})", unit.name)},
-                                          {"ideal"},
-                                          {"% of ideal"},
-                                          {"#wrong"}};
-    if (document.simulated) columns.push_back({"messages"});
-    Table table(columns);
-    const auto add = [&](const RunResult& r) {
-      std::vector<std::string> row = {r.algorithm,
-                                      fmt::format("{}", r.bytes),
-                                      fmt::format("{}", r.count),
-                                      r.type,
-                                      r.op,
-                                      r.time_s ? number(r.time_s->median * 1e6) : "-",
-                                      spread_cell(r),
-                                      in(unit, r.algbw_Bps),
-                                      in(unit, r.busbw_Bps),
-                                      in(unit, r.ideal_busbw_Bps),
-                                      ratio_cell(r, style),
-                                      wrong_cell(r, style)};
-      if (document.simulated) row.push_back(r.messages ? fmt::format("{}", *r.messages) : "-");
-      table.row(std::move(row));
-    };
-    for (std::size_t i = 0; i < document.results.size(); ++i) {
-      add(document.results[i]);
-      if (i < document.rings.size()) add(document.rings[i]);
-      if (i < document.references.size() && document.references[i].why_not.empty())
-        add(as_result(document.references[i], document.results[i]));
-    }
-    out += table.text();
+    if (document.simulated) out += fmt::format("of {}, {}\n", first.type, first.op);
+    above = fit(out) + results_text(document, style);
+    out.clear();
     const RunResult& last = document.results.back();
     if (last.attainable_busbw_Bps || last.bound_busbw_Bps) {
       out += fmt::format("attainable {}, bound {}\n", rate_text(last.attainable_busbw_Bps),
@@ -222,7 +237,7 @@ std::string text(const RunDocument& document, const Style& style) {
   for (const std::string& note : document.notes)
     out += fmt::format("{}\n", style.paint(fmt::format("note: {}", note), Ink::dim));
   if (document.error) out += failures_text(*document.error, style) + deadlines_text(document.deadlines);
-  return out;
+  return above + fit(out);
 }
 
 }  // namespace ringtrue::report

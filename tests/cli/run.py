@@ -4,7 +4,7 @@
 A case: name, args (as in a shell; {tmp} is a fresh folder), exit; optional stdout, stderr (lists of regular
 expressions that must be found), absent (on neither), schema (stdout is JSON that fits packaging/schema/NAME.json),
 values (path -> value in that JSON), env, files (name -> content, made in {tmp}), to (where stdout goes; "closed":
-nowhere).
+nowhere), widest (no line of stdout is wider).
 A case with `each` is played for each of these words, which take the place of {each} in args and patterns: a list,
 "commands" ("", "check", ..., "pki issue") or "values" ("check --budget", ...: every option that takes a value).
 """
@@ -148,6 +148,9 @@ def play(case, program, schemas):
         for pattern in case.get("absent", []):
             if re.search(pattern, out + err, re.M):
                 wrong.append(f"there is a {pattern!r}")
+        for line in out.splitlines():
+            if len(line) > case.get("widest", len(line)):
+                wrong.append(f"{len(line)} columns: {line!r}")
         # Bad input is told in one line.
         if case["exit"] == 3 and "lines" not in case and len(err.strip().splitlines()) != 1:
             wrong.append("not one line on stderr")

@@ -1,0 +1,47 @@
+#include "report/wrap.h"
+
+#include <gtest/gtest.h>
+
+#include "report/style.h"
+#include "report/table.h"
+
+namespace ringtrue::report {
+namespace {
+
+TEST(Wrap, BreaksAtBlanksAndIndentsWhatFollows) {
+  EXPECT_EQ(wrap("one two three four", 9, 2), "one two\n  three\n  four");
+  EXPECT_EQ(wrap("  one two three\n", 9, 0), "  one two\n  three\n");
+  EXPECT_EQ(wrap("one two three", 7, 0), "one two\nthree");
+}
+
+TEST(Wrap, LeavesWhatFits) {
+  EXPECT_EQ(wrap("", 9), "");
+  EXPECT_EQ(wrap("\n", 9), "\n");
+  EXPECT_EQ(wrap("a   b\n\n  c\n", 5), "a   b\n\n  c\n");
+}
+
+TEST(Wrap, KeepsWordsAndBlanksBetweenThem) {
+  EXPECT_EQ(wrap("a averyverylongword b", 9, 2), "a\n  averyverylongword\n  b");
+  EXPECT_EQ(wrap("a:   b c d", 8, 0), "a:   b c\nd");
+}
+
+TEST(Wrap, CountsColumnsAndNotBytes) {
+  EXPECT_EQ(wrap("µs µs µs", 8, 0), "µs µs µs");
+  const std::string bold = Style{true}.paint("one two", Ink::bold);
+  EXPECT_EQ(wrap(bold, 7, 0), bold);
+}
+
+TEST(Table, HasHeadersOfTwoLines) {
+  Table table({{"name", Table::Align::left}, {"rate\n(GB/s)"}});
+  table.row({"ring", "12.5"});
+  EXPECT_EQ(table.text(), "        rate\nname  (GB/s)\nring    12.5\n");
+}
+
+TEST(Table, LeavesOutEmptyHeaders) {
+  Table table({{""}, {""}});
+  table.row({"a", "b"});
+  EXPECT_EQ(table.text(1), " a  b\n");
+}
+
+}  // namespace
+}  // namespace ringtrue::report
