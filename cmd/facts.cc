@@ -22,6 +22,17 @@ std::string name_here(const Context& context) {
   return *host ? host : "localhost";
 }
 
+// This machine as a cluster of one.
+Result<topology::Cluster> cluster_here(const Context& context, const FactFlags& flags) {
+  const auto recording = record_here(context, flags);
+  if (!recording) return tl::unexpected(recording.error());
+  topology::Cluster here;
+  here.nodes.push_back(topology::probe(*recording));
+  topology::RecordedSource source(*recording);
+  here.fabric = topology::probe_fabric(source, here.nodes.front());
+  return topology::merge({std::move(here)});  // ports meet the fabric
+}
+
 }  // namespace
 
 void add_fact_flags(Command app, FactFlags& flags, bool files) {
@@ -80,6 +91,21 @@ Facts ask_facts(const std::vector<fleet::Target>& targets, const fleet::Options&
   return facts;
 }
 
+Facts facts_beside(const Context& context, const PlayerOptions& options) {
+  Facts facts;
+  if (context.common.local) {
+    auto here = cluster_here(context, {});
+    if (here)
+      facts.cluster = std::move(*here);
+    else
+      facts.failures.push_back({"this machine", "inspect", here.error(), true});
+    return facts;
+  }
+  const auto nodes = nodes_of(context, options);
+  if (!nodes) return facts;  // they were there for the measurement
+  return ask_facts(nodes->targets, fleet_options(context, {}, *nodes), {}, long_patience({}));
+}
+
 Played<Facts> read_facts(const Context& context, const FactFlags& flags, bool hosts) {
   const auto fault = [](Error error) { return tl::unexpected(report::Trouble{std::move(error), {}}); };
   const std::int64_t began = now_ns();
@@ -99,12 +125,9 @@ Played<Facts> read_facts(const Context& context, const FactFlags& flags, bool ho
     if (facts.failures.size() == facts.nodes.size()) return tl::unexpected(*trouble_of(facts));
     return facts;
   } else {
-    auto recording = record_here(context, flags);
-    if (!recording) return fault(recording.error());
-    facts.cluster.nodes.push_back(topology::probe(*recording));
-    topology::RecordedSource source(*recording);
-    facts.cluster.fabric = topology::probe_fabric(source, facts.cluster.nodes.front());
-    facts.cluster = topology::merge({std::move(facts.cluster)});  // ports meet the fabric
+    auto here = cluster_here(context, flags);
+    if (!here) return fault(here.error());
+    facts.cluster = std::move(*here);
   }
   for (const topology::Node& node : facts.cluster.nodes) facts.nodes.push_back(node.name);
   facts.seconds = seconds_since(began).value;

@@ -36,6 +36,8 @@ Played<Facts> read_facts(const Context& context, const FactFlags& flags, bool ho
 // Of these daemons, which may all fail; each has `patience` beyond the window.
 Facts ask_facts(const std::vector<fleet::Target>& targets, const fleet::Options& options,
                 const FactFlags& flags, Seconds patience);
+// What is in the nodes that are measured, this machine with --local, as far as it can be read.
+Facts facts_beside(const Context& context, const PlayerOptions& options);
 // How long a daemon may take beyond the window where its answer is all that is asked for.
 Seconds long_patience(const FactFlags& flags);
 // This machine's recording, under the name that the configuration or the system has for it.

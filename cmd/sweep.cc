@@ -3,22 +3,20 @@
 #include <algorithm>
 
 #include "cmd/command.h"
-#include "cmd/facts.h"
 #include "cmd/interrupt.h"
 #include "cmd/measurer.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
 #include "cmd/sweep_gpu.h"
+#include "cmd/sweep_ports.h"
 #include "cmd/verbs_flags.h"
 #include "diagnosis/counters.h"
 #include "diagnosis/meetings.h"
-#include "diagnosis/owners.h"
 #include "report/json.h"
 #include "report/text.h"
 #include "topology/counters.h"
 #include "topology/merge.h"
-#include "topology/probe/probe.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -101,7 +99,7 @@ class Sweep {
         !carrier && context_.config.transport.value == "verbs" &&
         (carrier.error().cause == Cause::peer_lost || carrier.error().cause == Cause::deadline ||
          carrier.error().cause == Cause::unreachable);
-    if (apart) carrier = settle_apart(carrier.error());
+    if (apart) carrier = settle_apart(carrier.error(), measurer_, [this] { return renew(); });
     if (document_.error) return false;
     if (!carrier) return give_up(carrier.error());
     carrier_ = std::move(*carrier);
@@ -110,27 +108,6 @@ class Sweep {
     return give_up({Cause::bad_input,
                     fmt::format("--per-port is about RDMA, and this is {}", carrier_.transport), "",
                     carrier_.notes.empty() ? "use --transport verbs" : carrier_.notes.front()});
-  }
-
-  // Where not all can meet at once, two by two tell what they have; one that meets none of three, nothing.
-  Result<Carrier> settle_apart(const Error& why) {
-    Carrier all{"verbs", {}, {}, 0, {"not all nodes can meet at once: " + why.text()}};
-    for (int node = 0; node < n_; ++node) {
-      for (int further = 1; further <= std::min(3, n_ - 1); ++further) {
-        if (all.rails.count(measurer_->name(node))) break;
-        show_progress(fmt::format("sweep: looking for the rails of {}", measurer_->name(node)));
-        if (interrupted()) return fail(Cause::cancelled, "the sweep was stopped");
-        if (const auto renewed = renew(); !renewed) return tl::unexpected(renewed.error());
-        auto both = measurer_->settle({node, (node + further) % n_});
-        if (!both) continue;
-        all.rails.merge(both->rails);
-        all.gids.merge(both->gids);
-        all.pass(both->path_mtu);
-      }
-    }
-    if (all.rails.empty()) return tl::unexpected(why);
-    if (const auto renewed = renew(); !renewed) return tl::unexpected(renewed.error());
-    return all;
   }
 
   bool give_up(Error error) {
@@ -183,7 +160,12 @@ class Sweep {
     } else {
       for (int node = 0; node < n_; ++node) ports[std::size_t(node)] = rails(measurer_->name(node));
     }
-    if (flags_.per_port) add_active(ports);
+    if (flags_.per_port) {
+      AllPorts all = all_ports(context_, flags_.measurer.player, carrier_, document_.nodes, std::move(ports));
+      ports = std::move(all.ports);
+      document_.notes.insert(document_.notes.end(), all.notes.begin(), all.notes.end());
+      unread_ = std::move(all.unread);
+    }
     for (int node = 0; node < n_; ++node)
       for (const auto& port : ports[std::size_t(node)]) document_.ports.push_back(end(node, &port, local));
     document_.port_pairs = diagnosis::port_pairs(ports);
@@ -327,49 +309,6 @@ class Sweep {
     add(turned ? nodes.second : nodes.first, pair.source.port);
     if (pair.source == pair.destination) return;
     add(turned ? nodes.first : nodes.second, pair.destination.port);
-  }
-
-  // All active ports, the rails and those that the transport would not have taken by itself.
-  void add_active(diagnosis::Ports& ports) {
-    show_progress("sweep: looking for ports");
-    const auto unread = [&](const std::string& node, const Error& why) {
-      document_.notes.push_back(
-          fmt::format("the ports of {} are those that data takes by itself: {}", node, why.what));
-    };
-    if (local()) {
-      auto recording = record_here(context_, {});
-      if (!recording) {
-        unread_ = report::Trouble{recording.error(), {}};
-        return unread("this machine", recording.error());
-      }
-      topology::Cluster here;
-      here.nodes.push_back(topology::probe(*recording));
-      merge_ports(ports[0], diagnosis::active_ports(here, {here.nodes.front().name})[0]);
-      return;
-    }
-    const auto nodes = nodes_of(context_, flags_.measurer.player);
-    if (!nodes) return;
-    Facts facts = ask_facts(nodes->targets, fleet_options(context_, {}, *nodes), {}, long_patience({}));
-    for (const report::Failure& f : facts.failures) unread(f.node, f.error);
-    unread_ = trouble_of(facts);
-    diagnosis::leave_to_owners(facts.cluster, carrier_.gids);
-    auto active = diagnosis::active_ports(facts.cluster, document_.nodes);
-    const auto others = diagnosis::take_other_layers(facts.cluster, document_.nodes, ports, active);
-    std::string left_out;
-    for (std::size_t node = 0; node < others.size(); ++node)
-      for (const diagnosis::RdmaPort& port : others[node])
-        left_out += fmt::format("{}{} of {}", left_out.empty() ? "" : ", ", diagnosis::to_text(port),
-                                document_.nodes[node]);
-    if (!left_out.empty())
-      document_.notes.push_back("left out, as nothing passes between InfiniBand and Ethernet: " + left_out);
-    for (int node = 0; node < n_; ++node) merge_ports(ports[std::size_t(node)], active[std::size_t(node)]);
-  }
-
-  static void merge_ports(std::vector<diagnosis::RdmaPort>& into,
-                          const std::vector<diagnosis::RdmaPort>& more) {
-    into.insert(into.end(), more.begin(), more.end());
-    std::sort(into.begin(), into.end());
-    into.erase(std::unique(into.begin(), into.end()), into.end());
   }
 
   // What a healthy link is held against: what the declared one can carry, or the median of what was seen.

@@ -10,7 +10,6 @@
 #include "cmd/progress.h"
 #include "report/json.h"
 #include "report/text.h"
-#include "topology/probe/probe.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -20,25 +19,12 @@ constexpr Bytes usual_size{256u << 20};
 
 // The nodes' facts, under the names that the limits have them by. What cannot be read leaves no ideals.
 topology::Cluster facts_of(const Context& context, const Player& player, std::vector<std::string>& notes) {
-  const auto unread = [&](const std::string& node, const Error& why) {
-    notes.push_back(fmt::format("what is in {} could not be read: {}", node, why.what));
-  };
   show_progress("sweep: looking at the nodes");
-  topology::Cluster cluster;
-  if (player.local()) {
-    const auto recording = record_here(context, {});
-    if (!recording) {
-      unread("this machine", recording.error());
-      return cluster;
-    }
-    cluster.nodes.push_back(topology::probe(*recording));
-    cluster.nodes.front().name = player.nodes().front();
-    return cluster;
-  }
-  const auto nodes = nodes_of(context, {});
-  if (!nodes) return cluster;
-  Facts facts = ask_facts(nodes->targets, fleet_options(context, {}, *nodes), {}, long_patience({}));
-  for (const report::Failure& f : facts.failures) unread(f.node, f.error);
+  Facts facts = facts_beside(context, {});
+  for (const report::Failure& f : facts.failures)
+    notes.push_back(fmt::format("what is in {} could not be read: {}", f.node, f.error.what));
+  if (player.local())
+    for (topology::Node& here : facts.cluster.nodes) here.name = player.nodes().front();
   return std::move(facts.cluster);
 }
 
