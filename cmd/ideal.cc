@@ -58,6 +58,9 @@ void add_flags(const Flags& flags, std::optional<BytesPerSecond> inter, ideal::I
 int run(Context& context, const Flags& flags) {
   if (auto heeded = refuse_playing(context, "ideal", "use --nodes and --gpus-per-node"); !heeded)
     return failed(context, heeded.error());
+  auto heeded = refuse(
+      "ideal", {{flags.inter && context.common.link_rate, "--link-rate beside --inter", "leave one out"}});
+  if (!heeded) return failed(context, heeded.error());
   report::IdealDocument document;
   std::optional<BytesPerSecond> inter = flags.inter;
   // The configuration speaks of our cluster, files may be of any.

@@ -14,6 +14,7 @@
 #include "cmd/output.h"
 #include "cmd/player.h"
 #include "cmd/progress.h"
+#include "cmd/unheeded.h"
 #include "cmd/verbs_flags.h"
 #include "collective/fault.h"
 #include "diagnosis/counters.h"
@@ -87,6 +88,9 @@ class Run {
   Result<void> check() const {
     if (auto known = flags_.call.check_algorithm(); !known) return known;
     if (auto fits = flags_.call.check_shift(); !fits) return fits;
+    auto heeded = refuse("run", {{flags_.call.events && !context_.common.json, "--events",
+                                  "add --json, which they are shown in"}});
+    if (!heeded) return heeded;
     if (auto fits = flags_.omni.check(flags_.call.algorithm); !fits) return fits;
     if (auto fits = check_memory(context_, flags_.gpus); !fits) return fits;
     if (!flags_.reference.empty() && memory_of(context_) != engine::Memory::device)

@@ -66,6 +66,15 @@ Result<void> check(const SimulateFlags& flags) {
 Result<void> check_common(const Context& context, const SimulateFlags& flags) {
   if (auto heeded = refuse_playing(context, "simulate", "use --nodes and --gpus-per-node"); !heeded)
     return heeded;
+  constexpr std::string_view next = "leave one out";
+  const bool rate = context.common.link_rate.has_value();
+  auto heeded =
+      refuse("simulate",
+             {{flags.call.events && !context.common.json, "--events", "add --json, which they are shown in"},
+              {rate && flags.fabric.has("inter"), "--link-rate beside --inter", next},
+              {rate && flags.fabric.has("nic"), "--link-rate beside --nic", next},
+              {rate && flags.fabric.has("preset"), "--link-rate beside --preset", next}});
+  if (!heeded) return heeded;
   const auto& topology = flags.fabric.topology;
   if (topology.size() == 1 && topology[0] == "probe") return {};
   return refuse_hosts(context, "simulate", "add --topology probe, or leave it out");
