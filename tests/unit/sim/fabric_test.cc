@@ -260,6 +260,30 @@ TEST(Calibration, FindsTheCostThatWasPlayed) {
   EXPECT_FALSE(calibrate({}, cluster(8)));
 }
 
+// Latency, what a slice costs and the rate stand in for one another along a valley that is nearly flat.
+TEST(Calibration, TellsWhatASliceCostsFromLatencyAndRate) {
+  const struct {
+    const char* algorithm;
+    double overhead;
+  } cases[] = {{"ring", 3e-6}, {"halving-doubling", 0}, {"halving-doubling", 40e-6}};
+  for (const auto& [name, overhead] : cases) {
+    Fabric truth = cluster(8);
+    truth.inter = {Seconds(30e-6), BytesPerSecond(1.25e9), Seconds(overhead)};
+    std::vector<Sample> samples;
+    for (const std::uint64_t bytes : {64u << 10, 256u << 10, 1u << 20, 4u << 20, 16u << 20}) {
+      collective::Call call;
+      call.elements = bytes / 4;
+      const collective::Algorithm& algorithm = **collective::find_algorithm(name);
+      samples.push_back({&algorithm, call, simulate(algorithm, call, truth)->time});
+    }
+    const auto found = calibrate(samples, cluster(8));
+    ASSERT_TRUE(found) << found.error().text();
+    EXPECT_LT(found->worst, 0.002) << name << " " << overhead;
+    EXPECT_NEAR(found->cost.rate / truth.inter.rate, 1, 0.01) << name << " " << overhead;
+    EXPECT_NEAR(found->cost.overhead.value, overhead, 0.2e-6 + 0.1 * overhead) << name;
+  }
+}
+
 // Links behind a shaper, whose bucket evens out pauses: no latency and rate alone explain them.
 TEST(Calibration, FindsABucket) {
   Fabric truth = cluster(8);
