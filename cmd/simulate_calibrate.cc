@@ -63,6 +63,9 @@ Result<report::Calibrated> calibrate_by(const std::string& file, const collectiv
                                         bool shape_given, sim::Fabric& fabric) {
   const auto document = read(file);
   if (!document) return tl::unexpected(document.error());
+  const auto schema = field<std::string>(*document, "schema");
+  if (schema && !schema->starts_with("ringtrue.run/") && !schema->starts_with("ringtrue.simulate/"))
+    return bad(fmt::format("is {}, not what run or simulate printed", schema->substr(0, 40)), file);
   const auto results = document->find("results");
   if (results == document->end() || !results->is_array()) return bad("has no results", file);
   std::vector<sim::Sample> samples;
@@ -78,18 +81,19 @@ Result<report::Calibrated> calibrate_by(const std::string& file, const collectiv
     const auto time = result.contains("time_s") ? field<double>(result["time_s"], "median") : std::nullopt;
     if (!algorithm || !known) return bad("has a result of an unknown algorithm or type", file);
     if (!time || *bytes == 0 || (*algorithm)->uses_packets()) continue;
+    const double took = *time;
     if (*of < 2 || *of > most_ranks || *bytes > most_call || (ranks > 0 && *of != ranks))
       return bad(
           fmt::format("has results of other than 2 to {} ranks, or of different numbers of them", most_ranks),
           file);
-    if (*time < 1e-9 || *time > 1e6)
-      return bad(fmt::format("has a result that took {} s, not between 1 ns and a million seconds", *time),
+    if (took < 1e-9 || took > 1e6)
+      return bad(fmt::format("has a result that took {} s, not between 1 ns and a million seconds", took),
                  file);
     ranks = *of;
     collective::Call played = call;
     played.type = *known;
     played.elements = *bytes / size_of(*known);
-    samples.push_back({*algorithm, played, Seconds(*time)});
+    samples.push_back({*algorithm, played, Seconds(took)});
     if (samples.size() > most_samples)
       return bad(fmt::format("has more than {} results", most_samples), file);
   }
