@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 
 #include "cmd/options.h"
 #include "config/config.h"
@@ -40,7 +41,12 @@ Result<void> read_fabric(const std::string& name, sim::Description& into) {
   std::stable_sort(given->begin(), given->end(), [](const config::Given& a, const config::Given& b) {
     return (a.key == "preset") > (b.key == "preset");
   });
+  std::map<std::string, std::string> before;
   for (const config::Given& one : *given) {
+    if (auto single = config::not_a_list(one); !single) return single;
+    if (const auto [twice, first] = before.try_emplace(one.key, one.origin); !first)
+      return fail(Cause::bad_input, fmt::format("{} stands there already: {}", one.key, twice->second),
+                  one.origin);
     auto done = sim::set(into, one.key, one.text);
     if (done) continue;
     Error error = done.error();

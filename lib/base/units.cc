@@ -179,6 +179,15 @@ Result<Seconds> parse_duration(std::string_view text) {
   return wrong("unknown unit " + quoted(number->unit));
 }
 
+Result<Seconds> parse_delay(std::string_view text) {
+  auto out = parse_duration(text);
+  const bool bare = !text.empty() && std::string_view("0123456789.").find(text.back()) != text.npos;
+  if (out && bare && out->value > 0)
+    return fail(Cause::bad_input, "bad duration " + quoted(text) + ": no unit", {},
+                fmt::format("say {0}us, {0}ms or {0}s", text.substr(0, 20)));
+  return out;
+}
+
 std::string to_text(Bytes size) {
   static constexpr std::string_view letters = "KMGTPE";
   // Exact, so that it reads back as the same size: a unit is taken only where quarters of it suffice.

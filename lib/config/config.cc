@@ -273,10 +273,19 @@ std::vector<std::string> known_keys() {
   return names;
 }
 
+Result<void> not_a_list(const Given& given) {
+  if (!given.list) return {};
+  return fail(Cause::bad_input, fmt::format("{} is one value, not a list", given.key.substr(0, 64)),
+              given.origin);
+}
+
 Result<void> apply(Config& config, const Given& given) {
   if (given.key.starts_with("groups.")) {
     if (given.key.size() > 7) config.groups[given.key.substr(7)] = {given.text, given.origin};
     return {};
+  }
+  if (given.key != "hosts" && !given.key.starts_with(verbs)) {
+    if (auto single = not_a_list(given); !single) return single;
   }
   for (const Key& key : keys) {
     if (given.key == key.name) return key.set(config, given);

@@ -82,8 +82,11 @@ struct Given {
   std::string key;     // "link_rate", "daemon.node", "groups.rack1"
   std::string text;    // as its parser reads it
   std::string origin;  // for people
+  bool list = false;   // written as one; `text` has its parts separated by commas
 };
 
+// Refuses a list where a single value is meant, with its origin.
+Result<void> not_a_list(const Given& given);
 // Sets one value. Errors (Cause::bad_input) name the origin.
 Result<void> apply(Config& config, const Given& given);
 // What holds between values: critical below warning and so on.

@@ -33,7 +33,8 @@ Result<void> collect(const toml::table& table, const std::string& prefix, const 
       continue;
     }
     std::string text;
-    if (const toml::array* array = node.as_array()) {
+    const toml::array* array = node.as_array();
+    if (array) {
       for (const toml::node& element : *array) {
         auto part = scalar(element, origin);
         if (!part) return tl::unexpected(part.error());
@@ -44,7 +45,7 @@ Result<void> collect(const toml::table& table, const std::string& prefix, const 
       if (!part) return tl::unexpected(part.error());
       text = *part;
     }
-    out.push_back({full, text, origin});
+    out.push_back({full, text, origin, array != nullptr});
   }
   return {};
 }

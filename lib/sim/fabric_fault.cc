@@ -127,7 +127,7 @@ Result<void> set(FabricFault& fault, std::string_view key, std::string_view valu
       return bad(fmt::format("'{}' in fault '{}' is no MTU from 256 to 65536", value, text));
     fault.mtu = *mtu;
   } else {
-    const auto time = parse_duration(value);
+    const auto time = parse_delay(value);
     if (!time) return explain(time.error());
     if (!(time->value >= 1e-9 && time->value <= 86400))
       return bad(fmt::format("'{}' in fault '{}' is not from 1ns to a day", value, text));

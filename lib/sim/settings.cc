@@ -59,18 +59,15 @@ struct Machine {
 // Latencies are round figures for one hop: NVLink with a copying kernel, InfiniBand with its verbs.
 constexpr Machine machines[] = {
     // NVIDIA DGX SuperPOD Reference Architecture, DGX H100 (RA-11333-001): 8 GPUs with 900 GB/s of NVLink
-    // both
-    // ways, 8 ConnectX-7 at 400 Gbit/s, rail-optimised, 32 nodes a scalable unit, no oversubscription.
+    // both ways, 8 ConnectX-7 at 400 Gbit/s, rail-optimised, 32 nodes a scalable unit, no oversubscription.
     {{"dgx-h100", "8 H100, NVLink 450 GB/s, 8 NICs of 400 Gbit/s, 32 nodes below a leaf"},
      [](Fabric& f) { dgx(f, 450e9, 50e9, 32); }},
     // NVIDIA DGX SuperPOD Reference Architecture, DGX A100 (RA-10331): 600 GB/s of NVLink both ways, 8 HDR
-    // ports
-    // for computing, 20 nodes a scalable unit.
+    // ports for computing, 20 nodes a scalable unit.
     {{"dgx-a100", "8 A100, NVLink 300 GB/s, 8 NICs of 200 Gbit/s, 20 nodes below a leaf"},
      [](Fabric& f) { dgx(f, 300e9, 25e9, 20); }},
     // Summit (Vazhkudai et al., SC18): 6 V100 a node, 50 GB/s of NVLink one way between GPUs, two EDR ports,
-    // 18
-    // nodes a rack, a fat tree without oversubscription.
+    // 18 nodes a rack, a fat tree without oversubscription.
     {{"summit", "6 V100, NVLink 50 GB/s, 2 NICs of 100 Gbit/s, 18 nodes below a leaf"},
      [](Fabric& f) {
        f.ranks_per_node = 6;
@@ -135,13 +132,13 @@ constexpr Setting table[] = {
        return {};
      }},
     {"latency", "TIME", "of a hop between nodes (20us)",
-     [](Description& d, std::string_view t) { return keep(parse_duration(t), d.fabric.inter.latency); }},
+     [](Description& d, std::string_view t) { return keep(parse_delay(t), d.fabric.inter.latency); }},
     {"intra-latency", "TIME", "of a hop inside a node (2us)",
-     [](Description& d, std::string_view t) { return keep(parse_duration(t), d.fabric.intra.latency); }},
+     [](Description& d, std::string_view t) { return keep(parse_delay(t), d.fabric.intra.latency); }},
     {"overhead", "TIME", "of each message between nodes, at its sender",
-     [](Description& d, std::string_view t) { return keep(parse_duration(t), d.fabric.inter.overhead); }},
+     [](Description& d, std::string_view t) { return keep(parse_delay(t), d.fabric.inter.overhead); }},
     {"receive-overhead", "TIME", "of each message between nodes, at its receiver",
-     [](Description& d, std::string_view t) { return keep(parse_duration(t), d.fabric.receive_overhead); }},
+     [](Description& d, std::string_view t) { return keep(parse_delay(t), d.fabric.receive_overhead); }},
     {"reduce-rate", "RATE", "at which a rank adds up what arrives; at once without it",
      [](Description& d, std::string_view t) { return keep(parse_rate(t), d.fabric.reduce_rate); }},
     {"leaf", "N", "nodes below a leaf switch, of which each rail has its own; without it, one switch for all",
@@ -151,7 +148,7 @@ constexpr Setting table[] = {
     {"spine-oversubscription", "RATIO", "of a leaf's downlinks over its uplinks (1)",
      [](Description& d, std::string_view t) { return ratio(t, d.fabric.oversubscription); }},
     {"spine-latency", "TIME", "more, where a hop crosses a spine (1us)",
-     [](Description& d, std::string_view t) { return keep(parse_duration(t), d.fabric.spine_latency); }},
+     [](Description& d, std::string_view t) { return keep(parse_delay(t), d.fabric.spine_latency); }},
     {"bucket", "SIZE",
      "of a NIC that a shaper holds to its rate: what it left unused, up to this, passes at ten times the "
      "rate",

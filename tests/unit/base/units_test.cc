@@ -85,6 +85,14 @@ TEST(Duration, ReadsUnits) {
     EXPECT_FALSE(parse_duration(text)) << text;
 }
 
+TEST(Duration, ADelayHasAUnit) {
+  EXPECT_DOUBLE_EQ(parse_delay("5us")->value, 5e-6);
+  EXPECT_DOUBLE_EQ(parse_delay("0")->value, 0);
+  EXPECT_DOUBLE_EQ(parse_delay("2m")->value, 120);
+  for (const char* text : {"5", "0.5", "5.", "-1us", ""}) EXPECT_FALSE(parse_delay(text)) << text;
+  EXPECT_EQ(parse_delay("5").error().next, "say 5us, 5ms or 5s");
+}
+
 TEST(Duration, TextHasThreeDigits) {
   EXPECT_EQ(to_text(Seconds(12.3e-6)), "12.3 us");
   EXPECT_EQ(to_text(Seconds(4.51e-3)), "4.51 ms");
