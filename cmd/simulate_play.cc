@@ -103,6 +103,7 @@ class Simulation {
     options_.noise = flags_.noise;
     options_.run_noise = flags_.run_noise;
     options_.faults = flags_.faults.hops;
+    collective::seed(options_.faults, options_.seed);
     if (flags_.sharing != "automatic")
       options_.discipline = flags_.sharing == "fair" ? sim::Discipline::fair : sim::Discipline::fifo;
     if (flags_.method != "automatic")

@@ -217,6 +217,12 @@ Result<std::vector<Fault>> parse_faults(std::string_view text) {
   }
 }
 
+void seed(std::vector<Fault>& faults, std::uint64_t seed) {
+  for (Fault& fault : faults) {
+    if (fault.unreliable() && fault.seed == Fault().seed) fault.seed = seed;
+  }
+}
+
 std::string to_text(const Fault& fault) {
   const auto end = [](const std::optional<Rank>& rank) { return rank ? std::to_string(*rank) : "*"; };
   std::string text = fmt::format("{}@{}>{}", name(fault.kind), end(fault.source), end(fault.destination));

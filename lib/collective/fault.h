@@ -12,7 +12,7 @@
 //       stall          nothing moves any more after=1M bytes; the connection stays up
 //
 // and only where packets may be lost (udp, and the simulator's lossy runs), each with a share=5% (or 0.05) of
-// the hop's messages that it strikes, and seed=N (default 1) that decides which:
+// the hop's messages that it strikes, and seed=N (default 1; simulate's --seed) that decides which:
 //
 //       loss           the message vanishes
 //       duplicate      it arrives twice
@@ -73,5 +73,7 @@ struct Fault {
 std::string_view name(Fault::Kind kind);                         // "corrupt-value"
 Result<std::vector<Fault>> parse_faults(std::string_view text);  // "" gives none
 std::string to_text(const Fault& fault);                         // reads back as the same fault
+// Gives the faults that strike by chance, and do not say another, this seed.
+void seed(std::vector<Fault>& faults, std::uint64_t seed);
 
 }  // namespace ringtrue::collective
