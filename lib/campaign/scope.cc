@@ -64,7 +64,9 @@ class Judge {
     for (const Finding* finding : accused_) {
       const auto is_of = [&](const Fault* fault) { return touches(*finding, *fault); };
       const auto is_exactly = [&](const Fault* fault) { return names(*finding, *fault); };
-      out.wrong += std::none_of(faults_.begin(), faults_.end(), is_of);
+      const bool right = std::any_of(faults_.begin(), faults_.end(), is_of);
+      out.wrong += !right;
+      if (right) out.proven_after = std::max(out.proven_after, finding->proven_after);
       exact = exact && std::any_of(faults_.begin(), faults_.end(), is_exactly);
     }
     out.exact = exact;

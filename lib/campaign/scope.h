@@ -26,12 +26,13 @@ namespace ringtrue::campaign {
 
 // What a diagnosis says of a case.
 struct Judgement {
-  int faults = 0;       // places that something is wrong with
-  int found = 0;        // ... that a finding touches
-  int accusations = 0;  // findings, warnings and critical ones
-  int wrong = 0;        // ... that touch no fault
-  bool exact = false;   // every fault is named by its class, and nothing else is named
-  bool covered = true;  // of a fault of single pairs: one of its pairs was measured
+  int faults = 0;        // places that something is wrong with
+  int found = 0;         // ... that a finding touches
+  int accusations = 0;   // findings, warnings and critical ones
+  int wrong = 0;         // ... that touch no fault
+  bool exact = false;    // every fault is named by its class, and nothing else is named
+  bool covered = true;   // of a fault of single pairs: one of its pairs was measured
+  int proven_after = 0;  // runs of the check after which all that touch a fault were proven; 0: none does
 };
 
 Judgement judge(const Case& c, const diagnosis::Diagnosis& diagnosis);

@@ -24,7 +24,7 @@ template <class Wanted>
 Group group_of(const std::vector<Outcome>& outcomes, std::string_view name, Wanted wanted) {
   Group out;
   out.name = name;
-  std::vector<double> runs, seconds, bytes;
+  std::vector<double> runs, seconds, bytes, proven;
   for (const Outcome& o : outcomes) {
     if (!wanted(o)) continue;
     ++out.cases;
@@ -36,11 +36,13 @@ Group group_of(const std::vector<Outcome>& outcomes, std::string_view name, Want
       out.scope_exact.add(j.exact);
     }
     out.unknown.add(o.verdict == diagnosis::Verdict::unknown && j.accusations == 0);
+    if (j.proven_after > 0) proven.push_back(j.proven_after);
     runs.push_back(o.cost.runs);
     seconds.push_back(o.cost.seconds.value);
     bytes.push_back(double(o.cost.bytes.value));
   }
   out.runs = spread_of(std::move(runs));
+  out.proven = spread_of(std::move(proven));
   out.seconds = spread_of(std::move(seconds));
   out.bytes = spread_of(std::move(bytes));
   return out;

@@ -35,6 +35,7 @@ struct Group {
   Rate false_accusations;  // of healthy cases: anything was accused
   Rate unknown;            // the check could not tell, in so many words, and accused nothing
   Spread runs, seconds, bytes;
+  Spread proven;  // runs after which what was found was proven; the rest went to what else read low
 };
 
 struct Listed {

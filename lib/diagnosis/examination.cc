@@ -79,12 +79,11 @@ Diagnosis Examination::run() {
                      to_text(BytesPerSecond(port.rate)), to_text(BytesPerSecond(port.typical)))});
   }
   out_.cost.seconds = Seconds(elapsed());
-  conclude({readings_, inference, thresholds_, witness_, ports_, all_, fleet_repeats_, structure_,
-            latencies_.late(structure_, n_), latencies_.usual(), dead_},
-           out_);
+  conclude(case_of(inference), out_);
   add_losses(
       losses_, out_.counters, out_.rails, [&](const Scope& s) { return pace(s, inference); }, thresholds_,
       out_);
+  proofs_.tell(out_.findings, out_.cost.runs);
   join_counters(out_.counters, out_.rails, "during the check", out_.findings);
   if (out_.coverage.pairs_measured < out_.coverage.pairs && n_ >= 2) {
     out_.not_checked.push_back(
@@ -133,6 +132,23 @@ Inference Examination::judge() const {
   std::optional<double> nominal;
   if (options_.link_rate) nominal = options_.link_rate->value;
   return infer(readings_, alone_, attainable_, nominal, thresholds_, structure_);
+}
+
+Case Examination::case_of(const Inference& inference) const {
+  return {readings_,          inference,  thresholds_,
+          witness_,           ports_,     all_,
+          fleet_repeats_,     structure_, latencies_.late(structure_, n_),
+          latencies_.usual(), dead_};
+}
+
+// What would be accused if the check ended here.
+void Examination::note_proofs(const Inference& inference) {
+  Diagnosis now;
+  now.nodes = out_.nodes;
+  now.rails = out_.rails;
+  now.ring_busbw = out_.ring_busbw;
+  conclude(case_of(inference), now);
+  proofs_.note(now.findings, out_.cost.runs);
 }
 
 void Examination::set_expected(const Inference& inference) {

@@ -13,6 +13,7 @@
 #include "diagnosis/loss.h"
 #include "diagnosis/neighbours.h"
 #include "diagnosis/plan.h"
+#include "diagnosis/proofs.h"
 #include "diagnosis/readings.h"
 
 namespace ringtrue::diagnosis {
@@ -71,6 +72,8 @@ class Examination {
 
   bool known(const RingWitness& witness) const;  // measured as a pair as well
   Inference judge() const;
+  Case case_of(const Inference& inference) const;
+  void note_proofs(const Inference& inference);
   // Nodes with a side below 60 % of the reference: they make every experiment long that they are part of.
   std::vector<int> very_slow(const Inference& inference) const;
   std::vector<int> nodes_without(const std::vector<int>& some) const;
@@ -111,6 +114,7 @@ class Examination {
   Latencies latencies_;
   Losses losses_;
   std::vector<DeadNode> dead_;
+  Proofs proofs_;
 };
 
 }  // namespace ringtrue::diagnosis

@@ -73,6 +73,7 @@ bool Examination::large() {
 bool Examination::settle() {
   for (int most = rounds_ + most_rounds; rounds_ < most;) {
     const Inference inference = judge();
+    note_proofs(inference);
     const auto pair = rounds_ < screening ? std::nullopt : node_for_duet(inference);
     if (pair) {
       const Bytes hop = hop_bytes({pair->partner, pair->node}, 1, 0.04 * options_.budget.value);

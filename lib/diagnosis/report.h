@@ -68,6 +68,7 @@ struct Finding {
   std::vector<std::string> evidence;  // sentences with the numbers
   std::string impact;                 // "fixing it: 31.2 MB/s -> 59.8 MB/s"
   std::string next;                   // what to do, what to run
+  int proven_after = 0;               // collective runs, since when it stands; 0: no matter of runs
 };
 
 // Something that could not be told. Never changes the verdict by itself.

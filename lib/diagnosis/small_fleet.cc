@@ -152,6 +152,7 @@ bool Examination::pairs() {
 bool Examination::confirm() {
   for (int round = 0; round < 64; ++round) {
     const Inference inference = judge();
+    note_proofs(inference);
     std::vector<const Suspect*> very, fine;
     for (const Suspect& s : inference.suspects) {
       if (s.confirmed || s.alone) continue;

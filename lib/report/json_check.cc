@@ -14,20 +14,22 @@ Json text_or_null(const std::string& text) {
 }  // namespace
 
 Json finding_value(const diagnosis::Finding& f) {
-  return {{"severity", name(f.severity)},
-          {"kind", f.kind},
-          {"scope",
-           {{"type", name(f.scope.type)},
-            {"node", text_or_null(f.scope.node_name)},
-            {"peer", text_or_null(f.scope.peer_name)},
-            {"device", text_or_null(f.scope.device)}}},
-          {"measured_Bps", rate(f.measured)},
-          {"expected_Bps", rate(f.expected)},
-          {"ratio", maybe(f.ratio)},
-          {"confidence", f.confidence},
-          {"evidence", f.evidence},
-          {"impact", text_or_null(f.impact)},
-          {"next", text_or_null(f.next)}};
+  Json out = {{"severity", name(f.severity)},
+              {"kind", f.kind},
+              {"scope",
+               {{"type", name(f.scope.type)},
+                {"node", text_or_null(f.scope.node_name)},
+                {"peer", text_or_null(f.scope.peer_name)},
+                {"device", text_or_null(f.scope.device)}}},
+              {"measured_Bps", rate(f.measured)},
+              {"expected_Bps", rate(f.expected)},
+              {"ratio", maybe(f.ratio)},
+              {"confidence", f.confidence},
+              {"evidence", f.evidence},
+              {"impact", text_or_null(f.impact)},
+              {"next", text_or_null(f.next)}};
+  if (f.proven_after > 0) out["proven_after_runs"] = f.proven_after;
+  return out;
 }
 
 std::string json(const CheckDocument& document) {

@@ -27,6 +27,7 @@ Json group_value(const Group& group, const char* key = "name") {
   add_rate(out, "false_accusation_rate", group.false_accusations);
   add_rate(out, "unknown", group.unknown);
   out["rounds"] = spread_value(group.runs);
+  out["proven_after_rounds"] = spread_value(group.proven);
   out["seconds"] = spread_value(group.seconds);
   out["bytes"] = spread_value(group.bytes);
   return out;
@@ -68,6 +69,7 @@ std::string json(const EvaluateDocument& document) {
   add_rate(out, "scope_exact", s.single.scope_exact);
   add_rate(out, "precision", s.precision);
   out["rounds"] = spread_value(s.single.runs);
+  out["proven_after_rounds"] = spread_value(s.single.proven);
   out["seconds"] = spread_value(s.single.seconds);
   out["bytes"] = spread_value(s.single.bytes);
   out["healthy"] = group_value(s.healthy);

@@ -56,12 +56,13 @@ std::vector<std::string> cells_of(const Group& g) {
           interval(g.scope_exact),
           interval(g.false_accusations),
           of_text(g.unknown),
+          g.proven.most > 0 ? fmt::format("{:g}, {:g}", g.proven.median, g.proven.p95) : "-",
           fmt::format("{:g}, {:g}", g.runs.median, g.runs.p95),
           fmt::format("{:.1f}, {:.1f}", g.seconds.median, g.seconds.p95),
           amount_text(std::uint64_t(g.bytes.median))};
 }
-constexpr const char* headers[] = {"cases",   "recall",  "scope exact", "false accusations",
-                                   "unknown", "rounds*", "seconds*",    "sent, median"};
+constexpr const char* headers[] = {"cases",         "recall",  "scope exact", "false accusations", "unknown",
+                                   "proven after*", "rounds*", "seconds*",    "sent, median"};
 
 std::string listed_text(std::string_view title, const std::vector<campaign::Listed>& list) {
   if (list.empty()) return "";
@@ -89,7 +90,9 @@ std::string command_of(const EvaluateDocument& d) {
 constexpr const char* legend =
     "recall: every fault of a case was found; scope exact: and named by the smallest class that can be told "
     "apart, and nothing else; false accusations: of healthy cases; rates with their 95 % intervals "
-    "(Wilson). *: median, 95th percentile";
+    "(Wilson). *: median, 95th percentile; proven after so many rounds, of which the others went to what "
+    "else "
+    "read low";
 
 }  // namespace
 
