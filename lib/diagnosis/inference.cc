@@ -44,15 +44,32 @@ std::vector<std::pair<int, int>> doubtful_pairs(const Readings& readings, const 
     if (!best || *best >= critical || readings.only_momentary(x, y)) return;
     const double as_low = common.share_as_low(*best, false, [&](int a, int b) { return a == x || b == y; });
     if (as_low > common_share) return;
-    if (as_low > 0 && may_be_chance(as_low, int(readings.counting(x, y).size()), n * (n + 1))) return;
+    const double chance = chance_of(as_low, int(readings.counting(x, y).size()));
+    if (as_low > 0 && may_be_chance(chance, n * (n + 1))) return;
     out.emplace_back(x, y);
   });
   return out;
 }
 
-bool may_be_chance(double share_as_low, int runs, double candidates) {
-  for (; runs > 0; --runs) candidates *= share_as_low;
-  return candidates > 0.01;
+double chance_of(double share_as_low, int readings) {
+  double out = 1;
+  for (; readings > 0; --readings) out *= share_as_low;
+  return out;
+}
+
+double chance_of(double share_as_low, const std::vector<double>& between) {
+  const int others = int(between.size()), k = others + 1;
+  const double each = chance_of(share_as_low, k);
+  if (others < 2) return each;
+  // The best may be any of k, and the others lie within so much of it; or all but one of them do.
+  const double all = k * share_as_low * chance_of(between[std::size_t(others - 1)], others);
+  const double but_one =
+      k * others * chance_of(share_as_low, 2) * chance_of(between[std::size_t(others - 2)], others - 1);
+  return std::min(each, 2 * std::min(all, but_one));
+}
+
+bool may_be_chance(double chance, double candidates) {
+  return chance * candidates > 0.01;
 }
 
 double spread(const Suspect& s) {

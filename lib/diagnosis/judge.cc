@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "diagnosis/cover.h"
@@ -42,6 +43,7 @@ class Judge {
   void run() {
     find_overshadowed();
     choose_sides();
+    join_sides();
     add_paths();
     add_programs();
     std::stable_sort(out_.suspects.begin(), out_.suspects.end(),
@@ -303,14 +305,72 @@ class Judge {
     // The sides and paths of which any might have shown it; more strictly where more are looked at.
     const double candidates = !sparse_                    ? n_ * (n_ + 1.0)  // n (n - 1) paths, 2 n sides
                               : s.type == ScopeType::path ? 100.0 * readings_.pairs_measured()
-                                                          : 10 * 2.0 * n_;
-    s.chance = may_be_chance(as_low, int(runs.size()), candidates);
+                                                          : 100 * 2.0 * n_;
+    const bool side = s.type == ScopeType::sender || s.type == ScopeType::receiver;
+    const double chance = sparse_ && side && s.readings.size() == runs.size()
+                              ? chance_of(as_low, shares_between(s))
+                              : chance_of(as_low, int(runs.size()));
+    s.chance = may_be_chance(chance, candidates);
+    s.else_sure = s.missing.empty();
     if (s.chance && (s.missing.empty() || sparse_)) {
       s.missing =
           fmt::format("others that can do better read as low in {:.0f} % of their readings", as_low * 100);
     }
     s.confirmed = s.missing.empty();
     out_.suspects.push_back(std::move(s));
+  }
+
+  // Of all readings, which share lies between the suspect's best and each of its others. That some lie nearer
+  // together than noise has it says no more.
+  std::vector<double> shares_between(const Suspect& s) const {
+    const double near = s.best * (1 - 4 * common_.noise());
+    std::vector<double> out;
+    for (std::size_t i = 1; i < s.readings.size(); ++i) {
+      const double low = std::min(s.readings[i].rate, near);
+      out.push_back(common_.share_within(low, s.best, [&](int x, int y) { return s.explains(x, y); }));
+    }
+    return out;
+  }
+
+  // Both sides of a node: how often both of another one read as low in one run tells how likely chance is.
+  void join_sides() {
+    if (!sparse_) return;
+    for (Suspect& send : out_.suspects) {
+      if (send.type != ScopeType::sender || send.alone || !send.else_sure) continue;
+      const auto receive = std::find_if(out_.suspects.begin(), out_.suspects.end(), [&](const Suspect& s) {
+        return s.type == ScopeType::receiver && s.node == send.node && !s.alone && s.else_sure;
+      });
+      if (receive == out_.suspects.end() || (!send.chance && !receive->chance)) continue;
+      const double chance = chance_of(share_of_both(send, *receive),
+                                      int(std::min(send.readings.size(), receive->readings.size())));
+      if (may_be_chance(chance, 10.0 * n_)) continue;
+      for (Suspect* s : {&send, &*receive}) {
+        s->chance = false;
+        s->confirmed = true;
+        s->missing.clear();
+      }
+    }
+  }
+
+  // Of the other nodes that can do better, run by run; taken as one more than it is.
+  double share_of_both(const Suspect& send, const Suspect& receive) const {
+    std::map<std::pair<int, int>, int>
+        low;  // by run and node: 1 where it sent as low, 2 received; 4, 8: at all
+    readings_.each_pair([&](int x, int y) {
+      for (const Reading& r : readings_.counting(x, y)) {
+        low[{r.run, x}] |= 4 | (r.rate <= send.best ? 1 : 0);
+        low[{r.run, y}] |= 8 | (r.rate <= receive.best ? 2 : 0);
+      }
+    });
+    int all = 1, both = 1;
+    for (const auto& [at, what] : low) {
+      const auto node = std::size_t(at.second);
+      const bool better = out_.sends[node].value_or(0) > 1.03 * send.best &&
+                          out_.receives[node].value_or(0) > 1.03 * receive.best;
+      if (at.second == send.node || (what & 12) != 12 || !better) continue;
+      ++all, both += (what & 3) == 3;
+    }
+    return double(both) / all;
   }
 
   std::string lacks(const std::vector<Reading>& list, double ratio, int partners, int partners_needed,

@@ -26,7 +26,9 @@
 //   them repeats; a path across leaves, on whose trunks others may send, by four. Most of its pairs are
 //   measured once, so that how common low readings are is told by pairs below one leaf; across leaves, where
 //   a way has twice the links and more traffic on them, it is taken three times. There chance is to be below
-//   0.1 % for a side and 0.01 % for a path.
+//   0.01 %. That a side's readings lie near together counts: a slow link's do, disturbances are of all
+//   depths. Of a node both of whose sides are slow, it is how often both sides of others read as low in one
+//   run.
 #pragma once
 
 #include <optional>
@@ -72,8 +74,9 @@ struct Suspect {
   double ratio = 0;               // best / reference
   std::vector<Reading> readings;  // that count, fastest first
   int partners = 0;               // different ones in `readings`
-  bool alone = false;   // only one direction at a time says more, and `readings` are of such experiments
-  bool chance = false;  // so many readings are as low that these may be chance
+  bool alone = false;      // only one direction at a time says more, and `readings` are of such experiments
+  bool chance = false;     // so many readings are as low that these may be chance
+  bool else_sure = false;  // nothing but that, if that, is missing
   bool confirmed = false;
   bool alternative = false;  // another explanation with as few causes exists
   std::string missing;       // why not confirmed; empty when confirmed
@@ -112,9 +115,13 @@ Inference infer(const Readings& readings, const Readings& alone, std::optional<d
 std::vector<std::pair<int, int>> doubtful_pairs(const Readings& readings, const Inference& inference,
                                                 const Thresholds& thresholds);
 
-// Whether low readings of this kind (`rate` and less, in `runs` experiments) may be chance, with so many
-// sides and paths of which any might have shown them: see above.
-bool may_be_chance(double share_as_low, int runs, double candidates);
+// The probability that as many readings are as low by chance.
+double chance_of(double share_as_low, int readings);
+// The same, and that they lie as near together: a slow link's do, those of disturbances only where all are of
+// one kind. `between`: for each reading but the best, the share of all that lie between the two; rising.
+double chance_of(double share_as_low, const std::vector<double>& between);
+// Whether what has this chance on one side or path may be chance, with so many of them: see above.
+bool may_be_chance(double chance, double candidates);
 inline constexpr double common_share = 0.25;
 
 // k readings within 5 % of the best, gap g = 1 - ratio, spread s = 1 - median / best:

@@ -116,6 +116,16 @@ class Commonness {
     }
     return all < fewest ? 0 : double(low) / all;
   }
+  // The share of such readings from `low` to `high`, where that is smaller; taken as one more than it is.
+  template <class Mine>
+  double share_within(double low, double high, const Mine& mine) const {
+    int all = 1, within = 1;
+    for (const Item& item : items_) {
+      if (item.limit < 1.03 * high || mine(item.source, item.destination)) continue;
+      ++all, within += item.rate >= low && item.rate <= high;
+    }
+    return double(within) / all;
+  }
   // What readings scatter by: 1.4826 times the median deviation from their median, of rate / limit.
   double noise() const { return noise_; }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "diagnosis/judge.h"
 #include "diagnosis/neighbours.h"
 #include "fleet.h"
 
@@ -31,6 +32,9 @@ TEST(Economy, AFaultOfANodeOrANicAmongAThousandIsProvenInSixRuns) {
         const Diagnosis d = fleet.check();
         EXPECT_EQ(named(d), wanted[what]) << share << " " << leaf << " " << explain(d);
         EXPECT_LE(d.cost.runs, 6) << share << " " << leaf << " " << explain(d);
+        ASSERT_FALSE(d.findings.empty());
+        EXPECT_GE(d.findings[0].proven_after, 3) << "a screening and two repeats";
+        EXPECT_LE(d.findings[0].proven_after, d.cost.runs);
         EXPECT_EQ(d.verdict, Verdict::faulty);
       }
     }
@@ -76,6 +80,32 @@ TEST(Disturbed, LargeFleetsHideNoFault) {
     const Diagnosis d = fleet.check();
     ASSERT_EQ(named(d), Names{"slow-receiver node" + std::to_string(50 * seed)}) << explain(d);
   }
+}
+
+TEST(Disturbed, ANodeOrANICAmongAThousandIsProvenAsSoon) {
+  for (int what = 0; what < 4; ++what) {
+    Fleet fleet(1024, 32, 4, std::uint64_t(what + 1));
+    fleet.disturbed = 0.05;
+    if (what != 1) fleet.sends = slow(300, 0.7, what == 3 ? 2 : -1);
+    if (what == 1 || what == 2) fleet.receives = slow(300, 0.7);
+    const Diagnosis d = fleet.check();
+    ASSERT_EQ(d.findings.size(), 1u) << what << " " << explain(d);
+    EXPECT_LE(d.findings[0].proven_after, 6) << what << " " << explain(d);
+  }
+}
+
+TEST(Chance, IsLessWhereReadingsLieNearTogether) {
+  const double low = 0.05;
+  EXPECT_DOUBLE_EQ(chance_of(low, 3), low * low * low);
+  EXPECT_DOUBLE_EQ(chance_of(low, std::vector<double>{0.001}), low * low)
+      << "two tell nothing of their distance";
+  // Spread over all that is as low: no more than that they are low.
+  EXPECT_DOUBLE_EQ(chance_of(low, {0.02, 0.04, 0.05}), chance_of(low, 4));
+  // Together: 2 x 4 x 0.05 x 0.005^3.
+  EXPECT_NEAR(chance_of(low, {0.005, 0.005, 0.005}), 5e-8, 1e-12);
+  // One of them disturbed.
+  EXPECT_LT(chance_of(low, {0.005, 0.005, 0.005, 0.05}), chance_of(low, 5));
+  EXPECT_GT(chance_of(low, {0.005, 0.005, 0.005, 0.05}), chance_of(low, {0.005, 0.005, 0.005, 0.005}));
 }
 
 TEST(Repetition, NobodyIsAccusedOfWhatWasSeenOnce) {
