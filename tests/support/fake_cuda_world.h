@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 
 #include "transport/cuda/bodies.h"
@@ -11,6 +12,7 @@
 namespace ringtrue::test {
 
 struct HostWorld {
+  static constexpr int packs = 4;
   std::uint32_t thread = 0, threads = 1, block = 0, blocks = 1, lane = 0, lanes = 1;
   const std::byte* sources[transport::cuda::most_ranks] = {};
 
@@ -18,12 +20,20 @@ struct HostWorld {
   bool any(bool value) const { return value; }
   void sync() const {}
 
+  // As on a GPU, where 16 bytes at any other address end the context.
+  static void expect_aligned(const std::byte* at) {
+    if (reinterpret_cast<std::uintptr_t>(at) % sizeof(transport::cuda::Pack) != 0) std::abort();
+  }
   static transport::cuda::Pack load(const std::byte* from) {
+    expect_aligned(from);
     transport::cuda::Pack pack;
     std::memcpy(&pack, from, sizeof pack);
     return pack;
   }
-  static void store(std::byte* into, transport::cuda::Pack pack) { std::memcpy(into, &pack, sizeof pack); }
+  static void store(std::byte* into, transport::cuda::Pack pack) {
+    expect_aligned(into);
+    std::memcpy(into, &pack, sizeof pack);
+  }
 
   static void add(std::uint64_t* at, std::uint64_t n) { std::atomic_ref(*at).fetch_add(n); }
   static void least(std::uint64_t* at, std::uint64_t n) {
@@ -34,6 +44,7 @@ struct HostWorld {
   static std::uint32_t arrive(std::uint32_t* at) {
     return std::atomic_ref(*at).fetch_add(1, std::memory_order_acq_rel);
   }
+  static void publish() {}
   static void tell(std::uint64_t* at, std::uint64_t n) {
     std::atomic_ref(*at).store(n, std::memory_order_release);
   }

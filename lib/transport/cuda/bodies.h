@@ -3,6 +3,7 @@
 // A World is where a thread finds itself. It has
 //   thread, threads, block, blocks   its place; a block's threads work on one rank's (or one job's) data
 //   together lane, lanes, any_lane(bool)      the part of a block that decides together without a barrier
+//   packs                            of 16 bytes that a thread loads at once from each source
 //   load(p), store(p, Pack)          16 bytes, aligned; past the caches that are not coherent
 //   add(p, n), least(p, n)           atomic
 #pragma once
@@ -115,7 +116,7 @@ RINGTRUE_GPU void combine(World& world, std::byte* into, const std::byte* first,
   if (world.block + 1 == world.blocks)
     combine_elements<N, Op>(world, into, first, sources, count, {tail, bytes}, divisor);
 
-  constexpr int many = 4;
+  constexpr int many = World::packs;
   const Part part = part_of(packs, world.blocks, world.block);
   std::uint64_t pack = part.begin + world.thread;
   for (; pack + std::uint64_t(many - 1) * world.threads < part.end;

@@ -2,13 +2,14 @@
 // from first to last, doing its own part of each. Compiled by nvcc as a kernel, and by g++ for tests in which
 // host threads are the blocks.
 //
-// Memory order: a block's writes come before its arrive(), the last block's arrive() comes after those of all
-// others, and what it tells comes after that; who hears it sees all of them, on any GPU. For this a World
-// (bodies.h) also has
+// Memory order: a block's reads and writes come before its arrive(), the last block's arrive() comes after
+// those of all others, and publish() makes all of that come before what it tells; who hears it sees all of
+// them, on any GPU. For this a World (bodies.h) also has
 //   sync(), any(bool)      a block's barrier; the same, true for all if it is true for one
-//   arrive(p)              adds 1, orders what the block did before and what it does next; returns what was
-//   there tell(p, n), hear(p)    a word in any rank's memory: written after arrive(), read with acquire
-//   release(p, n)         the same write, after all that this thread did before
+//   arrive(p)              adds 1 with acquire and release among the rank's blocks; returns what was there
+//   publish()              what came before, here and where this thread has heard of it, before what is told
+//   tell(p, n), hear(p)    a word in any rank's memory: written after publish(), read with acquire
+//   release(p, n)          the same write, after all that this thread did before
 //   peek(p)                a word that the host may write
 //   pause(spins)           before asking again
 //   sources                a block's own room for most_ranks pointers
@@ -81,6 +82,7 @@ RINGTRUE_GPU void interpret(World& world, const Work& work, const std::uint32_t*
     if (!tells || world.thread != 0) continue;
     if ((world.arrive(work.arrived + i) + 1) % world.blocks != 0) continue;
     if (last) *work.call = call + 1;
+    world.publish();
     for (std::uint32_t rank = 0; rank < work.ranks; ++rank)
       if (now.tells >> rank & 1) world.tell(work.peers[rank].told, progress(call, i + 1));
   }

@@ -93,11 +93,15 @@ bool same(Type type, const std::byte* a, const std::byte* b) {
   return is_nan(a) && is_nan(b);
 }
 
+struct PairWorld : HostWorld {
+  static constexpr int packs = 2;  // as the interpreter has on a GPU
+};
+
 TEST(CudaBodies, ReduceAsTheEngineDoes) {
   for (const Type type : collective::all_types) {
     const std::uint64_t size = size_of(type);
     for (const Operation operation : collective::all_operations) {
-      for (const std::uint64_t elements : {1, 3, 64, 517}) {
+      for (const std::uint64_t elements : {1, 3, 64, 517, 518}) {
         for (const std::uint64_t skew : {0, 1}) {   // elements away from 16 bytes, all alike
           for (const bool alike : {true, false}) {  // or the last source otherwise
             const int sources = 1 + int(elements % 4);
@@ -119,13 +123,12 @@ TEST(CudaBodies, ReduceAsTheEngineDoes) {
             job.move = Move::reduce_last;
             job.type = std::uint8_t(type);
             job.operation = std::uint8_t(operation);
-            for (std::uint32_t block = 0; block < 3; ++block) {
-              HostWorld world;
-              world.block = block;
-              world.blocks = 3;
-              for_number(job.type, job.operation,
-                         [&](auto number, auto op) { reduce<decltype(number), decltype(op)>(world, job); });
-            }
+            const auto play = [&](auto world) {
+              for (world.block = 0, world.blocks = 3; world.block < world.blocks; ++world.block)
+                for_number(job.type, job.operation,
+                           [&](auto number, auto op) { reduce<decltype(number), decltype(op)>(world, job); });
+            };
+            elements % 2 == 0 ? play(PairWorld()) : play(HostWorld());
             std::byte* const into = right.data() + skew * size;
             engine::reduce_many(type, operation, into, job.with, from.data(), sources, elements);
             engine::finish(type, operation, into, elements, 5);

@@ -9,36 +9,37 @@ namespace {
 
 constexpr int threads = 512;
 
+// Two blocks a multiprocessor: while one waits at its barrier, or for a peer, the other one moves bytes.
 template <class N, class Op>
-__global__ __launch_bounds__(threads) void interpret_kernel(const Interpretation job) {
+__global__ __launch_bounds__(threads, 2) void interpret_kernel(const Interpretation job) {
   __shared__ const std::byte* sources[most_ranks];
   const Work work =
       job.work[blockIdx.x / job.blocks];  // kept in registers: what is polled is read anew, this is not
-  GpuWorld world = GpuWorld::of(blockIdx.x % job.blocks, job.blocks, sources);
+  auto world = GpuWorld<2>::of(blockIdx.x % job.blocks, job.blocks, sources);
   interpret<N, Op>(world, work, job.abort, job.operation == average);
 }
 
 template <class N, class Op>
 __global__ __launch_bounds__(threads) void reduce_kernel(const __grid_constant__ Reduction job) {
-  GpuWorld world = GpuWorld::of(blockIdx.x, gridDim.x);
+  auto world = GpuWorld<4>::of(blockIdx.x, gridDim.x);
   reduce<N, Op>(world, job);
 }
 
 template <class T>
 __global__ __launch_bounds__(threads) void fill_kernel(const Fill job) {
-  GpuWorld world = GpuWorld::of(blockIdx.x, gridDim.x);
+  auto world = GpuWorld<4>::of(blockIdx.x, gridDim.x);
   fill<T>(world, job);
 }
 
 template <class T>
 __global__ __launch_bounds__(threads) void check_kernel(const Check job) {
-  GpuWorld world = GpuWorld::of(blockIdx.x, gridDim.x);
+  auto world = GpuWorld<4>::of(blockIdx.x, gridDim.x);
   check<T>(world, job);
 }
 
 template <class T>
 __global__ __launch_bounds__(threads) void bitmap_kernel(const Bitmap job) {
-  GpuWorld world = GpuWorld::of(blockIdx.x, gridDim.x);
+  auto world = GpuWorld<4>::of(blockIdx.x, gridDim.x);
   bitmap<T>(world, job);
 }
 
@@ -53,8 +54,13 @@ const void* interpreter(std::uint8_t type, std::uint8_t operation) {
 namespace kernels {
 
 int resident_blocks(std::uint8_t type, std::uint8_t operation, int processors, int& error) {
+  // Also loads the kernel, which its first launch would do else: loading may have to wait for kernels that
+  // run, and those may spin until this one comes.
+  cudaFuncAttributes attributes;
+  error = cudaFuncGetAttributes(&attributes, interpreter(type, operation));
   int each = 0;
-  error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, interpreter(type, operation), threads, 0);
+  if (error == cudaSuccess)
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, interpreter(type, operation), threads, 0);
   return error == cudaSuccess ? each * processors : 0;
 }
 

@@ -5,7 +5,9 @@
 
 namespace ringtrue::transport::cuda {
 
+template <int Packs>
 struct GpuWorld {
+  static constexpr int packs = Packs;  // more would cost registers, and with them blocks
   std::uint32_t thread, threads, block, blocks, lane, lanes;
   const std::byte** sources;  // in shared memory; nullptr where nothing is interpreted
 
@@ -33,12 +35,13 @@ struct GpuWorld {
     atomicMin(reinterpret_cast<unsigned long long*>(at), n);
   }
 
+  // A rank's blocks are on one GPU.
   __device__ static std::uint32_t arrive(std::uint32_t* at) {
-    __threadfence_system();
-    const std::uint32_t before = atomicAdd(at, 1);
-    __threadfence_system();
+    std::uint32_t before;
+    asm volatile("atom.acq_rel.gpu.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(at) : "memory");
     return before;
   }
+  __device__ static void publish() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
   __device__ static void tell(std::uint64_t* at, std::uint64_t n) {
     asm volatile("st.relaxed.sys.u64 [%0], %1;" ::"l"(at), "l"(n) : "memory");
   }
