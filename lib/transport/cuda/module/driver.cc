@@ -18,7 +18,9 @@ class Block final : public Memory {
  public:
   Block(const Home& home, void* at, std::uint64_t bytes, cudaError_t (*free)(void*))
       : home_(home), at_(static_cast<std::byte*>(at)), bytes_(bytes), free_(free) {}
-  ~Block() override { home_.quietly(free_, at_); }
+  ~Block() override {
+    home_.quietly([&] { return free_(at_); });
+  }
   std::byte* at() const override { return at_; }
   std::uint64_t bytes() const override { return bytes_; }
 
@@ -63,7 +65,7 @@ class RealDevice final : public Device {
       return cudaStreamSynchronize(nullptr);
     });
     if (!made) {
-      home_.quietly(cudaFree, kind == MemoryKind::device ? at : nullptr);
+      if (kind == MemoryKind::device && at) home_.quietly([&] { return cudaFree(at); });
       return tl::unexpected(made.error());
     }
     if (kind == MemoryKind::pinned) std::memset(at, 0, bytes);

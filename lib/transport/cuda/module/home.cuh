@@ -27,8 +27,19 @@ struct Home {
     if (auto entered = enter(); !entered) return entered;
     return tell(static_cast<cudaError_t>(call()), what);
   }
-  void quietly(cudaError_t (*free)(void*), void* at) const {
-    if (at && cudaSetDevice(gpu.index) == cudaSuccess) free(at);
+  // Whether what `query` asks for is over. Also entered: the runtime makes a context on the thread's current
+  // GPU whatever it is asked, and of a thread that has entered none that is the first.
+  template <class Query>
+  Result<bool> asked(Query query) const {
+    if (auto entered = enter(); !entered) return tl::unexpected(entered.error());
+    const cudaError_t state = query();
+    if (state == cudaErrorNotReady) return cudaGetLastError(), false;
+    if (auto good = tell(state, "go on"); !good) return tl::unexpected(good.error());
+    return true;
+  }
+  template <class Call>
+  void quietly(Call call) const {
+    if (cudaSetDevice(gpu.index) == cudaSuccess) call();
     cudaGetLastError();
   }
 };

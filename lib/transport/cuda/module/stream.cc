@@ -9,18 +9,18 @@ namespace {
 class RealEvent final : public Event {
  public:
   RealEvent(const Home& home, cudaEvent_t event) : event(event), home_(home) {}
-  ~RealEvent() override { cudaEventDestroy(event); }
+  ~RealEvent() override {
+    home_.quietly([&] { return cudaEventDestroy(event); });
+  }
   Result<bool> reached() override {
-    const cudaError_t state = cudaEventQuery(event);
-    if (state == cudaErrorNotReady) return cudaGetLastError(), false;
-    if (auto good = home_.tell(state, "go on"); !good) return tl::unexpected(good.error());
-    return true;
+    return home_.asked([&] { return cudaEventQuery(event); });
   }
   Result<Seconds> since(const Event& earlier) override {
     float milliseconds = 0;
-    const cudaError_t state =
-        cudaEventElapsedTime(&milliseconds, static_cast<const RealEvent&>(earlier).event, event);
-    if (auto good = home_.tell(state, "tell the time"); !good) return tl::unexpected(good.error());
+    auto told = home_.call("tell the time", [&] {
+      return cudaEventElapsedTime(&milliseconds, static_cast<const RealEvent&>(earlier).event, event);
+    });
+    if (!told) return tl::unexpected(told.error());
     return Seconds(double(milliseconds) * 1e-3);
   }
   const cudaEvent_t event;
@@ -32,7 +32,9 @@ class RealEvent final : public Event {
 class RealStream final : public Stream {
  public:
   RealStream(const Home& home, cudaStream_t stream) : stream(stream), home_(home) {}
-  ~RealStream() override { cudaStreamDestroy(stream); }
+  ~RealStream() override {
+    home_.quietly([&] { return cudaStreamDestroy(stream); });
+  }
 
   Result<void> copy(std::byte* into, const std::byte* from, std::uint64_t bytes) override {
     if (!bytes) return {};
@@ -64,10 +66,7 @@ class RealStream final : public Stream {
     });
   }
   Result<bool> idle() override {
-    const cudaError_t state = cudaStreamQuery(stream);
-    if (state == cudaErrorNotReady) return cudaGetLastError(), false;
-    if (auto good = home_.tell(state, "go on"); !good) return tl::unexpected(good.error());
-    return true;
+    return home_.asked([&] { return cudaStreamQuery(stream); });
   }
   Result<void> begin_capture() override {
     return home_.call("record a graph",
@@ -93,7 +92,9 @@ class RealStream final : public Stream {
 class RealGraph final : public Graph {
  public:
   RealGraph(const Home& home, cudaGraphExec_t graph) : home_(home), graph_(graph) {}
-  ~RealGraph() override { cudaGraphExecDestroy(graph_); }
+  ~RealGraph() override {
+    home_.quietly([&] { return cudaGraphExecDestroy(graph_); });
+  }
   Result<void> launch(Stream& stream) override {
     return home_.call("start a graph",
                       [&] { return cudaGraphLaunch(graph_, static_cast<RealStream&>(stream).stream); });
@@ -112,7 +113,11 @@ Result<std::unique_ptr<Graph>> RealStream::end_capture() {
   const cudaError_t made = cudaGraphInstantiate(&ready, graph, 0);
   cudaGraphDestroy(graph);
   if (auto good = home_.tell(made, "prepare a graph"); !good) return tl::unexpected(good.error());
-  return std::make_unique<RealGraph>(home_, ready);
+  auto prepared = std::make_unique<RealGraph>(home_, ready);
+  // Now, and not with its first launch, when another GPU's kernel may already wait for this one's.
+  auto sent = home_.call("prepare a graph", [&] { return cudaGraphUpload(ready, stream); });
+  if (!sent) return tl::unexpected(sent.error());
+  return prepared;
 }
 
 }  // namespace
