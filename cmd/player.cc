@@ -105,8 +105,12 @@ class LocalPlayer final : public Player {
     const Seconds needed_time(deadline_is_given_ ? 0 : calls * double(needed) / 50e6);
     const Deadline deadline = Deadline::in(deadline_ + needed_time);
     counters_.begin();
+    // What was measured of GPUs is told when it is interrupted; anything else ends at once.
+    engine::Stopper stopper;
+    std::optional<OnInterrupt> guard;
+    if (job.gpu_limits) guard.emplace([&] { stopper.stop(); });
     auto report = processes_ > 1 ? fleet::run_in_processes(job, processes_, deadline)
-                                 : engine::run_locally(job, deadline);
+                                 : engine::run_locally(job, deadline, nullptr, nullptr, &stopper);
     if (!report) return tl::unexpected(report::Trouble{report.error(), {}});
     report->counters[nodes_.front()] = counters_.end();
     return std::move(*report);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cmd/facts.h"
+#include "cmd/interrupt.h"
 #include "cmd/output.h"
 #include "cmd/player.h"
 #include "cmd/progress.h"
@@ -33,7 +34,12 @@ int exit_of(const report::GpuSweepDocument& document) {
   int code = Exit::healthy;
   for (const diagnosis::Finding& f : document.limits.findings)
     code = std::max<int>(code, f.severity == diagnosis::Severity::critical ? Exit::faulty : Exit::degraded);
-  return code;
+  const auto left_out = [](const diagnosis::GpuRate& rate) {
+    return rate.limit.why_not.starts_with(trace::left_out);
+  };
+  const auto& rates = document.limits.rates;
+  const bool whole = std::none_of(rates.begin(), rates.end(), left_out);
+  return code == Exit::healthy && !whole ? Exit::unknown : code;
 }
 
 }  // namespace
@@ -68,13 +74,16 @@ int sweep_gpus(Context& context, const GpuSweep& what) {
     document.error = report.error();
   } else {
     document.notes = report->notes;
-    const topology::Cluster cluster = facts_of(context, **player, document.notes);
+    // Who interrupts does not wait for a look at the nodes.
+    const topology::Cluster cluster =
+        interrupted() ? topology::Cluster() : facts_of(context, **player, document.notes);
     document.limits =
         diagnosis::judge_gpus(std::move(report->gpu_limits), cluster, document.warning, document.critical);
   }
   player->reset();  // releases the nodes before anything is printed
   clear_progress();
   if (document.error) complain(document.error->error);
+  if (!document.error && interrupted()) complain(Error{Cause::cancelled, "interrupted", {}, {}});
   return print(context.common.json ? report::json(document) : report::text(document, context.style),
                exit_of(document));
 }

@@ -40,7 +40,8 @@ std::vector<int> numa_nodes() {
 }  // namespace
 
 Result<std::vector<trace::GpuLimit>> measure_gpus(cuda::Driver& driver, const Job& job,
-                                                  const std::string& node, Deadline deadline) {
+                                                  const std::string& node, Deadline deadline,
+                                                  const std::function<bool()>& stop) {
   const auto all = driver.gpus();
   if (!all) return tl::unexpected(all.error());
   cuda::LimitSettings settings;
@@ -48,6 +49,9 @@ Result<std::vector<trace::GpuLimit>> measure_gpus(cuda::Driver& driver, const Jo
   settings.repeats = job.iterations;
   settings.gpus = job.gpus;
   settings.numa_nodes = numa_nodes();
+  settings.stop = stop;
+  const int left_ms = deadline.left_ms();  // and what was measured has to arrive
+  if (left_ms >= 0) deadline = Deadline::in(Seconds(left_ms * 0.9e-3));
   const auto measured = cuda::measure_limits(driver, settings, deadline);
   if (!measured) return tl::unexpected(measured.error());
   const auto end_of = [&](int index) {

@@ -229,7 +229,7 @@ Result<void> DeviceSession::meet(Deadline deadline) {
 
 Result<void> DeviceSession::run(Deadline deadline) {
   if (measures_) {
-    auto measured = measure_gpus(*driver_, job_, node_, deadline);
+    auto measured = measure_gpus(*driver_, job_, node_, deadline, [this] { return aborted_.load(); });
     if (!measured) return tl::unexpected(measured.error());
     limits_ = std::move(*measured);
     return {};

@@ -225,8 +225,20 @@ std::uint64_t SessionImpl::shared_bytes(const Job& job, int node) {
   return shm::lay_out(plan_of(job, **algorithm, node, edges_on_node(job, **algorithm, node), 1)).bytes;
 }
 
+void Stopper::stop() {
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  if (session_) session_->abort();
+}
+
+void Stopper::attach(Session* session) {
+  const std::lock_guard lock(mutex_);
+  session_ = session;
+  if (session_ && stopped_) session_->abort();
+}
+
 Result<RunReport> run_locally(const Job& job, Deadline deadline, transport::verbs::Library* verbs,
-                              transport::cuda::Driver* cuda) {
+                              transport::cuda::Driver* cuda, Stopper* stopper) {
   Member member;
   member.verbs = verbs;
   member.cuda = cuda;
@@ -235,6 +247,13 @@ Result<RunReport> run_locally(const Job& job, Deadline deadline, transport::verb
   member.data_address = "127.0.0.1";
   auto session = Session::open(member);
   if (!session) return tl::unexpected(session.error());
+  struct Attached {
+    Stopper* stopper;
+    ~Attached() {
+      if (stopper) stopper->attach(nullptr);
+    }
+  } const attached{stopper};
+  if (stopper) stopper->attach(session->get());
   const auto port = (*session)->prepare(job);
   if (!port) return tl::unexpected(port.error());
   if (auto r = (*session)->connect({{{"127.0.0.1", *port}}}, deadline); !r) return tl::unexpected(r.error());

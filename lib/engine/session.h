@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -78,9 +79,22 @@ class Session {
   static std::uint64_t shared_bytes(const Job& job, int node);
 };
 
+// Ends run_locally() from another thread.
+class Stopper {
+ public:
+  void stop();
+  // By run_locally(), around the session's life.
+  void attach(Session* session);
+
+ private:
+  std::mutex mutex_;
+  Session* session_ = nullptr;
+  bool stopped_ = false;
+};
+
 // All ranks of `job` in this process (node 0, one process): the whole of `--local N` without --processes.
 // `verbs` and `cuda` as in Member.
 Result<RunReport> run_locally(const Job& job, Deadline deadline, transport::verbs::Library* verbs = nullptr,
-                              transport::cuda::Driver* cuda = nullptr);
+                              transport::cuda::Driver* cuda = nullptr, Stopper* stopper = nullptr);
 
 }  // namespace ringtrue::engine

@@ -3,10 +3,14 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/units.h"
 
 namespace ringtrue::trace {
+
+// How the reason of a last entry begins that stands for all that was not measured any more.
+inline constexpr std::string_view left_out = "left out, since";
 
 struct GpuLimit {
   struct End {

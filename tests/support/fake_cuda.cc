@@ -45,20 +45,21 @@ struct Context {
     const std::lock_guard lock(mutex);
     if (broken.empty()) broken = what;
   }
+  // nullopt: nobody allocated these bytes; -1: the host's.
+  std::optional<int> owner_of(const void* at, std::uint64_t bytes) const {
+    const auto* from = static_cast<const std::byte*>(at);
+    const std::lock_guard lock(machine.mutex_);
+    auto next = machine.allocations_.upper_bound(from);
+    if (next == machine.allocations_.begin()) return std::nullopt;
+    const auto& [base, allocation] = *std::prev(next);
+    if (from + bytes > base + allocation.bytes) return std::nullopt;
+    return allocation.gpu;
+  }
   // Whether a kernel may touch these bytes.
   bool reaches(const void* at, std::uint64_t bytes) {
-    const auto* from = static_cast<const std::byte*>(at);
-    int owner = 0;
-    {
-      const std::lock_guard lock(machine.mutex_);
-      auto next = machine.allocations_.upper_bound(from);
-      if (next == machine.allocations_.begin()) return false;
-      const auto& [base, allocation] = *std::prev(next);
-      if (from + bytes > base + allocation.bytes) return false;
-      owner = allocation.gpu;
-    }
+    const auto owner = owner_of(at, bytes);
     const std::lock_guard lock(mutex);
-    return owner < 0 || owner == gpu.index || access.count(owner);
+    return owner && (*owner < 0 || *owner == gpu.index || access.count(*owner));
   }
 };
 using Home = std::shared_ptr<Context>;
@@ -160,6 +161,8 @@ class FakeStream final : public cuda::Stream, Counted {
 
   Result<void> copy(std::byte* into, const std::byte* from, std::uint64_t bytes) override {
     ++home_->machine.copies;
+    for (const std::byte* at : {static_cast<const std::byte*>(into), from})
+      if (home_->owner_of(at, bytes) && !home_->reaches(at, bytes)) ++home_->machine.staged;
     return add([into, from, bytes] {
       if (bytes > 0) std::memmove(into, from, bytes);
     });
@@ -332,6 +335,7 @@ class FakeStream final : public cuda::Stream, Counted {
       tasks_.pop_front();
       busy_ = true;
       lock.unlock();
+      while (home_->machine.held) sched_yield();
       if (home_->state()) task();
       lock.lock();
       busy_ = false;

@@ -46,9 +46,11 @@ class FakeMachine {
   bool no_nvml = false;
   std::atomic<int> lost{-1};  // a GPU that has fallen off the bus
   std::atomic<bool> released{false};
+  std::atomic<bool> held{false};  // streams stand still
 
   std::atomic<int> launches{0};               // interpreting kernels
   std::atomic<int> reductions{0}, copies{0};  // of streams
+  std::atomic<int> staged{0};                 // copies from or to a GPU that the stream's has no access to
   std::atomic<int> alive{0};                  // objects that have not been given back
   std::uint64_t used(int gpu) const;          // bytes
 

@@ -10,7 +10,9 @@
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <utility>
 
+#include "trace/gpu_limit.h"
 #include "transport/cuda/ferry.h"
 
 namespace ringtrue::transport::cuda {
@@ -93,40 +95,91 @@ class Measurement {
       : driver_(driver), settings_(settings), deadline_(deadline) {}
 
   Result<std::vector<Limit>> run() {
+    auto measured = measure();
+    // What the GPUs are still told to do needs its memory: it is given back once they have done it.
+    const Deadline patience = Deadline::in(grace);
+    for (Bench& bench : benches_) {
+      for (auto* stream : {&bench.stream, &bench.other}) {
+        const auto idle = wait_for(**stream, bench.device->gpu(), patience);
+        if (idle || idle.error().cause != Cause::deadline) continue;
+        static auto* const kept = new std::vector<std::pair<std::vector<Bench>, std::unique_ptr<Memory>>>;
+        kept->emplace_back(std::move(benches_), std::move(host_));
+        return tl::unexpected(idle.error());
+      }
+    }
+    return measured;
+  }
+
+ private:
+  Result<std::vector<Limit>> measure() {
     std::vector<int> gpus = settings_.gpus;
     if (gpus.empty()) {
       const auto all = driver_.gpus();
       if (!all) return tl::unexpected(all.error());
       for (const Gpu& gpu : *all) gpus.push_back(gpu.index);
     }
-    std::vector<Bench> benches;
     for (const int gpu : gpus) {
       auto bench = Bench::make(driver_, gpu, settings_.bytes);
       if (!bench) return tl::unexpected(bench.error());
-      benches.push_back(std::move(*bench));
+      benches_.push_back(std::move(*bench));
     }
-    for (Bench& bench : benches)
+    for (Bench& bench : benches_)
       if (auto done = alone(bench); !done) return tl::unexpected(done.error());
-    for (Bench& bench : benches)
-      for (Bench& peer : benches)
+    for (Bench& bench : benches_)
+      for (Bench& peer : benches_)
         if (&bench != &peer)
           if (auto done = pair(bench, peer); !done) return tl::unexpected(done.error());
+    if (left_out_) {
+      if (more_ > 0) ended_ += fmt::format(", as were {} more", more_);
+      left_out_->why_not = fmt::format("{} {}", trace::left_out, ended_);
+      limits_.push_back(std::move(*left_out_));
+    }
     return std::move(limits_);
   }
 
- private:
-  // Seconds of `work`, the median. `beside`, if there is any, runs on another stream meanwhile.
-  Result<double> time(Bench& bench, const Work& work, Stream* other = nullptr, const Work& beside = {}) {
+  bool over() {
+    if (!ended_.empty()) return true;
+    if (settings_.stop && settings_.stop())
+      ended_ = "the measurement was stopped";
+    else if (deadline_.passed())
+      ended_ = "the time was up";
+    return !ended_.empty();
+  }
+  void leave_out(Limit limit) {
+    if (left_out_) {
+      ++more_;
+    } else {
+      left_out_ = std::move(limit);
+    }
+  }
+
+  // Until the stream has done what it was told. False: over before.
+  Result<bool> finish(Bench& bench) {
+    for (;;) {
+      const auto done = wait_for(*bench.stream, bench.device->gpu(), Deadline::in(glance));
+      if (done) return true;
+      if (done.error().cause != Cause::deadline) return tl::unexpected(done.error());
+      if (over()) return false;
+    }
+  }
+
+  // Seconds of `work`, the median; nullopt: over before. `beside`, if there is any, runs on another stream
+  // meanwhile.
+  Result<std::optional<double>> time(Bench& bench, const Work& work, Stream* other = nullptr,
+                                     const Work& beside = {}) {
     std::vector<double> times;
     for (int i = 0; i <= settings_.repeats; ++i) {  // the first one warms up
+      if (over()) return std::nullopt;
       Result<void> told = bench.stream->record(*bench.start);
       if (other && told) told = other->wait(*bench.start);
       if (told) told = work(*bench.stream);
       if (other && told) told = beside(*other);
       if (other && told) told = join(bench, *other);
       if (told) told = bench.stream->record(*bench.stop);
-      if (told) told = wait_for(*bench.stream, bench.device->gpu(), deadline_);
       if (!told) return tl::unexpected(told.error());
+      const auto finished = finish(bench);
+      if (!finished) return tl::unexpected(finished.error());
+      if (!*finished) return std::nullopt;
       const auto took = bench.stop->since(*bench.start);
       if (!took) return tl::unexpected(took.error());
       if (i > 0) times.push_back(took->value);
@@ -146,9 +199,11 @@ class Measurement {
   // Notes what `work` of so many bytes takes, and in a row of 8 bytes each.
   Result<void> note(Limit limit, Bench& bench, std::uint64_t bytes, const Work& work, const Work& small = {},
                     Stream* other = nullptr, const Work& beside = {}) {
+    if (over()) return leave_out(std::move(limit)), Result<void>();
     const auto took = time(bench, work, other, beside);
     if (!took) return tl::unexpected(took.error());
-    if (*took > 0) limit.rate = BytesPerSecond(double(bytes) / *took);
+    if (!*took) return leave_out(std::move(limit)), Result<void>();
+    if (**took > 0) limit.rate = BytesPerSecond(double(bytes) / **took);
     if (small) {
       constexpr int row = 64;
       const auto all = time(bench, [&](Stream& stream) {
@@ -157,7 +212,7 @@ class Measurement {
         return told;
       });
       if (!all) return tl::unexpected(all.error());
-      limit.latency = Seconds(*all / row);
+      if (*all) limit.latency = Seconds(**all / row);
     }
     limits_.push_back(std::move(limit));
     return {};
@@ -173,6 +228,11 @@ class Measurement {
     limit.gpu = bench.device->gpu().index;
     limit.host = kind;
     limit.numa = node;
+    if (over()) {
+      for (int i = kind == MemoryKind::pinned ? 3 : 2; i > 0; --i) leave_out(limit);
+      return {};
+    }
+    host_.reset();
     auto memory =
         node < 0 ? bench.device->allocate(kind, bytes) : NodeMemory::make(*bench.device, bytes, node);
     if (!memory) {
@@ -184,7 +244,8 @@ class Measurement {
       }
       return {};
     }
-    std::byte *const near = (*memory)->at(), *const far = bench.a->at();
+    host_ = std::move(*memory);
+    std::byte *const near = host_->at(), *const far = bench.a->at();
     limit.kind = Limit::Kind::to_device;
     if (auto done = note(limit, bench, bytes, copy(far, near, bytes), copy(far, near, 8)); !done) return done;
     limit.kind = Limit::Kind::to_host;
@@ -232,6 +293,10 @@ class Measurement {
                                              peer.device->gpu().text());
     if (*can)
       if (auto enabled = bench.device->enable_access(limit.peer); !enabled) why_not = enabled.error().what;
+    // For the copies that the other one makes at the same time. Without, they go through the host.
+    if (const auto back = peer.device->can_access(limit.gpu); back && *back)
+      if (auto enabled = peer.device->enable_access(limit.gpu); !enabled && why_not.empty())
+        why_not = enabled.error().what;
 
     limit.kind = Limit::Kind::peer_copy;
     if (auto done = note(limit, bench, bytes, copy(bench.a->at(), peer.a->at(), bytes),
@@ -257,11 +322,18 @@ class Measurement {
     return {};
   }
 
+  static constexpr Seconds grace{2}, glance{0.05};
+
   Driver& driver_;
   const LimitSettings& settings_;
   const Deadline deadline_;
+  std::vector<Bench> benches_;
+  std::unique_ptr<Memory> host_;  // under measurement
   Bench* peer_ = nullptr;
   std::vector<Limit> limits_;
+  std::string ended_;              // why nothing more is measured
+  std::optional<Limit> left_out_;  // the first of those that were not
+  int more_ = 0;
 };
 
 }  // namespace

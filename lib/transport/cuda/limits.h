@@ -2,6 +2,7 @@
 // copies, peers. Times are the GPUs' own; a rate is that of the median of several runs.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,12 +41,15 @@ std::string_view name(Limit::Kind kind);  // "host-to-device", "peer-read"...
 struct LimitSettings {
   std::uint64_t bytes = 256 << 20;  // of a copy; a GPU needs twice as much, the host as much
   int repeats = 5;
-  std::vector<int> gpus;        // empty: all
-  std::vector<int> numa_nodes;  // host memory is tried on each of them; empty: wherever it comes
+  std::vector<int> gpus;            // empty: all
+  std::vector<int> numa_nodes;      // host memory is tried on each of them; empty: wherever it comes
+  std::function<bool()> stop = {};  // asked now and then: true ends it as the deadline does
 };
 
-// GPU by GPU, then pair by pair. What cannot be measured is in the list with the reason. Errors: no GPU, a
-// GPU that is lost, the deadline.
+// GPU by GPU, then pair by pair. What cannot be measured is in the list with the reason; where the deadline
+// or `stop` came first, one last entry says how much was left out. Errors: no GPU, a GPU that is lost, one
+// that does not end what it was told even two seconds after the deadline (it keeps its memory until the
+// process ends).
 Result<std::vector<Limit>> measure_limits(Driver& driver, const LimitSettings& settings, Deadline deadline);
 
 }  // namespace ringtrue::transport::cuda

@@ -242,6 +242,34 @@ TEST(Device, AnOccupiedGpuIsLeftAloneUnlessToldOtherwise) {
   EXPECT_TRUE(played(machine, job));
 }
 
+TEST(Device, TellsWhatItMeasuredOfGpusWhenItIsStopped) {
+  FakeMachine machine({FakeGpu{}, FakeGpu{}});
+  const auto driver = machine.process();
+  Job job = job_of("ring", 1, 16 << 10);
+  job.gpu_limits = true;
+  Stopper stopper;
+  stopper.stop();  // before it begins is early enough, too
+  const auto report = run_locally(job, Deadline::in(Seconds(20)), nullptr, driver.get(), &stopper);
+  ASSERT_TRUE(report) << report.error().text();
+  ASSERT_FALSE(report->gpu_limits.empty());
+  EXPECT_THAT(report->gpu_limits.back().why_not, HasSubstr("left out, since the measurement was stopped"));
+  EXPECT_EQ(machine.alive, 0);
+  EXPECT_EQ(machine.used(0), 0u);
+}
+
+TEST(Device, MeasuringGpusLeavesTimeToTellOfIt) {
+  FakeMachine machine;
+  const auto driver = machine.process();
+  Job job = job_of("ring", 1, 1 << 20);
+  job.gpu_limits = true;
+  job.iterations = 1'000'000;
+  const std::int64_t began = now_ns();
+  const auto report = run_locally(job, Deadline::in(Seconds(2)), nullptr, driver.get());
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_LT(seconds_since(began).value, 10);
+  EXPECT_THAT(report->gpu_limits.back().why_not, HasSubstr("left out, since the time was up"));
+}
+
 TEST(Device, SaysThatOthersUseCannotBeKnown) {
   FakeMachine machine;
   machine.no_nvml = true;

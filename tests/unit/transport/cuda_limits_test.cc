@@ -73,6 +73,50 @@ TEST(CudaLimits, HostMemoryLiesOnTheNodeThatWasNamed) {
   }
 }
 
+TEST(CudaLimits, KeepsWhatItHasWhenItIsStopped) {
+  FakeMachine machine({FakeGpu{}, FakeGpu{}});
+  const auto driver = machine.process();
+  const auto all = measure_limits(*driver, small(), Deadline::in(Seconds{20}));
+  ASSERT_TRUE(all);
+  LimitSettings settings = small();
+  int asked = 0;
+  settings.stop = [&] { return ++asked > 20; };
+  const auto some = measure_limits(*driver, settings, Deadline::in(Seconds{20}));
+  ASSERT_TRUE(some) << some.error().text();
+  ASSERT_GE(some->size(), 2u);
+  ASSERT_LT(some->size(), all->size());
+  for (std::size_t i = 0; i + 1 < some->size(); ++i) EXPECT_TRUE((*some)[i].rate) << i;
+  EXPECT_FALSE(some->back().rate);
+  EXPECT_EQ(some->back().why_not, "left out, since the measurement was stopped, as were " +
+                                      std::to_string(all->size() - some->size()) + " more");
+  const auto none = measure_limits(*driver, small(), Deadline::in(Seconds{0}));
+  ASSERT_TRUE(none);
+  ASSERT_EQ(none->size(), 1u);
+  EXPECT_THAT(none->front().why_not, HasSubstr("since the time was up"));
+  EXPECT_EQ(machine.alive, 0) << "all is given back";
+}
+
+TEST(CudaLimits, AGpuThatDoesNotEndMissesTheDeadlineAndNoMore) {
+  static FakeMachine machine;  // what hangs is kept as long as the process lives
+  static const auto driver = machine.process();
+  machine.held = true;
+  const std::int64_t began = now_ns();
+  const auto limits = measure_limits(*driver, small(), Deadline::in(Seconds{0.1}));
+  EXPECT_LT(seconds_since(began).value, 10);
+  ASSERT_FALSE(limits);
+  EXPECT_EQ(limits.error().cause, Cause::deadline);
+  EXPECT_THAT(limits.error().what, HasSubstr("GPU 0 (GPU-0) did not finish in time"));
+  EXPECT_GT(machine.alive, 0) << "nothing is taken from under what still runs";
+  machine.held = false;
+}
+
+TEST(CudaLimits, PairsReachEachOtherBothWaysBeforeTheyAreMeasured) {
+  FakeMachine machine({FakeGpu{}, FakeGpu{}});
+  const auto driver = machine.process();
+  ASSERT_TRUE(measure_limits(*driver, small(), Deadline::in(Seconds{20})));
+  EXPECT_EQ(machine.staged, 0) << "copies between GPUs that could have gone straight";
+}
+
 TEST(CudaLimits, SaysWhatEndsIt) {
   {
     FakeMachine machine(std::vector<FakeGpu>{});
