@@ -1,7 +1,7 @@
-// The same on a real GPU; skipped where there is none.
+// Groups on a real GPU; skipped where there is none.
 #include <gtest/gtest.h>
 
-#include "engine/values.h"
+#include "tests/support/gpu_calls.h"
 #include "transport/cuda/load.h"
 #include "transport/cuda/transport.h"
 
@@ -23,40 +23,19 @@ class CudaGpu : public testing::Test {
     driver_ = *driver;
   }
 
-  // `ranks` on GPU 0.
+  // `ranks` on GPU 0; nullptr: that failed.
   std::unique_ptr<Group> group(Rank ranks, std::uint64_t bytes, Play play = Play::automatic) {
-    Settings settings;
-    settings.seats.assign(std::size_t(ranks), Seat{});
-    settings.data_bytes = settings.scratch_bytes = bytes;
-    settings.play = play;
-    auto made = Group::open(*driver_, settings);
+    auto made = test::group_on(*driver_, 0, ranks, bytes, play);
     EXPECT_TRUE(made) << made.error().text();
-    const auto connected = (*made)->connect({&(*made)->offer(), 1});
-    EXPECT_TRUE(connected) << connected.error().text();
-    return std::move(*made);
+    return made ? std::move(*made) : nullptr;
   }
 
   static void expect_right(Group& group, Rank ranks, const Algorithm& algorithm, const Call& call,
                            Calls calls = {}) {
-    const engine::Values values(call.type, call.operation, int(ranks), 11, call.elements);
-    const Deadline soon = Deadline::in(Seconds{60});
-    const std::uint64_t period = std::min(call.elements, engine::Values::period), size = size_of(call.type);
-    std::vector<std::byte> table(period * size), result(call.bytes());
-    for (Rank r = 0; r < ranks; ++r) {
-      values.fill(int(r), table.data(), period);
-      const auto filled = group.fill(r, table, std::uint32_t(size), call.elements, soon);
-      ASSERT_TRUE(filled) << filled.error().text();
-    }
-    const auto times = group.run(algorithm, Layout::one_node(ranks), call, calls, soon);
-    ASSERT_TRUE(times) << algorithm.name << ": " << times.error().text();
-    for (Rank r = 0; r < ranks && ranks > 1; ++r) {
-      ASSERT_TRUE(group.download(r, 0, result, soon));
-      const auto wrong = algorithm.allreduce ? values.check(result.data(), call.elements, false)
-                                             : values.check_neighbour(int((r + ranks - 1) % ranks),
-                                                                      result.data(), call.elements, false);
-      ASSERT_EQ(wrong.count, 0u) << algorithm.name << ", " << name(call.type) << ' ' << name(call.operation)
-                                 << ", " << call.elements << " elements, rank " << r << " of " << ranks;
-    }
+    const auto wrong = test::wrong_of(group, ranks, algorithm, call, calls);
+    ASSERT_TRUE(wrong) << algorithm.name << ": " << wrong.error().text();
+    ASSERT_EQ(*wrong, 0u) << algorithm.name << ", " << name(call.type) << ' ' << name(call.operation) << ", "
+                          << call.elements << " elements, " << ranks << " ranks";
   }
 
   static Call call_of(std::uint64_t elements, Type type = Type::float32,
@@ -71,35 +50,48 @@ class CudaGpu : public testing::Test {
   Driver* driver_ = nullptr;
 };
 
-TEST_F(CudaGpu, PlaysEveryAlgorithmTypeAndOperation) {
-  for (Rank ranks = 1; ranks <= 8; ++ranks) {
-    const auto here = group(ranks, 4 << 20);
-    for (const Algorithm& algorithm : collective::algorithms()) {
-      if (algorithm.uses_packets()) continue;
-      for (const std::uint64_t elements : {0, 1, 1021, 1 << 20})
-        expect_right(*here, ranks, algorithm, call_of(elements));
-      if (ranks != 3 && ranks != 8) continue;
-      for (const Type type : collective::all_types)
-        for (const Operation operation : collective::all_operations)
-          expect_right(*here, ranks, algorithm, call_of(10'007, type, operation));
-    }
+class CudaGpuRanks : public CudaGpu, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, CudaGpuRanks, testing::Range(1, 9));
+
+TEST_P(CudaGpuRanks, PlayEveryAlgorithmTypeAndOperation) {
+  const auto here = group(GetParam(), 1 << 20);
+  ASSERT_TRUE(here);
+  for (const Algorithm* algorithm : test::algorithms_on_gpus())
+    for (const Type type : collective::all_types)
+      for (const Operation operation : collective::all_operations)
+        for (const std::uint64_t elements : {0, 1, 1021, 70'001})
+          expect_right(*here, GetParam(), *algorithm, call_of(elements, type, operation));
+}
+
+// Of a gibibyte, or of what there is room for.
+TEST_P(CudaGpuRanks, PlayLargeBuffers) {
+  std::uint64_t bytes = 1 << 30;
+  const auto room = (*driver_->open(0))->room();
+  ASSERT_TRUE(room) << room.error().text();
+  while (test::bytes_of_group(GetParam(), bytes) > room->free / 10 * 9) bytes /= 2;
+  const auto here = group(GetParam(), bytes);
+  ASSERT_TRUE(here);
+  for (const Algorithm* algorithm : test::algorithms_on_gpus()) {
+    expect_right(*here, GetParam(), *algorithm, call_of(bytes / 4));
+    expect_right(*here, GetParam(), *algorithm, call_of(bytes / 2 - 1, Type::bfloat16, Operation::avg));
   }
 }
 
 TEST_F(CudaGpu, DrivesCopyEnginesAndReplaysGraphs) {
   const auto driven = group(4, 1 << 20, Play::copy_engines);
   const auto kernel = group(4, 1 << 20);
-  for (const Algorithm& algorithm : collective::algorithms()) {
-    if (algorithm.uses_packets()) continue;
-    expect_right(*driven, 4, algorithm, call_of(100'003, Type::float16));
-    if (algorithm.allreduce)  // the least of the least is the least, however often
-      expect_right(*kernel, 4, algorithm, call_of(257, Type::int32, Operation::min),
+  ASSERT_TRUE(driven && kernel);
+  for (const Algorithm* algorithm : test::algorithms_on_gpus()) {
+    expect_right(*driven, 4, *algorithm, call_of(100'003, Type::float16));
+    if (algorithm->allreduce)  // the least of the least is the least, however often
+      expect_right(*kernel, 4, *algorithm, call_of(257, Type::int32, Operation::min),
                    {.count = 50, .graph = true});
   }
 }
 
 TEST_F(CudaGpu, FindsWhatIsWrong) {
   const auto here = group(1, 1 << 20);
+  ASSERT_TRUE(here);
   const Deadline soon = Deadline::in(Seconds{20});
   std::vector<std::byte> table(4093 * 4, std::byte{3}), poison(4093 * 4, std::byte{0xff});
   ASSERT_TRUE(here->fill(0, table, 4, 200'000, soon));
@@ -114,6 +106,7 @@ TEST_F(CudaGpu, FindsWhatIsWrong) {
 
 TEST_F(CudaGpu, ADeadlineEndsARun) {
   const auto here = group(2, 64 << 20);
+  ASSERT_TRUE(here);
   const Call call = call_of(16 << 20);
   expect_right(*here, 2, **collective::find_algorithm("ring"), call);
   const auto times = here->run(**collective::find_algorithm("ring"), Layout::one_node(2), call,
