@@ -4,19 +4,22 @@
 A case: name, args (as in a shell; {tmp} is a fresh folder), exit; optional stdout, stderr (lists of regular
 expressions that must be found), absent (on neither), schema (stdout is JSON that fits packaging/schema/NAME.json),
 values (path -> value in that JSON), env, files (name -> content, made in {tmp}), to (where stdout goes; "closed":
-nowhere), widest (no line of stdout is wider).
+nowhere), widest (no line of stdout is wider), daemons (so many wait on loopback, with the case's env; {hosts} are theirs).
 A case with `each` is played for each of these words, which take the place of {each} in args and patterns: a list,
 "commands" ("", "check", ..., "pki issue") or "values" ("check --budget", ...: every option that takes a value).
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
 import re
 import shlex
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 
 HERE = pathlib.Path(__file__).parent
@@ -116,16 +119,49 @@ def spread(case, program):
         yield one
 
 
-def play(case, program, schemas):
+@contextlib.contextmanager
+def daemons(count, program, tmp, env):
+    """Waits until so many answer on loopback; what --hosts has to say."""
+    running, hosts = [], []
+    try:
+        for i in range(count):
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                port = free.getsockname()[1]
+            state = pathlib.Path(tmp, f"daemon{i}")
+            state.mkdir()
+            with open(state / "log", "w") as log:
+                running.append(subprocess.Popen(
+                    [program, "--listen", f"127.0.0.1:{port}", "--insecure", "--state", state, "--node", f"node{i}"],
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=tmp))
+            hosts.append(f"127.0.0.1:{port}")
+            until = time.monotonic() + 20
+            while True:
+                try:
+                    socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                    break
+                except OSError:
+                    if running[-1].poll() is not None or time.monotonic() > until:
+                        raise RuntimeError(f"no daemon: {(state / 'log').read_text()}") from None
+                    time.sleep(0.05)
+        yield ",".join(hosts)
+    finally:
+        for daemon in running:
+            daemon.terminate()
+        for daemon in running:
+            daemon.wait(20)
+
+
+def play(case, program, daemon, schemas):
     """The complaints about one case."""
-    with tempfile.TemporaryDirectory(prefix="ringtrue-cli-") as tmp:
+    with tempfile.TemporaryDirectory(prefix="ringtrue-cli-") as tmp, contextlib.ExitStack() as around:
         for name, content in case.get("files", {}).items():
             pathlib.Path(tmp, name).write_text(content)
         env = {"PATH": os.environ.get("PATH", ""), "HOME": tmp, "LC_ALL": "C.UTF-8"}
         # Sanitizers' options pass through.
         env |= {key: value for key, value in os.environ.items() if key.endswith("SAN_OPTIONS")}
         env |= case.get("env", {})
-        args = [part.replace("{tmp}", tmp) for part in shlex.split(case["args"])]
+        hosts = around.enter_context(daemons(case.get("daemons", 0), daemon, tmp, env))
+        args = [part.replace("{tmp}", tmp).replace("{hosts}", hosts) for part in shlex.split(case["args"])]
         command, where = [program, *args], subprocess.PIPE
         if case.get("to") == "closed":
             command = ["sh", "-c", 'exec "$0" "$@" >&-', *command]
@@ -180,6 +216,7 @@ def play(case, program, schemas):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ringtrue", required=True)
+    parser.add_argument("--ringtrued", required=True)
     parser.add_argument("--schemas", required=True)
     parser.add_argument("--match", default="", help="only cases whose name contains this")
     options = parser.parse_args()
@@ -196,7 +233,7 @@ def main():
             skipped += 1
             continue
         played += 1
-        wrong = play(case, options.ringtrue, options.schemas)
+        wrong = play(case, options.ringtrue, options.ringtrued, options.schemas)
         if wrong:
             failed += 1
             print(f"FAILED {case['name']}: ringtrue {case['args']}")
