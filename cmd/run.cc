@@ -5,6 +5,7 @@
 #include "cmd/auto_choice.h"
 #include "cmd/calls.h"
 #include "cmd/command.h"
+#include "cmd/gpu_facts.h"
 #include "cmd/gpu_flags.h"
 #include "cmd/input_file.h"
 #include "cmd/measurements.h"
@@ -222,9 +223,13 @@ class Run {
     return {};
   }
 
-  ideal::Inputs ideals(const engine::RunReport& report) const {
-    return ideal_inputs(player_->local() ? 1 : player_->worker_nodes(), player_->ranks_per_node(),
-                        link_rate(), efficiency_of(report));
+  ideal::Inputs ideals(const engine::RunReport& report) {
+    ideal::Inputs inputs = ideal_inputs(player_->local() ? 1 : player_->worker_nodes(),
+                                        player_->ranks_per_node(), link_rate(), efficiency_of(report));
+    std::vector<std::string> lines;
+    links_.add(context_, *player_, report, inputs, lines);
+    for (std::string& line : lines) note(std::move(line));
+    return inputs;
   }
 
   Played<void> play(std::uint64_t bytes, bool last) {
@@ -318,6 +323,7 @@ class Run {
   transport::verbs::Settings verbs_;
   report::RunDocument document_;
   std::optional<collective::Costs> costs_;  // of a hop, for auto
+  GpuLinks links_;                          // between the GPUs that it is on
   std::string position_;
   bool wrong_ = false;
 };

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cmd/facts.h"
+#include "cmd/gpu_facts.h"
 #include "cmd/interrupt.h"
 #include "cmd/output.h"
 #include "cmd/player.h"
@@ -17,17 +17,6 @@ namespace {
 
 // Too large for the caches of any GPU.
 constexpr Bytes usual_size{256u << 20};
-
-// The nodes' facts, under the names that the limits have them by. What cannot be read leaves no ideals.
-topology::Cluster facts_of(const Context& context, const Player& player, std::vector<std::string>& notes) {
-  show_progress("sweep: looking at the nodes");
-  Facts facts = facts_beside(context, {});
-  for (const report::Failure& f : facts.failures)
-    notes.push_back(fmt::format("what is in {} could not be read: {}", f.node, f.error.what));
-  if (player.local())
-    for (topology::Node& here : facts.cluster.nodes) here.name = player.nodes().front();
-  return std::move(facts.cluster);
-}
 
 int exit_of(const report::GpuSweepDocument& document) {
   if (document.error) return Exit::unknown;
@@ -76,7 +65,7 @@ int sweep_gpus(Context& context, const GpuSweep& what) {
     document.notes = report->notes;
     // Who interrupts does not wait for a look at the nodes.
     const topology::Cluster cluster =
-        interrupted() ? topology::Cluster() : facts_of(context, **player, document.notes);
+        interrupted() ? topology::Cluster() : facts_of_nodes(context, **player, document.notes);
     document.limits =
         diagnosis::judge_gpus(std::move(report->gpu_limits), cluster, document.warning, document.critical);
   }

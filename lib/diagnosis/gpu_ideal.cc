@@ -1,0 +1,52 @@
+#include "diagnosis/gpu_ideal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ideal/facts.h"
+
+namespace ringtrue::diagnosis {
+
+using topology::Gpu;
+using topology::Node;
+
+namespace {
+
+GpuIdeal none(std::string why) {
+  return {{}, {}, fmt::format("no ideal: {}", why)};
+}
+
+}  // namespace
+
+GpuIdeal gpu_ideal(const Node* node, const std::vector<GpuPart>& gpus) {
+  bool staged = false;
+  for (const GpuPart& part : gpus) {
+    if (part.play != "kernel" && part.play != "copy-engines")
+      return none("the host's memory takes part, and no fact tells what that carries");
+    if (part.ranks > 1)
+      return none("ranks share a GPU, and no fact tells what a GPU's memory carries; see sweep --gpu");
+    staged |= std::find(part.ways.begin(), part.ways.end(), "staged") != part.ways.end();
+  }
+  if (!node) return none("what is in the node could not be read");
+  topology::Cluster cluster;
+  cluster.nodes = {*node};
+  std::vector<Gpu>& used = cluster.nodes.front().gpus;
+  used.clear();
+  for (const GpuPart& part : gpus) {
+    const auto found = std::find_if(node->gpus.begin(), node->gpus.end(),
+                                    [&](const Gpu& gpu) { return gpu.uuid.is(part.uuid); });
+    if (found == node->gpus.end()) return none(fmt::format("the node's facts do not have {}", part.uuid));
+    used.push_back(*found);
+    if (staged) used.back().nvlinks.emplace();  // which carry nothing of it
+  }
+  const auto facts = ideal::from_topology(cluster);
+  if (!facts) return none(facts.error().what);
+  const ideal::NodeFacts& of = facts->nodes.front();
+  if (!of.intra) return none(fmt::format("what the GPUs' links carry is {}", of.intra_arithmetic));
+  return {ideal::Rate{*of.intra, ideal::Origin::probed, of.intra_arithmetic}, of.intra_efficiency,
+          fmt::format("the ideal is that of {}{}", of.intra_arithmetic,
+                      staged ? ", since the data passes through the host" : "")};
+}
+
+}  // namespace ringtrue::diagnosis

@@ -1,0 +1,33 @@
+// What the links between the GPUs of one node allow a collective on their memory: B (ideal/facts.h) of those
+// GPUs that it ran on. Where peers reach each other, all NVLinks of a GPU or else its PCIe link; where the
+// data passes through the host, its PCIe link in any case. There is none where several ranks share a GPU, or
+// where the host's memory takes part: no fact tells what memories carry.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ideal/ideal.h"
+#include "topology/model.h"
+
+namespace ringtrue::diagnosis {
+
+// A GPU that a run was on.
+struct GpuPart {
+  std::string uuid;
+  int ranks = 1;                  // on it
+  std::string play;               // "kernel", "copy-engines", "mirror", "direct"
+  std::vector<std::string> ways;  // "same-gpu", "peer", "ipc", "staged"
+};
+
+struct GpuIdeal {
+  std::optional<ideal::Rate> intra;
+  std::optional<ideal::Efficiency> efficiency;
+  std::string note;  // how it came about, or why there is none
+};
+
+// `node`: nullptr where its facts could not be read.
+GpuIdeal gpu_ideal(const topology::Node* node, const std::vector<GpuPart>& gpus);
+
+}  // namespace ringtrue::diagnosis
