@@ -1,8 +1,9 @@
 // What a GPU has to show, as a table: rates, times and results, each beside what is wanted of it
-// (tests/support/gpu_figures.h). Takes the number of a GPU; some minutes. Exit code 1: a figure is missed;
-// 77: there is no GPU.
+// (tests/support/gpu_figures.h). Takes the number of a GPU, and how many MiB the largest buffers have (1024);
+// some minutes. Exit code 1: a figure is missed; 77: there is no GPU.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 
@@ -14,6 +15,8 @@ using namespace ringtrue;
 int main(int count, char** words) {
   test::FigureSettings settings;
   if (count > 1) settings.gpu = std::atoi(words[1]);
+  if (count > 2) settings.large = std::uint64_t(std::max(std::atoi(words[2]), 1)) << 20;
+  settings.medium = std::min(settings.medium, settings.large);
   const auto driver = transport::cuda::system_driver();
   if (!driver) {
     fmt::print(stderr, "bench_cuda: {}\n", driver.error().text());
