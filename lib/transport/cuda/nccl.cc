@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
 
 namespace ringtrue::transport::cuda {
 
@@ -86,7 +87,26 @@ std::string word_after(const std::string& text, const std::string& mark) {
   return plain ? word.substr(0, 32) : std::string();
 }
 
+// In NCCL's own order, which it keeps.
+constexpr std::string_view algorithms[] = {"TREE",      "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
+                                           "NVLS_TREE", "PAT"};
+constexpr std::string_view protocols[] = {"LL", "LL128", "SIMPLE"};
+
+std::string named(const std::string& word, std::span<const std::string_view> names) {
+  const bool number = word.size() == 1 && word[0] >= '0' && std::size_t(word[0] - '0') < names.size();
+  return number ? std::string(names[std::size_t(word[0] - '0')]) : word;
+}
+
 }  // namespace
+
+std::string told_by(const std::string& log) {
+  const auto line = log.rfind("Bytes -> Algo ");
+  if (line == log.npos) return {};
+  const std::string last = log.substr(line, log.find('\n', line) - line);
+  const std::string algorithm = named(word_after(last, "Algo "), algorithms),
+                    protocol = named(word_after(last, "proto "), protocols);
+  return algorithm.empty() || protocol.empty() ? algorithm : fmt::format("{}, {}", algorithm, protocol);
+}
 
 Result<std::unique_ptr<Nccl>> Nccl::open(std::span<const int> gpus, const std::string& library) {
   const int log = ask_for_log();
@@ -164,11 +184,7 @@ std::string Nccl::how() const {
   std::string text(std::size_t(std::max<off_t>(end - from, 0)), '\0');
   const ssize_t got = ::pread(log_, text.data(), text.size(), from);
   text.resize(std::size_t(std::max<ssize_t>(got, 0)));
-  const auto line = text.rfind("Bytes -> Algo ");
-  if (line == text.npos) return {};
-  const std::string last = text.substr(line);
-  const std::string algorithm = word_after(last, "Algo "), protocol = word_after(last, "proto ");
-  return algorithm.empty() || protocol.empty() ? algorithm : fmt::format("{}, {}", algorithm, protocol);
+  return told_by(text);
 }
 
 }  // namespace ringtrue::transport::cuda

@@ -13,6 +13,10 @@
 
 namespace ringtrue::transport::cuda {
 
+// Algorithm and protocol of the last call that NCCL's log tells of, "RING, LL128"; releases that write
+// numbers mean the same. Empty: it tells of none.
+std::string told_by(const std::string& log);
+
 class Nccl {
  public:
   // A rank on each of `gpus`, as CUDA counts them in this process. Errors, unavailable: no library, no such
@@ -34,8 +38,7 @@ class Nccl {
   void abort();
 
   std::string version() const;  // "NCCL 2.28.9"
-  // Algorithm and protocol of the last call, "RING, LL128", as its log tells; empty where it does not, or
-  // where NCCL_DEBUG sends the log elsewhere.
+  // Of the last call, as told_by() its log; empty, too, where NCCL_DEBUG sends the log elsewhere.
   std::string how() const;
 
  private:
