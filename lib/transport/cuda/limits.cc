@@ -258,10 +258,14 @@ class Measurement {
   }
 
   Result<void> alone(Bench& bench) {
-    std::vector<int> nodes = settings_.numa_nodes;
-    if (nodes.empty()) nodes.push_back(-1);
-    for (const int node : nodes)
+    bool pinned = false;
+    for (const int node : settings_.numa_nodes) {
       if (auto done = host(bench, MemoryKind::pinned, node); !done) return done;
+      pinned = pinned || host_;
+    }
+    // Containers mostly forbid to choose a node; some rate is better than none.
+    if (!pinned)
+      if (auto done = host(bench, MemoryKind::pinned, -1); !done) return done;
     if (auto done = host(bench, MemoryKind::pageable, -1); !done) return done;
     Limit limit;
     limit.kind = Limit::Kind::device_copy;

@@ -41,8 +41,9 @@ std::string_view name(Limit::Kind kind);  // "host-to-device", "peer-read"...
 struct LimitSettings {
   std::uint64_t bytes = 256 << 20;  // of a copy; a GPU needs twice as much, the host as much
   int repeats = 5;
-  std::vector<int> gpus;            // empty: all
-  std::vector<int> numa_nodes;      // host memory is tried on each of them; empty: wherever it comes
+  std::vector<int> gpus;  // empty: all
+  // Host memory is tried on each of them; empty, or where none of them gives any: wherever it comes.
+  std::vector<int> numa_nodes;
   std::function<bool()> stop = {};  // asked now and then: true ends it as the deadline does
 };
 

@@ -73,6 +73,23 @@ TEST(CudaLimits, HostMemoryLiesOnTheNodeThatWasNamed) {
   }
 }
 
+TEST(CudaLimits, TakesHostMemoryFromAnywhereWhereNoNodeGivesIt) {
+  FakeMachine machine;
+  const auto driver = machine.process();
+  LimitSettings settings = small();
+  settings.numa_nodes = {1000, 1001};
+  const auto limits = measure_limits(*driver, settings, Deadline::in(Seconds{20}));
+  ASSERT_TRUE(limits) << limits.error().text();
+  int refused = 0, measured = 0;
+  for (const Limit& limit : of(*limits, Kind::to_host)) {
+    if (limit.host != MemoryKind::pinned) continue;
+    (limit.rate ? measured : refused) += 1;
+    EXPECT_EQ(limit.numa < 0, limit.rate.has_value());
+  }
+  EXPECT_EQ(refused, 2);
+  EXPECT_EQ(measured, 1);
+}
+
 TEST(CudaLimits, KeepsWhatItHasWhenItIsStopped) {
   FakeMachine machine({FakeGpu{}, FakeGpu{}});
   const auto driver = machine.process();
