@@ -38,11 +38,13 @@ void GpuLinks::add(const Context& context, const Player& player, const engine::R
     else  // of another process
       known->ranks += int(use.ranks.size());
   }
-  if (!facts_) facts_ = facts_of_nodes(context, player, notes);
-  const auto node = std::find_if(facts_->nodes.begin(), facts_->nodes.end(),
-                                 [&](const topology::Node& n) { return n.name == run.gpus.front().node; });
-  const diagnosis::GpuIdeal ideal =
-      diagnosis::gpu_ideal(node == facts_->nodes.end() ? nullptr : &*node, parts);
+  const topology::Node* node = nullptr;
+  if (diagnosis::why_no_ideal(parts).empty()) {
+    if (!facts_) facts_ = facts_of_nodes(context, player, notes);
+    for (const topology::Node& each : facts_->nodes)
+      if (each.name == run.gpus.front().node) node = &each;
+  }
+  const diagnosis::GpuIdeal ideal = diagnosis::gpu_ideal(node, parts);
   inputs.intra = ideal.intra;
   inputs.intra_efficiency = ideal.efficiency;
   notes.push_back(ideal.note);

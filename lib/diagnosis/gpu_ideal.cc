@@ -19,16 +19,22 @@ GpuIdeal none(std::string why) {
 
 }  // namespace
 
-GpuIdeal gpu_ideal(const Node* node, const std::vector<GpuPart>& gpus) {
-  bool staged = false;
+std::string why_no_ideal(const std::vector<GpuPart>& gpus) {
   for (const GpuPart& part : gpus) {
     if (part.play != "kernel" && part.play != "copy-engines")
-      return none("the host's memory takes part, and no fact tells what that carries");
+      return "the host's memory takes part, and no fact tells what that carries";
     if (part.ranks > 1)
-      return none("ranks share a GPU, and no fact tells what a GPU's memory carries; see sweep --gpu");
-    staged |= std::find(part.ways.begin(), part.ways.end(), "staged") != part.ways.end();
+      return "ranks share a GPU, and no fact tells what a GPU's memory carries; see sweep --gpu";
   }
+  return {};
+}
+
+GpuIdeal gpu_ideal(const Node* node, const std::vector<GpuPart>& gpus) {
+  if (std::string why = why_no_ideal(gpus); !why.empty()) return none(std::move(why));
   if (!node) return none("what is in the node could not be read");
+  const bool staged = std::any_of(gpus.begin(), gpus.end(), [](const GpuPart& part) {
+    return std::find(part.ways.begin(), part.ways.end(), "staged") != part.ways.end();
+  });
   topology::Cluster cluster;
   cluster.nodes = {*node};
   std::vector<Gpu>& used = cluster.nodes.front().gpus;

@@ -27,6 +27,9 @@ struct GpuIdeal {
   std::string note;  // how it came about, or why there is none
 };
 
+// Why there is none whatever the facts are; empty: they are asked.
+std::string why_no_ideal(const std::vector<GpuPart>& gpus);
+
 // `node`: nullptr where its facts could not be read.
 GpuIdeal gpu_ideal(const topology::Node* node, const std::vector<GpuPart>& gpus);
 
