@@ -22,6 +22,11 @@ int parent_of(int pid) {
   return parent;
 }
 
+// Not so in a container, where the driver may tell the host's numbers.
+bool is_known_here(int pid) {
+  return ::access(fmt::format("/proc/{}", pid).c_str(), F_OK) == 0;
+}
+
 bool is_ours(int pid, bool siblings) {
   return pid == ::getpid() || (siblings && parent_of(pid) == ::getppid());
 }
@@ -51,18 +56,24 @@ Result<std::optional<std::string>> check_free(cuda::Driver& driver, const std::s
                                               bool siblings) {
   const auto all = driver.gpus();
   if (!all) return tl::unexpected(all.error());
+  std::optional<std::string> unknown;
   for (const int gpu : gpus) {
     const auto occupants = driver.occupants(gpu);
     if (!occupants) return occupants.error().what;
     for (const cuda::Occupant& other : *occupants) {
       if (is_ours(other.pid, siblings)) continue;
+      if (siblings && !is_known_here(other.pid)) {
+        unknown = fmt::format("process {} on {} is not of this container, or one of this run", other.pid,
+                              (*all)[std::size_t(gpu)].text());
+        continue;
+      }
       const std::string who = other.name.empty() ? fmt::format("process {}", other.pid)
                                                  : fmt::format("{} (process {})", other.name, other.pid);
       return fail(Cause::unavailable, fmt::format("{} is used by {}", (*all)[std::size_t(gpu)].text(), who),
                   {}, "wait for it, choose others with --gpus, or say --share-gpus");
     }
   }
-  return std::nullopt;
+  return unknown;
 }
 
 }  // namespace ringtrue::engine

@@ -17,7 +17,8 @@ namespace ringtrue::engine {
 Result<std::vector<int>> deal_gpus(transport::cuda::Driver& driver, const Job& job, int node);
 
 // Whether `gpus` are free: nobody computes there but this process and, with `siblings`, those that its parent
-// started. nullopt: yes; a text: that cannot be known, and why. Errors, unavailable, name GPU and process.
+// started. nullopt: yes; a text: that cannot be known, and why, as of a sibling that the driver knows by a
+// number of outside this container. Errors, unavailable, name GPU and process.
 Result<std::optional<std::string>> check_free(transport::cuda::Driver& driver, const std::set<int>& gpus,
                                               bool siblings);
 

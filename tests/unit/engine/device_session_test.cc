@@ -339,6 +339,24 @@ TEST(Device, ProcessesThatShareAGpuStageThroughTheHost) {
   EXPECT_EQ(machine.alive, 0);
 }
 
+// In a container the driver may know siblings by the host's numbers.
+TEST(Device, WhoMayBeASiblingIsNotTakenForAnother) {
+  FakeMachine machine({FakeGpu{}, FakeGpu{}});
+  constexpr int nobody_here = 2'000'000'000;
+  machine.occupants[0] = {{nobody_here, "", 0}};
+  const auto reports = played_by({&machine, &machine}, {in_processes(job_of("ring", 2, 1000), 2)});
+  ASSERT_TRUE(reports[0]) << reports[0].error().text();
+  ASSERT_FALSE(reports[0]->notes.empty());
+  EXPECT_THAT(reports[0]->notes[0],
+              HasSubstr("process 2000000000 on GPU 0 (GPU-0) is not of this container"));
+  machine.occupants[0] = {{1, "init", 0}};
+  const auto refused = played_by({&machine, &machine}, {in_processes(job_of("ring", 2, 1000), 2)});
+  ASSERT_FALSE(refused[0]);
+  EXPECT_THAT(refused[0].error().what, HasSubstr("is used by init (process 1)"));
+  machine.occupants[0] = {{nobody_here, "", 0}};
+  EXPECT_FALSE(played(machine, job_of("ring", 1, 1000))) << "without siblings it is somebody else";
+}
+
 // One process alone learns that the other's memory cannot be opened; both take the same way.
 TEST(Device, OneProcessWithoutAccessMakesAllStage) {
   FakeMachine machine({FakeGpu{}, FakeGpu{}});
