@@ -306,8 +306,7 @@ class Judge {
     const double candidates = !sparse_                    ? n_ * (n_ + 1.0)  // n (n - 1) paths, 2 n sides
                               : s.type == ScopeType::path ? 100.0 * readings_.pairs_measured()
                                                           : 100 * 2.0 * n_;
-    const bool side = s.type == ScopeType::sender || s.type == ScopeType::receiver;
-    const double chance = sparse_ && side && s.readings.size() == runs.size()
+    const double chance = sparse_ && s.type != ScopeType::path && s.readings.size() == runs.size()
                               ? chance_of(as_low, shares_between(s))
                               : chance_of(as_low, int(runs.size()));
     s.chance = may_be_chance(chance, candidates);
