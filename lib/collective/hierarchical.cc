@@ -25,9 +25,11 @@ struct Plan {
     for (const std::vector<Rank>& node : places.nodes) peers.push_back(node[even ? places.local : 0]);
     between = circle(peers, places.node);
     gather_lane = Lane(std::max(call.lanes, 1));
-    // Messages between nodes of at least 64 KiB, where the call is long enough for more than one segment.
+    // Messages between nodes of at least 64 KiB, where the call is long enough for more than one segment, and
+    // nodes have something to do meanwhile.
     const std::uint64_t least = std::uint64_t(layout.ranks()) * 64 * 1024;
-    segments = std::clamp<std::uint64_t>(call.bytes() / least, 1, 16);
+    const bool alone = even && near.size() == 1;
+    segments = alone ? 1 : std::clamp<std::uint64_t>(call.bytes() / least, 1, 16);
   }
 
   static Circle circle(const std::vector<Rank>& members, std::size_t index) {

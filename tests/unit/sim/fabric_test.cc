@@ -225,6 +225,11 @@ TEST(ClosedForms, HoldOnUniformNetworksWithinAPercent) {
   }
 }
 
+TEST(ClosedForms, HierarchicalIsARingWhereNodesHaveOneRank) {
+  for (const std::uint64_t bytes : {std::uint64_t(1) << 10, std::uint64_t(16) << 20})
+    EXPECT_EQ(play("hierarchical", bytes, cluster(8)).time, play("ring", bytes, cluster(8)).time) << bytes;
+}
+
 // LogGOPSim's example (Hoefler, Schneider, Lumsdaine 2010): 16 ranks, L = 2500 ns, o = 1500 ns.
 TEST(ClosedForms, ReproduceLogGOPSimsDissemination) {
   Fabric fabric = cluster(16);
