@@ -9,6 +9,7 @@
 
 #include "base/hostlist.h"
 #include "base/memory.h"
+#include "base/plural.h"
 #include "cmd/interrupt.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
@@ -193,8 +194,8 @@ class FleetPlayer final : public Player {
   std::string where() const override {
     const std::vector<std::string> workers(nodes_.begin(), nodes_.begin() + workers_);
     const std::string who =
-        fmt::format("{} on {}, {}", ideal::plural(std::size_t(workers_ * options_.ranks_per_node), "rank"),
-                    ideal::plural(workers.size(), "node"), fold_hostlist(workers));
+        fmt::format("{} on {}, {}", plural(std::size_t(workers_ * options_.ranks_per_node), "rank"),
+                    plural(workers.size(), "node"), fold_hostlist(workers));
     if (aggregators_ == 0) return who;
     if (!dedicated_) return fmt::format("{}, {} aggregators beside them", who, aggregators_);
     return fmt::format("{}, {} aggregators on {}", who, aggregators_,

@@ -64,6 +64,5 @@ std::optional<double> slow_ring(const Diagnosis& diagnosis, double reference, co
 
 std::string rate_text(double rate);
 std::string share_text(double share);
-std::string plural(std::size_t count, const char* one, const char* many);
 
 }  // namespace ringtrue::diagnosis

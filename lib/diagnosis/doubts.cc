@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/plural.h"
 #include "diagnosis/conclusion.h"
 #include "diagnosis/plan.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/plural.h"
 #include "diagnosis/conclusion.h"
 
 namespace ringtrue::diagnosis {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/plural.h"
 #include "diagnosis/conclusion.h"
 
 namespace ringtrue::diagnosis {
@@ -20,10 +21,6 @@ std::string rate_text(double rate) {
 
 std::string share_text(double share) {
   return fmt::format("{:.1f} %", share * 100);
-}
-
-std::string plural(std::size_t count, const char* one, const char* many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
 void Conclusion::run() {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/plural.h"
+
 namespace ringtrue::diagnosis {
 namespace {
 
@@ -28,7 +30,7 @@ void Proofs::tell(std::vector<Finding>& findings, int runs) const {
     finding.proven_after = since != since_.end() ? since->second : runs;
     finding.evidence.push_back(finding.proven_after < runs
                                    ? fmt::format("proven after {} of {} runs", finding.proven_after, runs)
-                                   : fmt::format("proven after {} run{}", runs, runs == 1 ? "" : "s"));
+                                   : "proven after " + plural(runs, "run"));
   }
 }
 

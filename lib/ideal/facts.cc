@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/plural.h"
 #include "ideal/rails.h"
 #include "topology/links.h"
 

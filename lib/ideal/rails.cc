@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 
+#include "base/plural.h"
 #include "topology/path.h"
 
 namespace ringtrue::ideal {
@@ -309,10 +310,6 @@ void find_inter(const Node& node, const std::vector<std::string>& names, NodeFac
 
 std::string gb(BytesPerSecond rate) {
   return fmt::format("{:.6g} GB/s", rate.value / 1e9);
-}
-
-std::string plural(std::size_t n, std::string_view thing) {
-  return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
 }
 
 std::string listed(const std::vector<std::string>& names) {

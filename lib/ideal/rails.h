@@ -16,7 +16,6 @@ using MaybeRate = std::optional<BytesPerSecond>;
 void find_inter(const topology::Node& node, const std::vector<std::string>& names, NodeFacts& facts);
 
 std::string gb(BytesPerSecond rate);                        // "12.5 GB/s"
-std::string plural(std::size_t n, std::string_view thing);  // "1 rail", "2 rails"
 std::string listed(const std::vector<std::string>& names);  // the first eight
 // The figure of rates.h for a link's payload; nullopt where none is known.
 std::optional<Efficiency> seen(std::string_view family, const std::string& generation);

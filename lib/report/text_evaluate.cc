@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/plural.h"
 #include "report/evaluate.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -99,8 +100,9 @@ constexpr const char* legend =
 std::string text(const EvaluateDocument& d, const Style& style) {
   const campaign::Score& s = d.score;
   std::string out =
-      style.paint(fmt::format("Simulated: {} checks of {} to {} nodes at {:g} % noise, {} of them healthy",
-                              s.cases, d.limits.fewest, d.limits.most, d.limits.noise * 100, s.healthy_cases),
+      style.paint(fmt::format("Simulated: {} of {} to {} nodes at {:g} % noise, {} of them healthy",
+                              plural(s.cases, "check"), d.limits.fewest, d.limits.most, d.limits.noise * 100,
+                              s.healthy_cases),
                   Ink::bold) +
       "\n";
   if (d.ended_early) out += "ended early: these are the cases that were done\n";
@@ -127,8 +129,8 @@ std::string text(const EvaluateDocument& d, const Style& style) {
 
 std::string markdown(const EvaluateDocument& d) {
   const campaign::Score& s = d.score;
-  std::string out = fmt::format("    {}\n\n{} checks, {} of them of healthy fabrics; {}.\n", command_of(d),
-                                s.cases, s.healthy_cases, legend);
+  std::string out = fmt::format("    {}\n\n{}, {} of them of healthy fabrics; {}.\n", command_of(d),
+                                plural(s.cases, "check"), s.healthy_cases, legend);
   for (const Section& section : sections(s)) {
     if (section.groups.empty()) continue;
     out += fmt::format("\n| {} | {} |\n|---|{}\n", section.title, fmt::join(headers, " | "), [] {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/hostlist.h"
+#include "base/plural.h"
 #include "report/text.h"
 #include "report/topo.h"
 #include "topology/links.h"
@@ -15,13 +16,6 @@ namespace {
 constexpr std::size_t shown_groups = 12;
 constexpr std::size_t shown_findings = 60;
 constexpr std::size_t shown_gaps = 24;
-
-std::string plural(int count, std::string_view one, std::string_view many = {}) {
-  return fmt::format("{} {}", count,
-                     count == 1     ? std::string(one)
-                     : many.empty() ? fmt::format("{}s", one)
-                                    : std::string(many));
-}
 
 std::string count_text(const topology::Counts& c) {
   std::vector<std::string> parts{plural(c.gpus, "GPU"), plural(c.nics, "NIC")};

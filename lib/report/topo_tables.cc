@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/plural.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "report/topo.h"
@@ -18,10 +19,6 @@ constexpr std::size_t widest_matrix = 40;  // devices
 
 std::string rate(const std::optional<BytesPerSecond>& value) {
   return value ? to_text(*value) : "-";
-}
-
-std::string plural(std::size_t count, std::string_view one, std::string_view many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
 }  // namespace
