@@ -53,7 +53,7 @@ double Link::down_between(double from, double to) const {
 int spines_of(const Fabric& fabric) {
   if (fabric.leaf <= 0) return 0;
   if (fabric.spines > 0) return fabric.spines;
-  return std::max(1, int(std::floor(double(fabric.leaf) / fabric.oversubscription + 0.5)));
+  return int(std::clamp(std::floor(double(fabric.leaf) / fabric.oversubscription + 0.5), 1.0, 1e9));
 }
 
 Network::Network(const Fabric& fabric, std::uint64_t seed, double run_noise)
