@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <new>
+
 #include "base/standard_files.h"
 #include "cmd/command.h"
 #include "cmd/command_line.h"
@@ -81,10 +83,20 @@ int run(int argc, char** argv) {
   return code;
 }
 
+// In no stack that anybody could unwind: a model's coroutines, a thread.
+[[noreturn]] void out_of_memory() {
+  constexpr std::string_view line =
+      "ringtrue: the memory did not suffice; ask for fewer ranks or bytes, or for another algorithm\n";
+  if (isatty(STDERR_FILENO)) (void)!write(STDERR_FILENO, "\r\033[K", 4);  // over the progress
+  (void)!write(STDERR_FILENO, line.data(), line.size());
+  _exit(Exit::unknown);
+}
+
 }  // namespace
 }  // namespace ringtrue::cmd
 
 int main(int argc, char** argv) {
+  std::set_new_handler(ringtrue::cmd::out_of_memory);
   ringtrue::fill_standard_files();
   ringtrue::cmd::watch_signals();
   return ringtrue::cmd::run(argc, argv);

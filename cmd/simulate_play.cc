@@ -129,7 +129,9 @@ class Simulation {
     if (document_.error) {
       complain(document_.error->error);
     } else if (corrupted_) {
-      complain({Cause::corrupted, "a value was damaged on its way: the result is wrong", "--fault", {}});
+      const std::string what = "a value was damaged on its way: the result is wrong";
+      complain({Cause::corrupted, what, "--fault", {}});
+      document_.notes.push_back(what);
     }
     const int code = document_.error ? Exit::unknown : corrupted_ ? Exit::faulty : Exit::healthy;
     return print(context_.common.json ? report::json(document_) : report::text(document_, context_.style),

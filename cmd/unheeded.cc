@@ -18,11 +18,18 @@ Result<void> refuse_playing(const Context& context, std::string_view where, std:
   return refuse(where, {{common.local.has_value(), "--local", instead},
                         {common.ranks_per_node != 1, "--ranks-per-node", instead},
                         {common.transport.has_value(), "--transport"},
-                        {common.memory.has_value(), "--memory"}});
+                        {common.memory.has_value(), "--memory"},
+                        {common.data_interface.has_value(), "--data-interface"},
+                        {common.data_ports.has_value(), "--data-ports"},
+                        {common.run_deadline.has_value(), "--deadline"}});
 }
 
 Result<void> refuse_hosts(const Context& context, std::string_view where, std::string_view instead) {
-  return refuse(where, {{context.common.hosts.has_value(), "--hosts", instead}});
+  const Common& common = context.common;
+  return refuse(where, {{common.hosts.has_value(), "--hosts", instead},
+                        {common.pki.has_value(), "--pki"},
+                        {common.insecure, "--insecure"},
+                        {common.phase_deadline.has_value(), "--phase-deadline"}});
 }
 
 }  // namespace ringtrue::cmd

@@ -20,10 +20,10 @@ struct Unheeded {
 Result<void> refuse(std::string_view where, std::initializer_list<Unheeded> flags);
 
 // The common flags about where and how ranks run, for commands that run none: --local, --ranks-per-node,
-// --transport and --memory. `instead` says how many there are, like "use --nodes".
+// --transport, --memory, --data-* and --deadline. `instead` says how many there are, like "use --nodes".
 Result<void> refuse_playing(const Context& context, std::string_view where, std::string_view instead);
 
-// --hosts, for commands that ask none.
+// --hosts, and how they are asked, for commands that ask none.
 Result<void> refuse_hosts(const Context& context, std::string_view where, std::string_view instead);
 
 }  // namespace ringtrue::cmd

@@ -17,7 +17,7 @@ std::pair<double, double> wilson(double count, double of) {
 Spread spread_of(std::vector<double> values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());
-  return {values[values.size() / 2], values[values.size() * 95 / 100], values.back()};
+  return {int(values.size()), values[values.size() / 2], values[values.size() * 95 / 100], values.back()};
 }
 
 template <class Wanted>

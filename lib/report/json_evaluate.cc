@@ -15,7 +15,8 @@ void add_rate(Json& into, const std::string& name, const campaign::Rate& rate) {
 }
 
 Json spread_value(const campaign::Spread& spread) {
-  return {{"median", spread.median}, {"p95", spread.p95}, {"max", spread.most}};
+  const auto known = [&](double value) { return spread.of > 0 ? Json(value) : Json(nullptr); };
+  return {{"median", known(spread.median)}, {"p95", known(spread.p95)}, {"max", known(spread.most)}};
 }
 
 Json group_value(const Group& group, const char* key = "name") {
@@ -77,7 +78,7 @@ std::string json(const EvaluateDocument& document) {
   out["two"] = group_value(s.two);
   out["three"] = group_value(s.three);
   out["pair_specific"] = group_value(s.pairs);
-  out["pair_specific"]["coverage"] = s.coverage;
+  out["pair_specific"]["coverage"] = s.pairs.cases > 0 ? Json(s.coverage) : Json(nullptr);
   out["pair_specific"]["covered"] = group_value(s.covered);
   out["by_kind"] = groups_value(s.by_kind, "kind");
   out["by_nodes"] = groups_value(s.by_nodes, "nodes");

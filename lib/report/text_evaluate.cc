@@ -57,7 +57,7 @@ std::vector<std::string> cells_of(const Group& g) {
           interval(g.scope_exact),
           interval(g.false_accusations),
           of_text(g.unknown),
-          g.proven.most > 0 ? fmt::format("{:g}, {:g}", g.proven.median, g.proven.p95) : "-",
+          g.proven.of > 0 ? fmt::format("{:g}, {:g}", g.proven.median, g.proven.p95) : "-",
           fmt::format("{:g}, {:g}", g.runs.median, g.runs.p95),
           fmt::format("{:.1f}, {:.1f}", g.seconds.median, g.seconds.p95),
           amount_text(std::uint64_t(g.bytes.median))};

@@ -181,6 +181,10 @@ Result<FabricFault> parse_one(std::string_view text) {
     return bad(fmt::format("fault '{}' lacks {}", text, found->needed),
                fmt::format("{} needs {}=VALUE", found->name, found->needed));
   }
+  // Each period is an event for every message that it meets.
+  if (fault.kind == Kind::flapping && (fault.share > 0.999 || fault.period.value < 1e-6))
+    return bad(fmt::format("fault '{}' flaps beyond what can be played", text),
+               "down for at most 99.9% of a period of 1us or more");
   return fault;
 }
 

@@ -4,7 +4,7 @@
 A case: name, args (as in a shell; {tmp} is a fresh folder), exit; optional stdout, stderr (lists of regular
 expressions that must be found), absent (on neither), schema (stdout is JSON that fits packaging/schema/NAME.json),
 values (path -> value in that JSON), env, files (name -> content, made in {tmp}), to (where stdout goes; "closed":
-nowhere), widest (no line of stdout is wider), daemons (so many wait on loopback, with the case's env; {hosts} are theirs).
+nowhere), widest (no line of stdout is wider), memory (MiB that it may have; not below a sanitizer), daemons (so many wait on loopback, with the case's env; {hosts} are theirs).
 A case with `each` is played for each of these words, which take the place of {each} in args and patterns: a list,
 "commands" ("", "check", ..., "pki issue") or "values" ("check --budget", ...: every option that takes a value).
 """
@@ -166,6 +166,8 @@ def play(case, program, daemon, schemas):
         command, where = [program, *args], subprocess.PIPE
         if case.get("to") == "closed":
             command = ["sh", "-c", 'exec "$0" "$@" >&-', *command]
+        elif "memory" in case:
+            command = ["sh", "-c", f'ulimit -v {case["memory"] * 1024} && exec "$0" "$@"', *command]
         elif "to" in case:
             where = open(case["to"], "w")
         try:
@@ -231,6 +233,10 @@ def main():
             continue
         if case.get("unprivileged") and os.geteuid() == 0:
             print(f"SKIPPED {case['name']}: root may read everything")
+            skipped += 1
+            continue
+        if "memory" in case and b"__sanitizer" in pathlib.Path(options.ringtrue).read_bytes():
+            print(f"SKIPPED {case['name']}: sanitizers take more")
             skipped += 1
             continue
         chosen.append(case)
