@@ -201,11 +201,14 @@ void learn(Node& a, Node b) {
   make_names_unique(a.nics);
 }
 
-using Namesakes = std::unordered_map<std::string, std::vector<std::size_t>>;
+struct Names {
+  std::unordered_map<std::string, std::vector<std::size_t>> namesakes_of;  // by the names that they came with
+  std::unordered_set<std::string> taken;
+};
 
-void add(std::vector<Node>& nodes, Namesakes& namesakes_of, Node node) {
+void add(std::vector<Node>& nodes, Names& names, Node node) {
   const std::string name = node.name;
-  auto& namesakes = namesakes_of[name];
+  auto& namesakes = names.namesakes_of[name];
   const auto kinds = kinds_of(node.recorded);
   for (const std::size_t at : namesakes) {
     const auto had = kinds_of(nodes[at].recorded);
@@ -214,10 +217,8 @@ void add(std::vector<Node>& nodes, Namesakes& namesakes_of, Node node) {
     if (different) return learn(nodes[at], std::move(node));
   }
   namesakes.push_back(nodes.size());
-  for (std::size_t n = namesakes.size(); n > 1; ++n) {
+  for (std::size_t n = std::max<std::size_t>(namesakes.size(), 2); !names.taken.insert(node.name).second; ++n)
     node.name = fmt::format("{}#{}", name, n);
-    if (namesakes_of.emplace(node.name, std::vector{nodes.size()}).second) break;
-  }
   nodes.push_back(std::move(node));
 }
 
@@ -272,9 +273,9 @@ std::uint64_t end_of(std::uint64_t bits) {
 
 Cluster merge(std::vector<Cluster> parts) {
   Cluster all;
-  Namesakes namesakes_of;
+  Names names;
   for (Cluster& part : parts) {
-    for (Node& node : part.nodes) add(all.nodes, namesakes_of, std::move(node));
+    for (Node& node : part.nodes) add(all.nodes, names, std::move(node));
     if (part.fabric && all.fabric)
       fields(Merge{}, *all.fabric, std::as_const(*part.fabric));
     else if (part.fabric)

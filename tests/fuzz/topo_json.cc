@@ -2,6 +2,9 @@
 // same, and whatever it says of parents and peers, what is worked out of it comes to an end.
 #include "topology/json.h"
 
+#include <set>
+#include <string>
+
 #include "tests/fuzz/expect.h"
 #include "topology/links.h"
 #include "topology/merge.h"
@@ -19,7 +22,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   expect(again && *again == *cluster);
   expect(*from_json(to_json(*cluster, -1)) == *cluster);
   const Cluster merged = merge({*cluster, *cluster});
-  expect(merged.nodes.size() >= cluster->nodes.size());
+  std::set<std::string> names, unique;  // nodes of one name may be one
+  for (const Node& node : cluster->nodes) names.insert(node.name);
+  for (const Node& node : merged.nodes) unique.insert(node.name);
+  expect(merged.nodes.size() >= names.size() && unique.size() == merged.nodes.size());
   for (const Node& node : merged.nodes)
     for (const Gpu& gpu : node.gpus) {
       path_to_root(node, gpu.name);

@@ -36,6 +36,13 @@ TEST(Merge, NamesakesOfOneKindAreTwoMachines) {
   EXPECT_EQ(names(all), (std::vector<std::string>{"n", "n#2", "n#3", "n#4"}));
 }
 
+TEST(Merge, ANameThatWasGivenIsNobodysRecording) {
+  Node other = pcie_box("n#2");
+  other.recorded = "x (another kind)";
+  const Cluster all = merge({alone(pcie_box("n")), alone(pcie_box("n")), alone(other)});
+  EXPECT_EQ(names(all), (std::vector<std::string>{"n", "n#2", "n#2#2"}));
+}
+
 // What hwloc and NCCL say of one machine.
 TEST(Merge, RecordingsOfTwoKindsAreOneMachine) {
   Node hwloc = pcie_box("n");
