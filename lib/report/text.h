@@ -51,9 +51,10 @@ std::string rate_text(const Maybe& rate_Bps);
 std::string amount_text(std::uint64_t bytes);
 // "97.3 %", or "-".
 std::string percent_text(const Maybe& ratio);
-// A line for each node that a failure concerns: who, which phase, why. Without the summary itself.
+// A line for each node that a failure concerns: who, which phase, why. Nothing where the summary, which is
+// printed as the error, has said it all.
 std::string failures_text(const Trouble& trouble, const Style& style);
-// "deadlines: 10 s a phase, 60 s a run", where there are any.
-std::string deadlines_text(const std::optional<Deadlines>& deadlines);
+// "deadlines: 10 s a phase, 60 s a run", where there are any, and somebody was waited for.
+std::string deadlines_text(const std::optional<Deadlines>& deadlines, const Trouble& trouble);
 
 }  // namespace ringtrue::report

@@ -103,7 +103,7 @@ std::string text(const CheckDocument& document, const Style& style) {
                        Ink::dim);
     out += "\n";
   }
-  if (document.error) out += failures_text(*document.error, style) + deadlines_text(document.deadlines);
+  if (document.error) out += failures_text(*document.error, style) + deadlines_text(document.deadlines, *document.error);
   return out;
 }
 

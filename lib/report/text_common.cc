@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "report/text.h"
 
 namespace ringtrue::report {
@@ -45,7 +47,28 @@ std::string percent_text(const Maybe& ratio) {
   return ratio ? fmt::format("{:.1f} %", *ratio * 100) : "-";
 }
 
+namespace {
+
+// Whether the summary, which names up to four nodes, has said it all.
+bool summed_up(const Trouble& trouble) {
+  const auto& all = trouble.failures;
+  return all.size() <= 4 && std::all_of(all.begin(), all.end(), [&](const Failure& f) {
+           return f.culprit && f.error.what == all.front().error.what && f.phase == all.front().phase;
+         });
+}
+
+bool somebody_was_waited_for(const Trouble& trouble) {
+  const auto late = [](const Error& e) {
+    return e.cause == Cause::deadline || e.cause == Cause::unreachable || e.cause == Cause::peer_lost;
+  };
+  return late(trouble.error) || std::any_of(trouble.failures.begin(), trouble.failures.end(),
+                                            [&](const Failure& f) { return late(f.error); });
+}
+
+}  // namespace
+
 std::string failures_text(const Trouble& trouble, const Style& style) {
+  if (summed_up(trouble)) return "";
   std::string out;
   constexpr int shown = 16;
   int count = 0;
@@ -58,8 +81,8 @@ std::string failures_text(const Trouble& trouble, const Style& style) {
   return out;
 }
 
-std::string deadlines_text(const std::optional<Deadlines>& deadlines) {
-  if (!deadlines) return "";
+std::string deadlines_text(const std::optional<Deadlines>& deadlines, const Trouble& trouble) {
+  if (!deadlines || !somebody_was_waited_for(trouble)) return "";
   return fmt::format("deadlines: {} a phase, {} a run\n", to_text(Seconds(deadlines->phase_s)),
                      to_text(Seconds(deadlines->run_s)));
 }

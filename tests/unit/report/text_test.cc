@@ -172,8 +172,18 @@ TEST(Failures, NameNodeAndPhase) {
   const std::string out = failures_text(t, {});
   EXPECT_EQ(out.find("  n0 run: late\n  n1 run: late (waited for the others)\n"), 0u);
   EXPECT_THAT(out, HasSubstr("and 4 more nodes"));
-  EXPECT_EQ(deadlines_text(Deadlines{10, 60}), "deadlines: 10.0 s a phase, 60.0 s a run\n");
-  EXPECT_EQ(deadlines_text(std::nullopt), "");
+  EXPECT_EQ(deadlines_text(Deadlines{10, 60}, t), "deadlines: 10.0 s a phase, 60.0 s a run\n");
+  EXPECT_EQ(deadlines_text(std::nullopt, t), "");
+}
+
+TEST(Failures, AreNotSaidTwice) {
+  Trouble t{{Cause::unavailable, "no driver; also n1", "n0 prepare", ""}, {}};
+  for (const char* node : {"n0", "n1"})
+    t.failures.push_back({node, "prepare", {Cause::unavailable, "no driver", "", ""}, true});
+  EXPECT_EQ(failures_text(t, {}), "");
+  EXPECT_EQ(deadlines_text(Deadlines{10, 60}, t), "") << "nobody was waited for";
+  t.failures[1].error.what = "no GPU";
+  EXPECT_EQ(failures_text(t, {}), "  n0 prepare: no driver\n  n1 prepare: no GPU\n");
 }
 
 TEST(Schedule, DrawsTrees) {
