@@ -128,7 +128,8 @@ class Judge {
     GpuRate rate;
     if (!limit.why_not.empty()) {
       doubt(text_of(limit), limit.why_not);
-      if (of_peers(limit)) staged_.insert({limit.node, limit.gpu.index, limit.peer.index});
+      if (of_peers(limit) && !limit.why_not.starts_with(trace::left_out))
+        staged_.insert({limit.node, limit.gpu.index, limit.peer.index});
     }
     const auto node = std::find_if(cluster_.nodes.begin(), cluster_.nodes.end(),
                                    [&](const Node& n) { return n.name == limit.node; });

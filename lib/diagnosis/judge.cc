@@ -276,10 +276,11 @@ class Judge {
     if (list.empty() && s.peer < 0) return;  // nothing that may accuse
     double longest = 0;
     for (const Reading& r : list) longest = r.brief ? longest : std::max(longest, r.rate);
+    bool evened = false;
     for (Reading& r : list) {
       // Above the longer ones by no more than a burst explains: it says the same as they do.
       const double raised = longest * (1 + 256.0 * 1024 / double(r.bytes));
-      if (longest > 0 && r.brief && r.rate > longest && r.rate < raised) r.rate = longest;
+      if (longest > 0 && r.brief && r.rate > longest && r.rate < raised) r.rate = longest, evened = true;
     }
     std::sort(list.begin(), list.end(), [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
     s.best = !list.empty() ? list.front().rate : readings_.best(s.node, s.peer).value_or(0);
@@ -306,7 +307,7 @@ class Judge {
     const double candidates = !sparse_                    ? n_ * (n_ + 1.0)  // n (n - 1) paths, 2 n sides
                               : s.type == ScopeType::path ? 100.0 * readings_.pairs_measured()
                                                           : 100 * 2.0 * n_;
-    const double chance = sparse_ && s.type != ScopeType::path && s.readings.size() == runs.size()
+    const double chance = sparse_ && s.type != ScopeType::path && !evened && s.readings.size() == runs.size()
                               ? chance_of(as_low, shares_between(s))
                               : chance_of(as_low, int(runs.size()));
     s.chance = may_be_chance(chance, candidates);
@@ -340,8 +341,7 @@ class Judge {
         return s.type == ScopeType::receiver && s.node == send.node && !s.alone && s.else_sure;
       });
       if (receive == out_.suspects.end() || (!send.chance && !receive->chance)) continue;
-      const double chance = chance_of(share_of_both(send, *receive),
-                                      int(std::min(send.readings.size(), receive->readings.size())));
+      const double chance = chance_of(share_of_both(send, *receive), runs_of_both(send, *receive));
       if (may_be_chance(chance, 10.0 * n_)) continue;
       for (Suspect* s : {&send, &*receive}) {
         s->chance = false;
@@ -349,6 +349,14 @@ class Judge {
         s->missing.clear();
       }
     }
+  }
+
+  static int runs_of_both(const Suspect& send, const Suspect& receive) {
+    std::set<int> runs, both;
+    for (const Reading& r : send.readings) runs.insert(r.run);
+    for (const Reading& r : receive.readings)
+      if (runs.count(r.run)) both.insert(r.run);
+    return int(both.size());
   }
 
   // Of the other nodes that can do better, run by run; taken as one more than it is.

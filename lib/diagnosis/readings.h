@@ -116,7 +116,8 @@ class Commonness {
     }
     return all < fewest ? 0 : double(low) / all;
   }
-  // The share of such readings from `low` to `high`, where that is smaller; taken as one more than it is.
+  // The share of readings from `low` to `high`, of pairs that can do better, taken as one more than there
+  // are.
   template <class Mine>
   double share_within(double low, double high, const Mine& mine) const {
     int all = 1, within = 1;

@@ -101,8 +101,8 @@ TEST(Chance, IsLessWhereReadingsLieNearTogether) {
       << "two tell nothing of their distance";
   // Spread over all that is as low: no more than that they are low.
   EXPECT_DOUBLE_EQ(chance_of(low, {0.02, 0.04, 0.05}), chance_of(low, 4));
-  // Together: 2 x 4 x 0.05 x 0.005^3.
-  EXPECT_NEAR(chance_of(low, {0.005, 0.005, 0.005}), 5e-8, 1e-12);
+  // Together: 3 x 4 x 0.05 x 0.005^3.
+  EXPECT_NEAR(chance_of(low, {0.005, 0.005, 0.005}), 7.5e-8, 1e-12);
   // One of them disturbed.
   EXPECT_LT(chance_of(low, {0.005, 0.005, 0.005, 0.05}), chance_of(low, 5));
   EXPECT_GT(chance_of(low, {0.005, 0.005, 0.005, 0.05}), chance_of(low, {0.005, 0.005, 0.005, 0.005}));
