@@ -27,7 +27,7 @@ int exit_of(const report::GpuSweepDocument& document) {
     return rate.limit.why_not.starts_with(trace::left_out);
   };
   const auto& rates = document.limits.rates;
-  const bool whole = std::none_of(rates.begin(), rates.end(), left_out);
+  const bool whole = !interrupted() && std::none_of(rates.begin(), rates.end(), left_out);
   return code == Exit::healthy && !whole ? Exit::unknown : code;
 }
 

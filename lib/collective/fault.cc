@@ -108,6 +108,7 @@ Result<void> parse_value(std::string_view key, std::string_view value, std::stri
     const std::optional<std::uint64_t> seed = number<std::uint64_t>(value, 0);
     if (!seed) return bad(fmt::format("'{}' in fault '{}' is no seed", value, text), "use a whole number");
     fault.seed = *seed;
+    fault.seeded = true;
   } else {
     const std::optional<std::uint64_t> nth = number<std::uint64_t>(value, 1);
     if (!nth) return bad(fmt::format("'{}' in fault '{}' is no count from 1", value, text));
@@ -219,7 +220,9 @@ Result<std::vector<Fault>> parse_faults(std::string_view text) {
 
 void seed(std::vector<Fault>& faults, std::uint64_t seed) {
   for (Fault& fault : faults) {
-    if (fault.unreliable() && fault.seed == Fault().seed) fault.seed = seed;
+    if (!fault.unreliable() || fault.seeded) continue;
+    fault.seed = seed;
+    fault.seeded = seed != Fault().seed;
   }
 }
 
@@ -239,7 +242,7 @@ std::string to_text(const Fault& fault) {
     case Kind::reorder:
     case Kind::corrupt:
       text += ":share=" + percent(fault.share);
-      return fault.seed == Fault().seed ? text : text + fmt::format(",seed={}", fault.seed);
+      return fault.seeded ? text + fmt::format(",seed={}", fault.seed) : text;
     default:
       return text + fmt::format(":nth={}", fault.nth);
   }

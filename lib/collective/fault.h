@@ -57,6 +57,7 @@ struct Fault {
   std::uint64_t nth = 1;            // drop, corrupt-*: counted per hop from 1
   double share = 0;                 // loss, duplicate, reorder, corrupt: 0 to 1, whole billionths
   std::uint64_t seed = 1;           // the same
+  bool seeded = false;              // the seed was said
 
   // Whether only a transport that may lose packets can be asked for it.
   bool unreliable() const { return kind >= Kind::loss; }

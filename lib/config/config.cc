@@ -284,16 +284,14 @@ Result<void> apply(Config& config, const Given& given) {
     if (given.key.size() > 7) config.groups[given.key.substr(7)] = {given.text, given.origin};
     return {};
   }
-  if (given.key != "hosts" && !given.key.starts_with(verbs)) {
-    if (auto single = not_a_list(given); !single) return single;
-  }
+  const auto single = given.key == "hosts" ? Result<void>() : not_a_list(given);
   for (const Key& key : keys) {
-    if (given.key == key.name) return key.set(config, given);
+    if (given.key == key.name) return single ? key.set(config, given) : single;
     if (given.key.ends_with('.') && key.name.starts_with(given.key)) return {};  // an empty, known table
   }
   if (given.key == inspect || given.key == verbs) return {};
   if (const auto name = name_in(inspect, inspect_names, given.key); !name.empty())
-    return put(config.inspect[std::string(name)], given, parse_number);
+    return !single ? single : put(config.inspect[std::string(name)], given, parse_number);
   if (const auto name = name_in(verbs, verbs_names, given.key); !name.empty())
     return put(config.verbs[std::string(name)], given, parse_word);
   const auto meant = closest(given.key, known_keys());

@@ -22,9 +22,10 @@ struct Calibration {
 };
 
 // The cost with which the simulator comes nearest to the samples: least squares of relative deviations, by a
-// search that halves its steps. A bucket, where the fabric has none, is looked for only if without one a
-// sample is off by more than 5 %, and taken if it halves the squares' root. Deterministic. Errors
-// (bad_input): no samples of at least two sizes, one without a time, a collective that needs packets.
+// search that halves its steps and Gauss-Newton from where it ends and from other starts. A bucket, where the
+// fabric has none, is looked for only if without one a sample is off by more than 5 %, and taken if it halves
+// the squares' root. Deterministic. Errors (bad_input): no samples of at least two sizes, one without a time,
+// a collective that needs packets.
 Result<Calibration> calibrate(const std::vector<Sample>& samples, const Fabric& fabric);
 
 }  // namespace ringtrue::sim

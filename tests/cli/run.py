@@ -149,7 +149,11 @@ def daemons(count, program, tmp, env):
         for daemon in running:
             daemon.terminate()
         for daemon in running:
-            daemon.wait(20)
+            try:
+                daemon.wait(20)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                raise RuntimeError("a daemon does not end on SIGTERM") from None
 
 
 def play(case, program, daemon, schemas):

@@ -25,6 +25,10 @@ class MachineError(Exception):
     """The machine did not do what it was told; the end of its console is in the message."""
 
 
+class Hung(MachineError):
+    """It did not boot in time."""
+
+
 @dataclasses.dataclass
 class Outcome:
     script: str
@@ -141,7 +145,7 @@ class Machine:
         for seconds in first:
             try:
                 return self.boot(seconds)
-            except MachineError as error:
+            except Hung as error:
                 print(f"# {error}\n# it is started once more", file=sys.stderr, flush=True)
         self.boot(last)
 
@@ -165,8 +169,10 @@ class Machine:
             self.monitor.line(until)  # QEMU's greeting
             self.qmp("qmp_capabilities")
             os.unlink(self.disk)  # is in the machine's memory by now
-        except (EOFError, TimeoutError):
-            raise self.failure(f"did not boot within {seconds} s") from None
+        except EOFError:
+            raise self.failure("ended before it had booted") from None
+        except TimeoutError:
+            raise Hung(str(self.failure(f"did not boot within {seconds} s"))) from None
         except BaseException:
             self.stop()
             raise
