@@ -103,7 +103,8 @@ std::string text(const CheckDocument& document, const Style& style) {
                        Ink::dim);
     out += "\n";
   }
-  if (document.error) out += failures_text(*document.error, style) + deadlines_text(document.deadlines, *document.error);
+  if (document.error)
+    out += failures_text(*document.error, style) + deadlines_text(document.deadlines, *document.error);
   return out;
 }
 

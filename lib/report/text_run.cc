@@ -236,7 +236,8 @@ std::string text(const RunDocument& document, const Style& style) {
   }
   for (const std::string& note : document.notes)
     out += fmt::format("{}\n", style.paint(fmt::format("note: {}", note), Ink::dim));
-  if (document.error) out += failures_text(*document.error, style) + deadlines_text(document.deadlines, *document.error);
+  if (document.error)
+    out += failures_text(*document.error, style) + deadlines_text(document.deadlines, *document.error);
   return above + fit(out);
 }
 
