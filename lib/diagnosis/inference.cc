@@ -65,7 +65,7 @@ double chance_of(double share_as_low, const std::vector<double>& between) {
   const double all = k * share_as_low * chance_of(between[std::size_t(others - 1)], others);
   const double but_one =
       k * others * chance_of(share_as_low, 2) * chance_of(between[std::size_t(others - 2)], others - 1);
-  return std::min(each, 3 * std::min({each, all, but_one}));  // one of three looks
+  return std::min(each, 3 * std::min(all, but_one));  // one of three looks
 }
 
 bool may_be_chance(double chance, double candidates) {

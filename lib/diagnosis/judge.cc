@@ -307,10 +307,10 @@ class Judge {
     const double candidates = !sparse_                    ? n_ * (n_ + 1.0)  // n (n - 1) paths, 2 n sides
                               : s.type == ScopeType::path ? 100.0 * readings_.pairs_measured()
                                                           : 100 * 2.0 * n_;
-    const double chance = sparse_ && s.type != ScopeType::path && !evened && s.readings.size() == runs.size()
-                              ? chance_of(as_low, shares_between(s))
-                              : chance_of(as_low, int(runs.size()));
-    s.chance = may_be_chance(chance, candidates);
+    s.chance = may_be_chance(chance_of(as_low, int(runs.size())), candidates);
+    // How near together they lie may tell more, and takes a look at all readings.
+    if (s.chance && sparse_ && s.type != ScopeType::path && !evened && s.readings.size() == runs.size())
+      s.chance = may_be_chance(chance_of(as_low, shares_between(s)), candidates);
     s.else_sure = s.missing.empty();
     if (s.chance && (s.missing.empty() || sparse_)) {
       s.missing =
