@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/plural.h"
 #include "base/suggest.h"
 #include "cmd/options.h"
 #include "collective/algorithm.h"
@@ -61,7 +62,11 @@ Result<void> CallFlags::check_algorithm() const {
 }
 
 Result<void> CallFlags::check_shift(std::string_view other) const {
-  if (!shift || algorithm == "pairwise" || other == "pairwise") return {};
+  return other == "pairwise" ? Result<void>() : check_shift_of(shift, algorithm);
+}
+
+Result<void> check_shift_of(std::optional<int> shift, std::string_view algorithm) {
+  if (!shift || algorithm == "pairwise") return {};
   return fail(Cause::bad_input, fmt::format("--shift is of pairwise, not of {}", algorithm), {},
               "leave it out, or take pairwise");
 }
@@ -69,8 +74,7 @@ Result<void> CallFlags::check_shift(std::string_view other) const {
 Result<void> check_shift(std::optional<int> shift, int ranks) {
   if (!shift || *shift % ranks != 0) return {};
   return fail(Cause::bad_input,
-              fmt::format("--shift {} among {} rank{}: each would send to itself", *shift, ranks,
-                          ranks == 1 ? "" : "s"),
+              fmt::format("--shift {} among {}: each would send to itself", *shift, plural(ranks, "rank")),
               {}, ranks == 1 ? "take more ranks" : fmt::format("give 1 to {}", ranks - 1));
 }
 

@@ -33,6 +33,8 @@ struct CallFlags {
   Result<void> check_shift(std::string_view other = {}) const;
 };
 
+// Errors (bad_input): a --shift, and an algorithm that does not heed it.
+Result<void> check_shift_of(std::optional<int> shift, std::string_view algorithm);
 // Errors (bad_input): a pairwise in which every rank sends to itself, with --shift; `shift` may be missing.
 Result<void> check_shift(std::optional<int> shift, int ranks);
 

@@ -108,12 +108,8 @@ Result<void> check(const Context& context, const Flags& flags) {
   if (!flags.bitmaps.empty())
     return fail(Cause::bad_input, fmt::format("--bitmaps is of omnireduce, not of {}", flags.algorithm), {},
                 "leave it out, or take omnireduce");
-  if (flags.algorithm == "pairwise") {
-    if (auto moves = check_shift(flags.shift, flags.ranks.value_or(usual_ranks)); !moves) return moves;
-  } else if (flags.shift) {
-    return fail(Cause::bad_input, fmt::format("--shift is of pairwise, not of {}", flags.algorithm), {},
-                "leave it out, or take pairwise");
-  }
+  if (auto heeded = check_shift_of(flags.shift, flags.algorithm); !heeded) return heeded;
+  if (auto moves = check_shift(flags.shift, flags.ranks.value_or(usual_ranks)); !moves) return moves;
   return flags.omni.check(flags.algorithm);
 }
 
