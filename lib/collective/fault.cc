@@ -108,7 +108,6 @@ Result<void> parse_value(std::string_view key, std::string_view value, std::stri
     const std::optional<std::uint64_t> seed = number<std::uint64_t>(value, 0);
     if (!seed) return bad(fmt::format("'{}' in fault '{}' is no seed", value, text), "use a whole number");
     fault.seed = *seed;
-    fault.seeded = true;
   } else {
     const std::optional<std::uint64_t> nth = number<std::uint64_t>(value, 1);
     if (!nth) return bad(fmt::format("'{}' in fault '{}' is no count from 1", value, text));
@@ -141,7 +140,7 @@ Result<Fault> parse_fault(std::string_view text) {
   const Result<void> destination = parse_end(hop.substr(arrow + 1), text, fault.destination);
   if (!destination) return tl::unexpected(destination.error());
 
-  bool given = false, seeded = false;
+  bool given = false;
   std::string_view rest = colon == text.npos ? std::string_view{} : text.substr(colon + 1);
   if (colon != text.npos && rest.empty()) return bad(fmt::format("fault '{}' ends after its colon", text));
   while (!rest.empty()) {
@@ -156,7 +155,7 @@ Result<Fault> parse_fault(std::string_view text) {
                  fmt::format("{} takes {}=VALUE{}", found->name, found->key,
                              fault.unreliable() ? " and seed=N" : ""));
     }
-    bool& before = is_seed ? seeded : given;
+    bool& before = is_seed ? fault.seeded : given;
     if (before) return bad(fmt::format("fault '{}' gives {} twice", text, key));
     before = true;
     const Result<void> value = parse_value(key, pair.substr(equals + 1), text, fault);
