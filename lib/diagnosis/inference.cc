@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "diagnosis/judge.h"
+#include "diagnosis/weigh.h"
 
 namespace ringtrue::diagnosis {
 
@@ -49,27 +49,6 @@ std::vector<std::pair<int, int>> doubtful_pairs(const Readings& readings, const 
     out.emplace_back(x, y);
   });
   return out;
-}
-
-double chance_of(double share_as_low, int readings) {
-  double out = 1;
-  for (; readings > 0; --readings) out *= share_as_low;
-  return out;
-}
-
-double chance_of(double share_as_low, const std::vector<double>& between) {
-  const int others = int(between.size()), k = others + 1;
-  const double each = chance_of(share_as_low, k);
-  if (others < 2) return each;
-  // The best may be any of k, and the others lie within so much of it; or all but one of them do.
-  const double all = k * share_as_low * chance_of(between[std::size_t(others - 1)], others);
-  const double but_one =
-      k * others * chance_of(share_as_low, 2) * chance_of(between[std::size_t(others - 2)], others - 1);
-  return std::min(each, 3 * std::min(all, but_one));  // one of three looks
-}
-
-bool may_be_chance(double chance, double candidates) {
-  return chance * candidates > 0.01;
 }
 
 double spread(const Suspect& s) {

@@ -1,7 +1,5 @@
 #include "diagnosis/judge.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -10,16 +8,13 @@
 #include "diagnosis/cover.h"
 #include "diagnosis/plan.h"
 #include "diagnosis/reference.h"
+#include "diagnosis/weigh.h"
 
 namespace ringtrue::diagnosis {
 namespace {
 
 // A program that takes as little is slow; above, its readings may be its partners'.
 constexpr double slow_program = 0.9;
-// What is slow beyond doubt, where ticks may have made the reference or the reading wrong by half.
-constexpr double gross_share = 0.4;
-// Seconds, and a little more: a lesser gap may be the count of ticks.
-constexpr double one_tick = 0.005;
 
 class Judge {
  public:
@@ -30,20 +25,13 @@ class Judge {
         t_(thresholds),
         out_(inference),
         n_(readings.nodes()),
-        structure_(structure),
         sparse_(between_neighbours(structure, n_)),
-        common_(readings, [&](int x, int y) {
-          // Where most pairs are measured once, what their ends do tells what they can do.
-          if (!sparse_ || readings.of(x, y).size() > 1) return readings.best(x, y).value_or(0);
-          if (across(x, y)) return -1.0;
-          return std::min(inference.sends[std::size_t(x)].value_or(0),
-                          inference.receives[std::size_t(y)].value_or(0));
-        }) {}
+        scales_(readings, thresholds, structure, inference) {}
 
   void run() {
     find_overshadowed();
     choose_sides();
-    join_sides();
+    scales_.join_sides(out_.suspects);
     add_paths();
     add_programs();
     std::stable_sort(out_.suspects.begin(), out_.suspects.end(),
@@ -59,11 +47,6 @@ class Judge {
       for (const int x : readings.senders_to(side.node)) out.emplace_back(x, side.node);
     }
     return out;
-  }
-
-  bool across(int x, int y) const {
-    const auto& leaf = structure_.leaf;
-    return !leaf.empty() && leaf[std::size_t(x)] != leaf[std::size_t(y)];
   }
 
   double reference() const { return out_.reference.rate; }
@@ -165,6 +148,11 @@ class Judge {
     return std::find(accused_.begin(), accused_.end(), Side{node, d}) != accused_.end();
   }
 
+  void accuse(Suspect suspect, std::vector<Reading> list, double limit, int partners_needed) {
+    if (auto s = scales_.weigh(std::move(suspect), std::move(list), limit, partners_needed))
+      out_.suspects.push_back(std::move(*s));
+  }
+
   void add_side(Side side, bool alternative) {
     const bool sends = side.direction == Direction::sends;
     Suspect s;
@@ -184,7 +172,7 @@ class Judge {
     }
     if (good.empty()) good = std::move(all), partners = std::move(any);
     s.partners = int(partners.size());
-    finish(s, std::move(good), reference(), 2);
+    accuse(std::move(s), std::move(good), reference(), 2);
   }
 
   void add_side_alone(Side side) {
@@ -199,7 +187,7 @@ class Judge {
       for (const Reading& r : alone_.counting(x, y)) list.push_back(r), partners.insert(sends ? y : x);
     }
     s.partners = int(partners.size());
-    finish(s, std::move(list), reference(), 2);
+    accuse(std::move(s), std::move(list), reference(), 2);
   }
 
   // What a side can do, as far as is known; nullopt: its readings mean nothing.
@@ -246,7 +234,8 @@ class Judge {
       s.alone = unclear(x, y) || is_accused(x, Direction::receives) || is_accused(y, Direction::sends);
       const auto alone = alone_.best(x, y);
       if (s.alone && alone && *alone >= share * limit) return;
-      finish(s, s.alone ? alone_.counting(x, y) : readings_.counting(x, y), limit, 1);
+      auto list = s.alone ? alone_.counting(x, y) : readings_.counting(x, y);
+      accuse(std::move(s), std::move(list), limit, 1);
     });
   }
 
@@ -267,146 +256,8 @@ class Judge {
         ++s.partners;
       }
       if (list.empty() || free > 1.02 * held || held >= slow_program * reference()) continue;
-      finish(s, std::move(list), reference(), std::min(2, n_ - 1));
+      accuse(std::move(s), std::move(list), reference(), std::min(2, n_ - 1));
     }
-  }
-
-  // `limit`: what the readings would show if the suspect were innocent.
-  void finish(Suspect& s, std::vector<Reading> list, double limit, int partners_needed) {
-    if (list.empty() && s.peer < 0) return;  // nothing that may accuse
-    double longest = 0;
-    for (const Reading& r : list) longest = r.brief ? longest : std::max(longest, r.rate);
-    bool evened = false;
-    for (Reading& r : list) {
-      // Above the longer ones by no more than a burst explains: it says the same as they do.
-      const double raised = longest * (1 + 256.0 * 1024 / double(r.bytes));
-      if (longest > 0 && r.brief && r.rate > longest && r.rate < raised) r.rate = longest, evened = true;
-    }
-    std::sort(list.begin(), list.end(), [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
-    s.best = !list.empty() ? list.front().rate : readings_.best(s.node, s.peer).value_or(0);
-    s.ratio = s.best / reference();
-    // A brief reading that no burst explains has shown that it can do better.
-    if (s.best >= t_.warning * limit) return;
-    double busy = 0;
-    for (const Reading& r : list) busy = std::max(busy, r.busy);
-    if (!list.empty() && 1 - s.best / limit < one_tick / busy) return;
-    const bool vague = out_.reference.momentary || (!list.empty() && busy < settled_from);
-    if (vague && s.best >= gross_share * limit) return;
-    double as_low = common_.share_as_low(s.best, true, [&](int x, int y) { return s.explains(x, y); });
-    if (as_low > common_share) return;
-    if (s.type == ScopeType::path && across(s.node, s.peer)) as_low = std::min(1.0, 3 * as_low);
-    const bool crosses = s.type == ScopeType::path && across(s.node, s.peer);
-    s.missing = lacks(list, s.best / limit, s.partners, partners_needed, crosses);
-    s.readings = std::move(list);
-    if (s.missing.empty() && spread(s) + 0.02 > 1 - s.best / limit) {
-      s.missing = fmt::format("its readings scatter by {:.1f} %, more than is missing", spread(s) * 100);
-    }
-    std::set<int> runs;
-    for (const Reading& r : s.readings) runs.insert(r.run);
-    // The sides and paths of which any might have shown it; more strictly where more are looked at.
-    const double candidates = !sparse_                    ? n_ * (n_ + 1.0)  // n (n - 1) paths, 2 n sides
-                              : s.type == ScopeType::path ? 100.0 * readings_.pairs_measured()
-                                                          : 100 * 2.0 * n_;
-    s.chance = may_be_chance(chance_of(as_low, int(runs.size())), candidates);
-    // How near together they lie may tell more, and takes a look at all readings.
-    if (s.chance && sparse_ && s.type != ScopeType::path && !evened && s.readings.size() == runs.size())
-      s.chance = may_be_chance(chance_of(as_low, shares_between(s)), candidates);
-    s.else_sure = s.missing.empty();
-    if (s.chance && (s.missing.empty() || sparse_)) {
-      s.missing =
-          fmt::format("others that can do better read as low in {:.0f} % of their readings", as_low * 100);
-    }
-    s.confirmed = s.missing.empty();
-    out_.suspects.push_back(std::move(s));
-  }
-
-  // Of all readings, which share lies between the suspect's best and each of its others. That some lie nearer
-  // together than noise has it says no more.
-  std::vector<double> shares_between(const Suspect& s) const {
-    const double near = s.best * (1 - 4 * common_.noise());
-    std::vector<double> out;
-    for (std::size_t i = 1; i < s.readings.size(); ++i) {
-      const double low = std::min(s.readings[i].rate, near);
-      out.push_back(common_.share_within(low, s.best, [&](int x, int y) { return s.explains(x, y); }));
-    }
-    return out;
-  }
-
-  // Both sides of a node: how often both of another one read as low in one run tells how likely chance is.
-  void join_sides() {
-    if (!sparse_) return;
-    for (Suspect& send : out_.suspects) {
-      if (send.type != ScopeType::sender || send.alone || !send.else_sure) continue;
-      const auto receive = std::find_if(out_.suspects.begin(), out_.suspects.end(), [&](const Suspect& s) {
-        return s.type == ScopeType::receiver && s.node == send.node && !s.alone && s.else_sure;
-      });
-      if (receive == out_.suspects.end() || (!send.chance && !receive->chance)) continue;
-      const double chance = chance_of(share_of_both(send, *receive), runs_of_both(send, *receive));
-      if (may_be_chance(chance, 10.0 * n_)) continue;
-      for (Suspect* s : {&send, &*receive}) {
-        s->chance = false;
-        s->confirmed = true;
-        s->missing.clear();
-      }
-    }
-  }
-
-  static int runs_of_both(const Suspect& send, const Suspect& receive) {
-    std::set<int> runs, both;
-    for (const Reading& r : send.readings) runs.insert(r.run);
-    for (const Reading& r : receive.readings)
-      if (runs.count(r.run)) both.insert(r.run);
-    return int(both.size());
-  }
-
-  // Of the other nodes that can do better, run by run; taken as one more than it is.
-  double share_of_both(const Suspect& send, const Suspect& receive) const {
-    std::map<std::pair<int, int>, int>
-        low;  // by run and node: 1 where it sent as low, 2 received; 4, 8: at all
-    readings_.each_pair([&](int x, int y) {
-      for (const Reading& r : readings_.counting(x, y)) {
-        low[{r.run, x}] |= 4 | (r.rate <= send.best ? 1 : 0);
-        low[{r.run, y}] |= 8 | (r.rate <= receive.best ? 2 : 0);
-      }
-    });
-    int all = 1, both = 1;
-    for (const auto& [at, what] : low) {
-      const auto node = std::size_t(at.second);
-      const bool better = out_.sends[node].value_or(0) > 1.03 * send.best &&
-                          out_.receives[node].value_or(0) > 1.03 * receive.best;
-      if (at.second == send.node || (what & 12) != 12 || !better) continue;
-      ++all, both += (what & 3) == 3;
-    }
-    return double(both) / all;
-  }
-
-  std::string lacks(const std::vector<Reading>& list, double ratio, int partners, int partners_needed,
-                    bool crosses) const {
-    // A large fleet tells its own noise, and what lies far beyond it needs few readings.
-    const bool far = sparse_ && ratio < 0.9 && 1 - ratio > 5 * common_.noise();
-    const std::size_t needed = far                   ? (crosses ? 4 : 3)
-                               : ratio < 0.7         ? 4
-                               : ratio < t_.critical ? 5
-                               : ratio < 0.9         ? 8
-                                                     : 12;
-    double agreement = ratio < 0.5 ? 0.5 : ratio < 0.7 ? 0.85 : ratio < 0.9 ? 0.97 : 0.985;
-    if (far) agreement = std::min(agreement, 1 - 4 * common_.noise());
-    const std::size_t agreeing = ratio < 0.9 ? 2 : 3;
-    std::set<int> runs, confirming;
-    for (const Reading& r : list) {
-      runs.insert(r.run);
-      if (r.confirming) confirming.insert(r.run);
-    }
-    if (list.size() < needed || runs.size() < 3 || confirming.size() < 2) {
-      return fmt::format("{} readings in {} experiments, {} of them repeats, are too few at {:.1f} %",
-                         list.size(), runs.size(), confirming.size(), ratio * 100);
-    }
-    if (partners < partners_needed) return "too few partners that are known to be good";
-    if (list[agreeing - 1].rate < list[0].rate * agreement) {
-      return fmt::format("its readings do not agree: the {} best are {:.1f} % apart", agreeing,
-                         (1 - list[agreeing - 1].rate / list[0].rate) * 100);
-    }
-    return {};
   }
 
   const Readings& readings_;
@@ -414,9 +265,8 @@ class Judge {
   const Thresholds& t_;
   Inference& out_;
   const int n_;
-  const Structure& structure_;
   const bool sparse_;
-  const Commonness common_;
+  const Scales scales_;
   std::vector<Side> accused_;
 };
 

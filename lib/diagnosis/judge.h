@@ -12,24 +12,7 @@
 // - Data that waits in a slow port delays the acknowledgements that pass it the same way, and with them the
 //   node's other direction. So where both sides of a node look slow, and for paths at a node whose side in
 //   the other direction is slow, what they carry alone decides.
-// - A suspect is confirmed by readings of which every one is below `warning`: 4 where the best is below 70 %
-//   of the reference, 5 below 85 %, 8 below 90 %, else 12; from three experiments, two of them made for
-//   confirmation, with two known-good partners (a path has only its own two ends); and the best agree: two
-//   within 15 %, 3 %, 3 %, three within 1.5 % (half below 50 %). At a true limit readings pile up, in mere
-//   disturbance they do not. And what is missing must be more than the readings scatter by (their
-//   median below their best), or better ones may still come.
-// - Where pairs that can do better read as low in more than a quarter of their readings, the machine is
-//   disturbed that deeply and there is no suspect; and a suspect is confirmed only if so many low readings in
-//   a row are no chance: share^readings, times the sides and paths that there are, below 1 %.
-// - A fleet that is measured between neighbours (plan.h) tells its own noise: the median deviation of all its
-//   readings. A suspect that is 10 % and five times the noise below is confirmed by three readings, two of
-//   them repeats; a path across leaves, on whose trunks others may send, by four. Most of its pairs are
-//   measured once, so that how common low readings are is told by pairs below one leaf; across leaves, where
-//   a way has twice the links and more traffic on them, it is taken three times. There chance is to be below
-//   0.01 %. That a side's readings lie near together counts: a slow link's do, disturbances are of all
-//   depths.
-//   Of a node both of whose sides are slow, what counts is how often both sides of others read as low in one
-//   run; that is to be below 0.1 %.
+// What the readings of a suspect must be to confirm it is in weigh.h.
 #pragma once
 
 #include <optional>
@@ -116,19 +99,9 @@ Inference infer(const Readings& readings, const Readings& alone, std::optional<d
 std::vector<std::pair<int, int>> doubtful_pairs(const Readings& readings, const Inference& inference,
                                                 const Thresholds& thresholds);
 
-// The probability that as many readings are as low by chance.
-double chance_of(double share_as_low, int readings);
-// The same, and that they lie as near together: a slow link's do, those of disturbances only where all are of
-// one kind. `between`: for each reading but the best, the share of all that lie between the two; rising.
-double chance_of(double share_as_low, const std::vector<double>& between);
-// Whether what has this chance on one side or path may be chance, with so many of them: see above.
-bool may_be_chance(double chance, double candidates);
-inline constexpr double common_share = 0.25;
-
 // k readings within 5 % of the best, gap g = 1 - ratio, spread s = 1 - median / best:
 //   (1 - 2^-k) g / (g + s + 0.02), times 0.7 where another explanation exists, times 0.8 where processors
-//   were
-// busier than 90 % in all of the readings.
+// were busier than 90 % in all of the readings.
 double confidence(const Suspect& suspect);
 // 1 - median / best of its readings; 0 of none.
 double spread(const Suspect& suspect);

@@ -84,6 +84,8 @@ struct Structure {
   std::vector<int> leaf;        // by node: the switch, or group of switches, that it hangs below; -1: unknown
   int spines = 0;               // paths between two leaves; 0: unknown
   double oversubscription = 1;  // of a leaf's downlinks over its uplinks
+
+  bool crosses(int a, int b) const { return !leaf.empty() && leaf[std::size_t(a)] != leaf[std::size_t(b)]; }
 };
 
 class Measurer {

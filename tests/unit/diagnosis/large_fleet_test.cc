@@ -3,8 +3,8 @@
 
 #include <map>
 
-#include "diagnosis/judge.h"
 #include "diagnosis/neighbours.h"
+#include "diagnosis/weigh.h"
 #include "fleet.h"
 
 namespace ringtrue::diagnosis {
