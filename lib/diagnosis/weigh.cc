@@ -83,10 +83,11 @@ std::optional<Suspect> Scales::weigh(Suspect s, std::vector<Reading> list, doubl
     s.missing = fmt::format("its readings scatter by {:.1f} %, more than is missing", spread(s) * 100);
   s.else_sure = s.missing.empty();
 
-  // The sides and paths of which any might have shown it; more strictly where more are looked at.
+  // The sides and paths of which any might have shown it; more strictly where more are looked at, and most so
+  // paths that share no known trunk: what could make but one of them slow?
+  const double strictly = path && !crosses ? 1000 : 100;
   const double candidates = !sparse_ ? n_ * (n_ + 1.0)  // n (n - 1) paths, 2 n sides
-                            : path   ? 100.0 * readings_.pairs_measured()
-                                     : 100 * 2.0 * n_;
+                                     : strictly * (path ? readings_.pairs_measured() : 2.0 * n_);
   const std::size_t runs = runs_of(s.readings).size();
   s.chance = may_be_chance(chance_of(as_low, int(runs)), candidates);
   // How near together they lie may tell more, and takes a look at all readings.
@@ -149,7 +150,7 @@ void Scales::join_sides(std::vector<Suspect>& suspects) const {
     });
     if (receive == suspects.end() || (!send.chance && !receive->chance)) continue;
     const double chance = chance_of(share_of_both(send, *receive), runs_of_both(send, *receive));
-    if (may_be_chance(chance, 10.0 * n_)) continue;
+    if (may_be_chance(chance, 100.0 * n_)) continue;
     for (Suspect* s : {&send, &*receive}) {
       s->chance = false;
       s->confirmed = true;

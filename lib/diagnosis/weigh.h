@@ -14,10 +14,9 @@
 //   them repeats; a path across leaves, on whose trunks others may send, by four. Most of its pairs are
 //   measured once, so that how common low readings are is told by pairs below one leaf; across leaves, where
 //   a way has twice the links and more traffic on them, it is taken three times. There chance is to be below
-//   0.01 %. That a side's readings lie near together counts: a slow link's do, disturbances are of all
-//   depths.
-//   Of a node both of whose sides are slow, what counts is how often both sides of others read as low in one
-//   run; that is to be below 0.1 %.
+//   0.01 %, 0.001 % for a path that is not known to cross leaves. That a side's readings lie near together
+//   counts: a slow link's do, disturbances are of all depths. Of a node both of whose sides are slow, what
+//   counts is how often both sides of others read as low in one run; that is to be below 0.01 %.
 #pragma once
 
 #include <optional>

@@ -33,7 +33,8 @@ class Fleet : public Measurer {
   std::function<double(int source, int destination)> trips = [](int, int) { return 1.0; };
   std::set<int> dead, slow_programs;
   double noise = 0.05;
-  double disturbed = 0;  // share of the nodes that send for others in each run
+  double disturbed = 0;   // share of the nodes that send for others in each run
+  double exchanging = 0;  // and of those that send and receive for others
   Structure hangs;
   std::vector<Experiment> asked;
   double clock = 0;
@@ -51,6 +52,13 @@ class Fleet : public Measurer {
       const double busy = uniform() < disturbed ? 1 - uniform() / 2 : 1;
       out.push_back(busy / (1 + noise * uniform()));
       in.push_back(1 / (1 + noise * uniform()));
+    }
+    for (int node = 0; exchanging > 0 && node < nodes_; ++node) {
+      if (uniform() >= exchanging) continue;
+      for (auto* side : {&out, &in}) {
+        const double left = 1 - uniform() / 2;
+        for (int k = 0; k < rails_; ++k) (*side)[std::size_t(node * rails_ + k)] *= left;
+      }
     }
     Observation seen;
     seen.experiment = e;

@@ -72,6 +72,18 @@ TEST(Disturbed, LargeFleetsAreNotAccused) {
   }
 }
 
+TEST(Disturbed, NodesThatSendAndReceiveForOthersAreNotAccused) {
+  // The first three: where chance below 0.01 % of a path, or 0.1 % of a node, would have sufficed.
+  std::vector<std::uint64_t> seeds{1829, 1904, 2006};
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) seeds.push_back(seed);
+  for (const std::uint64_t seed : seeds) {
+    Fleet fleet(int(20 + 15 * (seed % 60)), seed % 2 ? 0 : 8, 2, seed);
+    fleet.exchanging = 0.05;
+    const Diagnosis d = fleet.check();
+    EXPECT_EQ(named(d), Names{}) << seed << " " << explain(d);
+  }
+}
+
 TEST(Disturbed, LargeFleetsHideNoFault) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     Fleet fleet(int(100 * seed), 0, 1, seed);
