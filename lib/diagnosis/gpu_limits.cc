@@ -128,7 +128,7 @@ class Judge {
     GpuRate rate;
     if (!limit.why_not.empty()) {
       doubt(text_of(limit), limit.why_not);
-      if (of_peers(limit) && !limit.why_not.starts_with(trace::left_out))
+      if (of_peers(limit) && !limit.rate && !limit.why_not.starts_with(trace::left_out))
         staged_.insert({limit.node, limit.gpu.index, limit.peer.index});
     }
     const auto node = std::find_if(cluster_.nodes.begin(), cluster_.nodes.end(),
@@ -166,9 +166,12 @@ class Judge {
 
   // Also takes back what holds for direct access alone.
   void compare_memories() {
-    for (GpuRate& rate : out_.rates)
-      if (staged_.contains({rate.limit.node, rate.limit.gpu.index, rate.limit.peer.index}))
+    for (GpuRate& rate : out_.rates) {
+      const GpuLimit& limit = rate.limit;
+      const bool half = limit.rate && !limit.why_not.empty();  // both ways, of which one is direct
+      if (half || staged_.contains({limit.node, limit.gpu.index, limit.peer.index}))
         rate.ideal = rate.attainable = std::nullopt;
+    }
     constexpr std::size_t few = 3;
     for (const auto& [model, rates] : memories_) {
       std::vector<double> values;

@@ -27,7 +27,8 @@ struct GpuLimit {
   int numa = -1;                       // that it was on; -1: wherever it came
   std::optional<BytesPerSecond> rate;  // of the median of several runs; nullopt: could not be measured
   std::optional<Seconds> latency;      // of one of a row of copies of 8 bytes
-  std::string why_not;                 // why there is no rate
+  // Why there is no rate; of "peer-both-ways" with one: why the way back goes through the host.
+  std::string why_not;
 };
 
 }  // namespace ringtrue::trace

@@ -392,7 +392,7 @@ class FakeDevice final : public cuda::Device, Counted {
     return !home_->machine.no_access.count({home_->gpu.index, peer});
   }
   Result<void> enable_access(int peer) override {
-    if (!*can_access(peer))
+    if (!*can_access(peer) || home_->machine.not_enabled.count({home_->gpu.index, peer}))
       return fail(Cause::unavailable, fmt::format("{} has no access to GPU {}", home_->gpu.text(), peer));
     const std::lock_guard lock(home_->mutex);
     home_->access.insert(peer);

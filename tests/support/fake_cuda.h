@@ -35,7 +35,8 @@ class FakeMachine {
 
   std::unique_ptr<transport::cuda::Driver> process();
 
-  std::set<std::pair<int, int>> no_access;  // (GPU, whose memory it cannot read)
+  std::set<std::pair<int, int>> no_access;    // (GPU, whose memory it cannot read)
+  std::set<std::pair<int, int>> not_enabled;  // the same, where only enabling it tells
   bool no_ipc = false;
   bool no_pinned = false;
   bool dmabuf = false;                                                      // GPU memory can be exported

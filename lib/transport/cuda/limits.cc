@@ -284,23 +284,28 @@ class Measurement {
     return [job](Stream& stream) { return stream.run(job); };
   }
 
+  // Lets kernels on `from`'s GPU reach `to`'s memory, and its copies go straight; the reason where they
+  // cannot.
+  static Result<std::string> no_access(Bench& from, Bench& to) {
+    const Gpu &near = from.device->gpu(), &far = to.device->gpu();
+    const auto can = from.device->can_access(far.index);
+    if (!can) return tl::unexpected(can.error());
+    if (!*can) return fmt::format("no peer access from {} to {}", near.text(), far.text());
+    const auto enabled = from.device->enable_access(far.index);
+    return enabled ? "" : enabled.error().what;
+  }
+
   Result<void> pair(Bench& bench, Bench& peer) {
     const std::uint64_t bytes = settings_.bytes;
     Limit limit;
     limit.gpu = bench.device->gpu().index;
     limit.peer = peer.device->gpu().index;
     peer_ = &peer;
-    const auto can = bench.device->can_access(limit.peer);
-    if (!can) return tl::unexpected(can.error());
-    std::string why_not = *can ? ""
-                               : fmt::format("no peer access from {} to {}", bench.device->gpu().text(),
-                                             peer.device->gpu().text());
-    if (*can)
-      if (auto enabled = bench.device->enable_access(limit.peer); !enabled) why_not = enabled.error().what;
-    // For the copies that the other one makes at the same time. Without, they go through the host.
-    if (const auto back = peer.device->can_access(limit.gpu); back && *back)
-      if (auto enabled = peer.device->enable_access(limit.gpu); !enabled && why_not.empty())
-        why_not = enabled.error().what;
+    const auto why_not = no_access(bench, peer);
+    if (!why_not) return tl::unexpected(why_not.error());
+    // The other one's copies at the same time need no more than the way back.
+    const auto why_not_back = no_access(peer, bench);
+    if (!why_not_back) return tl::unexpected(why_not_back.error());
 
     limit.kind = Limit::Kind::peer_copy;
     if (auto done = note(limit, bench, bytes, copy(bench.a->at(), peer.a->at(), bytes),
@@ -308,6 +313,7 @@ class Measurement {
         !done)
       return done;
     limit.kind = Limit::Kind::peer_both;
+    if (!why_not_back->empty()) limit.why_not = fmt::format("back through the host: {}", *why_not_back);
     if (auto done = note(limit, bench, 2 * bytes, copy(bench.a->at(), peer.a->at(), bytes), {},
                          peer.stream.get(), copy(peer.b->at(), bench.b->at(), bytes));
         !done)
@@ -316,8 +322,8 @@ class Measurement {
          {std::pair{Limit::Kind::peer_read, kernel(bench.a->at(), peer.a->at())},
           std::pair{Limit::Kind::peer_write, kernel(peer.a->at(), bench.a->at())}}) {
       limit.kind = kind;
-      limit.why_not = why_not;
-      if (!why_not.empty()) {
+      limit.why_not = *why_not;
+      if (!why_not->empty()) {
         limits_.push_back(limit);
       } else if (auto done = note(limit, bench, bytes, work); !done) {
         return done;

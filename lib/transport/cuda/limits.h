@@ -34,7 +34,7 @@ struct Limit {
   int numa = -1;                         // the host memory's NUMA node; -1: wherever it was
   std::optional<BytesPerSecond> rate;    // nullopt: could not be measured
   std::optional<Seconds> latency;  // of one of a row of copies of 8 bytes; of to_device, to_host, peer_copy
-  std::string why_not = {};        // why there is no rate
+  std::string why_not = {};  // why there is no rate; of peer_both with one: why the way back is no direct one
 };
 std::string_view name(Limit::Kind kind);  // "host-to-device", "peer-read"...
 

@@ -168,6 +168,19 @@ TEST(GpuLimits, WithoutPeerAccessNoLinkIsToBlame) {
   EXPECT_THAT(out.not_checked, Contains(Field(&NotChecked::why, read.why_not)));
 }
 
+TEST(GpuLimits, AWayBackThroughTheHostClearsTheCopiesBothWaysAlone) {
+  topology::Node node = node_of(2);
+  link_all(node, 18);
+  trace::GpuLimit both = pair("peer-both-ways", 0, 1, 60e9);
+  both.why_not = "back through the host: no peer access from GPU 1 to GPU 0";
+  const auto out = judged(node, {pair("peer-copy", 0, 1, 200e9), both});
+  ASSERT_EQ(out.findings.size(), 1u);
+  EXPECT_THAT(out.findings[0].evidence[0], HasSubstr("peer-copy of GPU 0"));
+  EXPECT_TRUE(out.rates[0].ideal);
+  EXPECT_FALSE(out.rates[1].ideal || out.rates[1].ratio);
+  EXPECT_THAT(out.not_checked, Contains(Field(&NotChecked::why, both.why_not)));
+}
+
 TEST(GpuLimits, MemoriesAreComparedWithTheirLike) {
   std::vector<trace::GpuLimit> limits;
   for (int i = 0; i < 4; ++i) limits.push_back(limit_of("device-copy", i, i == 2 ? 1.5e12 : 2.6e12));

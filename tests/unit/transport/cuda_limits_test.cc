@@ -134,6 +134,24 @@ TEST(CudaLimits, PairsReachEachOtherBothWaysBeforeTheyAreMeasured) {
   EXPECT_EQ(machine.staged, 0) << "copies between GPUs that could have gone straight";
 }
 
+TEST(CudaLimits, AWayBackThatIsRefusedExplainsTheCopiesBothWaysAlone) {
+  FakeMachine machine({FakeGpu{}, FakeGpu{}});
+  machine.not_enabled = {{1, 0}};
+  const auto driver = machine.process();
+  const auto limits = measure_limits(*driver, small(), Deadline::in(Seconds{20}));
+  ASSERT_TRUE(limits) << limits.error().text();
+  for (const Limit& limit : *limits) {
+    if (limit.peer < 0) continue;
+    const bool kernel = limit.kind == Kind::peer_read || limit.kind == Kind::peer_write;
+    EXPECT_EQ(limit.rate.has_value(), !(kernel && limit.gpu == 1)) << name(limit.kind) << " of " << limit.gpu;
+    const char* const why = limit.gpu == 0 && limit.kind == Kind::peer_both
+                                ? "back through the host: GPU 1 (GPU-1) has no access to GPU 0"
+                            : limit.gpu == 1 && kernel ? "GPU 1 (GPU-1) has no access to GPU 0"
+                                                       : "";
+    EXPECT_EQ(limit.why_not, why) << name(limit.kind) << " of " << limit.gpu;
+  }
+}
+
 TEST(CudaLimits, SaysWhatEndsIt) {
   {
     FakeMachine machine(std::vector<FakeGpu>{});
