@@ -102,6 +102,7 @@ class Measurement {
       for (auto* stream : {&bench.stream, &bench.other}) {
         const auto idle = wait_for(**stream, bench.device->gpu(), patience);
         if (idle || idle.error().cause != Cause::deadline) continue;
+        // All of it: what hangs may be reading from any of the others.
         static auto* const kept = new std::vector<std::pair<std::vector<Bench>, std::unique_ptr<Memory>>>;
         kept->emplace_back(std::move(benches_), std::move(host_));
         return tl::unexpected(idle.error());
@@ -129,10 +130,10 @@ class Measurement {
       for (Bench& peer : benches_)
         if (&bench != &peer)
           if (auto done = pair(bench, peer); !done) return tl::unexpected(done.error());
-    if (left_out_) {
-      if (more_ > 0) ended_ += fmt::format(", as were {} more", more_);
-      left_out_->why_not = fmt::format("{} {}", trace::left_out, ended_);
-      limits_.push_back(std::move(*left_out_));
+    if (left_out_ > 0) {
+      if (left_out_ > 1) ended_ += fmt::format(", as were {} more", left_out_ - 1);
+      first_left_out_.why_not = fmt::format("{} {}", trace::left_out, ended_);
+      limits_.push_back(std::move(first_left_out_));
     }
     return std::move(limits_);
   }
@@ -145,13 +146,15 @@ class Measurement {
       ended_ = "the time was up";
     return !ended_.empty();
   }
-  void leave_out(Limit limit) {
-    if (left_out_) {
-      ++more_;
-    } else {
-      left_out_ = std::move(limit);
+  void leave_out(Limit limit, const std::vector<Limit::Kind>& kinds) {
+    for (const Limit::Kind kind : kinds) {
+      ++left_out_;
+      if (left_out_ > 1) continue;
+      first_left_out_ = limit;
+      first_left_out_.kind = kind;
     }
   }
+  void leave_out(const Limit& limit) { leave_out(limit, {limit.kind}); }
 
   // Until the stream has done what it was told. False: over before.
   Result<bool> finish(Bench& bench) {
@@ -199,10 +202,10 @@ class Measurement {
   // Notes what `work` of so many bytes takes, and in a row of 8 bytes each.
   Result<void> note(Limit limit, Bench& bench, std::uint64_t bytes, const Work& work, const Work& small = {},
                     Stream* other = nullptr, const Work& beside = {}) {
-    if (over()) return leave_out(std::move(limit)), Result<void>();
+    if (over()) return leave_out(limit), Result<void>();
     const auto took = time(bench, work, other, beside);
     if (!took) return tl::unexpected(took.error());
-    if (!*took) return leave_out(std::move(limit)), Result<void>();
+    if (!*took) return leave_out(limit), Result<void>();
     if (**took > 0) limit.rate = BytesPerSecond(double(bytes) / **took);
     if (small) {
       constexpr int row = 64;
@@ -222,51 +225,56 @@ class Measurement {
     return [=](Stream& stream) { return stream.copy(into, from, bytes); };
   }
 
-  Result<void> host(Bench& bench, MemoryKind kind, int node) {
+  // False: there is no such memory.
+  Result<bool> host(Bench& bench, MemoryKind kind, int node) {
     const std::uint64_t bytes = settings_.bytes;
     Limit limit;
     limit.gpu = bench.device->gpu().index;
     limit.host = kind;
     limit.numa = node;
-    if (over()) {
-      for (int i = kind == MemoryKind::pinned ? 3 : 2; i > 0; --i) leave_out(limit);
-      return {};
-    }
+    std::vector<Limit::Kind> kinds = {Limit::Kind::to_device, Limit::Kind::to_host};
+    if (kind == MemoryKind::pinned) kinds.push_back(Limit::Kind::host_both);
+    if (over()) return leave_out(limit, kinds), true;
     host_.reset();
     auto memory =
         node < 0 ? bench.device->allocate(kind, bytes) : NodeMemory::make(*bench.device, bytes, node);
     if (!memory) {
       if (memory.error().cause == Cause::peer_lost) return tl::unexpected(memory.error());
       limit.why_not = memory.error().what;
-      for (const auto each : {Limit::Kind::to_device, Limit::Kind::to_host}) {
+      for (const auto each : kinds) {
         limit.kind = each;
         limits_.push_back(limit);
       }
-      return {};
+      return false;
     }
     host_ = std::move(*memory);
     std::byte *const near = host_->at(), *const far = bench.a->at();
-    limit.kind = Limit::Kind::to_device;
-    if (auto done = note(limit, bench, bytes, copy(far, near, bytes), copy(far, near, 8)); !done) return done;
-    limit.kind = Limit::Kind::to_host;
-    if (auto done = note(limit, bench, bytes, copy(near, far, bytes), copy(near, far, 8)); !done) return done;
-    if (kind != MemoryKind::pinned) return {};
-    limit.kind = Limit::Kind::host_both;
-    const std::uint64_t half = bytes / 2;  // each way has its own part of the host's memory
-    return note(limit, bench, 2 * half, copy(far, near, half), {}, bench.other.get(),
-                copy(near + half, bench.b->at(), half));
+    const std::uint64_t half = bytes / 2;  // of both at once, each has its own part of the host's memory
+    for (const auto each : kinds) {
+      limit.kind = each;
+      const auto done = each == Limit::Kind::to_device
+                            ? note(limit, bench, bytes, copy(far, near, bytes), copy(far, near, 8))
+                        : each == Limit::Kind::to_host
+                            ? note(limit, bench, bytes, copy(near, far, bytes), copy(near, far, 8))
+                            : note(limit, bench, 2 * half, copy(far, near, half), {}, bench.other.get(),
+                                   copy(near + half, bench.b->at(), half));
+      if (!done) return tl::unexpected(done.error());
+    }
+    return true;
   }
 
   Result<void> alone(Bench& bench) {
     bool pinned = false;
     for (const int node : settings_.numa_nodes) {
-      if (auto done = host(bench, MemoryKind::pinned, node); !done) return done;
-      pinned = pinned || host_;
+      const auto there = host(bench, MemoryKind::pinned, node);
+      if (!there) return tl::unexpected(there.error());
+      pinned |= *there;
     }
     // Containers mostly forbid to choose a node; some rate is better than none.
     if (!pinned)
-      if (auto done = host(bench, MemoryKind::pinned, -1); !done) return done;
-    if (auto done = host(bench, MemoryKind::pageable, -1); !done) return done;
+      if (auto done = host(bench, MemoryKind::pinned, -1); !done) return tl::unexpected(done.error());
+    if (auto done = host(bench, MemoryKind::pageable, -1); !done) return tl::unexpected(done.error());
+    if (ended_.empty()) host_.reset();  // else copies may be under way
     Limit limit;
     limit.kind = Limit::Kind::device_copy;
     limit.gpu = bench.device->gpu().index;
@@ -300,6 +308,11 @@ class Measurement {
     Limit limit;
     limit.gpu = bench.device->gpu().index;
     limit.peer = peer.device->gpu().index;
+    if (over()) {
+      leave_out(limit, {Limit::Kind::peer_copy, Limit::Kind::peer_both, Limit::Kind::peer_read,
+                        Limit::Kind::peer_write});
+      return {};
+    }
     peer_ = &peer;
     const auto why_not = no_access(bench, peer);
     if (!why_not) return tl::unexpected(why_not.error());
@@ -341,9 +354,9 @@ class Measurement {
   std::unique_ptr<Memory> host_;  // under measurement
   Bench* peer_ = nullptr;
   std::vector<Limit> limits_;
-  std::string ended_;              // why nothing more is measured
-  std::optional<Limit> left_out_;  // the first of those that were not
-  int more_ = 0;
+  std::string ended_;  // why nothing more is measured
+  Limit first_left_out_;
+  int left_out_ = 0;
 };
 
 }  // namespace

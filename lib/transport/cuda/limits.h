@@ -49,8 +49,8 @@ struct LimitSettings {
 
 // GPU by GPU, then pair by pair. What cannot be measured is in the list with the reason; where the deadline
 // or `stop` came first, one last entry says how much was left out. Errors: no GPU, a GPU that is lost, one
-// that does not end what it was told even two seconds after the deadline (it keeps its memory until the
-// process ends).
+// that does not end what it was told even two seconds after the deadline (what was measured with, on all
+// GPUs, is kept until the process ends).
 Result<std::vector<Limit>> measure_limits(Driver& driver, const LimitSettings& settings, Deadline deadline);
 
 }  // namespace ringtrue::transport::cuda

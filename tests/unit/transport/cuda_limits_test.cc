@@ -12,6 +12,7 @@ namespace {
 
 using test::FakeGpu;
 using test::FakeMachine;
+using testing::EndsWith;
 using testing::HasSubstr;
 using Kind = Limit::Kind;
 
@@ -88,6 +89,17 @@ TEST(CudaLimits, TakesHostMemoryFromAnywhereWhereNoNodeGivesIt) {
   }
   EXPECT_EQ(refused, 2);
   EXPECT_EQ(measured, 1);
+  EXPECT_EQ(of(*limits, Kind::host_both).size(), 3u) << "what is refused is in the list";
+}
+
+TEST(CudaLimits, GivesHostMemoryBackBeforeThePairs) {
+  FakeMachine machine({FakeGpu{}, FakeGpu{}});
+  const auto driver = machine.process();
+  LimitSettings settings = small();
+  std::vector<int> alive;
+  settings.stop = [&] { return alive.push_back(machine.alive), false; };
+  ASSERT_TRUE(measure_limits(*driver, settings, Deadline::in(Seconds{20})));
+  EXPECT_EQ(alive.back(), alive.front()) << "what the pairs need is what was there before any host memory";
 }
 
 TEST(CudaLimits, KeepsWhatItHasWhenItIsStopped) {
@@ -109,7 +121,13 @@ TEST(CudaLimits, KeepsWhatItHasWhenItIsStopped) {
   const auto none = measure_limits(*driver, small(), Deadline::in(Seconds{0}));
   ASSERT_TRUE(none);
   ASSERT_EQ(none->size(), 1u);
-  EXPECT_THAT(none->front().why_not, HasSubstr("since the time was up"));
+  EXPECT_EQ(none->front().why_not,
+            "left out, since the time was up, as were " + std::to_string(all->size() - 1) + " more");
+  settings.numa_nodes = {0, 1};  // three of each, two of pageable memory, a copy inside; and the pairs'
+  const auto nodes = measure_limits(*driver, settings, Deadline::in(Seconds{0}));
+  ASSERT_TRUE(nodes);
+  EXPECT_THAT(nodes->front().why_not,
+              EndsWith("as were " + std::to_string(2 * (2 * 3 + 2 + 1) + 2 * 4 - 1) + " more"));
   EXPECT_EQ(machine.alive, 0) << "all is given back";
 }
 
