@@ -10,11 +10,20 @@ namespace ringtrue::diagnosis {
 
 using topology::Gpu;
 using topology::Node;
+using topology::NvLink;
 
 namespace {
 
 GpuIdeal none(std::string why) {
   return {{}, {}, fmt::format("no ideal: {}", why)};
+}
+
+// Whether another GPU is at the link's other end that takes no part, as far as is known.
+bool leads_out(const NvLink& link, const std::vector<Gpu>& used) {
+  return link.remote == topology::Remote::gpu && !link.remote_address.empty() &&
+         std::none_of(used.begin(), used.end(), [&](const Gpu& gpu) {
+           return gpu.address.empty() || gpu.address == link.remote_address;
+         });
 }
 
 }  // namespace
@@ -46,6 +55,8 @@ GpuIdeal gpu_ideal(const Node* node, const std::vector<GpuPart>& gpus) {
     used.push_back(*found);
     if (staged) used.back().nvlinks.emplace();  // which carry nothing of it
   }
+  for (Gpu& gpu : used)
+    if (gpu.nvlinks) std::erase_if(*gpu.nvlinks, [&](const NvLink& link) { return leads_out(link, used); });
   const auto facts = ideal::from_topology(cluster);
   if (!facts) return none(facts.error().what);
   const ideal::NodeFacts& of = facts->nodes.front();

@@ -1,7 +1,7 @@
 // What the links between the GPUs of one node allow a collective on their memory: B (ideal/facts.h) of those
-// GPUs that it ran on. Where peers reach each other, all NVLinks of a GPU or else its PCIe link; where the
-// data passes through the host, its PCIe link in any case. There is none where several ranks share a GPU, or
-// where the host's memory takes part: no fact tells what memories carry.
+// GPUs that it ran on. Where peers reach each other, all NVLinks of a GPU but those to GPUs outside the run,
+// or else its PCIe link; where the data passes through the host, its PCIe link in any case. There is none
+// where several ranks share a GPU, or where the host's memory takes part: no fact tells what memories carry.
 #pragma once
 
 #include <optional>

@@ -72,6 +72,29 @@ TEST(GpuIdeal, IsThatOfPcieWithoutNvlinksOrThroughTheHost) {
   EXPECT_THAT(staged.note, HasSubstr("since the data passes through the host"));
 }
 
+TEST(GpuIdeal, LinksToGpusOutsideTheRunCarryNothingOfIt) {
+  topology::Node node = node_of({12, 12, 12});  // each with six links to either of the others
+  for (std::size_t gpu = 0; gpu < 3; ++gpu) {
+    for (std::size_t k = 0; k < 12; ++k) {
+      topology::NvLink& link = (*node.gpus[gpu].nvlinks)[k];
+      link.remote = topology::Remote::gpu;
+      link.remote_address = node.gpus[(gpu + 1 + k / 6) % 3].address;
+    }
+  }
+  const GpuIdeal two = gpu_ideal(&node, parts({0, 2})), all = gpu_ideal(&node, parts({0, 1, 2}));
+  ASSERT_TRUE(two.intra && all.intra) << two.note << all.note;
+  EXPECT_DOUBLE_EQ(two.intra->value.value, 150e9);
+  EXPECT_DOUBLE_EQ(all.intra->value.value, 300e9);
+  for (topology::NvLink& link : *node.gpus[0].nvlinks) link.remote_address = node.gpus[1].address;
+  for (topology::NvLink& link : *node.gpus[2].nvlinks) link.remote_address = node.gpus[1].address;
+  const GpuIdeal none = gpu_ideal(&node, parts({0, 2}));
+  ASSERT_TRUE(none.intra) << none.note;
+  EXPECT_NEAR(none.intra->value.value, gen5_x16, 1e6) << "no NVLink leads from one to the other";
+  for (topology::Gpu& gpu : node.gpus)
+    for (topology::NvLink& link : *gpu.nvlinks) link.remote = topology::Remote::nvswitch;
+  EXPECT_DOUBLE_EQ(gpu_ideal(&node, parts({0, 2})).intra->value.value, 300e9);
+}
+
 TEST(GpuIdeal, SaysWhyThereIsNone) {
   const topology::Node node = node_of({18, 18});
   const auto why = [&](const topology::Node* facts, const std::vector<GpuPart>& gpus) {
