@@ -91,9 +91,10 @@ class Figures {
 
   // Copies and reductions inside the GPU.
   Result<void> memory() {
-    const std::uint64_t bytes = settings_.large;
+    constexpr int count = 3;
+    const std::uint64_t bytes = fitting(settings_.large, [](std::uint64_t each) { return count * each; });
     std::vector<std::unique_ptr<Memory>> buffers;
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < count; ++i) {
       auto made = device_->allocate(MemoryKind::device, bytes);
       if (!made) return tl::unexpected(made.error());
       buffers.push_back(std::move(*made));
@@ -129,13 +130,14 @@ class Figures {
   // What `sweep --gpu` measures, beside a plain loop over pinned memory.
   Result<void> host() {
     constexpr int row = 8;
+    const std::uint64_t bytes = fitting(settings_.medium, [](std::uint64_t each) { return 2 * each; });
     LimitSettings settings;
-    settings.bytes = settings_.medium;
+    settings.bytes = bytes;
     settings.gpus = {settings_.gpu};
     const auto limits = measure_limits(driver_, settings, Deadline::in(patience));
     if (!limits) return tl::unexpected(limits.error());
-    auto pinned = device_->allocate(MemoryKind::pinned, settings_.medium),
-         memory = device_->allocate(MemoryKind::device, settings_.medium);
+    auto pinned = device_->allocate(MemoryKind::pinned, bytes),
+         memory = device_->allocate(MemoryKind::device, bytes);
     for (const auto* made : {&pinned, &memory})
       if (!*made) return tl::unexpected(made->error());
     auto stream = device_->make_stream();
@@ -147,11 +149,11 @@ class Figures {
       const std::byte* const from = (up ? *pinned : *memory)->at();
       const auto took = time(**stream, [&] {
         Result<void> told;
-        for (int i = 0; i < row && told; ++i) told = (*stream)->copy(into, from, settings_.medium);
+        for (int i = 0; i < row && told; ++i) told = (*stream)->copy(into, from, bytes);
         return told;
       });
       if (!took) return tl::unexpected(took.error());
-      const double plain = row * double(settings_.medium) / *took, swept = limit.rate ? limit.rate->value : 0;
+      const double plain = row * double(bytes) / *took, swept = limit.rate ? limit.rate->value : 0;
       tell_({fmt::format("{}, pinned", name(limit.kind)),
              fmt::format("{:.1f} GB/s, plain loop {:.1f} GB/s", swept / 1e9, plain / 1e9),
              "within 5 % of the loop", std::abs(swept / plain - 1) <= 0.05});
@@ -221,12 +223,14 @@ class Figures {
     return {};
   }
 
-  // The largest buffers that a group of so many ranks has room for.
-  std::uint64_t fitting(Rank ranks) {
-    std::uint64_t bytes = settings_.large;
+  // `bytes`, halved until the GPU has room for what `needs` says of them.
+  std::uint64_t fitting(std::uint64_t bytes, const std::function<std::uint64_t(std::uint64_t)>& needs) {
     const auto room = device_->room();
-    while (room && bytes > 4096 && bytes_of_group(ranks, bytes) > room->free / 10 * 9) bytes /= 2;
+    while (room && bytes > 4096 && needs(bytes) > room->free / 10 * 9) bytes /= 2;
     return bytes;
+  }
+  std::uint64_t fitting(Rank ranks) {
+    return fitting(settings_.large, [&](std::uint64_t bytes) { return bytes_of_group(ranks, bytes); });
   }
 
   Driver& driver_;

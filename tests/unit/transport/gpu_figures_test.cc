@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "tests/support/fake_cuda.h"
 
@@ -47,6 +48,18 @@ TEST(GpuFigures, AreAllTold) {
     EXPECT_THAT(told[what].measured, HasSubstr("wrong = 0"));
   }
   EXPECT_EQ(machine.alive, 0);
+}
+
+TEST(GpuFigures, HalveTheirBuffersUntilTheyFit) {
+  FakeMachine machine({FakeGpu{.memory = 40 << 20}});
+  const auto driver = machine.process();
+  FigureSettings settings = small();
+  settings.large = settings.medium = 32 << 20;
+  settings.ranks = {};
+  std::set<std::string> told;
+  const auto done = tell_figures(*driver, settings, [&](const Figure& figure) { told.insert(figure.what); });
+  ASSERT_TRUE(done) << done.error().text();
+  EXPECT_TRUE(told.contains("device copy, 8 MiB")) << "three buffers";
 }
 
 TEST(GpuFigures, EndWithTheGpu) {
