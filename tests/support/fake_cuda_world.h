@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -41,14 +42,23 @@ struct HostWorld {
     for (std::uint64_t was = all.load(); n < was && !all.compare_exchange_weak(was, n);) continue;
   }
 
-  static std::uint32_t arrive(std::uint32_t* at) {
+  // Host threads order more than a GPU's do, so that a publish() which is not there would not show.
+  bool published = false;
+  std::uint32_t arrive(std::uint32_t* at) {
+    published = false;
     return std::atomic_ref(*at).fetch_add(1, std::memory_order_acq_rel);
   }
-  static void publish() {}
-  static void tell(std::uint64_t* at, std::uint64_t n) {
+  void publish() { published = true; }
+  void tell(std::uint64_t* at, std::uint64_t n) const {
+    if (!published) {
+      std::fputs("a block told of what it had not published\n", stderr);
+      std::abort();
+    }
+    release(at, n);
+  }
+  static void release(std::uint64_t* at, std::uint64_t n) {
     std::atomic_ref(*at).store(n, std::memory_order_release);
   }
-  static void release(std::uint64_t* at, std::uint64_t n) { tell(at, n); }
   static std::uint64_t hear(const std::uint64_t* at) {
     return std::atomic_ref(const_cast<std::uint64_t&>(*at)).load(std::memory_order_acquire);
   }
