@@ -1,9 +1,13 @@
 #include "engine/device_gpus.h"
 
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
+#include <map>
 
 namespace ringtrue::engine {
 
@@ -22,13 +26,15 @@ int parent_of(int pid) {
   return parent;
 }
 
-// Not so in a container, where the driver may tell the host's numbers.
-bool is_known_here(int pid) {
-  return ::access(fmt::format("/proc/{}", pid).c_str(), F_OK) == 0;
+bool is_ours(int pid, int siblings) {
+  if (pid == ::getpid()) return true;
+  const int parent = parent_of(pid);
+  return siblings > 0 && parent != 0 && parent == ::getppid();
 }
 
-bool is_ours(int pid, bool siblings) {
-  return pid == ::getpid() || (siblings && parent_of(pid) == ::getppid());
+// /proc may hide processes that are there (hidepid): those have a number all the same.
+bool is_known_here(int pid) {
+  return ::kill(pid, 0) == 0 || errno != ESRCH;
 }
 
 }  // namespace
@@ -52,28 +58,42 @@ Result<std::vector<int>> deal_gpus(cuda::Driver& driver, const Job& job, int nod
   return dealt;
 }
 
-Result<std::optional<std::string>> check_free(cuda::Driver& driver, const std::set<int>& gpus,
-                                              bool siblings) {
+bool has_own_numbers() {
+  constexpr ino_t initial = 0xEFFFFFFC;  // of the first pid namespace, in every Linux: linux/proc_ns.h
+  struct stat status;
+  return ::stat("/proc/self/ns/pid", &status) == 0 && status.st_ino != initial;
+}
+
+Result<std::optional<std::string>> check_free(cuda::Driver& driver, const std::set<int>& gpus, int siblings,
+                                              bool own_numbers) {
   const auto all = driver.gpus();
   if (!all) return tl::unexpected(all.error());
-  std::optional<std::string> unknown;
+  const auto used = [](const std::string& what) {
+    return fail(Cause::unavailable, what, {}, "wait for it, choose others with --gpus, or say --share-gpus");
+  };
+  std::map<int, std::string> unknown;  // by number
   for (const int gpu : gpus) {
     const auto occupants = driver.occupants(gpu);
     if (!occupants) return occupants.error().what;
     for (const cuda::Occupant& other : *occupants) {
       if (is_ours(other.pid, siblings)) continue;
-      if (siblings && !is_known_here(other.pid)) {
-        unknown = fmt::format("process {} on {} is not of this container, or one of this run", other.pid,
-                              (*all)[std::size_t(gpu)].text());
-        continue;
-      }
-      const std::string who = other.name.empty() ? fmt::format("process {}", other.pid)
-                                                 : fmt::format("{} (process {})", other.name, other.pid);
-      return fail(Cause::unavailable, fmt::format("{} is used by {}", (*all)[std::size_t(gpu)].text(), who),
-                  {}, "wait for it, choose others with --gpus, or say --share-gpus");
+      const std::string on = (*all)[std::size_t(gpu)].text();
+      if (siblings > 0 && own_numbers && !is_known_here(other.pid))
+        unknown.emplace(other.pid, fmt::format("process {} on {}", other.pid, on));
+      else
+        return used(other.name.empty()
+                        ? fmt::format("{} is used by process {}", on, other.pid)
+                        : fmt::format("{} is used by {} (process {})", on, other.name, other.pid));
     }
   }
-  return unknown;
+  if (unknown.empty()) return std::nullopt;
+  const std::string& first = unknown.begin()->second;
+  if (int(unknown.size()) > siblings)
+    return used(
+        fmt::format("{} processes that are not of this container use its GPUs, and {} of them can be of "
+                    "this run: {} and others",
+                    unknown.size(), siblings, first));
+  return fmt::format("{} is not of this container, or one of this run", first);
 }
 
 }  // namespace ringtrue::engine

@@ -16,10 +16,14 @@ namespace ringtrue::engine {
 // Errors, bad_input: a GPU in job.gpus that is not there, or is there twice.
 Result<std::vector<int>> deal_gpus(transport::cuda::Driver& driver, const Job& job, int node);
 
-// Whether `gpus` are free: nobody computes there but this process and, with `siblings`, those that its parent
-// started. nullopt: yes; a text: that cannot be known, and why, as of a sibling that the driver knows by a
-// number of outside this container. Errors, unavailable, name GPU and process.
+// Whether this process sees others by numbers of its own, as in a container, while the driver may tell the
+// host's.
+bool has_own_numbers();
+
+// Whether `gpus` are free: nobody computes there but this process and the `siblings` that its parent started
+// for this run. nullopt: yes; a text: that cannot be known, and why, as of numbers that nobody has here with
+// `own_numbers`: as many may be the siblings'. Errors, unavailable, name GPU and process.
 Result<std::optional<std::string>> check_free(transport::cuda::Driver& driver, const std::set<int>& gpus,
-                                              bool siblings);
+                                              int siblings, bool own_numbers);
 
 }  // namespace ringtrue::engine

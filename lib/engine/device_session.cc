@@ -134,7 +134,8 @@ Result<void> DeviceSession::take_gpus(const Job& job) {
         !driver_->taken.contains(gpus_[rank]))
       fresh.insert(gpus_[rank]);
   if (job.share_gpus || fresh.empty()) return {};
-  auto is_free = check_free(*driver_, fresh, member_.processes > 1);
+  auto is_free =
+      check_free(*driver_, fresh, member_.processes - 1, member_.own_numbers.value_or(has_own_numbers()));
   if (!is_free) return tl::unexpected(is_free.error());
   unknown_use_ = is_free->value_or("");
   driver_->taken.merge(fresh);

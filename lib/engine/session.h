@@ -42,6 +42,7 @@ struct Member {
   transport::verbs::Library* verbs = nullptr;  // nullptr: libibverbs
   transport::cuda::Driver* cuda = nullptr;     // nullptr: the CUDA module, opened for a job on device memory
   std::string nccl = "libnccl.so.2";           // the library that Job::reference asks for
+  std::optional<bool> own_numbers;             // see has_own_numbers(), which is asked if nothing is said
 };
 
 struct Address {

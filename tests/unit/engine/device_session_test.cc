@@ -36,7 +36,8 @@ Result<RunReport> played(FakeMachine& machine, const Job& job, Seconds patience 
 }
 
 // Each of `machines` drives a process of one node; all play `jobs` in turn.
-std::vector<Result<RunReport>> played_by(std::vector<FakeMachine*> machines, const std::vector<Job>& jobs) {
+std::vector<Result<RunReport>> played_by(std::vector<FakeMachine*> machines, const std::vector<Job>& jobs,
+                                         bool own_numbers = false) {
   const int processes = int(machines.size());
   const int memory = ::memfd_create("test", MFD_CLOEXEC);
   std::vector<int> doorbells;
@@ -52,6 +53,7 @@ std::vector<Result<RunReport>> played_by(std::vector<FakeMachine*> machines, con
     member.shared_memory = memory;
     member.doorbells = doorbells;
     member.cuda = drivers.back().get();
+    member.own_numbers = own_numbers;
     sessions.push_back(std::move(*Session::open(member)));
   }
   std::vector<Result<RunReport>> reports;
@@ -343,16 +345,25 @@ TEST(Device, ProcessesThatShareAGpuStageThroughTheHost) {
 TEST(Device, WhoMayBeASiblingIsNotTakenForAnother) {
   FakeMachine machine({FakeGpu{}, FakeGpu{}});
   constexpr int nobody_here = 2'000'000'000;
+  const auto two = [&](bool own_numbers) {
+    return played_by({&machine, &machine}, {in_processes(job_of("ring", 2, 1000), 2)}, own_numbers)[0];
+  };
   machine.occupants[0] = {{nobody_here, "", 0}};
-  const auto reports = played_by({&machine, &machine}, {in_processes(job_of("ring", 2, 1000), 2)});
-  ASSERT_TRUE(reports[0]) << reports[0].error().text();
-  ASSERT_FALSE(reports[0]->notes.empty());
-  EXPECT_THAT(reports[0]->notes[0],
-              HasSubstr("process 2000000000 on GPU 0 (GPU-0) is not of this container"));
+  const auto allowed = two(true);
+  ASSERT_TRUE(allowed) << allowed.error().text();
+  ASSERT_FALSE(allowed->notes.empty());
+  EXPECT_THAT(allowed->notes[0], HasSubstr("process 2000000000 on GPU 0 (GPU-0) is not of this container"));
+  const auto hidden = two(false);
+  ASSERT_FALSE(hidden) << "who is not to be seen is there all the same";
+  EXPECT_THAT(hidden.error().what, HasSubstr("is used by process 2000000000"));
+  machine.occupants[0].push_back({nobody_here + 1, "", 0});
+  const auto many = two(true);
+  ASSERT_FALSE(many) << "there is one sibling";
+  EXPECT_THAT(many.error().what, HasSubstr("2 processes that are not of this container"));
   machine.occupants[0] = {{1, "init", 0}};
-  const auto refused = played_by({&machine, &machine}, {in_processes(job_of("ring", 2, 1000), 2)});
-  ASSERT_FALSE(refused[0]);
-  EXPECT_THAT(refused[0].error().what, HasSubstr("is used by init (process 1)"));
+  const auto refused = two(true);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().what, HasSubstr("is used by init (process 1)"));
   machine.occupants[0] = {{nobody_here, "", 0}};
   EXPECT_FALSE(played(machine, job_of("ring", 1, 1000))) << "without siblings it is somebody else";
 }
