@@ -174,6 +174,7 @@ class FakeStream final : public cuda::Stream, Counted {
   }
   Result<void> run(const cuda::Interpretation& job) override {
     ++home_->machine.launches;
+    if (!home_->gpu.cooperative) return home_->error("operation not supported");
     if (int(job.works * job.blocks) > home_->machine.gpus_[std::size_t(home_->gpu.index)].resident_blocks)
       return home_->error("too many blocks in cooperative launch");
     return add([this, job] { play(job); });
@@ -438,7 +439,8 @@ class FakeDriver final : public cuda::Driver {
                    .pci = fmt::format("0000:{:02x}:00.0", i),
                    .major = 9,
                    .processors = 4,
-                   .memory = machine.gpus_[i].memory};
+                   .memory = machine.gpus_[i].memory,
+                   .cooperative = machine.gpus_[i].cooperative};
       homes_.push_back(home);
     }
   }

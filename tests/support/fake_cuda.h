@@ -24,6 +24,7 @@ namespace ringtrue::test {
 struct FakeGpu {
   std::uint64_t memory = 256 << 20;
   int resident_blocks = 16;
+  bool cooperative = true;
 };
 
 // One machine with its GPUs; outlives the drivers that it makes. Script it before they are used; `lose` at

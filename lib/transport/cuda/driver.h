@@ -31,6 +31,7 @@ struct Gpu {
   int major = 0, minor = 0;          // compute capability
   int processors = 0;                // multiprocessors
   std::uint64_t memory = 0;          // bytes
+  bool cooperative = true;           // can start a kernel with all of its blocks at once, or not at all
 
   std::string text() const { return "GPU " + std::to_string(index) + " (" + uuid + ")"; }
 };

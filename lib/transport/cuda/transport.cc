@@ -80,7 +80,13 @@ class RealGroup final : public Group {
     Ground& ground = *ground_;
     const auto pairs = reach_all(ground, offers, offer_.machine);
     if (!pairs) return tl::unexpected(pairs.error());
-    auto choices = choose(*pairs, ground.ranks(), ground.settings.play);
+    // A rank's blocks wait for each other and for other ranks' blocks, which all have to be there.
+    std::string no_kernel;
+    for (const Plant& plant : ground.plants)
+      if (const Gpu& gpu = plant.device->gpu(); !gpu.cooperative && no_kernel.empty())
+        no_kernel = fmt::format("{} does not start all blocks of a kernel at once (no cooperative launch)",
+                                gpu.text());
+    auto choices = choose(*pairs, ground.ranks(), ground.settings.play, no_kernel);
     if (!choices) return tl::unexpected(choices.error());
     ground.choices = std::move(*choices);
     auto player = ground.choices.play == Play::kernel ? make_kernel_player(ground) : make_copy_player(ground);

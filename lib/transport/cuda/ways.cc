@@ -41,7 +41,8 @@ Choice choose(const Pair& pair) {
   return {pair.same_process ? Way::peer : Way::ipc, {}};
 }
 
-Result<Choices> choose(const std::vector<Pair>& pairs, collective::Rank ranks, Play asked) {
+Result<Choices> choose(const std::vector<Pair>& pairs, collective::Rank ranks, Play asked,
+                       const std::string& no_kernel) {
   Choices all;
   all.ranks = ranks;
   all.pairs.resize(std::size_t(ranks) * std::size_t(ranks), {Way::same_gpu, {}});
@@ -52,7 +53,9 @@ Result<Choices> choose(const std::vector<Pair>& pairs, collective::Rank ranks, P
     if (choice.way == Way::staged && (!refused || (refused->same_process && !pair.same_process)))
       refused = &pair;
   }
+  const bool hindered = refused || !no_kernel.empty();
   const auto why = [&] {
+    if (!refused) return no_kernel;
     return fmt::format("rank {} cannot read rank {}'s GPU memory: {}", refused->reader, refused->owner,
                        all.of(refused->reader, refused->owner).why);
   };
@@ -64,12 +67,11 @@ Result<Choices> choose(const std::vector<Pair>& pairs, collective::Rank ranks, P
   if (refused && !refused->same_process)
     return fail(Cause::unavailable, why(), {},
                 "let one process play both ranks, or stage through host memory");
-  if (refused && across) return fail(Cause::unavailable, why(), {}, "stage through host memory");
-  if (refused && asked == Play::kernel)
-    return fail(Cause::unavailable, why(), {},
-                "leave out that the kernel was asked for, or enable peer access");
-  all.play = refused || asked == Play::copy_engines ? Play::copy_engines : Play::kernel;
-  if (refused) all.why = why();
+  if (hindered && across) return fail(Cause::unavailable, why(), {}, "stage through host memory");
+  if (hindered && asked == Play::kernel)
+    return fail(Cause::unavailable, why(), {}, "leave out that the kernel was asked for");
+  all.play = hindered || asked == Play::copy_engines ? Play::copy_engines : Play::kernel;
+  if (hindered) all.why = why();
   return all;
 }
 

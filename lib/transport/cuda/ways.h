@@ -51,9 +51,10 @@ struct Choices {
     return pairs[std::size_t(reader) * std::size_t(ranks) + std::size_t(owner)];
   }
 };
-// All ordered pairs of `ranks` ranks. Errors (unavailable): the kernel was asked for and a pair has no direct
-// access; or a pair of two processes has none, which is staged by whoever connects the processes (see
-// transport.h).
-Result<Choices> choose(const std::vector<Pair>& pairs, collective::Rank ranks, Play asked);
+// All ordered pairs of `ranks` ranks; `no_kernel`: why these GPUs play none, empty: they do. Errors
+// (unavailable): the kernel was asked for and cannot be; or only it would do, between processes, whose ranks
+// are staged by whoever connects them (see transport.h).
+Result<Choices> choose(const std::vector<Pair>& pairs, collective::Rank ranks, Play asked,
+                       const std::string& no_kernel = {});
 
 }  // namespace ringtrue::transport::cuda

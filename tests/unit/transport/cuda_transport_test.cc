@@ -164,6 +164,21 @@ TEST(CudaTransport, StagesWherePeerAccessIsMissingAndSaysWhy) {
   EXPECT_THAT(kernel.error().what, HasSubstr("no peer access"));
 }
 
+TEST(CudaTransport, CopyEnginesPlayWhereBlocksCannotWaitForEachOther) {
+  FakeMachine machine({FakeGpu{}, FakeGpu{.cooperative = false}});
+  const auto driver = machine.process();
+  auto group = group_of(*driver, settings_of(4, 2, 64 << 10));
+  ASSERT_TRUE(group) << group.error().text();
+  EXPECT_EQ((*group)->choices().play, Play::copy_engines);
+  EXPECT_EQ((*group)->choices().why,
+            "GPU 1 (GPU-1) does not start all blocks of a kernel at once (no cooperative launch)");
+  expect_right(**group, 4, algorithm("ring"), call_of(10'000));
+  EXPECT_EQ(machine.launches, 0);
+  const auto kernel = group_of(*driver, settings_of(4, 2, 1024, Play::kernel));
+  ASSERT_FALSE(kernel);
+  EXPECT_THAT(kernel.error().what, HasSubstr("no cooperative launch"));
+}
+
 TEST(CudaTransport, ManyCallsAndReplaysOfAGraph) {
   FakeMachine machine({FakeGpu{}, FakeGpu{}});
   const auto driver = machine.process();

@@ -45,12 +45,22 @@ TEST(CudaWays, OfAGroup) {
   ASSERT_FALSE(kernel);
   EXPECT_EQ(kernel.error().what, all->why);
 
+  pairs[1].refused.clear();
+  all = choose(pairs, 2, Play::automatic, "no such launch");
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->play, Play::copy_engines);
+  EXPECT_EQ(all->why, "no such launch");
+  EXPECT_EQ(all->of(0, 1).way, Way::peer);
+  EXPECT_EQ(choose(pairs, 2, Play::kernel, "no such launch").error().what, "no such launch");
+  pairs[1].refused = "behind another root complex";
+
   // Between processes there is nothing but direct access here.
   for (Pair& pair : pairs) pair.same_process = false;
   EXPECT_EQ(choose(pairs, 2, Play::automatic).error().cause, Cause::unavailable);
   EXPECT_THAT(choose(pairs, 2, Play::copy_engines).error().what, HasSubstr("one process only"));
   for (Pair& pair : pairs) pair.refused.clear();
   EXPECT_EQ(choose(pairs, 2, Play::automatic)->of(1, 0).way, Way::ipc);
+  EXPECT_EQ(choose(pairs, 2, Play::automatic, "no such launch").error().what, "no such launch");
 }
 
 TEST(CudaOffer, IsReadAsItWasWritten) {

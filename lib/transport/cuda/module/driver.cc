@@ -234,6 +234,7 @@ Driver* make(Error& error) {
     gpu.minor = properties.minor;
     gpu.processors = properties.multiProcessorCount;
     gpu.memory = properties.totalGlobalMem;
+    gpu.cooperative = properties.cooperativeLaunch != 0;
     gpus.push_back(std::move(gpu));
   }
   return new RealDriver(std::move(gpus), driver, runtime);
