@@ -95,6 +95,11 @@ void DeviceGroup::close() {
   connected_ = false;
 }
 
+void DeviceGroup::disconnect() {
+  if (group_) group_->disconnect();
+  connected_ = false;
+}
+
 void DeviceGroup::abort() {
   const std::lock_guard lock(mutex_);
   aborted_ = true;

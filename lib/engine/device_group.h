@@ -24,8 +24,8 @@ class DeviceGroup {
   explicit DeviceGroup(const Member& member)
       : node_(member.node), process_(member.process), nccl_(member.nccl) {}
 
-  // Memory for the job's calls on `gpus`, by rank; that of earlier runs is kept where it is enough, and its
-  // connections with it.
+  // Memory for the job's calls on `gpus`, by rank; that of earlier runs is kept where it is enough, and where
+  // one process plays all ranks its connections with it.
   Result<void> prepare(transport::cuda::Driver& driver, const Job& job, const std::vector<int>& gpus);
   // Gives it back.
   void close();
@@ -36,6 +36,7 @@ class DeviceGroup {
   // `meet`: returns when all processes have come as often.
   Result<void> run(const std::function<Result<void>()>& meet, Deadline deadline);
   RunReport collect() const;
+  void disconnect();  // see transport/cuda/transport.h
 
   // From any thread, at any time.
   void abort();

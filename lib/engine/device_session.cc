@@ -174,7 +174,11 @@ Result<void> DeviceSession::barrier(Deadline deadline) {
     for (int place = 0; place < int(processes_.size()) && refused_.empty(); ++place)
       refused_ = commons_->refusal_of(place);
     plays_ = refused_.empty();
-    if (!plays_) group_.close();
+    if (!plays_) {
+      group_.disconnect();
+      if (auto met = meet(deadline); !met) return met;
+      group_.close();
+    }
     if (!plays_ && only_cuda_)
       return fail(Cause::unavailable, refused_, {},
                   "use --transport auto, which stages GPU memory through the host's");
@@ -244,6 +248,8 @@ Result<RunReport> DeviceSession::collect() {
   Result<RunReport> report = RunReport();
   report->gpu_limits = limits_;
   if (!measures_) report = plays_ ? Result<RunReport>(group_.collect()) : host_->collect();
+  if (plays_ && processes_.size() > 1)
+    group_.disconnect();  // the next prepare() may free what others have open
   if (!report) return report;
   if (!refused_.empty()) {
     if (!job_.reference.empty())

@@ -80,12 +80,13 @@ class FakeMemory final : public cuda::Memory, Counted {
     at_ = static_cast<std::byte*>(::operator new(bytes, std::align_val_t(256)));
     std::memset(at_, 0, bytes);
     const std::lock_guard lock(home_->machine.mutex_);
-    home_->machine.allocations_[at_] = {bytes, gpu};
+    home_->machine.allocations_[at_] = {.bytes = bytes, .gpu = gpu};
     if (gpu >= 0) home_->machine.used_[std::size_t(gpu)] += bytes;
   }
   ~FakeMemory() override {
     {
       const std::lock_guard lock(home_->machine.mutex_);
+      if (home_->machine.allocations_[at_].opened > 0) ++home_->machine.freed_early;
       home_->machine.allocations_.erase(at_);
       if (gpu_ >= 0) home_->machine.used_[std::size_t(gpu_)] -= bytes_;
     }
@@ -100,7 +101,7 @@ class FakeMemory final : public cuda::Memory, Counted {
   int gpu_;
 };
 
-// Somebody else's: pinned, opened by IPC, or pageable.
+// Pinned or pageable: nobody's that a GPU would know.
 class OtherMemory final : public cuda::Memory, Counted {
  public:
   OtherMemory(Home home, std::byte* at, std::uint64_t bytes, std::vector<std::byte> own = {})
@@ -133,6 +134,24 @@ class FakeEvent final : public cuda::Event, Counted {
     return Seconds(double(marks->at_ns - static_cast<const FakeEvent&>(earlier).marks->at_ns) * 1e-9);
   }
   std::shared_ptr<Marks> marks = std::make_shared<Marks>();
+};
+
+// Another process's, opened by IPC.
+class OpenedMemory final : public cuda::Memory, Counted {
+ public:
+  OpenedMemory(Home home, std::byte* at, std::uint64_t bytes)
+      : Counted(std::move(home)), at_(at), bytes_(bytes) {}
+  ~OpenedMemory() override {
+    const std::lock_guard lock(home_->machine.mutex_);
+    const auto owned = home_->machine.allocations_.find(at_);
+    if (owned != home_->machine.allocations_.end()) --owned->second.opened;
+  }
+  std::byte* at() const override { return at_; }
+  std::uint64_t bytes() const override { return bytes_; }
+
+ private:
+  std::byte* at_;
+  std::uint64_t bytes_;
 };
 
 using Task = std::function<void()>;
@@ -420,7 +439,8 @@ class FakeDevice final : public cuda::Device, Counted {
       return fail(Cause::unavailable, "cannot open shared memory: peer access is not supported");
     const std::lock_guard own(home_->mutex);
     home_->access.insert(found->second.gpu);
-    return std::make_unique<OtherMemory>(home_, at, bytes);
+    ++found->second.opened;
+    return std::make_unique<OpenedMemory>(home_, at, bytes);
   }
   Result<int> dma_buf(std::byte*, std::uint64_t) override {
     if (home_->machine.dmabuf) return ::memfd_create("dmabuf", MFD_CLOEXEC);

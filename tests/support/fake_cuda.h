@@ -54,12 +54,14 @@ class FakeMachine {
   std::atomic<int> reductions{0}, copies{0};  // of streams
   std::atomic<int> staged{0};                 // copies from or to a GPU that the stream's has no access to
   std::atomic<int> alive{0};                  // objects that have not been given back
+  std::atomic<int> freed_early{0};            // pieces of memory that other processes still had open
   std::uint64_t used(int gpu) const;          // bytes
 
   // For the drivers.
   struct Allocation {
     std::uint64_t bytes = 0;
-    int gpu = -1;  // -1: host memory, for every GPU
+    int gpu = -1;    // -1: host memory, for every GPU
+    int opened = 0;  // by other processes, now
   };
   mutable std::mutex mutex_;
   std::vector<FakeGpu> gpus_;

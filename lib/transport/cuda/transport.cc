@@ -95,6 +95,16 @@ class RealGroup final : public Group {
     return {};
   }
 
+  void disconnect() override {
+    if (hangs_) return;
+    player_.reset();  // its programs hold the addresses
+    for (Plant& plant : ground_->plants) {
+      plant.opened.clear();
+      for (std::size_t rank = 0; rank < plant.base.size(); ++rank)
+        if (ground_->plant_of[rank] < 0) plant.base[rank] = nullptr;
+    }
+  }
+
   const Choices& choices() const override { return ground_->choices; }
   Device& device(Rank rank) override { return *ground_->plant(rank).device; }
   Stream& stream(Rank rank) override { return *ground_->plant(rank).stream; }

@@ -67,6 +67,10 @@ class Group {
   // The offers of all processes, this one's included, in order.
   virtual Result<void> connect(std::span<const Offer> offers) = 0;
   virtual const Choices& choices() const = 0;  // once connected
+  // Lets go of other processes' memory, until it is connected again. What comes of memory that its owner
+  // frees before all have let go, CUDA leaves undefined: all processes do this after their last call, and
+  // none is destroyed before. (Where a run failed, they end with their processes, and the driver sees to it.)
+  virtual void disconnect() = 0;
 
   // A rank that lives here: its GPU, the stream its work is on, its buffer.
   virtual Device& device(collective::Rank rank) = 0;

@@ -318,6 +318,8 @@ TEST(Device, ProcessesReachEachOthersGpus) {
     ASSERT_EQ(report->gpus.size(), 2u);
     EXPECT_THAT(report->gpus[0].ways, ElementsAre("ipc"));
   }
+  EXPECT_EQ(machine.freed_early, 0) << "memory that others had open";
+  EXPECT_EQ(machine.alive, 0);
 }
 
 TEST(Device, ProcessesThatShareAGpuStageThroughTheHost) {
@@ -377,6 +379,7 @@ TEST(Device, OneProcessWithoutAccessMakesAllStage) {
   EXPECT_EQ(wrong(*reports[0]), 0u);
   EXPECT_EQ(reports[0]->transport, "shm");
   EXPECT_THAT(reports[0]->notes[0], HasSubstr("peer access is not supported"));
+  EXPECT_EQ(machine.freed_early, 0);
 }
 
 }  // namespace
