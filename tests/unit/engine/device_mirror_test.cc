@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <thread>
 
 #include "engine/session.h"
@@ -157,50 +158,65 @@ TEST_P(DeviceMirror, SaysWhatRanAndWhy) {
 INSTANTIATE_TEST_SUITE_P(Transports, DeviceMirror, testing::Values("shm", "tcp"),
                          [](const auto& info) { return std::string(info.param); });
 
+// Two nodes of a process each, which play two ranks and one or two.
+class Nodes {
+ public:
+  // `equip` may give a node more than its GPUs.
+  explicit Nodes(
+      FakeMachine (&machines)[2], const std::function<void(Member&)>& equip = [](Member&) {}) {
+    for (int node = 0; node < 2; ++node) {
+      drivers_.push_back(machines[node].process());
+      Member member;
+      member.node = node;
+      member.secret = "the secret of the lease";
+      member.data_address = "127.0.0.1";
+      member.cuda = drivers_.back().get();
+      equip(member);
+      sessions_.push_back(std::move(*Session::open(member)));
+    }
+  }
+  static Job job_of(const char* algorithm, int ranks, std::uint64_t elements, const char* transport) {
+    Job job = engine::job_of(algorithm, ranks, elements, transport);
+    job.nodes = {"node0", "node1"};
+    for (int rank = 0; rank < ranks; ++rank) job.seats[std::size_t(rank)] = {rank / 2, 0, rank % 2};
+    return job;
+  }
+  // All of it has to go well.
+  RunReport play(const Job& job) {
+    std::vector<std::vector<Address>> addresses;
+    for (auto& session : sessions_) {
+      const auto port = session->prepare(job);
+      EXPECT_TRUE(port) << port.error().text();
+      addresses.push_back({{"127.0.0.1", port.value_or(0)}});
+    }
+    std::vector<RunReport> parts(sessions_.size());
+    std::vector<std::thread> threads;
+    for (std::size_t n = 0; n < sessions_.size(); ++n)
+      threads.emplace_back([&, n] {
+        const Deadline soon = Deadline::in(Seconds(20));
+        Result<void> done = sessions_[n]->connect(addresses, soon);
+        if (done) done = sessions_[n]->barrier(soon);
+        if (done) done = sessions_[n]->run(soon);
+        EXPECT_TRUE(done) << done.error().text();
+        if (done) parts[n] = *sessions_[n]->collect();
+      });
+    for (std::thread& thread : threads) thread.join();
+    return merge(std::move(parts));
+  }
+
+ private:
+  std::vector<std::unique_ptr<transport::cuda::Driver>> drivers_;
+  std::vector<std::unique_ptr<Session>> sessions_;  // these go first
+};
+
 TEST(DeviceMirrorNodes, SeveralNodesPlayOverTheNetwork) {
   FakeMachine machines[2];
-  std::vector<std::unique_ptr<transport::cuda::Driver>> drivers;
-  std::vector<std::unique_ptr<Session>> sessions;
-  Job job = job_of("ring", 0, 100'000, "auto");
-  job.nodes = {"node0", "node1"};
-  job.seats = {{0, 0, 0}, {0, 0, 1}, {1, 0, 0}, {1, 0, 1}};
-  for (int node = 0; node < 2; ++node) {
-    drivers.push_back(machines[node].process());
-    Member member;
-    member.node = node;
-    member.secret = "the secret of the lease";
-    member.data_address = "127.0.0.1";
-    member.cuda = drivers.back().get();
-    sessions.push_back(std::move(*Session::open(member)));
-  }
-  std::vector<std::vector<Address>> addresses;
-  for (auto& session : sessions) {
-    const auto port = session->prepare(job);
-    ASSERT_TRUE(port) << port.error().text();
-    addresses.push_back({{"127.0.0.1", *port}});
-  }
-  std::vector<Result<void>> done(2);
-  std::vector<std::thread> threads;
-  for (std::size_t n = 0; n < 2; ++n)
-    threads.emplace_back([&, n] {
-      const Deadline soon = Deadline::in(Seconds(20));
-      done[n] = sessions[n]->connect(addresses, soon);
-      if (done[n]) done[n] = sessions[n]->barrier(soon);
-      if (done[n]) done[n] = sessions[n]->run(soon);
-    });
-  for (std::thread& thread : threads) thread.join();
-  std::vector<RunReport> parts;
-  for (std::size_t n = 0; n < 2; ++n) {
-    ASSERT_TRUE(done[n]) << done[n].error().text();
-    parts.push_back(*sessions[n]->collect());
-  }
-  const RunReport report = merge(std::move(parts));
+  const RunReport report = Nodes(machines).play(Nodes::job_of("ring", 4, 100'000, "auto"));
   EXPECT_EQ(wrong(report), 0u);
   EXPECT_EQ(report.transport, "shm+tcp");
   EXPECT_THAT(report.notes,
               Contains("GPU memory is staged through pinned host memory on node0 and node1: its "
                        "ranks are on several nodes"));
-  sessions.clear();
   EXPECT_EQ(machines[0].alive + machines[1].alive, 0);
 }
 
@@ -208,49 +224,23 @@ TEST(DeviceMirrorNodes, SeveralNodesPlayOverTheNetwork) {
 RunReport over_verbs(bool dmabuf) {
   transport::verbs::FakeFabric fabric;
   FakeMachine machines[2];
-  std::vector<std::unique_ptr<transport::cuda::Driver>> drivers;
-  std::vector<std::unique_ptr<Session>> sessions;
-  Job job = job_of("recursive-doubling", 0, 100'001, "verbs");  // of three ranks, it copies as well
-  job.nodes = {"node0", "node1"};
-  job.seats = {{0, 0, 0}, {0, 0, 1}, {1, 0, 0}};
-  for (int node = 0; node < 2; ++node) {
-    auto device = transport::verbs::fake_roce("mlx5_0", "10.1.0." + std::to_string(node + 1));
-    device.dmabuf = true;
-    machines[node].dmabuf = dmabuf;
-    machines[node].allocated = [&](const std::byte* at, std::uint64_t bytes) { fabric.mark_gpu(at, bytes); };
-    drivers.push_back(machines[node].process());
-    Member member;
-    member.node = node;
-    member.secret = "the secret of the lease";
-    member.data_address = "127.0.0.1";
-    member.cuda = drivers.back().get();
-    member.verbs = &fabric.add_node({device});
-    sessions.push_back(std::move(*Session::open(member)));
+  RunReport report;
+  {
+    Nodes nodes(machines, [&](Member& member) {
+      FakeMachine& machine = machines[member.node];
+      machine.dmabuf = dmabuf;
+      machine.allocated = [&](const std::byte* at, std::uint64_t bytes) { fabric.mark_gpu(at, bytes); };
+      auto device = transport::verbs::fake_roce("mlx5_0", "10.1.0." + std::to_string(member.node + 1));
+      device.dmabuf = true;
+      member.verbs = &fabric.add_node({device});
+    });
+    const Job job = Nodes::job_of("recursive-doubling", 3, 100'001, "verbs");  // of three, it copies as well
+    nodes.play(job);
+    report = nodes.play(job);  // again, with what the first run left
   }
-  std::vector<RunReport> parts(2);
-  for (int turn = 0; turn < 2; ++turn) {  // again, with what the first run left
-    std::vector<std::vector<Address>> addresses;
-    for (auto& session : sessions) {
-      const auto port = session->prepare(job);
-      EXPECT_TRUE(port) << port.error().text();
-      addresses.push_back({{"127.0.0.1", port.value_or(0)}});
-    }
-    std::vector<std::thread> threads;
-    for (std::size_t n = 0; n < 2; ++n)
-      threads.emplace_back([&, n] {
-        const Deadline soon = Deadline::in(Seconds(20));
-        Result<void> done = sessions[n]->connect(addresses, soon);
-        if (done) done = sessions[n]->barrier(soon);
-        if (done) done = sessions[n]->run(soon);
-        EXPECT_TRUE(done) << done.error().text();
-        if (done) parts[n] = *sessions[n]->collect();
-      });
-    for (std::thread& thread : threads) thread.join();
-  }
-  sessions.clear();
   EXPECT_EQ(machines[0].alive + machines[1].alive, 0);
   EXPECT_EQ(fabric.complaints(), std::vector<std::string>());
-  return merge(std::move(parts));
+  return report;
 }
 
 TEST(DeviceDirect, RdmaSendsStraightFromTheGpu) {

@@ -86,6 +86,29 @@ void expect_right(Group& group, Rank ranks, const Algorithm& algorithm, const Ca
         << " elements, rank " << r << " of " << ranks;
 }
 
+// What a call on whatever lies there comes to.
+Result<Times> played(Group& group, const char* name, Rank ranks, Deadline deadline = soon()) {
+  return group.run(algorithm(name), Layout::one_node(ranks), call_of(100), {}, deadline);
+}
+
+// A group in each of two processes, not connected yet.
+struct Processes {
+  std::vector<std::unique_ptr<Driver>> drivers;
+  std::vector<std::unique_ptr<Group>> groups;
+  std::vector<Offer> offers;
+
+  Result<void> open(FakeMachine& machine, Settings settings) {
+    for (settings.process = 0; settings.process < 2; ++settings.process) {
+      drivers.push_back(machine.process());
+      auto group = Group::open(*drivers.back(), settings);
+      if (!group) return tl::unexpected(group.error());
+      groups.push_back(std::move(*group));
+      offers.push_back(groups.back()->offer());
+    }
+    return {};
+  }
+};
+
 std::vector<const Algorithm*> recorded() {
   std::vector<const Algorithm*> found;
   for (const Algorithm& algorithm : collective::algorithms())
@@ -225,21 +248,17 @@ TEST(CudaTransport, SeveralProcessesReachEachOtherByIpc) {
   FakeMachine machine({FakeGpu{}, FakeGpu{}});
   Settings settings = settings_of(4, 2, 64 << 10);  // even ranks on GPU 0, odd ones on GPU 1
   for (Rank r = 0; r < 4; ++r) settings.seats[std::size_t(r)].process = int(r) % 2;
-  std::vector<std::unique_ptr<Driver>> drivers;
-  std::vector<std::unique_ptr<Group>> groups;
-  std::vector<Offer> offers;
-  for (int process = 0; process < 2; ++process) {
-    drivers.push_back(machine.process());
-    settings.process = process;
-    auto group = Group::open(*drivers.back(), settings);
-    ASSERT_TRUE(group) << group.error().text();
-    groups.push_back(std::move(*group));
-    const auto bytes = encode(groups.back()->offer());
+  Processes all;
+  const auto opened = all.open(machine, settings);
+  ASSERT_TRUE(opened) << opened.error().text();
+  auto& [drivers, groups, offers] = all;
+  for (Offer& offer : offers) {
+    const auto bytes = encode(offer);
     ASSERT_LE(bytes.size(), longest_offer);
     const auto read = decode(bytes);
     ASSERT_TRUE(read);
-    EXPECT_EQ(*read, groups.back()->offer());
-    offers.push_back(*read);
+    EXPECT_EQ(*read, offer);
+    offer = *read;
   }
   for (auto& group : groups) {
     const auto connected = group->connect(offers);
@@ -264,21 +283,12 @@ TEST(CudaTransport, SeveralProcessesReachEachOtherByIpc) {
 }
 
 // What a group of two processes says when it connects.
-std::string refusal(FakeMachine& machine, Settings settings,
+std::string refusal(FakeMachine& machine, const Settings& settings,
                     const std::function<void(std::vector<Offer>&)>& spoil) {
-  std::vector<std::unique_ptr<Driver>> drivers;
-  std::vector<std::unique_ptr<Group>> groups;
-  std::vector<Offer> offers;
-  for (int process = 0; process < 2; ++process) {
-    drivers.push_back(machine.process());
-    settings.process = process;
-    auto group = Group::open(*drivers.back(), settings);
-    if (!group) return group.error().what;
-    groups.push_back(std::move(*group));
-    offers.push_back(groups.back()->offer());
-  }
-  spoil(offers);
-  const auto connected = groups[0]->connect(offers);
+  Processes all;
+  if (auto opened = all.open(machine, settings); !opened) return opened.error().what;
+  spoil(all.offers);
+  const auto connected = all.groups[0]->connect(all.offers);
   return connected ? "" : connected.error().text();
 }
 
@@ -316,14 +326,12 @@ TEST(CudaTransport, AKernelThatStandsStillMeetsTheDeadline) {
   const auto driver = machine.process();
   auto group = group_of(*driver, settings_of(4, 1, 4096));
   ASSERT_TRUE(group);
-  const auto times =
-      (*group)->run(algorithm("ring"), Layout::one_node(4), call_of(1000), {}, Deadline::in(Seconds{0.2}));
+  const auto times = played(**group, "ring", 4, Deadline::in(Seconds{0.2}));
   ASSERT_FALSE(times);
   EXPECT_EQ(times.error().cause, Cause::deadline);
   EXPECT_THAT(times.error().what, HasSubstr("on GPU 0 (GPU-0) stood still at instruction"));
   EXPECT_THAT(times.error().what, HasSubstr("it waited for rank 2 on GPU 0"));
-  EXPECT_EQ((*group)->run(algorithm("ring"), Layout::one_node(4), call_of(1000), {}, soon()).error().cause,
-            Cause::internal);
+  EXPECT_EQ(played(**group, "ring", 4).error().cause, Cause::internal);
 }
 
 TEST(CudaTransport, AKernelThatNeverLeavesCostsTheGroupAndNotTheProcess) {
@@ -334,8 +342,7 @@ TEST(CudaTransport, AKernelThatNeverLeavesCostsTheGroupAndNotTheProcess) {
   {
     auto group = group_of(*driver, settings_of(2, 1, 4096));
     ASSERT_TRUE(group);
-    const auto times = (*group)->run(algorithm("two-shot"), Layout::one_node(2), call_of(100), {},
-                                     Deadline::in(Seconds{0.1}));
+    const auto times = played(**group, "two-shot", 2, Deadline::in(Seconds{0.1}));
     ASSERT_FALSE(times);
     EXPECT_EQ(times.error().cause, Cause::deadline);
     EXPECT_THAT(times.error().what, HasSubstr("a kernel does not leave"));
@@ -351,7 +358,7 @@ TEST(CudaTransport, ARunCanBeStopped) {
   auto group = group_of(*driver, settings_of(2, 1, 4096));
   ASSERT_TRUE(group);
   std::thread operator_of_it([&] { (*group)->abort(); });
-  const auto times = (*group)->run(algorithm("ring"), Layout::one_node(2), call_of(100), {}, soon());
+  const auto times = played(**group, "ring", 2);
   operator_of_it.join();
   ASSERT_FALSE(times);
   EXPECT_EQ(times.error().cause, Cause::cancelled);
@@ -364,7 +371,7 @@ TEST(CudaTransport, ALostGpuIsNamed) {
     auto group = group_of(*driver, settings_of(2, 2, 4096, play));
     ASSERT_TRUE(group);
     machine.lost = 1;
-    const auto times = (*group)->run(algorithm("ring"), Layout::one_node(2), call_of(100), {}, soon());
+    const auto times = played(**group, "ring", 2);
     ASSERT_FALSE(times);
     EXPECT_EQ(times.error().cause, Cause::peer_lost);
     EXPECT_THAT(times.error().what, HasSubstr("GPU 1 (GPU-1)"));
