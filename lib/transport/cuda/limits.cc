@@ -146,7 +146,7 @@ class Measurement {
       ended_ = "the time was up";
     return !ended_.empty();
   }
-  void leave_out(Limit limit, const std::vector<Limit::Kind>& kinds) {
+  void leave_out(const Limit& limit, const std::vector<Limit::Kind>& kinds) {
     for (const Limit::Kind kind : kinds) {
       ++left_out_;
       if (left_out_ > 1) continue;
