@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "campaign/what_if.h"
+#include "cmd/again.h"
 #include "cmd/command.h"
 #include "cmd/facts.h"
 #include "cmd/interrupt.h"
@@ -166,9 +167,10 @@ int run(Context& context, const Flags& flags) {
   }
 
   const std::optional<long> local = context.common.local;
+  std::optional<Nodes> nodes;
+  if (auto known = nodes_of(context, measuring.player); known && !local) nodes = std::move(*known);
   const auto look = [&]() -> std::optional<Facts> {
-    auto nodes = nodes_of(context, measuring.player);
-    if (local || flags.no_inspect || !nodes) return std::nullopt;
+    if (flags.no_inspect || !nodes) return std::nullopt;
     return ask_facts(nodes->targets, fleet_options(context, {}, *nodes), flags.facts,
                      flags.facts.wake_gpus ? long_patience(flags.facts) : facts_patience);
   };
@@ -193,6 +195,7 @@ int run(Context& context, const Flags& flags) {
     options.efficiency = efficiency(*carrier);
     (*measurer)->end_by(Deadline::in(flags.budget + grace_of(flags.budget)));
     document.diagnosis = diagnosis::Check(**measurer, options).run();
+    if (nodes) add_commands(context, flags.verbs, nodes->targets, document.diagnosis.findings);
   } else {
     for (int node = 0; node < (*measurer)->nodes(); ++node)
       document.diagnosis.nodes.push_back((*measurer)->name(node));

@@ -120,6 +120,16 @@ void add_verbs_flags(Commands& commands, Command app, VerbsFlags& flags) {
   }
 }
 
+std::vector<std::string> words_of(const VerbsFlags& flags) {
+  std::vector<std::string> words;
+  for (const Setting& setting : settings) {
+    const auto given = flags.given.find(std::string(setting.name));
+    if (given != flags.given.end() && !given->second.empty())
+      words.insert(words.end(), {setting.flag(), given->second});
+  }
+  return words;
+}
+
 Result<Settings> verbs_settings(const Context& context, const VerbsFlags& flags) {
   Settings out = flags.defaults;
   for (const Setting& setting : settings) {

@@ -24,6 +24,9 @@ inline transport::verbs::Settings in_a_hurry() {
 
 void add_verbs_flags(Commands& commands, Command app, VerbsFlags& flags);
 
+// Those that were given, as they can be given again.
+std::vector<std::string> words_of(const VerbsFlags& flags);
+
 // The flags over the configuration over the defaults. Errors (bad_input) name the value's origin.
 Result<transport::verbs::Settings> verbs_settings(const Context& context, const VerbsFlags& flags);
 

@@ -105,7 +105,7 @@ void Conclusion::add_dead() {
     f.evidence = {dead.error.text()};
     if (c_.readings.pairs_measured() > 0) f.evidence.push_back("the others went on without it");
     f.impact = "no collective over all nodes can run";
-    f.next = dead.error.next.empty() ? "see that the node is up: ringtrue nodes" : dead.error.next;
+    f.next = dead.error.next.empty() ? "see that the node is up" : dead.error.next;
     out_.findings.push_back(std::move(f));
   }
 }

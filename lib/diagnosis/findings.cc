@@ -274,8 +274,7 @@ void Conclusion::add_rails(Finding& f) const {
 std::string Conclusion::next(const Scope& s) const {
   if (s.type == ScopeType::path) {
     return fmt::format(
-        "look at the route between {0} and {1} (switch ports, trunks, hash collisions, rate limits), "
-        "then see the pair again: ringtrue sweep --hosts {0},{1}",
+        "look at the route between {} and {} (switch ports, trunks, hash collisions, rate limits)",
         s.node_name, s.peer_name);
   }
   const char* part =

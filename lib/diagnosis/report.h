@@ -67,7 +67,8 @@ struct Finding {
   double confidence = 0;              // 0..1, see confidence() in judge.h
   std::vector<std::string> evidence;  // sentences with the numbers
   std::string impact;                 // "fixing it: 31.2 MB/s -> 59.8 MB/s"
-  std::string next;                   // what to do, what to run
+  std::string next;                   // what to do
+  std::string command{};              // what shows it again, for a shell; empty: none
   int proven_after = 0;               // collective runs, since when it stands; 0: no matter of runs
 };
 

@@ -204,6 +204,13 @@ std::string certificate_name(const Target& target) {
   return parts ? parts->host : target.node;
 }
 
+std::string host_text(const Target& target) {
+  if (!target.socket.empty()) return target.node;
+  const std::string name = certificate_name(target);
+  const std::string host = name.find(':') == std::string::npos ? name : "[" + name + "]";
+  return target.port == TargetOptions().port ? host : host + ":" + std::to_string(target.port);
+}
+
 std::string address_text(const Target& target) {
   if (!target.socket.empty()) return "unix:" + target.socket;
   const bool brackets = target.host.find(':') != std::string::npos;

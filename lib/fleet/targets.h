@@ -31,6 +31,8 @@ std::optional<std::string> slurm_hostlist();
 
 // The name that the target's certificate must carry: its node's, without a port.
 std::string certificate_name(const Target& target);
+// The word of --hosts that means the target: "node3", "node3:7465", "[fd00::4]", "unix:/run/r.sock".
+std::string host_text(const Target& target);
 // "node3 (10.77.0.4:7464)", "unix:/run/r.sock": for messages.
 std::string to_text(const Target& target);
 // "10.77.0.4:7464", "[fd00::4]:7464", "unix:/run/r.sock".

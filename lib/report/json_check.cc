@@ -28,6 +28,7 @@ Json finding_value(const diagnosis::Finding& f) {
               {"evidence", f.evidence},
               {"impact", text_or_null(f.impact)},
               {"next", text_or_null(f.next)}};
+  if (!f.command.empty()) out["command"] = f.command;
   if (f.proven_after > 0) out["proven_after_runs"] = f.proven_after;
   return out;
 }

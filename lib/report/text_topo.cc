@@ -126,6 +126,7 @@ std::string findings_text(const std::vector<diagnosis::Finding>& findings, const
     for (const std::string& line : f.evidence) out += fmt::format("          - {}{}\n", of, printable(line));
     if (!f.impact.empty()) out += fmt::format("          {}\n", printable(f.impact));
     if (!f.next.empty()) out += fmt::format("          next: {}\n", printable(f.next));
+    if (!f.command.empty()) out += fmt::format("          see it again: {}\n", printable(f.command));
   }
   return out;
 }

@@ -1,5 +1,6 @@
 """One wire, port, node or path is slow: check names it, and nobody else."""
 import itertools
+import shlex
 
 from . import expect, register
 from ..load import busy_core
@@ -49,7 +50,13 @@ def slow_side(node, side, percent, rated, busy=False):
 def slow_path(source, destination, percent, rated):
     def run(lab):
         lab.network.path(source, destination, RATE * percent / 100)
-        expect_named(check(lab, rated), [("path", f"node{source}", f"node{destination}")])
+        outcome = check(lab, rated)
+        expect_named(outcome, [("path", f"node{source}", f"node{destination}")])
+        # The command beside a finding runs as it stands.
+        program, *words = shlex.split(outcome.data["findings"][0]["command"])
+        expect(program == "ringtrue", f"goes on with {program}", outcome)
+        again = lab.cluster.ringtrue(*words, "--json", timeout=60)
+        expect(again.code == 0 and len(again.data["nodes"]) == 2, "the pair is not seen again", again)
 
     return run
 
