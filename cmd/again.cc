@@ -1,5 +1,7 @@
 #include "cmd/again.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <string>
 
@@ -49,7 +51,8 @@ void add_commands(const Context& context, const VerbsFlags& verbs, const std::ve
     const auto node = name_of(f.scope.node), peer = name_of(f.scope.peer);
     const bool pair = f.scope.type == diagnosis::ScopeType::path && node && peer;
     if (!pair && !(f.kind == "dead-node" && node)) continue;
-    Words words = {"ringtrue", pair ? "sweep" : "nodes", "--hosts", pair ? *node + "," + *peer : *node};
+    Words words = {"ringtrue", pair ? "sweep" : "nodes", "--hosts",
+                   pair ? fmt::format("{},{}", *node, *peer) : *node};
     for (const Words& more : {reach(context.common), pair ? carry(context.common, verbs) : Words()})
       words.insert(words.end(), more.begin(), more.end());
     f.command = shell_line(words);

@@ -50,7 +50,7 @@ struct Flags {
 };
 
 int show(Context& context, const Flags& flags, const report::CheckDocument& document, int code) {
-  if (context.common.json || flags.format == "json") return print(report::json(document), code);
+  if (context.common.json) return print(report::json(document), code);
   if (flags.format == "nagios") return print(report::nagios(document), code);
   return print(report::text(document, context.style), code);
 }
@@ -247,7 +247,8 @@ void add_check(Commands& commands) {
   static Flags flags;
   commands.choices(add_parsed(
                        app, "--format", flags.format,
-                       [](std::string_view text) -> Result<std::string> {
+                       [&commands](std::string_view text) -> Result<std::string> {
+                         if (text == "json") commands.common().json = true;
                          if (text == "text" || text == "json" || text == "nagios") return std::string(text);
                          return fail(Cause::bad_input, fmt::format("unknown format '{}'", text), {},
                                      "use text, json or nagios");

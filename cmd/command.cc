@@ -29,7 +29,8 @@ std::vector<std::string> Commands::choices_of(Option option) const {
 
 const Action* Commands::selected(std::string& name) const {
   const Command typed = root_.typed();
-  name = typed == root_ ? "" : typed.name();
+  const auto typed_first = root_.typed_first();
+  name = typed_first ? typed_first->name() : "";
   for (const auto& [command, action] : actions_) {
     if (command == typed) return &action;
   }

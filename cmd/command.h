@@ -54,7 +54,8 @@ class Commands {
 
   Command root() const { return root_; }
   Common& common() { return common_; }
-  // The action of the innermost subcommand that was typed; nullptr where there is none.
+  // The action of the innermost subcommand that was typed; nullptr where there is none. `name` is that of the
+  // outermost, "pki" of pki issue; empty where none was typed.
   const Action* selected(std::string& name) const;
   std::vector<std::string> choices_of(Option option) const;
 

@@ -89,6 +89,16 @@ tl::unexpected<Error> something_missing(Command root) {
 
 }  // namespace
 
+bool asks_for_json(int argc, char** argv) {
+  std::string before;
+  for (const std::string& word : words_of(argc, argv)) {
+    if (word == "--") return false;
+    if (word == "--json" || word == "--format=json" || (before == "--format" && word == "json")) return true;
+    before = word;
+  }
+  return false;
+}
+
 CommandLine::CommandLine(const std::string& name, const std::string& version, const std::string& summary)
     : app_(std::make_unique<CLI::App>(summary, name)) {
   app_->set_version_flag("--version", version);

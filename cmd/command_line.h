@@ -10,6 +10,9 @@
 
 namespace ringtrue::cmd {
 
+// Whether --json (or --format json) is among the words, whatever else is wrong with them.
+bool asks_for_json(int argc, char** argv);
+
 class CommandLine {
  public:
   CommandLine(const std::string& name, const std::string& version, const std::string& summary);

@@ -53,23 +53,22 @@ int run(int argc, char** argv) {
   add_completion(commands);
 
   const auto shown = line.read(argc, argv);
-  if (!shown) {
-    complain(shown.error());
-    return Exit::unknown;
-  }
-  if (*shown) return print(**shown, Exit::healthy);
-
   Context context;
   const Action* action = commands.selected(context.command);
+  context.common = commands.common();
+  if (!shown) {
+    context.common.json = asks_for_json(argc, argv);  // the options may not have been read that far
+    return failed(context, shown.error());
+  }
+  if (*shown) return print(**shown, Exit::healthy);
   if (action == nullptr) {
     const Command typed = line.root().typed();
     std::vector<std::string> names;
     for (const Command below : typed.commands()) names.push_back(below.name());
-    complain({Cause::bad_input, fmt::format("which command? one of {}", fmt::join(names, ", ")), "",
-              fmt::format("try {} --help", typed.full_name())});
-    return Exit::unknown;
+    return failed(context,
+                  Error{Cause::bad_input, fmt::format("which command? one of {}", fmt::join(names, ", ")), "",
+                        fmt::format("try {} --help", typed.full_name())});
   }
-  context.common = commands.common();
   context.style.colour = report::colour_allowed(context.common.color, STDOUT_FILENO);
   allow_progress(!context.common.quiet);
   config::Sources sources;

@@ -140,6 +140,11 @@ Command Command::typed() const {
   return Command(*app);
 }
 
+std::optional<Command> Command::typed_first() const {
+  const auto typed = app_->get_subcommands();
+  return typed.empty() ? std::nullopt : std::optional(Command(*typed.front()));
+}
+
 std::vector<std::string> Command::not_understood() const {
   return app_->remaining();
 }

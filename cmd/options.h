@@ -70,6 +70,8 @@ class Command {
   std::vector<Command> commands() const;
   // The innermost one that was typed.
   Command typed() const;
+  // The outermost one below this that was typed.
+  std::optional<Command> typed_first() const;
   // Words that were typed after it and mean nothing.
   std::vector<std::string> not_understood() const;
 

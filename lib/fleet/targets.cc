@@ -1,5 +1,6 @@
 #include "fleet/targets.h"
 
+#include <fmt/format.h>
 #include <netdb.h>
 #include <sys/un.h>
 
@@ -207,8 +208,8 @@ std::string certificate_name(const Target& target) {
 std::string host_text(const Target& target) {
   if (!target.socket.empty()) return target.node;
   const std::string name = certificate_name(target);
-  const std::string host = name.find(':') == std::string::npos ? name : "[" + name + "]";
-  return target.port == TargetOptions().port ? host : host + ":" + std::to_string(target.port);
+  const std::string host = name.find(':') == std::string::npos ? name : fmt::format("[{}]", name);
+  return target.port == TargetOptions().port ? host : fmt::format("{}:{}", host, target.port);
 }
 
 std::string address_text(const Target& target) {

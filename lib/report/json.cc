@@ -36,7 +36,8 @@ std::string dump(const Json& value) {
 }
 
 std::string json(const Trouble& trouble, const std::string& command) {
-  return dump({{"schema", "ringtrue." + command + "/1"}, {"error", error_value(trouble)}});
+  const std::string name = command.empty() ? "error" : command;
+  return dump({{"schema", "ringtrue." + name + "/1"}, {"error", error_value(trouble)}});
 }
 
 std::string json(const NodesDocument& document) {

@@ -24,6 +24,7 @@ void write_json(const TopoDocument& document, const Write& write);
 void write_json(const ScheduleDocument& document, const Write& write);
 
 // A command that failed before it had anything to say: {"schema": "ringtrue.COMMAND/1", "error": {...}}.
+// Without a command: "ringtrue.error/1".
 std::string json(const Trouble& trouble, const std::string& command);
 
 }  // namespace ringtrue::report

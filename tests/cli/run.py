@@ -88,6 +88,14 @@ def departures(schema, value, path="", root=None):
     return found
 
 
+def lacks_error(out):
+    try:
+        value = json.loads(out)
+    except ValueError as error:
+        return [f"stdout is not JSON: {error}"]
+    return [f"the JSON has no {key}" for key in ("schema", "error") if key not in value]
+
+
 def at(value, path):
     for step in path.split("."):
         value = value[int(step)] if isinstance(value, list) else value[step]
@@ -197,6 +205,9 @@ def play(case, program, daemon, schemas):
         # Bad input is told in one line.
         if case["exit"] == 3 and "lines" not in case and len(err.strip().splitlines()) != 1:
             wrong.append("not one line on stderr")
+        # With --json, whatever fails says so in a document as well.
+        if case["exit"] == 3 and "--json" in args and where is subprocess.PIPE and case.get("to") != "closed":
+            wrong += lacks_error(out)
         if "schema" in case:
             try:
                 value = json.loads(out)

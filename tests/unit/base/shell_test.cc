@@ -6,8 +6,9 @@ namespace ringtrue {
 namespace {
 
 TEST(ShellLine, LeavesPlainWordsAsTheyAre) {
-  EXPECT_EQ(shell_line({"ringtrue", "sweep", "--hosts", "node1:7465,unix:/run/r.sock", "--link-rate", "12.5GB/s"}),
-            "ringtrue sweep --hosts node1:7465,unix:/run/r.sock --link-rate 12.5GB/s");
+  EXPECT_EQ(
+      shell_line({"ringtrue", "sweep", "--hosts", "node1:7465,unix:/run/r.sock", "--link-rate", "12.5GB/s"}),
+      "ringtrue sweep --hosts node1:7465,unix:/run/r.sock --link-rate 12.5GB/s");
 }
 
 TEST(ShellLine, QuotesWhatAShellWouldRead) {

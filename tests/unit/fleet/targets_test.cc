@@ -44,8 +44,8 @@ TEST(Targets, OnOneHostKeepTheirPorts) {
 }
 
 TEST(Targets, AreWrittenAsHostsHasThem) {
-  const std::vector<std::string> names = {"node1", "node2:7000", "127.0.0.1:7001", "127.0.0.1:7002",
-                                          "[::1]:7001", "[::1]", "unix:/run/r.sock"};
+  const std::vector<std::string> names = {"node1",      "node2:7000", "127.0.0.1:7001",  "127.0.0.1:7002",
+                                          "[::1]:7001", "[::1]",      "unix:/run/r.sock"};
   const auto targets = make(names);
   ASSERT_TRUE(targets) << targets.error().text();
   for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(host_text((*targets)[i]), names[i]);
