@@ -14,6 +14,7 @@
 #include "cmd/options.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
+#include "cmd/unheeded.h"
 #include "cmd/verbs_flags.h"
 #include "diagnosis/above.h"
 #include "diagnosis/combine.h"
@@ -42,9 +43,9 @@ struct Flags {
   std::string algorithm = "ring";
   std::optional<std::string> aggregator_hosts;
   std::string format = "text";
-  Seconds budget = diagnosis::Options{}.budget;
-  long seed = 1;
-  diagnosis::PathCoverage paths = diagnosis::PathCoverage::trunks;
+  std::optional<Seconds> budget;
+  std::optional<long> seed;
+  std::optional<diagnosis::PathCoverage> paths;
   FactFlags facts;
   bool inspect = false, no_inspect = false;
 };
@@ -55,6 +56,38 @@ int show(Context& context, const Flags& flags, const report::CheckDocument& docu
   return print(report::text(document, context.style), code);
 }
 
+// Flags that are heeded by the other kind of check alone.
+Result<void> check_heeded(const Context& context, const Flags& flags) {
+  const Common& common = context.common;
+  if (common.json && flags.format == "nagios")
+    return fail(Cause::bad_input, "--format nagios and --json exclude each other", {}, "leave one out");
+  if (flags.inspect || !flags.facts.from.empty()) {
+    const auto verbs = words_of(flags.verbs);
+    const std::string_view where = flags.inspect ? "check --inspect" : "check --from";
+    if (auto heeded = refuse_playing(context, where, "leave it out: nothing is played"); !heeded)
+      return heeded;
+    auto heeded = refuse(where, {{flags.algorithm != "ring", "--algorithm"},
+                                 {flags.aggregator_hosts.has_value(), "--aggregator-hosts"},
+                                 {flags.budget.has_value(), "--budget"},
+                                 {flags.seed.has_value(), "--seed"},
+                                 {flags.paths.has_value(), "--paths"},
+                                 {!flags.measurer.fault.empty(), "--fault"},
+                                 {common.link_rate.has_value(), "--link-rate"},
+                                 {!verbs.empty(), verbs.empty() ? "" : verbs.front()}});
+    return heeded;
+  }
+  const auto facts = [&](std::string_view where) {
+    return refuse(where,
+                  {{flags.facts.window.has_value(), "--window"}, {flags.facts.wake_gpus, "--wake-gpus"}});
+  };
+  if (flags.no_inspect)
+    if (auto heeded = facts("check --no-inspect"); !heeded) return heeded;
+  if (!common.local) return {};
+  if (auto heeded = facts("check --local"); !heeded) return heeded;
+  return refuse("check --local",
+                {{common.link_rate.has_value(), "--link-rate"}, {flags.no_inspect, "--no-inspect"}});
+}
+
 // Facts alone: of files, the hosts, or this machine.
 int inspect_only(Context& context, const Flags& flags, report::CheckDocument document) {
   diagnosis::Diagnosis& d = document.diagnosis;
@@ -63,7 +96,7 @@ int inspect_only(Context& context, const Flags& flags, report::CheckDocument doc
     return failed(context,
                   Error{Cause::bad_input, "--from and --no-inspect exclude each other", "", "leave one out"});
   FactFlags asked = flags.facts;
-  if (!asked.window) asked.window = Seconds(1);
+  if (!asked.window && asked.from.empty()) asked.window = Seconds(1);
   auto facts = read_facts(context, asked, !context.config.hosts.value.empty());
   if (!facts) {
     document.error = facts.error();
@@ -126,6 +159,7 @@ ideal::Inputs wires_of(const Context& context, const std::optional<Facts>& facts
 }
 
 int run(Context& context, const Flags& flags) {
+  if (auto heeded = check_heeded(context, flags); !heeded) return failed(context, heeded.error());
   report::CheckDocument document;
   document.warning = context.config.warning.value;
   document.critical = context.config.critical.value;
@@ -181,9 +215,9 @@ int run(Context& context, const Flags& flags) {
   if (!local) options.link_rate = context.config.link_rate.value;
   options.warning = document.warning;
   options.critical = document.critical;
-  options.budget = flags.budget;
-  options.seed = std::uint64_t(flags.seed);
-  options.path_coverage = flags.paths;
+  options.budget = flags.budget.value_or(options.budget);
+  options.seed = std::uint64_t(flags.seed.value_or(1));
+  options.path_coverage = flags.paths.value_or(options.path_coverage);
   if (omnireduce) options.workers = (*measurer)->workers();
   options.on_progress = [](const std::string& stage, const std::string& what, double used) {
     show_progress(fmt::format("{}: {} ({:.0f} %)", stage, what, used * 100));
@@ -192,8 +226,10 @@ int run(Context& context, const Flags& flags) {
   auto carrier = (*measurer)->nodes() < 2 ? Result<Carrier>(Carrier{}) : (*measurer)->settle();
   if (carrier) {
     document.notes = carrier->notes;
+    if (carrier->transport != "verbs")
+      if (std::string line = unused(flags.verbs); !line.empty()) document.notes.push_back(std::move(line));
     options.efficiency = efficiency(*carrier);
-    (*measurer)->end_by(Deadline::in(flags.budget + grace_of(flags.budget)));
+    (*measurer)->end_by(Deadline::in(options.budget + grace_of(options.budget)));
     document.diagnosis = diagnosis::Check(**measurer, options).run();
     if (nodes) add_commands(context, flags.verbs, nodes->targets, document.diagnosis.findings);
   } else {

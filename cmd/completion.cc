@@ -4,6 +4,7 @@
 #include "cmd/command.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
+#include "cmd/unheeded.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -189,6 +190,12 @@ void add_completion(Commands& commands) {
                    {"bash", "zsh", "fish"});
   app.footer("Example: ringtrue completion bash > /etc/bash_completion.d/ringtrue");
   commands.on(app, [&commands](Context& context) {
+    auto heeded = refuse_playing(context, "completion", "leave it out");
+    if (heeded) heeded = refuse_hosts(context, "completion", "leave it out");
+    if (heeded)
+      heeded = refuse("completion", {{context.common.link_rate.has_value(), "--link-rate"},
+                                     {context.common.json, "--json"}});
+    if (!heeded) return failed(context, heeded.error());
     std::vector<Level> levels;
     collect(commands, commands.root(), "", levels);
     if (shell == "bash") return print(bash(levels), Exit::healthy);

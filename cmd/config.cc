@@ -3,6 +3,7 @@
 #include "cmd/command.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
+#include "cmd/unheeded.h"
 #include "report/json.h"
 #include "report/text.h"
 
@@ -19,6 +20,11 @@ void add_config(Commands& commands) {
       "Keys: " +
       keys + ", and groups under [groups].");
   commands.on(app, [](Context& context) {
+    const Common& common = context.common;
+    auto heeded = refuse("config", {{common.local.has_value(), "--local"},
+                                    {common.ranks_per_node != 1, "--ranks-per-node"},
+                                    {common.insecure, "--insecure"}});
+    if (!heeded) return failed(context, heeded.error());
     report::ConfigDocument document;
     for (const config::Given& g : config::effective(context.config)) {
       document.settings.push_back({g.key, g.text, g.origin});

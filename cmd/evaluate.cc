@@ -72,6 +72,8 @@ Result<void> check(const Context& context, const Flags& flags) {
     return heeded;
   if (auto heeded = refuse("evaluate", {{context.common.link_rate.has_value(), "--link-rate"}}); !heeded)
     return heeded;
+  if (flags.one)
+    if (auto heeded = refuse("evaluate --case", {{flags.threads > 0, "--threads"}}); !heeded) return heeded;
   if (!flags.markdown || (!flags.one && !context.common.json)) return {};
   return fail(Cause::bad_input,
               fmt::format("{} and --markdown exclude each other", flags.one ? "--case" : "--json"), {},

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "cmd/options.h"
 #include "cmd/progress.h"
+#include "cmd/unheeded.h"
 #include "fleet/inspect.h"
 #include "topology/format/format.h"
 #include "topology/merge.h"
@@ -106,15 +107,28 @@ Facts facts_beside(const Context& context, const PlayerOptions& options) {
   return ask_facts(nodes->targets, fleet_options(context, {}, *nodes), {}, long_patience({}));
 }
 
+Result<void> check_facts(const Context& context, const FactFlags& flags, bool hosts) {
+  const std::string& command = context.command;
+  const bool files = !flags.from.empty();
+  if (auto heeded = refuse_playing(context, command, "leave it out: nothing is played"); !heeded)
+    return heeded;
+  if (files && context.common.hosts)
+    return fail(Cause::bad_input, "--from and --hosts exclude each other", "", "leave one out");
+  if (files || !hosts) {
+    const std::string where = command + (files ? " --from" : " without --hosts");
+    if (auto heeded = refuse_hosts(context, where, "leave it out"); !heeded) return heeded;
+  }
+  if (!files) return {};
+  return refuse(command + " --from",
+                {{flags.window.has_value(), "--window"}, {flags.wake_gpus, "--wake-gpus"}});
+}
+
 Played<Facts> read_facts(const Context& context, const FactFlags& flags, bool hosts) {
   const auto fault = [](Error error) { return tl::unexpected(report::Trouble{std::move(error), {}}); };
   const std::int64_t began = now_ns();
   Facts facts;
-  if (context.common.local)
-    return fault({Cause::bad_input, "--local plays ranks, and nothing is played here", "", "leave it out"});
+  if (auto heeded = check_facts(context, flags, hosts); !heeded) return fault(heeded.error());
   if (!flags.from.empty()) {
-    if (context.common.hosts)
-      return fault({Cause::bad_input, "--from and --hosts exclude each other", "", "leave one out"});
     auto cluster = topology::load(flags.from);
     if (!cluster) return fault(cluster.error());
     facts.cluster = std::move(*cluster);

@@ -31,6 +31,8 @@ struct Facts {
   double seconds = 0;
 };
 
+// Errors (bad_input): flags that such facts do not heed.
+Result<void> check_facts(const Context& context, const FactFlags& flags, bool hosts);
 // Of the files, else of the daemons where `hosts`, else of this machine. Fails where nothing could be read.
 Played<Facts> read_facts(const Context& context, const FactFlags& flags, bool hosts);
 // Of these daemons, which may all fail; each has `patience` beyond the window.

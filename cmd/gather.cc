@@ -7,6 +7,7 @@
 #include "cmd/options.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
+#include "cmd/unheeded.h"
 #include "fleet/inspect.h"
 #include "fleet/safe_file.h"
 #include "report/json.h"
@@ -42,8 +43,8 @@ std::string file_name(const std::string& node) {
 
 Result<std::vector<Bundle>> bundles_of(const Context& context, const FactFlags& flags) {
   std::vector<Bundle> bundles;
-  if (context.common.local)
-    return fail(Cause::bad_input, "--local plays ranks, and nothing is played here", "", "leave it out");
+  if (auto heeded = check_facts(context, flags, context.common.hosts.has_value()); !heeded)
+    return tl::unexpected(heeded.error());
   if (!context.common.hosts) {
     auto recording = record_here(context, flags);
     if (!recording) return tl::unexpected(recording.error());
@@ -88,6 +89,9 @@ Result<report::BundleRow> store(topology::Recording recording, const Flags& flag
 }
 
 int run(Context& context, const Flags& flags) {
+  auto heeded = refuse("gather", {{context.common.link_rate.has_value(), "--link-rate"},
+                                  {!flags.redact && !flags.salt.empty(), "--salt", "add --redact"}});
+  if (!heeded) return failed(context, heeded.error());
   std::string salt = flags.salt;
   if (flags.redact && salt.empty()) {
     salt.resize(16);

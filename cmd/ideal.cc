@@ -59,7 +59,9 @@ int run(Context& context, const Flags& flags) {
   if (auto heeded = refuse_playing(context, "ideal", "use --nodes and --gpus-per-node"); !heeded)
     return failed(context, heeded.error());
   auto heeded = refuse(
-      "ideal", {{flags.inter && context.common.link_rate, "--link-rate beside --inter", "leave one out"}});
+      "ideal", {{flags.inter && context.common.link_rate, "--link-rate beside --inter", "leave one out"},
+                {flags.facts.window.has_value(), "--window"}});
+  if (heeded) heeded = check_facts(context, flags.facts, context.common.hosts.has_value());
   if (!heeded) return failed(context, heeded.error());
   report::IdealDocument document;
   std::optional<BytesPerSecond> inter = flags.inter;

@@ -9,6 +9,7 @@
 
 #include "cmd/gpu_flags.h"
 #include "cmd/interrupt.h"
+#include "cmd/unheeded.h"
 #include "engine/session.h"
 #include "fleet/measurer.h"
 #include "topology/probe/watch.h"
@@ -260,6 +261,7 @@ Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, cons
   if (context.common.hosts) {
     return refuse({Cause::bad_input, "--local and --hosts exclude each other", "", "give one of them"});
   }
+  if (auto heeded = refuse_remote(context); !heeded) return refuse(heeded.error());
   if (transport == "auto") transport = "tcp";
   if (transport != "tcp" && transport != "verbs") {
     return refuse({Cause::bad_input, "between ranks of one process only tcp and verbs have wires to measure",

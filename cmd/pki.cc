@@ -4,6 +4,7 @@
 #include "cmd/command.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
+#include "cmd/unheeded.h"
 #include "report/json.h"
 #include "report/text.h"
 
@@ -15,6 +16,16 @@ struct Flags {
   std::string names;
   fleet::IssueOptions issue;
 };
+
+// Certificates are made here, whatever nodes there are.
+Result<void> check(const Context& context) {
+  if (context.common.pki)
+    return fail(Cause::bad_input, "--pki does nothing in pki", {}, "use --dir for the authority's folder");
+  if (auto heeded = refuse_playing(context, "pki", "leave it out"); !heeded) return heeded;
+  if (auto heeded = refuse_hosts(context, "pki", "name them: ringtrue pki issue HOSTLIST"); !heeded)
+    return heeded;
+  return refuse("pki", {{context.common.link_rate.has_value(), "--link-rate"}});
+}
 
 int show(Context& context, const Result<std::vector<fleet::Issued>>& issued) {
   if (!issued) return failed(context, issued.error());
@@ -32,7 +43,10 @@ void add_pki(Commands& commands) {
 
   const Command init = commands.add("init", "An authority, and the operator's certificate", app);
   add_text(init, "--dir", flags.dir, "DIR", "folder of the authority; made where it is missing").required();
-  commands.on(init, [](Context& context) { return show(context, fleet::init_authority(flags.dir)); });
+  commands.on(init, [](Context& context) {
+    if (auto heeded = check(context); !heeded) return failed(context, heeded.error());
+    return show(context, fleet::init_authority(flags.dir));
+  });
 
   const Command issue =
       commands.add("issue", "One certificate a node, or one for a person or a program", app);
@@ -44,6 +58,7 @@ void add_pki(Commands& commands) {
                    {"read", "run"});
   add_whole(issue, "--days", flags.issue.days, 1, 36500, "valid for so long");
   commands.on(issue, [](Context& context) {
+    if (auto heeded = check(context); !heeded) return failed(context, heeded.error());
     const HostGroups groups = context.config.host_groups();
     auto names = expand_hostlist(flags.names, &groups);
     if (!names) return failed(context, names.error());

@@ -13,6 +13,7 @@
 #include "cmd/interrupt.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
+#include "cmd/unheeded.h"
 #include "engine/session.h"
 #include "fleet/local_processes.h"
 #include "fleet/targets.h"
@@ -263,8 +264,7 @@ report::Trouble trouble_of(const fleet::FleetError& error) {
 Result<std::vector<fleet::Target>> targets_of(const Context& context) {
   const std::string& hosts = context.config.hosts.value;
   if (hosts.empty()) {
-    return fail(Cause::bad_input, "no hosts given", {},
-                "give --hosts node[01-16], or --local 8 to play on this machine");
+    return fail(Cause::bad_input, "no hosts given", {}, "give --hosts node[01-16]");
   }
   const HostGroups groups = context.config.host_groups();
   auto names = expand_hostlist(hosts, &groups);
@@ -279,7 +279,11 @@ Result<std::vector<fleet::Target>> targets_of(const Context& context) {
 Result<Nodes> nodes_of(const Context& context, const PlayerOptions& options) {
   Nodes nodes;
   auto targets = targets_of(context);
-  if (!targets) return tl::unexpected(targets.error());
+  if (!targets) {
+    Error error = targets.error();
+    if (context.config.hosts.value.empty()) error.next += ", or --local 8 to play on this machine";
+    return tl::unexpected(std::move(error));
+  }
   nodes.targets = std::move(*targets);
   nodes.workers = int(nodes.targets.size());
   if (!options.aggregators) return nodes;
@@ -358,6 +362,8 @@ Played<std::unique_ptr<Player>> make_player(const Context& context, const Player
       return tl::unexpected(report::Trouble{
           Error{Cause::bad_input, "--local and --hosts exclude each other", "", "give one of them"}, {}});
     }
+    if (auto heeded = refuse_remote(context); !heeded)
+      return tl::unexpected(report::Trouble{heeded.error(), {}});
     if (options.aggregators && options.aggregators->hosts) {
       return tl::unexpected(
           report::Trouble{Error{Cause::bad_input, "--local and --aggregator-hosts exclude each other", "",

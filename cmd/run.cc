@@ -92,6 +92,9 @@ class Run {
     auto heeded = refuse("run", {{flags_.call.events && !context_.common.json, "--events",
                                   "add --json, which they are shown in"}});
     if (!heeded) return heeded;
+    const bool local = context_.common.local.has_value();
+    heeded = refuse("run --local", {{local && context_.common.link_rate, "--link-rate"}});
+    if (!heeded) return heeded;
     if (auto fits = flags_.omni.check(flags_.call.algorithm); !fits) return fits;
     if (auto fits = check_memory(context_, flags_.gpus); !fits) return fits;
     if (!flags_.reference.empty() && memory_of(context_) != engine::Memory::device)
@@ -256,6 +259,7 @@ class Run {
     document_.events = std::move(report->trace.events);
     wrong_ = wrong_ || document_.results.back().wrong.value_or(0) > 0;
     for (const std::string& line : report->notes) note(line);
+    if (last && document_.rdma.empty()) note(unused(flags_.verbs));
     if (report->reference && !report->reference->why_not.empty())
       note(fmt::format("no reference: {}", report->reference->why_not));
     if (!omnireduce()) return {};

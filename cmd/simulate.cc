@@ -52,7 +52,7 @@ int run_grid(Context& context, const SimulateFlags& flags) {
   task.fabric = std::move(*fabric);
   if (!flags.fabric.has("latency")) task.fabric.inter.latency = grid_latency;
   if (flags.fabric.has("inter")) task.rate = task.fabric.inter.rate;
-  task.seed = std::uint64_t(flags.seed);
+  task.seed = flags.drawn_from();
   const auto document = play_grid(task, flags.omni);
   if (!document) return failed(context, document.error());
   return print(context.common.json ? report::json(*document) : report::text(*document, context.style),

@@ -99,7 +99,7 @@ class Simulation {
     if (!task) return failed(context_, task.error());
     task_ = std::move(*task);
     if (auto fits = check_ranks(); !fits) return failed(context_, fits.error());
-    options_.seed = std::uint64_t(flags_.seed);
+    options_.seed = flags_.drawn_from();
     options_.noise = flags_.noise;
     options_.run_noise = flags_.run_noise;
     options_.faults = flags_.faults.hops;

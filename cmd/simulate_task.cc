@@ -68,9 +68,12 @@ Result<void> check_common(const Context& context, const SimulateFlags& flags) {
     return heeded;
   constexpr std::string_view next = "leave one out";
   const bool rate = context.common.link_rate.has_value();
+  const bool draws = flags.noise > 0 || flags.run_noise > 0 || flags.faulty() || flags.grid ||
+                     flags.fabric.random_faults > 0 || flags.call.algorithm == "omnireduce";
   auto heeded =
       refuse("simulate",
              {{flags.call.events && !context.common.json, "--events", "add --json, which they are shown in"},
+              {flags.seed && !draws, "--seed", "leave it out: nothing is drawn"},
               {rate && flags.fabric.has("inter"), "--link-rate beside --inter", next},
               {rate && flags.fabric.has("nic"), "--link-rate beside --nic", next},
               {rate && flags.fabric.has("preset"), "--link-rate beside --preset", next}});

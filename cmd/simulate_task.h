@@ -26,9 +26,10 @@ struct SimulateFlags {
   std::optional<sim::Place> fix;
   std::string sharing = "automatic", method = "automatic";
   double noise = 0, run_noise = 0;
-  long seed = 1;
+  std::optional<long> seed;
   bool grid = false, even = false;
 
+  std::uint64_t drawn_from() const { return std::uint64_t(seed.value_or(1)); }
   bool faulty() const { return !faults.hops.empty() || !faults.fabric.empty(); }
 };
 

@@ -10,6 +10,7 @@
 #include "cmd/progress.h"
 #include "cmd/sweep_gpu.h"
 #include "cmd/sweep_ports.h"
+#include "cmd/unheeded.h"
 #include "cmd/verbs_flags.h"
 #include "diagnosis/counters.h"
 #include "diagnosis/meetings.h"
@@ -67,6 +68,10 @@ class Sweep {
           context_,
           {Error{Cause::bad_input, "a pair has to move something", "", "give --size 16M or so"}, {}});
     }
+    auto heeded =
+        refuse("sweep without --gpu", {{!flags_.gpus.gpus.empty(), "--gpus", "add --gpu, or leave it out"},
+                                       {flags_.gpus.share, "--share-gpus", "add --gpu, or leave it out"}});
+    if (!heeded) return failed(context_, heeded.error());
     auto settings = verbs_settings(context_, flags_.verbs);
     if (!settings) return failed(context_, settings.error());
     measuring_ = flags_.measurer;
@@ -104,6 +109,8 @@ class Sweep {
     if (!carrier) return give_up(carrier.error());
     carrier_ = std::move(*carrier);
     document_.notes = carrier_.notes;
+    if (carrier_.transport != "verbs")
+      if (std::string line = unused(flags_.verbs); !line.empty()) document_.notes.push_back(std::move(line));
     if (carrier_.transport == "verbs" || !flags_.per_port) return true;
     return give_up({Cause::bad_input,
                     fmt::format("--per-port is about RDMA, and this is {}", carrier_.transport), "",
@@ -385,6 +392,15 @@ void add_sweep(Commands& commands) {
       "and two: all rails together, then rail by rail, then each port with itself and its node's others.");
   commands.on(app, [size, iterations](Context& context) {
     if (!flags.gpu) return Sweep(context, flags)();
+    const auto verbs = words_of(flags.verbs);
+    const Common& common = context.common;
+    auto heeded = refuse("sweep --gpu", {{flags.per_port, "--per-port"},
+                                         {!verbs.empty(), verbs.empty() ? "" : verbs.front()},
+                                         {common.memory == "host", "--memory host"},
+                                         {common.link_rate.has_value(), "--link-rate"},
+                                         {common.ranks_per_node != 1, "--ranks-per-node"},
+                                         {common.transport.has_value(), "--transport"}});
+    if (!heeded) return failed(context, heeded.error());
     GpuSweep gpus{std::nullopt, iterations.given() ? flags.iterations : 5, flags.gpus};
     if (size.given()) gpus.size = flags.size;
     return sweep_gpus(context, gpus);

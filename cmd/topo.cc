@@ -4,6 +4,7 @@
 #include "cmd/facts.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
+#include "cmd/unheeded.h"
 #include "report/json.h"
 #include "report/text.h"
 #include "topology/format/format.h"
@@ -13,7 +14,7 @@ namespace {
 
 struct Flags {
   FactFlags facts;
-  report::TopoView view = report::TopoView::overview;
+  std::optional<report::TopoView> view;
   bool all = false, dot = false, xml = false;
 };
 
@@ -35,6 +36,13 @@ int run(Context& context, const Flags& flags) {
                   Error{Cause::bad_input,
                         fmt::format("{} and --json exclude each other", flags.dot ? "--dot" : "--hwloc-xml"),
                         "", "leave one out"});
+  const bool files = context.common.json || flags.dot || flags.xml;  // for programs, with all there is
+  auto heeded = refuse(context.common.json ? "topo --json"
+                       : flags.dot         ? "topo --dot"
+                                           : "topo --hwloc-xml",
+                       {{files && flags.view, "--view"}, {files && flags.all, "--all"}});
+  if (heeded) heeded = refuse("topo", {{context.common.link_rate.has_value(), "--link-rate"}});
+  if (!heeded) return failed(context, heeded.error());
   auto facts = read_facts(context, flags.facts, context.common.hosts.has_value());
   if (!facts) return failed(context, facts.error());
   if (flags.xml) {
@@ -52,7 +60,9 @@ int run(Context& context, const Flags& flags) {
   if (document.error) complain(document.error->error);
   if (flags.dot) return print(report::dot(document), Exit::healthy);
   if (!context.common.json)
-    return print(report::text(document, flags.view, flags.all, context.style), Exit::healthy);
+    return print(
+        report::text(document, flags.view.value_or(report::TopoView::overview), flags.all, context.style),
+        Exit::healthy);
   Output out;
   report::write_json(document, [&](std::string_view piece) { return out.write(piece); });
   return out.finish(Exit::healthy);

@@ -23,6 +23,9 @@ Result<void> refuse(std::string_view where, std::initializer_list<Unheeded> flag
 // --transport, --memory, --data-* and --deadline. `instead` says how many there are, like "use --nodes".
 Result<void> refuse_playing(const Context& context, std::string_view where, std::string_view instead);
 
+// What is about daemons and the network between them, of a command that plays --local.
+Result<void> refuse_remote(const Context& context);
+
 // --hosts, and how they are asked, for commands that ask none.
 Result<void> refuse_hosts(const Context& context, std::string_view where, std::string_view instead);
 

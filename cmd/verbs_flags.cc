@@ -130,7 +130,23 @@ std::vector<std::string> words_of(const VerbsFlags& flags) {
   return words;
 }
 
+std::string unused(const VerbsFlags& flags) {
+  const auto words = words_of(flags);
+  std::string names;
+  for (std::size_t i = 0; i < words.size(); i += 2) names += (i > 0 ? ", " : "") + words[i];
+  return names.empty() ? names : names + " did nothing: no hop went over RDMA";
+}
+
 Result<Settings> verbs_settings(const Context& context, const VerbsFlags& flags) {
+  const std::string& transport = context.config.transport.value;
+  const bool possible = transport == "verbs" || (transport == "auto" && !context.common.local);
+  if (const auto words = words_of(flags); !words.empty() && !possible) {
+    const std::string where = context.common.local && transport == "auto"
+                                  ? context.command + " --local"
+                                  : fmt::format("{} over {}", context.command, transport);
+    return fail(Cause::bad_input, fmt::format("{} does nothing in {}", words.front(), where), {},
+                "leave it out, or take --transport verbs");
+  }
   Settings out = flags.defaults;
   for (const Setting& setting : settings) {
     const auto configured = context.config.verbs.find(std::string(setting.name));

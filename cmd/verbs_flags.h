@@ -27,7 +27,11 @@ void add_verbs_flags(Commands& commands, Command app, VerbsFlags& flags);
 // Those that were given, as they can be given again.
 std::vector<std::string> words_of(const VerbsFlags& flags);
 
-// The flags over the configuration over the defaults. Errors (bad_input) name the value's origin.
+// The flags over the configuration over the defaults. Errors (bad_input) name the value's origin, or a flag
+// that does nothing, as the transport cannot be RDMA.
 Result<transport::verbs::Settings> verbs_settings(const Context& context, const VerbsFlags& flags);
+
+// What to say of them where no hop went over RDMA after all; empty where none was given.
+std::string unused(const VerbsFlags& flags);
 
 }  // namespace ringtrue::cmd
