@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/plural.h"
 #include "engine/session.h"
 
 namespace ringtrue::cmd {
@@ -105,8 +106,8 @@ Played<report::Choice> settle(Player& player, const engine::Job& job, report::Ch
   std::sort(tried.begin(), tried.end());
   choice.algorithm = tried[0].second;
   choice.reason =
-      fmt::format("{}: {} over {} ranks took {} in a trial, {} {} (the model's first choice: {}, {})",
-                  tried[0].second, to_text(Bytes(choice.bytes)), job.ranks(),
+      fmt::format("{}: {} over {} took {} in a trial, {} {} (the model's first choice: {}, {})",
+                  tried[0].second, to_text(Bytes(choice.bytes)), plural(job.ranks(), "rank"),
                   to_text(Seconds(tried[0].first)), tried[1].second, to_text(Seconds(tried[1].first)),
                   choice.predictions[0].first, to_text(Seconds(choice.predictions[0].second)));
   return choice;

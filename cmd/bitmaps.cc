@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/plural.h"
 #include "collective/omnireduce/omnireduce.h"
 
 namespace ringtrue::cmd {
@@ -80,9 +81,9 @@ Result<Bitmaps> parse_bitmaps(std::string_view text, std::string_view file) {
     const std::string wrong = read_row(value[worker], worker, rows[worker]);
     if (!wrong.empty()) return bad(wrong, file);
     if (rows[worker].size() != rows[0].size()) {
-      return bad(
-          fmt::format("row {} has {} blocks, row 0 has {}", worker, rows[worker].size(), rows[0].size()),
-          file);
+      return bad(fmt::format("row {} has {}, row 0 has {}", worker, plural(rows[worker].size(), "block"),
+                             rows[0].size()),
+                 file);
     }
   }
   if (rows[0].empty()) return bad("the rows are empty", file);

@@ -1,4 +1,5 @@
 #include "diagnosis/check.h"
+#include "base/plural.h"
 
 #include <fmt/format.h>
 
@@ -239,10 +240,10 @@ int run(Context& context, const Flags& flags) {
   }
   if (local) {
     document.diagnosis.not_checked.push_back(
-        {"wires",
-         fmt::format("{} ranks of one process have none between them: each hop was held to {}, which shows "
-                     "how the check works and what --fault slows; use --hosts for a network",
-                     *local, to_text(local_pace(int(*local))))});
+        {"wires", fmt::format("{} none between them: each hop was held to {}, which shows "
+                              "how the check works and what --fault slows; use --hosts for a network",
+                              plural(*local, "rank of one process has", "ranks of one process have"),
+                              to_text(local_pace(int(*local))))});
   }
   diagnosis::hold_against_ideal(wires_of(context, facts), document.diagnosis);
   document.plans = campaign::what_if(document.diagnosis);

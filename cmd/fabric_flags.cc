@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 
+#include "base/plural.h"
 #include "cmd/options.h"
 #include "config/config.h"
 #include "sim/network.h"
@@ -132,8 +133,7 @@ Result<sim::Fabric> fabric_of(const FabricFlags& flags, std::optional<BytesPerSe
 
 std::string where_of(const sim::Fabric& f) {
   const int ranks = f.nodes * f.ranks_per_node;
-  std::string out =
-      fmt::format("{} rank{} on {} node{}", ranks, ranks == 1 ? "" : "s", f.nodes, f.nodes == 1 ? "" : "s");
+  std::string out = fmt::format("{} on {}", plural(ranks, "rank"), plural(f.nodes, "node"));
   if (f.nodes > 1) {
     out += fmt::format(", {} between nodes after {}", to_text(f.inter.rate * double(f.rails)),
                        to_text(f.inter.latency));
@@ -143,8 +143,7 @@ std::string where_of(const sim::Fabric& f) {
     out += fmt::format(", {} inside after {}", to_text(f.intra.rate), to_text(f.intra.latency));
   }
   if (f.leaf > 0 && f.nodes > 1) {
-    out += fmt::format(", {} nodes below a leaf, {} spine{}", f.leaf, sim::spines_of(f),
-                       sim::spines_of(f) == 1 ? "" : "s");
+    out += fmt::format(", {} below a leaf, {}", plural(f.leaf, "node"), plural(sim::spines_of(f), "spine"));
     if (f.oversubscription != 1) out += fmt::format(", oversubscribed {:g}:1", f.oversubscription);
   }
   return out;

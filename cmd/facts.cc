@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/plural.h"
 #include "cmd/options.h"
 #include "cmd/progress.h"
 #include "cmd/unheeded.h"
@@ -168,7 +169,8 @@ std::optional<report::Trouble> trouble_of(const Facts& facts) {
   const report::Failure& first = facts.failures.front();
   Error error = first.error;
   error.where = first.node;
-  if (facts.failures.size() > 1) error.what += fmt::format(" (and {} more nodes)", facts.failures.size() - 1);
+  if (facts.failures.size() > 1)
+    error.what += fmt::format(" (and {})", plural(facts.failures.size() - 1, "more node"));
   return report::Trouble{std::move(error), facts.failures};
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "base/npy.h"
+#include "base/plural.h"
 #include "base/units.h"
 
 namespace ringtrue::cmd {
@@ -97,8 +98,8 @@ Result<OwnData> input_of(const std::string& name, int workers, std::optional<col
           "leave --type out, or convert the file");
     }
     if (file->unlike > 0) {
-      out.note = fmt::format("{} has {} rows for {} workers: all of it is every worker's data", path,
-                             file->unlike, workers);
+      out.note = fmt::format("{} has {} for {}: all of it is every worker's data", path,
+                             plural(file->unlike, "row"), plural(workers, "worker"));
     }
     longest = std::max<std::uint64_t>(longest, file->values.size());
     files.push_back(std::move(*file));

@@ -94,12 +94,12 @@ class LocalPlayer final : public Player {
     // Linux promises more memory than there is; running out of it would end this process without a word.
     const std::uint64_t needed = job.bytes_on_node(0), available = available_memory().value_or(UINT64_MAX);
     if (needed > available) {
-      return tl::unexpected(
-          report::Trouble{Error{Cause::unavailable,
-                                fmt::format("{} ranks need {} and {} are available", job.ranks(),
-                                            report_amount(needed), report_amount(available)),
-                                "", "take fewer ranks or a smaller --size"},
-                          {}});
+      return tl::unexpected(report::Trouble{
+          Error{Cause::unavailable,
+                fmt::format("{} {} and {} are available", plural(job.ranks(), "rank needs", "ranks need"),
+                            report_amount(needed), report_amount(available)),
+                "", "take fewer ranks or a smaller --size"},
+          {}});
     }
     // Nobody else waits here. A machine with few cores may take its time over many ranks: unless told
     // otherwise, allow for 50 MB/s in all.
@@ -118,9 +118,9 @@ class LocalPlayer final : public Player {
     return std::move(*report);
   }
   std::string where() const override {
-    const std::string who = aggregators_ > 0
-                                ? fmt::format("{} workers and {} aggregators", ranks_, aggregators_)
-                                : fmt::format("{} ranks", ranks_);
+    const std::string who = aggregators_ > 0 ? fmt::format("{} and {}", plural(ranks_, "worker"),
+                                                           plural(aggregators_, "aggregator"))
+                                             : plural(ranks_, "rank");
     return processes_ > 1 ? fmt::format("{} in {} processes on this machine", who, processes_)
                           : fmt::format("{} in this process", who);
   }
@@ -198,8 +198,8 @@ class FleetPlayer final : public Player {
         fmt::format("{} on {}, {}", plural(std::size_t(workers_ * options_.ranks_per_node), "rank"),
                     plural(workers.size(), "node"), fold_hostlist(workers));
     if (aggregators_ == 0) return who;
-    if (!dedicated_) return fmt::format("{}, {} aggregators beside them", who, aggregators_);
-    return fmt::format("{}, {} aggregators on {}", who, aggregators_,
+    if (!dedicated_) return fmt::format("{}, {} beside them", who, plural(aggregators_, "aggregator"));
+    return fmt::format("{}, {} on {}", who, plural(aggregators_, "aggregator"),
                        fold_hostlist({nodes_.begin() + workers_, nodes_.end()}));
   }
   bool local() const override { return false; }

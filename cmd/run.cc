@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/plural.h"
 #include "cmd/auto_choice.h"
 #include "cmd/calls.h"
 #include "cmd/command.h"
@@ -144,8 +145,8 @@ class Run {
   Result<void> check_rows() const {
     const int workers = player_->job().ranks();
     if (!input_ || input_->rows.size() == 1 || int(input_->rows.size()) == workers) return {};
-    return fail(Cause::bad_input, fmt::format("{} has {} rows for {} workers", flags_.omni.input,
-                                              input_->rows.size(), workers));
+    return fail(Cause::bad_input, fmt::format("{} has {} for {}", flags_.omni.input,
+                                              plural(input_->rows.size(), "row"), plural(workers, "worker")));
   }
 
   // The job but for its algorithm's own: roles, shape.
@@ -208,8 +209,8 @@ class Run {
     }
     const std::uint64_t negative = job.input ? negative_zeros(*job.input) : 0;
     if (negative == 0) return {};
-    return fmt::format(
-        "{} values are -0.0, which is zero in value: alone they do not make a block worth sending", negative);
+    return fmt::format("{} -0.0, which is zero in value: that alone makes no block worth sending",
+                       plural(negative, "value is", "values are"));
   }
 
   Played<void> choose(engine::Job& job) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/plural.h"
 #include "cmd/bitmaps.h"
 #include "cmd/calls.h"
 #include "cmd/command.h"
@@ -123,8 +124,8 @@ int run_omnireduce(Context& context, const Flags& flags) {
   if (!bitmaps) return failed(context, bitmaps.error());
   if (flags.ranks && workers != int(bitmaps->size())) {
     return failed(context, Error{Cause::bad_input,
-                                 fmt::format("{} has {} rows, --ranks says {} workers", flags.bitmaps,
-                                             bitmaps->size(), workers),
+                                 fmt::format("{} has {}, --ranks says {}", flags.bitmaps,
+                                             plural(bitmaps->size(), "row"), plural(workers, "worker")),
                                  "", "leave --ranks out"});
   }
   auto call = call_of(*bitmaps, flags.omni);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/plural.h"
 #include "cmd/auto_choice.h"
 #include "cmd/measurements.h"
 #include "cmd/omni_results.h"
@@ -34,9 +35,9 @@ const collective::Algorithm& algorithm_of(const std::string& name) {
 std::string where_of(const OmniPlan& plan) {
   const sim::Fabric& f = plan.fabric;
   const collective::Omni& omni = plan.job.call.omni;
-  std::string out = fmt::format("{} worker{}, {} {} aggregator{}, {} node{}", omni.workers,
-                                omni.workers == 1 ? "" : "s", omni.aggregators, name(plan.placement),
-                                omni.aggregators == 1 ? "" : "s", f.nodes, f.nodes == 1 ? "" : "s");
+  std::string out =
+      fmt::format("{}, {} {} {}, {}", plural(omni.workers, "worker"), omni.aggregators, name(plan.placement),
+                  omni.aggregators == 1 ? "aggregator" : "aggregators", plural(f.nodes, "node"));
   if (f.nodes > 1) {
     out += fmt::format(", {} between nodes after {}", to_text(f.inter.rate * double(f.rails)),
                        to_text(f.inter.latency));
@@ -163,8 +164,8 @@ class Simulation {
     const bool counted = flags_.fabric.has("nodes") || flags_.fabric.has("gpus-per-node");
     if (!task_.bitmaps || !counted || int(task_.bitmaps->size()) == ranks) return {};
     return fail(Cause::bad_input,
-                fmt::format("{} has {} rows, --nodes and --gpus-per-node make {} workers", flags_.bitmaps,
-                            task_.bitmaps->size(), ranks),
+                fmt::format("{} has {}, --nodes and --gpus-per-node make {}", flags_.bitmaps,
+                            plural(task_.bitmaps->size(), "row"), plural(ranks, "worker")),
                 {}, "leave them out: each row is a worker");
   }
 

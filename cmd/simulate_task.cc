@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/plural.h"
 #include "cmd/input_file.h"
 #include "cmd/unheeded.h"
 
@@ -96,8 +97,8 @@ Result<SimulateTask> task_of(const SimulateFlags& flags, int workers) {
     if (!input) return tl::unexpected(input.error());
     const std::size_t rows = input->input->rows.size();
     if (rows != 1 && int(rows) != workers) {
-      return fail(Cause::bad_input,
-                  fmt::format("{} has {} rows for {} workers", flags.omni.input, rows, workers));
+      return fail(Cause::bad_input, fmt::format("{} has {} for {}", flags.omni.input, plural(rows, "row"),
+                                                plural(workers, "worker")));
     }
     out.input = std::move(input->input);
     out.note = std::move(input->note);

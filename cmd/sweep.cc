@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/plural.h"
 #include "cmd/command.h"
 #include "cmd/interrupt.h"
 #include "cmd/measurer.h"
@@ -200,8 +201,8 @@ class Sweep {
       document_.error = unread_;
       return;
     }
-    first_miss_.what = fmt::format("{} of {} pairs could not be measured: {}", missed_,
-                                   document_.pairs.size(), first_miss_.what);
+    first_miss_.what = fmt::format("{} of {} could not be measured: {}", missed_,
+                                   plural(document_.pairs.size(), "pair"), first_miss_.what);
     document_.error = report::Trouble{first_miss_, {}};
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/mix.h"
+#include "base/plural.h"
 #include "campaign/draw.h"
 #include "ideal/rates.h"
 #include "sim/network.h"
@@ -242,12 +243,13 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
 
 std::string Case::text() const {
   const sim::Fabric& f = world.fabric;
-  std::string out = fmt::format("{} nodes", f.nodes);
-  out += f.leaf > 0 ? fmt::format(" below {} leaves of {} and {} spines, oversubscribed {:g}:1",
-                                  f.nodes / f.leaf, f.leaf, sim::spines_of(f), f.oversubscription)
+  std::string out = plural(f.nodes, "node");
+  out += f.leaf > 0 ? fmt::format(" below {} of {} and {}, oversubscribed {:g}:1",
+                                  plural(f.nodes / f.leaf, "leaf", "leaves"), f.leaf,
+                                  plural(sim::spines_of(f), "spine"), f.oversubscription)
                     : std::string(" below one switch");
-  out += fmt::format(", {} NIC{} of {} after {} each, noise {:g} %", f.rails, f.rails == 1 ? "" : "s",
-                     to_text(f.inter.rate), to_text(f.inter.latency), world.noise.run * 100);
+  out += fmt::format(", {} of {} after {} each, noise {:g} %", plural(f.rails, "NIC"), to_text(f.inter.rate),
+                     to_text(f.inter.latency), world.noise.run * 100);
   if (world.disturbed > 0) out += fmt::format(", {:g} % of the nodes send for others", world.disturbed * 100);
   out += link_rate ? fmt::format("; told: {} a node", to_text(*link_rate)) : std::string("; no rate told");
   for (const Fault& fault : f.faults) out += fmt::format("; {}", sim::to_text(fault));

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/plural.h"
 #include "collective/chunks.h"
 #include "collective/fold.h"
 #include "collective/places.h"
@@ -221,8 +222,8 @@ Choice choose(const Layout& layout, const Call& call, const Costs& costs) {
   }
   const std::size_t nodes = places_of(layout, 0).nodes.size();
   choice.reason = fmt::format(
-      "{}: {} over {} ranks on {} {} should take {} ({} decides), {} {}", best.name,
-      to_text(Bytes(call.bytes())), layout.ranks(), nodes, nodes == 1 ? "node" : "nodes", to_text(best.time),
+      "{}: {} over {} on {} should take {} ({} decides), {} {}", best.name, to_text(Bytes(call.bytes())),
+      plural(layout.ranks(), "rank"), plural(nodes, "node"), to_text(best.time),
       2 * latency > best.time.value ? "latency" : "bandwidth", next.name, to_text(next.time));
   return choice;
 }

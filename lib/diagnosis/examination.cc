@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/clock.h"
+#include "base/plural.h"
 #include "diagnosis/counters.h"
 #include "diagnosis/loss.h"
 
@@ -47,7 +48,7 @@ double Examination::elapsed() const {
 Diagnosis Examination::run() {
   start_ = elapsed();  // start_ is 0 here
   if (n_ < 2) {
-    out_.not_checked.push_back({"the network", fmt::format("{} nodes have no wire between them", n_)});
+    out_.not_checked.push_back({"the network", plural(n_, "node has", "nodes have") + " no wire to measure"});
   } else {
     // Each stage goes on from what the one before has shown; one that fails ends the check.
     (void)(between_neighbours(structure_, n_) ? large()

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/plural.h"
 #include "diagnosis/plan.h"
 
 namespace ringtrue::diagnosis {
@@ -118,8 +119,8 @@ std::string Scales::lacks(const std::vector<Reading>& list, double ratio, int pa
   for (const Reading& r : list)
     if (r.confirming) confirming.insert(r.run);
   if (list.size() < needed || runs < 3 || confirming.size() < 2) {
-    return fmt::format("{} readings in {} experiments, {} of them repeats, are too few at {:.1f} %",
-                       list.size(), runs, confirming.size(), ratio * 100);
+    return fmt::format("{} in {}, {} of them repeats: too few at {:.1f} %", plural(list.size(), "reading"),
+                       plural(runs, "experiment"), confirming.size(), ratio * 100);
   }
   if (partners < partners_needed) return "too few partners that are known to be good";
   if (list[agreeing - 1].rate < list[0].rate * agreement) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/memory.h"
+#include "base/plural.h"
 #include "collective/omnireduce/omnireduce.h"
 #include "engine/packet_channel.h"
 #include "engine/packet_datagram.h"
@@ -148,7 +149,7 @@ Result<void> SessionImpl::map_memory() {
     const std::uint64_t room = available.value_or(0) + held;
     if (available && bytes > room)
       return fail(Cause::unavailable,
-                  fmt::format("{} ranks of {} need {} of memory, {} are free", plan_.ranks.size(),
+                  fmt::format("{} of {} need {} of memory, {} are free", plural(plan_.ranks.size(), "rank"),
                               to_text(Bytes(job_.call.bytes())), to_text(Bytes(bytes)), to_text(Bytes(room))),
                   {}, "use a smaller --size or fewer ranks per node");
     const bool shared = member_.shared_memory >= 0;

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/plural.h"
 #include "engine/values_compare.h"
 #include "engine/values_input.h"
 #include "engine/values_sparse.h"
@@ -89,8 +90,9 @@ Result<void> check_values(const Job& job) {
                                               name(input.type), job.call.elements, name(job.call.type)));
   if (input.rows.size() != 1 && input.rows.size() != std::size_t(job.workers()))
     return fail(Cause::bad_input,
-                fmt::format("the input holds {} rows for {} workers", input.rows.size(), job.workers()), {},
-                "give one row for all, or one for each");
+                fmt::format("the input holds {} for {}", plural(input.rows.size(), "row"),
+                            plural(job.workers(), "worker")),
+                {}, "give one row for all, or one for each");
   for (const auto& row : input.rows)
     if (row.size() != job.call.bytes())
       return fail(Cause::bad_input,

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "base/plural.h"
 #include "fleet/crew.h"
 #include "fleet/link.h"
 #include "fleet/pki.h"
@@ -57,10 +58,10 @@ Result<void> check(const std::vector<Target>& targets, const Options& options) {
   if (targets.empty()) return fail(Cause::bad_input, "no hosts given", {}, "give --hosts LIST");
   if (options.ranks_per_node < 1) return fail(Cause::bad_input, "--ranks-per-node must be at least 1");
   if (options.processes < 1 || options.processes > options.ranks_per_node)
-    return fail(
-        Cause::bad_input,
-        fmt::format("{} processes for {} ranks on each node", options.processes, options.ranks_per_node), {},
-        "give --processes between 1 and --ranks-per-node");
+    return fail(Cause::bad_input,
+                fmt::format("{} for {} on each node", plural(options.processes, "process", "processes"),
+                            plural(options.ranks_per_node, "rank")),
+                {}, "give --processes between 1 and --ranks-per-node");
   return {};
 }
 

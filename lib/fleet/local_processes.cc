@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/plural.h"
 #include "wire/convert.h"
 #include "wire/worker_group.h"
 
@@ -21,8 +22,9 @@ tl::unexpected<Error> in_phase(const char* phase, Error error) {
 Result<engine::RunReport> run_in_processes(const engine::Job& job, int processes, Deadline deadline) {
   const int ranks = job.ranks();
   if (processes < 1 || processes > ranks)
-    return fail(Cause::bad_input, fmt::format("{} processes for {} ranks", processes, ranks), {},
-                "give --processes between 1 and the number of ranks");
+    return fail(Cause::bad_input,
+                fmt::format("{} for {}", plural(processes, "process", "processes"), plural(ranks, "rank")),
+                {}, "give --processes between 1 and the number of ranks");
   engine::Job dealt = job;
   if (dealt.nodes.empty()) dealt.nodes = {"localhost"};
   if (dealt.nodes.size() != 1) return fail(Cause::bad_input, "several nodes on one machine need daemons");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/hostlist.h"
+#include "base/plural.h"
 
 namespace ringtrue::report {
 
@@ -31,8 +32,7 @@ std::string nagios(const CheckDocument& document) {
   } else if (document.error) {
     line += document.error->error.text();
   } else {
-    line +=
-        fmt::format("{} node{}, {}", d.nodes.size(), d.nodes.size() == 1 ? "" : "s", fold_hostlist(d.nodes));
+    line += fmt::format("{}, {}", plural(d.nodes.size(), "node"), fold_hostlist(d.nodes));
   }
   // '|' would end the text.
   std::replace(line.begin(), line.end(), '|', '/');

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/hostlist.h"
+#include "base/plural.h"
 #include "report/matrix.h"
 #include "report/text.h"
 #include "report/topo.h"
@@ -44,8 +45,7 @@ std::string text(const CheckDocument& document, const Style& style) {
   std::string verdict(name(d.verdict));
   for (char& c : verdict) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
   std::string out = style.paint(verdict, ink_of(d.verdict));
-  out += fmt::format("  {} node{}, {}{}\n", d.nodes.size(), d.nodes.size() == 1 ? "" : "s",
-                     fold_hostlist(d.nodes),
+  out += fmt::format("  {}, {}{}\n", plural(d.nodes.size(), "node"), fold_hostlist(d.nodes),
                      document.transport.empty() ? "" : fmt::format(", {}", document.transport));
   if (d.verdict == Verdict::unknown && !d.error && !d.not_checked.empty() && d.cost.runs > 0)
     out +=
@@ -83,10 +83,10 @@ std::string text(const CheckDocument& document, const Style& style) {
     out += style.paint(fmt::format("note: {}", note), Ink::dim) + "\n";
   out += counters_text(d.counters, "during the check", style);
   if (document.inspection)
-    out += style.paint(fmt::format("inspected by {} rule{} in {}\n", document.inspection->rules.size(),
-                                   document.inspection->rules.size() == 1 ? "" : "s",
-                                   to_text(Seconds(document.inspection->seconds))),
-                       Ink::dim);
+    out +=
+        style.paint(fmt::format("inspected by {} in {}\n", plural(document.inspection->rules.size(), "rule"),
+                                to_text(Seconds(document.inspection->seconds))),
+                    Ink::dim);
   for (std::size_t i = 0; i < d.not_checked.size(); ++i) {
     const diagnosis::NotChecked& n = d.not_checked[i];
     if (i == shown_not_checked) {
@@ -98,7 +98,7 @@ std::string text(const CheckDocument& document, const Style& style) {
     out += "\n";
   }
   if (d.cost.runs > 0) {
-    out += style.paint(fmt::format("{} runs, {}, {} sent", d.cost.runs, to_text(d.cost.seconds),
+    out += style.paint(fmt::format("{}, {}, {} sent", plural(d.cost.runs, "run"), to_text(d.cost.seconds),
                                    amount_text(d.cost.bytes.value)),
                        Ink::dim);
     out += "\n";

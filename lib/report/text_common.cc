@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/plural.h"
 #include "report/text.h"
 
 namespace ringtrue::report {
@@ -77,7 +78,7 @@ std::string failures_text(const Trouble& trouble, const Style& style) {
     out += fmt::format("  {} {}: {}{}\n", style.paint(f.node, f.culprit ? Ink::red : Ink::dim), f.phase,
                        f.error.what, f.culprit ? "" : style.paint(" (waited for the others)", Ink::dim));
   }
-  if (count > shown) out += fmt::format("  and {} more nodes\n", count - shown);
+  if (count > shown) out += fmt::format("  and {}\n", plural(count - shown, "more node"));
   return out;
 }
 

@@ -70,7 +70,8 @@ std::string listed_text(std::string_view title, const std::vector<campaign::List
   std::string out = fmt::format("{}:", title);
   for (std::size_t i = 0; i < std::min(list.size(), listed_at_most); ++i) {
     const campaign::Listed& c = list[i];
-    out += fmt::format(" {} ({}, {} nodes){}", c.number, c.kind, c.nodes, i + 1 < list.size() ? "," : "");
+    out += fmt::format(" {} ({}, {}){}", c.number, c.kind, plural(c.nodes, "node"),
+                       i + 1 < list.size() ? "," : "");
   }
   if (list.size() > listed_at_most)
     out += fmt::format(" and {} more; --json lists them", list.size() - listed_at_most);
@@ -172,10 +173,9 @@ std::string text(const CaseDocument& document, const Style& style) {
   }
   out += fmt::format("{}\n{}", table.text(), text(document.check, style));
   const campaign::Judgement& j = o.judgement;
-  out += style.paint(
-      fmt::format("\n{} fault{}, {} found, {} accusation{}, {} of them wrong", j.faults,
-                  j.faults == 1 ? "" : "s", j.found, j.accusations, j.accusations == 1 ? "" : "s", j.wrong),
-      Ink::bold);
+  out += style.paint(fmt::format("\n{}, {} found, {}, {} of them wrong", plural(j.faults, "fault"), j.found,
+                                 plural(j.accusations, "accusation"), j.wrong),
+                     Ink::bold);
   if (j.faults > 0) out += style.paint(j.exact ? "; named exactly" : "; not named exactly", Ink::bold);
   return out + "\n";
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/plural.h"
 #include "report/explain.h"
 #include "report/wrap.h"
 
@@ -19,10 +20,6 @@ std::string joined(const std::vector<std::string>& parts, std::string_view betwe
   std::string out;
   for (const std::string& part : parts) out.append(out.empty() ? "" : between).append(part);
   return out;
-}
-
-std::string count(std::uint64_t n, std::string_view what) {
-  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
 // Rows of the columns side by side: "#.#. .#" with a blank after each row, and a line's end in a long one.
@@ -76,14 +73,14 @@ void write_text(const ExplainDocument& d, const Write& sink) {
   const auto write = [&](const std::string& text) { return sink(wrap(text)); };
   bool on =
       write(fmt::format("omnireduce, {} (rank 0 to {}), {} (from rank {}), {} of {}, {} of {}{}\n",
-                        count(std::uint64_t(d.workers), "worker"), d.workers - 1,
-                        count(std::uint64_t(d.aggregators), "aggregator"), d.workers,
-                        count(d.blocks, "block"), count(d.block, "element"), count(d.streams, "stream"),
-                        count(d.fusion, "column"), d.acked ? ", every worker answers every round" : ""));
+                        plural(std::uint64_t(d.workers), "worker"), d.workers - 1,
+                        plural(std::uint64_t(d.aggregators), "aggregator"), d.workers,
+                        plural(d.blocks, "block"), plural(d.block, "element"), plural(d.streams, "stream"),
+                        plural(d.fusion, "column"), d.acked ? ", every worker answers every round" : ""));
   const std::uint64_t columns = d.streams * d.fusion;
   if (d.blocks <= most_drawn) {
     on = on && write(fmt::format("\n# holds something, . is zeros; {} a row, one in each column\n",
-                                 count(std::min(columns, d.blocks), "block")));
+                                 plural(std::min(columns, d.blocks), "block")));
     for (std::size_t w = 0; w < d.bitmaps.size(); ++w)
       on = on && sink(wrap(fmt::format("  worker {:<4} {}\n", w, drawn(d.bitmaps[w], columns)), usual_width,
                            bitmap_indent - 2));
@@ -111,12 +108,12 @@ void write_text(const ExplainDocument& d, const Write& sink) {
   }
   on = on && write("\n");
   for (std::size_t w = 0; w < d.worker_packets.size(); ++w) {
-    on = on && write(fmt::format("worker {}: {}, {}\n", w, count(d.worker_packets[w], "packet"),
-                                 count(d.worker_blocks[w], "block")));
+    on = on && write(fmt::format("worker {}: {}, {}\n", w, plural(d.worker_packets[w], "packet"),
+                                 plural(d.worker_blocks[w], "block")));
   }
   if (on) {
-    write(fmt::format("results: {}, as {}\n", count(d.multicasts, "multicast"),
-                      count(d.multicasts * std::uint64_t(d.workers), "packet")));
+    write(fmt::format("results: {}, as {}\n", plural(d.multicasts, "multicast"),
+                      plural(d.multicasts * std::uint64_t(d.workers), "packet")));
   }
 }
 

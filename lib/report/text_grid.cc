@@ -4,6 +4,7 @@
 #include <span>
 #include <tuple>
 
+#include "base/plural.h"
 #include "report/grid.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -33,9 +34,10 @@ auto part_of(const GridCell& c) {
 
 std::string part_text(std::span<const GridCell> cells) {
   const GridCell& first = cells.front();
-  std::string out = wrap(fmt::format("{}, {} workers, {} aggregators, {} streams of {}; the ring takes {}\n",
-                                     rate_text(first.rate_Bps), first.workers, first.aggregators,
-                                     first.streams, first.fusion, to_text(Seconds(first.ring_s))));
+  std::string out =
+      wrap(fmt::format("{}, {}, {}, {} of {}; the ring takes {}\n", rate_text(first.rate_Bps),
+                       plural(first.workers, "worker"), plural(first.aggregators, "aggregator"),
+                       plural(first.streams, "stream"), first.fusion, to_text(Seconds(first.ring_s))));
   const auto off = [](std::string_view header) { return fmt::format("{:>7} {:>5}", header, "%"); };
   Table table(
       {{"density"}, {"model"}, {off("even")}, {off("on wire")}, {off("drawn")}, {"speed"}, {"model's"}});

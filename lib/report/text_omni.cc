@@ -5,17 +5,18 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/plural.h"
 #include "report/table.h"
 #include "report/text.h"
 
 namespace ringtrue::report {
 namespace {
 
-// "3", "3 to 17": of one call, over all workers.
-std::string range_of(const std::vector<std::uint64_t>& counts) {
-  if (counts.empty()) return "0";
+// "3 packets", "3 to 17 packets": of one call, over all workers.
+std::string range_of(const std::vector<std::uint64_t>& counts, std::string_view what) {
+  if (counts.empty()) return plural(0, what);
   const auto [low, high] = std::minmax_element(counts.begin(), counts.end());
-  return *low == *high ? fmt::format("{}", *low) : fmt::format("{} to {}", *low, *high);
+  return *low == *high ? plural(*low, what) : fmt::format("{} to {}", *low, plural(*high, what));
 }
 
 std::string times_text(const Maybe& speedup) {
@@ -75,10 +76,11 @@ std::string omni_text(const RunResult& result, const Style& style) {
   const OmniResult& omni = *result.omni;
   std::string out = fmt::format(
       "\n{}\n",
-      style.paint(fmt::format("omnireduce: {} workers, {} aggregators ({}); blocks of {}, {} streams of {}{}",
-                              omni.workers, omni.aggregators, omni.placement, omni.block, omni.streams,
-                              omni.fusion, omni.acked ? ", acknowledged" : ""),
-                  Ink::bold));
+      style.paint(
+          fmt::format("omnireduce: {}, {} ({}); blocks of {}, {} of {}{}", plural(omni.workers, "worker"),
+                      plural(omni.aggregators, "aggregator"), omni.placement, omni.block,
+                      plural(omni.streams, "stream"), omni.fusion, omni.acked ? ", acknowledged" : ""),
+          Ink::bold));
   if (omni.density) {
     out += fmt::format("density: {} of a worker's blocks, {} of all workers' together\n",
                        percent_text(omni.density), percent_text(omni.density_union));
@@ -87,10 +89,10 @@ std::string omni_text(const RunResult& result, const Style& style) {
   if (omni.bytes_dense > 0)
     out += fmt::format(" of {} dense ({})", amount_text(omni.bytes_dense),
                        percent_text(double(omni.bytes_sent) / double(omni.bytes_dense)));
-  out += fmt::format(": each {} packets, {} blocks in all; {} results to all\n",
-                     range_of(omni.worker_packets), range_of(omni.worker_blocks), omni.multicasts);
+  out += fmt::format(": each {}, {} in all; {} to all\n", range_of(omni.worker_packets, "packet"),
+                     range_of(omni.worker_blocks, "block"), plural(omni.multicasts, "result"));
   if (omni.resent > 0 || omni.dropped > 0)
-    out += fmt::format("resent {}, dropped {} duplicates\n", omni.resent, omni.dropped);
+    out += fmt::format("resent {}, dropped {}\n", omni.resent, plural(omni.dropped, "duplicate"));
   out += model_text(omni) + ring_text(omni);
   // In shared memory the rates are those of one and the same memory.
   return result.transport == "shm" ? out : out + receive_text(omni, style);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/plural.h"
 #include "report/table.h"
 #include "report/text.h"
 
@@ -22,7 +23,7 @@ std::string text(const NodesDocument& document, const Style& style) {
                node.cause});
   }
   std::string out = table.text();
-  out += fmt::format("{} of {} nodes answer\n", answered, document.nodes.size());
+  out += fmt::format("{} of {} answer\n", answered, plural(document.nodes.size(), "node"));
   return out;
 }
 

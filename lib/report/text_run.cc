@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/plural.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "report/text_omni.h"
@@ -84,8 +85,8 @@ std::string rdma_text(const std::vector<RdmaRow>& rows) {
 std::string gpus_text(const std::vector<GpuRow>& rows) {
   std::string out;
   for (const GpuRow& row : rows)
-    out += fmt::format("GPU {} of {} ({}, {}): rank{} {}; {}{}{}\n", row.index, row.node, row.name, row.uuid,
-                       row.ranks.size() == 1 ? "" : "s", fmt::join(row.ranks, ", "), row.play,
+    out += fmt::format("GPU {} of {} ({}, {}): {} {}; {}{}{}\n", row.index, row.node, row.name, row.uuid,
+                       row.ranks.size() == 1 ? "rank" : "ranks", fmt::join(row.ranks, ", "), row.play,
                        row.ways.empty() ? "" : ", ", fmt::join(row.ways, ", "));
   return out;
 }
@@ -210,8 +211,8 @@ std::string text(const RunDocument& document, const Style& style) {
       for (std::size_t rank = 0; rank < r.wrong_by_rank.size(); ++rank) {
         if (r.wrong_by_rank[rank] > 0) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
       }
-      out += style.paint(fmt::format("wrong results: {} at {} bytes: {} elements, on rank {}", r.algorithm,
-                                     r.bytes, *r.wrong, ranks),
+      out += style.paint(fmt::format("wrong results: {} at {}: {}, on rank {}", r.algorithm,
+                                     plural(r.bytes, "byte"), plural(*r.wrong, "element"), ranks),
                          Ink::red) +
              "\n";
     }
@@ -228,7 +229,9 @@ std::string text(const RunDocument& document, const Style& style) {
     if (document.simulated) out += text(document.model, last.algorithm, last.bytes);
     out += counters_text(document.counters, "during the run", style);
     if (last.strangers > 0) {
-      out += style.paint(fmt::format("{} strangers' connections were dropped", last.strangers), Ink::yellow) +
+      out += style.paint(fmt::format("dropped: {}", plural(last.strangers, "stranger's connection",
+                                                           "strangers' connections")),
+                         Ink::yellow) +
              "\n";
     }
     if (last.omni) out += omni_text(last, style);

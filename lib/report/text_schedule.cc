@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "base/plural.h"
 #include "report/text.h"
 
 namespace ringtrue::report {
@@ -37,8 +38,8 @@ void draw(const std::vector<TreeNode>& tree, int root, const Write& write) {
 }  // namespace
 
 void write_text(const ScheduleDocument& document, const Write& write) {
-  bool on =
-      write(fmt::format("{}, {} ranks, {} bytes\n", document.algorithm, document.ranks, document.bytes));
+  bool on = write(fmt::format("{}, {}, {}\n", document.algorithm, plural(document.ranks, "rank"),
+                              plural(document.bytes, "byte")));
   for (std::size_t t = 0; on && t < document.trees.size(); ++t) {
     on = write(fmt::format("\ntree {}\n", t + 1));
     for (const TreeNode& node : document.trees[t]) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/hostlist.h"
+#include "base/plural.h"
 #include "report/matrix.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -57,7 +58,7 @@ std::string pairs_text(const SweepDocument& document, const Style& style) {
   }
   std::string out;
   if (rows > 0) out += fmt::format("\n{}", table.text(2));
-  if (left_out > 0) out += fmt::format("  and {} pairs more; --json has all\n", left_out);
+  if (left_out > 0) out += fmt::format("  and {}; --json has all\n", plural(left_out, "more pair"));
   return out;
 }
 
@@ -69,10 +70,9 @@ std::string text(const SweepDocument& document, const Style& style) {
   const std::string map = heat_map(document.nodes, document.rate_Bps,
                                    {document.expected_Bps, document.warning, document.critical}, style);
   if (!map.empty() || !document.pairs.empty()) {
-    out += style.paint(
-        fmt::format("{} node{}, {}, {} a pair, {}", n, n == 1 ? "" : "s", fold_hostlist(document.nodes),
-                    to_text(Bytes(document.bytes)), document.transport),
-        Ink::bold);
+    out += style.paint(fmt::format("{}, {}, {} a pair, {}", plural(n, "node"), fold_hostlist(document.nodes),
+                                   to_text(Bytes(document.bytes)), document.transport),
+                       Ink::bold);
     out += fmt::format("\n{}{}", map.empty() ? "" : "\n", map);
     if (document.expected_Bps) {
       out += fmt::format("  expected: {} ({})\n", rate_text(document.expected_Bps), document.expected_origin);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/plural.h"
 #include "report/table.h"
 #include "report/text.h"
 
@@ -48,8 +49,8 @@ std::string text(const GpuSweepDocument& document, const Style& style) {
     node = r.limit.node;
   }
   if (!document.limits.rates.empty()) {
-    out += style.paint(fmt::format("GPUs of {} node{}, copies of {}", document.nodes.size(),
-                                   document.nodes.size() == 1 ? "" : "s", amount_text(document.bytes)),
+    out += style.paint(fmt::format("GPUs of {}, copies of {}", plural(document.nodes.size(), "node"),
+                                   amount_text(document.bytes)),
                        Ink::bold) +
            "\n" + table.text();
   }

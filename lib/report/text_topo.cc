@@ -39,7 +39,7 @@ std::string each_kind(const std::vector<topology::Node>& nodes, bool all, const 
     if (!all && i == shown_groups) {
       std::size_t left = 0;
       for (std::size_t k = i; k < groups.size(); ++k) left += groups[k].nodes.size();
-      return out + fmt::format("\nand {} more nodes unlike these; --all shows them\n", left);
+      return out + fmt::format("\nand {} unlike these; --all shows them\n", plural(left, "more node"));
     }
     out += fmt::format(
         "{}{}{}\n{}", out.empty() ? "" : "\n", style.paint(printable(fold_hostlist(group.nodes)), Ink::bold),
@@ -104,7 +104,7 @@ std::string findings_text(const std::vector<diagnosis::Finding>& findings, const
   std::string out;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (i == shown_findings) {
-      out += fmt::format("\nand {} more findings; --json lists them\n", groups.size() - i);
+      out += fmt::format("\nand {}; --json lists them\n", plural(groups.size() - i, "more finding"));
       break;
     }
     const diagnosis::Finding& f = *groups[i].first;
@@ -175,8 +175,8 @@ std::string text(const TopoDocument& document, TopoView view, bool all, const St
 std::string text(const GatherDocument& document, const Style& style) {
   std::string out;
   for (const BundleRow& b : document.bundles) {
-    out += fmt::format("{}: {}, {} files of {}", style.paint(b.file, Ink::bold), amount_text(b.bytes),
-                       b.files, printable(b.node));
+    out += fmt::format("{}: {}, {} of {}", style.paint(b.file, Ink::bold), amount_text(b.bytes),
+                       plural(b.files, "file"), printable(b.node));
     if (!b.answers.empty()) out += fmt::format(", answers of {}", fmt::join(b.answers, ", "));
     if (b.window_s > 0) out += fmt::format(", counters {} apart", to_text(Seconds(b.window_s)));
     if (b.errors > 0) out += fmt::format(", {} not readable", b.errors);

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/plural.h"
 #include "report/text.h"
 #include "report/topo.h"
 #include "topology/links.h"
@@ -168,7 +169,7 @@ class Tree {
         joined({s.board.value_or(""),
                 p.packages.known() && p.model.known() ? fmt::format("{} x {}", *p.packages, *p.model)
                                                       : p.model.value_or(""),
-                p.cores.known() ? fmt::format("{} cores", *p.cores) : "", word("kernel ", s.kernel),
+                p.cores.known() ? plural(*p.cores, "core") : "", word("kernel ", s.kernel),
                 word("IOMMU ", s.iommu), word("NVIDIA driver ", s.nvidia_driver), word("CUDA ", s.cuda)});
     const diagnosis::Finding* finding = marks_.of(node_.name, {});
     if (text.empty() && finding) text = "system";
@@ -186,9 +187,8 @@ class Tree {
     for (const NumaNode& numa : node_.processors.numa)
       if (numa.number == number)
         return joined({numa.package >= 0 ? fmt::format("package {}", numa.package) : "",
-                       numa.cpus.empty()
-                           ? numa.processors.known() ? fmt::format("{} threads", *numa.processors) : ""
-                           : "cpus " + numa.cpus,
+                       numa.cpus.empty() ? numa.processors.known() ? plural(*numa.processors, "thread") : ""
+                                         : "cpus " + numa.cpus,
                        numa.memory.known() ? amount_text(numa.memory->value) : ""});
     return "";
   }

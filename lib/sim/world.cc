@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/mix.h"
+#include "base/plural.h"
 
 namespace ringtrue::sim {
 
@@ -170,7 +171,7 @@ bool World::admit(Message& message) {
     const Fault* fault = hop.rare->faults[i];
     const bool over = hop.bytes + message.bytes > fault->after.value;
     if (fault->kind == Fault::Kind::cut && over) {
-      fail_on(hop, Cause::peer_lost, fmt::format("the connection broke after {} bytes", hop.bytes));
+      fail_on(hop, Cause::peer_lost, fmt::format("the connection broke after {}", plural(hop.bytes, "byte")));
       return false;
     }
     if (fault->kind == Fault::Kind::stall && (over || hop.rare->stuck)) {
@@ -280,17 +281,18 @@ void World::explain_standstill(bool late) {
       culprit = &hop;
   }
   const int waiting = layout().ranks() - finished_;
+  const std::string wait = plural(waiting, "rank waits", "ranks wait");
   if (culprit && culprit->rare && !culprit->rare->why.empty()) {
-    return fail_on(*culprit, Cause::deadline, fmt::format("{}; {} ranks wait", culprit->rare->why, waiting));
+    return fail_on(*culprit, Cause::deadline, fmt::format("{}; {}", culprit->rare->why, wait));
   }
   if (culprit) {
     return fail_on(
         *culprit, Cause::deadline,
-        fmt::format("nothing arrives any more after {} bytes; {} ranks wait", culprit->bytes, waiting));
+        fmt::format("nothing arrives any more after {}; {}", plural(culprit->bytes, "byte"), wait));
   }
   report_.error = Error{late ? Cause::deadline : Cause::internal,
-                        late ? fmt::format("{} ranks were not done in time", waiting)
-                             : fmt::format("{} ranks wait for messages that nobody sends", waiting),
+                        late ? plural(waiting, "rank was", "ranks were") + " not done in time"
+                             : wait + " for messages that nobody sends",
                         "simulation", late ? "allow more time" : ""};
 }
 

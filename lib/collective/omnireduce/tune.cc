@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/plural.h"
 #include "collective/omnireduce/omnireduce.h"
 
 namespace ringtrue::collective {
@@ -21,8 +22,9 @@ constexpr Seconds most_queue{20e-3};
 Result<void> validate(const Tuning& in) {
   if (in.workers < 1 || in.aggregators < 0)
     return fail(Cause::bad_input,
-                fmt::format("{} workers with {} aggregators reduce nothing", in.workers, in.aggregators), {},
-                "give at least one of each");
+                fmt::format("{} with {} reduce nothing", plural(in.workers, "worker"),
+                            plural(in.aggregators, "aggregator")),
+                {}, "give at least one of each");
   const auto within = [](const char* flag, std::optional<std::uint32_t> value,
                          std::uint32_t most) -> Result<void> {
     if (!value || (*value >= 1 && *value <= most)) return {};
@@ -166,21 +168,22 @@ class Flow {
     const std::uint64_t each = (streams + aggregators_ - 1) / aggregators_;
     while (shape_.fusion > 1 && most_per_aggregator() < each) {
       --shape_.fusion;
-      fusion_why_ =
-          fmt::format("{} workers' packets into one port drain in {}", workers_, to_text(most_queue));
+      fusion_why_ = fmt::format("{} packets into one port drain in {}",
+                                plural(workers_, "worker's", "workers'"), to_text(most_queue));
     }
   }
 
   void streams() {
     streams_ = 2 * aggregators_;
-    why_ = fmt::format("two for each of {} aggregators", aggregators_);
+    why_ = fmt::format("two for each of {}", plural(aggregators_, "aggregator"));
     if (fusion_is_free()) {
       relieve_port(streams_);
       // Small calls: rather more streams than longer packets.
       const std::uint64_t fit = std::max<std::uint64_t>(most_columns() / streams_, 1);
       if (fit < shape_.fusion) {
         shape_.fusion = std::uint32_t(fit);
-        fusion_why_ = fmt::format("{} blocks make no more than {} columns worth", blocks_, most_columns());
+        fusion_why_ = fmt::format("{} no more than {} worth", plural(blocks_, "block makes", "blocks make"),
+                                  plural(most_columns(), "column"));
       }
     }
     const std::uint64_t needed =
@@ -193,9 +196,11 @@ class Flow {
                          to_text(in_.round_trip + in_.allowance));
     }
     limit(most_per_aggregator() * aggregators_,
-          fmt::format("{} workers' packets into one port drain in {}", workers_, to_text(most_queue)));
+          fmt::format("{} packets into one port drain in {}", plural(workers_, "worker's", "workers'"),
+                      to_text(most_queue)));
     limit(std::max(most_columns() / shape_.fusion, std::uint64_t(1)),
-          fmt::format("{} blocks make no more than {} columns worth", blocks_, most_columns()));
+          fmt::format("{} no more than {} worth", plural(blocks_, "block makes", "blocks make"),
+                      plural(most_columns(), "column")));
     limit(most_streams, "as many as there can be");
   }
 
@@ -203,7 +208,7 @@ class Flow {
     if (streams_ <= most) return;
     streams_ = most >= aggregators_ ? most / aggregators_ * aggregators_ : aggregators_;
     why_ = std::move(why);
-    if (streams_ > most) why_ = fmt::format("one for each of {} aggregators", aggregators_);
+    if (streams_ > most) why_ = fmt::format("one for each of {}", plural(aggregators_, "aggregator"));
   }
 
   const Tuning& in_;

@@ -1,6 +1,7 @@
 // NVLinks: down, fewer than the sisters' and erring ones.
 #include <algorithm>
 
+#include "base/plural.h"
 #include "diagnosis/inspect/sight.h"
 #include "topology/counters.h"
 
@@ -65,7 +66,7 @@ std::string link_text(const NodeSight& node, const NvLink& link, bool with_remot
 std::string rate_of(int links, const Gpu& gpu) {
   for (const NvLink& l : *gpu.nvlinks)
     if (l.rate.known()) return to_text(*l.rate * links);
-  return fmt::format("{} links", links);
+  return plural(links, "link");
 }
 
 std::string origin_of(const Gpu& gpu) {

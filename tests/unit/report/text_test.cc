@@ -149,7 +149,7 @@ TEST(SweepText, ShowsPortsWithTheirCounters) {
   // Of very many only those that have something to say.
   d.pairs.resize(1);
   for (int i = 0; i < 100; ++i) d.pairs.push_back({b, a, 1e9, 1e-6, 1, {}});
-  EXPECT_THAT(text(d, Style{false}), HasSubstr("and 100 pairs more; --json has all"));
+  EXPECT_THAT(text(d, Style{false}), HasSubstr("and 100 more pairs; --json has all"));
 }
 
 TEST(Nagios, IsOneLine) {
