@@ -48,6 +48,10 @@ Result<void> read_fabric(const std::string& name, sim::Description& into) {
     if (const auto [twice, first] = before.try_emplace(one.key, one.origin); !first)
       return fail(Cause::bad_input, fmt::format("{} stands there already: {}", one.key, twice->second),
                   one.origin);
+    const auto other = before.find(one.key == "nic" ? "inter" : one.key == "inter" ? "nic" : "");
+    if (other != before.end())
+      return fail(Cause::bad_input, fmt::format("inter and nic exclude each other: {}", other->second),
+                  one.origin, "inter is a node's rate, nic one NIC's");
     auto done = sim::set(into, one.key, one.text);
     if (done) continue;
     Error error = done.error();
