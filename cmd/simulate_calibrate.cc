@@ -112,7 +112,9 @@ Result<report::Calibrated> calibrate_by(const std::string& file, const collectiv
   if (!fitted) return tl::unexpected(fitted.error());
   (fabric.nodes > 1 ? fabric.inter : fabric.intra) = fitted->cost;
   fabric.bucket = fitted->bucket;
+  const bool of_model = schema && schema->starts_with("ringtrue.simulate/");
   report::Calibrated out{file,
+                         of_model,
                          fitted->cost.latency.value,
                          fitted->cost.rate.value,
                          fitted->cost.overhead.value,

@@ -21,13 +21,10 @@ void add_simulated(Json& out, const Simulated& model) {
                          {"simulated_s", s.simulated_s},
                          {"deviation", s.simulated_s / s.measured_s - 1}});
     }
-    out["calibration"] = {{"file", c->file},
-                          {"latency_s", c->latency_s},
-                          {"rate_Bps", c->rate_Bps},
-                          {"overhead_s", c->overhead_s},
-                          {"bucket_bytes", c->bucket_bytes},
-                          {"worst", c->worst},
-                          {"samples", samples}};
+    out["calibration"] = {
+        {"file", c->file},         {"of_model", c->of_model},     {"latency_s", c->latency_s},
+        {"rate_Bps", c->rate_Bps}, {"overhead_s", c->overhead_s}, {"bucket_bytes", c->bucket_bytes},
+        {"worst", c->worst},       {"samples", samples}};
   }
   if (const auto& f = model.fix) {
     out["fix"] = {{"place", f->place},

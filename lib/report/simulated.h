@@ -32,6 +32,7 @@ struct Calibrated {
     double measured_s = 0, simulated_s = 0;
   };
   std::string file;
+  bool of_model = false;                               // simulate printed the file: nothing was measured
   double latency_s = 0, rate_Bps = 0, overhead_s = 0;  // of a hop; overhead: of a slice
   std::uint64_t bucket_bytes = 0;                      // of a shaper; 0: none
   double worst = 0;                                    // largest deviation, as a share of what was measured

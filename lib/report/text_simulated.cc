@@ -10,14 +10,15 @@ std::string text(const Simulated& model, const std::string& algorithm, std::uint
   std::string out;
   if (!model.method.empty()) out += fmt::format("played by {}; links: {}\n", model.method, model.sharing);
   if (const auto& c = model.calibration) {
-    out += fmt::format(
-        "calibrated by {}: {} after {}, {} a slice{}; off by up to {:.1f} %\n", c->file,
-        to_text(BytesPerSecond(c->rate_Bps)), to_text(Seconds(c->latency_s)), to_text(Seconds(c->overhead_s)),
-        c->bucket_bytes ? fmt::format(", a bucket of {}", to_text(Bytes(c->bucket_bytes))) : "",
-        c->worst * 100);
+    out +=
+        fmt::format("calibrated by {}{}: {} after {}, {} a slice{}; off by up to {:.1f} %\n", c->file,
+                    c->of_model ? " (simulated, nothing measured)" : "", to_text(BytesPerSecond(c->rate_Bps)),
+                    to_text(Seconds(c->latency_s)), to_text(Seconds(c->overhead_s)),
+                    c->bucket_bytes ? fmt::format(", a bucket of {}", to_text(Bytes(c->bucket_bytes))) : "",
+                    c->worst * 100);
     for (const Calibrated::Sample& s : c->samples) {
-      out += fmt::format("  {} of {}: took {}, simulated {}, {:+.1f} %\n", s.algorithm,
-                         to_text(Bytes(s.bytes)), to_text(Seconds(s.measured_s)),
+      out += fmt::format("  {} of {}: {} {}, simulated {}, {:+.1f} %\n", s.algorithm, to_text(Bytes(s.bytes)),
+                         c->of_model ? "there" : "measured", to_text(Seconds(s.measured_s)),
                          to_text(Seconds(s.simulated_s)), (s.simulated_s / s.measured_s - 1) * 100);
     }
   }
