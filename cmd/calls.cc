@@ -6,7 +6,6 @@
 #include "base/suggest.h"
 #include "cmd/options.h"
 #include "collective/algorithm.h"
-#include "collective/fault.h"
 
 namespace ringtrue::cmd {
 
@@ -75,7 +74,20 @@ Result<void> check_shift(std::optional<int> shift, int ranks) {
   if (!shift || *shift % ranks != 0) return {};
   return fail(Cause::bad_input,
               fmt::format("--shift {} among {}: each would send to itself", *shift, plural(ranks, "rank")),
-              {}, ranks == 1 ? "take more ranks" : fmt::format("give 1 to {}", ranks - 1));
+              {},
+              ranks == 1   ? "take more ranks"
+              : ranks == 2 ? "give 1"
+                           : fmt::format("give 1 to {}", ranks - 1));
+}
+
+Result<void> check_faults(const std::vector<collective::Fault>& faults, int ranks) {
+  for (const collective::Fault& fault : faults) {
+    if (fault.source.value_or(0) < ranks && fault.destination.value_or(0) < ranks) continue;
+    return fail(Cause::bad_input,
+                fmt::format("fault {}: there is no such rank among {}", collective::to_text(fault), ranks),
+                {}, ranks == 1 ? "there is rank 0 alone" : fmt::format("give ranks 0 to {}", ranks - 1));
+  }
+  return {};
 }
 
 void add_call_flags(Commands& commands, Command app, CallFlags& flags, bool faults) {

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "cmd/calls.h"
 #include "cmd/gpu_flags.h"
 #include "cmd/interrupt.h"
 #include "cmd/unheeded.h"
@@ -273,4 +274,5 @@ Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, cons
                                          memory_of(context), context.config.run_deadline.value);
 }
 
+  if (auto strike = check_faults(*faults, int(*context.common.local)); !strike) return refuse(strike.error());
 }  // namespace ringtrue::cmd

@@ -65,6 +65,11 @@ class Run {
     if (auto moves = check_shift(flags_.call.shift, player_->job().ranks()); !moves)
       return failed(context_, moves.error());
 
+    const auto faults = collective::parse_faults(flags_.call.fault);
+    const int ranks = player_->job().ranks() + player_->aggregators();
+    if (auto strike = check_faults(faults ? *faults : std::vector<collective::Fault>(), ranks); !strike)
+      return failed(context_, strike.error());
+
     document_.where = player_->where();
     document_.nodes = player_->nodes();
     document_.deadlines = deadlines_of(context_);

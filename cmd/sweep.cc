@@ -112,6 +112,8 @@ class Sweep {
     document_.notes = carrier_.notes;
     if (carrier_.transport != "verbs")
       if (std::string line = unused(flags_.verbs); !line.empty()) document_.notes.push_back(std::move(line));
+    if (carrier_.transport != "verbs" && n_ < 2)
+      return give_up({Cause::bad_input, "one node has no pair to sweep", "", "give two or more"});
     if (carrier_.transport == "verbs" || !flags_.per_port) return true;
     return give_up({Cause::bad_input,
                     fmt::format("--per-port is about RDMA, and this is {}", carrier_.transport), "",
