@@ -80,7 +80,9 @@ class LocalMeasurer final : public LiveMeasurer {
         faults_by_rank(paced_ ? paced(experiment, faults_, local_pace(nodes())) : faults_, experiment.order);
     counters_.begin();
     const Deadline own = Deadline::in(deadline_);
-    auto report = engine::run_locally(job, own.at_ns() < end_.at_ns() ? own : end_);
+    auto report =
+        engine::run_locally(job, own.at_ns() < end_.at_ns() ? own : end_, nullptr, nullptr, &stopper_);
+    if (!report && interrupted()) return fail(Cause::cancelled, "interrupted");
     if (!report) return tl::unexpected(fleet::said_cut(report.error(), experiment, end_));
     report->counters[job.nodes.front()] = counters_.end();
     for (const engine::RankReport& rank : report->ranks) {
@@ -105,6 +107,8 @@ class LocalMeasurer final : public LiveMeasurer {
   Deadline end_ = Deadline::never();
   topology::CounterWatch counters_;
   engine::RunReport report_;  // the last
+  engine::Stopper stopper_;
+  OnInterrupt guard_{[this] { stopper_.stop(); }};
 };
 
 class HostsMeasurer final : public LiveMeasurer {
@@ -270,9 +274,9 @@ Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, cons
   }
   auto faults = collective::parse_faults(flags.fault);
   if (!faults) return refuse(faults.error());
+  if (auto strike = check_faults(*faults, int(*context.common.local)); !strike) return refuse(strike.error());
   return std::make_unique<LocalMeasurer>(*context.common.local, transport, std::move(*faults), flags,
                                          memory_of(context), context.config.run_deadline.value);
 }
 
-  if (auto strike = check_faults(*faults, int(*context.common.local)); !strike) return refuse(strike.error());
 }  // namespace ringtrue::cmd

@@ -107,13 +107,13 @@ class LocalPlayer final : public Player {
     const Seconds needed_time(deadline_is_given_ ? 0 : calls * double(needed) / 50e6);
     const Deadline deadline = Deadline::in(deadline_ + needed_time);
     counters_.begin();
-    // What was measured of GPUs is told when it is interrupted; anything else ends at once.
-    engine::Stopper stopper;
-    std::optional<OnInterrupt> guard;
-    if (job.gpu_limits) guard.emplace([&] { stopper.stop(); });
-    auto report = processes_ > 1 ? fleet::run_in_processes(job, processes_, deadline)
-                                 : engine::run_locally(job, deadline, nullptr, nullptr, &stopper);
-    if (!report) return tl::unexpected(report::Trouble{report.error(), {}});
+    auto report = processes_ > 1 ? fleet::run_in_processes(job, processes_, deadline, &stopper_)
+                                 : engine::run_locally(job, deadline, nullptr, nullptr, &stopper_);
+    if (!report) {
+      const bool stopped = interrupted();  // which a terminal tells worker processes as well
+      return tl::unexpected(
+          report::Trouble{stopped ? Error{Cause::cancelled, "interrupted", "", ""} : report.error(), {}});
+    }
     report->counters[nodes_.front()] = counters_.end();
     return std::move(*report);
   }
@@ -138,6 +138,8 @@ class LocalPlayer final : public Player {
   Seconds deadline_;
   bool deadline_is_given_;
   topology::CounterWatch counters_;
+  engine::Stopper stopper_;
+  OnInterrupt guard_{[this] { stopper_.stop(); }};  // what is complete by then is told
 };
 
 // A node that only aggregates is called what it is.

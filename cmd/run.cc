@@ -77,6 +77,8 @@ class Run {
       position_ = fmt::format("({} of {} sizes)", i + 1, sizes->size());
       if (auto done = play((*sizes)[i], i + 1 == sizes->size()); !done) document_.error = done.error();
     }
+    if (document_.error && sizes->size() > 1)
+      note(fmt::format("partial: {} of {} sizes are complete", document_.results.size(), sizes->size()));
     player_.reset();  // releases the nodes before anything is printed
     if (document_.error) complain(document_.error->error);
     const int code = wrong_ ? Exit::faulty : document_.error ? Exit::unknown : Exit::healthy;

@@ -228,13 +228,13 @@ std::uint64_t SessionImpl::shared_bytes(const Job& job, int node) {
 void Stopper::stop() {
   const std::lock_guard lock(mutex_);
   stopped_ = true;
-  if (session_) session_->abort();
+  if (abort_) abort_();
 }
 
-void Stopper::attach(Session* session) {
+void Stopper::attach(std::function<void()> abort) {
   const std::lock_guard lock(mutex_);
-  session_ = session;
-  if (session_ && stopped_) session_->abort();
+  abort_ = std::move(abort);
+  if (abort_ && stopped_) abort_();
 }
 
 Result<RunReport> run_locally(const Job& job, Deadline deadline, transport::verbs::Library* verbs,
@@ -253,7 +253,7 @@ Result<RunReport> run_locally(const Job& job, Deadline deadline, transport::verb
       if (stopper) stopper->attach(nullptr);
     }
   } const attached{stopper};
-  if (stopper) stopper->attach(session->get());
+  if (stopper) stopper->attach([running = session->get()] { running->abort(); });
   const auto port = (*session)->prepare(job);
   if (!port) return tl::unexpected(port.error());
   if (auto r = (*session)->connect({{{"127.0.0.1", *port}}}, deadline); !r) return tl::unexpected(r.error());

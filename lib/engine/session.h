@@ -81,16 +81,16 @@ class Session {
   static std::uint64_t shared_bytes(const Job& job, int node);
 };
 
-// Ends run_locally() from another thread.
+// Ends runs on this machine from another thread: the one that goes on, and those that would begin later.
 class Stopper {
  public:
   void stop();
-  // By run_locally(), around the session's life.
-  void attach(Session* session);
+  // By whoever plays a run, around it: what ends it, called at once where stop() was before; nullptr: nobody.
+  void attach(std::function<void()> abort);
 
  private:
   std::mutex mutex_;
-  Session* session_ = nullptr;
+  std::function<void()> abort_;
   bool stopped_ = false;
 };
 

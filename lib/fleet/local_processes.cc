@@ -19,7 +19,8 @@ tl::unexpected<Error> in_phase(const char* phase, Error error) {
 
 }  // namespace
 
-Result<engine::RunReport> run_in_processes(const engine::Job& job, int processes, Deadline deadline) {
+Result<engine::RunReport> run_in_processes(const engine::Job& job, int processes, Deadline deadline,
+                                           engine::Stopper* stopper) {
   const int ranks = job.ranks();
   if (processes < 1 || processes > ranks)
     return fail(Cause::bad_input,
@@ -44,6 +45,13 @@ Result<engine::RunReport> run_in_processes(const engine::Job& job, int processes
   auto workers = wire::start_workers(*program, member, deadline);
   if (!workers) return in_phase("start", workers.error());
   wire::WorkerGroup& group = **workers;
+  struct Attached {
+    engine::Stopper* stopper;
+    ~Attached() {
+      if (stopper) stopper->attach(nullptr);
+    }
+  } const attached{stopper};
+  if (stopper) stopper->attach([&group] { group.abort(); });
   auto ports = group.prepare(dealt, deadline);
   if (!ports) return in_phase("prepare", ports.error());
   std::vector<engine::Address> addresses;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "engine/job.h"
+#include "engine/session.h"
 
 namespace ringtrue::fleet {
 
@@ -11,6 +12,7 @@ namespace ringtrue::fleet {
 // workers die with the calling thread, and with this process however it ends. Returns at most about two
 // seconds after the deadline; a worker that died or hung is named in the error, whose `where` is the phase.
 // bad_input: more processes than ranks, or a job of several nodes.
-Result<engine::RunReport> run_in_processes(const engine::Job& job, int processes, Deadline deadline);
+Result<engine::RunReport> run_in_processes(const engine::Job& job, int processes, Deadline deadline,
+                                           engine::Stopper* stopper = nullptr);
 
 }  // namespace ringtrue::fleet

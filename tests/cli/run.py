@@ -4,7 +4,7 @@
 A case: name, args (as in a shell; {tmp} is a fresh folder), exit; optional stdout, stderr (lists of regular
 expressions that must be found), absent (on neither), schema (stdout is JSON that fits packaging/schema/NAME.json),
 values (path -> value in that JSON), env, files (name -> content, made in {tmp}), to (where stdout goes; "closed":
-nowhere), widest (no line of stdout is wider), memory (MiB that it may have; not below a sanitizer), daemons (so many wait on loopback, with the case's env; {hosts} are theirs).
+nowhere), widest (no line of stdout is wider), interrupt (SIGINT after so many seconds), memory (MiB that it may have; not below a sanitizer), daemons (so many wait on loopback, with the case's env; {hosts} are theirs).
 A case with `each` is played for each of these words, which take the place of {each} in args and patterns: a list,
 "commands" ("", "check", ..., "pki issue") or "values" ("check --budget", ...: every option that takes a value).
 """
@@ -16,6 +16,7 @@ import os
 import pathlib
 import re
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -183,12 +184,18 @@ def play(case, program, daemon, schemas):
         elif "to" in case:
             where = open(case["to"], "w")
         try:
-            done = subprocess.run(command, stdout=where, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
-                                  env=env, cwd=tmp, timeout=case.get("timeout", 60))
+            done = subprocess.Popen(command, stdout=where, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                                    env=env, cwd=tmp)
+            if "interrupt" in case:
+                time.sleep(case["interrupt"])
+                done.send_signal(signal.SIGINT)
+            out, err = done.communicate(timeout=case.get("timeout", 60))
         except subprocess.TimeoutExpired:
+            done.kill()
+            done.communicate()
             return ["did not end in time"]
-        out = (done.stdout or b"").decode(errors="replace")
-        err = done.stderr.decode(errors="replace")
+        out = (out or b"").decode(errors="replace")
+        err = err.decode(errors="replace")
         wrong = []
         if done.returncode != case["exit"]:
             wrong.append(f"exit code {done.returncode}, not {case['exit']}")
