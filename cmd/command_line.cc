@@ -1,6 +1,7 @@
 #include "cmd/command_line.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <sstream>
 
 #include "base/suggest.h"
+#include "report/style.h"
 #include "report/wrap.h"
 
 namespace ringtrue::cmd {
@@ -17,10 +19,10 @@ bool is_option(const std::string& word) {
   return word.size() > 1 && word[0] == '-';
 }
 
-// The library's own layout of --help, in lines of the usual width.
+// The library's own layout of --help, in lines of the terminal's width.
 class Help : public CLI::Formatter {
  public:
-  Help() { column_width(32); }
+  Help() : width_(report::text_width(STDOUT_FILENO)) { column_width(32); }
 
   std::string make_option_desc(const CLI::Option* option) const override {
     return beside(Formatter::make_option_desc(option));
@@ -32,17 +34,19 @@ class Help : public CLI::Formatter {
     return out.str();
   }
   std::string make_description(const CLI::App* app) const override {
-    return report::wrap(Formatter::make_description(app), report::usual_width, 0);
+    return report::wrap(Formatter::make_description(app), width_, 0);
   }
   std::string make_footer(const CLI::App* app) const override {
-    return report::wrap(Formatter::make_footer(app));
+    return report::wrap(Formatter::make_footer(app), width_);
   }
 
  private:
   // Of the second column; the library indents further lines.
   std::string beside(const std::string& text) const {
-    return report::wrap(text, report::usual_width - get_column_width(), 0);
+    return report::wrap(text, std::max<std::size_t>(width_, 2 * get_column_width()) - get_column_width(), 0);
   }
+
+  std::size_t width_;
 };
 
 // "--size=" is an empty value, where the library would take the next word.

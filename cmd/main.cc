@@ -70,6 +70,7 @@ int run(int argc, char** argv) {
                         fmt::format("try {} --help", typed.full_name())});
   }
   context.style.colour = report::colour_allowed(context.common.color, STDOUT_FILENO);
+  context.style.width = report::text_width(STDOUT_FILENO);
   allow_progress(!context.common.quiet);
   config::Sources sources;
   sources.file = context.common.config_file;

@@ -146,7 +146,8 @@ int run_omnireduce(Context& context, const Flags& flags) {
   if (played->error) return failed(context, *played->error);
   report::ExplainDocument document = explain(*call, *bitmaps, *played);
   document.steps_omitted = flags.no_steps || (!flags.steps && document.rounds.size() > most_with_rounds);
-  context.common.json ? report::write_json(document, write) : report::write_text(document, write);
+  context.common.json ? report::write_json(document, write)
+                      : report::write_text(document, context.style, write);
   return out.finish(Exit::healthy);
 }
 

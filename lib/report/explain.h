@@ -52,7 +52,7 @@ struct ExplainDocument {
   bool steps_omitted = false;
 };
 
-void write_text(const ExplainDocument& document, const Write& write);
+void write_text(const ExplainDocument& document, const Style& style, const Write& write);
 // "steps" in the order of the text: a worker's "send", "answer" (empty) or "silent", then an aggregator's
 // "multicast", whose peer is null.
 void write_json(const ExplainDocument& document, const Write& write);

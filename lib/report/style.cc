@@ -1,11 +1,15 @@
 #include "report/style.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
+
+#include "report/wrap.h"
 
 namespace ringtrue::report {
 
@@ -24,6 +28,22 @@ bool colour_allowed(Color color, int fd) {
   const char* term = std::getenv("TERM");
   if (term == nullptr || std::string_view(term) == "dumb") return false;
   return isatty(fd) == 1;
+}
+
+std::size_t text_width(int fd) {
+  constexpr std::size_t least = 20, most = 1000;  // beyond which nobody means it
+  std::size_t width = 0;
+  const char* said = std::getenv("COLUMNS");
+  const std::string_view text = said == nullptr ? "" : said;
+  winsize size{};
+  if (const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), width);
+      error != std::errc() || end != text.data() + text.size())
+    width = ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+  return width == 0 ? usual_width : std::clamp(width, least, most);
+}
+
+std::string Style::fit(std::string_view prose, std::size_t hang) const {
+  return width == 0 ? std::string(prose) : wrap(prose, width, hang);
 }
 
 std::string Style::paint(std::string_view text, Ink ink) const {

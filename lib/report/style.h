@@ -16,8 +16,15 @@ bool colour_allowed(Color color, int fd);
 
 enum class Ink { plain, bold, dim, red, yellow, green, cyan };
 
+// Columns for what is written to `fd`: COLUMNS, or else the terminal's, or else the usual ones.
+std::size_t text_width(int fd);
+
 struct Style {
   bool colour = false;
+  std::size_t width = 0;  // of prose; tables are as wide as they are; 0: of any
+
+  // Prose in lines of that width, what follows a break indented by `hang` more.
+  std::string fit(std::string_view prose, std::size_t hang = 2) const;
 
   std::string paint(std::string_view text, Ink ink) const;
   // `text` on a background from red over yellow to green, for a share of what is expected (1 is all of it).

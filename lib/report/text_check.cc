@@ -45,16 +45,18 @@ std::string text(const CheckDocument& document, const Style& style) {
   std::string verdict(name(d.verdict));
   for (char& c : verdict) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
   std::string out = style.paint(verdict, ink_of(d.verdict));
-  out += fmt::format("  {}, {}{}\n", plural(d.nodes.size(), "node"), fold_hostlist(d.nodes),
-                     document.transport.empty() ? "" : fmt::format(", {}", document.transport));
+  if (!d.nodes.empty())
+    out += fmt::format("  {}, {}", plural(d.nodes.size(), "node"), fold_hostlist(d.nodes));
+  out += fmt::format("{}{}\n", document.transport.empty() ? "" : ", ", document.transport);
+  out = style.fit(out);
   if (d.verdict == Verdict::unknown && !d.error && !d.not_checked.empty() && d.cost.runs > 0)
-    out +=
+    out += style.fit(
         "nobody is accused, but not all could be cleared: see \"not checked\" below; a longer --budget tells "
-        "more\n";
+        "more\n");
   out += findings_text(d.findings, style);
   if (!document.plans.empty()) out += "\n";
   for (const campaign::Plan& plan : document.plans)
-    out += fmt::format("until then: {}\n", printable(plan.text()));
+    out += style.fit(fmt::format("until then: {}\n", printable(plan.text())));
   RateMatrix rates;
   for (const auto& row : d.rates) {
     rates.emplace_back();
@@ -66,10 +68,11 @@ std::string text(const CheckDocument& document, const Style& style) {
         heat_map(d.nodes, rates, {plain(d.expected.value), document.warning, document.critical}, style);
     if (!map.empty()) out += fmt::format("\n{}", map);
     if (d.verdict == Verdict::healthy && any_below(d, document.warning))
-      out += style.paint("what reads low there did not stay so, or may be chance: nobody is accused\n",
-                         Ink::dim);
+      out += style.fit(style.paint(
+          "what reads low there did not stay so, or may be chance: nobody is accused\n", Ink::dim));
   }
-  out += "\n";
+  const std::string above = std::move(out);
+  out = "\n";
   if (d.expected.value) {
     out += fmt::format("expected of a hop: {} ({}{})\n", to_text(*d.expected.value),
                        ideal::name(d.expected.origin),
@@ -105,7 +108,7 @@ std::string text(const CheckDocument& document, const Style& style) {
   }
   if (document.error)
     out += failures_text(*document.error, style) + deadlines_text(document.deadlines, *document.error);
-  return out;
+  return above + style.fit(out);
 }
 
 }  // namespace ringtrue::report

@@ -79,7 +79,7 @@ std::string failures_text(const Trouble& trouble, const Style& style) {
                        f.error.what, f.culprit ? "" : style.paint(" (waited for the others)", Ink::dim));
   }
   if (count > shown) out += fmt::format("  and {}\n", plural(count - shown, "more node"));
-  return out;
+  return style.fit(out);
 }
 
 std::string deadlines_text(const std::optional<Deadlines>& deadlines, const Trouble& trouble) {

@@ -106,6 +106,7 @@ std::string text(const EvaluateDocument& d, const Style& style) {
                               s.healthy_cases),
                   Ink::bold) +
       "\n";
+  out = style.fit(out);
   if (d.ended_early) out += "ended early: these are the cases that were done\n";
   for (const Section& section : sections(s)) {
     if (section.groups.empty()) continue;
@@ -115,15 +116,17 @@ std::string text(const EvaluateDocument& d, const Style& style) {
     for (const Group* group : section.groups) table.row(cells_of(*group));
     out += fmt::format("\n{}", table.text());
   }
-  out += fmt::format("\nprecision: {} of all accusations touch what is faulty\n", interval(s.precision));
+  std::string said =
+      fmt::format("\nprecision: {} of all accusations touch what is faulty\n", interval(s.precision));
   if (s.pairs.cases > 0)
-    out += fmt::format(
+    said += fmt::format(
         "coverage: checks with a fault of single pairs measured {:.1f} % of the ordered pairs on average\n",
         s.coverage * 100);
-  out += listed_text("accused though healthy", s.accused);
-  out += listed_text("missed", s.missed);
-  out += listed_text("not exact", s.inexact);
-  out += style.paint(legend, Ink::dim) + "\n";
+  said += listed_text("accused though healthy", s.accused);
+  said += listed_text("missed", s.missed);
+  said += listed_text("not exact", s.inexact);
+  said += style.paint(legend, Ink::dim) + "\n";
+  out += style.fit(said);
   out += style.paint(fmt::format("one in full: {} --case K", command_of(d)), Ink::dim) + "\n";
   return out;
 }
@@ -157,7 +160,7 @@ std::string text(const CaseDocument& document, const Style& style) {
       style.paint(fmt::format("case {} of seed {}: {}", c.number, document.campaign_seed, c.kind->summary),
                   Ink::bold) +
       "\n";
-  out += c.text() + "\n\n";
+  out = style.fit(out + c.text() + "\n\n");
   Table table({{"stage", Table::Align::left},
                {"algorithm", Table::Align::left},
                {"nodes"},

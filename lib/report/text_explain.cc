@@ -4,7 +4,6 @@
 
 #include "base/plural.h"
 #include "report/explain.h"
-#include "report/wrap.h"
 
 namespace ringtrue::report {
 namespace {
@@ -69,8 +68,8 @@ std::string multicast_line(const ExplainRound& round) {
 
 }  // namespace
 
-void write_text(const ExplainDocument& d, const Write& sink) {
-  const auto write = [&](const std::string& text) { return sink(wrap(text)); };
+void write_text(const ExplainDocument& d, const Style& style, const Write& sink) {
+  const auto write = [&](const std::string& text) { return sink(style.fit(text)); };
   bool on =
       write(fmt::format("omnireduce, {} (rank 0 to {}), {} (from rank {}), {} of {}, {} of {}{}\n",
                         plural(std::uint64_t(d.workers), "worker"), d.workers - 1,
@@ -82,8 +81,8 @@ void write_text(const ExplainDocument& d, const Write& sink) {
     on = on && write(fmt::format("\n# holds something, . is zeros; {} a row, one in each column\n",
                                  plural(std::min(columns, d.blocks), "block")));
     for (std::size_t w = 0; w < d.bitmaps.size(); ++w)
-      on = on && sink(wrap(fmt::format("  worker {:<4} {}\n", w, drawn(d.bitmaps[w], columns)), usual_width,
-                           bitmap_indent - 2));
+      on = on && sink(style.fit(fmt::format("  worker {:<4} {}\n", w, drawn(d.bitmaps[w], columns)),
+                                bitmap_indent - 2));
   }
   const ExplainRound* before = nullptr;
   if (d.steps_omitted) on = on && write("\nsteps left out; --steps shows them\n");

@@ -8,7 +8,6 @@
 #include "report/grid.h"
 #include "report/table.h"
 #include "report/text.h"
-#include "report/wrap.h"
 
 namespace ringtrue::report {
 namespace {
@@ -32,12 +31,12 @@ auto part_of(const GridCell& c) {
   return std::tuple(c.rate_Bps, c.workers, c.aggregators, c.streams, c.fusion, c.ring_s);
 }
 
-std::string part_text(std::span<const GridCell> cells) {
+std::string part_text(std::span<const GridCell> cells, const Style& style) {
   const GridCell& first = cells.front();
   std::string out =
-      wrap(fmt::format("{}, {}, {}, {} of {}; the ring takes {}\n", rate_text(first.rate_Bps),
-                       plural(first.workers, "worker"), plural(first.aggregators, "aggregator"),
-                       plural(first.streams, "stream"), first.fusion, to_text(Seconds(first.ring_s))));
+      style.fit(fmt::format("{}, {}, {}, {} of {}; the ring takes {}\n", rate_text(first.rate_Bps),
+                            plural(first.workers, "worker"), plural(first.aggregators, "aggregator"),
+                            plural(first.streams, "stream"), first.fusion, to_text(Seconds(first.ring_s))));
   const auto off = [](std::string_view header) { return fmt::format("{:>7} {:>5}", header, "%"); };
   Table table(
       {{"density"}, {"model"}, {off("even")}, {off("on wire")}, {off("drawn")}, {"speed"}, {"model's"}});
@@ -54,13 +53,13 @@ std::string part_text(std::span<const GridCell> cells) {
 
 std::string text(const GridDocument& d, const Style& style) {
   std::string out =
-      wrap(style.paint(fmt::format("Simulated: omnireduce of {} bytes, {} aggregators, {} a hop", d.bytes,
-                                   d.placement, to_text(Seconds(d.latency_s))),
-                       Ink::bold)) +
+      style.fit(style.paint(fmt::format("Simulated: omnireduce of {} bytes, {} aggregators, {} a hop",
+                                        d.bytes, d.placement, to_text(Seconds(d.latency_s))),
+                            Ink::bold)) +
       "\n";
   for (std::size_t i = 0, end; i < d.cells.size(); i = end) {
     for (end = i; end < d.cells.size() && part_of(d.cells[end]) == part_of(d.cells[i]);) ++end;
-    out.append("\n").append(part_text({d.cells.data() + i, end - i}));
+    out.append("\n").append(part_text({d.cells.data() + i, end - i}, style));
   }
   std::string legend = fmt::format(
       "\neven: the blocks are dealt evenly over the columns, the same on all workers; %: off the model\n"
@@ -78,7 +77,7 @@ std::string text(const GridDocument& d, const Style& style) {
   if (d.worst_on_wire)
     legend +=
         fmt::format("largest deviation from the model on the wire: {}\n", deviation_text(*d.worst_on_wire));
-  return out + wrap(legend);
+  return out + style.fit(legend);
 }
 
 }  // namespace ringtrue::report

@@ -65,11 +65,11 @@ std::string text(const IdealDocument& document, const Style& style) {
   if (document.facts) {
     out += rails_text(*document.facts, style);
     out += style.paint("How they came about", Ink::bold) + "\n";
-    for (const std::string& line : document.facts->arithmetic) out += "  " + line + "\n";
+    for (const std::string& line : document.facts->arithmetic) out += style.fit("  " + line + "\n");
     out += "\n";
   }
   out += style.paint("Bound on busbw, whatever the algorithm", Ink::bold) + "\n";
-  for (const std::string& line : document.ideal.arithmetic) out += "  " + line + "\n";
+  for (const std::string& line : document.ideal.arithmetic) out += style.fit("  " + line + "\n");
   if (!document.ideal.bound) out += "  unknown\n";
   out += "\n";
   out += style.paint("Ideal busbw of each algorithm", Ink::bold) + "\n";
@@ -87,8 +87,8 @@ std::string text(const IdealDocument& document, const Style& style) {
     out += reduced.text(2);
   }
   if (document.facts)
-    for (const std::string& note : document.facts->notes) out += "note: " + note + "\n";
-  for (const std::string& note : document.ideal.notes) out += "note: " + note + "\n";
+    for (const std::string& note : document.facts->notes) out += style.fit("note: " + note + "\n");
+  for (const std::string& note : document.ideal.notes) out += style.fit("note: " + note + "\n");
   return out;
 }
 

@@ -54,7 +54,9 @@ std::string receive_text(const OmniResult& omni, const Style& style) {
   std::stable_sort(rated.begin(), rated.end(),
                    [](const OmniReceive* a, const OmniReceive* b) { return *a->rate_Bps < *b->rate_Bps; });
   const double median = *rated[rated.size() / 2]->rate_Bps;
-  std::string out = "aggregators while they received, the slowest first:\n";
+  std::string out =
+      style.fit(fmt::format("aggregators while they received (median of {}: {}), the slowest first:\n",
+                            rated.size(), rate_text(median)));
   Table table({{"", Table::Align::left}, {""}, {""}, {""}});
   constexpr std::size_t shown = 8;
   for (std::size_t i = 0; i < std::min(rated.size(), shown); ++i) {
@@ -95,6 +97,7 @@ std::string omni_text(const RunResult& result, const Style& style) {
     out += fmt::format("resent {}, dropped {}\n", omni.resent, plural(omni.dropped, "duplicate"));
   out += model_text(omni) + ring_text(omni);
   // In shared memory the rates are those of one and the same memory.
+  out = style.fit(out);
   return result.transport == "shm" ? out : out + receive_text(omni, style);
 }
 

@@ -7,7 +7,6 @@
 #include "report/table.h"
 #include "report/text.h"
 #include "report/text_omni.h"
-#include "report/wrap.h"
 
 namespace ringtrue::report {
 namespace {
@@ -108,7 +107,7 @@ RunResult as_result(const ReferenceRow& reference, const RunResult& beside) {
   return row;
 }
 
-std::string hops_text(const RunDocument& document) {
+std::string hops_text(const RunDocument& document, const Style& style) {
   std::vector<const HopRow*> rated;
   for (const HopRow& hop : document.hops) {
     if (hop.rate_Bps) rated.push_back(&hop);
@@ -120,8 +119,8 @@ std::string hops_text(const RunDocument& document) {
   const double median = *rated[rated.size() / 2]->rate_Bps;
   const auto& omni = document.results.back().omni;
   const int workers = omni ? omni->workers : 0;
-  std::string out =
-      fmt::format("\nHops while they carried (median {}), the slowest first:\n", rate_text(median));
+  std::string out = style.fit(fmt::format(
+      "\nHops while they carried (median of {}: {}), the slowest first:\n", rated.size(), rate_text(median)));
   Table table({{"hop", Table::Align::left}, {"rate"}, {"of median"}, {"busy"}, {"bytes"}});
   for (std::size_t i = 0; i < std::min<std::size_t>(rated.size(), 4); ++i) {
     const HopRow& hop = *rated[i];
@@ -182,7 +181,6 @@ std::string results_text(const RunDocument& document, const Style& style) {
 }  // namespace
 
 std::string text(const RunDocument& document, const Style& style) {
-  const auto fit = [&](const std::string& prose) { return document.simulated ? wrap(prose) : prose; };
   std::string above, out;
   if (!document.results.empty()) {
     const RunResult& first = document.results.front();
@@ -196,7 +194,7 @@ std::string text(const RunDocument& document, const Style& style) {
       out += fmt::format("auto: {}\n", choice.reason);
     }
     if (document.simulated) out += fmt::format("of {}, {}\n", first.type, first.op);
-    above = fit(out) + results_text(document, style);
+    above = style.fit(out) + results_text(document, style);
     out.clear();
     const RunResult& last = document.results.back();
     if (last.attainable_busbw_Bps || last.bound_busbw_Bps) {
@@ -234,14 +232,16 @@ std::string text(const RunDocument& document, const Style& style) {
                          Ink::yellow) +
              "\n";
     }
-    if (last.omni) out += omni_text(last, style);
-    out += hops_text(document);
+    above += style.fit(out);
+    out.clear();
+    if (last.omni) above += omni_text(last, style);
+    above += hops_text(document, style);
   }
   for (const std::string& note : document.notes)
     out += fmt::format("{}\n", style.paint(fmt::format("note: {}", note), Ink::dim));
   if (document.error)
     out += failures_text(*document.error, style) + deadlines_text(document.deadlines, *document.error);
-  return above + fit(out);
+  return above + style.fit(out);
 }
 
 }  // namespace ringtrue::report

@@ -70,12 +70,14 @@ std::string text(const SweepDocument& document, const Style& style) {
   const std::string map = heat_map(document.nodes, document.rate_Bps,
                                    {document.expected_Bps, document.warning, document.critical}, style);
   if (!map.empty() || !document.pairs.empty()) {
-    out += style.paint(fmt::format("{}, {}, {} a pair, {}", plural(n, "node"), fold_hostlist(document.nodes),
-                                   to_text(Bytes(document.bytes)), document.transport),
-                       Ink::bold);
+    out += style.fit(
+        style.paint(fmt::format("{}, {}, {} a pair, {}", plural(n, "node"), fold_hostlist(document.nodes),
+                                to_text(Bytes(document.bytes)), document.transport),
+                    Ink::bold));
     out += fmt::format("\n{}{}", map.empty() ? "" : "\n", map);
     if (document.expected_Bps) {
-      out += fmt::format("  expected: {} ({})\n", rate_text(document.expected_Bps), document.expected_origin);
+      out += style.fit(
+          fmt::format("  expected: {} ({})\n", rate_text(document.expected_Bps), document.expected_origin));
     }
   }
   bool any_latency = false;
@@ -95,15 +97,16 @@ std::string text(const SweepDocument& document, const Style& style) {
     long measured = 0;
     for (const SweepPair& p : document.pairs)
       measured += !p.source.port.empty() && p.source.node != p.destination.node && p.rate_Bps;
-    out += style.paint(
-               fmt::format(
-                   "pairs of ports of different nodes: {} of {} measured{}", measured, document.port_pairs,
-                   measured < document.port_pairs && !document.error ? "; --per-port measures all" : ""),
-               Ink::dim) +
-           "\n";
+    out += style.fit(
+        style.paint(
+            fmt::format("pairs of ports of different nodes: {} of {} measured{}", measured,
+                        document.port_pairs,
+                        measured < document.port_pairs && !document.error ? "; --per-port measures all" : ""),
+            Ink::dim) +
+        "\n");
   }
   for (const std::string& note : document.notes)
-    out += style.paint(fmt::format("note: {}", note), Ink::dim) + "\n";
+    out += style.fit(style.paint(fmt::format("note: {}", note), Ink::dim) + "\n");
   if (document.error) out += failures_text(*document.error, style);
   return out;
 }

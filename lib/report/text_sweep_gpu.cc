@@ -56,9 +56,9 @@ std::string text(const GpuSweepDocument& document, const Style& style) {
   }
   out += findings_text(document.limits.findings, style);
   for (const diagnosis::NotChecked& n : document.limits.not_checked)
-    out += style.paint(fmt::format("not checked: {}: {}", n.what, n.why), Ink::dim) + "\n";
+    out += style.fit(style.paint(fmt::format("not checked: {}: {}", n.what, n.why), Ink::dim) + "\n");
   for (const std::string& note : document.notes)
-    out += style.paint(fmt::format("note: {}", note), Ink::dim) + "\n";
+    out += style.fit(style.paint(fmt::format("note: {}", note), Ink::dim) + "\n");
   if (document.error) out += failures_text(*document.error, style);
   return out;
 }

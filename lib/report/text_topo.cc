@@ -75,7 +75,7 @@ std::string gaps_text(const std::vector<topology::Node>& nodes, const Style& sty
         nodes.size() > 1 ? fmt::format("{}: ", printable(fold_hostlist(lacks[i].nodes))) : "";
     out += style.paint(fmt::format("not readable: {}{}", who, lacks[i].line), Ink::dim) + "\n";
   }
-  return out;
+  return style.fit(out);
 }
 
 }  // namespace
@@ -113,19 +113,23 @@ std::string findings_text(const std::vector<diagnosis::Finding>& findings, const
     if (several)
       where = fmt::format("{} nodes, {}{}", groups[i].nodes.size(), fold_hostlist(groups[i].nodes),
                           f.scope.device.empty() ? "" : ": " + f.scope.device);
-    out +=
+    std::string said =
         fmt::format("\n{}  {}: {}", style.paint(fmt::format("{:<8}", name(f.severity)), ink_of(f.severity)),
                     f.kind, style.paint(printable(where), Ink::bold));
     if (f.measured) {
-      out += fmt::format(", {}", to_text(*f.measured));
-      if (f.expected) out += fmt::format(" of {} expected", to_text(*f.expected));
-      if (f.ratio) out += fmt::format(" ({:.0f} %)", *f.ratio * 100);
+      said += fmt::format(", {}", to_text(*f.measured));
+      if (f.expected) said += fmt::format(" of {} expected", to_text(*f.expected));
+      if (f.ratio) said += fmt::format(" ({:.0f} %)", *f.ratio * 100);
     }
-    out += fmt::format(", {:.0f} % sure\n", f.confidence * 100);
+    said += fmt::format(", {:.0f} % sure\n", f.confidence * 100);
+    out += style.fit(said, 10);
+    said.clear();
     const std::string of = several ? printable(f.scope.node_name) + ": " : "";
-    for (const std::string& line : f.evidence) out += fmt::format("          - {}{}\n", of, printable(line));
-    if (!f.impact.empty()) out += fmt::format("          {}\n", printable(f.impact));
-    if (!f.next.empty()) out += fmt::format("          next: {}\n", printable(f.next));
+    for (const std::string& line : f.evidence) said += fmt::format("          - {}{}\n", of, printable(line));
+    if (!f.impact.empty()) said += fmt::format("          {}\n", printable(f.impact));
+    if (!f.next.empty()) said += fmt::format("          next: {}\n", printable(f.next));
+    out += style.fit(said);
+    // A shell would take each of its lines for a command.
     if (!f.command.empty()) out += fmt::format("          see it again: {}\n", printable(f.command));
   }
   return out;
@@ -163,10 +167,10 @@ std::string text(const TopoDocument& document, TopoView view, bool all, const St
     out += findings_text(document.inspection.findings, style);
     out += fmt::format("\n{}", gaps_text(cluster.nodes, style));
     if (!document.inspection.not_checked.empty())
-      out += style.paint(fmt::format("not checked: {}; `ringtrue check --inspect` says why",
-                                     plural(int(document.inspection.not_checked.size()), "thing")),
-                         Ink::dim) +
-             "\n";
+      out += style.fit(style.paint(fmt::format("not checked: {}; `ringtrue check --inspect` says why",
+                                               plural(int(document.inspection.not_checked.size()), "thing")),
+                                   Ink::dim) +
+                       "\n");
   }
   if (document.error) out += failures_text(*document.error, style);
   return out;
@@ -183,7 +187,7 @@ std::string text(const GatherDocument& document, const Style& style) {
     out += b.redacted ? ", redacted\n" : "\n";
   }
   if (document.error) out += failures_text(*document.error, style);
-  return out;
+  return style.fit(out);
 }
 
 }  // namespace ringtrue::report

@@ -1,4 +1,4 @@
-// Text for terminals of the usual width, and for files that people read.
+// Text in lines of a given width.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace ringtrue::report {
 
-constexpr std::size_t usual_width = 80;
+constexpr std::size_t usual_width = 80;  // of files that people read
 
 // Breaks each line that is wider than `width` at blanks. What follows a break is indented as its line is and
 // by `hang` more. A word that is too wide stays whole; escape sequences count as nothing.
-std::string wrap(std::string_view text, std::size_t width = usual_width, std::size_t hang = 2);
+std::string wrap(std::string_view text, std::size_t width, std::size_t hang = 2);
 
 }  // namespace ringtrue::report

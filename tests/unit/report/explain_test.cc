@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "report/grid.h"
+#include "report/wrap.h"
 #include "schema.h"
 
 namespace ringtrue::report {
@@ -27,7 +28,7 @@ std::string written(const ExplainDocument& document, bool json) {
     out += text;
     return true;
   };
-  json ? write_json(document, write) : write_text(document, write);
+  json ? write_json(document, write) : write_text(document, {}, write);
   return out;
 }
 
@@ -127,7 +128,7 @@ TEST(Grid, IsAsWideAsATerminalAtMost) {
   cell.ring_s = 0.14;
   cell.speedup = cell.model_speedup = 165.53;
   d.cells = {cell};
-  std::istringstream shown(text(d, {}));
+  std::istringstream shown(text(d, {false, usual_width}));
   for (std::string line; std::getline(shown, line);) EXPECT_LE(line.size(), 80u) << line;
 }
 

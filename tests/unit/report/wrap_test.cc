@@ -1,6 +1,7 @@
 #include "report/wrap.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include "report/style.h"
 #include "report/table.h"
@@ -29,6 +30,24 @@ TEST(Wrap, CountsColumnsAndNotBytes) {
   EXPECT_EQ(wrap("µs µs µs", 8, 0), "µs µs µs");
   const std::string bold = Style{true}.paint("one two", Ink::bold);
   EXPECT_EQ(wrap(bold, 7, 0), bold);
+}
+
+TEST(Style, FitsProseToItsWidth) {
+  EXPECT_EQ((Style{false, 9}).fit("one two three four"), "one two\n  three\n  four");
+  EXPECT_EQ(Style{}.fit("one two three four"), "one two three four");
+}
+
+TEST(TextWidth, IsWhatColumnsSays) {
+  setenv("COLUMNS", "61", 1);
+  EXPECT_EQ(text_width(-1), 61u);
+  setenv("COLUMNS", "3", 1);
+  EXPECT_GE(text_width(-1), 20u);
+  for (const char* none : {"", "wide", "0", "-5"}) {
+    setenv("COLUMNS", none, 1);
+    EXPECT_EQ(text_width(-1), usual_width) << none;
+  }
+  unsetenv("COLUMNS");
+  EXPECT_EQ(text_width(-1), usual_width);
 }
 
 TEST(Table, HasHeadersOfTwoLines) {
