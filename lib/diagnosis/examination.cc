@@ -154,7 +154,11 @@ void Examination::note_proofs(const Inference& inference) {
 
 void Examination::set_expected(const Inference& inference) {
   const Reference& r = inference.reference;
-  if (options_.link_rate || r.rate <= 0) return;
+  if (r.rate <= 0) return;
+  if (attainable_) {
+    if (r.rate != *attainable_) out_.expected.of_most = BytesPerSecond(r.rate);
+    return;
+  }
   out_.expected = {BytesPerSecond(r.rate), ideal::Origin::fleet_majority,
                    n_ == 2 ? std::string("the faster of the two directions")
                            : fmt::format("upper median of what {} nodes send and receive at their best", n_)};

@@ -82,6 +82,8 @@ struct Expected {
   std::optional<BytesPerSecond> value;            // of a hop; nullopt where nothing could be measured
   ideal::Origin origin = ideal::Origin::unknown;  // declared: link rate x efficiency; or fleet majority
   std::string source;                             // the arithmetic, a sentence
+  // What findings about a node or a path are held against instead: what most of the fleet reach.
+  std::optional<BytesPerSecond> of_most{};
 };
 
 // One experiment, in the order in which they ran.

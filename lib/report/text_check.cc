@@ -78,6 +78,10 @@ std::string text(const CheckDocument& document, const Style& style) {
                        ideal::name(d.expected.origin),
                        d.expected.source.empty() ? "" : fmt::format(": {}", d.expected.source));
   }
+  const auto& most = d.expected.of_most;
+  if (d.expected.value && most && to_text(*most) != to_text(*d.expected.value))
+    out += fmt::format("held against: {}, {:.1f} % of that, which most nodes reach\n", to_text(*most),
+                       most->value / d.expected.value->value * 100);
   if (d.ring_busbw) out += fmt::format("ring over all nodes: busbw {}\n", to_text(*d.ring_busbw));
   if (d.coverage.pairs > 0 && d.coverage.pairs_measured < d.coverage.pairs) {
     out += fmt::format("pairs measured: {} of {}\n", d.coverage.pairs_measured, d.coverage.pairs);

@@ -124,6 +124,25 @@ TEST(CheckText, NamesTheSlowWire) {
   EXPECT_THAT(out, Not(HasSubstr("\x1b")));
 }
 
+TEST(CheckText, FitsProseAndNoCommand) {
+  CheckDocument d = slow_sender();
+  d.diagnosis.findings[0].evidence = {"a sentence that is somewhat longer than forty columns are"};
+  d.diagnosis.findings[0].command = "ringtrue sweep --hosts node1:7464,node2:7464 --insecure";
+  const std::string out = text(d, {false, 40});
+  EXPECT_THAT(out,
+              HasSubstr("          - a sentence that is somewhat\n            longer than forty columns\n"));
+  EXPECT_THAT(out, HasSubstr("see it again: ringtrue sweep --hosts node1:7464,node2:7464 --insecure\n"));
+}
+
+TEST(CheckText, NamesWhatMostReach) {
+  CheckDocument d = slow_sender();
+  d.diagnosis.expected.origin = ideal::Origin::declared;
+  EXPECT_THAT(text(d, {}), Not(HasSubstr("held against")));
+  d.diagnosis.expected.of_most = BytesPerSecond(57e6);
+  EXPECT_THAT(text(d, {}), HasSubstr("\nexpected of a hop: 60.0 MB/s (declared)\n"
+                                     "held against: 57.0 MB/s, 95.0 % of that, which most nodes reach\n"));
+}
+
 TEST(SweepText, ShowsPortsWithTheirCounters) {
   SweepDocument d;
   d.nodes = {"a", "b"};
