@@ -196,7 +196,8 @@ class RealDriver final : public Driver {
 };
 
 Driver* make(Error& error) {
-  // GPU 1 is to be the one that nvidia-smi calls so, also among unlike ones. (What it is set to is respected.)
+  // GPU 1 is to be the one that nvidia-smi calls so, also among unlike ones. (What it is set to is
+  // respected.)
   ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
   int driver = 0, runtime = 0, count = 0;
   cudaDriverGetVersion(&driver);
