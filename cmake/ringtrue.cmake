@@ -31,6 +31,7 @@ macro(ringtrue_warnings)
   endif()
   if(RINGTRUE_SANITIZE)
     add_compile_options(-fsanitize=${RINGTRUE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    add_compile_definitions(RINGTRUE_SANITIZED)  # compilers have no common word for it
     add_link_options(-fsanitize=${RINGTRUE_SANITIZE})
   endif()
 endmacro()

@@ -79,7 +79,7 @@ TEST_P(OwnData, AcceptsEveryOrderAndFindsWhatIsWrong) {
   std::normal_distribution<double> normal(0, 2);
   const std::uint64_t elements = 3001, size = size_of(type);
   // Products of 16 of them must not overflow.
-  const auto value = [&] {
+  const auto value = [&, operation = operation] {
     const double x = std::round(normal(random) * 64) / 16;
     return operation == Operation::prod ? std::copysign(1 + std::fabs(x) / 64, x) : x;
   };
