@@ -84,6 +84,9 @@ struct Expected {
   std::string source;                             // the arithmetic, a sentence
   // What findings about a node or a path are held against instead: what most of the fleet reach.
   std::optional<BytesPerSecond> of_most{};
+
+  // What a hop is held against.
+  std::optional<BytesPerSecond> held_against() const { return of_most ? of_most : value; }
 };
 
 // One experiment, in the order in which they ran.

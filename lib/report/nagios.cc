@@ -37,8 +37,8 @@ std::string nagios(const CheckDocument& document) {
   // '|' would end the text.
   std::replace(line.begin(), line.end(), '|', '/');
   std::string data;
-  if (d.expected.value) {
-    double least = d.expected.value->value;
+  if (const auto expected = d.expected.held_against()) {
+    double least = expected->value;
     bool any = false;
     for (const auto& row : d.rates) {
       for (const auto& rate : row) {
@@ -50,8 +50,7 @@ std::string nagios(const CheckDocument& document) {
     if (any) {
       // "LOW:" alerts when the value is below it.
       data += fmt::format(" slowest_hop_Bps={:.0f};{:.0f}:;{:.0f}:", least,
-                          d.expected.value->value * document.warning,
-                          d.expected.value->value * document.critical);
+                          expected->value * document.warning, expected->value * document.critical);
     }
   }
   if (d.ring_busbw) data += fmt::format(" ring_busbw_Bps={:.0f}", d.ring_busbw->value);

@@ -32,9 +32,10 @@ Maybe plain(const std::optional<BytesPerSecond>& rate) {
 }
 
 bool any_below(const diagnosis::Diagnosis& d, double share) {
+  const auto expected = d.expected.held_against();
   for (const auto& row : d.rates)
     for (const auto& rate : row)
-      if (rate && d.expected.value && rate->value < share * d.expected.value->value) return true;
+      if (rate && expected && rate->value < share * expected->value) return true;
   return false;
 }
 
@@ -64,8 +65,8 @@ std::string text(const CheckDocument& document, const Style& style) {
   }
   // A matrix that no terminal can hold helps nobody; --json has it.
   if (d.nodes.size() <= 32) {
-    const std::string map =
-        heat_map(d.nodes, rates, {plain(d.expected.value), document.warning, document.critical}, style);
+    const std::string map = heat_map(
+        d.nodes, rates, {plain(d.expected.held_against()), document.warning, document.critical}, style);
     if (!map.empty()) out += fmt::format("\n{}", map);
     if (d.verdict == Verdict::healthy && any_below(d, document.warning))
       out += style.fit(style.paint(

@@ -143,6 +143,19 @@ TEST(CheckText, NamesWhatMostReach) {
                                      "held against: 57.0 MB/s, 95.0 % of that, which most nodes reach\n"));
 }
 
+TEST(CheckText, MarksWhatIsBelowMost) {
+  CheckDocument d = slow_sender();
+  d.diagnosis.verdict = diagnosis::Verdict::healthy;
+  d.diagnosis.findings.clear();
+  for (auto& row : d.diagnosis.rates)
+    for (auto& rate : row)
+      if (rate) rate = BytesPerSecond(55e6);
+  EXPECT_THAT(text(d, {}), HasSubstr("what reads low there"));
+  d.diagnosis.expected.of_most = BytesPerSecond(56e6);
+  EXPECT_THAT(text(d, {}), Not(HasSubstr("what reads low there")));
+  EXPECT_THAT(text(d, {}), Not(HasSubstr("55.0?")));
+}
+
 TEST(SweepText, ShowsPortsWithTheirCounters) {
   SweepDocument d;
   d.nodes = {"a", "b"};
