@@ -78,7 +78,9 @@ Result<std::optional<std::string>> check_free(cuda::Driver& driver, const std::s
     for (const cuda::Occupant& other : *occupants) {
       if (is_ours(other.pid, siblings)) continue;
       const std::string on = (*all)[std::size_t(gpu)].text();
-      if (siblings > 0 && own_numbers && !is_known_here(other.pid))
+      const bool known = is_known_here(other.pid);
+      if (!known && !own_numbers) continue;  // it has just ended
+      if (!known && siblings > 0)
         unknown.emplace(other.pid, fmt::format("process {} on {}", other.pid, on));
       else
         return used(other.name.empty()

@@ -294,7 +294,7 @@ class Measurement {
 
   // Lets kernels on `from`'s GPU reach `to`'s memory, and its copies go straight; the reason where they
   // cannot.
-  static Result<std::string> no_access(Bench& from, Bench& to) {
+  static Result<std::string> let_reach(Bench& from, Bench& to) {
     const Gpu &near = from.device->gpu(), &far = to.device->gpu();
     const auto can = from.device->can_access(far.index);
     if (!can) return tl::unexpected(can.error());
@@ -314,10 +314,10 @@ class Measurement {
       return {};
     }
     peer_ = &peer;
-    const auto why_not = no_access(bench, peer);
+    const auto why_not = let_reach(bench, peer);
     if (!why_not) return tl::unexpected(why_not.error());
     // The other one's copies at the same time need no more than the way back.
-    const auto why_not_back = no_access(peer, bench);
+    const auto why_not_back = let_reach(peer, bench);
     if (!why_not_back) return tl::unexpected(why_not_back.error());
 
     limit.kind = Limit::Kind::peer_copy;

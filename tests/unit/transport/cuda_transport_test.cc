@@ -251,7 +251,8 @@ TEST(CudaTransport, SeveralProcessesReachEachOtherByIpc) {
   Processes all;
   const auto opened = all.open(machine, settings);
   ASSERT_TRUE(opened) << opened.error().text();
-  auto& [drivers, groups, offers] = all;
+  auto& groups = all.groups;
+  auto& offers = all.offers;
   for (Offer& offer : offers) {
     const auto bytes = encode(offer);
     ASSERT_LE(bytes.size(), longest_offer);
