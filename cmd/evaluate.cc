@@ -98,8 +98,10 @@ int run(Context& context, Flags& flags) {
   };
   const OnInterrupt cancel([] {});
   const auto outcomes = campaign::play(campaign);
-  report::EvaluateDocument document{campaign.seed, campaign.limits, campaign::score(outcomes), interrupted()};
-  const int code = document.ended_early ? Exit::unknown : Exit::healthy;
+  report::EvaluateDocument document{campaign.seed, campaign.limits, campaign::score(outcomes), {}};
+  if (interrupted()) document.error = report::Trouble{Error{Cause::cancelled, "interrupted", "", ""}, {}};
+  const int code = document.error ? Exit::unknown : Exit::healthy;
+  if (document.error) complain(document.error->error);
   if (context.common.json) return print(report::json(document), code);
   return print(flags.markdown ? report::markdown(document) : report::text(document, context.style), code);
 }

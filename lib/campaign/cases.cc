@@ -200,7 +200,7 @@ Result<const Kind*> find_kind(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Kind& kind : all_kinds) {
     if (kind.name == name) return &kind;
-    names.push_back(kind.name);
+    if (kind.group != Group::healthy) names.push_back(kind.name);
   }
   return fail(Cause::bad_input, fmt::format("unknown kind '{}'", name.substr(0, 40)), "",
               fmt::format("one of {}", fmt::join(names, ", ")));

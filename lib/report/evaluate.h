@@ -15,7 +15,7 @@ struct EvaluateDocument {
   std::uint64_t seed = 1;
   campaign::Limits limits;
   campaign::Score score;
-  bool ended_early = false;
+  std::optional<Trouble> error;  // why not all cases were played
 };
 
 std::string text(const EvaluateDocument& document, const Style& style);

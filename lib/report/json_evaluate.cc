@@ -62,7 +62,7 @@ std::string json(const EvaluateDocument& document) {
               {"noise", document.limits.noise},
               {"nodes", {{"min", document.limits.fewest}, {"max", document.limits.most}}},
               {"interval", "Wilson, 95 %"},
-              {"ended_early", document.ended_early},
+              {"ended_early", document.error.has_value()},
               {"cases", s.cases},
               {"healthy_cases", s.healthy_cases}};
   add_rate(out, "recall", s.single.recall);
@@ -86,7 +86,7 @@ std::string json(const EvaluateDocument& document) {
   out["missed"] = listed_value(s.missed);
   out["inexact"] = listed_value(s.inexact);
   out["false_accusations"] = listed_value(s.accused);
-  out["error"] = nullptr;
+  out["error"] = maybe_error(document.error);
   return dump(out);
 }
 

@@ -107,7 +107,7 @@ std::string text(const EvaluateDocument& d, const Style& style) {
                   Ink::bold) +
       "\n";
   out = style.fit(out);
-  if (d.ended_early) out += "ended early: these are the cases that were done\n";
+  if (d.error) out += "ended early: these are the cases that were done\n";
   for (const Section& section : sections(s)) {
     if (section.groups.empty()) continue;
     std::vector<Table::Column> columns = {{std::string(section.title), Table::Align::left}};
