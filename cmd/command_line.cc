@@ -93,14 +93,17 @@ tl::unexpected<Error> something_missing(Command root) {
 
 }  // namespace
 
-bool asks_for_json(int argc, char** argv) {
-  std::string before;
+std::string format_asked(int argc, char** argv) {
+  constexpr std::string_view flag = "--format=";
+  std::string before, format;
   for (const std::string& word : words_of(argc, argv)) {
-    if (word == "--") return false;
-    if (word == "--json" || word == "--format=json" || (before == "--format" && word == "json")) return true;
+    if (word == "--") break;
+    if (word == "--json") return "json";
+    if (before == "--format") format = word;
+    if (word.starts_with(flag)) format = word.substr(flag.size());
     before = word;
   }
-  return false;
+  return format;
 }
 
 CommandLine::CommandLine(const std::string& name, const std::string& version, const std::string& summary)
@@ -128,7 +131,9 @@ Result<std::optional<std::string>> CommandLine::read(int argc, char** argv) {
   } catch (const CLI::RequiredError&) {
     return something_missing(root());
   } catch (const CLI::ParseError& e) {
-    const std::string what = e.what();
+    std::string what = e.what();
+    const auto more = what.find(": At Most 1 required but received ");
+    if (more != what.npos) what = what.substr(0, more) + " is given more than once; give it once";
     // Our own parsers' errors end with what to do; the library's do not.
     if (what.find("; ") != std::string::npos) return fail(Cause::bad_input, what);
     return usage_error(what, root());

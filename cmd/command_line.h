@@ -10,8 +10,8 @@
 
 namespace ringtrue::cmd {
 
-// Whether --json (or --format json) is among the words, whatever else is wrong with them.
-bool asks_for_json(int argc, char** argv);
+// "json" of --json, else that of --format, whatever else is wrong with the words; empty: none.
+std::string format_asked(int argc, char** argv);
 
 class CommandLine {
  public:

@@ -10,6 +10,7 @@
 #include "cmd/interrupt.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
+#include "report/nagios.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -57,8 +58,13 @@ int run(int argc, char** argv) {
   const Action* action = commands.selected(context.command);
   context.common = commands.common();
   if (!shown) {
-    context.common.json = asks_for_json(argc, argv);  // the options may not have been read that far
-    return failed(context, shown.error());
+    const std::string format = format_asked(argc, argv);  // the options may not have been read that far
+    context.common.json = format == "json";
+    const int code = failed(context, shown.error());
+    if (format != "nagios") return code;
+    report::CheckDocument document;
+    document.error = report::Trouble{shown.error(), {}};
+    return print(report::nagios(document), code);
   }
   if (*shown) return print(**shown, Exit::healthy);
   if (action == nullptr) {

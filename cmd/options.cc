@@ -8,10 +8,14 @@
 namespace ringtrue::cmd {
 namespace {
 
-// No option means anything by an empty value, which mostly is a variable that a script did not set.
-CLI::Option* not_empty(CLI::Option* option) {
-  return option->check([](const std::string& text) {
-    return std::string(text.empty() ? "the value is empty; give one, or leave it out" : "");
+// No option means anything by an empty value, which mostly is a variable that a script did not set, nor by
+// the next option.
+CLI::Option* has_value(CLI::Option* option) {
+  return option->check([](const std::string& text) -> std::string {
+    if (text.empty()) return "the value is empty; give one, or leave it out";
+    if (text.starts_with("--"))
+      return fmt::format("the value is missing, {} comes next; a file of that name is ./{}", text, text);
+    return {};
   });
 }
 
@@ -92,7 +96,7 @@ Option Command::add(const std::string& names, Read read, const std::string& type
       },
       help);
   if (!type.empty()) option->type_name(type);
-  return Option(*not_empty(option));
+  return Option(*has_value(option));
 }
 
 Option Command::add_flag(const std::string& names, bool& target, const std::string& help) const {
@@ -102,7 +106,7 @@ Option Command::add_flag(const std::string& names, bool& target, const std::stri
 Option Command::add_texts(const std::string& names, std::vector<std::string>& target, const std::string& type,
                           const std::string& help) const {
   constexpr int most = 1 << 16;
-  return Option(*not_empty(app_->add_option(names, target, help)->type_name(type)->expected(1, most)));
+  return Option(*has_value(app_->add_option(names, target, help)->type_name(type)->expected(1, most)));
 }
 
 void Command::footer(const std::string& text) const {
