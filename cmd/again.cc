@@ -47,12 +47,15 @@ void add_commands(const Context& context, const VerbsFlags& verbs, const std::ve
     if (node < 0 || std::size_t(node) >= targets.size()) return std::nullopt;
     return fleet::host_text(targets[std::size_t(node)]);
   };
+  std::vector<std::string> dead;  // asked together, as the report tells of them
+  for (const diagnosis::Finding& f : findings)
+    if (const auto node = name_of(f.scope.node); node && f.kind == "dead-node") dead.push_back(*node);
   for (diagnosis::Finding& f : findings) {
     const auto node = name_of(f.scope.node), peer = name_of(f.scope.peer);
     const bool pair = f.scope.type == diagnosis::ScopeType::path && node && peer;
     if (!pair && !(f.kind == "dead-node" && node)) continue;
     Words words = {"ringtrue", pair ? "sweep" : "nodes", "--hosts",
-                   pair ? fmt::format("{},{}", *node, *peer) : *node};
+                   pair ? fmt::format("{},{}", *node, *peer) : fmt::format("{}", fmt::join(dead, ","))};
     for (const Words& more : {reach(context.common), pair ? carry(context.common, verbs) : Words()})
       words.insert(words.end(), more.begin(), more.end());
     f.command = shell_line(words);

@@ -80,16 +80,6 @@ Result<void> check_shift(std::optional<int> shift, int ranks) {
                            : fmt::format("give 1 to {}", ranks - 1));
 }
 
-Result<void> check_faults(const std::vector<collective::Fault>& faults, int ranks) {
-  for (const collective::Fault& fault : faults) {
-    if (fault.source.value_or(0) < ranks && fault.destination.value_or(0) < ranks) continue;
-    return fail(Cause::bad_input,
-                fmt::format("fault {}: there is no such rank among {}", collective::to_text(fault), ranks),
-                {}, ranks == 1 ? "there is rank 0 alone" : fmt::format("give ranks 0 to {}", ranks - 1));
-  }
-  return {};
-}
-
 void add_call_flags(Commands& commands, Command app, CallFlags& flags, bool faults) {
   std::vector<std::string> names = {"auto"};
   for (const auto& algorithm : collective::algorithms()) names.emplace_back(algorithm.name);

@@ -40,9 +40,6 @@ Result<void> check_shift_of(std::optional<int> shift, std::string_view algorithm
 Result<void> check_shift(std::optional<int> shift, int ranks);
 
 // Without `faults` there is no --fault.
-// Errors (bad_input): a fault of ranks beyond so many, which would strike nobody.
-Result<void> check_faults(const std::vector<collective::Fault>& faults, int ranks);
-
 void add_call_flags(Commands& commands, Command app, CallFlags& flags, bool faults = true);
 
 }  // namespace ringtrue::cmd

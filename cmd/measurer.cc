@@ -243,6 +243,11 @@ std::string faults_by_rank(const std::vector<collective::Fault>& by_node, const 
 Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, const MeasurerFlags& flags) {
   const auto refuse = [](Error error) { return tl::unexpected(report::Trouble{std::move(error), {}}); };
   std::string transport = flags.transport.empty() ? context.config.transport.value : flags.transport;
+  if (transport == "cuda") {
+    return refuse({Cause::bad_input,
+                   "--transport cuda is between GPUs of one node, and this measures between nodes", "",
+                   "leave it out; ringtrue sweep --gpu measures GPUs"});
+  }
   if (transport == "udp") {
     return refuse(
         {Cause::bad_input, "udp carries omnireduce alone", "", "leave --transport out, or use tcp"});
@@ -274,7 +279,8 @@ Played<std::unique_ptr<LiveMeasurer>> make_measurer(const Context& context, cons
   }
   auto faults = collective::parse_faults(flags.fault);
   if (!faults) return refuse(faults.error());
-  if (auto strike = check_faults(*faults, int(*context.common.local)); !strike) return refuse(strike.error());
+  if (auto strike = collective::check_ranks(*faults, int(*context.common.local)); !strike)
+    return refuse(strike.error());
   return std::make_unique<LocalMeasurer>(*context.common.local, transport, std::move(*faults), flags,
                                          memory_of(context), context.config.run_deadline.value);
 }

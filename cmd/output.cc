@@ -68,7 +68,10 @@ int failed(const Context& context, const Error& error) {
 
 int failed(const Context& context, const report::Trouble& trouble) {
   complain(trouble.error);
-  if (context.common.json) return print(report::json(trouble, context.command), Exit::unknown);
+  if (context.common.json) {
+    const bool has_document = context.command != "completion";
+    return print(report::json(trouble, has_document ? context.command : ""), Exit::unknown);
+  }
   const bool many = trouble.failures.size() > 1;
   if (many) write_all(STDERR_FILENO, report::failures_text(trouble, {}));
   return Exit::unknown;

@@ -110,7 +110,7 @@ class LocalPlayer final : public Player {
     auto report = processes_ > 1 ? fleet::run_in_processes(job, processes_, deadline, &stopper_)
                                  : engine::run_locally(job, deadline, nullptr, nullptr, &stopper_);
     if (!report) {
-      const bool stopped = interrupted();  // which a terminal tells worker processes as well
+      const bool stopped = interrupted();  // whatever noticed it first
       return tl::unexpected(
           report::Trouble{stopped ? Error{Cause::cancelled, "interrupted", "", ""} : report.error(), {}});
     }

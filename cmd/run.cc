@@ -9,6 +9,7 @@
 #include "cmd/gpu_facts.h"
 #include "cmd/gpu_flags.h"
 #include "cmd/input_file.h"
+#include "cmd/interrupt.h"
 #include "cmd/measurements.h"
 #include "cmd/omni_flags.h"
 #include "cmd/omni_results.h"
@@ -67,7 +68,8 @@ class Run {
 
     const auto faults = collective::parse_faults(flags_.call.fault);
     const int ranks = player_->job().ranks() + player_->aggregators();
-    if (auto strike = check_faults(faults ? *faults : std::vector<collective::Fault>(), ranks); !strike)
+    if (auto strike = collective::check_ranks(faults ? *faults : std::vector<collective::Fault>(), ranks);
+        !strike)
       return failed(context_, strike.error());
 
     document_.where = player_->where();
@@ -77,7 +79,7 @@ class Run {
       position_ = fmt::format("({} of {} sizes)", i + 1, sizes->size());
       if (auto done = play((*sizes)[i], i + 1 == sizes->size()); !done) document_.error = done.error();
     }
-    if (document_.error && sizes->size() > 1)
+    if (document_.error && sizes->size() > 1 && (interrupted() || !document_.results.empty()))
       note(fmt::format("partial: {} of {} sizes are complete", document_.results.size(), sizes->size()));
     player_.reset();  // releases the nodes before anything is printed
     if (document_.error) complain(document_.error->error);

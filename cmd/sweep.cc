@@ -395,15 +395,8 @@ void add_sweep(Commands& commands) {
       "and two: all rails together, then rail by rail, then each port with itself and its node's others.");
   commands.on(app, [size, iterations](Context& context) {
     if (!flags.gpu) return Sweep(context, flags)();
-    const auto verbs = words_of(flags.verbs);
-    const Common& common = context.common;
-    auto heeded = refuse("sweep --gpu", {{flags.per_port, "--per-port"},
-                                         {!verbs.empty(), verbs.empty() ? "" : verbs.front()},
-                                         {common.memory == "host", "--memory host"},
-                                         {common.link_rate.has_value(), "--link-rate"},
-                                         {common.ranks_per_node != 1, "--ranks-per-node"},
-                                         {common.transport.has_value(), "--transport"}});
-    if (!heeded) return failed(context, heeded.error());
+    if (auto heeded = refuse_wires(context, flags.verbs, flags.per_port); !heeded)
+      return failed(context, heeded.error());
     GpuSweep gpus{std::nullopt, iterations.given() ? flags.iterations : 5, flags.gpus};
     if (size.given()) gpus.size = flags.size;
     return sweep_gpus(context, gpus);

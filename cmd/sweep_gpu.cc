@@ -9,6 +9,7 @@
 #include "cmd/output.h"
 #include "cmd/player.h"
 #include "cmd/progress.h"
+#include "cmd/unheeded.h"
 #include "report/json.h"
 #include "report/text.h"
 
@@ -32,6 +33,19 @@ int exit_of(const report::GpuSweepDocument& document) {
 }
 
 }  // namespace
+
+Result<void> refuse_wires(const Context& context, const VerbsFlags& verbs, bool per_port) {
+  const auto words = words_of(verbs);
+  const Common& common = context.common;
+  return refuse("sweep --gpu", {{per_port, "--per-port"},
+                                {!words.empty(), words.empty() ? "" : words.front()},
+                                {common.memory == "host", "--memory host"},
+                                {common.link_rate.has_value(), "--link-rate"},
+                                {common.ranks_per_node != 1, "--ranks-per-node"},
+                                {common.data_interface.has_value(), "--data-interface"},
+                                {common.data_ports.has_value(), "--data-ports"},
+                                {common.transport.has_value(), "--transport"}});
+}
 
 int sweep_gpus(Context& context, const GpuSweep& what) {
   const std::uint64_t bytes = what.size.value_or(usual_size).value / 4 * 4;

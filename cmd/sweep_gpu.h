@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/gpu_flags.h"
+#include "cmd/verbs_flags.h"
 
 namespace ringtrue::cmd {
 
@@ -14,6 +15,9 @@ struct GpuSweep {
   int repeats = 5;
   GpuFlags gpus;
 };
+
+// Errors (bad_input): flags about what lies between nodes, of which GPUs' limits know nothing.
+Result<void> refuse_wires(const Context& context, const VerbsFlags& verbs, bool per_port);
 
 // Of this machine with --local, else of the hosts. Exit code as check's: by the gravest finding.
 int sweep_gpus(Context& context, const GpuSweep& what);

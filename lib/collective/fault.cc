@@ -247,4 +247,14 @@ std::string to_text(const Fault& fault) {
   }
 }
 
+Result<void> check_ranks(const std::vector<Fault>& faults, int ranks) {
+  for (const Fault& fault : faults) {
+    if (fault.source.value_or(0) < ranks && fault.destination.value_or(0) < ranks) continue;
+    return fail(Cause::bad_input,
+                fmt::format("fault {}: there is no such rank among {}", to_text(fault), ranks), {},
+                ranks == 1 ? "there is rank 0 alone" : fmt::format("give ranks 0 to {}", ranks - 1));
+  }
+  return {};
+}
+
 }  // namespace ringtrue::collective

@@ -74,6 +74,8 @@ struct Fault {
 std::string_view name(Fault::Kind kind);                         // "corrupt-value"
 Result<std::vector<Fault>> parse_faults(std::string_view text);  // "" gives none
 std::string to_text(const Fault& fault);                         // reads back as the same fault
+// Errors (bad_input): a fault of ranks beyond so many, which would strike nobody.
+Result<void> check_ranks(const std::vector<Fault>& faults, int ranks);
 // Gives the faults that strike by chance, and do not say another, this seed.
 void seed(std::vector<Fault>& faults, std::uint64_t seed);
 

@@ -35,10 +35,9 @@ Result<SimReport> simulate(const collective::Algorithm& algorithm, const collect
   }
   const bool recovers = algorithm.uses_packets() && call.omni.acked;
   const int ranks = fabric.layout().ranks();
+  if (auto strike = collective::check_ranks(options.faults, ranks); !strike)
+    return tl::unexpected(strike.error());
   for (const collective::Fault& fault : options.faults) {
-    if (fault.source.value_or(0) >= ranks || fault.destination.value_or(0) >= ranks)
-      return fail(Cause::bad_input, fmt::format("{}: there are {} ranks", collective::to_text(fault), ranks),
-                  "fault", "ranks count from 0");
     if (!fault.unreliable() || recovers) continue;
     return fail(Cause::bad_input,
                 fmt::format("{} is for packets that may get lost", collective::to_text(fault)), "fault",

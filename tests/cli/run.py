@@ -4,13 +4,16 @@
 A case: name, args (as in a shell; {tmp} is a fresh folder), exit; optional stdout, stderr (lists of regular
 expressions that must be found), absent (on neither), schema (stdout is JSON that fits packaging/schema/NAME.json),
 values (path -> value in that JSON), env, files (name -> content, made in {tmp}), to (where stdout goes; "closed":
-nowhere), widest (no line of stdout is wider), interrupt (SIGINT after so many seconds), memory (MiB that it may have; not below a sanitizer), daemons (so many wait on loopback, with the case's env; {hosts} are theirs).
+nowhere), widest (no line of stdout is wider), interrupt (SIGINT after so many seconds, to
+all of its processes as from a terminal), memory (MiB that it may have; not below a sanitizer), daemons (so many wait on
+loopback, with the case's env; {hosts} are theirs), unless (a pattern of files; skipped where there are some).
 A case with `each` is played for each of these words, which take the place of {each} in args and patterns: a list,
 "commands" ("", "check", ..., "pki issue") or "values" ("check --budget", ...: every option that takes a value).
 """
 import argparse
 import concurrent.futures
 import contextlib
+import glob
 import json
 import os
 import pathlib
@@ -89,12 +92,15 @@ def departures(schema, value, path="", root=None):
     return found
 
 
-def lacks_error(out):
+def failure_departures(out, schemas):
+    """What of the document of a failure does not fit the schema that it names."""
     try:
         value = json.loads(out)
-    except ValueError as error:
-        return [f"stdout is not JSON: {error}"]
-    return [f"the JSON has no {key}" for key in ("schema", "error") if key not in value]
+        name = value["schema"].removeprefix("ringtrue.").removesuffix("/1")
+        schema = json.loads(pathlib.Path(schemas, name + ".json").read_text())
+    except (ValueError, KeyError, OSError) as error:
+        return [f"stdout is no document of ours: {error!r}"]
+    return ([] if "error" in value else ["the JSON has no error"]) + departures(schema, value)[:5]
 
 
 def at(value, path):
@@ -185,10 +191,10 @@ def play(case, program, daemon, schemas):
             where = open(case["to"], "w")
         try:
             done = subprocess.Popen(command, stdout=where, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
-                                    env=env, cwd=tmp)
+                                    env=env, cwd=tmp, start_new_session=True)
             if "interrupt" in case:
                 time.sleep(case["interrupt"])
-                done.send_signal(signal.SIGINT)
+                os.killpg(done.pid, signal.SIGINT)
             out, err = done.communicate(timeout=case.get("timeout", 60))
         except subprocess.TimeoutExpired:
             done.kill()
@@ -214,7 +220,7 @@ def play(case, program, daemon, schemas):
             wrong.append("not one line on stderr")
         # With --json, whatever fails says so in a document as well.
         if case["exit"] == 3 and "--json" in args and where is subprocess.PIPE and case.get("to") != "closed":
-            wrong += lacks_error(out)
+            wrong += failure_departures(out, schemas)
         if "schema" in case:
             try:
                 value = json.loads(out)
@@ -255,6 +261,11 @@ def main():
             continue
         if case.get("unprivileged") and os.geteuid() == 0:
             print(f"SKIPPED {case['name']}: root may read everything")
+            skipped += 1
+            continue
+        there = glob.glob(case.get("unless", ""))
+        if there:
+            print(f"SKIPPED {case['name']}: there is {there[0]}")
             skipped += 1
             continue
         if "memory" in case and b"__sanitizer" in pathlib.Path(options.ringtrue).read_bytes():

@@ -134,6 +134,16 @@ TEST(Fault, TakesASeedUnlessItNamesOne) {
   EXPECT_LT(same, 40) << "another seed strikes others";
 }
 
+TEST(Fault, StrikesRanksThatAreThere) {
+  EXPECT_TRUE(check_ranks(*parse_faults("delay@0>2:time=1ms;cut@*>1"), 3));
+  for (const char* beyond : {"delay@0>3:time=1ms", "cut@3>*"}) {
+    const auto checked = check_ranks(*parse_faults(beyond), 3);
+    ASSERT_FALSE(checked) << beyond;
+    EXPECT_EQ(checked.error().cause, Cause::bad_input);
+    EXPECT_NE(checked.error().what.find("no such rank among 3"), std::string::npos);
+  }
+}
+
 // Whatever is accepted reads back as itself; nothing crashes.
 TEST(Fault, StandsRandomText) {
   std::mt19937 random(1);
