@@ -76,7 +76,7 @@ Result<report::BundleRow> store(topology::Recording recording, const Flags& flag
   const std::string bytes = topology::write_recording(recording);
   std::string path = flags.output;
   if (path.empty() || folder)
-    path += (path.empty() || path.back() == '/' ? "" : "/") + file_name(recording.node);
+    path += fmt::format("{}{}", path.empty() || path.back() == '/' ? "" : "/", file_name(recording.node));
   if (fleet::exists(path))
     return fail(Cause::bad_input, path + " is already there", "", "remove it, or give another --output");
   if (auto written = fleet::write_file(path, bytes, 0644, fleet::Existing::keep); !written)

@@ -149,8 +149,9 @@ Result<void> SessionImpl::map_memory() {
     const std::uint64_t room = available.value_or(0) + held;
     if (available && bytes > room)
       return fail(Cause::unavailable,
-                  fmt::format("{} of {} need {} of memory, {} are free", plural(plan_.ranks.size(), "rank"),
-                              to_text(Bytes(job_.call.bytes())), to_text(Bytes(bytes)), to_text(Bytes(room))),
+                  fmt::format("{} of memory for {} of {}: {} are free", to_text(Bytes(bytes)),
+                              plural(plan_.ranks.size(), "rank"), to_text(Bytes(job_.call.bytes())),
+                              to_text(Bytes(room))),
                   {}, "use a smaller --size or fewer ranks per node");
     const bool shared = member_.shared_memory >= 0;
     void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,

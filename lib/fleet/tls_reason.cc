@@ -271,8 +271,8 @@ std::optional<Error> certificate_reason(const Target& target, const Findings& fi
                                         const std::optional<CertificateFacts>& facts) {
   if (findings.empty()) return std::nullopt;
   const std::string whose = target.node + "'s certificate ";
-  const std::string renew = "ringtrue pki issue --dir AUTHORITY " + certificate_name(target) +
-                            ", copy the folder to that node and reload its daemon";
+  const std::string issue = "ringtrue pki issue --dir AUTHORITY " + certificate_name(target);
+  const std::string renew = issue + ", copy the folder to that node and reload its daemon";
   const auto has = [&](std::initializer_list<int> codes) {
     return std::any_of(codes.begin(), codes.end(), [&](int c) { return findings.contains(c); });
   };
@@ -297,7 +297,8 @@ std::optional<Error> certificate_reason(const Target& target, const Findings& fi
     const std::string is_for =
         facts ? (facts->hosts.empty() ? facts->name : facts->hosts[0]) : "another name";
     return reason(target, Cause::refused, whose + "is for " + is_for + ", not " + certificate_name(target),
-                  "call it " + is_for + " in --hosts, or " + renew);
+                  "call it " + is_for + " in --hosts, or start its daemon with --node " +
+                      certificate_name(target) + " and a certificate of that name: " + issue);
   }
   return reason(target, Cause::refused,
                 whose + "is not accepted: " + X509_verify_cert_error_string(*findings.begin()), renew);

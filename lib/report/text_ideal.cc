@@ -80,7 +80,8 @@ std::string text(const IdealDocument& document, const Style& style) {
   }
   out += table.text(2);
   if (!document.ideal.in_network.empty()) {
-    out += "\n" + style.paint("With reduction in the network, which passes the bound", Ink::bold) + "\n";
+    out += fmt::format("\n{}\n",
+                       style.paint("With reduction in the network, which passes the bound", Ink::bold));
     Table reduced({{"", Table::Align::left}, {"ideal"}, {"arithmetic", Table::Align::left}});
     for (const ideal::InNetwork& a : document.ideal.in_network)
       reduced.row({a.name, exact(a.busbw), style.paint(a.arithmetic, Ink::dim)});
