@@ -1,6 +1,6 @@
 // What a GPU has to show, as a table: rates, times and results, each beside what is wanted of it
 // (tests/support/gpu_figures.h). Takes the number of a GPU, and how many MiB the largest buffers have (1024);
-// some minutes. Exit code 1: a figure is missed; 77: there is no GPU.
+// some minutes. Exit code 1: a figure is missed, or the driver fails; 77: there is no GPU.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,8 @@ int main(int count, char** words) {
   const auto driver = transport::cuda::system_driver();
   if (!driver) {
     fmt::print(stderr, "bench_cuda: {}\n", driver.error().text());
-    return 77;
+    const bool none = driver.error().what.starts_with("no ");  // GPU, driver or module; others are broken
+    return none ? 77 : 1;
   }
   const auto gpus = (*driver)->gpus();
   if (!gpus || settings.gpu < 0 || std::size_t(settings.gpu) >= gpus->size()) {
