@@ -85,8 +85,7 @@ Result<void> check_heeded(const Context& context, const Flags& flags) {
     if (auto heeded = facts("check --no-inspect"); !heeded) return heeded;
   if (!common.local) return {};
   if (auto heeded = facts("check --local"); !heeded) return heeded;
-  return refuse("check --local",
-                {{common.link_rate.has_value(), "--link-rate"}, {flags.no_inspect, "--no-inspect"}});
+  return refuse("check --local", {{flags.no_inspect, "--no-inspect"}});
 }
 
 // Facts alone: of files, the hosts, or this machine.
@@ -240,10 +239,11 @@ int run(Context& context, const Flags& flags) {
   }
   if (local) {
     document.diagnosis.not_checked.push_back(
-        {"wires", fmt::format("{} none between them: each hop was held to {}, which shows "
+        {"wires", fmt::format("{} none between them: each hop was held to {}{}, which shows "
                               "how the check works and what --fault slows; use --hosts for a network",
                               plural(*local, "rank of one process has", "ranks of one process have"),
-                              to_text(local_pace(int(*local))))});
+                              to_text(local_pace(int(*local))),
+                              context.common.link_rate ? ", not to --link-rate" : "")});
   }
   diagnosis::hold_against_ideal(wires_of(context, facts), document.diagnosis);
   document.plans = campaign::what_if(document.diagnosis);

@@ -75,6 +75,8 @@ class Run {
     document_.where = player_->where();
     document_.nodes = player_->nodes();
     document_.deadlines = deadlines_of(context_);
+    if (player_->local() && context_.common.link_rate)
+      note("no ideal by --link-rate: no link lies between ranks of one machine");
     for (std::size_t i = 0; i < sizes->size() && !document_.error; ++i) {
       position_ = fmt::format("({} of {} sizes)", i + 1, sizes->size());
       if (auto done = play((*sizes)[i], i + 1 == sizes->size()); !done) document_.error = done.error();
@@ -101,9 +103,6 @@ class Run {
     if (auto fits = flags_.call.check_shift(); !fits) return fits;
     auto heeded = refuse("run", {{flags_.call.events && !context_.common.json, "--events",
                                   "add --json, which they are shown in"}});
-    if (!heeded) return heeded;
-    const bool local = context_.common.local.has_value();
-    heeded = refuse("run --local", {{local && context_.common.link_rate, "--link-rate"}});
     if (!heeded) return heeded;
     if (auto fits = flags_.omni.check(flags_.call.algorithm); !fits) return fits;
     if (auto fits = check_memory(context_, flags_.gpus); !fits) return fits;
