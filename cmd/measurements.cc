@@ -1,5 +1,7 @@
 #include "cmd/measurements.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "ideal/loads.h"
@@ -78,6 +80,15 @@ report::ReferenceRow reference_of(const engine::Job& job, const engine::Referenc
     row.busbw_Bps = *row.algbw_Bps * ideal::busbw_factor("ring", job.ranks());
   }
   return row;
+}
+
+std::string note_on_reference(const engine::RunReport& report) {
+  if (!report.reference) return {};
+  if (!report.reference->why_not.empty()) return fmt::format("no reference: {}", report.reference->why_not);
+  const bool kernel = !report.gpus.empty() && report.gpus.front().play == "kernel";
+  const bool rows = !report.ranks.empty() && report.ranks.front().batch > 1;
+  return kernel && rows ? "short calls: a graph replays ours, and the reference's are launched one by one"
+                        : "";
 }
 
 report::RunResult result_of(const engine::Job& job, const engine::RunReport& run,

@@ -31,6 +31,8 @@ std::vector<report::GpuRow> gpus_of(const engine::RunReport& run);
 
 // Another library's allreduce beside the job's.
 report::ReferenceRow reference_of(const engine::Job& job, const engine::Reference& reference);
+// Why it did not run, or what its times hold and ours do not; empty: nothing to say.
+std::string note_on_reference(const engine::RunReport& report);
 
 std::vector<report::HopRow> hops_of(const engine::Job& job, const trace::Trace& trace);
 

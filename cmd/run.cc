@@ -269,8 +269,7 @@ class Run {
     wrong_ = wrong_ || document_.results.back().wrong.value_or(0) > 0;
     for (const std::string& line : report->notes) note(line);
     if (last && document_.rdma.empty()) note(unused(flags_.verbs));
-    if (report->reference && !report->reference->why_not.empty())
-      note(fmt::format("no reference: {}", report->reference->why_not));
+    note(note_on_reference(*report));
     if (!omnireduce()) return {};
 
     report::RunResult& result = document_.results.back();

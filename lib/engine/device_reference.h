@@ -22,7 +22,8 @@ struct ReferenceSetup {
   std::function<Result<std::uint64_t>()> check;  // wrong elements
 };
 
-// Why it did not run is in the reference. Errors are those of GPUs, and the deadline.
+// Why it did not run is in the reference, that it had not connected in half of the time, too. Errors are
+// those of GPUs, and the deadline.
 Result<Reference> play_reference(const ReferenceSetup& setup, Deadline deadline);
 
 }  // namespace ringtrue::engine

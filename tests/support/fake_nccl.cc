@@ -1,6 +1,8 @@
 // A library with NCCL's functions, for the scripted GPUs (fake_cuda.h), whose memory is the host's: adds up
-// float32 between the first call of a group and its end, and tells of it as NCCL's log does.
+// float32 between the first call of a group and its end, and tells of it as NCCL's log does. It does not
+// connect three ranks, nor more of them in their first call.
 #include <sched.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +26,10 @@ void wait_for(Stream& stream) {
   for (auto idle = stream.idle(); idle && !*idle; idle = stream.idle()) sched_yield();
 }
 
+[[noreturn]] void hang() {
+  for (;;) pause();
+}
+
 void log(std::size_t bytes) {
   const char* const path = std::getenv("NCCL_DEBUG_FILE");
   std::FILE* const file = path ? std::fopen(path, "a") : nullptr;
@@ -43,6 +49,7 @@ int ncclGetVersion(int* version) {
   return 0;
 }
 int ncclCommInitAll(void** ranks, int count, const int*) {
+  if (count == 3) hang();
   for (int i = 0; i < count; ++i) ranks[i] = &parts;
   return 0;
 }
@@ -66,6 +73,7 @@ int ncclAllReduce(const void*, void* data, std::size_t count, int type, int oper
   return 0;
 }
 int ncclGroupEnd() {
+  if (parts.size() > 3) hang();
   for (const Part& part : parts) wait_for(*part.stream);
   if (parts.empty()) return 0;
   for (std::size_t i = 0; i < parts[0].count; ++i) {

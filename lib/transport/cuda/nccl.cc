@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <future>
 #include <string_view>
+#include <thread>
 
 namespace ringtrue::transport::cuda {
 
@@ -76,6 +79,19 @@ int ask_for_log() {
   return log;
 }
 
+// NCCL's own threads wait for each other as long as it takes. What makes them do so is called by a thread
+// that is left behind where it does not come back: `call` owns what it uses. Empty: the deadline passed.
+template <class Call>
+std::optional<int> within(Deadline deadline, Call call) {
+  std::packaged_task<int()> task(std::move(call));
+  std::future<int> result = task.get_future();
+  std::thread(std::move(task)).detach();
+  const int left = deadline.left_ms();
+  if (left < 0) result.wait();
+  if (left >= 0 && result.wait_for(std::chrono::milliseconds(left)) != std::future_status::ready) return {};
+  return result.get();
+}
+
 std::string word_after(const std::string& text, const std::string& mark) {
   const auto at = text.find(mark);
   if (at == text.npos) return {};
@@ -108,7 +124,8 @@ std::string told_by(const std::string& log) {
   return algorithm.empty() || protocol.empty() ? algorithm : fmt::format("{}, {}", algorithm, protocol);
 }
 
-Result<std::unique_ptr<Nccl>> Nccl::open(std::span<const int> gpus, const std::string& library) {
+Result<std::unique_ptr<Nccl>> Nccl::open(std::span<const int> gpus, Deadline deadline,
+                                         const std::string& library) {
   const int log = ask_for_log();
   void* const opened = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!opened)
@@ -116,7 +133,7 @@ Result<std::unique_ptr<Nccl>> Nccl::open(std::span<const int> gpus, const std::s
                 "install NCCL, or say in LD_LIBRARY_PATH where it is");
   std::unique_ptr<Nccl> made(new Nccl());
   made->log_ = log;
-  made->functions_ = std::make_unique<Functions>();
+  made->functions_ = std::make_shared<Functions>();
   Functions& f = *made->functions_;
   const char* missing = nullptr;
   const auto find = [&](auto& into, const char* name) {
@@ -134,11 +151,13 @@ Result<std::unique_ptr<Nccl>> Nccl::open(std::span<const int> gpus, const std::s
   if (missing) return fail(Cause::unavailable, fmt::format("{} has no {}", library, missing));
   if (auto good = made->told(f.version(&made->version_), "tell its version"); !good)
     return tl::unexpected(good.error());
-  std::vector<void*> ranks(gpus.size(), nullptr);
-  if (auto good = made->told(f.init_all(ranks.data(), int(ranks.size()), gpus.data()), "connect these GPUs");
-      !good)
+  const auto ranks = std::make_shared<std::vector<void*>>(gpus.size(), nullptr);
+  const auto init = [ranks, functions = made->functions_, on = std::vector<int>(gpus.begin(), gpus.end())] {
+    return functions->init_all(ranks->data(), int(on.size()), on.data());
+  };
+  if (auto good = made->told(within(deadline, init), "connect these GPUs"); !good)
     return tl::unexpected(good.error());
-  made->ranks_ = std::move(ranks);
+  made->ranks_ = *ranks;
   return made;
 }
 
@@ -147,26 +166,39 @@ Nccl::~Nccl() {
 }
 
 void Nccl::abort() {
-  for (void* const rank : ranks_) functions_->abort(rank);
+  const auto all = [ranks = std::move(ranks_), functions = functions_] {
+    for (void* const rank : ranks) functions->abort(rank);
+    return 0;
+  };
   ranks_.clear();
+  within(Deadline::in(Seconds(2)), all);
 }
 
-Result<void> Nccl::told(int result, const char* what) const {
-  if (result == 0) return {};
-  const char* const why = functions_->error(result);
-  return fail(Cause::unavailable, fmt::format("NCCL cannot {}: {}", what, why ? why : std::to_string(result)),
-              {}, "see NCCL_DEBUG=INFO");
+Result<void> Nccl::told(std::optional<int> result, const char* what) const {
+  if (!result)
+    return fail(Cause::deadline, fmt::format("NCCL did not {} in time", what), {}, "see NCCL_DEBUG=INFO");
+  if (*result == 0) return {};
+  const char* const why = functions_->error(*result);
+  return fail(Cause::unavailable,
+              fmt::format("NCCL cannot {}: {}", what, why ? why : std::to_string(*result)), {},
+              "see NCCL_DEBUG=INFO");
 }
 
 Result<void> Nccl::allreduce(std::span<const Part> parts, std::uint64_t elements, Type type,
-                             Operation operation) {
+                             Operation operation, Deadline deadline) {
   if (parts.size() != ranks_.size()) return fail(Cause::internal, "NCCL was opened for other GPUs");
-  int result = functions_->group_start();
-  for (std::size_t i = 0; i < parts.size() && result == 0; ++i)
-    result = functions_->all_reduce(parts[i].data, parts[i].data, elements, number(type), number(operation),
-                                    ranks_[i], parts[i].stream->native());
-  const int ended = functions_->group_end();
-  return told(result ? result : ended, "start an allreduce");
+  const auto group = [=, ranks = ranks_, functions = functions_,
+                      all = std::vector<Part>(parts.begin(), parts.end())] {
+    int result = functions->group_start();
+    for (std::size_t i = 0; i < all.size() && result == 0; ++i)
+      result = functions->all_reduce(all[i].data, all[i].data, elements, number(type), number(operation),
+                                     ranks[i], all[i].stream->native());
+    const int ended = functions->group_end();
+    return result ? result : ended;
+  };
+  const std::optional<int> result = connected_ ? group() : within(deadline, group);
+  connected_ = true;
+  return told(result, "start an allreduce");
 }
 
 std::string Nccl::version() const {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "collective/types.h"
 #include "transport/cuda/driver.h"
@@ -20,8 +22,8 @@ std::string told_by(const std::string& log);
 class Nccl {
  public:
   // A rank on each of `gpus`, as CUDA counts them in this process. Errors, unavailable: no library, no such
-  // function in it, or what it says against these GPUs.
-  static Result<std::unique_ptr<Nccl>> open(std::span<const int> gpus,
+  // function in it, or what it says against these GPUs; deadline: it did not connect them by then.
+  static Result<std::unique_ptr<Nccl>> open(std::span<const int> gpus, Deadline deadline,
                                             const std::string& library = "libnccl.so.2");
   ~Nccl();
   Nccl(const Nccl&) = delete;
@@ -30,9 +32,10 @@ class Nccl {
     Stream* stream = nullptr;
     std::byte* data = nullptr;  // in place
   };
-  // Tells the streams, in the order of `gpus`, and does not wait.
+  // Tells the streams, in the order of `gpus`, and does not wait, but for the first call, which may connect
+  // the GPUs: errors as of open().
   Result<void> allreduce(std::span<const Part> parts, std::uint64_t elements, collective::Type type,
-                         collective::Operation operation);
+                         collective::Operation operation, Deadline deadline);
 
   // What hangs is given up: its streams get free, and nothing more can be asked of it.
   void abort();
@@ -44,10 +47,11 @@ class Nccl {
  private:
   struct Functions;
   Nccl() = default;
-  Result<void> told(int result, const char* what) const;
+  Result<void> told(std::optional<int> result, const char* what) const;
 
-  std::unique_ptr<Functions> functions_;
+  std::shared_ptr<Functions> functions_;
   std::vector<void*> ranks_;
+  bool connected_ = false;  // a call was made
   int version_ = 0;
   int log_ = -1;  // a memfd
 };
