@@ -187,12 +187,17 @@ Result<void> Nccl::told(std::optional<int> result, const char* what) const {
 Result<void> Nccl::allreduce(std::span<const Part> parts, std::uint64_t elements, Type type,
                              Operation operation, Deadline deadline) {
   if (parts.size() != ranks_.size()) return fail(Cause::internal, "NCCL was opened for other GPUs");
-  const auto group = [=, ranks = ranks_, functions = functions_,
-                      all = std::vector<Part>(parts.begin(), parts.end())] {
+  struct Buffer {
+    std::byte* data;
+    void* stream;
+  };
+  std::vector<Buffer> buffers;
+  for (const Part& part : parts) buffers.push_back({part.data, part.stream->native()});
+  const auto group = [=, ranks = ranks_, functions = functions_] {
     int result = functions->group_start();
-    for (std::size_t i = 0; i < all.size() && result == 0; ++i)
-      result = functions->all_reduce(all[i].data, all[i].data, elements, number(type), number(operation),
-                                     ranks[i], all[i].stream->native());
+    for (std::size_t i = 0; i < buffers.size() && result == 0; ++i)
+      result = functions->all_reduce(buffers[i].data, buffers[i].data, elements, number(type),
+                                     number(operation), ranks[i], buffers[i].stream);
     const int ended = functions->group_end();
     return result ? result : ended;
   };
