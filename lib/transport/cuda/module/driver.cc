@@ -199,6 +199,8 @@ Driver* make(Error& error) {
   // GPU 1 is to be the one that nvidia-smi calls so, also among unlike ones. (What it is set to is
   // respected.)
   ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
+  // Kernels wait for those of other GPUs here: a launch that waits for its kernel would not let them come.
+  ::unsetenv("CUDA_LAUNCH_BLOCKING");
   int driver = 0, runtime = 0, count = 0;
   cudaDriverGetVersion(&driver);
   cudaRuntimeGetVersion(&runtime);
