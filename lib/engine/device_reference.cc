@@ -55,7 +55,7 @@ Result<Reference> play_reference(const ReferenceSetup& setup, Deadline deadline)
   std::vector<cuda::Nccl::Part> parts;
   std::vector<Watch> watches;
   for (Rank rank = 0; rank < setup.job.ranks(); ++rank) {
-    parts.push_back({&setup.group.stream(rank), setup.group.data(rank)});
+    parts.push_back({setup.group.stream(rank).native(), setup.group.data(rank)});
     Watch watch;
     for (auto* event : {&watch.start, &watch.stop}) {
       auto made = setup.group.device(rank).make_event();
@@ -67,15 +67,17 @@ Result<Reference> play_reference(const ReferenceSetup& setup, Deadline deadline)
   // So many calls, each on what the one before left; the seconds of one, on the slowest GPU.
   const auto play = [&](int calls) -> Result<double> {
     Result<void> told = setup.fill();
-    for (std::size_t i = 0; i < parts.size() && told; ++i) told = parts[i].stream->record(*watches[i].start);
+    for (std::size_t i = 0; i < parts.size() && told; ++i)
+      told = setup.group.stream(Rank(i)).record(*watches[i].start);
     for (int i = 0; i < calls && told; ++i) {
       told = nccl.allreduce(parts, setup.job.call.elements, setup.job.call.type, setup.job.call.operation,
                             connected);
       if (!told) reference.why_not = told.error().text();
     }
-    for (std::size_t i = 0; i < parts.size() && told; ++i) told = parts[i].stream->record(*watches[i].stop);
     for (std::size_t i = 0; i < parts.size() && told; ++i)
-      told = cuda::wait_for(*parts[i].stream, setup.group.device(Rank(i)).gpu(), deadline);
+      told = setup.group.stream(Rank(i)).record(*watches[i].stop);
+    for (std::size_t i = 0; i < parts.size() && told; ++i)
+      told = cuda::wait_for(setup.group.stream(Rank(i)), setup.group.device(Rank(i)).gpu(), deadline);
     if (!told) {
       nccl.abort();
       return tl::unexpected(told.error());

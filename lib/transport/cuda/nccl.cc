@@ -184,24 +184,26 @@ Result<void> Nccl::told(std::optional<int> result, const char* what) const {
               "see NCCL_DEBUG=INFO");
 }
 
+int Nccl::group(const Functions& f, std::span<void* const> ranks, std::span<const Part> parts,
+                std::uint64_t elements, int type, int operation) {
+  int result = f.group_start();
+  for (std::size_t i = 0; i < parts.size() && result == 0; ++i)
+    result = f.all_reduce(parts[i].data, parts[i].data, elements, type, operation, ranks[i], parts[i].stream);
+  const int ended = f.group_end();
+  return result ? result : ended;
+}
+
 Result<void> Nccl::allreduce(std::span<const Part> parts, std::uint64_t elements, Type type,
                              Operation operation, Deadline deadline) {
   if (parts.size() != ranks_.size()) return fail(Cause::internal, "NCCL was opened for other GPUs");
-  struct Buffer {
-    std::byte* data;
-    void* stream;
+  const int t = number(type), op = number(operation);
+  const auto first = [&] {
+    return within(deadline,
+                  [=, functions = functions_, ranks = ranks_, all = std::vector(parts.begin(), parts.end())] {
+                    return group(*functions, ranks, all, elements, t, op);
+                  });
   };
-  std::vector<Buffer> buffers;
-  for (const Part& part : parts) buffers.push_back({part.data, part.stream->native()});
-  const auto group = [=, ranks = ranks_, functions = functions_] {
-    int result = functions->group_start();
-    for (std::size_t i = 0; i < buffers.size() && result == 0; ++i)
-      result = functions->all_reduce(buffers[i].data, buffers[i].data, elements, number(type),
-                                     number(operation), ranks[i], buffers[i].stream);
-    const int ended = functions->group_end();
-    return result ? result : ended;
-  };
-  const std::optional<int> result = connected_ ? group() : within(deadline, group);
+  const auto result = connected_ ? group(*functions_, ranks_, parts, elements, t, op) : first();
   connected_ = true;
   return told(result, "start an allreduce");
 }

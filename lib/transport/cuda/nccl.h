@@ -2,6 +2,8 @@
 // where it is asked for; nothing links it.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,7 +13,6 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "collective/types.h"
-#include "transport/cuda/driver.h"
 
 namespace ringtrue::transport::cuda {
 
@@ -29,7 +30,7 @@ class Nccl {
   Nccl(const Nccl&) = delete;
 
   struct Part {
-    Stream* stream = nullptr;
+    void* stream = nullptr;     // CUDA's own: Stream::native()
     std::byte* data = nullptr;  // in place
   };
   // Tells the streams, in the order of `gpus`, and does not wait, but for the first call, which may connect
@@ -47,6 +48,8 @@ class Nccl {
  private:
   struct Functions;
   Nccl() = default;
+  static int group(const Functions& f, std::span<void* const> ranks, std::span<const Part> parts,
+                   std::uint64_t elements, int type, int operation);
   Result<void> told(std::optional<int> result, const char* what) const;
 
   std::shared_ptr<Functions> functions_;

@@ -35,7 +35,7 @@ TEST(CudaNccl, IsGivenUpWhereItDoesNotConnect) {
   const auto driver = machine.process();
   const auto device = std::move(*driver->open(0));
   const auto stream = std::move(*device->make_stream());
-  const std::vector<Nccl::Part> parts(4, {stream.get(), nullptr});
+  const std::vector<Nccl::Part> parts(4, {stream->native(), nullptr});
   const auto called =
       (*four)->allreduce(parts, 1, collective::Type::float32, collective::Operation::sum, soon());
   ASSERT_FALSE(called);
