@@ -2,6 +2,11 @@
 
 namespace ringtrue::cmd {
 
+ops::Setup setup_of(const Context& context) {
+  return {context.config, context.common.local, context.common.ranks_per_node, context.common.insecure,
+          context.command};
+}
+
 Commands::Commands(Command root) : root_(root) {
   add_common(root);
 }

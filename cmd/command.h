@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "cmd/options.h"
 #include "config/config.h"
+#include "operator/setup.h"
 #include "report/documents.h"
 #include "report/style.h"
 
@@ -39,6 +40,9 @@ struct Context {
   report::Style style;  // of standard output
   std::string command;  // "run"
 };
+
+// What its use case is told.
+ops::Setup setup_of(const Context& context);
 
 using Action = std::function<int(Context&)>;
 

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "cmd/command.h"
+#include "cmd/inapplicable.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
-#include "cmd/unheeded.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -190,12 +190,12 @@ void add_completion(Commands& commands) {
                    {"bash", "zsh", "fish"});
   app.footer("Example: ringtrue completion bash > /etc/bash_completion.d/ringtrue");
   commands.on(app, [&commands](Context& context) {
-    auto heeded = refuse_playing(context, "completion", "leave it out");
-    if (heeded) heeded = refuse_hosts(context, "completion", "leave it out");
-    if (heeded)
-      heeded = refuse("completion", {{context.common.link_rate.has_value(), "--link-rate"},
-                                     {context.common.json, "--json"}});
-    if (!heeded) return failed(context, heeded.error());
+    auto status = reject_playing(context, "completion", "leave it out");
+    if (status) status = reject_hosts(context, "completion", "leave it out");
+    if (status)
+      status = reject_inapplicable("completion", {{context.common.link_rate.has_value(), "--link-rate"},
+                                                  {context.common.json, "--json"}});
+    if (!status) return failed(context, status.error());
     std::vector<Level> levels;
     collect(commands, commands.root(), "", levels);
     if (shell == "bash") return print(bash(levels), Exit::healthy);

@@ -1,11 +1,11 @@
 #include "config/config.h"
 
 #include "cmd/command.h"
+#include "cmd/inapplicable.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
-#include "cmd/unheeded.h"
-#include "report/json.h"
-#include "report/text.h"
+#include "report/json/json.h"
+#include "report/text/text.h"
 
 namespace ringtrue::cmd {
 
@@ -21,10 +21,10 @@ void add_config(Commands& commands) {
       keys + ", and groups under [groups].");
   commands.on(app, [](Context& context) {
     const Common& common = context.common;
-    auto heeded = refuse("config", {{common.local.has_value(), "--local"},
-                                    {common.ranks_per_node != 1, "--ranks-per-node"},
-                                    {common.insecure, "--insecure"}});
-    if (!heeded) return failed(context, heeded.error());
+    auto status = reject_inapplicable("config", {{common.local.has_value(), "--local"},
+                                                 {common.ranks_per_node != 1, "--ranks-per-node"},
+                                                 {common.insecure, "--insecure"}});
+    if (!status) return failed(context, status.error());
     report::ConfigDocument document;
     for (const config::Given& g : config::effective(context.config)) {
       document.settings.push_back({g.key, g.text, g.origin});

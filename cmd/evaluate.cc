@@ -6,11 +6,10 @@
 
 #include "campaign/campaign.h"
 #include "cmd/command.h"
-#include "cmd/interrupt.h"
-#include "cmd/options.h"
+#include "cmd/inapplicable.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
-#include "cmd/unheeded.h"
+#include "operator/evaluate.h"
 #include "report/evaluate.h"
 
 namespace ringtrue::cmd {
@@ -54,26 +53,16 @@ Result<std::vector<const campaign::Kind*>> parse_kinds(std::string_view text) {
   return out;
 }
 
-int show_case(Context& context, const Flags& flags) {
-  const campaign::Campaign& campaign = flags.campaign;
-  report::CaseDocument document;
-  document.campaign_seed = campaign.seed;
-  campaign::Case drawn = campaign::draw_case(campaign.seed, std::uint64_t(*flags.one), campaign.limits);
-  document.check.transport = "model";
-  document.check.diagnosis = campaign::check(drawn);
-  document.outcome = campaign::outcome_of(std::move(drawn), document.check.diagnosis);
-  return print(context.common.json ? report::json(document) : report::text(document, context.style),
-               Exit::healthy);
-}
-
 Result<void> check(const Context& context, const Flags& flags) {
-  if (auto heeded = refuse_playing(context, "evaluate", "use --nodes"); !heeded) return heeded;
-  if (auto heeded = refuse_hosts(context, "evaluate", "leave it out: the clusters are modelled"); !heeded)
-    return heeded;
-  if (auto heeded = refuse("evaluate", {{context.common.link_rate.has_value(), "--link-rate"}}); !heeded)
-    return heeded;
+  if (auto status = reject_playing(context, "evaluate", "use --nodes"); !status) return status;
+  if (auto status = reject_hosts(context, "evaluate", "leave it out: the clusters are modelled"); !status)
+    return status;
+  if (auto status = reject_inapplicable("evaluate", {{context.common.link_rate.has_value(), "--link-rate"}});
+      !status)
+    return status;
   if (flags.one)
-    if (auto heeded = refuse("evaluate --case", {{flags.threads > 0, "--threads"}}); !heeded) return heeded;
+    if (auto status = reject_inapplicable("evaluate --case", {{flags.threads > 0, "--threads"}}); !status)
+      return status;
   if (!flags.markdown || (!flags.one && !context.common.json)) return {};
   return fail(Cause::bad_input,
               fmt::format("{} and --markdown exclude each other", flags.one ? "--case" : "--json"), {},
@@ -91,19 +80,16 @@ int run(Context& context, Flags& flags) {
     return failed(context, Error{Cause::bad_input, fmt::format("{} needs larger clusters", kind->name),
                                  "--kinds", "allow more --nodes"});
   }
-  if (flags.one) return show_case(context, flags);
-  campaign.on_progress = [&](int done) {
-    show_progress(fmt::format("{} of {} cases", done, campaign.cases));
-    return !interrupted();
-  };
-  const OnInterrupt cancel([] {});
-  const auto outcomes = campaign::play(campaign);
-  report::EvaluateDocument document{campaign.seed, campaign.limits, campaign::score(outcomes), {}};
-  if (interrupted()) document.error = report::Trouble{Error{Cause::cancelled, "interrupted", "", ""}, {}};
+  if (flags.one) {
+    const auto document = ops::play_case(campaign, std::uint64_t(*flags.one));
+    return print(context.common.json ? report::json(document) : report::text(document, context.style),
+                 Exit::healthy);
+  }
+  const auto document = ops::evaluate(campaign, control({}));
   const int code = document.error ? Exit::unknown : Exit::healthy;
+  if (!flags.markdown) return show(context, document, code);
   if (document.error) complain(document.error->error);
-  if (context.common.json) return print(report::json(document), code);
-  return print(flags.markdown ? report::markdown(document) : report::text(document, context.style), code);
+  return print(report::markdown(document), code);
 }
 
 }  // namespace

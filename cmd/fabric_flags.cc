@@ -1,70 +1,10 @@
 #include "cmd/fabric_flags.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <fstream>
-#include <map>
-
-#include "base/plural.h"
-#include "cmd/options.h"
-#include "config/config.h"
-#include "sim/network.h"
 #include "sim/settings.h"
 
 namespace ringtrue::cmd {
-namespace {
 
-constexpr std::size_t most_bytes = 1 << 20;
-
-Result<std::string> read_file(const std::string& name) {
-  std::ifstream in(name, std::ios::binary);
-  std::string text(most_bytes + 1, '\0');
-  in.read(text.data(), std::streamsize(text.size()));
-  if (!in.is_open() || in.bad() || (in.fail() && !in.eof()))
-    return fail(Cause::bad_input, "cannot be read", name, "give a TOML file of settings like nodes = 128");
-  text.resize(std::size_t(in.gcount()));
-  if (text.size() > most_bytes) return fail(Cause::bad_input, "is larger than 1M", name);
-  return text;
-}
-
-// Settings of the file, the preset first whatever their order.
-Result<void> read_fabric(const std::string& name, sim::Description& into) {
-  const auto text = read_file(name);
-  if (!text) return tl::unexpected(text.error());
-  auto given = config::read_toml(*text, name);
-  if (!given) {
-    Error error = given.error();
-    error.next = "correct the file: settings like nodes = 128, nic = \"400Gbit\"";
-    return tl::unexpected(std::move(error));
-  }
-  for (config::Given& one : *given) std::replace(one.key.begin(), one.key.end(), '_', '-');
-  std::stable_sort(given->begin(), given->end(), [](const config::Given& a, const config::Given& b) {
-    return (a.key == "preset") > (b.key == "preset");
-  });
-  std::map<std::string, std::string> before;
-  for (const config::Given& one : *given) {
-    if (auto single = config::not_a_list(one); !single) return single;
-    if (const auto [twice, first] = before.try_emplace(one.key, one.origin); !first)
-      return fail(Cause::bad_input, fmt::format("{} stands there already: {}", one.key, twice->second),
-                  one.origin);
-    const auto other = before.find(one.key == "nic" ? "inter" : one.key == "inter" ? "nic" : "");
-    if (other != before.end())
-      return fail(Cause::bad_input, fmt::format("inter and nic exclude each other: {}", other->second),
-                  one.origin, "inter is a node's rate, nic one NIC's");
-    auto done = sim::set(into, one.key, one.text);
-    if (done) continue;
-    Error error = done.error();
-    if (error.what.find(one.key) == std::string::npos) error.what = one.key + ": " + error.what;
-    error.where = one.origin;
-    return tl::unexpected(std::move(error));
-  }
-  return {};
-}
-
-}  // namespace
-
-void add_fabric_flags(Commands& commands, Command app, FabricFlags& flags) {
+void add_fabric_flags(Commands& commands, Command app, ops::FabricRequest& flags) {
   for (const sim::Setting& setting : sim::settings()) {
     const std::string name(setting.name);
     const auto read = [&flags, name](std::string_view text) -> Result<void> {
@@ -91,89 +31,6 @@ void add_fabric_flags(Commands& commands, Command app, FabricFlags& flags) {
   add_whole(app, "--random-faults", flags.random_faults, 0, 100,
             "so many faults of the fabric, drawn from the seed; the output says which")
       .group("fabric");
-}
-
-Result<sim::Fabric> fabric_of(const FabricFlags& flags, std::optional<BytesPerSecond> link_rate,
-                              const ProbedFabric* probed, bool grows) {
-  sim::Description description;
-  description.fabric.nodes = 8;
-  if (probed) description.fabric = probed->fabric;
-  if (link_rate) description.fabric.inter.rate = *link_rate;
-  const auto preset = flags.given.find("preset");
-  if (preset != flags.given.end()) {
-    if (auto done = sim::set(description, "preset", preset->second); !done)
-      return tl::unexpected(done.error());
-  }
-  if (!flags.file.empty()) {
-    if (auto done = read_fabric(flags.file, description); !done) return tl::unexpected(done.error());
-  }
-  if (probed && flags.has("preset")) {
-    return fail(Cause::bad_input, "--topology and --preset exclude each other", {}, "leave one out");
-  }
-  if (flags.has("inter") && flags.has("nic")) {
-    return fail(Cause::bad_input, "--inter and --nic exclude each other", {},
-                "--inter is a node's rate, --nic one NIC's");
-  }
-  for (const auto& [name, text] : flags.given) {
-    if (name == "preset") continue;
-    if (auto done = sim::set(description, name, text); !done) return tl::unexpected(done.error());
-  }
-  if (probed) {
-    sim::Fabric& fabric = description.fabric;
-    const bool told = flags.tells_rate() || link_rate;
-    if ((fabric.nodes > 1 || grows) && !probed->between && !told)
-      return fail(Cause::bad_input, fmt::format("the rate between nodes: {}", probed->why_between),
-                  "--topology", "give it with --nic (of one NIC) or --inter (of a node)");
-    if (fabric.ranks_per_node > 1 && !probed->inside && !flags.has("intra") && flags.file.empty())
-      return fail(Cause::bad_input, fmt::format("the rate inside a node: {}", probed->why_inside),
-                  "--topology", "give it with --intra");
-    if (told || flags.has("rails") || flags.has("nodes")) {  // other nodes than those that were seen
-      fabric.egress.clear();
-      fabric.ingress.clear();
-    }
-  }
-  return description.finished();
-}
-
-std::string where_of(const sim::Fabric& f) {
-  const int ranks = f.nodes * f.ranks_per_node;
-  std::string out = fmt::format("{} on {}", plural(ranks, "rank"), plural(f.nodes, "node"));
-  if (f.nodes > 1) {
-    out += fmt::format(", {} between nodes after {}", to_text(f.inter.rate * double(f.rails)),
-                       to_text(f.inter.latency));
-    if (f.rails > 1) out += fmt::format(" over {} rails", f.rails);
-  }
-  if (f.ranks_per_node > 1) {
-    out += fmt::format(", {} inside after {}", to_text(f.intra.rate), to_text(f.intra.latency));
-  }
-  if (f.leaf > 0 && f.nodes > 1) {
-    out += fmt::format(", {} below a leaf, {}", plural(f.leaf, "node"), plural(sim::spines_of(f), "spine"));
-    if (f.oversubscription != 1) out += fmt::format(", oversubscribed {:g}:1", f.oversubscription);
-  }
-  return out;
-}
-
-Result<FaultScript> parse_script(std::string_view text) {
-  FaultScript script;
-  std::string hops, fabric;
-  while (!text.empty()) {
-    const std::size_t end = text.find(';');
-    const std::string_view one = text.substr(0, end);
-    std::string& list = sim::is_fabric_fault(one) ? fabric : hops;
-    list.append(list.empty() ? "" : ";").append(one);
-    text = end == text.npos ? std::string_view{} : text.substr(end + 1);
-  }
-  auto known = collective::parse_faults(hops);
-  if (!known) {
-    Error error = known.error();
-    if (error.what.starts_with("unknown kind"))
-      error.next +=
-          "; or of the fabric: slow-link, narrow, lossy, late, flapping, slow-node, dead, mtu, background";
-    return tl::unexpected(std::move(error));
-  }
-  auto wide = sim::parse_fabric_faults(fabric);
-  if (!wide) return tl::unexpected(wide.error());
-  return FaultScript{std::move(*known), std::move(*wide)};
 }
 
 }  // namespace ringtrue::cmd

@@ -1,45 +1,11 @@
-// The modelled cluster of `simulate`: from a preset, a topology, a file and flags, in this order.
+// The flags of the modelled cluster of `simulate`: a preset, a topology, a file and single settings.
 #pragma once
 
-#include <map>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "base/result.h"
 #include "cmd/command.h"
-#include "cmd/simulate_topology.h"
-#include "collective/fault.h"
-#include "sim/fabric.h"
+#include "operator/fabric_request.h"
 
 namespace ringtrue::cmd {
 
-struct FabricFlags {
-  std::map<std::string, std::string> given;  // by setting
-  std::string file;                          // --fabric
-  std::vector<std::string> topology;         // --topology: files, or "probe"
-  int random_faults = 0;
-
-  bool has(const std::string& setting) const { return given.contains(setting); }
-  bool tells_rate() const { return has("nic") || has("inter") || !file.empty(); }  // between nodes
-};
-
-void add_fabric_flags(Commands& commands, Command app, FabricFlags& flags);
-
-// The fabric without faults. `link_rate`: of a NIC, where nothing else says it. `probed`: what --topology
-// gave; an error says which flag gives a rate that it leaves unknown. `grows`: nodes come to it, as those of
-// dedicated aggregators do.
-Result<sim::Fabric> fabric_of(const FabricFlags& flags, std::optional<BytesPerSecond> link_rate,
-                              const ProbedFabric* probed = nullptr, bool grows = false);
-
-// "8 ranks on 8 nodes, 12.5 GB/s between nodes after 20.0 us"; "1 rank on 1 node".
-std::string where_of(const sim::Fabric& fabric);
-
-// --fault: of hops between ranks (collective/fault.h) and of the fabric (sim/fabric_fault.h), in one script.
-struct FaultScript {
-  std::vector<collective::Fault> hops;
-  std::vector<sim::FabricFault> fabric;
-};
-Result<FaultScript> parse_script(std::string_view text);
+void add_fabric_flags(Commands& commands, Command app, ops::FabricRequest& flags);
 
 }  // namespace ringtrue::cmd

@@ -30,27 +30,12 @@ Result<std::vector<int>> parse_gpus(std::string_view text) {
   }
 }
 
-void add_gpu_flags(Command app, GpuFlags& flags) {
+void add_gpu_flags(Command app, ops::GpuRequest& flags) {
   const std::string group = "GPUs (--memory device)";
   add_parsed(app, "--gpus", flags.gpus, parse_gpus, "LIST",
              "of each node, dealt to its ranks: 0,2 or 4-7 (all)")
       .group(group);
   app.add_flag("--share-gpus", flags.share, "take GPUs that other processes use, too").group(group);
-}
-
-Result<void> check_memory(const Context& context, const GpuFlags& flags) {
-  if (memory_of(context) == engine::Memory::device) return {};
-  const char* const what = context.config.transport.value == "cuda" ? "--transport cuda"
-                           : !flags.gpus.empty()                    ? "--gpus"
-                           : flags.share                            ? "--share-gpus"
-                                                                    : nullptr;
-  if (!what) return {};
-  return fail(Cause::bad_input, fmt::format("{} is about data on GPUs, and this is in host memory", what), {},
-              "add --memory device");
-}
-
-engine::Memory memory_of(const Context& context) {
-  return context.config.memory.value == "device" ? engine::Memory::device : engine::Memory::host;
 }
 
 }  // namespace ringtrue::cmd

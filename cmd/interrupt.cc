@@ -5,8 +5,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <mutex>
 #include <thread>
 
 #include "cmd/command.h"
@@ -14,10 +12,6 @@
 
 namespace ringtrue::cmd {
 namespace {
-
-std::atomic<bool> flag{false};
-std::mutex mutex;
-std::function<void()> on_signal;
 
 [[noreturn]] void leave() {
   complain(Error{Cause::cancelled, "interrupted", "", ""});
@@ -27,12 +21,7 @@ std::function<void()> on_signal;
 void watch(int fd) {
   signalfd_siginfo info;
   if (read(fd, &info, sizeof info) != ssize_t(sizeof info)) return;
-  flag = true;
-  {
-    const std::lock_guard lock(mutex);
-    if (!on_signal) leave();
-    on_signal();
-  }
+  if (!stop().request()) leave();
   pollfd again{fd, POLLIN, 0};
   poll(&again, 1, 5000);
   leave();
@@ -55,18 +44,9 @@ void watch_signals() {
   if (fd >= 0) std::thread(watch, fd).detach();
 }
 
-bool interrupted() {
-  return flag;
-}
-
-OnInterrupt::OnInterrupt(std::function<void()> cancel) {
-  const std::lock_guard lock(mutex);
-  on_signal = std::move(cancel);
-}
-
-OnInterrupt::~OnInterrupt() {
-  const std::lock_guard lock(mutex);
-  on_signal = nullptr;
+ops::Stop& stop() {
+  static ops::Stop asked;
+  return asked;
 }
 
 }  // namespace ringtrue::cmd

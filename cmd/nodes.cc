@@ -1,12 +1,13 @@
-#include <fmt/format.h>
+#include "operator/nodes.h"
+
+#include <algorithm>
 
 #include "cmd/command.h"
-#include "cmd/options.h"
+#include "cmd/inapplicable.h"
 #include "cmd/output.h"
-#include "cmd/player.h"
-#include "cmd/unheeded.h"
-#include "report/json.h"
-#include "report/text.h"
+#include "cmd/progress.h"
+#include "report/json/json.h"
+#include "report/text/text.h"
 
 namespace ringtrue::cmd {
 
@@ -14,19 +15,15 @@ void add_nodes(Commands& commands) {
   const Command app = commands.add("nodes", "Which daemons answer, their versions, and who holds them");
   app.footer("Exit code 0 only when all answer, otherwise 3.");
   commands.on(app, [](Context& context) {
-    auto heeded = refuse_playing(context, "nodes", "leave it out: nothing is played");
-    if (heeded) heeded = refuse("nodes", {{context.common.link_rate.has_value(), "--link-rate"}});
-    if (!heeded) return failed(context, heeded.error());
-    auto targets = targets_of(context);
-    if (!targets) return failed(context, targets.error());
-    report::NodesDocument document;
-    std::size_t silent = 0;
-    for (const fleet::NodeState& s : fleet::describe(*targets, fleet_options(context, {}, {}))) {
-      document.nodes.push_back({s.node, s.reachable, s.version, s.lease, s.cause});
-      silent += !s.reachable;
-    }
-    return print(context.common.json ? report::json(document) : report::text(document, context.style),
-                 silent == 0 ? Exit::healthy : Exit::unknown);
+    auto status = reject_playing(context, "nodes", "leave it out: nothing is played");
+    if (status)
+      status = reject_inapplicable("nodes", {{context.common.link_rate.has_value(), "--link-rate"}});
+    if (!status) return failed(context, status.error());
+    const auto document = ops::nodes(setup_of(context), control({}));
+    if (!document) return failed(context, document.error());
+    const auto& rows = document->nodes;
+    const bool all = std::all_of(rows.begin(), rows.end(), [](const auto& row) { return row.reachable; });
+    return show(context, *document, all ? Exit::healthy : Exit::unknown);
   });
 }
 

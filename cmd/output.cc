@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "cmd/progress.h"
-#include "report/json.h"
-#include "report/text.h"
+#include "report/json/json.h"
+#include "report/text/text.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -52,6 +52,7 @@ int Output::finish(int code) {
 }
 
 int print(std::string_view text, int code) {
+  clear_progress();
   Output out;
   out.write(text);
   return out.finish(code);

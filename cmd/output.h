@@ -5,6 +5,11 @@
 #include <string_view>
 
 #include "cmd/command.h"
+#include "report/evaluate.h"
+#include "report/explain.h"
+#include "report/grid.h"
+#include "report/json/json.h"
+#include "report/text/text.h"
 
 namespace ringtrue::cmd {
 
@@ -31,5 +36,14 @@ void complain(const Error& error);
 // Ends a command that has nothing to show: the line on standard error, with --json a document with `error`.
 int failed(const Context& context, const Error& error);
 int failed(const Context& context, const report::Trouble& trouble);
+
+// Ends a command that has something to show: its error, if any, on standard error; the document as JSON or as
+// text.
+template <class Document>
+int show(const Context& context, const Document& document, int code) {
+  if constexpr (requires { document.error->error; })
+    if (document.error) complain(document.error->error);
+  return print(context.common.json ? report::json(document) : report::text(document, context.style), code);
+}
 
 }  // namespace ringtrue::cmd

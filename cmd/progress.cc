@@ -3,8 +3,15 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
 #include <mutex>
 #include <string>
+
+#include "base/clock.h"
+#include "cmd/interrupt.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -17,6 +24,60 @@ void put(const std::string& text) {
   // A line of progress that is lost costs nothing.
   [[maybe_unused]] const ssize_t wrote = write(STDERR_FILENO, text.data(), text.size());
 }
+
+constexpr std::string_view phases[] = {"lease", "prepare", "connect", "barrier", "run", "collect"};
+
+// Holds up a phase, once.
+class Holdup {
+ public:
+  explicit Holdup(std::optional<Pause> pause) : pause_(std::move(pause)) {}
+
+  void operator()(const ops::progress::Phase& phase) {
+    std::optional<Pause> now;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!pause_) return;
+      const bool leasing = phase.name == phases[0] && pause_->phase == phases[0];
+      bool before = leasing;
+      for (std::size_t i = 0; phase.answered >= phase.nodes && i + 1 < std::size(phases); ++i)
+        before = before || (phases[i] == phase.name && phases[i + 1] == pause_->phase);
+      if (before) now = std::exchange(pause_, std::nullopt);
+    }
+    if (now) wait(*now);
+  }
+
+ private:
+  static void wait(const Pause& pause) {
+    clear_progress();
+    put(fmt::format("ringtrue: pause of {} before the phase {}\n", to_text(pause.time), pause.phase));
+    const Deadline until = Deadline::in(pause.time);
+    while (!until.passed() && !stop().requested()) usleep(10'000);
+  }
+
+  std::mutex mutex_;
+  std::optional<Pause> pause_;
+};
+
+// The line for each event; empty: none.
+struct Line {
+  std::string operator()(const ops::progress::Phase& e) const {
+    return fmt::format("{}: {} of {} nodes", e.name, e.answered, e.nodes);
+  }
+  std::string operator()(const ops::progress::Step& e) const { return e.what; }
+  std::string operator()(const ops::progress::Part& e) const {
+    return fmt::format("{} {} of {}", e.what, e.number, e.of);
+  }
+  std::string operator()(const ops::progress::Call& e) const {
+    return fmt::format("{}{}{}", e.algorithm,
+                       e.beside ? " on the same data" : fmt::format(" of {} bytes", e.bytes),
+                       e.of > 0 ? fmt::format(" ({} of {} sizes)", e.number, e.of) : "");
+  }
+  std::string operator()(const ops::progress::Experiment& e) const {
+    return fmt::format("{}: {} ({:.0f} %)", e.stage, e.what, e.budget_used * 100);
+  }
+  std::string operator()(const ops::progress::Reading&) const { return {}; }
+  std::string operator()(const ops::progress::Suspects&) const { return {}; }
+};
 
 }  // namespace
 
@@ -40,6 +101,26 @@ void clear_progress() {
   if (!shown) return;
   put("\r\x1b[K");
   shown = false;
+}
+
+Result<Pause> parse_pause(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  for (std::string_view phase : phases) {
+    if (equals == std::string_view::npos || text.substr(0, equals) != phase) continue;
+    auto time = parse_duration(text.substr(equals + 1));
+    if (!time) return tl::unexpected(time.error());
+    return Pause{std::string(phase), *time};
+  }
+  return fail(Cause::bad_input, fmt::format("bad pause '{}'", text), {},
+              fmt::format("give PHASE=TIME with one of {}", fmt::join(phases, ", ")));
+}
+
+ops::Control control(const std::optional<Pause>& pause) {
+  const auto hold = std::make_shared<Holdup>(pause);
+  return {stop(), [hold](const ops::progress::Event& event) {
+            if (const std::string line = std::visit(Line(), event); !line.empty()) show_progress(line);
+            if (const auto* phase = std::get_if<ops::progress::Phase>(&event)) (*hold)(*phase);
+          }};
 }
 
 }  // namespace ringtrue::cmd

@@ -1,7 +1,13 @@
 // One line on standard error that is written over and over, where standard error is a terminal.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "operator/setup.h"
 
 namespace ringtrue::cmd {
 
@@ -9,5 +15,15 @@ namespace ringtrue::cmd {
 void allow_progress(bool on);
 void show_progress(std::string_view text);
 void clear_progress();
+
+// For tests of what happens when something breaks at a given moment: wait before a phase of a run.
+struct Pause {
+  std::string phase;
+  Seconds time;
+};
+Result<Pause> parse_pause(std::string_view text);  // "connect=3", "run=1.5s"
+
+// Of a use case: shows how it goes on, and ends it at the first signal.
+ops::Control control(const std::optional<Pause>& pause);
 
 }  // namespace ringtrue::cmd

@@ -1,62 +1,83 @@
+#include "operator/simulate.h"
+
+#include "cmd/call_flags.h"
 #include "cmd/command.h"
-#include "cmd/grid.h"
-#include "cmd/options.h"
+#include "cmd/fabric_flags.h"
+#include "cmd/inapplicable.h"
+#include "cmd/omni_flags.h"
 #include "cmd/output.h"
-#include "cmd/simulate_play.h"
-#include "cmd/unheeded.h"
-#include "report/json.h"
-#include "report/text.h"
+#include "cmd/progress.h"
+#include "report/grid.h"
+#include "report/json/json.h"
+#include "report/text/text.h"
 
 namespace ringtrue::cmd {
 namespace {
 
 // What the grid goes through by itself, or does not have.
-Result<void> check_grid(const Context& context, const SimulateFlags& flags) {
+Result<void> check_grid(const Context& context, const ops::SimulateRequest& flags) {
   constexpr std::string_view rates = "use --inter";
-  const FabricFlags& fabric = flags.fabric;
-  return refuse("simulate omnireduce --grid",
-                {{fabric.has("nodes"), "--nodes", "leave it out: the grid has 2, 4 and 8 workers"},
-                 {fabric.has("gpus-per-node"), "--gpus-per-node"},
-                 {fabric.has("preset"), "--preset"},
-                 {!fabric.file.empty(), "--fabric"},
-                 {fabric.has("nic"), "--nic", rates},
-                 {context.common.link_rate.has_value(), "--link-rate", rates},
-                 {flags.noise > 0, "--noise"},
-                 {flags.run_noise > 0, "--run-noise"},
-                 {flags.sharing != "automatic", "--sharing"},
-                 {flags.method != "automatic", "--method"},
-                 {!flags.calibrate.empty(), "--calibrate"},
-                 {flags.even, "--even", "leave it out: the grid has a column of it"},
-                 {flags.omni.no_ring, "--no-ring"},
-                 {flags.call.events, "--events"}});
+  const ops::FabricRequest& fabric = flags.fabric;
+  return reject_inapplicable(
+      "simulate omnireduce --grid",
+      {{fabric.has("nodes"), "--nodes", "leave it out: the grid has 2, 4 and 8 workers"},
+       {fabric.has("gpus-per-node"), "--gpus-per-node"},
+       {fabric.has("preset"), "--preset"},
+       {!fabric.file.empty(), "--fabric"},
+       {fabric.has("nic"), "--nic", rates},
+       {context.common.link_rate.has_value(), "--link-rate", rates},
+       {flags.noise > 0, "--noise"},
+       {flags.run_noise > 0, "--run-noise"},
+       {flags.sharing != "automatic", "--sharing"},
+       {flags.method != "automatic", "--method"},
+       {!flags.calibrate.empty(), "--calibrate"},
+       {flags.even, "--even", "leave it out: the grid has a column of it"},
+       {flags.omni.no_ring, "--no-ring"},
+       {flags.call.events, "--events"}});
 }
 
-int run_grid(Context& context, const SimulateFlags& flags) {
-  const auto refuse = [&](std::string what, std::string next) {
-    return failed(context, Error{Cause::bad_input, std::move(what), {}, std::move(next)});
-  };
-  if (flags.call.algorithm != "omnireduce") return refuse("--grid is of omnireduce", "take omnireduce");
-  if (auto fits = check(flags); !fits) return failed(context, fits.error());
-  if (auto heeded = check_grid(context, flags); !heeded) return failed(context, heeded.error());
-  if (!flags.bitmaps.empty() || !flags.omni.input.empty() || flags.omni.acked || flags.omni.mtu ||
-      flags.call.from || flags.call.to || flags.fabric.random_faults > 0 || flags.faulty() ||
-      !flags.fabric.topology.empty()) {
-    return refuse("--grid plays undisturbed calls of one size with generated data",
-                  "leave out files, --topology, faults, --from, --to, --acked and --mtu");
-  }
-  GridTask task;
-  const std::uint64_t bytes = flags.call.size ? flags.call.size->value : grid_bytes;
-  task.call = flags.call.of(bytes);
-  auto fabric = fabric_of(flags.fabric, context.config.link_rate.value);
-  if (!fabric) return failed(context, fabric.error());
-  task.fabric = std::move(*fabric);
-  if (!flags.fabric.has("latency")) task.fabric.inter.latency = grid_latency;
-  if (flags.fabric.has("inter")) task.rate = task.fabric.inter.rate;
-  task.seed = flags.drawn_from();
-  const auto document = play_grid(task, flags.omni);
+// Common flags that mean nothing to a model.
+Result<void> check_common(const Context& context, const ops::SimulateRequest& flags) {
+  if (auto status = reject_playing(context, "simulate", "use --nodes and --gpus-per-node"); !status)
+    return status;
+  constexpr std::string_view next = "leave one out";
+  const bool rate = context.common.link_rate.has_value();
+  const bool draws = flags.noise > 0 || flags.run_noise > 0 || flags.faulty() || flags.grid ||
+                     flags.fabric.random_faults > 0 || flags.call.algorithm == "omnireduce";
+  auto status = reject_inapplicable(
+      "simulate",
+      {{flags.call.events && !context.common.json, "--events", "add --json, which they are shown in"},
+       {flags.seed && !draws, "--seed", "leave it out: nothing is drawn"},
+       {rate && flags.fabric.has("inter"), "--link-rate beside --inter", next},
+       {rate && flags.fabric.has("nic"), "--link-rate beside --nic", next},
+       {rate && flags.fabric.has("preset"), "--link-rate beside --preset", next}});
+  if (!status) return status;
+  const auto& topology = flags.fabric.topology;
+  if (topology.size() == 1 && topology[0] == "probe") return {};
+  return reject_hosts(context, "simulate", "add --topology probe, or leave it out");
+}
+
+int run(Context& context, ops::SimulateRequest request) {
+  if (auto status = check_common(context, request); !status) return failed(context, status.error());
+  request.setup = setup_of(context);
+  const auto document = ops::simulate(request, control({}));
   if (!document) return failed(context, document.error());
-  return print(context.common.json ? report::json(*document) : report::text(*document, context.style),
-               Exit::healthy);
+  if (!document->error && document->corrupted)
+    complain({Cause::corrupted, document->notes.back(), "--fault", {}});
+  return show(context, *document,
+              document->error       ? Exit::unknown
+              : document->corrupted ? Exit::faulty
+                                    : Exit::healthy);
+}
+
+int run_grid(Context& context, ops::SimulateRequest request) {
+  auto status = check_common(context, request);
+  if (status) status = check_grid(context, request);
+  if (!status) return failed(context, status.error());
+  request.setup = setup_of(context);
+  const auto document = ops::simulate_grid(request, control({}));
+  if (!document) return failed(context, document.error());
+  return show(context, *document, Exit::healthy);
 }
 
 }  // namespace
@@ -64,7 +85,7 @@ int run_grid(Context& context, const SimulateFlags& flags) {
 void add_simulate(Commands& commands) {
   const Command app =
       commands.add("simulate", "The same collectives on a modelled cluster of any size, faults included");
-  static SimulateFlags flags;
+  static ops::SimulateRequest flags;
   add_call_flags(commands, app, flags.call, false);
   add_omni_flags(commands, app, flags.omni);
   add_text(app, "--bitmaps", flags.bitmaps, "FILE",
@@ -79,7 +100,7 @@ void add_simulate(Commands& commands) {
       .group("omnireduce");
   add_fabric_flags(commands, app, flags.fabric);
   add_parsed(
-      app, "--fault", flags.faults, parse_script, "SPEC",
+      app, "--fault", flags.faults, ops::parse_script, "SPEC",
       "of a hop between ranks, throttle@3>4:rate=50Mbit, or of the fabric, slow-link@node3>:share=50%; "
       "several with ';' (docs/simulator.md)");
   add_parsed(app, "--fix", flags.fix, sim::parse_place, "PLACE",
@@ -104,10 +125,8 @@ void add_simulate(Commands& commands) {
   add_whole(app, "--seed", flags.seed, 0, 1L << 62,
             "of the noise, of faults, and of which blocks hold something");
   app.footer("Example: ringtrue simulate ring --nodes 8 --fault 'throttle@3>4:rate=250Mbit'");
-  commands.on(app, [](Context& context) {
-    if (auto heeded = check_common(context, flags); !heeded) return failed(context, heeded.error());
-    return flags.grid ? run_grid(context, flags) : simulate(context, flags);
-  });
+  commands.on(app,
+              [](Context& context) { return flags.grid ? run_grid(context, flags) : run(context, flags); });
 }
 
 }  // namespace ringtrue::cmd

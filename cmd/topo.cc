@@ -1,19 +1,19 @@
 #include <fmt/format.h>
 
 #include "cmd/command.h"
-#include "cmd/facts.h"
-#include "cmd/options.h"
+#include "cmd/fact_flags.h"
+#include "cmd/inapplicable.h"
 #include "cmd/output.h"
-#include "cmd/unheeded.h"
-#include "report/json.h"
-#include "report/text.h"
-#include "topology/format/format.h"
+#include "cmd/progress.h"
+#include "formats/format.h"
+#include "report/json/json.h"
+#include "report/text/text.h"
 
 namespace ringtrue::cmd {
 namespace {
 
 struct Flags {
-  FactFlags facts;
+  ops::FactRequest facts;
   std::optional<report::TopoView> view;
   bool all = false, dot = false, xml = false;
 };
@@ -37,34 +37,32 @@ int run(Context& context, const Flags& flags) {
                         fmt::format("{} and --json exclude each other", flags.dot ? "--dot" : "--hwloc-xml"),
                         "", "leave one out"});
   const bool files = context.common.json || flags.dot || flags.xml;  // for programs, with all there is
-  auto heeded = refuse(context.common.json ? "topo --json"
-                       : flags.dot         ? "topo --dot"
-                                           : "topo --hwloc-xml",
-                       {{files && flags.view, "--view"}, {files && flags.all, "--all"}});
-  if (heeded) heeded = refuse("topo", {{context.common.link_rate.has_value(), "--link-rate"}});
-  if (!heeded) return failed(context, heeded.error());
-  auto facts = read_facts(context, flags.facts, context.common.hosts.has_value());
-  if (!facts) return failed(context, facts.error());
+  auto status = reject_inapplicable(context.common.json ? "topo --json"
+                                    : flags.dot         ? "topo --dot"
+                                                        : "topo --hwloc-xml",
+                                    {{files && flags.view, "--view"}, {files && flags.all, "--all"}});
+  if (status) status = reject_inapplicable("topo", {{context.common.link_rate.has_value(), "--link-rate"}});
+  if (!status) return failed(context, status.error());
+  const bool hosts = context.common.hosts.has_value();
+  if (auto fits = check_facts(context, flags.facts, hosts); !fits) return failed(context, fits.error());
+  const auto document = ops::topo(setup_of(context), flags.facts, hosts, control({}));
+  if (!document) return failed(context, document.error());
+  clear_progress();
   if (flags.xml) {
-    if (facts->cluster.nodes.size() != 1) {
-      return failed(context, Error{Cause::bad_input,
-                                   fmt::format("--hwloc-xml tells of one node, here are {}",
-                                               facts->cluster.nodes.size()),
-                                   "", "name one"});
-    }
-    return print(topology::write_hwloc_xml(facts->cluster.nodes.front()), Exit::healthy);
+    const auto& nodes = document->cluster.nodes;
+    if (nodes.size() == 1) return print(topology::write_hwloc_xml(nodes.front()), Exit::healthy);
+    return failed(context, Error{Cause::bad_input,
+                                 fmt::format("--hwloc-xml tells of one node, here are {}", nodes.size()), "",
+                                 "name one"});
   }
-  auto inspection = inspect(context, *facts);
-  if (!inspection) return failed(context, inspection.error());
-  const report::TopoDocument document{std::move(facts->cluster), std::move(*inspection), trouble_of(*facts)};
-  if (document.error) complain(document.error->error);
-  if (flags.dot) return print(report::dot(document), Exit::healthy);
+  if (document->error) complain(document->error->error);
+  if (flags.dot) return print(report::dot(*document), Exit::healthy);
   if (!context.common.json)
     return print(
-        report::text(document, flags.view.value_or(report::TopoView::overview), flags.all, context.style),
+        report::text(*document, flags.view.value_or(report::TopoView::overview), flags.all, context.style),
         Exit::healthy);
   Output out;
-  report::write_json(document, [&](std::string_view piece) { return out.write(piece); });
+  report::write_json(*document, [&](std::string_view piece) { return out.write(piece); });
   return out.finish(Exit::healthy);
 }
 

@@ -9,9 +9,7 @@
 namespace ringtrue::cmd {
 namespace {
 
-namespace verbs = transport::verbs;
 using Done = Result<void>;
-using verbs::Settings;
 
 template <class T, class Value>
 Done put(T& into, Result<Value> value) {
@@ -26,10 +24,10 @@ Done put(std::uint64_t& into, const Result<Bytes>& size) {
   return {};
 }
 
-Result<verbs::Registration> parse_registration(std::string_view text) {
-  if (text == "auto") return verbs::Registration::automatic;
-  if (text == "direct") return verbs::Registration::direct;
-  if (text == "staged") return verbs::Registration::staged;
+Result<run::Registration> parse_registration(std::string_view text) {
+  if (text == "auto") return run::Registration::automatic;
+  if (text == "direct") return run::Registration::direct;
+  if (text == "staged") return run::Registration::staged;
   return fail(Cause::bad_input, fmt::format("unknown way '{}'", text.substr(0, 40)), {},
               "use auto, direct or staged");
 }
@@ -45,7 +43,7 @@ struct Setting {
   std::string_view name;  // of the key; with dashes, of the flag
   const char* type;
   const char* help;
-  Done (*set)(Settings&, std::string_view);
+  Done (*set)(run::RdmaSettings&, std::string_view);
   std::vector<std::string> choices{};
 
   std::string flag() const {
@@ -57,50 +55,52 @@ struct Setting {
 
 const Setting settings[] = {
     {"rdma_ports", "LIST", "ports that the data goes through: mlx5_0,mlx5_1:2 (chosen)",
-     [](Settings& s, std::string_view t) { return put(s.ports, verbs::parse_ports(t)); }},
+     [](run::RdmaSettings& s, std::string_view t) { return put(s.ports, run::parse_ports(t)); }},
     {"gid_index", "N", "of the port's table of GIDs (chosen)",
-     [](Settings& s, std::string_view t) { return put(s.gid_index, parse_whole(t, 0, 255)); }},
+     [](run::RdmaSettings& s, std::string_view t) { return put(s.gid_index, parse_whole(t, 0, 255)); }},
     {"pkey_index", "N", "of the port's table of P_Keys (0)",
-     [](Settings& s, std::string_view t) { return put(s.pkey_index, parse_whole(t, 0, 65535)); }},
+     [](run::RdmaSettings& s, std::string_view t) { return put(s.pkey_index, parse_whole(t, 0, 65535)); }},
     {"path_mtu",
      "BYTES",
      "256, 512, 1024, 2048 or 4096 (the port's active one)",
-     [](Settings& s, std::string_view t) { return put(s.mtu, parse_whole(t, 256, 4096)); },
+     [](run::RdmaSettings& s, std::string_view t) { return put(s.mtu, parse_whole(t, 256, 4096)); },
      {"256", "512", "1024", "2048", "4096"}},
     {"ib_timeout", "N", "local ACK timeout, 4.096 us x 2^N (18; check and sweep: 16)",
-     [](Settings& s, std::string_view t) { return put(s.timeout, parse_whole(t, 1, 31)); }},
+     [](run::RdmaSettings& s, std::string_view t) { return put(s.timeout, parse_whole(t, 1, 31)); }},
     {"retry_count", "N", "times that a lost packet is sent again (7)",
-     [](Settings& s, std::string_view t) { return put(s.retry_count, parse_whole(t, 0, 7)); }},
+     [](run::RdmaSettings& s, std::string_view t) { return put(s.retry_count, parse_whole(t, 0, 7)); }},
     {"rnr_retry", "N", "times that a receiver may be not ready; 7: without end (7)",
-     [](Settings& s, std::string_view t) { return put(s.rnr_retry, parse_whole(t, 0, 7)); }},
+     [](run::RdmaSettings& s, std::string_view t) { return put(s.rnr_retry, parse_whole(t, 0, 7)); }},
     {"traffic_class", "N", "of the GRH, for RoCE: DSCP x 4 (0)",
-     [](Settings& s, std::string_view t) { return put(s.traffic_class, parse_whole(t, 0, 255)); }},
+     [](run::RdmaSettings& s, std::string_view t) { return put(s.traffic_class, parse_whole(t, 0, 255)); }},
     {"service_level", "N", "of InfiniBand (0)",
-     [](Settings& s, std::string_view t) { return put(s.service_level, parse_whole(t, 0, 15)); }},
+     [](run::RdmaSettings& s, std::string_view t) { return put(s.service_level, parse_whole(t, 0, 15)); }},
     {"queue_pairs", "N", "of a hop on each rail (1)",
-     [](Settings& s, std::string_view t) { return put(s.queue_pairs, parse_whole(t, 1, 16)); }},
+     [](run::RdmaSettings& s, std::string_view t) { return put(s.queue_pairs, parse_whole(t, 1, 16)); }},
     {"adaptive_routing_threshold", "SIZE", "messages from there on may be reordered on the way; 0: none (0)",
-     [](Settings& s, std::string_view t) { return put(s.adaptive_routing_threshold, parse_size(t)); }},
+     [](run::RdmaSettings& s, std::string_view t) {
+       return put(s.adaptive_routing_threshold, parse_size(t));
+     }},
     {"relaxed_ordering",
      "SWITCH",
      "on or off; asked for where libibverbs can (on)",
-     [](Settings& s, std::string_view t) { return put(s.relaxed_ordering, parse_switch(t)); },
+     [](run::RdmaSettings& s, std::string_view t) { return put(s.relaxed_ordering, parse_switch(t)); },
      {"on", "off"}},
     {"rdma_memory",
      "HOW",
      "auto, direct (the ranks' own, registered) or staged (copied)",
-     [](Settings& s, std::string_view t) { return put(s.registration, parse_registration(t)); },
+     [](run::RdmaSettings& s, std::string_view t) { return put(s.registration, parse_registration(t)); },
      {"auto", "direct", "staged"}},
     {"slot_bytes", "SIZE", "most of one write, 4K to 4M (256K)",
-     [](Settings& s, std::string_view t) { return put(s.slot_bytes, parse_size(t)); }},
+     [](run::RdmaSettings& s, std::string_view t) { return put(s.slot_bytes, parse_size(t)); }},
     {"slots", "N", "writes that a receiver has room for, 2 to 64 (8)",
-     [](Settings& s, std::string_view t) { return put(s.slots, parse_whole(t, 2, 64)); }},
+     [](run::RdmaSettings& s, std::string_view t) { return put(s.slots, parse_whole(t, 2, 64)); }},
 };
 
 // One value, and whether it may be.
-Done set(Settings& to, const Setting& setting, std::string_view text) {
+Done set(run::RdmaSettings& to, const Setting& setting, std::string_view text) {
   if (auto done = setting.set(to, text); !done) return done;
-  return verbs::check(to);
+  return run::check(to);
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ void add_verbs_flags(Commands& commands, Command app, VerbsFlags& flags) {
     const Option option = add_parsed(
         app, setting.flag(), flags.given[std::string(setting.name)],
         [&setting](std::string_view text) -> Result<std::string> {
-          Settings scratch;
+          run::RdmaSettings scratch;
           if (auto done = set(scratch, setting, text); !done) return tl::unexpected(done.error());
           return std::string(text);
         },
@@ -137,7 +137,7 @@ std::string unused(const VerbsFlags& flags) {
   return names.empty() ? names : names + " did nothing: no hop went over RDMA";
 }
 
-Result<Settings> verbs_settings(const Context& context, const VerbsFlags& flags) {
+Result<run::RdmaSettings> verbs_settings(const Context& context, const VerbsFlags& flags) {
   const std::string& transport = context.config.transport.value;
   const bool possible = transport == "verbs" || (transport == "auto" && !context.common.local);
   if (const auto words = words_of(flags); !words.empty() && !possible) {
@@ -147,7 +147,7 @@ Result<Settings> verbs_settings(const Context& context, const VerbsFlags& flags)
     return fail(Cause::bad_input, fmt::format("{} does nothing in {}", words.front(), where), {},
                 "leave it out, or take --transport verbs");
   }
-  Settings out = flags.defaults;
+  run::RdmaSettings out = flags.defaults;
   for (const Setting& setting : settings) {
     const auto configured = context.config.verbs.find(std::string(setting.name));
     const auto flag = flags.given.find(std::string(setting.name));

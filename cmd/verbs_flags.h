@@ -6,18 +6,18 @@
 
 #include "base/result.h"
 #include "cmd/command.h"
-#include "transport/verbs/settings.h"
+#include "run/rdma.h"
 
 namespace ringtrue::cmd {
 
 struct VerbsFlags {
   std::map<std::string, std::string> given;  // "gid_index": "3"
-  transport::verbs::Settings defaults{};
+  run::RdmaSettings defaults{};
 };
 
 // Of what has seconds for many measurements: a packet lost at the end of a message costs a whole timeout.
-inline transport::verbs::Settings in_a_hurry() {
-  transport::verbs::Settings settings;
+inline run::RdmaSettings in_a_hurry() {
+  run::RdmaSettings settings;
   settings.timeout = 16;
   return settings;
 }
@@ -29,7 +29,7 @@ std::vector<std::string> words_of(const VerbsFlags& flags);
 
 // The flags over the configuration over the defaults. Errors (bad_input) name the value's origin, or a flag
 // that does nothing, as the transport cannot be RDMA.
-Result<transport::verbs::Settings> verbs_settings(const Context& context, const VerbsFlags& flags);
+Result<run::RdmaSettings> verbs_settings(const Context& context, const VerbsFlags& flags);
 
 // What to say of them where no hop went over RDMA after all; empty where none was given.
 std::string unused(const VerbsFlags& flags);

@@ -11,19 +11,18 @@
 #include <optional>
 
 #include "base/log.h"
-#include "daemon/quiet_engine.h"
-#include "fleet/pki.h"
+#include "pki/pki.h"
 
 namespace ringtrue::daemon {
 namespace {
 
-constexpr int most_streams = 32;
+constexpr int max_streams = 32;
 constexpr Seconds first_command_time{5};
 constexpr int missed_heartbeats = 3;
-constexpr Seconds longest_window{60};
+constexpr Seconds max_window{60};
 
 struct Peer {
-  fleet::Role role = fleet::Role::none;
+  pki::Role role = pki::Role::none;
   std::string name;  // "operator (ipv4:10.0.0.5:41234)"
 };
 
@@ -35,11 +34,11 @@ Peer peer_of(const grpc::ServerContext& context) {
   const bool tls = !types.empty() && types.front() == GRPC_SSL_TRANSPORT_SECURITY_TYPE;
   if (!tls) {
     // The Unix socket's mode, or --insecure, has let this client in.
-    peer.role = fleet::Role::run;
+    peer.role = pki::Role::run;
     return peer;
   }
   const auto pem = auth->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
-  if (!pem.empty()) peer.role = fleet::role_of(std::string(pem.front().data(), pem.front().size()));
+  if (!pem.empty()) peer.role = pki::role_of(std::string(pem.front().data(), pem.front().size()));
   const auto name = auth->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
   if (!name.empty())
     peer.name = std::string(name.front().data(), name.front().size()) + " (" + peer.name + ")";
@@ -49,38 +48,61 @@ Peer peer_of(const grpc::ServerContext& context) {
 Error role_refused(const Peer& peer, std::string_view needed, const std::string& node) {
   return {Cause::refused,
           fmt::format("this needs a certificate with the role '{}', the one shown has '{}'", needed,
-                      fleet::name(peer.role)),
+                      pki::name(peer.role)),
           node, fmt::format("have one made with `ringtrue pki issue --role {}`", needed)};
 }
 
 // Whether the asker may know what is in the node.
 grpc::Status may_read(const Peer& peer, const std::string& node) {
-  if (peer.role == fleet::Role::run || peer.role == fleet::Role::read) return grpc::Status::OK;
+  if (peer.role == pki::Role::run || peer.role == pki::Role::read) return grpc::Status::OK;
   const Error error = role_refused(peer, "read", node);
   log_warn("refused {}: {}", peer.name, error.what);
   return {grpc::StatusCode::PERMISSION_DENIED, error.what};
 }
 
-class DescribeCall : public std::enable_shared_from_this<DescribeCall> {
+// A request with one answer, for whoever may read; `request_next` is the service's RequestNAME.
+template <class Call, class Request, class Reply, auto request_next>
+class UnaryCall : public std::enable_shared_from_this<Call> {
  public:
-  explicit DescribeCall(CallContext& context) : context_(context), responder_(&grpc_) {}
+  explicit UnaryCall(CallContext& context) : context_(context), responder_(&grpc_) {}
 
   void wait() {
-    context_.service.RequestDescribe(&grpc_, &request_, &responder_, context_.queue.get(),
+    (context_.service.*request_next)(&grpc_, &request_, &responder_, context_.queue.get(),
                                      context_.queue.get(),
-                                     op_.start(shared_from_this(), [this](bool ok) { arrived(ok); }));
+                                     op_.start(this->shared_from_this(), [this](bool ok) { arrived(ok); }));
   }
+
+ protected:
+  void finish(const Reply& reply) {
+    responder_.Finish(reply, grpc::Status::OK, op_.start(this->shared_from_this(), [](bool) {}));
+  }
+
+  CallContext& context_;
+  Request request_;
 
  private:
   void arrived(bool ok) {
     if (!ok) return;
-    if (!context_.stopping) std::make_shared<DescribeCall>(context_)->wait();
+    if (!context_.stopping) std::make_shared<Call>(context_)->wait();
     const Peer peer = peer_of(grpc_);
-    if (const grpc::Status may = may_read(peer, context_.identity.node); !may.ok()) {
-      responder_.FinishWithError(may, op_.start(shared_from_this(), [](bool) {}));
-      return;
-    }
-    const Desk::Status status = context_.desk.status();
+    if (const grpc::Status may = may_read(peer, context_.identity.node); may.ok())
+      static_cast<Call*>(this)->answer(peer);
+    else
+      responder_.FinishWithError(may, op_.start(this->shared_from_this(), [](bool) {}));
+  }
+
+  grpc::ServerContext grpc_;
+  grpc::ServerAsyncResponseWriter<Reply> responder_;
+  Op op_;
+};
+
+class DescribeCall : public UnaryCall<DescribeCall, rpc::DescribeRequest, rpc::DescribeReply,
+                                      &rpc::Node::AsyncService::RequestDescribe> {
+ public:
+  using UnaryCall::UnaryCall;
+
+  void answer(const Peer& peer) {
+    const LeaseManager::Status status = context_.manager.status();
     rpc::DescribeReply reply;
     reply.set_protocol(wire::protocol_version);
     reply.set_version(context_.identity.version);
@@ -88,76 +110,50 @@ class DescribeCall : public std::enable_shared_from_this<DescribeCall> {
     reply.set_holder(status.holder);
     reply.set_held_s(status.held.value);
     reply.set_phase(status.phase);
-    reply.set_role(std::string(fleet::name(peer.role)));
+    reply.set_role(std::string(pki::name(peer.role)));
     reply.set_cores(std::int32_t(::sysconf(_SC_NPROCESSORS_ONLN)));
     reply.set_memory_bytes(std::uint64_t(::sysconf(_SC_PHYS_PAGES)) * std::uint64_t(::sysconf(_SC_PAGESIZE)));
     reply.set_refused_handshakes(context_.identity.refused_handshakes());
     reply.set_strangers(status.strangers);
-    responder_.Finish(reply, grpc::Status::OK, op_.start(shared_from_this(), [](bool) {}));
+    finish(reply);
   }
-
-  CallContext& context_;
-  grpc::ServerContext grpc_;
-  rpc::DescribeRequest request_;
-  grpc::ServerAsyncResponseWriter<rpc::DescribeReply> responder_;
-  Op op_;
 };
 
 // A reading takes as long as a few requests may wait; meanwhile the next asker is served.
-class InspectCall : public std::enable_shared_from_this<InspectCall> {
+class InspectCall : public UnaryCall<InspectCall, rpc::InspectRequest, rpc::InspectReply,
+                                     &rpc::Node::AsyncService::RequestInspect> {
  public:
-  explicit InspectCall(CallContext& context) : context_(context), responder_(&grpc_) {}
+  using UnaryCall::UnaryCall;
 
-  void wait() {
-    context_.service.RequestInspect(&grpc_, &request_, &responder_, context_.queue.get(),
-                                    context_.queue.get(),
-                                    op_.start(shared_from_this(), [this](bool ok) { arrived(ok); }));
-  }
-
- private:
-  void arrived(bool ok) {
-    if (!ok) return;
-    if (!context_.stopping) std::make_shared<InspectCall>(context_)->wait();
-    const Peer peer = peer_of(grpc_);
-    if (const grpc::Status may = may_read(peer, context_.identity.node); !may.ok()) {
-      responder_.FinishWithError(may, op_.start(shared_from_this(), [](bool) {}));
-      return;
-    }
+  void answer(const Peer&) {
     const double window = request_.window_s();
-    if (!(window >= 0 && window <= longest_window.value)) {
+    if (!(window >= 0 && window <= max_window.value)) {
       told(fail(Cause::bad_input, fmt::format("a window of {} s", window), "",
-                fmt::format("take at most {}", to_text(longest_window))));
+                fmt::format("take at most {}", to_text(max_window))));
       return;
     }
     context_.inspector.ask(
-        {Seconds(window), request_.wake_gpus(), request_.recording()},
+        {Seconds(window), request_.wake_gpus()},
         [self = shared_from_this()](const Inspector::Answer& answer) { self->told(answer); });
   }
 
+ private:
   // From any thread.
   void told(const Inspector::Answer& answer) {
     rpc::InspectReply reply;
     reply.set_node(context_.identity.node);
-    if (!answer) {
+    if (answer) {
+      reply.set_recording(*answer);
+    } else {
       Error error = answer.error();
       if (error.where.empty()) error.where = context_.identity.node;
       *reply.mutable_error() = wire::to_wire(error);
-    } else if (request_.recording()) {
-      reply.set_recording(*answer);
-    } else {
-      reply.set_document(*answer);
     }
-    responder_.Finish(reply, grpc::Status::OK, op_.start(shared_from_this(), [](bool) {}));
+    finish(reply);
   }
-
-  CallContext& context_;
-  grpc::ServerContext grpc_;
-  rpc::InspectRequest request_;
-  grpc::ServerAsyncResponseWriter<rpc::InspectReply> responder_;
-  Op op_;
 };
 
-class LeaseCall : public Desk::Client, public std::enable_shared_from_this<LeaseCall> {
+class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_this<LeaseCall> {
  public:
   explicit LeaseCall(CallContext& context) : context_(context), stream_(&grpc_) {}
 
@@ -187,13 +183,12 @@ class LeaseCall : public Desk::Client, public std::enable_shared_from_this<Lease
     peer_ = peer_of(grpc_);
     heard_ = now_ns();
     interval_ = first_command_time;
-    exact_timers_.emplace();
     read_next();
     set_alarm();
-    if (counted_ > most_streams) {
+    if (counted_ > max_streams) {
       refuse(0,
              {Cause::refused, "too many operators at once", context_.identity.node, "try again in a moment"});
-    } else if (peer_.role != fleet::Role::run) {
+    } else if (peer_.role != pki::Role::run) {
       const Error error = role_refused(peer_, "run", context_.identity.node);
       log_warn("refused {}: {}", peer_.name, error.what);
       refuse(0, error);
@@ -226,7 +221,7 @@ class LeaseCall : public Desk::Client, public std::enable_shared_from_this<Lease
         leave("the operator sent a command that a lease does not know");
         return;
       }
-      context_.desk.command(ticket_, std::move(command));
+      context_.manager.command(ticket_, std::move(command));
       return;
     }
     if (!command.has_acquire()) {
@@ -255,8 +250,8 @@ class LeaseCall : public Desk::Client, public std::enable_shared_from_this<Lease
       return fail(Cause::bad_input, "a command without a deadline");
     interval_ = acquire->heartbeat;
     holder_ = acquire->holder;
-    auto ticket = context_.desk.acquire(std::move(*acquire), command.sequence(),
-                                        Deadline::in(Seconds(command.deadline_s())), shared_from_this());
+    auto ticket = context_.manager.acquire(std::move(*acquire), command.sequence(),
+                                           Deadline::in(Seconds(command.deadline_s())), shared_from_this());
     if (!ticket) return tl::unexpected(ticket.error());
     acquired_ = true;
     ticket_ = *ticket;
@@ -274,8 +269,8 @@ class LeaseCall : public Desk::Client, public std::enable_shared_from_this<Lease
   }
 
   void leave(const std::string& why) {
-    const Desk::Ticket ticket = ticket_.exchange(0);
-    if (ticket != 0) context_.desk.leave(ticket, why);
+    const LeaseManager::Ticket ticket = ticket_.exchange(0);
+    if (ticket != 0) context_.manager.leave(ticket, why);
   }
 
   void set_alarm() {
@@ -342,7 +337,6 @@ class LeaseCall : public Desk::Client, public std::enable_shared_from_this<Lease
   rpc::Command command_;
   Op read_, write_, alarm_op_;
   grpc::Alarm alarm_;
-  std::optional<ExactTimers> exact_timers_;
 
   // Of the queue's thread.
   Peer peer_;
@@ -353,7 +347,7 @@ class LeaseCall : public Desk::Client, public std::enable_shared_from_this<Lease
   bool acquired_ = false;
   bool refused_ = false;
 
-  std::atomic<Desk::Ticket> ticket_ = 0;
+  std::atomic<LeaseManager::Ticket> ticket_ = 0;
 
   std::mutex mutex_;  // of what follows
   std::deque<rpc::Event> queue_;

@@ -7,8 +7,8 @@
 #include <functional>
 #include <memory>
 
-#include "daemon/desk.h"
 #include "daemon/inspector.h"
+#include "daemon/lease_manager.h"
 #include "daemon/service.h"
 #include "wire/node.grpc.pb.h"
 
@@ -38,7 +38,7 @@ class Op {
 
 struct CallContext {
   Service::Identity identity;
-  Desk& desk;
+  LeaseManager& manager;
   Inspector& inspector;
   rpc::Node::AsyncService service;
   std::unique_ptr<grpc::ServerCompletionQueue> queue;

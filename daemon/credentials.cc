@@ -3,12 +3,12 @@
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
 
-#include "fleet/pki.h"
+#include "pki/pki.h"
 
 namespace ringtrue::daemon {
 
 Result<void> Certificates::load() {
-  auto bundle = fleet::load_node_credentials(folder_, node_);
+  auto bundle = pki::load_node_credentials(folder_, node_);
   if (!bundle) return tl::unexpected(bundle.error());
   std::lock_guard lock(mutex_);
   pem_ = {std::move(bundle->ca), std::move(bundle->cert), std::move(bundle->key)};

@@ -7,25 +7,14 @@
 #include <utility>
 
 #include "base/log.h"
-#include "topology/format/format.h"
-#include "topology/format/gzip.h"
-#include "topology/json.h"
-#include "topology/probe/live.h"
-#include "topology/probe/probe.h"
+#include "probe/live.h"
+#include "probe/recording.h"
 
 namespace ringtrue::daemon {
 namespace {
 
-constexpr std::ptrdiff_t most_windows = 8;  // readings that take so long as their askers chose
-constexpr std::size_t most_askers = 64;     // of one reading
-
-std::string document_of(const topology::Recording& recording) {
-  topology::Cluster cluster;
-  cluster.nodes.push_back(topology::probe(recording));
-  topology::RecordedSource source(recording);
-  cluster.fabric = topology::probe_fabric(source, cluster.nodes.front());
-  return topology::to_json(cluster, -1);
-}
+constexpr std::ptrdiff_t max_windows = 8;  // readings that take so long as their askers chose
+constexpr std::size_t max_askers = 64;     // of one reading
 
 }  // namespace
 
@@ -50,8 +39,8 @@ Result<void> Inspector::join_or_begin(const Request& request, Told& told) {
   const auto windows =
       std::ranges::count_if(readings_, [](const Reading& r) { return r.request.window.value > 0; });
   if (stopping_) return fail(Cause::cancelled, "the daemon is stopping");
-  if (same != readings_.end() ? same->askers.size() >= most_askers
-                              : request.window.value > 0 && windows >= most_windows) {
+  if (same != readings_.end() ? same->askers.size() >= max_askers
+                              : request.window.value > 0 && windows >= max_windows) {
     return fail(Cause::refused, "too many ask what is in this node at once", "", "try again in a moment");
   }
   if (same != readings_.end()) {
@@ -85,8 +74,7 @@ void Inspector::serve(const std::stop_token& stop, const Request& request) {
 Inspector::Answer Inspector::answer(const std::stop_token& stop, const Request& request) const {
   auto recording = read_(request, stop);
   if (!recording) return tl::unexpected(recording.error());
-  return request.recording ? topology::write_recording(*recording)
-                           : topology::format::gzip(document_of(*recording));
+  return topology::write_recording(*recording);
 }
 
 std::list<Inspector::Reading>::iterator Inspector::find(const Request& request) {

@@ -11,19 +11,15 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "topology/source.h"
+#include "probe/request.h"
+#include "probe/source.h"
 
 namespace ringtrue::daemon {
 
 class Inspector {
  public:
-  struct Request {
-    Seconds window{0};
-    bool wake_gpus = false;
-    bool recording = false;
-    bool operator==(const Request&) const = default;
-  };
-  // Packed by gzip: a recording where it was asked for, otherwise the document.
+  using Request = topology::ReadRequest;
+  // The recording, packed by gzip.
   using Answer = Result<std::string>;
   using Told = std::function<void(const Answer&)>;
   // Blocks until the node is read, or soon after a stop is asked for.

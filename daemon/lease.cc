@@ -11,7 +11,10 @@
 #include <set>
 
 #include "collective/algorithm.h"
-#include "engine/session.h"
+#include "engine/session/plan.h"
+#include "engine/session/session.h"
+#include "run/job.h"
+#include "run/member.h"
 
 namespace ringtrue::daemon {
 namespace {
@@ -79,7 +82,7 @@ Result<void> Lease::start(Deadline deadline) {
     if (!address) return tl::unexpected(address.error());
     data_address_ = *address;
   }
-  engine::Member member;
+  run::Member member;
   member.node = acquire_.node;
   member.processes = acquire_.processes;
   member.secret = acquire_.secret;
@@ -179,12 +182,12 @@ Result<void> Lease::play(const rpc::Command& command, Deadline deadline, rpc::Ev
   }
 }
 
-Result<void> Lease::allowed(const engine::Job& job) const {
+Result<void> Lease::allowed(const run::Job& job) const {
   if (job.nodes != acquire_.nodes)
     return fail(Cause::bad_input, "the job's nodes are not those of the lease");
   std::uint64_t here = 0, workers_here = 0;
   for (std::size_t rank = 0; rank < job.seats.size(); ++rank) {
-    const engine::Seat& seat = job.seats[rank];
+    const run::Seat& seat = job.seats[rank];
     if (seat.node == acquire_.node) ++here;
     if (seat.node == acquire_.node && collective::Rank(rank) < job.workers()) ++workers_here;
     if (seat.process >= acquire_.processes)
@@ -203,7 +206,7 @@ Result<void> Lease::allowed(const engine::Job& job) const {
   if (auto known = collective::find_algorithm(job.algorithm); !known) return tl::unexpected(known.error());
   // First by division: the product of a hostile job could wrap around.
   const bool absurd = workers_here > 0 && job.call.bytes() > limits_.bytes.value / workers_here;
-  std::uint64_t bytes = absurd ? 0 : job.bytes_on_node(acquire_.node);
+  std::uint64_t bytes = absurd ? 0 : engine::bytes_on_node(job, acquire_.node);
   if (job.input && workers_here > 0) {
     for (const auto& row : job.input->rows) bytes += row.size() * std::uint64_t(acquire_.processes);
   }
@@ -244,7 +247,7 @@ Result<void> Lease::connect(const rpc::Connect& message, Deadline deadline) {
     if (!processes.empty() && processes.size() != std::size_t(acquire_.processes))
       return fail(Cause::bad_input, fmt::format("{} addresses of {} for {} processes", processes.size(),
                                                 acquire_.nodes[n], acquire_.processes));
-    for (const engine::Address& a : processes) {
+    for (const run::Address& a : processes) {
       if (a.port == 0) continue;
       // A lease reaches its peers and nobody else: one host a node, the same in all of its runs.
       if (hosts_[n].empty()) hosts_[n] = a.host;

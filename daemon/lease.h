@@ -1,5 +1,5 @@
 // One operator's hold on this node: the order of its phases, what it may ask for, and the workers that do it.
-// Knows nothing of streams; see desk.h for who calls it.
+// Knows nothing of streams; see lease_manager.h for who calls it.
 #pragma once
 
 #include <atomic>
@@ -12,9 +12,11 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/units.h"
-#include "topology/probe/watch.h"
+#include "probe/watch.h"
+#include "run/job.h"
+#include "run/member.h"
 #include "wire/convert.h"
-#include "wire/worker_group.h"
+#include "worker/group.h"
 
 namespace ringtrue::daemon {
 
@@ -25,8 +27,8 @@ struct Limits {
   Seconds lease{600};                    // from acquire to release
 };
 
-using StartWorkers = std::function<Result<std::unique_ptr<wire::WorkerGroup>>(const engine::Member& member,
-                                                                              Deadline deadline)>;
+using StartWorkers =
+    std::function<Result<std::unique_ptr<worker::WorkerGroup>>(const run::Member& member, Deadline deadline)>;
 
 // The first address of an interface, IPv4 before IPv6. Cause::unavailable names the interfaces that there
 // are.
@@ -62,7 +64,7 @@ class Lease {
   Result<void> play(const rpc::Command& command, Deadline deadline, rpc::Event& event);
   Result<void> prepare(const rpc::Prepare& message, Deadline deadline, rpc::Event& event);
   Result<void> connect(const rpc::Connect& message, Deadline deadline);
-  Result<void> allowed(const engine::Job& job) const;
+  Result<void> allowed(const run::Job& job) const;
   Result<void> in_state(State needed, const char* before) const;
 
   const wire::Acquire acquire_;
@@ -71,7 +73,7 @@ class Lease {
   const Deadline ends_;
 
   std::mutex mutex_;  // of workers_ against abort() from another thread
-  std::unique_ptr<wire::WorkerGroup> workers_;
+  std::unique_ptr<worker::WorkerGroup> workers_;
   std::atomic<bool> aborted_ = false;
   State state_ = State::fresh;
   std::atomic<const char*> phase_ = "idle";

@@ -1,4 +1,4 @@
-// At most so many lines in so many seconds: what strangers do must not fill a log.
+// At most so many lines in so many seconds: what unauthenticated clients do must not fill a log.
 #pragma once
 
 #include <cstdint>

@@ -21,8 +21,8 @@
 namespace ringtrue::daemon {
 namespace {
 
-constexpr Seconds opening_time{5};         // for a client's first bytes
-constexpr std::size_t most_waiting = 256;  // the oldest goes when there are more
+constexpr Seconds opening_time{5};        // for a client's first bytes
+constexpr std::size_t max_waiting = 256;  // the oldest goes when there are more
 // The kernel gives the lowest free number, so this bounds how many connections are open at once: an operator
 // or two have one each, a lease of many processes some hundred of its own.
 constexpr int highest_fd = 320;
@@ -96,7 +96,7 @@ Result<ListenAddress> parse_listen(const std::string& text) {
   return address;
 }
 
-Listener::Listener(wire::OwnedFd socket, Opening opening, HandOver hand_over)
+Listener::Listener(OwnedFd socket, Opening opening, HandOver hand_over)
     : socket_(std::move(socket)),
       opening_(opening),
       hand_over_(std::move(hand_over)),
@@ -113,7 +113,7 @@ Result<Listener> Listener::tcp(const ListenAddress& address, Opening opening, Ha
     return fail(Cause::bad_input, fmt::format("'{}' is no address to listen on: {}", host, ::gai_strerror(e)),
                 "--listen", "write ADDRESS:PORT, as in 0.0.0.0:7464");
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
-  wire::OwnedFd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  OwnedFd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return tl::unexpected(listen_error(address, errno));
   const int one = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
@@ -131,7 +131,7 @@ Result<Listener> Listener::unix_socket(const std::string& path, HandOver hand_ov
         fmt::format("the socket's path is longer than {} bytes: {}", sizeof address.sun_path - 1, path),
         "--state", "choose a folder with a shorter path");
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  wire::OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return fail(Cause::unavailable, std::string("no Unix socket: ") + std::strerror(errno));
   ::unlink(path.c_str());
   // Bound without any permission for others, opened up to the group afterwards.
@@ -177,7 +177,7 @@ void Listener::accept_all() {
   if (accept_again_ != 0 && now_ns() < accept_again_) return;
   accept_again_ = 0;
   for (int i = 0; i < accepts_at_once; ++i) {
-    wire::OwnedFd fd(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    OwnedFd fd(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd) {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
@@ -200,7 +200,7 @@ void Listener::accept_all() {
     const int one = 1;
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     waiting_.push_back({std::move(fd), now_ns()});
-    if (waiting_.size() > most_waiting) {
+    if (waiting_.size() > max_waiting) {
       drop(waiting_.front().fd.get(), "it said nothing, and others wait");
       waiting_.pop_front();
     }

@@ -1,5 +1,5 @@
-// The daemon's sockets. We accept ourselves and hand to gRPC only what begins like a client of ours: a
-// stranger that sends garbage, or nothing, costs a descriptor and no more.
+// The daemon's sockets. We accept ourselves and hand to gRPC only what begins like a client of ours:
+// whoever sends anything else, or nothing, costs a descriptor and no more.
 #pragma once
 
 #include <poll.h>
@@ -7,13 +7,14 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/result.h"
 #include "daemon/limiter.h"
-#include "wire/channel.h"
 
 namespace ringtrue::daemon {
 
@@ -49,15 +50,15 @@ class Listener {
 
  private:
   struct Waiting {
-    wire::OwnedFd fd;
+    OwnedFd fd;
     std::int64_t since = 0;
   };
-  Listener(wire::OwnedFd socket, Opening opening, HandOver hand_over);
+  Listener(OwnedFd socket, Opening opening, HandOver hand_over);
   void accept_all();
   void look_at_waiting();
   void drop(int fd, const char* why);
 
-  wire::OwnedFd socket_;
+  OwnedFd socket_;
   Opening opening_;
   HandOver hand_over_;
   std::list<Waiting> waiting_;

@@ -1,8 +1,7 @@
 // ringtrued: waits, answers what this node is and what is in it, and lends it to one operator at a time.
 //
-// Threads: the main one (signals and sockets), gRPC's queue (never blocks), the desk's (a lease's phases),
-// and while this node is read, the inspector's.
-// All of them sleep while nothing happens.
+// Threads: the main one (signals and sockets), gRPC's queue (never blocks), the lease manager's (a lease's
+// phases), and while this node is read, the inspector's. All of them sleep while nothing happens.
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,14 +11,15 @@
 #include <memory>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/standard_files.h"
 #include "daemon/grpc_log.h"
 #include "daemon/listener.h"
 #include "daemon/options.h"
-#include "daemon/quiet_engine.h"
 #include "daemon/service.h"
 #include "daemon/state_dir.h"
+#include "run/member.h"
 
 namespace ringtrue::daemon {
 namespace {
@@ -43,11 +43,11 @@ class Daemon {
   Options options_;
   std::unique_ptr<StateDir> state_;
   std::shared_ptr<Certificates> certificates_;
-  std::unique_ptr<Desk> desk_;
+  std::unique_ptr<LeaseManager> leases_;
   std::unique_ptr<Inspector> inspector_;
   std::unique_ptr<Service> service_;
   std::vector<Listener> listeners_;
-  wire::OwnedFd signals_;
+  OwnedFd signals_;
 };
 
 Result<void> Daemon::start() {
@@ -55,14 +55,14 @@ Result<void> Daemon::start() {
   ::sigemptyset(&set);
   for (int s : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&set, s);
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);  // before any thread, so that all have it
-  signals_ = wire::OwnedFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  signals_ = OwnedFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_) return fail(Cause::unavailable, "no signalfd");
 
   auto state = StateDir::open(options_.state);
   if (!state) return tl::unexpected(state.error());
   state_ = std::make_unique<StateDir>(std::move(*state));
 
-  auto worker = wire::find_worker();
+  auto worker = worker::find_worker();
   if (!worker) return tl::unexpected(worker.error());
   if (!options_.listen.empty() && !options_.insecure) {
     if (options_.pki.empty()) {
@@ -78,15 +78,15 @@ Result<void> Daemon::start() {
   }
   std::string address;  // a node with several RDMA ports is reached at one of them
   if (const auto listen = parse_listen(options_.listen)) address = listen->host;
-  desk_ = std::make_unique<Desk>(options_.node, RINGTRUE_VERSION, options_.limits,
-                                 [program = *worker, address](engine::Member member, Deadline deadline) {
-                                   member.node_address = address;
-                                   return wire::start_workers(program, member, deadline);
-                                 });
+  leases_ =
+      std::make_unique<LeaseManager>(options_.node, RINGTRUE_VERSION, options_.limits,
+                                     [program = *worker, address](run::Member member, Deadline deadline) {
+                                       member.node_address = address;
+                                       return worker::start_workers(program, member, deadline);
+                                     });
   take_over_grpc_log();
-  use_quiet_engine();
   inspector_ = std::make_unique<Inspector>(read_node(options_.node));
-  auto service = Service::start({options_.node, RINGTRUE_VERSION, refused_handshakes}, *desk_, *inspector_,
+  auto service = Service::start({options_.node, RINGTRUE_VERSION, refused_handshakes}, *leases_, *inspector_,
                                 certificates_);
   if (!service) return tl::unexpected(service.error());
   service_ = std::move(*service);
@@ -123,7 +123,7 @@ Result<void> Daemon::listen_on_tcp() {
 void Daemon::reload() {
   notify_systemd("RELOADING=1");
   if (auto limits = reload_limits(options_); limits) {
-    desk_->set_limits(*limits);
+    leases_->set_limits(*limits);
     log_info("reloaded the configuration");
   } else {
     log_error("kept the former configuration: {}", limits.error().text());
@@ -141,9 +141,9 @@ void Daemon::reload() {
 void Daemon::stop() {
   notify_systemd("STOPPING=1");
   log_info("stopping");
-  desk_->drain();
-  desk_->wait_until_free(Deadline::in(drain_time));
-  desk_->stop();
+  leases_->drain();
+  leases_->wait_until_free(Deadline::in(drain_time));
+  leases_->stop();
   inspector_->stop();
   service_->stop(Deadline::in(stop_time));
   listeners_.clear();

@@ -14,8 +14,8 @@ namespace {
 
 class GrpcService final : public Service {
  public:
-  GrpcService(Identity identity, Desk& desk, Inspector& inspector)
-      : context_{std::move(identity), desk, inspector, {}, nullptr, {}} {}
+  GrpcService(Identity identity, LeaseManager& manager, Inspector& inspector)
+      : context_{std::move(identity), manager, inspector, {}, nullptr, {}} {}
   ~GrpcService() override { stop(Deadline::in(Seconds(0))); }
 
   Result<void> begin(std::shared_ptr<const Certificates> certificates) {
@@ -77,9 +77,10 @@ class GrpcService final : public Service {
 
 }  // namespace
 
-Result<std::unique_ptr<Service>> Service::start(Identity identity, Desk& desk, Inspector& inspector,
+Result<std::unique_ptr<Service>> Service::start(Identity identity, LeaseManager& manager,
+                                                Inspector& inspector,
                                                 std::shared_ptr<const Certificates> certificates) {
-  auto service = std::make_unique<GrpcService>(std::move(identity), desk, inspector);
+  auto service = std::make_unique<GrpcService>(std::move(identity), manager, inspector);
   if (auto begun = service->begin(std::move(certificates)); !begun) return tl::unexpected(begun.error());
   return service;
 }

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "daemon/credentials.h"
-#include "daemon/desk.h"
 #include "daemon/inspector.h"
+#include "daemon/lease_manager.h"
 
 namespace ringtrue::daemon {
 
@@ -27,14 +27,15 @@ class Service {
   };
 
   // `certificates` may be null where no connection comes through Door::tls.
-  static Result<std::unique_ptr<Service>> start(Identity identity, Desk& desk, Inspector& inspector,
+  static Result<std::unique_ptr<Service>> start(Identity identity, LeaseManager& manager,
+                                                Inspector& inspector,
                                                 std::shared_ptr<const Certificates> certificates);
   virtual ~Service() = default;
 
   // Takes a connection over, its descriptor included.
   virtual void serve(Door door, int listener, int fd) = 0;
-  // Ends what still runs at the deadline. Desk and inspector must outlive this, and the inspector must have
-  // stopped: it may tell nobody any more.
+  // Ends what still runs at the deadline. LeaseManager and inspector must outlive this, and the inspector
+  // must have stopped: it may tell nobody any more.
   virtual void stop(Deadline deadline) = 0;
 };
 

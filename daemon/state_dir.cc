@@ -30,7 +30,7 @@ Result<StateDir> StateDir::open(const std::string& path) {
   StateDir dir;
   dir.path_ = path;
   const std::string lock = path + "/ringtrued.lock";
-  dir.lock_ = wire::OwnedFd(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
+  dir.lock_ = OwnedFd(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
   if (!dir.lock_) {
     return fail(Cause::unavailable, fmt::format("cannot open {}: {}", lock, std::strerror(errno)), "--state",
                 "choose a folder that you may write to");
@@ -65,7 +65,7 @@ void notify_systemd(const std::string& state) {
   if (length >= sizeof address.sun_path) return;
   std::memcpy(address.sun_path, path, length);
   if (path[0] == '@') address.sun_path[0] = '\0';
-  wire::OwnedFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  OwnedFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return;
   ::sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
            reinterpret_cast<sockaddr*>(&address), socklen_t(offsetof(sockaddr_un, sun_path) + length));

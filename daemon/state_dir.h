@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "base/fd.h"
 #include "base/result.h"
-#include "wire/channel.h"
 
 namespace ringtrue::daemon {
 
@@ -21,7 +21,7 @@ class StateDir {
 
  private:
   std::string path_;
-  wire::OwnedFd lock_;
+  OwnedFd lock_;
 };
 
 // Tells systemd, where it is there ($NOTIFY_SOCKET): "READY=1", "RELOADING=1", "STOPPING=1". See

@@ -7,7 +7,6 @@
 //     prints what one library says, or its error as one line of JSON on standard error, with exit code 3
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,18 +15,19 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/process.h"
 #include "base/standard_files.h"
-#include "topology/format/format.h"
-#include "topology/library/library.h"
-#include "topology/probe/live.h"
-#include "topology/probe/spawn.h"
+#include "probe/library/library.h"
+#include "probe/live.h"
+#include "probe/recording.h"
+#include "probe/spawn.h"
 
 namespace {
 
 using namespace ringtrue;
 using namespace ringtrue::topology;
 
-constexpr double longest_window = 3600, longest_deadline = 600;
+constexpr double max_window = 3600, max_deadline = 600;
 
 struct Options {
   std::string command, library, node;
@@ -81,7 +81,7 @@ Result<Options> parse(int argc, char** argv) {
       if (word == "--node") options.node = words[i];
       if (word == "--window" || word == "--deadline") {
         const bool window = word == "--window";
-        const auto value = seconds(word, words[i], window ? longest_window : longest_deadline);
+        const auto value = seconds(word, words[i], window ? max_window : max_deadline);
         if (!value) return tl::unexpected(value.error());
         (window ? options.window : options.live.deadline) = Seconds(*value);
       }
@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
   fill_standard_files();
   ::signal(SIGPIPE, SIG_IGN);
   // Whoever started this may be interrupted or killed: then nobody waits for the answer.
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  die_with_parent();
   const auto options = parse(argc, argv);
   if (!options) return complain(options.error());
   // The last word, should a file or a library block for ever and whoever started this be gone.

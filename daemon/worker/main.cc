@@ -17,9 +17,11 @@
 #include <string_view>
 #include <thread>
 
-#include "engine/session.h"
-#include "wire/channel.h"
+#include "base/fd.h"
+#include "base/process.h"
+#include "engine/session/session.h"
 #include "wire/convert.h"
+#include "worker/channel.h"
 
 namespace ringtrue {
 namespace {
@@ -29,7 +31,7 @@ constexpr Seconds patience{2};
 
 class Worker {
  public:
-  explicit Worker(int fd) : channel_(wire::OwnedFd(::dup(fd))), socket_(wire::OwnedFd(fd)) {}
+  explicit Worker(int fd) : channel_(OwnedFd(::dup(fd))), socket_(OwnedFd(fd)) {}
 
   int serve() {
     std::thread reader([this] { read(); });
@@ -147,13 +149,13 @@ class Worker {
     return {};
   }
 
-  wire::Channel channel_;  // written by the main thread
-  wire::Channel socket_;   // read by the reader
+  worker::Channel channel_;  // written by the main thread
+  worker::Channel socket_;   // read by the reader
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<rpc::Command> commands_;
-  std::vector<wire::OwnedFd> descriptors_;  // outlive the session
+  std::vector<OwnedFd> descriptors_;  // outlive the session
   std::unique_ptr<engine::Session> session_;
   std::atomic<bool> aborted_ = false;
   bool closed_ = false;
@@ -186,6 +188,7 @@ int main(int argc, char** argv) {
     std::fputs("ringtrue-worker is started by ringtrued and by `ringtrue run`, not by hand\n", stderr);
     return 3;
   }
+  ringtrue::die_with_parent();
   ringtrue::set_limits();
   auto* worker =
       new ringtrue::Worker(fd);  // never destroyed: its reader may still run while the process ends

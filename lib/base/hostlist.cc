@@ -1,14 +1,11 @@
 #include "base/hostlist.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cstdint>
-#include <cstring>
 #include <optional>
+
+#include "base/file.h"
 
 namespace ringtrue {
 namespace {
@@ -35,26 +32,9 @@ Result<std::string> read_text(const std::string& path) {
     return fail(Cause::unavailable, fmt::format("cannot read hosts from {}: {}", path, why), {},
                 "give a readable file with one host a line");
   };
-  // Without O_NONBLOCK, opening a named pipe that nobody writes to would hang.
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return cannot(std::strerror(errno));
-  std::string text;
-  char buffer[65536];
-  std::string why;
-  for (;;) {
-    const ssize_t got = read(fd, buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) why = std::strerror(errno);
-    if (got <= 0) break;
-    text.append(buffer, std::size_t(got));
-    if (text.size() > max_text) {
-      why = "larger than 4 MiB";
-      break;
-    }
-  }
-  close(fd);
-  if (!why.empty()) return cannot(why);
-  return text;
+  auto text = read_file(path, max_text);
+  if (!text) return cannot(text.error().what);
+  return *std::move(text);
 }
 
 class Expander {

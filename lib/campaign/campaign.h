@@ -7,7 +7,7 @@
 
 #include "campaign/cases.h"
 #include "campaign/scope.h"
-#include "diagnosis/report.h"
+#include "diagnosis/findings/report.h"
 
 namespace ringtrue::campaign {
 

@@ -51,7 +51,7 @@ bool needs_leaves(const Kind& kind) {
 }
 
 // Of fewer, a kind is another one, or nothing could show it: with two nodes no round trip has its like.
-int least_nodes(const Kind& kind) {
+int min_nodes(const Kind& kind) {
   if (needs_leaves(kind)) return 8;
   if (kind.name == "two") return 5;
   if (kind.name == "three") return 7;
@@ -193,7 +193,7 @@ std::span<const Kind> kinds() {
 }
 
 bool fits(const Kind& kind, const Limits& limits) {
-  return kind.group != Group::healthy && limits.most >= least_nodes(kind);
+  return kind.group != Group::healthy && limits.most >= min_nodes(kind);
 }
 
 Result<const Kind*> find_kind(std::string_view name) {
@@ -226,7 +226,7 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
                                                     : draw.between(0.2, 0.9);
   }
   Limits room = limits;
-  room.fewest = std::max(room.fewest, least_nodes(*out.kind));
+  room.fewest = std::max(room.fewest, min_nodes(*out.kind));
   out.world.fabric = draw_fabric(draw, room, needs_leaves(*out.kind));
   sim::Fabric& fabric = out.world.fabric;
   if (out.severity > 0 || out.kind->name == "dead")
@@ -241,6 +241,12 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
   return out;
 }
 
+std::vector<std::string> Case::faults() const {
+  std::vector<std::string> out;
+  for (const Fault& fault : world.fabric.faults) out.push_back(sim::to_text(fault));
+  return out;
+}
+
 std::string Case::text() const {
   const sim::Fabric& f = world.fabric;
   std::string out = plural(f.nodes, "node");
@@ -252,7 +258,7 @@ std::string Case::text() const {
                      to_text(f.inter.latency), world.noise.run * 100);
   if (world.disturbed > 0) out += fmt::format(", {:g} % of the nodes send for others", world.disturbed * 100);
   out += link_rate ? fmt::format("; told: {} a node", to_text(*link_rate)) : std::string("; no rate told");
-  for (const Fault& fault : f.faults) out += fmt::format("; {}", sim::to_text(fault));
+  for (const std::string& fault : faults()) out += "; " + fault;
   return out;
 }
 

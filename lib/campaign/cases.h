@@ -36,6 +36,7 @@ struct Case {
   double severity = 0;  // share of what is lost, of the worst; 0: healthy, or a node that is dead
   World world;
   std::optional<BytesPerSecond> link_rate;  // what the check is told
+  std::vector<std::string> faults() const;  // as --fault takes them
   std::string text() const;                 // "7 nodes below one switch, 2 rails of 400 Gbit/s, ..."
 };
 

@@ -11,8 +11,7 @@ namespace ringtrue::campaign {
 namespace {
 
 constexpr std::uint64_t slice_bytes = 128 * 1024;  // as the collectives cut what they send
-constexpr std::uint64_t most_slices =
-    64;  // of a flow, that noise is drawn for: longer flows have longer ones
+constexpr std::uint64_t max_slices = 64;  // of a flow, that noise is drawn for: longer flows have longer ones
 constexpr double held_share =
     0.9;  // of a hop's time, that a receiver which is the limit keeps its window shut
 
@@ -65,7 +64,7 @@ class Run {
         Part part{f, rail, network_.route(flows_[f].source, to, 0, rail), 0, 0};
         const std::uint64_t bytes = bytes_of(f, rail).value;
         if (bytes == 0) continue;
-        const std::uint64_t slices = std::clamp<std::uint64_t>(bytes / slice_bytes, 1, most_slices);
+        const std::uint64_t slices = std::clamp<std::uint64_t>(bytes / slice_bytes, 1, max_slices);
         double sum = 0;
         for (std::uint64_t i = 0; noise_.slice > 0 && i < slices; ++i) sum += draw_.share();
         part.load = double(bytes) * (1 + noise_.slice * sum / double(slices));

@@ -42,7 +42,7 @@ class Judge {
  public:
   Judge(const Case& c, const diagnosis::Diagnosis& d) : case_(c), fabric_(c.world.fabric), diagnosis_(d) {
     for (const Finding& finding : d.findings)
-      if (finding.severity != diagnosis::Severity::info) accused_.push_back(&finding);
+      if (finding.severity != diagnosis::Severity::info) findings_.push_back(&finding);
     for (const Fault& fault : fabric_.faults) {
       if (fault.place.what == What::leaf && !faults_.empty() && faults_.back()->place.what == What::leaf)
         continue;  // the same leaf's switches on other rails
@@ -53,15 +53,15 @@ class Judge {
   Judgement operator()() {
     Judgement out;
     out.faults = int(faults_.size());
-    out.accusations = int(accused_.size());
+    out.accusations = int(findings_.size());
     bool exact = !faults_.empty();
     for (const Fault* fault : faults_) {
       const auto touching = [&](const Finding* finding) { return touches(*finding, *fault); };
       const auto naming = [&](const Finding* finding) { return names(*finding, *fault); };
-      out.found += std::any_of(accused_.begin(), accused_.end(), touching);
-      exact = exact && std::any_of(accused_.begin(), accused_.end(), naming);
+      out.found += std::any_of(findings_.begin(), findings_.end(), touching);
+      exact = exact && std::any_of(findings_.begin(), findings_.end(), naming);
     }
-    for (const Finding* finding : accused_) {
+    for (const Finding* finding : findings_) {
       const auto is_of = [&](const Fault* fault) { return touches(*finding, *fault); };
       const auto is_exactly = [&](const Fault* fault) { return names(*finding, *fault); };
       const bool right = std::any_of(faults_.begin(), faults_.end(), is_of);
@@ -79,7 +79,7 @@ class Judge {
   int leaf_of(int node) const { return fabric_.leaf > 0 && node >= 0 ? node / fabric_.leaf : -1; }
   // A switch by the number in its name, else by a node below it.
   int leaf_of(const Finding& finding) const {
-    const int number = number_in(finding.scope.device);
+    const int number = number_in(finding.scope.subject.device);
     return number >= 0 ? number : leaf_of(finding.scope.node);
   }
   bool two_leaves() const { return fabric_.nodes == 2 * fabric_.leaf; }
@@ -134,7 +134,7 @@ class Judge {
 
   bool both_sides(int node) const {
     const auto has = [&](std::string_view type) {
-      return std::any_of(accused_.begin(), accused_.end(),
+      return std::any_of(findings_.begin(), findings_.end(),
                          [&](const Finding* f) { return is(*f, type) && f->scope.node == node; });
     };
     return has("sender") && has("receiver");
@@ -155,7 +155,7 @@ class Judge {
       return is(finding, "path") && crosses(at.node, at.peer, fault);
     }
     const bool one_rail = place.what == What::nic && fabric_.rails > 1;
-    if (one_rail && number_in(at.device) != place.part) return false;
+    if (one_rail && number_in(at.subject.device) != place.part) return false;
     if (fabric_.nodes == 2) return true;
     if (one_rail) return here && is(finding, "nic");
     if (place.what == What::path) return is(finding, "path") && crosses(at.node, at.peer, fault);
@@ -173,8 +173,9 @@ class Judge {
     for (const diagnosis::RunRecord& run : diagnosis_.runs) {
       const auto& order = run.experiment.order;
       const std::size_t n = order.size();
-      const std::size_t shift =
-          run.experiment.algorithm == "pairwise" ? std::size_t(run.experiment.shift) : 1;
+      const std::size_t shift = run.experiment.algorithm == collective::AlgorithmId::pairwise
+                                    ? std::size_t(run.experiment.shift)
+                                    : 1;
       for (std::size_t r = 0; r < n; ++r)
         if (crosses(order[r], order[(r + shift) % n], fault)) return true;
     }
@@ -185,7 +186,7 @@ class Judge {
   const sim::Fabric& fabric_;
   const diagnosis::Diagnosis& diagnosis_;
   std::unique_ptr<Marked> marked_;
-  std::vector<const Finding*> accused_;
+  std::vector<const Finding*> findings_;
   std::vector<const Fault*> faults_;
 };
 

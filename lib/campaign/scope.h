@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "campaign/cases.h"
-#include "diagnosis/report.h"
+#include "diagnosis/findings/report.h"
 
 namespace ringtrue::campaign {
 

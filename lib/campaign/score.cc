@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/statistics.h"
+
 namespace ringtrue::campaign {
 namespace {
 
@@ -16,8 +18,8 @@ std::pair<double, double> wilson(double count, double of) {
 
 Spread spread_of(std::vector<double> values) {
   if (values.empty()) return {};
-  std::sort(values.begin(), values.end());
-  return {int(values.size()), values[values.size() / 2], values[values.size() * 95 / 100], values.back()};
+  return {int(values.size()), upper_median(values), percentile(values, 95),
+          *std::max_element(values.begin(), values.end())};
 }
 
 template <class Wanted>

@@ -17,7 +17,7 @@ constexpr Seconds until_missed{0.5};  // that a node does not answer
 
 Bytes carried(const diagnosis::Experiment& e) {
   const double n = double(e.order.size());
-  const double of_call = e.algorithm == "ring" ? 2 * (n - 1) / n : 1;
+  const double of_call = e.algorithm == collective::AlgorithmId::ring ? 2 * (n - 1) / n : 1;
   return Bytes(std::uint64_t(double(e.bytes.value) * of_call) * std::uint64_t(e.iterations));
 }
 
@@ -66,9 +66,12 @@ diagnosis::Observation SimMeasurer::play(const diagnosis::Experiment& experiment
 
 Result<diagnosis::Observation> SimMeasurer::measure(const diagnosis::Experiment& experiment) {
   const std::size_t n = experiment.order.size();
-  const bool naive = experiment.algorithm == "naive" && n == 2, ring = experiment.algorithm == "ring";
-  if (n < 2 || experiment.iterations < 1 || !(naive || ring || experiment.algorithm == "pairwise")) {
-    return fail(Cause::bad_input, fmt::format("{} over {} nodes is not modelled", experiment.algorithm, n),
+  const bool naive = experiment.algorithm == collective::AlgorithmId::naive && n == 2,
+             ring = experiment.algorithm == collective::AlgorithmId::ring;
+  if (n < 2 || experiment.iterations < 1 ||
+      !(naive || ring || experiment.algorithm == collective::AlgorithmId::pairwise)) {
+    return fail(Cause::bad_input,
+                fmt::format("{} over {} nodes is not modelled", collective::name(experiment.algorithm), n),
                 "campaign");
   }
   for (const sim::FabricFault& fault : world_.fabric.faults) {

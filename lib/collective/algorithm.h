@@ -1,7 +1,7 @@
 // The list of algorithms, and what a world must know of one to play it.
 //
-// To add one: write lib/collective/NAME.cc with a coroutine in it, declare it below, add it to the table in
-// algorithm.cc. The shared test suite then plays it in every world.
+// To add one: write lib/collective/NAME.cc with a coroutine in it, declare it below, add it to AlgorithmId
+// (types.h) and to the table in algorithm.cc. The shared test suite then plays it in every world.
 #pragma once
 
 #include <compare>
@@ -24,6 +24,7 @@ struct Edge {
 };
 
 struct Algorithm {
+  AlgorithmId id;
   std::string_view name;     // as typed: "double-tree"
   std::string_view summary;  // one line for --help
   // One rank's program. The endpoint and the call outlive it.
@@ -40,6 +41,7 @@ struct Algorithm {
 
 std::span<const Algorithm> algorithms();
 Result<const Algorithm*> find_algorithm(std::string_view name);  // the error lists the names
+const Algorithm& algorithm_of(AlgorithmId id);                   // of all but barrier
 
 // The edges of one rank, rising, without doubles, whatever the size of the call (found by recording a call
 // that is large enough for all of them to occur). The barrier's edges are not among them.

@@ -137,13 +137,13 @@ class Model {
   }
 
   // Messages of all ranks of one node together, where each message is one slice.
-  double messages(std::string_view algorithm) const {
+  double messages(AlgorithmId algorithm) const {
     const Fold fold(layout_.ranks());
     const double rounds = double(std::bit_width(std::uint32_t(fold.power)) - 1), folded = 2.0 * fold.extra;
-    if (algorithm == "recursive-doubling") return fold.power * rounds + folded;
-    if (algorithm == "halving-doubling") return 2 * fold.power * rounds + folded;
-    if (algorithm == "double-tree") return 4 * (n_ - 1);
-    if (algorithm == "naive") return 2 * (n_ - 1);
+    if (algorithm == AlgorithmId::recursive_doubling) return fold.power * rounds + folded;
+    if (algorithm == AlgorithmId::halving_doubling) return 2 * fold.power * rounds + folded;
+    if (algorithm == AlgorithmId::double_tree) return 4 * (n_ - 1);
+    if (algorithm == AlgorithmId::naive) return 2 * (n_ - 1);
     return 2 * n_ * (n_ - 1);  // ring, two-shot
   }
 
@@ -182,17 +182,18 @@ std::vector<Prediction> predict(const Layout& layout, const Call& call, const Co
   if (costs.shared_memory) allowed.intra.rate = costs.intra.rate / 1.25;
   const Model model(layout, call, allowed);
   std::vector<Prediction> all;
-  const auto add = [&](std::string_view name, double time) { all.push_back({name, Seconds(time)}); };
-  add("ring", model.flat_ring());
-  add("double-tree", model.double_tree());
-  add("recursive-doubling", model.recursive_doubling());
-  add("halving-doubling", model.halving_doubling());
-  if (model.grouped()) add("hierarchical", model.hierarchical());
-  if (costs.shared_memory && model.nodes() == 1) add("two-shot", Model(layout, call, costs).two_shot());
-  add("naive", model.naive());
+  const auto add = [&](AlgorithmId algorithm, double time) { all.push_back({algorithm, Seconds(time)}); };
+  add(AlgorithmId::ring, model.flat_ring());
+  add(AlgorithmId::double_tree, model.double_tree());
+  add(AlgorithmId::recursive_doubling, model.recursive_doubling());
+  add(AlgorithmId::halving_doubling, model.halving_doubling());
+  if (model.grouped()) add(AlgorithmId::hierarchical, model.hierarchical());
+  if (costs.shared_memory && model.nodes() == 1)
+    add(AlgorithmId::two_shot, Model(layout, call, costs).two_shot());
+  add(AlgorithmId::naive, model.naive());
   if (costs.players > 0 && model.nodes() == 1)
     for (Prediction& p : all) {
-      const double work = model.messages(p.name) * costs.intra.overhead.value / costs.players;
+      const double work = model.messages(p.algorithm) * costs.intra.overhead.value / costs.players;
       p.time = Seconds(std::max(p.time.value, work));
     }
   return all;
@@ -203,8 +204,8 @@ std::vector<Prediction> predict(const Layout& layout, const Call& call, const Co
 Choice choose(const Layout& layout, const Call& call, const Costs& costs) {
   Choice choice;
   if (layout.ranks() < 2) {
-    choice.algorithm = *find_algorithm("ring");
-    choice.predictions = {{"ring", Seconds(0)}};
+    choice.algorithm = &algorithm_of(AlgorithmId::ring);
+    choice.predictions = {{AlgorithmId::ring, Seconds(0)}};
     choice.reason = "ring: one rank has nobody to exchange with";
     return choice;
   }
@@ -212,19 +213,19 @@ Choice choose(const Layout& layout, const Call& call, const Costs& costs) {
   std::stable_sort(choice.predictions.begin(), choice.predictions.end(),
                    [](const Prediction& a, const Prediction& b) { return a.time < b.time; });
   const Prediction &best = choice.predictions[0], &next = choice.predictions[1];
-  choice.algorithm = *find_algorithm(best.name);
+  choice.algorithm = &algorithm_of(best.algorithm);
 
   Call empty = call;
   empty.elements = 0;
   double latency = 0;
   for (const Prediction& p : predict(layout, empty, costs)) {
-    if (p.name == best.name) latency = p.time.value;
+    if (p.algorithm == best.algorithm) latency = p.time.value;
   }
   const std::size_t nodes = places_of(layout, 0).nodes.size();
   choice.reason = fmt::format(
-      "{}: {} over {} on {} should take {} ({} decides), {} {}", best.name, to_text(Bytes(call.bytes())),
-      plural(layout.ranks(), "rank"), plural(nodes, "node"), to_text(best.time),
-      2 * latency > best.time.value ? "latency" : "bandwidth", next.name, to_text(next.time));
+      "{}: {} over {} on {} should take {} ({} decides), {} {}", name(best.algorithm),
+      to_text(Bytes(call.bytes())), plural(layout.ranks(), "rank"), plural(nodes, "node"), to_text(best.time),
+      2 * latency > best.time.value ? "latency" : "bandwidth", name(next.algorithm), to_text(next.time));
   return choice;
 }
 

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "collective/algorithm.h"
@@ -31,7 +30,7 @@ struct Costs {
 };
 
 struct Prediction {
-  std::string_view name;
+  AlgorithmId algorithm;
   Seconds time;
 };
 

@@ -23,8 +23,8 @@
 
 namespace ringtrue::collective {
 
-inline constexpr std::size_t most_header_bytes = 512;
-inline constexpr std::size_t most_packet_parts = 64;
+inline constexpr std::size_t max_header_bytes = 512;
+inline constexpr std::size_t max_packet_parts = 64;
 
 // Packets travel on this lane of a pair; zero-byte messages beside them on the next one.
 inline constexpr Lane packet_lane = 0, farewell_lane = 1;

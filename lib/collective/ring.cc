@@ -19,7 +19,7 @@ Task ring_steps(Endpoint& self, const Call& call, Circle circle, Range range, St
   // Receive i overwrites what send i - turn read, one way round the circle earlier.
   const std::uint64_t turn = std::uint64_t(n - 1) * slices;
   const std::uint64_t ahead = std::clamp<std::uint64_t>(turn * 3 / 4, 1, 512);
-  constexpr std::uint64_t most_sends = 2 * Slicing::most;
+  constexpr std::uint64_t max_sends = 2 * Slicing::most;
   const std::uint64_t lanes = std::uint64_t(std::max(call.lanes, 1));
 
   std::vector<Token> sent(transfers), received(transfers);
@@ -51,7 +51,7 @@ Task ring_steps(Endpoint& self, const Call& call, Circle circle, Range range, St
   for (std::uint64_t i = 0; i < transfers; ++i) {
     co_await self.wait(received[i]);
     if (i + slices < transfers) {
-      if (i + slices >= most_sends) co_await self.wait(sent[i + slices - most_sends]);
+      if (i + slices >= max_sends) co_await self.wait(sent[i + slices - max_sends]);
       send(i + slices);
     }
     if (i + ahead < transfers) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include "base/mix.h"
@@ -12,8 +11,6 @@ namespace ringtrue::collective {
 
 namespace {
 
-constexpr Overlap all_overlaps[] = {Overlap::same, Overlap::random, Overlap::disjoint};
-
 constexpr std::uint64_t low_bits(std::uint32_t bits) {
   return (std::uint64_t(1) << bits) - 1;
 }
@@ -21,23 +18,11 @@ constexpr std::uint64_t low_bits(std::uint32_t bits) {
 }  // namespace
 
 std::string_view name(Overlap overlap) {
-  switch (overlap) {
-    case Overlap::same:
-      return "same";
-    case Overlap::random:
-      return "random";
-    case Overlap::disjoint:
-      return "disjoint";
-  }
-  return "unknown";
+  return key_of(overlap);
 }
 
 Result<Overlap> parse_overlap(std::string_view text) {
-  for (const Overlap overlap : all_overlaps) {
-    if (name(overlap) == text) return overlap;
-  }
-  return fail(Cause::bad_input, "unknown overlap '" + std::string(text) + "'", {},
-              "use one of same, random, disjoint");
+  return parse_one_of<Overlap>(text, "overlap");
 }
 
 SparsePattern::SparsePattern(const Sparsity& sparsity, std::uint64_t elements, Rank, std::uint64_t seed)

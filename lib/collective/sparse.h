@@ -56,3 +56,10 @@ struct Densities {
 Densities densities(const SparsePattern& pattern, std::uint64_t elements, Rank workers, std::uint64_t block);
 
 }  // namespace ringtrue::collective
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<collective::Overlap>[] = {"same", "random", "disjoint"};
+
+}  // namespace ringtrue

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/keys.h"
 #include "base/result.h"
 #include "base/units.h"
 
@@ -13,6 +14,21 @@ namespace ringtrue::collective {
 using Rank = std::int32_t;
 
 enum class Type : std::uint8_t { float32, float64, float16, bfloat16, int32, int64 };
+// The algorithms, in the order of algorithms() (algorithm.h).
+enum class AlgorithmId : std::uint8_t {
+  ring,
+  double_tree,
+  recursive_doubling,
+  halving_doubling,
+  hierarchical,
+  two_shot,
+  one_shot,
+  naive,
+  pairwise,
+  omnireduce,
+  barrier,  // measured by the simulator; not among algorithms()
+};
+
 enum class Operation : std::uint8_t { sum, prod, min, max, avg };
 
 inline constexpr Type all_types[] = {Type::float32,  Type::float64, Type::float16,
@@ -35,6 +51,7 @@ constexpr std::uint64_t size_of(Type type) {
 
 std::string_view name(Type type);            // "float32"
 std::string_view name(Operation operation);  // "sum"
+std::string_view name(AlgorithmId id);       // as typed: "double-tree"
 Result<Type> parse_type(std::string_view text);
 Result<Operation> parse_operation(std::string_view text);
 
@@ -76,6 +93,17 @@ struct Call {
   Omni omni;
 
   std::uint64_t bytes() const { return elements * size_of(type); }
+  bool operator==(const Call&) const = default;
 };
 
 }  // namespace ringtrue::collective
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<collective::Type>[] = {"float32",  "float64", "float16",
+                                                            "bfloat16", "int32",   "int64"};
+template <>
+inline constexpr const char* keys_of<collective::Operation>[] = {"sum", "prod", "min", "max", "avg"};
+
+}  // namespace ringtrue

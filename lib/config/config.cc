@@ -1,14 +1,12 @@
 #include "config/config.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/file.h"
 #include "base/suggest.h"
 
 namespace ringtrue::config {
@@ -222,28 +220,11 @@ std::string environment_name(std::string_view key) {
 }
 
 Result<std::string> read_file(const std::string& path) {
-  const auto cannot = [&](std::string why) {
-    return fail(Cause::unavailable, fmt::format("cannot read the configuration {}: {}", path, why), {},
-                "give a readable file with --config");
-  };
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return cannot(std::strerror(errno));
-  std::string text, why;
-  char buffer[16384];
-  for (;;) {
-    const ssize_t got = read(fd, buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) why = std::strerror(errno);
-    if (got <= 0) break;
-    text.append(buffer, std::size_t(got));
-    if (text.size() > max_file) {
-      why = "larger than 1 MiB";
-      break;
-    }
-  }
-  close(fd);
-  if (!why.empty()) return cannot(why);
-  return text;
+  auto text = ringtrue::read_file(path, max_file);
+  if (text) return *std::move(text);
+  return fail(Cause::unavailable,
+              fmt::format("cannot read the configuration {}: {}", path, text.error().what), {},
+              "give a readable file with --config");
 }
 
 Result<void> lay_file(Config& config, const std::string& path) {

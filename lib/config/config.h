@@ -28,6 +28,7 @@
 #include "base/hostlist.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "run/rdma.h"
 
 namespace ringtrue::config {
 
@@ -70,7 +71,7 @@ struct Config {
   // diagnosis::InspectThresholds's.
   std::map<std::string, Setting<double>> inspect;
   // Settings of RDMA, by name, as text; only those that were given. Their built-in values and ranges are
-  // transport::verbs::Settings's.
+  // run::RdmaSettings's.
   std::map<std::string, Setting<std::string>> verbs;
   Daemon daemon;
 

@@ -4,8 +4,8 @@
 //   probe    a short ring over all nodes: the rough rate of every hop, hence the size of what follows
 //   ring     a longer one: busbw as it is now
 //   ports    where asked for: an omnireduce of dense data, whose aggregators' ports take in what many send at
-//            once, as no ring shows. That shares out ports unevenly, so that a slow port is a witness to
-//            what the pairs find and never a reason to accuse
+//            once, as no ring shows. That shares out ports unevenly, so that a slow port supports
+//            what the pairs find and never a reason by itself
 //   pairs    pairwise shifts, each port with one flow in and one out: every ordered pair; where the ring
 //            showed a hop below 60 % of the typical one, short ones over all nodes first, then full ones
 //            without the nodes to blame for it
@@ -31,8 +31,8 @@
 #include <string>
 
 #include "base/units.h"
+#include "diagnosis/findings/report.h"
 #include "diagnosis/measurer.h"
-#include "diagnosis/report.h"
 #include "ideal/rates.h"
 
 namespace ringtrue::diagnosis {
@@ -52,7 +52,7 @@ struct Options {
   double warning = 0.95;  // of the expected rate
   double critical = 0.85;
   Seconds budget{16};  // for all experiments; the whole command has 20 s for leases and release as well
-  Bytes most_bytes{256u << 20};  // of one call, for the nodes' memory; longer runs take more iterations
+  Bytes max_bytes{256u << 20};  // of one call, for the nodes' memory; longer runs take more iterations
   // Of an omnireduce: the first nodes are its workers, all others aggregate; where all are workers, each
   // aggregates as well. 0: none is played.
   int workers = 0;

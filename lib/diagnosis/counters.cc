@@ -10,13 +10,13 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-constexpr std::size_t most_lines = 8;  // of evidence, of one node
+constexpr std::size_t max_lines = 8;  // of evidence, of one node
 
 // Worst first. Of RDMA ports only those of `rails`, where there are any.
-std::vector<const topology::CounterChange*> errors(const topology::CounterWindow& window,
-                                                   const std::vector<RdmaPort>& rails) {
-  std::vector<const topology::CounterChange*> found;
-  for (const topology::CounterChange& change : window.changes) {
+std::vector<const run::CounterChange*> errors(const run::CounterWindow& window,
+                                              const std::vector<RdmaPort>& rails) {
+  std::vector<const run::CounterChange*> found;
+  for (const run::CounterChange& change : window.changes) {
     const bool of_port = change.device.find('/') != std::string::npos;
     if (of_port && !rails.empty() && !of_rails(change.device, rails)) continue;
     if (topology::counter_class(change.counter) == topology::CounterClass::error &&
@@ -39,21 +39,19 @@ void add(const Windows& windows, Windows& sum) {
 
 bool of_rails(const std::string& device, const std::vector<RdmaPort>& rails) {
   return std::any_of(rails.begin(), rails.end(), [&](const RdmaPort& port) {
-    return device == fmt::format("{}/{}", port.device, port.number);
+    return device == fmt::format("{}/{}", port.device, port.port);
   });
 }
 
-std::vector<std::string> risen(const topology::CounterWindow& window, const std::vector<RdmaPort>& rails) {
+std::vector<std::string> risen(const run::CounterWindow& window, const std::vector<RdmaPort>& rails) {
   std::vector<std::string> lines;
-  for (const topology::CounterChange* change : errors(window, rails))
-    lines.push_back(topology::text(*change));
+  for (const run::CounterChange* change : errors(window, rails)) lines.push_back(topology::text(*change));
   return lines;
 }
 
-std::vector<std::string> risen_by_name(const topology::CounterWindow& window,
-                                       const std::vector<RdmaPort>& rails) {
+std::vector<std::string> risen_by_name(const run::CounterWindow& window, const std::vector<RdmaPort>& rails) {
   std::map<std::string, std::string> ports;
-  for (const topology::CounterChange* change : errors(window, rails)) {
+  for (const run::CounterChange* change : errors(window, rails)) {
     if (!of_rails(change->device, rails)) continue;
     std::string& line = ports[change->device];
     line += fmt::format("{} {} +{}", line.empty() ? ":" : ",", change->counter, topology::rise(*change));
@@ -70,20 +68,22 @@ void join_counters(const Windows& windows, const std::map<std::string, std::vect
     if (scope.type != ScopeType::path && scope.type != ScopeType::sender &&
         scope.type != ScopeType::receiver && scope.type != ScopeType::node)
       continue;
-    const std::vector<std::string> told = finding.evidence;
-    for (const std::string& node : {scope.node_name, scope.peer_name}) {
+    const std::vector<Statement> told = finding.evidence;
+    for (const std::string& node : {scope.subject.node, scope.peer_name}) {
       const auto window = windows.find(node);
       if (node.empty() || window == windows.end()) continue;
       const auto ports = rails.find(node);
       std::vector<std::string> lines =
           risen(window->second, ports == rails.end() ? std::vector<RdmaPort>() : ports->second);
       std::erase_if(lines, [&](const std::string& line) {
-        const std::string port = fmt::format("{} {}: ", node, line.substr(0, line.find(": ")));
-        return std::any_of(told.begin(), told.end(), [&](const auto& t) { return t.starts_with(port); });
+        const auto port = line.substr(0, line.find(": ") + 2);
+        return std::any_of(told.begin(), told.end(), [&](const Statement& t) {
+          return t.kind == StatementKind::counter && t.subjects[0] == node && t.text.starts_with(port);
+        });
       });
-      if (lines.size() > most_lines) lines.resize(most_lines);
+      if (lines.size() > max_lines) lines.resize(max_lines);
       for (const std::string& line : lines)
-        finding.evidence.push_back(fmt::format("{} {} {}", node, line, when));
+        finding.evidence.push_back({StatementKind::counter, {node}, {}, fmt::format("{} {}", line, when)});
     }
   }
 }

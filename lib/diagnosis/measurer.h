@@ -5,30 +5,23 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
-#include "topology/counter_window.h"
+#include "collective/types.h"
+#include "run/counter_window.h"
+#include "run/rdma.h"
 
 namespace ringtrue::diagnosis {
 
-// A port of an RDMA device.
-struct RdmaPort {
-  std::string device;  // "mlx5_0"
-  int number = 1;
-  auto operator<=>(const RdmaPort&) const = default;
-};
-std::string to_text(const RdmaPort& port);  // "mlx5_0:1"
-// nullopt: none that to_text() makes.
-std::optional<RdmaPort> parse_rdma_port(std::string_view text);
+using run::RdmaPort;
 
 // One collective over some nodes, one rank a node.
 struct Experiment {
-  std::string algorithm = "ring";  // ring, pairwise, naive or omnireduce
-  std::vector<int> order;          // nodes by rank: rank r is on node order[r]
-  Bytes bytes;                     // size of the call
+  collective::AlgorithmId algorithm = collective::AlgorithmId::ring;  // or pairwise, naive, omnireduce
+  std::vector<int> order;  // nodes by rank: rank r is on node order[r]
+  Bytes bytes;             // size of the call
   int iterations = 1;
   int shift = 1;  // pairwise: rank r sends to r + shift
   // Bytes of a slice; 0: the world's own choice. naive over two nodes with one slice uses the two directions
@@ -73,7 +66,7 @@ struct Observation {
   // programs are the limit, whatever the wires could do. 0: unknown.
   double cpu_busy = 0;
   // How the counters of each node's devices changed meanwhile, by name of the node; where they could be read.
-  std::map<std::string, topology::CounterWindow> counters{};
+  std::map<std::string, run::CounterWindow> counters{};
   // The ports that RDMA went through, by name of the node; empty where none did.
   std::map<std::string, std::vector<RdmaPort>> rails{};
   std::vector<std::vector<double>> times{};  // by rank and sample: seconds of one call

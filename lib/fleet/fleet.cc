@@ -11,27 +11,20 @@
 #include <set>
 
 #include "base/plural.h"
-#include "fleet/crew.h"
 #include "fleet/link.h"
-#include "fleet/pki.h"
+#include "fleet/node_sessions.h"
 #include "fleet/reach.h"
 #include "fleet/targets.h"
-#include "wire/convert.h"
+#include "pki/pki.h"
+#include "run/member.h"
+#include "run/report.h"
+#include "wire/messages.h"
 
 namespace ringtrue::fleet {
 namespace {
 
 tl::unexpected<FleetError> refuse(Error error, const std::string& phase = "lease") {
   return tl::unexpected(FleetError{{Failure{error.where, phase, std::move(error), true}}});
-}
-
-std::string default_holder() {
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  passwd entry{}, *found = nullptr;
-  char buffer[1024];
-  const bool known = getpwuid_r(geteuid(), &entry, buffer, sizeof buffer, &found) == 0 && found;
-  return fmt::format("{}@{} ({})", known ? entry.pw_name : std::to_string(geteuid()), host, getpid());
 }
 
 bool is_loopback(const std::string& address) {
@@ -67,43 +60,44 @@ Result<void> check(const std::vector<Target>& targets, const Options& options) {
 
 class GrpcFleet final : public Fleet {
  public:
-  GrpcFleet(std::vector<Target> targets, Options options, std::optional<PemBundle> credentials,
+  GrpcFleet(std::vector<Target> targets, Options options, std::optional<pki::PemBundle> credentials,
             std::vector<std::string> hosts)
       : targets_(std::move(targets)), options_(std::move(options)), hosts_(std::move(hosts)) {
     for (const Target& t : targets_) names_.push_back(t.node);
-    crew_ = std::make_unique<Crew>(names_, options_.progress,
-                                   [this, credentials](const std::vector<int>& which, Seconds time) {
-                                     return explain(targets_, which, credentials, time);
-                                   });
-    dialer_ = make_dialer(credentials ? &*credentials : nullptr);
+    sessions_ = std::make_unique<NodeSessions>(names_, options_.progress);
+    dialer_ = make_dialer(credentials ? &*credentials : nullptr, connect_time(options_.phase_deadline));
   }
 
   FleetResult<void> acquire() {
     std::string secret(32, '\0');
     if (getrandom(secret.data(), secret.size(), 0) != ssize_t(secret.size()))
       return refuse({Cause::internal, "no random bytes from the system", "", ""});
-    const AcquireParts parts{options_.holder.empty() ? default_holder() : options_.holder,
-                             secret,
-                             names_,
-                             options_.processes,
-                             options_.ranks_per_node + options_.aggregators_per_node,
-                             options_.data_interface,
-                             options_.port_low,
-                             options_.port_high};
+    wire::Acquire acquire;
+    acquire.version = wire::program_version();
+    acquire.holder = options_.holder.empty() ? holder_here(std::to_string(getpid())) : options_.holder;
+    acquire.secret = secret;
+    acquire.nodes = names_;
+    acquire.processes = options_.processes;
+    acquire.ranks_per_node = options_.ranks_per_node + options_.aggregators_per_node;
+    acquire.data_interface = options_.data_interface;
+    acquire.port_low = options_.port_low;
+    acquire.port_high = options_.port_high;
+    acquire.heartbeat = heartbeat_interval;
     std::vector<int> all;
     for (std::size_t i = 0; i < targets_.size(); ++i) all.push_back(int(i));
-    crew_->open(*dialer_, targets_);
-    auto replies = crew_->phase("lease", all, options_.phase_deadline,
-                                [&](std::uint64_t sequence, Seconds deadline, int node) {
-                                  return acquire_command(sequence, deadline, parts, node);
-                                });
+    sessions_->open(*dialer_, targets_);
+    auto replies = sessions_->phase("lease", all, options_.phase_deadline,
+                                    [&](std::uint64_t sequence, Seconds deadline, int node) {
+                                      acquire.node = node;
+                                      return acquire_command(sequence, deadline, acquire);
+                                    });
     if (!replies) return tl::unexpected(replies.error());
     return {};
   }
 
   const std::vector<Target>& targets() const override { return targets_; }
 
-  FleetResult<engine::RunReport> run(const engine::Job& job, Deadline until) override {
+  FleetResult<run::RunReport> run(const run::Job& job, Deadline until) override {
     auto members = members_of(job);
     if (!members) return refuse(members.error(), "prepare");
     const std::vector<int>& who = *members;
@@ -132,33 +126,33 @@ class GrpcFleet final : public Fleet {
       });
     }
     if (!done) return tl::unexpected(done.error());
-    std::vector<engine::RunReport> reports;
+    std::vector<run::RunReport> reports;
     for (std::size_t i = 0; i < done->size(); ++i) {
-      engine::RunReport& report = reports.emplace_back(std::move((*done)[i].report));
+      run::RunReport& report = reports.emplace_back(std::move((*done)[i].report));
       // A daemon speaks of its own node alone.
       std::erase_if(report.counters,
                     [&](const auto& window) { return window.first != names_[std::size_t(who[i])]; });
     }
-    return engine::merge(std::move(reports));
+    return run::merge(std::move(reports));
   }
 
-  void cancel() override { crew_->cancel(); }
+  void cancel() override { sessions_->cancel(); }
 
  private:
   template <class Make>
   FleetResult<std::vector<Reply>> all_alike(const std::string& name, const std::vector<int>& who,
                                             Seconds deadline, Make make) {
     CommandPtr command;
-    return crew_->phase(name, who, deadline, [&](std::uint64_t sequence, Seconds limit, int) {
+    return sessions_->phase(name, who, deadline, [&](std::uint64_t sequence, Seconds limit, int) {
       if (!command) command = make(sequence, limit);
       return command;
     });
   }
 
-  Result<std::vector<int>> members_of(const engine::Job& job) const {
+  Result<std::vector<int>> members_of(const run::Job& job) const {
     if (job.nodes != names_) return fail(Cause::internal, "the job's nodes are not those of the lease");
     std::set<int> nodes;
-    for (const engine::Seat& seat : job.seats) {
+    for (const run::Seat& seat : job.seats) {
       if (seat.node < 0 || seat.node >= int(names_.size()) || seat.process < 0 ||
           seat.process >= options_.processes)
         return fail(Cause::internal, "the job has a seat outside of the lease");
@@ -168,9 +162,9 @@ class GrpcFleet final : public Fleet {
     return std::vector<int>(nodes.begin(), nodes.end());
   }
 
-  Result<std::vector<std::vector<engine::Address>>> addresses_of(const std::vector<int>& who,
-                                                                 const std::vector<Reply>& prepared) const {
-    std::vector<std::vector<engine::Address>> addresses(names_.size());
+  Result<std::vector<std::vector<run::Address>>> addresses_of(const std::vector<int>& who,
+                                                              const std::vector<Reply>& prepared) const {
+    std::vector<std::vector<run::Address>> addresses(names_.size());
     for (std::size_t i = 0; i < who.size(); ++i) {
       const std::size_t node = std::size_t(who[i]);
       if (int(prepared[i].ports.size()) != options_.processes)
@@ -189,10 +183,19 @@ class GrpcFleet final : public Fleet {
   const std::vector<std::string> hosts_;  // by target: where peers connect to
   std::vector<std::string> names_;        // by target
   std::shared_ptr<Dialer> dialer_;
-  std::unique_ptr<Crew> crew_;  // last: it releases
+  std::unique_ptr<NodeSessions> sessions_;  // last: it releases
 };
 
 }  // namespace
+
+std::string holder_here(std::string_view what) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  passwd entry{}, *found = nullptr;
+  char buffer[4096];
+  const bool known = getpwuid_r(geteuid(), &entry, buffer, sizeof buffer, &found) == 0 && found;
+  return fmt::format("{}@{} ({})", known ? entry.pw_name : std::to_string(geteuid()), host, what);
+}
 
 Error FleetError::summary() const {
   if (failures.empty()) return Error{Cause::internal, "a phase failed and nobody said why", "", ""};
@@ -230,26 +233,20 @@ std::vector<NodeState> describe(const std::vector<Target>& targets, const Option
     for (NodeState& state : states) state.cause = credentials.error().text();
     return states;
   }
-  const auto dialer = make_dialer(*credentials ? &**credentials : nullptr);
+  const auto dialer =
+      make_dialer(*credentials ? &**credentials : nullptr, connect_time(options.phase_deadline));
   const std::vector<Description> descriptions = ask_all(*dialer, targets, options.phase_deadline);
-  std::vector<int> unreached;
-  for (std::size_t i = 0; i < targets.size(); ++i)
-    if (descriptions[i].error && !descriptions[i].connected) unreached.push_back(int(i));
-  const auto reasons = explain(targets, unreached, *credentials, explain_time);
   for (std::size_t i = 0; i < targets.size(); ++i) {
     states[i].reachable = !descriptions[i].error;
     states[i].version = descriptions[i].version;
     states[i].lease = descriptions[i].holder;
     if (descriptions[i].error) states[i].cause = descriptions[i].error->what;
   }
-  for (std::size_t k = 0; k < unreached.size(); ++k)
-    if (reasons[k]) states[std::size_t(unreached[k])].cause = reasons[k]->what;
   return states;
 }
 
-engine::Job job_over(const std::vector<Target>& targets, const std::vector<int>& order,
-                     const Options& options) {
-  engine::Job job;
+run::Job job_over(const std::vector<Target>& targets, const std::vector<int>& order, const Options& options) {
+  run::Job job;
   for (const Target& t : targets) job.nodes.push_back(t.node);
   for (const int node : order)
     for (int local = 0; local < options.ranks_per_node; ++local)
@@ -257,11 +254,11 @@ engine::Job job_over(const std::vector<Target>& targets, const std::vector<int>&
   return job;
 }
 
-void add_aggregators(engine::Job& job, const std::vector<int>& nodes, int count, const Options& options) {
+void add_aggregators(run::Job& job, const std::vector<int>& nodes, int count, const Options& options) {
   job.call.omni.workers = collective::Rank(job.seats.size());
   job.call.omni.aggregators = count;
   std::map<int, int> places;  // taken, by node
-  for (const engine::Seat& seat : job.seats) places[seat.node] = std::max(places[seat.node], seat.local + 1);
+  for (const run::Seat& seat : job.seats) places[seat.node] = std::max(places[seat.node], seat.local + 1);
   for (int a = 0; a < count; ++a) {
     const int node = nodes[std::size_t(a) % nodes.size()];
     const int local = places[node]++;
@@ -270,7 +267,7 @@ void add_aggregators(engine::Job& job, const std::vector<int>& nodes, int count,
   }
 }
 
-std::string place_of(const engine::Job& job, collective::Rank rank) {
+std::string place_of(const run::Job& job, collective::Rank rank) {
   if (rank < 0 || rank >= job.ranks()) return fmt::format("rank {}", rank);
   const std::string& node = job.nodes[std::size_t(job.seats[std::size_t(rank)].node)];
   return rank < job.workers() ? node : fmt::format("aggregator {} on {}", rank - job.workers(), node);

@@ -9,12 +9,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/units.h"
-#include "engine/job.h"
+#include "run/job.h"
+#include "run/report.h"
 
 namespace ringtrue::fleet {
 
@@ -64,6 +66,9 @@ struct NodeState {
   std::string cause;    // why not reachable; empty otherwise
 };
 
+// "alice@login1 (check)": who asks, and for what.
+std::string holder_here(std::string_view what);
+
 // Asks every node what it is; never fails as a whole. Order as given.
 std::vector<NodeState> describe(const std::vector<Target>& targets, const Options& options);
 
@@ -77,19 +82,18 @@ class Fleet {
   // Plays one job through all phases. job.nodes and job.seats must refer to targets() by index; a job may
   // leave nodes out. The phase of the run itself ends by `until`, if Options::run_deadline is not sooner.
   // After a failure the fleet is fit only for destruction.
-  virtual FleetResult<engine::RunReport> run(const engine::Job& job, Deadline until = Deadline::never()) = 0;
+  virtual FleetResult<run::RunReport> run(const run::Job& job, Deadline until = Deadline::never()) = 0;
   // Ends a run in progress from another thread or after a signal (run() returns Cause::cancelled soon).
   virtual void cancel() = 0;
 };
 
 // A job over the nodes `order` (indices into targets), `ranks_per_node` ranks on each, in that order.
-engine::Job job_over(const std::vector<Target>& targets, const std::vector<int>& order,
-                     const Options& options);
+run::Job job_over(const std::vector<Target>& targets, const std::vector<int>& order, const Options& options);
 // Adds `count` aggregators behind the workers that `job` has, dealt over `nodes`, each at the next free place
 // of its node; says so in call.omni. A node that gets more than options.aggregators_per_node is a mistake of
 // the caller's, which the daemons refuse.
-void add_aggregators(engine::Job& job, const std::vector<int>& nodes, int count, const Options& options);
+void add_aggregators(run::Job& job, const std::vector<int>& nodes, int count, const Options& options);
 // "node3" of a worker, "aggregator 2 on node7" of an aggregator.
-std::string place_of(const engine::Job& job, collective::Rank rank);
+std::string place_of(const run::Job& job, collective::Rank rank);
 
 }  // namespace ringtrue::fleet

@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fleet/targets.h"
+#include "fleet/unreachable.h"
+#include "run/member.h"
 #include "wire/convert.h"
 #include "wire/node.grpc.pb.h"
 
@@ -25,6 +27,8 @@ class Command {
 class Dialer {
  public:
   std::shared_ptr<grpc::ChannelCredentials> credentials;
+  std::shared_ptr<const pki::PemBundle> own;  // null: without TLS
+  Seconds connect_time;
 
   std::shared_ptr<grpc::Channel> dial(const Target& target) const {
     grpc::ChannelArguments arguments;
@@ -33,6 +37,8 @@ class Dialer {
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a proxy for the web is none for the cluster
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+    // How long gRPC waits for a connection and its handshake before it says why there is none.
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, std::max(1, int(connect_time.value * 1e3)));
     if (!target.socket.empty())
       return grpc::CreateCustomChannel("unix:" + target.socket, grpc::InsecureChannelCredentials(),
                                        arguments);
@@ -51,7 +57,7 @@ std::shared_ptr<Command> command(std::uint64_t sequence, Seconds deadline) {
   return c;
 }
 
-Error error_of(const grpc::Status& status, const Target& target) {
+Error error_of(const grpc::Status& status, const Target& target, const pki::PemBundle* credentials) {
   const std::string said = status.error_message().empty() ? "no reason given" : status.error_message();
   const auto error = [&](Cause cause, std::string what, std::string next = {}) {
     return Error{cause, std::move(what), target.node, std::move(next)};
@@ -76,16 +82,11 @@ Error error_of(const grpc::Status& status, const Target& target) {
     case grpc::StatusCode::INVALID_ARGUMENT:
       return error(Cause::bad_input, said);
     case grpc::StatusCode::UNAVAILABLE:
+      if (said.starts_with("failed to connect")) return why_unreachable(target, credentials, said);
       return error(Cause::peer_lost, "its daemon is gone (" + said + ")");
     default:
       return error(Cause::peer_lost, said);
   }
-}
-
-// A daemon that could not even be reached, or that did not take our certificate.
-bool never_connected(const grpc::Status& status) {
-  return status.error_code() == grpc::StatusCode::UNAVAILABLE ||
-         status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
 }
 
 Result<Reply> reply_of(rpc::Event& event) {
@@ -143,6 +144,7 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
 
   void start(const Dialer& dialer, std::shared_ptr<Stream> self) {
     self_ = std::move(self);
+    own_ = dialer.own;
     stub_ = rpc::Node::NewStub(dialer.dial(target_));
     stub_->async()->Lease(&context_, this);
     AddHold();  // writes are started from outside of reactions
@@ -183,7 +185,6 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
       RemoveHold();
       return;
     }
-    connected_ = true;
     listener_->heard(node_);
     if (event_.has_error() && event_.sequence() == 0) {  // to no command: why the stream will end
       parting_ = wire::from_wire(event_.error());
@@ -217,19 +218,18 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
   }
 
   void OnDone(const grpc::Status& status) override {
-    listener_->ended(node_, parting_ ? *parting_ : error_of(status, target_),
-                     connected_ || !never_connected(status));
+    listener_->ended(node_, parting_ ? *parting_ : error_of(status, target_, own_.get()));
     Retired::all().add(std::move(self_));
   }
 
   const Target target_;
   const int node_;
   const std::shared_ptr<Listener> listener_;
+  std::shared_ptr<const pki::PemBundle> own_;
   std::shared_ptr<Stream> self_;  // until gRPC is done with it
   grpc::ClientContext context_;
   std::unique_ptr<rpc::Node::Stub> stub_;
   rpc::Event event_;
-  bool connected_ = false;
   std::optional<Error> parting_;  // the daemon's last words
 
   std::mutex mutex_;
@@ -247,32 +247,20 @@ struct Question {
 
 }  // namespace
 
-CommandPtr acquire_command(std::uint64_t sequence, Seconds deadline, const AcquireParts& parts, int node) {
-  wire::Acquire acquire;
-  acquire.version = RINGTRUE_VERSION;
-  acquire.holder = parts.holder;
-  acquire.secret = parts.secret;
-  acquire.nodes = parts.nodes;
-  acquire.node = node;
-  acquire.processes = parts.processes;
-  acquire.ranks_per_node = parts.ranks_per_node;
-  acquire.data_interface = parts.data_interface;
-  acquire.port_low = parts.port_low;
-  acquire.port_high = parts.port_high;
-  acquire.heartbeat = heartbeat_interval;
+CommandPtr acquire_command(std::uint64_t sequence, Seconds deadline, const wire::Acquire& acquire) {
   auto c = command(sequence, deadline);
   *c->message.mutable_acquire() = wire::to_wire(acquire);
   return c;
 }
 
-CommandPtr prepare_command(std::uint64_t sequence, Seconds deadline, const engine::Job& job) {
+CommandPtr prepare_command(std::uint64_t sequence, Seconds deadline, const run::Job& job) {
   auto c = command(sequence, deadline);
   *c->message.mutable_prepare()->mutable_job() = wire::to_wire(job);
   return c;
 }
 
 CommandPtr connect_command(std::uint64_t sequence, Seconds deadline,
-                           const std::vector<std::vector<engine::Address>>& processes) {
+                           const std::vector<std::vector<run::Address>>& processes) {
   auto c = command(sequence, deadline);
   *c->message.mutable_connect() = wire::to_wire(processes);
   return c;
@@ -289,7 +277,7 @@ CommandPtr plain_command(std::uint64_t sequence, Seconds deadline, const std::st
   return c;
 }
 
-std::shared_ptr<Dialer> make_dialer(const PemBundle* credentials) {
+std::shared_ptr<Dialer> make_dialer(const pki::PemBundle* credentials, Seconds connect_time) {
   // What gRPC has to say goes to nobody's terminal: every failure comes back as an error of ours.
   static const bool quiet = [] {
     gpr_set_log_function([](gpr_log_func_args* said) { log_debug("grpc: {}", said->message); });
@@ -297,7 +285,9 @@ std::shared_ptr<Dialer> make_dialer(const PemBundle* credentials) {
   }();
   (void)quiet;
   auto dialer = std::make_shared<Dialer>();
+  dialer->connect_time = connect_time;
   if (credentials) {
+    dialer->own = std::make_shared<pki::PemBundle>(*credentials);
     grpc::SslCredentialsOptions options;
     options.pem_root_certs = credentials->ca;
     options.pem_private_key = credentials->key;
@@ -328,7 +318,7 @@ std::vector<Description> ask_all(Dialer& dialer, const std::vector<Target>& targ
   std::vector<Question> questions(targets.size());
   rpc::DescribeRequest request;
   request.set_protocol(wire::protocol_version);
-  request.set_version(RINGTRUE_VERSION);
+  request.set_version(std::string(wire::program_version()));
   const auto until =
       std::chrono::system_clock::now() + std::chrono::microseconds(std::int64_t(deadline.value * 1e6));
   for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -349,19 +339,15 @@ std::vector<Description> ask_all(Dialer& dialer, const std::vector<Target>& targ
   std::vector<Description> descriptions;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const Question& q = questions[i];
-    Description d{q.reply.version(), q.reply.holder(), Seconds(q.reply.held_s()), {}, true};
-    if (!q.status.ok()) {
-      d.error = error_of(q.status, targets[i]);
-      d.connected = !never_connected(q.status);
-    }
+    Description d{q.reply.version(), q.reply.holder(), Seconds(q.reply.held_s()), {}};
+    if (!q.status.ok()) d.error = error_of(q.status, targets[i], dialer.own.get());
     descriptions.push_back(std::move(d));
   }
   return descriptions;
 }
 
-void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const InspectQuestion& question,
-                 Seconds deadline,
-                 const std::function<void(std::size_t, Result<InspectAnswer>, bool)>& told) {
+void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const topology::ReadRequest& question,
+                 Seconds deadline, const std::function<void(std::size_t, Result<std::string>)>& told) {
   struct Asked {
     grpc::ClientContext context;
     std::unique_ptr<rpc::Node::Stub> stub;
@@ -375,7 +361,6 @@ void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const Inspe
   rpc::InspectRequest request;
   request.set_window_s(question.window.value);
   request.set_wake_gpus(question.wake_gpus);
-  request.set_recording(question.recording);
   const auto wait_until = [&](std::size_t few) {
     std::vector<std::unique_ptr<Asked>> gone;
     std::unique_lock lock(mutex);
@@ -393,23 +378,20 @@ void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const Inspe
       const std::lock_guard lock(mutex);
       ++asking;
     }
-    q.stub->async()->Inspect(
-        &q.context, &request, &q.reply, [&, i, asked = asked.release()](grpc::Status status) {
-          std::unique_ptr<Asked> mine(asked);
-          if (!status.ok())
-            told(i, tl::unexpected(error_of(status, targets[i])), !never_connected(status));
-          else if (mine->reply.has_error())
-            told(i, tl::unexpected(wire::from_wire(mine->reply.error())), true);
-          else
-            told(i,
-                 InspectAnswer{std::move(*mine->reply.mutable_document()),
-                               std::move(*mine->reply.mutable_recording())},
-                 true);
-          const std::lock_guard lock(mutex);
-          over.push_back(std::move(mine));
-          --asking;
-          ended.notify_one();
-        });
+    q.stub->async()->Inspect(&q.context, &request, &q.reply,
+                             [&, i, asked = asked.release()](grpc::Status status) {
+                               std::unique_ptr<Asked> mine(asked);
+                               if (!status.ok())
+                                 told(i, tl::unexpected(error_of(status, targets[i], dialer.own.get())));
+                               else if (mine->reply.has_error())
+                                 told(i, tl::unexpected(wire::from_wire(mine->reply.error())));
+                               else
+                                 told(i, std::move(*mine->reply.mutable_recording()));
+                               const std::lock_guard lock(mutex);
+                               over.push_back(std::move(mine));
+                               --asking;
+                               ended.notify_one();
+                             });
   }
   // gRPC keeps the deadline of each, so this comes to an end.
   wait_until(0);

@@ -10,10 +10,13 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "engine/job.h"
-#include "engine/session.h"
 #include "fleet/fleet.h"
-#include "fleet/pki.h"
+#include "pki/pki.h"
+#include "probe/request.h"
+#include "run/job.h"
+#include "run/member.h"
+#include "run/report.h"
+#include "wire/messages.h"
 
 namespace ringtrue::fleet {
 
@@ -23,20 +26,10 @@ inline constexpr Seconds heartbeat_interval{1};
 class Command;
 using CommandPtr = std::shared_ptr<const Command>;
 
-struct AcquireParts {
-  std::string holder;
-  std::string secret;
-  std::vector<std::string> nodes;
-  int processes = 1;
-  int ranks_per_node = 1;
-  std::string data_interface;
-  int port_low = 0, port_high = 0;
-};
-
-CommandPtr acquire_command(std::uint64_t sequence, Seconds deadline, const AcquireParts& parts, int node);
-CommandPtr prepare_command(std::uint64_t sequence, Seconds deadline, const engine::Job& job);
+CommandPtr acquire_command(std::uint64_t sequence, Seconds deadline, const wire::Acquire& acquire);
+CommandPtr prepare_command(std::uint64_t sequence, Seconds deadline, const run::Job& job);
 CommandPtr connect_command(std::uint64_t sequence, Seconds deadline,
-                           const std::vector<std::vector<engine::Address>>& processes);
+                           const std::vector<std::vector<run::Address>>& processes);
 // "barrier", "run", "collect", "release", "abort", "heartbeat"
 CommandPtr plain_command(std::uint64_t sequence, Seconds deadline, const std::string& phase);
 
@@ -46,7 +39,7 @@ struct Reply {
   std::optional<Error> error;
   std::vector<int> ports;    // of prepare: by process
   std::string data_address;  // of prepare; empty: as the daemon is reached
-  engine::RunReport report;  // of collect
+  run::RunReport report;     // of collect
   std::int64_t at = 0;       // now_ns
 };
 
@@ -56,8 +49,8 @@ class Listener {
   virtual ~Listener() = default;
   virtual void heard(int node) = 0;  // any event, heartbeats too
   virtual void replied(int node, Reply reply) = 0;
-  // The stream is over; nothing follows. `connected`: the daemon had said something on it.
-  virtual void ended(int node, Error why, bool connected) = 0;
+  // The stream is over; nothing follows.
+  virtual void ended(int node, Error why) = 0;
 };
 
 class Link {
@@ -73,7 +66,9 @@ class Link {
 
 // What all streams of a fleet share: one set of certificates, read once.
 class Dialer;
-std::shared_ptr<Dialer> make_dialer(const PemBundle* credentials);  // null: without TLS
+// `credentials`: null for --insecure. A daemon that has not been reached after `connect_time` fails with the
+// reason.
+std::shared_ptr<Dialer> make_dialer(const pki::PemBundle* credentials, Seconds connect_time);
 
 std::shared_ptr<Link> open_link(Dialer& dialer, const Target& target, int node,
                                 std::shared_ptr<Listener> listener);
@@ -86,24 +81,14 @@ struct Description {
   std::string holder;  // empty: free
   Seconds held;
   std::optional<Error> error;
-  bool connected = true;  // with an error: whether the daemon itself answered so
 };
 // Asks every daemon what it is; returns when all have answered or at the deadline. Order as given.
 std::vector<Description> ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline);
 
-// What is asked of Node.Inspect, and what comes back: packed by gzip, of which one is empty.
-struct InspectQuestion {
-  Seconds window;
-  bool wake_gpus = false;
-  bool recording = false;
-};
-struct InspectAnswer {
-  std::string document, recording;
-};
-// Asks every daemon, 256 at a time, each for at most `deadline`; returns when all have answered. `told` is
-// called once a target, from any thread; `connected` as in Description.
-void inspect_all(
-    Dialer& dialer, const std::vector<Target>& targets, const InspectQuestion& question, Seconds deadline,
-    const std::function<void(std::size_t target, Result<InspectAnswer> answer, bool connected)>& told);
+// Asks every daemon for a recording of its node, 256 at a time, each for at most `deadline`; returns when all
+// have answered. `told` is called once a target, from any thread.
+void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const topology::ReadRequest& question,
+                 Seconds deadline,
+                 const std::function<void(std::size_t target, Result<std::string> recording)>& told);
 
 }  // namespace ringtrue::fleet

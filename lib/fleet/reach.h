@@ -1,4 +1,4 @@
-// What it takes to talk to daemons, and why some cannot be talked to.
+// What it takes to talk to daemons.
 #pragma once
 
 #include <optional>
@@ -7,16 +7,18 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "fleet/fleet.h"
-#include "fleet/pki.h"
+#include "pki/pki.h"
 
 namespace ringtrue::fleet {
 
 // Without TLS over TCP there are none; over Unix sockets none are needed.
-Result<std::optional<PemBundle>> credentials_for(const std::vector<Target>& targets, const Options& options);
+Result<std::optional<pki::PemBundle>> credentials_for(const std::vector<Target>& targets,
+                                                      const Options& options);
 
-// Why `which` of the targets cannot be talked to, asked of several at once on a few threads; nullopt where
-// that could not be found out in `time`.
-std::vector<std::optional<Error>> explain(const std::vector<Target>& targets, const std::vector<int>& which,
-                                          const std::optional<PemBundle>& credentials, Seconds time);
+// How long a connection may take where its answer has to be there by `deadline`: some of it is left to say
+// why there is none.
+constexpr Seconds connect_time(Seconds deadline) {
+  return Seconds(0.8 * deadline.value);
+}
 
 }  // namespace ringtrue::fleet

@@ -12,7 +12,7 @@
 #include <set>
 #include <thread>
 
-#include "fleet/x509.h"
+#include "pki/x509.h"
 
 namespace ringtrue::fleet {
 namespace {
@@ -34,7 +34,7 @@ Result<Parts> split(const std::string& name) {
     if (close == std::string::npos) return refuse(name, "has no closing ']'");
     host = name.substr(1, close - 1);
     port = name.substr(close + 1);
-    if (!is_address(host)) return refuse(name, "holds no IPv6 address in its brackets");
+    if (!pki::is_address(host)) return refuse(name, "holds no IPv6 address in its brackets");
     if (!port.empty() && port[0] != ':') return refuse(name, "has something other than a port behind ']'");
   } else if (const std::size_t colon = name.find(':');
              colon != std::string::npos && name.find(':', colon + 1) == std::string::npos) {
@@ -160,7 +160,7 @@ Result<std::vector<Target>> make_targets(const std::vector<std::string>& names,
   for (const auto& [host, count] : uses) {
     const auto given = options.addresses.find(host);
     const std::string& stands_for = given == options.addresses.end() ? host : given->second;
-    if (is_address(stands_for))
+    if (pki::is_address(stands_for))
       addresses[host] = stands_for;
     else
       unknown.push_back(stands_for);

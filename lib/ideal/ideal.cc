@@ -11,12 +11,12 @@ namespace {
 constexpr long most_ranks = 4'194'304;
 
 // Exact enough to be checked by hand: six significant digits, in GB/s.
-std::string gb(BytesPerSecond rate) {
+std::string in_gb(BytesPerSecond rate) {
   return fmt::format("{:.6g}", rate.value / 1e9);
 }
 
 std::string result(BytesPerSecond rate) {
-  return gb(rate) + " GB/s";
+  return in_gb(rate) + " GB/s";
 }
 
 Result<void> validate(const Inputs& in) {
@@ -81,7 +81,7 @@ AlgorithmIdeal rate_algorithm(const Schedule& schedule, const Shape& shape, cons
   const auto term = [&](double load, const std::optional<Rate>& rate, const char* unknown) {
     if (load <= 0) return;
     terms += terms.empty() ? "" : ", ";
-    terms += fmt::format("{:.6g} / {}", load, rate ? gb(rate->value) : std::string(unknown));
+    terms += fmt::format("{:.6g} / {}", load, rate ? in_gb(rate->value) : std::string(unknown));
   };
   term(loads->inter, in.inter, "I");
   term(loads->intra, in.intra, "B");
@@ -106,18 +106,18 @@ void add_bound(const Inputs& in, const Shape& shape, Ideal& ideal) {
       ideal.inter_node = BytesPerSecond(in.inter->value.value * (n - 1) * q / (n * (q - 1)));
       ideal.arithmetic.push_back(
           fmt::format("between nodes: I (N-1) Q / (N (Q-1)) = {} x {} x {} / ({} x {}) = {}",
-                      gb(in.inter->value), n - 1, q, n, q - 1, result(*ideal.inter_node)));
+                      in_gb(in.inter->value), n - 1, q, n, q - 1, result(*ideal.inter_node)));
     }
     if (in.gpus_per_node > 1 && in.intra) {
       ideal.intra_node = BytesPerSecond(in.intra->value.value * (n - 1) / (n - q));
       ideal.arithmetic.push_back(fmt::format("inside nodes: B (N-1) / (N-Q) = {} x {} / ({} - {}) = {}",
-                                             gb(in.intra->value), n - 1, n, q, result(*ideal.intra_node)));
+                                             in_gb(in.intra->value), n - 1, n, q, result(*ideal.intra_node)));
     }
   }
   if (ideal.inter_node && ideal.intra_node) {
     ideal.bound = std::min(*ideal.inter_node, *ideal.intra_node);
-    ideal.arithmetic.push_back(fmt::format("bound: min({}, {}) = {}", gb(*ideal.inter_node),
-                                           gb(*ideal.intra_node), result(*ideal.bound)));
+    ideal.arithmetic.push_back(fmt::format("bound: min({}, {}) = {}", in_gb(*ideal.inter_node),
+                                           in_gb(*ideal.intra_node), result(*ideal.bound)));
   } else if (ideal.inter_node || ideal.intra_node) {
     ideal.bound = ideal.inter_node ? ideal.inter_node : ideal.intra_node;
     ideal.arithmetic.push_back(fmt::format("bound: {}", result(*ideal.bound)));
@@ -137,7 +137,7 @@ void add_bound(const Inputs& in, const Shape& shape, Ideal& ideal) {
                     "its own links, as on "
                     "PCIe machines with a NIC per GPU. The bound assumes the opposite; a result above it may "
                     "be right here",
-                    gb(in.inter->value / p), gb(in.intra->value)));
+                    in_gb(in.inter->value / p), in_gb(in.intra->value)));
   }
 }
 
@@ -146,14 +146,14 @@ void add_in_network(const Inputs& in, const Shape& shape, Ideal& ideal) {
   if (in.gpus_per_node > 1 && in.nodes == 1 && in.intra) {
     const BytesPerSecond rate(2 * in.intra->value.value * (p - 1) / (p + 1));
     ideal.in_network.push_back({"nvlink-sharp", rate,
-                                fmt::format("2 B (P-1) / (P+1) = 2 x {} x {} / {} = {}", gb(in.intra->value),
-                                            p - 1, p + 1, result(rate))});
+                                fmt::format("2 B (P-1) / (P+1) = 2 x {} x {} / {} = {}",
+                                            in_gb(in.intra->value), p - 1, p + 1, result(rate))});
   }
   if (in.nodes > 1 && in.inter) {
     const BytesPerSecond rate(2 * (n - 1) / n * in.inter->value.value);
     ideal.in_network.push_back({"infiniband-sharp", rate,
                                 fmt::format("2 (N-1) / N x I = 2 x {} / {} x {} = {}", n - 1, n,
-                                            gb(in.inter->value), result(rate))});
+                                            in_gb(in.inter->value), result(rate))});
   }
 }
 

@@ -3,104 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
-#include <span>
 
 #include "base/plural.h"
 #include "topology/path.h"
+#include "topology/rails.h"
 
 namespace ringtrue::ideal {
 namespace {
 
 using topology::Nic;
 using topology::Node;
-using topology::PciDevice;
+using topology::NoRail;
 using topology::Port;
 
 MaybeRate lower(MaybeRate a, MaybeRate b) {
   return a && b ? std::min(*a, *b) : a ? a : b;
-}
-
-bool is_down(const Port& port) {
-  return (port.state.known() && *port.state != "active") || port.physical_state.is("disabled");
-}
-
-bool is_virtual(const Node& node, const Nic& nic) {
-  const PciDevice* device = node.find_pci(nic.address);
-  return nic.virtual_device || (device && device->virtual_function);
-}
-
-// A function that was passed through to this machine has hardware below it, elsewhere; all other virtual
-// devices have none, and their rates are invented.
-bool passed_through(const Node& node, const Nic& nic) {
-  const PciDevice* device = node.find_pci(nic.address);
-  return device && device->virtual_function && device->physical_function.empty();
-}
-
-// What NICs of one purchase have in common.
-std::string model_of(const Node& node, const Nic& nic) {
-  if (const PciDevice* device = node.find_pci(nic.address);
-      device && device->vendor.known() && device->device.known())
-    return fmt::format("{:04x}:{:04x}", *device->vendor, *device->device);
-  if (nic.model.known()) return *nic.model;
-  for (const Port& port : nic.ports) {
-    const MaybeRate rate = port.max_rate.known() ? port.max_rate.value : port.rate.value;
-    if (rate) return gb(*rate);
-  }
-  return {};
-}
-
-// NICs whose ports no source shows (NCCL's files of some clouds) have one each, of which nothing is known.
-// Beside others whose ports are shown they have none: no driver holds them.
-std::span<const Port> ports_of(const Nic& nic, const std::vector<const Nic*>& nics) {
-  static const Port unseen;
-  if (std::any_of(nics.begin(), nics.end(), [](const Nic* n) { return !n->ports.empty(); })) return nic.ports;
-  return {&unseen, 1};
-}
-
-std::vector<const Nic*> chosen(const Node& node, const std::vector<std::string>& names) {
-  std::vector<const Nic*> nics;
-  if (!names.empty()) {
-    for (const std::string& name : names) {
-      const Nic* nic = node.find_nic(name);
-      if (nic && std::find(nics.begin(), nics.end(), nic) == nics.end()) nics.push_back(nic);
-    }
-    return nics;
-  }
-  const auto keep = [&](const std::function<bool(const Nic&)>& wanted) {
-    if (!nics.empty()) return;
-    for (const Nic& nic : node.nics)
-      if (wanted(nic)) nics.push_back(&nic);
-  };
-  keep([&](const Nic& nic) { return !is_virtual(node, nic); });
-  keep([&](const Nic& nic) { return passed_through(node, nic); });
-  keep([](const Nic&) { return true; });
-  if (std::any_of(nics.begin(), nics.end(), [](const Nic* nic) { return !nic->rdma.empty(); }))
-    std::erase_if(nics, [](const Nic* nic) { return nic->rdma.empty(); });
-
-  // The model that carries most; of those whose rates are unknown, the one with most ports that are not down.
-  struct Weight {
-    double rate = 0;
-    int up = 0;
-    auto operator<=>(const Weight&) const = default;
-  };
-  std::map<std::string, Weight> weights;
-  for (const Nic* nic : nics) {
-    Weight& weight = weights[model_of(node, *nic)];
-    for (const Port& port : ports_of(*nic, nics)) {
-      if (is_down(port)) continue;
-      const MaybeRate rate = port.max_rate.known() ? port.max_rate.value : port.rate.value;
-      weight.rate += rate ? rate->value : 0;
-      ++weight.up;
-    }
-  }
-  const auto most = std::max_element(weights.begin(), weights.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most != weights.end())
-    std::erase_if(nics, [&](const Nic* nic) { return model_of(node, *nic) != most->first; });
-  return nics;
 }
 
 struct Way {
@@ -135,27 +54,22 @@ std::vector<topology::PathLink> links_of(const Node& node, const Nic& nic,
   return path->links;
 }
 
-std::vector<Way> ways_of(const Node& node, const std::vector<const Nic*>& nics, NodeFacts& facts) {
+std::vector<Way> ways_of(const Node& node, const std::vector<std::string>& names, NodeFacts& facts) {
   std::vector<Way> ways;
   const std::set<std::string> above_gpus = links_above_gpus(node);
-  for (const Nic* nic : nics) {
-    const std::vector<topology::PathLink> links = links_of(node, *nic, above_gpus);
-    for (const Port& port : ports_of(*nic, nics)) {
-      Way way{{nic->name, port.number, {}, {}, {}, {}}, links, &port};
-      const std::string name =
-          nic->ports.size() > 1 ? fmt::format("{} port {}", nic->name, port.number) : nic->name;
-      if (is_down(port)) {
-        facts.notes.push_back(fmt::format("{} is {} and no rail", name,
-                                          port.state.known() ? *port.state : *port.physical_state));
-        continue;
-      }
-      const bool invented = is_virtual(node, *nic) && !passed_through(node, *nic);
-      if (invented)
-        facts.notes.push_back(fmt::format("{} is virtual: what it says of its rate is invented", name));
-      else
-        way.rail.port_rate = port.rate.known() ? port.rate.value : port.max_rate.value;
-      ways.push_back(std::move(way));
-    }
+  for (const auto& [nic, port, why_not] : topology::find_rails(node, names)) {
+    const std::string name =
+        nic->ports.size() > 1 ? fmt::format("{} port {}", nic->name, port->number) : nic->name;
+    if (why_not == NoRail::down)
+      facts.notes.push_back(fmt::format("{} is {} and no rail", name,
+                                        port->state.known() ? *port->state : *port->physical_state));
+    if (why_not != NoRail::none) continue;
+    Way way{{nic->name, port->number, {}, {}, {}, {}}, links_of(node, *nic, above_gpus), port};
+    if (topology::is_virtual(node, *nic) && !topology::is_passed_through(node, *nic))
+      facts.notes.push_back(fmt::format("{} is virtual: what it says of its rate is invented", name));
+    else
+      way.rail.port_rate = port->rate.known() ? port->rate.value : port->max_rate.value;
+    ways.push_back(std::move(way));
   }
   return ways;
 }
@@ -259,7 +173,7 @@ std::optional<Efficiency> efficiency_of(const std::vector<Way>& ways) {
 }  // namespace
 
 void find_inter(const Node& node, const std::vector<std::string>& names, NodeFacts& facts) {
-  std::vector<Way> ways = ways_of(node, chosen(node, names), facts);
+  std::vector<Way> ways = ways_of(node, names, facts);
   cap_by_pcie(ways);
   note_shared_links(ways, facts);
   std::vector<std::string> unrated, unknown;

@@ -17,13 +17,13 @@ constexpr BytesPerSecond gbyte(double v) {
 // InfiniBand: data rates of a 4x port, after line coding. PCIe: x16 after line coding (8b/10b to Gen2,
 // 128b/130b from Gen3). Attainable figures: NVLink and NDR as seen in the field with nccl-tests; PCIe
 // derived: 256 bytes of payload beside 24 of framing, header with a 64-bit address, and checksum.
-constexpr std::string_view seen = "seen in the field (nccl-tests, 8 GPUs, ring)";
+constexpr std::string_view by_users = "seen in the field (nccl-tests, 8 GPUs, ring)";
 constexpr std::string_view pcie = "derived: 256 / (256 + 24) bytes of each packet are payload";
 constexpr std::array<LinkGeneration, 21> table{{
     {"nvlink", "v1", gbyte(80), 4, {}, {}},
     {"nvlink", "v2", gbyte(150), 6, {}, {}},
-    {"nvlink", "v3", gbyte(300), 12, 0.77, seen},
-    {"nvlink", "v4", gbyte(450), 18, 0.82, seen},
+    {"nvlink", "v3", gbyte(300), 12, 0.77, by_users},
+    {"nvlink", "v4", gbyte(450), 18, 0.82, by_users},
     {"nvlink", "v5", gbyte(900), 18, {}, {}},
     {"nvlink", "v6", gbyte(1800), 36, {}, {}},
     {"infiniband", "SDR", gbit(8), 4, {}, {}},

@@ -187,7 +187,7 @@ class Search {
   // nullopt where the simulator cannot.
   std::optional<Seconds> play(const Sample& sample) const {
     SimOptions options;
-    if (sample.algorithm->name == "ring") {  // the short cut gives the same time
+    if (sample.algorithm->id == collective::AlgorithmId::ring) {  // the short cut gives the same time
       options.method = Method::recurrence;
       if (auto time = time_of(simulate(*sample.algorithm, sample.call, fabric_, options))) return time;
     }

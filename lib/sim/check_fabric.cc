@@ -10,8 +10,8 @@ namespace ringtrue::sim {
 
 namespace {
 
-constexpr std::int64_t most_ranks = 1 << 20, most_links = 16'000'000;
-constexpr int most_spines = 1 << 16;
+constexpr std::int64_t max_ranks = 1 << 20, max_links = 16'000'000;
+constexpr int max_spines = 1 << 16;
 
 bool above_zero(double value) {
   return value > 0 && std::isfinite(value);
@@ -35,11 +35,11 @@ Result<void> check_shape(const Fabric& fabric, int nodes) {
       return refuse("spines without leaves", "say how many nodes are below a leaf");
     return {};
   }
-  if (spines_of(fabric) > most_spines)
+  if (spines_of(fabric) > max_spines)
     return refuse(fmt::format("an oversubscription of {:g} takes {} spines, more than {}",
-                              fabric.oversubscription, spines_of(fabric), most_spines));
+                              fabric.oversubscription, spines_of(fabric), max_spines));
   const std::int64_t leaves = std::int64_t((nodes - 1) / fabric.leaf + 1) * fabric.rails;
-  if (leaves * spines_of(fabric) > most_links)
+  if (leaves * spines_of(fabric) > max_links)
     return refuse(fmt::format("{} leaves times {} spines are too many links", leaves, spines_of(fabric)));
   return {};
 }
@@ -76,11 +76,11 @@ Result<void> check(const Fabric& fabric) {
   }
   const std::int64_t ranks = fabric.node_of_rank.empty() ? std::int64_t(fabric.nodes) * fabric.ranks_per_node
                                                          : std::int64_t(fabric.node_of_rank.size());
-  if (ranks > most_ranks)
-    return refuse(fmt::format("{} ranks are more than the simulator's {}", ranks, most_ranks));
+  if (ranks > max_ranks)
+    return refuse(fmt::format("{} ranks are more than the simulator's {}", ranks, max_ranks));
   int nodes = fabric.node_of_rank.empty() ? fabric.nodes : 0;
   for (const int node : fabric.node_of_rank) {
-    if (node < 0 || node > most_ranks) return refuse(fmt::format("node {} does not exist", node));
+    if (node < 0 || node > max_ranks) return refuse(fmt::format("node {} does not exist", node));
     nodes = std::max(nodes, node + 1);
   }
   for (const HopCost* cost : {&fabric.intra, &fabric.inter}) {

@@ -72,7 +72,7 @@ void World::enter(std::uint32_t index) {
   const Message& message = messages_[index];
   if (message.load <= 0) return leave_link(index);
   watch_flapping();
-  std::array<std::uint32_t, Sharing::most_links> links;
+  std::array<std::uint32_t, Sharing::max_links> links;
   const auto crossed = message.way->route.crossed();
   auto end = std::copy(crossed.begin(), crossed.end(), links.begin());
   if (const std::uint32_t limit = message.way->hop->limit(); limit != none) *end++ = limit;

@@ -69,7 +69,7 @@ class PacketBody {
   std::uint16_t header_, parts_;
   std::uint64_t payload_ = 0;
 };
-static_assert(sizeof(PacketBody) + 8 * collective::most_packet_parts + collective::most_header_bytes <=
+static_assert(sizeof(PacketBody) + 8 * collective::max_packet_parts + collective::max_header_bytes <=
               Pool::most);
 
 // What a rank's data holds, known at once.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "collective/chunks.h"
+#include "run/trace.h"
 #include "sim/world.h"
 
 namespace ringtrue::sim {
@@ -15,7 +16,7 @@ using collective::Range;
 
 constexpr std::uint64_t window = 64;  // transfers whose sends are at hand
 // As in collective/ring.cc.
-constexpr std::uint64_t most_ahead = 512, most_sends = 2 * collective::Slicing::most;
+constexpr std::uint64_t max_ahead = 512, max_sends = 2 * collective::Slicing::most;
 
 // The last rows of a table of one value for every transfer (row) and rank (column).
 class Window {
@@ -130,7 +131,7 @@ bool RingRecurrence::lay_ways() {
 void RingRecurrence::play() {
   const std::uint64_t slices = slicing_.count(), transfers = 2 * (ranks_ - 1) * slices;
   const std::uint64_t turn = (ranks_ - 1) * slices;
-  const std::uint64_t ahead = std::clamp<std::uint64_t>(turn * 3 / 4, 1, most_ahead);
+  const std::uint64_t ahead = std::clamp<std::uint64_t>(turn * 3 / 4, 1, max_ahead);
 
   Window left(window, ranks_), send_posted(slices + 1, ranks_), receive_posted(ahead + 1, ranks_);
   std::vector<std::vector<Send>> late(ranks_);  // that left the window before the rank's program got there
@@ -196,7 +197,7 @@ void RingRecurrence::play() {
         cursor[r] = std::max(cursor[r], left_now[before] + way.latency + delay_[before]);
       }
       if (more_sends) {
-        if (i + slices >= most_sends) wait_for_send(i, i + slices - most_sends, r);
+        if (i + slices >= max_sends) wait_for_send(i, i + slices - max_sends, r);
         next_sends[r] = cursor[r];
       }
       if (more_receives) {
@@ -216,7 +217,7 @@ SimReport RingRecurrence::report() const {
   out.time = Seconds(time_);
   const auto add = [&](std::size_t r) {
     if (messages_[r] == 0) return;
-    trace::Hop hop;
+    run::Hop hop;
     hop.source = Rank(r);
     hop.destination = Rank(after(r));
     hop.messages = messages_[r];
@@ -237,8 +238,9 @@ SimReport RingRecurrence::report() const {
 std::optional<SimReport> play_ring_by_recurrence(const collective::Algorithm& algorithm,
                                                  const collective::Call& call, const Fabric& fabric,
                                                  const SimOptions& options) {
-  if (algorithm.name != "ring" || call.lanes > 1 || options.events || options.deadline.value > 0 ||
-      options.discipline == Discipline::fifo || fabric.receive_overhead.value > 0 || fabric.bucket.value > 0)
+  if (algorithm.id != collective::AlgorithmId::ring || call.lanes > 1 || options.events ||
+      options.deadline.value > 0 || options.discipline == Discipline::fifo ||
+      fabric.receive_overhead.value > 0 || fabric.bucket.value > 0)
     return std::nullopt;
   for (const FabricFault& fault : fabric.faults) {
     if (fault.kind == FabricFault::Kind::background) return std::nullopt;

@@ -27,7 +27,7 @@ struct Setting {
 };
 std::span<const Setting> settings();
 
-// Sets one; "preset" sets many. Errors (bad_input): no such setting, a value that is none.
+// Sets one; "preset" sets many. Errors (bad_input): no such setting, an invalid value.
 Result<void> set(Description& description, std::string_view name, std::string_view text);
 
 struct Preset {

@@ -17,7 +17,7 @@ namespace ringtrue::sim {
 
 class Sharing {
  public:
-  static constexpr std::size_t most_links = 8;  // that a flow crosses
+  static constexpr std::size_t max_links = 8;  // that a flow crosses
   static constexpr double never = std::numeric_limits<double>::infinity();
 
   std::uint32_t add_link(double rate, double bucket = 0);  // bytes per second, bytes
@@ -38,7 +38,7 @@ class Sharing {
 
  private:
   struct Flow {
-    std::array<std::uint32_t, most_links> links{}, position{};  // position in each link's list
+    std::array<std::uint32_t, max_links> links{}, position{};  // position in each link's list
     std::uint32_t count = 0;
     std::uint32_t bottleneck = 0;
     std::uint32_t tag = 0;

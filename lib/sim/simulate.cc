@@ -14,14 +14,15 @@ namespace ringtrue::sim {
 
 namespace {
 
-constexpr double most_events = 1e6;  // messages of a ring that are not worth a short cut
+constexpr double max_events = 1e6;  // messages of a ring that are not worth a short cut
 
 Discipline discipline_of(const collective::Algorithm& algorithm, const Fabric& fabric, Discipline asked) {
   if (algorithm.uses_packets()) return Discipline::fifo;
   if (asked != Discipline::automatic) return asked;
   const std::int64_t ranks = fabric.layout().ranks();
-  const bool all_pairs = algorithm.name == "two-shot" || algorithm.name == "one-shot";
-  return all_pairs && ranks * ranks > most_fair_pairs ? Discipline::fifo : Discipline::fair;
+  const bool all_pairs =
+      algorithm.id == collective::AlgorithmId::two_shot || algorithm.id == collective::AlgorithmId::one_shot;
+  return all_pairs && ranks * ranks > max_fair_pairs ? Discipline::fifo : Discipline::fair;
 }
 
 }  // namespace
@@ -53,7 +54,7 @@ Result<SimReport> simulate(const collective::Algorithm& algorithm, const collect
     const double ranks = fabric.layout().ranks();
     const double slices =
         std::ceil(double(call.bytes()) / ranks / double(std::max<std::uint64_t>(call.slice_bytes, 1)));
-    if (asked || 2 * ranks * ranks * std::max(slices, 1.0) >= most_events) {
+    if (asked || 2 * ranks * ranks * std::max(slices, 1.0) >= max_events) {
       auto played = play_ring_by_recurrence(algorithm, call, fabric, options);
       if (played) return std::move(*played);
     }

@@ -31,8 +31,8 @@
 #include "collective/algorithm.h"
 #include "collective/fault.h"
 #include "collective/packets.h"
+#include "run/trace.h"
 #include "sim/fabric.h"
-#include "trace/trace.h"
 
 namespace ringtrue::sim {
 
@@ -48,9 +48,9 @@ struct PacketSeen {
 };
 
 // How messages share a link. automatic: packets in order of arrival; so, too, two-shot and one-shot over more
-// ranks than `most_fair_pairs` allows, whose pairs all send at once; all else fairly.
+// ranks than `max_fair_pairs` allows, whose pairs all send at once; all else fairly.
 enum class Discipline : std::uint8_t { automatic, fair, fifo };
-inline constexpr std::int64_t most_fair_pairs = 20'000;
+inline constexpr std::int64_t max_fair_pairs = 20'000;
 std::string_view name(Discipline discipline);  // "max-min fair", "first come, first served"
 
 // automatic: the recurrence where it applies and saves time.
@@ -78,7 +78,7 @@ struct SimReport {
   std::uint64_t messages = 0;
   std::uint64_t bytes_sent = 0;
   std::uint64_t corrupted = 0;  // messages with a value changed by a fault
-  trace::Trace trace;           // hops as the senders saw them, by source and destination; waiting for a port
+  run::Trace trace;             // hops as the senders saw them, by source and destination; waiting for a port
                                 // that carries other hops' messages is not part of `busy`
   std::vector<Seconds> waited;  // by hop, as in trace.hops: time that messages stood waiting for a port
   // Of algorithms that use packets.

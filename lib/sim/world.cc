@@ -6,6 +6,7 @@
 
 #include "base/mix.h"
 #include "base/plural.h"
+#include "run/trace.h"
 
 namespace ringtrue::sim {
 
@@ -362,7 +363,7 @@ void World::fill_trace() {
     if (hop->rare) {
       for (const double rail : hop->rare->rail_busy) busy = std::max(busy, rail);
     }
-    trace::Hop seen;
+    run::Hop seen;
     seen.source = hop->source;
     seen.destination = hop->destination;
     seen.messages = hop->messages;

@@ -1,4 +1,5 @@
 #include "topology/counters.h"
+#include "run/counter_window.h"
 
 #include <fmt/format.h>
 
@@ -134,11 +135,11 @@ Loss loss_seen(std::string_view counter) {
   return Loss::none;
 }
 
-std::uint64_t rise(const CounterChange& change) {
+std::uint64_t rise(const run::CounterChange& change) {
   return change.reset || change.after < change.before ? change.after : change.after - change.before;
 }
 
-std::string text(const CounterChange& change) {
+std::string text(const run::CounterChange& change) {
   const std::string device = device_words(change.device), words = counter_words(change.counter);
   const std::uint64_t by = rise(change);
   if (change.saturated && by == 0)

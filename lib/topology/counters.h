@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "run/counter_window.h"
 #include "topology/model.h"
 
 namespace ringtrue::topology {
@@ -18,7 +19,7 @@ enum class CounterClass {
 };
 const char* name(CounterClass c);
 
-// Of a CounterSet's names: the kernel's for ports and netdevs, "nvlink3_replay", "aer_fatal", ...
+// Of a run::CounterSet's names: the kernel's for ports and netdevs, "nvlink3_replay", "aer_fatal", ...
 CounterClass counter_class(std::string_view counter);
 
 // Which end of an RDMA hop a counter shows the loss of a packet to. Of each packet that is lost the receiver
@@ -32,9 +33,9 @@ std::string counter_words(std::string_view counter);
 std::string device_words(std::string_view device);
 
 // How far it rose; after a reset what it counted since.
-std::uint64_t rise(const CounterChange& change);
+std::uint64_t rise(const run::CounterChange& change);
 // "mlx5_0 port 1: 412 symbol errors", "mlx5_0 port 1: symbol errors stand at the counter's end, 65535",
 // "eth0: at least 3 carrier changes (the counter was reset)"
-std::string text(const CounterChange& change);
+std::string text(const run::CounterChange& change);
 
 }  // namespace ringtrue::topology

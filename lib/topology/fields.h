@@ -1,20 +1,12 @@
-// Every field of the model, once: its key in JSON, its unit, and where it is. Writing, reading, merging and
-// drawing at random are visitors of these, so that none forgets a field. Private to lib/topology.
-//
-//   visitor(key, unit, field of x...)   `unit` of facts: "" where it has none
+// Every field of the model, once: its key in JSON, its unit, and where it is (base/fields.h). Private to
+// lib/topology. Units are those of facts.
 #pragma once
 
-#include <concepts>
-#include <type_traits>
-
+#include "base/fields.h"
+#include "run/fields.h"
 #include "topology/model.h"
 
 namespace ringtrue::topology {
-
-template <class X, class T>
-concept Is = std::same_as<std::remove_const_t<X>, T>;
-
-#define RINGTRUE_FIELD(key, unit, field) v(key, unit, x.field...)
 
 template <class V, Is<PciLink>... X>
 void fields(V&& v, X&... x) {
@@ -174,29 +166,6 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("rdma_core", "", rdma_core);
 }
 
-template <class V, Is<CounterSet>... X>
-void fields(V&& v, X&... x) {
-  RINGTRUE_FIELD("device", "", device);
-  RINGTRUE_FIELD("values", "", values);
-  RINGTRUE_FIELD("widths", "", widths);
-}
-
-template <class V, Is<CounterChange>... X>
-void fields(V&& v, X&... x) {
-  RINGTRUE_FIELD("device", "", device);
-  RINGTRUE_FIELD("counter", "", counter);
-  RINGTRUE_FIELD("before", "", before);
-  RINGTRUE_FIELD("after", "", after);
-  RINGTRUE_FIELD("saturated", "", saturated);
-  RINGTRUE_FIELD("reset", "", reset);
-}
-
-template <class V, Is<CounterWindow>... X>
-void fields(V&& v, X&... x) {
-  RINGTRUE_FIELD("seconds", "", seconds);
-  RINGTRUE_FIELD("changes", "", changes);
-}
-
 template <class V, Is<Gap>... X>
 void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("source", "", source);
@@ -264,39 +233,21 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("fabric", "", fabric);
 }
 
-#undef RINGTRUE_FIELD
-
-// What has fields of its own.
-struct AnyVisitor {
-  void operator()(const char*, const char*, auto&...) const {}
-};
-template <class T>
-concept Part = requires(T& x, AnyVisitor v) {
-  fields(v, x);
-};
-
 template <class T>
 inline constexpr bool is_fact = false;
 template <class T>
 inline constexpr bool is_fact<Fact<T>> = true;
-template <class T>
-inline constexpr bool is_vector = false;
-template <class T>
-inline constexpr bool is_vector<std::vector<T>> = true;
-template <class T>
-inline constexpr bool is_optional = false;
-template <class T>
-inline constexpr bool is_optional<std::optional<T>> = true;
-
-// Keys of enumerations in JSON, in the order of their values.
-template <class E>
-inline constexpr const char* keys_of = nullptr;
-template <>
-inline constexpr const char* keys_of<PciKind>[] = {"unknown",           "root_port", "switch_upstream",
-                                                   "switch_downstream", "bridge",    "endpoint"};
-template <>
-inline constexpr const char* keys_of<Remote>[] = {"unknown", "gpu", "nvswitch", "cpu"};
-template <>
-inline constexpr const char* keys_of<LinkLayer>[] = {"unknown", "infiniband", "ethernet"};
 
 }  // namespace ringtrue::topology
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<topology::PciKind>[] = {
+    "unknown", "root_port", "switch_upstream", "switch_downstream", "bridge", "endpoint"};
+template <>
+inline constexpr const char* keys_of<topology::Remote>[] = {"unknown", "gpu", "nvswitch", "cpu"};
+template <>
+inline constexpr const char* keys_of<topology::LinkLayer>[] = {"unknown", "infiniband", "ethernet"};
+
+}  // namespace ringtrue

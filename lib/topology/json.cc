@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/fields_json.h"
+#include "run/counter_window.h"
 #include "topology/fields.h"
 #include "topology/links.h"
 
@@ -24,112 +24,35 @@ constexpr int deepest = 32;
 template <class T>
 constexpr bool short_part =
     std::same_as<T, Cache> || std::same_as<T, NumaNode> || std::same_as<T, NvLink> ||
-    std::same_as<T, CounterChange> || std::same_as<T, Gap> || std::same_as<T, FabricPort> ||
+    std::same_as<T, run::CounterChange> || std::same_as<T, Gap> || std::same_as<T, FabricPort> ||
     std::same_as<T, FabricLink> || std::same_as<T, FabricSwitch> || std::same_as<T, FabricHost> ||
     std::same_as<T, NvSwitch> || std::same_as<T, Link> || std::same_as<T, Counts> || std::same_as<T, PciLink>;
 
-class Writer {
- public:
-  explicit Writer(int indent) : indent_(indent) {}
+struct Writer : JsonWriter<Writer> {
+  using JsonWriter::JsonWriter;
 
   template <class T>
-  void operator()(const char* key, const char* unit, const T& value) {
-    this->key(key);
-    put(value, unit);
-  }
-
-  void open(char bracket) {
-    text_ += bracket;
-    ++depth_;
-    first_ = true;
-  }
-  void close(char bracket) {
-    --depth_;
-    if (!first_) new_line();
-    text_ += bracket;
-    first_ = false;
-  }
-  void key(std::string_view name) {
-    next();
-    put(name);
-    text_ += indent_ < 0 ? ":" : ": ";
-  }
-  std::string take() { return std::move(text_); }
-
-  void put(std::string_view value) {
-    text_ += json(value).dump(-1, ' ', false, json::error_handler_t::replace);
-  }
-  void put(bool value) { text_ += value ? "true" : "false"; }
-  // What is whole is written so: a rate of 50000000000, not 5e+10.
-  void put(double value) {
-    constexpr double exact = 9007199254740992;  // 2^53
-    if (std::abs(value) < exact && value == std::floor(value) && !std::signbit(value))
-      text_ += std::to_string(std::int64_t(value));
-    else
-      text_ += json(value).dump();
-  }
-  template <std::integral T>
-  void put(T value) {
-    text_ += std::to_string(value);
-  }
-  void put(Bytes value) { put(value.value); }
-  void put(BytesPerSecond value) { put(value.value); }
-
-  template <class T>
-  void put(const T& value, const char* unit) {
-    if constexpr (is_fact<T>) {
-      put_fact(value, unit);
-    } else if constexpr (is_optional<T>) {
-      value ? put(*value, unit) : void(text_ += "null");
-    } else if constexpr (is_vector<T>) {
-      open('[');
-      for (const auto& item : value) {
-        next();
-        put(item, unit);
-      }
-      close(']');
-    } else if constexpr (std::is_enum_v<T>) {
-      put(std::string_view(keys_of<T>[std::size_t(value)]));
-    } else if constexpr (std::same_as<T, std::map<std::string, std::uint64_t>>) {
-      open('{');
-      for (const auto& [name, count] : value) {
-        key(name);
-        put(count);
-      }
-      close('}');
-    } else if constexpr (requires { put(value); }) {
-      put(value);
-    } else {
-      put_part(value);
-    }
-  }
-
- private:
-  template <class T>
-  void put_fact(const Fact<T>& fact, const char* unit) {
-    if (!fact.known() && fact.origin == origin::unknown) {
-      text_ += "null";
-      return;
-    }
-    const bool outer = std::exchange(inline_, true);
+  void put_special(const Fact<T>& fact, const About& about) {
+    if (!fact.known() && fact.origin == origin::unknown) return null();
+    const bool outer = in_line(true);
     open('{');
     key("value");
     put(fact.value, "");
     key("unit");
-    *unit ? put(std::string_view(unit)) : void(text_ += "null");
+    *about.unit ? put(std::string_view(about.unit)) : null();
     key("origin");
     put(fact.origin);
     close('}');
-    inline_ = outer;
+    in_line(outer);
   }
-
   template <class T>
-  void put_part(const T& part) {
-    const bool outer = std::exchange(inline_, inline_ || short_part<T>);
+  requires short_part<T>
+  void put_special(const T& part, const About&) {
+    const bool outer = in_line(true);
     open('{');
     members(part);
     close('}');
-    inline_ = outer;
+    in_line(outer);
   }
 
   template <Part T>
@@ -177,152 +100,24 @@ class Writer {
                                                {"trunks", c.trunks}};
     for (const auto& [key, count] : all) (*this)(key, "", count);
   }
-
-  void next() {
-    if (!first_) text_ += inline_ && indent_ >= 0 ? ", " : ",";
-    first_ = false;
-    new_line();
-  }
-  void new_line() {
-    if (inline_ || indent_ < 0) return;
-    text_ += '\n';
-    text_.append(std::size_t(depth_ * indent_), ' ');
-  }
-
-  int indent_, depth_ = 0;
-  bool inline_ = false, first_ = true;
-  std::string text_;
 };
 
 // ---- reading
 
-// Reads a part's fields; the first that does not fit ends it. What is missing stays as it was, and what is
-// not known is passed over: documents of later versions say more.
-class Reader {
- public:
-  explicit Reader(const json& from) : at_(&from) {}
-  const std::string& wrong() const { return wrong_; }  // "nodes/0/name: not a text"; empty: nothing
+struct Reader : JsonReader<Reader> {
+  using JsonReader::JsonReader;
 
   template <class T>
-  void operator()(const char* key, const char* unit, T& value) {
-    if (!wrong_.empty()) return;
-    const auto it = at_->find(key);
-    if (it == at_->end()) return;
-    const json* here = std::exchange(at_, &*it);
-    get(value, unit);
-    at_ = here;
-    if (!wrong_.empty()) wrong_ = key + ((wrong_[0] == ':' ? "" : "/") + wrong_);
-  }
-
-  template <class T>
-  void get(T& value, const char* unit) {
-    if constexpr (is_fact<T>) {
-      get_fact(value, unit);
-    } else if constexpr (is_optional<T>) {
-      if (!at_->is_null()) get(value.emplace(), unit);
-    } else if constexpr (is_vector<T>) {
-      get_all(value, unit);
-    } else if constexpr (std::is_enum_v<T>) {
-      get_key(value);
-    } else if constexpr (std::same_as<T, std::map<std::string, std::uint64_t>>) {
-      if (!at_->is_object()) return complain("not an object");
-      for (const auto& [name, count] : at_->items()) {
-        if (!count.is_number_unsigned()) return complain("a count that is no whole number");
-        value.emplace_hint(value.end(), name, count.template get<std::uint64_t>());
-      }
-    } else if constexpr (std::same_as<T, Bytes> || std::same_as<T, BytesPerSecond>) {
-      get(value.value, unit);
-    } else if constexpr (std::same_as<T, std::string>) {
-      if (!at_->is_string()) return complain("not a text");
-      value = at_->get_ref<const std::string&>();
-    } else if constexpr (std::same_as<T, bool>) {
-      if (!at_->is_boolean()) return complain("neither true nor false");
-      value = at_->get<bool>();
-    } else if constexpr (std::same_as<T, double>) {
-      if (!at_->is_number()) return complain("not a number");
-      value = at_->get<double>();
-    } else if constexpr (std::integral<T>) {
-      get_whole(value);
-    } else {
-      if (!at_->is_object()) return complain("not an object");
-      fields(*this, value);
-    }
-  }
-
- private:
-  void complain(std::string_view what) { wrong_ = fmt::format(": {}", what); }
-
-  template <class T>
-  void get_whole(T& value) {
-    constexpr auto most = std::uint64_t(std::numeric_limits<T>::max());
-    if (at_->is_number_unsigned() && at_->get<std::uint64_t>() <= most)
-      value = at_->get<T>();
-    else if (std::is_signed_v<T> && at_->is_number_integer() && !at_->is_number_unsigned() &&
-             at_->get<std::int64_t>() >= std::int64_t(std::numeric_limits<T>::min()))
-      value = at_->get<T>();
-    else
-      complain("not a whole number, or too large");
-  }
-
-  template <class E>
-  void get_key(E& value) {
-    for (std::size_t i = 0; at_->is_string() && i < std::size(keys_of<E>); ++i) {
-      if (at_->get_ref<const std::string&>() != keys_of<E>[i]) continue;
-      value = E(i);
-      return;
-    }
-    complain("a kind that is not known");
-  }
-
-  template <class T>
-  void get_fact(Fact<T>& fact, const char* unit) {
-    if (at_->is_null()) return;
-    if (!at_->is_object()) return complain("neither null nor an object with value, unit and origin");
+  void get_special(Fact<T>& fact, const About& about) {
+    if (at().is_null()) return;
+    if (!at().is_object()) return complain("neither null nor an object with value, unit and origin");
     // 400 Gbit/s taken for 400 bytes per second would be a fact that nobody told.
-    if (const auto it = at_->find("unit"); it != at_->end() && !it->is_null() && *it != unit)
-      return complain(*unit ? fmt::format("not in {}", unit) : "has a unit");
-    (*this)("value", unit, fact.value);
-    (*this)("origin", unit, fact.origin);
+    if (const auto it = at().find("unit"); it != at().end() && !it->is_null() && *it != about.unit)
+      return complain(*about.unit ? fmt::format("not in {}", about.unit) : "has a unit");
+    (*this)("value", about, fact.value);
+    (*this)("origin", "", fact.origin);
   }
-
-  template <class T>
-  void get_all(std::vector<T>& all, const char* unit) {
-    if (!at_->is_array()) return complain("not an array");
-    const json& items = *at_;
-    for (std::size_t i = 0; i < items.size() && wrong_.empty(); ++i) {
-      at_ = &items[i];
-      get(all.emplace_back(), unit);
-      if (!wrong_.empty()) wrong_ = fmt::format("/{}{}{}", i, wrong_[0] == ':' ? "" : "/", wrong_);
-    }
-    at_ = &items;
-    if (!wrong_.empty()) wrong_.erase(0, 1);
-  }
-
-  const json* at_;
-  std::string wrong_;
 };
-
-// Brackets outside of texts: the parser itself goes as deep as it is led.
-bool too_deep(std::string_view text) {
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\')
-        ++i;
-      else if (c == '"')
-        quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > deepest) return true;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return false;
-}
 
 tl::unexpected<Error> refuse(std::string what) {
   return fail(Cause::bad_input, std::move(what));
@@ -337,10 +132,9 @@ std::string to_json(const Cluster& cluster, int indent) {
 }
 
 Result<Cluster> from_json(std::string_view text) {
-  if (text.size() > longest) return refuse("a topo document longer than 64 MiB");
-  if (too_deep(text)) return refuse(fmt::format("a topo document that nests deeper than {}", deepest));
-  const json document = json::parse(text, nullptr, false);
-  if (document.is_discarded()) return refuse("not JSON");
+  const auto parsed = parse_json(text, longest, deepest, "a topo document");
+  if (!parsed) return tl::unexpected(parsed.error());
+  const json& document = *parsed;
   const auto says = document.is_object() ? document.find("schema") : document.end();
   if (says == document.end() || *says != schema)
     return refuse(fmt::format("no topo document: its \"schema\" is not \"{}\"", schema));
@@ -348,7 +142,7 @@ Result<Cluster> from_json(std::string_view text) {
   if (nodes == document.end() && fabric == document.end())
     return refuse("a topo document without nodes and fabric");
   Cluster cluster;
-  Reader reader(document);
+  Reader reader(document, false);
   reader.get(cluster, "");
   if (!reader.wrong().empty()) return refuse("topo document, " + reader.wrong());
   return cluster;

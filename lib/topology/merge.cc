@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "run/counter_window.h"
 #include "topology/fields.h"
 #include "topology/links.h"
 
@@ -41,7 +42,7 @@ std::vector<std::string> keys(const NumaNode& numa) {
 std::vector<std::string> keys(const Cache& cache) {
   return {cache.kind};
 }
-std::vector<std::string> keys(const CounterSet& set) {
+std::vector<std::string> keys(const run::CounterSet& set) {
   return {set.device};
 }
 std::vector<std::string> keys(const FabricSwitch& s) {
@@ -66,7 +67,7 @@ std::vector<std::string> keys(const std::string& text) {
 // `a` learns what only `b` knows.
 struct Merge {
   template <class T>
-  void operator()(const char*, const char*, T& a, const T& b) const {
+  void operator()(const char*, const About&, T& a, const T& b) const {
     learn(a, b);
   }
   template <class T>
@@ -285,12 +286,12 @@ Cluster merge(std::vector<Cluster> parts) {
   return all;
 }
 
-CounterWindow difference(const std::vector<CounterSet>& before, const std::vector<CounterSet>& after,
-                         double seconds) {
-  std::unordered_map<std::string, const CounterSet*> earlier;
-  for (const CounterSet& set : before) earlier.emplace(set.device, &set);
-  CounterWindow window{seconds, {}};
-  for (const CounterSet& set : after) {
+run::CounterWindow difference(const std::vector<run::CounterSet>& before,
+                              const std::vector<run::CounterSet>& after, double seconds) {
+  std::unordered_map<std::string, const run::CounterSet*> earlier;
+  for (const run::CounterSet& set : before) earlier.emplace(set.device, &set);
+  run::CounterWindow window{seconds, {}};
+  for (const run::CounterSet& set : after) {
     const auto same = earlier.find(set.device);
     if (same == earlier.end()) continue;
     for (const auto& [counter, value] : set.values) {
@@ -305,18 +306,18 @@ CounterWindow difference(const std::vector<CounterSet>& before, const std::vecto
   return window;
 }
 
-CounterWindow join(const CounterWindow& first, const CounterWindow& second) {
-  CounterWindow window{first.seconds + second.seconds, first.changes};
+run::CounterWindow join(const run::CounterWindow& first, const run::CounterWindow& second) {
+  run::CounterWindow window{first.seconds + second.seconds, first.changes};
   std::map<std::pair<std::string, std::string>, std::size_t> places;
-  for (const CounterChange& change : window.changes)
+  for (const run::CounterChange& change : window.changes)
     places.emplace(std::pair(change.device, change.counter), places.size());
-  for (const CounterChange& change : second.changes) {
+  for (const run::CounterChange& change : second.changes) {
     const auto place = places.find({change.device, change.counter});
     if (place == places.end()) {
       window.changes.push_back(change);
       continue;
     }
-    CounterChange& joined = window.changes[place->second];
+    run::CounterChange& joined = window.changes[place->second];
     joined.after = change.after;
     joined.saturated = change.saturated;
     joined.reset = joined.reset || change.reset || change.before < joined.before;

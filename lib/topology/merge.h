@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "run/counter_window.h"
 #include "topology/model.h"
 
 namespace ringtrue::topology {
@@ -15,9 +16,9 @@ namespace ringtrue::topology {
 Cluster merge(std::vector<Cluster> parts);
 
 // Counters that changed from one reading to the next, and those that stand at their end.
-CounterWindow difference(const std::vector<CounterSet>& before, const std::vector<CounterSet>& after,
-                         double seconds);
+run::CounterWindow difference(const std::vector<run::CounterSet>& before,
+                              const std::vector<run::CounterSet>& after, double seconds);
 // One window after the other, as one.
-CounterWindow join(const CounterWindow& first, const CounterWindow& second);
+run::CounterWindow join(const run::CounterWindow& first, const run::CounterWindow& second);
 
 }  // namespace ringtrue::topology

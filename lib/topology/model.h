@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "topology/counter_window.h"
+#include "run/counter_window.h"
 #include "topology/fact.h"
 
 namespace ringtrue::topology {
@@ -257,8 +257,8 @@ struct Node {
   std::vector<Gpu> gpus;
   std::vector<NvSwitch> nvswitches;
   std::vector<Nic> nics;
-  std::vector<CounterSet> counters;
-  std::optional<CounterWindow> window;  // how they changed, where they were read twice
+  std::vector<run::CounterSet> counters;
+  std::optional<run::CounterWindow> window;  // how they changed, where they were read twice
   std::vector<Gap> gaps;
   bool operator==(const Node&) const = default;
 

@@ -177,7 +177,7 @@ bool Loop::run(const std::function<bool()>& stop, Deadline deadline) {
   int pieces = 0;
   while (!stop()) {
     if (work_once()) {
-      if (!idle_.empty() && now_ns() - idle_since_ > most_wait_ns) work_idly();
+      if (!idle_.empty() && now_ns() - idle_since_ > max_wait_ns) work_idly();
       if (++pieces % pieces_between_polls != 0) continue;
       if (watched_ > 0) poll(0);  // descriptors must not starve behind work in memory
       fire_timers();
@@ -194,7 +194,7 @@ bool Loop::run(const std::function<bool()>& stop, Deadline deadline) {
       continue;
     }
 
-    const std::int64_t idle_since = most_spin_ns_ > 0 ? now_ns() : 0;
+    const std::int64_t idle_since = max_spin_ns_ > 0 ? now_ns() : 0;
     if (spin(stop)) continue;
     if (sources_sleep() && !stop()) {
       std::int64_t until = deadline.at_ns();
@@ -203,9 +203,9 @@ bool Loop::run(const std::function<bool()>& stop, Deadline deadline) {
       poll(timeout);
     }
     for (Source* source : sources_) source->awake();
-    if (most_spin_ns_ > 0)  // would more patience have saved the sleep?
-      spin_ns_ = now_ns() - idle_since < 2 * most_spin_ns_ ? most_spin_ns_
-                                                           : std::max(most_spin_ns_ / 8, spin_ns_ / 2);
+    if (max_spin_ns_ > 0)  // would more patience have saved the sleep?
+      spin_ns_ =
+          now_ns() - idle_since < 2 * max_spin_ns_ ? max_spin_ns_ : std::max(max_spin_ns_ / 8, spin_ns_ / 2);
   }
   return true;
 }

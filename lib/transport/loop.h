@@ -64,16 +64,16 @@ class Loop {
   };
   TimerId at(std::int64_t when_ns, std::function<void()> action);  // on now_ns()'s clock
   void cancel(const TimerId& timer) { timers_.erase(timer); }      // nothing if it has fired
-  // One action a time, in order, when there is nothing else to do; but after most_wait_ns of other work, too.
+  // One action a time, in order, when there is nothing else to do; but after max_wait_ns of other work, too.
   void when_idle(std::function<void()> action);
-  static constexpr std::int64_t most_wait_ns = 200'000;
+  static constexpr std::int64_t max_wait_ns = 200'000;
   // Those added last are looked at first.
   void add_source(Source* source) { sources_.insert(sources_.begin(), source); }
   void remove_source(const Source* source) { std::erase(sources_, source); }  // nothing if it is not there
   void clear_sources() { sources_.clear(); }
   // How long to look for work before sleeping, at most: less where the last waits took much longer. 0 where
   // other threads need the core.
-  void set_spin(std::int64_t nanoseconds) { most_spin_ns_ = spin_ns_ = nanoseconds; }
+  void set_spin(std::int64_t nanoseconds) { max_spin_ns_ = spin_ns_ = nanoseconds; }
 
   // Until stop() gives true or the deadline passes; looks at `stop` after each piece of work and each
   // wake-up. True: stopped; false: the deadline passed.
@@ -102,7 +102,7 @@ class Loop {
   std::deque<std::function<void()>> idle_;
   std::int64_t idle_since_ = 0;  // when the first of idle_ came, or the last one before it was done
   std::vector<Source*> sources_;
-  std::int64_t most_spin_ns_ = 0, spin_ns_ = 0;
+  std::int64_t max_spin_ns_ = 0, spin_ns_ = 0;
 };
 
 }  // namespace ringtrue::transport

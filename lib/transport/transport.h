@@ -12,11 +12,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/result.h"
 #include "collective/endpoint.h"
-#include "trace/trace.h"
+#include "run/trace.h"
 
 namespace ringtrue::transport {
 
@@ -57,9 +58,9 @@ class Owner {
  public:
   virtual ~Owner() = default;
   virtual void post_done(std::uint64_t token) = 0;
-  virtual void failed(Error error) = 0;                // the run is over
-  virtual std::int64_t now() const = 0;                // of the trace's clock, nanoseconds
-  virtual void record(const trace::Event& event) = 0;  // called only if wants_events()
+  virtual void failed(Error error) = 0;              // the run is over
+  virtual std::int64_t now() const = 0;              // of the trace's clock, nanoseconds
+  virtual void record(const run::Event& event) = 0;  // called only if wants_events()
   virtual bool wants_events() const = 0;
 };
 
@@ -78,6 +79,17 @@ struct Hop {
   std::string peer_node;  // name of the peer's node, for errors
 };
 
+class Channel;
+
+// Receives from several peers in one pass over memory.
+class Gatherer {
+ public:
+  virtual ~Gatherer() = default;
+  // into = into (op) ...: `from` are channels of one owner whose gatherer() this is; one post_done(token).
+  virtual void receive_all(std::span<Channel* const> from, std::uint64_t token,
+                           const Destination& destination) = 0;
+};
+
 class Channel {
  public:
   virtual ~Channel() = default;
@@ -87,6 +99,9 @@ class Channel {
   virtual void send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool more = false) = 0;
   virtual void receive(std::uint64_t token, const Destination& destination) = 0;
 
+  // Null where messages of several peers have to be received one after the other.
+  virtual Gatherer* gatherer() { return nullptr; }
+
   virtual const Hop& hop() const = 0;
   virtual const Traffic& sent() const = 0;
   virtual const Traffic& received() const = 0;
@@ -94,8 +109,8 @@ class Channel {
   virtual void reset_counters() = 0;
   // What the kernel says of the connection since reset_counters(); nullopt where there is no kernel in
   // between.
-  virtual std::optional<trace::TcpHop> tcp() const { return std::nullopt; }
-  virtual std::optional<trace::RdmaHop> rdma() const { return std::nullopt; }
+  virtual std::optional<run::TcpHop> tcp() const { return std::nullopt; }
+  virtual std::optional<run::RdmaHop> rdma() const { return std::nullopt; }
 };
 
 }  // namespace ringtrue::transport

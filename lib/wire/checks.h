@@ -46,7 +46,7 @@ Result<std::vector<std::string>> node_names(const Names& names) {
   std::set<std::string_view> seen;
   checked.reserve(std::size_t(names.size()));
   for (const std::string& name : names) {
-    if (name.empty() || name.size() > 255 || !printable(name)) return bad("a node name that is none");
+    if (name.empty() || name.size() > 255 || !printable(name)) return bad("invalid node name");
     if (!seen.insert(name).second) return bad("the node '" + name + "' twice");
     checked.push_back(name);
   }

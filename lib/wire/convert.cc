@@ -6,6 +6,8 @@
 #include <cmath>
 #include <set>
 
+#include "run/json.h"
+#include "run/member.h"
 #include "wire/checks.h"
 
 namespace ringtrue::wire {
@@ -85,11 +87,63 @@ Error version_mismatch(std::string_view ours, std::uint32_t our_protocol, std::s
       "", "install the same version on both"};
 }
 
+Result<void> sendable(const run::Job& job) {
+  std::uint64_t bytes = 0;
+  if (job.input) {
+    for (const auto& row : job.input->rows) bytes += row.size();
+  }
+  if (bytes <= max_input_bytes) return {};
+  return fail(Cause::bad_input,
+              fmt::format("the input holds {}; at most {} go to other processes", to_text(Bytes(bytes)),
+                          to_text(Bytes(max_input_bytes))),
+              {}, "use --local in one process, or generated data (--density, --overlap)");
+}
+
+rpc::Job to_wire(const run::Job& job) {
+  rpc::Job m;
+  m.set_record(run::to_packed_json(job));
+  if (job.input) {
+    rpc::Input& input = *m.mutable_input();
+    input.set_type(std::string(collective::name(job.input->type)));
+    input.set_elements(job.input->elements);
+    for (const auto& row : job.input->rows) input.add_rows(row.data(), row.size());
+  }
+  return m;
+}
+
+Result<run::Job> from_wire(const rpc::Job& m) {
+  auto job = run::from_json<run::Job>(m.record());
+  if (!job || !m.has_input()) return job;
+  const auto type = collective::parse_type(m.input().type());
+  if (!type) return bad("an input of an unknown type");
+  auto input = std::make_shared<run::Input>();
+  input->type = *type;
+  input->elements = m.input().elements();
+  for (const std::string& row : m.input().rows()) {
+    const auto* begin = reinterpret_cast<const std::byte*>(row.data());
+    input->rows.emplace_back(begin, begin + row.size());
+  }
+  job->input = std::move(input);
+  if (auto fine = run::check(*job); !fine) return tl::unexpected(fine.error());
+  if (auto fits = sendable(*job); !fits) return tl::unexpected(fits.error());
+  return job;
+}
+
+rpc::RunReport to_wire(const run::RunReport& report) {
+  rpc::RunReport m;
+  m.set_record(run::to_packed_json(report));
+  return m;
+}
+
+Result<run::RunReport> from_wire(const rpc::RunReport& m) {
+  return run::from_json<run::RunReport>(m.record());
+}
+
 rpc::Connect to_wire(const Addresses& addresses) {
   rpc::Connect m;
   for (const auto& node : addresses) {
     rpc::NodeAddresses* n = m.add_nodes();
-    for (const engine::Address& address : node) {
+    for (const run::Address& address : node) {
       rpc::Address* a = n->add_processes();
       a->set_host(address.host);
       a->set_port(std::uint32_t(address.port));
@@ -128,8 +182,7 @@ Result<Prepared> from_wire(const rpc::Prepared& m) {
     if (port > 65'535) return bad(fmt::format("port {} of a worker", port));
     p.ports.push_back(int(port));
   }
-  if (m.data_address().size() > 255 || !printable(m.data_address()))
-    return bad("a data address that is none");
+  if (m.data_address().size() > 255 || !printable(m.data_address())) return bad("invalid data address");
   p.data_address = m.data_address();
   return p;
 }
@@ -153,7 +206,7 @@ Error from_wire(const rpc::Error& m) {
   return e;
 }
 
-rpc::Open to_wire(const engine::Member& member) {
+rpc::Open to_wire(const run::Member& member) {
   rpc::Open m;
   m.set_node(member.node);
   m.set_process(member.process);
@@ -168,17 +221,17 @@ rpc::Open to_wire(const engine::Member& member) {
   return m;
 }
 
-Result<engine::Member> from_wire(const rpc::Open& m) {
+Result<run::Member> from_wire(const rpc::Open& m) {
   if (!in_range(m.node(), 0, max_nodes - 1)) return bad("a node index out of range");
   if (!in_range(m.processes(), 1, max_processes)) return bad("a number of processes out of range");
   if (!in_range(m.process(), 0, m.processes() - 1)) return bad("a process index out of range");
   if (!in_range(m.threads(), 0, 65'536)) return bad("a number of threads out of range");
   if (m.secret().size() > 64) return bad("a secret that is too long");
   for (const std::string* address : {&m.data_address(), &m.node_address()})
-    if (address->size() > 255 || !printable(*address)) return bad("a data address that is none");
+    if (address->size() > 255 || !printable(*address)) return bad("invalid data address");
   if (auto ports = checks::port_range(m.port_low(), m.port_high()); !ports)
     return tl::unexpected(ports.error());
-  engine::Member member;
+  run::Member member;
   member.node = m.node();
   member.process = m.process();
   member.processes = m.processes();

@@ -7,7 +7,7 @@
 namespace ringtrue::wire {
 
 inline constexpr std::uint32_t protocol_version =
-    4;  // raised whenever an old peer would misunderstand a new one
+    5;  // raised whenever an old peer would misunderstand a new one
 
 std::string_view program_version();  // "0.1.0"
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "collective/types.h"
-#include "engine/reduce.h"
-#include "engine/reduce_kernels.h"
-#include "engine/values.h"
+#include "engine/kernels/reduce.h"
+#include "engine/kernels/reduce_kernels.h"
+#include "engine/values/values.h"
 
 namespace {
 

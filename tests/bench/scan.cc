@@ -16,8 +16,8 @@
 
 #include "base/memory.h"
 #include "collective/types.h"
-#include "engine/nonzero.h"
-#include "engine/nonzero_kernels.h"
+#include "engine/kernels/nonzero.h"
+#include "engine/kernels/nonzero_kernels.h"
 
 namespace {
 

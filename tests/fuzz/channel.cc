@@ -1,6 +1,6 @@
 // What a worker may write to its daemon: any bytes on the channel become messages or end it. The first byte
 // says in how large pieces they arrive.
-#include "wire/channel.h"
+#include "worker/channel.h"
 
 #include <google/protobuf/stubs/logging.h>
 #include <sys/socket.h>
@@ -20,8 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t piece = 1 + data[0] % 32;
   int ends[2];
   expect(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-  wire::Channel channel{wire::OwnedFd(ends[0])};
-  wire::OwnedFd writer(ends[1]);
+  worker::Channel channel{OwnedFd(ends[0])};
+  OwnedFd writer(ends[1]);
   std::size_t at = 1;
   for (;;) {
     const std::size_t length = std::min(piece, size - at);

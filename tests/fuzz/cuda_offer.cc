@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
   if (const auto offer = decode(bytes)) {
     expect(std::ranges::equal(encode(*offer), bytes));
-    expect(offer->members.size() <= std::size_t(most_ranks) && bytes.size() <= longest_offer);
+    expect(offer->members.size() <= std::size_t(max_ranks) && bytes.size() <= max_offer);
   }
   return 0;
 }

@@ -1,6 +1,6 @@
 // hwloc's XML: any text is read or refused, and what was read can be written as hwloc's XML and read again.
+#include "formats/format.h"
 #include "tests/fuzz/expect.h"
-#include "topology/format/format.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ringtrue::topology;

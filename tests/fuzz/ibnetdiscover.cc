@@ -1,8 +1,8 @@
 // ibnetdiscover's output: any text is read or refused, and every cable ends at nodes that are there.
 #include <set>
 
+#include "formats/format.h"
 #include "tests/fuzz/expect.h"
-#include "topology/format/format.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ringtrue::topology;

@@ -1,8 +1,8 @@
 // NCCL's topology: any text is read or refused, with names of GPUs and NICs that are unique.
 #include <set>
 
+#include "formats/format.h"
 #include "tests/fuzz/expect.h"
-#include "topology/format/format.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ringtrue::topology;

@@ -1,5 +1,5 @@
 // .npy files: any bytes are read or refused, and what is read lies within them.
-#include "base/npy.h"
+#include "operator/npy.h"
 
 #include "tests/fuzz/expect.h"
 

@@ -63,7 +63,7 @@ class World final : public Endpoint, public Packets, public NonZeroBlocks {
       expect(parts.empty());
       return;
     }
-    expect(parts.size() <= most_packet_parts);
+    expect(parts.size() <= max_packet_parts);
     for (const PacketPart& part : parts) {
       check(part.into);
       expect(part.into.space == (rank_ < call_.omni.workers ? Space::data : Space::scratch));
@@ -114,7 +114,7 @@ class World final : public Endpoint, public Packets, public NonZeroBlocks {
   Token send_packet(std::span<const Rank> to, std::span<const std::byte> header,
                     std::span<const Slice> parts) override {
     const std::optional<OmniHeader> packet = decode(header);
-    expect(packet && header.size() <= most_header_bytes && !to.empty());
+    expect(packet && header.size() <= max_header_bytes && !to.empty());
     for (const Rank rank : to) expect(rank >= 0 && rank < layout_.ranks() && rank != rank_);
     for (const Slice& part : parts) check(part);
     rounds_[packet->stream] = packet->round + (packet->kind == OmniHeader::Kind::result);
@@ -194,7 +194,7 @@ void likely_packet(World& world, Input& input, const Call& call, Rank from) {
     const std::uint8_t row = input.byte();
     packet.row[c] = row >= 0xc0 ? no_row : row % 16;
   });
-  std::array<std::byte, most_header_bytes> bytes;
+  std::array<std::byte, max_header_bytes> bytes;
   const std::size_t length = encode(packet, HeaderBytes(bytes));
   world.header(from, std::span(bytes).first(length));
 }
@@ -206,7 +206,7 @@ void raw_packet(World& world, Input& input, Rank from) {
   if (length > 0) std::memcpy(bytes.data(), input.at, length);
   input.at += length;
   if (const auto header = decode(bytes)) {
-    std::array<std::byte, most_header_bytes> again;
+    std::array<std::byte, max_header_bytes> again;
     expect(encode(*header, HeaderBytes(again)) == length);
     expect(std::memcmp(again.data(), bytes.data(), length) == 0);
   }

@@ -1,6 +1,6 @@
 // Bundles: any bytes are read or refused; what was read comes back as it was, and can be redacted.
+#include "probe/recording.h"
 #include "tests/fuzz/expect.h"
-#include "topology/format/format.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ringtrue::topology;

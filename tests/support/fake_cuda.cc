@@ -475,11 +475,11 @@ class FakeDriver final : public cuda::Driver {
     if (auto state = home->state(); !state) return tl::unexpected(state.error());
     return std::make_unique<FakeDevice>(home);
   }
-  Result<std::vector<cuda::Occupant>> occupants(int index) override {
+  Result<std::vector<cuda::GpuProcess>> gpu_processes(int index) override {
     FakeMachine& machine = homes_.at(std::size_t(index))->machine;
     if (machine.no_nvml) return fail(Cause::unavailable, "NVML cannot be asked");
-    const auto found = machine.occupants.find(index);
-    return found == machine.occupants.end() ? std::vector<cuda::Occupant>{} : found->second;
+    const auto found = machine.gpu_processes.find(index);
+    return found == machine.gpu_processes.end() ? std::vector<cuda::GpuProcess>{} : found->second;
   }
   std::string version() const override { return "fake CUDA"; }
 

@@ -44,7 +44,7 @@ class FakeMachine {
   std::function<void(const std::byte* at, std::uint64_t bytes)> allocated;  // told of GPU memory
   std::optional<int> stuck_rank;  // plays nothing of its programs until the abort word is set
   bool deaf = false;              // the stuck rank's kernel does not even then leave, until release()
-  std::map<int, std::vector<transport::cuda::Occupant>> occupants;  // by GPU
+  std::map<int, std::vector<transport::cuda::GpuProcess>> gpu_processes;  // by GPU
   bool no_nvml = false;
   std::atomic<int> lost{-1};  // a GPU that has fallen off the bus
   std::atomic<bool> released{false};

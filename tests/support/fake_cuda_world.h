@@ -15,7 +15,7 @@ namespace ringtrue::test {
 struct HostWorld {
   static constexpr int packs = 4;
   std::uint32_t thread = 0, threads = 1, block = 0, blocks = 1, lane = 0, lanes = 1;
-  const std::byte* sources[transport::cuda::most_ranks] = {};
+  const std::byte* sources[transport::cuda::max_ranks] = {};
 
   bool any_lane(bool value) const { return value; }
   bool any(bool value) const { return value; }

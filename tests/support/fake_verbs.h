@@ -30,12 +30,12 @@ struct FakeDevice {
   std::string name;
   std::vector<FakePort> ports;
   DeviceLimits limits;
-  int most_inline = 220;
-  int pkeys = 1;                                  // in the ports' tables
-  bool dmabuf = false;                            // ibv_reg_dmabuf_mr works
-  bool peermem = false;                           // GPU memory can be registered by its address
-  std::uint64_t most_pinned = std::uint64_t(-1);  // RLIMIT_MEMLOCK
-  std::string cannot_open;                        // not empty: why open() fails
+  int max_inline = 220;
+  int pkeys = 1;                                 // in the ports' tables
+  bool dmabuf = false;                           // ibv_reg_dmabuf_mr works
+  bool peermem = false;                          // GPU memory can be registered by its address
+  std::uint64_t max_pinned = std::uint64_t(-1);  // RLIMIT_MEMLOCK
+  std::string cannot_open;                       // not empty: why open() fails
 };
 
 // One active port each: 100 Gbit/s, MTU 4096 and 1024, room enough, shared receive queues, no timestamps.

@@ -135,7 +135,7 @@ class PairEnd : public QueuePair {
     world_.go_on();  // its peer notices
   }
   std::uint32_t number() const override { return pair_->number; }
-  int most_inline() const override { return pair_->most_inline; }
+  int max_inline() const override { return pair_->max_inline; }
 
   Result<void> to_ready_to_receive(const Path& path) override {
     const Lock lock(world_.mutex);
@@ -179,7 +179,7 @@ class PairEnd : public QueuePair {
         const Part& part = write.parts[std::size_t(i)];
         posted.inlined.insert(posted.inlined.end(), part.from, part.from + part.bytes);
       }
-      if (posted.inlined.size() > std::size_t(pair_->most_inline))
+      if (posted.inlined.size() > std::size_t(pair_->max_inline))
         return wrong(fmt::format("given {} bytes to send inline", posted.inlined.size()));
       all.push_back(std::move(posted));
     }
@@ -307,7 +307,7 @@ class DeviceEnd : public Device {
     }
     pair->port = port;
     pair->sends = sends;
-    pair->most_inline = std::min(inline_bytes, is_.most_inline);
+    pair->max_inline = std::min(inline_bytes, is_.max_inline);
     ++pair->queue->users;
     ++pair->receives->users;
     ++context_->objects;
@@ -334,8 +334,8 @@ class DeviceEnd : public Device {
     Card& card = *context_->card;
     if (!region.at || region.bytes == 0)
       return refuse(fmt::format("cannot register no memory on {}", is_.name));
-    if (!gpu && region.bytes > is_.most_pinned - std::min(card.pinned, is_.most_pinned))
-      return tl::unexpected(cannot_pin(is_.name, region.bytes, is_.most_pinned));
+    if (!gpu && region.bytes > is_.max_pinned - std::min(card.pinned, is_.max_pinned))
+      return tl::unexpected(cannot_pin(is_.name, region.bytes, is_.max_pinned));
     if (region.access.relaxed_ordering && !is_.limits.relaxed_ordering)
       world_.complain("{} is asked for relaxed ordering, which it does not know", world_.name(*context_));
     const std::uint32_t key = world_.next_key++;

@@ -96,7 +96,7 @@ struct Pair {
   ContextPtr context;
   std::shared_ptr<Queue> queue;
   std::shared_ptr<Receives> receives;
-  int port = 1, sends = 0, most_inline = 0;
+  int port = 1, sends = 0, max_inline = 0;
   State state = State::init;
   Path path;
   Patience patience;

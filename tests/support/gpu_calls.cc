@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/values.h"
+#include "engine/values/values.h"
 #include "transport/cuda/dataflow.h"
 
 namespace ringtrue::test {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tests/support/gpu_calls.h"
-#include "transport/cuda/ferry.h"
 #include "transport/cuda/limits.h"
+#include "transport/cuda/staging.h"
 
 namespace ringtrue::test {
 

@@ -3,14 +3,15 @@
 
 #include <cstdint>
 
-#include "engine/job.h"
-#include "engine/session.h"
+#include "engine/session/session.h"
+#include "run/job.h"
+#include "run/report.h"
 
 namespace ringtrue::test {
 
 // All ranks in one process of one node.
-inline engine::Job local_job(const char* algorithm, int ranks, std::uint64_t elements) {
-  engine::Job job;
+inline run::Job local_job(const char* algorithm, int ranks, std::uint64_t elements) {
+  run::Job job;
   job.algorithm = algorithm;
   job.nodes = {"local"};
   for (int r = 0; r < ranks; ++r) job.seats.push_back({0, 0, r});
@@ -18,9 +19,9 @@ inline engine::Job local_job(const char* algorithm, int ranks, std::uint64_t ele
   return job;
 }
 
-inline std::uint64_t wrong(const engine::RunReport& report) {
+inline std::uint64_t wrong(const run::RunReport& report) {
   std::uint64_t sum = 0;
-  for (const engine::RankReport& rank : report.ranks) sum += rank.wrong;
+  for (const run::RankReport& rank : report.ranks) sum += rank.wrong;
   return sum;
 }
 

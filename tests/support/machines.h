@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "run/counter_window.h"
 #include "topology/model.h"
 
 namespace ringtrue::test {
@@ -50,7 +51,7 @@ inline topology::PciDevice& pci_of(topology::Node& node, const topology::Nic& ni
 inline topology::PciDevice& port_above(topology::Node& node, const std::string& address) {
   return pci_of(node, pci_of(node, address).parent);
 }
-inline topology::CounterSet& counters_of(topology::Node& node, const std::string& device) {
+inline run::CounterSet& counters_of(topology::Node& node, const std::string& device) {
   for (auto& set : node.counters)
     if (set.device == device) return set;
   throw std::out_of_range("no counters of " + device);
@@ -183,7 +184,7 @@ inline topology::Nic& add_nic(topology::Node& node, const std::string& parent, c
     p.pause_tx = {true, origin::ethtool};
   }
   n.ports = {p};
-  CounterSet counters{n.name + "/1", {}, {}};
+  run::CounterSet counters{n.name + "/1", {}, {}};
   for (const char* name :
        {"symbol_error", "link_error_recovery", "link_downed", "port_rcv_errors", "port_xmit_discards",
         "local_link_integrity_errors", "excessive_buffer_overrun_errors"})

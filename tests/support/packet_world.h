@@ -53,7 +53,7 @@ class PacketWorld {
   const std::string& given_up_because() const { return given_up_because_; }
   double now() const { return now_; }
   std::uint64_t packet_bytes(Rank rank) { return player(rank).packet_bytes; }
-  std::uint64_t longest_packet() const { return longest_; }
+  std::uint64_t max_packet() const { return longest_; }
   Rank waiting_for(Rank rank) { return player(rank).handler ? player(rank).handler->waiting_for() : -1; }
   // From now on no packet from or to it arrives.
   void silence(Rank rank) { silent_.insert(rank); }
@@ -258,9 +258,9 @@ class PacketWorld {
 
   Token send_packet(Player& rank, std::span<const Rank> to, std::span<const std::byte> header,
                     std::span<const Slice> parts) {
-    if (header.empty() || header.size() > collective::most_header_bytes)
+    if (header.empty() || header.size() > collective::max_header_bytes)
       complain(rank.me, "sends a long header");
-    if (parts.size() > collective::most_packet_parts) complain(rank.me, "sends too many parts");
+    if (parts.size() > collective::max_packet_parts) complain(rank.me, "sends too many parts");
     if (to.empty()) complain(rank.me, "sends to nobody");
     std::uint64_t bytes = header.size();
     for (const Slice& part : parts) {

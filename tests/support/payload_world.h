@@ -41,7 +41,7 @@ class PayloadWorld {
   std::vector<std::byte>& data(Rank rank) { return ranks_[std::size_t(rank)]->data; }
   std::uint64_t messages() const { return messages_; }
   std::uint64_t bytes_sent(Rank rank) const { return ranks_[std::size_t(rank)]->bytes_sent; }
-  std::size_t most_outstanding() const { return most_outstanding_; }
+  std::size_t max_outstanding() const { return max_outstanding_; }
 
   // Plays all ranks to their end, `times` calls one after another. Returns what went wrong first; empty if
   // nothing did.
@@ -191,7 +191,7 @@ class PayloadWorld {
     }
     rank.posts.push_back(std::move(post));
     rank.outstanding.push_back(id);
-    most_outstanding_ = std::max(most_outstanding_, rank.outstanding.size());
+    max_outstanding_ = std::max(max_outstanding_, rank.outstanding.size());
     return Token{std::uint32_t(id + 1)};
   }
 
@@ -284,7 +284,7 @@ class PayloadWorld {
   std::vector<Player*> ready_;  // to be started or resumed, once for each time that it is listed
   std::string problem_;
   std::uint64_t corrupt_ = 0, messages_ = 0;
-  std::size_t most_outstanding_ = 0;
+  std::size_t max_outstanding_ = 0;
 };
 
 }  // namespace ringtrue::test

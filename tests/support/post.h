@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "run/trace.h"
 #include "transport/transport.h"
 
 namespace ringtrue::test {
@@ -22,13 +23,13 @@ class Post : public transport::Owner {
     if (!failure) failure = std::move(error);
   }
   std::int64_t now() const override { return now_ns(); }
-  void record(const trace::Event& event) override { events.push_back(event); }
+  void record(const run::Event& event) override { events.push_back(event); }
   bool wants_events() const override { return true; }
 
   std::set<std::uint64_t> done;
   std::optional<Error> failure;
   int failures = 0;
-  std::vector<trace::Event> events;
+  std::vector<run::Event> events;
 };
 
 }  // namespace ringtrue::test

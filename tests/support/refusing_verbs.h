@@ -38,7 +38,7 @@ class RefusingLibrary final : public transport::verbs::Library {
     QueuePair(RefusingLibrary& library, std::unique_ptr<transport::verbs::QueuePair> real)
         : library_(library), real_(std::move(real)) {}
     std::uint32_t number() const override { return real_->number(); }
-    int most_inline() const override { return real_->most_inline(); }
+    int max_inline() const override { return real_->max_inline(); }
     Result<void> to_ready_to_receive(const transport::verbs::Path&) override {
       ++library_.refused;
       std::this_thread::sleep_for(library_.takes);

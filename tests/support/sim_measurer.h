@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "diagnosis/measurer.h"
+#include "run/trace.h"
 #include "sim/simulate.h"
 
 namespace ringtrue::test {
@@ -19,8 +20,7 @@ class SimMeasurer final : public diagnosis::Measurer {
   std::string name(int node) const override { return fmt::format("node{}", node); }
 
   Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override {
-    const auto algorithm = collective::find_algorithm(experiment.algorithm);
-    if (!algorithm) return tl::unexpected(algorithm.error());
+    const collective::Algorithm& algorithm = collective::algorithm_of(experiment.algorithm);
     sim::Fabric fabric = fabric_;
     fabric.node_of_rank = experiment.order;
     sim::SimOptions options = options_;
@@ -34,7 +34,7 @@ class SimMeasurer final : public diagnosis::Measurer {
     call.elements = experiment.bytes.value / 4;
     call.slice_bytes = slice_bytes;
     call.shift = experiment.shift;
-    const auto report = sim::simulate(**algorithm, call, fabric, options);
+    const auto report = sim::simulate(algorithm, call, fabric, options);
     if (!report) return tl::unexpected(report.error());
     if (report->error) return tl::unexpected(*report->error);
 
@@ -42,7 +42,7 @@ class SimMeasurer final : public diagnosis::Measurer {
     seen.experiment = experiment;
     seen.time = report->time;
     seconds += report->time.value * experiment.iterations;
-    for (const trace::Hop& hop : report->trace.hops) {
+    for (const run::Hop& hop : report->trace.hops) {
       diagnosis::HopReading reading;
       reading.source = experiment.order[std::size_t(hop.source)];
       reading.destination = experiment.order[std::size_t(hop.destination)];

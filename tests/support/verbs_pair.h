@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "run/rdma.h"
 #include "tests/support/adder.h"
 #include "tests/support/fake_verbs.h"
 #include "tests/support/post.h"
@@ -20,7 +21,7 @@ namespace ringtrue::test {
 class VerbsPair {
  public:
   struct Setup {
-    transport::verbs::Settings settings;
+    run::RdmaSettings settings;
     int rails = 1;
     bool infiniband = false;
     int threads = 1;  // a node

@@ -121,7 +121,7 @@ void OmniAggregator::begin_round(std::size_t index) {
 
 void OmniAggregator::send_result(std::size_t index, const OmniHeader& result) {
   Slot& slot = slots_[index];
-  std::array<std::byte, most_header_bytes> bytes;
+  std::array<std::byte, max_header_bytes> bytes;
   const std::span<const std::byte> header(bytes.data(), encode(result, HeaderBytes(bytes)));
   if (!reliable_) slot.header.assign(header.begin(), header.end());
   ++packets_.counts().multicasts;

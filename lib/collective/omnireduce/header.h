@@ -26,15 +26,15 @@ struct OmniHeader {
   std::uint16_t stream = 0;
   std::uint32_t round = 0;  // from 0
   std::uint64_t mask = 0;
-  std::uint32_t row[most_fusion];  // by column; only those of the mask mean anything
+  std::uint32_t row[max_fusion];  // by column; only those of the mask mean anything
 };
 
 constexpr std::uint64_t omni_header_bytes(std::uint32_t columns) {
   return 16 + 4 * std::uint64_t(columns);
 }
-static_assert(omni_header_bytes(most_fusion) <= most_header_bytes);
+static_assert(omni_header_bytes(max_fusion) <= max_header_bytes);
 
-using HeaderBytes = std::span<std::byte, most_header_bytes>;
+using HeaderBytes = std::span<std::byte, max_header_bytes>;
 
 // Returns the header's length.
 std::size_t encode(const OmniHeader& header, HeaderBytes into);
@@ -63,7 +63,7 @@ void for_each_run(std::uint64_t mask, Row row_of, F visit) {
   while (mask != 0) {
     const auto first = std::uint32_t(std::countr_zero(mask));
     std::uint32_t end = first + 1;
-    while (end < most_fusion && (mask >> end & 1) && row_of(end) == row_of(first)) ++end;
+    while (end < max_fusion && (mask >> end & 1) && row_of(end) == row_of(first)) ++end;
     visit(first, end - first);
     mask &= ~all_columns(end);
   }

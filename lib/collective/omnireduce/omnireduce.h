@@ -14,7 +14,7 @@
 
 namespace ringtrue::collective {
 
-inline constexpr std::uint32_t most_fusion = 64, most_streams = 4096;
+inline constexpr std::uint32_t max_fusion = 64, max_streams = 4096;
 
 // Names of a call's places. All in blocks unless said otherwise.
 class OmniShape {
@@ -52,7 +52,7 @@ std::uint64_t omnireduce_scratch(const Layout& layout, Rank rank, const Call& ca
 std::vector<Edge> omnireduce_edges(const Layout& layout, Rank rank, const Call& call);
 
 // Bytes of the longest packet: header and payload.
-std::uint64_t longest_packet(const Call& call);
+std::uint64_t max_packet(const Call& call);
 
 // Bad input: no workers or aggregators, a layout of other ranks, a shape out of its limits.
 Result<void> check_omni(const Layout& layout, const Call& call);

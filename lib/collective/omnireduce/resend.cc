@@ -90,7 +90,7 @@ void Resender::measure(Peer& peer, Seconds round_trip) {
 }
 
 void Resender::set_timeout(Peer& peer, Seconds timeout) {
-  peer.timeout = std::clamp(std::min(timeout, peer.quickest * 12), least_timeout, most_timeout);
+  peer.timeout = std::clamp(std::min(timeout, peer.quickest * 12), min_timeout, max_timeout);
 }
 
 void Resender::slow_down(Peer& peer, Seconds now) {
@@ -101,16 +101,16 @@ void Resender::slow_down(Peer& peer, Seconds now) {
 }
 
 Seconds Resender::tick() {
-  if (given_up_) return most_timeout;
+  if (given_up_) return max_timeout;
   const Seconds now = packets_.now();
-  Seconds next = most_timeout;
+  Seconds next = max_timeout;
   for (Peer& to : peers_) {
     next = std::min(next, to.timeout);
     const Seconds quiet = now - std::max(to.asked, to.heard);
     if (to.unanswered == 0 || quiet < silence) continue;
     given_up_ = true;
     packets_.give_up(to.rank, "the aggregator has not answered for " + to_text(silence));
-    return most_timeout;
+    return max_timeout;
   }
   // No more at once than the window allows to be on their way.
   left_.resize(peers_.size());
@@ -139,19 +139,19 @@ Seconds Resender::tick() {
     }
     std::uint32_t& more = left_[std::size_t(packet.aggregator - first_)];
     if (more == 0) {
-      next = least_timeout;
+      next = min_timeout;
       continue;
     }
     --more;
     slow_down(to, now);
     ++packet.tries;
-    const Seconds pause = to.timeout * double(1 << std::min(packet.tries, most_doublings));
-    packet.deadline = now + std::min(pause, most_timeout);
+    const Seconds pause = to.timeout * double(1 << std::min(packet.tries, max_doublings));
+    packet.deadline = now + std::min(pause, max_timeout);
     ++packets_.counts().resent;
     packet.sent = packets_.send_packet({&packet.aggregator, 1}, packet.header, packet.parts);
     free_place(packet);
   }
-  return std::max(next, least_timeout * 0.25);
+  return std::max(next, min_timeout * 0.25);
 }
 
 }  // namespace ringtrue::collective

@@ -26,14 +26,14 @@ namespace ringtrue::collective {
 
 class Resender {
  public:
-  static constexpr Seconds least_timeout{1e-3}, most_timeout{0.2}, first_timeout{20e-3}, silence{5};
+  static constexpr Seconds min_timeout{1e-3}, max_timeout{0.2}, first_timeout{20e-3}, silence{5};
   // A packet may be repeated because others of its round are late: then its own timeout must not grow so long
   // that the loss of its result is noticed late. The window is what keeps a drowning port alive.
-  static constexpr int most_doublings = 1;
+  static constexpr int max_doublings = 1;
 
   Resender(Endpoint& self, const OmniShape& shape, Rank first_aggregator, Rank aggregators);
 
-  void start() { ticker_.start(least_timeout); }
+  void start() { ticker_.start(min_timeout); }
   Task stop() { return ticker_.stop(); }
 
   // co_await admitted(stream): until the window has a place for its packet.
@@ -74,9 +74,9 @@ class Resender {
     std::set<std::pair<std::uint64_t, std::uint32_t>> queue;  // for a place: round and stream
     bool measured = false;
     Seconds smoothed, variation, timeout = first_timeout;
-    Seconds quickest = most_timeout;  // round trip, forgotten by a hundredth with each further one
-    Seconds asked, heard;             // since when packets are unanswered; the last packet from there
-    Seconds calm_until;               // one loss halves once
+    Seconds quickest = max_timeout;  // round trip, forgotten by a hundredth with each further one
+    Seconds asked, heard;            // since when packets are unanswered; the last packet from there
+    Seconds calm_until;              // one loss halves once
   };
 
   Peer& peer(Rank aggregator) { return peers_[std::size_t(aggregator - first_)]; }

@@ -59,7 +59,7 @@ std::vector<Edge> omnireduce_edges(const Layout&, Rank rank, const Call& call) {
   return edges;
 }
 
-std::uint64_t longest_packet(const Call& call) {
+std::uint64_t max_packet(const Call& call) {
   const OmniShape shape(call);
   const std::uint32_t columns = shape.columns_of(0);
   return omni_header_bytes(columns) + shape.slice(0, columns).length;
@@ -78,10 +78,10 @@ Result<void> check_omni(const Layout& layout, const Call& call) {
                "each worker and each aggregator is a rank");
   }
   if (omni.block < 1) return bad("blocks of 0 elements", "give a block at least one");
-  if (omni.fusion < 1 || omni.fusion > most_fusion) {
+  if (omni.fusion < 1 || omni.fusion > max_fusion) {
     return bad("a fusion of " + std::to_string(omni.fusion), "a packet holds 1 to 64 blocks");
   }
-  if (omni.streams < 1 || omni.streams > most_streams) {
+  if (omni.streams < 1 || omni.streams > max_streams) {
     return bad(std::to_string(omni.streams) + " streams", "use 1 to 4096");
   }
   const OmniShape shape(call);

@@ -17,7 +17,7 @@ constexpr std::uint32_t usual_block = 256;
 constexpr std::uint64_t header_bytes = 16, header_bytes_a_block = 4;
 constexpr std::uint64_t around_datagram = 48;  // Ethernet, IP, UDP and our frame, about
 constexpr BytesPerSecond assumed_rate{1.25e9};
-constexpr Seconds most_queue{20e-3};
+constexpr Seconds max_queue{20e-3};
 
 Result<void> validate(const Tuning& in) {
   if (in.workers < 1 || in.aggregators < 0)
@@ -32,8 +32,8 @@ Result<void> validate(const Tuning& in) {
                 fmt::format("give 1 to {}", most));
   };
   if (auto r = within("block", in.block, 1u << 30); !r) return r;
-  if (auto r = within("streams", in.streams, most_streams); !r) return r;
-  if (auto r = within("fusion", in.fusion, most_fusion); !r) return r;
+  if (auto r = within("streams", in.streams, max_streams); !r) return r;
+  if (auto r = within("fusion", in.fusion, max_fusion); !r) return r;
   if (in.rate && !(in.rate->value > 0))
     return fail(Cause::bad_input, fmt::format("{} bytes per second is no rate", in.rate->value), {},
                 "rates are above zero");
@@ -67,7 +67,7 @@ Result<Shape> fit_datagram(const Tuning& in, std::vector<std::string>& reasons) 
   if (in.block) {
     const std::uint64_t each = *in.block * size + header_bytes_a_block;
     const std::uint64_t room = in.datagram > header_bytes ? in.datagram - header_bytes : 0;
-    const auto fusion = std::uint32_t(std::clamp<std::uint64_t>(room / each, 1, most_fusion));
+    const auto fusion = std::uint32_t(std::clamp<std::uint64_t>(room / each, 1, max_fusion));
     reasons.push_back(fmt::format("block {}: as given", *in.block));
     reasons.push_back(fmt::format("fusion {}: as many blocks as fit {} bytes", fusion, in.datagram));
     return Shape{*in.block, fusion};
@@ -121,7 +121,7 @@ class Flow {
       why_ = "as given";
       if (fusion_is_free()) {
         shape_.fusion =
-            std::uint32_t(std::clamp<std::uint64_t>(most_columns() / omni.streams, 1, shape_.fusion));
+            std::uint32_t(std::clamp<std::uint64_t>(max_columns() / omni.streams, 1, shape_.fusion));
         relieve_port(omni.streams);
       }
     } else {
@@ -143,7 +143,7 @@ class Flow {
   std::uint64_t on_wire() const { return packet_of(in_, shape_) + (in_.datagram > 0 ? around_datagram : 0); }
 
   // Columns beyond which first rows cost more than they hide.
-  std::uint64_t most_columns() const {
+  std::uint64_t max_columns() const {
     const auto blocks = double(blocks_);
     const double density = in_.density.value_or(0);
     double most = blocks / 16;
@@ -157,19 +157,19 @@ class Flow {
     return std::max<std::uint64_t>({std::uint64_t(most), least, 1});
   }
 
-  // Streams of one aggregator whose packets, from all workers at once, its port takes within most_queue.
-  std::uint64_t most_per_aggregator() const {
-    if (!in_.rate) return most_streams;
-    const double bytes = in_.rate->value * most_queue.value / double(workers_);
+  // Streams of one aggregator whose packets, from all workers at once, its port takes within max_queue.
+  std::uint64_t max_per_aggregator() const {
+    if (!in_.rate) return max_streams;
+    const double bytes = in_.rate->value * max_queue.value / double(workers_);
     return std::uint64_t(std::max(1.0, bytes / double(on_wire())));
   }
 
   void relieve_port(std::uint64_t streams) {
     const std::uint64_t each = (streams + aggregators_ - 1) / aggregators_;
-    while (shape_.fusion > 1 && most_per_aggregator() < each) {
+    while (shape_.fusion > 1 && max_per_aggregator() < each) {
       --shape_.fusion;
       fusion_why_ = fmt::format("{} packets into one port drain in {}",
-                                plural(workers_, "worker's", "workers'"), to_text(most_queue));
+                                plural(workers_, "worker's", "workers'"), to_text(max_queue));
     }
   }
 
@@ -179,11 +179,11 @@ class Flow {
     if (fusion_is_free()) {
       relieve_port(streams_);
       // Small calls: rather more streams than longer packets.
-      const std::uint64_t fit = std::max<std::uint64_t>(most_columns() / streams_, 1);
+      const std::uint64_t fit = std::max<std::uint64_t>(max_columns() / streams_, 1);
       if (fit < shape_.fusion) {
         shape_.fusion = std::uint32_t(fit);
         fusion_why_ = fmt::format("{} no more than {} worth", plural(blocks_, "block makes", "blocks make"),
-                                  plural(most_columns(), "column"));
+                                  plural(max_columns(), "column"));
       }
     }
     const std::uint64_t needed =
@@ -195,13 +195,13 @@ class Flow {
                          in_.rate ? to_text(*in_.rate) : to_text(assumed_rate) + " (assumed)",
                          to_text(in_.round_trip + in_.allowance));
     }
-    limit(most_per_aggregator() * aggregators_,
+    limit(max_per_aggregator() * aggregators_,
           fmt::format("{} packets into one port drain in {}", plural(workers_, "worker's", "workers'"),
-                      to_text(most_queue)));
-    limit(std::max(most_columns() / shape_.fusion, std::uint64_t(1)),
+                      to_text(max_queue)));
+    limit(std::max(max_columns() / shape_.fusion, std::uint64_t(1)),
           fmt::format("{} no more than {} worth", plural(blocks_, "block makes", "blocks make"),
-                      plural(most_columns(), "column")));
-    limit(most_streams, "as many as there can be");
+                      plural(max_columns(), "column")));
+    limit(max_streams, "as many as there can be");
   }
 
   void limit(std::uint64_t most, std::string why) {
@@ -229,9 +229,9 @@ Result<Tuned> tune(const Tuning& in) {
   omni.workers = in.workers;
   omni.acked = in.acked;
   omni.aggregators = in.aggregators > 0 ? in.aggregators : in.workers;
-  if (std::uint32_t(omni.aggregators) > most_streams)
+  if (std::uint32_t(omni.aggregators) > max_streams)
     return fail(Cause::bad_input, fmt::format("{} aggregators are too many", omni.aggregators), {},
-                fmt::format("use --aggregators up to {}", most_streams));
+                fmt::format("use --aggregators up to {}", max_streams));
   out.reasons.push_back(in.aggregators > 0 ? fmt::format("aggregators {}: as given", omni.aggregators)
                                            : fmt::format("aggregators {}: one a worker", omni.aggregators));
   if (in.datagram > 0) {
@@ -249,7 +249,7 @@ Result<Tuned> tune(const Tuning& in) {
     out.reasons.push_back(in.block ? fmt::format("block {}: as given", omni.block)
                                    : fmt::format("block {}: the usual length", omni.block));
     const std::uint64_t aimed = packet_bytes / (omni.block * size_of(in.type));
-    omni.fusion = in.fusion.value_or(std::uint32_t(std::clamp<std::uint64_t>(aimed, 1, most_fusion)));
+    omni.fusion = in.fusion.value_or(std::uint32_t(std::clamp<std::uint64_t>(aimed, 1, max_fusion)));
     if (in.fusion) out.reasons.push_back(fmt::format("fusion {}: as given", omni.fusion));
   }
   Flow(in, omni).choose(omni, out.reasons);

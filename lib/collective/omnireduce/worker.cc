@@ -30,7 +30,7 @@ OmniWorker::OmniWorker(Endpoint& self, const Call& call)
     streams_[j].open = all_columns(count);
     for (std::uint32_t c = 0; c < count; ++c) column(j, c).rows = shape_.rows_of(j, c);
   }
-  parts_.reserve(most_packet_parts);
+  parts_.reserve(max_packet_parts);
   if (!reliable_) resender_ = std::make_unique<Resender>(self, shape_, omni_.workers, omni_.aggregators);
 }
 
@@ -166,7 +166,7 @@ void OmniWorker::send(std::uint32_t index, std::uint64_t mask) {
   for_each_run(mask, row_of, [&](std::uint32_t c, std::uint32_t count) {
     parts_.push_back(shape_.slice(shape_.block(index, c, row_of(c)), count));
   });
-  std::array<std::byte, most_header_bytes> bytes;
+  std::array<std::byte, max_header_bytes> bytes;
   const std::span<const std::byte> header(bytes.data(), encode(packet, HeaderBytes(bytes)));
 
   PacketCounts& counts = packets_.counts();

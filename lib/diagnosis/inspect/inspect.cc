@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/suggest.h"
-#include "diagnosis/inspect/sight.h"
+#include "diagnosis/inspect/rule_context.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -70,23 +70,23 @@ std::span<const Rule> rules() {
 
 Inspection inspect(const topology::Cluster& cluster, const InspectThresholds& limits) {
   Inspection out;
-  std::vector<NodeSight> nodes;
+  std::vector<NodeView> nodes;
   nodes.reserve(cluster.nodes.size());
   for (const topology::Node& node : cluster.nodes) nodes.emplace_back(node, int(nodes.size()));
-  Sight sight(cluster, limits, nodes, out);
-  for (const NodeSight& seen : nodes) {
+  RuleContext context(cluster, limits, nodes, out);
+  for (const NodeView& seen : nodes) {
     const topology::Node& node = seen.node;
     const topology::Gap* const pci = node.find_gap(topology::gap::pci_devices);
     const topology::Gap* const netdevs = node.find_gap(topology::gap::netdevs);
-    if (pci) sight.missing(&seen, "", pci->why, pci->what);
-    if (netdevs) sight.missing(&seen, "", netdevs->why, netdevs->what);
+    if (pci) context.missing(&seen, "", pci->why, pci->what);
+    if (netdevs) context.missing(&seen, "", netdevs->why, netdevs->what);
     if (pci && netdevs) out.unread.push_back(node.name);
   }
   for (const Rule& rule : rules()) {
-    sight.begin(rule);
-    rule.look(sight);
+    context.begin(rule);
+    rule.look(context);
   }
-  sight.end();
+  context.end();
   return out;
 }
 

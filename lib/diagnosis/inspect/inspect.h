@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "diagnosis/report.h"
+#include "diagnosis/findings/report.h"
 #include "topology/model.h"
 
 namespace ringtrue::diagnosis {
@@ -46,13 +46,13 @@ struct Inspection {
 };
 
 // What a rule sees and says. Rules are plain functions in tables, one file a family (rules_pci.cc, ...).
-class Sight;
+class RuleContext;
 
 struct Rule {
   std::string_view id;     // also the finding's `kind`: "pcie-link-degraded"
   Severity severity;       // the gravest that it gives
   std::string_view title;  // "PCIe link below its own maximum"
-  void (*look)(Sight& sight);
+  void (*look)(RuleContext& context);
 };
 
 std::span<const Rule> rules();

@@ -1,19 +1,19 @@
 // Where GPUs and NICs sit to each other, and whether they can talk without the host's memory.
 #include <algorithm>
 
-#include "diagnosis/inspect/sight.h"
+#include "diagnosis/inspect/rule_context.h"
 
 namespace ringtrue::diagnosis {
 namespace {
 
 using namespace topology;
 
-void far_nic(Sight& sight) {
-  for (const NodeSight& node : sight.nodes) {
+void far_nic(RuleContext& context) {
+  for (const NodeView& node : context.nodes) {
     const Node& n = node.node;
     if (n.gpus.empty() || node.rails.empty()) continue;
     if (n.processors.packages.is(1) || n.processors.numa.size() == 1) continue;  // nothing is far
-    sight.applies();
+    context.applies();
     std::map<int, std::vector<std::string>> nics, gpus;  // by socket
     bool all_known = true;
     const auto place = [&](const std::string& name, const std::string& address, auto& into) {
@@ -22,7 +22,7 @@ void far_nic(Sight& sight) {
       if (socket)
         into[*socket].push_back(name);
       else
-        sight.cannot(
+        context.cannot(
             &node, name,
             numa ? "nobody tells which NUMA nodes share a socket" : "the NUMA node of the device is unknown"),
             all_known = false;
@@ -35,34 +35,35 @@ void far_nic(Sight& sight) {
       const auto& [far, far_nics] = *nics.begin();
       const bool inevitable = node.rails.size() < gpus.size();  // fewer NICs than sockets with GPUs
       for (const std::string& gpu : names)
-        sight.report({.severity = inevitable ? Severity::info : Severity::warning,
-                      .type = ScopeType::gpu,
-                      .node = &node,
-                      .device = gpu,
-                      .evidence = {fmt::format("{} is on socket {}", gpu, socket),
-                                   fmt::format("the NICs that carry data are elsewhere: {} on socket {}",
-                                               listed(far_nics), far)},
-                      .impact = fmt::format("what {} sends to other nodes crosses the link between sockets, "
-                                            "which all of them share: SYS instead of PIX, PXB or NODE",
-                                            gpu),
-                      .next = inevitable ? "nothing: there are fewer NICs than sockets with GPUs"
-                                         : fmt::format("move a NIC to a slot of socket {}", socket)});
+        context.report(
+            {.severity = inevitable ? Severity::info : Severity::warning,
+             .type = ScopeType::gpu,
+             .node = &node,
+             .device = gpu,
+             .evidence = {fmt::format("{} is on socket {}", gpu, socket),
+                          fmt::format("the NICs that carry data are elsewhere: {} on socket {}",
+                                      listed(far_nics), far)},
+             .impact = fmt::format("what {} sends to other nodes crosses the link between sockets, "
+                                   "which all of them share: SYS instead of PIX, PXB or NODE",
+                                   gpu),
+             .next = inevitable ? "nothing: there are fewer NICs than sockets with GPUs"
+                                : fmt::format("move a NIC to a slot of socket {}", socket)});
     }
   }
 }
 
-bool has_rdma(const NodeSight& node) {
+bool has_rdma(const NodeView& node) {
   return std::ranges::any_of(node.node.nics,
                              [&](const Nic& n) { return !n.rdma.empty() && node.has_hardware(n); });
 }
 
-void gpudirect(Sight& sight) {
-  for (const NodeSight& node : sight.nodes) {
+void gpudirect(RuleContext& context) {
+  for (const NodeView& node : context.nodes) {
     const Node& n = node.node;
     const bool gpus = std::ranges::any_of(n.gpus, [&](const Gpu& g) { return node.nvidia(g); });
     const bool told = std::ranges::any_of(n.nics, [](const Nic& nic) { return nic.gdr.known(); });
     if (!gpus || !(has_rdma(node) || told)) continue;
-    sight.applies();
+    context.applies();
     const System& s = n.system;
     std::vector<std::string> why;
     std::string device;
@@ -87,16 +88,17 @@ void gpudirect(Sight& sight) {
       why.push_back(fmt::format("no GPUDirect RDMA for {}", listed(refused)));
     if (why.empty()) {
       const bool possible = s.nvidia_peermem.is(true) || s.dmabuf.is(true) || told;
-      if (!possible) sight.cannot(&node, "", "whether nvidia_peermem is loaded or dma-buf works is unknown");
+      if (!possible)
+        context.cannot(&node, "", "whether nvidia_peermem is loaded or dma-buf works is unknown");
       continue;
     }
-    sight.report({.type = ScopeType::node,
-                  .node = &node,
-                  .evidence = std::move(why),
-                  .impact = "GPU memory goes through host memory on its way to the wire: twice over PCIe, "
-                            "often half the rate",
-                  .next = "modprobe nvidia_peermem, or use NVIDIA's open kernel modules with a kernel from "
-                          "5.12 on"});
+    context.report({.type = ScopeType::node,
+                    .node = &node,
+                    .evidence = std::move(why),
+                    .impact = "GPU memory goes through host memory on its way to the wire: twice over PCIe, "
+                              "often half the rate",
+                    .next = "modprobe nvidia_peermem, or use NVIDIA's open kernel modules with a kernel from "
+                            "5.12 on"});
   }
 }
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "diagnosis/inspect/sight.h"
+#include "diagnosis/inspect/rule_context.h"
+#include "run/counter_window.h"
 #include "topology/counters.h"
 
 namespace ringtrue::diagnosis {
@@ -18,17 +19,17 @@ bool matches(std::string_view counter, Names names) {
 }
 
 bool counts(const Node& node, Names names) {
-  for (const CounterSet& set : node.counters)
+  for (const run::CounterSet& set : node.counters)
     for (std::string_view n : names) {
       const auto it = set.values.lower_bound(std::string(n));
       if (it != set.values.end() && it->first.starts_with(n)) return true;
     }
-  return node.window && std::ranges::any_of(node.window->changes, [&](const CounterChange& c) {
+  return node.window && std::ranges::any_of(node.window->changes, [&](const run::CounterChange& c) {
            return matches(c.counter, names);
          });
 }
 
-const Nic* physical_nic(const NodeSight& node, const std::string& device) {
+const Nic* physical_nic(const NodeView& node, const std::string& device) {
   const Nic* nic = node.node.find_nic(device.substr(0, device.find('/')));
   return nic && node.has_hardware(*nic) ? nic : nullptr;
 }
@@ -50,45 +51,46 @@ struct Judgement {
 // Calls `judge` for each counter of a port that rose. `first`: of the family; speaks for all of it where
 // there is no window.
 template <class Judge>
-void each_rise(Sight& sight, Names names, bool first, const char* impact, const char* next, Judge judge) {
-  for (const NodeSight& node : sight.nodes) {
+void each_rise(RuleContext& context, Names names, bool first, const char* impact, const char* next,
+               Judge judge) {
+  for (const NodeView& node : context.nodes) {
     const bool nics = std::ranges::any_of(node.node.nics, [&](const Nic& n) { return node.has_hardware(n); });
     if (!nics) continue;
-    if (counts(node.node, names)) sight.applies();
+    if (counts(node.node, names)) context.applies();
     if (!node.node.window) {
       if (first)
-        sight.cannot(&node, "",
-                     node.node.counters.empty()
-                         ? "no counter could be read: only their rise over a window tells"
-                         : "the counters were read once: only their rise over a window tells",
-                     "error counters of ports");
+        context.cannot(&node, "",
+                       node.node.counters.empty()
+                           ? "no counter could be read: only their rise over a window tells"
+                           : "the counters were read once: only their rise over a window tells",
+                       "error counters of ports");
       continue;
     }
     const double seconds = node.node.window->seconds;
-    for (const CounterChange& c : node.node.window->changes) {
+    for (const run::CounterChange& c : node.node.window->changes) {
       if (!matches(c.counter, names) || !physical_nic(node, c.device)) continue;
       if (c.reset) {
-        sight.cannot(&node, c.device, "the counter was reset within the window");
+        context.cannot(&node, c.device, "the counter was reset within the window");
         continue;
       }
       const auto by = rise(c);
       if (by == 0) {
-        if (c.saturated) sight.cannot(&node, c.device, "the counter stands at its end and cannot rise");
+        if (c.saturated) context.cannot(&node, c.device, "the counter stands at its end and cannot rise");
         continue;
       }
       const Judgement j = judge(by, seconds);
       if (!j.severity) continue;
       const bool port = c.device.find('/') != std::string::npos;
-      sight.report({.severity = *j.severity,
-                    .type = port ? ScopeType::port : ScopeType::nic,
-                    .node = &node,
-                    .device = c.device,
-                    .evidence = {fmt::format("{} within {} ({} -> {})", text(c), to_text(Seconds(seconds)),
-                                             c.before, c.after),
-                                 fmt::format("{} rose by {:.3g}/s; {}", c.counter,
-                                             seconds > 0 ? double(by) / seconds : 0, j.gauge)},
-                    .impact = impact,
-                    .next = next});
+      context.report({.severity = *j.severity,
+                      .type = port ? ScopeType::port : ScopeType::nic,
+                      .node = &node,
+                      .device = c.device,
+                      .evidence = {fmt::format("{} within {} ({} -> {})", text(c), to_text(Seconds(seconds)),
+                                               c.before, c.after),
+                                   fmt::format("{} rose by {:.3g}/s; {}", c.counter,
+                                               seconds > 0 ? double(by) / seconds : 0, j.gauge)},
+                      .impact = impact,
+                      .next = next});
     }
   }
 }
@@ -97,10 +99,10 @@ constexpr const char* bad_wire =
     "clean or swap the cable and transceiver, then the port; see whether the errors move with the cable";
 constexpr const char* repeats = "damaged packets are sent again: this rail is slower than its rate says";
 
-void symbol_errors(Sight& sight) {
+void symbol_errors(RuleContext& context) {
   constexpr std::string_view names[] = {"symbol_error"};
-  const InspectThresholds& t = sight.limits;
-  each_rise(sight, names, true, repeats, bad_wire, [&](std::uint64_t by, double s) {
+  const InspectThresholds& t = context.limits;
+  each_rise(context, names, true, repeats, bad_wire, [&](std::uint64_t by, double s) {
     const std::string gauge = fmt::format("warning above {:g}/s, critical above {:g} an hour",
                                           t.symbol_error_per_s, t.symbol_error_per_hour);
     return Judgement{above(by, t.symbol_error_per_hour, 3600, s) ? Severity::critical
@@ -110,28 +112,28 @@ void symbol_errors(Sight& sight) {
   });
 }
 
-void recovery(Sight& sight) {
+void recovery(RuleContext& context) {
   constexpr std::string_view names[] = {"link_error_recovery"};
-  const double limit = sight.limits.link_error_recovery_per_min;
-  each_rise(sight, names, false, "each recovery stops the link", bad_wire, [&](std::uint64_t by, double s) {
+  const double limit = context.limits.link_error_recovery_per_min;
+  each_rise(context, names, false, "each recovery stops the link", bad_wire, [&](std::uint64_t by, double s) {
     return Judgement{above(by, limit, 60, s) ? Severity::warning : Severity::info,
                      fmt::format("warning above {:g} a minute", limit)};
   });
 }
 
-void receive_errors(Sight& sight) {
+void receive_errors(RuleContext& context) {
   constexpr std::string_view names[] = {"port_rcv_errors", "rx_crc_errors"};
-  const double limit = sight.limits.port_rcv_errors_per_s;
-  each_rise(sight, names, false, repeats, bad_wire, [&](std::uint64_t by, double s) {
+  const double limit = context.limits.port_rcv_errors_per_s;
+  each_rise(context, names, false, repeats, bad_wire, [&](std::uint64_t by, double s) {
     return Judgement{above(by, limit, 1, s) ? Severity::warning : Severity::info,
                      fmt::format("warning above {:g}/s", limit)};
   });
 }
 
-void discards(Sight& sight) {
+void discards(RuleContext& context) {
   constexpr std::string_view names[] = {"port_xmit_discards"};
-  const double limit = sight.limits.port_xmit_discards_per_s;
-  each_rise(sight, names, false, "discarded packets are sent again",
+  const double limit = context.limits.port_xmit_discards_per_s;
+  each_rise(context, names, false, "discarded packets are sent again",
             "look for congestion and for a receiver that is slow or gone", [&](std::uint64_t by, double s) {
               Judgement j{std::nullopt, fmt::format("warning above {:g}/s", limit)};
               if (above(by, limit, 1, s)) j.severity = Severity::warning;
@@ -139,18 +141,19 @@ void discards(Sight& sight) {
             });
 }
 
-void fatal(Sight& sight) {
+void fatal(RuleContext& context) {
   constexpr std::string_view names[] = {"link_down", "excessive_buffer_overrun", "local_link_integrity",
                                         "rnr_nak_retry_err"};
-  each_rise(sight, names, false, "jobs that use this rail stall or die", bad_wire, [](std::uint64_t, double) {
-    return Judgement{Severity::critical, "any at all is a fault"};
-  });
+  each_rise(context, names, false, "jobs that use this rail stall or die", bad_wire,
+            [](std::uint64_t, double) {
+              return Judgement{Severity::critical, "any at all is a fault"};
+            });
 }
 
-void carrier(Sight& sight) {
+void carrier(RuleContext& context) {
   constexpr std::string_view names[] = {"carrier_changes"};
-  const double limit = sight.limits.carrier_changes;
-  each_rise(sight, names, false, "the link goes up and down: connections stall", bad_wire,
+  const double limit = context.limits.carrier_changes;
+  each_rise(context, names, false, "the link goes up and down: connections stall", bad_wire,
             [&](std::uint64_t by, double) {
               Judgement j{std::nullopt, fmt::format("warning above {:g} in a window", limit)};
               if (double(by) > limit) j.severity = Severity::warning;
@@ -158,26 +161,27 @@ void carrier(Sight& sight) {
             });
 }
 
-void retransmissions(Sight& sight) {
+void retransmissions(RuleContext& context) {
   constexpr std::string_view names[] = {"out_of_sequence", "packet_seq_err", "local_ack_timeout_err"};
-  each_rise(sight, names, false, "packets were lost or came late and are sent again, with all that followed",
+  each_rise(context, names, false,
+            "packets were lost or came late and are sent again, with all that followed",
             "see that PFC or ECN is set alike on NICs and switches, and look for discards on the switches",
             [](std::uint64_t, double) {
               return Judgement{Severity::warning, "a lossless network repeats nothing"};
             });
 }
 
-void congestion(Sight& sight) {
-  for (const NodeSight& node : sight.nodes) {
+void congestion(RuleContext& context) {
+  for (const NodeView& node : context.nodes) {
     if (!node.node.window) continue;
-    for (const CounterChange& c : node.node.window->changes) {
+    for (const run::CounterChange& c : node.node.window->changes) {
       const bool pause = c.counter.find("pause") != std::string::npos;
       if (!pause && !c.counter.starts_with("rp_cnp_handled") && !c.counter.starts_with("np_cnp_sent"))
         continue;
       if (!physical_nic(node, c.device)) continue;
-      sight.applies();
+      context.applies();
       if (c.reset || rise(c) == 0) continue;
-      sight.report(
+      context.report(
           {.severity = Severity::info,
            .type = c.device.find('/') != std::string::npos ? ScopeType::port : ScopeType::nic,
            .node = &node,
@@ -190,21 +194,21 @@ void congestion(Sight& sight) {
   }
 }
 
-void pcie_errors(Sight& sight) {
+void pcie_errors(RuleContext& context) {
   constexpr std::string_view names[] = {"aer_"};
-  const double limit = sight.limits.pci_correctable_per_s;
-  for (const NodeSight& node : sight.nodes) {
+  const double limit = context.limits.pci_correctable_per_s;
+  for (const NodeView& node : context.nodes) {
     if (!counts(node.node, names)) continue;
-    sight.applies();
+    context.applies();
     if (!node.node.window) {
-      sight.cannot(&node, "", "the counters were read once: only their rise over a window tells");
+      context.cannot(&node, "", "the counters were read once: only their rise over a window tells");
       continue;
     }
     const double seconds = node.node.window->seconds;
-    for (const CounterChange& c : node.node.window->changes) {
+    for (const run::CounterChange& c : node.node.window->changes) {
       if (!c.counter.starts_with("aer_")) continue;
       if (c.reset) {
-        sight.cannot(&node, c.device, "the counter was reset within the window");
+        context.cannot(&node, c.device, "the counter was reset within the window");
         continue;
       }
       const auto by = rise(c);
@@ -218,38 +222,38 @@ void pcie_errors(Sight& sight) {
                                                                      : Severity::info;
       if (!matters) severity = Severity::info;
       const std::string below = matters ? node.names(place->parts) : "";
-      sight.report({.severity = severity,
-                    .type = ScopeType::link,
-                    .node = &node,
-                    .device = c.device,
-                    .evidence = {fmt::format("{} within {} ({} -> {})", text(c), to_text(Seconds(seconds)),
-                                             c.before, c.after),
-                                 correctable ? fmt::format("warning above {:g}/s", limit)
-                                             : "PCIe could not mend them"},
-                    .impact = !matters      ? "no GPU and no NIC is below it"
-                              : correctable ? fmt::format("each is repeated on the link to {}", below)
-                                            : fmt::format("transfers of {} failed", below),
-                    .next = "see dmesg for AER; reseat the card or riser; errors often come before a link "
-                            "loses lanes or speed"});
+      context.report({.severity = severity,
+                      .type = ScopeType::link,
+                      .node = &node,
+                      .device = c.device,
+                      .evidence = {fmt::format("{} within {} ({} -> {})", text(c), to_text(Seconds(seconds)),
+                                               c.before, c.after),
+                                   correctable ? fmt::format("warning above {:g}/s", limit)
+                                               : "PCIe could not mend them"},
+                      .impact = !matters      ? "no GPU and no NIC is below it"
+                                : correctable ? fmt::format("each is repeated on the link to {}", below)
+                                              : fmt::format("transfers of {} failed", below),
+                      .next = "see dmesg for AER; reseat the card or riser; errors often come before a link "
+                              "loses lanes or speed"});
     }
   }
 }
 
-void saturated(Sight& sight) {
-  for (const NodeSight& node : sight.nodes) {
+void saturated(RuleContext& context) {
+  for (const NodeView& node : context.nodes) {
     if (!node.node.window) continue;
-    for (const CounterChange& c : node.node.window->changes) {
+    for (const run::CounterChange& c : node.node.window->changes) {
       if (counter_class(c.counter) != CounterClass::error || !physical_nic(node, c.device)) continue;
-      sight.applies();
+      context.applies();
       if (!c.saturated) continue;
-      sight.report({.severity = Severity::info,
-                    .type = ScopeType::counter,
-                    .node = &node,
-                    .device = c.device,
-                    .evidence = {fmt::format("{} stands at {}, as high as it goes: it may hide any number",
-                                             c.counter, c.after)},
-                    .impact = "new errors of this kind are not seen",
-                    .next = "reset it (perfquery -R on InfiniBand) and look again"});
+      context.report({.severity = Severity::info,
+                      .type = ScopeType::counter,
+                      .node = &node,
+                      .device = c.device,
+                      .evidence = {fmt::format("{} stands at {}, as high as it goes: it may hide any number",
+                                               c.counter, c.after)},
+                      .impact = "new errors of this kind are not seen",
+                      .next = "reset it (perfquery -R on InfiniBand) and look again"});
     }
   }
 }

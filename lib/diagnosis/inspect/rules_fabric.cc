@@ -2,7 +2,7 @@
 // that breaks it.
 #include <algorithm>
 
-#include "diagnosis/inspect/sight.h"
+#include "diagnosis/inspect/rule_context.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -52,15 +52,15 @@ bool may_be_split(const FabricLink& l) {
 }
 
 template <class Look>
-void with_fabric(Sight& sight, Look look) {
-  if (!sight.cluster.fabric || sight.cluster.fabric->links.empty()) return;
-  sight.applies();
-  look(Cables(*sight.cluster.fabric));
+void with_fabric(RuleContext& context, Look look) {
+  if (!context.cluster.fabric || context.cluster.fabric->links.empty()) return;
+  context.applies();
+  look(Cables(*context.cluster.fabric));
 }
 
-void link_degraded(Sight& sight) {
-  if (!sight.cluster.fabric) {
-    for (const NodeSight& node : sight.nodes) {
+void link_degraded(RuleContext& context) {
+  if (!context.cluster.fabric) {
+    for (const NodeView& node : context.nodes) {
       const bool infiniband = std::ranges::any_of(node.rails, [](const Nic* nic) {
         return std::ranges::any_of(nic->ports,
                                    [](const Port& p) { return p.layer == LinkLayer::infiniband; });
@@ -68,12 +68,12 @@ void link_degraded(Sight& sight) {
       if (!infiniband) continue;
       const auto gap =
           std::ranges::find_if(node.node.gaps, [](const Gap& g) { return g.source == origin::fabric; });
-      sight.cannot(&node, "", gap == node.node.gaps.end() ? "the fabric was not read" : gap->why,
-                   "the fabric's switches and cables");
+      context.cannot(&node, "", gap == node.node.gaps.end() ? "the fabric was not read" : gap->why,
+                     "the fabric's switches and cables");
     }
     return;
   }
-  with_fabric(sight, [&](const Cables& cables) {
+  with_fabric(context, [&](const Cables& cables) {
     // Of each switch, and of its trunks and its cables to hosts apart, because these are often unlike.
     std::map<std::pair<std::string_view, bool>, std::map<int, int>> widths;
     for (const FabricLink& l : cables.fabric.links)
@@ -85,7 +85,7 @@ void link_degraded(Sight& sight) {
                                                        l.width.known() ? l.width.origin : l.rate.origin)};
       std::optional<BytesPerSecond> could;
       if (l.rate.known() && l.max_rate.known() &&
-          l.rate->value < l.max_rate->value * sight.limits.pci_warning && !may_be_split(l)) {
+          l.rate->value < l.max_rate->value * context.limits.pci_warning && !may_be_split(l)) {
         could = l.max_rate.value;
         evidence.push_back(fmt::format("both ends can do {} ({})", to_text(*could), l.max_rate.origin));
       } else if (l.width.known() && !may_be_split(l)) {
@@ -100,15 +100,15 @@ void link_degraded(Sight& sight) {
       } else {
         continue;
       }
-      sight.report({.type = ScopeType::link,
-                    .device = cables.text(l),
-                    .evidence = std::move(evidence),
-                    .impact = could && l.rate.known() ? fmt::format("this cable carries {} of {}",
-                                                                    to_text(*l.rate), to_text(*could))
-                                                      : "this cable carries a part of what it could",
-                    .next = "reseat or swap the cable; see ibportstate and mlxlink at both ends",
-                    .measured = l.rate.value,
-                    .expected = could});
+      context.report({.type = ScopeType::link,
+                      .device = cables.text(l),
+                      .evidence = std::move(evidence),
+                      .impact = could && l.rate.known() ? fmt::format("this cable carries {} of {}",
+                                                                      to_text(*l.rate), to_text(*could))
+                                                        : "this cable carries a part of what it could",
+                      .next = "reseat or swap the cable; see ibportstate and mlxlink at both ends",
+                      .measured = l.rate.value,
+                      .expected = could});
     }
   });
 }
@@ -119,8 +119,8 @@ Pair between(const FabricLink& l) {
   return std::minmax(std::string_view(l.a.guid), std::string_view(l.b.guid));
 }
 
-void trunk_slower(Sight& sight) {
-  with_fabric(sight, [&](const Cables& cables) {
+void trunk_slower(RuleContext& context) {
+  with_fabric(context, [&](const Cables& cables) {
     std::map<Pair, std::vector<const FabricLink*>> trunks;
     for (const FabricLink& l : cables.fabric.links)
       if (cables.is_trunk(l) && l.rate.known()) trunks[between(l)].push_back(&l);
@@ -128,9 +128,9 @@ void trunk_slower(Sight& sight) {
       const auto best =
           (*std::ranges::max_element(parallel, {}, [](const FabricLink* l) { return l->rate->value; }))->rate;
       for (const FabricLink* l : parallel) {
-        if (l->rate->value >= best->value * sight.limits.pci_warning) continue;
-        if (sight.accused(nullptr, cables.text(*l), "fabric-")) continue;
-        sight.report(
+        if (l->rate->value >= best->value * context.limits.pci_warning) continue;
+        if (context.reported(nullptr, cables.text(*l), "fabric-")) continue;
+        context.report(
             {.type = ScopeType::link,
              .device = cables.text(*l),
              .evidence = {fmt::format("{} runs at {} ({})", cables.text(*l), now_text(*l), l->rate.origin),
@@ -151,13 +151,13 @@ int few(std::size_t all) {
   return std::max(1, int(all) / 10);
 }
 
-void trunks_fewer(Sight& sight) {
+void trunks_fewer(RuleContext& context) {
   const auto reached = [](const std::map<int, int>& spines) {
     int sum = 0;
     for (const auto& [cables, count] : spines) sum += count;
     return sum;
   };
-  with_fabric(sight, [&](const Cables& cables) {
+  with_fabric(context, [&](const Cables& cables) {
     std::set<std::string_view> leaves;
     std::map<std::string_view, std::map<std::string_view, int>> cables_of;  // spine -> leaf -> cables
     for (const FabricLink& l : cables.fabric.links)
@@ -193,7 +193,7 @@ void trunks_fewer(Sight& sight) {
         if ((n == 0 || own.size() > 1) && !(usual && *usual == *most)) continue;
         if (n > 0 && own.size() == 1 && cables_of.size() > 1)
           continue;  // a leaf with fewer everywhere was built so
-        sight.report(
+        context.report(
             {.type = ScopeType::fabric_switch,
              .device = cables.name(std::string(leaf)),
              .evidence = {fmt::format("{} has {} to {}", cables.name(std::string(leaf)),
@@ -209,8 +209,8 @@ void trunks_fewer(Sight& sight) {
   });
 }
 
-void isolated(Sight& sight) {
-  with_fabric(sight, [&](const Cables& cables) {
+void isolated(RuleContext& context) {
+  with_fabric(context, [&](const Cables& cables) {
     std::set<std::string_view> trunked;
     for (const FabricLink& l : cables.fabric.links)
       if (cables.is_trunk(l)) trunked.insert(l.a.guid), trunked.insert(l.b.guid);
@@ -218,12 +218,12 @@ void isolated(Sight& sight) {
     if (trunked.size() * 2 <= all) return;  // planes of one switch each
     for (const FabricSwitch& s : cables.fabric.switches) {
       if (trunked.contains(s.guid)) continue;
-      sight.report({.type = ScopeType::fabric_switch,
-                    .device = cables.name(s.guid),
-                    .evidence = {fmt::format("{} has no cable to another switch", cables.name(s.guid)),
-                                 fmt::format("{} of {} switches have", trunked.size(), all)},
-                    .impact = "its hosts reach those of no other switch",
-                    .next = "look at its uplinks"});
+      context.report({.type = ScopeType::fabric_switch,
+                      .device = cables.name(s.guid),
+                      .evidence = {fmt::format("{} has no cable to another switch", cables.name(s.guid)),
+                                   fmt::format("{} of {} switches have", trunked.size(), all)},
+                      .impact = "its hosts reach those of no other switch",
+                      .next = "look at its uplinks"});
     }
   });
 }

@@ -3,7 +3,8 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "diagnosis/inspect/sight.h"
+#include "base/statistics.h"
+#include "diagnosis/inspect/rule_context.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -14,7 +15,7 @@ constexpr std::size_t fewest = 3;  // nodes: of two that differ, nobody can say 
 
 // What one node says about one thing: its values, each with the devices that have it.
 struct Said {
-  const NodeSight* node = nullptr;
+  const NodeView* node = nullptr;
   std::map<std::string, std::vector<std::string>> values;
 
   std::string text() const {
@@ -26,7 +27,7 @@ struct Said {
 
 using Votes = std::map<std::string, std::vector<Said>>;  // by what is compared: the model of an NIC, ...
 
-void vote(Votes& votes, const NodeSight& node, const std::string& key, const std::string& device,
+void vote(Votes& votes, const NodeView& node, const std::string& key, const std::string& device,
           const std::string& value) {
   std::vector<Said>& said = votes[key];
   if (said.empty() || said.back().node != &node) said.push_back({&node, {}});
@@ -41,19 +42,19 @@ struct Words {
   bool number = false;  // a count: fewer than most is graver than more
 };
 
-void judge(Sight& sight, const Votes& votes, const Words& words) {
+void judge(RuleContext& context, const Votes& votes, const Words& words) {
   for (const auto& [key, said] : votes) {
     if (said.size() < 2) continue;
     std::map<std::string, int> counts;
     for (const Said& s : said) ++counts[s.text()];
-    if (said.size() >= fewest) sight.applies();
+    if (said.size() >= fewest) context.applies();
     if (counts.size() < 2) continue;
-    const std::string* most = said.size() >= fewest ? majority(counts, sight.limits.majority) : nullptr;
+    const std::string* most = said.size() >= fewest ? majority(counts, context.limits.majority) : nullptr;
     if (!most) {
       std::vector<std::string> all;
       for (const auto& [value, count] : counts)
         if (all.size() < 8) all.push_back(fmt::format("{} on {}", value, count));
-      sight.cannot(nullptr, "", fmt::format("no majority: {} ({})", words.thing, listed(all)));
+      context.cannot(nullptr, "", fmt::format("no majority: {} ({})", words.thing, listed(all)));
       continue;
     }
     for (const Said& s : said) {
@@ -64,7 +65,7 @@ void judge(Sight& sight, const Votes& votes, const Words& words) {
         if (value != *most) devices.insert(devices.end(), named.begin(), named.end());
       const bool nics = devices.size() == 1;
       const bool lacks = words.number && std::atoi(mine.c_str()) < std::atoi(most->c_str());
-      sight.report(
+      context.report(
           {.severity = lacks ? Severity::critical : Severity::warning,
            .type = nics ? (devices[0].find('/') != std::string::npos ? ScopeType::port : ScopeType::nic)
                         : ScopeType::node,
@@ -79,33 +80,33 @@ void judge(Sight& sight, const Votes& votes, const Words& words) {
   }
 }
 
-void mtu(Sight& sight) {
+void mtu(RuleContext& context) {
   Votes votes;
-  for (const NodeSight& node : sight.nodes)
+  for (const NodeView& node : context.nodes)
     for (const Nic* nic : node.rails)
       for (const Port& port : nic->ports)
         if (port.mtu.known() && !port.state.is("down"))
           vote(votes, node, kind_of(*nic, node.place(nic->address)), port_name(*nic, port),
                fmt::format("{}", *port.mtu));
-  judge(sight, votes,
+  judge(context, votes,
         {"MTU", "large packets are cut, refused or dropped between this node and the others",
          "set the MTU as on the other nodes: ip link set DEVICE mtu, and on the switch's port"});
 }
 
-void firmware(Sight& sight) {
+void firmware(RuleContext& context) {
   Votes votes;
-  for (const NodeSight& node : sight.nodes)
+  for (const NodeView& node : context.nodes)
     for (const Nic& nic : node.node.nics)
       if (node.has_hardware(nic) && nic.firmware.known())
         vote(votes, node, kind_of(nic, node.place(nic.address)), nic.name, *nic.firmware);
-  judge(sight, votes,
+  judge(context, votes,
         {"firmware", "this node may behave, fail and perform unlike the others",
          "bring the firmware to the fleet's: mlxfwmanager or flint, then a cold start"});
 }
 
-void driver(Sight& sight) {
+void driver(RuleContext& context) {
   Votes votes;
-  for (const NodeSight& node : sight.nodes) {
+  for (const NodeView& node : context.nodes) {
     const System& s = node.node.system;
     if (!node.node.gpus.empty() && s.nvidia_driver.known())
       vote(votes, node, "NVIDIA driver", "", *s.nvidia_driver);
@@ -114,26 +115,26 @@ void driver(Sight& sight) {
         vote(votes, node, kind_of(*nic, node.place(nic->address)), nic->name, *nic->driver);
     if (!node.rails.empty() && s.rdma_core.known()) vote(votes, node, "rdma-core", "", *s.rdma_core);
   }
-  judge(sight, votes,
+  judge(context, votes,
         {"driver", "this node may behave, fail and perform unlike the others",
          "install the driver that the other nodes have"});
 }
 
-void kernel(Sight& sight) {
+void kernel(RuleContext& context) {
   Votes votes;
-  for (const NodeSight& node : sight.nodes)
+  for (const NodeView& node : context.nodes)
     if (node.node.system.kernel.known()) vote(votes, node, "", "", *node.node.system.kernel);
-  judge(sight, votes,
+  judge(context, votes,
         {"kernel", "this node may behave, fail and perform unlike the others",
          "start the kernel that the other nodes run"});
 }
 
-void gpu_model(Sight& sight) {
+void gpu_model(RuleContext& context) {
   Votes votes;
-  for (const NodeSight& node : sight.nodes)
+  for (const NodeView& node : context.nodes)
     for (const Gpu& gpu : node.node.gpus)
       if (gpu.model.known()) vote(votes, node, "", "", *gpu.model);
-  judge(sight, votes,
+  judge(context, votes,
         {"GPU model", "jobs over this node and others go at the pace of the lesser GPU",
          "keep nodes of different GPUs in different partitions"});
 }
@@ -141,72 +142,71 @@ void gpu_model(Sight& sight) {
 // Votes on a number of things; where nobody has any, there is nothing to compare. A node whose devices could
 // not be listed lacks none.
 template <class Count>
-void count(Sight& sight, const Words& words, Count count_of) {
+void count(RuleContext& context, const Words& words, Count count_of) {
   Votes votes;
   bool any = false;
-  for (const NodeSight& node : sight.nodes) {
+  for (const NodeView& node : context.nodes) {
     if (node.node.find_gap(gap::pci_devices) || node.node.find_gap(gap::netdevs)) continue;
     if (const auto n = count_of(node)) {
       vote(votes, node, "", "", fmt::format("{}", *n));
       any |= *n > 0;
     }
   }
-  if (any) judge(sight, votes, words);
+  if (any) judge(context, votes, words);
 }
 
-void gpu_count(Sight& sight) {
-  count(sight,
+void gpu_count(RuleContext& context) {
+  count(context,
         {"number of GPUs", "jobs that count on the others' number do not start here",
          "look for GPUs that fell off the bus: dmesg (Xid 79), lspci", true},
-        [](const NodeSight& n) -> std::optional<std::size_t> { return n.node.gpus.size(); });
+        [](const NodeView& n) -> std::optional<std::size_t> { return n.node.gpus.size(); });
 }
 
-void nic_count(Sight& sight) {
-  count(sight,
+void nic_count(RuleContext& context) {
+  count(context,
         {"number of NICs that carry data", "this node has fewer or more rails than the others",
          "look for cards that are missing or switched off: lspci, dmesg", true},
-        [](const NodeSight& n) -> std::optional<std::size_t> { return n.rails.size(); });
+        [](const NodeView& n) -> std::optional<std::size_t> { return n.rails.size(); });
 }
 
 // By GPU: one that is missing, or that has fewer than its sisters, is told of already.
-void nvlink_count(Sight& sight) {
-  count(sight,
+void nvlink_count(RuleContext& context) {
+  count(context,
         {"fewest NVLinks of a GPU", "GPUs of this node talk at another rate than those of others",
          "see nvidia-smi nvlink -s", true},
-        [&](const NodeSight& n) -> std::optional<std::size_t> {
-          std::optional<std::size_t> fewest_links;
+        [&](const NodeView& n) -> std::optional<std::size_t> {
+          std::optional<std::size_t> min_links;
           for (const Gpu& gpu : n.node.gpus) {
-            if (!gpu.nvlinks || sight.accused(&n, gpu.name, "nvlink-")) return std::nullopt;
-            fewest_links = std::min(fewest_links.value_or(gpu.nvlinks->size()), gpu.nvlinks->size());
+            if (!gpu.nvlinks || context.reported(&n, gpu.name, "nvlink-")) return std::nullopt;
+            min_links = std::min(min_links.value_or(gpu.nvlinks->size()), gpu.nvlinks->size());
           }
-          return fewest_links;
+          return min_links;
         });
 }
 
 // Nodes of one kind differ by some pages; one per cent is a module.
-void memory(Sight& sight) {
+void memory(RuleContext& context) {
   constexpr double alike = 0.01;
-  std::vector<std::pair<double, const NodeSight*>> all;
-  for (const NodeSight& node : sight.nodes) {
+  std::vector<std::pair<double, const NodeView*>> all;
+  for (const NodeView& node : context.nodes) {
     double sum = 0;
     for (const NumaNode& n : node.node.processors.numa) sum += double(n.memory.value_or(Bytes(0)).value);
     if (sum > 0) all.emplace_back(sum, &node);
   }
   if (all.size() < fewest) return;
-  sight.applies();
+  context.applies();
   std::vector<double> sizes;
   for (const auto& [size, node] : all) sizes.push_back(size);
-  std::nth_element(sizes.begin(), sizes.begin() + std::ptrdiff_t(sizes.size() / 2), sizes.end());
-  const double middle = sizes[sizes.size() / 2];
+  const double middle = upper_median(sizes);
   const auto near = [&](double size) { return std::abs(size - middle) <= alike * middle; };
   const auto many = std::ranges::count_if(sizes, near);
-  if (many <= sight.limits.majority * double(sizes.size())) {
-    sight.cannot(nullptr, "", "no majority: nodes' memory sizes differ");
+  if (many <= context.limits.majority * double(sizes.size())) {
+    context.cannot(nullptr, "", "no majority: nodes' memory sizes differ");
     return;
   }
   for (const auto& [size, node] : all) {
     if (near(size)) continue;
-    sight.report(
+    context.report(
         {.type = ScopeType::node,
          .node = node,
          .evidence = {fmt::format("{} has {:.1f} GiB of memory", node->node.name, size / (1 << 30)),

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "diagnosis/inspect/sight.h"
+#include "diagnosis/inspect/rule_context.h"
 #include "topology/counters.h"
 
 namespace ringtrue::diagnosis {
@@ -15,13 +15,13 @@ constexpr std::uint64_t power_cap = 0x4, hw_slowdown = 0x8, sw_thermal = 0x20, h
                         power_brake = 0x80;
 
 template <class Look>
-void each_nvidia(Sight& sight, Look look) {
-  for (const NodeSight& node : sight.nodes)
+void each_nvidia(RuleContext& context, Look look) {
+  for (const NodeView& node : context.nodes)
     for (const Gpu& gpu : node.node.gpus)
-      if (node.nvidia(gpu)) sight.applies(), look(node, gpu);
+      if (node.nvidia(gpu)) context.applies(), look(node, gpu);
 }
 
-bool driven_by(const NodeSight& node, const Gpu& gpu, const char* driver) {
+bool driven_by(const NodeView& node, const Gpu& gpu, const char* driver) {
   const auto* place = node.place(gpu.address);
   return place && place->device->driver.is(driver);
 }
@@ -33,19 +33,19 @@ bool names_gpu(const std::string& what) {
   return at != std::string::npos && at < what.size() && std::isdigit(static_cast<unsigned char>(what[at]));
 }
 
-void lost(Sight& sight) {
-  for (const NodeSight& node : sight.nodes) {
+void lost(RuleContext& context) {
+  for (const NodeView& node : context.nodes) {
     const auto told = [](const Gpu& g) { return g.uuid.origin == origin::nvml && g.uuid.known(); };
     const bool answers = std::ranges::any_of(node.node.gpus, told);
     const auto report = [&](const std::string& device, std::string evidence) {
-      sight.report({.severity = Severity::critical,
-                    .type = ScopeType::gpu,
-                    .node = &node,
-                    .device = device,
-                    .evidence = {std::move(evidence)},
-                    .impact = "this GPU takes no part in anything; jobs on this node fail",
-                    .next = "see dmesg for Xid 79 and 48; drain the node, reset the GPU (nvidia-smi -r) or "
-                            "restart the node, and if it comes again, have the GPU replaced"});
+      context.report({.severity = Severity::critical,
+                      .type = ScopeType::gpu,
+                      .node = &node,
+                      .device = device,
+                      .evidence = {std::move(evidence)},
+                      .impact = "this GPU takes no part in anything; jobs on this node fail",
+                      .next = "see dmesg for Xid 79 and 48; drain the node, reset the GPU (nvidia-smi -r) or "
+                              "restart the node, and if it comes again, have the GPU replaced"});
     };
     std::set<std::string> named;
     std::string asleep;  // "GPU1, GPU2,"
@@ -54,7 +54,7 @@ void lost(Sight& sight) {
       if (gap.why.find("asleep") != std::string::npos) asleep += gap.what + ",";
       if (gap.why.find("asleep") != std::string::npos || gap.why.find("ermission") != std::string::npos)
         continue;
-      sight.applies();
+      context.applies();
       std::string device = gap.what.substr(0, gap.what.find_first_of(" (:,", 4));
       if (!node.node.find_gpu(device)) std::erase(device, ' ');
       // One that another driver has, or none, is not NVML's to know.
@@ -65,23 +65,23 @@ void lost(Sight& sight) {
     }
     for (const Gpu& gpu : node.node.gpus) {
       if (!node.nvidia(gpu)) continue;
-      sight.applies();
+      context.applies();
       if (told(gpu) || named.contains(gpu.name)) continue;
       if (asleep.find(gpu.name + ",") != std::string::npos)
-        sight.cannot(&node, gpu.name, "the GPU sleeps, and asking would wake it");
+        context.cannot(&node, gpu.name, "the GPU sleeps, and asking would wake it");
       else if (answers && driven_by(node, gpu, "nvidia"))
         report(gpu.name, fmt::format("PCI shows {} at {} (sysfs), and the driver does not name it among its "
                                      "GPUs (nvml)",
                                      gpu.name, gpu.address));
       else
-        sight.cannot(&node, gpu.name, "the driver was not asked or does not know this GPU");
+        context.cannot(&node, gpu.name, "the driver was not asked or does not know this GPU");
     }
   }
 }
 
-void throttled(Sight& sight) {
-  each_nvidia(sight, [&](const NodeSight& node, const Gpu& gpu) {
-    if (!gpu.throttle.known()) return sight.cannot(&node, gpu.name, "the throttle reasons are unknown");
+void throttled(RuleContext& context) {
+  each_nvidia(context, [&](const NodeView& node, const Gpu& gpu) {
+    if (!gpu.throttle.known()) return context.cannot(&node, gpu.name, "the throttle reasons are unknown");
     const std::uint64_t bits = *gpu.throttle;
     std::vector<std::string> why;
     if (bits & hw_thermal) why.push_back("hardware thermal slowdown");
@@ -97,66 +97,66 @@ void throttled(Sight& sight) {
     std::string impact = "its clocks are lowered";
     if (gpu.sm_clock_MHz.known() && gpu.max_sm_clock_MHz.known())
       impact += fmt::format(": {} of {} MHz", *gpu.sm_clock_MHz, *gpu.max_sm_clock_MHz);
-    sight.report({.severity = !fault                                            ? Severity::info
-                              : bits & (hw_thermal | power_brake | hw_slowdown) ? Severity::critical
-                                                                                : Severity::warning,
-                  .type = ScopeType::gpu,
-                  .node = &node,
-                  .device = gpu.name,
-                  .evidence = std::move(evidence),
-                  .impact = impact + (fault ? "; all GPUs of a job wait for it" : ""),
-                  .next = !fault ? "nothing: a GPU under load runs at its limit"
-                          : bits & (hw_thermal | sw_thermal)
-                              ? "look at fans, air flow, inlet temperature and "
-                                "the heat sink's seat"
-                              : "look at the power supplies and cables"});
+    context.report({.severity = !fault                                            ? Severity::info
+                                : bits & (hw_thermal | power_brake | hw_slowdown) ? Severity::critical
+                                                                                  : Severity::warning,
+                    .type = ScopeType::gpu,
+                    .node = &node,
+                    .device = gpu.name,
+                    .evidence = std::move(evidence),
+                    .impact = impact + (fault ? "; all GPUs of a job wait for it" : ""),
+                    .next = !fault ? "nothing: a GPU under load runs at its limit"
+                            : bits & (hw_thermal | sw_thermal)
+                                ? "look at fans, air flow, inlet temperature and "
+                                  "the heat sink's seat"
+                                : "look at the power supplies and cables"});
   });
 }
 
-void ecc_errors(Sight& sight) {
-  each_nvidia(sight, [&](const NodeSight& node, const Gpu& gpu) {
+void ecc_errors(RuleContext& context) {
+  each_nvidia(context, [&](const NodeView& node, const Gpu& gpu) {
     if (gpu.ecc.is(false)) return;
     if (!gpu.ecc_uncorrected.known())
-      return sight.cannot(&node, gpu.name, "its count of memory errors is unknown");
+      return context.cannot(&node, gpu.name, "its count of memory errors is unknown");
     if (*gpu.ecc_uncorrected == 0) return;
-    sight.report({.severity = Severity::critical,
-                  .type = ScopeType::gpu,
-                  .node = &node,
-                  .device = gpu.name,
-                  .evidence = {fmt::format("{} uncorrected memory errors since the driver was loaded ({})",
-                                           *gpu.ecc_uncorrected, gpu.ecc_uncorrected.origin)},
-                  .impact = "jobs on this GPU die, or compute with what is left of its memory",
-                  .next = "reset the GPU, then run dcgmi diag -r 3; if it comes again, have it replaced"});
+    context.report({.severity = Severity::critical,
+                    .type = ScopeType::gpu,
+                    .node = &node,
+                    .device = gpu.name,
+                    .evidence = {fmt::format("{} uncorrected memory errors since the driver was loaded ({})",
+                                             *gpu.ecc_uncorrected, gpu.ecc_uncorrected.origin)},
+                    .impact = "jobs on this GPU die, or compute with what is left of its memory",
+                    .next = "reset the GPU, then run dcgmi diag -r 3; if it comes again, have it replaced"});
   });
 }
 
-void retired_pending(Sight& sight) {
-  each_nvidia(sight, [&](const NodeSight& node, const Gpu& gpu) {
+void retired_pending(RuleContext& context) {
+  each_nvidia(context, [&](const NodeView& node, const Gpu& gpu) {
     if (!gpu.retired_pending.is(true)) return;
-    sight.report({.type = ScopeType::gpu,
-                  .node = &node,
-                  .device = gpu.name,
-                  .evidence = {fmt::format("memory pages or rows wait to be retired at the next reset ({})",
-                                           gpu.retired_pending.origin)},
-                  .impact = "until then bad memory stays in use",
-                  .next = "drain the node and reset the GPU (nvidia-smi -r)"});
+    context.report({.type = ScopeType::gpu,
+                    .node = &node,
+                    .device = gpu.name,
+                    .evidence = {fmt::format("memory pages or rows wait to be retired at the next reset ({})",
+                                             gpu.retired_pending.origin)},
+                    .impact = "until then bad memory stays in use",
+                    .next = "drain the node and reset the GPU (nvidia-smi -r)"});
   });
 }
 
-void ecc_off(Sight& sight) {
+void ecc_off(RuleContext& context) {
   std::map<std::string, std::map<bool, int>> votes;
   const auto each = [&](auto look) {
-    for (const NodeSight& node : sight.nodes)
+    for (const NodeView& node : context.nodes)
       for (const Gpu& gpu : node.node.gpus)
         if (gpu.ecc.known() && node.nvidia(gpu)) look(node, gpu, votes[gpu.model.value_or("")]);
   };
-  each([](const NodeSight&, const Gpu& gpu, std::map<bool, int>& v) { ++v[*gpu.ecc]; });
-  each([&](const NodeSight& node, const Gpu& gpu, std::map<bool, int>& v) {
+  each([](const NodeView&, const Gpu& gpu, std::map<bool, int>& v) { ++v[*gpu.ecc]; });
+  each([&](const NodeView& node, const Gpu& gpu, std::map<bool, int>& v) {
     if (v[false] + v[true] < 3) return;
-    sight.applies();
-    const bool* most = majority(v, sight.limits.majority);
+    context.applies();
+    const bool* most = majority(v, context.limits.majority);
     if (*gpu.ecc || !most || !*most) return;
-    sight.report(
+    context.report(
         {.type = ScopeType::gpu,
          .node = &node,
          .device = gpu.name,
@@ -167,10 +167,10 @@ void ecc_off(Sight& sight) {
   });
 }
 
-void mig(Sight& sight) {
-  each_nvidia(sight, [&](const NodeSight& node, const Gpu& gpu) {
+void mig(RuleContext& context) {
+  each_nvidia(context, [&](const NodeView& node, const Gpu& gpu) {
     if (!gpu.mig.is(true)) return;
-    sight.report(
+    context.report(
         {.severity = Severity::info,
          .type = ScopeType::gpu,
          .node = &node,
@@ -181,8 +181,8 @@ void mig(Sight& sight) {
   });
 }
 
-void gpu_unlike(Sight& sight) {
-  for (const NodeSight& node : sight.nodes) {
+void gpu_unlike(RuleContext& context) {
+  for (const NodeView& node : context.nodes) {
     std::map<std::string, std::vector<const Part*>> models;
     for (const Part& part : node.parts)
       if (part.gpu)
@@ -190,7 +190,7 @@ void gpu_unlike(Sight& sight) {
             &part);
     for (const auto& [model, parts] : models) {
       if (parts.size() < 3) continue;
-      sight.applies();
+      context.applies();
       std::map<int, int> widths;
       std::map<double, int> speeds;  // only where they are what the link can do: NCCL's files
       for (const Part* p : parts) {
@@ -206,21 +206,22 @@ void gpu_unlike(Sight& sight) {
         const auto s = speed_of(link.speed_GTps);
         const bool narrow = width && w && *w < *width;
         const bool slow = speed && s && link.speed_GTps.origin == origin::nccl_xml && *s < *speed;
-        if (!(narrow || slow) || sight.accused(&node, p->name, "pcie-")) continue;
-        sight.report({.type = ScopeType::gpu,
-                      .node = &node,
-                      .device = p->name,
-                      .evidence = {fmt::format("the link of {} ({}) is {} ({})", p->name, p->device->address,
-                                               pci_text(link), link.width.origin),
-                                   narrow ? fmt::format("{} of its {} sisters have x{}", widths.at(*width),
-                                                        parts.size() - 1, *width)
-                                          : fmt::format("{} of its {} sisters run at {:g} GT/s",
-                                                        speeds.at(*speed), parts.size() - 1, *speed)},
-                      .impact = fmt::format("{} is slower to reach than its sisters: every collective waits "
-                                            "for it where it goes by PCIe",
-                                            p->name),
-                      .next = "compare its slot with those of its sisters; reseat the card",
-                      .measured = pci_rate(link)});
+        if (!(narrow || slow) || context.reported(&node, p->name, "pcie-")) continue;
+        context.report(
+            {.type = ScopeType::gpu,
+             .node = &node,
+             .device = p->name,
+             .evidence = {fmt::format("the link of {} ({}) is {} ({})", p->name, p->device->address,
+                                      pci_text(link), link.width.origin),
+                          narrow ? fmt::format("{} of its {} sisters have x{}", widths.at(*width),
+                                               parts.size() - 1, *width)
+                                 : fmt::format("{} of its {} sisters run at {:g} GT/s", speeds.at(*speed),
+                                               parts.size() - 1, *speed)},
+             .impact = fmt::format("{} is slower to reach than its sisters: every collective waits "
+                                   "for it where it goes by PCIe",
+                                   p->name),
+             .next = "compare its slot with those of its sisters; reseat the card",
+             .measured = pci_rate(link)});
       }
     }
   }

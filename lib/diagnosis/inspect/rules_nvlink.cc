@@ -2,7 +2,8 @@
 #include <algorithm>
 
 #include "base/plural.h"
-#include "diagnosis/inspect/sight.h"
+#include "diagnosis/inspect/rule_context.h"
+#include "run/counter_window.h"
 #include "topology/counters.h"
 
 namespace ringtrue::diagnosis {
@@ -17,7 +18,7 @@ int count_up(const Gpu& gpu, bool up) {
 
 // Boards whose links are wired on the baseboard: all of them are up in health. Cards (PCIe, NVL) have links
 // only where somebody put bridges on them. nullopt: the model does not tell.
-std::optional<bool> on_baseboard(const NodeSight& node, const Gpu& gpu) {
+std::optional<bool> on_baseboard(const NodeView& node, const Gpu& gpu) {
   if (!node.node.nvswitches.empty()) return true;
   const std::string model = gpu.model.value_or("");
   if (model.find("GH200") != std::string::npos) return std::nullopt;  // sold alone and in racks
@@ -42,18 +43,18 @@ int full_board(const Gpu& gpu) {
 
 // Sisters. Those in slices (MIG) are none: that switches their NVLinks off, and says nothing of the wires.
 using Group = std::vector<const Gpu*>;
-std::map<std::string, Group> models(Sight& sight, const NodeSight& node) {
+std::map<std::string, Group> models(RuleContext& context, const NodeView& node) {
   std::map<std::string, Group> out;
   for (const Gpu& gpu : node.node.gpus)
     if (!gpu.mig.is(true))
       out[gpu.model.value_or("")].push_back(&gpu);
     else if (gpu.nvlinks)
-      sight.cannot(&node, gpu.name, "MIG is on, which switches NVLinks off");
+      context.cannot(&node, gpu.name, "MIG is on, which switches NVLinks off");
   return out;
 }
 
 // "7", "7 to NVSwitch1"
-std::string link_text(const NodeSight& node, const NvLink& link, bool with_remote) {
+std::string link_text(const NodeView& node, const NvLink& link, bool with_remote) {
   std::string text = fmt::format("{}", link.index);
   if (!with_remote || link.remote_address.empty()) return text;
   for (const NvSwitch& s : node.node.nvswitches)
@@ -75,40 +76,41 @@ std::string origin_of(const Gpu& gpu) {
   return origin::unknown;
 }
 
-void report_down(Sight& sight, const NodeSight& node, const Gpu& gpu, Severity severity,
+void report_down(RuleContext& context, const NodeView& node, const Gpu& gpu, Severity severity,
                  const std::string& beside) {
   const bool few = count_up(gpu, false) <= 4;
   std::vector<std::string> indices;
   for (const NvLink& l : *gpu.nvlinks)
     if (l.up.is(false)) indices.push_back(link_text(node, l, few));
   const int up = count_up(gpu, true), all = up + int(indices.size());
-  sight.report({.severity = severity,
-                .type = ScopeType::gpu,
-                .node = &node,
-                .device = gpu.name,
-                .evidence = {fmt::format("{} of {} NVLinks are down: {} ({})", indices.size(), all,
-                                         listed(indices, 18), origin_of(gpu)),
-                             beside},
-                .impact = fmt::format("{} carries {} of {} by NVLink; collectives go at its pace", gpu.name,
-                                      rate_of(up, gpu), rate_of(all, gpu)),
-                .next = up == 0 ? "see nvidia-smi nvlink -s; on machines with NVSwitches look whether the "
-                                  "fabric manager runs, then reset the GPUs"
-                                : "see nvidia-smi nvlink -s and -e, and dmesg for Xid 74; reset the GPU, and "
-                                  "if it stays, have the board repaired"});
+  context.report({.severity = severity,
+                  .type = ScopeType::gpu,
+                  .node = &node,
+                  .device = gpu.name,
+                  .evidence = {fmt::format("{} of {} NVLinks are down: {} ({})", indices.size(), all,
+                                           listed(indices, 18), origin_of(gpu)),
+                               beside},
+                  .impact = fmt::format("{} carries {} of {} by NVLink; collectives go at its pace", gpu.name,
+                                        rate_of(up, gpu), rate_of(all, gpu)),
+                  .next = up == 0
+                              ? "see nvidia-smi nvlink -s; on machines with NVSwitches look whether the "
+                                "fabric manager runs, then reset the GPUs"
+                              : "see nvidia-smi nvlink -s and -e, and dmesg for Xid 74; reset the GPU, and "
+                                "if it stays, have the board repaired"});
 }
 
-void down(Sight& sight) {
-  for (const NodeSight& node : sight.nodes)
-    for (const auto& [model, gpus] : models(sight, node)) {
+void down(RuleContext& context) {
+  for (const NodeView& node : context.nodes)
+    for (const auto& [model, gpus] : models(context, node)) {
       std::map<int, int> downs;  // how many GPUs have so many links down; those without any up by their own
       int linked = 0;
       for (const Gpu* g : gpus) {
         if (!g->nvlinks || g->nvlinks->empty()) continue;
-        sight.applies();
+        context.applies();
         linked += count_up(*g, true) > 0;
         if (count_up(*g, true) > 0) ++downs[count_up(*g, false)];
         if (std::ranges::any_of(*g->nvlinks, [](const NvLink& l) { return !l.up.known(); }))
-          sight.cannot(&node, g->name, "the state of some NVLinks is unknown");
+          context.cannot(&node, g->name, "the state of some NVLinks is unknown");
       }
       const bool alike = linked > 1 && downs.size() == 1;
       for (const Gpu* g : gpus) {
@@ -120,50 +122,50 @@ void down(Sight& sight) {
                             : fmt::format("{} of {} GPUs of this model have links up", linked, gpus.size());
         if (up == 0) {
           if (board.value_or(false))
-            report_down(sight, node, *g, Severity::critical, "this board's links are wired: none is up");
+            report_down(context, node, *g, Severity::critical, "this board's links are wired: none is up");
           else if (!board && linked > 0)
-            report_down(sight, node, *g, Severity::critical, sisters);
+            report_down(context, node, *g, Severity::critical, sisters);
           else if (!board)
-            sight.cannot(&node, g->name,
-                         "no NVLink of any GPU is up, and the model does not tell whether "
-                         "there are bridges");
+            context.cannot(&node, g->name,
+                           "no NVLink of any GPU is up, and the model does not tell whether "
+                           "there are bridges");
           continue;  // a card without a bridge
         }
         if (alike) {
           // Built so, or cut alike; boards that are known to have more are worth a look.
           if (board.value_or(false) && up < full_board(*g))
-            report_down(sight, node, *g, Severity::info,
+            report_down(context, node, *g, Severity::info,
                         fmt::format("boards of this model may have {} NVLinks; all GPUs here are alike",
                                     full_board(*g)));
           continue;
         }
-        report_down(sight, node, *g, Severity::critical, sisters);
+        report_down(context, node, *g, Severity::critical, sisters);
       }
     }
 }
 
-void fewer(Sight& sight) {
-  for (const NodeSight& node : sight.nodes)
-    for (const auto& [model, gpus] : models(sight, node)) {
+void fewer(RuleContext& context) {
+  for (const NodeView& node : context.nodes)
+    for (const auto& [model, gpus] : models(context, node)) {
       std::map<int, int> votes;
       for (const Gpu* g : gpus)
         if (g->nvlinks) ++votes[int(g->nvlinks->size())];
       const bool any = std::ranges::any_of(votes, [](const auto& v) { return v.first > 0; });
       if (any || on_baseboard(node, *gpus[0]).value_or(false)) {
-        if (gpus.size() >= 3) sight.applies();
+        if (gpus.size() >= 3) context.applies();
         for (const Gpu* g : gpus)
-          if (!g->nvlinks) sight.cannot(&node, g->name, "its NVLinks are unknown");
+          if (!g->nvlinks) context.cannot(&node, g->name, "its NVLinks are unknown");
       }
       if (gpus.size() < 3) continue;
       const int* most = majority(votes, 0.5);
       if (!most) continue;
       for (const Gpu* g : gpus) {
-        if (!g->nvlinks || int(g->nvlinks->size()) >= *most || sight.accused(&node, g->name, "nvlink-"))
+        if (!g->nvlinks || int(g->nvlinks->size()) >= *most || context.reported(&node, g->name, "nvlink-"))
           continue;
         const int have = int(g->nvlinks->size());
         // A card without a bridge beside cards with one.
         if (have == 0 && !on_baseboard(node, *g).value_or(true)) continue;
-        sight.report(
+        context.report(
             {.severity = Severity::critical,
              .type = ScopeType::gpu,
              .node = &node,
@@ -178,39 +180,39 @@ void fewer(Sight& sight) {
     }
 }
 
-void errors(Sight& sight) {
-  for (const NodeSight& node : sight.nodes) {
+void errors(RuleContext& context) {
+  for (const NodeView& node : context.nodes) {
     const bool linked =
         std::ranges::any_of(node.node.gpus, [](const Gpu& g) { return g.nvlinks && !g.nvlinks->empty(); });
     if (!linked) continue;
-    sight.applies();
+    context.applies();
     if (!node.node.window) {
-      sight.cannot(&node, "", "the counters were read once: only their rise over a window tells");
+      context.cannot(&node, "", "the counters were read once: only their rise over a window tells");
       continue;
     }
     const double seconds = node.node.window->seconds;
-    for (const CounterChange& c : node.node.window->changes) {
+    for (const run::CounterChange& c : node.node.window->changes) {
       if (!c.counter.starts_with("nvlink") || counter_class(c.counter) != CounterClass::error) continue;
       if (c.reset) {
-        sight.cannot(&node, c.device, "a counter was reset within the window");
+        context.cannot(&node, c.device, "a counter was reset within the window");
         continue;
       }
       const auto by = rise(c);
       const bool crc = c.counter.find("crc") != std::string::npos;
-      if (by == 0 || (crc && (seconds <= 0 || double(by) / seconds < sight.limits.nvlink_crc_per_s)))
+      if (by == 0 || (crc && (seconds <= 0 || double(by) / seconds < context.limits.nvlink_crc_per_s)))
         continue;
-      sight.report({.severity = Severity::critical,
-                    .type = ScopeType::gpu,
-                    .node = &node,
-                    .device = c.device,
-                    .evidence = {fmt::format("{} within {}: {} -> {}", text(c), to_text(Seconds(seconds)),
-                                             c.before, c.after),
-                                 crc ? fmt::format("{:.0f}/s; from {:g}/s a link is failing",
-                                                   double(by) / seconds, sight.limits.nvlink_crc_per_s)
-                                     : "a healthy NVLink repeats nothing and recovers from nothing"},
-                    .impact = "every repetition stops the link; traffic through it stutters",
-                    .next = "see nvidia-smi nvlink -e, and dmesg for Xid 74; reset the GPU, and if the "
-                            "counters rise again, have the board repaired"});
+      context.report({.severity = Severity::critical,
+                      .type = ScopeType::gpu,
+                      .node = &node,
+                      .device = c.device,
+                      .evidence = {fmt::format("{} within {}: {} -> {}", text(c), to_text(Seconds(seconds)),
+                                               c.before, c.after),
+                                   crc ? fmt::format("{:.0f}/s; from {:g}/s a link is failing",
+                                                     double(by) / seconds, context.limits.nvlink_crc_per_s)
+                                       : "a healthy NVLink repeats nothing and recovers from nothing"},
+                      .impact = "every repetition stops the link; traffic through it stutters",
+                      .next = "see nvidia-smi nvlink -e, and dmesg for Xid 74; reset the GPU, and if the "
+                              "counters rise again, have the board repaired"});
     }
   }
 }

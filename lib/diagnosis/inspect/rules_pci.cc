@@ -1,13 +1,13 @@
 // PCIe links: what they run at, against what both ends can do and what hangs below.
 #include <algorithm>
 
-#include "diagnosis/inspect/sight.h"
+#include "diagnosis/inspect/rule_context.h"
 
 namespace ringtrue::diagnosis {
 namespace {
 
 using namespace topology;
-using Place = NodeSight::Place;
+using Place = NodeView::Place;
 
 template <class T>
 std::optional<T> lower(std::optional<T> a, std::optional<T> b) {
@@ -56,7 +56,7 @@ bool made_up(const PciDevice& device) {
          (vendor == amazon || vendor == microsoft || vendor == vmware);
 }
 
-std::vector<Wire> wires(const NodeSight& node) {
+std::vector<Wire> wires(const NodeView& node) {
   std::map<std::string_view, Wire> slots;
   for (const Place& p : node.places) {
     const PciDevice& d = *p.device;
@@ -87,7 +87,7 @@ bool matters(const Wire& wire) {
 }
 
 // GPUs slow their links down when they have nothing to do, and with them the bridges on their own boards.
-bool saves_power(const NodeSight& node, const Wire& wire) {
+bool saves_power(const NodeView& node, const Wire& wire) {
   for (const int i : wire.parts) {
     const Part& part = node.parts[std::size_t(i)];
     if (!part.gpu) continue;
@@ -99,7 +99,7 @@ bool saves_power(const NodeSight& node, const Wire& wire) {
   return false;
 }
 
-BytesPerSecond need(const NodeSight& node, const std::vector<int>& parts, BytesPerSecond* largest = nullptr) {
+BytesPerSecond need(const NodeView& node, const std::vector<int>& parts, BytesPerSecond* largest = nullptr) {
   BytesPerSecond sum;
   for (const int i : parts)
     if (const Nic* nic = node.parts[std::size_t(i)].nic)
@@ -111,18 +111,18 @@ BytesPerSecond need(const NodeSight& node, const std::vector<int>& parts, BytesP
   return sum;
 }
 
-std::string name_of(const NodeSight& node, const Wire& wire) {
+std::string name_of(const NodeView& node, const Wire& wire) {
   return wire.below->children.empty() && wire.parts.size() == 1 ? node.parts[std::size_t(wire.parts[0])].name
                                                                 : wire.device().address;
 }
 
-ScopeType type_of(const NodeSight& node, const Wire& wire) {
+ScopeType type_of(const NodeView& node, const Wire& wire) {
   if (!wire.below->children.empty() || wire.parts.size() != 1) return ScopeType::link;
   const Part& part = node.parts[std::size_t(wire.parts[0])];
   return part.gpu ? ScopeType::gpu : part.nic ? ScopeType::nic : ScopeType::link;
 }
 
-std::string end_text(const NodeSight& node, const Place& place) {
+std::string end_text(const NodeView& node, const Place& place) {
   const PciDevice& d = *place.device;
   const std::string who = place.parts.size() == 1 && place.children.empty()
                               ? node.parts[std::size_t(place.parts[0])].name
@@ -144,7 +144,7 @@ std::string now_text(const Wire& wire) {
   return fmt::format("the link runs at {} ({})", pci_text(told), from);
 }
 
-std::string cost(const NodeSight& node, const Wire& wire, std::optional<BytesPerSecond> now,
+std::string cost(const NodeView& node, const Wire& wire, std::optional<BytesPerSecond> now,
                  std::optional<BytesPerSecond> could) {
   if (wire.parts.empty()) return "no GPU and no NIC is below it: collectives do not use it";
   const std::string names = node.names(wire.parts);
@@ -164,14 +164,14 @@ std::string cost(const NodeSight& node, const Wire& wire, std::optional<BytesPer
   return fmt::format("{} share {} to what is above", names, rates);
 }
 
-void degraded(Sight& sight, const NodeSight& node, const Wire& wire) {
+void degraded(RuleContext& context, const NodeView& node, const Wire& wire) {
   const bool power = !wire.narrow() && saves_power(node, wire);
   const std::string name = name_of(node, wire);
   if (power || wire.device().power.is("suspended")) {
-    sight.cannot(&node, name,
-                 power ? "idle, or nobody knows how busy: a link's speed falls then to save power; measure "
-                         "it under load"
-                       : "the device sleeps");
+    context.cannot(&node, name,
+                   power ? "idle, or nobody knows how busy: a link's speed falls then to save power; measure "
+                           "it under load"
+                         : "the device sleeps");
     return;
   }
   // A GPU's speed says nothing where it may be idle: its lanes alone are judged.
@@ -180,9 +180,9 @@ void degraded(Sight& sight, const NodeSight& node, const Wire& wire) {
   const auto now = wire.speed && wire.width ? pci_rate(speed, *wire.width) : std::nullopt;
   const auto could = wire.max_speed && wire.max_width ? pci_rate(*wire.max_speed, *wire.max_width) : now;
   const double ratio = now && could && could->value > 0 ? *now / *could : 0.75;
-  Severity severity = ratio <= sight.limits.pci_critical ? Severity::critical
-                      : ratio < sight.limits.pci_warning ? Severity::warning
-                                                         : Severity::info;
+  Severity severity = ratio <= context.limits.pci_critical ? Severity::critical
+                      : ratio < context.limits.pci_warning ? Severity::warning
+                                                           : Severity::info;
   const bool enough = now && need(node, wire.parts).value > 0 && *now >= need(node, wire.parts) &&
                       std::ranges::all_of(wire.parts, [&](int i) { return node.parts[std::size_t(i)].nic; });
   if (!wire.both_ends || enough) severity = std::min(severity, Severity::warning);
@@ -193,40 +193,40 @@ void degraded(Sight& sight, const NodeSight& node, const Wire& wire) {
   if (!wire.both_ends) evidence.push_back("only one end tells what it can do: the other may be the limit");
   if (lanes_alone && wire.slow())
     evidence.push_back("the low speed may be power saving and is not counted; the lost lanes are not");
-  sight.report({.severity = severity,
-                .type = type_of(node, wire),
-                .node = &node,
-                .device = name,
-                .evidence = std::move(evidence),
-                .impact = cost(node, wire, now, could),
-                .next = wire.narrow()
-                            ? "reseat the card or cable; look for dirt, a bent riser or a slot that "
-                              "shares its lanes; then try another slot"
-                            : "look at the slot's speed in the firmware set-up and for PCIe errors "
-                              "(pcie-errors); reseat the card",
-                .measured = now,
-                .expected = could});
+  context.report({.severity = severity,
+                  .type = type_of(node, wire),
+                  .node = &node,
+                  .device = name,
+                  .evidence = std::move(evidence),
+                  .impact = cost(node, wire, now, could),
+                  .next = wire.narrow()
+                              ? "reseat the card or cable; look for dirt, a bent riser or a slot that "
+                                "shares its lanes; then try another slot"
+                              : "look at the slot's speed in the firmware set-up and for PCIe errors "
+                                "(pcie-errors); reseat the card",
+                  .measured = now,
+                  .expected = could});
 }
 
-void link_degraded(Sight& sight) {
-  for (const NodeSight& node : sight.nodes)
+void link_degraded(RuleContext& context) {
+  for (const NodeView& node : context.nodes)
     for (const Wire& wire : wires(node)) {
-      if (matters(wire)) sight.applies();
+      if (matters(wire)) context.applies();
       if (wire.slow() || wire.narrow()) {
-        degraded(sight, node, wire);
+        degraded(context, node, wire);
       } else if (!wire.parts.empty() && (!wire.speed || !wire.width)) {
-        sight.cannot(&node, name_of(node, wire), "speed or width of the link is unknown");
+        context.cannot(&node, name_of(node, wire), "speed or width of the link is unknown");
       } else if (!wire.parts.empty() && !wire.max_speed && !wire.max_width) {
-        sight.cannot(&node, name_of(node, wire), "neither end of the link tells what it can do");
+        context.cannot(&node, name_of(node, wire), "neither end of the link tells what it can do");
       }
     }
 }
 
-void link_limited(Sight& sight) {
-  for (const NodeSight& node : sight.nodes)
+void link_limited(RuleContext& context) {
+  for (const NodeView& node : context.nodes)
     for (const Wire& wire : wires(node)) {
       if (!matters(wire) || !wire.above || wire.slow() || wire.narrow()) continue;
-      sight.applies();
+      context.applies();
       const PciLink &d = wire.device().link, &u = wire.above->device->link;
       const auto ds = speed_of(d.max_speed_GTps), us = speed_of(u.max_speed_GTps);
       const auto dw = width_of(d.max_width), uw = width_of(u.max_width);
@@ -235,7 +235,7 @@ void link_limited(Sight& sight) {
       const bool card_more =
           (ds && wire.speed && *ds > *wire.speed) || (dw && wire.width && *dw > *wire.width);
       if (!port_more && !card_more) continue;
-      sight.report(
+      context.report(
           {.severity = Severity::info,
            .type = card_more ? type_of(node, wire) : ScopeType::link,
            .node = &node,
@@ -250,7 +250,7 @@ void link_limited(Sight& sight) {
 }
 
 // The link of a part's board: GPUs of AMD sit behind a switch on their own, inside of which all is faster.
-const PciLink& board_link(const NodeSight& node, const Part& part) {
+const PciLink& board_link(const NodeView& node, const Part& part) {
   constexpr std::uint32_t ati = 0x1002, amd = 0x1022;
   const PciDevice* board = part.device;
   if (part.gpu && board->vendor.is(ati))
@@ -263,8 +263,8 @@ const PciLink& board_link(const NodeSight& node, const Part& part) {
   return board->link;
 }
 
-void uplink_slower(Sight& sight) {
-  for (const NodeSight& node : sight.nodes)
+void uplink_slower(RuleContext& context) {
+  for (const NodeView& node : context.nodes)
     for (const Wire& wire : wires(node)) {
       if (wire.below->children.empty() || wire.parts.empty()) continue;
       // Grace's GPUs have another way up, and their switches a port for management at most.
@@ -287,14 +287,14 @@ void uplink_slower(Sight& sight) {
       }
       const auto rate = wire.rate();
       if (!most) continue;
-      sight.applies();
+      context.applies();
       if (!rate) {
-        sight.cannot(&node, wire.device().address, "speed or width of the port is unknown");
+        context.cannot(&node, wire.device().address, "speed or width of the port is unknown");
         continue;
       }
-      if (rate->value >= most->value * sight.limits.pci_warning || saves_power(node, wire)) continue;
+      if (rate->value >= most->value * context.limits.pci_warning || saves_power(node, wire)) continue;
       const std::string names = node.names(wire.parts);
-      sight.report(
+      context.report(
           {.severity = Severity::warning,
            .type = ScopeType::link,
            .node = &node,
@@ -316,8 +316,8 @@ void uplink_slower(Sight& sight) {
     }
 }
 
-void nic_bound(Sight& sight) {
-  for (const NodeSight& node : sight.nodes) {
+void nic_bound(RuleContext& context) {
+  for (const NodeView& node : context.nodes) {
     std::vector<Report> bound;
     std::size_t rails = 0;
     for (const Wire& wire : wires(node)) {
@@ -328,7 +328,7 @@ void nic_bound(Sight& sight) {
       BytesPerSecond largest;
       const BytesPerSecond wanted = need(node, wire.parts, &largest);
       const std::string name = name_of(node, wire);
-      if (rail) sight.applies(), ++rails;
+      if (rail) context.applies(), ++rails;
       // Above a switch that it shares with GPUs its traffic need not pass.
       std::optional<BytesPerSecond> narrowest = wire.rate();
       std::string where = wire.device().address;
@@ -343,12 +343,12 @@ void nic_bound(Sight& sight) {
       if (wanted.value <= 0 || !narrowest) {
         const bool down = std::ranges::all_of(nic->ports, [](const Port& p) { return p.state.is("down"); });
         if (rail && !down)
-          sight.cannot(&node, name,
-                       narrowest ? "the rate of its port is unknown" : "its PCIe rate is unknown");
+          context.cannot(&node, name,
+                         narrowest ? "the rate of its port is unknown" : "its PCIe rate is unknown");
         continue;
       }
-      if (narrowest->value >= wanted.value * 0.99 || sight.accused(&node, name, "pcie-") ||
-          sight.accused(&node, where, "pcie-"))
+      if (narrowest->value >= wanted.value * 0.99 || context.reported(&node, name, "pcie-") ||
+          context.reported(&node, where, "pcie-"))
         continue;
       // Two ports of a card that its slot was never meant to fill both.
       // NCCL's files have what both ends can do, and nothing else.
@@ -374,7 +374,7 @@ void nic_bound(Sight& sight) {
         std::ranges::all_of(bound, [&](const Report& r) { return r.measured == bound[0].measured; });
     for (Report& report : bound) {
       if (alike) report.severity = Severity::info;
-      sight.report(std::move(report));
+      context.report(std::move(report));
     }
   }
 }

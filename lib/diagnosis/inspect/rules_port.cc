@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "diagnosis/inspect/sight.h"
+#include "diagnosis/inspect/rule_context.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -18,7 +18,7 @@ bool is_up(const Port& port) {
 }
 
 template <class Look>
-void each_port(const NodeSight& node, Look look) {
+void each_port(const NodeView& node, Look look) {
   for (const Nic& nic : node.node.nics) {
     if (!node.has_hardware(nic)) continue;
     const std::string kind = kind_of(nic, node.place(nic.address));
@@ -42,27 +42,27 @@ std::string state_text(const Nic& nic, const Port& port) {
   return text;
 }
 
-void report_port(Sight& sight, const NodeSight& node, const Nic& nic, const Port& port, Severity severity,
-                 const std::string& beside) {
+void report_port(RuleContext& context, const NodeView& node, const Nic& nic, const Port& port,
+                 Severity severity, const std::string& beside) {
   const bool disabled = port.physical_state.is("disabled");
   const auto could = best_rate(port);
-  sight.report({.severity = severity,
-                .type = ScopeType::port,
-                .node = &node,
-                .device = port_name(nic, port),
-                .evidence = {state_text(nic, port), beside},
-                .impact = could && port.max_rate.known()
-                              ? fmt::format("this rail carries 0 of {}", to_text(*could))
-                              : "this rail carries nothing",
-                .next = disabled ? "it was switched off: enable it (ip link set up, or mlxlink / ibportstate)"
-                                 : "look at cable, transceiver and the switch's port; swap the cable with a "
-                                   "good rail's and see whether the fault moves",
-                .measured = BytesPerSecond(0),
-                .expected = port.max_rate.known() ? could : std::nullopt});
+  context.report(
+      {.severity = severity,
+       .type = ScopeType::port,
+       .node = &node,
+       .device = port_name(nic, port),
+       .evidence = {state_text(nic, port), beside},
+       .impact = could && port.max_rate.known() ? fmt::format("this rail carries 0 of {}", to_text(*could))
+                                                : "this rail carries nothing",
+       .next = disabled ? "it was switched off: enable it (ip link set up, or mlxlink / ibportstate)"
+                        : "look at cable, transceiver and the switch's port; swap the cable with a "
+                          "good rail's and see whether the fault moves",
+       .measured = BytesPerSecond(0),
+       .expected = port.max_rate.known() ? could : std::nullopt});
 }
 
 // A kind of NIC of which no port on the node is up.
-bool all_down_matters(const NodeSight& node, const Nic& nic, const Port& port, const std::string& kind) {
+bool all_down_matters(const NodeView& node, const Nic& nic, const Port& port, const std::string& kind) {
   bool matters = true;
   each_port(node, [&](const Nic& other, const Port& p, const std::string& k) {
     if (k == kind) return;
@@ -80,15 +80,15 @@ bool all_down_matters(const NodeSight& node, const Nic& nic, const Port& port, c
   return matters;
 }
 
-void down(Sight& sight) {
+void down(RuleContext& context) {
   std::unordered_map<std::string, Tally> fleet;
-  if (sight.nodes.size() >= 3)
-    for (const NodeSight& node : sight.nodes)
+  if (context.nodes.size() >= 3)
+    for (const NodeView& node : context.nodes)
       each_port(node, [&](const Nic& nic, const Port& port, const std::string& kind) {
         Tally& t = fleet[slot(nic, port, kind)];
         (is_up(port) ? t.active : t.down) += port.state.known();
       });
-  for (const NodeSight& node : sight.nodes) {
+  for (const NodeView& node : context.nodes) {
     std::map<std::string, Tally> sisters, kinds;
     each_port(node, [&](const Nic& nic, const Port& port, const std::string& kind) {
       for (Tally* t : {&sisters[position(nic, port, kind)], &kinds[kind]})
@@ -97,9 +97,9 @@ void down(Sight& sight) {
     std::set<std::string> cards;  // of which one port was named: the first is the one in use
     each_port(node, [&](const Nic& nic, const Port& port, const std::string& kind) {
       const bool rail = node.is_rail(nic);
-      if (rail) sight.applies();
+      if (rail) context.applies();
       if (!port.state.known()) {
-        if (rail) sight.cannot(&node, port_name(nic, port), "the state of the port is unknown");
+        if (rail) context.cannot(&node, port_name(nic, port), "the state of the port is unknown");
         return;
       }
       if (!port.state.is("down")) return;
@@ -116,13 +116,13 @@ void down(Sight& sight) {
                                : port.physical_state.known() && !port.physical_state.is("disabled")
                                    ? Severity::warning
                                    : Severity::info;
-        report_port(sight, node, nic, port, grave, "no port of this kind is up on this node");
+        report_port(context, node, nic, port, grave, "no port of this kind is up on this node");
       } else if (seen >= 3) {
-        if (others->second.active <= sight.limits.majority * seen || !(rail || !nic.rdma.empty())) return;
-        report_port(sight, node, nic, port, rail ? Severity::critical : Severity::warning,
+        if (others->second.active <= context.limits.majority * seen || !(rail || !nic.rdma.empty())) return;
+        report_port(context, node, nic, port, rail ? Severity::critical : Severity::warning,
                     fmt::format("on {} of {} nodes the same port is active", others->second.active, seen));
       } else if (rail && same.active >= same.down) {
-        report_port(sight, node, nic, port, Severity::critical,
+        report_port(context, node, nic, port, Severity::critical,
                     fmt::format("{} of the {} ports like it on this node are active", same.active,
                                 same.active + same.down));
       }
@@ -130,21 +130,21 @@ void down(Sight& sight) {
   }
 }
 
-void not_active(Sight& sight) {
-  for (const NodeSight& node : sight.nodes)
+void not_active(RuleContext& context) {
+  for (const NodeView& node : context.nodes)
     each_port(node, [&](const Nic& nic, const Port& port, const std::string&) {
       if (nic.rdma.empty()) return;
-      sight.applies();
+      context.applies();
       if (!port.state.known() || is_up(port) || port.state.is("down")) return;
-      sight.report({.severity = Severity::critical,
-                    .type = ScopeType::port,
-                    .node = &node,
-                    .device = port_name(nic, port),
-                    .evidence = {state_text(nic, port)},
-                    .impact = "the wire is there and carries no data yet: this rail carries nothing",
-                    .next = port.layer == LinkLayer::infiniband
-                                ? "see whether a subnet manager runs (sminfo) and reaches this port"
-                                : "see ip link and dmesg for this interface"});
+      context.report({.severity = Severity::critical,
+                      .type = ScopeType::port,
+                      .node = &node,
+                      .device = port_name(nic, port),
+                      .evidence = {state_text(nic, port)},
+                      .impact = "the wire is there and carries no data yet: this rail carries nothing",
+                      .next = port.layer == LinkLayer::infiniband
+                                  ? "see whether a subnet manager runs (sminfo) and reaches this port"
+                                  : "see ip link and dmesg for this interface"});
     });
 }
 
@@ -158,33 +158,34 @@ Fact<int> lanes_of(const Port& port) {
   return split ? Fact<int>() : Fact<int>(4, "as InfiniBand's ports have");
 }
 
-void rate_degraded(Sight& sight) {
+void rate_degraded(RuleContext& context) {
   struct Kind {
     std::map<double, int> rates;
     int ports = 0;
   };
   std::unordered_map<std::string, Kind> kinds;
-  for (const NodeSight& node : sight.nodes)
+  for (const NodeView& node : context.nodes)
     each_port(node, [&](const Nic&, const Port& port, const std::string& kind) {
       if (!is_up(port) || !port.rate.known()) return;
       Kind& k = kinds[kind];
       ++k.rates[port.rate->value];
       ++k.ports;
     });
-  for (const NodeSight& node : sight.nodes)
+  for (const NodeView& node : context.nodes)
     each_port(node, [&](const Nic& nic, const Port& port, const std::string& kind) {
       const bool rail = node.is_rail(nic);
-      if (rail) sight.applies();
+      if (rail) context.applies();
       if (port.state.known() && !is_up(port)) return;
       const Fact<int> lanes = lanes_of(port);
       const bool narrow = port.width.known() && lanes.known() && *port.width > 0 && *port.width < *lanes;
       const bool slow = port.rate.known() && port.max_rate.known() &&
-                        port.rate->value < port.max_rate->value * sight.limits.pci_warning;
+                        port.rate->value < port.max_rate->value * context.limits.pci_warning;
       if (!narrow && !slow) {
         if (rail && !(port.rate.known() && port.max_rate.known()) &&
             !(port.width.known() && port.max_width.known()))
-          sight.cannot(&node, port_name(nic, port),
-                       port.rate.known() ? "what the port can do is unknown" : "the port's rate is unknown");
+          context.cannot(
+              &node, port_name(nic, port),
+              port.rate.known() ? "what the port can do is unknown" : "the port's rate is unknown");
         return;
       }
       const auto group = kinds.find(kind);
@@ -207,23 +208,24 @@ void rate_degraded(Sight& sight) {
             fmt::format("all {} active ports of this kind run at this rate: the other ends "
                         "may do no more",
                         group->second.ports));
-      sight.report({.severity = alike || !rail                       ? Severity::info
-                                : share <= sight.limits.pci_critical ? Severity::critical
-                                                                     : Severity::warning,
-                    .type = ScopeType::port,
-                    .node = &node,
-                    .device = port_name(nic, port),
-                    .evidence = std::move(evidence),
-                    .impact = port.rate.known() && port.max_rate.known()
-                                  ? fmt::format("this {} carries {} of {}", rail ? "rail" : "port",
-                                                to_text(*port.rate), to_text(*port.max_rate))
-                                  : fmt::format("this {} carries {} of what it can", rail ? "rail" : "port",
-                                                percent(share)),
-                    .next = alike ? "where the switches can do more, look at their ports' settings"
-                                  : "reseat or swap the cable; see mlxlink or ethtool for lanes, speeds and "
-                                    "forced settings on both ends",
-                    .measured = port.rate.value,
-                    .expected = port.max_rate.value});
+      context.report(
+          {.severity = alike || !rail                         ? Severity::info
+                       : share <= context.limits.pci_critical ? Severity::critical
+                                                              : Severity::warning,
+           .type = ScopeType::port,
+           .node = &node,
+           .device = port_name(nic, port),
+           .evidence = std::move(evidence),
+           .impact =
+               port.rate.known() && port.max_rate.known()
+                   ? fmt::format("this {} carries {} of {}", rail ? "rail" : "port", to_text(*port.rate),
+                                 to_text(*port.max_rate))
+                   : fmt::format("this {} carries {} of what it can", rail ? "rail" : "port", percent(share)),
+           .next = alike ? "where the switches can do more, look at their ports' settings"
+                         : "reseat or swap the cable; see mlxlink or ethtool for lanes, speeds and "
+                           "forced settings on both ends",
+           .measured = port.rate.value,
+           .expected = port.max_rate.value});
     });
 }
 
@@ -234,13 +236,13 @@ std::string speed_text(const Nic& nic) {
 }
 
 struct Rail {
-  const NodeSight* node;
+  const NodeView* node;
   const Nic* nic;
 };
 using Rails = std::vector<Rail>;
-using RateOf = std::optional<BytesPerSecond> (*)(const NodeSight&, const Nic&);
+using RateOf = std::optional<BytesPerSecond> (*)(const NodeView&, const Nic&);
 
-std::optional<BytesPerSecond> ports_rate(const NodeSight&, const Nic& nic) {
+std::optional<BytesPerSecond> ports_rate(const NodeView&, const Nic& nic) {
   std::optional<BytesPerSecond> sum;
   for (const Port& port : nic.ports)
     if (port.rate.known() && (is_up(port) || !port.state.known()))
@@ -248,17 +250,17 @@ std::optional<BytesPerSecond> ports_rate(const NodeSight&, const Nic& nic) {
   return sum;
 }
 
-std::optional<BytesPerSecond> pcie_rate(const NodeSight& node, const Nic& nic) {
+std::optional<BytesPerSecond> pcie_rate(const NodeView& node, const Nic& nic) {
   const auto* place = node.place(nic.address);
   return place && !place->device->power.is("suspended") ? pci_rate(place->device->link) : std::nullopt;
 }
 
 // One value for a rail: lower than most of its sisters', on its node or in the fleet, is unlike them.
-void compare(Sight& sight, const Rails& rails, bool fleet, const char* what, RateOf rate_of) {
+void compare(RuleContext& context, const Rails& rails, bool fleet, const char* what, RateOf rate_of) {
   std::map<double, int> votes;
   for (const Rail& rail : rails)
     if (const auto rate = rate_of(*rail.node, *rail.nic)) ++votes[rate->value];
-  const double* most = majority(votes, fleet ? sight.limits.majority : 0.5);
+  const double* most = majority(votes, fleet ? context.limits.majority : 0.5);
   if (!most) return;
   const Rail sister = *std::ranges::find_if(rails, [&](const Rail& rail) {
     const auto rate = rate_of(*rail.node, *rail.nic);
@@ -266,9 +268,9 @@ void compare(Sight& sight, const Rails& rails, bool fleet, const char* what, Rat
   });
   for (const auto& [node, nic] : rails) {
     const auto rate = rate_of(*node, *nic);
-    if (!rate || rate->value >= *most * sight.limits.pci_warning) continue;
-    if (sight.accused(node, nic->name, "pcie-") || sight.accused(node, nic->name, "nic-") ||
-        sight.accused(node, port_name(*nic, nic->ports[0]), "port-"))
+    if (!rate || rate->value >= *most * context.limits.pci_warning) continue;
+    if (context.reported(node, nic->name, "pcie-") || context.reported(node, nic->name, "nic-") ||
+        context.reported(node, port_name(*nic, nic->ports[0]), "port-"))
       continue;
     std::vector<std::string> evidence = {
         fmt::format("{} of {}: {}", what, nic->name, to_text(*rate)),
@@ -283,32 +285,32 @@ void compare(Sight& sight, const Rails& rails, bool fleet, const char* what, Rat
       evidence.push_back(fmt::format("{} is {}, {}{} is {}", nic->name, here,
                                      fleet ? sister.node->node.name + "'s " : "", sister.nic->name, there));
     const double striped = fleet ? 1 : double(rails.size());
-    sight.report({.severity = lanes ? Severity::critical : Severity::warning,
-                  .type = ScopeType::nic,
-                  .node = node,
-                  .device = nic->name,
-                  .evidence = std::move(evidence),
-                  .impact = fmt::format("{}, all go at its pace: {} instead of {}",
-                                        fleet ? "in a collective over these nodes"
-                                              : fmt::format("striped over {} rails", rails.size()),
-                                        to_text(*rate * striped), to_text(BytesPerSecond(*most) * striped)),
-                  .next = "compare its cable, slot and settings with a sister's",
-                  .measured = rate,
-                  .expected = BytesPerSecond(*most)});
+    context.report({.severity = lanes ? Severity::critical : Severity::warning,
+                    .type = ScopeType::nic,
+                    .node = node,
+                    .device = nic->name,
+                    .evidence = std::move(evidence),
+                    .impact = fmt::format("{}, all go at its pace: {} instead of {}",
+                                          fleet ? "in a collective over these nodes"
+                                                : fmt::format("striped over {} rails", rails.size()),
+                                          to_text(*rate * striped), to_text(BytesPerSecond(*most) * striped)),
+                    .next = "compare its cable, slot and settings with a sister's",
+                    .measured = rate,
+                    .expected = BytesPerSecond(*most)});
   }
 }
 
 // Below one switch with a GPU: such NICs are placed alike, and unlike those of the same kind elsewhere.
-bool beside_gpu(const NodeSight& node, const Nic& nic) {
-  return std::ranges::any_of(node.way_up(nic.address), [&](const NodeSight::Place* place) {
+bool beside_gpu(const NodeView& node, const Nic& nic) {
+  return std::ranges::any_of(node.way_up(nic.address), [&](const NodeView::Place* place) {
     return place->device->kind != PciKind::root_port &&
            std::ranges::any_of(place->parts, [&](int i) { return node.parts[std::size_t(i)].gpu; });
   });
 }
 
-void unlike_sisters(Sight& sight) {
+void unlike_sisters(RuleContext& context) {
   std::map<std::string, Rails> fleet;  // of nodes with too few rails to compare among themselves
-  for (const NodeSight& node : sight.nodes) {
+  for (const NodeView& node : context.nodes) {
     std::map<std::string, Rails> kinds;
     for (const Nic* nic : node.rails)
       if (!nic->ports.empty()) kinds[kind_of(*nic, node.place(nic->address))].push_back({&node, nic});
@@ -317,20 +319,20 @@ void unlike_sisters(Sight& sight) {
         fleet[kind].insert(fleet[kind].end(), rails.begin(), rails.end());
         continue;
       }
-      sight.applies();
-      compare(sight, rails, false, "ports' rate", ports_rate);
+      context.applies();
+      compare(context, rails, false, "ports' rate", ports_rate);
       for (const bool beside : {true, false}) {
         Rails alike;
         std::ranges::copy_if(rails, std::back_inserter(alike),
                              [&](const Rail& rail) { return beside_gpu(node, *rail.nic) == beside; });
-        if (alike.size() >= 3) compare(sight, alike, false, "PCIe rate", pcie_rate);
+        if (alike.size() >= 3) compare(context, alike, false, "PCIe rate", pcie_rate);
       }
     }
   }
   for (const auto& [kind, rails] : fleet) {
     if (rails.size() < 3) continue;
-    sight.applies();
-    compare(sight, rails, true, "ports' rate", ports_rate);
+    context.applies();
+    compare(context, rails, true, "ports' rate", ports_rate);
   }
 }
 

@@ -1,21 +1,21 @@
 // The system around the devices: ACS, IOMMU, limits, the processors' governor.
 #include <algorithm>
 
-#include "diagnosis/inspect/sight.h"
+#include "diagnosis/inspect/rule_context.h"
 
 namespace ringtrue::diagnosis {
 namespace {
 
 using namespace topology;
-using Place = NodeSight::Place;
+using Place = NodeView::Place;
 
-bool has_rdma(const NodeSight& node, bool physical) {
+bool has_rdma(const NodeView& node, bool physical) {
   return std::ranges::any_of(
       node.node.nics, [&](const Nic& n) { return !n.rdma.empty() && !(physical && !node.has_hardware(n)); });
 }
 
 // Ports of switches through which GPUs and NICs reach one another without going up to the host bridge.
-std::vector<const Place*> peer_ports(const NodeSight& node) {
+std::vector<const Place*> peer_ports(const NodeView& node) {
   std::vector<const Place*> ports;
   for (const Place& p : node.places) {
     if (p.device->kind != PciKind::switch_downstream || p.parts.empty() || p.parent < 0) continue;
@@ -24,15 +24,15 @@ std::vector<const Place*> peer_ports(const NodeSight& node) {
   return ports;
 }
 
-void acs(Sight& sight) {
-  for (const NodeSight& node : sight.nodes) {
+void acs(RuleContext& context) {
+  for (const NodeView& node : context.nodes) {
     std::vector<std::string> on;
     std::vector<int> parts;
     std::string origin;
     for (const Place* p : peer_ports(node)) {
-      sight.applies();
+      context.applies();
       if (!p->device->acs_redirect.known()) {
-        sight.cannot(&node, p->device->address, "ACS could not be read: it needs root");
+        context.cannot(&node, p->device->address, "ACS could not be read: it needs root");
       } else if (*p->device->acs_redirect) {
         on.push_back(p->device->address);
         origin = p->device->acs_redirect.origin;
@@ -40,7 +40,7 @@ void acs(Sight& sight) {
       }
     }
     if (on.empty()) continue;
-    sight.report(
+    context.report(
         {.type = ScopeType::link,
          .node = &node,
          .device = on[0],
@@ -53,15 +53,15 @@ void acs(Sight& sight) {
   }
 }
 
-void iommu(Sight& sight) {
-  for (const NodeSight& node : sight.nodes) {
+void iommu(RuleContext& context) {
+  for (const NodeView& node : context.nodes) {
     const bool gpus = !node.node.gpus.empty(), rdma = has_rdma(node, true);
     if (!gpus && !rdma) continue;
-    sight.applies();
+    context.applies();
     const Fact<std::string>& mode = node.node.system.iommu;
-    if (!mode.known()) sight.cannot(&node, "", "whether an IOMMU translates is unknown");
+    if (!mode.known()) context.cannot(&node, "", "whether an IOMMU translates is unknown");
     if (!mode.is("translated")) continue;
-    sight.report(
+    context.report(
         {.severity = gpus && rdma ? Severity::warning : Severity::info,
          .type = ScopeType::node,
          .node = &node,
@@ -81,33 +81,33 @@ std::string size_text(double bytes) {
   return fmt::format("{} {}iB", text, unit);
 }
 
-void memlock(Sight& sight) {
-  for (const NodeSight& node : sight.nodes) {
+void memlock(RuleContext& context) {
+  for (const NodeView& node : context.nodes) {
     if (!has_rdma(node, false)) continue;
-    sight.applies();
+    context.applies();
     const Fact<Bytes>& limit = node.node.system.memlock;
-    if (!limit.known()) sight.cannot(&node, "", "the limit on locked memory is unknown");
-    if (!limit.known() || double(limit->value) >= sight.limits.memlock_bytes) continue;
-    sight.report({.type = ScopeType::node,
-                  .node = &node,
-                  .evidence = {fmt::format("the soft limit on locked memory is {} ({})",
-                                           size_text(double(limit->value)), limit.origin),
-                               fmt::format("RDMA locks what it registers; below {} that fails",
-                                           size_text(sight.limits.memlock_bytes))},
-                  .impact = "jobs cannot register their buffers: they fail, or fall back to TCP",
-                  .next = "set memlock to unlimited in /etc/security/limits.d and LimitMEMLOCK=infinity in "
-                          "the services that start jobs"});
+    if (!limit.known()) context.cannot(&node, "", "the limit on locked memory is unknown");
+    if (!limit.known() || double(limit->value) >= context.limits.memlock_bytes) continue;
+    context.report({.type = ScopeType::node,
+                    .node = &node,
+                    .evidence = {fmt::format("the soft limit on locked memory is {} ({})",
+                                             size_text(double(limit->value)), limit.origin),
+                                 fmt::format("RDMA locks what it registers; below {} that fails",
+                                             size_text(context.limits.memlock_bytes))},
+                    .impact = "jobs cannot register their buffers: they fail, or fall back to TCP",
+                    .next = "set memlock to unlimited in /etc/security/limits.d and LimitMEMLOCK=infinity in "
+                            "the services that start jobs"});
   }
 }
 
-void governor(Sight& sight) {
-  for (const NodeSight& node : sight.nodes) {
+void governor(RuleContext& context) {
+  for (const NodeView& node : context.nodes) {
     if (node.node.gpus.empty() && !has_rdma(node, true)) continue;
     const Fact<std::string>& now = node.node.system.governor;
     if (!now.known()) continue;  // machines without frequency scaling, and virtual ones, have none
-    sight.applies();
+    context.applies();
     if (*now == "performance") continue;
-    sight.report(
+    context.report(
         {.severity = Severity::info,
          .type = ScopeType::node,
          .node = &node,

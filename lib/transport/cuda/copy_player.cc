@@ -28,7 +28,7 @@ struct Lines {
 
 class CopyPlayer final : public Player {
  public:
-  explicit CopyPlayer(Ground& ground) : ground_(ground), lines_(std::size_t(ground.ranks())) {}
+  explicit CopyPlayer(GroupState& state) : state_(state), lines_(std::size_t(state.ranks())) {}
 
   Result<void> prepare(const Algorithm& algorithm, const Layout& layout, const Call& call,
                        Deadline) override {
@@ -44,36 +44,36 @@ class CopyPlayer final : public Player {
         sources_ = std::max<std::uint64_t>(sources_, now.sources);
       }
     }
-    for (Rank rank = 0; rank < ground_.ranks(); ++rank)
+    for (Rank rank = 0; rank < state_.ranks(); ++rank)
       if (auto ready = equip(rank); !ready) return ready;
     return {};
   }
 
   Result<void> begin(Calls calls) override {
-    for (Plant& plant : ground_.plants)
-      if (auto recorded = plant.stream->record(*plant.start); !recorded) return recorded;
-    for (Rank rank = 0; rank < ground_.ranks(); ++rank) {  // after what the plant's stream was told before
+    for (DeviceContext& context : state_.contexts)
+      if (auto recorded = context.stream->record(*context.start); !recorded) return recorded;
+    for (Rank rank = 0; rank < state_.ranks(); ++rank) {  // after what the context's stream was told before
       Lines& lines = lines_[std::size_t(rank)];
       for (Stream* stream : {lines.in.get(), lines.work.get(), lines.out.get()})
-        if (auto waits = stream->wait(*ground_.plant(rank).start); !waits) return waits;
+        if (auto waits = stream->wait(*state_.context(rank).start); !waits) return waits;
     }
     for (int i = 0; i < calls.count; ++i)
       for (const Place& place : flow_.order)
         if (auto told = tell(place); !told) return told;
-    for (Rank rank = 0; rank < ground_.ranks(); ++rank) {
+    for (Rank rank = 0; rank < state_.ranks(); ++rank) {
       Lines& lines = lines_[std::size_t(rank)];
       if (auto recorded = lines.work->record(*lines.ended); !recorded) return recorded;
-      if (auto waits = ground_.plant(rank).stream->wait(*lines.ended); !waits) return waits;
+      if (auto waits = state_.context(rank).stream->wait(*lines.ended); !waits) return waits;
     }
-    for (Plant& plant : ground_.plants)
-      if (auto recorded = plant.stream->record(*plant.stop); !recorded) return recorded;
+    for (DeviceContext& context : state_.contexts)
+      if (auto recorded = context.stream->record(*context.stop); !recorded) return recorded;
     return {};
   }
 
   void stop() override {}  // copies and reductions end by themselves
 
   std::string stood_still() override {
-    for (Rank rank = 0; rank < ground_.ranks(); ++rank) {
+    for (Rank rank = 0; rank < state_.ranks(); ++rank) {
       Lines& lines = lines_[std::size_t(rank)];
       const auto ended = lines.ended ? lines.ended->reached() : Result<bool>(true);
       if (ended && *ended) continue;
@@ -82,7 +82,7 @@ class CopyPlayer final : public Player {
         const auto reached = lines.finished[i] ? lines.finished[i]->reached() : Result<bool>(false);
         if (reached && *reached) done = i + 1;
       }
-      return fmt::format("{} stood still: it had finished {} of {} instructions", ground_.name(rank), done,
+      return fmt::format("{} stood still: it had finished {} of {} instructions", state_.name(rank), done,
                          lines.finished.size());
     }
     return {};
@@ -91,7 +91,7 @@ class CopyPlayer final : public Player {
  private:
   // What a rank needs for these programs and has not got yet.
   Result<void> equip(Rank rank) {
-    Device& device = *ground_.plant(rank).device;
+    Device& device = *state_.context(rank).device;
     Lines& lines = lines_[std::size_t(rank)];
     const auto stream = [&](std::unique_ptr<Stream>& it) -> Result<void> {
       if (it) return {};
@@ -119,8 +119,8 @@ class CopyPlayer final : public Player {
         if (auto made = event(lines.finished[i]); !made) return made;
 
     bool lands = false, lifts = false;
-    for (Rank owner = 0; owner < ground_.ranks(); ++owner) {
-      const Way way = ground_.choices.of(rank, owner).way;
+    for (Rank owner = 0; owner < state_.ranks(); ++owner) {
+      const Way way = state_.choices.of(rank, owner).way;
       lands |= way != Way::same_gpu;
       lifts |= way == Way::staged;
     }
@@ -138,7 +138,7 @@ class CopyPlayer final : public Player {
   }
 
   std::byte* address(Rank rank, std::uint32_t space, std::uint64_t offset) {
-    return ground_.space(ground_.plant(rank), rank, space) + offset;
+    return state_.space(state_.context(rank), rank, space) + offset;
   }
   std::byte* slot(const Memory& memory, int set, std::uint32_t source) const {
     return memory.at() + (std::uint64_t(set) * sources_ + source) * slice_;
@@ -148,7 +148,7 @@ class CopyPlayer final : public Player {
   Result<void> bring(Rank rank, Rank owner, std::byte* into, const std::byte* from, std::byte* lifted,
                      std::uint64_t bytes) {
     Lines& lines = lines_[std::size_t(rank)];
-    if (ground_.choices.of(rank, owner).way != Way::staged) return lines.in->copy(into, from, bytes);
+    if (state_.choices.of(rank, owner).way != Way::staged) return lines.in->copy(into, from, bytes);
     Stream& out = *lines_[std::size_t(owner)].out;
     if (auto done = lines.in->record(*lines.cleared); !done) return done;
     if (auto done = out.wait(*lines.cleared); !done) return done;
@@ -179,7 +179,7 @@ class CopyPlayer final : public Player {
       const Source& source = program.sources[now.first_source + s];
       const Rank owner = Rank(source.rank);
       const std::byte* const from = address(owner, source.space, source.offset);
-      const bool here = ground_.plant_of[std::size_t(owner)] == ground_.plant_of[std::size_t(rank)];
+      const bool here = state_.context_of[std::size_t(owner)] == state_.context_of[std::size_t(rank)];
       std::byte* const lifted = lines.lifted ? slot(*lines.lifted, set, s) : nullptr;
       if (now.move == Move::store) {
         if (auto done = bring(rank, owner, job.into, from, lifted, now.length); !done) return done;
@@ -196,7 +196,7 @@ class CopyPlayer final : public Player {
     if (now.move == Move::reduce || now.move == Move::reduce_last) {
       job.sources = now.sources;
       job.elements = now.length / size_of(call_.type);
-      job.ranks = std::uint32_t(ground_.ranks());
+      job.ranks = std::uint32_t(state_.ranks());
       job.move = now.move;
       job.type = std::uint8_t(call_.type);
       job.operation = std::uint8_t(call_.operation);
@@ -208,7 +208,7 @@ class CopyPlayer final : public Player {
                                              : Result<void>();
   }
 
-  Ground& ground_;
+  GroupState& state_;
   Dataflow flow_;
   Call call_;
   std::uint64_t slice_ = 0, sources_ = 1;
@@ -217,8 +217,8 @@ class CopyPlayer final : public Player {
 
 }  // namespace
 
-Result<std::unique_ptr<Player>> make_copy_player(Ground& ground) {
-  return std::make_unique<CopyPlayer>(ground);
+Result<std::unique_ptr<Player>> make_copy_player(GroupState& state) {
+  return std::make_unique<CopyPlayer>(state);
 }
 
 }  // namespace ringtrue::transport::cuda

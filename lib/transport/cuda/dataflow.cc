@@ -290,7 +290,7 @@ class Compiler {
     for (const Id id : order_) {
       const Node& node = nodes_[id];
       Program& program = flow.programs[std::size_t(node.rank)];
-      if (program.instructions.size() > most_instructions)
+      if (program.instructions.size() > max_instructions)
         return fail(
             Cause::bad_input,
             fmt::format("{} instructions for rank {} are too many", program.instructions.size(), node.rank),
@@ -345,9 +345,9 @@ Call sliced(Call call, Rank ranks) {
 }
 
 Result<Dataflow> compile(const Algorithm& algorithm, const Layout& layout, const Call& call) {
-  if (layout.ranks() > most_ranks)
+  if (layout.ranks() > max_ranks)
     return fail(Cause::bad_input, fmt::format("{} ranks are more than the {} that GPUs of a node play",
-                                              layout.ranks(), most_ranks));
+                                              layout.ranks(), max_ranks));
   if (algorithm.uses_packets())
     return fail(Cause::bad_input,
                 fmt::format("{} does not run between GPUs: its messages depend on the data", algorithm.name),

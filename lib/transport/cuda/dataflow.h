@@ -36,14 +36,14 @@ struct Dataflow {
   std::vector<Place> order;       // all instructions, none before those that it waits for
 };
 
-inline constexpr std::size_t most_instructions = 1 << 16;  // of a rank
+inline constexpr std::size_t max_instructions = 1 << 16;  // of a rank
 
 // The call with slices that suit a GPU: short enough that ranks work at once, long enough that telling each
 // other is cheap, and few enough for short programs. One lane: lanes mean nothing here.
 collective::Call sliced(collective::Call call, collective::Rank ranks);
 
-// For up to most_ranks ranks. Errors: bad_input for more ranks, for an algorithm whose messages depend on the
-// data (omnireduce) and for programs beyond most_instructions; internal for posts that do not meet.
+// For up to max_ranks ranks. Errors: bad_input for more ranks, for an algorithm whose messages depend on the
+// data (omnireduce) and for programs beyond max_instructions; internal for posts that do not meet.
 Result<Dataflow> compile(const collective::Algorithm& algorithm, const collective::Layout& layout,
                          const collective::Call& call);
 

@@ -121,7 +121,7 @@ class Device {
 };
 
 // A process that computes on a GPU, as NVML tells.
-struct Occupant {
+struct GpuProcess {
   int pid = 0;
   std::string name = {};    // of its program; may be empty
   std::uint64_t bytes = 0;  // of the GPU's memory; 0: unknown
@@ -135,9 +135,9 @@ class Driver {
   // Makes a context, or uses the process's own.
   virtual Result<std::unique_ptr<Device>> open(int index) = 0;
   // Makes no context either. This process is among them once it has opened the GPU.
-  virtual Result<std::vector<Occupant>> occupants(int index) = 0;
+  virtual Result<std::vector<GpuProcess>> gpu_processes(int index) = 0;
   // GPUs that nobody else computed on when this process first used them. Kept here because a process in a
-  // container may not know itself among the occupants.
+  // container may not know itself among those processes.
   std::set<int> taken;
   virtual std::string version() const = 0;  // "CUDA 13.0, driver 13.0"
 };

@@ -12,7 +12,7 @@
 //   release(p, n)          the same write, after all that this thread did before
 //   peek(p)                a word that the host may write
 //   pause(spins)           before asking again
-//   sources                a block's own room for most_ranks pointers
+//   sources                a block's own room for max_ranks pointers
 #pragma once
 
 #include "transport/cuda/bodies.h"

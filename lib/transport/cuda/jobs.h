@@ -7,7 +7,7 @@
 
 namespace ringtrue::transport::cuda {
 
-inline constexpr int most_ranks = 64;  // of a group: a bit each in Instruction::tells
+inline constexpr int max_ranks = 64;  // of a group: a bit each in Instruction::tells
 
 enum class Move : std::uint8_t { nothing, store, reduce, reduce_last };
 
@@ -71,11 +71,11 @@ struct Interpretation {
 };
 
 // into = with op source[0] op ...: what a host-driven call does where no peer's memory can be read.
-inline constexpr int most_sources = 64;
+inline constexpr int max_sources = 64;
 struct Reduction {
   std::byte* into = nullptr;
   const std::byte* with = nullptr;
-  const std::byte* source[most_sources] = {};
+  const std::byte* source[max_sources] = {};
   std::uint64_t elements = 0;
   std::uint32_t sources = 0, ranks = 1;
   Move move = Move::reduce;

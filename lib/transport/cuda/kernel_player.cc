@@ -18,7 +18,7 @@ using collective::Rank;
 // Pinned: the host's word to the kernels, and their last words.
 struct Control {
   std::uint32_t abort = 0;
-  Stop stops[most_ranks];
+  Stop stops[max_ranks];
 };
 
 // One GPU's part of a compiled call.
@@ -32,7 +32,7 @@ struct Prepared {
   std::string algorithm;
   Call call;
   Layout layout;
-  std::vector<Part> parts;             // by plant
+  std::vector<Part> parts;             // by context
   std::vector<std::uint32_t> lengths;  // by rank: instructions
   bool is(const Algorithm& other, const Layout& other_layout, const Call& with) const {
     const auto key = [](const Call& c) {
@@ -66,8 +66,8 @@ class Image {
 
 class KernelPlayer final : public Player {
  public:
-  KernelPlayer(Ground& ground, std::unique_ptr<Memory> control)
-      : ground_(ground), memory_(std::move(control)), control_(*new (memory_->at()) Control) {}
+  KernelPlayer(GroupState& state, std::unique_ptr<Memory> control)
+      : state_(state), memory_(std::move(control)), control_(*new (memory_->at()) Control) {}
 
   Result<void> prepare(const Algorithm& algorithm, const Layout& layout, const Call& call,
                        Deadline deadline) override {
@@ -85,9 +85,9 @@ class KernelPlayer final : public Player {
     made->layout = layout;
     for (const Program& program : flow->programs)
       made->lengths.push_back(std::uint32_t(program.instructions.size()));
-    if (prepared_.size() == most_prepared) prepared_.pop_back();
-    for (Plant& plant : ground_.plants) {
-      auto part = place(plant, *flow, call, deadline);
+    if (prepared_.size() == max_prepared) prepared_.pop_back();
+    for (DeviceContext& context : state_.contexts) {
+      auto part = place(context, *flow, call, deadline);
       if (!part) return tl::unexpected(part.error());
       made->parts.push_back(std::move(*part));
     }
@@ -98,8 +98,8 @@ class KernelPlayer final : public Player {
   Result<void> begin(Calls calls) override {
     Prepared& now = *prepared_.front();
     for (Stop& stop : control_.stops) stop = {};
-    for (std::size_t p = 0; p < ground_.plants.size(); ++p) {
-      Stream& stream = *ground_.plants[p].stream;
+    for (std::size_t p = 0; p < state_.contexts.size(); ++p) {
+      Stream& stream = *state_.contexts[p].stream;
       Part& part = now.parts[p];
       if (calls.graph && !part.graph) {
         if (auto capture = stream.begin_capture(); !capture) return capture;
@@ -110,18 +110,18 @@ class KernelPlayer final : public Player {
         part.graph = std::move(*graph);
       }
     }
-    for (Plant& plant : ground_.plants)
-      if (auto recorded = plant.stream->record(*plant.start); !recorded) return recorded;
+    for (DeviceContext& context : state_.contexts)
+      if (auto recorded = context.stream->record(*context.start); !recorded) return recorded;
     // Call by call over all GPUs: none gets far ahead of the others.
     for (int i = 0; i < calls.count; ++i) {
-      for (std::size_t p = 0; p < ground_.plants.size(); ++p) {
-        Stream& stream = *ground_.plants[p].stream;
+      for (std::size_t p = 0; p < state_.contexts.size(); ++p) {
+        Stream& stream = *state_.contexts[p].stream;
         Part& part = now.parts[p];
         if (auto told = calls.graph ? part.graph->launch(stream) : stream.run(part.job); !told) return told;
       }
     }
-    for (Plant& plant : ground_.plants)
-      if (auto recorded = plant.stream->record(*plant.stop); !recorded) return recorded;
+    for (DeviceContext& context : state_.contexts)
+      if (auto recorded = context.stream->record(*context.stop); !recorded) return recorded;
     return {};
   }
 
@@ -137,44 +137,44 @@ class KernelPlayer final : public Player {
     // From anybody who waited to whom that one waited for, and so on: to who waited for a rank that says
     // nothing.
     std::uint32_t rank = 0;
-    while (rank < std::uint32_t(ground_.ranks()) && !stop_of(rank)) ++rank;
-    if (rank == std::uint32_t(ground_.ranks())) return {};
-    for (Rank turns = 0; turns < ground_.ranks() && stop_of(stop_of(rank)->peer); ++turns)
+    while (rank < std::uint32_t(state_.ranks()) && !stop_of(rank)) ++rank;
+    if (rank == std::uint32_t(state_.ranks())) return {};
+    for (Rank turns = 0; turns < state_.ranks() && stop_of(stop_of(rank)->peer); ++turns)
       rank = stop_of(rank)->peer;
     const Stop& stop = *stop_of(rank);
     return fmt::format(
         "{} stood still at instruction {} of {}: it waited for {} to finish {} of its {}, and had "
         "heard of {}",
-        ground_.name(Rank(rank)), stop.instruction, prepared_.front()->lengths[rank],
-        ground_.name(Rank(stop.peer)), stop.wanted, prepared_.front()->lengths[stop.peer], stop.had);
+        state_.name(Rank(rank)), stop.instruction, prepared_.front()->lengths[rank],
+        state_.name(Rank(stop.peer)), stop.wanted, prepared_.front()->lengths[stop.peer], stop.had);
   }
 
  private:
-  static constexpr std::size_t most_prepared = 4;
+  static constexpr std::size_t max_prepared = 4;
 
-  Result<Part> place(Plant& plant, const Dataflow& flow, const Call& call, Deadline deadline) {
+  Result<Part> place(DeviceContext& context, const Dataflow& flow, const Call& call, Deadline deadline) {
     Part part;
     Image image;
     std::vector<Work> works;
     std::uint64_t longest = 0;
-    for (const Rank rank : plant.ranks) {
+    for (const Rank rank : context.ranks) {
       const Program& program = flow.programs[std::size_t(rank)];
       for (const Instruction& instruction : program.instructions)
         longest = std::max(longest, instruction.length);
-      std::vector<Peer> peers(std::size_t(ground_.ranks()), Peer());
-      for (Rank other = 0; other < ground_.ranks(); ++other) {
+      std::vector<Peer> peers(std::size_t(state_.ranks()), Peer());
+      for (Rank other = 0; other < state_.ranks(); ++other) {
         peers[std::size_t(other)] = {
-            {ground_.space(plant, other, 0), ground_.space(plant, other, 1)},
-            reinterpret_cast<std::uint64_t*>(plant.base[std::size_t(other)] + Region::heard) + rank};
+            {state_.space(context, other, 0), state_.space(context, other, 1)},
+            reinterpret_cast<std::uint64_t*>(context.base[std::size_t(other)] + Region::heard) + rank};
       }
-      std::byte* const own = plant.base[std::size_t(rank)];
+      std::byte* const own = context.base[std::size_t(rank)];
       Work work;
       work.heard = reinterpret_cast<const std::uint64_t*>(own + Region::heard);
       work.call = reinterpret_cast<std::uint32_t*>(own + Region::call);
       work.stop = &control_.stops[rank];
       work.count = std::uint32_t(program.instructions.size());
       work.rank = std::uint32_t(rank);
-      work.ranks = std::uint32_t(ground_.ranks());
+      work.ranks = std::uint32_t(state_.ranks());
       // Offsets, until the memory is there.
       const auto offset = [&](auto& pointer, const auto& items) {
         pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(image.add(items));
@@ -187,7 +187,7 @@ class KernelPlayer final : public Player {
       works.push_back(work);
     }
     const std::uint64_t table = image.add(works);
-    auto memory = plant.device->allocate(MemoryKind::device, image.bytes().size());
+    auto memory = context.device->allocate(MemoryKind::device, image.bytes().size());
     if (!memory) return tl::unexpected(memory.error());
     part.memory = std::move(*memory);
     std::byte* const base = part.memory->at();
@@ -203,18 +203,18 @@ class KernelPlayer final : public Player {
       place(work.arrived);
     }
     image.set(table, works);
-    if (auto there =
-            plant.ferry->to_gpu(*plant.stream, base, image.bytes().data(), image.bytes().size(), deadline);
+    if (auto there = context.staging->to_gpu(*context.stream, base, image.bytes().data(),
+                                             image.bytes().size(), deadline);
         !there)
       return tl::unexpected(there.error());
 
     const auto resident =
-        plant.device->resident_blocks(std::uint8_t(call.type), std::uint8_t(call.operation));
+        context.device->resident_blocks(std::uint8_t(call.type), std::uint8_t(call.operation));
     if (!resident) return tl::unexpected(resident.error());
     const int most = *resident / int(works.size());
     if (most < 1)
       return fail(Cause::unavailable,
-                  fmt::format("{} cannot hold the kernels of {} ranks at once", plant.device->gpu().text(),
+                  fmt::format("{} cannot hold the kernels of {} ranks at once", context.device->gpu().text(),
                               works.size()),
                   {}, "fewer ranks on that GPU");
     constexpr std::uint64_t bytes_of_block = 16 << 10;
@@ -228,7 +228,7 @@ class KernelPlayer final : public Player {
     return part;
   }
 
-  Ground& ground_;
+  GroupState& state_;
   std::unique_ptr<Memory> memory_;
   Control& control_;
   std::vector<std::unique_ptr<Prepared>> prepared_;
@@ -236,10 +236,10 @@ class KernelPlayer final : public Player {
 
 }  // namespace
 
-Result<std::unique_ptr<Player>> make_kernel_player(Ground& ground) {
-  auto control = ground.plants.front().device->allocate(MemoryKind::pinned, sizeof(Control));
+Result<std::unique_ptr<Player>> make_kernel_player(GroupState& state) {
+  auto control = state.contexts.front().device->allocate(MemoryKind::pinned, sizeof(Control));
   if (!control) return tl::unexpected(control.error());
-  return std::make_unique<KernelPlayer>(ground, std::move(*control));
+  return std::make_unique<KernelPlayer>(state, std::move(*control));
 }
 
 }  // namespace ringtrue::transport::cuda

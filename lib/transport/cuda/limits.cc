@@ -12,8 +12,9 @@
 #include <functional>
 #include <utility>
 
-#include "trace/gpu_limit.h"
-#include "transport/cuda/ferry.h"
+#include "base/statistics.h"
+#include "run/gpu_limit.h"
+#include "transport/cuda/staging.h"
 
 namespace ringtrue::transport::cuda {
 
@@ -132,7 +133,7 @@ class Measurement {
           if (auto done = pair(bench, peer); !done) return tl::unexpected(done.error());
     if (left_out_ > 0) {
       if (left_out_ > 1) ended_ += fmt::format(", as were {} more", left_out_ - 1);
-      first_left_out_.why_not = fmt::format("{} {}", trace::left_out, ended_);
+      first_left_out_.why_not = fmt::format("{} {}", run::left_out, ended_);
       limits_.push_back(std::move(first_left_out_));
     }
     return std::move(limits_);
@@ -187,8 +188,7 @@ class Measurement {
       if (!took) return tl::unexpected(took.error());
       if (i > 0) times.push_back(took->value);
     }
-    std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
-    return times[times.size() / 2];
+    return upper_median(std::move(times));
   }
   Result<void> join(Bench& bench, Stream& other) {
     if (&other == bench.other.get()) {

@@ -4,12 +4,11 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <string_view>
 
-namespace ringtrue::transport::cuda {
+#include "base/program.h"
 
-namespace fs = std::filesystem;
+namespace ringtrue::transport::cuda {
 
 namespace {
 
@@ -54,13 +53,6 @@ Result<std::unique_ptr<Driver>> load(const std::string& module, const std::strin
   return tl::unexpected(std::move(error));
 }
 
-std::vector<std::string> module_places(const std::string& program_folder) {
-  std::vector<std::string> places;
-  for (const char* folder : {".", "../libexec/ringtrue", "../lib/ringtrue"})
-    places.push_back((fs::path(program_folder) / folder / module_name).lexically_normal().string());
-  return places;
-}
-
 namespace {
 
 Result<std::unique_ptr<Driver>> find() {
@@ -69,10 +61,7 @@ Result<std::unique_ptr<Driver>> find() {
     return fail(Cause::unavailable, "CUDA was refused by RINGTRUE_CUDA=off");
   // Without a driver the module is of no use, and not what is missing first.
   if (auto driver = has_driver("libcuda.so.1"); !driver) return tl::unexpected(driver.error());
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  for (const std::string& place : module_places(program.parent_path().string()))
-    if (fs::exists(place, error)) return load(place);
+  if (const auto place = find_in_package(module_name)) return load(*place);
   return fail(Cause::unavailable, fmt::format("no GPU support: {} is not installed", module_name), {},
               "build ringtrue where nvcc is found, or use host memory");
 }

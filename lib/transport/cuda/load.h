@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "transport/cuda/driver.h"
@@ -26,10 +25,6 @@ inline constexpr const char* module_name = "libringtrue-cuda.so";
 // Opens `module`, for GPUs that `driver_library` drives. All errors are `unavailable`.
 Result<std::unique_ptr<Driver>> load(const std::string& module,
                                      const std::string& driver_library = "libcuda.so.1");
-
-// Where the module is looked for: beside the running program, then ../libexec/ringtrue and ../lib/ringtrue
-// from there.
-std::vector<std::string> module_places(const std::string& program_folder);
 
 // The machine's own driver, opened when it is first asked; of the process, thread-safe. RINGTRUE_CUDA=off
 // refuses it.

@@ -31,7 +31,7 @@ struct Offer {
   bool operator==(const Offer&) const = default;
 };
 
-inline constexpr std::size_t longest_offer = 64 * 1024;
+inline constexpr std::size_t max_offer = 64 * 1024;
 std::vector<std::byte> encode(const Offer& offer);
 // nullopt: not what encode() makes.
 std::optional<Offer> decode(std::span<const std::byte> bytes);

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "transport/cuda/dataflow.h"
-#include "transport/cuda/ground.h"
+#include "transport/cuda/group_state.h"
 
 namespace ringtrue::transport::cuda {
 
@@ -17,7 +17,7 @@ class Player {
   // What run() names until the next prepare(). `call` as compiled.
   virtual Result<void> prepare(const collective::Algorithm& algorithm, const collective::Layout& layout,
                                const collective::Call& call, Deadline deadline) = 0;
-  // Tells the GPUs `calls.count` calls; does not wait for them. Each plant's start and stop are recorded
+  // Tells the GPUs `calls.count` calls; does not wait for them. Each context's start and stop are recorded
   // around.
   virtual Result<void> begin(Calls calls) = 0;
   // What can be told to leave is told.
@@ -26,7 +26,7 @@ class Player {
   virtual std::string stood_still() = 0;
 };
 
-Result<std::unique_ptr<Player>> make_kernel_player(Ground& ground);
-Result<std::unique_ptr<Player>> make_copy_player(Ground& ground);
+Result<std::unique_ptr<Player>> make_kernel_player(GroupState& state);
+Result<std::unique_ptr<Player>> make_copy_player(GroupState& state);
 
 }  // namespace ringtrue::transport::cuda

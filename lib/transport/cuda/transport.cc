@@ -19,8 +19,8 @@ using collective::Rank;
 
 namespace {
 
-constexpr std::uint64_t longest_table = 1 << 20;
-constexpr int most_calls =
+constexpr std::uint64_t max_table = 1 << 20;
+constexpr int max_calls =
     256;                     // under way: a full queue would hold up the host for as long as a kernel hangs
 constexpr Seconds grace{2};  // for kernels to leave, once they are told to
 
@@ -37,59 +37,59 @@ class RealGroup final : public Group {
   ~RealGroup() override {
     if (!hangs_) return;
     abandon(std::move(player_));
-    abandon(std::move(ground_));
+    abandon(std::move(state_));
   }
 
   Result<void> open(Driver& driver, Settings settings) {
     if (auto good = check(settings); !good) return good;
-    Ground& ground = *ground_;
-    ground.region = Region(settings.data_bytes, settings.scratch_bytes);
+    GroupState& state = *state_;
+    state.region = Region(settings.data_bytes, settings.scratch_bytes);
     // A handle opens the whole page of the GPU's memory: nothing else shall lie in it.
     constexpr std::uint64_t page = 2 << 20;
-    if (!alone(settings)) ground.region.bytes = (ground.region.bytes + page - 1) / page * page;
-    ground.plant_of.assign(settings.seats.size(), -1);
+    if (!alone(settings)) state.region.bytes = (state.region.bytes + page - 1) / page * page;
+    state.context_of.assign(settings.seats.size(), -1);
     const auto gpus = driver.gpus();
     if (!gpus) return tl::unexpected(gpus.error());
-    std::map<int, std::size_t> plant_of_gpu;
+    std::map<int, std::size_t> context_of_gpu;
     for (std::size_t r = 0; r < settings.seats.size(); ++r) {
       const Seat& seat = settings.seats[r];
       if (seat.process != settings.process) continue;
       if (seat.gpu < 0 || std::size_t(seat.gpu) >= gpus->size())
         return fail(Cause::bad_input,
                     fmt::format("rank {} is to use GPU {}, and there are {}", r, seat.gpu, gpus->size()));
-      const auto [found, added] = plant_of_gpu.emplace(seat.gpu, ground.plants.size());
+      const auto [found, added] = context_of_gpu.emplace(seat.gpu, state.contexts.size());
       if (added)
         if (auto made = add_plant(driver, seat.gpu, settings.seats.size()); !made) return made;
-      Plant& plant = ground.plants[found->second];
-      auto memory = plant.device->allocate(MemoryKind::device, ground.region.bytes);
+      DeviceContext& context = state.contexts[found->second];
+      auto memory = context.device->allocate(MemoryKind::device, state.region.bytes);
       if (!memory) return tl::unexpected(memory.error());
-      ground.plant_of[r] = int(found->second);
-      plant.ranks.push_back(Rank(r));
-      plant.base[r] = (*memory)->at();
-      plant.regions.push_back(std::move(*memory));
+      state.context_of[r] = int(found->second);
+      context.ranks.push_back(Rank(r));
+      context.base[r] = (*memory)->at();
+      context.regions.push_back(std::move(*memory));
     }
-    if (ground.plants.empty()) return fail(Cause::bad_input, "no rank lives in this process");
-    ground.settings = std::move(settings);
-    offer_ = offer_of(ground);
+    if (state.contexts.empty()) return fail(Cause::bad_input, "no rank lives in this process");
+    state.settings = std::move(settings);
+    offer_ = offer_of(state);
     return {};
   }
 
   const Offer& offer() const override { return offer_; }
 
   Result<void> connect(std::span<const Offer> offers) override {
-    Ground& ground = *ground_;
-    const auto pairs = reach_all(ground, offers, offer_.machine);
+    GroupState& state = *state_;
+    const auto pairs = reach_all(state, offers, offer_.machine);
     if (!pairs) return tl::unexpected(pairs.error());
     // A rank's blocks wait for each other and for other ranks' blocks, which all have to be there.
     std::string no_kernel;
-    for (const Plant& plant : ground.plants)
-      if (const Gpu& gpu = plant.device->gpu(); !gpu.cooperative && no_kernel.empty())
+    for (const DeviceContext& context : state.contexts)
+      if (const Gpu& gpu = context.device->gpu(); !gpu.cooperative && no_kernel.empty())
         no_kernel = fmt::format("{} does not start all blocks of a kernel at once (no cooperative launch)",
                                 gpu.text());
-    auto choices = choose(*pairs, ground.ranks(), ground.settings.play, no_kernel);
+    auto choices = choose(*pairs, state.ranks(), state.settings.play, no_kernel);
     if (!choices) return tl::unexpected(choices.error());
-    ground.choices = std::move(*choices);
-    auto player = ground.choices.play == Play::kernel ? make_kernel_player(ground) : make_copy_player(ground);
+    state.choices = std::move(*choices);
+    auto player = state.choices.play == Play::kernel ? make_kernel_player(state) : make_copy_player(state);
     if (!player) return tl::unexpected(player.error());
     player_ = std::move(*player);
     return {};
@@ -98,28 +98,30 @@ class RealGroup final : public Group {
   void disconnect() override {
     if (hangs_) return;
     player_.reset();  // its programs hold the addresses
-    for (Plant& plant : ground_->plants) {
-      plant.opened.clear();
-      for (std::size_t rank = 0; rank < plant.base.size(); ++rank)
-        if (ground_->plant_of[rank] < 0) plant.base[rank] = nullptr;
+    for (DeviceContext& context : state_->contexts) {
+      context.opened.clear();
+      for (std::size_t rank = 0; rank < context.base.size(); ++rank)
+        if (state_->context_of[rank] < 0) context.base[rank] = nullptr;
     }
   }
 
-  const Choices& choices() const override { return ground_->choices; }
-  Device& device(Rank rank) override { return *ground_->plant(rank).device; }
-  Stream& stream(Rank rank) override { return *ground_->plant(rank).stream; }
-  std::byte* data(Rank rank) const override { return ground_->space(ground_->plant(rank), rank, 0); }
+  const Choices& choices() const override { return state_->choices; }
+  Device& device(Rank rank) override { return *state_->context(rank).device; }
+  Stream& stream(Rank rank) override { return *state_->context(rank).stream; }
+  std::byte* data(Rank rank) const override { return state_->space(state_->context(rank), rank, 0); }
 
   Result<void> upload(Rank rank, std::uint64_t at, std::span<const std::byte> from,
                       Deadline deadline) override {
     if (auto fits = inside(at, from.size()); !fits) return fits;
-    Plant& plant = ground_->plant(rank);
-    return settled(plant.ferry->to_gpu(*plant.stream, data(rank) + at, from.data(), from.size(), deadline));
+    DeviceContext& context = state_->context(rank);
+    return settled(
+        context.staging->to_gpu(*context.stream, data(rank) + at, from.data(), from.size(), deadline));
   }
   Result<void> download(Rank rank, std::uint64_t at, std::span<std::byte> into, Deadline deadline) override {
     if (auto fits = inside(at, into.size()); !fits) return fits;
-    Plant& plant = ground_->plant(rank);
-    return settled(plant.ferry->to_host(*plant.stream, into.data(), data(rank) + at, into.size(), deadline));
+    DeviceContext& context = state_->context(rank);
+    return settled(
+        context.staging->to_host(*context.stream, into.data(), data(rank) + at, into.size(), deadline));
   }
 
   Result<void> fill(Rank rank, std::span<const std::byte> table, std::uint32_t size, std::uint64_t elements,
@@ -127,10 +129,10 @@ class RealGroup final : public Group {
     auto room = tables(rank, table, {}, size, elements, deadline);
     if (!room) return tl::unexpected(room.error());
     if (!elements) return {};
-    Plant& plant = ground_->plant(rank);
+    DeviceContext& context = state_->context(rank);
     const Fill job{data(rank), *room, elements, std::uint32_t(table.size() / size), size};
-    if (auto told = plant.stream->run(job); !told) return told;
-    return settled(wait_for(*plant.stream, plant.device->gpu(), deadline));
+    if (auto told = context.stream->run(job); !told) return told;
+    return settled(wait_for(*context.stream, context.device->gpu(), deadline));
   }
 
   Result<Found> check(Rank rank, std::span<const std::byte> table, std::span<const std::byte> poison,
@@ -139,21 +141,21 @@ class RealGroup final : public Group {
     if (!room) return tl::unexpected(room.error());
     Found found;
     if (!elements) return found;
-    Plant& plant = ground_->plant(rank);
-    std::byte* const at = *room + 2 * longest_table;
+    DeviceContext& context = state_->context(rank);
+    std::byte* const at = *room + 2 * max_table;
     const auto* const bytes = reinterpret_cast<const std::byte*>(&found);
-    if (auto sent = plant.ferry->to_gpu(*plant.stream, at, bytes, sizeof found, deadline); !sent)
+    if (auto sent = context.staging->to_gpu(*context.stream, at, bytes, sizeof found, deadline); !sent)
       return tl::unexpected(settled(sent).error());
     const Check job{data(rank),
                     *room,
-                    poison.empty() ? nullptr : *room + longest_table,
+                    poison.empty() ? nullptr : *room + max_table,
                     reinterpret_cast<Found*>(at),
                     elements,
                     std::uint32_t(table.size() / size),
                     size};
-    if (auto told = plant.stream->run(job); !told) return tl::unexpected(told.error());
-    if (auto got = plant.ferry->to_host(*plant.stream, reinterpret_cast<std::byte*>(&found), at, sizeof found,
-                                        deadline);
+    if (auto told = context.stream->run(job); !told) return tl::unexpected(told.error());
+    if (auto got = context.staging->to_host(*context.stream, reinterpret_cast<std::byte*>(&found), at,
+                                            sizeof found, deadline);
         !got)
       return tl::unexpected(settled(got).error());
     return found;
@@ -161,11 +163,11 @@ class RealGroup final : public Group {
 
   Result<Times> run(const Algorithm& algorithm, const Layout& layout, const Call& asked, Calls calls,
                     Deadline deadline) override {
-    Ground& ground = *ground_;
-    Call call = sliced(asked, ground.ranks());
+    GroupState& state = *state_;
+    Call call = sliced(asked, state.ranks());
     if (auto fits = can_run(algorithm, layout, call, calls); !fits) return tl::unexpected(fits.error());
     const auto staged = [](const Choice& choice) { return choice.way == Way::staged; };
-    if (std::any_of(ground.choices.pairs.begin(), ground.choices.pairs.end(), staged))
+    if (std::any_of(state.choices.pairs.begin(), state.choices.pairs.end(), staged))
       call.slice_bytes =
           std::min<std::uint64_t>(call.slice_bytes, 1 << 20);  // of pinned memory, many times over
     if (failed_) return fail(Cause::internal, "a group plays nothing more after an error");
@@ -176,8 +178,8 @@ class RealGroup final : public Group {
     if (auto over = wait(deadline); !over) return tl::unexpected(leave(over.error()));
 
     Times times;
-    for (Plant& plant : ground.plants) {
-      const auto time = plant.stop->since(*plant.start);
+    for (DeviceContext& context : state.contexts) {
+      const auto time = context.stop->since(*context.start);
       if (!time) return tl::unexpected(time.error());
       times.by_gpu.emplace_back(time->value / calls.count);
       times.slowest.value = std::max(times.slowest.value, times.by_gpu.back().value);
@@ -189,9 +191,9 @@ class RealGroup final : public Group {
 
  private:
   static Result<void> check(const Settings& settings) {
-    if (settings.seats.empty() || settings.seats.size() > std::size_t(most_ranks))
+    if (settings.seats.empty() || settings.seats.size() > std::size_t(max_ranks))
       return fail(Cause::bad_input, fmt::format("{} ranks on GPUs: from 1 to {} are possible",
-                                                settings.seats.size(), most_ranks));
+                                                settings.seats.size(), max_ranks));
     constexpr std::uint64_t most = std::uint64_t(1) << 48;
     if (settings.data_bytes > most || settings.scratch_bytes > most)
       return fail(Cause::bad_input, "no GPU has so much memory");
@@ -199,28 +201,28 @@ class RealGroup final : public Group {
   }
 
   Result<void> add_plant(Driver& driver, int gpu, std::size_t ranks) {
-    Plant plant;
+    DeviceContext context;
     auto device = driver.open(gpu);
     if (!device) return tl::unexpected(device.error());
-    plant.device = std::move(*device);
-    auto stream = plant.device->make_stream();
+    context.device = std::move(*device);
+    auto stream = context.device->make_stream();
     if (!stream) return tl::unexpected(stream.error());
-    plant.stream = std::move(*stream);
-    for (auto* event : {&plant.start, &plant.stop}) {
-      auto made = plant.device->make_event();
+    context.stream = std::move(*stream);
+    for (auto* event : {&context.start, &context.stop}) {
+      auto made = context.device->make_event();
       if (!made) return tl::unexpected(made.error());
       *event = std::move(*made);
     }
-    auto ferry = Ferry::make(*plant.device);
-    if (!ferry) return tl::unexpected(ferry.error());
-    plant.ferry = std::make_unique<Ferry>(std::move(*ferry));
-    plant.base.resize(ranks);
-    ground_->plants.push_back(std::move(plant));
+    auto staging = StagingCopier::make(*context.device);
+    if (!staging) return tl::unexpected(staging.error());
+    context.staging = std::make_unique<StagingCopier>(std::move(*staging));
+    context.base.resize(ranks);
+    state_->contexts.push_back(std::move(context));
     return {};
   }
 
   Result<void> inside(std::uint64_t at, std::uint64_t bytes) const {
-    const std::uint64_t room = ground_->settings.data_bytes;
+    const std::uint64_t room = state_->settings.data_bytes;
     if (at <= room && bytes <= room - at) return {};
     return fail(Cause::bad_input, fmt::format("{} bytes at {} are beyond the buffer's {}", bytes, at, room));
   }
@@ -228,43 +230,43 @@ class RealGroup final : public Group {
   // Puts the tables into the rank's GPU; where they are.
   Result<std::byte*> tables(Rank rank, std::span<const std::byte> table, std::span<const std::byte> poison,
                             std::uint32_t size, std::uint64_t elements, Deadline deadline) {
-    const bool good = (size == 2 || size == 4 || size == 8) && table.size() <= longest_table &&
+    const bool good = (size == 2 || size == 4 || size == 8) && table.size() <= max_table &&
                       table.size() % size == 0 && (!table.empty() || !elements) &&
                       (poison.empty() || poison.size() == table.size());
     if (!good) return fail(Cause::bad_input, "a table of values does not fit");
-    if (elements > ground_->settings.data_bytes / size)
+    if (elements > state_->settings.data_bytes / size)
       return tl::unexpected(inside(0, elements * size).error());
-    Plant& plant = ground_->plant(rank);
-    if (!plant.tables) {
-      auto memory = plant.device->allocate(MemoryKind::device, 2 * longest_table + sizeof(Found));
+    DeviceContext& context = state_->context(rank);
+    if (!context.tables) {
+      auto memory = context.device->allocate(MemoryKind::device, 2 * max_table + sizeof(Found));
       if (!memory) return tl::unexpected(memory.error());
-      plant.tables = std::move(*memory);
+      context.tables = std::move(*memory);
     }
-    std::byte* const at = plant.tables->at();
-    auto sent = plant.ferry->to_gpu(*plant.stream, at, table.data(), table.size(), deadline);
+    std::byte* const at = context.tables->at();
+    auto sent = context.staging->to_gpu(*context.stream, at, table.data(), table.size(), deadline);
     if (sent)
-      sent = plant.ferry->to_gpu(*plant.stream, at + longest_table, poison.data(), poison.size(), deadline);
+      sent = context.staging->to_gpu(*context.stream, at + max_table, poison.data(), poison.size(), deadline);
     if (auto done = settled(sent); !done) return tl::unexpected(done.error());
     return at;
   }
 
   Result<void> can_run(const Algorithm& algorithm, const Layout& layout, const Call& call,
                        Calls calls) const {
-    const Ground& ground = *ground_;
+    const GroupState& state = *state_;
     if (!player_) return fail(Cause::internal, "the group is not connected");
-    if (layout.ranks() != ground.ranks())
+    if (layout.ranks() != state.ranks())
       return fail(Cause::bad_input,
-                  fmt::format("a layout of {} ranks for a group of {}", layout.ranks(), ground.ranks()));
-    if (calls.count < 1 || calls.count > most_calls)
+                  fmt::format("a layout of {} ranks for a group of {}", layout.ranks(), state.ranks()));
+    if (calls.count < 1 || calls.count > max_calls)
       return fail(Cause::bad_input,
-                  fmt::format("{} calls at once: from 1 to {} are possible", calls.count, most_calls));
+                  fmt::format("{} calls at once: from 1 to {} are possible", calls.count, max_calls));
     if (auto fits = inside(0, call.bytes()); !fits) return fits;
     if (algorithm.uses_packets()) return {};  // compile() says why not
-    for (Rank rank = 0; rank < ground.ranks(); ++rank)
-      if (algorithm.scratch_bytes(layout, rank, call) > ground.settings.scratch_bytes)
+    for (Rank rank = 0; rank < state.ranks(); ++rank)
+      if (algorithm.scratch_bytes(layout, rank, call) > state.settings.scratch_bytes)
         return fail(Cause::bad_input,
                     fmt::format("{} needs {} bytes of scratch, the group has {}", algorithm.name,
-                                algorithm.scratch_bytes(layout, rank, call), ground.settings.scratch_bytes));
+                                algorithm.scratch_bytes(layout, rank, call), state.settings.scratch_bytes));
     return {};
   }
 
@@ -272,8 +274,8 @@ class RealGroup final : public Group {
   Result<void> wait(Deadline deadline) {
     for (int turn = 0;; ++turn) {
       bool all = true;
-      for (Plant& plant : ground_->plants) {
-        const auto reached = plant.stop->reached();
+      for (DeviceContext& context : state_->contexts) {
+        const auto reached = context.stop->reached();
         if (!reached) return tl::unexpected(reached.error());
         all &= *reached;
       }
@@ -290,12 +292,12 @@ class RealGroup final : public Group {
     failed_ = true;
     if (player_) player_->stop();
     const Deadline patience = Deadline::in(grace);
-    for (Plant& plant : ground_->plants) {
+    for (DeviceContext& context : state_->contexts) {
       // A GPU that is broken has nothing under way; one that does not leave in time never will.
-      if (auto left = wait_for(*plant.stream, plant.device->gpu(), patience);
+      if (auto left = wait_for(*context.stream, context.device->gpu(), patience);
           !left && left.error().cause == Cause::deadline) {
         hangs_ = true;
-        error.where = plant.device->gpu().text();
+        error.where = context.device->gpu().text();
       }
     }
     if (error.cause == Cause::deadline) {
@@ -315,7 +317,7 @@ class RealGroup final : public Group {
     return result;
   }
 
-  std::unique_ptr<Ground> ground_ = std::make_unique<Ground>();
+  std::unique_ptr<GroupState> state_ = std::make_unique<GroupState>();
   std::unique_ptr<Player> player_;  // goes before what it stands on
   Offer offer_;
   std::atomic<bool> cancelled_{false};

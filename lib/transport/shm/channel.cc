@@ -54,6 +54,10 @@ void Channel::enqueue_send(Post post) {
   publish(outgoing_);
 }
 
+Gatherer* Channel::gatherer() {
+  return &transport_;
+}
+
 void Channel::receive(std::uint64_t token, const Destination& destination) {
   Post post;
   post.token = token;

@@ -32,6 +32,7 @@ class Channel final : public transport::Channel {
 
   void send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool more = false) override;
   void receive(std::uint64_t token, const Destination& destination) override;
+  Gatherer* gatherer() override;
   const Hop& hop() const override { return hop_; }
   const Traffic& sent() const override { return outgoing_.traffic; }
   const Traffic& received() const override { return incoming_.traffic; }

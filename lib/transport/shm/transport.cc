@@ -40,16 +40,16 @@ Channel& Transport::open(const Hop& hop, Owner& owner, const Reducer& reducer, f
   return channel;
 }
 
-void Transport::receive_all(std::span<Channel* const> from, std::uint64_t token,
+void Transport::receive_all(std::span<transport::Channel* const> from, std::uint64_t token,
                             const Destination& destination) {
   auto group = std::make_shared<GroupReceive>();
   group->token = token;
   group->destination = destination;
-  group->from.assign(from.begin(), from.end());
+  for (transport::Channel* channel : from) group->from.push_back(static_cast<Channel*>(channel));
   group->number.resize(from.size());
   group->source.resize(from.size());
   group->missing = from.size();
-  for (std::size_t i = 0; i < from.size(); ++i) from[i]->receive_in_group(group, i);
+  for (std::size_t i = 0; i < from.size(); ++i) group->from[i]->receive_in_group(group, i);
 }
 
 void Transport::notify(std::uint32_t direction, int side) {

@@ -15,7 +15,7 @@
 namespace ringtrue::transport::shm {
 
 // The view of one thread on the node's shared memory: its mailbox and the channel ends of its ranks.
-class Transport final : public Source {
+class Transport final : public Source, public Gatherer {
  public:
   struct Setup {
     std::byte* memory = nullptr;
@@ -29,10 +29,11 @@ class Transport final : public Source {
   // The end of the channel self <-> hop.peer that `owner` holds. Both directions must be in the plan, or only
   // one of them if the other is never used.
   Channel& open(const Hop& hop, Owner& owner, const Reducer& reducer, faulty::Script script);
-  // One pass over what several peers send: into = into (op) ...; all channels belong to one owner.
-  void receive_all(std::span<Channel* const> from, std::uint64_t token, const Destination& destination);
-
   void set_loop(Loop* loop) { loop_ = loop; }
+
+  // Gatherer, for the channels of this transport.
+  void receive_all(std::span<transport::Channel* const> from, std::uint64_t token,
+                   const Destination& destination) override;
 
   // Source
   bool work() override;

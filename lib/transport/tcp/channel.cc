@@ -1,4 +1,5 @@
 #include "transport/tcp/channel.h"
+#include "run/trace.h"
 
 #include <fmt/format.h>
 #include <linux/tcp.h>
@@ -275,13 +276,13 @@ void Channel::pump() {
   drained_ = false;  // a read that gets less than it could saves the one that would get nothing
   // A bounded number of reads, so that one busy peer does not starve the others. What was spilled is always
   // used up: the kernel reminds us only of what it holds itself.
-  constexpr int most_reads = 8;
+  constexpr int max_reads = 8;
   int reads = 0;
   while (!closed_) {
     if (!in_message_) {
       if (incoming_.empty()) break;
       if (spill_end_ - spill_begin_ < frame_bytes) {
-        if (reads++ == most_reads || !fill_spill()) break;
+        if (reads++ == max_reads || !fill_spill()) break;
       }
       if (!start_message()) continue;
       const std::uint64_t due = incoming_.front().destination.length;
@@ -307,7 +308,7 @@ void Channel::pump() {
       finish_message();
       continue;
     }
-    if (reads++ == most_reads || !read_payload()) break;
+    if (reads++ == max_reads || !read_payload()) break;
     if (arrived_ == frame_.length) finish_message();
   }
   pumping_ = false;
@@ -379,10 +380,10 @@ void Channel::reset_counters() {
                  info->tcpi_total_retrans};
 }
 
-std::optional<trace::TcpHop> Channel::tcp() const {
+std::optional<run::TcpHop> Channel::tcp() const {
   const auto info = info_of(fd_);
   if (!info) return std::nullopt;
-  trace::TcpHop hop;
+  run::TcpHop hop;
   hop.busy = Seconds(double(info->tcpi_busy_time - at_reset_.busy) * 1e-6);
   hop.rwnd_limited = Seconds(double(info->tcpi_rwnd_limited - at_reset_.rwnd) * 1e-6);
   hop.sndbuf_limited = Seconds(double(info->tcpi_sndbuf_limited - at_reset_.sndbuf) * 1e-6);

@@ -6,6 +6,7 @@
 #include <deque>
 #include <vector>
 
+#include "run/trace.h"
 #include "transport/faulty/script.h"
 #include "transport/loop.h"
 #include "transport/tcp/frame.h"
@@ -30,7 +31,7 @@ class Channel final : public transport::Channel, public Watcher {
   const Traffic& sent() const override { return sent_; }
   const Traffic& received() const override { return received_; }
   void reset_counters() override;
-  std::optional<trace::TcpHop> tcp() const override;
+  std::optional<run::TcpHop> tcp() const override;
 
   void ready(std::uint32_t epoll_events) override;
 

@@ -19,9 +19,9 @@ namespace ringtrue::transport::tcp {
 
 namespace {
 
-constexpr std::size_t least_callers = 256;  // that may be unproven at a time, however few are expected
+constexpr std::size_t min_callers = 256;  // that may be unproven at a time, however few are expected
 constexpr std::int64_t patience_ns = 5'000'000'000;  // with a caller that has not proven itself
-constexpr std::uint64_t strangers_logged = 10;
+constexpr std::uint64_t rejected_logged = 10;
 constexpr std::int64_t pause_ns = 100'000'000;  // without descriptors for new callers
 
 // bbr paces by its own model of the path, which disturbs what is measured; cubic is what the field runs.
@@ -99,7 +99,7 @@ class Transport::Pending final : public Watcher {
     if (over_) return;
     over_ = true;
     release(true);
-    transport_.stranger(*this, why);
+    transport_.reject(*this, why);
   }
 
  private:
@@ -257,7 +257,7 @@ void Transport::ready(std::uint32_t) {
         ::accept4(listener_, reinterpret_cast<sockaddr*>(&address), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
       if (errno == EMFILE || errno == ENFILE) {
-        // The caller stays in the queue and would ring again at once: look away for a moment.
+        // The connection stays in the backlog and would wake us again at once: back off from accept().
         loop_.change(listener_, 0, this);
         loop_.at(now_ns() + pause_ns, [this] { loop_.change(listener_, EPOLLIN, this); });
       }
@@ -265,7 +265,7 @@ void Transport::ready(std::uint32_t) {
     }
     tune(fd, congestion_);
     sweep();
-    if (pending_.size() >= most_pending_) {
+    if (pending_.size() >= max_pending_) {
       const auto caller = std::find_if(pending_.begin(), pending_.end(),
                                        [](const auto& p) { return !p->connector() && !p->over(); });
       if (caller != pending_.end()) (*caller)->end("too many unproven callers");
@@ -283,7 +283,7 @@ void Transport::established(const ConnectionKey& key, int fd) {
   }
 }
 
-void Transport::stranger(Pending& pending, const std::string& why) {
+void Transport::reject(Pending& pending, const std::string& why) {
   if (pending.connector()) {
     if (failure_.empty()) {
       failure_ = why;
@@ -292,9 +292,9 @@ void Transport::stranger(Pending& pending, const std::string& why) {
     }
     return;
   }
-  if (++strangers_ <= strangers_logged)
+  if (++rejected_ <= rejected_logged)
     log_warn("dropped a data connection from {}: {}{}", pending.peer(), why,
-             strangers_ == strangers_logged ? "; further ones are only counted" : "");
+             rejected_ == rejected_logged ? "; further ones are only counted" : "");
 }
 
 void Transport::sweep() {
@@ -311,7 +311,7 @@ Result<void> Transport::connect(const std::map<ConnectionKey, PeerAddress>& want
   raise_descriptor_limit();
   loop_.change(listener_, EPOLLIN, this);
   // Our own calls stand among the pending ones as well, and both ends do where we call ourselves.
-  most_pending_ = std::max(least_callers, 4 * wanted.size());
+  max_pending_ = std::max(min_callers, 4 * wanted.size());
   for (const auto& [key, peer] : wanted) {
     if (connections_.contains(key) || key.peer < key.self) continue;
     addrinfo hints{};

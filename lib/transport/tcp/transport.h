@@ -65,7 +65,7 @@ class Transport final : public Watcher {
   Result<Words> swap(Words words, std::size_t longest, const std::string& what,
                      const std::function<bool()>& stop, Deadline deadline);
 
-  std::uint64_t strangers() const { return strangers_; }
+  std::uint64_t rejected() const { return rejected_; }
   // The congestion control of the newest connection, as the kernel names it.
   const std::string& congestion() const { return congestion_; }
 
@@ -77,7 +77,7 @@ class Transport final : public Watcher {
   Transport(Setup setup, Loop& loop);
   Result<void> listen();
   void established(const ConnectionKey& key, int fd);
-  void stranger(Pending& pending, const std::string& why);
+  void reject(Pending& pending, const std::string& why);
   void sweep();  // deletes what is over, drops those that take too long
 
   Setup setup_;
@@ -86,8 +86,8 @@ class Transport final : public Watcher {
   int port_ = 0;
   std::map<ConnectionKey, int> connections_;
   std::vector<std::unique_ptr<Pending>> pending_;
-  std::uint64_t strangers_ = 0;
-  std::size_t most_pending_ = 256;  // unproven connections at a time
+  std::uint64_t rejected_ = 0;
+  std::size_t max_pending_ = 256;  // unproven connections at a time
   std::string congestion_;
   std::string failure_;  // of a call that we made
   std::string failed_node_;

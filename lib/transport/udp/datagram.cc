@@ -51,7 +51,7 @@ std::optional<Head> decode(std::span<const std::byte> datagram) {
   head.sequence = get<std::uint32_t>(&datagram[16]);
   head.header = get<std::uint16_t>(&datagram[20]);
   head.payload = get<std::uint16_t>(&datagram[22]);
-  if (head.from < 0 || head.to < 0 || head.header > collective::most_header_bytes ||
+  if (head.from < 0 || head.to < 0 || head.header > collective::max_header_bytes ||
       head.datagram_bytes() != datagram.size())
     return std::nullopt;
   return head;

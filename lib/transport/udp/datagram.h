@@ -32,7 +32,7 @@ inline constexpr std::size_t head_bytes = 24, tag_bytes = 16;
 inline constexpr std::size_t framing_bytes = head_bytes + tag_bytes;
 // Of an IP packet that no option lengthens, with the header of UDP.
 inline constexpr std::size_t ipv4_bytes = 28, ipv6_bytes = 48;
-inline constexpr std::size_t most_datagram_bytes = 65'507;
+inline constexpr std::size_t max_datagram_bytes = 65'507;
 
 struct Head {
   std::uint32_t epoch = 0;

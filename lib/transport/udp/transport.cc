@@ -13,8 +13,8 @@ namespace ringtrue::transport::udp {
 
 namespace {
 
-constexpr std::uint64_t strangers_logged = 10;
-constexpr std::size_t most_early = 256;  // datagrams a hop
+constexpr std::uint64_t rejected_logged = 10;
+constexpr std::size_t max_early = 256;  // datagrams a hop
 
 }  // namespace
 
@@ -150,7 +150,7 @@ void Transport::read() {
     for (int i = 0; i < n; ++i) {
       from[i].size = messages[i].msg_hdr.msg_namelen;
       if (messages[i].msg_hdr.msg_flags & MSG_TRUNC) {
-        stranger(from[i]);
+        reject(from[i]);
         continue;
       }
       take({arrivals_.data() + std::size_t(i) * stride_, messages[i].msg_len}, from[i]);
@@ -162,7 +162,7 @@ void Transport::read() {
 void Transport::take(std::span<const std::byte> datagram, const SocketAddress& from) {
   const auto head = decode(datagram);
   const auto at = head ? hops_.find({head->to, head->from}) : hops_.end();
-  if (at == hops_.end() || !tagger_.proves(datagram)) return stranger(from);
+  if (at == hops_.end() || !tagger_.proves(datagram)) return reject(from);
   take_known(at->second, *head, datagram);
 }
 
@@ -170,7 +170,7 @@ void Transport::take_known(Hop& hop, const Head& head, std::span<const std::byte
   const Receiver& receiver = *hop.player.receiver;
   if (head.epoch == receiver.call() && receiver.listening()) return deliver(hop, head, datagram);
   // The peer may have begun the next call already.
-  if (head.epoch == receiver.call() + 1 && hop.early.size() < most_early) {
+  if (head.epoch == receiver.call() + 1 && hop.early.size() < max_early) {
     hop.early.emplace_back(datagram.begin(), datagram.end());
   } else {
     ++late_;
@@ -214,7 +214,7 @@ void Transport::deliver(Hop& hop, const Head& head, std::span<const std::byte> d
   receiver.arrived(hop.peer, header);
 }
 
-void Transport::stranger(const SocketAddress& from) {
+void Transport::reject(const SocketAddress& from) {
   const bool known = std::any_of(peers_.begin(), peers_.end(),
                                  [&](const auto& peer) { return peer.second.address == from; });
   if (known) {
@@ -224,9 +224,9 @@ void Transport::stranger(const SocketAddress& from) {
                to_text(from));
     return;
   }
-  if (++strangers_ <= strangers_logged)
+  if (++rejected_ <= rejected_logged)
     log_warn("dropped a datagram from {}: it does not belong to the run{}", to_text(from),
-             strangers_ == strangers_logged ? "; further ones are only counted" : "");
+             rejected_ == rejected_logged ? "; further ones are only counted" : "");
 }
 
 // ---- counting, and the rest ----

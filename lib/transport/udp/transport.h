@@ -21,6 +21,7 @@
 #include "base/result.h"
 #include "collective/fault.h"
 #include "collective/packets.h"
+#include "run/trace.h"
 #include "transport/faulty/script.h"
 #include "transport/loop.h"
 #include "transport/transport.h"
@@ -97,7 +98,7 @@ class Transport final : public Watcher {
   void reset_counters(Rank self, Rank peer);
 
   // Since the transport was made.
-  std::uint64_t strangers() const { return strangers_; }  // datagrams that do not come from the run
+  std::uint64_t rejected() const { return rejected_; }    // datagrams that do not come from the run
   std::uint64_t corrupted() const { return corrupted_; }  // broken ones, from a peer's address
   std::uint64_t late() const { return late_; }            // of earlier calls
 
@@ -133,7 +134,7 @@ class Transport final : public Watcher {
     std::uint64_t token = 0;
     std::vector<std::byte> datagram;
     Owner* clock = nullptr;  // null: no event is wanted
-    trace::Event event;
+    run::Event event;
   };
 
   Transport(Socket socket, const std::string& secret, Loop& loop);
@@ -149,7 +150,7 @@ class Transport final : public Watcher {
   void take(std::span<const std::byte> datagram, const SocketAddress& from);
   void take_known(Hop& hop, const Head& head, std::span<const std::byte> datagram);
   void deliver(Hop& hop, const Head& head, std::span<const std::byte> datagram);
-  void stranger(const SocketAddress& from);
+  void reject(const SocketAddress& from);
   bool complaints();
   void settle(Hop& hop);
   void later(std::int64_t when, std::function<void()> action);
@@ -179,7 +180,7 @@ class Transport final : public Watcher {
   std::vector<std::byte> arrivals_;  // room for a batch of datagrams, each of stride_ bytes
   std::size_t stride_ = 0;
   std::vector<Destination> places_;
-  std::uint64_t strangers_ = 0, corrupted_ = 0, late_ = 0;
+  std::uint64_t rejected_ = 0, corrupted_ = 0, late_ = 0;
 };
 
 }  // namespace ringtrue::transport::udp

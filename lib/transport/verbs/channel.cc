@@ -8,43 +8,44 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "run/trace.h"
 #include "transport/verbs/errors.h"
 
 namespace ringtrue::transport::verbs {
 
 Channel::Channel(Setup setup, Loop& loop, Owner& owner, const Reducer& reducer, faulty::Script script)
-    : is_(std::move(setup)),
+    : setup_(std::move(setup)),
       loop_(loop),
       owner_(owner),
       reducer_(reducer),
       script_(std::move(script)),
-      ring_(is_.slots) {
-  most_inline_ = is_.lines.front().pair->most_inline();
-  for (const Line& line : is_.lines) {
+      ring_(setup_.slots) {
+  max_inline_ = setup_.lines.front().pair->max_inline();
+  for (const Line& line : setup_.lines) {
     const auto known =
         std::find_if(rails_.begin(), rails_.end(), [&](const Rail& r) { return r.port == line.port; });
     Sending& sending = lines_.emplace_back();
     sending.Line::operator=(line);
     sending.rail = std::size_t(known - rails_.begin());
     if (known == rails_.end()) rails_.push_back({line.port});
-    most_inline_ = std::min(most_inline_, line.pair->most_inline());
+    max_inline_ = std::min(max_inline_, line.pair->max_inline());
   }
-  for (int slot = int(is_.staging_slots); slot-- > 0;) free_staging_.push_back(slot);
-  const auto watched = loop_.watch(is_.control, EPOLLRDHUP, this);
+  for (int slot = int(setup_.staging_slots); slot-- > 0;) free_staging_.push_back(slot);
+  const auto watched = loop_.watch(setup_.control, EPOLLRDHUP, this);
   watched_ = watched.has_value();
   if (!watched) fail(watched.error(), true);
   for (std::size_t i = 0; i < lines_.size(); ++i) lines_[i].queues->open(lines_[i].pair->number(), this, i);
 }
 
 Channel::~Channel() {
-  if (watched_) loop_.forget(is_.control, this);
+  if (watched_) loop_.forget(setup_.control, this);
   lines_.front().queues->forget(this);
   for (const Sending& line : lines_) line.queues->close(line.pair->number());
 }
 
 void Channel::ready(std::uint32_t) {
   watched_ = false;
-  loop_.forget(is_.control, this);
+  loop_.forget(setup_.control, this);
   lost("its process is gone");
 }
 
@@ -54,7 +55,7 @@ void Channel::completed(std::size_t number, const Completion& completion) {
   if (completion.status != 0) {
     const bool on_their_way =
         std::any_of(lines_.begin(), lines_.end(), [](const Sending& l) { return !l.posted.empty(); });
-    return fail(completion_error(is_.node, {is_.hop, line.port, line.peer_port}, completion),
+    return fail(completion_error(setup_.node, {setup_.hop, line.port, line.peer_port}, completion),
                 due() || on_their_way);
   }
   if (completion.received) return arrived(completion);
@@ -74,7 +75,7 @@ void Channel::arrived(const Completion& completion) {
   if (!immediate) return corrupted(fmt::format("an immediate of {:#x}", completion.immediate));
   if (immediate->kind == Immediate::Kind::credits) return credited(immediate->number);
   const std::uint32_t ahead = (immediate->number - std::uint32_t(next_)) & number_mask;
-  Slot* const slot = ahead < is_.slots ? &ring_[std::size_t((next_ + ahead) % is_.slots)] : nullptr;
+  Slot* const slot = ahead < setup_.slots ? &ring_[std::size_t((next_ + ahead) % setup_.slots)] : nullptr;
   if (!slot || slot->full)
     return corrupted(fmt::format("slice {} where slice {} was due", immediate->number, next_ & number_mask));
   *slot = {true, immediate->kind == Immediate::Kind::last, completion.bytes};
@@ -98,7 +99,7 @@ bool Channel::take() {
 bool Channel::begin_message(const std::byte* slot) {
   std::array<std::byte, head_bytes> bytes;  // once: the peer could still change it
   std::memcpy(bytes.data(), slot + before_payload - head_bytes, head_bytes);
-  const auto head = decode(bytes, is_.hop.lane);
+  const auto head = decode(bytes, setup_.hop.lane);
   const Destination& to = incoming_.front().destination;
   if (!head) {
     corrupted("its head does not match its checksum");
@@ -117,11 +118,11 @@ bool Channel::begin_message(const std::byte* slot) {
 }
 
 void Channel::take_slice() {
-  Slot& slot = ring_[std::size_t(next_ % is_.slots)];
-  const std::byte* const from = is_.ring + next_ % is_.slots * is_.slot_bytes;
+  Slot& slot = ring_[std::size_t(next_ % setup_.slots)];
+  const std::byte* const from = setup_.ring + next_ % setup_.slots * setup_.slot_bytes;
   const std::uint64_t head = in_message_ ? 0 : head_bytes;
   if (!in_message_ && !begin_message(from)) return;
-  const std::uint64_t bytes = std::min<std::uint64_t>(is_.slice_bytes, length_ - arrived_);
+  const std::uint64_t bytes = std::min<std::uint64_t>(setup_.slice_bytes, length_ - arrived_);
   // Where adaptive routing may reorder payload, it came with a write of its own.
   if (slot.bytes != head + bytes && slot.bytes != head)
     return corrupted(fmt::format("{} bytes where {} were due", slot.bytes, head + bytes));
@@ -136,23 +137,23 @@ void Channel::take_slice() {
   arrived_ += bytes;
   received_bytes_ += head_bytes + bytes;
   ++next_;
-  ++owed_;
+  ++credits_to_return_;
   give_credits();
   if (arrived_ == length_) finish_message();
 }
 
 Result<void> Channel::place(const Destination& to, const std::byte* from, std::uint64_t bytes) {
   std::byte* const into = to.into + arrived_;
-  if (to.how == Arrival::store) return is_.ranks.write(into, from, bytes);
+  if (to.how == Arrival::store) return setup_.ranks.write(into, from, bytes);
   const std::byte* const with = to.with + arrived_;
-  if (!is_.ranks.by_copier(into) && !is_.ranks.by_copier(with)) {
+  if (!setup_.ranks.by_copier(into) && !setup_.ranks.by_copier(with)) {
     reducer_.reduce(into, with, from, bytes, to.how);
     return {};
   }
   reduced_.resize(std::max<std::size_t>(reduced_.size(), bytes));
-  if (const auto read = is_.ranks.read(reduced_.data(), with, bytes); !read) return read;
+  if (const auto read = setup_.ranks.read(reduced_.data(), with, bytes); !read) return read;
   reducer_.reduce(reduced_.data(), reduced_.data(), from, bytes, to.how);
-  return is_.ranks.write(into, reduced_.data(), bytes);
+  return setup_.ranks.write(into, reduced_.data(), bytes);
 }
 
 void Channel::finish_message() {
@@ -166,8 +167,8 @@ void Channel::finish_message() {
   received_.busy_ns += took;
   if (owner_.wants_events()) {
     const std::int64_t done = owner_.now();
-    owner_.record({is_.hop.peer, is_.hop.self, is_.hop.lane, expected_message_ - 1, length_, message.posted,
-                   done - took, done});
+    owner_.record({setup_.hop.peer, setup_.hop.self, setup_.hop.lane, expected_message_ - 1, length_,
+                   message.posted, done - took, done});
   }
   owner_.post_done(message.token);
 }
@@ -181,7 +182,7 @@ void Channel::fail(Error error, bool concerns_us) {
 }
 
 void Channel::corrupted(const std::string& why) {
-  const Hop& hop = is_.hop;
+  const Hop& hop = setup_.hop;
   fail(Error{Cause::corrupted,
              fmt::format("a broken slice from rank {} on {} to rank {}: {}", hop.peer, hop.peer_node,
                          hop.self, why),
@@ -191,13 +192,13 @@ void Channel::corrupted(const std::string& why) {
 
 void Channel::cannot_copy(const Error& why) {
   fail(Error{why.cause,
-             fmt::format("rank {} on {} cannot copy its memory: {}", is_.hop.self, is_.node, why.what),
-             is_.node, why.next},
+             fmt::format("rank {} on {} cannot copy its memory: {}", setup_.hop.self, setup_.node, why.what),
+             setup_.node, why.next},
        true);
 }
 
 void Channel::lost(const std::string& why) {
-  const Hop& hop = is_.hop;
+  const Hop& hop = setup_.hop;
   fail(Error{Cause::peer_lost,
              fmt::format("rank {} lost its connection to rank {} on {}: {}", hop.self, hop.peer,
                          hop.peer_node, why),
@@ -216,21 +217,21 @@ void Channel::reset_counters() {
   limited_since_ = now;
 }
 
-std::optional<trace::RdmaHop> Channel::rdma() const {
+std::optional<run::RdmaHop> Channel::rdma() const {
   const std::int64_t now = now_ns();
   const auto limited = [&](Limit limit) {
     return Seconds(double(limited_ns_[std::size_t(limit)] + (limit == limit_ ? now - limited_since_ : 0)) *
                    1e-9);
   };
-  trace::RdmaHop hop;
+  run::RdmaHop hop;
   hop.busy = Seconds(double(sent_.busy_ns + (busy_since_ != 0 ? now - busy_since_ : 0)) * 1e-9);
   hop.credit_limited = limited(Limit::credit);
   hop.queue_limited = limited(Limit::queue);
   hop.writes = writes_;
   for (const Rail& rail : rails_) {
     if (rails_.size() == 1) break;
-    const std::int64_t busy = rail.busy_ns + (rail.away > 0 ? now - rail.since : 0);
-    hop.rails.push_back({to_text(rail.port), Bytes(rail.bytes), Seconds(double(busy) * 1e-9)});
+    const std::int64_t busy = rail.busy_ns + (rail.in_flight > 0 ? now - rail.since : 0);
+    hop.rails.push_back({rail.port, Bytes(rail.bytes), Seconds(double(busy) * 1e-9)});
   }
   return hop;
 }

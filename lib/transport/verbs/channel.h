@@ -17,13 +17,14 @@
 #include <string>
 #include <vector>
 
+#include "run/rdma.h"
+#include "run/trace.h"
 #include "transport/faulty/script.h"
 #include "transport/loop.h"
 #include "transport/transport.h"
 #include "transport/verbs/device_clock.h"
 #include "transport/verbs/memory.h"
 #include "transport/verbs/queues.h"
-#include "transport/verbs/settings.h"
 #include "transport/verbs/slice.h"
 
 namespace ringtrue::transport::verbs {
@@ -33,7 +34,7 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
   struct Line {  // a queue pair
     Queues* queues = nullptr;
     QueuePair* pair = nullptr;
-    PortName port;
+    run::RdmaPort port;
     std::string peer_port;       // for errors
     std::size_t device = 0;      // its index in Registered
     std::uint32_t ring_key = 0;  // of the peer's ring
@@ -67,11 +68,11 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
 
   void send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool more = false) override;
   void receive(std::uint64_t token, const Destination& destination) override;
-  const Hop& hop() const override { return is_.hop; }
+  const Hop& hop() const override { return setup_.hop; }
   const Traffic& sent() const override { return sent_; }
   const Traffic& received() const override { return received_; }
   void reset_counters() override;
-  std::optional<trace::RdmaHop> rdma() const override;
+  std::optional<run::RdmaHop> rdma() const override;
 
   void ready(std::uint32_t epoll_events) override;  // the control connection
 
@@ -84,7 +85,7 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
     std::uint32_t number = 0;
     Way way = Way::inlined;
     bool broken_frame = false, over = false;
-    std::uint64_t slices = 1, cut = 0, away = 0;  // cut: written; away: of these, not completed
+    std::uint64_t slices = 1, written = 0, in_flight = 0;  // in flight: written, not completed
     std::int64_t posted = 0, moved = 0;
     std::vector<std::byte> broken;  // stands in for the payload when a script breaks it
   };
@@ -101,9 +102,9 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
     std::uint32_t bytes = 0;
   };
   struct Rail {  // all lines of one port
-    PortName port;
-    std::uint64_t bytes = 0;  // completed
-    std::size_t away = 0;     // slices that have not completed
+    run::RdmaPort port;
+    std::uint64_t bytes = 0;    // completed
+    std::size_t in_flight = 0;  // slices that have not completed
     std::int64_t since = 0, busy_ns = 0;
   };
   struct Sending : Line {
@@ -134,7 +135,7 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
   void limited_by(Limit limit);
   void completed_send(Sending& line, const Completion& completion);
   std::byte* staging(int slot) const {
-    return is_.staging + std::uint64_t(slot) * slot_stride(is_.slice_bytes);
+    return setup_.staging + std::uint64_t(slot) * slot_stride(setup_.slice_bytes);
   }
   std::byte* head_place(const Sending& line) const;  // of the next write
   std::size_t room(const Sending& line) const {
@@ -147,7 +148,9 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
   void broken(Error error) override { fail(std::move(error), due()); }
   void arrived(const Completion& completion);
   void credited(std::uint32_t number);
-  bool can_take() const { return !over_ && !incoming_.empty() && ring_[std::size_t(next_ % is_.slots)].full; }
+  bool can_take() const {
+    return !over_ && !incoming_.empty() && ring_[std::size_t(next_ % setup_.slots)].full;
+  }
   void take_slice();
   Result<void> place(const Destination& to, const std::byte* from, std::uint64_t bytes);
   bool begin_message(const std::byte* slot);
@@ -159,29 +162,29 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
   void cannot_copy(const Error& why);
   void lost(const std::string& why);
 
-  Setup is_;
+  Setup setup_;
   Loop& loop_;
   Owner& owner_;
   const Reducer& reducer_;
   faulty::Script script_;
   std::vector<Sending> lines_;
   std::vector<Rail> rails_;
-  int most_inline_ = 0;
+  int max_inline_ = 0;
 
   std::deque<Outgoing> outgoing_;
-  std::uint64_t first_ = 0;  // message that is outgoing_.front()
-  std::size_t uncut_ = 0;    // first of outgoing_ that has slices to be written
+  std::uint64_t first_ = 0;         // message that is outgoing_.front()
+  std::size_t next_unwritten_ = 0;  // first of outgoing_ that has slices to be written
   std::uint32_t next_message_ = 0;
-  std::uint64_t next_slice_ = 0, credited_ = 0;  // slices written; of these, taken by the receiver
-  std::size_t unconfirmed_ = 0;                  // signaled writes of slices without a completion
-  std::size_t delayed_ = 0;                      // messages that the script holds back
+  std::uint64_t next_slice_ = 0, acknowledged_ = 0;  // slices written; of these, taken by the receiver
+  std::size_t unconfirmed_ = 0;                      // signaled writes of slices without a completion
+  std::size_t delayed_ = 0;                          // messages that the script holds back
   std::vector<int> free_staging_;
   bool flushing_ = false;
 
   std::deque<Incoming> incoming_;
   std::vector<Slot> ring_;
-  std::vector<std::byte> reduced_;     // on its way to memory that takes a copier
-  std::uint64_t next_ = 0, owed_ = 0;  // slices taken; of these, without a credit given back
+  std::vector<std::byte> reduced_;                  // on its way to memory that takes a copier
+  std::uint64_t next_ = 0, credits_to_return_ = 0;  // slices taken; of these, without a credit given back
   std::uint32_t expected_message_ = 0;
   bool in_message_ = false, queued_ = false;
   std::uint64_t length_ = 0, arrived_ = 0;  // of the message in hand

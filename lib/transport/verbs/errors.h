@@ -6,16 +6,16 @@
 #include <string>
 
 #include "base/result.h"
+#include "run/rdma.h"
 #include "transport/transport.h"
 #include "transport/verbs/library.h"
-#include "transport/verbs/settings.h"
 
 namespace ringtrue::transport::verbs {
 
 // What a queue pair connects.
 struct Ends {
   Hop hop;
-  PortName port;
+  run::RdmaPort port;
   std::string peer_port;  // as the peer names it, "mlx5_3:1"; empty: it has told none
 };
 

@@ -14,8 +14,8 @@ namespace ringtrue::transport::verbs {
 namespace {
 
 constexpr std::uint32_t magic = 0x31765452;  // "RTv1"
-constexpr std::size_t longest_name = 96, longest_reason = 1024, most_rails = 64, most_queue_pairs = 16;
-constexpr std::uint32_t least_slots = 2, most_slots = 64, slot_unit = 64, most_slot_bytes = 4 << 20;
+constexpr std::size_t max_name = 96, max_reason = 1024, max_rails = 64, max_queue_pairs = 16;
+constexpr std::uint32_t min_slots = 2, max_slots = 64, slot_unit = 64, max_slot_bytes = 4 << 20;
 constexpr std::uint32_t number_bits = 0xffffff;
 
 bool is_mtu(int mtu) {
@@ -68,14 +68,14 @@ std::string mismatch(const Greeting::Rail& our, const Greeting::Rail& their) {
 std::vector<std::byte> encode(const Greeting& greeting) {
   FieldWriter out;
   out.put(magic);
-  out.text(greeting.why_not, longest_reason);
+  out.text(greeting.why_not, max_reason);
   if (!greeting.why_not.empty()) return std::move(out.bytes);
   out.put(greeting.ring_address);
   out.put(greeting.slots);
   out.put(greeting.slot_bytes);
   out.put(std::uint16_t(greeting.rails.size()));
   for (const Greeting::Rail& rail : greeting.rails) {
-    out.text(rail.name, longest_name);
+    out.text(rail.name, max_name);
     out.put(std::uint8_t(rail.layer));
     out.put(std::uint8_t(rail.global));
     out.put(rail.lid);
@@ -92,24 +92,24 @@ std::vector<std::byte> encode(const Greeting& greeting) {
 }
 
 std::optional<Greeting> decode(std::span<const std::byte> bytes) {
-  if (bytes.size() > longest_greeting) return std::nullopt;
+  if (bytes.size() > max_greeting) return std::nullopt;
   FieldReader in(bytes);
   Greeting greeting;
   if (in.get<std::uint32_t>() != magic) return std::nullopt;
-  greeting.why_not = in.text(longest_reason);
+  greeting.why_not = in.text(max_reason);
   if (!in.good) return std::nullopt;
   if (!greeting.why_not.empty()) return in.over() ? std::optional(greeting) : std::nullopt;
   greeting.ring_address = in.get<std::uint64_t>();
   greeting.slots = in.get<std::uint32_t>();
   greeting.slot_bytes = in.get<std::uint32_t>();
   const std::size_t rails = in.get<std::uint16_t>();
-  if (!in.good || greeting.slots < least_slots || greeting.slots > most_slots || greeting.slot_bytes == 0 ||
-      greeting.slot_bytes % slot_unit != 0 || greeting.slot_bytes > most_slot_bytes || rails == 0 ||
-      rails > most_rails)
+  if (!in.good || greeting.slots < min_slots || greeting.slots > max_slots || greeting.slot_bytes == 0 ||
+      greeting.slot_bytes % slot_unit != 0 || greeting.slot_bytes > max_slot_bytes || rails == 0 ||
+      rails > max_rails)
     return std::nullopt;
   for (std::size_t r = 0; r < rails; ++r) {
     Greeting::Rail rail;
-    rail.name = in.text(longest_name);
+    rail.name = in.text(max_name);
     const auto layer = in.get<std::uint8_t>(), global = in.get<std::uint8_t>();
     rail.layer = LinkLayer(layer);
     rail.global = global != 0;
@@ -119,7 +119,7 @@ std::optional<Greeting> decode(std::span<const std::byte> bytes) {
     rail.ring_key = in.get<std::uint32_t>();
     const std::size_t queue_pairs = in.get<std::uint16_t>();
     if (!in.good || layer > 1 || global > 1 || !is_mtu(rail.mtu) || queue_pairs == 0 ||
-        queue_pairs > most_queue_pairs)
+        queue_pairs > max_queue_pairs)
       return std::nullopt;
     for (std::size_t q = 0; q < queue_pairs; ++q) {
       const auto number = in.get<std::uint32_t>(), sequence = in.get<std::uint32_t>();

@@ -41,7 +41,7 @@ struct Greeting {
   std::uint32_t slots = 0, slot_bytes = 0;
 };
 
-inline constexpr std::size_t longest_greeting = 64 * 1024;
+inline constexpr std::size_t max_greeting = 64 * 1024;
 std::vector<std::byte> encode(const Greeting& greeting);
 // nullopt: not what encode() makes, or beyond what settings allow.
 std::optional<Greeting> decode(std::span<const std::byte> bytes);

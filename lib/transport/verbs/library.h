@@ -124,7 +124,7 @@ class QueuePair {
  public:
   virtual ~QueuePair() = default;
   virtual std::uint32_t number() const = 0;
-  virtual int most_inline() const = 0;                             // bytes
+  virtual int max_inline() const = 0;                              // bytes
   virtual Result<void> to_ready_to_receive(const Path& path) = 0;  // from INIT, in which it is made
   virtual Result<void> to_ready_to_send(const Patience& patience, std::uint32_t packet_sequence) = 0;
   virtual Result<void> post(std::span<const Write> writes) = 0;  // all, or none after an error

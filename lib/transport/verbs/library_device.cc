@@ -15,7 +15,7 @@
 namespace ringtrue::transport::verbs {
 namespace {
 
-constexpr std::size_t most_gids = 4096;
+constexpr std::size_t max_gids = 4096;
 
 // Gbit/s of one lane. InfiniBand counts data, below FDR 8 of 10 bits and then 64 of 66; Ethernet names its
 // rates without their coding.
@@ -215,7 +215,7 @@ class RealDevice : public Device {
       if (raw.global.interface_id != 0) all.push_back(gid);
     };
     if (api_._ibv_query_gid_table) {
-      std::vector<ibv_gid_entry> entries(most_gids);
+      std::vector<ibv_gid_entry> entries(max_gids);
       const ssize_t count =
           api_._ibv_query_gid_table(context_, entries.data(), entries.size(), 0, sizeof entries[0]);
       for (ssize_t i = 0; i < count; ++i) {
@@ -225,7 +225,7 @@ class RealDevice : public Device {
       }
       if (count >= 0) return all;
     }
-    for (int i = 0; i < std::min(attributes.gid_tbl_len, int(most_gids)); ++i) {
+    for (int i = 0; i < std::min(attributes.gid_tbl_len, int(max_gids)); ++i) {
       ibv_gid raw{};
       if (api_.ibv_query_gid(context_, std::uint8_t(port), i, &raw) == 0 && raw.global.interface_id != 0)
         add(raw, i, type_text(port, i) == "RoCE v2");

@@ -178,12 +178,12 @@ ibv_mtu mtu_of(int bytes) {
 
 class RealPair : public QueuePair {
  public:
-  RealPair(const Api& api, ibv_qp* pair, int most_inline, const std::string& device)
-      : api_(api), pair_(pair), most_inline_(most_inline), device_(device) {}
+  RealPair(const Api& api, ibv_qp* pair, int max_inline, const std::string& device)
+      : api_(api), pair_(pair), max_inline_(max_inline), device_(device) {}
   ~RealPair() override { api_.ibv_destroy_qp(pair_); }
 
   std::uint32_t number() const override { return pair_->qp_num; }
-  int most_inline() const override { return most_inline_; }
+  int max_inline() const override { return max_inline_; }
 
   Result<void> to_init(Place place) {
     ibv_qp_attr attributes{};
@@ -288,7 +288,7 @@ class RealPair : public QueuePair {
 
   const Api& api_;
   ibv_qp* pair_;
-  int most_inline_;
+  int max_inline_;
   std::string device_;
 };
 
@@ -317,7 +317,7 @@ Result<std::unique_ptr<SharedReceiveQueue>> make_shared_queue(const Api& api, ib
 Result<std::unique_ptr<QueuePair>> make_pair(const Api& api, ibv_pd* domain, CompletionQueue& queue,
                                              SharedReceiveQueue* shared, Place place, int sends, int receives,
                                              int inline_bytes, const std::string& device) {
-  for (int most_inline = inline_bytes;; most_inline = most_inline >= 64 ? most_inline / 2 : 0) {
+  for (int max_inline = inline_bytes;; max_inline = max_inline >= 64 ? max_inline / 2 : 0) {
     ibv_qp_init_attr attributes{};
     attributes.send_cq = attributes.recv_cq = static_cast<RealQueue&>(queue).raw();
     if (shared) attributes.srq = static_cast<RealShared*>(shared)->raw();
@@ -325,7 +325,7 @@ Result<std::unique_ptr<QueuePair>> make_pair(const Api& api, ibv_pd* domain, Com
     attributes.cap.max_recv_wr = shared ? 0 : unsigned(receives);
     attributes.cap.max_send_sge = 2;
     attributes.cap.max_recv_sge = 1;
-    attributes.cap.max_inline_data = unsigned(most_inline);
+    attributes.cap.max_inline_data = unsigned(max_inline);
     attributes.qp_type = IBV_QPT_RC;
     if (ibv_qp* made = api.ibv_create_qp(domain, &attributes)) {
       auto pair = std::make_unique<RealPair>(api, made, int(attributes.cap.max_inline_data), device);
@@ -333,7 +333,7 @@ Result<std::unique_ptr<QueuePair>> make_pair(const Api& api, ibv_pd* domain, Com
       return pair;
     }
     // A device that cannot inline so much may say EINVAL or ENOMEM.
-    if (most_inline == 0 || (errno != EINVAL && errno != ENOMEM))
+    if (max_inline == 0 || (errno != EINVAL && errno != ENOMEM))
       return tl::unexpected(verbs_error(
           fmt::format("make a queue pair for {} sends and {} receives", sends, receives), device, errno));
   }

@@ -155,7 +155,7 @@ Result<Way> Memory::register_own(const Buffer& buffer) {
       "modprobe nvidia_peermem, or a driver and a kernel with dma-buf (open kernel modules, Linux 5.12)");
 }
 
-Result<Way> Memory::use(const Buffer& buffer, Registration wanted) {
+Result<Way> Memory::use(const Buffer& buffer, run::Registration wanted) {
   if (use_ && use_->at == buffer.at && use_->bytes == buffer.bytes && use_->on_gpu == buffer.on_gpu &&
       use_->wanted == wanted)
     return use_->way;
@@ -163,11 +163,11 @@ Result<Way> Memory::use(const Buffer& buffer, Registration wanted) {
   own_.reset();
   why_staged_.clear();
   Way way = Way::staged;
-  if (wanted != Registration::staged && buffer.bytes > 0) {
+  if (wanted != run::Registration::staged && buffer.bytes > 0) {
     auto registered = register_own(buffer);
     if (registered)
       way = *registered;
-    else if (wanted == Registration::direct)
+    else if (wanted == run::Registration::direct)
       return registered;
     else
       why_staged_ = registered.error().what;

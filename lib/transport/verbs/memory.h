@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "run/rdma.h"
 #include "transport/verbs/library.h"
-#include "transport/verbs/settings.h"
 
 namespace ringtrue::transport::verbs {
 
@@ -112,7 +112,7 @@ class Memory {
   // The ranks' memory, instead of what was before; nothing is done where it is the same: before it is
   // unmapped, use({}, ...) takes it back. `wanted` as the operator has it. Where it cannot be registered and
   // need not be: Way::staged, and why in why_staged(). Errors: refused (memlock), unavailable.
-  Result<Way> use(const Buffer& buffer, Registration wanted);
+  Result<Way> use(const Buffer& buffer, run::Registration wanted);
   // nullptr: staged.
   const Registered* own() const { return own_ ? &*own_ : nullptr; }
   const std::string& why_staged() const { return why_staged_; }
@@ -142,7 +142,7 @@ class Memory {
     std::byte* at = nullptr;
     std::uint64_t bytes = 0;
     bool on_gpu = false;
-    Registration wanted = Registration::automatic;
+    run::Registration wanted = run::Registration::automatic;
     Way way = Way::staged;
   };
   std::optional<Use> use_;

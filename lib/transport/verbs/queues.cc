@@ -9,7 +9,7 @@ namespace ringtrue::transport::verbs {
 
 namespace {
 
-constexpr int most_at_once = 8;  // receives a post
+constexpr int max_at_once = 8;  // receives a post
 
 }  // namespace
 
@@ -19,10 +19,10 @@ Result<std::unique_ptr<Queues>> Queues::make(Device& device, Loop& loop, Shape s
   queues->shape_.sends = std::min(shape.sends, limits.work_requests);
   const int pairs = shape.hops * shape.lines;
   const bool share = pairs > 1 && limits.shared_queues > 0;
-  const int own = std::min(shape.receives + most_at_once, limits.work_requests);
-  const int shared = std::min(shape.hops * shape.receives + most_at_once, limits.shared_work_requests);
+  const int own = std::min(shape.receives + max_at_once, limits.work_requests);
+  const int shared = std::min(shape.hops * shape.receives + max_at_once, limits.shared_work_requests);
   if (!share) queues->own_receives_ = own;
-  queues->refill_at_ = std::clamp((share ? shared : own) / 2, 1, most_at_once);
+  queues->refill_at_ = std::clamp((share ? shared : own) / 2, 1, max_at_once);
 
   // As many as can be outstanding at a time: a completion queue that overflows is lost.
   const int completions = pairs * queues->shape_.sends + (share ? shared : pairs * own);

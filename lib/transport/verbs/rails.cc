@@ -7,6 +7,8 @@
 #include <array>
 #include <cstring>
 
+#include "run/rail_rule.h"
+
 namespace ringtrue::transport::verbs {
 namespace {
 
@@ -17,7 +19,7 @@ bool is_mapped(const Raw& raw) {
   return std::memcmp(raw.data(), before.data(), before.size()) == 0;
 }
 
-// How gladly a GID is used: the lower the better.
+// Preference of a GID; the lowest is used.
 int order(const Gid& gid) {
   if (is_mapped(gid.raw)) return 0;
   const bool link_local = gid.raw[0] == std::byte(0xfe) && (gid.raw[1] & std::byte(0xc0)) == std::byte(0x80);
@@ -50,7 +52,8 @@ Error unusable(std::string what, std::string next) {
 }
 
 // The port as a rail.
-Candidate look_at(const Device& device, int number, const Settings& settings, const Raws& addresses) {
+Candidate look_at(const Device& device, int number, const run::RdmaSettings& settings,
+                  const Raws& addresses) {
   Candidate candidate{{{device.name(), number}, {}, {}}};
   Rail& rail = candidate.rail;
   const std::string name = to_text(rail.name);
@@ -112,9 +115,9 @@ const Device* find(const Devices& devices, const std::string& name) {
   return nullptr;
 }
 
-Result<Choice> named_rails(const Devices& devices, const Settings& settings, const Raws& addresses) {
+Result<Choice> named_rails(const Devices& devices, const run::RdmaSettings& settings, const Raws& addresses) {
   Choice choice;
-  for (const PortName& name : settings.ports) {
+  for (const run::RdmaPort& name : settings.ports) {
     const Device* device = find(devices, name.device);
     if (const auto closed = devices.closed.find(name.device); !device && closed != devices.closed.end())
       return tl::unexpected(closed->second);
@@ -135,11 +138,8 @@ Result<Choice> named_rails(const Devices& devices, const Settings& settings, con
   return choice;
 }
 
-double total_rate(const std::vector<Candidate>& candidates, LinkLayer layer) {
-  double sum = 0;
-  for (const Candidate& each : candidates)
-    if (each.rail.port.layer == layer) sum += each.rail.port.rate.value;
-  return sum;
+const char* fabric_of(const PortState& port) {
+  return port.layer == LinkLayer::ethernet ? "Ethernet" : "InfiniBand";
 }
 
 std::string gigabits(const PortState& port) {
@@ -153,8 +153,7 @@ LeftOut left_out(const Candidate& each, const Rail& rail) {
   const std::string name = to_text(each.rail.name);
   const bool told = !port.state.empty(), other_fabric = told && port.layer != fastest.layer;
   if (other_fabric || (!each.why_not && port.rate.value * far <= fastest.rate.value))
-    return {fmt::format("{} ({}, {})", name, port.layer == LinkLayer::ethernet ? "Ethernet" : "InfiniBand",
-                        port.active ? gigabits(port) : port.state),
+    return {fmt::format("{} ({}, {})", name, fabric_of(port), port.active ? gigabits(port) : port.state),
             true};
   if (each.why_not) return {each.why_not->what};
   return {fmt::format("{} runs at {}, others at {}", name, gigabits(port), gigabits(fastest))};
@@ -176,7 +175,8 @@ Result<Devices> open_devices(Library& library) {
   return devices;
 }
 
-Result<Choice> choose_rails(const Devices& devices, const Settings& settings, const Addresses& addresses) {
+Result<Choice> choose_rails(const Devices& devices, const run::RdmaSettings& settings,
+                            const Addresses& addresses) {
   if (devices.opened.empty())
     return tl::unexpected(devices.closed.empty() ? unusable("no RDMA device", "")
                                                  : devices.closed.begin()->second);
@@ -220,11 +220,12 @@ Result<Choice> choose_rails(const Devices& devices, const Settings& settings, co
   keep([&](const Candidate& each) { return each.rail.port.rate.value >= 0.99 * fastest; });
   const auto own = [](const Candidate& each) { return each.own; };
   if (shared && std::any_of(usable.begin(), usable.end(), own)) keep(own);
-  const LinkLayer faster = total_rate(usable, LinkLayer::infiniband) < total_rate(usable, LinkLayer::ethernet)
-                               ? LinkLayer::ethernet
-                               : LinkLayer::infiniband;
-  const auto of_faster = [&](const Candidate& each) { return each.rail.port.layer == faster; };
-  if (std::any_of(usable.begin(), usable.end(), of_faster)) keep(of_faster);
+  std::vector<run::PortForData> ports;
+  for (const Candidate& each : usable)
+    ports.push_back({fabric_of(each.rail.port), each.rail.port.rate.value});
+  keep([&, kind = run::kind_for_data(ports)](const Candidate& each) {
+    return fabric_of(each.rail.port) == kind;
+  });
 
   Choice choice;
   for (Candidate& each : usable) choice.rails.push_back(std::move(each.rail));

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "run/rdma.h"
 #include "transport/verbs/library.h"
-#include "transport/verbs/settings.h"
 
 namespace ringtrue::transport::verbs {
 
 // A port in use: one rail of the node.
 struct Rail {
-  PortName name;
+  run::RdmaPort name;
   PortState port;
   Gid gid;  // InfiniBand: one that routers take (with a FLID), or index 0
   bool global =
@@ -51,7 +51,8 @@ struct Choice {
 // have them, those with the higher rate in all. A port with another node's address is left to that node; of
 // equals, where there is such a one, only those with this node's own address are its own. Sorted by name.
 // Errors: unavailable, with the reason in one line for the operator: no device, none active, no GID.
-Result<Choice> choose_rails(const Devices& devices, const Settings& settings, const Addresses& addresses);
+Result<Choice> choose_rails(const Devices& devices, const run::RdmaSettings& settings,
+                            const Addresses& addresses);
 
 // "10.1.0.7", "fe80::1", as people read a GID.
 std::string to_text(const Gid& gid);

@@ -16,11 +16,11 @@ void Channel::send(std::uint64_t token, const std::byte* from, std::uint64_t len
   message.from = from;
   message.length = length;
   message.number = next_message_++;
-  message.slices = std::max<std::uint64_t>(1, (length + is_.slice_bytes - 1) / is_.slice_bytes);
+  message.slices = std::max<std::uint64_t>(1, (length + setup_.slice_bytes - 1) / setup_.slice_bytes);
   message.posted = owner_.now();
   const faulty::Fate fate = script_.empty() ? faulty::Fate{} : script_.next(length, now_ns());
   if (fate.breaks) {
-    ::shutdown(is_.control, SHUT_RDWR);
+    ::shutdown(setup_.control, SHUT_RDWR);
     ++delayed_;  // for ever
     return lost("the connection was cut");
   }
@@ -33,14 +33,14 @@ void Channel::send(std::uint64_t token, const std::byte* from, std::uint64_t len
   message.broken_frame = fate.broken_frame;
   if (fate.broken_value && length > 0) {
     message.broken.resize(length);
-    if (const auto read = is_.ranks.read(message.broken.data(), from, length); !read)
+    if (const auto read = setup_.ranks.read(message.broken.data(), from, length); !read)
       return cannot_copy(read.error());
     message.broken[reducer_.element_bytes() - 1] ^= std::byte{0x41};
   }
-  if (head_bytes + length <= std::uint64_t(most_inline_) && message.slices == 1 &&
-      (length == 0 || !is_.ranks.by_copier(from))) {
+  if (head_bytes + length <= std::uint64_t(max_inline_) && message.slices == 1 &&
+      (length == 0 || !setup_.ranks.by_copier(from))) {
     message.way = Way::inlined;
-  } else if (message.broken.empty() && is_.own && is_.own->holds(from, length)) {
+  } else if (message.broken.empty() && setup_.own && setup_.own->holds(from, length)) {
     message.way = Way::direct;
   } else {
     message.way = Way::copied;
@@ -81,15 +81,15 @@ bool Channel::write_some() {
 }
 
 bool Channel::write_slice() {
-  if (uncut_ == outgoing_.size()) {
+  if (next_unwritten_ == outgoing_.size()) {
     limited_by(Limit::none);
     return false;
   }
-  Outgoing& message = outgoing_[uncut_];
+  Outgoing& message = outgoing_[next_unwritten_];
   Sending& line = lines_[std::size_t(next_slice_ % lines_.size())];
   const bool copied = message.way == Way::copied;
   // A ring that is full of slices on their way shows a slow wire, not a slow receiver.
-  const bool full = next_slice_ - credited_ >= is_.peer_slots;
+  const bool full = next_slice_ - acknowledged_ >= setup_.peer_slots;
   const bool no_room = room(line) < 2 || (copied && free_staging_.empty());
   limited_by(full ? unconfirmed_ == 0 ? Limit::credit : Limit::none : no_room ? Limit::queue : Limit::none);
   if (full || no_room) return false;
@@ -101,24 +101,24 @@ bool Channel::write_slice() {
   }
   if (!build(line, message, staging)) return false;
   ++next_slice_;
-  ++message.away;
-  if (++message.cut == message.slices) ++uncut_;
+  ++message.in_flight;
+  if (++message.written == message.slices) ++next_unwritten_;
   return true;
 }
 
 // One write a slice; two where adaptive routing may reorder the payload.
 bool Channel::build(Sending& line, const Outgoing& message, int slot) {
-  const bool first = message.cut == 0, last = message.cut + 1 == message.slices;
-  const std::uint64_t offset = message.cut * is_.slice_bytes;
-  const auto bytes = std::uint32_t(std::min<std::uint64_t>(is_.slice_bytes, message.length - offset));
+  const bool first = message.written == 0, last = message.written + 1 == message.slices;
+  const std::uint64_t offset = message.written * setup_.slice_bytes;
+  const auto bytes = std::uint32_t(std::min<std::uint64_t>(setup_.slice_bytes, message.length - offset));
   const std::byte* payload = (message.broken.empty() ? message.from : message.broken.data()) + offset;
-  const std::uint32_t pool_key = is_.staging_keys->local_key(line.device);
+  const std::uint32_t pool_key = setup_.staging_keys->local_key(line.device);
   std::uint32_t payload_key = pool_key;
   std::byte* head = head_place(line);
-  if (message.way == Way::direct) payload_key = is_.own->local_key(line.device);
+  if (message.way == Way::direct) payload_key = setup_.own->local_key(line.device);
   if (slot >= 0) {
     std::byte* const copy = staging(slot) + before_payload;
-    if (const auto read = bytes > 0 ? is_.ranks.read(copy, payload, bytes) : Result<void>(); !read) {
+    if (const auto read = bytes > 0 ? setup_.ranks.read(copy, payload, bytes) : Result<void>(); !read) {
       cannot_copy(read.error());
       return false;
     }
@@ -126,15 +126,15 @@ bool Channel::build(Sending& line, const Outgoing& message, int slot) {
     head = copy - head_bytes;
   }
   if (first) {
-    auto encoded = encode(Head{message.length, message.number}, is_.hop.lane);
+    auto encoded = encode(Head{message.length, message.number}, setup_.hop.lane);
     if (message.broken_frame) encoded[1] ^= std::byte{0x40};
     std::memcpy(head, encoded.data(), head_bytes);
   }
 
   const std::uint64_t place =
-      is_.peer_ring + next_slice_ % is_.peer_slots * is_.peer_slot_bytes + before_payload;
-  const bool apart = is_.adaptive_routing_threshold > 0 && message.length >= is_.adaptive_routing_threshold &&
-                     message.way != Way::inlined;
+      setup_.peer_ring + next_slice_ % setup_.peer_slots * setup_.peer_slot_bytes + before_payload;
+  const bool apart = setup_.adaptive_routing_threshold > 0 &&
+                     message.length >= setup_.adaptive_routing_threshold && message.way != Way::inlined;
   const auto add = [](Write& write, const std::byte* from, std::uint32_t count, std::uint32_t key) {
     if (count == 0) return;
     if (write.part_count == 1 && write.parts[0].from + write.parts[0].bytes == from &&
@@ -170,9 +170,9 @@ bool Channel::build(Sending& line, const Outgoing& message, int slot) {
     ++unconfirmed_;
   }
   line.batch.push_back(write);
-  line.posted.push_back({line.written, first_ + uncut_, slot, write.signaled, bytes});
+  line.posted.push_back({line.written, first_ + next_unwritten_, slot, write.signaled, bytes});
   Rail& rail = rails_[line.rail];
-  if (rail.away++ == 0) rail.since = now_ns();
+  if (rail.in_flight++ == 0) rail.since = now_ns();
   return true;
 }
 
@@ -182,11 +182,11 @@ bool Channel::build(Sending& line, const Outgoing& message, int slot) {
 // Of several rails each slice that is worth it, to know when which of them rests.
 bool Channel::wants_signal(const Sending& line, const Outgoing& message) const {
   constexpr std::uint32_t worth_it = 32 * 1024;
-  if (rails_.size() > 1 && is_.slice_bytes >= worth_it) return true;
-  const bool last_here = message.cut + lines_.size() >= message.slices;
-  if (last_here && (message.way == Way::direct || uncut_ + 1 == outgoing_.size())) return true;
-  if (next_slice_ + 1 - credited_ >= is_.peer_slots) return true;
-  const auto staging_share = std::max<std::size_t>(1, is_.staging_slots / (2 * lines_.size()));
+  if (rails_.size() > 1 && setup_.slice_bytes >= worth_it) return true;
+  const bool last_here = message.written + lines_.size() >= message.slices;
+  if (last_here && (message.way == Way::direct || next_unwritten_ + 1 == outgoing_.size())) return true;
+  if (next_slice_ + 1 - acknowledged_ >= setup_.peer_slots) return true;
+  const auto staging_share = std::max<std::size_t>(1, setup_.staging_slots / (2 * lines_.size()));
   return line.unsignaled >= std::max(1, line.queues->sends() / 4) ||
          std::size_t(line.unsignaled_staging) >= staging_share;
 }
@@ -196,11 +196,11 @@ void Channel::post(Sending& line) {
   const auto posted = line.pair->post(line.batch);
   line.batch.clear();
   if (posted) return;
-  const Hop& hop = is_.hop;
+  const Hop& hop = setup_.hop;
   fail(Error{posted.error().cause,
              fmt::format("rank {} cannot send to rank {} on {} through {}: {}", hop.self, hop.peer,
                          hop.peer_node, to_text(line.port), posted.error().what),
-             is_.node, posted.error().next},
+             setup_.node, posted.error().next},
        true);
 }
 
@@ -208,22 +208,22 @@ void Channel::post(Sending& line) {
 std::byte* Channel::head_place(const Sending& line) const {
   const std::uint64_t sends = std::uint64_t(line.queues->sends());
   const auto number = std::uint64_t(&line - lines_.data());
-  return staging(int(is_.staging_slots)) + (number * sends + line.written % sends) * head_bytes;
+  return staging(int(setup_.staging_slots)) + (number * sends + line.written % sends) * head_bytes;
 }
 
 void Channel::finish_sent() {
-  for (std::size_t i = 0; i < uncut_ && !over_; ++i) {
+  for (std::size_t i = 0; i < next_unwritten_ && !over_; ++i) {
     Outgoing& message = outgoing_[i];
-    if (message.over || (message.way == Way::direct && message.away > 0)) continue;
+    if (message.over || (message.way == Way::direct && message.in_flight > 0)) continue;
     message.over = true;
     ++sent_.messages;
     sent_.bytes += message.length;
     if (owner_.wants_events())
-      owner_.record({is_.hop.self, is_.hop.peer, is_.hop.lane, message.number, message.length, message.posted,
-                     message.moved, owner_.now()});
+      owner_.record({setup_.hop.self, setup_.hop.peer, setup_.hop.lane, message.number, message.length,
+                     message.posted, message.moved, owner_.now()});
     owner_.post_done(message.token);
   }
-  for (; uncut_ > 0 && outgoing_.front().over; --uncut_, ++first_) outgoing_.pop_front();
+  for (; next_unwritten_ > 0 && outgoing_.front().over; --next_unwritten_, ++first_) outgoing_.pop_front();
 }
 
 void Channel::completed_send(Sending& line, const Completion& completion) {
@@ -233,33 +233,34 @@ void Channel::completed_send(Sending& line, const Completion& completion) {
     const Posted& slice = line.posted.front();
     if (slice.staging >= 0) free_staging_.push_back(slice.staging);
     if (slice.signaled) --unconfirmed_;
-    --rail.away;
+    --rail.in_flight;
     rail.bytes += slice.bytes;
-    if (slice.message >= first_) --outgoing_[std::size_t(slice.message - first_)].away;
+    if (slice.message >= first_) --outgoing_[std::size_t(slice.message - first_)].in_flight;
   }
   const std::int64_t now = now_ns();
   const std::int64_t time = completion.time_ns ? line.clock.ours(*completion.time_ns, now) : now;
-  if (rail.away == 0) rail.busy_ns += std::max<std::int64_t>(0, time - rail.since);
+  if (rail.in_flight == 0) rail.busy_ns += std::max<std::int64_t>(0, time - rail.since);
   last_completion_ = std::max(last_completion_, time);
   flush();
   give_credits();
 }
 
 void Channel::credited(std::uint32_t number) {
-  const std::uint64_t fresh = (number - std::uint32_t(credited_)) & number_mask;
-  if (fresh > next_slice_ - credited_)
-    return corrupted(fmt::format("credits for {} slices where {} were sent", fresh, next_slice_ - credited_));
-  credited_ += fresh;
+  const std::uint64_t fresh = (number - std::uint32_t(acknowledged_)) & number_mask;
+  if (fresh > next_slice_ - acknowledged_)
+    return corrupted(
+        fmt::format("credits for {} slices where {} were sent", fresh, next_slice_ - acknowledged_));
+  acknowledged_ += fresh;
   flush();
 }
 
 // For half a ring at a time. Where the queue is full it goes with the next completion.
 void Channel::give_credits() {
   Sending& line = lines_.front();
-  if (over_ || owed_ < std::max(1u, is_.slots / 2) || room(line) == 0) return;
-  owed_ = 0;
+  if (over_ || credits_to_return_ < std::max(1u, setup_.slots / 2) || room(line) == 0) return;
+  credits_to_return_ = 0;
   Write write;
-  write.remote_address = is_.peer_ring;
+  write.remote_address = setup_.peer_ring;
   write.remote_key = line.ring_key;
   write.immediate = encode(Immediate{Immediate::Kind::credits, std::uint32_t(next_)});
   write.work = ++line.written;

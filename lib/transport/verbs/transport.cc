@@ -10,10 +10,10 @@ namespace ringtrue::transport::verbs {
 
 namespace {
 
-constexpr std::uint64_t most_memory = 512 << 20;  // bytes that a process's hops take from the pool
-constexpr std::uint32_t slot_unit = 64, least_slots = 2;
-constexpr std::uint64_t least_slot_bytes = 4096;  // to shrink to
-constexpr int inline_bytes = 220;                 // what an mlx5 send entry of four blocks can hold
+constexpr std::uint64_t max_memory = 512 << 20;  // bytes that a process's hops take from the pool
+constexpr std::uint32_t slot_unit = 64, min_slots = 2;
+constexpr std::uint64_t min_slot_bytes = 4096;  // to shrink to
+constexpr int inline_bytes = 220;               // what an mlx5 send entry of four blocks can hold
 constexpr std::uint32_t number_bits = 0xffffff;
 
 // Credits come in batches of half a ring: no more than two can be on their way.
@@ -126,17 +126,17 @@ Result<void> Transport::begin_run(Run run) {
 }
 
 Transport::Shape Transport::shape() const {
-  const Settings& settings = setup_.settings;
+  const run::RdmaSettings& settings = setup_.settings;
   std::uint64_t slot = std::min(settings.slot_bytes, run_.longest);
   slot = std::max<std::uint64_t>(slot_unit, (slot + slot_unit - 1) / slot_unit * slot_unit);
   auto slots = std::uint32_t(settings.slots);
   // Enough to copy one while another leaves on each queue pair; a few for what is not in the ranks' memory.
   const auto staging = [&] {
-    return memory_->own() ? least_slots : std::max(slots, 2 * std::uint32_t(settings.queue_pairs));
+    return memory_->own() ? min_slots : std::max(slots, 2 * std::uint32_t(settings.queue_pairs));
   };
-  const auto too_much = [&] { return run_.hops * (slots + staging()) * slot_stride(slot) > most_memory; };
-  while (too_much() && slot / 2 >= least_slot_bytes) slot = slot / 2 / slot_unit * slot_unit;
-  while (too_much() && slots / 2 >= least_slots) slots /= 2;
+  const auto too_much = [&] { return run_.hops * (slots + staging()) * slot_stride(slot) > max_memory; };
+  while (too_much() && slot / 2 >= min_slot_bytes) slot = slot / 2 / slot_unit * slot_unit;
+  while (too_much() && slots / 2 >= min_slots) slots /= 2;
   return {slots, std::uint32_t(slot), staging()};
 }
 
@@ -196,11 +196,11 @@ std::optional<Ends> Transport::ends_of(const std::string& device, std::uint32_t 
 }
 
 Result<Greeting> Transport::offer(const tcp::ConnectionKey& key, const Hop& hop, int thread,
-                                  const std::vector<PortName>& ports) {
+                                  const std::vector<run::RdmaPort>& ports) {
   if (offered_.size() >= run_.hops) return fail(Cause::internal, "more RDMA hops than were announced");
   std::vector<Rail> rails = choice_.rails;
   if (!ports.empty()) {
-    Settings settings = setup_.settings;
+    run::RdmaSettings settings = setup_.settings;
     settings.ports = ports;
     auto chosen = choose_rails(devices_, settings, {setup_.data_address});
     if (!chosen) return tl::unexpected(chosen.error());
@@ -255,7 +255,7 @@ Result<Greeting> Transport::offer(const tcp::ConnectionKey& key, const Hop& hop,
 Result<void> Transport::accept(const tcp::ConnectionKey& key, const Greeting& peer) {
   Offered& end = *offered_.at(key);
   end.theirs = peer;
-  const Settings& settings = setup_.settings;
+  const run::RdmaSettings& settings = setup_.settings;
   for (const auto& [r, t] : pair_rails(end.ours, peer)) {
     end.ends[r].partner = t;
     const Rail& rail = end.ends[r].rail;
@@ -284,8 +284,8 @@ Result<void> Transport::accept(const tcp::ConnectionKey& key, const Greeting& pe
   return {};
 }
 
-std::vector<PortName> Transport::unpaired(const tcp::ConnectionKey& key) const {
-  std::vector<PortName> ports;
+std::vector<run::RdmaPort> Transport::unpaired(const tcp::ConnectionKey& key) const {
+  std::vector<run::RdmaPort> ports;
   for (const Offered::End& end : offered_.at(key)->ends)
     if (!end.partner) ports.push_back(end.rail.name);
   return ports;

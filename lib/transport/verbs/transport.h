@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "run/rdma.h"
 #include "transport/loop.h"
 #include "transport/tcp/transport.h"
 #include "transport/verbs/channel.h"
@@ -24,7 +25,6 @@
 #include "transport/verbs/memory.h"
 #include "transport/verbs/queues.h"
 #include "transport/verbs/rails.h"
-#include "transport/verbs/settings.h"
 
 namespace ringtrue::transport::verbs {
 
@@ -33,7 +33,7 @@ class Transport {
   struct Setup {
     std::string node;          // this one's name, for errors
     std::string data_address;  // Addresses::own
-    Settings settings;
+    run::RdmaSettings settings;
   };
   // Errors: unavailable, with the reason in one line: no device, no active port, no libibverbs.
   static Result<std::unique_ptr<Transport>> open(Library& library, Setup setup);
@@ -55,13 +55,13 @@ class Transport {
   // Queue pairs and a ring for one hop end, of a rank that `thread` plays. `ports`: its rails; empty: the
   // setup's. Errors: refused (memlock), unavailable.
   Result<Greeting> offer(const tcp::ConnectionKey& key, const Hop& hop, int thread,
-                         const std::vector<PortName>& ports = {});
+                         const std::vector<run::RdmaPort>& ports = {});
   // Connects them to the peer's, which mismatch() finds nothing against.
   Result<void> accept(const tcp::ConnectionKey& key, const Greeting& peer);
   // Of an accepted hop: this end's ports that the peer has none for.
-  std::vector<PortName> unpaired(const tcp::ConnectionKey& key) const;
+  std::vector<run::RdmaPort> unpaired(const tcp::ConnectionKey& key) const;
   // Ports whose packets carry no GRH, and so no traffic class.
-  const std::set<PortName>& without_grh() const { return without_grh_; }
+  const std::set<run::RdmaPort>& without_grh() const { return without_grh_; }
   void withdraw(const tcp::ConnectionKey& key);  // the hop goes another way
   // Once both ends are ready. `control`: the hop's control connection, watched for its end.
   std::unique_ptr<Channel> open_channel(const tcp::ConnectionKey& key, int control, Owner& owner,
@@ -98,8 +98,8 @@ class Transport {
   Way way_ = Way::staged;
   Run run_;
   Shape shape_;
-  std::set<PortName> ports_;  // that the run's hops go through
-  std::set<PortName> without_grh_;
+  std::set<run::RdmaPort> ports_;  // that the run's hops go through
+  std::set<run::RdmaPort> without_grh_;
   bool failed_ = false;  // the run, by an event
   std::map<std::string, std::unique_ptr<Events>> events_;
   std::map<std::pair<std::size_t, int>, std::unique_ptr<Queues>> queues_;  // by device and thread

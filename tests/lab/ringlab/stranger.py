@@ -1,8 +1,8 @@
-"""stranger.py KIND HOST PORT COUNT: somebody who has no business here.
+"""stranger.py KIND HOST PORT COUNT [PKI]: somebody who has no business here.
 
   garbage   COUNT connections, each with up to 200 bytes of noise, 64 open at a time
   flood     COUNT MiB of noise, over as many connections as it takes
-  tls       one TLS handshake without a certificate; prints what came of it
+  tls       one TLS handshake without a certificate, or with the operator's of the folder PKI; prints what came of it
 
 The noise comes from a fixed seed. Prints how many connections were made. Ends by itself within 120 s.
 """
@@ -61,10 +61,12 @@ def flood(host, port, mebibytes, noise):
     return made
 
 
-def tls(host, port):
+def tls(host, port, pki):
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_alpn_protocols(["h2"])
+    if pki:
+        context.load_cert_chain(f"{pki}/operator.crt", f"{pki}/operator.key")
     try:
         with context.wrap_socket(connect(host, port), server_hostname=host) as sock:
             sock.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
@@ -81,7 +83,7 @@ def main():
     kind, host, port, count = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     noise = random.Random(7464)
     if kind == "tls":
-        print(tls(host, port))
+        print(tls(host, port, sys.argv[5] if len(sys.argv) > 5 else None))
     else:
         print({"garbage": garbage, "flood": flood}[kind](host, port, count, noise))
 

@@ -18,7 +18,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "topology/library/nvml_library.h"
+#include "probe/library/nvml_library.h"
 
 using namespace ringtrue::topology::nvml;
 using nlohmann::json;

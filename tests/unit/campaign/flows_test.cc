@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "run/trace.h"
 #include "sim/simulate.h"
 
 namespace ringtrue::campaign {
@@ -44,7 +45,7 @@ Readings by_events(const sim::Fabric& fabric, const char* algorithm, int shift, 
   Readings out;
   if (!played || played->error) return out;
   for (std::size_t i = 0; i < played->trace.hops.size(); ++i) {
-    const trace::Hop& hop = played->trace.hops[i];
+    const run::Hop& hop = played->trace.hops[i];
     const double waited = played->waited[i].value / fabric.rails;  // a sum over the rails
     out[{hop.source, hop.destination}] = double(hop.bytes.value) / (hop.busy.value + waited);
   }

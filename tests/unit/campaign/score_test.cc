@@ -22,7 +22,8 @@ Case case_of(int nodes, const char* faults, int rails = 1, int leaf = 0) {
 Finding finding(ScopeType type, int node, int peer = -1, const char* device = "") {
   Finding f;
   f.severity = diagnosis::Severity::critical;
-  f.scope = {type, node, peer, {}, {}, device};
+  f.scope = {type, node, peer, {}, {}};
+  f.scope.subject.device = device;
   return f;
 }
 
@@ -112,7 +113,7 @@ TEST(Scope, OfATrunkIsThePathsThatCrossIt) {
       EXPECT_TRUE(!exact || (from < 4 && to >= 4)) << from << " > " << to;
       diagnosis::Diagnosis d;
       d.runs.emplace_back();
-      d.runs[0].experiment.algorithm = "naive";
+      d.runs[0].experiment.algorithm = collective::AlgorithmId::naive;
       d.runs[0].experiment.order = {from, to};
       EXPECT_TRUE(!exact || judge(c, d).covered) << from << " > " << to;
     }

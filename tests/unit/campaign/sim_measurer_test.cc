@@ -15,7 +15,9 @@ World world_of(int nodes, const char* faults = "") {
   return world;
 }
 
-diagnosis::Experiment over_all(const char* algorithm, int nodes) {
+using collective::AlgorithmId;
+
+diagnosis::Experiment over_all(AlgorithmId algorithm, int nodes) {
   diagnosis::Experiment e;
   e.algorithm = algorithm;
   e.order.resize(std::size_t(nodes));
@@ -26,7 +28,7 @@ diagnosis::Experiment over_all(const char* algorithm, int nodes) {
 
 TEST(SimMeasurer, PlaysARingAsLongAsItsSlowestHop) {
   SimMeasurer measurer(world_of(4, "slow-link@node2>:share=50%"));
-  const auto seen = measurer.measure(over_all("ring", 4));
+  const auto seen = measurer.measure(over_all(AlgorithmId::ring, 4));
   ASSERT_TRUE(seen);
   ASSERT_EQ(seen->hops.size(), 4u);
   for (const auto& hop : seen->hops) {
@@ -39,7 +41,7 @@ TEST(SimMeasurer, PlaysARingAsLongAsItsSlowestHop) {
 
 TEST(SimMeasurer, UsesOneDirectionAfterTheOtherInADuet) {
   SimMeasurer measurer(world_of(5));
-  auto duet = over_all("naive", 2);
+  auto duet = over_all(AlgorithmId::naive, 2);
   duet.order = {3, 1};
   duet.iterations = 3;
   const auto seen = measurer.measure(duet);
@@ -52,12 +54,12 @@ TEST(SimMeasurer, UsesOneDirectionAfterTheOtherInADuet) {
 
 TEST(SimMeasurer, NamesANodeThatIsDeadWhereARunNeedsIt) {
   SimMeasurer measurer(world_of(4, "dead@node2"));
-  const auto seen = measurer.measure(over_all("pairwise", 4));
+  const auto seen = measurer.measure(over_all(AlgorithmId::pairwise, 4));
   ASSERT_FALSE(seen);
   EXPECT_EQ(seen.error().cause, Cause::unreachable);
   EXPECT_EQ(seen.error().where, "node2");
   EXPECT_LT(measurer.now().value, 1);
-  auto rest = over_all("pairwise", 3);
+  auto rest = over_all(AlgorithmId::pairwise, 3);
   rest.order = {0, 1, 3};
   EXPECT_TRUE(measurer.measure(rest));
 }
@@ -69,7 +71,7 @@ TEST(SimMeasurer, DrawsAnewInEveryRunAndTheSameFromTheSameSeed) {
   SimMeasurer one(world), other(world);
   const auto busy = [](SimMeasurer& m) {
     std::vector<double> out;
-    const auto seen = m.measure(over_all("pairwise", 8));
+    const auto seen = m.measure(over_all(AlgorithmId::pairwise, 8));
     for (const auto& hop : seen->hops) out.push_back(hop.busy.value);
     return out;
   };
@@ -94,9 +96,9 @@ TEST(SimMeasurer, TellsHowItsNodesHangTogether) {
 
 TEST(SimMeasurer, RefusesWhatItDoesNotModel) {
   SimMeasurer measurer(world_of(4));
-  for (const char* algorithm : {"omnireduce", "naive", "double-tree"})
-    EXPECT_EQ(measurer.measure(over_all(algorithm, 4)).error().cause, Cause::bad_input) << algorithm;
-  EXPECT_FALSE(measurer.measure(over_all("ring", 1)));
+  for (const AlgorithmId algorithm : {AlgorithmId::omnireduce, AlgorithmId::naive, AlgorithmId::double_tree})
+    EXPECT_EQ(measurer.measure(over_all(algorithm, 4)).error().cause, Cause::bad_input) << name(algorithm);
+  EXPECT_FALSE(measurer.measure(over_all(AlgorithmId::ring, 1)));
 }
 
 }  // namespace

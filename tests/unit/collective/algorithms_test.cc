@@ -155,7 +155,7 @@ TEST_P(EveryAlgorithm, BoundsItsPosts) {
     call.slice_bytes = 4;
     PayloadWorld world(algorithm(), layouts(n).back(), call, 3);
     ASSERT_EQ(world.play(), "");
-    EXPECT_LE(world.most_outstanding(), 4100u) << n;
+    EXPECT_LE(world.max_outstanding(), 4100u) << n;
   }
 }
 

@@ -54,7 +54,7 @@ void play(const OmniCase& c, std::uint64_t seed) {
   fill(c, world);
   ASSERT_EQ(world.play(), "");
   ASSERT_EQ(wrong(c, world), 0u);
-  ASSERT_LE(world.longest_packet(), collective::longest_packet(c.call));
+  ASSERT_LE(world.max_packet(), collective::max_packet(c.call));
   expect_protocol(c, world);
 }
 

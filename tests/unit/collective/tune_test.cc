@@ -23,8 +23,8 @@ void expect_sane(const Tuning& in, const Tuned& out) {
   EXPECT_EQ(omni.workers, in.workers);
   EXPECT_EQ(omni.aggregators, in.aggregators > 0 ? in.aggregators : in.workers);
   EXPECT_GE(omni.block, 1u);
-  EXPECT_TRUE(omni.fusion >= 1 && omni.fusion <= most_fusion);
-  EXPECT_TRUE(omni.streams >= 1 && omni.streams <= most_streams);
+  EXPECT_TRUE(omni.fusion >= 1 && omni.fusion <= max_fusion);
+  EXPECT_TRUE(omni.streams >= 1 && omni.streams <= max_streams);
   EXPECT_EQ(omni.streams % a, 0u);  // no aggregator serves more than another
   EXPECT_EQ(omni.acked, in.acked);
   if (in.datagram > 0) {
@@ -48,7 +48,7 @@ void expect_sane(const Tuning& in, const Tuned& out) {
   const bool crowded =
       in.rate && double(in.workers) * double((per_aggregator(omni) + 1) * wire) > in.rate->value * 20e-3;
   const bool short_call = (columns + a * omni.fusion) * 16 > blocks || in.density;
-  EXPECT_TRUE(enough || crowded || short_call || omni.streams + a > most_streams);
+  EXPECT_TRUE(enough || crowded || short_call || omni.streams + a > max_streams);
   EXPECT_EQ(out.reasons.size(), 4u);
   for (const std::string& reason : out.reasons) EXPECT_EQ(reason.find('\n'), std::string::npos);
 }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "paths.h"
 #include "wire/convert.h"
 #include "wire/node.grpc.pb.h"
 

@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "daemon/lease.h"
+#include "run/job.h"
+#include "run/member.h"
+#include "run/report.h"
 
 namespace ringtrue::daemon {
 
@@ -18,15 +21,15 @@ struct Doings {
   std::atomic<bool> fail_start = false;
   std::atomic<bool> fail_run = false;
   std::atomic<int> released = 0;
-  engine::Member member;
+  run::Member member;
 };
 
-class FakeWorkers final : public wire::WorkerGroup {
+class FakeWorkers final : public worker::WorkerGroup {
  public:
   explicit FakeWorkers(Doings& doings) : doings_(doings) { ++doings_.alive; }
   ~FakeWorkers() override { --doings_.alive; }
 
-  Result<std::vector<int>> prepare(const engine::Job&, Deadline) override {
+  Result<std::vector<int>> prepare(const run::Job&, Deadline) override {
     return std::vector<int>(std::size_t(doings_.member.processes), 7000);
   }
   Result<void> connect(const wire::Addresses&, Deadline) override { return {}; }
@@ -39,8 +42,8 @@ class FakeWorkers final : public wire::WorkerGroup {
     if (doings_.fail_run) return fail(Cause::peer_lost, "the worker was killed by signal 9 in phase run");
     return {};
   }
-  Result<engine::RunReport> collect(Deadline) override {
-    engine::RunReport report;
+  Result<run::RunReport> collect(Deadline) override {
+    run::RunReport report;
     report.transport = "shm";
     report.strangers = 3;
     return report;
@@ -55,7 +58,7 @@ class FakeWorkers final : public wire::WorkerGroup {
 };
 
 inline StartWorkers fakes(Doings& doings) {
-  return [&doings](const engine::Member& member, Deadline) -> Result<std::unique_ptr<wire::WorkerGroup>> {
+  return [&doings](const run::Member& member, Deadline) -> Result<std::unique_ptr<worker::WorkerGroup>> {
     if (doings.fail_start) return fail(Cause::unavailable, "no worker");
     doings.member = member;
     return std::make_unique<FakeWorkers>(doings);
@@ -74,8 +77,8 @@ inline wire::Acquire some_acquire(const std::string& holder = "alice@login1 (run
   return a;
 }
 
-inline engine::Job some_job() {
-  engine::Job job;
+inline run::Job some_job() {
+  run::Job job;
   job.nodes = {"node0", "node1"};
   job.seats = {{0, 0, 0}, {1, 0, 0}};
   job.call.elements = 256;

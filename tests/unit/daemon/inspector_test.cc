@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "base/clock.h"
-#include "topology/format/format.h"
+#include "probe/recording.h"
 
 namespace ringtrue::daemon {
 namespace {
@@ -68,9 +68,9 @@ class InspectorTest : public testing::Test {
 };
 
 TEST_F(InspectorTest, SharesOneReadingAmongThoseWhoAskAlike) {
-  auto first = ask({Seconds(1), false, true});
+  auto first = ask({Seconds(1), false});
   ASSERT_TRUE(node_.reading(1));
-  auto second = ask({Seconds(1), false, true}), other = ask({Seconds(2), false, true});
+  auto second = ask({Seconds(1), false}), other = ask({Seconds(2), false});
   node_.let(2);
   ASSERT_TRUE(over(first) && over(second) && over(other));
   const auto a = first.get(), b = second.get(), c = other.get();
@@ -81,9 +81,9 @@ TEST_F(InspectorTest, SharesOneReadingAmongThoseWhoAskAlike) {
   EXPECT_EQ(node_.readings(), 2);
 }
 
-TEST_F(InspectorTest, TellsADocumentUnlessTheRecordingIsAskedFor) {
+TEST_F(InspectorTest, TellsARecordingThatCanBePlayed) {
   node_.let(1);
-  auto answer = ask({Seconds(0), false, false});
+  auto answer = ask({Seconds(0), false});
   ASSERT_TRUE(over(answer));
   const auto bytes = answer.get();
   ASSERT_TRUE(bytes);
@@ -101,9 +101,9 @@ TEST_F(InspectorTest, TellsWhyTheNodeCannotBeRead) {
 }
 
 TEST_F(InspectorTest, LetsNobodyWaitForTheWindowOfAnother) {
-  auto slow = ask({Seconds(60), false, true});
+  auto slow = ask({Seconds(60), false});
   ASSERT_TRUE(node_.reading(1));
-  auto quick = ask({Seconds(0), false, false});
+  auto quick = ask({Seconds(0), false});
   ASSERT_TRUE(node_.reading(2));
   node_.let(2);
   ASSERT_TRUE(over(quick) && over(slow));
@@ -111,7 +111,7 @@ TEST_F(InspectorTest, LetsNobodyWaitForTheWindowOfAnother) {
 
 TEST_F(InspectorTest, RefusesWhatIsTooMuch) {
   std::vector<std::future<Inspector::Answer>> answers;
-  for (int i = 1; i < 20; ++i) answers.push_back(ask({Seconds(i), false, false}));
+  for (int i = 1; i < 20; ++i) answers.push_back(ask({Seconds(i), false}));
   auto last = std::move(answers.back());
   ASSERT_TRUE(over(last));
   EXPECT_EQ(last.get().error().cause, Cause::refused);

@@ -6,9 +6,11 @@
 #include <functional>
 #include <memory>
 
+#include "probe/live.h"
+#include "run/counter_window.h"
+#include "run/job.h"
 #include "tests/support/sysfs_tree.h"
 #include "tests/unit/daemon/fake_workers.h"
-#include "topology/probe/live.h"
 
 namespace ringtrue::daemon {
 namespace {
@@ -58,7 +60,7 @@ TEST_F(LeaseTest, PrepareTellsPortsAndCollectTheReport) {
   for (const char* phase : {"connect", "barrier", "run"}) expect_done(phase);
   const rpc::Event report = play(command_of("collect"));
   ASSERT_TRUE(report.has_report());
-  EXPECT_EQ(report.report().transport(), "shm");
+  EXPECT_EQ(wire::from_wire(report.report())->transport, "shm");
 }
 
 TEST_F(LeaseTest, CountersAreReadAroundARun) {
@@ -78,10 +80,10 @@ TEST_F(LeaseTest, CountersAreReadAroundARun) {
   const auto report = wire::from_wire(play(command_of("collect")).report());
   ASSERT_TRUE(report);
   ASSERT_EQ(report->counters.count("node0"), 1u);
-  const topology::CounterWindow& window = report->counters.at("node0");
+  const run::CounterWindow& window = report->counters.at("node0");
   EXPECT_GT(window.seconds, 0);
   ASSERT_EQ(window.changes.size(), 2u);
-  EXPECT_EQ(window.changes[0], (topology::CounterChange{"eth0", "rx_crc_errors", 7, 419, false, false}));
+  EXPECT_EQ(window.changes[0], (run::CounterChange{"eth0", "rx_crc_errors", 7, 419, false, false}));
   EXPECT_EQ(window.changes[1].counter, "rx_bytes");
   // The next run's window begins where this one ended.
   for (const char* phase : {"prepare", "connect", "barrier", "run"}) expect_done(phase);
@@ -158,8 +160,8 @@ TEST_F(LeaseTest, DeadlinesCountFromArrival) {
   EXPECT_LT(seconds_since(begun).value, 5);
 }
 
-rpc::Command job_command(const std::function<void(engine::Job&)>& change) {
-  engine::Job job = some_job();
+rpc::Command job_command(const std::function<void(run::Job&)>& change) {
+  run::Job job = some_job();
   change(job);
   rpc::Command command = command_of("prepare");
   *command.mutable_prepare()->mutable_job() = wire::to_wire(job);
@@ -168,34 +170,33 @@ rpc::Command job_command(const std::function<void(engine::Job&)>& change) {
 
 TEST_F(LeaseTest, JobsAreHeldToTheLease) {
   start();
-  expect_error(job_command([](engine::Job& j) { j.nodes[1] = "node9"; }), rpc::CAUSE_BAD_INPUT,
+  expect_error(job_command([](run::Job& j) { j.nodes[1] = "node9"; }), rpc::CAUSE_BAD_INPUT,
                "not those of the lease");
   start();
-  expect_error(job_command([](engine::Job& j) {
+  expect_error(job_command([](run::Job& j) {
                  j.seats = {{1, 0, 0}};
                }),
                rpc::CAUSE_BAD_INPUT, "no rank on this node");
   start();
-  expect_error(job_command([](engine::Job& j) { j.seats[0].process = 1; }), rpc::CAUSE_BAD_INPUT,
-               "process 1");
+  expect_error(job_command([](run::Job& j) { j.seats[0].process = 1; }), rpc::CAUSE_BAD_INPUT, "process 1");
   start();
-  expect_error(job_command([](engine::Job& j) {
+  expect_error(job_command([](run::Job& j) {
                  j.seats = {{0, 0, 0}, {0, 0, 1}, {0, 0, 2}};
                }),
                rpc::CAUSE_BAD_INPUT, "3 ranks here");
   start();
-  expect_error(job_command([](engine::Job& j) { j.algorithm = "rinng"; }), rpc::CAUSE_BAD_INPUT, "rinng");
+  expect_error(job_command([](run::Job& j) { j.algorithm = "rinng"; }), rpc::CAUSE_BAD_INPUT, "rinng");
 }
 
 TEST_F(LeaseTest, MemoryIsLimited) {
   Limits limits;
   limits.bytes = Bytes(1 << 20);
   start(some_acquire(), limits);
-  expect_error(job_command([](engine::Job& j) { j.call.elements = 1 << 20; }), rpc::CAUSE_REFUSED,
+  expect_error(job_command([](run::Job& j) { j.call.elements = 1 << 20; }), rpc::CAUSE_REFUSED,
                "1M are allowed");
   start(some_acquire(), limits);
-  expect_error(job_command([](engine::Job& j) { j.call.elements = std::uint64_t(1) << 47; }),
-               rpc::CAUSE_REFUSED, "1M are allowed");
+  expect_error(job_command([](run::Job& j) { j.call.elements = std::uint64_t(1) << 47; }), rpc::CAUSE_REFUSED,
+               "1M are allowed");
   start(some_acquire(), limits);
   expect_done("prepare");
 }
@@ -204,13 +205,13 @@ TEST_F(LeaseTest, MemoryOfAnAggregatorIsItsSlots) {
   Limits limits;
   limits.bytes = Bytes(1 << 20);
   const auto with = [](int worker, int aggregator, std::uint32_t streams, bool input) {
-    return job_command([=](engine::Job& j) {
+    return job_command([=](run::Job& j) {
       j.algorithm = "omnireduce";
       j.seats = {{worker, 0, 0}, {aggregator, 0, 0}};
       j.call.elements = input ? 150'000 : 1 << 20;
       j.call.omni = {1, 1, 256, streams, 1, false};
       if (!input) return;
-      auto own = std::make_shared<engine::Input>();
+      auto own = std::make_shared<run::Input>();
       own->elements = j.call.elements;
       own->rows.emplace_back(j.call.bytes());
       j.input = own;

@@ -33,7 +33,7 @@ class ListenerTest : public testing::Test {
  protected:
   void SetUp() override {
     // A port that is free: the kernel names one, and we take it over.
-    wire::OwnedFd probe(::socket(AF_INET, SOCK_STREAM, 0));
+    OwnedFd probe(::socket(AF_INET, SOCK_STREAM, 0));
     sockaddr_in address = loopback(0);
     ASSERT_EQ(::bind(probe.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     socklen_t length = sizeof address;
@@ -50,8 +50,8 @@ class ListenerTest : public testing::Test {
   Result<Listener> listen(Listener::Opening opening) {
     return Listener::tcp({"127.0.0.1", port_}, opening, [this](int, int fd) { taken_.emplace_back(fd); });
   }
-  wire::OwnedFd client(std::string_view says) {
-    wire::OwnedFd fd(::socket(AF_INET, SOCK_STREAM, 0));
+  OwnedFd client(std::string_view says) {
+    OwnedFd fd(::socket(AF_INET, SOCK_STREAM, 0));
     sockaddr_in address = loopback(port_);
     EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     EXPECT_EQ(::send(fd.get(), says.data(), says.size(), MSG_NOSIGNAL), ssize_t(says.size()));
@@ -67,14 +67,13 @@ class ListenerTest : public testing::Test {
     }
   }
   int port_ = 0;
-  std::vector<wire::OwnedFd> taken_;
+  std::vector<OwnedFd> taken_;
 };
 
 TEST_F(ListenerTest, HandsOverWhatBeginsRight) {
   auto listener = listen(Listener::Opening::tls);
   ASSERT_TRUE(listener) << listener.error().text();
-  const wire::OwnedFd good = client("\x16\x03\x01hello"), bad = client("GET / HTTP/1.1\r\n"),
-                      silent = client("");
+  const OwnedFd good = client("\x16\x03\x01hello"), bad = client("GET / HTTP/1.1\r\n"), silent = client("");
   serve(*listener);
   EXPECT_EQ(taken_.size(), 1u);
   EXPECT_EQ(listener->dropped(), 1u);
@@ -88,12 +87,12 @@ TEST_F(ListenerTest, HandsOverWhatBeginsRight) {
 TEST_F(ListenerTest, ManySilentOnesDoNotShutOutOthers) {
   auto listener = listen(Listener::Opening::plaintext);
   ASSERT_TRUE(listener) << listener.error().text();
-  std::vector<wire::OwnedFd> silent;
+  std::vector<OwnedFd> silent;
   for (int i = 0; i < 300; ++i) {
     silent.push_back(client(""));
     if (i % 50 == 0) listener->serve();
   }
-  const wire::OwnedFd good = client("PRI * HTTP/2.0\r\n");
+  const OwnedFd good = client("PRI * HTTP/2.0\r\n");
   serve(*listener);
   EXPECT_EQ(taken_.size(), 1u);
   EXPECT_GE(listener->dropped(), 44u);

@@ -4,8 +4,9 @@
 
 #include <cmath>
 
+#include "probe/recording.h"
+#include "run/job.h"
 #include "tests/unit/daemon/daemon_process.h"
-#include "topology/format/format.h"
 
 namespace ringtrue::daemon {
 namespace {
@@ -42,7 +43,7 @@ class RingtruedTest : public testing::Test {
     return command;
   }
   static rpc::Command prepare(std::uint64_t elements = 1000, int iterations = 2, int processes = 1) {
-    engine::Job job;
+    run::Job job;
     job.nodes = {"node0"};
     job.seats = {{0, 0, 0}, {0, processes - 1, 1}};
     job.call.elements = elements;
@@ -301,22 +302,20 @@ TEST_F(RingtruedTest, ReloadIsLogged) {
 TEST_F(RingtruedTest, TellsWhatIsInItsNodeWhoeverHoldsIt) {
   Operator alice(*stub_);
   ASSERT_TRUE(alice.ask(acquire("alice")).has_acquired());
-  const auto inspect = [&](double window, bool recording) {
+  const auto inspect = [&](double window) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
     rpc::InspectRequest request;
     request.set_window_s(window);
-    request.set_recording(recording);
     rpc::InspectReply reply;
     const grpc::Status status = stub_->Inspect(&context, request, &reply);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return reply;
   };
-  const rpc::InspectReply document = inspect(0.1, false);
-  ASSERT_FALSE(document.has_error()) << document.error().what();
-  EXPECT_EQ(document.node(), "node0");
-  EXPECT_TRUE(document.recording().empty());
-  const auto cluster = topology::read_any(document.document(), "reply");
+  const rpc::InspectReply reply = inspect(0.1);
+  ASSERT_FALSE(reply.has_error()) << reply.error().what();
+  EXPECT_EQ(reply.node(), "node0");
+  const auto cluster = topology::read_any(reply.recording(), "reply");
   ASSERT_TRUE(cluster) << cluster.error().text();
   ASSERT_EQ(cluster->nodes.size(), 1u);
   EXPECT_EQ(cluster->nodes[0].name, "node0");
@@ -324,11 +323,11 @@ TEST_F(RingtruedTest, TellsWhatIsInItsNodeWhoeverHoldsIt) {
   ASSERT_TRUE(cluster->nodes[0].window);
   EXPECT_GE(cluster->nodes[0].window->seconds, 0.1);
 
-  const auto recording = topology::read_recording(inspect(0, true).recording());
+  const auto recording = topology::read_recording(inspect(0).recording());
   ASSERT_TRUE(recording) << recording.error().text();
   EXPECT_EQ(recording->node, "node0");
-  EXPECT_EQ(wire::from_wire(inspect(61, false).error()).cause, Cause::bad_input);
-  EXPECT_EQ(wire::from_wire(inspect(std::nan(""), false).error()).cause, Cause::bad_input);
+  EXPECT_EQ(wire::from_wire(inspect(61).error()).cause, Cause::bad_input);
+  EXPECT_EQ(wire::from_wire(inspect(std::nan("")).error()).cause, Cause::bad_input);
 }
 
 TEST(RingtruedStart, RefusesTcpWithoutCertificates) {

@@ -4,9 +4,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "fleet/pki.h"
+#include "base/fd.h"
+#include "pki/pki.h"
 #include "tests/unit/daemon/daemon_process.h"
-#include "wire/channel.h"
 
 namespace ringtrue::daemon {
 namespace {
@@ -14,17 +14,17 @@ namespace {
 class RingtruedTlsTest : public testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(fleet::init_authority(folder_ / "pki"));
-    ASSERT_TRUE(fleet::issue_certificates(folder_ / "pki", {"node0"}, {}));
-    fleet::IssueOptions read;
-    read.role = fleet::Role::read;
-    ASSERT_TRUE(fleet::issue_certificates(folder_ / "pki", {"watcher"}, read));
-    ASSERT_TRUE(fleet::init_authority(folder_ / "other"));
+    ASSERT_TRUE(pki::init_authority(folder_ / "pki"));
+    ASSERT_TRUE(pki::issue_certificates(folder_ / "pki", {"node0"}, {}));
+    pki::IssueOptions read;
+    read.role = pki::Role::read;
+    ASSERT_TRUE(pki::issue_certificates(folder_ / "pki", {"watcher"}, read));
+    ASSERT_TRUE(pki::init_authority(folder_ / "other"));
     address_.sin_family = AF_INET;
     address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     // The kernel names a port that is free.
     {
-      const wire::OwnedFd probe(::socket(AF_INET, SOCK_STREAM, 0));
+      const OwnedFd probe(::socket(AF_INET, SOCK_STREAM, 0));
       ASSERT_EQ(::bind(probe.get(), reinterpret_cast<sockaddr*>(&address_), sizeof address_), 0);
       socklen_t length = sizeof address_;
       ::getsockname(probe.get(), reinterpret_cast<sockaddr*>(&address_), &length);
@@ -39,7 +39,7 @@ class RingtruedTlsTest : public testing::Test {
   std::unique_ptr<rpc::Node::Stub> stub(const std::string& folder) {
     grpc::SslCredentialsOptions options;
     if (!folder.empty()) {
-      const auto pem = fleet::load_operator_credentials(folder);
+      const auto pem = pki::load_operator_credentials(folder);
       EXPECT_TRUE(pem) << pem.error().text();
       options = {pem->ca, pem->key, pem->cert};
     }
@@ -54,8 +54,8 @@ class RingtruedTlsTest : public testing::Test {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
     return stub.Describe(&context, {}, &reply);
   }
-  wire::OwnedFd connect() {
-    wire::OwnedFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  OwnedFd connect() {
+    OwnedFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address_), sizeof address_), 0);
     return fd;
   }
@@ -99,8 +99,8 @@ TEST_F(RingtruedTlsTest, StrangersAreRefusedCountedAndLogged) {
   EXPECT_FALSE(describe(*nobody, reply_).ok());
   EXPECT_TRUE(daemon_->says("does not speak TLS")) << daemon_->log();
 
-  auto pem = fleet::load_operator_credentials(folder_ / "other/operator");
-  const auto ours = fleet::load_operator_credentials(folder_ / "pki/operator");
+  auto pem = pki::load_operator_credentials(folder_ / "other/operator");
+  const auto ours = pki::load_operator_credentials(folder_ / "pki/operator");
   ASSERT_TRUE(pem && ours);
   grpc::ChannelArguments arguments;
   arguments.SetSslTargetNameOverride("node0");
@@ -127,7 +127,7 @@ TEST_F(RingtruedTlsTest, GarbageLeavesItAnsweringAndSmall) {
   for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = char(i * 131 + 7);
   const std::string hello = "\x16\x03\x01\x10\x00" + noise;
   for (int i = 0; i < 1000; ++i) {
-    const wire::OwnedFd fd = connect();
+    const OwnedFd fd = connect();
     const std::string& says = i % 4 == 0 ? hello : noise;
     if (i % 3 != 0) (void)::send(fd.get(), says.data(), says.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
@@ -146,7 +146,7 @@ TEST_F(RingtruedTlsTest, ReloadsItsCertificates) {
   auto before = stub(folder_ / "pki/operator");
   ASSERT_TRUE(describe(*before, reply_).ok());
   // Another authority's certificates take the place of the old ones.
-  ASSERT_TRUE(fleet::issue_certificates(folder_ / "other", {"node0"}, {}));
+  ASSERT_TRUE(pki::issue_certificates(folder_ / "other", {"node0"}, {}));
   for (const char* name : {"ca.crt", "node.crt", "node.key"}) {
     std::filesystem::copy_file(folder_ / (std::string("other/node0/") + name),
                                folder_ / (std::string("pki/node0/") + name),

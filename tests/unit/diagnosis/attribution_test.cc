@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "fleet.h"
+#include "report/text/wording.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -152,7 +153,7 @@ TEST(Lost, PacketsAreEvidenceWhereOthersLoseFew) {
     fleet.sends = [](int node, int) { return node == 2 ? 0.5 : 1.0; };
     const Diagnosis d = fleet.check();
     ASSERT_EQ(named(d), Names{"slow-sender node2"});
-    const auto& evidence = d.findings[0].evidence;
+    const auto evidence = report::sentences(d.findings[0].evidence);
     EXPECT_EQ(
         std::any_of(evidence.begin(), evidence.end(),
                     [](const std::string& line) { return line.find("had to be sent again") != line.npos; }),

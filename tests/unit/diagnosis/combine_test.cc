@@ -1,4 +1,4 @@
-#include "diagnosis/combine.h"
+#include "diagnosis/findings/combine.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ Finding finding(Severity severity, const std::string& kind, const std::string& n
   f.kind = kind;
   f.scope.type = ScopeType::gpu;
   f.scope.node = 7;
-  f.scope.node_name = node;
+  f.scope.subject.node = node;
   return f;
 }
 

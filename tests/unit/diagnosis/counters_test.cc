@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "diagnosis/above.h"
 #include "diagnosis/check.h"
+#include "diagnosis/findings/above.h"
+#include "report/text/wording.h"
+#include "run/counter_window.h"
 #include "tests/unit/diagnosis/wires.h"
 
 namespace ringtrue::diagnosis {
@@ -14,7 +16,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-topology::CounterWindow window(std::uint64_t symbol_errors) {
+run::CounterWindow window(std::uint64_t symbol_errors) {
   return {2,
           {{"mlx5_0/1", "symbol_error", 100, 100 + symbol_errors, false, false},
            {"mlx5_0/1", "port_xmit_data", 0, 1 << 20, false, false},
@@ -25,7 +27,7 @@ topology::CounterWindow window(std::uint64_t symbol_errors) {
 Finding finding(ScopeType type, const std::string& node, const std::string& peer = {}) {
   Finding f;
   f.scope.type = type;
-  f.scope.node_name = node;
+  f.scope.subject.node = node;
   f.scope.peer_name = peer;
   return f;
 }
@@ -36,17 +38,17 @@ TEST(Counters, ErrorsThatRoseAreEvidence) {
                                    finding(ScopeType::receiver, "node1"), finding(ScopeType::fleet, "")};
   join_counters({{"node3", window(412)}, {"node1", window(0)}}, {}, "during the check", findings);
   const auto line = "node3 mlx5_0 port 1: 412 symbol errors during the check";
-  EXPECT_THAT(findings[0].evidence, ElementsAre(line));
-  EXPECT_THAT(findings[1].evidence, ElementsAre(line));
+  EXPECT_THAT(report::sentences(findings[0].evidence), ElementsAre(line));
+  EXPECT_THAT(report::sentences(findings[1].evidence), ElementsAre(line));
   EXPECT_TRUE(findings[2].evidence.empty());  // a constant one, traffic and congestion accuse nobody
   EXPECT_TRUE(findings[3].evidence.empty());
 }
 
 TEST(Counters, OfRdmaPortsOnlyTheRailsSpeak) {
-  const topology::CounterWindow seen = {2,
-                                        {{"rxe2/1", "rcvd_seq_err", 0, 7, false, false},
-                                         {"rxe3/1", "rcvd_seq_err", 0, 9, false, false},
-                                         {"eth0", "rx_crc_errors", 0, 3, false, false}}};
+  const run::CounterWindow seen = {2,
+                                   {{"rxe2/1", "rcvd_seq_err", 0, 7, false, false},
+                                    {"rxe3/1", "rcvd_seq_err", 0, 9, false, false},
+                                    {"eth0", "rx_crc_errors", 0, 3, false, false}}};
   EXPECT_EQ(risen(seen).size(), 3u);
   EXPECT_THAT(risen(seen, {{"rxe2", 1}}),
               ElementsAre("rxe2 port 1: 7 sequence errors told by the receiver", "eth0: 3 checksum errors"));
@@ -57,10 +59,11 @@ TEST(Counters, OfRdmaPortsOnlyTheRailsSpeak) {
               ElementsAre("rxe2 port 1: rcvd_seq_err +7", "rxe3 port 1: rcvd_seq_err +9"));
   EXPECT_TRUE(risen_by_name(seen, {}).empty());
   // What is told by name is not told again.
-  findings[0].evidence = {"node2 rxe2 port 1: rcvd_seq_err +7"};
+  findings[0].evidence = {{StatementKind::counter, {"node2"}, {}, "rxe2 port 1: rcvd_seq_err +7"}};
   join_counters({{"node2", seen}}, {{"node2", {{"rxe2", 1}}}}, "during the check", findings);
-  EXPECT_THAT(findings[0].evidence, ElementsAre("node2 rxe2 port 1: rcvd_seq_err +7",
-                                                "node2 eth0: 3 checksum errors during the check"));
+  EXPECT_THAT(
+      report::sentences(findings[0].evidence),
+      ElementsAre("node2 rxe2 port 1: rcvd_seq_err +7", "node2 eth0: 3 checksum errors during the check"));
 }
 
 TEST(Counters, WindowsOfRunsAddUp) {
@@ -86,7 +89,7 @@ TEST(Counters, ACheckJoinsThemToItsFindings) {
   const Diagnosis d = Check(wires, options).run();
   ASSERT_EQ(d.findings.size(), 1u);
   EXPECT_EQ(d.findings[0].scope.node, 3);
-  EXPECT_THAT(d.findings[0].evidence,
+  EXPECT_THAT(report::sentences(d.findings[0].evidence),
               Contains(AllOf(HasSubstr("mlx5_0 port 1: "), HasSubstr("0 symbol errors during the check"))));
   EXPECT_EQ(d.counters.size(), 2u);
   EXPECT_EQ(d.counters.at("node3").changes[0].after, std::uint64_t(10 * d.cost.runs));
@@ -114,8 +117,9 @@ TEST(AboveIdeal, IsAFindingThatChangesNoVerdict) {
   ASSERT_EQ(d.findings.size(), 1u);
   EXPECT_EQ(d.findings[0].kind, "above-ideal");
   EXPECT_EQ(d.findings[0].severity, Severity::info);
-  EXPECT_THAT(d.findings[0].evidence[0], HasSubstr("wrong model: busbw 98.0 MB/s is 784.0 % of the ideal"));
-  EXPECT_THAT(d.findings[0].evidence[0], HasSubstr("is that of one of 8 rails"));
+  EXPECT_THAT(report::sentence(d.findings[0].evidence[0]),
+              HasSubstr("wrong model: busbw 98.0 MB/s is 784.0 % of the ideal"));
+  EXPECT_THAT(report::sentence(d.findings[0].evidence[0]), HasSubstr("is that of one of 8 rails"));
   EXPECT_EQ(d.verdict, Verdict::healthy);
   hold_against_ideal({}, d);  // nothing is known: nothing is said
   EXPECT_EQ(d.findings.size(), 1u);

@@ -22,7 +22,7 @@ TEST(Ring, OneTraceShowsTheSlowHopAmongEight) {
     wires.fails_at = 2;  // so that nothing but a single short ring was ever measured
     const Diagnosis d = wires.check();
     ASSERT_EQ(wires.asked.size(), 2u);
-    EXPECT_EQ(wires.asked[0].algorithm, "ring");
+    EXPECT_EQ(wires.asked[0].algorithm, collective::AlgorithmId::ring);
     EXPECT_EQ(accused(d), Names{});  // a single reading accuses nobody
     const std::string hop = "node" + std::to_string(node) + " -> node" + std::to_string((node + 1) % 8);
     EXPECT_NE(doubts(d).find(hop), std::string::npos) << explain(d);
@@ -40,7 +40,8 @@ TEST(Partners, InnocentNeighbourOfASlowSenderIsExonerated) {
   std::set<int> before, repeats;
   for (const RunRecord& run : d.runs) {
     const auto& order = run.experiment.order;
-    for (std::size_t i = 0; i < order.size() && run.experiment.algorithm == "pairwise"; ++i) {
+    for (std::size_t i = 0; i < order.size() && run.experiment.algorithm == collective::AlgorithmId::pairwise;
+         ++i) {
       if (order[i] != 3) continue;
       const int partner = order[(i + std::size_t(run.experiment.shift)) % order.size()];
       (run.stage == "confirm" ? repeats : before).insert(partner);

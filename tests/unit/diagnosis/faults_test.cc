@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "report/text/wording.h"
 #include "wires.h"
 
 namespace ringtrue::diagnosis {
@@ -28,7 +29,7 @@ TEST(OneSide, IsNamedWithItsSideAndRate) {
           EXPECT_NEAR(*f.ratio, share, 0.04 * share + 0.01) << explain(d);
           EXPECT_GT(f.confidence, 0.6) << explain(d);
           EXPECT_GE(f.evidence.size(), 2u);
-          EXPECT_NE(f.impact.find("fixing it: "), std::string::npos);
+          EXPECT_NE(report::sentence(f.impact).find("fixing it: "), std::string::npos);
           EXPECT_LT(d.cost.seconds.value, 17) << explain(d);
         }
       }
@@ -151,7 +152,7 @@ TEST(Ticks, LinksTooFastToBeMeasuredAccuseNobody) {
     wires.disturbed = 0.3;
     wires.tick = 0.004;
     Options options = wires.options(false);
-    options.most_bytes = Bytes(1 << 20);
+    options.max_bytes = Bytes(1 << 20);
     const Diagnosis d = Check(wires, options).run();
     ASSERT_EQ(accused(d), Names{}) << seed << explain(d);
   }
@@ -171,7 +172,7 @@ TEST(OneSide, ImpactIsTheRingsRateBeforeAndAfter) {
   wires.sends[3] *= 0.5;
   const Diagnosis d = wires.check();
   ASSERT_EQ(d.findings.size(), 1u);
-  EXPECT_EQ(d.findings[0].impact, "fixing it: 29.9 MB/s -> 59.8 MB/s busbw") << explain(d);
+  EXPECT_EQ(report::sentence(d.findings[0].impact), "fixing it: 29.9 MB/s -> 59.8 MB/s busbw") << explain(d);
 }
 
 TEST(TwoNodes, CannotTellSidesFromThePath) {
@@ -180,7 +181,7 @@ TEST(TwoNodes, CannotTellSidesFromThePath) {
     wires.sends[0] *= 0.5;
     const Diagnosis d = wires.check(link_rate);
     ASSERT_EQ(accused(d), Names{"path node0 -> node1"}) << explain(d);
-    EXPECT_NE(d.findings[0].evidence[1].find("cannot be told apart"), std::string::npos);
+    EXPECT_NE(report::sentence(d.findings[0].evidence[1]).find("cannot be told apart"), std::string::npos);
   }
   Wires both(2);
   both.sends = {0.5 * Wires::full, 0.5 * Wires::full};

@@ -63,12 +63,13 @@ class Fleet : public Measurer {
     Observation seen;
     seen.experiment = e;
     const std::size_t n = e.order.size();
-    const std::size_t shift = e.algorithm == "pairwise" ? std::size_t(e.shift) : 1;
+    const std::size_t shift = e.algorithm == collective::AlgorithmId::pairwise ? std::size_t(e.shift) : 1;
     for (std::size_t r = 0; r < n; ++r) {
       HopReading hop;
       hop.source = e.order[r], hop.destination = e.order[(r + shift) % n];
-      const double bytes = double(e.bytes.value) * e.iterations *
-                           (e.algorithm == "ring" ? 2.0 * double(n - 1) / double(n) : 1);
+      const double bytes =
+          double(e.bytes.value) * e.iterations *
+          (e.algorithm == collective::AlgorithmId::ring ? 2.0 * double(n - 1) / double(n) : 1);
       hop.bytes = Bytes(std::uint64_t(bytes));
       for (int k = 0; k < rails_; ++k) {
         const auto from = std::size_t(hop.source * rails_ + k),
@@ -113,7 +114,7 @@ inline std::vector<std::string> named(const Diagnosis& d) {
   for (const Finding& f : d.findings) {
     if (f.severity == Severity::info) continue;
     std::string text = f.kind;
-    for (const std::string& part : {f.scope.node_name, f.scope.peer_name, f.scope.device})
+    for (const std::string& part : {f.scope.subject.node, f.scope.peer_name, f.scope.subject.device})
       if (!part.empty()) text += " " + part;
     out.push_back(text);
   }

@@ -1,5 +1,5 @@
 // What the links of the GPUs of a run allow it, and why that is not always known.
-#include "diagnosis/gpu_ideal.h"
+#include "diagnosis/sweep/gpu_ideal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

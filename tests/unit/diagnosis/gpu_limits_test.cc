@@ -1,5 +1,7 @@
 // What GPUs carried, held against their links: what is slow is named, and look-alikes stay quiet.
-#include "diagnosis/gpu_limits.h"
+#include "diagnosis/sweep/gpu_limits.h"
+#include "report/text/wording.h"
+#include "run/gpu_limit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -64,8 +66,8 @@ void link_all(topology::Node& node, int links) {
   }
 }
 
-trace::GpuLimit limit_of(const char* kind, int gpu, double rate) {
-  trace::GpuLimit limit;
+run::GpuLimit limit_of(const char* kind, int gpu, double rate) {
+  run::GpuLimit limit;
   limit.node = "node1";
   limit.kind = kind;
   limit.gpu = {gpu, "GPU-" + std::to_string(gpu), "0000:" + std::to_string(gpu) + "1:00.0"};
@@ -73,20 +75,20 @@ trace::GpuLimit limit_of(const char* kind, int gpu, double rate) {
   return limit;
 }
 
-trace::GpuLimit host(const char* kind, int gpu, double rate, const char* memory = "pinned", int numa = 0) {
-  trace::GpuLimit limit = limit_of(kind, gpu, rate);
+run::GpuLimit host(const char* kind, int gpu, double rate, const char* memory = "pinned", int numa = 0) {
+  run::GpuLimit limit = limit_of(kind, gpu, rate);
   limit.host = memory;
   limit.numa = numa;
   return limit;
 }
 
-trace::GpuLimit pair(const char* kind, int gpu, int peer, double rate) {
-  trace::GpuLimit limit = limit_of(kind, gpu, rate);
+run::GpuLimit pair(const char* kind, int gpu, int peer, double rate) {
+  run::GpuLimit limit = limit_of(kind, gpu, rate);
   limit.peer = limit_of(kind, peer, rate).gpu;
   return limit;
 }
 
-GpuLimits judged(const topology::Node& node, std::vector<trace::GpuLimit> limits) {
+GpuLimits judged(const topology::Node& node, std::vector<run::GpuLimit> limits) {
   return judge_gpus(std::move(limits), topology::Cluster{{node}, {}}, 0.95, 0.85);
 }
 
@@ -108,9 +110,10 @@ TEST(GpuLimits, ASlowLinkIsNamedAndANarrowSlotIsNot) {
   EXPECT_EQ(finding.kind, "slow-gpu-link");
   EXPECT_EQ(finding.severity, Severity::critical);
   EXPECT_EQ(finding.scope.type, ScopeType::gpu);
-  EXPECT_EQ(finding.scope.node_name, "node1");
-  EXPECT_EQ(finding.scope.device, "GPU 0 (GPU-0)");
-  EXPECT_THAT(finding.evidence[0], HasSubstr("device-to-host of GPU 0 (GPU-0), pinned carried 27.0 GB/s"));
+  EXPECT_EQ(finding.scope.subject.node, "node1");
+  EXPECT_EQ(finding.scope.subject.device, "GPU 0 (GPU-0)");
+  EXPECT_THAT(report::sentence(finding.evidence[0]),
+              HasSubstr("device-to-host of GPU 0 (GPU-0), pinned carried 27.0 GB/s"));
   EXPECT_GT(finding.confidence, 0.9);
   // A slot of eight lanes carries no more.
   EXPECT_THAT(judged(node_of(1, 8), {host("device-to-host", 0, 27.8e9)}).findings, IsEmpty());
@@ -141,7 +144,7 @@ TEST(GpuLimits, PeersAreHeldAgainstTheirNvlinks) {
   const auto slow = judged(node, {pair("peer-copy", 1, 0, 200e9)});
   ASSERT_EQ(slow.findings.size(), 1u);
   EXPECT_EQ(slow.findings[0].scope.type, ScopeType::link);
-  EXPECT_EQ(slow.findings[0].scope.device, "GPU 1 (GPU-1) - GPU 0 (GPU-0)");
+  EXPECT_EQ(slow.findings[0].scope.subject.device, "GPU 1 (GPU-1) - GPU 0 (GPU-0)");
 }
 
 TEST(GpuLimits, AKernelIsNotHeldToWhatCopyEnginesReach) {
@@ -171,23 +174,23 @@ TEST(GpuLimits, WithoutPeerAccessNoLinkIsToBlame) {
 TEST(GpuLimits, AWayBackThroughTheHostClearsTheCopiesBothWaysAlone) {
   topology::Node node = node_of(2);
   link_all(node, 18);
-  trace::GpuLimit both = pair("peer-both-ways", 0, 1, 60e9);
+  run::GpuLimit both = pair("peer-both-ways", 0, 1, 60e9);
   both.why_not = "back through the host: no peer access from GPU 1 to GPU 0";
   const auto out = judged(node, {pair("peer-copy", 0, 1, 200e9), both});
   ASSERT_EQ(out.findings.size(), 1u);
-  EXPECT_THAT(out.findings[0].evidence[0], HasSubstr("peer-copy of GPU 0"));
+  EXPECT_THAT(report::sentence(out.findings[0].evidence[0]), HasSubstr("peer-copy of GPU 0"));
   EXPECT_TRUE(out.rates[0].ideal);
   EXPECT_FALSE(out.rates[1].ideal || out.rates[1].ratio);
   EXPECT_THAT(out.not_checked, Contains(Field(&NotChecked::why, both.why_not)));
 }
 
 TEST(GpuLimits, MemoriesAreComparedWithTheirLike) {
-  std::vector<trace::GpuLimit> limits;
+  std::vector<run::GpuLimit> limits;
   for (int i = 0; i < 4; ++i) limits.push_back(limit_of("device-copy", i, i == 2 ? 1.5e12 : 2.6e12));
   const auto out = judged(node_of(4), limits);
   ASSERT_EQ(out.findings.size(), 1u);
   EXPECT_EQ(out.findings[0].kind, "slow-gpu-memory");
-  EXPECT_EQ(out.findings[0].scope.device, "GPU 2 (GPU-2)");
+  EXPECT_EQ(out.findings[0].scope.subject.device, "GPU 2 (GPU-2)");
   EXPECT_EQ(out.rates[2].origin, ideal::Origin::fleet_majority);
   // Two are no majority.
   limits.resize(3);

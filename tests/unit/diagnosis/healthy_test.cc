@@ -66,7 +66,7 @@ struct SlowRings : Wires {
   using Wires::Wires;
   Result<Observation> measure(const Experiment& e) override {
     auto seen = Wires::measure(e);
-    if (seen && e.algorithm == "ring" && rings++ < slow) seen->time = seen->time * 3;
+    if (seen && e.algorithm == collective::AlgorithmId::ring && rings++ < slow) seen->time = seen->time * 3;
     return seen;
   }
   int slow = 2, rings = 0;

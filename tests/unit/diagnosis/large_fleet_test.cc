@@ -3,8 +3,8 @@
 
 #include <map>
 
-#include "diagnosis/neighbours.h"
-#include "diagnosis/weigh.h"
+#include "diagnosis/infer/significance.h"
+#include "diagnosis/plan/neighbours.h"
 #include "fleet.h"
 
 namespace ringtrue::diagnosis {

@@ -1,4 +1,4 @@
-#include "diagnosis/loss.h"
+#include "diagnosis/infer/loss.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,8 @@
 #include <functional>
 
 #include "diagnosis/check.h"
+#include "report/text/wording.h"
+#include "run/counter_window.h"
 #include "tests/unit/diagnosis/wires.h"
 
 namespace ringtrue::diagnosis {
@@ -48,9 +50,9 @@ struct Ports {
     }
     diagnosis.verdict = Verdict::healthy;
   }
-  static topology::CounterWindow window(int node, bool mlx5, std::uint64_t sent, std::uint64_t received,
-                                        std::uint64_t packets) {
-    topology::CounterWindow out;
+  static run::CounterWindow window(int node, bool mlx5, std::uint64_t sent, std::uint64_t received,
+                                   std::uint64_t packets) {
+    run::CounterWindow out;
     const std::string port = (mlx5 ? "mlx5_" : "rxe") + std::to_string(node) + "/1";
     const auto count = [&](const char* counter, std::uint64_t by) {
       out.changes.push_back({port, counter, 10, 10 + by, false, false});
@@ -75,8 +77,7 @@ Finding slow(ScopeType type, int node, int peer = -1) {
   Finding f;
   f.kind = "slow-" + std::string(name(type));
   f.severity = Severity::critical;
-  f.scope = {type, node, peer, "node" + std::to_string(node), peer < 0 ? "" : "node" + std::to_string(peer),
-             ""};
+  f.scope = {type, node, peer, "node" + std::to_string(node), peer < 0 ? "" : "node" + std::to_string(peer)};
   return f;
 }
 
@@ -88,12 +89,12 @@ TEST(Loss, ASendersIsWithEveryReceiver) {
     const Finding& f = d.findings[0];
     EXPECT_EQ(f.kind, "lossy-sender");
     EXPECT_EQ(f.scope.text(), "node0's sending side");
-    EXPECT_EQ(f.scope.device, mlx5 ? "mlx5_0/1" : "rxe0/1");
+    EXPECT_EQ(f.scope.subject.device, mlx5 ? "mlx5_0/1" : "rxe0/1");
     EXPECT_EQ(f.severity, Severity::critical);
     EXPECT_GT(f.confidence, 0.99);
     const std::string device = mlx5 ? "mlx5_" : "rxe", sent = mlx5 ? "packet_seq_err" : "rcvd_seq_err",
                       received = mlx5 ? "out_of_sequence" : "out_of_seq_request";
-    EXPECT_THAT(f.evidence,
+    EXPECT_THAT(report::sentences(f.evidence),
                 ElementsAre("12000 of 600000 packets (2 %) that node0 sent were lost on the way, as the "
                             "ports count; of all others, 0 of 1800000 packets (0 %)",
                             "node0 " + device + "0 port 1: " + sent + " +12000",
@@ -111,7 +112,8 @@ TEST(Loss, AReceiversIsWithEverySender) {
   EXPECT_EQ(d.findings[0].kind, "lossy-receiver");
   EXPECT_EQ(d.findings[0].scope.node, 1);
   EXPECT_EQ(d.findings[0].severity, Severity::warning);
-  EXPECT_THAT(d.findings[0].evidence, Contains("node1 rxe1 port 1: out_of_seq_request +600"));
+  EXPECT_THAT(report::sentences(d.findings[0].evidence),
+              Contains("node1 rxe1 port 1: out_of_seq_request +600"));
   EXPECT_EQ(d.verdict, Verdict::degraded);
 }
 
@@ -121,7 +123,7 @@ TEST(Loss, APathsIsBetweenItsEndsAlone) {
   ASSERT_EQ(d.findings.size(), 1u);
   EXPECT_EQ(d.findings[0].kind, "lossy-path");
   EXPECT_EQ(d.findings[0].scope.text(), "the path node1 -> node3");
-  EXPECT_THAT(d.findings[0].evidence,
+  EXPECT_THAT(report::sentences(d.findings[0].evidence),
               ElementsAre(HasSubstr("2000 of 200000 packets (1 %) that node1 sent to node3"),
                           StartsWith("node1 rxe1 port 1: rcvd_seq_err +20"),
                           StartsWith("node3 rxe3 port 1: out_of_seq_request +20")));
@@ -215,7 +217,7 @@ TEST(Loss, IsEvidenceWhereTheNodeIsSlowAnyway) {
   const Diagnosis& d = ports.seen();
   ASSERT_EQ(d.findings.size(), 2u);
   EXPECT_TRUE(d.findings[0].evidence.empty());
-  EXPECT_THAT(d.findings[1].evidence, Contains(HasSubstr("that node0 sent were lost")));
+  EXPECT_THAT(report::sentences(d.findings[1].evidence), Contains(HasSubstr("that node0 sent were lost")));
 }
 
 // Of TCP, whose senders send again on healthy wires too: a fault only where the rate suffers.
@@ -248,7 +250,8 @@ TEST(Loss, OfTcpOnlyWhereTheRateSuffers) {
     EXPECT_EQ(d.findings[0].scope.node, 2);
     EXPECT_EQ(d.findings[0].severity, share < 0.85 ? Severity::critical : Severity::warning);
     EXPECT_EQ(d.findings[0].ratio, share);
-    EXPECT_THAT(d.findings[0].evidence, Contains(HasSubstr("that node2 sent were sent again")));
+    EXPECT_THAT(report::sentences(d.findings[0].evidence),
+                Contains(HasSubstr("that node2 sent were sent again")));
     EXPECT_EQ(d.verdict, share < 0.85 ? Verdict::faulty : Verdict::degraded);
   }
 }
@@ -299,10 +302,11 @@ TEST(Loss, ACheckNamesThePortThatLoses) {
   ASSERT_EQ(d.findings.size(), 1u) << explain(d);
   const Finding& f = d.findings[0];
   EXPECT_EQ(f.kind, "slow-sender");
-  EXPECT_EQ(f.scope.device, "rxe3/1");
-  EXPECT_THAT(f.evidence, Contains("node3's data went through rxe3 port 1"));
-  EXPECT_THAT(f.evidence, Contains(HasSubstr("packets (2.1 %) that node3 sent were lost on the way")));
-  EXPECT_THAT(f.evidence, Contains(HasSubstr("node3 rxe3 port 1: rcvd_seq_err +")));
+  EXPECT_EQ(f.scope.subject.device, "rxe3/1");
+  EXPECT_THAT(report::sentences(f.evidence), Contains("node3's data went through rxe3 port 1"));
+  EXPECT_THAT(report::sentences(f.evidence),
+              Contains(HasSubstr("packets (2.1 %) that node3 sent were lost on the way")));
+  EXPECT_THAT(report::sentences(f.evidence), Contains(HasSubstr("node3 rxe3 port 1: rcvd_seq_err +")));
   // And the other way round: no rate suffers, only the counters tell.
   Wires fast(4);
   runs = 0;
@@ -312,8 +316,9 @@ TEST(Loss, ACheckNamesThePortThatLoses) {
   EXPECT_EQ(lossy.findings[0].kind, "lossy-sender");
   EXPECT_EQ(lossy.verdict, Verdict::faulty);
   for (const char* line : {"node3 rxe3 port 1: rcvd_seq_err +", "node0 rxe0 port 1: out_of_seq_request +"})
-    EXPECT_THAT(lossy.findings[0].evidence, Contains(StartsWith(line)).Times(1));
-  EXPECT_THAT(lossy.findings[0].evidence, Not(Contains(HasSubstr("sequence errors told"))));
+    EXPECT_THAT(report::sentences(lossy.findings[0].evidence), Contains(StartsWith(line)).Times(1));
+  EXPECT_THAT(report::sentences(lossy.findings[0].evidence),
+              Not(Contains(HasSubstr("sequence errors told"))));
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "diagnosis/plan.h"
+#include "diagnosis/plan/plan.h"
 #include "wires.h"
 
 namespace ringtrue::diagnosis {

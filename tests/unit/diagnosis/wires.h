@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "diagnosis/check.h"
+#include "report/text/wording.h"
 
 namespace ringtrue::diagnosis {
 
@@ -60,20 +61,22 @@ class Wires : public Measurer {
     o.experiment = e;
     o.cpu_busy = cpu_busy;
     const int n = int(e.order.size());
-    const double bytes =
-        e.algorithm == "ring" ? 2.0 * (n - 1) / n * double(e.bytes.value) : double(e.bytes.value);
+    const double bytes = e.algorithm == collective::AlgorithmId::ring
+                             ? 2.0 * (n - 1) / n * double(e.bytes.value)
+                             : double(e.bytes.value);
     double slowest = 1e300, longest = 0, sum = 0;
     for (int r = 0; r < n; ++r)
       slowest = std::min(slowest, wire(e.order[size(r)], e.order[size((r + 1) % n)]));
     for (int r = 0; r < n; ++r) {
       HopReading hop;
       hop.source = e.order[size(r)];
-      hop.destination = e.order[size((r + (e.algorithm == "pairwise" ? e.shift : 1)) % n)];
+      hop.destination =
+          e.order[size((r + (e.algorithm == collective::AlgorithmId::pairwise ? e.shift : 1)) % n)];
       const double total = bytes * e.iterations;
       double rate = wire(hop.source, hop.destination);
       // In a ring the fast hops are paced by the slow one: they read anything about their rate.
-      if (e.algorithm == "ring" && rate > slowest * 1.1) rate *= uniform(0.78, 1.25);
-      if (acknowledgements && (e.algorithm != "naive" || !one_at_a_time)) {
+      if (e.algorithm == collective::AlgorithmId::ring && rate > slowest * 1.1) rate *= uniform(0.78, 1.25);
+      if (acknowledgements && (e.algorithm != collective::AlgorithmId::naive || !one_at_a_time)) {
         rate *= queueing(sends[size(hop.destination)]);
         rate *= queueing(receives[size(hop.source)]);
       }
@@ -85,8 +88,10 @@ class Wires : public Measurer {
       longest = std::max(longest, truly), sum += truly;
       o.hops.push_back(hop);
     }
-    double time = e.algorithm == "ring" ? std::max(longest, bytes * e.iterations / slowest) : longest;
-    if (e.algorithm == "naive" && one_at_a_time) time = sum;
+    double time = e.algorithm == collective::AlgorithmId::ring
+                      ? std::max(longest, bytes * e.iterations / slowest)
+                      : longest;
+    if (e.algorithm == collective::AlgorithmId::naive && one_at_a_time) time = sum;
     o.time = Seconds(time / e.iterations);
     clock += overhead + time + warmup * time / e.iterations;
     if (tamper) tamper(o);
@@ -122,7 +127,7 @@ inline std::vector<std::string> accused(const Diagnosis& d) {
   for (const Finding& f : d.findings) {
     if (f.severity == Severity::info) continue;
     std::string text(name(f.scope.type));
-    if (!f.scope.node_name.empty()) text += " " + f.scope.node_name;
+    if (!f.scope.subject.node.empty()) text += " " + f.scope.subject.node;
     if (!f.scope.peer_name.empty()) text += " -> " + f.scope.peer_name;
     out.push_back(text);
   }
@@ -137,13 +142,13 @@ inline std::string explain(const Diagnosis& d) {
   for (const Finding& f : d.findings) {
     out += "  " + std::string(name(f.severity)) + " " + f.kind + " " + f.scope.text() + " ratio " +
            std::to_string(f.ratio.value_or(-1)) + " confidence " + std::to_string(f.confidence) + "\n";
-    for (const auto& line : f.evidence) out += "    " + line + "\n";
-    out += "    " + f.impact + "\n    " + f.next + "\n";
+    for (const auto& line : report::sentences(f.evidence)) out += "    " + line + "\n";
+    out += "    " + report::sentence(f.impact) + "\n    " + report::sentence(f.next) + "\n";
   }
   for (const NotChecked& n : d.not_checked) out += "  not checked: " + n.what + ": " + n.why + "\n";
   for (const RunRecord& r : d.runs) {
-    out += "  " + r.stage + " " + r.experiment.algorithm + " " + to_text(r.experiment.bytes) + " " +
-           to_text(r.time) + "\n";
+    out += "  " + r.stage + " " + std::string(collective::name(r.experiment.algorithm)) + " " +
+           to_text(r.experiment.bytes) + " " + to_text(r.time) + "\n";
   }
   return out;
 }

@@ -5,7 +5,10 @@
 #include <thread>
 
 #include "collective/omnireduce/omnireduce.h"
-#include "engine/session.h"
+#include "engine/session/session.h"
+#include "run/job.h"
+#include "run/member.h"
+#include "run/report.h"
 #include "tests/support/local_job.h"
 
 namespace ringtrue::engine {
@@ -13,8 +16,8 @@ namespace {
 
 using test::wrong;
 
-Job job_of(int workers, int aggregators, std::uint64_t elements) {
-  Job job;
+run::Job job_of(int workers, int aggregators, std::uint64_t elements) {
+  run::Job job;
   job.algorithm = "omnireduce";
   job.transport = "udp";
   job.nodes = {"local"};
@@ -34,9 +37,9 @@ Job job_of(int workers, int aggregators, std::uint64_t elements) {
   return job;
 }
 
-collective::PacketCounts counts(const RunReport& report) {
+collective::PacketCounts counts(const run::RunReport& report) {
   collective::PacketCounts sum;
-  for (const RankReport& rank : report.ranks) {
+  for (const run::RankReport& rank : report.ranks) {
     sum.packets += rank.counts.packets;
     sum.blocks += rank.counts.blocks;
     sum.multicasts += rank.counts.multicasts;
@@ -49,7 +52,7 @@ collective::PacketCounts counts(const RunReport& report) {
 TEST(Datagrams, AreExactWithoutLoss) {
   for (const int workers : {1, 2, 8})
     for (const int aggregators : {1, 3}) {
-      const Job job = job_of(workers, aggregators, 60'000);
+      const run::Job job = job_of(workers, aggregators, 60'000);
       const auto report = run_locally(job, Deadline::in(Seconds(20)));
       ASSERT_TRUE(report) << report.error().text();
       EXPECT_EQ(report->transport, "udp");
@@ -68,7 +71,7 @@ class Lossy : public testing::TestWithParam<Case> {};
 
 TEST_P(Lossy, ExactInBoundedTime) {
   for (const int workers : {2, 5, 8}) {
-    Job job = job_of(workers, 2, 30'000);
+    run::Job job = job_of(workers, 2, 30'000);
     job.fault = GetParam().fault;
     job.iterations = 1;
     job.warmup = 0;
@@ -101,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Datagrams, EveryTypeAndOperationStandsLoss) {
   for (const collective::Type type : collective::all_types)
     for (const collective::Operation operation : collective::all_operations) {
-      Job job = job_of(3, 2, 5'000);
+      run::Job job = job_of(3, 2, 5'000);
       job.call.omni.block = job.sparsity.block = 32;
       job.call.type = type;
       job.call.operation = operation;
@@ -116,7 +119,7 @@ TEST(Datagrams, EveryTypeAndOperationStandsLoss) {
 
 // Far more streams than the socket's buffer and the windows hold: workers must not lose each other.
 TEST(Datagrams, ManyWorkersDoNotDrownTheSocket) {
-  Job job = job_of(12, 8, 1'000'000);
+  run::Job job = job_of(12, 8, 1'000'000);
   job.call.omni.block = job.sparsity.block = 172;
   job.call.omni.streams = 1384;
   job.call.omni.fusion = 2;
@@ -129,7 +132,7 @@ TEST(Datagrams, ManyWorkersDoNotDrownTheSocket) {
 }
 
 TEST(Datagrams, ASilentAggregatorIsNamed) {
-  Job job = job_of(3, 2, 10'000);
+  run::Job job = job_of(3, 2, 10'000);
   job.fault = "stall@*>4";
   const std::int64_t began = now_ns();
   const auto report = run_locally(job, Deadline::in(Seconds(20)));
@@ -141,7 +144,7 @@ TEST(Datagrams, ASilentAggregatorIsNamed) {
 }
 
 TEST(Datagrams, TheDeadlineNamesWhoIsWaitedFor) {
-  Job job = job_of(3, 2, 10'000);
+  run::Job job = job_of(3, 2, 10'000);
   job.fault = "stall@*>4:after=20K";
   const std::int64_t began = now_ns();
   const auto report = run_locally(job, Deadline::in(Seconds(0.5)));
@@ -152,13 +155,13 @@ TEST(Datagrams, TheDeadlineNamesWhoIsWaitedFor) {
 }
 
 TEST(Datagrams, TheTraceCountsWhatWasSent) {
-  Job job = job_of(2, 1, 20'000);
+  run::Job job = job_of(2, 1, 20'000);
   job.iterations = 1;
   job.events = true;
   const auto report = run_locally(job, Deadline::in(Seconds(20)));
   ASSERT_TRUE(report) << report.error().text();
   std::uint64_t up = 0, down = 0, events = 0;
-  for (const trace::Hop& hop : report->trace.hops) {
+  for (const run::Hop& hop : report->trace.hops) {
     if (hop.receiver) continue;
     EXPECT_GT(hop.busy.value, 0) << hop.source << ">" << hop.destination;
     (hop.destination == 2 ? up : down) += hop.messages;
@@ -167,13 +170,13 @@ TEST(Datagrams, TheTraceCountsWhatWasSent) {
   EXPECT_GE(up, sum.packets);
   EXPECT_LE(up, sum.packets + sum.resent);
   EXPECT_GE(down, 2 * sum.multicasts);
-  for (const trace::Event& event : report->trace.events) events += event.lane == collective::packet_lane;
+  for (const run::Event& event : report->trace.events) events += event.lane == collective::packet_lane;
   // Either end of each.
   EXPECT_GT(events, sum.packets + 2 * sum.multicasts);
   EXPECT_LE(events, 2 * (up + down));
 }
 
-void expect_refused(const Job& job, const std::string& what, const std::string& next) {
+void expect_refused(const run::Job& job, const std::string& what, const std::string& next) {
   const auto report = run_locally(job, Deadline::in(Seconds(5)));
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().cause, Cause::bad_input);
@@ -182,7 +185,7 @@ void expect_refused(const Job& job, const std::string& what, const std::string& 
 }
 
 TEST(Datagrams, WhatDoesNotFitIsRefused) {
-  Job job = job_of(2, 1, 100'000);
+  run::Job job = job_of(2, 1, 100'000);
   job.call.omni.block = 256;
   expect_refused(job, "do not fit an MTU of 1500", "--block 87 or less");
   job.mtu = 9000;
@@ -190,7 +193,7 @@ TEST(Datagrams, WhatDoesNotFitIsRefused) {
   job = job_of(2, 1, 100'000);
   job.call.omni.acked = false;
   expect_refused(job, "without acknowledgements", "--acked");
-  job = Job();
+  job = run::Job();
   job.nodes = {"local"};
   job.seats = {{0, 0, 0}, {0, 0, 1}};
   job.call.elements = 100;
@@ -203,7 +206,7 @@ TEST(Datagrams, WhatDoesNotFitIsRefused) {
 
 // One session, several jobs: each begins with clean counters and its own peers.
 TEST(Datagrams, ASessionPlaysSeveralJobs) {
-  Member member;
+  run::Member member;
   member.secret = "secret";
   member.data_address = "127.0.0.1";
   auto session = Session::open(member);
@@ -211,7 +214,7 @@ TEST(Datagrams, ASessionPlaysSeveralJobs) {
   int port = 0;
   for (const char* fault : {"", "reorder@*>*:share=30%;duplicate@*>*:share=30%", ""}) {
     for (const char* transport : {"udp", "auto"}) {
-      Job job = job_of(3, 1, 20'000);
+      run::Job job = job_of(3, 1, 20'000);
       job.transport = transport;
       if (job.transport == "udp") job.fault = fault;
       const auto prepared = (*session)->prepare(job);
@@ -234,14 +237,14 @@ TEST(Datagrams, ASessionPlaysSeveralJobs) {
 
 // Workers on one node, aggregators on the other: datagrams beside tcp on the same ports.
 TEST(Datagrams, TwoNodesMeetOnOnePortEach) {
-  Job job = job_of(3, 2, 30'000);
+  run::Job job = job_of(3, 2, 30'000);
   job.nodes = {"north", "south"};
-  for (int r = 0; r < 5; ++r) job.seats[std::size_t(r)] = r < 3 ? Seat{0, 0, r} : Seat{1, 0, r - 3};
+  for (int r = 0; r < 5; ++r) job.seats[std::size_t(r)] = r < 3 ? run::Seat{0, 0, r} : run::Seat{1, 0, r - 3};
   job.fault = "loss@*>*:share=2%";
   std::vector<std::unique_ptr<Session>> sessions;
-  std::vector<std::vector<Address>> addresses;
+  std::vector<std::vector<run::Address>> addresses;
   for (int node = 0; node < 2; ++node) {
-    Member member;
+    run::Member member;
     member.node = node;
     member.secret = "the lease's";
     member.data_address = "127.0.0.1";
@@ -252,7 +255,7 @@ TEST(Datagrams, TwoNodesMeetOnOnePortEach) {
     addresses.push_back({{"127.0.0.1", *port}});
     sessions.push_back(std::move(*session));
   }
-  std::vector<RunReport> reports(2);
+  std::vector<run::RunReport> reports(2);
   std::vector<Result<void>> played(2);
   const auto play = [&](std::size_t node) -> Result<void> {
     Session& session = *sessions[node];
@@ -269,7 +272,7 @@ TEST(Datagrams, TwoNodesMeetOnOnePortEach) {
   played[0] = play(0);
   south.join();
   for (const Result<void>& result : played) ASSERT_TRUE(result) << result.error().text();
-  const RunReport report = merge(std::move(reports));
+  const run::RunReport report = merge(std::move(reports));
   EXPECT_EQ(report.transport, "udp");
   EXPECT_EQ(report.ranks.size(), 5u);
   EXPECT_EQ(wrong(report), 0u);

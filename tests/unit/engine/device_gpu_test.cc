@@ -1,6 +1,8 @@
 // Whole runs on a real GPU; skipped where there is none.
 #include <gtest/gtest.h>
 
+#include "run/gpu_limit.h"
+#include "run/job.h"
 #include "tests/support/local_job.h"
 #include "transport/cuda/load.h"
 
@@ -14,9 +16,9 @@ class CudaGpuSession : public testing::Test {
     if (!driver) GTEST_SKIP() << driver.error().text();
   }
 
-  static Job job_of(const char* algorithm, int ranks, std::uint64_t elements) {
-    Job job = test::local_job(algorithm, ranks, elements);
-    job.memory = Memory::device;
+  static run::Job job_of(const char* algorithm, int ranks, std::uint64_t elements) {
+    run::Job job = test::local_job(algorithm, ranks, elements);
+    job.memory = run::Memory::device;
     job.gpus = {0};
     job.share_gpus = true;  // with whatever else tests run there
     job.iterations = 2;
@@ -24,7 +26,7 @@ class CudaGpuSession : public testing::Test {
     return job;
   }
 
-  static void expect_right(const Job& job, const char* play) {
+  static void expect_right(const run::Job& job, const char* play) {
     const auto report = run_locally(job, Deadline::in(Seconds(60)));
     ASSERT_TRUE(report) << job.algorithm << ": " << report.error().text();
     EXPECT_EQ(test::wrong(*report), 0u) << job.algorithm;
@@ -41,14 +43,14 @@ TEST_F(CudaGpuSession, KernelsPlay) {
 
 TEST_F(CudaGpuSession, TheHostPlaysOnMirrors) {
   for (const char* transport : {"shm", "tcp"}) {
-    Job job = job_of("ring", 3, 1'000'003);
+    run::Job job = job_of("ring", 3, 1'000'003);
     job.transport = transport;
     expect_right(job, "mirror");
   }
 }
 
 TEST_F(CudaGpuSession, TheGpuFindsTheBlocksOfAnOmnireduce) {
-  Job job = job_of("omnireduce", 5, 1 << 20);
+  run::Job job = job_of("omnireduce", 5, 1 << 20);
   job.call.omni.workers = 4;
   job.call.omni.aggregators = 1;
   job.sparsity.density = 0.1;
@@ -56,12 +58,12 @@ TEST_F(CudaGpuSession, TheGpuFindsTheBlocksOfAnOmnireduce) {
 }
 
 TEST_F(CudaGpuSession, MeasuresWhatTheGpuCarries) {
-  Job job = job_of("ring", 1, 16 << 20);
+  run::Job job = job_of("ring", 1, 16 << 20);
   job.gpu_limits = true;
   const auto report = run_locally(job, Deadline::in(Seconds(60)));
   ASSERT_TRUE(report) << report.error().text();
   bool copies = false;
-  for (const trace::GpuLimit& limit : report->gpu_limits) {
+  for (const run::GpuLimit& limit : report->gpu_limits) {
     EXPECT_TRUE(limit.rate || !limit.why_not.empty()) << limit.kind;
     copies |= limit.kind == "device-copy" && limit.rate;
   }

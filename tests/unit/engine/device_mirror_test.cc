@@ -1,5 +1,5 @@
 // Runs on GPU memory that the host's transports play: on a mirror in pinned memory.
-#include "engine/device_mirror.h"
+#include "engine/device/mirror.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,10 @@
 #include <functional>
 #include <thread>
 
-#include "engine/session.h"
+#include "engine/session/session.h"
+#include "run/job.h"
+#include "run/member.h"
+#include "run/report.h"
 #include "tests/support/fake_cuda.h"
 #include "tests/support/fake_verbs.h"
 #include "tests/support/local_job.h"
@@ -23,17 +26,17 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Job job_of(const char* algorithm, int ranks, std::uint64_t elements, const char* transport) {
-  Job job = test::local_job(algorithm, ranks, elements);
+run::Job job_of(const char* algorithm, int ranks, std::uint64_t elements, const char* transport) {
+  run::Job job = test::local_job(algorithm, ranks, elements);
   job.call.slice_bytes = 16 * 1024;
   job.transport = transport;
-  job.memory = Memory::device;
+  job.memory = run::Memory::device;
   job.iterations = 1;
   job.warmup = 0;
   return job;
 }
 
-Result<RunReport> played(FakeMachine& machine, const Job& job, Seconds patience = Seconds(20)) {
+Result<run::RunReport> played(FakeMachine& machine, const run::Job& job, Seconds patience = Seconds(20)) {
   const auto driver = machine.process();
   return run_locally(job, Deadline::in(patience), nullptr, driver.get());
 }
@@ -75,7 +78,7 @@ TEST_P(DeviceMirror, EveryAlgorithmIsRight) {
     if (algorithm.uses_packets()) continue;
     for (const auto& [ranks, elements] :
          {std::pair(1, 3ul), {2, 70'001ul}, {3, 0ul}, {4, 3ul}, {5, 70'001ul}}) {
-      const Job job = job_of(std::string(algorithm.name).c_str(), ranks, elements, GetParam());
+      const run::Job job = job_of(std::string(algorithm.name).c_str(), ranks, elements, GetParam());
       const auto report = played(machine, job);
       ASSERT_TRUE(report) << algorithm.name << ' ' << ranks << ' ' << elements << ": "
                           << report.error().text();
@@ -93,7 +96,7 @@ TEST_P(DeviceMirror, EveryTypeAndOperationIsRight) {
   FakeMachine machine;
   for (const collective::Type type : collective::all_types)
     for (const collective::Operation operation : collective::all_operations) {
-      Job job = job_of("ring", 3, 70'003, GetParam());
+      run::Job job = job_of("ring", 3, 70'003, GetParam());
       job.call.type = type;
       job.call.operation = operation;
       const auto report = played(machine, job);
@@ -105,7 +108,7 @@ TEST_P(DeviceMirror, EveryTypeAndOperationIsRight) {
 TEST_P(DeviceMirror, OmnireduceSendsWhatTheGpuFound) {
   FakeMachine machine;
   for (const double density : {0.0, 0.1, 1.0}) {
-    Job job = job_of("omnireduce", 5, 50'001, GetParam());
+    run::Job job = job_of("omnireduce", 5, 50'001, GetParam());
     job.call.omni.workers = 3;
     job.call.omni.aggregators = 2;
     job.call.omni.block = 64;
@@ -126,7 +129,7 @@ TEST_P(DeviceMirror, OmnireduceSendsWhatTheGpuFound) {
 
 TEST_P(DeviceMirror, ABrokenValueIsCounted) {
   FakeMachine machine;
-  Job job = job_of("ring", 4, 10'000, GetParam());
+  run::Job job = job_of("ring", 4, 10'000, GetParam());
   job.fault = "corrupt-value@1>2:nth=3";
   const auto report = played(machine, job);
   ASSERT_TRUE(report) << report.error().text();
@@ -135,7 +138,7 @@ TEST_P(DeviceMirror, ABrokenValueIsCounted) {
 
 TEST_P(DeviceMirror, AStallMeetsTheDeadline) {
   FakeMachine machine;
-  Job job = job_of("ring", 3, 50'000, GetParam());
+  run::Job job = job_of("ring", 3, 50'000, GetParam());
   job.fault = "stall@0>1";
   const auto report = played(machine, job, Seconds(0.3));
   ASSERT_FALSE(report);
@@ -163,10 +166,10 @@ class Nodes {
  public:
   // `equip` may give a node more than its GPUs.
   explicit Nodes(
-      FakeMachine (&machines)[2], const std::function<void(Member&)>& equip = [](Member&) {}) {
+      FakeMachine (&machines)[2], const std::function<void(run::Member&)>& equip = [](run::Member&) {}) {
     for (int node = 0; node < 2; ++node) {
       drivers_.push_back(machines[node].process());
-      Member member;
+      run::Member member;
       member.node = node;
       member.secret = "the secret of the lease";
       member.data_address = "127.0.0.1";
@@ -175,21 +178,21 @@ class Nodes {
       sessions_.push_back(std::move(*Session::open(member)));
     }
   }
-  static Job job_of(const char* algorithm, int ranks, std::uint64_t elements, const char* transport) {
-    Job job = engine::job_of(algorithm, ranks, elements, transport);
+  static run::Job job_of(const char* algorithm, int ranks, std::uint64_t elements, const char* transport) {
+    run::Job job = engine::job_of(algorithm, ranks, elements, transport);
     job.nodes = {"node0", "node1"};
     for (int rank = 0; rank < ranks; ++rank) job.seats[std::size_t(rank)] = {rank / 2, 0, rank % 2};
     return job;
   }
   // All of it has to go well.
-  RunReport play(const Job& job) {
-    std::vector<std::vector<Address>> addresses;
+  run::RunReport play(const run::Job& job) {
+    std::vector<std::vector<run::Address>> addresses;
     for (auto& session : sessions_) {
       const auto port = session->prepare(job);
       EXPECT_TRUE(port) << port.error().text();
       addresses.push_back({{"127.0.0.1", port.value_or(0)}});
     }
-    std::vector<RunReport> parts(sessions_.size());
+    std::vector<run::RunReport> parts(sessions_.size());
     std::vector<std::thread> threads;
     for (std::size_t n = 0; n < sessions_.size(); ++n)
       threads.emplace_back([&, n] {
@@ -211,7 +214,7 @@ class Nodes {
 
 TEST(DeviceMirrorNodes, SeveralNodesPlayOverTheNetwork) {
   FakeMachine machines[2];
-  const RunReport report = Nodes(machines).play(Nodes::job_of("ring", 4, 100'000, "auto"));
+  const run::RunReport report = Nodes(machines).play(Nodes::job_of("ring", 4, 100'000, "auto"));
   EXPECT_EQ(wrong(report), 0u);
   EXPECT_EQ(report.transport, "shm+tcp");
   EXPECT_THAT(report.notes,
@@ -221,12 +224,12 @@ TEST(DeviceMirrorNodes, SeveralNodesPlayOverTheNetwork) {
 }
 
 // Two nodes with a GPU and an RDMA device each.
-RunReport over_verbs(bool dmabuf) {
+run::RunReport over_verbs(bool dmabuf) {
   transport::verbs::FakeFabric fabric;
   FakeMachine machines[2];
-  RunReport report;
+  run::RunReport report;
   {
-    Nodes nodes(machines, [&](Member& member) {
+    Nodes nodes(machines, [&](run::Member& member) {
       FakeMachine& machine = machines[member.node];
       machine.dmabuf = dmabuf;
       machine.allocated = [&](const std::byte* at, std::uint64_t bytes) { fabric.mark_gpu(at, bytes); };
@@ -234,7 +237,8 @@ RunReport over_verbs(bool dmabuf) {
       device.dmabuf = true;
       member.verbs = &fabric.add_node({device});
     });
-    const Job job = Nodes::job_of("recursive-doubling", 3, 100'001, "verbs");  // of three, it copies as well
+    const run::Job job =
+        Nodes::job_of("recursive-doubling", 3, 100'001, "verbs");  // of three, it copies as well
     nodes.play(job);
     report = nodes.play(job);  // again, with what the first run left
   }
@@ -244,7 +248,7 @@ RunReport over_verbs(bool dmabuf) {
 }
 
 TEST(DeviceDirect, RdmaSendsStraightFromTheGpu) {
-  const RunReport report = over_verbs(true);
+  const run::RunReport report = over_verbs(true);
   EXPECT_EQ(wrong(report), 0u);
   EXPECT_EQ(report.transport, "verbs");
   ASSERT_EQ(report.gpus.size(), 2u);
@@ -255,7 +259,7 @@ TEST(DeviceDirect, RdmaSendsStraightFromTheGpu) {
 }
 
 TEST(DeviceDirect, WhereItCannotTheMirrorIsRegisteredAndWhyIsSaid) {
-  const RunReport report = over_verbs(false);
+  const run::RunReport report = over_verbs(false);
   EXPECT_EQ(wrong(report), 0u);
   ASSERT_EQ(report.gpus.size(), 2u);
   EXPECT_EQ(report.gpus[0].play, "mirror");
@@ -267,7 +271,7 @@ TEST(DeviceDirect, WhereItCannotTheMirrorIsRegisteredAndWhyIsSaid) {
 TEST(DeviceMirrorErrors, ALostGpuEndsTheRunAndIsNamed) {
   FakeMachine machine;
   const auto driver = machine.process();
-  Member member;
+  run::Member member;
   member.cuda = driver.get();
   member.data_address = "127.0.0.1";
   member.secret = "the secret of the lease";

@@ -4,7 +4,11 @@
 
 #include <set>
 
-#include "engine/session.h"
+#include "engine/session/session.h"
+#include "paths.h"
+#include "run/job.h"
+#include "run/member.h"
+#include "run/report.h"
 #include "tests/support/fake_cuda.h"
 #include "tests/support/local_job.h"
 
@@ -15,16 +19,17 @@ using test::FakeGpu;
 using test::FakeMachine;
 using testing::HasSubstr;
 
-Job job_of(const char* algorithm, int ranks, std::uint64_t elements) {
-  Job job = test::local_job(algorithm, ranks, elements);
-  job.memory = Memory::device;
+run::Job job_of(const char* algorithm, int ranks, std::uint64_t elements) {
+  run::Job job = test::local_job(algorithm, ranks, elements);
+  job.memory = run::Memory::device;
   job.iterations = 2;
   return job;
 }
 
-Result<RunReport> played(FakeMachine& machine, const Job& job, const std::string& nccl = RINGTRUE_FAKE_NCCL) {
+Result<run::RunReport> played(FakeMachine& machine, const run::Job& job,
+                              const std::string& nccl = RINGTRUE_FAKE_NCCL) {
   const auto driver = machine.process();
-  Member member;
+  run::Member member;
   member.cuda = driver.get();
   member.data_address = "127.0.0.1";
   member.nccl = nccl;
@@ -42,7 +47,7 @@ Result<RunReport> played(FakeMachine& machine, const Job& job, const std::string
 TEST(DeviceReference, NcclRunsOnTheSameBuffers) {
   FakeMachine machine({FakeGpu{}, FakeGpu{}});
   for (const std::uint64_t elements : {1000ul, 200'000ul}) {
-    Job job = job_of("ring", 2, elements);
+    run::Job job = job_of("ring", 2, elements);
     job.reference = "nccl";
     const auto report = played(machine, job);
     ASSERT_TRUE(report) << report.error().text();
@@ -56,14 +61,14 @@ TEST(DeviceReference, NcclRunsOnTheSameBuffers) {
   }
 }
 
-std::string why_not(const Job& job, const std::string& nccl = RINGTRUE_FAKE_NCCL) {
+std::string why_not(const run::Job& job, const std::string& nccl = RINGTRUE_FAKE_NCCL) {
   FakeMachine machine({FakeGpu{}, FakeGpu{}});
   const auto report = played(machine, job, nccl);
   return report && report->reference ? report->reference->why_not : "no report";
 }
 
 TEST(DeviceReference, SaysWhyItDidNotRun) {
-  Job job = job_of("ring", 2, 1000);
+  run::Job job = job_of("ring", 2, 1000);
   job.reference = "nccl";
   EXPECT_THAT(why_not(job, "libnccl-of-nobody.so"), HasSubstr("libnccl-of-nobody.so cannot be opened"));
   EXPECT_THAT(why_not(job, "libc.so.6"), HasSubstr("libc.so.6 has no ncclGetVersion"));
@@ -74,7 +79,7 @@ TEST(DeviceReference, SaysWhyItDidNotRun) {
 }
 
 TEST(DeviceReference, OneRankAGpu) {
-  Job job = job_of("ring", 3, 1000);
+  run::Job job = job_of("ring", 3, 1000);
   job.reference = "nccl";
   EXPECT_EQ(why_not(job), "NCCL takes one rank a GPU, and here ranks share one");
   job = job_of("pairwise", 2, 1000);
@@ -88,13 +93,13 @@ TEST(DeviceReference, OneRankAGpu) {
 
 TEST(DeviceLimits, AreAJobLikeAnyOther) {
   FakeMachine machine({FakeGpu{}, FakeGpu{}});
-  Job job = job_of("ring", 1, 16'384);
+  run::Job job = job_of("ring", 1, 16'384);
   job.gpu_limits = true;
   const auto report = played(machine, job);
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_TRUE(report->ranks.empty());
   std::set<std::string> kinds;
-  for (const trace::GpuLimit& limit : report->gpu_limits) {
+  for (const run::GpuLimit& limit : report->gpu_limits) {
     kinds.insert(limit.kind);
     EXPECT_EQ(limit.node, "local");
     EXPECT_EQ(limit.gpu.uuid, "GPU-" + std::to_string(limit.gpu.index));
@@ -105,8 +110,8 @@ TEST(DeviceLimits, AreAJobLikeAnyOther) {
   job.gpus = {1};
   const auto one = played(machine, job);
   ASSERT_TRUE(one) << one.error().text();
-  for (const trace::GpuLimit& limit : one->gpu_limits) EXPECT_EQ(limit.gpu.index, 1);
-  machine.occupants[1] = {{1, "python3", 0}};
+  for (const run::GpuLimit& limit : one->gpu_limits) EXPECT_EQ(limit.gpu.index, 1);
+  machine.gpu_processes[1] = {{1, "python3", 0}};
   EXPECT_THAT(played(machine, job).error().what, HasSubstr("is used by python3"));
 }
 

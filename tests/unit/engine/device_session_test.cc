@@ -9,7 +9,10 @@
 #include <thread>
 
 #include "collective/algorithm.h"
-#include "engine/session.h"
+#include "engine/session/session.h"
+#include "run/job.h"
+#include "run/member.h"
+#include "run/report.h"
 #include "tests/support/fake_cuda.h"
 #include "tests/support/local_job.h"
 
@@ -22,22 +25,22 @@ using test::wrong;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Job job_of(const char* algorithm, int ranks, std::uint64_t elements) {
-  Job job = test::local_job(algorithm, ranks, elements);
-  job.memory = Memory::device;
+run::Job job_of(const char* algorithm, int ranks, std::uint64_t elements) {
+  run::Job job = test::local_job(algorithm, ranks, elements);
+  job.memory = run::Memory::device;
   job.iterations = 2;
   job.warmup = 0;
   return job;
 }
 
-Result<RunReport> played(FakeMachine& machine, const Job& job, Seconds patience = Seconds(20)) {
+Result<run::RunReport> played(FakeMachine& machine, const run::Job& job, Seconds patience = Seconds(20)) {
   const auto driver = machine.process();
   return run_locally(job, Deadline::in(patience), nullptr, driver.get());
 }
 
 // Each of `machines` drives a process of one node; all play `jobs` in turn.
-std::vector<Result<RunReport>> played_by(std::vector<FakeMachine*> machines, const std::vector<Job>& jobs,
-                                         bool own_numbers = false) {
+std::vector<Result<run::RunReport>> played_by(std::vector<FakeMachine*> machines,
+                                              const std::vector<run::Job>& jobs, bool own_numbers = false) {
   const int processes = int(machines.size());
   const int memory = ::memfd_create("test", MFD_CLOEXEC);
   std::vector<int> doorbells;
@@ -46,7 +49,7 @@ std::vector<Result<RunReport>> played_by(std::vector<FakeMachine*> machines, con
   std::vector<std::unique_ptr<Session>> sessions;
   for (int p = 0; p < processes; ++p) {
     drivers.push_back(machines[std::size_t(p)]->process());
-    Member member;
+    run::Member member;
     member.process = p;
     member.processes = processes;
     member.secret = "the secret of the lease";
@@ -56,8 +59,8 @@ std::vector<Result<RunReport>> played_by(std::vector<FakeMachine*> machines, con
     member.own_numbers = own_numbers;
     sessions.push_back(std::move(*Session::open(member)));
   }
-  std::vector<Result<RunReport>> reports;
-  for (const Job& job : jobs) {
+  std::vector<Result<run::RunReport>> reports;
+  for (const run::Job& job : jobs) {
     EXPECT_EQ(::ftruncate(memory, off_t(Session::shared_bytes(job, 0))), 0);
     std::vector<Result<void>> done(sessions.size());
     const auto all = [&](const std::function<Result<void>(Session&)>& phase) {
@@ -73,10 +76,10 @@ std::vector<Result<RunReport>> played_by(std::vector<FakeMachine*> machines, con
       const auto port = s.prepare(job);
       return port ? Result<void>() : tl::unexpected(port.error());
     });
-    all([&](Session& s) { return s.connect({std::vector<Address>(std::size_t(processes))}, soon); });
+    all([&](Session& s) { return s.connect({std::vector<run::Address>(std::size_t(processes))}, soon); });
     all([&](Session& s) { return s.barrier(soon); });
     all([&](Session& s) { return s.run(soon); });
-    std::vector<RunReport> parts;
+    std::vector<run::RunReport> parts;
     std::optional<Error> error;
     for (std::size_t p = 0; p < sessions.size(); ++p) {
       if (!done[p] && !error) error = done[p].error();
@@ -115,7 +118,7 @@ TEST(Device, EveryTypeAndOperationIsRight) {
   FakeMachine machine;
   for (const collective::Type type : collective::all_types)
     for (const collective::Operation operation : collective::all_operations) {
-      Job job = job_of("two-shot", 5, 70'003);
+      run::Job job = job_of("two-shot", 5, 70'003);
       job.call.type = type;
       job.call.operation = operation;
       job.iterations = 1;
@@ -127,7 +130,7 @@ TEST(Device, EveryTypeAndOperationIsRight) {
 
 TEST(Device, SparseValuesAreRight) {
   FakeMachine machine;
-  Job job = job_of("ring", 4, 100'000);
+  run::Job job = job_of("ring", 4, 100'000);
   job.sparsity.density = 0.3;
   const auto report = played(machine, job);
   ASSERT_TRUE(report) << report.error().text();
@@ -136,7 +139,7 @@ TEST(Device, SparseValuesAreRight) {
 
 TEST(Device, ReportsWhatRanAndWhere) {
   FakeMachine machine({FakeGpu{}, FakeGpu{}, FakeGpu{}});
-  Job job = job_of("ring", 4, 100'000);
+  run::Job job = job_of("ring", 4, 100'000);
   job.gpus = {2, 0};
   const auto report = played(machine, job);
   ASSERT_TRUE(report) << report.error().text();
@@ -150,8 +153,8 @@ TEST(Device, ReportsWhatRanAndWhere) {
   EXPECT_TRUE(report->notes.empty());
   // In a ring of 4 a rank sends 2 x 3 / 4 of its data; twice.
   ASSERT_EQ(report->trace.hops.size(), 4u);
-  for (const trace::Hop& hop : report->trace.hops) EXPECT_EQ(hop.bytes.value, 2u * 600'000u);
-  for (const RankReport& rank : report->ranks) {
+  for (const run::Hop& hop : report->trace.hops) EXPECT_EQ(hop.bytes.value, 2u * 600'000u);
+  for (const run::RankReport& rank : report->ranks) {
     ASSERT_EQ(rank.time_s.size(), 2u);
     EXPECT_GT(rank.time_s[0], 0);
   }
@@ -160,7 +163,7 @@ TEST(Device, ReportsWhatRanAndWhere) {
 
 TEST(Device, ShortCallsAreReplayedInRows) {
   FakeMachine machine;
-  Job job = job_of("one-shot", 2, 256);
+  run::Job job = job_of("one-shot", 2, 256);
   job.iterations = 1;
   const auto report = played(machine, job);
   ASSERT_TRUE(report) << report.error().text();
@@ -195,7 +198,7 @@ TEST(Device, AbortEndsARun) {
   FakeMachine machine;
   machine.stuck_rank = 0;
   const auto driver = machine.process();
-  Member member;
+  run::Member member;
   member.cuda = driver.get();
   auto session = std::move(*Session::open(member));
   ASSERT_TRUE(session->prepare(job_of("ring", 2, 1000)));
@@ -214,24 +217,24 @@ TEST(Device, AbortEndsARun) {
 TEST(Device, MemoryIsKeptOverRunsAndGivenBackForTheHosts) {
   FakeMachine machine;
   const auto driver = machine.process();
-  Member member;
+  run::Member member;
   member.cuda = driver.get();
   auto session = std::move(*Session::open(member));
-  Job large = job_of("ring", 2, 1'000'000), small = job_of("ring", 2, 1000);
+  run::Job large = job_of("ring", 2, 1'000'000), small = job_of("ring", 2, 1000);
   ASSERT_TRUE(session->prepare(large));
   const std::uint64_t used = machine.used(0);
   EXPECT_GT(used, 8'000'000u);
   ASSERT_TRUE(session->prepare(small));
   EXPECT_EQ(machine.used(0), used);
-  small.memory = Memory::host;
+  small.memory = run::Memory::host;
   ASSERT_TRUE(session->prepare(small));
   EXPECT_EQ(machine.used(0), 0u);
 }
 
 TEST(Device, AnOccupiedGpuIsLeftAloneUnlessToldOtherwise) {
   FakeMachine machine({FakeGpu{}, FakeGpu{}});
-  machine.occupants[1] = {{1, "python3", 1 << 20}};
-  Job job = job_of("ring", 2, 1000);
+  machine.gpu_processes[1] = {{1, "python3", 1 << 20}};
+  run::Job job = job_of("ring", 2, 1000);
   const auto refused = played(machine, job);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().what, "GPU 1 (GPU-1) is used by python3 (process 1)");
@@ -247,7 +250,7 @@ TEST(Device, AnOccupiedGpuIsLeftAloneUnlessToldOtherwise) {
 TEST(Device, TellsWhatItMeasuredOfGpusWhenItIsStopped) {
   FakeMachine machine({FakeGpu{}, FakeGpu{}});
   const auto driver = machine.process();
-  Job job = job_of("ring", 1, 16 << 10);
+  run::Job job = job_of("ring", 1, 16 << 10);
   job.gpu_limits = true;
   Stopper stopper;
   stopper.stop();  // before it begins is early enough, too
@@ -262,7 +265,7 @@ TEST(Device, TellsWhatItMeasuredOfGpusWhenItIsStopped) {
 TEST(Device, MeasuringGpusLeavesTimeToTellOfIt) {
   FakeMachine machine;
   const auto driver = machine.process();
-  Job job = job_of("ring", 1, 1 << 20);
+  run::Job job = job_of("ring", 1, 1 << 20);
   job.gpu_limits = true;
   job.iterations = 1'000'000;
   const std::int64_t began = now_ns();
@@ -283,7 +286,7 @@ TEST(Device, SaysThatOthersUseCannotBeKnown) {
 
 TEST(Device, RefusesGpusThatAreNotThere) {
   FakeMachine machine;
-  Job job = job_of("ring", 2, 1000);
+  run::Job job = job_of("ring", 2, 1000);
   job.gpus = {0, 3};
   const auto report = played(machine, job);
   ASSERT_FALSE(report);
@@ -298,7 +301,7 @@ TEST(Device, TooLittleMemoryNamesTheGpu) {
   EXPECT_THAT(report.error().what, HasSubstr("GPU 0 (GPU-0): out of memory"));
 }
 
-Job in_processes(Job job, int processes) {
+run::Job in_processes(run::Job job, int processes) {
   for (std::size_t r = 0; r < job.seats.size(); ++r)
     job.seats[r].process = int(r * std::size_t(processes) / job.seats.size());
   return job;
@@ -307,7 +310,7 @@ Job in_processes(Job job, int processes) {
 TEST(Device, ProcessesReachEachOthersGpus) {
   FakeMachine machine({FakeGpu{}, FakeGpu{}});
   // Dealt in turn: two ranks, two GPUs, two processes.
-  std::vector<Job> jobs;
+  std::vector<run::Job> jobs;
   for (const char* algorithm : {"ring", "double-tree", "one-shot"})
     for (const std::uint64_t elements : {1000ul, 70'001ul, 3ul})
       jobs.push_back(in_processes(job_of(algorithm, 2, elements), 2));
@@ -324,7 +327,7 @@ TEST(Device, ProcessesReachEachOthersGpus) {
 
 TEST(Device, ProcessesThatShareAGpuStageThroughTheHost) {
   FakeMachine machine;
-  const Job job = in_processes(job_of("ring", 2, 100'000), 2);
+  const run::Job job = in_processes(job_of("ring", 2, 100'000), 2);
   const auto reports = played_by({&machine, &machine}, {job, job});
   for (const auto& report : reports) {
     ASSERT_TRUE(report) << report.error().text();
@@ -335,7 +338,7 @@ TEST(Device, ProcessesThatShareAGpuStageThroughTheHost) {
     ASSERT_EQ(report->notes.size(), 1u);
     EXPECT_THAT(report->notes[0], HasSubstr("two processes share one GPU and take turns on it"));
   }
-  Job named = job;
+  run::Job named = job;
   named.transport = "cuda";
   const auto refused = played_by({&machine, &machine}, {named});
   ASSERT_FALSE(refused[0]);
@@ -350,7 +353,7 @@ TEST(Device, WhoMayBeASiblingIsNotTakenForAnother) {
   const auto two = [&](bool own_numbers) {
     return played_by({&machine, &machine}, {in_processes(job_of("ring", 2, 1000), 2)}, own_numbers)[0];
   };
-  machine.occupants[0] = {{nobody_here, "", 0}};
+  machine.gpu_processes[0] = {{nobody_here, "", 0}};
   const auto allowed = two(true);
   ASSERT_TRUE(allowed) << allowed.error().text();
   ASSERT_FALSE(allowed->notes.empty());
@@ -358,15 +361,15 @@ TEST(Device, WhoMayBeASiblingIsNotTakenForAnother) {
   const auto ended = two(false);
   ASSERT_TRUE(ended) << "where numbers are the driver's, nobody has this one any more";
   EXPECT_TRUE(ended->notes.empty());
-  machine.occupants[0].push_back({nobody_here + 1, "", 0});
+  machine.gpu_processes[0].push_back({nobody_here + 1, "", 0});
   const auto many = two(true);
   ASSERT_FALSE(many) << "there is one sibling";
   EXPECT_THAT(many.error().what, HasSubstr("2 processes that are not of this container"));
-  machine.occupants[0] = {{1, "init", 0}};
+  machine.gpu_processes[0] = {{1, "init", 0}};
   const auto refused = two(true);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().what, HasSubstr("is used by init (process 1)"));
-  machine.occupants[0] = {{nobody_here, "", 0}};
+  machine.gpu_processes[0] = {{nobody_here, "", 0}};
   const auto alone = played_by({&machine}, {job_of("ring", 1, 1000)}, true)[0];
   ASSERT_FALSE(alone) << "without siblings it is somebody else";
   EXPECT_THAT(alone.error().what, HasSubstr("is used by process 2000000000"));

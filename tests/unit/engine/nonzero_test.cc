@@ -1,4 +1,4 @@
-#include "engine/nonzero.h"
+#include "engine/kernels/nonzero.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/nonzero_kernels.h"
+#include "engine/kernels/nonzero_kernels.h"
 
 namespace ringtrue::engine {
 namespace {

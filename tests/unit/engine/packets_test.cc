@@ -8,11 +8,11 @@
 #include <cstring>
 #include <limits>
 
-#include "engine/call_reducer.h"
-#include "engine/endpoint.h"
-#include "engine/packet_arithmetic.h"
-#include "engine/packet_channel.h"
-#include "engine/packet_endpoint.h"
+#include "engine/packets/arithmetic.h"
+#include "engine/packets/channel.h"
+#include "engine/packets/endpoint.h"
+#include "engine/session/call_reducer.h"
+#include "engine/session/endpoint.h"
 #include "transport/tcp/channel.h"
 
 namespace ringtrue::engine {
@@ -66,7 +66,7 @@ class Packets : public testing::Test, public FailureListener {
           end.fd, *loop_, staging_.data(), transport::Hop{r, 1 - r, 0, fmt::format("node{}", 1 - r)}, *route,
           reducer_, transport::faulty::Script());
       route->attach(end.channel.get());
-      end.self->add_channel(end.channel.get(), nullptr, nullptr);
+      end.self->add_channel(*end.channel);
       packets.add_route(std::move(route));
       packets.begin_call(nullptr);
     }

@@ -1,4 +1,4 @@
-#include "engine/reduce.h"
+#include "engine/kernels/reduce.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/half.h"
-#include "engine/reduce_kernels.h"
+#include "engine/kernels/half.h"
+#include "engine/kernels/reduce_kernels.h"
 
 namespace ringtrue::engine {
 namespace {

@@ -1,11 +1,13 @@
 // Whole runs in one process, over each transport: every algorithm, type and operation gives the right result.
-#include "engine/session.h"
+#include "engine/session/session.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "collective/algorithm.h"
-#include "engine/plan.h"
+#include "engine/session/plan.h"
+#include "run/job.h"
+#include "run/report.h"
 #include "tests/support/fake_verbs.h"
 #include "tests/support/local_job.h"
 
@@ -14,8 +16,8 @@ namespace {
 
 using test::wrong;
 
-Job job_of(const char* algorithm, int ranks, std::uint64_t elements, const char* transport) {
-  Job job = test::local_job(algorithm, ranks, elements);
+run::Job job_of(const char* algorithm, int ranks, std::uint64_t elements, const char* transport) {
+  run::Job job = test::local_job(algorithm, ranks, elements);
   job.call.slice_bytes = 4096;
   job.transport = transport;
   job.iterations = 2;
@@ -29,7 +31,7 @@ class Local : public testing::TestWithParam<const char*> {
     EXPECT_EQ(fabric_.complaints(), std::vector<std::string>());
     EXPECT_EQ(fabric_.live(), transport::verbs::FakeFabric::Live());
   }
-  Result<RunReport> played(const Job& job, Deadline deadline) {
+  Result<run::RunReport> played(const run::Job& job, Deadline deadline) {
     const auto report = run_locally(job, deadline, &library_);
     // One rank has no hops.
     if (report && job.ranks() > 1) {
@@ -48,7 +50,7 @@ TEST_P(Local, EveryAlgorithmIsRight) {
     if (algorithm.uses_packets()) continue;  // below
     for (const int ranks : {1, 2, 3, 5, 8}) {
       for (const std::uint64_t elements : {0ul, 1ul, 3ul, 1000ul, 50'001ul}) {
-        const Job job = job_of(std::string(algorithm.name).c_str(), ranks, elements, GetParam());
+        const run::Job job = job_of(std::string(algorithm.name).c_str(), ranks, elements, GetParam());
         const auto report = played(job, Deadline::in(Seconds(20)));
         ASSERT_TRUE(report) << algorithm.name << " " << ranks << " " << elements << ": "
                             << report.error().text();
@@ -63,7 +65,7 @@ TEST_P(Local, EveryTypeAndOperationIsRight) {
   for (const collective::Type type : collective::all_types)
     for (const collective::Operation operation : collective::all_operations)
       for (const char* algorithm : {"ring", "double-tree", "recursive-doubling"}) {
-        Job job = job_of(algorithm, 5, 3001, GetParam());
+        run::Job job = job_of(algorithm, 5, 3001, GetParam());
         job.call.type = type;
         job.call.operation = operation;
         const auto report = played(job, Deadline::in(Seconds(20)));
@@ -73,7 +75,7 @@ TEST_P(Local, EveryTypeAndOperationIsRight) {
 }
 
 TEST_P(Local, ABrokenValueIsCounted) {
-  Job job = job_of("ring", 4, 10'000, GetParam());
+  run::Job job = job_of("ring", 4, 10'000, GetParam());
   job.fault = "corrupt-value@1>2:nth=3";
   const auto report = played(job, Deadline::in(Seconds(20)));
   ASSERT_TRUE(report) << report.error().text();
@@ -81,7 +83,7 @@ TEST_P(Local, ABrokenValueIsCounted) {
 }
 
 TEST_P(Local, ABrokenFrameEndsTheRunAndNamesTheHop) {
-  Job job = job_of("ring", 4, 10'000, GetParam());
+  run::Job job = job_of("ring", 4, 10'000, GetParam());
   job.fault = "corrupt-frame@1>2:nth=2";
   const auto report = played(job, Deadline::in(Seconds(20)));
   ASSERT_FALSE(report);
@@ -91,7 +93,7 @@ TEST_P(Local, ABrokenFrameEndsTheRunAndNamesTheHop) {
 }
 
 TEST_P(Local, ALostMessageIsNoticed) {
-  Job job = job_of("ring", 3, 50'000, GetParam());
+  run::Job job = job_of("ring", 3, 50'000, GetParam());
   job.fault = "drop@0>1:nth=2";
   const auto report = played(job, Deadline::in(Seconds(5)));
   ASSERT_FALSE(report);
@@ -99,7 +101,7 @@ TEST_P(Local, ALostMessageIsNoticed) {
 }
 
 TEST_P(Local, ACutEndsTheRun) {
-  Job job = job_of("ring", 3, 50'000, GetParam());
+  run::Job job = job_of("ring", 3, 50'000, GetParam());
   job.fault = "cut@0>1:after=16K";
   const auto report = played(job, Deadline::in(Seconds(5)));
   ASSERT_FALSE(report);
@@ -107,7 +109,7 @@ TEST_P(Local, ACutEndsTheRun) {
 }
 
 TEST_P(Local, AStallMeetsTheDeadlineAndNamesWhoIsWaitedFor) {
-  Job job = job_of("ring", 3, 50'000, GetParam());
+  run::Job job = job_of("ring", 3, 50'000, GetParam());
   job.fault = "stall@0>1";
   const std::int64_t began = now_ns();
   const auto report = played(job, Deadline::in(Seconds(0.3)));
@@ -118,7 +120,7 @@ TEST_P(Local, AStallMeetsTheDeadlineAndNamesWhoIsWaitedFor) {
 }
 
 TEST_P(Local, ThrottledHopShowsInTheTrace) {
-  Job job = job_of("ring", 4, 250'000, GetParam());
+  run::Job job = job_of("ring", 4, 250'000, GetParam());
   job.fault = "throttle@1>2:rate=20MB/s";
   job.iterations = 1;
   const auto report = played(job, Deadline::in(Seconds(20)));
@@ -129,8 +131,8 @@ TEST_P(Local, ThrottledHopShowsInTheTrace) {
 }
 
 // Workers first, then aggregators, all on this node.
-Job omni_job(int workers, int aggregators, std::uint64_t elements, const char* transport) {
-  Job job = job_of("omnireduce", workers + aggregators, elements, transport);
+run::Job omni_job(int workers, int aggregators, std::uint64_t elements, const char* transport) {
+  run::Job job = job_of("omnireduce", workers + aggregators, elements, transport);
   job.call.omni.workers = workers;
   job.call.omni.aggregators = aggregators;
   job.call.omni.block = 64;
@@ -143,14 +145,14 @@ TEST_P(Local, OmnireduceIsRightForAnyNumberOfWorkersAndAggregators) {
   for (const int workers : {1, 2, 3, 8, 16})
     for (const int aggregators : {1, 2, 3, 8})
       for (const std::uint64_t elements : {0ul, 1ul, 64ul, 65ul, 50'001ul}) {
-        const Job job = omni_job(workers, aggregators, elements, GetParam());
+        const run::Job job = omni_job(workers, aggregators, elements, GetParam());
         const auto report = played(job, Deadline::in(Seconds(20)));
         const auto where = fmt::format("{} workers, {} aggregators, {}", workers, aggregators, elements);
         ASSERT_TRUE(report) << where << ": " << report.error().text();
         ASSERT_EQ(report->ranks.size(), std::size_t(workers + aggregators));
         EXPECT_EQ(wrong(*report), 0u) << where;
         std::uint64_t packets = 0, multicasts = 0;
-        for (const RankReport& rank : report->ranks) {
+        for (const run::RankReport& rank : report->ranks) {
           EXPECT_EQ(rank.batch, 1);
           EXPECT_EQ(rank.counts.dropped, 0u);
           packets += rank.counts.packets;
@@ -166,7 +168,7 @@ TEST_P(Local, OmnireduceIsRightForEveryTypeAndOperation) {
   for (const collective::Type type : collective::all_types)
     for (const collective::Operation operation : collective::all_operations)
       for (const bool acked : {false, true}) {
-        Job job = omni_job(3, 2, 3001, GetParam());
+        run::Job job = omni_job(3, 2, 3001, GetParam());
         job.call.type = type;
         job.call.operation = operation;
         job.call.omni.acked = acked;
@@ -184,7 +186,7 @@ TEST_P(Local, OmnireduceIsRightAtEveryDensity) {
            {collective::Operation::sum, collective::Operation::max, collective::Operation::prod,
             collective::Operation::avg}) {
         if (overlap == collective::Overlap::disjoint && density * 4 > 1) continue;
-        Job job = omni_job(4, 2, 40'001, GetParam());
+        run::Job job = omni_job(4, 2, 40'001, GetParam());
         job.call.operation = operation;
         job.sparsity.density = density;
         job.sparsity.overlap = overlap;
@@ -197,13 +199,13 @@ TEST_P(Local, OmnireduceIsRightAtEveryDensity) {
 
 TEST_P(Local, OmnireduceOnOneThreadAndOnSeveral) {
   for (const std::uint64_t elements : {2000ul, 300'000ul}) {  // the shorter one is played by one thread
-    Job job = omni_job(8, 8, elements, GetParam());
+    run::Job job = omni_job(8, 8, elements, GetParam());
     job.call.omni.fusion = 16;
     const auto report = played(job, Deadline::in(Seconds(20)));
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(wrong(*report), 0u);
     std::uint64_t received = 0;
-    for (const trace::Hop& hop : report->trace.hops)
+    for (const run::Hop& hop : report->trace.hops)
       if (hop.receiver) {
         EXPECT_GE(hop.destination, 8);
         EXPECT_LT(hop.source, 8);
@@ -215,7 +217,7 @@ TEST_P(Local, OmnireduceOnOneThreadAndOnSeveral) {
 }
 
 TEST_P(Local, ASilentAggregatorIsNamedWhenTimeIsUp) {
-  Job job = omni_job(4, 2, 100'000, GetParam());
+  run::Job job = omni_job(4, 2, 100'000, GetParam());
   job.fault = "stall@5>*:after=16K";
   const std::int64_t began = now_ns();
   const auto report = played(job, Deadline::in(Seconds(2)));
@@ -228,7 +230,7 @@ TEST_P(Local, ASilentAggregatorIsNamedWhenTimeIsUp) {
 }
 
 TEST_P(Local, ALostAggregatorEndsTheRun) {
-  Job job = omni_job(4, 2, 100'000, GetParam());
+  run::Job job = omni_job(4, 2, 100'000, GetParam());
   job.fault = "cut@2>4:after=16K";
   const auto report = played(job, Deadline::in(Seconds(5)));
   ASSERT_FALSE(report);
@@ -241,7 +243,7 @@ TEST_P(Local, ALostAggregatorEndsTheRun) {
 }
 
 TEST_P(Local, ABrokenValueOfAPacketIsCounted) {
-  Job job = omni_job(4, 2, 100'000, GetParam());
+  run::Job job = omni_job(4, 2, 100'000, GetParam());
   job.fault = "corrupt-value@1>4:nth=6";  // of header, part, header, part, ...
   const auto report = played(job, Deadline::in(Seconds(20)));
   ASSERT_TRUE(report) << report.error().text();
@@ -260,13 +262,13 @@ TEST(Session, ThirtyThreeRanksConnectAtOnce) {
 }
 
 TEST(Session, RolesMustFitTheAlgorithm) {
-  Job none = omni_job(2, 1, 100, "shm");
+  run::Job none = omni_job(2, 1, 100, "shm");
   none.call.omni = {};
-  Job ring = omni_job(2, 1, 100, "shm");
+  run::Job ring = omni_job(2, 1, 100, "shm");
   ring.algorithm = "ring";
-  Job more = omni_job(2, 1, 100, "shm");
+  run::Job more = omni_job(2, 1, 100, "shm");
   more.call.omni.aggregators = 2;
-  for (const Job& job : {none, ring, more}) {
+  for (const run::Job& job : {none, ring, more}) {
     const auto report = run_locally(job, Deadline::in(Seconds(5)));
     ASSERT_FALSE(report);
     EXPECT_EQ(report.error().cause, Cause::bad_input) << report.error().text();
@@ -278,7 +280,7 @@ TEST(Session, EveryThreadPlaysAsManyWorkersAndAggregators) {
   ASSERT_TRUE(algorithm);
   for (const auto& [workers, aggregators] :
        {std::pair(8, 8), std::pair(8, 4), std::pair(4, 8), std::pair(1, 1)}) {
-    const Job job = omni_job(workers, aggregators, 1000, "auto");
+    const run::Job job = omni_job(workers, aggregators, 1000, "auto");
     const auto plan = plan_of(job, **algorithm, 0, edges_on_node(job, **algorithm, 0), 2);
     std::vector<std::pair<int, int>> on_thread(2);
     for (std::size_t r = 0; r < plan.ranks.size(); ++r)
@@ -294,7 +296,7 @@ TEST(Session, EveryThreadPlaysAsManyWorkersAndAggregators) {
 }
 
 TEST(Session, SharedMemoryDoesNotReachOtherNodes) {
-  Job job = job_of("ring", 2, 10, "shm");
+  run::Job job = job_of("ring", 2, 10, "shm");
   job.nodes.push_back("elsewhere");
   job.seats[1] = {1, 0, 0};
   const auto report = run_locally(job, Deadline::in(Seconds(5)));

@@ -1,4 +1,4 @@
-#include "engine/values_input.h"
+#include "engine/values/input.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,9 @@
 #include <random>
 #include <vector>
 
-#include "engine/half.h"
-#include "engine/reduce.h"
+#include "engine/kernels/half.h"
+#include "engine/kernels/reduce.h"
+#include "run/job.h"
 
 namespace ringtrue::engine {
 namespace {
@@ -42,13 +43,13 @@ void put(Type type, Bytes& into, std::uint64_t at, double value) {
   }
 }
 
-Job job_of(Type type, Operation operation, int workers, std::vector<Bytes> rows) {
-  Job job;
+run::Job job_of(Type type, Operation operation, int workers, std::vector<Bytes> rows) {
+  run::Job job;
   job.seats.resize(std::size_t(workers));
   job.call.type = type;
   job.call.operation = operation;
   job.call.elements = rows[0].size() / size_of(type);
-  auto input = std::make_shared<Input>();
+  auto input = std::make_shared<run::Input>();
   input->type = type;
   input->elements = job.call.elements;
   input->rows = std::move(rows);
@@ -57,13 +58,13 @@ Job job_of(Type type, Operation operation, int workers, std::vector<Bytes> rows)
 }
 
 // One element a worker.
-Job job_of_one(Type type, Operation operation, const std::vector<double>& values) {
+run::Job job_of_one(Type type, Operation operation, const std::vector<double>& values) {
   std::vector<Bytes> rows;
   for (const double value : values) put(type, rows.emplace_back(size_of(type)), 0, value);
   return job_of(type, operation, int(values.size()), rows);
 }
 
-bool right(const Job& job, double value) {
+bool right(const run::Job& job, double value) {
   Bytes got(size_of(job.call.type));
   put(job.call.type, got, 0, value);
   return values_of(job, true)->check(0, got.data(), true).count == 0;
@@ -89,7 +90,7 @@ TEST_P(OwnData, AcceptsEveryOrderAndFindsWhatIsWrong) {
       Bytes& row = rows.emplace_back(elements * size);
       for (std::uint64_t i = 0; i < elements; ++i) put(type, row, i, value());
     }
-    const Job job = job_of(type, operation, workers, rows);
+    const run::Job job = job_of(type, operation, workers, rows);
     const auto values = values_of(job, true);
     for (int order = 0; order < 3; ++order) {
       std::shuffle(rows.begin(), rows.end(), random);
@@ -111,7 +112,7 @@ TEST_P(OwnData, OneRowServesAllWorkers) {
   const std::uint64_t elements = 1500;
   Bytes row(elements * size_of(type));
   for (std::uint64_t i = 0; i < elements; ++i) put(type, row, i, double(i % 5) - 2);
-  const Job job = job_of(type, operation, 4, {row});
+  const run::Job job = job_of(type, operation, 4, {row});
   const auto values = values_of(job, true);
   Bytes got(row.size());
   values->fill(3, got.data(), false);
@@ -132,10 +133,10 @@ class OwnFloats : public testing::TestWithParam<Type> {};
 TEST_P(OwnFloats, NotANumberIsExpectedWhereItMustBe) {
   const Type type = GetParam();
   for (const Operation operation : collective::all_operations) {
-    const Job job = job_of_one(type, operation, {1, nan_value, 2});
+    const run::Job job = job_of_one(type, operation, {1, nan_value, 2});
     EXPECT_TRUE(right(job, nan_value));
     for (const double wrong : {0.0, 1.0, 3.0, infinity}) EXPECT_FALSE(right(job, wrong)) << name(operation);
-    const Job clean = job_of_one(type, operation, {1, 2, 2});
+    const run::Job clean = job_of_one(type, operation, {1, 2, 2});
     EXPECT_FALSE(right(clean, nan_value)) << name(operation);
     EXPECT_FALSE(right(clean, infinity)) << name(operation);
   }
@@ -148,7 +149,7 @@ TEST_P(OwnFloats, NotANumberIsExpectedWhereItMustBe) {
 TEST_P(OwnFloats, InfinitiesKeepTheirSign) {
   const Type type = GetParam();
   for (const Operation operation : {Operation::sum, Operation::avg, Operation::min, Operation::prod}) {
-    const Job job = job_of_one(type, operation, {2, -infinity, 3});
+    const run::Job job = job_of_one(type, operation, {2, -infinity, 3});
     EXPECT_TRUE(right(job, -infinity)) << name(operation);
     for (const double wrong : {infinity, nan_value, 5.0}) EXPECT_FALSE(right(job, wrong)) << name(operation);
   }
@@ -160,7 +161,7 @@ TEST_P(OwnFloats, OverflowMayDependOnTheOrder) {
                       : type == Type::bfloat16 ? 0x1.fep127
                       : type == Type::float32  ? double(std::numeric_limits<float>::max())
                                                : std::numeric_limits<double>::max();
-  const Job job = job_of_one(type, Operation::sum, {most, most, -most});
+  const run::Job job = job_of_one(type, Operation::sum, {most, most, -most});
   for (const double good : {most, infinity}) EXPECT_TRUE(right(job, good)) << good;
   EXPECT_FALSE(right(job, -most));
   EXPECT_FALSE(right(job_of_one(type, Operation::sum, {most / 2, -most / 2, most / 4}), infinity));
@@ -173,10 +174,10 @@ TEST_P(OwnFloats, ToleratesRoundingAndNoMore) {
                      : type == Type::bfloat16 ? 0x1p-7
                      : type == Type::float32  ? 0x1p-23
                                               : 0x1p-52;
-  const Job sum = job_of_one(type, Operation::sum, {1, -1, 1, 1});
+  const run::Job sum = job_of_one(type, Operation::sum, {1, -1, 1, 1});
   EXPECT_TRUE(right(sum, 2 + 2 * 4 * eps * 3));
   EXPECT_FALSE(right(sum, 2 + 2 * 4 * eps * 6));
-  const Job product = job_of_one(type, Operation::prod, {1, 2});
+  const run::Job product = job_of_one(type, Operation::prod, {1, 2});
   EXPECT_TRUE(right(product, 2 * (1 + 2 * eps)));
   EXPECT_FALSE(right(product, 2 * (1 + 6 * eps)));
   EXPECT_FALSE(right(job_of_one(type, Operation::max, {1, 2}), 2 * (1 + eps)));
@@ -193,22 +194,22 @@ TEST(OwnIntegers, WrapAndTruncate) {
 }
 
 TEST(OwnRows, MustFitTheCall) {
-  const Job good = job_of(Type::float32, Operation::sum, 3, {Bytes(40)});
+  const run::Job good = job_of(Type::float32, Operation::sum, 3, {Bytes(40)});
   EXPECT_TRUE(check_values(good));
   const auto refused = [&](auto spoil) {
-    Job job = good;
-    auto input = std::make_shared<Input>(*good.input);
+    run::Job job = good;
+    auto input = std::make_shared<run::Input>(*good.input);
     spoil(*input);
     job.input = input;
     const auto checked = check_values(job);
     return !checked && checked.error().cause == Cause::bad_input;
   };
-  EXPECT_TRUE(refused([](Input& input) { input.type = Type::int32; }));
-  EXPECT_TRUE(refused([](Input& input) { input.elements = 9; }));
-  EXPECT_TRUE(refused([](Input& input) { input.rows.clear(); }));
-  EXPECT_TRUE(refused([](Input& input) { input.rows.emplace_back(40); }));
-  EXPECT_TRUE(refused([](Input& input) { input.rows[0].resize(39); }));
-  EXPECT_TRUE(check_values(Job{}));
+  EXPECT_TRUE(refused([](run::Input& input) { input.type = Type::int32; }));
+  EXPECT_TRUE(refused([](run::Input& input) { input.elements = 9; }));
+  EXPECT_TRUE(refused([](run::Input& input) { input.rows.clear(); }));
+  EXPECT_TRUE(refused([](run::Input& input) { input.rows.emplace_back(40); }));
+  EXPECT_TRUE(refused([](run::Input& input) { input.rows[0].resize(39); }));
+  EXPECT_TRUE(check_values(run::Job{}));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "engine/values_job.h"
+#include "engine/values/job.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "collective/sparse.h"
-#include "engine/half.h"
-#include "engine/reduce.h"
+#include "engine/kernels/half.h"
+#include "engine/kernels/reduce.h"
+#include "run/job.h"
 
 namespace ringtrue::engine {
 namespace {
@@ -21,8 +22,9 @@ using collective::Sparsity;
 using collective::Type;
 using Bytes = std::vector<std::byte>;
 
-Job job_of(Type type, Operation operation, int workers, std::uint64_t elements, const Sparsity& sparsity) {
-  Job job;
+run::Job job_of(Type type, Operation operation, int workers, std::uint64_t elements,
+                const Sparsity& sparsity) {
+  run::Job job;
   job.algorithm = "omnireduce";
   job.seats.resize(std::size_t(workers) + 1);
   job.call.type = type;
@@ -34,7 +36,7 @@ Job job_of(Type type, Operation operation, int workers, std::uint64_t elements, 
   return job;
 }
 
-std::vector<Bytes> inputs_of(const Job& job, const JobValues& values) {
+std::vector<Bytes> inputs_of(const run::Job& job, const JobValues& values) {
   std::vector<Bytes> all;
   for (Rank worker = 0; worker < job.workers(); ++worker) {
     all.emplace_back(job.call.bytes(), std::byte(0x5a));
@@ -44,7 +46,7 @@ std::vector<Bytes> inputs_of(const Job& job, const JobValues& values) {
 }
 
 // A dense allreduce of exactly these arrays.
-Bytes reduced(const Job& job, const std::vector<Bytes>& inputs) {
+Bytes reduced(const run::Job& job, const std::vector<Bytes>& inputs) {
   const auto& call = job.call;
   Bytes result = inputs[0];
   for (std::size_t w = 1; w < inputs.size(); ++w)
@@ -62,7 +64,7 @@ TEST_P(SparseData, ExpectsWhatADenseAllreduceOfItGives) {
       for (const double share : {1.0, 0.3})
         for (const int workers : {1, 2, 5}) {
           if (density == 1 && share == 1) continue;  // dense
-          const Job job = job_of(type, operation, workers, 9001, {density, share, overlap, 64});
+          const run::Job job = job_of(type, operation, workers, 9001, {density, share, overlap, 64});
           const auto values = values_of(job, true);
           const std::vector<Bytes> inputs = inputs_of(job, *values);
           const Bytes right = reduced(job, inputs);
@@ -95,7 +97,7 @@ TEST_P(SparseData, ExpectsWhatADenseAllreduceOfItGives) {
 TEST_P(SparseData, CountsWhatIsWrongWhereverItIs) {
   const auto [type, operation] = GetParam();
   const std::uint64_t size = size_of(type), elements = 50'000;
-  const Job job = job_of(type, operation, 3, elements, {0.02, 1, Overlap::random, 64});
+  const run::Job job = job_of(type, operation, 3, elements, {0.02, 1, Overlap::random, 64});
   const auto values = values_of(job, true);
   const Bytes right = reduced(job, inputs_of(job, *values));
   const collective::SparsePattern pattern(job.sparsity, elements, 3, job.seed);
@@ -130,7 +132,7 @@ TEST_P(SparseData, CountsWhatIsWrongWhereverItIs) {
 // Columns' first blocks are sent whatever they hold: 2 streams x 3 columns x 24 elements.
 TEST_P(SparseData, ChecksTheFirstRowEachTime) {
   const auto [type, operation] = GetParam();
-  const Job job = job_of(type, operation, 2, 2000, {0, 1, Overlap::same, 16});
+  const run::Job job = job_of(type, operation, 2, 2000, {0, 1, Overlap::same, 16});
   const auto values = values_of(job, true);
   Bytes got(job.call.bytes());
   EXPECT_EQ(values->check(0, got.data(), true).count, 0u);
@@ -143,7 +145,7 @@ TEST_P(SparseData, ChecksTheFirstRowEachTime) {
 
 TEST_P(SparseData, OtherAlgorithmsAreCheckedAndFilledWhole) {
   const auto [type, operation] = GetParam();
-  Job job = job_of(type, operation, 3, 7000, {0.1, 1, Overlap::disjoint, 64});
+  run::Job job = job_of(type, operation, 3, 7000, {0.1, 1, Overlap::disjoint, 64});
   job.call.omni = {};
   job.seats.resize(3);
   job.algorithm = "ring";
@@ -172,7 +174,7 @@ TEST(JobValues, MissingBlocksAreZeros) {
     return value;
   };
   for (const Operation operation : {Operation::min, Operation::max, Operation::prod}) {
-    const Job job = job_of(Type::float32, operation, 2, 640, {0.5, 1, Overlap::disjoint, 64});
+    const run::Job job = job_of(Type::float32, operation, 2, 640, {0.5, 1, Overlap::disjoint, 64});
     const auto values = values_of(job, true);
     const std::vector<Bytes> inputs = inputs_of(job, *values);
     Bytes by_hand(640 * 4);
@@ -193,7 +195,7 @@ TEST(JobValues, MissingBlocksAreZeros) {
 
 TEST(JobValues, AggregatorsHoldNothing) {
   for (const double density : {0.1, 1.0}) {
-    const Job job = job_of(Type::float32, Operation::sum, 2, 100, {density, 1, Overlap::same, 16});
+    const run::Job job = job_of(Type::float32, Operation::sum, 2, 100, {density, 1, Overlap::same, 16});
     const auto values = values_of(job, true);
     values->fill(2, nullptr, true);
     EXPECT_EQ(values->check(2, nullptr, true).count, 0u);
@@ -201,14 +203,14 @@ TEST(JobValues, AggregatorsHoldNothing) {
 }
 
 TEST(JobValues, OfNoElementsNothingIsWrong) {
-  const Job job = job_of(Type::float32, Operation::avg, 2, 0, {0.1, 0.5, Overlap::random, 16});
+  const run::Job job = job_of(Type::float32, Operation::avg, 2, 0, {0.1, 0.5, Overlap::random, 16});
   const auto values = values_of(job, true);
   values->fill(0, nullptr, true);
   EXPECT_EQ(values->check(0, nullptr, true).count, 0u);
 }
 
 TEST(JobValues, DenseDataIsWhatItAlwaysWas) {
-  const Job job = job_of(Type::float16, Operation::avg, 4, 9001, {});
+  const run::Job job = job_of(Type::float16, Operation::avg, 4, 9001, {});
   const auto values = values_of(job, true);
   const std::vector<Bytes> inputs = inputs_of(job, *values);
   const Values dense(Type::float16, Operation::avg, 4, job.seed);

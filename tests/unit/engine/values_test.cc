@@ -1,4 +1,4 @@
-#include "engine/values.h"
+#include "engine/values/values.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <set>
 #include <vector>
 
-#include "engine/half.h"
-#include "engine/reduce.h"
+#include "engine/kernels/half.h"
+#include "engine/kernels/reduce.h"
 
 namespace ringtrue::engine {
 namespace {

@@ -13,8 +13,11 @@
 #include <mutex>
 #include <thread>
 
-#include "engine/plan.h"
-#include "engine/session.h"
+#include "engine/session/plan.h"
+#include "engine/session/session.h"
+#include "run/job.h"
+#include "run/member.h"
+#include "run/report.h"
 #include "tests/support/fake_verbs.h"
 #include "tests/support/local_job.h"
 #include "tests/support/refusing_verbs.h"
@@ -41,6 +44,7 @@ using test::wrong;
 namespace verbs = transport::verbs;
 using verbs::FakeDevice;
 using Notes = std::vector<std::string>;
+using Ports = std::vector<run::RdmaPort>;
 
 // A job over so many nodes, and the sessions that play it.
 class Verbs : public testing::Test {
@@ -59,9 +63,9 @@ class Verbs : public testing::Test {
           devices ? devices(n) : std::vector{verbs::fake_roce("mlx5_0", "10.1.0." + std::to_string(n + 1))}));
     }
   }
-  Job job_of(const char* algorithm, int ranks_per_node, std::uint64_t elements,
-             const char* transport = "auto") const {
-    Job job;
+  run::Job job_of(const char* algorithm, int ranks_per_node, std::uint64_t elements,
+                  const char* transport = "auto") const {
+    run::Job job;
     job.algorithm = algorithm;
     job.nodes = names_;
     for (int n = 0; n < int(names_.size()); ++n)
@@ -73,8 +77,8 @@ class Verbs : public testing::Test {
     job.warmup = 0;
     return job;
   }
-  Member member_of(int node) const {
-    Member member;
+  run::Member member_of(int node) const {
+    run::Member member;
     member.node = node;
     member.secret = "the secret of the lease";
     member.data_address = "127.0.0.1";
@@ -86,7 +90,7 @@ class Verbs : public testing::Test {
   // All phases over all nodes. A session that fails is gone, as a process that dies is, but for those whose
   // time is up. Gives the report, or the first error that is not a cancellation; errors_ has those of all
   // nodes.
-  Result<RunReport> play(const Job& job, Seconds limit = Seconds(20)) {
+  Result<run::RunReport> play(const run::Job& job, Seconds limit = Seconds(20)) {
     errors_.clear();
     const Deadline deadline = Deadline::in(limit);
     if (sessions_.empty())
@@ -94,7 +98,7 @@ class Verbs : public testing::Test {
         if (members_.size() == std::size_t(n)) members_.push_back(member_of(n));
         sessions_.push_back(*Session::open(members_[std::size_t(n)]));
       }
-    std::vector<std::vector<Address>> addresses(names_.size());
+    std::vector<std::vector<run::Address>> addresses(names_.size());
     for (std::size_t i = 0; i < sessions_.size(); ++i) {
       const auto port = sessions_[i]->prepare(job);
       if (!port) return tl::unexpected(port.error());
@@ -129,7 +133,7 @@ class Verbs : public testing::Test {
       }
       errors_.clear();
     }
-    std::vector<RunReport> parts;
+    std::vector<run::RunReport> parts;
     for (const auto& session : sessions_) parts.push_back(*session->collect());
     return merge(std::move(parts));
   }
@@ -137,7 +141,7 @@ class Verbs : public testing::Test {
   verbs::FakeFabric fabric_;
   std::vector<std::string> names_;
   std::vector<verbs::Library*> libraries_;
-  std::vector<Member> members_;
+  std::vector<run::Member> members_;
   std::vector<std::unique_ptr<Session>> sessions_;
   std::vector<Error> errors_;
   std::function<void()> during_run_;
@@ -157,12 +161,12 @@ TEST_F(Verbs, AutoTakesRdmaBetweenNodesAndSaysHow) {
       EXPECT_EQ(report->congestion, "");
       ASSERT_EQ(report->rdma.size(), 4u);
       EXPECT_EQ(report->rdma[1].node, "node1");
-      EXPECT_EQ(report->rdma[1].ports, Notes{"mlx5_0:1"});
+      EXPECT_EQ(report->rdma[1].ports, (Ports{{"mlx5_0", 1}}));
       EXPECT_EQ(report->rdma[1].gid, "10.1.0.2");
       EXPECT_EQ(report->rdma[1].memory, "host");
       EXPECT_EQ(report->rdma[1].mtu, 1024);
       std::size_t between = 0;
-      for (const trace::Hop& hop : report->trace.hops) {
+      for (const run::Hop& hop : report->trace.hops) {
         EXPECT_EQ(hop.rdma.has_value(), hop.source / 2 != hop.destination / 2);
         between += hop.rdma && hop.rdma->writes > 0;
       }
@@ -173,7 +177,7 @@ TEST_F(Verbs, AutoTakesRdmaBetweenNodesAndSaysHow) {
 TEST_F(Verbs, OmnireduceIsExactAndWakesSeveralThreads) {
   add_nodes(3);
   threads_ = 3;
-  Job job = job_of("omnireduce", 2, 100'000, "verbs");
+  run::Job job = job_of("omnireduce", 2, 100'000, "verbs");
   job.call.omni = {3, 3, 256, 12, 4, false};
   for (const bool acked : {false, true}) {
     job.call.omni.acked = acked;
@@ -209,14 +213,14 @@ TEST_F(Verbs, NodesThatSeeEachOthersDevicesTakeTheirOwn) {
   members_[1].data_address = "127.0.0.2";
   const auto report = play(job_of("ring", 1, 10'000, "verbs"));
   ASSERT_TRUE(report) << report.error().text();
-  EXPECT_EQ(report->rdma[0].ports, Notes{"rxe0:1"});
-  EXPECT_EQ(report->rdma[1].ports, Notes{"rxe1:1"});
+  EXPECT_EQ(report->rdma[0].ports, (Ports{{"rxe0", 1}}));
+  EXPECT_EQ(report->rdma[1].ports, (Ports{{"rxe1", 1}}));
   // Where both are reached at one address, nothing tells whose is whose.
   sessions_.clear();
   members_[1].data_address = "127.0.0.1";
   const auto both = play(job_of("ring", 1, 10'000, "verbs"));
   ASSERT_TRUE(both) << both.error().text();
-  EXPECT_EQ(both->rdma[1].ports, (Notes{"rxe0:1", "rxe1:1"}));
+  EXPECT_EQ(both->rdma[1].ports, (Ports{{"rxe0", 1}, {"rxe1", 1}}));
 }
 
 TEST_F(Verbs, RanksTakeThePortsThatTheyAreGiven) {
@@ -224,20 +228,20 @@ TEST_F(Verbs, RanksTakeThePortsThatTheyAreGiven) {
     const std::string at = "." + std::to_string(n + 1);
     return std::vector{verbs::fake_roce("mlx5_0", "10.1.0" + at), verbs::fake_roce("mlx5_1", "10.2.0" + at)};
   });
-  Job job = job_of("ring", 1, 10'000, "verbs");
+  run::Job job = job_of("ring", 1, 10'000, "verbs");
   const auto both = play(job);
   ASSERT_TRUE(both) << both.error().text();
-  EXPECT_EQ(both->rdma[0].ports, (Notes{"mlx5_0:1", "mlx5_1:1"}));
+  EXPECT_EQ(both->rdma[0].ports, (Ports{{"mlx5_0", 1}, {"mlx5_1", 1}}));
   job.ports = {{{"mlx5_1", 1}}, {{"mlx5_0", 1}}};
   const auto crossed = play(job);
   ASSERT_TRUE(crossed) << crossed.error().text();
-  EXPECT_EQ(crossed->rdma[0].ports, Notes{"mlx5_1:1"});
-  EXPECT_EQ(crossed->rdma[1].ports, Notes{"mlx5_0:1"});
+  EXPECT_EQ(crossed->rdma[0].ports, (Ports{{"mlx5_1", 1}}));
+  EXPECT_EQ(crossed->rdma[1].ports, (Ports{{"mlx5_0", 1}}));
   job.verbs.ports = {{"mlx5_1", 1}};
   job.ports.clear();
   const auto one = play(job);
   ASSERT_TRUE(one) << one.error().text();
-  EXPECT_EQ(one->rdma[0].ports, Notes{"mlx5_1:1"});
+  EXPECT_EQ(one->rdma[0].ports, (Ports{{"mlx5_1", 1}}));
   EXPECT_EQ(one->rdma[0].gid, "10.2.0.1");
 }
 
@@ -271,7 +275,7 @@ TEST_F(Verbs, AutoNamesTheNodeWithoutRdmaOnce) {
   EXPECT_EQ(wrong(*report), 0u);
   EXPECT_EQ(report->transport, "tcp+verbs");
   EXPECT_EQ(report->notes, Notes{"TCP is used to and from node2: no RDMA device"});
-  for (const trace::Hop& hop : report->trace.hops)
+  for (const run::Hop& hop : report->trace.hops)
     EXPECT_EQ(hop.rdma.has_value(), hop.source != 2 && hop.destination != 2);
 
   sessions_.clear();
@@ -388,7 +392,7 @@ TEST_F(Verbs, APortWithoutAPartnerShiftsNoOther) {
 
 TEST_F(Verbs, ATrafficClassWithoutAGrhIsTold) {
   add_nodes(2, [](int n) { return std::vector{verbs::fake_infiniband("mlx5_0", std::uint16_t(n + 1))}; });
-  Job job = job_of("ring", 1, 10'000, "verbs");
+  run::Job job = job_of("ring", 1, 10'000, "verbs");
   job.verbs.traffic_class = 106;
   auto report = play(job);
   ASSERT_TRUE(report) << report.error().text();
@@ -404,7 +408,7 @@ TEST_F(Verbs, ATrafficClassWithoutAGrhIsTold) {
 TEST_F(Verbs, LittleLockedMemoryExplainsItself) {
   add_nodes(2, [](int n) {
     auto device = verbs::fake_roce("mlx5_0", "10.1.0." + std::to_string(n + 1));
-    if (n == 1) device.most_pinned = 8192;
+    if (n == 1) device.max_pinned = 8192;
     return std::vector{device};
   });
   const auto report = play(job_of("ring", 1, 100'000));
@@ -425,7 +429,7 @@ TEST_F(Verbs, LittleLockedMemoryExplainsItself) {
 
 TEST_F(Verbs, APeerThatDiesIsNamedAtOnce) {
   add_nodes(3);
-  Job job = job_of("ring", 1, 400'000, "verbs");
+  run::Job job = job_of("ring", 1, 400'000, "verbs");
   job.fault = "stall@0>1:after=64K";
   during_run_ = [&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -450,7 +454,7 @@ TEST_F(Verbs, APeerThatDiesIsNamedAtOnce) {
 
 TEST_F(Verbs, ASilentPeerIsNamedWhenTimeIsUp) {
   add_nodes(3);
-  Job job = job_of("ring", 1, 400'000, "verbs");
+  run::Job job = job_of("ring", 1, 400'000, "verbs");
   job.fault = "stall@0>1:after=64K";
   const auto report = play(job, Seconds(1));
   ASSERT_FALSE(report);
@@ -462,7 +466,7 @@ TEST_F(Verbs, ASilentPeerIsNamedWhenTimeIsUp) {
 
 TEST_F(Verbs, APortThatGoesDownEndsTheRun) {
   add_nodes(2);
-  Job job = job_of("ring", 1, 400'000);
+  run::Job job = job_of("ring", 1, 400'000);
   job.fault = "stall@0>1:after=64K";
   during_run_ = [&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -486,13 +490,13 @@ TEST_F(Verbs, APortThatGoesDownEndsTheRun) {
 TEST_F(Verbs, ProcessesOfANodeMeetOverItsOwnPort) {
   names_ = {"node0"};
   libraries_ = {&fabric_.add_node({verbs::fake_roce("mlx5_0", "10.1.0.1")})};
-  Job job = job_of("ring", 4, 50'000, "verbs");
+  run::Job job = job_of("ring", 4, 50'000, "verbs");
   for (int r = 0; r < 4; ++r) job.seats[std::size_t(r)] = {0, r / 2, r};
   const int memory = ::memfd_create("verbs_test", MFD_CLOEXEC);
   ASSERT_EQ(::ftruncate(memory, off_t(Session::shared_bytes(job, 0))), 0);
   const std::vector<int> doorbells = {::eventfd(0, EFD_NONBLOCK), ::eventfd(0, EFD_NONBLOCK)};
   for (int process = 0; process < 2; ++process) {
-    Member member = member_of(0);
+    run::Member member = member_of(0);
     member.process = process;
     member.processes = 2;
     member.shared_memory = memory;

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "fleet/fleet.h"
-#include "fleet/pki.h"
+#include "pki/pki.h"
+#include "run/job.h"
+#include "run/report.h"
 #include "wire/convert.h"
 #include "wire/node.grpc.pb.h"
 
@@ -30,7 +32,7 @@ class FakeDaemon final : private rpc::Node::Service {
   };
 
   // On loopback, TLS where there are credentials; or on a Unix socket.
-  explicit FakeDaemon(std::string node, const PemBundle* credentials = nullptr,
+  explicit FakeDaemon(std::string node, const pki::PemBundle* credentials = nullptr,
                       const std::string& socket = {})
       : node_(std::move(node)), socket_(socket) {
     grpc::ServerBuilder builder;
@@ -75,7 +77,7 @@ class FakeDaemon final : private rpc::Node::Service {
     const std::lock_guard lock(mutex_);
     return acquire_;
   }
-  engine::Job job() const {
+  run::Job job() const {
     const std::lock_guard lock(mutex_);
     return job_;
   }
@@ -100,15 +102,15 @@ class FakeDaemon final : private rpc::Node::Service {
     return grpc::Status::OK;
   }
 
-  // Without a document this daemon is one of a version that knows no Inspect.
-  grpc::Status Inspect(grpc::ServerContext* context, const rpc::InspectRequest* request,
+  // Without a recording this daemon is one of a version that knows no Inspect.
+  grpc::Status Inspect(grpc::ServerContext* context, const rpc::InspectRequest*,
                        rpc::InspectReply* reply) override {
     const Line line = line_of("inspect");
     if (line.what == Do::freeze) freeze(context);
     if (line.what == Do::error) *reply->mutable_error() = wire::to_wire(line.error);
     const std::lock_guard lock(mutex_);
     if (told_.empty() && line.what == Do::answer) return {grpc::StatusCode::UNIMPLEMENTED, ""};
-    (request->recording() ? reply->mutable_recording() : reply->mutable_document())->assign(told_);
+    reply->set_recording(told_);
     return grpc::Status::OK;
   }
 
@@ -198,7 +200,7 @@ class FakeDaemon final : private rpc::Node::Service {
       addresses_ = *wire::from_wire(command.connect());
       event.mutable_done();
     } else if (command.has_collect()) {
-      engine::RunReport report;
+      run::RunReport report;
       report.transport = "tcp";
       report.cpu_s = 0.5;
       for (std::size_t r = 0; r < job_.seats.size(); ++r)
@@ -218,7 +220,7 @@ class FakeDaemon final : private rpc::Node::Service {
   std::vector<std::string> log_;
   std::string holder_, told_;
   wire::Acquire acquire_;
-  engine::Job job_;
+  run::Job job_;
   wire::Addresses addresses_;
   std::unique_ptr<grpc::Server> server_;
 };

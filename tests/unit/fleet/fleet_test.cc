@@ -6,6 +6,8 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "run/job.h"
+#include "run/report.h"
 #include "tests/unit/fleet/fake_daemon.h"
 #include "tests/unit/fleet/temporary.h"
 
@@ -31,12 +33,12 @@ class Fleets : public testing::Test {
     return all;
   }
   // Leases, runs over all nodes and lets go.
-  FleetResult<engine::RunReport> play() {
+  FleetResult<run::RunReport> play() {
     auto fleet = Fleet::lease(targets(), options_);
     if (!fleet) return tl::unexpected(fleet.error());
     return (*fleet)->run(job());
   }
-  engine::Job job() const {
+  run::Job job() const {
     std::vector<int> order;
     for (std::size_t i = 0; i < daemons_.size(); ++i) order.push_back(int(i));
     return job_over(targets(), order, options_);
@@ -123,10 +125,10 @@ TEST_F(Fleets, WorkOverUnixSockets) {
 TEST_F(Fleets, WorkOverMutualTls) {
   const TemporaryFolder folder;
   const std::string dir = folder.path("pki");
-  ASSERT_TRUE(init_authority(dir));
-  ASSERT_TRUE(issue_certificates(dir, {"node0", "node1"}, {}));
+  ASSERT_TRUE(pki::init_authority(dir));
+  ASSERT_TRUE(pki::issue_certificates(dir, {"node0", "node1"}, {}));
   for (const std::string node : {"node0", "node1"}) {
-    const auto credentials = load_node_credentials(dir, node);
+    const auto credentials = pki::load_node_credentials(dir, node);
     ASSERT_TRUE(credentials);
     daemons_.push_back(std::make_unique<FakeDaemon>(node, &*credentials));
   }
@@ -140,7 +142,7 @@ TEST_F(Fleets, WorkOverMutualTls) {
   std::swap(wrong[0].port, wrong[1].port);
   const auto refused = Fleet::lease(wrong, options_);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().summary().what, "node0's certificate is for node1, not node0; also node1");
+  EXPECT_EQ(refused.error().summary().what, "node0's certificate is not for node0; also node1");
 
   options_.pki.clear();
   const auto plain = Fleet::lease(targets(), options_);
@@ -150,10 +152,10 @@ TEST_F(Fleets, WorkOverMutualTls) {
 
 TEST_F(Fleets, AnotherAuthorityIsRefused) {
   const TemporaryFolder folder;
-  ASSERT_TRUE(init_authority(folder.path("a")));
-  ASSERT_TRUE(init_authority(folder.path("b")));
-  ASSERT_TRUE(issue_certificates(folder.path("a"), {"node0"}, {}));
-  const auto credentials = load_node_credentials(folder.path("a"), "node0");
+  ASSERT_TRUE(pki::init_authority(folder.path("a")));
+  ASSERT_TRUE(pki::init_authority(folder.path("b")));
+  ASSERT_TRUE(pki::issue_certificates(folder.path("a"), {"node0"}, {}));
+  const auto credentials = pki::load_node_credentials(folder.path("a"), "node0");
   ASSERT_TRUE(credentials);
   daemons_.push_back(std::make_unique<FakeDaemon>("node0", &*credentials));
   options_.pki = folder.path("b");
@@ -375,12 +377,12 @@ TEST(Jobs, OverNodesDealTheirRanksInBlocks) {
   Options options;
   options.ranks_per_node = 3;
   options.processes = 2;
-  const engine::Job job = job_over(targets, {2, 0}, options);
+  const run::Job job = job_over(targets, {2, 0}, options);
   EXPECT_THAT(job.nodes, ElementsAre("a", "b", "c"));
   ASSERT_EQ(job.seats.size(), 6u);
-  EXPECT_EQ(job.seats[0], (engine::Seat{2, 0, 0}));
-  EXPECT_EQ(job.seats[2], (engine::Seat{2, 1, 2}));
-  EXPECT_EQ(job.seats[3], (engine::Seat{0, 0, 0}));
+  EXPECT_EQ(job.seats[0], (run::Seat{2, 0, 0}));
+  EXPECT_EQ(job.seats[2], (run::Seat{2, 1, 2}));
+  EXPECT_EQ(job.seats[3], (run::Seat{0, 0, 0}));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "diagnosis/combine.h"
+#include "diagnosis/findings/combine.h"
 #include "tests/unit/inspect/machine.h"
 
 namespace ringtrue::test {

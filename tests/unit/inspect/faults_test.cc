@@ -6,9 +6,10 @@
 #include <functional>
 #include <ostream>
 
-#include "diagnosis/combine.h"
+#include "diagnosis/findings/combine.h"
+#include "probe/recording.h"
+#include "report/text/wording.h"
 #include "tests/unit/inspect/machine.h"
-#include "topology/format/format.h"
 #include "topology/json.h"
 
 namespace ringtrue::test {
@@ -41,8 +42,8 @@ std::string all_text(const Inspection& inspection) {
   std::string text;
   for (const auto& f : inspection.findings) {
     text += words(f) + '\n';
-    for (const auto& sentence : f.evidence) text += "  " + sentence + '\n';
-    text += "  " + f.impact + '\n';
+    for (const auto& sentence : f.evidence) text += "  " + report::sentence(sentence) + '\n';
+    text += "  " + report::sentence(f.impact) + '\n';
   }
   for (const auto& n : inspection.not_checked) text += n.what + ": " + n.why + '\n';
   return text;
@@ -325,8 +326,13 @@ TEST_P(Machines, AreJudgedAlikeWithoutTheirNames) {
   topology::redact(recording, "salt");
   const Inspection after = inspect(recording);
   EXPECT_EQ(accusations(before, true), accusations(after, true));
+  const auto sentences = [](const diagnosis::Finding& finding) {
+    std::vector<std::string> all;
+    for (const diagnosis::Statement& statement : finding.evidence) all.push_back(report::sentence(statement));
+    return all;
+  };
   for (std::size_t i = 0; i < std::min(before.findings.size(), after.findings.size()); ++i)
-    EXPECT_EQ(before.findings[i].evidence, after.findings[i].evidence);
+    EXPECT_EQ(sentences(before.findings[i]), sentences(after.findings[i]));
   EXPECT_EQ(before.not_checked.size(), after.not_checked.size());
   EXPECT_EQ(before.rules, after.rules);
   const std::string shown = topology::to_json({{topology::probe(recording)}, {}});

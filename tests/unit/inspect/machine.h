@@ -13,11 +13,11 @@
 #include <string>
 
 #include "diagnosis/inspect/inspect.h"
+#include "probe/library/library.h"
+#include "probe/live.h"
+#include "probe/probe.h"
+#include "probe/source.h"
 #include "tests/support/sysfs_tree.h"
-#include "topology/library/library.h"
-#include "topology/probe/live.h"
-#include "topology/probe/probe.h"
-#include "topology/source.h"
 
 namespace ringtrue::test {
 
@@ -260,7 +260,8 @@ inline diagnosis::Inspection inspect(const topology::Recording& recording) {
 
 // "critical nvlink-down GPU3"
 inline std::string words(const diagnosis::Finding& finding) {
-  return fmt::format("{} {} {}", diagnosis::name(finding.severity), finding.kind, finding.scope.device);
+  return fmt::format("{} {} {}", diagnosis::name(finding.severity), finding.kind,
+                     finding.scope.subject.device);
 }
 // Warnings and critical ones; of all, `with_info`.
 inline std::vector<std::string> accusations(const diagnosis::Inspection& inspection, bool with_info = false) {

@@ -7,11 +7,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "topology/library/library.h"
-#include "topology/library/sleep.h"
-#include "topology/probe/live.h"
-#include "topology/probe/spawn.h"
-#include "topology/source.h"
+#include "probe/library/gpu_power.h"
+#include "probe/library/library.h"
+#include "probe/live.h"
+#include "probe/source.h"
+#include "probe/spawn.h"
 
 namespace ringtrue::topology {
 namespace {

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "paths.h"
 #include "schema.h"
 
 namespace ringtrue::report {

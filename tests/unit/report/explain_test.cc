@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "paths.h"
 #include "report/grid.h"
 #include "report/wrap.h"
 #include "schema.h"

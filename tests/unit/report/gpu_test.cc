@@ -4,8 +4,9 @@
 
 #include <fstream>
 
-#include "report/json.h"
-#include "report/text.h"
+#include "paths.h"
+#include "report/json/json.h"
+#include "report/text/text.h"
 #include "schema.h"
 
 namespace ringtrue::report {
@@ -47,7 +48,8 @@ GpuSweepDocument sweep() {
   diagnosis::Finding finding;
   finding.severity = diagnosis::Severity::critical;
   finding.kind = "slow-gpu-link";
-  finding.scope = {diagnosis::ScopeType::gpu, -1, -1, "node1", "", "GPU 0 (GPU-0)"};
+  finding.scope = {diagnosis::ScopeType::gpu, -1, -1, "node1", ""};
+  finding.scope.subject.device = "GPU 0 (GPU-0)";
   finding.evidence = {"host-to-device carried 27 GB/s"};
   document.limits.findings = {finding};
   document.limits.not_checked = {{"peer-read", "no peer access"}};

@@ -1,10 +1,12 @@
-#include "report/json.h"
+#include "report/json/json.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <fstream>
 
+#include "paths.h"
+#include "run/trace.h"
 #include "schema.h"
 
 namespace ringtrue::report {
@@ -53,7 +55,7 @@ RunDocument run_document() {
   r.wrong_by_rank = {0, 0};
   d.results = {r};
   d.hops = {{0, 1, "node0", "node1", 1024, 1e-3, 1e6, 3}, {1, 0, "", "", 0, 0, std::nullopt, std::nullopt}};
-  d.events = {trace::Event{0, 1, 0, 0, 512, 10, 20, 30}};
+  d.events = {run::Event{0, 1, 0, 0, 512, 10, 20, 30}};
   d.counters["node1"] = {1.5, {{"mlx5_0/1", "symbol_error", 5, 417, false, false}}};
   return d;
 }
@@ -224,7 +226,7 @@ CheckDocument check_document() {
   f.kind = "slow-sender";
   f.scope.type = diagnosis::ScopeType::sender;
   f.scope.node = 1;
-  f.scope.node_name = "node1";
+  f.scope.subject.node = "node1";
   f.measured = BytesPerSecond(30e6);
   f.expected = BytesPerSecond(60e6);
   f.ratio = 0.5;
@@ -238,7 +240,7 @@ CheckDocument check_document() {
   g.rates = {{std::nullopt, BytesPerSecond(60e6)}, {BytesPerSecond(30e6), std::nullopt}};
   diagnosis::RunRecord record;
   record.stage = "pairs";
-  record.experiment.algorithm = "pairwise";
+  record.experiment.algorithm = collective::AlgorithmId::pairwise;
   record.experiment.order = {0, 1};
   record.experiment.bytes = Bytes(1 << 20);
   record.time = Seconds(0.1);
@@ -269,11 +271,11 @@ TEST(Json, TheOthersFitTheirSchemas) {
   sweep.rate_Bps = {{std::nullopt, 1e6}, {2e6, std::nullopt}};
   sweep.latency_s = {{std::nullopt, 1e-6}, {std::nullopt, std::nullopt}};
   EXPECT_EQ(valid("sweep", json(sweep))["rate_Bps"][0][0], nullptr);
-  sweep.ports = {{"a", "rxe0:1"}, {"b", "rxe1:1"}};
+  const SweepEnd a{"a", run::RdmaPort{"rxe0", 1}}, b{"b", run::RdmaPort{"rxe1", 1}};
+  sweep.ports = {a, b};
   sweep.port_pairs = 2;
   sweep.notes = {"a note"};
-  sweep.pairs = {{{"a", "rxe0:1"}, {"b", "rxe1:1"}, 1e6, 2e-6, 0.5, {}},
-                 {{"a", "rxe0:1"}, {"a", "rxe0:1"}, {}, {}, {}, {}, "rxe0:1 is down"}};
+  sweep.pairs = {{a, b, 1e6, 2e-6, 0.5, {}}, {a, a, {}, {}, {}, {}, "rxe0:1 is down"}};
   sweep.pairs[0].counters["a"] = {1.5, {{"rxe0/1", "rcvd_seq_err", 1, 8, false, false}}};
   const auto swept = valid("sweep", json(sweep));
   EXPECT_EQ(swept["pairs"][0]["source"]["port"], "rxe0:1");

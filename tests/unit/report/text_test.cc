@@ -1,4 +1,4 @@
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -97,7 +97,7 @@ CheckDocument slow_sender() {
   f.kind = "slow-sender";
   f.scope.type = diagnosis::ScopeType::sender;
   f.scope.node = 1;
-  f.scope.node_name = "node1";
+  f.scope.subject.node = "node1";
   f.measured = BytesPerSecond(30e6);
   f.expected = BytesPerSecond(60e6);
   f.ratio = 0.5;
@@ -150,9 +150,9 @@ TEST(CheckText, MarksWhatIsBelowMost) {
   for (auto& row : d.diagnosis.rates)
     for (auto& rate : row)
       if (rate) rate = BytesPerSecond(55e6);
-  EXPECT_THAT(text(d, {}), HasSubstr("what reads low there"));
+  EXPECT_THAT(text(d, {}), HasSubstr("low values there"));
   d.diagnosis.expected.of_most = BytesPerSecond(56e6);
-  EXPECT_THAT(text(d, {}), Not(HasSubstr("what reads low there")));
+  EXPECT_THAT(text(d, {}), Not(HasSubstr("low values there")));
   EXPECT_THAT(text(d, {}), Not(HasSubstr("55.0?")));
 }
 
@@ -167,7 +167,7 @@ TEST(SweepText, ShowsPortsWithTheirCounters) {
   d.expected_Bps = 1e9;
   d.port_pairs = 8;
   d.notes = {"a note"};
-  const SweepEnd a{"a", "rxe0:1"}, b{"b", "rxe1:1"};
+  const SweepEnd a{"a", run::RdmaPort{"rxe0", 1}}, b{"b", run::RdmaPort{"rxe1", 1}};
   d.pairs = {{a, b, 5e8, 2.25e-6, 0.5, {}}, {b, a, 1e9, 3e-3, 1, {}}, {a, a, std::nullopt, {}, {}, {}}};
   d.pairs[0].counters["b"] = {1, {{"rxe1/1", "out_of_seq_request", 0, 7, false, false}}};
   const std::string out = text(d, Style{false});

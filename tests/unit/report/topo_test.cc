@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "report/json.h"
-#include "report/text.h"
-#include "report/topo.h"
+#include "report/json/json.h"
+#include "report/text/text.h"
+#include "report/topo/topo.h"
 #include "tests/support/machines.h"
 #include "topology/json.h"
 
@@ -29,8 +29,8 @@ diagnosis::Finding finding(diagnosis::Severity severity, const std::string& node
   f.severity = severity;
   f.kind = "some-rule";
   f.scope.type = diagnosis::ScopeType::gpu;
-  f.scope.node_name = node;
-  f.scope.device = device;
+  f.scope.subject.node = node;
+  f.scope.subject.device = device;
   f.evidence = {"it is so"};
   return f;
 }

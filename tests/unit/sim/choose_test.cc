@@ -38,13 +38,13 @@ TEST(Choose, PredictsWhatTheSimulatorPlays) {
       const Choice made = choice(fabric, bytes);
       double best = 1e9, chosen = 0;
       for (const collective::Prediction& p : made.predictions) {
-        const auto report = simulate(**collective::find_algorithm(p.name), call_of(bytes), fabric);
+        const auto report = simulate(collective::algorithm_of(p.algorithm), call_of(bytes), fabric);
         ASSERT_TRUE(report && !report->error);
         const double ratio = p.time.value / report->time.value;
-        EXPECT_GT(ratio, 0.5) << p.name << " " << nodes << "x" << ranks << " " << bytes;
-        EXPECT_LT(ratio, 2.0) << p.name << " " << nodes << "x" << ranks << " " << bytes;
+        EXPECT_GT(ratio, 0.5) << name(p.algorithm) << " " << nodes << "x" << ranks << " " << bytes;
+        EXPECT_LT(ratio, 2.0) << name(p.algorithm) << " " << nodes << "x" << ranks << " " << bytes;
         best = std::min(best, report->time.value);
-        if (p.name == made.algorithm->name) chosen = report->time.value;
+        if (p.algorithm == made.algorithm->id) chosen = report->time.value;
       }
       EXPECT_LE(chosen, 1.3 * best) << made.reason;
     }
@@ -75,7 +75,7 @@ TEST(Choose, HoldsForAnyLayoutAndSize) {
       for (int r = 0; r < n; ++r) fabric.node_of_rank.push_back(r % 3);
       const Choice made = choice(fabric, bytes);
       ASSERT_NE(made.algorithm, nullptr);
-      EXPECT_EQ(made.algorithm->name, made.predictions[0].name);
+      EXPECT_EQ(made.algorithm->id, made.predictions[0].algorithm);
       for (const auto& p : made.predictions) EXPECT_GE(p.time.value, 0);
     }
   }

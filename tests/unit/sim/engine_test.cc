@@ -8,7 +8,9 @@
 #include <tuple>
 
 #include "collective/sparse.h"
-#include "engine/session.h"
+#include "engine/session/session.h"
+#include "run/job.h"
+#include "run/report.h"
 #include "sim/simulate.h"
 
 namespace ringtrue::sim {
@@ -16,9 +18,9 @@ namespace {
 
 using collective::Rank;
 
-engine::Job drawn_job(std::mt19937_64& random) {
+run::Job drawn_job(std::mt19937_64& random) {
   const auto pick = [&](int low, int high) { return low + int(random() % std::uint64_t(high - low + 1)); };
-  engine::Job job;
+  run::Job job;
   job.algorithm = "omnireduce";
   job.nodes = {"local"};
   collective::Omni& omni = job.call.omni;
@@ -42,7 +44,7 @@ engine::Job drawn_job(std::mt19937_64& random) {
   return job;
 }
 
-SimReport simulated(const engine::Job& job) {
+SimReport simulated(const run::Job& job) {
   const collective::Omni& omni = job.call.omni;
   const collective::SparsePattern pattern(job.sparsity, job.call.elements, job.workers(), job.seed);
   SimOptions options;
@@ -60,13 +62,13 @@ SimReport simulated(const engine::Job& job) {
 TEST(EngineAndSimulator, CountTheSameOnTheSameData) {
   std::mt19937_64 random(20);
   for (int i = 0; i < 60; ++i) {
-    const engine::Job job = drawn_job(random);
+    const run::Job job = drawn_job(random);
     SCOPED_TRACE(i);
     const auto played = engine::run_locally(job, Deadline::in(Seconds(30)));
     ASSERT_TRUE(played) << played.error().text();
     const SimReport model = simulated(job);
     ASSERT_EQ(played->ranks.size(), model.counts.size());
-    for (const engine::RankReport& rank : played->ranks) {
+    for (const run::RankReport& rank : played->ranks) {
       EXPECT_EQ(rank.wrong, 0u);
       const collective::PacketCounts& expected = model.counts[std::size_t(rank.rank)];
       EXPECT_EQ(rank.counts.packets, expected.packets) << "rank " << rank.rank;
@@ -101,8 +103,8 @@ const Schedule schedules[] = {
     {"omnireduce", "tcp", 3, 79 * 64},
 };
 
-engine::Job job_of(const Schedule& s) {
-  engine::Job job;
+run::Job job_of(const Schedule& s) {
+  run::Job job;
   job.algorithm = s.algorithm;
   job.transport = s.transport;
   job.nodes = {"local"};
@@ -131,14 +133,14 @@ engine::Job job_of(const Schedule& s) {
 using Sent = std::tuple<Rank, Rank, std::uint16_t, std::uint32_t, std::uint64_t>;
 using Log = std::vector<Sent>;
 
-Sent sent(const trace::Event& e) {
+Sent sent(const run::Event& e) {
   return {e.source, e.destination, e.lane, e.sequence, e.bytes};
 }
 
 // Both ends of a connection keep an event; barriers around the call are none of it.
-Log engine_log(const trace::Trace& trace) {
+Log engine_log(const run::Trace& trace) {
   std::map<Sent, int> seen;
-  for (const trace::Event& e : trace.events) {
+  for (const run::Event& e : trace.events) {
     if (e.lane != collective::barrier_lane) ++seen[sent(e)];
   }
   Log out;
@@ -168,12 +170,12 @@ Log packets(const Log& messages) {
 }
 
 // A small call is repeated in one sample.
-Log model_log(const trace::Trace& trace, int repeated) {
+Log model_log(const run::Trace& trace, int repeated) {
   std::map<std::tuple<Rank, Rank, std::uint16_t>, std::uint32_t> messages;
-  for (const trace::Event& e : trace.events) ++messages[{e.source, e.destination, e.lane}];
+  for (const run::Event& e : trace.events) ++messages[{e.source, e.destination, e.lane}];
   Log out;
   for (int i = 0; i < repeated; ++i) {
-    for (trace::Event e : trace.events) {
+    for (run::Event e : trace.events) {
       e.sequence += std::uint32_t(i) * messages[{e.source, e.destination, e.lane}];
       out.push_back(sent(e));
     }
@@ -185,7 +187,7 @@ Log model_log(const trace::Trace& trace, int repeated) {
 TEST(EngineAndSimulator, LeaveTheSameTraceOfTenSchedules) {
   for (const Schedule& s : schedules) {
     SCOPED_TRACE(s.algorithm);
-    const engine::Job job = job_of(s);
+    const run::Job job = job_of(s);
     const auto played = engine::run_locally(job, Deadline::in(Seconds(30)));
     ASSERT_TRUE(played) << played.error().text();
     Log live = engine_log(played->trace);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "run/trace.h"
 #include "sim/calibrate.h"
 #include "sim/network.h"
 #include "sim/settings.h"
@@ -36,7 +37,7 @@ SimReport play(std::string_view name, std::uint64_t bytes, const Fabric& fabric,
 
 // Bytes over busy time, as a share of the NIC's rate.
 double share(const SimReport& report, int source, int destination) {
-  for (const trace::Hop& hop : report.trace.hops) {
+  for (const run::Hop& hop : report.trace.hops) {
     if (hop.source == source && hop.destination == destination) return hop.rate()->value / rate;
   }
   return -1;
@@ -193,7 +194,7 @@ TEST(Noise, IsDrawnForEveryMessageAndEveryRun) {
   options.run_noise = 0.05;
   const SimReport one = play("pairwise", 16 << 20, cluster(4), 1, options);
   double least = 2, most = 0;
-  for (const trace::Hop& hop : one.trace.hops) {
+  for (const run::Hop& hop : one.trace.hops) {
     least = std::min(least, hop.rate()->value / rate);
     most = std::max(most, hop.rate()->value / rate);
   }
@@ -236,9 +237,12 @@ TEST(ClosedForms, ReproduceLogGOPSimsDissemination) {
   fabric.inter = {Seconds(2500e-9), BytesPerSecond(1e9), Seconds(1500e-9)};
   fabric.receive_overhead = Seconds(1500e-9);
   const collective::Algorithm barrier = {
-      "barrier", "",
+      collective::AlgorithmId::barrier,
+      "barrier",
+      "",
       [](collective::Endpoint& self, const collective::Call&) { return collective::barrier(self); },
-      [](const collective::Layout&, Rank, const collective::Call&) -> std::uint64_t { return 0; }, false};
+      [](const collective::Layout&, Rank, const collective::Call&) -> std::uint64_t { return 0; },
+      false};
   const auto report = simulate(barrier, {}, fabric);
   ASSERT_TRUE(report && !report->error);
   EXPECT_NEAR(report->time.value, 22'000e-9, 1e-15);

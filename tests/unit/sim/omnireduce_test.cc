@@ -245,7 +245,7 @@ double wire_time(const Case& c) {
   in.latency = Seconds(latency);
   in.payload = ideal::payload_share(shape.block_bytes(), shape.fusion());
   in.first = double(shape.columns()) / double(shape.blocks());
-  in.packet = Bytes(longest_packet(call));
+  in.packet = Bytes(max_packet(call));
   return ideal::omnireduce_on_the_wire(in, c.colocated)->value;
 }
 

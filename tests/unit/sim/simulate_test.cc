@@ -4,6 +4,7 @@
 
 #include "collective/chunks.h"
 #include "collective/recorder.h"
+#include "run/trace.h"
 #include "tests/support/sim_measurer.h"
 
 namespace ringtrue::sim {
@@ -38,12 +39,12 @@ SimReport play(std::string_view name, std::uint64_t bytes, const Fabric& fabric,
   return *report;
 }
 
-const trace::Hop& hop(const SimReport& report, int source, int destination) {
-  for (const trace::Hop& hop : report.trace.hops) {
+const run::Hop& hop(const SimReport& report, int source, int destination) {
+  for (const run::Hop& hop : report.trace.hops) {
     if (hop.source == source && hop.destination == destination) return hop;
   }
   ADD_FAILURE() << "no hop " << source << ">" << destination;
-  static const trace::Hop none;
+  static const run::Hop none;
   return none;
 }
 
@@ -138,7 +139,7 @@ TEST(Simulate, ShowsTheSlowHopInARingsTrace) {
   Fabric fabric = cluster(8);
   fabric.path[{3, 4}] = 0.5;
   const SimReport report = play("ring", 32 << 20, fabric);
-  for (const trace::Hop& hop : report.trace.hops) {
+  for (const run::Hop& hop : report.trace.hops) {
     EXPECT_NEAR(hop.rate()->value / 62.5e6, hop.source == 3 ? 0.5 : 1.0, 0.02) << hop.source;
   }
   EXPECT_GT(report.time.value, 1.9 * 2 * 7 / 8 * (32 << 20) / 62.5e6);
@@ -152,7 +153,7 @@ TEST(Simulate, ShowsASlowSideInEveryPairing) {
   for (call.shift = 1; call.shift < 6; ++call.shift) {
     const auto report = simulate(algorithm("pairwise"), call, fabric);
     ASSERT_TRUE(report && !report->error);
-    for (const trace::Hop& hop : report->trace.hops) {
+    for (const run::Hop& hop : report->trace.hops) {
       const double factor = hop.source == 2 ? 0.5 : hop.destination == 4 ? 0.8 : 1.0;
       EXPECT_NEAR(hop.rate()->value / 62.5e6, factor, 0.02) << hop.source << ">" << hop.destination;
     }
@@ -233,7 +234,7 @@ TEST(Simulate, KeepsEventsOnDemand) {
   options.events = true;
   const SimReport report = play("ring", 1 << 16, cluster(3), options);
   EXPECT_EQ(report.trace.events.size(), report.messages);
-  for (const trace::Event& event : report.trace.events) {
+  for (const run::Event& event : report.trace.events) {
     EXPECT_LE(event.posted, event.moved);
     EXPECT_LT(event.moved, event.done);
   }

@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "probe/live.h"
+#include "probe/watch.h"
+#include "run/counter_window.h"
 #include "tests/support/sysfs_tree.h"
-#include "topology/probe/live.h"
-#include "topology/probe/watch.h"
 
 namespace ringtrue::topology {
 namespace {
@@ -72,11 +73,11 @@ TEST(CounterWatches, AWatchTellsWhatRosePortByPort) {
   EXPECT_TRUE(watch.end().changes.empty());  // nothing was begun
   watch.begin();
   tree.file(counters + "symbol_error", "417\n");
-  const CounterWindow window = watch.end();
+  const run::CounterWindow window = watch.end();
   EXPECT_GT(window.seconds, 0);
   ASSERT_EQ(window.changes.size(), 2u);
-  EXPECT_EQ(window.changes[0], (CounterChange{"mlx5_0/1", "link_downed", 255, 255, true, false}));
-  EXPECT_EQ(window.changes[1], (CounterChange{"mlx5_0/1", "symbol_error", 5, 417, false, false}));
+  EXPECT_EQ(window.changes[0], (run::CounterChange{"mlx5_0/1", "link_downed", 255, 255, true, false}));
+  EXPECT_EQ(window.changes[1], (run::CounterChange{"mlx5_0/1", "symbol_error", 5, 417, false, false}));
 }
 
 TEST(CounterWatches, AWatchLooksAtWhatCarriesDataAndAboveIt) {
@@ -93,20 +94,20 @@ TEST(CounterWatches, AWatchLooksAtWhatCarriesDataAndAboveIt) {
   CounterWatch watch(std::make_unique<Files>(tree.root()));
   watch.begin();
   errors(4);
-  const CounterWindow window = watch.end();
+  const run::CounterWindow window = watch.end();
   ASSERT_EQ(window.changes.size(), 2u);
-  EXPECT_EQ(window.changes[0], (CounterChange{"0000:3a:00.0", "aer_correctable", 1, 4, false, false}));
+  EXPECT_EQ(window.changes[0], (run::CounterChange{"0000:3a:00.0", "aer_correctable", 1, 4, false, false}));
   EXPECT_EQ(window.changes[1].device, "0000:3b:00.0");
 }
 
 TEST(CounterNames, WhatMattersComesFirstAndIsBounded) {
-  CounterWindow window;
+  run::CounterWindow window;
   for (int i = 0; i < 10; ++i)
     window.changes.push_back({"eth" + std::to_string(i), "rx_bytes", 0, 5, false, false});
   window.changes.push_back({"mlx5_0/1", "lifespan", 0, 5, false, false});
   window.changes.push_back({"mlx5_0/1", "np_cnp_sent", 0, 5, false, false});
   window.changes.push_back({"mlx5_0/1", "symbol_error", 0, 5, false, false});
-  const CounterWindow kept = worth_keeping(window, 4);
+  const run::CounterWindow kept = worth_keeping(window, 4);
   ASSERT_EQ(kept.changes.size(), 4u);
   EXPECT_EQ(kept.changes[0].counter, "symbol_error");
   EXPECT_EQ(kept.changes[1].counter, "np_cnp_sent");

@@ -9,6 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "paths.h"
+#include "run/counter_window.h"
+#include "tests/support/draw.h"
 #include "tests/support/machines.h"
 #include "topology/fields.h"
 
@@ -19,59 +22,16 @@ using namespace ringtrue::test;
 using nlohmann::json;
 using testing::HasSubstr;
 
-// Anything that the model can hold: facts known and unknown, numbers at their ends, texts of any kind.
-class Draw {
- public:
-  explicit Draw(unsigned seed) : random_(seed) {}
-
+// Anything that the model can hold, facts known and unknown.
+struct Draw : test::Draw<Draw> {
+  using test::Draw<Draw>::Draw;
   template <class T>
-  void operator()(const char*, const char*, T& value) {
-    draw(value);
+  void draw_special(Fact<T>& fact, const About&) {
+    static constexpr const char* origins[] = {"sysfs", "hwloc", "nccl-xml", "unknown", "a new one"};
+    if (below(3) == 0) return;
+    draw(fact.value.emplace());
+    fact.origin = origins[below(5)];
   }
-
-  template <class T>
-  void draw(T& value) {
-    if constexpr (is_fact<T>) {
-      static constexpr const char* origins[] = {"sysfs", "hwloc", "nccl-xml", "unknown", "a new one"};
-      if (below(3) == 0) return;
-      draw(value.value.emplace());
-      value.origin = origins[below(5)];
-    } else if constexpr (is_optional<T>) {
-      if (below(2)) draw(value.emplace());
-    } else if constexpr (is_vector<T>) {
-      for (unsigned i = below(4); i > 0; --i) draw(value.emplace_back());
-    } else if constexpr (std::is_enum_v<T>) {
-      value = T(below(std::size(keys_of<T>)));
-    } else if constexpr (std::same_as<T, std::map<std::string, std::uint64_t>>) {
-      for (unsigned i = below(4); i > 0; --i) {
-        std::string name;
-        draw(name);
-        draw(value[name]);
-      }
-    } else if constexpr (std::same_as<T, Bytes> || std::same_as<T, BytesPerSecond>) {
-      draw(value.value);
-    } else if constexpr (std::same_as<T, std::string>) {
-      static constexpr const char* texts[] = {"",         "mlx5_0",    "0000:3b:00.0",  "say \"hi\"\\",
-                                              "\n\t\x01", "M\xc3\xbc", "{\"value\":1}", "\xf0\x9f\x8c\x8d"};
-      value = texts[below(std::size(texts))];
-    } else if constexpr (std::same_as<T, bool>) {
-      value = below(2);
-    } else if constexpr (std::same_as<T, double>) {
-      static constexpr double numbers[] = {0, 2.5, 50e9, 1e300, 5e-324, 0.1, -1.5, 9007199254740993.0};
-      value = numbers[below(std::size(numbers))];
-    } else if constexpr (std::integral<T>) {
-      const T numbers[] = {0, 1, 42, std::numeric_limits<T>::max(), std::numeric_limits<T>::min()};
-      value = numbers[below(5)];
-    } else {
-      fields(*this, value);
-    }
-  }
-
- private:
-  unsigned below(std::size_t n) {
-    return std::uniform_int_distribution<unsigned>(0, unsigned(n - 1))(random_);
-  }
-  std::mt19937 random_;
 };
 
 TEST(Json, KeepsWhateverTheModelHolds) {
@@ -127,7 +87,7 @@ TEST(Json, HostileTextIsStillJson) {
   Cluster cluster;
   cluster.nodes.resize(1);
   cluster.nodes[0].name = "a\xff\"\n";
-  cluster.nodes[0].window = CounterWindow{std::numeric_limits<double>::quiet_NaN(), {}};
+  cluster.nodes[0].window = run::CounterWindow{std::numeric_limits<double>::quiet_NaN(), {}};
   const json document = json::parse(to_json(cluster), nullptr, false);
   ASSERT_FALSE(document.is_discarded());
   EXPECT_EQ(document["nodes"][0]["name"], "a\xef\xbf\xbd\"\n");
@@ -256,7 +216,7 @@ class Schema {
 Cluster full() {
   Cluster cluster = cluster_of(1, hgx_h100);
   Node& node = cluster.nodes[0];
-  node.window = CounterWindow{2.5, {{"mlx5_0/1", "symbol_error", 1, 65535, true, false}}};
+  node.window = run::CounterWindow{2.5, {{"mlx5_0/1", "symbol_error", 1, 65535, true, false}}};
   node.gaps = {{origin::fabric, "fabric", "permission denied"}};
   node.gpus[1].nvlinks.reset();
   return cluster;

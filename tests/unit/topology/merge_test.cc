@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "run/counter_window.h"
 #include "tests/support/machines.h"
 #include "topology/path.h"
 
@@ -177,35 +178,35 @@ TEST(Merge, FabricsAreOne) {
   EXPECT_EQ(all.fabric->links.size(), a.fabric->links.size() + 1);
 }
 
-const CounterChange* find(const CounterWindow& window, const std::string& counter) {
-  for (const CounterChange& change : window.changes)
+const run::CounterChange* find(const run::CounterWindow& window, const std::string& counter) {
+  for (const run::CounterChange& change : window.changes)
     if (change.counter == counter) return &change;
   return nullptr;
 }
 
 TEST(Difference, IsOfWhatChangedOrStandsAtItsEnd) {
-  const std::vector<CounterSet> before = {
+  const std::vector<run::CounterSet> before = {
       {"mlx5_0/1",
        {{"symbol_error", 5}, {"link_downed", 255}, {"old", 7}, {"data", 100}, {"cleared", 9}},
        {}},
       {"gone", {{"x", 1}}, {}}};
   const std::map<std::string, std::uint64_t> widths = {
       {"symbol_error", 16}, {"link_downed", 8}, {"new", 8}, {"odd", 0}};
-  const std::vector<CounterSet> after = {{"mlx5_0/1",
-                                          {{"symbol_error", 65535},
-                                           {"link_downed", 255},
-                                           {"old", 7},
-                                           {"data", 255},
-                                           {"cleared", 2},
-                                           {"new", 255}},
-                                          widths},
-                                         {"fresh", {{"x", 2}}, {}}};
-  const CounterWindow window = difference(before, after, 2);
+  const std::vector<run::CounterSet> after = {{"mlx5_0/1",
+                                               {{"symbol_error", 65535},
+                                                {"link_downed", 255},
+                                                {"old", 7},
+                                                {"data", 255},
+                                                {"cleared", 2},
+                                                {"new", 255}},
+                                               widths},
+                                              {"fresh", {{"x", 2}}, {}}};
+  const run::CounterWindow window = difference(before, after, 2);
   EXPECT_EQ(window.seconds, 2);
   EXPECT_EQ(window.changes.size(), 4u);
   ASSERT_TRUE(find(window, "symbol_error"));
   EXPECT_EQ(*find(window, "symbol_error"),
-            (CounterChange{"mlx5_0/1", "symbol_error", 5, 65535, true, false}));
+            (run::CounterChange{"mlx5_0/1", "symbol_error", 5, 65535, true, false}));
   ASSERT_TRUE(find(window, "link_downed"));
   EXPECT_TRUE(find(window, "link_downed")->saturated) << "any number may have been lost since";
   ASSERT_TRUE(find(window, "data"));
@@ -217,29 +218,30 @@ TEST(Difference, IsOfWhatChangedOrStandsAtItsEnd) {
 }
 
 TEST(Difference, OfWidthsUpToAllBits) {
-  const std::vector<CounterSet> before = {{"d", {{"a", 0}, {"b", 0}}, {}}};
-  const std::vector<CounterSet> after = {{"d", {{"a", ~0ull}, {"b", ~0ull - 1}}, {{"a", 64}, {"b", 64}}}};
-  const CounterWindow window = difference(before, after, 1);
+  const std::vector<run::CounterSet> before = {{"d", {{"a", 0}, {"b", 0}}, {}}};
+  const std::vector<run::CounterSet> after = {
+      {"d", {{"a", ~0ull}, {"b", ~0ull - 1}}, {{"a", 64}, {"b", 64}}}};
+  const run::CounterWindow window = difference(before, after, 1);
   EXPECT_TRUE(find(window, "a")->saturated);
   EXPECT_FALSE(find(window, "b")->saturated);
 }
 
 TEST(Join, OneWindowAfterTheOther) {
-  const CounterWindow first{1, {{"d", "a", 1, 4}, {"d", "b", 2, 3}, {"d", "r", 9, 1, false, true}}};
-  const CounterWindow second{
+  const run::CounterWindow first{1, {{"d", "a", 1, 4}, {"d", "b", 2, 3}, {"d", "r", 9, 1, false, true}}};
+  const run::CounterWindow second{
       2.5, {{"d", "a", 4, 255, true}, {"d", "c", 0, 6}, {"d", "r", 1, 3}, {"e", "a", 1, 2}}};
-  const CounterWindow joined = join(first, second);
+  const run::CounterWindow joined = join(first, second);
   EXPECT_EQ(joined.seconds, 3.5);
   EXPECT_EQ(joined.changes.size(), 5u);
-  EXPECT_EQ(*find(joined, "a"), (CounterChange{"d", "a", 1, 255, true, false}));
-  EXPECT_EQ(*find(joined, "b"), (CounterChange{"d", "b", 2, 3}));
-  EXPECT_EQ(*find(joined, "c"), (CounterChange{"d", "c", 0, 6}));
+  EXPECT_EQ(*find(joined, "a"), (run::CounterChange{"d", "a", 1, 255, true, false}));
+  EXPECT_EQ(*find(joined, "b"), (run::CounterChange{"d", "b", 2, 3}));
+  EXPECT_EQ(*find(joined, "c"), (run::CounterChange{"d", "c", 0, 6}));
   EXPECT_TRUE(find(joined, "r")->reset);
 }
 
 // Between the windows nobody looked: a counter that was cleared there shows it by where it begins again.
 TEST(Join, SeesAResetInBetween) {
-  const CounterWindow joined = join({1, {{"d", "a", 100, 150}}}, {1, {{"d", "a", 3, 5}}});
+  const run::CounterWindow joined = join({1, {{"d", "a", 100, 150}}}, {1, {{"d", "a", 3, 5}}});
   EXPECT_TRUE(find(joined, "a")->reset);
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "run/trace.h"
 #include "transport/tcp/channel.h"
 #include "transport/transport.h"
 
@@ -31,7 +32,7 @@ class Post final : public Owner {
   void post_done(std::uint64_t) override { ++done; }
   void failed(Error error) override { failure = std::move(error); }
   std::int64_t now() const override { return now_ns(); }
-  void record(const trace::Event&) override {}
+  void record(const run::Event&) override {}
   bool wants_events() const override { return false; }
 
   int done = 0;

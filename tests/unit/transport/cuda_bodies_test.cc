@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
-#include "engine/nonzero.h"
-#include "engine/reduce.h"
+#include "engine/kernels/nonzero.h"
+#include "engine/kernels/reduce.h"
 #include "tests/support/fake_cuda_world.h"
 
 namespace ringtrue::transport::cuda {

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <random>
 
-#include "engine/reduce.h"
-#include "engine/values.h"
+#include "engine/kernels/reduce.h"
+#include "engine/values/values.h"
 #include "transport/cuda/bodies.h"
 
 namespace ringtrue::transport::cuda {

@@ -44,12 +44,6 @@ TEST(CudaLoad, TakesNoModuleThatIsNotOne) {
   EXPECT_THAT(newer.error().what, HasSubstr("is of another build"));
 }
 
-TEST(CudaLoad, LooksBesideTheProgramAndInLibexec) {
-  EXPECT_EQ(module_places("/usr/bin"), (std::vector<std::string>{"/usr/bin/libringtrue-cuda.so",
-                                                                 "/usr/libexec/ringtrue/libringtrue-cuda.so",
-                                                                 "/usr/lib/ringtrue/libringtrue-cuda.so"}));
-}
-
 // The real module, whose own copy of the runtime has to say that there is nothing to drive.
 TEST(CudaLoad, TheModuleLoadsWithoutAGpu) {
   const std::string module = beside_the_test(module_name);

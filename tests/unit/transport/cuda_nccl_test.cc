@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "paths.h"
 #include "tests/support/fake_cuda.h"
 
 namespace ringtrue::transport::cuda {

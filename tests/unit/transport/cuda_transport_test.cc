@@ -8,7 +8,7 @@
 #include <cstring>
 #include <thread>
 
-#include "engine/values.h"
+#include "engine/values/values.h"
 #include "tests/support/fake_cuda.h"
 
 namespace ringtrue::transport::cuda {
@@ -255,7 +255,7 @@ TEST(CudaTransport, SeveralProcessesReachEachOtherByIpc) {
   auto& offers = all.offers;
   for (Offer& offer : offers) {
     const auto bytes = encode(offer);
-    ASSERT_LE(bytes.size(), longest_offer);
+    ASSERT_LE(bytes.size(), max_offer);
     const auto read = decode(bytes);
     ASSERT_TRUE(read);
     EXPECT_EQ(*read, offer);

@@ -85,9 +85,9 @@ TEST(CudaOffer, IsReadAsItWasWritten) {
   longer.push_back({});
   EXPECT_FALSE(decode(longer));
 
-  offer.members.resize(std::size_t(most_ranks));
+  offer.members.resize(std::size_t(max_ranks));
   for (Offer::Member& member : offer.members) member.why_not = std::string(600, 'x');
-  EXPECT_LE(encode(offer).size(), longest_offer);
+  EXPECT_LE(encode(offer).size(), max_offer);
   EXPECT_TRUE(decode(encode(offer)));
 }
 

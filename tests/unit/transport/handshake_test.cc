@@ -87,7 +87,7 @@ TEST(TcpTransport, TwoThatKnowTheSecretConnect) {
   ASSERT_TRUE(accepted) << accepted.error().text();
   EXPECT_GE(a.transport->descriptor(key(0, 1)), 0);
   EXPECT_GE(b.transport->descriptor(key(1, 0)), 0);
-  EXPECT_EQ(b.transport->strangers(), 0u);
+  EXPECT_EQ(b.transport->rejected(), 0u);
 }
 
 TEST(TcpTransport, AnotherSecretIsAStranger) {
@@ -101,7 +101,7 @@ TEST(TcpTransport, AnotherSecretIsAStranger) {
   other.join();
   ASSERT_FALSE(called);
   EXPECT_EQ(called.error().where, "node1");
-  EXPECT_EQ(b.transport->strangers(), 1u);
+  EXPECT_EQ(b.transport->rejected(), 1u);
 }
 
 TEST(TcpTransport, SilenceMeetsTheDeadlineAndNamesTheNode) {
@@ -133,11 +133,11 @@ TEST(TcpTransport, GarbageIsDroppedAndCounted) {
     }
   });
   const auto waited = b.transport->connect(
-      {{key(1, 0), {"127.0.0.1", 1, "node0"}}}, [&] { return b.transport->strangers() >= callers; },
+      {{key(1, 0), {"127.0.0.1", 1, "node0"}}}, [&] { return b.transport->rejected() >= callers; },
       Deadline::in(Seconds(5)));
   strangers.join();
   EXPECT_FALSE(waited);
-  EXPECT_EQ(b.transport->strangers(), std::uint64_t(callers));
+  EXPECT_EQ(b.transport->rejected(), std::uint64_t(callers));
 }
 
 TEST(TcpTransport, NobodyThereIsSaidAtOnce) {

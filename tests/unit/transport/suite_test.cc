@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "collective/fault.h"
+#include "run/rdma.h"
 #include "tests/support/adder.h"
 #include "tests/support/post.h"
 #include "tests/support/verbs_pair.h"
@@ -86,7 +87,7 @@ class ShmWorld final : public World {
   }
   ~ShmWorld() override { ::munmap(base_, layout_.bytes); }
 
-  void receive_all(std::span<shm::Channel* const> from, std::uint64_t token, const Destination& destination) {
+  void receive_all(std::span<Channel* const> from, std::uint64_t token, const Destination& destination) {
     transports_.back()->receive_all(from, token, destination);
   }
   Channel& end(Rank self, Lane lane) override { return *ends_[self][lane]; }
@@ -189,7 +190,7 @@ class VerbsWorld final : public World {
       setup.settings.queue_pairs = 2;
       setup.shuffle = 1;
     }
-    if (kind == Kind::verbs_staged) setup.settings.registration = verbs::Registration::staged;
+    if (kind == Kind::verbs_staged) setup.settings.registration = run::Registration::staged;
     return setup;
   }
   Adder adder_;
@@ -420,8 +421,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, Suite,
 TEST(ShmGroup, ReducesSeveralSourcesInOnePassOnceAllAreThere) {
   ShmWorld world(2, "", 2);
   world.ints(0)[0] = 5, world.ints(0)[1] = 6, world.ints(1)[0] = 100;
-  shm::Channel* ends[] = {&static_cast<shm::Channel&>(world.end(1, 0)),
-                          &static_cast<shm::Channel&>(world.end(1, 1))};
+  Channel* ends[] = {&world.end(1, 0), &world.end(1, 1)};
   ASSERT_NE(ends[0], ends[1]);
   world.end(0, 0).send(1, world.memory(0), 4);
   world.receive_all(ends, 9, {world.memory(1), world.memory(1), 4, Arrival::reduce});
@@ -527,7 +527,7 @@ TEST(Loop, IdleWorkWaitsForOtherWorkButNotForEver) {
   const std::int64_t began = now_ns();
   loop->when_idle([&] { pieces_before = busy.pieces; });
   EXPECT_TRUE(loop->run([&] { return pieces_before > 0; }, Deadline::in(Seconds(5))));
-  EXPECT_GE(now_ns() - began, Loop::most_wait_ns);
+  EXPECT_GE(now_ns() - began, Loop::max_wait_ns);
   EXPECT_GT(pieces_before, 10u);
   loop->remove_source(&busy);
   int done = 0;

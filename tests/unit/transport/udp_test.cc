@@ -111,13 +111,13 @@ class Program final : public Receiver {
 
 class Udp : public testing::Test {
  protected:
-  void begin(const std::string& faults = "", std::uint64_t longest_packet = longest) {
+  void begin(const std::string& faults = "", std::uint64_t max_packet = longest) {
     const auto script = collective::parse_faults(faults);
     ASSERT_TRUE(script) << script.error().text();
     for (const Rank r : {0, 1})
       if (!ends[r]) ends[r] = make_end("secret");
     for (const Rank r : {0, 1}) {
-      ends[r]->begin_run(*script, longest_packet);
+      ends[r]->begin_run(*script, max_packet);
       const auto opened = ends[r]->open({r, &program[r], &adder, nullptr}, 1 - r,
                                         {"127.0.0.1", ports[1 - r], "node" + std::to_string(1 - r)});
       ASSERT_TRUE(opened) << opened.error().text();
@@ -293,7 +293,7 @@ TEST_F(Udp, StrangersAreCountedAndNothingElse) {
   throw_at(1, wire(stranger, {1, 0, 1, 0, 0, 0}, "header", ""));
   throw_at(1, wire(own, {1, 0, 7, 0, 0, 0}, "for a rank that is not here", ""));
   throw_at(1, std::vector<std::byte>(5000));
-  ASSERT_TRUE(run([&] { return ends[1]->strangers() == 4; }));
+  ASSERT_TRUE(run([&] { return ends[1]->rejected() == 4; }));
   EXPECT_TRUE(program[1].headers.empty());
   EXPECT_FALSE(program[1].failure);
   send(0, 1, "still here");
@@ -319,7 +319,7 @@ TEST_F(Udp, AScriptLosesDoublesReordersAndCorrupts) {
     last = std::stoi(header);
   }
   EXPECT_NEAR(double(ends[1]->corrupted()), 99, 50);
-  EXPECT_EQ(ends[1]->strangers(), 0u);
+  EXPECT_EQ(ends[1]->rejected(), 0u);
   EXPECT_NEAR(double(std::count(came.begin(), came.end(), 0)), 290, 80);
   EXPECT_NEAR(double(std::count(came.begin(), came.end(), 2)), 171, 60);
   EXPECT_GT(backwards, 200);

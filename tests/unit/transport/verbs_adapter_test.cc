@@ -215,7 +215,7 @@ TEST_P(VerbsAdapter, ConnectsByLid) {
   auto pair = device->make_queue_pair(**queue, nullptr, 1, 10, 20, 500, 7);
   ASSERT_TRUE(pair);
   EXPECT_EQ((*pair)->number(), 0x1234u);
-  EXPECT_EQ((*pair)->most_inline(), 100);
+  EXPECT_EQ((*pair)->max_inline(), 100);
   const std::string asked = log();
   EXPECT_NE(asked.find("type 2 sends 10 receives 20 inline 500 all signaled 0\n"), asked.npos) << asked;
   EXPECT_NE(asked.find("inline 62 "), asked.npos) << asked;

@@ -6,6 +6,7 @@
 #include <random>
 #include <thread>
 
+#include "run/rdma.h"
 #include "tests/support/verbs_pair.h"
 
 namespace ringtrue::transport::verbs {
@@ -70,12 +71,12 @@ TEST(VerbsChannel, TellsWhichRailIsBusy) {
   const auto rails = hop.ends[0]->rdma()->rails;
   ASSERT_EQ(rails.size(), 2u);
   EXPECT_NE(rails[0].port, rails[1].port);
-  for (const trace::RdmaRail& rail : rails) EXPECT_EQ(rail.bytes, Bytes(bytes / 2));
+  for (const run::RdmaRail& rail : rails) EXPECT_EQ(rail.bytes, Bytes(bytes / 2));
   EXPECT_GE(rails[1].busy.value, rails[0].busy.value + waited) << "the other rail's slice was there at once";
   EXPECT_GE(hop.ends[0]->rdma()->busy.value, rails[1].busy.value * 0.99);
   hop.ends[0]->reset_counters();
   const auto after = hop.ends[0]->rdma()->rails;
-  for (const trace::RdmaRail& rail : after) EXPECT_EQ(rail.busy.value, 0);
+  for (const run::RdmaRail& rail : after) EXPECT_EQ(rail.busy.value, 0);
 }
 
 TEST(VerbsChannel, WaitsForCreditsAndSaysSo) {
@@ -145,7 +146,7 @@ TEST(VerbsChannel, RegisteredMemoryIsSentFromWhereItIs) {
 
 TEST(VerbsChannel, OtherMemoryIsCopiedWhileEarlierSlicesLeave) {
   VerbsPair::Setup setup = slices_of(16 * 1024, 4);
-  setup.settings.registration = Registration::staged;
+  setup.settings.registration = run::Registration::staged;
   VerbsHop hop(setup);
   constexpr std::uint64_t bytes = 10 * 16384;
   fill(hop.memory(0), bytes);
@@ -170,7 +171,7 @@ TEST(VerbsChannel, OtherMemoryIsCopiedWhileEarlierSlicesLeave) {
 }
 
 TEST(VerbsChannel, LongMessagesLeaveInTwoWritesWhereRoutesMayReorder) {
-  for (const Registration registration : {Registration::automatic, Registration::staged}) {
+  for (const run::Registration registration : {run::Registration::automatic, run::Registration::staged}) {
     VerbsPair::Setup setup = slices_of(4096);
     setup.settings.adaptive_routing_threshold = 8192;
     setup.settings.registration = registration;
@@ -245,14 +246,14 @@ std::vector<Mix> mixes() {
   all.push_back({"plain", slices_of(4096)});
   all.push_back({"two slots", slices_of(4096, 2)});
   all.push_back({"staged", slices_of(4096)});
-  all.back().setup.settings.registration = Registration::staged;
+  all.back().setup.settings.registration = run::Registration::staged;
   all.push_back({"three rails, four queue pairs", slices_of(4096, 16)});
   all.back().setup.rails = 3;
   all.back().setup.settings.queue_pairs = 4;
   all.back().setup.shuffle = 7;
   all.push_back({"staged, three rails, adaptive routing", slices_of(4096, 5)});
   all.back().setup.rails = 3;
-  all.back().setup.settings.registration = Registration::staged;
+  all.back().setup.settings.registration = run::Registration::staged;
   all.back().setup.settings.adaptive_routing_threshold = 5000;
   all.back().setup.shuffle = 8;
   all.push_back({"infiniband, no inline, no shared receives", slices_of(4096)});
@@ -260,7 +261,7 @@ std::vector<Mix> mixes() {
   all.back().setup.settings.queue_pairs = 2;
   all.back().setup.shuffle = 9;
   all.back().setup.change = [](FakeDevice& device) {
-    device.most_inline = 0;
+    device.max_inline = 0;
     device.limits.shared_queues = 0;
     device.limits.work_requests = 12;
   };

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "run/rdma.h"
 #include "tests/support/verbs_pair.h"
 #include "transport/verbs/slice.h"
 
@@ -132,7 +133,7 @@ class Rogue {
   Rogue() : memory_(1 << 16), victims_(1 << 16) {
     FakeLibrary& ours = fabric_.add_node({fake_roce("mlx5_0", "10.0.0.1")});
     FakeLibrary& theirs = fabric_.add_node({fake_roce("mlx5_0", "10.0.0.2")});
-    Settings settings;
+    run::RdmaSettings settings;
     settings.slots = slots;
     settings.slot_bytes = slot_bytes;
     transport_ = *Transport::open(theirs, {"node0", "", settings});

@@ -209,7 +209,7 @@ TEST_P(VerbsLibrary, CompletesWhatIsSignaledAlone) {
 
 TEST_P(VerbsLibrary, SendsInlineWhatMayChangeAtOnce) {
   connect_ends();
-  ASSERT_GE(near.pair->most_inline(), 16);
+  ASSERT_GE(near.pair->max_inline(), 16);
   ASSERT_TRUE(far.pair->post_receives(2));
   std::array<std::byte, 16> bytes;
   bytes.fill(std::byte(0xaa));

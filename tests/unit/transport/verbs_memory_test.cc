@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "run/rdma.h"
 #include "tests/support/fake_verbs.h"
 
 namespace ringtrue::transport::verbs {
@@ -56,25 +57,25 @@ class VerbsMemory : public testing::Test {
 
 TEST_F(VerbsMemory, RegistersTheRanksMemoryOnEachDeviceOnce) {
   open({fake_infiniband("mlx5_0", 7), fake_infiniband("mlx5_1", 8)});
-  EXPECT_EQ(memory->use(host(), Registration::automatic), Way::host);
+  EXPECT_EQ(memory->use(host(), run::Registration::automatic), Way::host);
   ASSERT_NE(memory->own(), nullptr);
   EXPECT_NE(memory->own()->local_key(0), memory->own()->local_key(1));
   EXPECT_EQ(fabric.live().regions, 2);
-  EXPECT_EQ(memory->use(host(), Registration::automatic), Way::host);
+  EXPECT_EQ(memory->use(host(), run::Registration::automatic), Way::host);
   EXPECT_EQ(fabric.totals().registrations, 2u);
   // Other memory takes its place, and none at all, too.
   Buffer half = host();
   half.bytes /= 2;
-  EXPECT_EQ(memory->use(half, Registration::direct), Way::host);
+  EXPECT_EQ(memory->use(half, run::Registration::direct), Way::host);
   EXPECT_EQ(fabric.live().pinned, bytes.size());
-  EXPECT_EQ(memory->use({}, Registration::direct), Way::staged);
+  EXPECT_EQ(memory->use({}, run::Registration::direct), Way::staged);
   EXPECT_EQ(memory->own(), nullptr);
   EXPECT_EQ(fabric.live().regions, 0);
 }
 
 TEST_F(VerbsMemory, KnowsWhatARegistrationHolds) {
   open({fake_infiniband("mlx5_0", 7)});
-  ASSERT_TRUE(memory->use(host(), Registration::direct));
+  ASSERT_TRUE(memory->use(host(), run::Registration::direct));
   const Registered& own = *memory->own();
   EXPECT_TRUE(own.holds(bytes.data(), bytes.size()));
   EXPECT_TRUE(own.holds(bytes.data() + bytes.size(), 0));
@@ -85,56 +86,56 @@ TEST_F(VerbsMemory, KnowsWhatARegistrationHolds) {
 }
 
 TEST_F(VerbsMemory, StagesWhatCannotBePinnedAndSaysWhy) {
-  open({device("mlx5_0", [](FakeDevice& d) { d.most_pinned = 64 << 10; })});
-  EXPECT_EQ(memory->use(host(), Registration::automatic), Way::staged);
+  open({device("mlx5_0", [](FakeDevice& d) { d.max_pinned = 64 << 10; })});
+  EXPECT_EQ(memory->use(host(), run::Registration::automatic), Way::staged);
   EXPECT_EQ(memory->own(), nullptr);
   EXPECT_EQ(memory->why_staged(),
             "cannot pin 97.66 KiB of memory on mlx5_0: the limit of locked memory is 64 KiB");
-  const auto direct = memory->use(host(), Registration::direct);
+  const auto direct = memory->use(host(), run::Registration::direct);
   ASSERT_FALSE(direct);
   EXPECT_EQ(direct.error().cause, Cause::refused);
   EXPECT_NE(direct.error().next.find("memlock"), std::string::npos);
 }
 
 TEST_F(VerbsMemory, RegistersOnAllDevicesOrOnNone) {
-  open({fake_infiniband("mlx5_0", 7), device("mlx5_1", [](FakeDevice& d) { d.most_pinned = 0; })});
-  EXPECT_EQ(memory->use(host(), Registration::automatic), Way::staged);
+  open({fake_infiniband("mlx5_0", 7), device("mlx5_1", [](FakeDevice& d) { d.max_pinned = 0; })});
+  EXPECT_EQ(memory->use(host(), run::Registration::automatic), Way::staged);
   EXPECT_EQ(fabric.live().regions, 0);
 }
 
 TEST_F(VerbsMemory, StagesOnRequestWithoutAReason) {
   open({fake_infiniband("mlx5_0", 7)});
-  EXPECT_EQ(memory->use(host(), Registration::staged), Way::staged);
+  EXPECT_EQ(memory->use(host(), run::Registration::staged), Way::staged);
   EXPECT_EQ(memory->why_staged(), "");
   EXPECT_EQ(fabric.totals().registrations, 0u);
 }
 
 TEST_F(VerbsMemory, TakesAGpusMemoryByDmabuf) {
   open({device("mlx5_0", [](FakeDevice& d) { d.dmabuf = d.peermem = true; })});
-  EXPECT_EQ(memory->use(gpu(), Registration::automatic), Way::dmabuf);
+  EXPECT_EQ(memory->use(gpu(), run::Registration::automatic), Way::dmabuf);
   EXPECT_TRUE(fabric.regions().at(0).dmabuf);
   EXPECT_EQ(::fcntl(descriptor, F_GETFD), -1) << "the descriptor is closed";
 }
 
 TEST_F(VerbsMemory, TakesAGpusMemoryByPeermemWhereThereIsNoDmabuf) {
   open({device("mlx5_0", [](FakeDevice& d) { d.peermem = true; })});
-  EXPECT_EQ(memory->use(gpu(), Registration::automatic), Way::nvidia_peermem);
+  EXPECT_EQ(memory->use(gpu(), run::Registration::automatic), Way::nvidia_peermem);
   EXPECT_FALSE(fabric.regions().at(0).dmabuf);
   EXPECT_EQ(::fcntl(descriptor, F_GETFD), -1) << "the descriptor is closed";
   Buffer without = gpu();
   without.export_dmabuf = {};
   without.bytes /= 2;
-  EXPECT_EQ(memory->use(without, Registration::direct), Way::nvidia_peermem);
+  EXPECT_EQ(memory->use(without, run::Registration::direct), Way::nvidia_peermem);
 }
 
 TEST_F(VerbsMemory, StagesAGpusMemoryThatNoDeviceReaches) {
   open({fake_infiniband("mlx5_0", 7)});
-  EXPECT_EQ(memory->use(gpu(), Registration::automatic), Way::staged);
+  EXPECT_EQ(memory->use(gpu(), run::Registration::automatic), Way::staged);
   EXPECT_EQ(memory->why_staged(),
             "by dma-buf: mlx5_0 takes no dma-buf: operation not supported; by nvidia_peermem: cannot "
             "register memory on "
             "mlx5_0: bad address");
-  const auto direct = memory->use(gpu(), Registration::direct);
+  const auto direct = memory->use(gpu(), run::Registration::direct);
   ASSERT_FALSE(direct);
   EXPECT_EQ(direct.error().cause, Cause::unavailable);
   EXPECT_NE(direct.error().next.find("nvidia_peermem"), std::string::npos);
@@ -144,7 +145,7 @@ TEST_F(VerbsMemory, AsksForRelaxedOrderingWhereItIsKnown) {
   open(
       {device("mlx5_0", [](FakeDevice& d) { d.limits.relaxed_ordering = true; }), fake_infiniband("rxe0", 8)},
       true);
-  ASSERT_TRUE(memory->use(host(), Registration::direct));
+  ASSERT_TRUE(memory->use(host(), run::Registration::direct));
   const auto lent = memory->lend(100);
   ASSERT_TRUE(lent);
   for (const auto& region : fabric.regions())
@@ -153,7 +154,7 @@ TEST_F(VerbsMemory, AsksForRelaxedOrderingWhereItIsKnown) {
 
 TEST_F(VerbsMemory, LeavesRelaxedOrderingOutWhereItIsNotWanted) {
   open({device("mlx5_0", [](FakeDevice& d) { d.limits.relaxed_ordering = true; })}, false);
-  ASSERT_TRUE(memory->use(host(), Registration::direct));
+  ASSERT_TRUE(memory->use(host(), run::Registration::direct));
   EXPECT_FALSE(fabric.regions().at(0).access.relaxed_ordering);
 }
 
@@ -236,19 +237,19 @@ TEST_F(VerbsMemory, MakesThePoolKnownToADeviceThatComesLater) {
   open({fake_infiniband("mlx5_0", 7)});
   const auto early = memory->lend(100);
   ASSERT_TRUE(early);
-  ASSERT_TRUE(memory->use(host(), Registration::direct));
+  ASSERT_TRUE(memory->use(host(), run::Registration::direct));
   auto second = fabric.add_node({fake_infiniband("mlx5_1", 8)}).open("mlx5_1");
   devices.push_back(std::move(*second));
   ASSERT_TRUE(memory->add(*devices.back()));
   EXPECT_NE(early->registered().local_key(1), early->registered().local_key(0));
   EXPECT_EQ(memory->own(), nullptr);
-  ASSERT_TRUE(memory->use(host(), Registration::direct));
+  ASSERT_TRUE(memory->use(host(), run::Registration::direct));
   EXPECT_NE(memory->own()->local_key(1), memory->own()->local_key(0));
   EXPECT_EQ(fabric.live().regions, 4);
 }
 
 TEST_F(VerbsMemory, ExplainsWhatThePoolCannotPin) {
-  open({device("mlx5_0", [](FakeDevice& d) { d.most_pinned = 64 << 10; })});
+  open({device("mlx5_0", [](FakeDevice& d) { d.max_pinned = 64 << 10; })});
   // Less than a piece may do.
   const auto small = memory->lend(8000);
   ASSERT_TRUE(small);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "run/rdma.h"
 #include "tests/support/fake_verbs.h"
 
 namespace ringtrue::transport::verbs {
@@ -10,7 +11,7 @@ namespace {
 class VerbsRails : public testing::Test {
  protected:
   // What choose_rails says of a node with these devices, as "mlx5_0:1 10.1.0.7, ..." or "error; next".
-  std::string choose(std::vector<FakeDevice> devices, const Settings& settings = {},
+  std::string choose(std::vector<FakeDevice> devices, const run::RdmaSettings& settings = {},
                      const std::string& data_address = "",
                      const std::optional<std::vector<std::string>>& others = {}) {
     FakeFabric fabric;

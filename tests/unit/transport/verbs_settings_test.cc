@@ -1,4 +1,4 @@
-#include "transport/verbs/settings.h"
+#include "run/rdma.h"
 
 #include <gtest/gtest.h>
 
@@ -6,59 +6,60 @@ namespace ringtrue::transport::verbs {
 namespace {
 
 TEST(VerbsSettings, ReadsPorts) {
-  EXPECT_EQ(*parse_port("mlx5_0"), (PortName{"mlx5_0", 1}));
-  EXPECT_EQ(*parse_port("mlx5_bond_0:2"), (PortName{"mlx5_bond_0", 2}));
-  EXPECT_EQ(to_text(PortName{"rxe0", 255}), "rxe0:255");
-  const auto ports = parse_ports("mlx5_1,mlx5_0:2,mlx5_0");
+  EXPECT_EQ(*run::parse_port("mlx5_0"), (run::RdmaPort{"mlx5_0", 1}));
+  EXPECT_EQ(*run::parse_port("mlx5_bond_0:2"), (run::RdmaPort{"mlx5_bond_0", 2}));
+  EXPECT_EQ(to_text(run::RdmaPort{"rxe0", 255}), "rxe0:255");
+  const auto ports = run::parse_ports("mlx5_1,mlx5_0:2,mlx5_0");
   ASSERT_TRUE(ports);
-  EXPECT_EQ(*ports, (std::vector<PortName>{{"mlx5_1", 1}, {"mlx5_0", 2}, {"mlx5_0", 1}}));
+  EXPECT_EQ(*ports, (std::vector<run::RdmaPort>{{"mlx5_1", 1}, {"mlx5_0", 2}, {"mlx5_0", 1}}));
 }
 
 TEST(VerbsSettings, RefusesWhatIsNoPort) {
   for (const char* text :
        {"", ":", ":1", "mlx5_0:", "mlx5_0:0", "mlx5_0:256", "mlx5_0:-1", "mlx5_0:1x", "mlx5_0:99999999999",
         "mlx5 0", "../mlx5_0", "mlx5_0\n", "mlx5_0,", ",mlx5_0", "a,,b"}) {
-    const auto ports = parse_ports(text);
+    const auto ports = run::parse_ports(text);
     ASSERT_FALSE(ports) << text;
     EXPECT_EQ(ports.error().cause, Cause::bad_input) << text;
     EXPECT_FALSE(ports.error().next.empty()) << text;
   }
-  EXPECT_FALSE(parse_port(std::string(64, 'a')));
-  EXPECT_TRUE(parse_port(std::string(63, 'a')));
-  EXPECT_EQ(parse_ports("mlx5_0,mlx5_0:1").error().what, "port mlx5_0:1 is named twice");
+  EXPECT_FALSE(run::parse_port(std::string(64, 'a')));
+  EXPECT_TRUE(run::parse_port(std::string(63, 'a')));
+  EXPECT_EQ(run::parse_ports("mlx5_0,mlx5_0:1").error().what, "port mlx5_0:1 is named twice");
   std::string many = "d0";
   for (int i = 1; i <= 64; ++i) many += ",d" + std::to_string(i);
-  EXPECT_FALSE(parse_ports(many));
+  EXPECT_FALSE(run::parse_ports(many));
 }
 
 TEST(VerbsSettings, HoldsEachValueToItsRange) {
-  EXPECT_TRUE(check(Settings{}));
+  EXPECT_TRUE(check(run::RdmaSettings{}));
   struct Case {
     const char* what;
-    void (*change)(Settings&);
+    void (*change)(run::RdmaSettings&);
   };
   const Case wrong[] = {
-      {"GID index 256 is not within -1 to 255", [](Settings& s) { s.gid_index = 256; }},
-      {"P_Key index 65536 is not within 0 to 65535", [](Settings& s) { s.pkey_index = 65536; }},
-      {"GID index -2 is not within -1 to 255", [](Settings& s) { s.gid_index = -2; }},
-      {"path MTU 1500 is not 256, 512, 1024, 2048 or 4096", [](Settings& s) { s.mtu = 1500; }},
-      {"path MTU 128 is not 256, 512, 1024, 2048 or 4096", [](Settings& s) { s.mtu = 128; }},
-      {"path MTU 8192 is not 256, 512, 1024, 2048 or 4096", [](Settings& s) { s.mtu = 8192; }},
-      {"timeout 0 is not within 1 to 31", [](Settings& s) { s.timeout = 0; }},
-      {"timeout 32 is not within 1 to 31", [](Settings& s) { s.timeout = 32; }},
-      {"retry count 8 is not within 0 to 7", [](Settings& s) { s.retry_count = 8; }},
-      {"RNR retry -1 is not within 0 to 7", [](Settings& s) { s.rnr_retry = -1; }},
-      {"traffic class 256 is not within 0 to 255", [](Settings& s) { s.traffic_class = 256; }},
-      {"service level 16 is not within 0 to 15", [](Settings& s) { s.service_level = 16; }},
-      {"queue pairs 0 is not within 1 to 16", [](Settings& s) { s.queue_pairs = 0; }},
-      {"queue pairs 17 is not within 1 to 16", [](Settings& s) { s.queue_pairs = 17; }},
-      {"slot bytes 4095 is not within 4096 to 4194304", [](Settings& s) { s.slot_bytes = 4095; }},
-      {"slot bytes 4194305 is not within 4096 to 4194304", [](Settings& s) { s.slot_bytes = (4 << 20) + 1; }},
-      {"slots 1 is not within 2 to 64", [](Settings& s) { s.slots = 1; }},
-      {"slots 65 is not within 2 to 64", [](Settings& s) { s.slots = 65; }},
+      {"GID index 256 is not within -1 to 255", [](run::RdmaSettings& s) { s.gid_index = 256; }},
+      {"P_Key index 65536 is not within 0 to 65535", [](run::RdmaSettings& s) { s.pkey_index = 65536; }},
+      {"GID index -2 is not within -1 to 255", [](run::RdmaSettings& s) { s.gid_index = -2; }},
+      {"path MTU 1500 is not 256, 512, 1024, 2048 or 4096", [](run::RdmaSettings& s) { s.mtu = 1500; }},
+      {"path MTU 128 is not 256, 512, 1024, 2048 or 4096", [](run::RdmaSettings& s) { s.mtu = 128; }},
+      {"path MTU 8192 is not 256, 512, 1024, 2048 or 4096", [](run::RdmaSettings& s) { s.mtu = 8192; }},
+      {"timeout 0 is not within 1 to 31", [](run::RdmaSettings& s) { s.timeout = 0; }},
+      {"timeout 32 is not within 1 to 31", [](run::RdmaSettings& s) { s.timeout = 32; }},
+      {"retry count 8 is not within 0 to 7", [](run::RdmaSettings& s) { s.retry_count = 8; }},
+      {"RNR retry -1 is not within 0 to 7", [](run::RdmaSettings& s) { s.rnr_retry = -1; }},
+      {"traffic class 256 is not within 0 to 255", [](run::RdmaSettings& s) { s.traffic_class = 256; }},
+      {"service level 16 is not within 0 to 15", [](run::RdmaSettings& s) { s.service_level = 16; }},
+      {"queue pairs 0 is not within 1 to 16", [](run::RdmaSettings& s) { s.queue_pairs = 0; }},
+      {"queue pairs 17 is not within 1 to 16", [](run::RdmaSettings& s) { s.queue_pairs = 17; }},
+      {"slot bytes 4095 is not within 4096 to 4194304", [](run::RdmaSettings& s) { s.slot_bytes = 4095; }},
+      {"slot bytes 4194305 is not within 4096 to 4194304",
+       [](run::RdmaSettings& s) { s.slot_bytes = (4 << 20) + 1; }},
+      {"slots 1 is not within 2 to 64", [](run::RdmaSettings& s) { s.slots = 1; }},
+      {"slots 65 is not within 2 to 64", [](run::RdmaSettings& s) { s.slots = 65; }},
   };
   for (const Case& each : wrong) {
-    Settings settings;
+    run::RdmaSettings settings;
     each.change(settings);
     const auto checked = check(settings);
     ASSERT_FALSE(checked) << each.what;
@@ -66,7 +67,7 @@ TEST(VerbsSettings, HoldsEachValueToItsRange) {
     EXPECT_EQ(checked.error().cause, Cause::bad_input);
   }
   for (const int mtu : {0, 256, 512, 1024, 2048, 4096}) {
-    Settings settings;
+    run::RdmaSettings settings;
     settings.mtu = mtu;
     EXPECT_TRUE(check(settings)) << mtu;
   }

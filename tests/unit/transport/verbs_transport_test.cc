@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "run/rdma.h"
 #include "tests/support/verbs_pair.h"
 
 namespace ringtrue::transport::verbs {
@@ -14,7 +15,7 @@ using testing::HasSubstr;
 // A node with a transport and a loop, whose peers' ends do not matter.
 class Node {
  public:
-  explicit Node(std::vector<FakeDevice> devices, Settings settings = {}, std::string address = "") {
+  explicit Node(std::vector<FakeDevice> devices, run::RdmaSettings settings = {}, std::string address = "") {
     library = &fabric.add_node(std::move(devices));
     opened = Transport::open(*library, {"node1", std::move(address), std::move(settings)});
   }
@@ -32,7 +33,7 @@ class Node {
     run.failed = [this](Error error) { failures.push_back(std::move(error)); };
     return transport().begin_run(std::move(run));
   }
-  Result<Greeting> offer(int peer, std::vector<PortName> ports = {}, int thread = 0) {
+  Result<Greeting> offer(int peer, std::vector<run::RdmaPort> ports = {}, int thread = 0) {
     return transport().offer(key(peer), {0, peer, 0, "node2"}, thread, ports);
   }
   static tcp::ConnectionKey key(int peer) { return {{0, 0}, {std::uint32_t(peer), 0}, 0}; }
@@ -114,7 +115,7 @@ TEST(VerbsTransport, LimitsOfTheDeviceAreNamed) {
     EXPECT_FALSE(node.offer(3));
     EXPECT_EQ(node.fabric.live().queue_pairs, 3);
   }
-  Node node({limited([](FakeDevice& device) { device.most_pinned = 64 * 1024; })});
+  Node node({limited([](FakeDevice& device) { device.max_pinned = 64 * 1024; })});
   ASSERT_TRUE(node.begin(1));
   const auto refused = node.offer(0);
   ASSERT_FALSE(refused);
@@ -171,7 +172,7 @@ TEST(VerbsTransport, AHopMayGoThroughPortsOfItsOwn) {
 
 TEST(VerbsTransport, DevicesThatComeTogetherAreMadeKnownOnce) {
   std::vector<FakeDevice> devices;
-  std::vector<PortName> ports;
+  std::vector<run::RdmaPort> ports;
   for (int d = 0; d < 8; ++d) {
     devices.push_back(fake_roce("mlx5_" + std::to_string(d), "10." + std::to_string(d) + ".0.1"));
     ports.push_back({devices.back().name, 1});
@@ -221,7 +222,7 @@ TEST(VerbsTransport, ThePKeyIsTheOneThatIsSet) {
   for (const int pkeys : {1, 4}) {
     FakeDevice device = fake_infiniband("mlx5_0", 7);
     device.pkeys = pkeys;
-    Settings settings;
+    run::RdmaSettings settings;
     settings.pkey_index = 3;
     Node node({device}, settings);
     ASSERT_TRUE(node.begin(1));
@@ -246,7 +247,7 @@ TEST(VerbsTransport, WhatArrivesBeforeTheChannelIsOpenIsKeptForIt) {
 }
 
 TEST(VerbsTransport, SettingsReachTheOffer) {
-  Settings settings;
+  run::RdmaSettings settings;
   settings.mtu = 1024;
   settings.queue_pairs = 3;
   Node node({fake_roce("mlx5_0", "10.0.0.1")}, settings);

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "transport/cuda/load.h"
-#include "transport/cuda/module/home.cuh"
+#include "transport/cuda/module/device_guard.cuh"
 #include "transport/cuda/module/kernels.h"
 
 namespace ringtrue::transport::cuda {
@@ -16,16 +16,16 @@ namespace {
 
 class Block final : public Memory {
  public:
-  Block(const Home& home, void* at, std::uint64_t bytes, cudaError_t (*free)(void*))
-      : home_(home), at_(static_cast<std::byte*>(at)), bytes_(bytes), free_(free) {}
+  Block(const DeviceGuard& guard, void* at, std::uint64_t bytes, cudaError_t (*free)(void*))
+      : guard_(guard), at_(static_cast<std::byte*>(at)), bytes_(bytes), free_(free) {}
   ~Block() override {
-    home_.quietly([&] { return free_(at_); });
+    guard_.quietly([&] { return free_(at_); });
   }
   std::byte* at() const override { return at_; }
   std::uint64_t bytes() const override { return bytes_; }
 
  private:
-  Home home_;
+  DeviceGuard guard_;
   std::byte* at_;
   std::uint64_t bytes_;
   cudaError_t (*free_)(void*);
@@ -33,13 +33,13 @@ class Block final : public Memory {
 
 class RealDevice final : public Device {
  public:
-  explicit RealDevice(const Home& home) : home_(home) {}
+  explicit RealDevice(const DeviceGuard& guard) : guard_(guard) {}
 
-  const Gpu& gpu() const override { return home_.gpu; }
+  const Gpu& gpu() const override { return guard_.gpu; }
 
   Result<Room> room() override {
     std::size_t free = 0, total = 0;
-    auto asked = home_.call("ask for memory", [&] { return cudaMemGetInfo(&free, &total); });
+    auto asked = guard_.call("ask for memory", [&] { return cudaMemGetInfo(&free, &total); });
     if (!asked) return tl::unexpected(asked.error());
     return Room{free, total};
   }
@@ -52,11 +52,11 @@ class RealDevice final : public Device {
       at = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
       if (!at) return fail(Cause::unavailable, fmt::format("cannot allocate {} bytes of host memory", bytes));
       return std::make_unique<Block>(
-          home_, at, bytes, +[](void* p) { return std::free(p), cudaSuccess; });
+          guard_, at, bytes, +[](void* p) { return std::free(p), cudaSuccess; });
     }
     const std::string what =
         fmt::format("allocate {} bytes{}", bytes, kind == MemoryKind::pinned ? " of pinned host memory" : "");
-    auto made = home_.call(what.c_str(), [&] {
+    auto made = guard_.call(what.c_str(), [&] {
       if (kind == MemoryKind::pinned)
         return cudaHostAlloc(&at, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
       if (const cudaError_t error = cudaMalloc(&at, bytes); error != cudaSuccess) return error;
@@ -65,29 +65,30 @@ class RealDevice final : public Device {
       return cudaStreamSynchronize(nullptr);
     });
     if (!made) {
-      if (kind == MemoryKind::device && at) home_.quietly([&] { return cudaFree(at); });
+      if (kind == MemoryKind::device && at) guard_.quietly([&] { return cudaFree(at); });
       return tl::unexpected(made.error());
     }
     if (kind == MemoryKind::pinned) std::memset(at, 0, bytes);
-    return std::make_unique<Block>(home_, at, bytes, kind == MemoryKind::pinned ? cudaFreeHost : free_device);
+    return std::make_unique<Block>(guard_, at, bytes,
+                                   kind == MemoryKind::pinned ? cudaFreeHost : free_device);
   }
 
   Result<std::unique_ptr<Memory>> pin(std::byte* at, std::uint64_t bytes) override {
-    auto pinned = home_.call("pin host memory", [&] {
+    auto pinned = guard_.call("pin host memory", [&] {
       return cudaHostRegister(at, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped);
     });
     if (!pinned) return tl::unexpected(pinned.error());
-    return std::make_unique<Block>(home_, at, bytes, cudaHostUnregister);
+    return std::make_unique<Block>(guard_, at, bytes, cudaHostUnregister);
   }
 
-  Result<std::unique_ptr<Stream>> make_stream() override { return cuda::make_stream(home_); }
-  Result<std::unique_ptr<Event>> make_event() override { return cuda::make_event(home_); }
+  Result<std::unique_ptr<Stream>> make_stream() override { return cuda::make_stream(guard_); }
+  Result<std::unique_ptr<Event>> make_event() override { return cuda::make_event(guard_); }
 
   Result<int> resident_blocks(std::uint8_t type, std::uint8_t operation) override {
     int blocks = 0;
-    auto asked = home_.call("ask for the kernels' size", [&] {
+    auto asked = guard_.call("ask for the kernels' size", [&] {
       int error = 0;
-      blocks = kernels::resident_blocks(type, operation, home_.gpu.processors, error);
+      blocks = kernels::resident_blocks(type, operation, guard_.gpu.processors, error);
       return error;
     });
     if (!asked) return tl::unexpected(asked.error());
@@ -96,13 +97,13 @@ class RealDevice final : public Device {
 
   Result<bool> can_access(int peer) override {
     int can = 0;
-    auto asked = home_.call("ask for peer access",
-                            [&] { return cudaDeviceCanAccessPeer(&can, home_.gpu.index, peer); });
+    auto asked = guard_.call("ask for peer access",
+                             [&] { return cudaDeviceCanAccessPeer(&can, guard_.gpu.index, peer); });
     if (!asked) return tl::unexpected(asked.error());
     return can != 0;
   }
   Result<void> enable_access(int peer) override {
-    return home_.call("enable peer access", [&] {
+    return guard_.call("enable peer access", [&] {
       const cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
       return error == cudaErrorPeerAccessAlreadyEnabled ? cudaGetLastError(), cudaSuccess : error;
     });
@@ -111,7 +112,7 @@ class RealDevice final : public Device {
   Result<IpcHandle> share(const Memory& memory) override {
     cudaIpcMemHandle_t handle;
     static_assert(sizeof handle == sizeof(IpcHandle));
-    auto shared = home_.call("share memory", [&] { return cudaIpcGetMemHandle(&handle, memory.at()); });
+    auto shared = guard_.call("share memory", [&] { return cudaIpcGetMemHandle(&handle, memory.at()); });
     if (!shared) return tl::unexpected(shared.error());
     IpcHandle bytes;
     std::memcpy(bytes.data(), &handle, sizeof handle);
@@ -121,31 +122,31 @@ class RealDevice final : public Device {
     cudaIpcMemHandle_t handle;
     std::memcpy(&handle, bytes.data(), sizeof handle);
     void* at = nullptr;
-    auto opened = home_.call("open another process's memory", [&] {
+    auto opened = guard_.call("open another process's memory", [&] {
       return cudaIpcOpenMemHandle(&at, handle, cudaIpcMemLazyEnablePeerAccess);
     });
     if (!opened) return tl::unexpected(opened.error());
-    return std::make_unique<Block>(home_, at, length, cudaIpcCloseMemHandle);
+    return std::make_unique<Block>(guard_, at, length, cudaIpcCloseMemHandle);
   }
 
   Result<int> dma_buf(std::byte* at, std::uint64_t bytes) override {
     using Get = CUresult (*)(void*, CUdeviceptr, std::size_t, CUmemRangeHandleType, unsigned long long);
     void* function = nullptr;
     cudaDriverEntryPointQueryResult found{};
-    auto asked = home_.call("export a dma-buf", [&] {
+    auto asked = guard_.call("export a dma-buf", [&] {
       return cudaGetDriverEntryPointByVersion("cuMemGetHandleForAddressRange", &function, 11070,
                                               cudaEnableDefault, &found);
     });
     if (!asked) return tl::unexpected(asked.error());
     if (!function || found != cudaDriverEntryPointSuccess)
-      return fail(Cause::unavailable, fmt::format("the driver of {} exports no dma-buf", home_.gpu.text()),
+      return fail(Cause::unavailable, fmt::format("the driver of {} exports no dma-buf", guard_.gpu.text()),
                   {}, "use nvidia_peermem, or a driver from 515 on");
     int descriptor = -1;
     const CUresult got = reinterpret_cast<Get>(function)(&descriptor, reinterpret_cast<CUdeviceptr>(at),
                                                          bytes, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
     if (got != CUDA_SUCCESS)
       return fail(Cause::unavailable,
-                  fmt::format("{} exports no dma-buf (CUresult {})", home_.gpu.text(), int(got)), {},
+                  fmt::format("{} exports no dma-buf (CUresult {})", guard_.gpu.text(), int(got)), {},
                   "the open kernel modules of the driver are needed, or nvidia_peermem");
     return descriptor;
   }
@@ -153,7 +154,7 @@ class RealDevice final : public Device {
  private:
   static cudaError_t free_device(void* at) { return cudaFree(at); }
 
-  Home home_;
+  DeviceGuard guard_;
 };
 
 std::string uuid_text(const cudaUUID_t& uuid) {
@@ -177,14 +178,14 @@ class RealDriver final : public Driver {
   Result<std::unique_ptr<Device>> open(int index) override {
     if (index < 0 || std::size_t(index) >= gpus_.size())
       return fail(Cause::bad_input, fmt::format("no GPU {}: there are {}", index, gpus_.size()));
-    const Home home{gpus_[std::size_t(index)]};
+    const DeviceGuard guard{gpus_[std::size_t(index)]};
     // The first call that needs it makes the context: here, so that its error is told by its name.
-    if (auto context = home.call("make a context", [] { return cudaFree(nullptr); }); !context)
+    if (auto context = guard.call("make a context", [] { return cudaFree(nullptr); }); !context)
       return tl::unexpected(context.error());
-    return std::make_unique<RealDevice>(home);
+    return std::make_unique<RealDevice>(guard);
   }
-  Result<std::vector<Occupant>> occupants(int index) override {
-    return occupants_of(gpus_[std::size_t(index)]);
+  Result<std::vector<GpuProcess>> gpu_processes(int index) override {
+    return gpu_processes_of(gpus_[std::size_t(index)]);
   }
   std::string version() const override {
     return fmt::format("CUDA {}, driver {}", version_text(runtime_), version_text(driver_));

@@ -2,7 +2,7 @@
 
 #include <cctype>
 
-#include "transport/cuda/module/home.cuh"
+#include "transport/cuda/module/device_guard.cuh"
 
 namespace ringtrue::transport::cuda {
 namespace {

@@ -12,7 +12,7 @@ constexpr int threads = 512;
 // Two blocks a multiprocessor: while one waits at its barrier, or for a peer, the other one moves bytes.
 template <class N, class Op>
 __global__ __launch_bounds__(threads, 2) void interpret_kernel(const Interpretation job) {
-  __shared__ const std::byte* sources[most_ranks];
+  __shared__ const std::byte* sources[max_ranks];
   const Work work =
       job.work[blockIdx.x / job.blocks];  // kept in registers: what is polled is read anew, this is not
   auto world = GpuWorld<2>::of(blockIdx.x % job.blocks, job.blocks, sources);

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "transport/cuda/module/home.cuh"
+#include "transport/cuda/module/device_guard.cuh"
 #include "transport/cuda/module/kernels.h"
 
 namespace ringtrue::transport::cuda {
@@ -8,16 +8,16 @@ namespace {
 
 class RealEvent final : public Event {
  public:
-  RealEvent(const Home& home, cudaEvent_t event) : event(event), home_(home) {}
+  RealEvent(const DeviceGuard& guard, cudaEvent_t event) : event(event), guard_(guard) {}
   ~RealEvent() override {
-    home_.quietly([&] { return cudaEventDestroy(event); });
+    guard_.quietly([&] { return cudaEventDestroy(event); });
   }
   Result<bool> reached() override {
-    return home_.asked([&] { return cudaEventQuery(event); });
+    return guard_.asked([&] { return cudaEventQuery(event); });
   }
   Result<Seconds> since(const Event& earlier) override {
     float milliseconds = 0;
-    auto told = home_.call("tell the time", [&] {
+    auto told = guard_.call("tell the time", [&] {
       return cudaEventElapsedTime(&milliseconds, static_cast<const RealEvent&>(earlier).event, event);
     });
     if (!told) return tl::unexpected(told.error());
@@ -26,25 +26,25 @@ class RealEvent final : public Event {
   const cudaEvent_t event;
 
  private:
-  Home home_;
+  DeviceGuard guard_;
 };
 
 class RealStream final : public Stream {
  public:
-  RealStream(const Home& home, cudaStream_t stream) : stream(stream), home_(home) {}
+  RealStream(const DeviceGuard& guard, cudaStream_t stream) : stream(stream), guard_(guard) {}
   ~RealStream() override {
-    home_.quietly([&] { return cudaStreamDestroy(stream); });
+    guard_.quietly([&] { return cudaStreamDestroy(stream); });
   }
 
   Result<void> copy(std::byte* into, const std::byte* from, std::uint64_t bytes) override {
     if (!bytes) return {};
-    return home_.call("copy", [&] { return cudaMemcpyAsync(into, from, bytes, cudaMemcpyDefault, stream); });
+    return guard_.call("copy", [&] { return cudaMemcpyAsync(into, from, bytes, cudaMemcpyDefault, stream); });
   }
   Result<void> clear(std::byte* at, std::uint64_t bytes) override {
-    return home_.call("clear memory", [&] { return cudaMemsetAsync(at, 0, bytes, stream); });
+    return guard_.call("clear memory", [&] { return cudaMemsetAsync(at, 0, bytes, stream); });
   }
   Result<void> run(const Interpretation& job) override {
-    return home_.call("start a collective", [&] { return kernels::launch(stream, job); });
+    return guard_.call("start a collective", [&] { return kernels::launch(stream, job); });
   }
   Result<void> run(const Reduction& job) override {
     return launch("reduce", job, job.elements,
@@ -57,20 +57,20 @@ class RealStream final : public Stream {
   Result<void> run(const Bitmap& job) override { return launch("look for zeros", job, job.elements, 4); }
 
   Result<void> record(Event& event) override {
-    return home_.call("record an event",
-                      [&] { return cudaEventRecord(static_cast<RealEvent&>(event).event, stream); });
+    return guard_.call("record an event",
+                       [&] { return cudaEventRecord(static_cast<RealEvent&>(event).event, stream); });
   }
   Result<void> wait(const Event& event) override {
-    return home_.call("wait for an event", [&] {
+    return guard_.call("wait for an event", [&] {
       return cudaStreamWaitEvent(stream, static_cast<const RealEvent&>(event).event, 0);
     });
   }
   Result<bool> idle() override {
-    return home_.asked([&] { return cudaStreamQuery(stream); });
+    return guard_.asked([&] { return cudaStreamQuery(stream); });
   }
   Result<void> begin_capture() override {
-    return home_.call("record a graph",
-                      [&] { return cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal); });
+    return guard_.call("record a graph",
+                       [&] { return cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal); });
   }
   Result<std::unique_ptr<Graph>> end_capture() override;
   void* native() override { return stream; }
@@ -82,59 +82,59 @@ class RealStream final : public Stream {
   template <class Job>
   Result<void> launch(const char* what, const Job& job, std::uint64_t elements, std::uint64_t size) {
     const std::uint64_t wanted = (elements * size + 16 * 512 - 1) / (16 * 512);
-    const auto blocks = int(std::clamp<std::uint64_t>(wanted, 1, std::uint64_t(home_.gpu.processors) * 4));
-    return home_.call(what, [&] { return kernels::launch(stream, job, blocks); });
+    const auto blocks = int(std::clamp<std::uint64_t>(wanted, 1, std::uint64_t(guard_.gpu.processors) * 4));
+    return guard_.call(what, [&] { return kernels::launch(stream, job, blocks); });
   }
 
-  Home home_;
+  DeviceGuard guard_;
 };
 
 class RealGraph final : public Graph {
  public:
-  RealGraph(const Home& home, cudaGraphExec_t graph) : home_(home), graph_(graph) {}
+  RealGraph(const DeviceGuard& guard, cudaGraphExec_t graph) : guard_(guard), graph_(graph) {}
   ~RealGraph() override {
-    home_.quietly([&] { return cudaGraphExecDestroy(graph_); });
+    guard_.quietly([&] { return cudaGraphExecDestroy(graph_); });
   }
   Result<void> launch(Stream& stream) override {
-    return home_.call("start a graph",
-                      [&] { return cudaGraphLaunch(graph_, static_cast<RealStream&>(stream).stream); });
+    return guard_.call("start a graph",
+                       [&] { return cudaGraphLaunch(graph_, static_cast<RealStream&>(stream).stream); });
   }
 
  private:
-  Home home_;
+  DeviceGuard guard_;
   cudaGraphExec_t graph_;
 };
 
 Result<std::unique_ptr<Graph>> RealStream::end_capture() {
   cudaGraph_t graph = nullptr;
-  auto ended = home_.call("record a graph", [&] { return cudaStreamEndCapture(stream, &graph); });
+  auto ended = guard_.call("record a graph", [&] { return cudaStreamEndCapture(stream, &graph); });
   if (!ended) return tl::unexpected(ended.error());
   cudaGraphExec_t ready = nullptr;
   const cudaError_t made = cudaGraphInstantiate(&ready, graph, 0);
   cudaGraphDestroy(graph);
-  if (auto good = home_.tell(made, "prepare a graph"); !good) return tl::unexpected(good.error());
-  auto prepared = std::make_unique<RealGraph>(home_, ready);
+  if (auto good = guard_.tell(made, "prepare a graph"); !good) return tl::unexpected(good.error());
+  auto prepared = std::make_unique<RealGraph>(guard_, ready);
   // Now, and not with its first launch, when another GPU's kernel may already wait for this one's.
-  auto sent = home_.call("prepare a graph", [&] { return cudaGraphUpload(ready, stream); });
+  auto sent = guard_.call("prepare a graph", [&] { return cudaGraphUpload(ready, stream); });
   if (!sent) return tl::unexpected(sent.error());
   return prepared;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Stream>> make_stream(const Home& home) {
+Result<std::unique_ptr<Stream>> make_stream(const DeviceGuard& guard) {
   cudaStream_t stream = nullptr;
   auto made =
-      home.call("make a stream", [&] { return cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); });
+      guard.call("make a stream", [&] { return cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); });
   if (!made) return tl::unexpected(made.error());
-  return std::make_unique<RealStream>(home, stream);
+  return std::make_unique<RealStream>(guard, stream);
 }
 
-Result<std::unique_ptr<Event>> make_event(const Home& home) {
+Result<std::unique_ptr<Event>> make_event(const DeviceGuard& guard) {
   cudaEvent_t event = nullptr;
-  auto made = home.call("make an event", [&] { return cudaEventCreate(&event); });
+  auto made = guard.call("make an event", [&] { return cudaEventCreate(&event); });
   if (!made) return tl::unexpected(made.error());
-  return std::make_unique<RealEvent>(home, event);
+  return std::make_unique<RealEvent>(guard, event);
 }
 
 }  // namespace ringtrue::transport::cuda

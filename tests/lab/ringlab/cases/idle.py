@@ -31,7 +31,7 @@ def idle(lab):
     time.sleep(SECONDS)
     for node, pid in pids.items():
         rate = (switches(pid) - before[node]) / SECONDS
-        expect(rate <= 2, f"{node}: {rate:.1f} wake-ups a second, not at most 2")
+        expect(rate <= 5, f"{node}: {rate:.1f} wake-ups a second, not at most 5")
         resident = resident_bytes(pid)
         expect(resident < 30e6, f"{node}: {resident / 1e6:.1f} MB resident, not under 30")
 

@@ -14,9 +14,9 @@ TARGET = "node2"
 STRANGER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "stranger.py")
 
 
-def stranger(lab, kind, port, count, timeout=180):
+def stranger(lab, kind, port, count, *pki, timeout=180):
     """Runs stranger.py on node6 against the target; its answer."""
-    command = lab.network.command("node6", [sys.executable, STRANGER, kind, TARGET, port, count])
+    command = lab.network.command("node6", [sys.executable, STRANGER, kind, TARGET, port, count, *pki])
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
     expect(done.returncode == 0, f"the stranger failed: {done.stderr[-500:]}")
     return done.stdout.strip()
@@ -58,6 +58,8 @@ def other_authority(lab):
     shutil.rmtree(other, ignore_errors=True)
     lab.cluster.certify("init", "--dir", other)
     refused(lab, other)
+    answer = stranger(lab, "tls", PORT, 1, os.path.join(other, "operator"))
+    expect(answer.startswith("refused"), f"a client of another authority was {answer}")
     expect(re.search(r"handshake|certificate", said(lab, TARGET, before), re.I), "the daemon says nothing about it")
 
 

@@ -10,6 +10,8 @@
 
 #include "cases.h"
 #include "config/config.h"
+#include "paths.h"
+#include "report/text/wording.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -32,8 +34,8 @@ std::string describe(const Inspection& inspection) {
   std::string text;
   for (const Finding& f : inspection.findings) {
     text += fmt::format("\n{} {} {}", name(f.severity), f.kind, f.scope.text());
-    for (const std::string& e : f.evidence) text += "\n    " + e;
-    text += "\n    cost: " + f.impact + "\n    next: " + f.next;
+    for (const std::string& e : report::sentences(f.evidence)) text += "\n    " + e;
+    text += "\n    cost: " + report::sentence(f.impact) + "\n    next: " + report::sentence(f.next);
   }
   for (const NotChecked& n : inspection.not_checked)
     text += fmt::format("\nnot checked {}: {}", n.what, n.why);
@@ -47,7 +49,7 @@ bool fires(const Inspection& inspection, const Case& c) {
     if (r.id == c.rule) rule = &r;
   const Severity least = rule->severity == Severity::info ? Severity::info : Severity::warning;
   for (const Finding& f : inspection.findings)
-    if (f.kind == c.rule && f.severity >= least && (c.device.empty() || f.scope.device == c.device))
+    if (f.kind == c.rule && f.severity >= least && (c.device.empty() || f.scope.subject.device == c.device))
       return true;
   return false;
 }
@@ -99,13 +101,13 @@ TEST(Inspection, writes_findings_that_a_person_can_act_on) {
       EXPECT_LE(f.severity, last);
       last = f.severity;
       EXPECT_FALSE(f.evidence.empty());
-      for (const std::string& e : f.evidence) EXPECT_FALSE(e.empty());
+      for (const std::string& e : report::sentences(f.evidence)) EXPECT_FALSE(e.empty());
       EXPECT_FALSE(f.impact.empty());
       EXPECT_FALSE(f.next.empty());
       EXPECT_GE(f.scope.node, -1);
       EXPECT_LT(f.scope.node, int(c.cluster.nodes.size()));
       if (f.scope.node >= 0) {
-        EXPECT_EQ(f.scope.node_name, c.cluster.nodes[std::size_t(f.scope.node)].name);
+        EXPECT_EQ(f.scope.subject.node, c.cluster.nodes[std::size_t(f.scope.node)].name);
       }
       for (const Rule& r : rules())
         if (r.id == f.kind) {
@@ -174,7 +176,8 @@ TEST(Inspection, speaks_of_a_degraded_uplink_as_it_is) {
     if (f.kind != "pcie-uplink-slower") continue;
     ++ports;
     EXPECT_EQ(f.severity, Severity::warning);
-    EXPECT_THAT(f.impact, testing::HasSubstr("peer traffic under the switch is not affected"));
+    EXPECT_THAT(report::sentence(f.impact),
+                testing::HasSubstr("peer traffic under the switch is not affected"));
     EXPECT_DOUBLE_EQ(f.ratio.value_or(0), 0.5);
   }
   EXPECT_EQ(ports, 2) << describe(found);
@@ -186,7 +189,7 @@ TEST(Inspection, says_what_a_slow_rail_costs) {
   const Finding& f = found.findings[0];
   EXPECT_EQ(f.severity, Severity::critical);
   EXPECT_EQ(f.scope.text(), "node0 mlx5_2");
-  EXPECT_EQ(f.impact, "this rail (mlx5_2) carries 15.8 GB/s of 25.0 GB/s");
+  EXPECT_EQ(report::sentence(f.impact), "this rail (mlx5_2) carries 15.8 GB/s of 25.0 GB/s");
 }
 
 TEST(Inspection, holds_short_windows_to_more_than_chance) {

@@ -1,0 +1,24 @@
+// Whom an error or a finding concerns, as a key: compare its fields, never its text.
+#pragma once
+
+#include <string>
+#include <utility>
+
+namespace ringtrue {
+
+struct Subject {
+  std::string node;    // by name; of what is on no node: what it is (a file, a flag, a link)
+  std::string phase;   // "run"; empty: of no particular phase
+  std::string device;  // "mlx5_0/1"; empty: of no particular device
+  int rank = -1;       // -1: of no particular rank
+
+  Subject() = default;
+  Subject(const char* name) : node(name) {}
+  Subject(std::string name, std::string in_phase = {}) : node(std::move(name)), phase(std::move(in_phase)) {}
+
+  bool empty() const { return node.empty() && phase.empty() && device.empty() && rank < 0; }
+  std::string text() const;  // "node3 run", "node3 mlx5_0/1", "node3 rank 2"
+  bool operator==(const Subject&) const = default;
+};
+
+}  // namespace ringtrue

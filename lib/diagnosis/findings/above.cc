@@ -1,0 +1,34 @@
+#include "diagnosis/findings/above.h"
+
+#include <algorithm>
+
+namespace ringtrue::diagnosis {
+
+void hold_against_ideal(ideal::Inputs wires, Diagnosis& diagnosis) {
+  const auto ring = std::find_if(diagnosis.runs.rbegin(), diagnosis.runs.rend(), [&](const RunRecord& run) {
+    return run.experiment.algorithm == collective::AlgorithmId::ring && run.busbw &&
+           run.busbw == diagnosis.ring_busbw;
+  });
+  if (ring == diagnosis.runs.rend() || !wires.inter) return;
+  wires.nodes = int(ring->experiment.order.size());
+  wires.gpus_per_node = 1;
+  const auto ideal = ideal::compute(wires);
+  const ideal::AlgorithmIdeal* own = ideal ? ideal->find("ring") : nullptr;
+  if (!own || !own->busbw) return;
+  ring->ideal = own->busbw;
+  ring->ideal_origin = wires.inter->origin;
+  ring->above = ideal::explain_above(*ring->busbw, *ideal, wires, "ring");
+  if (!ring->above) return;
+  Finding finding;
+  finding.kind = "above-ideal";
+  finding.scope.type = ScopeType::fleet;
+  finding.measured = ring->busbw;
+  finding.expected = own->busbw;
+  finding.ratio = *ring->busbw / *own->busbw;
+  finding.confidence = 1;
+  finding.evidence = {ring->above->text(*ring->busbw, *own->busbw), "ideal of the ring: " + own->arithmetic};
+  finding.next = StatementKind::see_ideal;
+  diagnosis.findings.push_back(std::move(finding));
+}
+
+}  // namespace ringtrue::diagnosis

@@ -1,0 +1,65 @@
+// How a conclusion is reached, in three files: findings.cc names the slow sides and paths, fabric_findings.cc
+// parts of the fabric and nodes that answer late or not at all, inconclusive.cc what could not be told, and
+// the verdict.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnosis/findings/findings.h"
+#include "diagnosis/infer/attribute.h"
+
+namespace ringtrue::diagnosis {
+
+// What one finding stands for: one suspect, or both sides of a node, or paths that share a part.
+using Group = std::vector<const Suspect*>;
+
+class Conclusion {
+ public:
+  Conclusion(const Case& c, Diagnosis& out)
+      : c_(c),
+        out_(out),
+        reference_(c.inference.reference.rate),
+        parts_(c.structure, c.readings, c.inference) {}
+  void run();
+
+ private:
+  const std::string& node(int i) const { return out_.nodes[std::size_t(i)]; }
+
+  void fill_rates();
+  std::vector<Group> groups() const;
+  std::vector<Quantity> readings_of(const Suspect& suspect) const;
+  void add_evidence(const Suspect& suspect, Finding& finding) const;
+  void add_losses(const Suspect& suspect, Finding& finding) const;
+  void add_other_side(const Suspect& suspect, Finding& finding) const;
+  void add_finding(const Group& group);
+  void add_parts();
+  void add_dead();
+  void add_late();
+  void name_rails(const Group& group, Finding& finding) const;
+  void add_rails(Finding& finding) const;
+  Statement next(const Scope& scope) const;
+  Severity severity(double ratio) const;
+
+  void add_fleet();
+  void add_inconclusive();
+  void add_held_back();
+  void decide();
+  bool may_be_faulty();
+  bool ring_is_slow();
+
+  const Case& c_;
+  Diagnosis& out_;
+  const double reference_;
+  const Parts parts_;
+};
+
+// Whether the ring was slower than all links together explain: then the rate (bytes/s) that they have.
+std::optional<double> slow_ring(const Diagnosis& diagnosis, double reference, const Readings& readings,
+                                double round_trip, const Thresholds& thresholds);
+
+std::string rate_text(double rate);
+std::string share_text(double share);
+
+}  // namespace ringtrue::diagnosis

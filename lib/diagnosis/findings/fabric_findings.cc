@@ -1,0 +1,148 @@
+// Findings about what is no side and no path: rails, leaves, trunks and spines, nodes that answer late or not
+// at all.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/plural.h"
+#include "diagnosis/findings/conclusion.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+std::string list_of(const std::vector<int>& rails) {
+  std::string out = rails.size() == 1 ? "rail " : "rails ";
+  for (std::size_t i = 0; i < rails.size(); ++i) out += fmt::format("{}{}", i ? ", " : "", rails[i]);
+  return out;
+}
+
+}  // namespace
+
+// Where some of a suspected end's rails are slow and others are not, that is where its wire is.
+void Conclusion::name_rails(const Group& group, Finding& f) const {
+  const std::vector<int> slow = parts_.slow_rails(*group[0]);
+  if (slow.empty()) return;
+  const auto ports = out_.rails.find(f.scope.subject.node);
+  const auto k = std::size_t(slow[0]);
+  const bool known = slow.size() == 1 && ports != out_.rails.end() && k < ports->second.size();
+  f.scope.subject.device =
+      known ? fmt::format("{}/{}", ports->second[k].device, ports->second[k].port) : list_of(slow);
+  f.evidence.push_back(
+      {slow.size() == 1 ? StatementKind::slow_rail : StatementKind::slow_rails, {}, {}, list_of(slow)});
+  if (f.scope.type == ScopeType::path) return;
+  f.scope.type = ScopeType::nic;
+}
+
+void Conclusion::add_parts() {
+  for (const FabricPart& part : parts_.fabric()) {
+    if (part.readings.empty()) continue;
+    const double best = part.readings.front().rate;
+    std::set<int> runs;
+    for (const Reading& r : part.readings) runs.insert(r.run);
+    if (!part.confirmed) {
+      out_.not_checked.push_back(
+          {part.device, fmt::format("{} between leaves carry at most {} ({} in {}); expected {}; that is too "
+                                    "little to name it",
+                                    plural(part.pairs.size(), "pair"), rate_text(best),
+                                    plural(part.readings.size(), "reading"),
+                                    plural(runs.size(), "experiment"), rate_text(reference_))});
+      continue;
+    }
+    Suspect all;
+    all.best = best;
+    all.ratio = best / reference_;
+    all.readings = part.readings;
+    Finding f;
+    f.scope.type = part.type;
+    f.scope.subject.device = part.device;
+    f.kind = fmt::format("slow-{}", name(part.type));
+    f.severity = severity(all.ratio);
+    f.measured = BytesPerSecond(best);
+    f.expected = BytesPerSecond(reference_);
+    f.ratio = all.ratio;
+    f.confidence = confidence(all);
+    f.evidence = {{StatementKind::between_leaves,
+                   {},
+                   {{"pairs", double(part.pairs.size())},
+                    {"rate_Bps", best},
+                    {"readings", double(part.readings.size())},
+                    {"experiments", double(runs.size())},
+                    {"expected_Bps", reference_}}},
+                  StatementKind::ends_do_better_below_leaf};
+    for (std::size_t i = 0; i < std::min<std::size_t>(part.pairs.size(), 4); ++i)
+      f.evidence.push_back(
+          {StatementKind::one_pair, {node(part.pairs[i].first), node(part.pairs[i].second)}});
+    f.impact = {StatementKind::across_leaves, {}, {{"rate_Bps", best}}};
+    f.next = {StatementKind::look_at_part, {}, {}, part.device};
+    out_.findings.push_back(std::move(f));
+  }
+  if (const auto& rail = parts_.slow_rail()) {
+    Finding f;
+    f.kind = "slow-rail";
+    f.scope.type = ScopeType::rail;
+    f.scope.subject.device = fmt::format("rail {}", rail->rail);
+    f.severity = severity(rail->rate / rail->usual);
+    f.measured = BytesPerSecond(rail->rate);
+    f.expected = BytesPerSecond(rail->usual);
+    f.ratio = rail->rate / rail->usual;
+    f.confidence = 0.9;
+    f.evidence.push_back(
+        {StatementKind::rail_rate,
+         {},
+         {{"rail", double(rail->rail)}, {"rate_Bps", rail->rate}, {"usual_Bps", rail->usual}}});
+    f.impact = StatementKind::slowest_rail;
+    f.next = StatementKind::look_at_rail;
+    out_.findings.push_back(std::move(f));
+  }
+}
+
+void Conclusion::add_dead() {
+  for (const DeadNode& dead : c_.dead) {
+    Finding f;
+    f.kind = "dead-node";
+    f.severity = Severity::critical;
+    f.scope.type = ScopeType::node;
+    f.scope.node = dead.node;
+    f.scope.subject = node(dead.node);
+    f.confidence = 1;
+    f.evidence = {dead.error.text()};
+    if (c_.readings.pairs_measured() > 0) f.evidence.push_back(StatementKind::others_went_on);
+    f.impact = StatementKind::no_collective;
+    f.next = dead.error.next.empty() ? Statement(StatementKind::look_at_node) : Statement(dead.error.next);
+    out_.findings.push_back(std::move(f));
+  }
+}
+
+void Conclusion::add_late() {
+  for (const Late& late : c_.late) {
+    const std::string who =
+        late.peer < 0 ? node(late.node) : fmt::format("{} <-> {}", node(late.node), node(late.peer));
+    if (!late.confirmed()) {
+      out_.not_checked.push_back(
+          {who + " answers late",
+           fmt::format("smallest round trip {:.1f} us, usual {:.1f} us, in {}: too few", late.latency * 1e6,
+                       late.usual * 1e6, plural(late.runs, "experiment"))});
+      continue;
+    }
+    Finding f;
+    f.scope.type = late.peer < 0 ? ScopeType::node : ScopeType::path;
+    f.kind = fmt::format("late-{}", name(f.scope.type));
+    f.severity = Severity::warning;
+    f.scope.node = late.node;
+    f.scope.subject = node(late.node);
+    if (late.peer >= 0) f.scope.peer = late.peer, f.scope.peer_name = node(late.peer);
+    f.ratio = late.usual / late.latency;
+    f.confidence = 0.9;
+    f.evidence = {
+        {StatementKind::round_trip,
+         {},
+         {{"latency_s", late.latency}, {"usual_s", late.usual}, {"experiments", double(late.runs)}}},
+        late.peer < 0 ? StatementKind::late_with_all : StatementKind::late_together};
+    f.impact = StatementKind::late_steps;
+    f.next = {StatementKind::look_at_way, {f.scope.subject.node}};
+    out_.findings.push_back(std::move(f));
+  }
+}
+
+}  // namespace ringtrue::diagnosis

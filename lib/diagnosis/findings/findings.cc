@@ -1,0 +1,232 @@
+#include "diagnosis/findings/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "diagnosis/findings/conclusion.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+constexpr int max_rows = 256;  // of the matrix of rates
+
+}  // namespace
+
+std::string rate_text(double rate) {
+  return to_text(BytesPerSecond(rate));
+}
+
+std::string share_text(double share) {
+  return fmt::format("{:.1f} %", share * 100);
+}
+
+void Conclusion::run() {
+  fill_rates();
+  add_dead();
+  add_late();
+  if (reference_ > 0) {
+    for (const Group& group : groups()) add_finding(group);
+    add_parts();
+    add_fleet();
+    add_inconclusive();
+  }
+  std::stable_sort(out_.findings.begin(), out_.findings.end(), [](const Finding& a, const Finding& b) {
+    if (a.severity != b.severity) return a.severity > b.severity;
+    return a.ratio.value_or(1) < b.ratio.value_or(1);
+  });
+  decide();
+}
+
+void Conclusion::fill_rates() {
+  const int n = c_.readings.nodes();
+  if (n <= max_rows) {
+    out_.rates.assign(std::size_t(n), std::vector<std::optional<BytesPerSecond>>(std::size_t(n)));
+    c_.readings.each_pair([&](int x, int y) {
+      if (const auto best = c_.readings.best(x, y))
+        out_.rates[std::size_t(x)][std::size_t(y)] = BytesPerSecond(*best);
+    });
+  }
+  // What shared links with others and read low says nothing of its path.
+  int unrated = 0;
+  c_.readings.each_pair([&](int x, int y) {
+    const auto list = c_.readings.of(x, y);
+    unrated += std::all_of(list.begin(), list.end(), [&](const Reading& r) {
+      return r.shared && r.rate < c_.thresholds.path * reference_;
+    });
+  });
+  out_.coverage = {c_.readings.pairs_measured() - unrated, n * (n - 1)};
+}
+
+std::vector<Group> Conclusion::groups() const {
+  std::vector<Group> out;
+  std::set<const Suspect*> taken;
+  for (const Suspect& s : c_.inference.suspects) {
+    if (!s.confirmed || taken.count(&s)) continue;
+    if (s.type == ScopeType::path && parts_.part_of(s.node, s.peer)) continue;
+    Group group{&s};
+    if (s.type == ScopeType::sender || s.type == ScopeType::receiver) {
+      const auto other_type = s.type == ScopeType::sender ? ScopeType::receiver : ScopeType::sender;
+      const Suspect* other = c_.inference.find(other_type, s.node);
+      // Of different rails they are two causes.
+      if (other && other->confirmed && parts_.slow_rails(s) == parts_.slow_rails(*other))
+        group.push_back(other);
+    }
+    taken.insert(group.begin(), group.end());
+    out.push_back(std::move(group));
+  }
+  return out;
+}
+
+// How often it was measured, and what came out.
+std::vector<Quantity> Conclusion::readings_of(const Suspect& s) const {
+  std::set<int> runs;
+  for (const Reading& r : s.readings) runs.insert(r.run);
+  return {{"rate_Bps", s.best},
+          {"expected_Bps", reference_},
+          {"readings", double(s.readings.size())},
+          {"experiments", double(runs.size())},
+          {"low_Bps", s.readings.back().rate},
+          {"high_Bps", s.readings.front().rate}};
+}
+
+void Conclusion::add_evidence(const Suspect& s, Finding& f) const {
+  const Subject name = node(s.node);
+  const bool sends = s.type == ScopeType::sender;
+  const auto say = [&](StatementKind kind, std::vector<Subject> whom = {},
+                       std::vector<Quantity> values = {}) {
+    f.evidence.emplace_back(kind, std::move(whom), std::move(values));
+  };
+  std::vector<Quantity> readings = readings_of(s);
+  if (s.type == ScopeType::path) {
+    const Subject peer = node(s.peer);
+    say(StatementKind::path_rate, {name, peer}, std::move(readings));
+    if (out_.nodes.size() > 2) {
+      say(StatementKind::ends_do_better, {name, peer},
+          {{"sends_Bps", c_.inference.sends[std::size_t(s.node)].value_or(0)},
+           {"receives_Bps", c_.inference.receives[std::size_t(s.peer)].value_or(0)}});
+    } else {
+      say(StatementKind::cannot_be_told_apart, {name, peer});
+    }
+  } else {
+    readings.push_back({"partners", double(s.partners)});
+    say(sends ? StatementKind::send_rate : StatementKind::receive_rate, {name}, std::move(readings));
+    const auto& others = sends ? c_.inference.receives : c_.inference.sends;
+    double weakest = 0;
+    for (const Reading& r : s.readings) {
+      const double limit = others[std::size_t(sends ? r.destination : r.source)].value_or(0);
+      weakest = weakest == 0 ? limit : std::min(weakest, limit);
+    }
+    if (weakest > s.best * 1.02)
+      say(sends ? StatementKind::partners_receive : StatementKind::partners_send, {},
+          {{"rate_Bps", weakest}});
+  }
+  if (s.type == ScopeType::node) say(StatementKind::program_holds_back, {name});
+  add_losses(s, f);
+  const auto& w = c_.slowest_hop;
+  if (w && s.explains(w->source, w->destination) && w->rate < w->typical * 0.95)
+    say(StatementKind::slowest_hop, {node(w->source), node(w->destination)},
+        {{"rate_Bps", w->rate}, {"typical_Bps", w->typical}});
+  for (const PortReading& p : c_.ports) {
+    const bool same_side = s.type == (p.receives ? ScopeType::receiver : ScopeType::sender);
+    if (!same_side || p.node != s.node || p.rate >= std::max(p.typical, reference_) * 0.95) continue;
+    say(p.receives ? StatementKind::aggregator_received : StatementKind::aggregator_sent, {name},
+        {{"aggregator", double(p.aggregator)}, {"rate_Bps", p.rate}, {"typical_Bps", p.typical}});
+  }
+  if (s.alternative) say(StatementKind::other_causes);
+  if (std::all_of(s.readings.begin(), s.readings.end(), [](const Reading& r) { return r.cpu_busy > 0.9; }))
+    say(StatementKind::busy_processors);
+}
+
+// Packets that were sent again, where that is far more than others had to.
+void Conclusion::add_losses(const Suspect& s, Finding& f) const {
+  double lost = 0, bytes = 0, all_lost = 0, all_bytes = 0;
+  for (const Reading& r : s.readings) lost += double(r.retransmits), bytes += double(r.bytes);
+  c_.readings.each_pair([&](int x, int y) {
+    for (const Reading& r : c_.readings.of(x, y))
+      if (!s.explains(x, y)) all_lost += double(r.retransmits), all_bytes += double(r.bytes);
+  });
+  if (lost < 20 || all_bytes <= 0 || lost / bytes < 10 * all_lost / all_bytes) return;
+  f.evidence.push_back({StatementKind::resent,
+                        {},
+                        {{"resent", lost},
+                         {"resent_per_GB", lost / bytes * 1e9},
+                         {"elsewhere_per_GB", all_lost / all_bytes * 1e9}}});
+}
+
+void Conclusion::add_other_side(const Suspect& s, Finding& f) const {
+  if (s.type == ScopeType::path || s.type == ScopeType::node) return;
+  const bool sends = s.type == ScopeType::sender;
+  const Side side{s.node, sends ? Direction::receives : Direction::sends};
+  if (const auto alone = c_.inference.cleared_at(side))
+    f.evidence.push_back(
+        {sends ? StatementKind::alone_receives : StatementKind::alone_sends, {}, {{"rate_Bps", *alone}}});
+  if (c_.inference.is_overshadowed(side)) return;
+  const auto other = (sends ? c_.inference.receives : c_.inference.sends)[std::size_t(s.node)];
+  if (!other || *other < c_.thresholds.warning * reference_) return;
+  f.evidence.push_back(
+      {sends ? StatementKind::also_receives : StatementKind::also_sends, {}, {{"rate_Bps", *other}}});
+}
+
+void Conclusion::add_finding(const Group& group) {
+  const Suspect& worst = *group[0];  // suspects are sorted
+  Finding f;
+  f.scope.node = worst.node;
+  f.scope.subject = node(worst.node);
+  f.scope.type = group.size() > 1 ? ScopeType::node : worst.type;
+  if (worst.type == ScopeType::path) {
+    f.scope.peer = worst.peer;
+    f.scope.peer_name = node(worst.peer);
+  }
+  name_rails(group, f);
+  f.kind = worst.type == ScopeType::node ? "slow-compute" : "slow-" + std::string(name(f.scope.type));
+  f.severity = severity(worst.ratio);
+  f.measured = BytesPerSecond(worst.best);
+  f.expected = BytesPerSecond(reference_);
+  f.ratio = worst.ratio;
+  f.confidence = 1;
+  for (const Suspect* s : group) {
+    f.confidence = std::min(f.confidence, confidence(*s));
+    add_evidence(*s, f);
+  }
+  if (group.size() == 1) add_other_side(worst, f);
+  add_rails(f);
+  f.next = worst.type == ScopeType::node ? Statement(StatementKind::look_at_program, {f.scope.subject.node})
+                                         : next(f.scope);
+  out_.findings.push_back(std::move(f));
+}
+
+// The ports that the suspected ends' data went through, where it was RDMA.
+void Conclusion::add_rails(Finding& f) const {
+  for (const std::string& name : {f.scope.subject.node, f.scope.peer_name}) {
+    const auto rails = out_.rails.find(name);
+    if (name.empty() || rails == out_.rails.end() || rails->second.empty()) continue;
+    std::string ports;
+    for (const RdmaPort& port : rails->second)
+      ports += fmt::format("{}{} port {}", ports.empty() ? "" : ", ", port.device, port.port);
+    f.evidence.push_back({StatementKind::rdma_ports, {name}, {}, ports});
+    if (name == f.scope.subject.node && rails->second.size() == 1 && f.scope.subject.device.empty())
+      f.scope.subject.device = fmt::format("{}/{}", rails->second[0].device, rails->second[0].port);
+  }
+}
+
+Statement Conclusion::next(const Scope& s) const {
+  if (s.type == ScopeType::path) return {StatementKind::look_at_route, {s.subject.node, s.peer_name}};
+  return {s.type == ScopeType::sender     ? StatementKind::look_at_sender
+          : s.type == ScopeType::receiver ? StatementKind::look_at_receiver
+                                          : StatementKind::look_at_port,
+          {s.subject.node}};
+}
+
+Severity Conclusion::severity(double ratio) const {
+  return ratio < c_.thresholds.critical  ? Severity::critical
+         : ratio < c_.thresholds.warning ? Severity::warning
+                                         : Severity::info;
+}
+
+void conclude(const Case& c, Diagnosis& diagnosis) {
+  Conclusion(c, diagnosis).run();
+}
+
+}  // namespace ringtrue::diagnosis

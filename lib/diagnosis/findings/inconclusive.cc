@@ -1,0 +1,181 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/plural.h"
+#include "diagnosis/findings/conclusion.h"
+#include "diagnosis/plan/plan.h"
+
+namespace ringtrue::diagnosis {
+
+void Conclusion::add_fleet() {
+  const Reference& r = c_.inference.reference;
+  if (r.above_declared && out_.expected.value) {
+    Finding f;
+    f.kind = "above-link-rate";
+    f.scope.type = ScopeType::fleet;
+    f.measured = BytesPerSecond(r.rate);
+    f.expected = out_.expected.value;
+    f.ratio = r.share;
+    f.confidence = 1;
+    f.evidence.push_back({StatementKind::above_declared, {}, {{"rate_Bps", r.rate}}});
+    f.next = StatementKind::give_link_rate;
+    out_.findings.push_back(std::move(f));
+  }
+  if (!r.fleet_slow) {
+    if (r.share > 0 && r.share < c_.thresholds.warning) {
+      out_.not_checked.push_back(
+          {fmt::format("the last {} of all links' rate", share_text(1 - r.share)),
+           fmt::format("most sides reach {} of what is attainable at the link rate; so little "
+                       "may be lost in measuring",
+                       share_text(r.share))});
+    }
+    return;
+  }
+  if (parts_.slow_rail()) return;  // which explains it
+  bool busy = c_.readings.nodes() > 0;
+  c_.readings.each_pair([&](int x, int y) {
+    for (const Reading& reading : c_.readings.of(x, y)) busy &= reading.cpu_busy > 0.9;
+  });
+  if (busy || c_.fleet_repeats < 2) {
+    out_.not_checked.push_back(
+        {"whether all links are slow",
+         fmt::format("most sides reach {}, {} of what is attainable at the link rate, but {}",
+                     rate_text(r.rate), share_text(r.share),
+                     busy ? "processors were more than 90 % busy" : "it was measured too seldom")});
+    return;
+  }
+  Finding f;
+  f.kind = "slow-fleet";
+  f.scope.type = ScopeType::fleet;
+  f.severity = severity(r.share);
+  f.measured = BytesPerSecond(r.rate);
+  f.expected = out_.expected.value;
+  f.ratio = r.share;
+  f.confidence = 0.7;  // a wrong --link-rate looks the same
+  f.evidence.push_back({StatementKind::fleet_rate, {}, {{"rate_Bps", r.rate}, {"reached_share", r.share}}});
+  f.impact = {StatementKind::repair, {}, {{"from_Bps", r.rate}}};
+  if (out_.expected.value) f.impact.values.push_back({"to_Bps", out_.expected.value->value});
+  f.next = StatementKind::look_at_fleet;
+  out_.findings.push_back(std::move(f));
+}
+
+void Conclusion::add_inconclusive() {
+  std::size_t unclear_paths = 0, chance = 0;
+  for (const Suspect& s : c_.inference.suspects) {
+    if (s.confirmed || (s.type == ScopeType::path && parts_.part_of(s.node, s.peer))) continue;
+    if (s.chance && s.type == ScopeType::path && between_neighbours(c_.structure, c_.readings.nodes())) {
+      ++chance;
+      continue;
+    }
+    if (s.readings.empty()) {
+      ++unclear_paths;
+      continue;
+    }
+    const Scope scope{s.type, s.node, s.peer, node(s.node), s.peer < 0 ? "" : node(s.peer)};
+    out_.not_checked.push_back(
+        {fmt::format("{}: {} of {}", scope.text(), rate_text(s.best), rate_text(reference_)), s.missing});
+  }
+  if (unclear_paths > 0) {
+    out_.not_checked.push_back({plural(unclear_paths, "path", "paths") + " of nodes with a slow side",
+                                "acknowledgements queue there, and there was no time to measure one "
+                                "direction at a time; check again after the repair"});
+  }
+  if (chance > 0) {
+    out_.not_checked.push_back({plural(chance, "path", "paths") + " that read low",
+                                "so do others that can do better: it may be chance"});
+  }
+  add_held_back();
+  for (const Side& side : c_.inference.overshadowed) {
+    const bool sends = side.direction == Direction::sends;
+    const auto limit = (sends ? c_.inference.sends : c_.inference.receives)[std::size_t(side.node)];
+    const Suspect* other = c_.inference.find(sends ? ScopeType::receiver : ScopeType::sender, side.node);
+    if (!other || !limit || *limit >= c_.thresholds.warning * reference_) continue;
+    if (c_.inference.find(sends ? ScopeType::sender : ScopeType::receiver, side.node)) continue;
+    if (c_.inference.cleared_at(side)) continue;
+    out_.not_checked.push_back(
+        {fmt::format("{}'s {} side: {} of {}", node(side.node), sends ? "sending" : "receiving",
+                     rate_text(*limit), rate_text(reference_)),
+         "its other side is so slow that acknowledgements queue behind it; check again after the repair"});
+  }
+}
+
+// Sides of which every reading was held back by the receiving program.
+void Conclusion::add_held_back() {
+  for (int y = 0; y < c_.readings.nodes(); ++y) {
+    const Suspect* program = c_.inference.find(ScopeType::node, y);
+    if (c_.inference.receives[std::size_t(y)] || (program && program->confirmed)) continue;
+    std::size_t all = 0;
+    for (const int x : c_.readings.senders_to(y))
+      for (const Reading& r : c_.readings.of(x, y)) all += r.held_back;
+    if (all == 0) continue;
+    out_.not_checked.push_back({fmt::format("{}'s receiving side", node(y)),
+                                fmt::format("in all of {} the program on {} took the data too slowly to "
+                                            "rate the wire; look at its processors",
+                                            plural(all, "reading", "readings"), node(y))});
+  }
+}
+
+void Conclusion::decide() {
+  Severity worst = Severity::info;
+  for (const Finding& f : out_.findings) worst = std::max(worst, f.severity);
+  if (worst == Severity::critical) {
+    out_.verdict = Verdict::faulty;
+  } else if (worst == Severity::warning) {
+    out_.verdict = Verdict::degraded;
+  } else {
+    out_.verdict = out_.error || reference_ <= 0 || may_be_faulty() ? Verdict::unknown : Verdict::healthy;
+  }
+}
+
+// No pass, though not proven either.
+bool Conclusion::may_be_faulty() {
+  const double critical = c_.thresholds.critical * reference_;
+  const auto& all = c_.inference.suspects;
+  bool grave = std::any_of(all.begin(), all.end(), [&](const Suspect& s) {
+    const bool chance = s.chance && between_neighbours(c_.structure, c_.readings.nodes());
+    return !s.confirmed && !chance && s.best < critical;
+  });
+  // Too few readings for a suspect, or only the ring's.
+  for (const auto& [x, y] : inconclusive_pairs(c_.readings, c_.inference, c_.thresholds)) {
+    grave = true;
+    if (c_.inference.explains(x, y)) continue;
+    out_.not_checked.push_back({fmt::format("{} -> {}: {} of {}", node(x), node(y),
+                                            rate_text(*c_.readings.best(x, y)), rate_text(reference_)),
+                                "too few readings tell whether it can do better"});
+  }
+  const auto& w = c_.slowest_hop;
+  grave |=
+      w && w->rate < critical && w->rate < 0.8 * w->typical && !c_.readings.best(w->source, w->destination);
+  return grave || ring_is_slow();
+}
+
+// A ring that no link explains.
+bool Conclusion::ring_is_slow() {
+  const auto expected = slow_ring(out_, reference_, c_.readings, c_.round_trip, c_.thresholds);
+  if (!expected) return false;
+  out_.not_checked.push_back(
+      {fmt::format("the ring's busbw: {} of {}", rate_text(out_.ring_busbw->value), rate_text(*expected)),
+       "no slow link explains it; see the same with ringtrue run ring"});
+  return true;
+}
+
+std::optional<double> slow_ring(const Diagnosis& diagnosis, double reference, const Readings& readings,
+                                double round_trip, const Thresholds& thresholds) {
+  const auto ring = std::find_if(diagnosis.runs.rbegin(), diagnosis.runs.rend(), [&](const RunRecord& run) {
+    return run.experiment.algorithm == collective::AlgorithmId::ring && run.busbw == diagnosis.ring_busbw;
+  });
+  if (!diagnosis.ring_busbw || ring == diagnosis.runs.rend()) return std::nullopt;
+  const auto& known = diagnosis.expected.value;
+  const double expected = known ? std::min(known->value, reference) : reference;
+  // Its steps take latency as well, which counts where there are many of them; where readings scatter widely,
+  // it waits for the worst of them at every step.
+  const double seen = readings.least(), least = seen > 0 ? std::min(expected, seen) : expected;
+  const double n = double(ring->experiment.order.size());
+  const double steps = 2 * (n - 1), moving = steps / n * double(ring->experiment.bytes.value) / least;
+  const double due = moving / (moving + steps * round_trip) * least;
+  if (diagnosis.ring_busbw->value >= thresholds.critical * due) return std::nullopt;
+  return expected;
+}
+
+}  // namespace ringtrue::diagnosis

@@ -1,0 +1,137 @@
+// What a check found: the document that commands print. Plain data.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/subject.h"
+#include "base/units.h"
+#include "diagnosis/findings/advice.h"
+#include "diagnosis/findings/statement.h"
+#include "diagnosis/infer/readings.h"
+#include "diagnosis/measurer.h"
+#include "ideal/facts.h"
+#include "ideal/rates.h"
+#include "run/counter_window.h"
+
+namespace ringtrue::diagnosis {
+
+enum class Verdict { healthy, degraded, faulty, unknown };
+std::string_view name(Verdict verdict);
+int exit_code(Verdict verdict);  // 0 healthy, 1 degraded, 2 faulty, 3 unknown
+
+enum class Severity { info, warning, critical };
+std::string_view name(Severity severity);
+
+// rail, leaf, trunk and spine are parts of the fabric that `device` names, as it does those of inspection,
+// the last six. nic is of both.
+enum class ScopeType {
+  path,
+  sender,
+  receiver,
+  node,
+  fleet,
+  rail,
+  leaf,
+  trunk,
+  spine,
+  gpu,
+  nic,
+  port,
+  link,
+  fabric_switch,
+  counter
+};
+std::string_view name(ScopeType type);
+
+struct Scope {
+  ScopeType type = ScopeType::path;
+  int node = -1;    // path: the sending end; -1 for the fleet
+  int peer = -1;    // path: the receiving end; -1 otherwise
+  Subject subject;  // its node and device, by name; empty: of the fleet, unknown
+  std::string peer_name;
+
+  // "node3's sending side", "the path node1 -> node2"
+  std::string text() const;
+};
+
+struct Finding {
+  Severity severity = Severity::info;
+  std::string kind;  // "slow-sender", "slow-nic", "slow-path", "slow-compute", "late-node", "dead-node",
+                     // "slow-fleet", ...
+  Scope scope;
+  std::optional<BytesPerSecond> measured;  // best of all readings: disturbances only ever lower them
+  std::optional<BytesPerSecond> expected;
+  std::optional<double> ratio;
+  double confidence = 0;  // 0..1, see confidence() in judge.h
+  std::vector<Statement> evidence;
+  Statement impact;
+  Statement next;         // what to do
+  std::string command{};  // what shows it again, for a shell; empty: none
+  int proven_after = 0;   // collective runs, since when it stands; 0: no matter of runs
+};
+
+// Something that could not be told. Never changes the verdict by itself.
+struct NotChecked {
+  std::string what;
+  std::string why;
+};
+
+struct Expected {
+  std::optional<BytesPerSecond> value;            // of a hop; nullopt where nothing could be measured
+  ideal::Origin origin = ideal::Origin::unknown;  // declared: link rate x efficiency; or fleet majority
+  std::string source;                             // the arithmetic, a sentence
+  // What findings about a node or a path are held against instead: what most of the fleet reach.
+  std::optional<BytesPerSecond> of_most{};
+
+  // What a hop is held against.
+  std::optional<BytesPerSecond> held_against() const { return of_most ? of_most : value; }
+};
+
+// One experiment, in the order in which they ran.
+struct RunRecord {
+  std::string stage;  // "probe", "ring", "ports", "pairs", "confirm", "duet", "cover"
+  Experiment experiment;
+  Seconds time;                         // of one iteration
+  std::optional<BytesPerSecond> busbw;  // ring and omnireduce only
+  std::vector<PortReading> ports;       // omnireduce only
+  // The longest ring's, where the rates of the wires are known; see above.h.
+  std::optional<BytesPerSecond> ideal{};
+  ideal::Origin ideal_origin = ideal::Origin::unknown;
+  std::optional<ideal::AboveIdeal> above{};
+};
+
+struct Coverage {
+  int pairs_measured = 0;
+  int pairs = 0;  // N (N-1), ordered
+};
+
+struct Cost {
+  int runs = 0;
+  Seconds seconds;
+  Bytes bytes;  // sent by all nodes together
+};
+
+struct Diagnosis {
+  Verdict verdict = Verdict::unknown;
+  std::vector<Finding> findings;  // worst first
+  std::vector<Plan> plans;        // until findings are repaired, the best first
+  std::vector<NotChecked> not_checked;
+  std::vector<std::string> nodes;
+  Expected expected;
+  std::vector<std::vector<std::optional<BytesPerSecond>>>
+      rates;  // row sends to column; nullopt: not measured. Of more than 256 nodes: no rows
+  std::optional<BytesPerSecond> ring_busbw;  // longest ring over all nodes in the order given
+  std::vector<RunRecord> runs;
+  Coverage coverage;
+  Cost cost;
+  std::map<std::string, run::CounterWindow> counters;  // by node, over all experiments
+  std::map<std::string, std::vector<RdmaPort>> rails;  // by node: what its RDMA went through
+  std::optional<Error> error;  // why the check ended early; what is above was proven before
+};
+
+}  // namespace ringtrue::diagnosis

@@ -1,0 +1,217 @@
+#include "diagnosis/infer/attribute.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/statistics.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+constexpr double slow_share = 0.93;
+constexpr std::size_t min_sides = 6;      // to say what is usual on a rail
+constexpr double chance = 1e-3;           // of a part that is suspected
+constexpr std::size_t of_two_leaves = 6;  // pairs: nothing else tells what is usual between them
+
+// Of the readings of all pairs of a part: repeated, and from several places.
+bool proven(const FabricPart& part) {
+  std::set<int> runs, repeats;
+  for (const Reading& r : part.readings) {
+    runs.insert(r.run);
+    if (r.confirming) repeats.insert(r.run);
+  }
+  return part.pairs.size() >= 2 && part.readings.size() >= 3 && runs.size() >= 3 && repeats.size() >= 2;
+}
+
+}  // namespace
+
+Parts::Parts(const Structure& structure, const Readings& readings, const Inference& inference)
+    : readings_(readings) {
+  find_rail();
+  if (structure.leaf.size() == std::size_t(readings.nodes()) && inference.reference.rate > 0)
+    fold(crossings(structure, inference), inference);
+}
+
+// The majority is taken over sides, as for whole hops: of three nodes one bad one has most of the readings.
+void Parts::find_rail() {
+  const auto n = std::size_t(readings_.nodes());
+  std::vector<std::vector<double>> best;  // by rail: of what each node sends, then receives
+  readings_.each_pair([&](int x, int y) {
+    for (const Reading& r : readings_.counting(x, y)) {
+      best.resize(std::max(best.size(), r.rails.size()), std::vector<double>(2 * n, 0));
+      for (std::size_t k = 0; k < r.rails.size(); ++k)
+        for (const std::size_t side : {std::size_t(x), n + std::size_t(y)})
+          best[k][side] = std::max(best[k][side], r.rails[k]);
+    }
+  });
+  std::size_t slowest = 0, fewest = ~std::size_t(0);
+  for (std::size_t k = 0; k < best.size(); ++k) {
+    std::erase(best[k], 0.0);
+    fewest = std::min(fewest, best[k].size());
+    usual_.push_back(upper_median(best[k]));
+    if (usual_[k] < usual_[slowest]) slowest = k;
+  }
+  // Two nodes have nobody to compare with, but for their own other rails.
+  if (n == 2 && !usual_.empty())
+    usual_.assign(usual_.size(), *std::max_element(usual_.begin(), usual_.end()));
+  // Of most sides, or a slow node's own would stand for all.
+  if (usual_.size() < 2 || fewest < std::max(min_sides, n + n / 2) || n == 2) return;
+  std::vector<double> others = usual_;
+  others.erase(others.begin() + std::ptrdiff_t(slowest));
+  const double usual = upper_median(others);
+  if (usual_[slowest] < slow_share * usual) slow_rail_ = {int(slowest), usual_[slowest], usual};
+}
+
+std::vector<int> Parts::slow_rails(const Suspect& s) const {
+  const std::vector<int> slow = slow_rails(s.readings);
+  // Where most are slow, it is more than NICs.
+  return 2 * slow.size() <= usual_.size() ? slow : std::vector<int>();
+}
+
+std::vector<int> Parts::slow_rails(const std::vector<Reading>& readings) const {
+  std::vector<int> slow;
+  if (readings.empty() || usual_.size() < 2) return slow;
+  for (std::size_t k = 0; k < usual_.size(); ++k) {
+    double best = 0;
+    for (const Reading& r : readings) best = std::max(best, k < r.rails.size() ? r.rails[k] : 0);
+    if (best > 0 && best < slow_share * usual_[k]) slow.push_back(int(k));
+  }
+  return slow;
+}
+
+const FabricPart* Parts::part_of(int source, int destination) const {
+  for (const FabricPart& part : fabric_)
+    for (const auto& [x, y] : part.pairs)
+      if (x == source && y == destination) return &part;
+  return nullptr;
+}
+
+// Pairs between two leaves whose ends are not suspected themselves.
+std::vector<Parts::Crossing> Parts::crossings(const Structure& structure, const Inference& inference) const {
+  std::set<std::pair<int, ScopeType>> suspected;
+  for (const Suspect& s : inference.suspects)
+    if (s.type != ScopeType::path && !s.chance) suspected.emplace(s.node, s.type);
+  std::vector<Crossing> out;
+  readings_.each_pair([&](int x, int y) {
+    const int from = structure.leaf[std::size_t(x)], to = structure.leaf[std::size_t(y)];
+    const auto best = readings_.best(x, y);
+    if (from < 0 || to < 0 || from == to || !best || readings_.counting(x, y).empty()) return;
+    if (suspected.count({x, ScopeType::sender}) || suspected.count({y, ScopeType::receiver})) return;
+    const bool slow = *best < slow_share * inference.reference.rate;
+    const std::vector<int> rails = slow ? slow_rails(readings_.counting(x, y)) : std::vector<int>();
+    const bool some = !rails.empty() && rails.size() < usual_.size();
+    out.push_back(
+        {x, y, from, to, slow, some && rails.size() == 1 ? rails[0] : -1, some && rails.size() > 1});
+  });
+  return out;
+}
+
+void Parts::fold(std::vector<Crossing> all, const Inference& inference) {
+  std::set<int> leaves;
+  for (const Crossing& c : all) leaves.insert(c.from), leaves.insert(c.to);
+  // The leaf that explains most, and no chance; again, of what it leaves.
+  for (;;) {
+    Ends best;
+    std::size_t most = 0;
+    for (const int leaf : leaves) {
+      for (const auto& [up, down] : {std::pair(true, true), {true, false}, {false, true}}) {
+        const Ends ends{leaf, up, down};
+        const std::size_t explained = explains(all, ends, leaves.size());
+        if (explained > most) most = explained, best = ends;
+      }
+    }
+    if (most == 0) break;
+    add(all, best, leaves);
+    std::erase_if(all, [&](const Crossing& c) { return best.hold(c) && c.slow; });
+  }
+  fold_confirmed(std::move(all), int(leaves.size()), inference);
+}
+
+// How many pairs are slow because of these ends of a leaf; 0 if some are not slow, or if so many others are
+// that it may be chance.
+std::size_t Parts::explains(const std::vector<Crossing>& all, const Ends& ends, std::size_t leaves) {
+  std::size_t own = 0, ups = 0, others = 0, slow_others = 0;
+  int rail = -2;
+  for (const Crossing& c : all) {
+    if (!ends.hold(c)) {
+      ++others, slow_others += c.slow;
+      continue;
+    }
+    // One rail's leaf is slow on that rail with everyone; all rails' leaves, on all.
+    if (!c.slow || c.scattered || (rail != -2 && rail != c.rail)) return 0;
+    rail = c.rail;
+    ++own, ups += c.from == ends.leaf;
+  }
+  if (own < 2 || (ends.up && ups == 0) || (ends.down && ups == own)) return 0;
+  if (others == 0 && own < of_two_leaves) return 0;
+  const double share = others > 0 ? double(slow_others) / double(others) : 0;
+  double by_chance = 3 * double(leaves);  // ways to choose the ends
+  for (std::size_t i = 0; i < own; ++i) by_chance *= share;
+  const bool sure = by_chance < chance;
+  undecided_ |= !sure && own >= 3;
+  return sure ? own : 0;
+}
+
+void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::set<int>& leaves) {
+  FabricPart part;
+  for (const Crossing& c : all) {
+    if (!ends.hold(c)) continue;
+    part.pairs.emplace_back(c.source, c.destination);
+    const auto list = readings_.counting(c.source, c.destination);
+    part.readings.insert(part.readings.end(), list.begin(), list.end());
+  }
+  std::sort(part.readings.begin(), part.readings.end(),
+            [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
+  part.confirmed = proven(part);
+  if (leaves.size() == 2) {  // which of the two it is, nobody can tell
+    part.device = fmt::format("between leaf {} and leaf {}", *leaves.begin(), *leaves.rbegin());
+  } else {
+    if (ends.up && ends.down) part.type = ScopeType::leaf;
+    part.device = fmt::format("{}leaf {}",
+                              part.type == ScopeType::leaf ? ""
+                              : ends.up                    ? "uplinks of "
+                                                           : "downlinks of ",
+                              ends.leaf);
+  }
+  fabric_.push_back(std::move(part));
+}
+
+// Paths between leaves that are proven one by one.
+void Parts::fold_confirmed(std::vector<Crossing> all, int leaves, const Inference& inference) {
+  FabricPart part;
+  std::set<int> from, to;
+  for (const Suspect& s : inference.suspects) {
+    if (s.type != ScopeType::path || !s.confirmed) continue;
+    for (const Crossing& c : all) {
+      if (c.source != s.node || c.destination != s.peer) continue;
+      from.insert(c.from), to.insert(c.to);
+      part.pairs.emplace_back(c.source, c.destination);
+      part.readings.insert(part.readings.end(), s.readings.begin(), s.readings.end());
+    }
+  }
+  if (part.pairs.size() < 2) return;
+  std::sort(part.readings.begin(), part.readings.end(),
+            [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
+  part.confirmed = true;
+  if (leaves > 2 ? from.size() > 1 && to.size() > 1 : from.size() > 1) {
+    part.type = ScopeType::spine, part.device = "a spine";
+  } else if (leaves == 2) {
+    part.device = fmt::format("a trunk from leaf {} to leaf {}", *from.begin(), *to.begin());
+  } else {
+    part.device = from.size() == 1 ? fmt::format("a trunk up from leaf {}", *from.begin())
+                                   : fmt::format("a trunk down to leaf {}", *to.begin());
+  }
+  // What else it explains, though not proven one by one.
+  for (const Crossing& c : all) {
+    const bool its = part.type == ScopeType::spine || (from.size() == 1 && from.count(c.from)) ||
+                     (to.size() == 1 && to.count(c.to));
+    const std::pair pair(c.source, c.destination);
+    if (c.slow && its && std::find(part.pairs.begin(), part.pairs.end(), pair) == part.pairs.end())
+      part.pairs.push_back(pair);
+  }
+  fabric_.push_back(std::move(part));
+}
+
+}  // namespace ringtrue::diagnosis

@@ -1,0 +1,80 @@
+// Which part of a node or of the fabric is slow, where the world tells more than nodes: rails, and the
+// switches that nodes hang below.
+//
+// - A hop that goes through several rails is as slow as the slowest of them. Where some rails of a suspected
+//   side are slow and others are not, it is their NIC that is slow.
+// - Readings between two leaves cross trunks. Where all from a leaf are slow, its uplinks are; all to it, its
+//   downlinks; both, the leaf - unless pairs between other leaves are slow so often that it may be chance. Of
+//   two leaves alone nobody can say which: it is what is between them. Other slow paths between leaves that
+//   are proven, two and more: of one leaf, that is a trunk of it; of several, a spine.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "diagnosis/findings/report.h"
+#include "diagnosis/infer/judge.h"
+#include "diagnosis/infer/readings.h"
+#include "diagnosis/measurer.h"
+
+namespace ringtrue::diagnosis {
+
+// A part of the fabric that explains slow paths.
+struct FabricPart {
+  ScopeType type = ScopeType::trunk;  // leaf, trunk or spine
+  std::string device;                 // "leaf 3", "uplinks of leaf 3", "a spine"
+  std::vector<std::pair<int, int>> pairs;
+  std::vector<Reading> readings;  // of these pairs, fastest first
+  bool confirmed = false;         // three readings in three experiments, two of them repeats
+};
+
+struct SlowRail {
+  int rail = 0;
+  double rate = 0, usual = 0;  // bytes per second: medians over all hops, of this rail and of the others
+};
+
+class Parts {
+ public:
+  Parts(const Structure& structure, const Readings& readings, const Inference& inference);
+
+  // Rails that are slow in all of a suspect's readings, where others are not; empty where rails tell nothing.
+  std::vector<int> slow_rails(const Suspect& suspect) const;
+  // A rail that is slow at most nodes.
+  const std::optional<SlowRail>& slow_rail() const { return slow_rail_; }
+  const std::vector<FabricPart>& fabric() const { return fabric_; }
+  // A leaf's pairs with others were all slow, but it may be chance: more of them would tell.
+  bool undecided() const { return undecided_; }
+  // Whether a part of the fabric explains this path.
+  const FabricPart* part_of(int source, int destination) const;
+
+ private:
+  struct Crossing {
+    int source = 0, destination = 0, from = 0, to = 0;  // nodes, leaves
+    bool slow = false;
+    int rail = -1;           // the only slow one; -1: all, or nobody knows
+    bool scattered = false;  // several rails are slow, but not all
+  };
+  // What of a leaf is slow.
+  struct Ends {
+    int leaf = -1;
+    bool up = false, down = false;
+    bool hold(const Crossing& c) const { return (up && c.from == leaf) || (down && c.to == leaf); }
+  };
+  std::vector<int> slow_rails(const std::vector<Reading>& readings) const;  // all that are
+  std::vector<Crossing> crossings(const Structure& structure, const Inference& inference) const;
+  void fold(std::vector<Crossing> crossings, const Inference& inference);
+  std::size_t explains(const std::vector<Crossing>& all, const Ends& ends, std::size_t leaves);
+  void add(const std::vector<Crossing>& all, const Ends& ends, const std::set<int>& leaves);
+  void fold_confirmed(std::vector<Crossing> crossings, int leaves, const Inference& inference);
+  void find_rail();
+
+  const Readings& readings_;
+  std::vector<double> usual_;  // by rail: upper median of what the sides do at their best
+  std::optional<SlowRail> slow_rail_;
+  std::vector<FabricPart> fabric_;
+  bool undecided_ = false;
+};
+
+}  // namespace ringtrue::diagnosis

@@ -1,0 +1,296 @@
+#include "diagnosis/infer/judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "base/statistics.h"
+#include "diagnosis/infer/reference.h"
+#include "diagnosis/infer/set_cover.h"
+#include "diagnosis/infer/significance.h"
+#include "diagnosis/plan/plan.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+// A program that takes as little is slow; above, its readings may be its partners'.
+constexpr double slow_program = 0.9;
+
+class Judge {
+ public:
+  Judge(const Readings& readings, const Readings& alone, const Thresholds& thresholds,
+        const Structure& structure, Inference& inference)
+      : readings_(readings),
+        alone_(alone),
+        t_(thresholds),
+        out_(inference),
+        n_(readings.nodes()),
+        sparse_(between_neighbours(structure, n_)),
+        scales_(readings, thresholds, structure, inference) {}
+
+  void run() {
+    find_overshadowed();
+    choose_sides();
+    scales_.join_sides(out_.suspects);
+    add_paths();
+    add_programs();
+    std::stable_sort(out_.suspects.begin(), out_.suspects.end(),
+                     [](const Suspect& a, const Suspect& b) { return a.ratio < b.ratio; });
+  }
+
+ private:
+  static std::vector<std::pair<int, int>> pairs_of(const Readings& readings, Side side) {
+    std::vector<std::pair<int, int>> out;
+    if (side.direction == Direction::sends) {
+      for (const int y : readings.receivers_of(side.node)) out.emplace_back(side.node, y);
+    } else {
+      for (const int x : readings.senders_to(side.node)) out.emplace_back(x, side.node);
+    }
+    return out;
+  }
+
+  double reference() const { return out_.reference.rate; }
+  bool slow(double rate) const { return rate < t_.warning * reference(); }
+
+  bool overshadowed(Side side) const { return out_.is_overshadowed(side); }
+  // Readings of this pair mean nothing, because of what else its ends are doing.
+  bool unclear(int x, int y) const {
+    return overshadowed({x, Direction::sends}) || overshadowed({y, Direction::receives});
+  }
+
+  // Both sides of a node look slow: each may be the other's doing, because acknowledgements queue behind the
+  // data in a slow port. What they did alone decides, where it is known.
+  void find_overshadowed() {
+    if (n_ == 2) return;  // their directions are measured one at a time anyway
+    for (int x = 0; x < n_; ++x) {
+      const auto send = out_.sends[std::size_t(x)], receive = out_.receives[std::size_t(x)];
+      if (!send || !receive || !slow(*send) || !slow(*receive)) continue;
+      const Side sends{x, Direction::sends}, receives{x, Direction::receives};
+      if (means_nothing(sends, *send, receives, *receive)) out_.overshadowed.push_back(sends);
+      if (means_nothing(receives, *receive, sends, *send)) out_.overshadowed.push_back(receives);
+    }
+  }
+
+  // Whether no reading of some length shows this rate.
+  bool momentary(Side side, double rate) const {
+    for (const auto& [x, y] : pairs_of(readings_, side)) {
+      for (const Reading& r : readings_.counting(x, y)) {
+        if (r.rate >= rate * 0.999) return false;
+      }
+    }
+    return true;
+  }
+
+  bool means_nothing(Side side, double rate, Side other, double other_rate) const {
+    const auto alone = best_alone(side), other_alone = best_alone(other);
+    if (alone && !slow(*alone)) return true;
+    if (other_alone && !slow(*other_alone)) return false;
+    if (alone && other_alone) return *alone > rate * 1.05;
+    // Until then: beside a very slow side, what the better one shows means nothing.
+    return other_rate < t_.gross * reference() && other_rate * 1.25 < rate && !momentary(other, other_rate);
+  }
+
+  std::optional<double> best_alone(Side side) const {
+    std::optional<double> best;
+    for (const auto& [x, y] : pairs_of(alone_, side)) {
+      const auto b = alone_.best(x, y);
+      if (b && alone_.only_momentary(x, y) && slow(*b)) continue;
+      if (b && (!best || *b > *best)) best = b;
+    }
+    return best;
+  }
+
+  void choose_sides() {
+    std::vector<Pair> slow_pairs;
+    std::vector<int> row_slow(std::size_t(n_), 0), row_all(std::size_t(n_), 0);
+    std::vector<int> column_slow(std::size_t(n_), 0), column_all(std::size_t(n_), 0);
+    readings_.each_pair([&](int x, int y) {
+      const auto best = readings_.best(x, y);
+      if (!best || unclear(x, y) || readings_.only_momentary(x, y)) return;
+      ++row_all[std::size_t(x)], ++column_all[std::size_t(y)];
+      if (!slow(*best)) return;
+      ++row_slow[std::size_t(x)], ++column_slow[std::size_t(y)];
+      slow_pairs.push_back({x, y, *best < t_.path * reference()});
+    });
+    std::vector<Side> candidates;
+    for (int x = 0; x < n_; ++x) {
+      const auto i = std::size_t(x);
+      // A side that did well for a few ticks at least is not slow with everyone.
+      const bool sends_slow = out_.sends[i] && slow(*out_.sends[i]);
+      const bool receives_slow = out_.receives[i] && slow(*out_.receives[i]);
+      if (sends_slow && row_all[i] >= 2 && row_slow[i] == row_all[i])
+        candidates.push_back({x, Direction::sends});
+      if (receives_slow && column_all[i] >= 2 && column_slow[i] == column_all[i])
+        candidates.push_back({x, Direction::receives});
+    }
+    std::vector<char> sending(std::size_t(n_), 0), receiving(std::size_t(n_), 0);
+    for (const Side side : candidates)
+      (side.direction == Direction::sends ? sending : receiving)[std::size_t(side.node)] = 1;
+    for (Pair& pair : slow_pairs)
+      pair.counts |= sending[std::size_t(pair.source)] || receiving[std::size_t(pair.destination)];
+    const Cover cover = minimum_set_cover(slow_pairs, candidates);
+    suspected_ = cover.sides;
+    for (std::size_t i = 0; i < suspected_.size(); ++i) add_side(suspected_[i], cover.alternative[i]);
+    // An overshadowed side is suspected by what it did alone, or not at all.
+    for (const Side side : out_.overshadowed) {
+      const auto best = best_alone(side);
+      if (!best) continue;
+      if (!slow(*best)) {
+        out_.cleared.push_back({side, *best});
+        continue;
+      }
+      suspected_.push_back(side);
+      add_side_alone(side);
+    }
+  }
+
+  bool is_suspected(int node, Direction d) const {
+    return std::find(suspected_.begin(), suspected_.end(), Side{node, d}) != suspected_.end();
+  }
+
+  void add_suspect(Suspect suspect, std::vector<Reading> list, double limit, int partners_needed) {
+    if (auto s = scales_.test(std::move(suspect), std::move(list), limit, partners_needed))
+      out_.suspects.push_back(std::move(*s));
+  }
+
+  void add_side(Side side, bool alternative) {
+    const bool sends = side.direction == Direction::sends;
+    Suspect s;
+    s.type = sends ? ScopeType::sender : ScopeType::receiver;
+    s.node = side.node;
+    s.alternative = alternative;
+    std::vector<Reading> good, all;
+    std::set<int> partners, any;
+    for (const auto& [x, y] : pairs_of(readings_, side)) {
+      if (!readings_.best(x, y) || unclear(x, y)) continue;
+      const int other = sends ? y : x;
+      const bool partner_good = !is_suspected(other, sends ? Direction::receives : Direction::sends);
+      for (const Reading& r : readings_.counting(x, y)) {
+        all.push_back(r), any.insert(other);
+        if (partner_good) good.push_back(r), partners.insert(other);
+      }
+    }
+    if (good.empty()) good = std::move(all), partners = std::move(any);
+    s.partners = int(partners.size());
+    add_suspect(std::move(s), std::move(good), reference(), 2);
+  }
+
+  void add_side_alone(Side side) {
+    const bool sends = side.direction == Direction::sends;
+    Suspect s;
+    s.type = sends ? ScopeType::sender : ScopeType::receiver;
+    s.node = side.node;
+    s.alone = true;
+    std::vector<Reading> list;
+    std::set<int> partners;
+    for (const auto& [x, y] : pairs_of(alone_, side)) {
+      for (const Reading& r : alone_.counting(x, y)) list.push_back(r), partners.insert(sends ? y : x);
+    }
+    s.partners = int(partners.size());
+    add_suspect(std::move(s), std::move(list), reference(), 2);
+  }
+
+  // What a side can do, as far as is known; nullopt: its readings mean nothing.
+  std::optional<double> side_limit(Side side) const {
+    if (overshadowed(side)) return out_.cleared_at(side);
+    return (side.direction == Direction::sends ? out_.sends : out_.receives)[std::size_t(side.node)];
+  }
+
+  // The median of a side's readings, and whether most of them had packets to send again.
+  std::pair<double, bool> usual_of(Side side) const {
+    std::vector<double> rates;
+    std::size_t losing = 0;
+    for (const auto& [x, y] : pairs_of(readings_, side))
+      for (const Reading& r : readings_.counting(x, y)) rates.push_back(r.rate), losing += r.retransmits > 0;
+    const bool loses = 2 * losing > rates.size();
+    return {rates.empty() ? reference() : upper_median(std::move(rates)), loses};
+  }
+
+  void add_paths() {
+    readings_.each_pair([&](int x, int y) {
+      const auto best = readings_.best(x, y);
+      const auto send = side_limit({x, Direction::sends}), receive = side_limit({y, Direction::receives});
+      if (!best || !send || !receive || readings_.only_momentary(x, y)) return;
+      double limit = reference(), share = t_.warning;
+      if (n_ > 2) {
+        limit = std::min({limit, *send, *receive});
+        bool suspected = false;
+        for (const Side side : {Side{x, Direction::sends}, Side{y, Direction::receives}}) {
+          if (!is_suspected(side.node, side.direction)) continue;
+          suspected = true;
+          const auto [usual, loses] = usual_of(side);
+          if (sparse_ || loses) limit = std::min(limit, usual);  // where packets get lost, the best is luck
+        }
+        share = suspected ? t_.path_of_suspected : t_.path;
+        // A burst may have doubled what the side showed elsewhere.
+        if (suspected && readings_.only_brief(x, y)) share = gross_share;
+      }
+      if (*best >= share * limit) return;
+      Suspect s;
+      s.node = x;
+      s.peer = y;
+      s.partners = 1;
+      // Beside a slow side of the same node, acknowledgements queue: then only the path alone says more.
+      s.alone = unclear(x, y) || is_suspected(x, Direction::receives) || is_suspected(y, Direction::sends);
+      const auto alone = alone_.best(x, y);
+      if (s.alone && alone && *alone >= share * limit) return;
+      auto list = s.alone ? alone_.counting(x, y) : readings_.counting(x, y);
+      add_suspect(std::move(s), std::move(list), limit, 1);
+    });
+  }
+
+  // Programs that take their data slowly, from everybody and each time.
+  void add_programs() {
+    for (int y = 0; y < n_; ++y) {
+      Suspect s;
+      s.type = ScopeType::node;
+      s.node = y;
+      std::vector<Reading> list;
+      double held = 0, free = 0;
+      for (const int x : readings_.senders_to(y)) {
+        for (const Reading& r : readings_.of(x, y)) {
+          if (r.momentary) continue;
+          (r.held_back ? held : free) = std::max(r.held_back ? held : free, r.rate);
+          if (r.held_back) list.push_back(r);
+        }
+        ++s.partners;
+      }
+      if (list.empty() || free > 1.02 * held || held >= slow_program * reference()) continue;
+      add_suspect(std::move(s), std::move(list), reference(), std::min(2, n_ - 1));
+    }
+  }
+
+  const Readings& readings_;
+  const Readings& alone_;
+  const Thresholds& t_;
+  Inference& out_;
+  const int n_;
+  const bool sparse_;
+  const Significance scales_;
+  std::vector<Side> suspected_;
+};
+
+}  // namespace
+
+Inference infer(const Readings& readings, const Readings& alone, std::optional<double> attainable,
+                std::optional<double> nominal, const Thresholds& thresholds, const Structure& structure) {
+  Inference inference;
+  const int n = readings.nodes();
+  Limits sends(n), receives(n);
+  readings.each_pair([&](int x, int y) {
+    const auto best = readings.best(x, y);
+    for (const Reading& r : readings.of(x, y)) sends.note(x, r), receives.note(y, r);
+    sends.meet(x, best, readings.only_brief(x, y));
+    receives.meet(y, best, readings.only_brief(x, y));
+  });
+  sends.settle();
+  receives.settle();
+  inference.reference = reference_of(sends, receives, attainable, nominal);
+  inference.sends = std::move(sends.rate);
+  inference.receives = std::move(receives.rate);
+  if (inference.reference.rate > 0) Judge(readings, alone, thresholds, structure, inference).run();
+  return inference;
+}
+
+}  // namespace ringtrue::diagnosis

@@ -1,0 +1,109 @@
+// From readings to suspects: which sides and paths, as few as possible, explain every slow pair.
+//
+// Model: a reading of X -> Y shows min(what X can send, what the path carries, what Y can receive), lowered
+// by disturbances and never raised by them. So a pair is as good as its best reading; what X can send is at
+// least the best of X -> *, what Y can receive at least the best of * -> Y.
+//
+// - A pair is slow when its best reading is below `warning` of the reference.
+// - A side may be suspected only if all of its measured pairs (two or more) are slow. The suspected are the
+//   smallest set of sides and single paths that covers all slow pairs, a side before a path.
+// - A path is suspected when its best reading is 7 % below what both of its ends can do (25 % where an end is
+//   suspected itself).
+// - Data that waits in a slow port delays the acknowledgements that pass it the same way, and with them the
+//   node's other direction. So where both sides of a node look slow, and for paths at a node whose side in
+//   the other direction is slow, what they carry alone decides.
+// What the readings of a suspect must be to confirm it is in significance.h.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnosis/findings/report.h"
+#include "diagnosis/infer/readings.h"
+
+namespace ringtrue::diagnosis {
+
+struct Thresholds {
+  double warning = 0.95;
+  double critical = 0.85;
+  double path = 0.93;               // of what both ends can do, where neither is suspected
+  double path_of_suspected = 0.75;  // of what both ends can do, where one is
+  double gross = 0.7;               // below: acknowledgements queue so long that the other direction suffers
+};
+
+struct Reference {
+  double rate = 0;              // bytes per second; 0: nothing is known
+  bool majority = false;        // of the fleet, not the declared rate
+  bool fleet_slow = false;      // the declared rate is known, and nobody comes near it
+  bool above_declared = false;  // readings well above the declared rate: the declaration is wrong
+  bool momentary = false;       // most sides were measured for a few ticks only: good for gross faults
+  double share = 0;             // the majority over what is attainable at the declared rate; 0: none declared
+};
+
+enum class Direction { sends, receives };
+
+struct Side {
+  int node = 0;
+  Direction direction = Direction::sends;
+  bool operator==(const Side&) const = default;
+};
+
+struct Suspect {
+  // sender, receiver or path; node: the program that receives there holds back what is sent to it
+  ScopeType type = ScopeType::path;
+  int node = 0;
+  int peer = -1;  // path only
+  double best = 0;
+  double ratio = 0;               // best / reference
+  std::vector<Reading> readings;  // that count, fastest first
+  int partners = 0;               // different ones in `readings`
+  bool alone = false;      // only one direction at a time says more, and `readings` are of such experiments
+  bool chance = false;     // so many readings are as low that these may be chance
+  bool else_sure = false;  // nothing but that, if that, is missing
+  bool confirmed = false;
+  bool alternative = false;  // another explanation with as few causes exists
+  std::string missing;       // why not confirmed; empty when confirmed
+
+  // Whether it would slow what `source` sends to `destination`.
+  bool explains(int source, int destination) const;
+};
+
+struct Inference {
+  Reference reference;
+  std::vector<std::optional<double>> sends;  // by node: best of its pairs
+  std::vector<std::optional<double>> receives;
+  std::vector<Suspect> suspects;  // slowest first
+  // Sides whose readings mean nothing beside their node's other side, which is slow: alone they did better,
+  // or, where that is not known, the other side is below Thresholds::gross.
+  std::vector<Side> overshadowed;
+  struct Cleared {
+    Side side;
+    double rate = 0;
+  };
+  std::vector<Cleared> cleared;  // of these: alone, they did well
+
+  const Suspect* find(ScopeType type, int node) const;  // sender or receiver
+  bool is_overshadowed(Side side) const;
+  std::optional<double> cleared_at(Side side) const;  // the rate, or nullopt
+  bool explains(int source, int destination) const;   // whether any suspect does
+};
+
+// `attainable`: of the declared link rate; nullopt: unknown. `alone`: readings of single directions (one-way
+// tests), which decide where both sides of a node look slow.
+Inference infer(const Readings& readings, const Readings& alone, std::optional<double> attainable,
+                std::optional<double> nominal, const Thresholds& thresholds, const Structure& structure = {});
+
+// Pairs that read below `critical` so far, though others that share no port with them are not often as low:
+// no pass, whether they are suspects or not.
+std::vector<std::pair<int, int>> inconclusive_pairs(const Readings& readings, const Inference& inference,
+                                                    const Thresholds& thresholds);
+
+// k readings within 5 % of the best, gap g = 1 - ratio, spread s = 1 - median / best:
+//   (1 - 2^-k) g / (g + s + 0.02), times 0.7 where another explanation exists, times 0.8 where processors
+// were busier than 90 % in all of the readings.
+double confidence(const Suspect& suspect);
+// 1 - median / best of its readings; 0 of none.
+double spread(const Suspect& suspect);
+
+}  // namespace ringtrue::diagnosis

@@ -1,0 +1,110 @@
+#include "diagnosis/infer/late.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/statistics.h"
+#include "diagnosis/infer/readings.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+constexpr double late_share = 1.15, late_share_unknown = 3;  // of what is usual
+constexpr double min_unknown = 100e-6;                       // seconds more
+constexpr double noises = 6;                                 // and of what the fleet scatters by
+
+double deviation(const std::vector<double>& values, double middle) {
+  std::vector<double> off;
+  for (const double v : values) off.push_back(std::abs(v - middle));
+  return 1.4826 * upper_median(std::move(off));
+}
+
+}  // namespace
+
+void Latencies::add(const Observation& observation, int run) {
+  for (const HopReading& hop : observation.hops) {
+    if (!hop.latency || !(hop.latency->value > 0) || hop.source == hop.destination) continue;
+    Seen& seen = pairs_[std::minmax(hop.source, hop.destination)];
+    seen.least = seen.runs == 0 ? hop.latency->value : std::min(seen.least, hop.latency->value);
+    seen.runs += seen.last != run;
+    seen.last = run;
+  }
+}
+
+double Latencies::usual() const {
+  std::vector<double> all;
+  for (const auto& [pair, seen] : pairs_) all.push_back(seen.least);
+  return upper_median(std::move(all));
+}
+
+std::vector<Late> Latencies::late(const Structure& structure, int nodes) const {
+  const auto n = std::size_t(nodes);
+  const bool known = structure.leaf.size() == n && std::all_of(structure.leaf.begin(), structure.leaf.end(),
+                                                               [](int leaf) { return leaf >= 0; });
+  const auto across = [&](const std::pair<int, int>& pair) {
+    return known && structure.leaf[std::size_t(pair.first)] != structure.leaf[std::size_t(pair.second)];
+  };
+  // What is usual, of either kind: the majority of the nodes' best.
+  double usual[2] = {0, 0}, noise = 0;
+  for (const bool crossing : {false, true}) {
+    std::vector<double> best(n, 0);
+    for (const auto& [pair, seen] : pairs_) {
+      if (across(pair) != crossing) continue;
+      for (const int node : {pair.first, pair.second}) {
+        double& b = best[std::size_t(node)];
+        b = b > 0 ? std::min(b, seen.least) : seen.least;
+      }
+    }
+    std::erase(best, 0.0);
+    if (best.size() < 3) continue;
+    usual[crossing] = lower_median(best);
+    noise = std::max(noise, deviation(best, usual[crossing]) / usual[crossing]);
+  }
+  const double share = std::max(known ? late_share : late_share_unknown, 1 + noises * noise);
+  const auto is_late = [&](const std::pair<int, int>& pair, const Seen& seen) {
+    const double due = usual[across(pair)];
+    return due > 0 && seen.least > share * due && (known || seen.least > due + min_unknown);
+  };
+
+  struct Node {
+    int pairs = 0, late = 0, runs = 0;
+    double least = 0, usual = 0;
+  };
+  std::vector<Node> of(n);
+  for (const auto& [pair, seen] : pairs_) {
+    if (usual[across(pair)] <= 0) continue;
+    for (const int x : {pair.first, pair.second}) {
+      Node& node = of[std::size_t(x)];
+      ++node.pairs, node.late += is_late(pair, seen), node.runs += seen.runs;
+      if (node.least > 0 && node.least - node.usual <= seen.least - usual[across(pair)]) continue;
+      node.least = seen.least, node.usual = usual[across(pair)];
+    }
+  }
+  std::vector<Late> out;
+  // A pair with a late node says nothing of its other end; so the worst are taken first.
+  std::vector<int> order(n);
+  for (std::size_t i = 0; i < n; ++i) order[i] = int(i);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return of[std::size_t(a)].late > of[std::size_t(b)].late; });
+  std::vector<bool> named(n, false);
+  for (const int x : order) {
+    const Node& node = of[std::size_t(x)];
+    if (node.pairs < 2 || node.late < node.pairs) continue;
+    int own = 0;  // not explained by nodes that are named already
+    for (const auto& [pair, seen] : pairs_) {
+      if (pair.first != x && pair.second != x) continue;
+      own += is_late(pair, seen) && !named[std::size_t(pair.first == x ? pair.second : pair.first)];
+    }
+    if (own < 2) continue;
+    named[std::size_t(x)] = true;
+    out.push_back({x, -1, node.least, node.usual, node.runs});
+  }
+  for (const auto& [pair, seen] : pairs_) {
+    if (!is_late(pair, seen) || named[std::size_t(pair.first)] || named[std::size_t(pair.second)]) continue;
+    out.push_back({pair.first, pair.second, seen.least, usual[across(pair)], seen.runs});
+  }
+  return out;
+}
+
+}  // namespace ringtrue::diagnosis

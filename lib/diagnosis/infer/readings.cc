@@ -1,0 +1,174 @@
+#include "diagnosis/infer/readings.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/statistics.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+constexpr int max_rails = 64;
+
+std::optional<double> rate_of(const HopReading& hop) {
+  if (hop.bytes.value == 0 || !(hop.busy.value > 0)) return std::nullopt;
+  const double rate = (hop.bytes / hop.busy).value;
+  if (!std::isfinite(rate)) return std::nullopt;
+  return rate;
+}
+
+double held_share(const HopReading& hop) {
+  return hop.busy.value > 0 ? hop.receiver_limited.value / hop.busy.value : 0;
+}
+
+}  // namespace
+
+std::vector<double> hop_rates(const Observation& observation) {
+  std::vector<double> rates;
+  for (const HopReading& hop : observation.hops) {
+    if (const auto rate = rate_of(hop)) rates.push_back(*rate);
+  }
+  return rates;
+}
+
+std::vector<PortReading> port_readings(const Observation& observation) {
+  const Experiment& e = observation.experiment;
+  std::vector<PortReading> out;
+  for (const bool receives : {true, false}) {
+    std::vector<PortReading> ports;
+    std::vector<double> rates;
+    for (std::size_t rank = std::size_t(e.workers); rank < e.order.size(); ++rank) {
+      const int node = e.order[rank];
+      double bytes = 0, busy = 0;
+      for (const HopReading& hop : observation.hops) {
+        if ((receives ? hop.destination : hop.source) != node || hop.source == hop.destination) continue;
+        bytes += double(hop.bytes.value);
+        busy = std::max(busy, hop.busy.value);
+      }
+      if (!(bytes > 0) || !(busy > 0)) continue;
+      ports.push_back({node, int(rank) - e.workers, receives, bytes / busy, 0});
+      rates.push_back(bytes / busy);
+    }
+    for (PortReading& port : ports) port.typical = upper_median(rates);
+    out.insert(out.end(), ports.begin(), ports.end());
+  }
+  return out;
+}
+
+Readings::Readings(int nodes) : rows_(std::size_t(nodes)), columns_(std::size_t(nodes)) {}
+
+const Readings::Cell* Readings::find(int source, int destination) const {
+  const auto& row = rows_[std::size_t(source)];
+  const auto at = std::lower_bound(row.begin(), row.end(), destination,
+                                   [](const Cell& cell, int d) { return cell.destination < d; });
+  return at == row.end() || at->destination != destination ? nullptr : &*at;
+}
+
+Readings::Cell& Readings::cell(int source, int destination) {
+  auto& row = rows_[std::size_t(source)];
+  const auto at = std::lower_bound(row.begin(), row.end(), destination,
+                                   [](const Cell& cell, int d) { return cell.destination < d; });
+  if (at != row.end() && at->destination == destination) return *at;
+  auto& column = columns_[std::size_t(destination)];
+  column.insert(std::lower_bound(column.begin(), column.end(), source), source);
+  ++pairs_;
+  return *row.insert(at, {destination});
+}
+
+void Readings::add(const Observation& observation, int run, bool confirming, bool shared) {
+  std::vector<double> shares;
+  for (const HopReading& hop : observation.hops) shares.push_back(held_share(hop));
+  const double usual = lower_median(std::move(shares));
+  for (const HopReading& hop : observation.hops) {
+    const auto rate = rate_of(hop);
+    const bool known =
+        hop.source >= 0 && hop.source < nodes() && hop.destination >= 0 && hop.destination < nodes();
+    if (!rate || !known || hop.source == hop.destination) continue;
+    Reading reading;
+    reading.source = hop.source;
+    reading.destination = hop.destination;
+    reading.rate = *rate;
+    reading.run = run;
+    reading.confirming = confirming;
+    reading.held_back = held_share(hop) > 0.5 && held_share(hop) > usual + 0.3;
+    reading.bytes = hop.bytes.value;
+    reading.busy = hop.busy.value;
+    reading.momentary = reading.busy < momentary_below;
+    reading.brief = reading.momentary || double(hop.bytes.value) < brief_below;
+    reading.cpu_busy = observation.cpu_busy;
+    reading.shared = shared;
+    reading.retransmits = hop.retransmits;
+    for (const RailReading& rail : hop.rails) {
+      if (rail.rail < 0 || rail.rail >= max_rails || !(rail.busy.value > 0)) continue;
+      reading.rails.resize(std::max(reading.rails.size(), std::size_t(rail.rail) + 1));
+      reading.rails[std::size_t(rail.rail)] = (rail.bytes / rail.busy).value;
+    }
+    cell(hop.source, hop.destination).list.push_back(std::move(reading));
+  }
+}
+
+std::span<const Reading> Readings::of(int source, int destination) const {
+  const Cell* cell = find(source, destination);
+  return cell ? std::span<const Reading>(cell->list) : std::span<const Reading>();
+}
+
+std::vector<int> Readings::receivers_of(int source) const {
+  std::vector<int> out;
+  for (const Cell& cell : rows_[std::size_t(source)]) out.push_back(cell.destination);
+  return out;
+}
+
+bool Readings::only_brief(int source, int destination) const {
+  const auto list = of(source, destination);
+  return std::all_of(list.begin(), list.end(), [](const Reading& r) { return r.brief; });
+}
+
+bool Readings::only_momentary(int source, int destination) const {
+  const auto list = of(source, destination);
+  return std::all_of(list.begin(), list.end(), [](const Reading& r) { return r.momentary; });
+}
+
+std::vector<Reading> Readings::counting(int source, int destination) const {
+  std::vector<Reading> out;
+  for (const Reading& r : of(source, destination)) {
+    if (!r.held_back && !r.shared && !r.momentary) out.push_back(r);
+  }
+  return out;
+}
+
+std::optional<double> Readings::best(int source, int destination) const {
+  std::optional<double> best;
+  bool counts = false;
+  const bool brief = only_brief(source, destination);
+  for (const Reading& r : of(source, destination)) {
+    if (r.brief && !brief) continue;
+    if (!best || r.rate > *best) best = r.rate;
+    counts |= !r.held_back && !r.shared;
+  }
+  return counts ? best : std::nullopt;
+}
+
+double Readings::least() const {
+  double least = 0;
+  each_pair([&](int x, int y) {
+    for (const Reading& r : counting(x, y)) least = least > 0 ? std::min(least, r.rate) : r.rate;
+  });
+  return least;
+}
+
+BaseRate::BaseRate(const Readings& readings, const std::function<double(int, int)>& limit) {
+  std::vector<double> shares;
+  readings.each_pair([&](int x, int y) {
+    const double most = limit(x, y);
+    if (most < 0) return;
+    for (const Reading& r : readings.counting(x, y)) {
+      items_.push_back({r.rate, most, x, y});
+      if (most > 0 && !r.brief) shares.push_back(r.rate / most);
+    }
+  });
+  const double middle = upper_median(shares);
+  for (double& share : shares) share = std::abs(share - middle);
+  noise_ = 1.4826 * upper_median(std::move(shares));
+}
+
+}  // namespace ringtrue::diagnosis

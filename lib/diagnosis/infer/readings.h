@@ -1,0 +1,142 @@
+// What the experiments of a check have said of each ordered pair of nodes.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "diagnosis/measurer.h"
+
+namespace ringtrue::diagnosis {
+
+struct Reading {
+  int source = 0;
+  int destination = 0;
+  double rate = 0;  // bytes per second
+  int run = 0;      // which experiment
+  bool confirming = false;
+  // The transport says that the receiving program held the hop back for more than half of the time, and far
+  // longer than is usual in its run: it says little of the wire. It may rule a suspect out, never confirm
+  // one.
+  bool held_back = false;
+  // So short that a shaper's burst (128 KiB and more, let through at once) may raise it by some percent: it
+  // may be the best only where nothing longer was measured.
+  bool brief = false;
+  // Its busy time is a few of the kernel's ticks, and the rate may be wrong by half: it never confirms a
+  // suspect.
+  bool momentary = false;
+  // Other hops of its run may have shared links with it, which nobody ruled out: it may rule a suspect out,
+  // never confirm one.
+  bool shared = false;
+  double busy = 0;  // seconds
+  std::uint64_t bytes = 0;
+  double cpu_busy = 0;
+  std::uint64_t retransmits = 0;
+  std::vector<double> rails{};  // rates by rail; empty: the world does not tell them apart
+};
+
+inline constexpr double brief_below = 6e6;       // bytes
+inline constexpr double momentary_below = 0.02;  // seconds
+inline constexpr double settled_from = 0.05;     // seconds: ticks matter no more
+
+// Rates of the hops of one experiment that moved something.
+std::vector<double> hop_rates(const Observation& observation);
+
+// What passed through the ports of an omnireduce's aggregators in one experiment.
+struct PortReading {
+  int node = -1;
+  int aggregator = 0;  // its number
+  bool receives = true;
+  double rate = 0;     // bytes per second while the port was in use: its bytes over its longest hop's time
+  double typical = 0;  // upper median of all aggregators' ports, that direction
+};
+
+// By aggregator, both directions, of those that moved something between nodes.
+std::vector<PortReading> port_readings(const Observation& observation);
+
+// Holds what was measured and no more, so that its size is that of the experiments.
+class Readings {
+ public:
+  explicit Readings(int nodes);
+
+  // Readings of independent hops (pairwise). A ring's hops wait for one another, so that its readings are
+  // good for finding the slowest only: do not add them.
+  void add(const Observation& observation, int run, bool confirming, bool shared = false);
+
+  int nodes() const { return int(rows_.size()); }
+  std::span<const Reading> of(int source, int destination) const;
+  // Whom this node has sent to, and who has sent to it: rising.
+  std::vector<int> receivers_of(int source) const;
+  const std::vector<int>& senders_to(int destination) const { return columns_[std::size_t(destination)]; }
+  // Calls f(source, destination) for each measured pair, row by row.
+  template <class F>
+  void each_pair(F f) const {
+    for (std::size_t x = 0; x < rows_.size(); ++x)
+      for (const Cell& cell : rows_[x]) f(int(x), cell.destination);
+  }
+  // Those that may confirm a suspect: not held back, shared or momentary.
+  std::vector<Reading> counting(int source, int destination) const;
+  // Best reading of a pair; nullopt where there is none that says something.
+  std::optional<double> best(int source, int destination) const;
+  bool only_brief(int source, int destination) const;
+  bool only_momentary(int source, int destination) const;
+  int pairs_measured() const { return pairs_; }
+  // The slowest of all readings that count; 0 of none.
+  double least() const;
+
+ private:
+  struct Cell {
+    int destination = 0;
+    std::vector<Reading> list{};
+  };
+  const Cell* find(int source, int destination) const;
+  Cell& cell(int source, int destination);
+
+  std::vector<std::vector<Cell>> rows_;    // by source; cells by rising destination
+  std::vector<std::vector<int>> columns_;  // by destination: sources
+  int pairs_ = 0;
+};
+
+// How common readings of a rate and less are among those of other pairs. Where disturbances are as deep as
+// that, a low reading says little.
+class BaseRate {
+ public:
+  // `limit`: what a pair is known to do; below zero: it is left out.
+  BaseRate(const Readings& readings, const std::function<double(int source, int destination)>& limit);
+  // The share of such readings on pairs that `mine` does not hold of, 0 where there are fewer than eight to
+  // tell. `better`: only of pairs whose limit is 3 % above `rate`, or more.
+  template <class Mine>  // bool(int source, int destination)
+  double share_as_low(double rate, bool better, const Mine& mine) const {
+    constexpr int fewest = 8;
+    int all = 0, low = 0;
+    for (const Item& item : items_) {
+      if ((better && item.limit < 1.03 * rate) || mine(item.source, item.destination)) continue;
+      ++all, low += item.rate <= rate;
+    }
+    return all < fewest ? 0 : double(low) / all;
+  }
+  // The share of readings from `low` to `high`, of pairs that can do better, taken as one more than there
+  // are.
+  template <class Mine>
+  double share_within(double low, double high, const Mine& mine) const {
+    int all = 1, within = 1;
+    for (const Item& item : items_) {
+      if (item.limit < 1.03 * high || mine(item.source, item.destination)) continue;
+      ++all, within += item.rate >= low && item.rate <= high;
+    }
+    return double(within) / all;
+  }
+  // What readings scatter by: 1.4826 times the median deviation from their median, of rate / limit.
+  double noise() const { return noise_; }
+
+ private:
+  struct Item {
+    double rate = 0, limit = 0;
+    int source = 0, destination = 0;
+  };
+  std::vector<Item> items_;
+  double noise_ = 0;
+};
+
+}  // namespace ringtrue::diagnosis

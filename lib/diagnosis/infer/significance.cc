@@ -1,0 +1,212 @@
+#include "diagnosis/infer/significance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/plural.h"
+#include "diagnosis/plan/plan.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+// Seconds, and a little more: a lesser gap may be the count of ticks.
+constexpr double one_tick = 0.005;
+
+// Readings above the longer ones by no more than a burst explains say the same as they do. Whether there were
+// any.
+bool even_out_bursts(std::vector<Reading>& list) {
+  double longest = 0;
+  for (const Reading& r : list) longest = r.brief ? longest : std::max(longest, r.rate);
+  bool evened = false;
+  for (Reading& r : list) {
+    const double raised = longest * (1 + 256.0 * 1024 / double(r.bytes));
+    if (longest > 0 && r.brief && r.rate > longest && r.rate < raised) r.rate = longest, evened = true;
+  }
+  return evened;
+}
+
+std::set<int> runs_of(const std::vector<Reading>& list) {
+  std::set<int> out;
+  for (const Reading& r : list) out.insert(r.run);
+  return out;
+}
+
+int runs_of_both(const Suspect& send, const Suspect& receive) {
+  const std::set<int> runs = runs_of(send.readings), others = runs_of(receive.readings);
+  return int(std::count_if(runs.begin(), runs.end(), [&](int run) { return others.count(run) > 0; }));
+}
+
+}  // namespace
+
+Significance::Significance(const Readings& readings, const Thresholds& thresholds, const Structure& structure,
+                           const Inference& inference)
+    : readings_(readings),
+      t_(thresholds),
+      structure_(structure),
+      inference_(inference),
+      n_(readings.nodes()),
+      sparse_(between_neighbours(structure, n_)),
+      common_(readings, [&](int x, int y) {
+        // Where most pairs are measured once, what their ends do tells what they can do.
+        if (!sparse_ || readings.of(x, y).size() > 1) return readings.best(x, y).value_or(0);
+        if (structure.crosses(x, y)) return -1.0;
+        return std::min(inference.sends[std::size_t(x)].value_or(0),
+                        inference.receives[std::size_t(y)].value_or(0));
+      }) {}
+
+std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, double limit,
+                                          int partners_needed) const {
+  const bool path = s.type == ScopeType::path;
+  if (list.empty() && !path) return std::nullopt;  // nothing that may confirm it
+  const Reference& reference = inference_.reference;
+  const bool evened = even_out_bursts(list);
+  std::sort(list.begin(), list.end(), [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
+  s.best = !list.empty() ? list.front().rate : readings_.best(s.node, s.peer).value_or(0);
+  s.ratio = s.best / reference.rate;
+  // A brief reading that no burst explains has shown that it can do better.
+  if (s.best >= t_.warning * limit) return std::nullopt;
+  double busy = 0;
+  for (const Reading& r : list) busy = std::max(busy, r.busy);
+  if (!list.empty() && 1 - s.best / limit < one_tick / busy) return std::nullopt;
+  const bool vague = reference.momentary || (!list.empty() && busy < settled_from);
+  if (vague && s.best >= gross_share * limit) return std::nullopt;
+  double as_low = common_.share_as_low(s.best, true, [&](int x, int y) { return s.explains(x, y); });
+  if (as_low > common_share) return std::nullopt;
+  const bool crosses = path && structure_.crosses(s.node, s.peer);
+  if (crosses) as_low = std::min(1.0, 3 * as_low);
+
+  s.missing = lacks(list, s.best / limit, s.partners, partners_needed, crosses);
+  s.readings = std::move(list);
+  if (s.missing.empty() && spread(s) + 0.02 > 1 - s.best / limit)
+    s.missing = fmt::format("its readings scatter by {:.1f} %, more than is missing", spread(s) * 100);
+  s.else_sure = s.missing.empty();
+
+  // The sides and paths of which any might have shown it; more strictly where more are looked at, and most so
+  // paths that share no known trunk: what could make but one of them slow?
+  const double strictly = path && !crosses ? 1000 : 100;
+  const double candidates = !sparse_ ? n_ * (n_ + 1.0)  // n (n - 1) paths, 2 n sides
+                                     : strictly * (path ? readings_.pairs_measured() : 2.0 * n_);
+  const std::size_t runs = runs_of(s.readings).size();
+  s.chance = may_be_chance(chance_of(as_low, int(runs)), candidates);
+  // How near together they lie may tell more, and takes a look at all readings.
+  if (s.chance && sparse_ && !path && !evened && s.readings.size() == runs)
+    s.chance = may_be_chance(chance_of(as_low, shares_between(s)), candidates);
+  if (s.chance && (s.missing.empty() || sparse_)) {
+    s.missing =
+        fmt::format("others that can do better read as low in {:.0f} % of their readings", as_low * 100);
+  }
+  s.confirmed = s.missing.empty();
+  return s;
+}
+
+std::string Significance::lacks(const std::vector<Reading>& list, double ratio, int partners,
+                                int partners_needed, bool crosses) const {
+  // A large fleet tells its own noise, and what lies far beyond it needs few readings.
+  const bool far = sparse_ && ratio < 0.9 && 1 - ratio > 5 * common_.noise();
+  const std::size_t needed = far                   ? (crosses ? 4 : 3)
+                             : ratio < 0.7         ? 4
+                             : ratio < t_.critical ? 5
+                             : ratio < 0.9         ? 8
+                                                   : 12;
+  double agreement = ratio < 0.5 ? 0.5 : ratio < 0.7 ? 0.85 : ratio < 0.9 ? 0.97 : 0.985;
+  if (far) agreement = std::min(agreement, 1 - 4 * common_.noise());
+  const std::size_t agreeing = ratio < 0.9 ? 2 : 3;
+  const std::size_t runs = runs_of(list).size();
+  std::set<int> confirming;
+  for (const Reading& r : list)
+    if (r.confirming) confirming.insert(r.run);
+  if (list.size() < needed || runs < 3 || confirming.size() < 2) {
+    return fmt::format("{} in {}, {} of them repeats: too few at {:.1f} %", plural(list.size(), "reading"),
+                       plural(runs, "experiment"), confirming.size(), ratio * 100);
+  }
+  if (partners < partners_needed) return "too few partners that are known to be good";
+  if (list[agreeing - 1].rate < list[0].rate * agreement) {
+    return fmt::format("its readings do not agree: the {} best are {:.1f} % apart", agreeing,
+                       (1 - list[agreeing - 1].rate / list[0].rate) * 100);
+  }
+  return {};
+}
+
+// Of all readings, which share lies between the suspect's best and each of its others. That some lie nearer
+// together than noise has it says no more.
+std::vector<double> Significance::shares_between(const Suspect& s) const {
+  const double near = s.best * (1 - 4 * common_.noise());
+  std::vector<double> out;
+  for (std::size_t i = 1; i < s.readings.size(); ++i) {
+    const double low = std::min(s.readings[i].rate, near);
+    out.push_back(common_.share_within(low, s.best, [&](int x, int y) { return s.explains(x, y); }));
+  }
+  return out;
+}
+
+void Significance::join_sides(std::vector<Suspect>& suspects) const {
+  if (!sparse_) return;
+  for (Suspect& send : suspects) {
+    if (send.type != ScopeType::sender || send.alone || !send.else_sure) continue;
+    const auto receive = std::find_if(suspects.begin(), suspects.end(), [&](const Suspect& s) {
+      return s.type == ScopeType::receiver && s.node == send.node && !s.alone && s.else_sure;
+    });
+    if (receive == suspects.end() || (!send.chance && !receive->chance)) continue;
+    const double chance = chance_of(share_of_both(send, *receive), runs_of_both(send, *receive));
+    if (may_be_chance(chance, 100.0 * n_)) continue;
+    for (Suspect* s : {&send, &*receive}) {
+      s->chance = false;
+      s->confirmed = true;
+      s->missing.clear();
+    }
+  }
+}
+
+// How often both sides of the other nodes that can do better read as low in one run; taken as one more than
+// it is.
+double Significance::share_of_both(const Suspect& send, const Suspect& receive) const {
+  struct Seen {
+    bool sent = false, sent_low = false, received = false, received_low = false;
+  };
+  std::map<std::pair<int, int>, Seen> seen;  // by run and node
+  readings_.each_pair([&](int x, int y) {
+    for (const Reading& r : readings_.counting(x, y)) {
+      Seen& source = seen[{r.run, x}];
+      source.sent = true;
+      source.sent_low |= r.rate <= send.best;
+      Seen& destination = seen[{r.run, y}];
+      destination.received = true;
+      destination.received_low |= r.rate <= receive.best;
+    }
+  });
+  int all = 1, both = 1;
+  for (const auto& [at, node] : seen) {
+    const auto i = std::size_t(at.second);
+    const bool better = inference_.sends[i].value_or(0) > 1.03 * send.best &&
+                        inference_.receives[i].value_or(0) > 1.03 * receive.best;
+    if (at.second == send.node || !node.sent || !node.received || !better) continue;
+    ++all, both += node.sent_low && node.received_low;
+  }
+  return double(both) / all;
+}
+
+double chance_of(double share_as_low, int readings) {
+  double out = 1;
+  for (; readings > 0; --readings) out *= share_as_low;
+  return out;
+}
+
+double chance_of(double share_as_low, const std::vector<double>& between) {
+  const int others = int(between.size()), k = others + 1;
+  const double each = chance_of(share_as_low, k);
+  if (others < 2) return each;
+  // The best may be any of k, and the others lie within so much of it; or all but one of them do.
+  const double all = k * share_as_low * chance_of(between[std::size_t(others - 1)], others);
+  const double but_one =
+      k * others * chance_of(share_as_low, 2) * chance_of(between[std::size_t(others - 2)], others - 1);
+  return std::min(each, 3 * std::min(all, but_one));  // one of three looks
+}
+
+bool may_be_chance(double chance, double candidates) {
+  return chance * candidates > 0.01;
+}
+
+}  // namespace ringtrue::diagnosis

@@ -1,0 +1,148 @@
+// What rules see: a cluster whose nodes can be walked quickly, the thresholds, and where to report. For the
+// rules of this folder alone: others include inspect.h.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "diagnosis/inspect/inspect.h"
+#include "topology/links.h"
+#include "topology/model.h"
+#include "topology/rails.h"
+
+namespace ringtrue::diagnosis {
+
+// A device that traffic comes from: what hangs below a bridge, as far as it matters here.
+struct Part {
+  std::string name;  // "GPU3", "mlx5_0", "NVSwitch0"
+  const topology::Gpu* gpu = nullptr;
+  const topology::Nic* nic = nullptr;
+  const topology::PciDevice* device = nullptr;
+};
+
+// One node with its PCI tree.
+class NodeView {
+ public:
+  NodeView(const topology::Node& node, int index);
+
+  const topology::Node& node;
+  const int index;
+
+  struct Place {
+    const topology::PciDevice* device = nullptr;
+    int parent = -1;  // index into places
+    std::vector<int> children;
+    std::vector<int> parts;  // at this device and below it; virtual NICs are none
+  };
+  std::vector<Place> places;  // as node.pci
+  std::vector<Part> parts;
+  // The NICs that carry data (topology/rails.h), their links up or not; none of software alone.
+  std::vector<const topology::Nic*> rails;
+
+  const Place* place(std::string_view address) const;  // nullptr: none
+  bool is_rail(const topology::Nic& nic) const;
+  // Whether there is hardware of its own behind it: physical ones, and on a machine that has none of these
+  // the virtual functions that were passed through to it.
+  bool has_hardware(const topology::Nic& nic) const;
+  // From the device itself up to the port below the host bridge.
+  std::vector<const Place*> way_up(std::string_view address) const;
+  std::optional<int> numa(std::string_view address) const;  // its own, or that of what is above it
+  std::optional<int> socket(int numa) const;  // nullopt: numa nodes are there whose socket nobody told
+  bool nvidia(const topology::Gpu& gpu) const;
+  std::string names(const std::vector<int>& parts) const;  // "GPU0, GPU1 and mlx5_0"
+
+ private:
+  std::unordered_map<std::string_view, int> by_address_;
+  bool physical_nics_ = false;
+};
+
+// What makes NICs sisters: vendor, device, board and link layer. `place`: nullptr where it has no PCI device.
+std::string kind_of(const topology::Nic& nic, const NodeView::Place* place);
+std::string port_name(const topology::Nic& nic, const topology::Port& port);  // "mlx5_0/1"
+
+// Of a PCIe link. 0, 255 and "unknown" are what idle, virtual and half-removed devices say: nullopt.
+std::optional<double> speed_of(const topology::Fact<double>& speed);
+std::optional<int> width_of(const topology::Fact<int>& width);
+
+struct Report {
+  Severity severity = Severity::warning;
+  ScopeType type = ScopeType::node;
+  const NodeView* node = nullptr;  // nullptr: the fabric, the fleet
+  std::string device = {};
+  std::vector<std::string> evidence = {};
+  std::string impact = {}, next = {};
+  std::optional<BytesPerSecond> measured = {}, expected = {};
+};
+
+class RuleContext {
+ public:
+  RuleContext(const topology::Cluster& cluster, const InspectThresholds& limits,
+              const std::vector<NodeView>& nodes, Inspection& out);
+
+  const topology::Cluster& cluster;
+  const InspectThresholds& limits;
+  const std::vector<NodeView>& nodes;
+
+  void begin(const Rule& rule);
+  void applies();  // its hardware is there
+  void report(Report report);
+  // Whether this part was named by an earlier rule, whose id starts so: one cause is told once.
+  bool reported(const NodeView* node, const std::string& device, std::string_view family) const;
+  // A fact is missing. Told once for each reason, with the devices and nodes that it holds for. `about`: what
+  // could not be checked, where that is not the rule.
+  void cannot(const NodeView* node, const std::string& device, const std::string& why,
+              std::string_view about = {});
+  // The same of what no rule needs by itself.
+  void missing(const NodeView* node, const std::string& device, const std::string& why,
+               std::string_view about);
+  void end();  // writes not_checked, sorts the findings
+
+ private:
+  struct Unknown {
+    std::string about, why;
+    std::vector<std::string> devices;  // of the first node
+    std::vector<std::string> nodes;    // the first few
+    std::size_t node_count = 0;
+    const NodeView* last = nullptr;
+  };
+  Inspection& out_;
+  const Rule* rule_ = nullptr;
+  bool applied_ = false;
+  std::vector<Unknown> unknown_;
+  std::unordered_map<std::string, std::size_t> unknown_index_;
+  std::set<std::tuple<int, std::string, std::string_view>> reported_;
+};
+
+// The value that more than `share` of all have; nullptr: none.
+template <class T>
+const T* majority(const std::map<T, int>& votes, double share) {
+  int all = 0;
+  for (const auto& [value, count] : votes) all += count;
+  for (const auto& [value, count] : votes)
+    if (count > share * all) return &value;
+  return nullptr;
+}
+
+std::string listed(const std::vector<std::string>& names, std::size_t most = 8);  // "a, b, c and 5 more"
+std::string percent(double share);                                                // "50 %"
+
+// The tables of rules, one a file.
+std::span<const Rule> pci_rules();
+std::span<const Rule> nvlink_rules();
+std::span<const Rule> gpu_rules();
+std::span<const Rule> port_rules();
+std::span<const Rule> counter_rules();
+std::span<const Rule> affinity_rules();
+std::span<const Rule> system_rules();
+std::span<const Rule> fleet_rules();
+std::span<const Rule> fabric_rules();
+
+}  // namespace ringtrue::diagnosis

@@ -1,0 +1,304 @@
+#include "diagnosis/plan/examination.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "base/clock.h"
+#include "base/plural.h"
+#include "base/statistics.h"
+#include "diagnosis/counters.h"
+#include "diagnosis/infer/loss.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+constexpr int max_dead = 8;  // nodes that a check goes on without
+
+}  // namespace
+
+Check::Check(Measurer& measurer, Options options) : measurer_(measurer), options_(std::move(options)) {}
+
+Diagnosis Check::run() {
+  return Examination(measurer_, options_).run();
+}
+
+Examination::Examination(Measurer& measurer, const Options& options)
+    : measurer_(measurer), options_(options), n_(std::max(0, measurer.nodes())), readings_(n_), alone_(n_) {
+  thresholds_.warning = options.warning;
+  thresholds_.critical = options.critical;
+  thresholds_.path = std::min(thresholds_.path, options.warning);
+  structure_ = measurer.structure();
+  if (structure_.leaf.size() != std::size_t(n_)) structure_ = {};
+  groups_ = groups_of(structure_, n_);
+  all_.resize(std::size_t(n_));
+  std::iota(all_.begin(), all_.end(), 0);
+  for (int i = 0; i < n_; ++i) out_.nodes.push_back(measurer.name(i));
+  if (options.link_rate) {
+    const ideal::Efficiency efficiency = options.efficiency ? *options.efficiency : *ideal::ethernet_tcp();
+    attainable_ = options.link_rate->value * efficiency.share;
+    out_.expected = {
+        BytesPerSecond(*attainable_), ideal::Origin::declared,
+        fmt::format("link rate {} x {:.1f} % ({}) = {}", to_text(*options.link_rate), efficiency.share * 100,
+                    efficiency.source, to_text(BytesPerSecond(*attainable_)))};
+  }
+}
+
+double Examination::elapsed() const {
+  const double now = options_.clock ? options_.clock().value : double(now_ns()) * 1e-9;
+  return now - start_;
+}
+
+Diagnosis Examination::run() {
+  start_ = elapsed();  // start_ is 0 here
+  if (n_ < 2) {
+    out_.not_checked.push_back({"the network", plural(n_, "node has", "nodes have") + " no wire to measure"});
+  } else {
+    // Each stage goes on from what the one before has shown; one that fails ends the check.
+    (void)(between_neighbours(structure_, n_) ? large()
+                                              : rings() && ports() && pairs() && confirm() && rings_again());
+  }
+  if (!out_.error) settle_losses();
+  const Inference inference = judge();
+  set_expected(inference);
+  if (n_ == 2 && !options_.link_rate && !out_.error) {
+    out_.not_checked.push_back({"whether both directions are slow alike",
+                                "with two nodes, only --link-rate tells what they should carry"});
+  }
+  if (slowest_hop_ && slowest_hop_->rate < 0.8 * slowest_hop_->typical && !known(*slowest_hop_)) {
+    out_.not_checked.push_back(
+        {fmt::format("{} -> {}", out_.nodes[std::size_t(slowest_hop_->source)],
+                     out_.nodes[std::size_t(slowest_hop_->destination)]),
+         fmt::format("it was the slowest hop of the ring ({}, typical {}), and the check ended before it "
+                     "could be repeated",
+                     to_text(BytesPerSecond(slowest_hop_->rate)),
+                     to_text(BytesPerSecond(slowest_hop_->typical)))});
+  }
+  for (const PortReading& port : ports_) {
+    const auto& side = port.receives ? inference.receives : inference.sends;
+    if (port.rate >= very_slow_share * port.typical || side[std::size_t(port.node)]) continue;
+    out_.not_checked.push_back(
+        {fmt::format("{}'s {} side", out_.nodes[std::size_t(port.node)],
+                     port.receives ? "receiving" : "sending"),
+         fmt::format("in an omnireduce its port carried {} (typical {}), and the check ended before pairs "
+                     "could tell why",
+                     to_text(BytesPerSecond(port.rate)), to_text(BytesPerSecond(port.typical)))});
+  }
+  out_.cost.seconds = Seconds(elapsed());
+  conclude(case_of(inference), out_);
+  add_losses(
+      losses_, out_.counters, out_.rails, [&](const Scope& s) { return pace(s, inference); }, thresholds_,
+      out_);
+  time_to_detect_.tell(out_.findings, out_.cost.runs);
+  out_.plans = advise(out_);
+  join_counters(out_.counters, out_.rails, "during the check", out_.findings);
+  if (out_.coverage.pairs_measured < out_.coverage.pairs && n_ >= 2) {
+    out_.not_checked.push_back(
+        {"paths of single pairs", fmt::format("{} of {} ordered pairs were measured",
+                                              out_.coverage.pairs_measured, out_.coverage.pairs)});
+  }
+  return std::move(out_);
+}
+
+Pace Examination::pace(const Scope& scope, const Inference& inference) const {
+  std::vector<double> rates;
+  readings_.each_pair([&](int x, int y) {
+    if (!covers(scope, x, y)) return;
+    for (const Reading& r : readings_.of(x, y)) rates.push_back(r.rate);
+  });
+  if (rates.empty()) return {};
+  const auto quarter = rates.begin() + std::ptrdiff_t(rates.size() / 4);
+  std::nth_element(rates.begin(), quarter, rates.end(), std::greater<>());
+  return {*quarter, inference.reference.rate};
+}
+
+// Where packets get lost and it is open whose, every pair says more of it.
+void Examination::settle_losses() {
+  constexpr int max_rounds = 4;
+  constexpr double worth_it = 10 * loss_warning;
+  const int n = int(all_.size());
+  for (int round = 0; round < max_rounds && n > 2; ++round) {
+    const Lost all = losses_.all();
+    if (all.lost < min_losses || all.share() < worth_it) return;
+    const auto blame = losses_.blame();
+    if (blame && !blame->rival) return;
+    if (out_.rails.empty() && !(blame && pace(blame->scope, judge()).share() < thresholds_.warning)) return;
+    const int shift = 1 + round % (n - 1);
+    const Bytes hop = hop_bytes(all_, shift, 0.05 * options_.budget.value);
+    if (!fits(all_, shift, hop) ||
+        !measure_pairs("confirm", "where packets get lost", exchange(all_, shift, hop)))
+      return;
+  }
+}
+
+bool Examination::known(const SlowestHop& slowest) const {
+  return !readings_.of(slowest.source, slowest.destination).empty();
+}
+
+Inference Examination::judge() const {
+  std::optional<double> nominal;
+  if (options_.link_rate) nominal = options_.link_rate->value;
+  return infer(readings_, alone_, attainable_, nominal, thresholds_, structure_);
+}
+
+Case Examination::case_of(const Inference& inference) const {
+  return {readings_,
+          inference,
+          thresholds_,
+          slowest_hop_,
+          ports_,
+          fleet_repeats_,
+          structure_,
+          latencies_.late(structure_, n_),
+          latencies_.usual(),
+          dead_};
+}
+
+// What would be suspected if the check ended here.
+void Examination::note_confirmed(const Inference& inference) {
+  Diagnosis now;
+  now.nodes = out_.nodes;
+  now.rails = out_.rails;
+  now.ring_busbw = out_.ring_busbw;
+  conclude(case_of(inference), now);
+  time_to_detect_.note(now.findings, out_.cost.runs);
+}
+
+void Examination::set_expected(const Inference& inference) {
+  const Reference& r = inference.reference;
+  if (r.rate <= 0) return;
+  if (attainable_) {
+    if (r.rate != *attainable_) out_.expected.of_most = BytesPerSecond(r.rate);
+    return;
+  }
+  out_.expected = {BytesPerSecond(r.rate), ideal::Origin::fleet_majority,
+                   n_ == 2 ? std::string("the faster of the two directions")
+                           : fmt::format("upper median of what {} nodes send and receive at their best", n_)};
+}
+
+std::optional<Observation> Examination::measure(const std::string& stage, const std::string& what,
+                                                const Experiment& experiment) {
+  if (options_.cancelled && options_.cancelled()) {
+    out_.error = Error{Cause::cancelled, "the check was stopped", stage, {}};
+    return std::nullopt;
+  }
+  if (options_.on_progress) {
+    options_.on_progress(stage, what, std::clamp(elapsed() / options_.budget.value, 0.0, 1.0));
+  }
+  const double before = elapsed();
+  auto observation = measurer_.measure(experiment);
+  ++out_.cost.runs;
+  if (!observation) return without_the_dead(observation.error(), stage, what, experiment);
+  const double wall = elapsed() - before;
+  const double transfer = observation->time.value * experiment.iterations;
+  // Short experiments tell the overhead, long ones how often the transfer is made.
+  if (transfer < 0.1) overhead_ = 0.7 * overhead_ + 0.3 * std::max(0.0, wall - stretch_ * transfer);
+  if (transfer > 0.2) stretch_ = 0.5 * stretch_ + 0.5 * std::clamp((wall - overhead_) / transfer, 1.0, 4.0);
+  for (const HopReading& hop : observation->hops) out_.cost.bytes += hop.bytes;
+  latencies_.add(*observation, out_.cost.runs);
+  add(observation->counters, out_.counters);
+  for (const auto& [node, ports] : observation->rails) out_.rails.try_emplace(node, ports);
+  losses_.add(*observation, out_.nodes, out_.cost.runs);
+  RunRecord record{stage, experiment, observation->time, std::nullopt, {}};
+  const bool omnireduce = experiment.algorithm == collective::AlgorithmId::omnireduce;
+  if ((experiment.algorithm == collective::AlgorithmId::ring || omnireduce) && observation->time.value > 0) {
+    const double n = omnireduce ? experiment.workers : double(experiment.order.size());
+    record.busbw = BytesPerSecond(2 * (n - 1) / n * (experiment.bytes / observation->time).value);
+  }
+  if (omnireduce) record.ports = port_readings(*observation);
+  out_.runs.push_back(std::move(record));
+  return *observation;
+}
+
+// Where the error names a node that does not answer, the rest go on without it. Only then is it proven that
+// the node is the reason, unless nobody is left to go on.
+std::optional<Observation> Examination::without_the_dead(const Error& error, const std::string& stage,
+                                                         const std::string& what, Experiment experiment) {
+  const auto named = std::find_if(experiment.order.begin(), experiment.order.end(),
+                                  [&](int node) { return out_.nodes[std::size_t(node)] == error.where; });
+  const bool silent = error.cause == Cause::unreachable || error.cause == Cause::peer_lost;
+  if (!silent || named == experiment.order.end() ||
+      experiment.algorithm == collective::AlgorithmId::omnireduce || dead_.size() >= max_dead) {
+    out_.error = error;
+    return std::nullopt;
+  }
+  const int node = *named;
+  experiment.order.erase(named);
+  std::erase(all_, node);
+  if (experiment.order.size() < 2) {
+    if (all_.size() >= 2) {
+      out_.error = error;
+    } else {
+      dead_.push_back({node, error});
+    }
+    return std::nullopt;
+  }
+  experiment.shift %= int(experiment.order.size());
+  experiment.shift = std::max(experiment.shift, 1);
+  const auto before = dead_.size();
+  dead_.push_back({node, error});
+  auto seen = measure(stage, what, experiment);
+  if (!seen) {
+    dead_.erase(dead_.begin() + std::ptrdiff_t(before));
+    out_.error = error;
+  }
+  return seen;
+}
+
+bool Examination::measure_pairs(const std::string& stage, const std::string& what,
+                                const Experiment& experiment) {
+  const auto observation = measure(stage, what, experiment);
+  if (!observation) return false;
+  const bool shared = stage == "cover" && structure_.spines > 0;
+  readings_.add(*observation, out_.cost.runs, stage == "confirm", shared);
+  for (const HopReading& hop : observation->hops) {
+    if (hop.source < 0 || hop.source >= n_ || hop.destination < 0 || hop.destination >= n_) continue;
+    ++counts_[{hop.source, hop.destination}];
+  }
+  typical_ = std::max(typical_, upper_median(hop_rates(*observation)));
+  return true;
+}
+
+// --- sizes ---------------------------------------------------------------------------------------------
+
+double Examination::slowest_of(const std::vector<int>& order, int shift) const {
+  double slowest = typical_;
+  std::vector<double> sends(std::size_t(n_), 0), receives(std::size_t(n_), 0);
+  readings_.each_pair([&](int x, int y) {
+    double best = readings_.best(x, y).value_or(0);
+    if (best <= 0)  // held back: no less slow for that
+      for (const Reading& r : readings_.of(x, y)) best = std::max(best, r.rate);
+    sends[std::size_t(x)] = std::max(sends[std::size_t(x)], best);
+    receives[std::size_t(y)] = std::max(receives[std::size_t(y)], best);
+  });
+  const std::size_t n = order.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    const int x = order[i], y = order[(i + std::size_t(shift)) % n];
+    if (const auto best = readings_.best(x, y)) {
+      slowest = std::min(slowest, *best);
+    } else if (readings_.pairs_measured() == 0) {
+      slowest = std::min(slowest, slowest_);  // the ring's slow hop may be any of these
+    } else {
+      // Not measured yet, but its ends may have been: assume no better than the worse of them.
+      for (const double limit : {sends[std::size_t(x)], receives[std::size_t(y)]})
+        if (limit > 0) slowest = std::min(slowest, limit);
+    }
+  }
+  return std::max(slowest, 1.0);
+}
+
+Bytes Examination::hop_bytes(const std::vector<int>& order, int shift, double seconds) const {
+  const double slowest = slowest_of(order, shift);
+  const double wanted = std::max(target_seconds * typical_, min_hop_bytes);
+  const double least = std::clamp(0.3 * slowest, min_call_bytes, 2e6);
+  return Bytes(std::uint64_t(std::min(wanted, std::max(least, slowest * seconds / stretch_))));
+}
+
+bool Examination::fits(const std::vector<int>& order, int shift, Bytes hop) const {
+  return overhead_ + 1.2 * stretch_ * double(hop.value) / slowest_of(order, shift) <= left();
+}
+
+}  // namespace ringtrue::diagnosis

@@ -1,0 +1,120 @@
+// One check as it goes: the stages of check.h, the time they may take, and what they have seen so far.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnosis/check.h"
+#include "diagnosis/findings/findings.h"
+#include "diagnosis/infer/attribute.h"
+#include "diagnosis/infer/judge.h"
+#include "diagnosis/infer/late.h"
+#include "diagnosis/infer/loss.h"
+#include "diagnosis/infer/readings.h"
+#include "diagnosis/infer/time_to_detect.h"
+#include "diagnosis/plan/neighbours.h"
+#include "diagnosis/plan/plan.h"
+
+namespace ringtrue::diagnosis {
+
+class Examination {
+ public:
+  Examination(Measurer& measurer, const Options& options);
+  Diagnosis run();
+
+ private:
+  // Calls of up to 256 KiB are played several times in a row, so that shorter ones take longer.
+  static constexpr double min_call_bytes = 272 * 1024;  // a call
+  static constexpr double min_hop_bytes = 8e6;          // a hop; a shaper's burst of 128 KiB is then 1.6 %
+  static constexpr double target_seconds = 0.25;        // of a hop at full speed
+  static constexpr double very_slow_share = 0.6;
+
+  // Stages; false ends the check.
+  bool rings();
+  bool ports();
+  bool pairs();
+  bool confirm();
+  bool rings_again();
+  // Of a large fleet, or one whose leaves are known.
+  bool large();
+  bool probe();
+  bool last_ring();
+  bool settle();
+  bool cover();
+  bool is_open(const Inference& inference, const Parts& parts) const;
+  Wanted wanted(const Inference& inference, const Parts& parts) const;
+  bool slow_ends(Wanted& wanted) const;
+  bool trunks_wanted(const Inference& inference, const Parts& parts) const;
+  double crossings_measured() const;  // pairs between leaves, times their rails
+  struct OneWayTest {
+    int node = 0;
+    int partner = 0;
+  };
+  // What a one-way test should tell next; nullopt: nothing, or none is possible.
+  std::optional<OneWayTest> node_for_one_way(const Inference& inference) const;
+  std::optional<OneWayTest> path_for_one_way(const Inference& inference) const;
+  bool undecided_alone(int node, const Inference& inference) const;
+  bool play_one_way(const OneWayTest& pair, Bytes hop);
+
+  void settle_losses();
+  Pace pace(const Scope& scope, const Inference& inference) const;
+  Experiment exchange(const std::vector<int>& order, int shift, Bytes hop) const;
+  bool shifts_over(const std::vector<int>& nodes, int most, double share_of_budget, const std::string& what);
+  // Plays one experiment; nullopt when it failed or the check was cancelled (error is set then).
+  std::optional<Observation> measure(const std::string& stage, const std::string& what,
+                                     const Experiment& experiment);
+  std::optional<Observation> without_the_dead(const Error& error, const std::string& stage,
+                                              const std::string& what, Experiment experiment);
+  bool measure_pairs(const std::string& stage, const std::string& what, const Experiment& experiment);
+  void note_ring(const Observation& observation);
+  void set_expected(const Inference& inference);
+
+  bool known(const SlowestHop& slowest) const;  // measured as a pair as well
+  Inference judge() const;
+  Case case_of(const Inference& inference) const;
+  void note_confirmed(const Inference& inference);
+  // Nodes with a side below 60 % of the reference: they make every experiment long that they are part of.
+  std::vector<int> very_slow(const Inference& inference) const;
+  std::vector<int> nodes_without(const std::vector<int>& some) const;
+
+  double elapsed() const;
+  double left() const { return options_.budget.value - elapsed(); }
+  // Bytes a hop so that the slowest hop of `order` at `shift` takes about `seconds` at most.
+  Bytes hop_bytes(const std::vector<int>& order, int shift, double seconds) const;
+  double slowest_of(const std::vector<int>& order, int shift) const;
+  bool fits(const std::vector<int>& order, int shift, Bytes hop) const;
+
+  Measurer& measurer_;
+  const Options& options_;
+  const int n_;
+  Thresholds thresholds_;
+  std::optional<double> attainable_;
+  Readings readings_;
+  Readings alone_;
+  PairCounts counts_;
+  Diagnosis out_;
+  std::vector<int> all_;
+  double start_ = 0;
+  double overhead_ = 0.05;  // seconds an experiment takes beside its transfer, as seen so far
+  double stretch_ = 1.3;    // what it takes over its timed transfer: checking, a warm-up, as seen so far
+  double typical_ = 0;      // bytes per second of most hops
+  double slowest_ = 0;      // of the slowest hop seen in a ring
+  bool gross_ = false;      // a hop is so slow that every experiment with it is dear
+  bool overlapped_one_way_ = false;  // the world cannot use one direction at a time
+  int fleet_repeats_ = 0;
+  int confirm_rounds_ = 0;
+  int retries_ = 0;
+  int rounds_ = 0;  // of a large fleet
+  int too_shorts_ = 0;
+  std::optional<SlowestHop> slowest_hop_;
+  std::vector<PortReading> ports_;
+  Structure structure_;
+  std::vector<int> groups_;  // by node: leaves, or what stands for them
+  Latencies latencies_;
+  Losses losses_;
+  std::vector<DeadNode> dead_;
+  TimeToDetect time_to_detect_;
+};
+
+}  // namespace ringtrue::diagnosis

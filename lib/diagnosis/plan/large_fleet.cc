@@ -1,0 +1,182 @@
+// A large fleet, or one whose leaves are known: every port with a neighbour, another neighbour, and an end
+// where nothing is slow. What is slow meets good ones until it is proven or cleared.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "diagnosis/infer/attribute.h"
+#include "diagnosis/plan/examination.h"
+#include "diagnosis/plan/hamiltonian_cycles.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+constexpr int screening = 2;           // rounds that every check has
+constexpr int max_rounds = 24;         // for what is grave, and for pairs between leaves
+constexpr double spine_met = 4.6;      // pairs a spine: one of them crosses it with 99 %
+constexpr int rounds_for_paths = 5;    // and for single paths where others read as low
+constexpr int rounds_for_trails = 14;  // and for those of them that stay low
+constexpr int economical = 6;          // runs; a ring for its busbw is played only within them
+constexpr double share_of_round = 0.06;
+constexpr double cover_seconds = 0.06;  // of a hop: long enough to be no matter of ticks
+
+}  // namespace
+
+bool Examination::probe() {
+  const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, 0);
+  const auto seen =
+      measure("probe", "a short exchange between neighbours",
+              pairwise_over(order, 1, Bytes(std::uint64_t(min_call_bytes)), options_.max_bytes));
+  if (!seen) return false;
+  note_ring(*seen);
+  if (slowest_hop_) return true;
+  out_.not_checked.push_back({"every hop", "the trace holds no hop that moved anything"});
+  return false;
+}
+
+// The ends of pairs that were slow when they were measured first: either may be to blame.
+bool Examination::slow_ends(Wanted& wanted) const {
+  const double due = thresholds_.warning * judge().reference.rate;
+  bool any = false;
+  readings_.each_pair([&](int x, int y) {
+    double best = 0;
+    for (const Reading& r : readings_.of(x, y)) best = std::max(best, r.rate);
+    if (best >= due) return;
+    wanted.sends[std::size_t(x)] = wanted.receives[std::size_t(y)] = 1, any = true;
+  });
+  return any;
+}
+
+Wanted Examination::wanted(const Inference& inference, const Parts& parts) const {
+  Wanted out(n_);
+  if (rounds_ < screening) {
+    (void)slow_ends(out);
+    return out;
+  }
+  for (const Suspect& s : inference.suspects) {
+    if (s.type == ScopeType::sender) out.sends[std::size_t(s.node)] = 1;
+    if (s.type == ScopeType::receiver || s.type == ScopeType::node) out.receives[std::size_t(s.node)] = 1;
+    // Of a part of the fabric, other pairs tell more than the same again.
+    const bool tells = s.type == ScopeType::path && !s.confirmed && !s.alone;
+    if (tells && !parts.part_of(s.node, s.peer)) out.paths.emplace_back(s.node, s.peer);
+  }
+  for (const Late& late : latencies_.late(structure_, n_)) {
+    if (late.peer >= 0 && !late.confirmed()) out.paths.emplace_back(late.node, late.peer);
+  }
+  return out;
+}
+
+bool Examination::large() {
+  return probe() && ports() && settle() && cover() && last_ring();
+}
+
+// Rounds until nothing is left that may be proven or cleared.
+bool Examination::settle() {
+  for (int most = rounds_ + max_rounds; rounds_ < most;) {
+    const Inference inference = judge();
+    note_confirmed(inference);
+    const auto pair = rounds_ < screening ? std::nullopt : node_for_one_way(inference);
+    if (pair) {
+      const Bytes hop = hop_bytes({pair->partner, pair->node}, 1, 0.04 * options_.budget.value);
+      if (fits({pair->partner, pair->node}, 1, hop)) {
+        if (!play_one_way(*pair, hop)) return false;
+        continue;
+      }
+    }
+    const Parts parts(structure_, readings_, inference);
+    const bool fleet = rounds_ > 0 && inference.reference.fleet_slow && fleet_repeats_ < 2;
+    const bool open = fleet || is_open(inference, parts);
+    if (!open && rounds_ >= screening && !trunks_wanted(inference, parts)) return true;
+    const std::uint64_t seed = rounds_ == 0 ? 0 : options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
+    const auto order = neighbour_order(all_, groups_, wanted(inference, parts), readings_, seed);
+    const double seconds = share_of_round * options_.budget.value;
+    const Bytes hop = hop_bytes(order, 1, seconds);
+    if (!fits(order, 1, hop)) return true;
+    const std::string what = fmt::format("every port with a neighbour, round {}", rounds_ + 1);
+    if (!measure_pairs(open ? "confirm" : "pairs", what, pairwise_over(order, 1, hop, options_.max_bytes)))
+      return false;
+    fleet_repeats_ += fleet;
+    confirm_rounds_ += open;
+    // A hop that was slow for a moment may have kept it too short to say much.
+    const bool too_short = too_shorts_ < 2 && 4 * hop.value < hop_bytes(order, 1, seconds).value;
+    ++(too_short ? too_shorts_ : rounds_);
+  }
+  return true;
+}
+
+// Whether something looks slow that another round may prove or clear.
+bool Examination::is_open(const Inference& inference, const Parts& parts) const {
+  if (rounds_ < screening) {
+    Wanted ends(n_);
+    return rounds_ > 0 && slow_ends(ends);
+  }
+  const auto late = latencies_.late(structure_, n_);
+  // Something is proven: then what may be chance can wait.
+  bool proven = !dead_.empty();
+  for (const Late& l : late) proven |= l.confirmed();
+  for (const Suspect& s : inference.suspects) proven |= s.confirmed && s.type != ScopeType::path;
+  for (const Suspect& s : inference.suspects) {
+    if (s.confirmed || s.alone) continue;
+    if (s.type != ScopeType::path) return true;
+    const FabricPart* part = parts.part_of(s.node, s.peer);
+    // What stays low is worth more rounds than what read low once.
+    const int worth = proven ? 0 : s.readings.size() >= 3 ? rounds_for_trails : rounds_for_paths;
+    if (!(part && part->confirmed) && (!s.chance || rounds_ < worth)) return true;
+  }
+  return (parts.undecided() && !proven && rounds_ < rounds_for_trails) ||
+         std::any_of(late.begin(), late.end(), [](const Late& l) { return !l.confirmed(); });
+}
+
+// Rings that together hold all pairs, where that was asked for. Their hops may meet on the trunks between
+// leaves, so that there they may rule out and not confirm.
+bool Examination::cover() {
+  if (options_.path_coverage != PathCoverage::pairs || all_.size() < 2) return true;
+  const HamiltonianCycles rings(int(all_.size()));
+  for (int k = 0; k < rings.rings(); ++k) {
+    std::vector<int> order = rings.ring(k);
+    for (int& node : order) node = all_[std::size_t(node)];
+    const Bytes hop = hop_bytes(order, 1, 1.3 * cover_seconds);
+    if (elapsed() > 0.85 * options_.budget.value || !fits(order, 1, hop)) break;
+    const std::string what = fmt::format("all pairs, ring {} of {}", k + 1, rings.rings());
+    const auto before = all_.size();
+    if (!measure_pairs("cover", what, pairwise_over(order, 1, hop, options_.max_bytes))) return false;
+    if (all_.size() != before) break;  // a node has died, and the rings were made with it
+  }
+  return settle();
+}
+
+// Whether more pairs between leaves are to be measured: of each rail so many that a spine which carries its
+// share of them would most likely have been met. Each round has one pair out of each leaf.
+bool Examination::trunks_wanted(const Inference& inference, const Parts& parts) const {
+  if (options_.path_coverage == PathCoverage::ports || structure_.spines < 1) return false;
+  if (elapsed() > 0.6 * options_.budget.value) return false;
+  const bool sides = !dead_.empty() ||
+                     std::any_of(inference.suspects.begin(), inference.suspects.end(),
+                                 [](const Suspect& s) { return s.type != ScopeType::path && s.confirmed; });
+  const auto& fabric = parts.fabric();
+  if (sides || std::any_of(fabric.begin(), fabric.end(), [](const auto& part) { return part.confirmed; }))
+    return false;  // first things first
+  return crossings_measured() < spine_met * structure_.spines;
+}
+
+double Examination::crossings_measured() const {
+  double pairs = 0, rails = 1;
+  readings_.each_pair([&](int x, int y) {
+    if (structure_.leaf[std::size_t(x)] == structure_.leaf[std::size_t(y)]) return;
+    const auto list = readings_.counting(x, y);
+    pairs += !list.empty();
+    if (!list.empty()) rails = std::max(rails, double(list[0].rails.size()));
+  });
+  return pairs * rails;
+}
+
+// For busbw as it is now; what is slow is known by then.
+bool Examination::last_ring() {
+  const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
+  if (out_.cost.runs >= economical || !fits(all_, 1, hop)) return true;
+  const auto ring = measure("ring", "a ring over all nodes", ring_over(all_, hop, options_.max_bytes));
+  if (ring) note_ring(*ring);
+  return ring.has_value();
+}
+
+}  // namespace ringtrue::diagnosis

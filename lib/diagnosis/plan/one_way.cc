@@ -1,0 +1,84 @@
+// One direction at a time, of two nodes alone: which pair tells more, and what came of it.
+#include <algorithm>
+
+#include "diagnosis/plan/examination.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+constexpr std::size_t one_way_to_agree = 3;  // with what the pairs have shown
+constexpr std::size_t max_one_way = 6;       // with one partner
+
+}  // namespace
+
+std::optional<Examination::OneWayTest> Examination::node_for_one_way(const Inference& inference) const {
+  if (overlapped_one_way_) return std::nullopt;
+  for (const int x : all_) {
+    if (!inference.find(ScopeType::sender, x) && !inference.find(ScopeType::receiver, x)) continue;
+    if (!undecided_alone(x, inference)) continue;
+    OneWayTest pair{x, -1};
+    std::size_t fewest = max_one_way;        // with one partner; more would say the same
+    for (const bool near : {true, false}) {  // one below the same leaf, where there is one
+      for (const int y : all_) {
+        if (y == x || alone_.of(x, y).size() >= fewest) continue;
+        if (near && between_neighbours(structure_, n_) && groups_[std::size_t(x)] != groups_[std::size_t(y)])
+          continue;
+        if (inference.find(ScopeType::sender, y) || inference.find(ScopeType::receiver, y)) continue;
+        pair.partner = y, fewest = alone_.of(x, y).size();
+      }
+      if (pair.partner >= 0) return pair;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Examination::OneWayTest> Examination::path_for_one_way(const Inference& inference) const {
+  const Suspect* next = nullptr;
+  for (const Suspect& s : inference.suspects) {  // slowest first
+    if (s.type != ScopeType::path || !s.alone || s.confirmed || overlapped_one_way_) continue;
+    if (alone_.of(s.node, s.peer).size() >= max_one_way) continue;
+    // One that was slow alone as well is a trail; most others are healthy, and cleared by a single one-way
+    // test.
+    if (!next || (next->readings.empty() && !s.readings.empty())) next = &s;
+  }
+  if (!next) return std::nullopt;
+  return OneWayTest{next->node, next->peer};
+}
+
+// Whether both sides of this node look slow, and it has not been told yet which of them are.
+bool Examination::undecided_alone(int x, const Inference& inference) const {
+  const auto send = inference.sends[std::size_t(x)], receive = inference.receives[std::size_t(x)];
+  if (!send || !receive) return false;
+  const double most = std::max(*send, *receive), least = std::min(*send, *receive);
+  if (most >= thresholds_.warning * inference.reference.rate) return false;
+  // A mere disturbance passes by itself, at a lesser price.
+  if (least >= thresholds_.gross * inference.reference.rate && confirm_rounds_ < 2) return false;
+  std::size_t tests = 0;
+  for (const int y : alone_.receivers_of(x)) tests += alone_.of(x, y).size();
+  const std::size_t enough = between_neighbours(structure_, n_) ? 1 : one_way_to_agree;
+  // With one of them cleared, nothing disturbs the other one's readings.
+  const bool one_cleared =
+      inference.cleared_at({x, Direction::sends}) || inference.cleared_at({x, Direction::receives});
+  if (one_cleared) return false;
+  for (const Direction d : {Direction::sends, Direction::receives}) {
+    const Suspect* s = inference.find(d == Direction::sends ? ScopeType::sender : ScopeType::receiver, x);
+    if (inference.is_overshadowed({x, d}) ? !s || !s->confirmed : tests < enough) return true;
+  }
+  return false;
+}
+
+bool Examination::play_one_way(const OneWayTest& pair, Bytes hop) {
+  const auto observation = measure("duet", out_.nodes[std::size_t(pair.node)] + ", one direction at a time",
+                                   one_way_test(pair.partner, pair.node, hop, options_.max_bytes));
+  if (!observation) return false;
+  double busy = 0;
+  for (const HopReading& hop_reading : observation->hops) busy += hop_reading.busy.value;
+  if (observation->time.value * observation->experiment.iterations < 0.85 * busy) {
+    overlapped_one_way_ = true;  // the directions ran side by side after all: it says nothing new
+  } else {
+    alone_.add(*observation, out_.cost.runs, true);
+  }
+  return true;
+}
+
+}  // namespace ringtrue::diagnosis

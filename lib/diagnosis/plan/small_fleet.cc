@@ -1,0 +1,247 @@
+// A fleet of up to 16 nodes: every ordered pair, then suspects again.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/statistics.h"
+#include "diagnosis/findings/conclusion.h"
+#include "diagnosis/plan/examination.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+constexpr int shifts_beyond = 8;  // where there are more nodes than that
+constexpr int max_doublings = 4;  // of the bytes in one-way tests of one path
+constexpr int max_retries = 6;    // of pairs that read low though nobody is suspected
+
+}  // namespace
+
+void Examination::note_ring(const Observation& observation) {
+  SlowestHop slowest;
+  const std::vector<double> rates = hop_rates(observation);
+  slowest.typical = upper_median(rates);
+  for (const HopReading& hop : observation.hops) {
+    if (hop.bytes.value == 0 || !(hop.busy.value > 0)) continue;
+    const double rate = (hop.bytes / hop.busy).value;
+    if (slowest.source < 0 || rate < slowest.rate) {
+      slowest.source = hop.source, slowest.destination = hop.destination, slowest.rate = rate;
+    }
+  }
+  if (slowest.source >= 0) {
+    slowest_hop_ = slowest;
+    // Of three hops around one bad node two are slow: for sizes, look at the better ones.
+    std::vector<double> better = rates;
+    std::sort(better.begin(), better.end());
+    typical_ = better[better.size() * 3 / 4];
+    if (attainable_ && observation.time.value < settled_from) typical_ = std::min(typical_, *attainable_);
+    slowest_ = slowest.rate;
+  }
+  const auto& busbw = out_.runs.back().busbw;
+  if (busbw) out_.ring_busbw = busbw;  // the later is the longer, which no burst flatters
+}
+
+bool Examination::rings() {
+  const double probe_bytes = min_call_bytes * 2 * (n_ - 1) / n_;  // a hop
+  const auto probe = measure("probe", "a short ring",
+                             ring_over(all_, Bytes(std::uint64_t(probe_bytes)), options_.max_bytes));
+  if (!probe) return false;
+  note_ring(*probe);
+  if (!slowest_hop_) {
+    out_.not_checked.push_back({"every hop", "the ring's trace holds no hop that moved anything"});
+    return false;
+  }
+  const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
+  // One as short as the probe says nothing new, and a very slow hop makes it dear.
+  if (!fits(all_, 1, hop) || double(hop.value) < 1.5 * probe_bytes) return true;
+  const auto ring = measure("ring", "a ring over all nodes", ring_over(all_, hop, options_.max_bytes));
+  if (!ring) return false;
+  note_ring(*ring);
+  return true;
+}
+
+// An incast, for what it tells of the aggregators' ports. Never worth more than a little of the budget.
+bool Examination::ports() {
+  const int workers = std::min(options_.workers, n_);
+  if (workers < 1) return true;
+  const double seconds = 0.05 * options_.budget.value;
+  // All of them may have to pass the ring's slowest hop.
+  const double slowest = std::max(std::min(typical_, slowest_), 1.0);
+  const double wanted =
+      std::min(std::max(target_seconds * typical_, min_hop_bytes), slowest * seconds / stretch_);
+  const Bytes port(std::uint64_t(std::max(wanted, min_call_bytes)));
+  if (overhead_ + 1.2 * stretch_ * double(port.value) / slowest > 0.3 * left()) {
+    out_.not_checked.push_back({"the aggregators' ports under an omnireduce",
+                                fmt::format("the slowest hop ({}) makes it too long for the time there is",
+                                            to_text(BytesPerSecond(slowest)))});
+    return true;
+  }
+  const auto observation = measure("ports", "an omnireduce, for its aggregators' ports",
+                                   omnireduce_over(all_, workers, port, options_.max_bytes));
+  if (!observation) return false;
+  ports_ = out_.runs.back().ports;
+  return true;
+}
+
+// Of two nodes alone, a slow direction's data delays the other one's acknowledgements: one after the other.
+Experiment Examination::exchange(const std::vector<int>& order, int shift, Bytes hop) const {
+  if (n_ == 2) return one_way_test(order[0], order[1], hop, options_.max_bytes);
+  return pairwise_over(order, shift, hop, options_.max_bytes);
+}
+
+bool Examination::shifts_over(const std::vector<int>& nodes, int most, double share_of_budget,
+                              const std::string& what) {
+  const int n = int(nodes.size());
+  const auto list = shifts(n, std::min(most, n <= all_pairs_up_to ? n - 1 : shifts_beyond));
+  const double seconds = share_of_budget * options_.budget.value / double(list.size()) - overhead_;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Bytes hop = hop_bytes(nodes, list[i], std::max(seconds, 0.05));
+    // What is left must do for repeats, without which nothing can be said.
+    if (elapsed() > 0.65 * options_.budget.value || !fits(nodes, list[i], hop)) return true;
+    const auto text = fmt::format("{}, {} of {}", what, i + 1, list.size());
+    if (!measure_pairs("pairs", text, exchange(nodes, list[i], hop))) return false;
+  }
+  return true;
+}
+
+std::vector<int> Examination::very_slow(const Inference& inference) const {
+  std::vector<int> out;
+  for (const Suspect& s : inference.suspects) {
+    if (s.type == ScopeType::path || s.ratio >= very_slow_share) continue;
+    if (std::find(out.begin(), out.end(), s.node) == out.end()) out.push_back(s.node);
+  }
+  return out;
+}
+
+std::vector<int> Examination::nodes_without(const std::vector<int>& some) const {
+  std::vector<int> out;
+  for (const int node : all_) {
+    if (std::find(some.begin(), some.end(), node) == some.end()) out.push_back(node);
+  }
+  return out;
+}
+
+bool Examination::pairs() {
+  const bool gross = slowest_ < very_slow_share * typical_;
+  // Where even short messages take long, two partners of each node must do: enough for a side that is slow
+  // with both, and time remains to repeat it.
+  const double least = overhead_ + stretch_ * min_call_bytes / std::max(slowest_, 1.0);
+  gross_ = gross && n_ > 3 && least * (n_ - 1) > 0.3 * options_.budget.value;
+  if (!shifts_over(all_, gross_ ? 2 : n_, gross ? 0.15 : 0.4, "every port with changing partners"))
+    return false;
+  const auto slow = very_slow(judge());
+  const auto rest = nodes_without(slow);
+  // Long enough experiments for the others, which the slow ones kept short.
+  const bool all_long = std::none_of(rest.begin(), rest.end(), [&](int x) {
+    return std::any_of(rest.begin(), rest.end(), [&](int y) {
+      const auto list = readings_.of(x, y);
+      return y != x && std::all_of(list.begin(), list.end(),
+                                   [](const Reading& r) { return double(r.bytes) < min_hop_bytes; });
+    });
+  });
+  if (rest.size() < 2 || all_long) return true;
+  if (slow.empty()) {
+    // A hop that was slow for a moment may have kept them all too short to say much.
+    std::uint64_t longest = 0;
+    readings_.each_pair([&](int x, int y) {
+      for (const Reading& r : readings_.of(x, y)) longest = std::max(longest, r.bytes);
+    });
+    if (hop_bytes(all_, 1, 0.25 * options_.budget.value / n_).value < 4 * longest) return true;
+  }
+  return shifts_over(rest, n_, gross_ ? 0.15 : 0.25, "the same without the slowest nodes");
+}
+
+bool Examination::confirm() {
+  for (int round = 0; round < 64; ++round) {
+    const Inference inference = judge();
+    note_confirmed(inference);
+    std::vector<const Suspect*> very, fine;
+    for (const Suspect& s : inference.suspects) {
+      if (s.confirmed || s.alone) continue;
+      (s.type != ScopeType::path && s.ratio < very_slow_share ? very : fine).push_back(&s);
+    }
+    const bool fleet = inference.reference.fleet_slow && fleet_repeats_ < 2;
+    const bool nothing_else = very.empty() && fine.empty() && !fleet;
+    auto pair = node_for_one_way(inference);
+    if (gross_ && !very.empty()) pair.reset();  // the very slow first
+    double share = 0.04;
+    int doublings = 0;
+    // There may be many such paths, and most are healthy.
+    if (!pair && nothing_else) {
+      pair = path_for_one_way(inference);
+      share = 0.015;
+      // The slow direction keeps them short, so that a late acknowledgement (40 ms) is most of the other
+      // one's time: the same in all of them. Of a slow path, longer ones take as much longer.
+      if (pair) doublings = std::min(int(alone_.of(pair->node, pair->partner).size()), max_doublings);
+      // What was begun is worth more of the time than what may be nothing.
+      if (elapsed() >= (doublings > 0 ? 0.9 : 0.75) * options_.budget.value) pair.reset();
+    }
+    if (pair) {
+      Bytes hop = hop_bytes({pair->partner, pair->node}, 1, share * options_.budget.value);
+      hop.value <<= doublings;
+      if (fits({pair->partner, pair->node}, 1, hop)) {
+        if (!play_one_way(*pair, hop)) return false;
+        continue;
+      }
+    }
+    // Where nobody is suspected, what is late or still reads low may be told by more of the same.
+    Wanted again(n_);
+    for (const Late& l : latencies_.late(structure_, n_))
+      if (l.peer >= 0 && !l.confirmed()) again.paths.emplace_back(l.node, l.peer);
+    if (inference.suspects.empty() && retries_ < max_retries)
+      for (const auto& pair : inconclusive_pairs(readings_, inference, thresholds_))
+        again.paths.push_back(pair);
+    if (nothing_else && again.paths.empty()) return true;
+    retries_ += nothing_else;
+
+    std::vector<int> nodes = all_;
+    std::vector<const Suspect*> suspects = very;
+    if (!fine.empty() || very.empty()) {
+      std::vector<int> slow = very_slow(inference);
+      for (const Suspect* s : fine) {
+        std::erase_if(slow, [&](int node) { return node == s->node || node == s->peer; });
+      }
+      const auto rest = nodes_without(slow);
+      // The very slow first, they are soon decided; then in turn, so that neither kind starves the other.
+      const bool turn = very.empty() || (round >= 4 && round % 2 == 0);
+      if (rest.size() >= std::min<std::size_t>(3, all_.size() - 1) && turn) nodes = rest, suspects = fine;
+      if (nodes.size() == all_.size()) suspects.insert(suspects.end(), fine.begin(), fine.end());
+    }
+    const std::uint64_t seed = options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
+    const auto order =
+        nothing_else ? neighbour_order(all_, std::vector<int>(std::size_t(n_), 0), again, readings_, seed)
+                     : changed_partners(nodes, suspects, inference, counts_, seed);
+    const Bytes hop = hop_bytes(order, 1, 0.05 * options_.budget.value);
+    if (!fits(order, 1, hop)) return true;
+    std::string what = "most nodes again";
+    if (!suspects.empty()) {
+      const Suspect& s = *suspects.front();
+      what = Scope{s.type, s.node, s.peer, out_.nodes[std::size_t(s.node)],
+                   s.peer < 0 ? "" : out_.nodes[std::size_t(s.peer)]}
+                 .text();
+      if (suspects.size() > 1) what += fmt::format(" and {} more", suspects.size() - 1);
+    }
+    if (!measure_pairs("confirm", what, exchange(order, 1, hop))) return false;
+    fleet_repeats_ += fleet;
+    ++confirm_rounds_;
+  }
+  return true;
+}
+
+// What held up a ring that no link explains may have been that moment's: the best of three counts.
+bool Examination::rings_again() {
+  for (int times = 0; times < 2; ++times) {
+    const Inference inference = judge();
+    const bool slow = inference.suspects.empty() &&
+                      slow_ring(out_, inference.reference.rate, readings_, latencies_.usual(), thresholds_);
+    const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
+    if (!slow || !fits(all_, 1, hop)) return true;
+    const auto ring =
+        measure("ring", "a ring over all nodes again", ring_over(all_, hop, options_.max_bytes));
+    if (!ring) return false;
+    const auto& busbw = out_.runs.back().busbw;
+    if (busbw && busbw->value > out_.ring_busbw->value) note_ring(*ring);
+  }
+  return true;
+}
+
+}  // namespace ringtrue::diagnosis

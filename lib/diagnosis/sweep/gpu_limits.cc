@@ -1,0 +1,241 @@
+#include "diagnosis/sweep/gpu_limits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/statistics.h"
+#include "topology/links.h"
+#include "topology/path.h"
+
+namespace ringtrue::diagnosis {
+
+using run::GpuLimit;
+using topology::Gpu;
+using topology::Node;
+
+namespace {
+
+// What a way could carry in one direction.
+struct Way {
+  BytesPerSecond ideal;
+  std::optional<BytesPerSecond> attainable;
+  std::string source;
+  double both = 1;  // share of `attainable` that is left where the other direction is as busy
+};
+
+// Beside each packet of 256 + 24 bytes goes a request of 24 for the other direction's.
+constexpr double pcie_both = 280.0 / (280 + 24);
+
+// Nominal rate times the share that payload can have, where a figure is known.
+Way way_of(BytesPerSecond rate, const char* family, const std::string& generation, std::string source) {
+  const auto link = ideal::find_link(family, generation);
+  const double share = link && link->attainable ? *link->attainable : 1;
+  if (share < 1) source += fmt::format(", of which payload has {:.0f} %", share * 100);
+  return {rate, rate * share, std::move(source), std::string_view(family) == "pcie" ? pcie_both : 1};
+}
+
+const Gpu* find(const Node& node, const GpuLimit::End& end) {
+  for (const Gpu& gpu : node.gpus)
+    if (gpu.uuid.is(end.uuid) || (!gpu.address.empty() && gpu.address == end.pci)) return &gpu;
+  return nullptr;
+}
+
+// The narrowest link up to the root, by what both of its ends can do: an idle link may run slower.
+std::optional<Way> to_root(const Node& node, const Gpu& gpu) {
+  std::optional<Way> narrowest;
+  std::set<std::string> seen;  // a hostile file may hold a circle
+  for (const auto* device = node.find_pci(gpu.address); device && seen.insert(device->address).second;) {
+    const auto* const parent = node.find_pci(device->parent);
+    for (const auto* end : {device, parent}) {
+      // Between a switch's two ends there is no link.
+      if (!end || (end == parent && end->kind == topology::PciKind::switch_upstream)) continue;
+      const auto rate = topology::pci_max_rate(end->link);
+      if (!rate || (narrowest && narrowest->ideal <= *rate)) continue;
+      const int generation = topology::pci_generation(end->link.max_speed_GTps.value_or(0));
+      narrowest = way_of(*rate, "pcie", fmt::format("Gen{}", generation),
+                         fmt::format("PCIe at {}, {}", device->address, topology::pci_max_text(end->link)));
+    }
+    device = parent;
+  }
+  return narrowest;
+}
+
+std::optional<Way> between(const Node& node, const Gpu& gpu, const Gpu& peer) {
+  const auto path = topology::path(node, gpu.name, peer.name);
+  if (path && path->kind == topology::PathKind::nv) {
+    if (!path->narrowest) return std::nullopt;
+    int version = 0;
+    for (const topology::NvLink& link : gpu.nvlinks.value_or(std::vector<topology::NvLink>{}))
+      version = std::max(version, link.version.value_or(0));
+    return way_of(*path->narrowest, "nvlink", fmt::format("v{}", version),
+                  fmt::format("{} NVLinks of version {}", path->nvlinks, version));
+  }
+  const auto own = to_root(node, gpu), other = to_root(node, peer);
+  if (!own || !other) return std::nullopt;
+  auto narrower = own->ideal < other->ideal ? own : other;
+  using Kind = topology::PathKind;
+  if (!path || (path->kind != Kind::pix && path->kind != Kind::pxb)) narrower->attainable = std::nullopt;
+  return narrower;
+}
+
+bool of_peers(const GpuLimit& limit) {
+  return limit.peer.index >= 0;
+}
+
+std::string name_of(const GpuLimit::End& end) {
+  return fmt::format("GPU {} ({})", end.index, end.uuid);
+}
+
+std::string text_of(const GpuLimit& limit) {
+  if (of_peers(limit))
+    return fmt::format("{} of {} with {}", limit.kind, name_of(limit.gpu), name_of(limit.peer));
+  return fmt::format("{} of {}{}{}", limit.kind, name_of(limit.gpu), limit.host.empty() ? "" : ", ",
+                     limit.host);
+}
+
+class Judge {
+ public:
+  Judge(const topology::Cluster& cluster, double warning, double critical)
+      : cluster_(cluster), warning_(warning), critical_(critical) {}
+
+  GpuLimits operator()(std::vector<GpuLimit> limits) {
+    for (GpuLimit& limit : limits) out_.rates.push_back(rate_of(std::move(limit)));
+    compare_memories();
+    for (GpuRate& rate : out_.rates) {
+      if (!rate.limit.rate || !rate.attainable) continue;
+      rate.ratio = rate.limit.rate->value / rate.attainable->value;
+      const bool by_kernel = rate.limit.kind == "peer-read" || rate.limit.kind == "peer-write";
+      if (*rate.ratio < (by_kernel ? critical_ : warning_)) add_finding(rate);
+    }
+    std::stable_sort(out_.findings.begin(), out_.findings.end(), [](const Finding& a, const Finding& b) {
+      return std::tuple(-int(a.severity), *a.ratio) < std::tuple(-int(b.severity), *b.ratio);
+    });
+    return std::move(out_);
+  }
+
+ private:
+  void inconclusive(std::string what, std::string why) {
+    const auto same = [&](const NotChecked& n) { return n.what == what && n.why == why; };
+    if (std::none_of(out_.not_checked.begin(), out_.not_checked.end(), same))
+      out_.not_checked.push_back({std::move(what), std::move(why)});
+  }
+
+  GpuRate rate_of(GpuLimit limit) {
+    GpuRate rate;
+    if (!limit.why_not.empty()) {
+      inconclusive(text_of(limit), limit.why_not);
+      if (of_peers(limit) && !limit.rate && !limit.why_not.starts_with(run::left_out))
+        staged_.insert({limit.node, limit.gpu.index, limit.peer.index});
+    }
+    const auto node = std::find_if(cluster_.nodes.begin(), cluster_.nodes.end(),
+                                   [&](const Node& n) { return n.name == limit.node; });
+    const Gpu* const gpu = node == cluster_.nodes.end() ? nullptr : find(*node, limit.gpu);
+    if (!gpu) {
+      inconclusive(fmt::format("what {} of {} can carry", name_of(limit.gpu), limit.node),
+                   "the node's facts do not have it");
+      rate.limit = std::move(limit);
+      return rate;
+    }
+    if (const auto* device = node->find_pci(gpu->address); limit.numa >= 0 && device && device->numa.known())
+      rate.near = *device->numa == limit.numa;
+    std::optional<Way> way;
+    if (of_peers(limit)) {
+      const Gpu* const peer = find(*node, limit.peer);
+      if (peer) way = between(*node, *gpu, *peer);
+    } else if (limit.host == "pinned" && rate.near.value_or(true)) {
+      way = to_root(*node, *gpu);
+    }
+    const bool linked = of_peers(limit) || limit.host == "pinned";
+    if (linked && !way && rate.near.value_or(true))
+      inconclusive(text_of(limit), "the facts do not tell what links it goes through, or how fast they are");
+    if (way) {
+      const double ways = limit.kind.ends_with("both-ways") ? 2 : 1;
+      rate.ideal = way->ideal * ways;
+      if (way->attainable) rate.attainable = *way->attainable * ways * (ways > 1 ? way->both : 1);
+      rate.origin = ideal::Origin::probed;
+      rate.source = way->source;
+    }
+    if (limit.kind == "device-copy") memories_[gpu->model.value_or("")].push_back(out_.rates.size());
+    rate.limit = std::move(limit);
+    return rate;
+  }
+
+  // Also takes back what holds for direct access alone.
+  void compare_memories() {
+    for (GpuRate& rate : out_.rates) {
+      const GpuLimit& limit = rate.limit;
+      const bool half = limit.rate && !limit.why_not.empty();  // both ways, of which one is direct
+      if (half || staged_.contains({limit.node, limit.gpu.index, limit.peer.index}))
+        rate.ideal = rate.attainable = std::nullopt;
+    }
+    constexpr std::size_t few = 3;
+    for (const auto& [model, rates] : memories_) {
+      std::vector<double> values;
+      for (const std::size_t i : rates)
+        if (out_.rates[i].limit.rate) values.push_back(out_.rates[i].limit.rate->value);
+      if (values.size() < few) {
+        for (const std::size_t i : rates)
+          inconclusive(text_of(out_.rates[i].limit),
+                       "no fact tells its memory's rate, and there are not three of its model to compare");
+        continue;
+      }
+      const BytesPerSecond middle(upper_median(values));
+      for (const std::size_t i : rates) {
+        out_.rates[i].attainable = middle;
+        out_.rates[i].origin = ideal::Origin::fleet_majority;
+        out_.rates[i].source =
+            fmt::format("the median of {} {}", values.size(), model.empty() ? "GPUs" : model);
+      }
+    }
+  }
+
+  void add_finding(const GpuRate& rate) {
+    const GpuLimit& limit = rate.limit;
+    Finding finding;
+    finding.severity = *rate.ratio < critical_ ? Severity::critical : Severity::warning;
+    finding.kind = limit.kind == "device-copy" ? "slow-gpu-memory" : "slow-gpu-link";
+    finding.scope.type = of_peers(limit) ? ScopeType::link : ScopeType::gpu;
+    finding.scope.subject = limit.node;
+    finding.scope.subject.device = of_peers(limit)
+                                       ? fmt::format("{} - {}", name_of(limit.gpu), name_of(limit.peer))
+                                       : name_of(limit.gpu);
+    finding.measured = limit.rate;
+    finding.expected = rate.attainable;
+    finding.ratio = rate.ratio;
+    // As with hops: the gap against what repeated measurements differ by at most where nothing is wrong.
+    const double gap = 1 - *rate.ratio;
+    finding.confidence = gap / (gap + 0.02);
+    const std::vector<Quantity> values = {{"measured_Bps", limit.rate->value},
+                                          {"expected_Bps", rate.attainable->value}};
+    finding.evidence.emplace_back(
+        StatementKind::told, std::vector{finding.scope.subject}, values,
+        fmt::format("{} carried {}, {:.0f} % of the {} that {} allows", text_of(limit), to_text(*limit.rate),
+                    *rate.ratio * 100, to_text(*rate.attainable), rate.source));
+    finding.impact = fmt::format("mending it: {} -> {}", to_text(*limit.rate), to_text(*rate.attainable));
+    finding.next =
+        of_peers(limit)
+            ? "see ringtrue topo --view links for what is between the two, and nvidia-smi nvlink -s"
+            : "see ringtrue check --inspect, and nvidia-smi -q -d PERFORMANCE,CLOCK for what slows it";
+    out_.findings.push_back(std::move(finding));
+  }
+
+  const topology::Cluster& cluster_;
+  double warning_, critical_;
+  GpuLimits out_;
+  std::set<std::tuple<std::string, int, int>> staged_;        // pairs without peer access
+  std::map<std::string, std::vector<std::size_t>> memories_;  // device copies, by model
+};
+
+}  // namespace
+
+GpuLimits judge_gpus(std::vector<GpuLimit> limits, const topology::Cluster& cluster, double warning,
+                     double critical) {
+  return Judge(cluster, warning, critical)(std::move(limits));
+}
+
+}  // namespace ringtrue::diagnosis

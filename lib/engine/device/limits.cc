@@ -1,0 +1,77 @@
+#include "engine/device/limits.h"
+
+#include <charconv>
+#include <fstream>
+
+#include "engine/device/gpus.h"
+#include "run/gpu_limit.h"
+#include "transport/cuda/limits.h"
+
+namespace ringtrue::engine {
+
+namespace cuda = transport::cuda;
+
+namespace {
+
+// The numbers of a kernel's list, "0-1,4"; at most as many as machines have NUMA nodes.
+std::vector<int> numbers_of(const std::string& list) {
+  constexpr int most = 1024;
+  std::vector<int> numbers;
+  const char* at = list.data();
+  const char* const end = at + list.size();
+  while (at < end && int(numbers.size()) < most) {
+    int first = 0;
+    auto [next, error] = std::from_chars(at, end, first);
+    if (error != std::errc()) break;
+    int last = first;
+    if (next < end && *next == '-') next = std::from_chars(next + 1, end, last).ptr;
+    for (int n = first; n <= last && int(numbers.size()) < most; ++n) numbers.push_back(n);
+    at = next + 1;  // past the comma
+  }
+  return numbers;
+}
+
+std::vector<int> numa_nodes() {
+  std::ifstream file("/sys/devices/system/node/has_memory");
+  std::string list;
+  std::getline(file, list);
+  return numbers_of(list);
+}
+
+}  // namespace
+
+Result<std::vector<run::GpuLimit>> measure_gpus(cuda::Driver& driver, const run::Job& job,
+                                                const std::string& node, Deadline deadline,
+                                                const std::function<bool()>& stop) {
+  const auto all = driver.gpus();
+  if (!all) return tl::unexpected(all.error());
+  cuda::LimitSettings settings;
+  settings.bytes = job.call.bytes();
+  settings.repeats = job.iterations;
+  settings.gpus = job.gpus;
+  settings.numa_nodes = numa_nodes();
+  settings.stop = stop;
+  const int left_ms = deadline.left_ms();  // and what was measured has to arrive
+  if (left_ms >= 0) deadline = Deadline::in(Seconds(left_ms * 0.9e-3));
+  const auto measured = cuda::measure_limits(driver, settings, deadline);
+  if (!measured) return tl::unexpected(measured.error());
+  const auto end_of = [&](int index) {
+    if (index < 0) return run::GpuLimit::End{};
+    const cuda::Gpu& gpu = (*all)[std::size_t(index)];
+    return run::GpuLimit::End{index, gpu.uuid, gpu.pci};
+  };
+  std::vector<run::GpuLimit> limits;
+  for (const cuda::Limit& limit : *measured) {
+    using Kind = cuda::Limit::Kind;
+    const bool host =
+        limit.kind == Kind::to_device || limit.kind == Kind::to_host || limit.kind == Kind::host_both;
+    limits.push_back({node, std::string(cuda::name(limit.kind)), end_of(limit.gpu), end_of(limit.peer),
+                      !host                                    ? ""
+                      : limit.host == cuda::MemoryKind::pinned ? "pinned"
+                                                               : "pageable",
+                      limit.numa, limit.rate, limit.latency, limit.why_not});
+  }
+  return limits;
+}
+
+}  // namespace ringtrue::engine

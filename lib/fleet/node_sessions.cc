@@ -1,0 +1,274 @@
+#include "fleet/node_sessions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace ringtrue::fleet {
+namespace {
+
+std::int64_t ns(Seconds s) {
+  return std::int64_t(s.value * 1e9);
+}
+
+bool names_another(const Error& error, const std::string& self, const std::vector<std::string>& nodes) {
+  return error.where != self && std::find(nodes.begin(), nodes.end(), error.where) != nodes.end();
+}
+
+}  // namespace
+
+void NodeSessions::State::heard(int node) {
+  const std::lock_guard lock(mutex);
+  members[std::size_t(node)].heard = now_ns();
+  members[std::size_t(node)].connected = true;
+}
+
+void NodeSessions::State::replied(int node, Reply reply) {
+  const std::lock_guard lock(mutex);
+  if (reply.sequence != awaited) return;  // to an earlier command, or to an abort
+  members[std::size_t(node)].reply = std::move(reply);
+  changed.notify_all();
+}
+
+void NodeSessions::State::ended(int node, Error why) {
+  const std::lock_guard lock(mutex);
+  Member& m = members[std::size_t(node)];
+  m.over = true;
+  m.end = std::move(why);
+  m.ended_at = now_ns();
+  m.link.reset();  // or stream and state would hold each other for ever
+  changed.notify_all();
+}
+
+NodeSessions::NodeSessions(std::vector<std::string> nodes,
+                           std::function<void(const std::string&, int, int)> progress)
+    : nodes_(std::move(nodes)), progress_(std::move(progress)) {
+  state_->members.resize(nodes_.size());
+}
+
+NodeSessions::~NodeSessions() {
+  release();
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->leaving = true;
+    state_->changed.notify_all();
+  }
+  if (heart_.joinable()) heart_.join();
+  sweep_links();
+}
+
+void NodeSessions::open(Dialer& dialer, const std::vector<Target>& targets) {
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    auto link = open_link(dialer, targets[i], int(i), state_);
+    const std::lock_guard lock(state_->mutex);
+    state_->members[i].link = std::move(link);
+    state_->members[i].heard = now_ns();
+  }
+  heart_ = std::thread([this] { beat(); });
+}
+
+void NodeSessions::beat() {
+  Lock lock(state_->mutex);
+  std::int64_t next = now_ns() + ns(heartbeat_interval);
+  while (!state_->leaving) {
+    if (wait_until(lock, next)) continue;
+    next = now_ns() + ns(heartbeat_interval);
+    for (Member& m : state_->members)
+      if (m.link && !m.over) m.link->heartbeat();
+  }
+}
+
+void NodeSessions::cancel() {
+  const std::lock_guard lock(state_->mutex);
+  state_->cancelled = true;
+  state_->changed.notify_all();
+}
+
+// True when woken before that.
+bool NodeSessions::wait_until(Lock& lock, std::int64_t at_ns) const {
+  const auto at = std::chrono::steady_clock::time_point(std::chrono::nanoseconds(at_ns));
+  return state_->changed.wait_until(lock, at) == std::cv_status::no_timeout;
+}
+
+template <class Condition>
+bool NodeSessions::wait_for(Lock& lock, Seconds time, Condition condition) const {
+  const Deadline until = Deadline::in(time);
+  while (!condition() && !until.passed()) wait_until(lock, until.at_ns());
+  return condition();
+}
+
+bool NodeSessions::answered(int node) const {
+  const Member& m = state_->members[std::size_t(node)];
+  return m.reply || m.over;
+}
+
+NodeSessions::Standing NodeSessions::standing(const std::vector<int>& who, bool leased) const {
+  Standing s;
+  const std::int64_t now = now_ns();
+  for (const int node : who) {
+    const Member& m = state_->members[std::size_t(node)];
+    if (m.reply && m.reply->error) {
+      const bool witness = names_another(*m.reply->error, nodes_[std::size_t(node)], nodes_);
+      (witness ? s.witness : s.failed_itself) = true;
+    }
+    if (!m.reply && m.over) s.failed_itself = true;
+    if (m.reply || m.over) {
+      ++s.answered;
+    } else if (leased) {  // from then on it sends heartbeats
+      const std::int64_t lost = m.heard + ns(silence_is_loss);
+      if (lost <= now)
+        s.failed_itself = true;
+      else
+        s.next_silence = std::min(s.next_silence, lost);
+    }
+  }
+  return s;
+}
+
+bool NodeSessions::await(Lock& lock, const std::string& name, const std::vector<int>& who, Seconds deadline) {
+  const std::int64_t hard = now_ns() + ns(deadline + answer_grace);
+  std::int64_t settled_own = INT64_MAX, settled_witness = INT64_MAX;
+  int told = -1;
+  for (;;) {
+    const Standing s = standing(who, name != "lease");
+    if (progress_ && s.answered != told) {
+      told = s.answered;
+      lock.unlock();
+      progress_(name, told, int(who.size()));
+      lock.lock();
+      continue;
+    }
+    const std::int64_t now = now_ns();
+    if (s.failed_itself) settled_own = std::min(settled_own, now + ns(settle_own));
+    if (s.witness) settled_witness = std::min(settled_witness, now + ns(settle_witness));
+    const std::int64_t settled = std::min(settled_own, settled_witness);
+    if (state_->cancelled || s.answered == int(who.size()) || now >= settled) return false;
+    if (now >= hard) return true;
+    wait_until(lock, std::min({hard, settled, s.next_silence}));
+  }
+}
+
+void NodeSessions::stop_the_rest(Lock& lock, const std::vector<int>& who) {
+  const CommandPtr abort = plain_command(++sequence_, abort_grace, "abort");
+  for (const int node : who) {
+    const Member& m = state_->members[std::size_t(node)];
+    if (!answered(node) && m.link) m.link->send(abort);
+  }
+  wait_for(lock, abort_grace,
+           [&] { return std::all_of(who.begin(), who.end(), [&](int node) { return answered(node); }); });
+}
+
+std::vector<Answer> NodeSessions::answers(const std::string& name, const std::vector<int>& who, bool time_up,
+                                          std::int64_t begun) const {
+  std::vector<Answer> all;
+  const std::int64_t now = now_ns();
+  for (const int node : who) {
+    const Member& m = state_->members[std::size_t(node)];
+    Answer a;
+    a.node = nodes_[std::size_t(node)];
+    if (m.reply) {
+      a.at = double(m.reply->at - begun) * 1e-9;
+      if (m.reply->error) a.error = *m.reply->error;
+      const bool told_to_stop = a.error.cause == Cause::cancelled;
+      a.kind = !m.reply->error ? Answer::Kind::ok
+               : told_to_stop  ? Answer::Kind::stopped
+                               : Answer::Kind::error;
+    } else if (m.over) {
+      a.kind = Answer::Kind::gone;
+      a.at = double(m.ended_at - begun) * 1e-9;
+      a.error = m.end;
+    } else {
+      const double quiet = double(now - m.heard) * 1e-9;
+      const bool lifeless = name != "lease" && quiet >= silence_is_suspect.value;
+      a.kind = time_up || lifeless ? Answer::Kind::silent : Answer::Kind::stopped;
+      a.error.cause = Cause::deadline;
+      a.error.where = a.node;
+      a.error.what =
+          lifeless ? fmt::format(
+                         "no sign of life for {:.1f} s: its daemon is stopped, or the network to it is down",
+                         quiet)
+                   : fmt::format("no answer for {:.1f} s", double(now - begun) * 1e-9);
+      a.error.next = "look at ringtrued on that node";
+    }
+    all.push_back(std::move(a));
+  }
+  return all;
+}
+
+FleetResult<std::vector<Reply>> NodeSessions::phase(const std::string& name, const std::vector<int>& who,
+                                                    Seconds deadline, const Make& make) {
+  Lock lock(state_->mutex);
+  const auto member = [&](int node) -> Member& { return state_->members[std::size_t(node)]; };
+  const std::uint64_t sequence = state_->awaited = ++sequence_;
+  const std::int64_t begun = now_ns();
+  for (const int node : who) member(node).reply.reset();
+  for (const int node : who) {
+    const std::shared_ptr<Link> link = member(node).link;
+    lock.unlock();  // making a command may take a while
+    if (link) link->send(make(sequence, deadline, node));
+    lock.lock();
+  }
+  const bool time_up = await(lock, name, who, deadline);
+  const bool good = !state_->cancelled && std::all_of(who.begin(), who.end(), [&](int node) {
+    return member(node).reply && !member(node).reply->error;
+  });
+  if (good) {
+    std::vector<Reply> replies;
+    for (const int node : who) replies.push_back(std::move(*member(node).reply));
+    return replies;
+  }
+
+  std::vector<Answer> found;
+  const bool cancelled = state_->cancelled;
+  if (time_up) found = answers(name, who, true, begun);  // what comes after an abort says no more
+  if (name != "lease") stop_the_rest(lock, who);
+  if (cancelled)
+    return tl::unexpected(
+        FleetError{{Failure{"", name, Error{Cause::cancelled, "interrupted", "", ""}, true}}});
+  if (!time_up) found = answers(name, who, false, begun);
+  lock.unlock();
+
+  FleetError error{find_culprits(name, found)};
+  // Somebody stopped without being told to: strange, but not to be passed over.
+  for (const Answer& a : found)
+    if (error.failures.empty() && !a.error.what.empty())
+      error.failures.push_back({a.node, name, a.error, true});
+  return tl::unexpected(std::move(error));
+}
+
+void NodeSessions::release() {
+  Lock lock(state_->mutex);
+  state_->awaited = ++sequence_;
+  const CommandPtr command = plain_command(sequence_, release_grace, "release");
+  std::vector<Member*> asked;
+  for (Member& m : state_->members) {
+    m.reply.reset();
+    if (!m.link) continue;
+    const bool alive = m.connected && now_ns() - m.heard < ns(silence_is_suspect);
+    if (alive) {
+      m.link->send(command);
+      asked.push_back(&m);
+    } else {
+      m.link->cancel();
+    }
+  }
+  wait_for(lock, release_grace, [&] {
+    return std::all_of(asked.begin(), asked.end(), [](const Member* m) { return m->reply || m->over; });
+  });
+  for (Member* m : asked)
+    if (m->link) m->reply ? m->link->close() : m->link->cancel();
+  const auto all_over = [&] {
+    return std::none_of(state_->members.begin(), state_->members.end(),
+                        [](const Member& m) { return bool(m.link); });
+  };
+  if (wait_for(lock, Seconds(0.2), all_over)) return;
+  for (Member& m : state_->members)
+    if (m.link) m.link->cancel();
+  wait_for(lock, Seconds(0.1), all_over);
+  std::vector<std::shared_ptr<Link>> rest;  // gRPC ends them by itself; nobody listens any longer
+  for (Member& m : state_->members) rest.push_back(std::move(m.link));
+  lock.unlock();
+}
+
+}  // namespace ringtrue::fleet

@@ -1,0 +1,367 @@
+// A node as hwloc's XML, version 2: what lstopo -i reads. hwloc wants a processor and a NUMA node at least,
+// and every object within the processors of the one above.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <pugixml.hpp>
+#include <set>
+#include <sstream>
+
+#include "formats/format.h"
+#include "formats/text.h"
+#include "topology/links.h"
+
+namespace ringtrue::topology {
+namespace {
+
+using namespace format;
+
+// "0x00000003,0x0000ffff"
+std::string mask_text(const Numbers& numbers) {
+  std::map<int, std::uint32_t, std::greater<>> words;
+  for (const auto& [first, last] : numbers.ranges)
+    for (int i = first; i <= last; ++i) words[i / 32] |= 1u << i % 32;
+  std::string result;
+  for (int word = words.empty() ? 0 : words.begin()->first; word >= 0; --word)
+    result += fmt::format("{}0x{:08x}", result.empty() ? "" : ",", words.contains(word) ? words[word] : 0);
+  return result;
+}
+
+Numbers unite(const std::vector<Numbers>& parts) {
+  std::set<int> all;
+  for (const Numbers& part : parts)
+    for (const auto& [first, last] : part.ranges)
+      for (int i = first; i <= last; ++i) all.insert(i);
+  Numbers result;
+  for (const int i : all) {
+    if (!result.ranges.empty() && result.ranges.back().second + 1 == i)
+      result.ranges.back().second = i;
+    else
+      result.ranges.emplace_back(i, i);
+  }
+  return result;
+}
+
+class Writer {
+ public:
+  explicit Writer(const Node& node) : node_(node) {}
+
+  std::string run() {
+    document_.append_child(pugi::node_doctype).set_value("topology SYSTEM \"hwloc2.dtd\"");
+    pugi::xml_node topology = document_.append_child("topology");
+    topology.append_attribute("version") = "2.0";
+    machine_ = processors(topology);
+    pci();
+    for (const Nic& nic : node_.nics)
+      if (!devices_.contains(nic.address)) os_devices(machine_, nic);
+    nvlinks(topology);
+    std::ostringstream text;
+    document_.save(text, "  ", pugi::format_default, pugi::encoding_utf8);
+    return text.str();
+  }
+
+ private:
+  pugi::xml_node object(pugi::xml_node parent, const char* type) {
+    pugi::xml_node result = parent.append_child("object");
+    result.append_attribute("type") = type;
+    result.append_attribute("gp_index") = ++last_index_;
+    return result;
+  }
+  static void set(pugi::xml_node& object, const char* name, const std::string& value) {
+    object.append_attribute(name) = value.c_str();
+  }
+  static void sets(pugi::xml_node& object, const std::string& cpus, const std::string& nodes) {
+    for (const char* name : {"cpuset", "complete_cpuset"}) set(object, name, cpus);
+    for (const char* name : {"nodeset", "complete_nodeset"}) set(object, name, nodes);
+  }
+  static void info(pugi::xml_node& object, const char* name, const Fact<std::string>& value) {
+    if (!value.known()) return;
+    pugi::xml_node entry = object.append_child("info");
+    set(entry, "name", name);
+    set(entry, "value", clean(*value));
+  }
+
+  struct Memory {
+    const NumaNode* numa;
+    Numbers cpus;
+  };
+
+  pugi::xml_node processors(pugi::xml_node topology) {
+    NumaNode only;
+    std::vector<Memory> memories;
+    for (const NumaNode& numa : node_.processors.numa)
+      memories.push_back({&numa, number_list(numa.cpus).value_or(Numbers{})});
+    if (memories.empty()) memories.push_back({&only_.emplace_back(only), {}});
+    // A mask belongs to one NUMA node alone, and somebody has to have a processor.
+    std::set<int> taken;
+    for (Memory& memory : memories) {
+      std::vector<Numbers> own;
+      for (const auto& [first, last] : memory.cpus.ranges)
+        for (int i = first; i <= last; ++i)
+          if (taken.insert(i).second) own.push_back({{{i, i}}});
+      memory.cpus = unite(own);
+    }
+    if (taken.empty())
+      for (Memory& memory : memories) memory.cpus = {{{memory.numa->number, memory.numa->number}}};
+
+    std::map<int, std::vector<Memory>> packages;
+    std::vector<Numbers> all, nodes;
+    for (const Memory& memory : memories) {
+      packages[memory.numa->package].push_back(memory);
+      all.push_back(memory.cpus);
+      nodes.push_back({{{memory.numa->number, memory.numa->number}}});
+    }
+    pugi::xml_node machine = object(topology, "Machine");
+    set(machine, "os_index", "0");
+    sets(machine, mask_text(unite(all)), mask_text(unite(nodes)));
+    set(machine, "allowed_cpuset", mask_text(unite(all)));
+    set(machine, "allowed_nodeset", mask_text(unite(nodes)));
+    info(machine, "DMIProductName", node_.system.board);
+    info(machine, "OSRelease", node_.system.kernel);
+    info(machine, "HostName", {node_.name, origin::hwloc});
+    info(machine, "Architecture", node_.processors.architecture);
+    // In the order of their processors, as hwloc wants it; memory without processors belongs to the machine.
+    std::vector<std::pair<int, std::vector<Memory>>> order;
+    for (auto& [number, of_package] : packages) {
+      std::vector<Memory> with;
+      for (Memory& memory : of_package)
+        memory.cpus.ranges.empty() ? numa_node(machine, memory, mask_text(unite(all)))
+                                   : with.push_back(memory);
+      std::sort(with.begin(), with.end(), by_processors);
+      if (!with.empty()) order.emplace_back(number, std::move(with));
+    }
+    std::sort(order.begin(), order.end(),
+              [](const auto& a, const auto& b) { return by_processors(a.second[0], b.second[0]); });
+    for (const auto& [number, of_package] : order) package(machine, number, of_package);
+    return machine;
+  }
+
+  static bool by_processors(const Memory& a, const Memory& b) {
+    return a.cpus.ranges[0].first < b.cpus.ranges[0].first;
+  }
+
+  void package(pugi::xml_node machine, int number, const std::vector<Memory>& memories) {
+    std::vector<Numbers> cpus, nodes;
+    for (const Memory& memory : memories) {
+      cpus.push_back(memory.cpus);
+      nodes.push_back({{{memory.numa->number, memory.numa->number}}});
+    }
+    pugi::xml_node above = machine;
+    if (number >= 0) {
+      above = object(machine, "Package");
+      set(above, "os_index", std::to_string(number));
+      sets(above, mask_text(unite(cpus)), mask_text(unite(nodes)));
+      info(above, "CPUVendor", node_.processors.vendor);
+      info(above, "CPUModel", node_.processors.model);
+    }
+    for (const Memory& memory : memories) {
+      const std::string own = mask_text(memory.cpus);
+      pugi::xml_node place = above;
+      if (number < 0 || memories.size() > 1) {
+        place = object(above, "Group");
+        sets(place, own, mask_text({{{memory.numa->number, memory.numa->number}}}));
+      }
+      numa_node(place, memory, own);
+      for (const auto& [first, last] : memory.cpus.ranges)
+        for (int i = first; i <= last; ++i) {
+          pugi::xml_node pu = object(place, "PU");
+          set(pu, "os_index", std::to_string(i));
+          sets(pu, mask_text({{{i, i}}}), mask_text({{{memory.numa->number, memory.numa->number}}}));
+        }
+      places_.emplace(memory.numa->number, place);
+    }
+  }
+
+  void numa_node(pugi::xml_node place, const Memory& memory, const std::string& cpus) {
+    pugi::xml_node node = object(place, "NUMANode");
+    set(node, "os_index", std::to_string(memory.numa->number));
+    sets(node, cpus, mask_text({{{memory.numa->number, memory.numa->number}}}));
+    if (memory.numa->memory.known()) set(node, "local_memory", std::to_string(memory.numa->memory->value));
+  }
+
+  // ---- devices
+
+  static std::string domain(const std::string& address) { return address.substr(0, address.find(':')); }
+  static unsigned bus(const std::string& address) {
+    const std::size_t colon = address.find(':');
+    return static_cast<unsigned>(hexadecimal(address.substr(colon + 1, 2)).value_or(0));
+  }
+
+  void pci() {
+    // How far the buses below a bridge reach; children come after their parents.
+    std::map<std::string, std::pair<unsigned, unsigned>> below;
+    std::set<std::string> known, bridges;
+    for (const PciDevice& device : node_.pci) known.insert(device.address), bridges.insert(device.parent);
+    const auto root_of = [&](const PciDevice& device) {
+      return device.root.empty() ? fmt::format("{}:{:02x}", domain(device.address), bus(device.address))
+                                 : device.root;
+    };
+    const auto reach = [&](const std::string& above, unsigned first, unsigned last) {
+      const auto [it, added] = below.emplace(above, std::pair(first, last));
+      if (!added) it->second = {std::min(it->second.first, first), std::max(it->second.second, last)};
+    };
+    for (auto device = node_.pci.rbegin(); device != node_.pci.rend(); ++device) {
+      const unsigned own = bus(device->address);
+      const auto further = below.find(device->address);
+      const unsigned last = further == below.end() ? own : std::max(own, further->second.second);
+      reach(known.contains(device->parent) ? device->parent : root_of(*device), own, last);
+    }
+    for (const PciDevice& device : node_.pci) {
+      pugi::xml_node above;
+      if (const auto parent = devices_.find(device.parent); parent != devices_.end()) {
+        above = parent->second;
+      } else {
+        const std::string root = root_of(device);
+        above = devices_[root];
+        if (!above) {
+          const auto place = places_.find(device.numa.value_or(-1));
+          above = devices_[root] = object(place == places_.end() ? machine_ : place->second, "Bridge");
+          set(above, "bridge_type", "0-1");
+          set(above, "depth", "0");
+          set(above, "bridge_pci",
+              fmt::format("{}:[{:02x}-{:02x}]", domain(device.address), below[root].first,
+                          below[root].second));
+        }
+      }
+      const bool is_bridge =
+          bridges.contains(device.address) || device.device_class.value_or(0) >> 8 == 0x0604;
+      pugi::xml_node own = object(above, is_bridge ? "Bridge" : "PCIDev");
+      if (is_bridge) {
+        set(own, "bridge_type", "1-1");
+        set(own, "depth", std::to_string(above.attribute("depth").as_int() + 1));
+        const auto reached = below.find(device.address);
+        const auto [first, last] =
+            reached == below.end() ? std::pair(bus(device.address), bus(device.address)) : reached->second;
+        set(own, "bridge_pci", fmt::format("{}:[{:02x}-{:02x}]", domain(device.address), first, last));
+      }
+      set(own, "pci_busid", device.address);
+      set(own, "pci_type",
+          fmt::format("{:04x} [{:04x}:{:04x}] [{:04x}:{:04x}] 00", device.device_class.value_or(0) >> 8,
+                      device.vendor.value_or(0), device.device.value_or(0),
+                      device.subsystem_vendor.value_or(0), device.subsystem_device.value_or(0)));
+      set(own, "pci_link_speed",
+          fmt::format("{:.6f}", pci_rate(device.link).value_or(BytesPerSecond(0)).value / 1e9));
+      info(own, "PCIDevice", device.name);
+      devices_[device.address] = own;
+      described(own, device.address);
+    }
+  }
+
+  void described(pugi::xml_node& own, const std::string& address) {
+    for (const NvSwitch& nvswitch : node_.nvswitches)
+      if (nvswitch.address == address) set(own, "subtype", "NVSwitch");
+    for (const Gpu& gpu : node_.gpus)
+      if (gpu.address == address) os_device(own, gpu);
+    for (const Nic& nic : node_.nics)
+      if (nic.address == address) os_devices(own, nic);
+  }
+
+  void os_device(pugi::xml_node parent, const Gpu& gpu) {
+    pugi::xml_node own = object(parent, "OSDev");
+    set(own, "name", gpu.name.starts_with("GPU") ? "nvml" + gpu.name.substr(3) : clean(gpu.name));
+    set(own, "subtype", "NVML");
+    set(own, "osdev_type", "1");
+    info(own, "GPUModel", gpu.model);
+    info(own, "NVIDIASerial", gpu.serial);
+    info(own, "NVIDIAUUID", gpu.uuid);
+    gpus_[gpu.address] = last_index_;
+  }
+
+  void os_devices(pugi::xml_node parent, const Nic& nic) {
+    for (const std::string& netdev : nic.netdevs) {
+      pugi::xml_node own = object(parent, "OSDev");
+      set(own, "name", clean(netdev));
+      set(own, "osdev_type", "2");
+    }
+    if (nic.rdma.empty()) return;
+    pugi::xml_node own = object(parent, "OSDev");
+    set(own, "name", clean(nic.rdma));
+    set(own, "osdev_type", "3");
+    if (nic.guid.known() && nic.guid->size() == 16) {
+      std::string guid = *nic.guid;
+      for (const int colon : {12, 8, 4}) guid.insert(static_cast<std::size_t>(colon), ":");
+      info(own, "NodeGUID", {guid, origin::hwloc});
+    }
+    for (const Port& port : nic.ports) {
+      const std::map<std::string, int> states = {{"down", 1}, {"init", 2}, {"armed", 3}, {"active", 4}};
+      const std::string prefix = fmt::format("Port{}", port.number);
+      if (const auto state = states.find(port.state.value_or("")); state != states.end())
+        info(own, (prefix + "State").c_str(), {std::to_string(state->second), origin::hwloc});
+      if (port.lid.known())
+        info(own, (prefix + "LID").c_str(), {fmt::format("0x{:x}", *port.lid), origin::hwloc});
+      for (std::size_t i = 0; i < port.gids.size(); ++i)
+        info(own, fmt::format("{}GID{}", prefix, i).c_str(), {port.gids[i], origin::hwloc});
+    }
+  }
+
+  // The matrix of NVLinks between GPUs and NVSwitches, in MB/s.
+  void nvlinks(pugi::xml_node topology) {
+    std::map<std::string, std::size_t> place;  // by PCI address
+    std::vector<std::string> names;
+    for (const Gpu& gpu : node_.gpus)
+      if (gpu.nvlinks && gpus_.contains(gpu.address) && place.emplace(gpu.address, names.size()).second)
+        names.push_back(fmt::format("OSDev:{}", gpus_[gpu.address]));
+    if (place.empty()) return;
+    for (const NvSwitch& nvswitch : node_.nvswitches)
+      if (const auto found = devices_.find(nvswitch.address);
+          found != devices_.end() && !place.contains(nvswitch.address)) {
+        place.emplace(nvswitch.address, names.size());
+        names.push_back(fmt::format("PCIDev:{}", found->second.attribute("gp_index").value()));
+      }
+    const std::size_t size = names.size();
+    std::vector<std::uint64_t> MBps(size * size, 0);
+    std::uint64_t sum = 0;
+    for (const Gpu& gpu : node_.gpus) {
+      const auto from = place.find(gpu.address);
+      if (from == place.end() || !gpu.nvlinks) continue;
+      for (const NvLink& link : *gpu.nvlinks) {
+        const auto to = place.find(link.remote_address);
+        if (to == place.end() || !link.up.is(true) || !link.rate.known() || link.rate->value < 0 ||
+            link.rate->value > 1e15)
+          continue;
+        const auto rate = static_cast<std::uint64_t>(link.rate->value / 1e6);
+        MBps[from->second * size + to->second] += rate;
+        if (!gpus_.contains(link.remote_address)) MBps[to->second * size + from->second] += rate;
+        sum += rate;
+      }
+    }
+    if (sum == 0) return;
+    pugi::xml_node matrix = topology.append_child("distances2hetero");
+    matrix.append_attribute("nbobjs") = static_cast<unsigned>(size);
+    matrix.append_attribute("kind") = 25;  // bandwidths, from the system, between objects of several types
+    matrix.append_attribute("name") = "NVLinkBandwidth";
+    append(matrix, "indexes", names);
+    std::vector<std::string> values;
+    for (const std::uint64_t value : MBps) values.push_back(std::to_string(value));
+    append(matrix, "u64values", values);
+  }
+
+  static void append(pugi::xml_node matrix, const char* name, const std::vector<std::string>& words) {
+    constexpr std::size_t a_line = 10;
+    for (std::size_t i = 0; i < words.size(); i += a_line) {
+      std::string line;
+      for (std::size_t k = i; k < std::min(i + a_line, words.size()); ++k) line += words[k] + " ";
+      pugi::xml_node child = matrix.append_child(name);
+      child.append_attribute("length") = static_cast<unsigned>(line.size());
+      child.text() = line.c_str();
+    }
+  }
+
+  const Node& node_;
+  pugi::xml_document document_;
+  pugi::xml_node machine_;
+  unsigned last_index_ = 0;
+  std::vector<NumaNode> only_;
+  std::map<int, pugi::xml_node> places_;           // by NUMA node
+  std::map<std::string, pugi::xml_node> devices_;  // by PCI address, and host bridges
+  std::map<std::string, unsigned> gpus_;           // indices of their OS devices
+};
+
+}  // namespace
+
+std::string write_hwloc_xml(const Node& node) {
+  return Writer(node).run();
+}
+
+}  // namespace ringtrue::topology

@@ -1,0 +1,41 @@
+// A call and its sizes, as run and simulate are asked for them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "collective/fault.h"
+#include "collective/types.h"
+
+namespace ringtrue::ops {
+
+struct CallRequest {
+  std::string algorithm;
+  std::optional<Bytes> size, from, to;
+  std::optional<int> factor, shift;
+  collective::Call call;  // without its elements
+  std::string fault;      // checked
+  bool events = false;
+  std::optional<collective::Type> type_given;  // with --type; call.type has it, too
+  std::optional<Bytes> slice;
+
+  // Rising, in bytes, rounded down to whole elements.
+  Result<std::vector<std::uint64_t>> sizes() const;
+  // The call of that many bytes.
+  collective::Call of(std::uint64_t bytes) const;
+  // Errors (bad_input): an algorithm that is neither "auto" nor known.
+  Result<void> check_algorithm() const;
+  // Errors (bad_input): a --shift that neither it nor the `other` algorithm heeds.
+  Result<void> check_shift(std::string_view other = {}) const;
+};
+
+// Errors (bad_input): a --shift, and an algorithm that does not heed it.
+Result<void> check_shift_of(std::optional<int> shift, std::string_view algorithm);
+// Errors (bad_input): a pairwise in which every rank sends to itself, with --shift; `shift` may be missing.
+Result<void> check_shift(std::optional<int> shift, int ranks);
+
+}  // namespace ringtrue::ops

@@ -1,0 +1,48 @@
+#include "operator/carrier.h"
+
+#include <algorithm>
+
+namespace ringtrue::ops {
+
+void Carrier::pass(int mtu) {
+  if (mtu > 0) path_mtu = path_mtu > 0 ? std::min(path_mtu, mtu) : mtu;
+}
+
+Carrier carrier_of(const run::RunReport& report,
+                   std::map<std::string, std::vector<diagnosis::RdmaPort>> rails) {
+  Carrier carrier{report.transport == "verbs" ? "verbs" : "tcp", {}, {}, 0, report.notes};
+  if (carrier.transport == "verbs") {
+    carrier.rails = std::move(rails);
+    for (const run::RdmaUse& use : report.rdma) {
+      carrier.gids.emplace(use.node, use.gid);
+      carrier.pass(use.mtu);
+    }
+  } else if (report.transport != "tcp") {
+    carrier.notes.push_back("some hops could go over RDMA and others not: all are measured over TCP");
+  }
+  return carrier;
+}
+
+ideal::Efficiency efficiency(const Carrier& carrier) {
+  if (carrier.transport != "verbs") return *ideal::ethernet_tcp();
+  const auto gid = std::find_if(carrier.gids.begin(), carrier.gids.end(),
+                                [](const auto& of_node) { return !of_node.second.empty(); });
+  const bool ethernet = gid != carrier.gids.end();
+  const int mtu = carrier.path_mtu > 0 ? carrier.path_mtu : ethernet ? 1024 : 4096;
+  const auto share =
+      ethernet ? ideal::roce_v2(mtu, gid->second.find(':') != std::string::npos) : ideal::infiniband(mtu);
+  return share ? *share : *(ethernet ? ideal::roce_v2() : ideal::infiniband());
+}
+
+std::optional<ideal::Efficiency> efficiency_of(const run::RunReport& run) {
+  const bool tcp = run.transport.find("tcp") != std::string::npos;
+  if (!tcp && run.rdma.empty()) return std::nullopt;
+  Carrier carrier{tcp ? "tcp" : "verbs", {}, {}, 0, {}};
+  for (const run::RdmaUse& use : run.rdma) {
+    carrier.gids.emplace(use.node, use.gid);
+    carrier.pass(use.mtu);
+  }
+  return efficiency(carrier);
+}
+
+}  // namespace ringtrue::ops

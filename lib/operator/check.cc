@@ -1,0 +1,207 @@
+#include "operator/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/plural.h"
+#include "diagnosis/check.h"
+#include "diagnosis/findings/above.h"
+#include "diagnosis/findings/combine.h"
+#include "diagnosis/sweep/foreign_ports.h"
+#include "ideal/facts.h"
+#include "operator/measurer.h"
+#include "operator/pace.h"
+#include "topology/merge.h"
+
+namespace ringtrue::ops {
+namespace {
+
+// A library that hangs on a node is given up after 3 s; a node that says nothing at all is the check's
+// business.
+constexpr Seconds facts_patience{5};
+
+// Beyond the budget, for the last experiment: it may take longer than it was thought to.
+Seconds grace_of(Seconds budget) {
+  return Seconds(std::max(4.0, budget.value / 4));
+}
+
+// Facts alone: of files, the hosts, or this machine.
+Outcome<CheckDocument> inspect_only(const CheckRequest& request, CheckDocument document,
+                                    const Control& control) {
+  diagnosis::Diagnosis& d = document.diagnosis;
+  document.deadlines.reset();
+  FactRequest asked = request.facts;
+  if (!asked.window && asked.from.empty()) asked.window = Seconds(1);
+  auto facts = read_facts(request.setup, asked, !request.setup.config.hosts.value.empty(), control);
+  if (!facts) {
+    document.error = facts.error();
+    for (const Failure& f : document.error->failures) d.nodes.push_back(f.node);
+    return document;
+  }
+  auto inspection = inspect(request.setup.config, *facts);
+  if (!inspection) return trouble(inspection.error());
+  d.nodes = facts->nodes;
+  d.verdict = diagnosis::Verdict::healthy;
+  document.inspection = Inspected{inspection->rules, facts->seconds};
+  document.error = trouble_of(*facts);
+  if (!document.error && !inspection->unread.empty())
+    document.error =
+        Trouble{{Cause::unavailable, "neither its PCI devices nor its network devices could be listed",
+                 inspection->unread.front(), "see why under \"not checked\""},
+                {}};
+  diagnosis::combine(d, std::move(*inspection));
+  d.cost.seconds = Seconds(facts->seconds);
+  if (document.error) {
+    // A node that was not seen leaves a fault that was proven, and nothing weaker.
+    if (d.verdict != diagnosis::Verdict::faulty) d.verdict = diagnosis::Verdict::unknown;
+  }
+  return document;
+}
+
+// What the daemons of a check have to say of their nodes, added to what was measured between them. A daemon
+// that cannot say takes nothing from the check.
+Result<void> add_inspection(const config::Config& config, const Facts& facts, CheckDocument& document) {
+  auto inspection = inspect(config, facts);
+  if (!inspection) return tl::unexpected(inspection.error());
+  document.inspection = Inspected{inspection->rules, facts.seconds};
+  diagnosis::combine(document.diagnosis, std::move(*inspection));
+  return {};
+}
+
+// How the counters changed between two readings of the nodes: while they were measured.
+void add_windows(Facts& facts, const Facts& later, double seconds) {
+  for (topology::Node& node : facts.cluster.nodes) {
+    const auto& nodes = later.cluster.nodes;
+    const auto again =
+        std::find_if(nodes.begin(), nodes.end(), [&](const auto& n) { return n.name == node.name; });
+    if (again != nodes.end()) node.window = topology::difference(node.counters, again->counters, seconds);
+  }
+}
+
+// The rates of the wires as far as they are known, declared or probed. What is measured is held against the
+// declared ones or the fleet's majority; these are for what lies above them.
+ideal::Inputs wires_of(const Setup& setup, const std::optional<Facts>& facts) {
+  ideal::Inputs wires;
+  if (setup.local) return wires;
+  if (const auto& rate = setup.config.link_rate.value) {
+    wires.inter = {*rate, ideal::Origin::declared, {}};
+  } else if (facts) {
+    if (const auto known = ideal::from_topology(facts->cluster)) wires.inter = known->inputs.inter;
+  }
+  return wires;
+}
+
+}  // namespace
+
+Outcome<CheckDocument> check(const CheckRequest& request, const Control& control) {
+  const Setup& setup = request.setup;
+  CheckDocument document;
+  document.warning = setup.config.warning.value;
+  document.critical = setup.config.critical.value;
+  document.deadlines = setup.deadlines();
+  if (request.inspect || !request.facts.from.empty())
+    return inspect_only(request, std::move(document), control);
+  const bool omnireduce = request.algorithm == "omnireduce";
+  if (request.aggregator_hosts && !omnireduce) {
+    return trouble({Cause::bad_input, "--aggregator-hosts needs --algorithm omnireduce", "", ""});
+  }
+  if (request.aggregator_hosts && setup.local) {
+    return trouble(
+        {Cause::bad_input, "--local and --aggregator-hosts exclude each other", "", "leave one out"});
+  }
+  const std::int64_t began = now_ns();
+  MeasurerRequest measuring;
+  measuring.fault = request.fault;
+  measuring.verbs = request.verbs;
+  // A connection's slow start is over within a hundredth of an experiment; twice the experiments tell more.
+  measuring.warmup = 0;
+  measuring.paced = true;
+  if (omnireduce)
+    measuring.runner.aggregators = {std::nullopt, request.aggregator_hosts,
+                                    request.aggregator_hosts.has_value()};
+  auto measurer = make_measurer(setup, measuring, control);
+  if (!measurer) {
+    document.error = measurer.error();
+    for (const Failure& f : document.error->failures) document.diagnosis.nodes.push_back(f.node);
+    if (!setup.local) {
+      if (auto nodes = nodes_of(setup, measuring.runner)) {
+        document.diagnosis.nodes.clear();
+        for (const auto& target : nodes->targets) document.diagnosis.nodes.push_back(target.node);
+      }
+    }
+    document.diagnosis.cost.seconds = seconds_since(began);
+    // Without anything measured there is nothing to show but who failed.
+    return document;
+  }
+
+  const std::optional<int>& local = setup.local;
+  std::optional<Nodes> nodes;
+  if (auto known = nodes_of(setup, measuring.runner); known && !local) nodes = std::move(*known);
+  const auto look = [&]() -> std::optional<Facts> {
+    if (request.no_inspect || !nodes) return std::nullopt;
+    return ask_facts(nodes->targets, fleet_options(setup, {}, *nodes, control), request.facts,
+                     request.facts.wake_gpus ? long_patience(request.facts) : facts_patience);
+  };
+  std::optional<Facts> facts = look();
+  const std::int64_t looked = now_ns();
+
+  diagnosis::Options options;
+  if (!local) options.link_rate = setup.config.link_rate.value;
+  options.warning = document.warning;
+  options.critical = document.critical;
+  options.budget = request.budget.value_or(options.budget);
+  options.seed = std::uint64_t(request.seed.value_or(1));
+  options.path_coverage = request.paths.value_or(options.path_coverage);
+  if (omnireduce) options.workers = (*measurer)->workers();
+  options.on_progress = [&control](const std::string& stage, const std::string& what, double used) {
+    control.tell(progress::Experiment{stage, what, used});
+  };
+  options.cancelled = [&control] { return control.stopped(); };
+  auto carrier = (*measurer)->nodes() < 2 ? Result<Carrier>(Carrier{}) : (*measurer)->settle();
+  if (carrier) {
+    document.notes = carrier->notes;
+    if (carrier->transport != "verbs" && !request.unused_verbs.empty())
+      document.notes.push_back(request.unused_verbs);
+    options.efficiency = efficiency(*carrier);
+    (*measurer)->end_by(Deadline::in(options.budget + grace_of(options.budget)));
+    document.diagnosis = diagnosis::Check(**measurer, options).run();
+    if (nodes) add_commands(request.again, nodes->targets, document.diagnosis.findings);
+  } else {
+    for (int node = 0; node < (*measurer)->nodes(); ++node)
+      document.diagnosis.nodes.push_back((*measurer)->name(node));
+    document.diagnosis.error = carrier.error();
+  }
+  if (local) {
+    document.diagnosis.not_checked.push_back(
+        {"wires", fmt::format("{} none between them: each hop was held to {}{}, which shows "
+                              "how the check works and what --fault slows; use --hosts for a network",
+                              plural(*local, "rank of one process has", "ranks of one process have"),
+                              to_text(local_pace(int(*local))),
+                              setup.link_rate_named() ? ", not to --link-rate" : "")});
+  }
+  diagnosis::hold_against_ideal(wires_of(setup, facts), document.diagnosis);
+  // Counters that are read twice tell of the time under load between; --window asks for a time before it.
+  if (facts && !request.facts.window && !document.diagnosis.error) {
+    if (auto later = look()) {
+      add_windows(*facts, *later, seconds_since(looked).value);
+      facts->seconds += later->seconds;
+    }
+  }
+  if (facts && carrier) diagnosis::drop_foreign_ports(facts->cluster, carrier->gids);
+  if (facts) {
+    if (auto added = add_inspection(setup.config, *facts, document); !added) return trouble(added.error());
+  }
+  document.transport = (*measurer)->transport();
+  if (document.diagnosis.error) {
+    document.error = Trouble{*document.diagnosis.error, (*measurer)->failures()};
+  }
+  measurer->reset();  // releases the nodes before anything is printed
+  // An end before its time leaves a fault that was proven, and nothing weaker.
+  if (document.error && document.diagnosis.verdict != diagnosis::Verdict::faulty)
+    document.diagnosis.verdict = diagnosis::Verdict::unknown;
+  return document;
+}
+
+}  // namespace ringtrue::ops

@@ -1,0 +1,36 @@
+// The health check: what is in the nodes, what is measured between them, and what follows of it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "diagnosis/check.h"
+#include "operator/documents/check.h"
+#include "operator/facts.h"
+#include "operator/reproduce.h"
+#include "operator/setup.h"
+#include "run/rdma.h"
+
+namespace ringtrue::ops {
+
+struct CheckRequest {
+  Setup setup;
+  std::string algorithm = "ring";               // or omnireduce, for aggregators' ports as well
+  std::optional<std::string> aggregator_hosts;  // beside the workers if not given
+  std::optional<Seconds> budget;                // for all measurements together
+  std::optional<long> seed;
+  std::optional<diagnosis::PathCoverage> paths;
+  std::string fault;  // between local ranks
+  run::RdmaSettings verbs;
+  std::string unused_verbs;  // what to note where settings of RDMA did nothing, as no hop went over it
+  FactRequest facts;
+  bool inspect = false;     // facts alone, nothing measured; so it is where facts.from says something
+  bool no_inspect = false;  // measure without looking into the nodes
+  ReproduceWords again;     // for the commands that findings come with
+};
+
+// An error that leaves nothing to show has no document. All others are in it, with what was proven until
+// then; its verdict holds in any case.
+Outcome<CheckDocument> check(const CheckRequest& request, const Control& control);
+
+}  // namespace ringtrue::ops

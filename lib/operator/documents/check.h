@@ -1,0 +1,29 @@
+// The health check: verdict, findings, and what it began with.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnosis/findings/report.h"
+#include "operator/documents/trouble.h"
+
+namespace ringtrue::ops {
+
+// The inspection that a check began with, or was all of it.
+struct Inspected {
+  std::vector<std::string> rules;  // that applied
+  double seconds = 0;
+};
+
+struct CheckDocument {
+  diagnosis::Diagnosis diagnosis;
+  std::optional<Inspected> inspection;
+  std::string transport;
+  std::vector<std::string> notes;  // why it was not RDMA
+  double warning = 0.95, critical = 0.85;
+  std::optional<Deadlines> deadlines;  // where daemons are concerned
+  std::optional<Trouble> error;
+};
+
+}  // namespace ringtrue::ops

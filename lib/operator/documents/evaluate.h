@@ -1,0 +1,26 @@
+// A campaign's score, and one of its cases.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "campaign/score.h"
+#include "operator/documents/check.h"
+
+namespace ringtrue::ops {
+
+struct EvaluateDocument {
+  std::uint64_t seed = 1;
+  campaign::Limits limits;
+  campaign::Score score;
+  std::optional<Trouble> error;  // why not all cases were played
+};
+
+// One case in full: what is wrong, what was measured, what was said.
+struct CaseDocument {
+  std::uint64_t campaign_seed = 1;
+  campaign::Outcome outcome;
+  CheckDocument check;
+};
+
+}  // namespace ringtrue::ops

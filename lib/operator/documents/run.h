@@ -1,0 +1,147 @@
+// What run and simulate have to say: times and rates by size, with the ideals beside them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ideal/facts.h"
+#include "ideal/ideal.h"
+#include "operator/documents/simulated.h"
+#include "operator/documents/trouble.h"
+#include "run/counter_window.h"
+#include "run/report.h"
+#include "run/trace.h"
+
+namespace ringtrue::ops {
+
+struct Spread {
+  double min = 0, median = 0, max = 0;
+};
+
+// What an omnireduce is about, beside the columns that it shares with all collectives.
+struct OmniStream {
+  std::uint64_t rounds = 0;
+  std::vector<std::uint64_t> order;  // blocks, in the order of the results
+};
+
+// What an aggregator received of its workers.
+struct OmniReceive {
+  int rank = 0;  // among all ranks: workers first
+  std::string node;
+  std::uint64_t bytes = 0;
+  Maybe rate_Bps;  // from the first packet of a call to its last, over all calls
+};
+
+struct OmniModel {
+  double time_s = 0;  // of the placement that ran
+  Maybe speedup;      // of the model's ring over time_s
+  Maybe dedicated_s, colocated_s;
+  Maybe on_wire_s{};  // time_s with headers, first blocks, both hops and the packets that fill them
+};
+
+// Our ring over the same workers' nodes, on the same data.
+struct OmniRing {
+  std::string transport;
+  double time_s = 0;
+  Maybe algbw_Bps;
+  Maybe speedup;  // its time over the omnireduce's
+  std::optional<std::uint64_t> wrong;
+};
+
+struct OmniResult {
+  int workers = 0, aggregators = 0;
+  std::string placement;  // "dedicated" or "colocated"; in one process too, where no wires are between them
+  std::uint64_t block = 0, streams = 0, fusion = 0;  // elements, slots, blocks in a packet
+  bool acked = false;
+  Maybe density, density_union;  // shares of blocks: of the densest worker, of all workers together
+  std::uint64_t resent = 0, dropped = 0;
+  std::uint64_t bytes_sent = 0;   // by all workers in one call, as the hops count them
+  std::uint64_t bytes_dense = 0;  // what they would have to send were no block zero
+  std::vector<std::uint64_t> worker_packets, worker_blocks;  // of one call, by worker
+  std::uint64_t multicasts = 0, aggregator_packets = 0;      // workers x multicasts
+  std::vector<OmniStream> order;                             // by stream; simulated runs
+  std::optional<OmniModel> model;                            // unknown without a link rate
+  std::optional<OmniRing> ring;
+  Maybe share;  // the speed-up over the ring that was reached, over the model's
+  std::vector<OmniReceive> receive;
+};
+
+struct RunResult {
+  std::string algorithm, transport, congestion;
+  int ranks = 0;
+  std::uint64_t bytes = 0, count = 0;
+  std::string type, op;
+  int iterations = 0, batch = 1;
+  std::optional<Spread> time_s;
+  Maybe algbw_Bps, busbw_Bps;  // unknown for no bytes or one rank
+  Maybe ideal_busbw_Bps;       // of the algorithm that ran
+  Maybe attainable_busbw_Bps;  // ideal times the link's efficiency
+  Maybe bound_busbw_Bps;       // of any algorithm
+  Maybe ratio;                 // busbw over the algorithm's ideal
+  std::string ideal_origin;    // of the rates behind the ideals: "declared", "probed"; empty: unknown
+  std::optional<ideal::AboveIdeal> above;  // why it lies above its ideal, where it does
+  Maybe cpu_s;
+  std::optional<std::uint64_t> wrong;  // elements; unknown where nothing was compared
+  std::vector<std::uint64_t> wrong_by_rank;
+  std::uint64_t strangers = 0;                        // data connections that were dropped
+  std::optional<std::uint64_t> messages, bytes_sent;  // simulated runs
+  std::optional<OmniResult> omni;                     // of an omnireduce
+};
+
+// A hop of the last result, as its sender saw it.
+struct HopRow {
+  int source = 0, destination = 0;  // ranks
+  std::string source_node, destination_node;
+  std::uint64_t bytes = 0;
+  Maybe busy_s;
+  Maybe rate_Bps;
+  std::optional<std::uint64_t> retransmits;
+  std::string source_role{},
+      destination_role{};              // "worker", "aggregator"; empty for collectives without roles
+  std::optional<run::RdmaHop> rdma{};  // where it went over queue pairs
+};
+
+// Another library's allreduce on the same buffers.
+struct ReferenceRow {
+  std::string library, how;  // "NCCL 2.28.9"; "RING, LL128", empty: it does not tell
+  std::uint64_t bytes = 0;
+  std::optional<Spread> time_s;
+  Maybe algbw_Bps, busbw_Bps;
+  std::optional<std::uint64_t> wrong;
+  std::string why_not;  // why it did not run; empty: it did
+};
+
+// Why "auto" took what it took.
+struct Choice {
+  std::uint64_t bytes = 0;
+  std::string algorithm, reason;
+  std::vector<std::pair<std::string, double>> predictions;  // seconds by algorithm
+};
+
+struct RunDocument {
+  bool simulated = false;
+  Simulated model;    // where it is
+  std::string where;  // "8 ranks on this machine", "node[0-7]"
+  std::vector<std::string> nodes;
+  std::vector<std::string> notes;  // what was chosen differently from what was asked for, and why
+  std::vector<Choice> choices;
+  std::vector<RunResult> results;
+  std::vector<RunResult> rings;  // beside omnireduces, in the order of `results`; for the table
+  std::vector<HopRow> hops;
+  std::vector<ReferenceRow> references;  // by result, where one was asked for
+  std::vector<run::GpuUse> gpus;         // of data on GPUs, in the last run
+  std::vector<run::RdmaUse> rdma;  // by node, in the last run; empty where nothing went over queue pairs
+  std::vector<run::Event> events;
+  std::map<std::string, run::CounterWindow> counters;  // by node, over all runs
+  std::optional<Deadlines> deadlines;                  // where daemons are concerned
+  std::optional<Trouble> error;
+  bool corrupted = false;  // simulated: a value was damaged on its way
+
+  bool wrong() const;  // whether a result was
+};
+
+}  // namespace ringtrue::ops

@@ -1,0 +1,16 @@
+// How often the check is right, over modelled clusters with known faults.
+#pragma once
+
+#include <cstdint>
+
+#include "campaign/campaign.h"
+#include "operator/documents/evaluate.h"
+#include "operator/setup.h"
+
+namespace ringtrue::ops {
+
+EvaluateDocument evaluate(campaign::Campaign campaign, const Control& control);
+// One case of the campaign in full.
+CaseDocument play_case(const campaign::Campaign& campaign, std::uint64_t number);
+
+}  // namespace ringtrue::ops

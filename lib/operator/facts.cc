@@ -1,0 +1,136 @@
+#include "operator/facts.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/plural.h"
+#include "fleet/inspect.h"
+#include "probe/live.h"
+#include "probe/probe.h"
+#include "probe/recording.h"
+#include "topology/merge.h"
+
+namespace ringtrue::ops {
+namespace {
+
+std::string name_here(const Setup& setup) {
+  if (!setup.config.daemon.node.value.empty()) return setup.config.daemon.node.value;
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  return *host ? host : "localhost";
+}
+
+// This machine as a cluster of one.
+Result<topology::Cluster> cluster_here(const Setup& setup, const FactRequest& request) {
+  const auto recording = record_here(setup, request);
+  if (!recording) return tl::unexpected(recording.error());
+  return topology::merge({topology::probe_cluster(*recording)});  // ports meet the fabric
+}
+
+}  // namespace
+
+Result<topology::Recording> record_here(const Setup& setup, const FactRequest& request) {
+  topology::LiveOptions options;
+  options.root = request.root;
+  options.wake_gpus = request.wake_gpus;
+  return topology::read_this_machine(options, name_here(setup), request.window.value_or(Seconds(0)));
+}
+
+Seconds long_patience(const FactRequest& request) {
+  topology::LiveOptions options;
+  options.wake_gpus = request.wake_gpus;
+  return topology::longest_reading(options) + Seconds(2);  // its daemon says why before that
+}
+
+Facts ask_facts(const std::vector<fleet::Target>& targets, const fleet::Options& options,
+                const FactRequest& request, Seconds patience) {
+  const std::int64_t began = now_ns();
+  Facts facts;
+  std::vector<topology::Cluster> parts;
+  for (fleet::NodeInspection& node : fleet::inspect(targets, options, request.reading(), patience)) {
+    facts.nodes.push_back(node.node);
+    if (node.facts)
+      parts.push_back(std::move(*node.facts));
+    else
+      facts.failures.push_back({node.node, "inspect", node.facts.error(), true});
+  }
+  facts.cluster = topology::merge(std::move(parts));
+  facts.seconds = seconds_since(began).value;
+  return facts;
+}
+
+Facts facts_beside(const Setup& setup, const RunnerOptions& options, const Control& control) {
+  Facts facts;
+  if (setup.local) {
+    auto here = cluster_here(setup, {});
+    if (here)
+      facts.cluster = std::move(*here);
+    else
+      facts.failures.push_back({"this machine", "inspect", here.error(), true});
+    return facts;
+  }
+  const auto nodes = nodes_of(setup, options);
+  if (!nodes) return facts;  // they were there for the measurement
+  return ask_facts(nodes->targets, fleet_options(setup, {}, *nodes, control), {}, long_patience({}));
+}
+
+Outcome<Facts> read_facts(const Setup& setup, const FactRequest& request, bool hosts,
+                          const Control& control) {
+  const std::int64_t began = now_ns();
+  Facts facts;
+  if (!request.from.empty()) {
+    auto cluster = topology::load(request.from);
+    if (!cluster) return trouble(cluster.error());
+    facts.cluster = std::move(*cluster);
+  } else if (hosts) {
+    auto targets = targets_of(setup);
+    if (!targets) return trouble(targets.error());
+    facts = ask_facts(*targets, fleet_options(setup, {}, {}, control), request, long_patience(request));
+    if (facts.failures.size() == facts.nodes.size()) return tl::unexpected(*trouble_of(facts));
+    return facts;
+  } else {
+    auto here = cluster_here(setup, request);
+    if (!here) return trouble(here.error());
+    facts.cluster = std::move(*here);
+  }
+  for (const topology::Node& node : facts.cluster.nodes) facts.nodes.push_back(node.name);
+  facts.seconds = seconds_since(began).value;
+  return facts;
+}
+
+Result<diagnosis::Inspection> inspect(const config::Config& config, const Facts& facts) {
+  diagnosis::InspectThresholds thresholds;
+  for (const auto& [name, setting] : config.inspect) {
+    if (auto known = diagnosis::set(thresholds, name, setting.value); !known) {
+      Error error = known.error();
+      error.where = setting.origin;
+      return tl::unexpected(std::move(error));
+    }
+  }
+  diagnosis::Inspection inspection = diagnosis::inspect(facts.cluster, thresholds);
+  for (const Failure& f : facts.failures)
+    inspection.not_checked.push_back({fmt::format("what is in {}", f.node), f.error.what});
+  return inspection;
+}
+
+std::optional<Trouble> trouble_of(const Facts& facts) {
+  if (facts.failures.empty()) return std::nullopt;
+  const Failure& first = facts.failures.front();
+  Error error = first.error;
+  error.where = first.node;
+  if (facts.failures.size() > 1)
+    error.what += fmt::format(" (and {})", plural(facts.failures.size() - 1, "more node"));
+  return Trouble{std::move(error), facts.failures};
+}
+
+Outcome<TopoDocument> topo(const Setup& setup, const FactRequest& request, bool hosts,
+                           const Control& control) {
+  auto facts = read_facts(setup, request, hosts, control);
+  if (!facts) return tl::unexpected(facts.error());
+  auto inspection = inspect(setup.config, *facts);
+  if (!inspection) return trouble(inspection.error());
+  return TopoDocument{std::move(facts->cluster), std::move(*inspection), trouble_of(*facts)};
+}
+
+}  // namespace ringtrue::ops

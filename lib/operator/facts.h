@@ -1,0 +1,57 @@
+// Where facts come from: files, the daemons of the hosts, or this machine.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnosis/inspect/inspect.h"
+#include "fleet/fleet.h"
+#include "operator/documents/topo.h"
+#include "operator/runner.h"
+#include "operator/setup.h"
+#include "probe/request.h"
+#include "probe/source.h"
+#include "topology/model.h"
+
+namespace ringtrue::ops {
+
+struct FactRequest {
+  std::vector<std::string> from;
+  std::optional<Seconds> window;  // of live machines; their counters are read once if not given
+  bool wake_gpus = false;
+  std::string root;  // of a tree of files instead of this machine's
+
+  topology::ReadRequest reading() const { return {window.value_or(Seconds(0)), wake_gpus}; }
+};
+
+struct Facts {
+  topology::Cluster cluster;
+  std::vector<std::string> nodes;  // asked for, those that failed included
+  std::vector<Failure> failures;   // nodes that could not be read, of phase "inspect"
+  double seconds = 0;
+};
+
+// Of the files, else of the daemons where `hosts`, else of this machine. Fails where nothing could be read.
+Outcome<Facts> read_facts(const Setup& setup, const FactRequest& request, bool hosts, const Control& control);
+// Of these daemons, which may all fail; each has `patience` beyond the window.
+Facts ask_facts(const std::vector<fleet::Target>& targets, const fleet::Options& options,
+                const FactRequest& request, Seconds patience);
+// What is in the nodes that are measured, this machine with --local, as far as it can be read.
+Facts facts_beside(const Setup& setup, const RunnerOptions& options, const Control& control);
+// How long a daemon may take beyond the window where its answer is all that is asked for.
+Seconds long_patience(const FactRequest& request);
+// This machine's recording, under the name that the configuration or the system has for it.
+Result<topology::Recording> record_here(const Setup& setup, const FactRequest& request);
+
+// The rules over the facts, by the configuration's thresholds; nodes that could not be read are not checked.
+Result<diagnosis::Inspection> inspect(const config::Config& config, const Facts& facts);
+
+// What of them is worth a `Trouble`; nullopt: all were read.
+std::optional<Trouble> trouble_of(const Facts& facts);
+
+// The facts of `topo`, and what the rules say of them.
+Outcome<TopoDocument> topo(const Setup& setup, const FactRequest& request, bool hosts,
+                           const Control& control);
+
+}  // namespace ringtrue::ops

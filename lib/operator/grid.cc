@@ -1,0 +1,165 @@
+#include "operator/grid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "collective/omnireduce/omnireduce.h"
+#include "operator/simulate.h"
+#include "operator/simulate_omni.h"
+
+namespace ringtrue::ops {
+namespace {
+
+constexpr double densities[] = {1, 0.8, 0.6, 0.4, 0.2, 0.1, 0.05, 0.01};
+constexpr double rates[] = {10e9 / 8, 100e9 / 8};
+constexpr int worker_counts[] = {2, 4, 8};
+
+// The model leaves out latency, the first blocks, and the end of a call, when some streams are done.
+constexpr double least_round_trips = 100, most_first_blocks = 0.015;
+
+// Twice the bandwidth-delay product in flight hides the round trip; more would only add first blocks. Two
+// streams an aggregator, three of long packets, so that it adds one while others are on their way, of up to
+// four columns; else more streams.
+void shape(OmniRequest& flags, const GridTask& task, int aggregators, BytesPerSecond rate) {
+  flags.aggregators = aggregators;
+  if (!flags.block) flags.block = 256;
+  const double in_flight = 2 * 2 * task.fabric.inter.latency.value * rate.value;
+  const double block = double(*flags.block) * double(size_of(task.call.type));
+  const double columns = std::ceil(in_flight / block / aggregators);  // of each aggregator
+  if (!flags.fusion) flags.fusion = std::uint32_t(std::clamp(std::ceil(columns / 2), 1.0, 4.0));
+  if (flags.streams) return;
+  const double each = std::clamp(std::ceil(columns / double(*flags.fusion)), *flags.fusion < 4 ? 2.0 : 3.0,
+                                 double(collective::max_streams));
+  flags.streams = std::min(std::uint32_t(each) * std::uint32_t(aggregators), collective::max_streams);
+}
+
+Result<double> seconds_of(const std::string& algorithm, const collective::Call& call,
+                          const sim::Fabric& fabric, const sim::HasBlock& has_block) {
+  sim::SimOptions options;
+  options.has_block = has_block;
+  const auto played = sim::simulate(**collective::find_algorithm(algorithm), call, fabric, options);
+  if (!played) return tl::unexpected(played.error());
+  if (played->error) return tl::unexpected(*played->error);
+  return played->time.value;
+}
+
+Result<GridTime> timed(const OmniPlan& plan, double model) {
+  auto seconds = seconds_of("omnireduce", plan.job.call, plan.fabric, plan.has_block);
+  if (!seconds) return tl::unexpected(seconds.error());
+  return GridTime{*seconds, model > 0 ? *seconds / model - 1 : 0};
+}
+
+Result<GridCell> play_cell(const GridTask& task, const OmniRequest& given, int workers, BytesPerSecond rate,
+                           double density, double ring_s) {
+  OmniRequest flags = given;
+  flags.density = density;
+  shape(flags, task, given.aggregators.value_or(workers), rate);
+  OmniCase what{task.call, task.fabric, {}, task.seed};
+  what.workers.nodes = workers;
+  what.workers.ranks_per_node = 1;
+  what.workers.inter.rate = rate;
+  auto plan = plan_omnireduce(what, flags);
+  if (!plan) return tl::unexpected(plan.error());
+  const collective::Omni& omni = plan->job.call.omni;
+
+  GridCell cell;
+  cell.workers = omni.workers;
+  cell.aggregators = omni.aggregators;
+  cell.density = density;
+  cell.density_union = plan->united;
+  cell.rate_Bps = rate.value;
+  cell.block = omni.block;
+  cell.streams = omni.streams;
+  cell.fusion = omni.fusion;
+  cell.ring_s = ring_s;
+  const auto drawn_model = model_of(*plan);
+  auto drawn = timed(*plan, drawn_model ? drawn_model->time_s : 0);
+  if (!drawn) return tl::unexpected(drawn.error());
+  cell.drawn = *drawn;
+
+  deal_evenly(*plan, density);
+  const auto model = model_of(*plan);
+  if (!model) return fail(Cause::internal, "the model has no time for this", "grid");
+  cell.model_s = model->time_s;
+  cell.on_wire_s = model->on_wire_s.value_or(0);
+  cell.model_speedup = model->speedup;
+  auto even = timed(*plan, cell.model_s);
+  if (!even) return tl::unexpected(even.error());
+  cell.even = *even;
+  if (cell.on_wire_s > 0) cell.on_wire_deviation = even->time_s / cell.on_wire_s - 1;
+  if (even->time_s > 0) cell.speedup = ring_s / even->time_s;
+
+  const collective::OmniShape blocks(plan->job.call);
+  const double first = double(std::min(blocks.columns(), blocks.blocks())) * (1 - density);
+  cell.applies = cell.model_s >= least_round_trips * 2 * task.fabric.inter.latency.value &&
+                 first <= most_first_blocks * density * double(blocks.blocks());
+  return cell;
+}
+
+}  // namespace
+
+Result<GridDocument> play_grid(const GridTask& task, const OmniRequest& flags, const Control& control) {
+  GridDocument out;
+  out.bytes = task.call.bytes();
+  out.placement = name(flags.placement.value_or(Placement::dedicated));
+  out.overlap = collective::name(flags.overlap.value_or(collective::Overlap::same));
+  out.latency_s = task.fabric.inter.latency.value;
+  out.least_round_trips = least_round_trips;
+  out.most_first_blocks = most_first_blocks;
+  std::vector<double> all(std::begin(densities), std::end(densities));
+  if (flags.density) all = {*flags.density};
+  std::vector<double> speeds(std::begin(rates), std::end(rates));
+  if (task.rate) speeds = {task.rate->value};
+  for (const double rate : speeds) {
+    for (const int workers : worker_counts) {
+      sim::Fabric fabric = task.fabric;
+      fabric.nodes = workers;
+      fabric.ranks_per_node = 1;
+      fabric.inter.rate = BytesPerSecond(rate);
+      const auto ring = seconds_of("ring", task.call, fabric, {});
+      if (!ring) return tl::unexpected(ring.error());
+      for (const double density : all) {
+        control.tell(progress::Step{
+            fmt::format("{} workers at {}, density {:g}", workers, to_text(BytesPerSecond(rate)), density)});
+        auto cell = play_cell(task, flags, workers, BytesPerSecond(rate), density, *ring);
+        if (!cell) return tl::unexpected(cell.error());
+        const double deviation = cell->even.deviation;
+        if (cell->applies && std::abs(deviation) >= std::abs(out.worst.value_or(0))) out.worst = deviation;
+        const double on_wire = cell->on_wire_deviation;
+        if (std::abs(on_wire) >= std::abs(out.worst_on_wire.value_or(0))) out.worst_on_wire = on_wire;
+        out.cells.push_back(std::move(*cell));
+      }
+    }
+  }
+  return out;
+}
+
+Outcome<GridDocument> simulate_grid(const SimulateRequest& request, const Control& control) {
+  const auto refuse = [](std::string what, std::string next) {
+    return trouble({Cause::bad_input, std::move(what), {}, std::move(next)});
+  };
+  if (request.call.algorithm != "omnireduce") return refuse("--grid is of omnireduce", "take omnireduce");
+  if (auto fits = check(request); !fits) return trouble(fits.error());
+  if (!request.bitmaps.empty() || !request.omni.input.empty() || request.omni.acked || request.omni.mtu ||
+      request.call.from || request.call.to || request.fabric.random_faults > 0 || request.faulty() ||
+      !request.fabric.topology.empty()) {
+    return refuse("--grid plays undisturbed calls of one size with generated data",
+                  "leave out files, --topology, faults, --from, --to, --acked and --mtu");
+  }
+  GridTask task;
+  const std::uint64_t bytes = request.call.size ? request.call.size->value : grid_bytes;
+  task.call = request.call.of(bytes);
+  auto fabric = fabric_of(request.fabric, request.setup.config.link_rate.value);
+  if (!fabric) return trouble(fabric.error());
+  task.fabric = std::move(*fabric);
+  if (!request.fabric.has("latency")) task.fabric.inter.latency = grid_latency;
+  if (request.fabric.has("inter")) task.rate = task.fabric.inter.rate;
+  task.seed = request.drawn_from();
+  auto document = play_grid(task, request.omni, control);
+  if (!document) return trouble(document.error());
+  return std::move(*document);
+}
+
+}  // namespace ringtrue::ops

@@ -1,0 +1,146 @@
+#include "operator/measurements.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/statistics.h"
+#include "ideal/loads.h"
+#include "run/report.h"
+
+namespace ringtrue::ops {
+
+ideal::Inputs ideal_inputs(int nodes, int ranks_per_node, std::optional<BytesPerSecond> link_rate,
+                           std::optional<ideal::Efficiency> efficiency) {
+  ideal::Inputs inputs;
+  inputs.nodes = nodes;
+  inputs.gpus_per_node = ranks_per_node;
+  if (link_rate) inputs.inter = {*link_rate, ideal::Origin::declared};
+  if (link_rate) inputs.inter_efficiency = std::move(efficiency);
+  return inputs;
+}
+
+void add_rates(RunResult& result, const ideal::Inputs& inputs) {
+  const double factor = ideal::busbw_factor(result.algorithm, result.ranks);
+  if (result.bytes > 0 && factor > 0 && result.time_s && result.time_s->median > 0) {
+    result.algbw_Bps = double(result.bytes) / result.time_s->median;
+    result.busbw_Bps = *result.algbw_Bps * factor;
+  }
+  if (factor <= 0) return;
+  const auto ideal = ideal::compute(inputs);
+  if (!ideal) return;
+  // Aggregators on nodes of their own pass the bound, and so does what is not sent.
+  if (ideal->bound && result.algorithm != "pairwise" && result.algorithm != "omnireduce")
+    result.bound_busbw_Bps = ideal->bound->value;
+  if (const ideal::AlgorithmIdeal* a = ideal->find(result.algorithm)) {
+    if (a->busbw) result.ideal_busbw_Bps = a->busbw->value;
+    if (a->attainable) result.attainable_busbw_Bps = a->attainable->value;
+  }
+  if (!result.ideal_busbw_Bps) return;
+  const auto& rate = inputs.inter && inputs.nodes > 1 ? inputs.inter : inputs.intra;
+  if (rate) result.ideal_origin = ideal::name(rate->origin);
+  if (!result.busbw_Bps) return;
+  result.ratio = *result.busbw_Bps / *result.ideal_busbw_Bps;
+  result.above = ideal::explain_above(BytesPerSecond(*result.busbw_Bps), *ideal, inputs, result.algorithm);
+}
+
+namespace {
+
+std::optional<Spread> spread_of(std::vector<double> times) {
+  if (times.empty()) return std::nullopt;
+  const auto [min, max] = std::minmax_element(times.begin(), times.end());
+  return Spread{*min, median(times), *max};
+}
+
+}  // namespace
+
+ReferenceRow reference_of(const run::Job& job, const run::Reference& reference) {
+  ReferenceRow row;
+  row.library = reference.library;
+  row.how = reference.how;
+  row.bytes = job.call.bytes();
+  row.why_not = reference.why_not;
+  row.time_s = spread_of(reference.time_s);
+  if (job.check && reference.why_not.empty()) row.wrong = reference.wrong;
+  if (row.bytes > 0 && job.ranks() > 1 && row.time_s && row.time_s->median > 0) {
+    row.algbw_Bps = double(row.bytes) / row.time_s->median;
+    row.busbw_Bps = *row.algbw_Bps * ideal::busbw_factor("ring", job.ranks());
+  }
+  return row;
+}
+
+std::string note_on_reference(const run::RunReport& report) {
+  if (!report.reference) return {};
+  if (!report.reference->why_not.empty()) return fmt::format("no reference: {}", report.reference->why_not);
+  const bool kernel = !report.gpus.empty() && report.gpus.front().play == "kernel";
+  const bool rows = !report.ranks.empty() && report.ranks.front().batch > 1;
+  return kernel && rows ? "short calls: a graph replays ours, and the reference's are launched one by one"
+                        : "";
+}
+
+RunResult result_of(const run::Job& job, const run::RunReport& run, const ideal::Inputs& inputs) {
+  RunResult result;
+  result.algorithm = job.algorithm;
+  result.transport = run.transport;
+  result.congestion = run.congestion;
+  result.ranks = job.workers();
+  result.bytes = job.call.bytes();
+  result.count = job.call.elements;
+  result.type = name(job.call.type);
+  result.op = name(job.call.operation);
+  result.iterations = job.iterations;
+  result.strangers = run.strangers;
+  result.time_s = spread_of(run::slowest(run));
+  result.cpu_s = run.cpu_s;
+  if (job.check) result.wrong = 0;
+  for (const run::RankReport& rank : run.ranks) {
+    result.batch = rank.batch;
+    if (!job.check || rank.rank >= job.workers()) continue;
+    *result.wrong += rank.wrong;
+    result.wrong_by_rank.push_back(rank.wrong);
+  }
+  add_rates(result, inputs);
+  return result;
+}
+
+std::vector<run::RdmaUse> rdma_of(const run::RunReport& run) {
+  std::vector<run::RdmaUse> rows;
+  // A node's processes mostly went alike.
+  for (const run::RdmaUse& use : run.rdma)
+    if (std::find(rows.begin(), rows.end(), use) == rows.end()) rows.push_back(use);
+  return rows;
+}
+
+std::vector<HopRow> hops_of(const run::Job& job, const run::Trace& trace) {
+  const auto node_of = [&](int rank) {
+    const bool known = rank >= 0 && rank < job.ranks();
+    return known ? job.nodes[std::size_t(job.seats[std::size_t(rank)].node)] : std::string();
+  };
+  std::vector<HopRow> rows;
+  for (const run::Hop& hop : trace.hops) {
+    if (hop.receiver) continue;
+    HopRow row;
+    row.source = hop.source;
+    row.destination = hop.destination;
+    if (job.nodes.size() > 1) {
+      row.source_node = node_of(hop.source);
+      row.destination_node = node_of(hop.destination);
+    }
+    row.bytes = hop.bytes.value;
+    if (hop.busy.value > 0 || hop.bytes.value == 0) row.busy_s = hop.busy.value;
+    if (const auto rate = hop.rate()) row.rate_Bps = rate->value;
+    if (hop.tcp) row.retransmits = hop.tcp->retransmits;
+    row.rdma = hop.rdma;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+bool RunDocument::wrong() const {
+  const auto any = [](const auto& rows) {
+    return std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.wrong.value_or(0) > 0; });
+  };
+  return corrupted || any(results) || any(rings) || any(references);
+}
+
+}  // namespace ringtrue::ops

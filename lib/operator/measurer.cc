@@ -1,0 +1,262 @@
+#include "operator/measurer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/statistics.h"
+#include "collective/omnireduce/tune.h"
+#include "diagnosis/counters.h"
+#include "operator/gpu_request.h"
+#include "operator/pace.h"
+#include "topology/counters.h"
+
+namespace ringtrue::ops {
+namespace {
+
+// Ports that RDMA went through, by node.
+std::map<std::string, std::vector<diagnosis::RdmaPort>> rails_of(const run::RunReport& report) {
+  std::map<std::string, std::vector<diagnosis::RdmaPort>> rails;
+  for (const run::RdmaUse& use : report.rdma) {
+    auto& ports = rails[use.node];
+    for (const run::RdmaPort& port : use.ports)
+      if (std::find(ports.begin(), ports.end(), port) == ports.end()) ports.push_back(port);
+  }
+  return rails;
+}
+
+// What had to be sent again, as the ports of a hop's sending end tell.
+std::uint64_t resent(const run::CounterWindow& window, const std::vector<diagnosis::RdmaPort>& rails) {
+  std::uint64_t sum = 0;
+  for (const run::CounterChange& change : window.changes) {
+    const bool ours = diagnosis::of_rails(change.device, rails);
+    if (ours && topology::loss_seen(change.counter) == topology::Loss::sending) sum += topology::rise(change);
+  }
+  return sum;
+}
+
+// These nodes at once, or all where `who` is empty, each with the next one.
+diagnosis::Experiment greeting(int nodes, std::vector<int> who) {
+  diagnosis::Experiment e;
+  e.algorithm = collective::AlgorithmId::pairwise;
+  for (int node = 0; who.empty() && node < std::max(nodes, 2); ++node) e.order.push_back(node % nodes);
+  if (e.order.empty()) e.order = std::move(who);
+  e.bytes = Bytes(4);
+  return e;
+}
+
+// An experiment's error; where it is that `end` has passed, it says so.
+Error said_cut(Error error, const diagnosis::Experiment& experiment, Deadline end) {
+  if (error.cause != Cause::deadline || !end.passed()) return error;
+  error.what = fmt::format("{} over {} nodes was cut, as the time for all experiments was over: {}",
+                           collective::name(experiment.algorithm), experiment.order.size(), error.what);
+  error.next = "give them more by --budget, or look at what makes them slow";
+  return error;
+}
+
+}  // namespace
+
+run::Job job_of(const diagnosis::Experiment& experiment, const std::vector<std::string>& nodes,
+                const MeasurerOptions& options) {
+  const bool omnireduce = experiment.algorithm == collective::AlgorithmId::omnireduce;
+  const auto first_aggregator = experiment.order.begin() + (omnireduce ? experiment.workers : 0);
+  run::Job job;
+  job.nodes = nodes;
+  for (auto node = experiment.order.begin(); node != (omnireduce ? first_aggregator : experiment.order.end());
+       ++node)
+    job.seats.push_back({*node, 0, 0});
+  job.algorithm = collective::name(experiment.algorithm);
+  job.call.type = collective::Type::float32;
+  job.call.operation = collective::Operation::sum;
+  job.call.elements = experiment.bytes.value / collective::size_of(job.call.type);
+  job.call.shift = experiment.shift;
+  job.call.lanes = options.lanes;
+  if (experiment.slice.value > 0) job.call.slice_bytes = experiment.slice.value;
+  job.transport = options.transport;
+  job.verbs = options.verbs;
+  job.memory = options.memory;
+  job.iterations = experiment.iterations;
+  job.warmup = options.warmup;
+  job.check = true;
+  for (const diagnosis::RdmaPort& port : experiment.ports) job.ports.push_back({port});
+  std::map<int, int> places;  // taken, by node
+  for (run::Seat& seat : job.seats) seat.local = places[seat.node]++;
+  if (!omnireduce) return job;
+  fleet::add_aggregators(job, {first_aggregator, experiment.order.end()},
+                         int(experiment.order.end() - first_aggregator), fleet::Options{});
+  collective::Tuning tuning;
+  tuning.workers = job.call.omni.workers;
+  tuning.aggregators = job.call.omni.aggregators;
+  tuning.elements = job.call.elements;
+  tuning.type = job.call.type;
+  tuning.rate = options.link_rate;
+  tuning.density = 1;
+  if (auto tuned = collective::tune(tuning)) job.call.omni = tuned->omni;
+  return job;
+}
+
+diagnosis::Observation observation_of(const diagnosis::Experiment& experiment, const run::Job& job,
+                                      const run::RunReport& report) {
+  diagnosis::Observation observation;
+  observation.experiment = experiment;
+  observation.time = Seconds(median(run::slowest(report)));
+  observation.counters = report.counters;
+  observation.rails = rails_of(report);
+  for (const run::RankReport& rank : report.ranks) observation.times.push_back(rank.time_s);
+  const int ranks = int(experiment.order.size());
+  // One rank a node, played by one thread: where it never rests, the program is the limit, not the wire.
+  const double available = observation.time.value * ranks;
+  if (available > 0) observation.cpu_busy = std::min(1.0, report.cpu_s / available);
+  std::map<int, int> hops_from;  // by rank
+  for (const run::Hop& hop : report.trace.hops) hops_from[hop.source] += !hop.receiver;
+  for (const run::Hop& hop : report.trace.hops) {
+    if (hop.receiver || hop.source < 0 || hop.destination < 0 || hop.source >= ranks ||
+        hop.destination >= ranks)
+      continue;
+    diagnosis::HopReading reading;
+    reading.source = experiment.order[std::size_t(hop.source)];
+    reading.destination = experiment.order[std::size_t(hop.destination)];
+    reading.source_rank = hop.source;
+    reading.destination_rank = hop.destination;
+    reading.bytes = hop.bytes;
+    reading.busy = hop.busy;
+    if (hop.tcp) {
+      reading.receiver_limited = hop.tcp->rwnd_limited;
+      reading.sender_limited = hop.tcp->sndbuf_limited;
+      reading.retransmits = hop.tcp->retransmits;
+      if (hop.tcp->min_rtt.value > 0) reading.latency = hop.tcp->min_rtt;
+    }
+    if (hop.rdma) {
+      if (hop.rdma->busy.value > 0) reading.busy = hop.rdma->busy;
+      reading.receiver_limited = hop.rdma->credit_limited;
+      reading.sender_limited = hop.rdma->queue_limited;
+      const std::string& node = job.nodes[std::size_t(job.seats[std::size_t(hop.source)].node)];
+      const auto& ports = observation.rails[node];
+      for (const run::RdmaRail& rail : hop.rdma->rails) {
+        const auto at = std::find(ports.begin(), ports.end(), rail.port);
+        if (at != ports.end()) reading.rails.push_back({int(at - ports.begin()), rail.bytes, rail.busy});
+      }
+      const auto window = report.counters.find(node);
+      if (window != report.counters.end() && hops_from[hop.source] == 1)
+        reading.retransmits = resent(window->second, ports);
+    }
+    observation.hops.push_back(reading);
+  }
+  return observation;
+}
+
+RunMeasurer::RunMeasurer(std::unique_ptr<Runner> runner, MeasurerOptions options, const Control& control)
+    : runner_(std::move(runner)), options_(std::move(options)), control_(control), names_(runner_->nodes()) {
+  if (!runner_->local()) return;
+  names_.clear();
+  for (int rank = 0; rank < runner_->ranks_per_node(); ++rank) names_.push_back(fmt::format("rank{}", rank));
+}
+
+int RunMeasurer::workers() const {
+  return runner_->local() ? nodes() : runner_->worker_nodes();
+}
+
+std::string RunMeasurer::transport() const {
+  return runner_->local() ? options_.transport : report_.transport;
+}
+
+run::Job RunMeasurer::job_of(const diagnosis::Experiment& experiment) const {
+  run::Job job = ops::job_of(experiment, runner_->nodes(), options_);
+  if (!runner_->local()) return job;
+  job.seats.clear();
+  std::map<int, int> times;  // a "node" may be that of two ranks
+  for (const int node : experiment.order) job.seats.push_back({0, 0, node + nodes() * times[node]++});
+  const auto& faults = options_.faults;
+  job.fault = faults_by_rank(options_.paced ? paced(experiment, faults, local_pace(nodes())) : faults,
+                             experiment.order);
+  return job;
+}
+
+Result<diagnosis::Observation> RunMeasurer::measure(const diagnosis::Experiment& experiment) {
+  failures_.clear();
+  for (const int node : experiment.order)
+    if (node < 0 || node >= nodes())
+      return fail(Cause::internal, "an experiment on a node outside of the fleet");
+  const run::Job job = job_of(experiment);
+  auto report = runner_->play(job, end_);
+  if (!report) {
+    failures_ = std::move(report.error().failures);
+    return tl::unexpected(said_cut(std::move(report.error().error), experiment, end_));
+  }
+  report_ = std::move(*report);
+  for (const run::RankReport& rank : report_.ranks) {
+    if (rank.wrong == 0 || rank.rank < 0 || rank.rank >= int(experiment.order.size())) continue;
+    const std::string where = name(experiment.order[std::size_t(rank.rank)]);
+    if (runner_->local()) {
+      return fail(Cause::corrupted, fmt::format("{} got {} wrong elements", where, rank.wrong), where,
+                  "look for --fault, or test this machine's memory");
+    }
+    return fail(Cause::corrupted,
+                fmt::format("rank {} on {} got {} wrong elements from {}", rank.rank, where, rank.wrong,
+                            collective::name(experiment.algorithm)),
+                where,
+                "something on the way changes data: look at that node's NIC, its memory and its cables");
+  }
+  auto observation = observation_of(experiment, job, report_);
+  ++runs_;
+  for (const diagnosis::HopReading& hop : observation.hops) bytes_ += hop.bytes.value;
+  control_.tell(progress::Reading{observation, names_, runs_, bytes_});
+  return observation;
+}
+
+Result<Carrier> RunMeasurer::settle(std::vector<int> who) {
+  const std::string& asked = options_.transport;
+  if (asked == "auto" && nodes() < 2) return Carrier{"tcp", {}, {}, 0, {}};
+  if (asked != "auto" && asked != "verbs") return Carrier{asked, {}, {}, 0, {}};
+  auto seen = measure(greeting(nodes(), std::move(who)));
+  if (!seen) return tl::unexpected(seen.error());
+  Carrier carrier = carrier_of(report_, std::move(seen->rails));
+  options_.transport = carrier.transport;
+  return carrier;
+}
+
+Outcome<std::unique_ptr<RunMeasurer>> make_measurer(const Setup& setup, const MeasurerRequest& request,
+                                                    const Control& control) {
+  std::string transport = request.transport.empty() ? setup.config.transport.value : request.transport;
+  if (transport == "cuda") {
+    return trouble({Cause::bad_input,
+                    "--transport cuda is between GPUs of one node, and this measures between nodes", "",
+                    "leave it out; ringtrue sweep --gpu measures GPUs"});
+  }
+  if (transport == "udp")
+    return trouble(
+        {Cause::bad_input, "udp carries omnireduce alone", "", "leave --transport out, or use tcp"});
+  MeasurerOptions options;
+  options.warmup = request.warmup;
+  options.verbs = request.verbs;
+  options.memory = memory_of(setup);
+  if (!setup.local) {
+    if (!request.fault.empty())
+      return trouble(
+          {Cause::bad_input, "--fault needs --local: it does not slow real nodes", "", "leave it out"});
+    if (setup.ranks_per_node != 1)
+      return trouble(
+          {Cause::bad_input, "this measures with one rank a node", "", "leave --ranks-per-node out"});
+    options.link_rate = setup.config.link_rate.value;
+  } else {
+    if (transport == "auto") transport = "tcp";
+    if (transport != "tcp" && transport != "verbs") {
+      return trouble({Cause::bad_input,
+                      "between ranks of one process only tcp and verbs have wires to measure", "",
+                      "leave --transport out"});
+    }
+    auto faults = collective::parse_faults(request.fault);
+    if (!faults) return trouble(faults.error());
+    if (auto strike = collective::check_ranks(*faults, *setup.local); !strike) return trouble(strike.error());
+    options.faults = std::move(*faults);
+    options.paced = request.paced;
+  }
+  options.transport = std::move(transport);
+  auto runner = make_runner(setup, request.runner, control);
+  if (!runner) return tl::unexpected(runner.error());
+  return std::make_unique<RunMeasurer>(std::move(*runner), std::move(options), control);
+}
+
+}  // namespace ringtrue::ops

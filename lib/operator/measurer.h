@@ -1,0 +1,90 @@
+// Where a diagnosis measures: over any runner. An experiment becomes a job, the job's trace becomes an
+// observation.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "collective/fault.h"
+#include "diagnosis/measurer.h"
+#include "operator/carrier.h"
+#include "operator/runner.h"
+#include "run/job.h"
+#include "run/rdma.h"
+#include "run/report.h"
+
+namespace ringtrue::ops {
+
+struct MeasurerOptions {
+  std::string transport = "tcp";
+  int lanes = 1;
+  int warmup = 1;                             // calls before those that are timed
+  std::optional<BytesPerSecond> link_rate{};  // for the shape of an omnireduce
+  run::RdmaSettings verbs{};
+  run::Memory memory = run::Memory::host;
+  // Between ranks of this process, which are the nodes then: whatever the order of the ranks.
+  std::vector<collective::Fault> faults{};
+  bool paced = false;  // hold every hop to local_pace()
+};
+
+class RunMeasurer final : public diagnosis::Measurer {
+ public:
+  // A runner of daemons has one process a node and as many ranks as an experiment has on one; one aggregator
+  // a node where an omnireduce has workers and aggregators on the same ones.
+  RunMeasurer(std::unique_ptr<Runner> runner, MeasurerOptions options, const Control& control);
+
+  int nodes() const override { return int(names_.size()); }
+  // The first nodes; any others only aggregate.
+  int workers() const;
+  std::string name(int node) const override { return names_[std::size_t(node)]; }
+  // corrupted: a rank got a wrong result, which is named. Otherwise the runner's error.
+  Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override;
+  // By then every experiment ends, however slow its wires are: one that does not is cut, as an error with
+  // Cause::deadline that says so.
+  void end_by(Deadline end) { end_ = end; }
+  // What everything will go over, before anything is measured: "auto" is RDMA where all nodes can, else TCP
+  // for all, so that hops are alike. Plays a small exchange among these nodes (none: all), unless it is TCP
+  // that was asked for.
+  Result<Carrier> settle(std::vector<int> who = {});
+  // What ran last: "tcp".
+  std::string transport() const;
+  // The nodes' part in the last failed measurement; empty where it was not theirs.
+  const std::vector<Failure>& failures() const { return failures_; }
+
+ private:
+  run::Job job_of(const diagnosis::Experiment& experiment) const;
+
+  std::unique_ptr<Runner> runner_;
+  MeasurerOptions options_;
+  Control control_;
+  std::vector<std::string> names_;
+  Deadline end_ = Deadline::never();
+  run::RunReport report_;  // the last
+  std::vector<Failure> failures_;
+  std::uint64_t runs_ = 0, bytes_ = 0;
+};
+
+// The job of an experiment (float32, sum, every result checked) ...
+run::Job job_of(const diagnosis::Experiment& experiment, const std::vector<std::string>& nodes,
+                const MeasurerOptions& options);
+// ... and what its report says of its hops, as their senders saw them.
+diagnosis::Observation observation_of(const diagnosis::Experiment& experiment, const run::Job& job,
+                                      const run::RunReport& report);
+
+// What a use case asks of a measurer, beside its setup.
+struct MeasurerRequest {
+  RunnerOptions runner;
+  std::string fault;  // with local ranks
+  int warmup = 1;
+  bool paced = false;
+  run::RdmaSettings verbs{};
+  std::string transport{};  // instead of the configured one
+};
+
+Outcome<std::unique_ptr<RunMeasurer>> make_measurer(const Setup& setup, const MeasurerRequest& request,
+                                                    const Control& control);
+
+}  // namespace ringtrue::ops

@@ -1,0 +1,65 @@
+// What a use case tells while it goes on: values, from any thread, in the order in which things happen.
+// Enough to draw a check live.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "diagnosis/measurer.h"
+
+namespace ringtrue::ops::progress {
+
+// Of a run over daemons: "lease", "prepare", "connect", "barrier", "run", "collect".
+struct Phase {
+  std::string name;
+  int answered = 0, nodes = 0;
+};
+
+// What is done that has no numbers: "looking at the nodes".
+struct Step {
+  std::string what;
+};
+
+// One of several alike: "shift 2 of 7".
+struct Part {
+  std::string what;
+  std::size_t number = 0, of = 0;
+};
+
+// A call is about to be played.
+struct Call {
+  std::string algorithm;
+  std::uint64_t bytes = 0;
+  std::size_t number = 0, of = 0;  // among the sizes; 0: there is but one
+  bool beside = false;             // the ring that an omnireduce is held against
+};
+
+// Before an experiment of a check.
+struct Experiment {
+  std::string stage, what;
+  double budget_used = 0;  // 0..1
+};
+
+// What an experiment read, hop by hop, and how much was played until then.
+struct Reading {
+  diagnosis::Observation observation;
+  std::vector<std::string> nodes;  // names, by the observation's numbers
+  std::uint64_t runs = 0, bytes = 0;
+};
+
+// Whom a check suspects as things stand.
+struct Suspect {
+  std::string what;       // "node3 receives"
+  double confidence = 0;  // 0..1
+};
+struct Suspects {
+  std::vector<Suspect> suspects;  // gravest first
+};
+
+using Event = std::variant<Phase, Step, Part, Call, Experiment, Reading, Suspects>;
+using Sink = std::function<void(const Event&)>;
+
+}  // namespace ringtrue::ops::progress

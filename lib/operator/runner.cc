@@ -1,0 +1,313 @@
+#include "operator/runner.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/hostlist.h"
+#include "base/memory.h"
+#include "base/plural.h"
+#include "engine/session/plan.h"
+#include "engine/session/session.h"
+#include "fleet/targets.h"
+#include "probe/watch.h"
+#include "worker/local_processes.h"
+
+namespace ringtrue::ops {
+namespace {
+
+class LocalRunner final : public Runner {
+ public:
+  LocalRunner(int ranks, const RunnerOptions& options, Seconds deadline, bool deadline_is_given,
+              const Control& control)
+      : control_(control),
+        ranks_(ranks),
+        processes_(options.processes),
+        aggregators_(options.aggregators ? options.aggregators->count.value_or(ranks) : 0),
+        dedicated_(options.aggregators && options.aggregators->dedicated),
+        deadline_(deadline),
+        deadline_is_given_(deadline_is_given) {}
+
+  const std::vector<std::string>& nodes() const override { return nodes_; }
+  run::Job job() const override {
+    run::Job job;
+    job.nodes = nodes_;
+    for (int local = 0; local < ranks_; ++local) job.seats.push_back({0, 0, local});
+    return job;
+  }
+  void add_aggregators(run::Job& job) const override {
+    fleet::add_aggregators(job, {0}, aggregators_, fleet::Options{});
+  }
+  int aggregators() const override { return aggregators_; }
+  bool dedicated() const override { return dedicated_; }
+  int worker_nodes() const override { return 1; }
+  Outcome<run::RunReport> play(const run::Job& job, Deadline until) override {
+    // Linux promises more memory than there is; running out of it would end this process without a word.
+    const std::uint64_t needed = engine::bytes_on_node(job, 0),
+                        available = available_memory().value_or(UINT64_MAX);
+    if (needed > available) {
+      return trouble(
+          {Cause::unavailable,
+           fmt::format("{} {} and {} are available", plural(job.ranks(), "rank needs", "ranks need"),
+                       report_amount(needed), report_amount(available)),
+           "", "take fewer ranks or a smaller --size"});
+    }
+    // Nobody else waits here. A machine with few cores may take its time over many ranks: unless told
+    // otherwise, allow for 50 MB/s in all.
+    const double calls = job.iterations + job.warmup;
+    const Seconds needed_time(deadline_is_given_ ? 0 : calls * double(needed) / 50e6);
+    Deadline deadline = Deadline::in(deadline_ + needed_time);
+    if (until.at_ns() < deadline.at_ns()) deadline = until;
+    counters_.begin();
+    auto report = processes_ > 1 ? worker::run_in_processes(job, processes_, deadline, &stopper_)
+                                 : engine::run_locally(job, deadline, nullptr, nullptr, &stopper_);
+    if (!report) {  // whatever noticed it first
+      if (control_.stopped()) return trouble({Cause::cancelled, "interrupted", "", ""});
+      return trouble(report.error());
+    }
+    report->counters[nodes_.front()] = counters_.end();
+    return std::move(*report);
+  }
+  std::string where() const override {
+    const std::string who = aggregators_ > 0 ? fmt::format("{} and {}", plural(ranks_, "worker"),
+                                                           plural(aggregators_, "aggregator"))
+                                             : plural(ranks_, "rank");
+    return processes_ > 1 ? fmt::format("{} in {} processes on this machine", who, processes_)
+                          : fmt::format("{} in this process", who);
+  }
+  bool local() const override { return true; }
+  int ranks_per_node() const override { return ranks_; }
+
+ private:
+  static std::string report_amount(std::uint64_t bytes) {
+    return fmt::format("{:.1f} GiB", double(bytes) / (1u << 30));
+  }
+
+  const Control control_;
+  std::vector<std::string> nodes_ = {"local"};
+  int ranks_, processes_, aggregators_;
+  bool dedicated_;
+  Seconds deadline_;
+  bool deadline_is_given_;
+  topology::CounterWatch counters_;
+  engine::Stopper stopper_;
+  Stop::Handler guard_{control_.stop(), [this] { stopper_.stop(); }};  // what is complete by then is told
+};
+
+// A node that only aggregates is called what it is.
+Trouble with_aggregators(Trouble trouble, const run::Job& job) {
+  const auto role = [&](const std::string& node) {
+    std::string name;
+    for (collective::Rank rank = 0; rank < job.ranks(); ++rank) {
+      if (job.nodes[std::size_t(job.seats[std::size_t(rank)].node)] != node) continue;
+      if (rank < job.workers()) return std::string();
+      if (name.empty()) name = fleet::place_of(job, rank);
+    }
+    return name;
+  };
+  const auto tell = [](Error& error, const std::string& name) {
+    if (!name.empty() && error.what.find("aggregator") == std::string::npos)
+      error.what = fmt::format("{}: {}", name, error.what);
+  };
+  if (job.workers() == job.ranks()) return trouble;
+  for (Failure& f : trouble.failures) tell(f.error, role(f.node));
+  for (const std::string& node : job.nodes) {
+    if (trouble.error.where == node || trouble.error.where.starts_with(node + " "))
+      tell(trouble.error, role(node));
+  }
+  return trouble;
+}
+
+class FleetRunner final : public Runner {
+ public:
+  FleetRunner(std::unique_ptr<fleet::Fleet> fleet, fleet::Options options, const Nodes& nodes,
+              const Control& control)
+      : fleet_(std::move(fleet)),
+        options_(std::move(options)),
+        workers_(nodes.workers),
+        aggregators_(nodes.aggregators),
+        dedicated_(nodes.dedicated),
+        guard_(control.stop(), [this] { fleet_->cancel(); }) {
+    for (const fleet::Target& t : fleet_->targets()) nodes_.push_back(t.node);
+  }
+
+  const std::vector<std::string>& nodes() const override { return nodes_; }
+  run::Job job() const override { return fleet::job_over(fleet_->targets(), from_to(0, workers_), options_); }
+  void add_aggregators(run::Job& job) const override {
+    const auto where = dedicated_ ? from_to(workers_, int(nodes_.size())) : from_to(0, workers_);
+    fleet::add_aggregators(job, where, aggregators_, options_);
+  }
+  int aggregators() const override { return aggregators_; }
+  bool dedicated() const override { return dedicated_; }
+  int worker_nodes() const override { return workers_; }
+  Outcome<run::RunReport> play(const run::Job& job, Deadline until) override {
+    auto report = fleet_->run(job, until);
+    if (!report) return tl::unexpected(with_aggregators(trouble_of(report.error()), job));
+    return std::move(*report);
+  }
+  std::string where() const override {
+    const std::vector<std::string> workers(nodes_.begin(), nodes_.begin() + workers_);
+    const std::string who =
+        fmt::format("{} on {}, {}", plural(std::size_t(workers_ * options_.ranks_per_node), "rank"),
+                    plural(workers.size(), "node"), fold_hostlist(workers));
+    if (aggregators_ == 0) return who;
+    if (!dedicated_) return fmt::format("{}, {} beside them", who, plural(aggregators_, "aggregator"));
+    return fmt::format("{}, {} on {}", who, plural(aggregators_, "aggregator"),
+                       fold_hostlist({nodes_.begin() + workers_, nodes_.end()}));
+  }
+  bool local() const override { return false; }
+  int ranks_per_node() const override { return options_.ranks_per_node; }
+
+ private:
+  static std::vector<int> from_to(int first, int last) {
+    std::vector<int> out;
+    for (int i = first; i < last; ++i) out.push_back(i);
+    return out;
+  }
+
+  std::unique_ptr<fleet::Fleet> fleet_;
+  fleet::Options options_;
+  int workers_, aggregators_;
+  bool dedicated_;
+  std::vector<std::string> nodes_;
+  Stop::Handler guard_;  // last: it must not outlive the fleet
+};
+
+// The folder to look for certificates in, where none was named.
+std::string default_pki() {
+  const char* xdg = getenv("XDG_CONFIG_HOME");
+  const char* home = getenv("HOME");
+  std::string user;
+  if (xdg != nullptr && *xdg != '\0') {
+    user = std::string(xdg) + "/ringtrue/pki";
+  } else if (home != nullptr && *home != '\0') {
+    user = std::string(home) + "/.config/ringtrue/pki";
+  }
+  if (!user.empty() && access(user.c_str(), F_OK) == 0) return user;
+  return "/etc/ringtrue/pki";
+}
+
+}  // namespace
+
+std::optional<Deadlines> Setup::deadlines() const {
+  if (local) return std::nullopt;
+  return Deadlines{config.phase_deadline.value.value, config.run_deadline.value.value};
+}
+
+Trouble trouble_of(const fleet::FleetError& error) {
+  return {error.summary(), error.failures};
+}
+
+Result<std::vector<fleet::Target>> targets_of(const Setup& setup) {
+  const std::string& hosts = setup.config.hosts.value;
+  if (hosts.empty()) {
+    return fail(Cause::bad_input, "no hosts given", {}, "give --hosts node[01-16]");
+  }
+  const HostGroups groups = setup.config.host_groups();
+  auto names = expand_hostlist(hosts, &groups);
+  if (!names) {
+    Error e = names.error();
+    if (e.where.empty()) e.where = setup.config.hosts.origin;
+    return tl::unexpected(e);
+  }
+  return fleet::make_targets(*names);
+}
+
+Result<Nodes> nodes_of(const Setup& setup, const RunnerOptions& options) {
+  Nodes nodes;
+  auto targets = targets_of(setup);
+  if (!targets) {
+    Error error = targets.error();
+    if (setup.config.hosts.value.empty()) error.next += ", or --local 8 to play on this machine";
+    return tl::unexpected(std::move(error));
+  }
+  nodes.targets = std::move(*targets);
+  nodes.workers = int(nodes.targets.size());
+  if (!options.aggregators) return nodes;
+  const AggregatorOptions& asked = *options.aggregators;
+  nodes.aggregators = asked.count.value_or(nodes.workers);
+  if (!asked.hosts) {
+    if (!asked.dedicated) return nodes;
+    return fail(Cause::bad_input, "dedicated aggregators need nodes of their own", {},
+                "name them with --aggregator-hosts LIST");
+  }
+  const HostGroups groups = setup.config.host_groups();
+  auto names = expand_hostlist(*asked.hosts, &groups);
+  if (!names) return tl::unexpected(names.error());
+  auto workers = expand_hostlist(setup.config.hosts.value, &groups);
+  if (!workers) return tl::unexpected(workers.error());
+  for (const std::string& name : *names) {
+    if (std::find(workers->begin(), workers->end(), name) == workers->end()) continue;
+    return fail(
+        Cause::bad_input, fmt::format("{} is among --hosts and --aggregator-hosts", name), {},
+        "take it out of one of them, or use --placement colocated for aggregators beside the workers");
+  }
+  // Together, so that nodes of one host are told apart by their ports.
+  workers->insert(workers->end(), names->begin(), names->end());
+  targets = fleet::make_targets(*workers);
+  if (!targets) return tl::unexpected(targets.error());
+  nodes.targets = std::move(*targets);
+  const int more = int(names->size());
+  nodes.aggregators = asked.count.value_or(more);
+  nodes.dedicated = true;
+  const int used = std::min(nodes.aggregators, more);
+  if (options.processes > 1) {
+    return fail(Cause::bad_input, "--processes and --aggregator-hosts exclude each other", {},
+                "leave --processes out");
+  }
+  nodes.targets.resize(std::size_t(nodes.workers + used));  // no lease where nothing is to be done
+  return nodes;
+}
+
+fleet::Options fleet_options(const Setup& setup, const RunnerOptions& options, const Nodes& nodes,
+                             const Control& control) {
+  fleet::Options out;
+  if (!setup.insecure) {
+    out.pki = setup.config.pki.value.empty() ? default_pki() : setup.config.pki.value;
+  }
+  out.processes = options.processes;
+  out.ranks_per_node = setup.ranks_per_node;
+  if (nodes.aggregators > 0) {
+    const int on = nodes.dedicated ? int(nodes.targets.size()) - nodes.workers : nodes.workers;
+    const int each = (nodes.aggregators + on - 1) / on;
+    out.aggregators_per_node = nodes.dedicated ? std::max(0, each - out.ranks_per_node) : each;
+  }
+  out.aggregators_per_node = std::max(out.aggregators_per_node, options.spare_ranks);
+  out.data_interface = setup.config.data_interface.value;
+  out.port_low = setup.config.data_ports.value.low;
+  out.port_high = setup.config.data_ports.value.high;
+  out.phase_deadline = setup.config.phase_deadline.value;
+  out.run_deadline = setup.config.run_deadline.value;
+  out.holder = fleet::holder_here(setup.command);
+  out.progress = [control](const std::string& phase, int answered, int of) {
+    control.tell(progress::Phase{phase, answered, of});
+  };
+  return out;
+}
+
+std::unique_ptr<Runner> make_fleet_runner(std::unique_ptr<fleet::Fleet> fleet, fleet::Options options,
+                                          const Nodes& nodes, const Control& control) {
+  return std::make_unique<FleetRunner>(std::move(fleet), std::move(options), nodes, control);
+}
+
+Outcome<std::unique_ptr<Runner>> make_runner(const Setup& setup, const RunnerOptions& options,
+                                             const Control& control) {
+  if (setup.local) {
+    if (options.aggregators && options.aggregators->hosts)
+      return trouble(
+          {Cause::bad_input, "--local and --aggregator-hosts exclude each other", "", "use --aggregators N"});
+    return std::make_unique<LocalRunner>(*setup.local, options, setup.config.run_deadline.value,
+                                         setup.config.run_deadline.origin != config::built_in, control);
+  }
+  auto nodes = nodes_of(setup, options);
+  if (!nodes) return trouble(nodes.error());
+  control.tell(progress::Phase{"lease", 0, int(nodes->targets.size())});
+  const fleet::Options how = fleet_options(setup, options, *nodes, control);
+  auto fleet = fleet::Fleet::lease(nodes->targets, how);
+  if (!fleet) return tl::unexpected(trouble_of(fleet.error()));
+  return make_fleet_runner(std::move(*fleet), how, *nodes, control);
+}
+
+}  // namespace ringtrue::ops

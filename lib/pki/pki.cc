@@ -1,0 +1,273 @@
+#include "pki/pki.h"
+
+#include <fmt/ranges.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "pki/safe_file.h"
+#include "pki/x509.h"
+
+namespace ringtrue::pki {
+namespace {
+
+constexpr std::int64_t day = 24 * 60 * 60;
+constexpr int authority_days = 3650;
+constexpr int default_days = 825;
+constexpr mode_t secret_mode = 0600, public_mode = 0644;
+
+std::string in(const std::string& dir, const std::string& name) {
+  return dir + "/" + name;
+}
+
+std::string without_port(const std::string& name) {
+  const std::size_t colon = name.find(':');
+  if (colon == std::string::npos || name.find(':', colon + 1) != std::string::npos) return name;
+  return name.substr(0, colon);
+}
+
+Result<void> check_name(const std::string& name, bool for_node) {
+  const auto refuse = [&](const std::string& why) {
+    return fail(Cause::bad_input, "\"" + name + "\" cannot be a certificate's name: " + why, {},
+                "use letters, digits, '.', '-', '_', or an address");
+  };
+  if (name.empty()) return refuse("it is empty");
+  if (name.size() > 253) return refuse("it is longer than 253 characters");
+  if (name[0] == '.' || name[0] == '-') return refuse("it begins with '" + name.substr(0, 1) + "'");
+  if (is_address(name)) return {};
+  for (const char c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-' && c != '_')
+      return refuse(std::string("it contains '") + c + "'");
+  if (for_node && name == "operator")
+    return fail(Cause::bad_input, "\"operator\" is the name of the operator's own certificate", {},
+                "to renew that one, add --role run");
+  return {};
+}
+
+Result<void> write_bundle(const std::string& folder, const std::string& ca, const std::string& stem,
+                          const KeyPair& made) {
+  if (auto r = make_folder(folder); !r) return r;
+  if (auto r = write_file(in(folder, "ca.crt"), ca, public_mode, Existing::replace); !r) return r;
+  if (auto r = write_file(in(folder, stem + ".key"), made.key, secret_mode, Existing::replace); !r) return r;
+  return write_file(in(folder, stem + ".crt"), made.certificate, public_mode, Existing::replace);
+}
+
+Result<Issued> issue_one(const std::string& dir, const KeyPair& authority, const std::string& name,
+                         std::optional<Role> role, std::int64_t until) {
+  const Role granted = role.value_or(Role::node);
+  Profile profile;
+  profile.name = name;
+  profile.unit = "role:" + std::string(pki::name(granted));
+  profile.server = granted == Role::node;
+  profile.client = true;
+  if (granted == Role::node) profile.hosts = {name};
+  profile.not_before = time(nullptr) - 2 * day;
+  profile.not_after = until;
+  auto made = make_certificate(profile, &authority);
+  if (!made) return tl::unexpected(made.error());
+  const std::string folder = in(dir, name);
+  const char* stem = granted == Role::node ? "node" : "operator";
+  if (auto r = write_bundle(folder, authority.certificate, stem, *made); !r) return tl::unexpected(r.error());
+  return Issued{name, folder, date_text(until)};
+}
+
+Result<KeyPair> load_authority(const std::string& dir) {
+  if (!exists(in(dir, "ca.crt")) && !exists(in(dir, "ca.key")))
+    return fail(Cause::bad_input, "there is no authority in " + dir, {}, "ringtrue pki init --dir " + dir);
+  auto certificate = read_file(in(dir, "ca.crt"));
+  if (!certificate) return tl::unexpected(certificate.error());
+  auto key = read_file(in(dir, "ca.key"));
+  if (!key) return tl::unexpected(key.error());
+  auto fits = key_fits(*certificate, *key);
+  if (!fits) return fail(Cause::bad_input, "the authority in " + dir + " is damaged: " + fits.error().what);
+  if (!*fits) return fail(Cause::bad_input, in(dir, "ca.key") + " does not belong to " + in(dir, "ca.crt"));
+  return KeyPair{*certificate, *key};
+}
+
+Result<std::int64_t> end_of_validity(const KeyPair& authority, std::optional<int> days) {
+  auto facts = read_certificate(authority.certificate);
+  if (!facts) return tl::unexpected(facts.error());
+  const std::int64_t now = time(nullptr);
+  if (facts->not_after <= now)
+    return fail(Cause::bad_input, "the authority itself expired on " + date_text(facts->not_after), {},
+                "make a new one in another folder with ringtrue pki init");
+  if (days && *days < 1) return fail(Cause::bad_input, "--days must be at least 1");
+  if (days && *days > (facts->not_after - now) / day)
+    return fail(Cause::bad_input, "the authority itself is valid only until " + date_text(facts->not_after),
+                {}, "--days " + std::to_string((facts->not_after - now) / day) + " or fewer");
+  return std::min(facts->not_after, now + days.value_or(default_days) * day);
+}
+
+// The checks that both kinds of credentials share.
+Result<PemBundle> load_bundle(const std::string& folder, const std::string& stem, const std::string& renew) {
+  const std::string ca_path = in(folder, "ca.crt");
+  const std::string cert_path = in(folder, stem + ".crt"), key_path = in(folder, stem + ".key");
+  auto ca = read_file(ca_path);
+  if (!ca) return tl::unexpected(ca.error());
+  auto cert = read_file(cert_path);
+  if (!cert) return tl::unexpected(cert.error());
+  auto key = read_file(key_path);
+  if (!key) return tl::unexpected(key.error());
+
+  const auto refuse = [&](const std::string& what) { return fail(Cause::bad_input, what, {}, renew); };
+  auto authority = read_certificate(*ca);
+  if (!authority) return refuse(ca_path + ": " + authority.error().what);
+  auto facts = read_certificate(*cert);
+  if (!facts) return refuse(cert_path + ": " + facts.error().what);
+  auto fits = key_fits(*cert, *key);
+  if (!fits) return refuse(key_path + ": " + fits.error().what);
+  if (!*fits) return refuse(key_path + " does not belong to " + cert_path);
+  auto issued = issued_by(*cert, *ca);
+  if (!issued) return refuse(cert_path + ": " + issued.error().what);
+  if (!*issued) return refuse(cert_path + " was not signed by the authority in " + ca_path);
+
+  const std::int64_t now = time(nullptr);
+  for (const auto& [path, f] : {std::pair{ca_path, *authority}, std::pair{cert_path, *facts}}) {
+    if (now > f.not_after)
+      return refuse(path + " expired on " + date_text(f.not_after) + " (now " + date_text(now) + ")");
+    if (now < f.not_before)
+      return refuse(path + " is valid only from " + date_text(f.not_before) + " (now " + date_text(now) +
+                    "): this machine's clock may be wrong");
+  }
+  return PemBundle{*ca, *cert, *key};
+}
+
+}  // namespace
+
+std::string_view name(Role role) {
+  switch (role) {
+    case Role::read:
+      return "read";
+    case Role::run:
+      return "run";
+    case Role::node:
+      return "node";
+    case Role::none:
+      break;
+  }
+  return "none";
+}
+
+Result<Role> parse_role(std::string_view text) {
+  if (text == "read") return Role::read;
+  if (text == "run") return Role::run;
+  return fail(Cause::bad_input, "unknown role \"" + std::string(text) + "\"", {}, "read or run");
+}
+
+Role role_of(const std::string& pem_or_unit) {
+  std::vector<std::string> units = {pem_or_unit};
+  if (pem_or_unit.find("-----BEGIN") != std::string::npos) {
+    auto facts = read_certificate(pem_or_unit);
+    if (!facts) return Role::none;
+    units = facts->units;
+  }
+  std::erase_if(units, [](const std::string& unit) { return unit.rfind("role:", 0) != 0; });
+  if (units.size() != 1) return Role::none;
+  for (const Role role : {Role::read, Role::run, Role::node})
+    if (units[0] == "role:" + std::string(name(role))) return role;
+  return Role::none;
+}
+
+Result<std::vector<Issued>> init_authority(const std::string& dir) {
+  for (const char* file : {"ca.crt", "ca.key"})
+    if (exists(in(dir, file)))
+      return fail(Cause::bad_input, "there is an authority in " + dir + " already", {},
+                  "choose another folder, or use it: ringtrue pki issue --dir " + dir + " HOSTLIST");
+  if (auto r = make_folder(dir); !r) return tl::unexpected(r.error());
+
+  const std::int64_t now = time(nullptr);
+  Profile profile;
+  // Two authorities never share a subject, or a verifier would take one for the other.
+  unsigned char mark[4];
+  if (getrandom(mark, sizeof mark, 0) != sizeof mark)
+    return fail(Cause::internal, "no random bytes from the system");
+  profile.name = fmt::format("ringtrue authority {:02x}", fmt::join(mark, ""));
+  profile.authority = true;
+  profile.not_before = now - 2 * day;
+  profile.not_after = now + authority_days * day;
+  auto made = make_certificate(profile, nullptr);
+  if (!made) return tl::unexpected(made.error());
+  // The key comes first and refuses to replace one: of two that start at once, one wins.
+  if (auto r = write_file(in(dir, "ca.key"), made->key, secret_mode, Existing::keep); !r)
+    return tl::unexpected(r.error());
+  if (auto r = write_file(in(dir, "ca.crt"), made->certificate, public_mode, Existing::replace); !r)
+    return tl::unexpected(r.error());
+  auto issued = issue_one(dir, *made, "operator", Role::run, now + default_days * day);
+  if (!issued) return tl::unexpected(issued.error());
+  return std::vector<Issued>{{"authority", dir, date_text(profile.not_after)}, *issued};
+}
+
+Result<std::vector<Issued>> issue_certificates(const std::string& dir, const std::vector<std::string>& names,
+                                               const IssueOptions& options) {
+  if (options.role && *options.role != Role::read && *options.role != Role::run)
+    return fail(Cause::bad_input, "a certificate's role is read or run");
+  std::vector<std::string> wanted;
+  for (const std::string& given : names) {
+    const std::string host = without_port(given);
+    if (auto r = check_name(host, !options.role); !r) return tl::unexpected(r.error());
+    if (std::find(wanted.begin(), wanted.end(), host) == wanted.end()) wanted.push_back(host);
+  }
+  if (wanted.empty()) return fail(Cause::bad_input, "no name to issue a certificate for");
+  auto authority = load_authority(dir);
+  if (!authority) return tl::unexpected(authority.error());
+  auto until = end_of_validity(*authority, options.days);
+  if (!until) return tl::unexpected(until.error());
+
+  std::vector<Issued> issued;
+  for (const std::string& host : wanted) {
+    auto one = issue_one(dir, *authority, host, options.role, *until);
+    if (!one) return tl::unexpected(one.error());
+    issued.push_back(*one);
+  }
+  return issued;
+}
+
+bool certificate_is_for(const std::vector<std::string>& hosts, const std::string& host) {
+  const auto same = [&](const std::string& h) {
+    return std::equal(h.begin(), h.end(), host.begin(), host.end(),
+                      [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
+  };
+  return std::any_of(hosts.begin(), hosts.end(), same);
+}
+
+Result<PemBundle> load_node_credentials(const std::string& dir, const std::string& node) {
+  std::string folder = dir;
+  if (!exists(in(dir, "node.crt")) && !node.empty() && exists(in(dir, node))) folder = in(dir, node);
+  const std::string issue = "ringtrue pki issue --dir AUTHORITY " + (node.empty() ? "NODE" : node) +
+                            ", then copy the folder that it makes";
+  if (!exists(in(folder, "node.crt")))
+    return fail(Cause::bad_input, "no node.crt in " + dir + (node.empty() ? "" : " or " + in(dir, node)), {},
+                issue);
+  auto bundle = load_bundle(folder, "node", issue);
+  if (!bundle) return bundle;
+  const auto facts = read_certificate(bundle->cert);
+  if (facts && !node.empty() && !certificate_is_for(facts->hosts, node))
+    return fail(Cause::bad_input,
+                in(folder, "node.crt") + " is for " + (facts->hosts.empty() ? facts->name : facts->hosts[0]) +
+                    ", not for " + node,
+                {}, "give --node that name, or issue one: " + issue);
+  if (role_of(bundle->cert) != Role::node)
+    return fail(Cause::bad_input, in(folder, "node.crt") + " is not a node's certificate", {}, issue);
+  return bundle;
+}
+
+Result<PemBundle> load_operator_credentials(const std::string& dir) {
+  std::string folder = dir;
+  if (!exists(in(dir, "operator.crt")) && exists(in(dir, "operator"))) folder = in(dir, "operator");
+  const std::string make = "ringtrue pki init --dir DIR makes one; --pki names its folder";
+  if (!exists(dir)) return fail(Cause::bad_input, "there is no folder " + dir, {}, make);
+  if (!exists(in(folder, "operator.crt")))
+    return fail(Cause::bad_input, "no operator.crt in " + dir + " or " + in(dir, "operator"), {}, make);
+  auto bundle =
+      load_bundle(folder, "operator", "renew it: ringtrue pki issue --dir AUTHORITY NAME --role run");
+  if (!bundle) return bundle;
+  const Role role = role_of(bundle->cert);
+  if (role != Role::read && role != Role::run)
+    return fail(Cause::bad_input, in(folder, "operator.crt") + " grants neither role, read or run", {}, make);
+  return bundle;
+}
+
+}  // namespace ringtrue::pki

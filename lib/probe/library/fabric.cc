@@ -1,0 +1,213 @@
+// The answer of libibnetdisc: the InfiniBand fabric behind this machine's active ports, in ibnetdiscover's
+// text.
+#include <fmt/format.h>
+#include <infiniband/ibnetdisc.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "probe/library/library.h"
+#include "probe/live.h"
+
+namespace ringtrue::topology {
+namespace {
+
+struct Port {
+  std::string device;
+  int number;
+};
+
+constexpr std::size_t longest_text = 16u << 20;
+
+struct Ports {
+  std::vector<Port> active;
+  int infiniband = 0;  // ports, active or not
+};
+
+Ports find_ports(Source& files) {
+  Ports found;
+  const std::string top = "/sys/class/infiniband";
+  const std::vector<std::string> none;
+  for (const auto& device : files.list(top).value_or(none))
+    for (const auto& number : files.list(top + "/" + device + "/ports").value_or(none)) {
+      const std::string port = top + "/" + device + "/ports/" + number;
+      if (files.read(port + "/link_layer").value_or(std::string()) != "InfiniBand") continue;
+      ++found.infiniband;
+      if (files.read(port + "/state").value_or(std::string()).find("ACTIVE") != std::string::npos)
+        found.active.push_back({device, std::atoi(number.c_str())});
+    }
+  return found;
+}
+
+// The character device through which a port's management packets go.
+Result<std::string> umad_of(Source& files, const Port& port) {
+  const std::string top = "/sys/class/infiniband_mad";
+  for (const auto& name : files.list(top).value_or(std::vector<std::string>())) {
+    if (!name.starts_with("umad") ||
+        files.read(top + "/" + name + "/ibdev").value_or(std::string()) != port.device ||
+        files.read(top + "/" + name + "/port").value_or(std::string()) != std::to_string(port.number))
+      continue;
+    std::string path = "/dev/infiniband/" + name;
+    if (::access(path.c_str(), R_OK | W_OK) == 0) return path;
+    if (errno == EACCES || errno == EPERM)
+      return fail(Cause::refused, fmt::format("no permission for {}", path), {},
+                  "run as root, or let ringtrue's group read and write it");
+    return fail(Cause::unavailable, fmt::format("{} cannot be opened: {}", path, std::strerror(errno)));
+  }
+  return fail(Cause::unavailable, fmt::format("no umad device for {} port {}", port.device, port.number), {},
+              "modprobe ib_umad");
+}
+
+std::uint32_t field(const std::uint8_t* info, MAD_FIELDS which) {
+  return mad_get_field(const_cast<std::uint8_t*>(info), 0, which);
+}
+
+// "4xEDR", as ibnetdiscover writes it.
+std::string width_and_speed(ibnd_port_t* port) {
+  const char* width = "?";
+  switch (field(port->info, IB_PORT_LINK_WIDTH_ACTIVE_F)) {
+    case 1:
+      width = "1x";
+      break;
+    case 2:
+      width = "4x";
+      break;
+    case 4:
+      width = "8x";
+      break;
+    case 8:
+      width = "12x";
+      break;
+    case 16:
+      width = "2x";
+      break;
+  }
+  const char* speed = "???";
+  switch (field(port->info, IB_PORT_LINK_SPEED_EXT_ACTIVE_F)) {
+    case 1:
+      return fmt::format("{}FDR", width);
+    case 2:
+      return fmt::format("{}EDR", width);
+    case 4:
+      return fmt::format("{}HDR", width);
+    case 8:
+      return fmt::format("{}NDR", width);
+    case 16:
+      return fmt::format("{}XDR", width);
+  }
+  switch (field(port->info, IB_PORT_LINK_SPEED_ACTIVE_F)) {
+    case 1:
+      speed = "SDR";
+      break;
+    case 2:
+      speed = "DDR";
+      break;
+    case 4:
+      speed = field(port->ext_info, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F) == 1 ? "FDR10" : "QDR";
+      break;
+  }
+  return fmt::format("{}{}", width, speed);
+}
+
+std::string id(const ibnd_node_t* node) {
+  const char kind = node->type == IB_NODE_SWITCH ? 'S' : node->type == IB_NODE_CA ? 'H' : 'R';
+  return fmt::format("\"{}-{:016x}\"", kind, node->guid);
+}
+
+// A node's description without what would break a line or end a quotation.
+std::string description(const ibnd_node_t* node) {
+  std::string text(node->nodedesc, ::strnlen(node->nodedesc, sizeof node->nodedesc));
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e || c == '"') c = ' ';
+  return text;
+}
+
+void write_port(std::string& out, ibnd_port_t* port) {
+  ibnd_port_t* remote = port->remoteport;
+  if (!remote || !remote->node) return;
+  const bool at_switch = port->node->type == IB_NODE_SWITCH;
+  const bool to_switch = remote->node->type == IB_NODE_SWITCH;
+  out += fmt::format("[{}]", port->portnum);
+  if (!at_switch) out += fmt::format("({:x}) ", port->guid);
+  out += fmt::format("\t{}[{}]", id(remote->node), remote->portnum);
+  if (!to_switch) out += fmt::format("({:x}) ", remote->guid);
+  out += "\t\t# ";
+  if (!at_switch) out += fmt::format("lid {} lmc {} ", port->base_lid, port->lmc);
+  out += fmt::format("\"{}\" lid {} {}\n", description(remote->node),
+                     to_switch ? remote->node->smalid : remote->base_lid, width_and_speed(port));
+}
+
+void write_node(ibnd_node_t* node, void* text) {
+  std::string& out = *static_cast<std::string*>(text);
+  if (out.size() > longest_text) return;
+  const bool is_switch = node->type == IB_NODE_SWITCH;
+  out += fmt::format("\nvendid=0x{:x}\ndevid=0x{:x}\n", field(node->info, IB_NODE_VENDORID_F),
+                     field(node->info, IB_NODE_DEVID_F));
+  if (is_switch)
+    out +=
+        fmt::format("switchguid=0x{:x}({:x})\nSwitch\t{} {}\t\t# \"{}\" {} port 0 lid {} lmc {}\n",
+                    node->guid, mad_get_field64(node->info, 0, IB_NODE_PORT_GUID_F), node->numports, id(node),
+                    description(node), node->smaenhsp0 ? "enhanced" : "base", node->smalid, node->smalmc);
+  else
+    out += fmt::format("{}guid=0x{:x}\n{}\t{} {}\t\t# \"{}\"\n", node->type == IB_NODE_CA ? "ca" : "rt",
+                       node->guid, node->type == IB_NODE_CA ? "Ca" : "Rt", node->numports, id(node),
+                       description(node));
+  for (int number = 1; number <= node->numports; ++number)
+    if (ibnd_port_t* port = node->ports[number]) write_port(out, port);
+}
+
+}  // namespace
+
+Result<std::string> ask_fabric(const Asking& asking) {
+  if (!asking.root.empty())
+    return fail(Cause::unavailable, fmt::format("files under {} have no fabric to walk", asking.root));
+  Files files;
+  const Ports ports = find_ports(files);
+  if (ports.infiniband == 0)
+    return fail(Cause::bad_input, "no InfiniBand port here; Ethernet has no fabric to walk");
+  if (ports.active.empty())
+    return fail(Cause::unavailable,
+                "no InfiniBand port is active: without a subnet manager there is no fabric", {},
+                "see `ibstat`, and whether opensm runs");
+  std::string text;
+  Error last;
+  for (const Port& port : ports.active) {
+    // A port that is already in what another one found is of the same fabric.
+    const std::string guid =
+        files.read(fmt::format("/sys/class/infiniband/{}/node_guid", port.device)).value_or("");
+    std::string plain;
+    for (const char c : guid)
+      if (c != ':') plain += c;
+    if (!plain.empty() && text.find("H-" + plain + "\"[" + std::to_string(port.number) + "]") != text.npos)
+      continue;
+    if (const auto umad = umad_of(files, port); !umad) {
+      last = umad.error();
+      continue;
+    }
+    ibnd_config_t config{};
+    config.max_smps = 8;
+    config.timeout_ms = 200;
+    config.retries = 2;
+    config.flags = IBND_CONFIG_MLX_EPI;
+    std::string device = port.device;
+    const std::unique_ptr<ibnd_fabric_t, decltype(&ibnd_destroy_fabric)> fabric(
+        ibnd_discover_fabric(device.data(), port.number, nullptr, &config), ibnd_destroy_fabric);
+    if (!fabric) {
+      last = Error{Cause::unavailable,
+                   fmt::format("the fabric at {} port {} cannot be walked", port.device, port.number),
+                   {},
+                   "try `ibnetdiscover` there"};
+      continue;
+    }
+    text += fmt::format("#\n# Initiated from {} port {}\n#\n", port.device, port.number);
+    for (const int type : {IB_NODE_SWITCH, IB_NODE_CA, IB_NODE_ROUTER})
+      ibnd_iter_nodes_type(fabric.get(), write_node, type, &text);
+  }
+  if (text.empty()) return tl::unexpected(last);
+  return text;
+}
+
+}  // namespace ringtrue::topology

@@ -1,0 +1,68 @@
+// This machine as a Source: files under a root, libraries asked in processes of their own.
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "probe/source.h"
+
+namespace ringtrue::topology {
+
+struct LiveOptions {
+  std::string root;        // before every path; empty: this machine's own /sys and /proc
+  std::string program;     // ringtrue-probe; empty: beside this program or in ../libexec/ringtrue
+  Seconds deadline{3};     // of each library: one that hangs is killed, and the gap is named; a minute for
+                           // GPUs to wake
+  bool wake_gpus = false;  // ask NVML even where that wakes sleeping GPUs
+  bool fabric = true;      // walk the InfiniBand fabric where this machine may
+  // Asked at once by a LiveSource; the others when their answer is wanted. Empty: all.
+  std::vector<std::string> libraries;
+};
+
+// Reads files of this machine and nothing else: no process is started. answer() always fails.
+class Files : public Source {
+ public:
+  explicit Files(std::string root = {});
+  Result<std::string> read(const std::string& path) override;
+  Result<std::vector<std::string>> list(const std::string& path) override;
+  Result<std::string> link(const std::string& path) override;
+  Result<std::string> answer(std::string_view library) override;
+
+ private:
+  std::string root_;
+};
+
+// Files, and each library's answer out of a process of its own (`ringtrue-probe ask LIBRARY`), all started at
+// once so that they take as long as the slowest.
+class LiveSource : public Files {
+ public:
+  explicit LiveSource(LiveOptions options);
+  ~LiveSource() override;  // ends what still runs
+  Result<std::string> answer(std::string_view library) override;
+
+ private:
+  struct Asking;
+  std::vector<Asking> asking_;
+  LiveOptions options_;
+};
+
+// Everything that the probes read here; with a window, the counters twice. `node`: its name. Not limited in
+// time by itself: files of a device that is going away may block.
+Recording record(const LiveOptions& options, const std::string& node, Seconds window);
+
+// The same, done by `ringtrue-probe record` in a process of its own, which is ended at its deadline, and
+// within a tenth of a second when a stop is asked for: what programs call that link no vendor's library.
+// Errors: unavailable where ringtrue-probe cannot be found or run, deadline, cancelled, corrupted.
+Result<Recording> read_this_machine(const LiveOptions& options, const std::string& node, Seconds window,
+                                    const std::stop_token& stop = {});
+
+// How long that may take beyond the window, before it is ended.
+Seconds longest_reading(const LiveOptions& options);
+
+// Whether this machine is read through ringtrue-probe: its path, or what is missing (unavailable).
+Result<std::string> find_probe(const LiveOptions& options);
+
+}  // namespace ringtrue::topology

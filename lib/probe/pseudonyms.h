@@ -1,0 +1,53 @@
+// Pseudonyms for names and addresses: the same for the same, of the same form, and nothing to be read from
+// them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace ringtrue::topology::format {
+
+class Pseudonyms {
+ public:
+  explicit Pseudonyms(std::string_view salt) : salt_(salt) {}
+
+  // How texts are read.
+  struct Reading {
+    bool versions = false;  // four numbers with dots are a version, not an address
+    bool guids = false;     // hexadecimal numbers of more than eight digits are GUIDs
+  };
+  // Replaces MACs, GUIDs, GIDs, IP addresses and UUIDs by their form, and what was learned, word by word.
+  // What it finds it remembers: a second pass replaces it in forms that say less ("ec0d9a0300ec8240").
+  std::string text(std::string_view text, Reading reading);
+  // Only the MAC within names such as "enx0c42a1d3e4f5".
+  std::string device_name(std::string_view name);
+  // "node3 HCA-1", "MF0;leaf7:MQM8700/U1": names go, and what the maker gave stays.
+  std::string description(std::string_view description);
+
+  void learn_host(std::string_view name);
+  void learn_serial(std::string_view serial);
+
+  std::string host(std::string_view name) const;
+  std::uint64_t guid(std::uint64_t value);
+
+ private:
+  std::string hex(std::string_view kind, std::string_view value, std::size_t digits) const;
+  std::uint64_t mac(std::uint64_t value);
+  std::size_t colons(std::string_view text, std::string& out);
+  std::size_t uuid(std::string_view text, std::string& out) const;
+  std::size_t address(std::string_view text, Reading reading, std::string& out);
+  std::size_t number(std::string_view text, Reading reading, std::string& out);
+  std::size_t word(std::string_view text, std::string& out) const;
+
+  std::string salt_;
+  void learn(std::string_view word, std::string pseudonym);
+
+  // Hosts and serial numbers with their pseudonyms, by the letters and digits that they begin with.
+  std::map<std::string, std::map<std::string, std::string>, std::less<>> words_;
+  std::set<std::uint64_t> guids_, macs_;
+};
+
+}  // namespace ringtrue::topology::format

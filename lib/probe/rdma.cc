@@ -1,0 +1,248 @@
+// RDMA devices and their ports: /sys/class/infiniband, then the answer of verbs (its form: library/verbs.cc).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "formats/text.h"
+#include "probe/probe.h"
+#include "probe/reading.h"
+#include "topology/links.h"
+
+namespace ringtrue::topology {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* top = "/sys/class/infiniband";
+constexpr std::size_t most_devices = 4096, most_ports = 64;
+constexpr int most_gids = 64, empty_gids_at_the_end = 4;
+
+// "506b:4b03:00c1:9c16" -> "506b4b0300c19c16"; nullopt for one that is not set.
+std::optional<std::string> guid(std::string text) {
+  std::erase(text, ':');
+  const auto value = format::hexadecimal(text);
+  return text.size() == 16 && value && *value != 0 ? std::optional(format::hex64(*value)) : std::nullopt;
+}
+
+// "4: ACTIVE" -> "active"
+std::optional<std::string> word_of(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  const std::string_view line = *text;
+  const auto colon = line.find(':');
+  const auto word = format::trim(colon == line.npos ? line : line.substr(colon + 1));
+  return word.empty() ? std::nullopt : std::optional(format::lower(word));
+}
+
+LinkLayer layer_of(std::string_view text) {
+  const std::string layer = format::lower(text);
+  return layer == "infiniband" ? LinkLayer::infiniband
+         : layer == "ethernet" ? LinkLayer::ethernet
+                               : LinkLayer::unknown;
+}
+
+// "200 Gb/sec (4X HDR)". What it says of InfiniBand is the signalling rate of old speeds, so that the data
+// rate is looked up; Ethernet rates are reported in the notation of InfiniBand speeds.
+void read_rate(const std::string& text, Port& port) {
+  const auto unit = text.find(" Gb/sec");
+  const double number = unit == std::string::npos ? 0 : format::real(text.substr(0, unit)).value_or(0);
+  if (port.layer == LinkLayer::infiniband) {
+    const auto open = text.find('('), lanes = text.find("X ", open), close = text.find(')', open);
+    if (open != std::string::npos && lanes != std::string::npos && close != std::string::npos &&
+        lanes < close) {
+      if (const auto width = format::decimal(text.substr(open + 1, lanes - open - 1));
+          width && *width >= 1 && *width <= 12)
+        port.width.offer(int(*width), origin::sysfs);
+      port.speed.offer(text.substr(lanes + 2, close - lanes - 2), origin::sysfs);
+      if (port.width.known()) port.rate.offer(infiniband_rate(*port.speed, *port.width), origin::sysfs);
+    }
+  }
+  if (number > 0) port.rate.offer(BytesPerSecond(number * 1e9 / 8), origin::sysfs);
+}
+
+void read_gids(Folder& folder, Port& port) {
+  int empty = 0;
+  for (int i = 0; i < most_gids && empty < empty_gids_at_the_end; ++i) {
+    const auto gid = folder.text(fmt::format("gids/{}", i));
+    if (!gid) break;
+    const bool set = gid->find_first_not_of("0:") != std::string::npos;
+    // The first one's prefix is there before the port has an address.
+    if (set && !gid->ends_with(":0000:0000:0000:0000")) port.gids.push_back(*gid);
+    empty = set ? 0 : empty + 1;
+  }
+  if (port.layer != LinkLayer::infiniband || port.gids.empty() || port.gids[0].size() != 39) return;
+  port.guid.offer(guid(port.gids[0].substr(20)), origin::sysfs);
+}
+
+Port read_port(Source& source, const std::string& device, int number, Node& node) {
+  Port port;
+  port.number = number;
+  Folder folder(source, fmt::format("{}/{}/ports/{}", top, device, number));
+  port.layer = layer_of(folder.text("link_layer").value_or(""));
+  port.state.offer(word_of(folder.text("state")), origin::sysfs);
+  port.physical_state.offer(word_of(folder.text("phys_state")), origin::sysfs);
+  // A port that is down names the least that it knows ("2.5 Gb/sec (1X SDR)"), which is no link's rate.
+  const auto rate = folder.text("rate");
+  if (rate && !port.state.is("down")) read_rate(*rate, port);
+  if (const auto lid = format::hexadecimal(folder.text("lid").value_or(""));
+      lid && *lid > 0 && *lid <= 0xffff)
+    port.lid.offer(int(*lid), origin::sysfs);
+  read_gids(folder, port);
+  folder.name_gap(node, fmt::format("{}/{}", device, number));
+  return port;
+}
+
+// ---- a device
+
+// Soft-RoCE and soft-iWARP ride on a netdev.
+std::string netdev_below(Folder& folder) {
+  if (const auto parent = folder.text("parent"); parent && !parent->empty()) return *parent;
+  return folder.text("ports/1/gid_attrs/ndevs/0").value_or("");
+}
+
+std::string model(const Nic& nic, const std::string& board, const std::string& type, const Node& node) {
+  constexpr std::pair<std::uint32_t, const char*> mellanox[] = {
+      {0x1003, "ConnectX-3"},    {0x1007, "ConnectX-3 Pro"}, {0x1013, "ConnectX-4"},
+      {0x1015, "ConnectX-4 Lx"}, {0x1017, "ConnectX-5"},     {0x1019, "ConnectX-5 Ex"},
+      {0x101b, "ConnectX-6"},    {0x101d, "ConnectX-6 Dx"},  {0x101f, "ConnectX-6 Lx"},
+      {0x1021, "ConnectX-7"},    {0x1023, "ConnectX-8"},     {0xa2d6, "BlueField-2"},
+      {0xa2dc, "BlueField-3"}};
+  std::string name = type;
+  if (const PciDevice* device = node.find_pci(nic.address); device && device->vendor.is(0x15b3))
+    for (const auto& [id, words] : mellanox)
+      if (device->device.is(id)) name = words;
+  if (board.empty()) return name;
+  return name.empty() ? board : fmt::format("{} ({})", name, board);
+}
+
+Nic& nic_of(Source& source, Folder& folder, Node& node) {
+  const auto path = folder.link("device");
+  const PciPlace place = path ? pci_place(*path) : PciPlace();
+  // A subfunction ("mlx5_core.sf.4") shares its function's link, and is no NIC of its own.
+  const bool subfunction = path && path->find(".sf.") != std::string::npos;
+  if (!place.addresses.empty() && !subfunction) {
+    Nic& nic = hardware_nic(node, place.addresses.back());
+    if (nic.rdma.empty()) return nic;
+  }
+  Nic nic;
+  nic.virtual_device = place.addresses.empty() || subfunction;
+  if (!place.addresses.empty()) {
+    nic.address = place.addresses.back();
+  } else if (const std::string below = netdev_below(folder); !below.empty()) {
+    nic.netdevs = {below};
+    const auto device = source.link(fmt::format("/sys/class/net/{}/device", below));
+    const PciPlace at = device ? pci_place(*device) : PciPlace();
+    if (!at.addresses.empty()) nic.address = at.addresses.back();
+  }
+  return node.nics.emplace_back(std::move(nic));
+}
+
+void read_device(Source& source, const std::string& name, Node& node) {
+  Folder folder(source, fmt::format("{}/{}", top, name));
+  const auto ports = folder.list("ports");
+  if (ports.empty() && !folder.failed()) {
+    node.gaps.push_back({origin::sysfs, name, half_removed});
+    if (!folder.text("node_guid")) return;
+  }
+  Nic& nic = nic_of(source, folder, node);
+  nic.name = nic.rdma = name;
+  nic.firmware.offer(folder.text("fw_ver"), origin::sysfs);
+  nic.guid.offer(guid(folder.text("node_guid").value_or("")), origin::sysfs);
+  const std::string type =
+      model(nic, folder.text("board_id").value_or(""), folder.text("hca_type").value_or(""), node);
+  if (!type.empty()) nic.model.offer(type, origin::sysfs);
+  for (const auto& entry : ports) {
+    const auto number = integer(entry);
+    if (number && *number >= 1 && *number <= 255 && nic.ports.size() < most_ports)
+      nic.ports.push_back(read_port(source, name, int(*number), node));
+  }
+  std::sort(nic.ports.begin(), nic.ports.end(),
+            [](const Port& a, const Port& b) { return a.number < b.number; });
+  folder.name_gap(node, name);
+}
+
+// ---- verbs
+
+std::optional<int> number(const json& object, const char* key, int most = 1 << 20) {
+  const auto it = object.find(key);
+  if (it == object.end() || !it->is_number_unsigned()) return std::nullopt;
+  const auto value = it->get<std::uint64_t>();
+  return value >= 1 && value <= std::uint64_t(most) ? std::optional(int(value)) : std::nullopt;
+}
+
+std::optional<std::string> words(const json& object, const char* key) {
+  const auto it = object.find(key);
+  if (it == object.end() || !it->is_string()) return std::nullopt;
+  auto text = format::clean(it->get_ref<const std::string&>());
+  return text.empty() ? std::nullopt : std::optional(std::move(text));
+}
+
+const json& list(const json& object, const char* key) {
+  static const json none = json::array();
+  if (!object.is_object()) return none;
+  const auto it = object.find(key);
+  return it != object.end() && it->is_array() ? *it : none;
+}
+
+void add_port(const json& told, Port& port) {
+  if (port.layer == LinkLayer::unknown) port.layer = layer_of(words(told, "layer").value_or(""));
+  port.state.offer(words(told, "state"), origin::verbs);
+  port.physical_state.offer(words(told, "physical_state"), origin::verbs);
+  if (port.gids.empty())
+    for (const json& gid : list(told, "gids"))
+      if (gid.is_string() && port.gids.size() < most_gids)
+        port.gids.push_back(format::clean(gid.get_ref<const std::string&>()));
+  // Of Ethernet, these are an InfiniBand speed and path MTU that the port does not have.
+  if (port.layer != LinkLayer::infiniband) return;
+  port.lid.offer(number(told, "lid", 0xffff), origin::verbs);
+  port.max_mtu.offer(number(told, "max_mtu"), origin::verbs);
+  const auto speed = words(told, "supported_speed");
+  port.max_width.offer(number(told, "supported_width", 12), origin::verbs);
+  if (speed && port.max_width.known())
+    port.max_rate.offer(infiniband_rate(*speed, *port.max_width), origin::verbs);
+  if (port.state.is("down")) return;
+  port.mtu.offer(number(told, "active_mtu"), origin::verbs);
+  port.speed.offer(words(told, "active_speed"), origin::verbs);
+  port.width.offer(number(told, "active_width", 12), origin::verbs);
+  if (port.speed.known() && port.width.known())
+    port.rate.offer(infiniband_rate(*port.speed, *port.width), origin::verbs);
+}
+
+void add_verbs(Source& source, Node& node) {
+  const json answer = answer_of(source, origin::verbs, "MTU of InfiniBand ports", node);
+  if (answer.is_null()) return;
+  node.system.rdma_core.offer(words(answer, "rdma_core"), origin::verbs);
+  for (const json& told : list(answer, "devices")) {
+    const auto name = told.is_object() ? words(told, "name") : std::nullopt;
+    const auto nic = std::find_if(node.nics.begin(), node.nics.end(),
+                                  [&](const Nic& n) { return name && n.rdma == *name; });
+    if (nic == node.nics.end()) continue;
+    nic->firmware.offer(words(told, "firmware"), origin::verbs);
+    nic->guid.offer(guid(words(told, "node_guid").value_or("")), origin::verbs);
+    if (const auto error = words(told, "error")) node.gaps.push_back({origin::verbs, nic->name, *error});
+    for (const json& port_told : list(told, "ports")) {
+      const auto index = port_told.is_object() ? number(port_told, "port", 255) : std::nullopt;
+      for (Port& port : nic->ports)
+        if (index && port.number == *index) add_port(port_told, port);
+    }
+  }
+}
+
+}  // namespace
+
+void probe_rdma(Source& source, Node& node) {
+  const auto devices = source.list(top);
+  if (!devices) {
+    // No such folder: no RDMA driver is loaded, which is no gap.
+    if (devices.error().cause != Cause::bad_input)
+      node.gaps.push_back({origin::sysfs, "RDMA devices", devices.error().what});
+    return;
+  }
+  if (devices->empty()) return;
+  for (std::size_t i = 0; i < std::min(devices->size(), most_devices); ++i)
+    read_device(source, (*devices)[i], node);
+  add_verbs(source, node);
+}
+
+}  // namespace ringtrue::topology

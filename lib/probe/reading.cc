@@ -1,0 +1,107 @@
+#include "probe/reading.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "formats/text.h"
+
+namespace ringtrue::topology {
+
+template <class T>
+std::optional<T> Folder::keep(Result<T> result, const std::string& name) {
+  if (result) return std::move(*result);
+  if (result.error().cause != Cause::bad_input) {
+    unread_ += (unread_.empty() ? "" : ", ") + name;
+    why_ = result.error().what;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Folder::text(const std::string& name) {
+  auto text = keep(source_.read(path_ + "/" + name), name);
+  if (text) *text = format::clean(*text);
+  return text && !text->empty() ? text : std::nullopt;
+}
+
+std::optional<std::int64_t> Folder::number(const std::string& name) {
+  const auto text = this->text(name);
+  return text ? integer(*text) : std::nullopt;
+}
+
+std::optional<std::uint32_t> Folder::hexadecimal(const std::string& name) {
+  const auto text = this->text(name);
+  const auto value = text ? format::hexadecimal(*text) : std::nullopt;
+  return value && *value <= 0xffffffff ? std::optional(std::uint32_t(*value)) : std::nullopt;
+}
+
+std::optional<std::string> Folder::link(const std::string& name) {
+  return keep(source_.link(path_ + "/" + name), name);
+}
+
+std::optional<std::string> Folder::link_name(const std::string& name) {
+  const auto to = link(name);
+  return to ? std::optional(format::clean(last_name(*to))) : std::nullopt;
+}
+
+std::vector<std::string> Folder::list(const std::string& name) {
+  return keep(source_.list(path_ + "/" + name), name).value_or(std::vector<std::string>());
+}
+
+void Folder::name_gap(Node& node, const std::string& device) const {
+  if (!unread_.empty()) node.gaps.push_back({origin::sysfs, fmt::format("{}: {}", device, unread_), why_});
+}
+
+std::string why_not(const Error& error, const std::string& path) {
+  return error.cause == Cause::bad_input ? "there is no " + path : error.what;
+}
+
+std::string last_name(std::string_view path) {
+  return std::string(path.substr(path.find_last_of('/') + 1));
+}
+
+PciPlace pci_place(std::string_view path) {
+  PciPlace place;
+  for (const std::string_view part : format::split(path, '/')) {
+    if (part.starts_with("pci") && part.find(':') != std::string_view::npos) {
+      place = {std::string(part.substr(3)), {}};
+    } else if (const auto address = format::pci_address(part); address && *address == part) {
+      place.addresses.push_back(*address);
+    }
+  }
+  return place;
+}
+
+std::optional<std::int64_t> integer(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+Nic& hardware_nic(Node& node, const std::string& address) {
+  const PciDevice* device = node.find_pci(address);
+  const bool virtual_function = device && device->virtual_function;
+  for (Nic& nic : node.nics)
+    if (nic.address == address && nic.virtual_device == virtual_function) return nic;
+  Nic nic;
+  nic.address = address;
+  nic.virtual_device = virtual_function;
+  if (device) nic.driver = device->driver;
+  return node.nics.emplace_back(std::move(nic));
+}
+
+nlohmann::json answer_of(Source& source, const char* library, const char* what_it_tells, Node& node) {
+  const auto text = source.answer(library);
+  auto answer = text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
+  if (answer.is_object()) return answer;
+  std::string why = fmt::format("the answer of {} is damaged", library);
+  if (!text)
+    why = text.error().next.empty() ? text.error().what : text.error().what + "; " + text.error().next;
+  node.gaps.push_back({library, what_it_tells, why});
+  return {};
+}
+
+}  // namespace ringtrue::topology

@@ -1,0 +1,207 @@
+// What names people and places in a recording, by where it stands.
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "formats/text.h"
+#include "probe/pseudonyms.h"
+#include "probe/recording.h"
+
+namespace ringtrue::topology {
+namespace {
+
+using namespace format;
+using nlohmann::json;
+
+bool any_of(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(), [&](auto word) { return text.find(word) != text.npos; });
+}
+
+class Redactor {
+ public:
+  explicit Redactor(std::string_view salt) : pseudonyms_(salt) {}
+
+  void run(Recording& recording) {
+    pseudonyms_.learn_host(recording.node);
+    Recording learned = recording;  // the first pass is for what is found late and stands early as well
+    pass(learned);
+    pass(recording);
+    recording.node = pseudonyms_.host(recording.node);
+  }
+
+ private:
+  void pass(Recording& recording) {
+    texts(recording.files, &Redactor::file);
+    texts(recording.later_files, &Redactor::file);
+    texts(recording.answers, &Redactor::answer);
+    texts(recording.later_answers, &Redactor::answer);
+    std::map<std::string, std::vector<std::string>> folders;
+    for (auto& [path, names] : recording.folders) {
+      for (std::string& name : names) name = pseudonyms_.device_name(name);
+      folders[this->path(path)] = std::move(names);
+    }
+    recording.folders = std::move(folders);
+    std::map<std::string, std::string> links;
+    for (const auto& [from, to] : recording.links) links[path(from)] = path(to);
+    recording.links = std::move(links);
+    std::map<std::string, Error> errors;
+    for (auto& [key, error] : recording.errors) {
+      for (std::string* part : {&error.what, &error.where, &error.next}) *part = pseudonyms_.text(*part, {});
+      errors[path(key)] = std::move(error);
+    }
+    recording.errors = std::move(errors);
+  }
+
+  void texts(std::map<std::string, std::string>& all,
+             std::string (Redactor::*redact)(const std::string&, const std::string&)) {
+    std::map<std::string, std::string> result;
+    for (const auto& [key, text] : all) result[path(key)] = (this->*redact)(key, text);
+    all = std::move(result);
+  }
+
+  std::string path(const std::string& path) {
+    std::string result;
+    for (const std::string_view part : split(path, '/')) {
+      if (part.data() != path.data()) result += '/';
+      result += pseudonyms_.device_name(part);
+    }
+    return result;
+  }
+
+  std::string file(const std::string& path, const std::string& text) {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    if (name == "config") return registers(text);
+    if (name == "vpd" || name == "ifalias") return {};
+    if (name == "cmdline") return command_line(text);
+    return value(name, text);
+  }
+
+  // One value and what it is called.
+  std::string value(const std::string& name, const std::string& text) {
+    const std::string key = lower(name);
+    if (any_of(key, {"serial", "asset_tag", "assettag"})) pseudonyms_.learn_serial(text);
+    if (key == "hostname" || key == "domainname" || key == "nodename" || key == "node")
+      pseudonyms_.learn_host(text);
+    if (key == "node_desc" || key == "node_description") return pseudonyms_.description(text);
+    if (key == "cmdline") return command_line(text);
+    if (key == "linuxcgroup" || key == "commandline" || key == "ifalias") return {};
+    const bool guids = any_of(key, {"guid", "phys_port_id", "phys_switch_id", "switch_id"});
+    return pseudonyms_.text(
+        text, {.versions = any_of(key, {"version", "fw", "firmware", "driver", "bios", "release"}),
+               .guids = guids});
+  }
+
+  // "Linux node3 6.1.0 ..."
+  void learn_uname(std::string_view text) {
+    const auto words = split(text, ' ');
+    if (words.size() > 2) pseudonyms_.learn_host(words[1]);
+  }
+
+  // PCI's configuration space, without the serial number in it, which is a NIC's MAC or GUID.
+  static std::string registers(std::string bytes) {
+    constexpr std::size_t extended = 0x100;
+    constexpr unsigned serial_number = 3;
+    std::size_t at = extended;
+    for (int i = 0; i < 64 && at >= extended && at + 12 <= bytes.size(); ++i) {
+      const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(bytes[at + k]); };
+      if ((byte(0) | byte(1) << 8) == serial_number) bytes.replace(at + 4, 8, 8, '\0');
+      at = (byte(2) >> 4 | byte(3) << 4) & ~3u;
+    }
+    return bytes;
+  }
+
+  // What the kernel was told, as far as an inspection asks.
+  static std::string command_line(std::string_view text) {
+    std::string result;
+    for (const std::string_view word : split(text, ' '))
+      if (any_of(word.substr(0, word.find('=')),
+                 {"iommu", "pci", "hugepage", "isolcpus", "nohz", "mitigations"})) {
+        if (!result.empty()) result += ' ';
+        result += word;
+      }
+    return result;
+  }
+
+  std::string answer(const std::string& library, const std::string& text) {
+    if (library == "fabric") return lines(text);
+    if (trim(text).starts_with('<')) return xml(text);
+    constexpr int deepest = 64;
+    json document = json::parse(
+        text, [](int depth, json::parse_event_t, json&) { return depth < deepest; }, false);
+    if (document.is_discarded()) return pseudonyms_.text(text, {});
+    walk(document, library);
+    return document.dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+
+  void walk(json& value, const std::string& name) {
+    if (value.is_string()) {
+      value = this->value(name, value.get<std::string>());
+    } else if (value.is_array()) {
+      for (json& element : value) walk(element, name);
+    } else if (value.is_object()) {
+      json result = json::object();
+      for (auto& [key, element] : value.items()) {
+        walk(element, key);
+        result[pseudonyms_.device_name(key)] = std::move(element);
+      }
+      value = std::move(result);
+    }
+  }
+
+  // Within the quotes of an XML document, so that it stays one.
+  std::string xml(std::string_view text) {
+    std::string result, info;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t open = std::min(text.find('"', at), text.size());
+      const std::size_t close = open == text.size() ? open : std::min(text.find('"', open + 1), text.size());
+      const std::string_view before = text.substr(at, open - at);
+      result += before;
+      if (open == text.size()) break;
+      const std::string_view quoted = text.substr(open + 1, close - open - 1);
+      // <info name="HostName" value="node3"/>
+      const bool of_info = before.ends_with("value=");
+      if (of_info && info == "HostName") pseudonyms_.learn_host(quoted);
+      result += '"' + (of_info                    ? value(info, std::string(quoted))
+                       : before.ends_with("set=") ? std::string(quoted)
+                                                  : pseudonyms_.text(quoted, {}));
+      if (close < text.size()) result += '"';
+      info = before.ends_with("<info name=") ? std::string(quoted) : "";
+      at = close + 1;
+    }
+    return result;
+  }
+
+  // ibnetdiscover's: GUIDs everywhere, and descriptions at the end of a line.
+  std::string lines(std::string_view text) {
+    std::string result;
+    for (const std::string_view line : split(text, '\n')) {
+      const std::size_t comment = line.find('#');
+      const bool listed = comment == std::string_view::npos;
+      const char quote = listed ? '\'' : '"';
+      const std::size_t first = line.find(quote, listed ? 0 : comment), last = line.rfind(quote);
+      if (!result.empty() || line.data() != text.data()) result += '\n';
+      if (first == std::string_view::npos || first == last) {
+        result += pseudonyms_.text(line, {.guids = true});
+        continue;
+      }
+      result += pseudonyms_.text(line.substr(0, first), {.guids = true}) + quote;
+      const std::string_view names = line.substr(first + 1, last - first - 1);
+      const std::size_t middle = listed ? names.find("' - '") : std::string_view::npos;
+      result += pseudonyms_.description(names.substr(0, middle));
+      if (middle != std::string_view::npos)
+        result += "' - '" + pseudonyms_.description(names.substr(middle + 5));
+      result += line.substr(last);
+    }
+    return result;
+  }
+
+  Pseudonyms pseudonyms_;
+};
+
+}  // namespace
+
+void redact(Recording& recording, std::string_view salt) {
+  Redactor(salt).run(recording);
+}
+
+}  // namespace ringtrue::topology

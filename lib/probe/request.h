@@ -1,0 +1,14 @@
+// How a machine is to be read.
+#pragma once
+
+#include "base/units.h"
+
+namespace ringtrue::topology {
+
+struct ReadRequest {
+  Seconds window{0};       // the counters are read twice, so far apart; 0: once; at most 60
+  bool wake_gpus = false;  // ask NVML even where that wakes sleeping GPUs
+  bool operator==(const ReadRequest&) const = default;
+};
+
+}  // namespace ringtrue::topology

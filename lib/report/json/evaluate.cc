@@ -1,0 +1,113 @@
+#include "report/evaluate.h"
+#include "report/json/json.h"
+#include "report/json/value.h"
+
+namespace ringtrue::report {
+namespace {
+
+using campaign::Group;
+
+void add_rate(Json& into, const std::string& name, const campaign::Rate& rate) {
+  into[name] = maybe(rate.value());
+  into[name + "_low"] = maybe(rate.low());
+  into[name + "_high"] = maybe(rate.high());
+}
+
+Json spread_value(const campaign::Spread& spread) {
+  const auto known = [&](double value) { return spread.of > 0 ? Json(value) : Json(nullptr); };
+  return {{"median", known(spread.median)}, {"p95", known(spread.p95)}, {"max", known(spread.most)}};
+}
+
+Json group_value(const Group& group, const char* key = "name") {
+  Json out = {{key, group.name}};
+  if (!group.summary.empty()) out["summary"] = group.summary;
+  out["cases"] = group.cases;
+  add_rate(out, "recall", group.recall);
+  add_rate(out, "scope_exact", group.scope_exact);
+  add_rate(out, "false_accusation_rate", group.false_accusations);
+  add_rate(out, "unknown", group.unknown);
+  out["rounds"] = spread_value(group.runs);
+  out["proven_after_rounds"] = spread_value(group.proven);
+  out["seconds"] = spread_value(group.seconds);
+  out["bytes"] = spread_value(group.bytes);
+  return out;
+}
+
+Json groups_value(const std::vector<Group>& groups, const char* key) {
+  Json out = Json::array();
+  for (const Group& group : groups) out.push_back(group_value(group, key));
+  return out;
+}
+
+Json listed_value(const std::vector<campaign::Listed>& list) {
+  Json out = Json::array();
+  for (const campaign::Listed& c : list) {
+    out.push_back({{"case", c.number},
+                   {"seed", c.seed},
+                   {"kind", c.kind},
+                   {"nodes", c.nodes},
+                   {"severity", c.severity > 0 ? Json(c.severity) : Json(nullptr)}});
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string json(const EvaluateDocument& document) {
+  const campaign::Score& s = document.score;
+  Json out = {{"schema", "ringtrue.evaluate/1"},
+              {"simulated", true},
+              {"seed", document.seed},
+              {"noise", document.limits.noise},
+              {"nodes", {{"min", document.limits.fewest}, {"max", document.limits.most}}},
+              {"interval", "Wilson, 95 %"},
+              {"ended_early", document.error.has_value()},
+              {"cases", s.cases},
+              {"healthy_cases", s.healthy_cases}};
+  add_rate(out, "recall", s.single.recall);
+  add_rate(out, "false_accusation_rate", s.healthy.false_accusations);
+  add_rate(out, "scope_exact", s.single.scope_exact);
+  add_rate(out, "precision", s.precision);
+  out["rounds"] = spread_value(s.single.runs);
+  out["proven_after_rounds"] = spread_value(s.single.proven);
+  out["seconds"] = spread_value(s.single.seconds);
+  out["bytes"] = spread_value(s.single.bytes);
+  out["healthy"] = group_value(s.healthy);
+  out["single"] = group_value(s.single);
+  out["two"] = group_value(s.two);
+  out["three"] = group_value(s.three);
+  out["pair_specific"] = group_value(s.pairs);
+  out["pair_specific"]["coverage"] = s.pairs.cases > 0 ? Json(s.coverage) : Json(nullptr);
+  out["pair_specific"]["covered"] = group_value(s.covered);
+  out["by_kind"] = groups_value(s.by_kind, "kind");
+  out["by_nodes"] = groups_value(s.by_nodes, "nodes");
+  out["by_severity"] = groups_value(s.by_severity, "severity");
+  out["missed"] = listed_value(s.missed);
+  out["inexact"] = listed_value(s.inexact);
+  out["false_accusations"] = listed_value(s.accused);
+  out["error"] = maybe_error(document.error);
+  return dump(out);
+}
+
+std::string json(const CaseDocument& document) {
+  const campaign::Outcome& o = document.outcome;
+  const campaign::Case& c = o.drawn;
+  return dump({{"schema", "ringtrue.evaluate/1"},
+               {"simulated", true},
+               {"seed", document.campaign_seed},
+               {"case",
+                {{"case", c.number},
+                 {"seed", c.seed},
+                 {"kind", c.kind->name},
+                 {"severity", c.severity > 0 ? Json(c.severity) : Json(nullptr)},
+                 {"fabric", c.text()},
+                 {"faults", c.faults()},
+                 {"found", o.judgement.found},
+                 {"exact", o.judgement.exact},
+                 {"accusations", o.judgement.accusations},
+                 {"wrong_accusations", o.judgement.wrong}}},
+               {"check", Json::parse(json(document.check))},
+               {"error", nullptr}});
+}
+
+}  // namespace ringtrue::report

@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/explain.h"
+#include "report/json/value.h"
+
+namespace ringtrue::report {
+namespace {
+
+// What the blocks span, in bytes of the data.
+Json range_of(const ExplainDocument& d, const std::vector<BlockIndex>& blocks) {
+  const std::uint64_t bytes = d.block * d.element_bytes;
+  if (blocks.empty()) return {{"space", "data"}, {"offset", 0}, {"length", 0}};
+  const auto [first, last] = std::minmax_element(blocks.begin(), blocks.end());
+  return {{"space", "data"}, {"offset", *first * bytes}, {"length", (*last - *first + 1) * bytes}};
+}
+
+Json step(const ExplainDocument& d, const ExplainRound& round, int rank, std::string_view kind,
+          std::optional<int> peer, const std::vector<BlockIndex>& blocks, const Json& next) {
+  return {{"rank", rank},
+          {"step", round.round},
+          {"kind", kind},
+          {"peer", maybe(peer)},
+          {"lane", 0},
+          {"range", range_of(d, blocks)},
+          {"stream", round.stream},
+          {"round", round.round},
+          {"blocks", blocks},
+          {"next", next}};
+}
+
+Json worker_step(const ExplainDocument& d, const ExplainRound& round, const ExplainPacket& packet) {
+  std::vector<BlockIndex> blocks;
+  Json next = Json::array();
+  for (const ExplainBlock& b : packet.blocks) {
+    blocks.push_back(b.block);
+    next.push_back(maybe(b.next));
+  }
+  const std::string_view kind = !blocks.empty() ? "send" : packet.answers ? "answer" : "silent";
+  return step(d, round, packet.worker, kind, round.aggregator, blocks, next);
+}
+
+Json result_step(const ExplainDocument& d, const ExplainRound& round) {
+  std::vector<BlockIndex> blocks;
+  Json next = Json::array(), workers = Json::array();
+  for (const ExplainSum& sum : round.sums) {
+    blocks.push_back(sum.block);
+    next.push_back(maybe(sum.wanted));
+    workers.push_back(sum.workers);
+  }
+  Json out = step(d, round, round.aggregator, "multicast", std::nullopt, blocks, next);
+  out["workers"] = std::move(workers);
+  return out;
+}
+
+}  // namespace
+
+void write_json(const ExplainDocument& d, const Write& write) {
+  const Json head = {{"schema", "ringtrue.schedule/1"},
+                     {"algorithm", "omnireduce"},
+                     {"ranks", d.workers},
+                     {"bytes", d.blocks * d.block * d.element_bytes},
+                     {"steps_omitted", d.steps_omitted},
+                     {"workers", d.workers},
+                     {"aggregators", d.aggregators},
+                     {"blocks", d.blocks},
+                     {"block", d.block},
+                     {"streams", d.streams},
+                     {"fusion", d.fusion},
+                     {"acked", d.acked},
+                     {"worker_packets", d.worker_packets},
+                     {"worker_blocks", d.worker_blocks},
+                     {"multicasts", d.multicasts},
+                     {"aggregator_packets", d.multicasts * std::uint64_t(d.workers)}};
+  std::string text = head.dump(2);
+  text.resize(text.size() - 2);  // without its "\n}"
+  bool on = write(text);
+  if (!d.steps_omitted) {
+    on = on && write(",\n  \"steps\": [");
+    bool first = true;
+    const auto add = [&](const Json& value) {
+      on = on && write(fmt::format("{}\n    {}", first ? "" : ",", value.dump()));
+      first = false;
+    };
+    for (const ExplainRound& round : d.rounds) {
+      for (const ExplainPacket& packet : round.packets) add(worker_step(d, round, packet));
+      add(result_step(d, round));
+      if (!on) return;
+    }
+    on = on && write("\n  ]");
+  }
+  if (on) write("\n}\n");
+}
+
+}  // namespace ringtrue::report

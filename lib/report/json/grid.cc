@@ -1,0 +1,47 @@
+#include "report/grid.h"
+#include "report/json/value.h"
+
+namespace ringtrue::report {
+namespace {
+
+Json time_value(const GridTime& time) {
+  return {{"time_s", time.time_s}, {"deviation", time.deviation}};
+}
+
+}  // namespace
+
+std::string json(const GridDocument& document) {
+  Json cells = Json::array();
+  for (const GridCell& c : document.cells) {
+    cells.push_back({{"workers", c.workers},
+                     {"aggregators", c.aggregators},
+                     {"rate_Bps", c.rate_Bps},
+                     {"density", c.density},
+                     {"density_union", c.density_union},
+                     {"block", c.block},
+                     {"streams", c.streams},
+                     {"fusion", c.fusion},
+                     {"model_s", c.model_s},
+                     {"model_applies", c.applies},
+                     {"on_wire_s", c.on_wire_s},
+                     {"on_wire_deviation", c.on_wire_deviation},
+                     {"even", time_value(c.even)},
+                     {"drawn", time_value(c.drawn)},
+                     {"ring_s", c.ring_s},
+                     {"speedup", maybe(c.speedup)},
+                     {"model_speedup", maybe(c.model_speedup)}});
+  }
+  return dump({{"schema", "ringtrue.grid/1"},
+               {"simulated", true},
+               {"bytes", document.bytes},
+               {"placement", document.placement},
+               {"overlap", document.overlap},
+               {"latency_s", document.latency_s},
+               {"least_round_trips", document.least_round_trips},
+               {"most_first_blocks", document.most_first_blocks},
+               {"worst_deviation", maybe(document.worst)},
+               {"worst_on_wire_deviation", maybe(document.worst_on_wire)},
+               {"cells", std::move(cells)}});
+}
+
+}  // namespace ringtrue::report

@@ -1,0 +1,74 @@
+#include "report/json/json.h"
+
+#include "report/json/value.h"
+
+namespace ringtrue::report {
+
+Json error_value(const Trouble& trouble) {
+  const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+  Json failures = Json::array();
+  for (const Failure& f : trouble.failures) {
+    failures.push_back({{"node", f.node},
+                        {"phase", f.phase},
+                        {"cause", name(f.error.cause)},
+                        {"what", f.error.what},
+                        {"next", text_or_null(f.error.next)},
+                        {"culprit", f.culprit}});
+  }
+  return {{"cause", name(trouble.error.cause)},
+          {"what", trouble.error.what},
+          {"where", text_or_null(trouble.error.where)},
+          {"next", text_or_null(trouble.error.next)},
+          {"failures", failures}};
+}
+
+Json maybe_deadlines(const std::optional<Deadlines>& deadlines) {
+  if (!deadlines) return nullptr;
+  return {{"phase_s", deadlines->phase_s}, {"run_s", deadlines->run_s}};
+}
+
+Json maybe_error(const std::optional<Trouble>& trouble) {
+  return trouble ? error_value(*trouble) : Json(nullptr);
+}
+
+std::string dump(const Json& value) {
+  return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string json(const Trouble& trouble, const std::string& command) {
+  const std::string name = command.empty() ? "error" : command;
+  return dump({{"schema", "ringtrue." + name + "/1"}, {"error", error_value(trouble)}});
+}
+
+std::string json(const NodesDocument& document) {
+  Json nodes = Json::array();
+  const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+  for (const NodeRow& node : document.nodes) {
+    nodes.push_back({{"node", node.node},
+                     {"reachable", node.reachable},
+                     {"version", text_or_null(node.version)},
+                     {"lease", text_or_null(node.lease)},
+                     {"cause", text_or_null(node.cause)}});
+  }
+  return dump({{"schema", "ringtrue.nodes/1"}, {"nodes", nodes}, {"error", maybe_error(document.error)}});
+}
+
+std::string json(const ConfigDocument& document) {
+  Json settings = Json::array();
+  for (const SettingRow& row : document.settings) {
+    settings.push_back({{"key", row.key},
+                        {"value", row.value.empty() ? Json(nullptr) : Json(row.value)},
+                        {"origin", row.origin}});
+  }
+  return dump({{"schema", "ringtrue.config/1"}, {"settings", settings}});
+}
+
+std::string json(const PkiDocument& document) {
+  Json certificates = Json::array();
+  for (const CertificateRow& row : document.certificates) {
+    certificates.push_back({{"name", row.name}, {"folder", row.folder}, {"until", row.until}});
+  }
+  return dump({{"schema", "ringtrue.pki/1"}, {"certificates", certificates}});
+}
+
+}  // namespace ringtrue::report

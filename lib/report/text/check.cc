@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+
+#include "base/hostlist.h"
+#include "base/plural.h"
+#include "report/matrix.h"
+#include "report/text/text.h"
+#include "report/text/wording.h"
+#include "report/topo/topo.h"
+
+namespace ringtrue::report {
+namespace {
+
+using diagnosis::Verdict;
+
+constexpr std::size_t shown_not_checked = 40;
+
+Ink ink_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::healthy:
+      return Ink::green;
+    case Verdict::degraded:
+      return Ink::yellow;
+    case Verdict::faulty:
+      return Ink::red;
+    case Verdict::unknown:
+      return Ink::cyan;
+  }
+  return Ink::plain;
+}
+
+Maybe plain(const std::optional<BytesPerSecond>& rate) {
+  return rate ? Maybe(rate->value) : std::nullopt;
+}
+
+bool any_below(const diagnosis::Diagnosis& d, double share) {
+  const auto expected = d.expected.held_against();
+  for (const auto& row : d.rates)
+    for (const auto& rate : row)
+      if (rate && expected && rate->value < share * expected->value) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string text(const CheckDocument& document, const Style& style) {
+  const diagnosis::Diagnosis& d = document.diagnosis;
+  std::string verdict(name(d.verdict));
+  for (char& c : verdict) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
+  std::string out = style.paint(verdict, ink_of(d.verdict));
+  if (!d.nodes.empty())
+    out += fmt::format("  {}, {}", plural(d.nodes.size(), "node"), fold_hostlist(d.nodes));
+  out += fmt::format("{}{}\n", document.transport.empty() ? "" : ", ", document.transport);
+  out = style.fit(out);
+  if (d.verdict == Verdict::unknown && !d.error && !d.not_checked.empty() && d.cost.runs > 0)
+    out += style.fit(
+        "no fault found, but not everything could be ruled out: see \"not checked\" below; a longer --budget "
+        "tells more\n");
+  out += findings_text(d.findings, style);
+  if (!d.plans.empty()) out += "\n";
+  for (const diagnosis::Plan& plan : d.plans)
+    out += style.fit(fmt::format("until then: {}\n", printable(sentence(plan))));
+  RateMatrix rates;
+  for (const auto& row : d.rates) {
+    rates.emplace_back();
+    for (const auto& rate : row) rates.back().push_back(plain(rate));
+  }
+  // A matrix that no terminal can hold helps nobody; --json has it.
+  if (d.nodes.size() <= 32) {
+    const std::string map = heat_map(
+        d.nodes, rates, {plain(d.expected.held_against()), document.warning, document.critical}, style);
+    if (!map.empty()) out += fmt::format("\n{}", map);
+    if (d.verdict == Verdict::healthy && any_below(d, document.warning))
+      out +=
+          style.fit(style.paint("low values there did not persist or may be chance: no fault\n", Ink::dim));
+  }
+  const std::string above = std::move(out);
+  out = "\n";
+  if (d.expected.value) {
+    out += fmt::format("expected of a hop: {} ({}{})\n", to_text(*d.expected.value),
+                       ideal::name(d.expected.origin),
+                       d.expected.source.empty() ? "" : fmt::format(": {}", d.expected.source));
+  }
+  const auto& most = d.expected.of_most;
+  if (d.expected.value && most && to_text(*most) != to_text(*d.expected.value))
+    out += fmt::format("held against: {}, {:.1f} % of that, which most nodes reach\n", to_text(*most),
+                       most->value / d.expected.value->value * 100);
+  if (d.ring_busbw) out += fmt::format("ring over all nodes: busbw {}\n", to_text(*d.ring_busbw));
+  if (d.coverage.pairs > 0 && d.coverage.pairs_measured < d.coverage.pairs) {
+    out += fmt::format("pairs measured: {} of {}\n", d.coverage.pairs_measured, d.coverage.pairs);
+  }
+  for (const std::string& note : document.notes)
+    out += style.paint(fmt::format("note: {}", note), Ink::dim) + "\n";
+  out += counters_text(d.counters, "during the check", style);
+  if (document.inspection)
+    out +=
+        style.paint(fmt::format("inspected by {} in {}\n", plural(document.inspection->rules.size(), "rule"),
+                                to_text(Seconds(document.inspection->seconds))),
+                    Ink::dim);
+  for (std::size_t i = 0; i < d.not_checked.size(); ++i) {
+    const diagnosis::NotChecked& n = d.not_checked[i];
+    if (i == shown_not_checked) {
+      out += style.paint(fmt::format("not checked: {} more; --json lists them\n", d.not_checked.size() - i),
+                         Ink::dim);
+      break;
+    }
+    out += style.paint(fmt::format("not checked: {} ({})", n.what, n.why), Ink::dim);
+    out += "\n";
+  }
+  if (d.cost.runs > 0) {
+    out += style.paint(fmt::format("{}, {}, {} sent", plural(d.cost.runs, "run"), to_text(d.cost.seconds),
+                                   amount_text(d.cost.bytes.value)),
+                       Ink::dim);
+    out += "\n";
+  }
+  if (document.error)
+    out += failures_text(*document.error, style) + deadlines_text(document.deadlines, *document.error);
+  return above + style.fit(out);
+}
+
+}  // namespace ringtrue::report

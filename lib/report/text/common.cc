@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/plural.h"
+#include "report/text/text.h"
+
+namespace ringtrue::report {
+
+std::string_view name(Cause cause) {
+  switch (cause) {
+    case Cause::bad_input:
+      return "bad_input";
+    case Cause::unavailable:
+      return "unavailable";
+    case Cause::unreachable:
+      return "unreachable";
+    case Cause::refused:
+      return "refused";
+    case Cause::deadline:
+      return "deadline";
+    case Cause::peer_lost:
+      return "peer_lost";
+    case Cause::corrupted:
+      return "corrupted";
+    case Cause::cancelled:
+      return "cancelled";
+    case Cause::internal:
+      return "internal";
+  }
+  return "internal";
+}
+
+std::string rate_text(const Maybe& rate_Bps) {
+  return rate_Bps ? to_text(BytesPerSecond(*rate_Bps)) : "-";
+}
+
+std::string amount_text(std::uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  static constexpr std::string_view units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = double(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
+  return fmt::format("{:.{}f} {}", value, value < 99.95 ? 1 : 0, units[unit]);
+}
+
+std::string percent_text(const Maybe& ratio) {
+  return ratio ? fmt::format("{:.1f} %", *ratio * 100) : "-";
+}
+
+namespace {
+
+// Whether the summary, which names up to four nodes, has said it all.
+bool summed_up(const Trouble& trouble) {
+  const auto& all = trouble.failures;
+  return all.size() <= 4 && std::all_of(all.begin(), all.end(), [&](const Failure& f) {
+           return f.culprit && f.error.what == all.front().error.what && f.phase == all.front().phase;
+         });
+}
+
+bool somebody_was_waited_for(const Trouble& trouble) {
+  const auto late = [](const Error& e) {
+    return e.cause == Cause::deadline || e.cause == Cause::unreachable || e.cause == Cause::peer_lost;
+  };
+  return late(trouble.error) || std::any_of(trouble.failures.begin(), trouble.failures.end(),
+                                            [&](const Failure& f) { return late(f.error); });
+}
+
+}  // namespace
+
+std::string failures_text(const Trouble& trouble, const Style& style) {
+  if (summed_up(trouble)) return "";
+  std::string out;
+  constexpr int shown = 16;
+  int count = 0;
+  for (const Failure& f : trouble.failures) {
+    if (f.node.empty() || ++count > shown) continue;  // the summary tells what concerns no node
+    out += fmt::format("  {} {}: {}{}\n", style.paint(f.node, f.culprit ? Ink::red : Ink::dim), f.phase,
+                       f.error.what, f.culprit ? "" : style.paint(" (waited for the others)", Ink::dim));
+  }
+  if (count > shown) out += fmt::format("  and {}\n", plural(count - shown, "more node"));
+  return style.fit(out);
+}
+
+std::string deadlines_text(const std::optional<Deadlines>& deadlines, const Trouble& trouble) {
+  if (!deadlines || !somebody_was_waited_for(trouble)) return "";
+  return fmt::format("deadlines: {} a phase, {} a run\n", to_text(Seconds(deadlines->phase_s)),
+                     to_text(Seconds(deadlines->run_s)));
+}
+
+}  // namespace ringtrue::report

@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/plural.h"
+#include "report/evaluate.h"
+#include "report/table.h"
+#include "report/text/text.h"
+
+namespace ringtrue::report {
+namespace {
+
+using campaign::Group;
+using campaign::Rate;
+
+constexpr std::size_t listed_at_most = 20;
+
+std::string percent(const std::optional<double>& share) {
+  return share ? fmt::format("{:.2f} %", *share * 100) : "-";
+}
+
+std::string interval(const Rate& rate) {
+  return rate.of > 0
+             ? fmt::format("{} ({} to {})", percent(rate.value()), percent(rate.low()), percent(rate.high()))
+             : "-";
+}
+
+std::string of_text(const Rate& rate) {
+  return rate.of > 0 ? fmt::format("{} of {}", rate.count, rate.of) : "-";
+}
+
+struct Section {
+  std::string_view title;
+  std::vector<const Group*> groups;
+};
+
+std::vector<const Group*> pointers(const std::vector<Group>& groups) {
+  std::vector<const Group*> out;
+  for (const Group& group : groups) out.push_back(&group);
+  return out;
+}
+
+std::vector<Section> sections(const campaign::Score& s) {
+  std::vector<const Group*> all;
+  for (const Group* group : {&s.single, &s.two, &s.three, &s.pairs, &s.covered, &s.healthy})
+    if (group->cases > 0) all.push_back(group);
+  return {{"faults", all},
+          {"kind", pointers(s.by_kind)},
+          {"nodes", pointers(s.by_nodes)},
+          {"severity", pointers(s.by_severity)}};
+}
+
+std::vector<std::string> cells_of(const Group& g) {
+  return {std::string(g.name),
+          fmt::format("{}", g.cases),
+          interval(g.recall),
+          interval(g.scope_exact),
+          interval(g.false_accusations),
+          of_text(g.unknown),
+          g.proven.of > 0 ? fmt::format("{:g}, {:g}", g.proven.median, g.proven.p95) : "-",
+          fmt::format("{:g}, {:g}", g.runs.median, g.runs.p95),
+          fmt::format("{:.1f}, {:.1f}", g.seconds.median, g.seconds.p95),
+          amount_text(std::uint64_t(g.bytes.median))};
+}
+constexpr const char* headers[] = {"cases",         "recall",  "scope exact", "false accusations", "unknown",
+                                   "proven after*", "rounds*", "seconds*",    "sent, median"};
+
+std::string listed_text(std::string_view title, const std::vector<campaign::Listed>& list) {
+  if (list.empty()) return "";
+  std::string out = fmt::format("{}:", title);
+  for (std::size_t i = 0; i < std::min(list.size(), listed_at_most); ++i) {
+    const campaign::Listed& c = list[i];
+    out += fmt::format(" {} ({}, {}){}", c.number, c.kind, plural(c.nodes, "node"),
+                       i + 1 < list.size() ? "," : "");
+  }
+  if (list.size() > listed_at_most)
+    out += fmt::format(" and {} more; --json lists them", list.size() - listed_at_most);
+  return out + "\n";
+}
+
+std::string command_of(const EvaluateDocument& d) {
+  std::string out = fmt::format("ringtrue evaluate --seed {} --cases {}", d.seed, d.score.cases);
+  const campaign::Limits usual;
+  if (d.limits.fewest != usual.fewest || d.limits.most != usual.most)
+    out += fmt::format(" --nodes {}-{}", d.limits.fewest, d.limits.most);
+  if (d.limits.noise != usual.noise) out += fmt::format(" --noise {:g}%", d.limits.noise * 100);
+  for (std::size_t i = 0; i < d.limits.kinds.size(); ++i)
+    out += fmt::format("{}{}", i ? "," : " --kinds ", d.limits.kinds[i]->name);
+  return out;
+}
+
+constexpr const char* legend =
+    "recall: every fault of a case was found; scope exact: and named by the smallest class that can be told "
+    "apart, and nothing else; false accusations: of healthy cases; rates with their 95 % intervals "
+    "(Wilson). *: median, 95th percentile; proven after so many rounds, of which the others went to what "
+    "else "
+    "read low";
+
+}  // namespace
+
+std::string text(const EvaluateDocument& d, const Style& style) {
+  const campaign::Score& s = d.score;
+  std::string out =
+      style.paint(fmt::format("Simulated: {} of {} to {} nodes at {:g} % noise, {} of them healthy",
+                              plural(s.cases, "check"), d.limits.fewest, d.limits.most, d.limits.noise * 100,
+                              s.healthy_cases),
+                  Ink::bold) +
+      "\n";
+  out = style.fit(out);
+  if (d.error) out += "ended early: these are the cases that were done\n";
+  for (const Section& section : sections(s)) {
+    if (section.groups.empty()) continue;
+    std::vector<Table::Column> columns = {{std::string(section.title), Table::Align::left}};
+    for (const char* header : headers) columns.push_back({header});
+    Table table(std::move(columns));
+    for (const Group* group : section.groups) table.row(cells_of(*group));
+    out += fmt::format("\n{}", table.text());
+  }
+  std::string said =
+      fmt::format("\nprecision: {} of all accusations touch what is faulty\n", interval(s.precision));
+  if (s.pairs.cases > 0)
+    said += fmt::format(
+        "coverage: checks with a fault of single pairs measured {:.1f} % of the ordered pairs on average\n",
+        s.coverage * 100);
+  said += listed_text("accused though healthy", s.accused);
+  said += listed_text("missed", s.missed);
+  said += listed_text("not exact", s.inexact);
+  said += style.paint(legend, Ink::dim) + "\n";
+  out += style.fit(said);
+  out += style.paint(fmt::format("one in full: {} --case K", command_of(d)), Ink::dim) + "\n";
+  return out;
+}
+
+std::string markdown(const EvaluateDocument& d) {
+  const campaign::Score& s = d.score;
+  std::string out = fmt::format("    {}\n\n{}, {} of them of healthy fabrics; {}.\n", command_of(d),
+                                plural(s.cases, "check"), s.healthy_cases, legend);
+  for (const Section& section : sections(s)) {
+    if (section.groups.empty()) continue;
+    out += fmt::format("\n| {} | {} |\n|---|{}\n", section.title, fmt::join(headers, " | "), [] {
+      std::string dashes;
+      for ([[maybe_unused]] const char* header : headers) dashes += "---|";
+      return dashes;
+    }());
+    for (const Group* group : section.groups)
+      out += fmt::format("| {} |\n", fmt::join(cells_of(*group), " | "));
+  }
+  out += fmt::format("\nPrecision: {} of all accusations touch what is faulty.", interval(s.precision));
+  if (s.pairs.cases > 0)
+    out +=
+        fmt::format(" Checks with a fault of single pairs measured {:.1f} % of the ordered pairs on average.",
+                    s.coverage * 100);
+  return out + "\n";
+}
+
+std::string text(const CaseDocument& document, const Style& style) {
+  const campaign::Outcome& o = document.outcome;
+  const campaign::Case& c = o.drawn;
+  std::string out =
+      style.paint(fmt::format("case {} of seed {}: {}", c.number, document.campaign_seed, c.kind->summary),
+                  Ink::bold) +
+      "\n";
+  out = style.fit(out + c.text() + "\n\n");
+  Table table({{"stage", Table::Align::left},
+               {"algorithm", Table::Align::left},
+               {"nodes"},
+               {"shift"},
+               {"calls"},
+               {"of"},
+               {"time of one"}});
+  for (const diagnosis::RunRecord& run : document.check.diagnosis.runs) {
+    const diagnosis::Experiment& e = run.experiment;
+    table.row({run.stage, std::string(collective::name(e.algorithm)), fmt::format("{}", e.order.size()),
+               e.algorithm == collective::AlgorithmId::pairwise ? fmt::format("{}", e.shift) : "",
+               fmt::format("{}", e.iterations), amount_text(e.bytes.value), to_text(run.time)});
+  }
+  out += fmt::format("{}\n{}", table.text(), text(document.check, style));
+  const campaign::Judgement& j = o.judgement;
+  out += style.paint(fmt::format("\n{}, {} found, {}, {} of them wrong", plural(j.faults, "fault"), j.found,
+                                 plural(j.accusations, "accusation"), j.wrong),
+                     Ink::bold);
+  if (j.faults > 0) out += style.paint(j.exact ? "; named exactly" : "; not named exactly", Ink::bold);
+  return out + "\n";
+}
+
+}  // namespace ringtrue::report

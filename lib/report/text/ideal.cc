@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "diagnosis/counters.h"
+#include "report/table.h"
+#include "report/text/text.h"
+#include "run/counter_window.h"
+
+namespace ringtrue::report {
+namespace {
+
+// Exact enough to be checked by hand, as the arithmetic is.
+std::string exact(const std::optional<BytesPerSecond>& rate) {
+  return rate ? fmt::format("{:.6g} GB/s", rate->value / 1e9) : "-";
+}
+
+std::string rails_text(const ideal::Facts& facts, const Style& style) {
+  std::string out;
+  // Nodes that are alike are shown once.
+  std::vector<std::pair<std::string, int>> seen;  // the table's text, and of how many nodes
+  std::vector<std::string> first;
+  for (const ideal::NodeFacts& node : facts.nodes) {
+    if (node.rails.empty()) continue;
+    Table table({{"NIC", Table::Align::left},
+                 {"port"},
+                 {"port's rate"},
+                 {"PCIe"},
+                 {"rail"},
+                 {"limit", Table::Align::left}});
+    for (const ideal::Rail& rail : node.rails)
+      table.row({rail.nic, fmt::format("{}", rail.port), exact(rail.port_rate), exact(rail.pcie),
+                 exact(rail.rate), rail.limit});
+    const std::string text = table.text(2);
+    const auto same = std::find_if(seen.begin(), seen.end(), [&](const auto& s) { return s.first == text; });
+    if (same != seen.end()) {
+      ++same->second;
+      continue;
+    }
+    seen.emplace_back(text, 1);
+    first.push_back(node.node);
+  }
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    const std::string more = seen[i].second > 1 ? fmt::format(" and {} more alike", seen[i].second - 1) : "";
+    out += style.paint(fmt::format("Rails of {}{}", first[i], more), Ink::bold) + "\n" + seen[i].first + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string text(const IdealDocument& document, const Style& style) {
+  std::string out = style.paint("Inputs", Ink::bold) + "\n";
+  Table inputs({{"", Table::Align::left}, {""}, {"", Table::Align::left}});
+  for (const ideal::NamedInput& input : ideal::list(document.inputs)) {
+    std::string value = "unknown";
+    if (input.value) {
+      value = input.name.ends_with("_Bps") ? exact(BytesPerSecond(*input.value))
+                                           : fmt::format("{:.6g}", *input.value);
+    }
+    std::string origin(ideal::name(input.origin));
+    if (!input.source.empty()) origin += ", " + input.source;
+    inputs.row({input.name, value, style.paint(origin, Ink::dim)});
+  }
+  out += inputs.text(2) + "\n";
+  if (document.facts) {
+    out += rails_text(*document.facts, style);
+    out += style.paint("How they came about", Ink::bold) + "\n";
+    for (const std::string& line : document.facts->arithmetic) out += style.fit("  " + line + "\n");
+    out += "\n";
+  }
+  out += style.paint("Bound on busbw, whatever the algorithm", Ink::bold) + "\n";
+  for (const std::string& line : document.ideal.arithmetic) out += style.fit("  " + line + "\n");
+  if (!document.ideal.bound) out += "  unknown\n";
+  out += "\n";
+  out += style.paint("Ideal busbw of each algorithm", Ink::bold) + "\n";
+  Table table(
+      {{"algorithm", Table::Align::left}, {"ideal"}, {"attainable"}, {"arithmetic", Table::Align::left}});
+  for (const ideal::AlgorithmIdeal& a : document.ideal.algorithms) {
+    table.row({a.name, exact(a.busbw), exact(a.attainable), style.paint(a.arithmetic, Ink::dim)});
+  }
+  out += table.text(2);
+  if (!document.ideal.in_network.empty()) {
+    out += fmt::format("\n{}\n",
+                       style.paint("With reduction in the network, which passes the bound", Ink::bold));
+    Table reduced({{"", Table::Align::left}, {"ideal"}, {"arithmetic", Table::Align::left}});
+    for (const ideal::InNetwork& a : document.ideal.in_network)
+      reduced.row({a.name, exact(a.busbw), style.paint(a.arithmetic, Ink::dim)});
+    out += reduced.text(2);
+  }
+  if (document.facts)
+    for (const std::string& note : document.facts->notes) out += style.fit("note: " + note + "\n");
+  for (const std::string& note : document.ideal.notes) out += style.fit("note: " + note + "\n");
+  return out;
+}
+
+std::string counters_text(const std::map<std::string, run::CounterWindow>& counters, std::string_view when,
+                          const Style& style) {
+  constexpr std::size_t shown = 24;
+  std::string out;
+  std::size_t lines = 0;
+  for (const auto& [node, window] : counters)
+    for (const std::string& line : diagnosis::risen(window))
+      if (++lines <= shown)
+        out += style.paint(fmt::format("counters {}: {} {}", when, node, line), Ink::yellow) + "\n";
+  if (lines > shown)
+    out +=
+        style.paint(fmt::format("counters {}: {} more; --json has them", when, lines - shown), Ink::yellow) +
+        "\n";
+  return out;
+}
+
+}  // namespace ringtrue::report

@@ -1,0 +1,249 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/plural.h"
+#include "report/table.h"
+#include "report/text/omni.h"
+#include "report/text/simulated.h"
+#include "report/text/text.h"
+
+namespace ringtrue::report {
+namespace {
+
+// nccl-tests' unit where links are fast, a smaller one where it would only show zeros.
+struct Unit {
+  double value;
+  std::string_view name;
+};
+
+Unit rate_unit(const std::vector<RunResult>& results) {
+  double most = 0;
+  for (const RunResult& r : results)
+    most = std::max({most, r.algbw_Bps.value_or(0), r.busbw_Bps.value_or(0)});
+  return most < 1e9 ? Unit{1e6, "MB/s"} : Unit{1e9, "GB/s"};
+}
+
+std::string number(double value) {
+  if (value >= 1000) return fmt::format("{:.0f}", value);
+  if (value >= 100) return fmt::format("{:.1f}", value);
+  return fmt::format("{:.2f}", value);
+}
+
+std::string in(const Unit& unit, const Maybe& rate) {
+  return rate ? number(*rate / unit.value) : "-";
+}
+
+std::string ratio_cell(const RunResult& r, const Style& style) {
+  if (!r.ratio) return "-";
+  const std::string text = fmt::format("{:.1f}", *r.ratio * 100);
+  // Above the ideal the model is wrong, not the machine good.
+  return *r.ratio > 1.005 ? style.paint(text + "!", Ink::yellow) : text;
+}
+
+std::string wrong_cell(const RunResult& r, const Style& style) {
+  if (!r.wrong) return "N/A";
+  return *r.wrong == 0 ? "0" : style.paint(fmt::format("{}", *r.wrong), Ink::red);
+}
+
+std::string spread_cell(const RunResult& r) {
+  if (!r.time_s || r.iterations < 2 || r.time_s->median <= 0) return "-";
+  return fmt::format("{:.1f}", (r.time_s->max - r.time_s->min) / 2 / r.time_s->median * 100);
+}
+
+// `workers`: of an omnireduce; aggregators are counted from there.
+std::string hop_name(const HopRow& hop, int workers) {
+  const auto end = [&](int rank, const std::string& node, const std::string& role) {
+    const std::string name =
+        role == "aggregator" ? fmt::format("aggregator {}", rank - workers) : fmt::format("{}", rank);
+    return node.empty() ? name : fmt::format("{} ({})", name, node);
+  };
+  return fmt::format("{} > {}", end(hop.source, hop.source_node, hop.source_role),
+                     end(hop.destination, hop.destination_node, hop.destination_role));
+}
+
+// A line for the nodes that went alike: "RDMA on 8 nodes: mlx5_0:1, path MTU 4096, memory: host".
+std::string rdma_text(const std::vector<run::RdmaUse>& rows) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> alike;
+  for (const run::RdmaUse& row : rows) {
+    std::string how;
+    for (const run::RdmaPort& port : row.ports) how += (how.empty() ? "" : " ") + to_text(port);
+    if (row.mtu > 0) how += fmt::format(", path MTU {}", row.mtu);
+    how += fmt::format(", memory: {}", row.memory);
+    auto at = std::find_if(alike.begin(), alike.end(), [&](const auto& a) { return a.first == how; });
+    if (at == alike.end()) at = alike.insert(at, {std::move(how), {}});
+    at->second.push_back(row.gid.empty() ? row.node : fmt::format("{} ({})", row.node, row.gid));
+  }
+  std::string out;
+  for (const auto& [how, nodes] : alike)
+    out += fmt::format("RDMA on {}: {}\n",
+                       nodes.size() == 1 ? nodes[0] : fmt::format("{} nodes", nodes.size()), how);
+  return out;
+}
+
+// "GPU 0 of node1 (NVIDIA H100 80GB HBM3, GPU-8d1c...): ranks 0, 1; kernel, same-gpu".
+std::string gpus_text(const std::vector<run::GpuUse>& rows) {
+  std::string out;
+  for (const run::GpuUse& row : rows)
+    out += fmt::format("GPU {} of {} ({}, {}): {} {}; {}{}{}\n", row.index, row.node, row.name, row.uuid,
+                       row.ranks.size() == 1 ? "rank" : "ranks", fmt::join(row.ranks, ", "), row.play,
+                       row.ways.empty() ? "" : ", ", fmt::join(row.ways, ", "));
+  return out;
+}
+
+// A row beside the run's own.
+RunResult as_result(const ReferenceRow& reference, const RunResult& beside) {
+  RunResult row;
+  row.algorithm = reference.library;
+  if (!reference.how.empty()) row.algorithm += fmt::format(" ({})", reference.how);
+  row.bytes = reference.bytes;
+  row.count = beside.count;
+  row.type = beside.type;
+  row.op = beside.op;
+  row.iterations = beside.iterations;
+  row.time_s = reference.time_s;
+  row.algbw_Bps = reference.algbw_Bps;
+  row.busbw_Bps = reference.busbw_Bps;
+  row.wrong = reference.wrong;
+  return row;
+}
+
+std::string hops_text(const RunDocument& document, const Style& style) {
+  std::vector<const HopRow*> rated;
+  for (const HopRow& hop : document.hops) {
+    if (hop.rate_Bps) rated.push_back(&hop);
+  }
+  // In shared memory the rates of hops are those of one and the same memory.
+  if (rated.size() < 2 || document.results.empty() || document.results.back().transport == "shm") return "";
+  std::stable_sort(rated.begin(), rated.end(),
+                   [](const HopRow* a, const HopRow* b) { return *a->rate_Bps < *b->rate_Bps; });
+  const double median = *rated[rated.size() / 2]->rate_Bps;
+  const auto& omni = document.results.back().omni;
+  const int workers = omni ? omni->workers : 0;
+  std::string out = style.fit(fmt::format(
+      "\nHops while they carried (median of {}: {}), the slowest first:\n", rated.size(), rate_text(median)));
+  Table table({{"hop", Table::Align::left}, {"rate"}, {"of median"}, {"busy"}, {"bytes"}});
+  for (std::size_t i = 0; i < std::min<std::size_t>(rated.size(), 4); ++i) {
+    const HopRow& hop = *rated[i];
+    table.row({hop_name(hop, workers), rate_text(hop.rate_Bps), percent_text(*hop.rate_Bps / median),
+               to_text(Seconds(hop.busy_s.value_or(0))), fmt::format("{}", hop.bytes)});
+  }
+  return out + table.text(2);
+}
+
+// A row a result, nccl-tests' columns. A model is exact and checks nothing, and all of its rows are of one
+// type.
+std::string results_text(const RunDocument& document, const Style& style) {
+  const Unit unit = rate_unit(document.results);
+  std::vector<Table::Column> columns = {{"algorithm", Table::Align::left}, {"size (B)"}};
+  if (document.simulated) {
+    columns.insert(columns.end(), {{"time\n(us)"},
+                                   {fmt::format("algbw\n({})", unit.name)},
+                                   {fmt::format("busbw\n({})", unit.name)},
+                                   {"ideal"},
+                                   {"% of\nideal"},
+                                   {"messages"}});
+  } else {
+    columns.insert(columns.end(), {{"count"},
+                                   {"type"},
+                                   {"redop"},
+                                   {"time (us)"},
+                                   {"+- %"},
+                                   {fmt::format("algbw ({})", unit.name)},
+                                   {fmt::format("busbw ({})", unit.name)},
+                                   {"ideal"},
+                                   {"% of ideal"},
+                                   {"#wrong"}});
+  }
+  Table table(columns);
+  const auto add = [&](const RunResult& r) {
+    const std::string time = r.time_s ? number(r.time_s->median * 1e6) : "-";
+    const std::vector<std::string> rates = {in(unit, r.algbw_Bps), in(unit, r.busbw_Bps),
+                                            in(unit, r.ideal_busbw_Bps), ratio_cell(r, style)};
+    std::vector<std::string> row = {r.algorithm, fmt::format("{}", r.bytes)};
+    if (!document.simulated) row.insert(row.end(), {fmt::format("{}", r.count), r.type, r.op});
+    row.push_back(time);
+    if (!document.simulated) row.push_back(spread_cell(r));
+    row.insert(row.end(), rates.begin(), rates.end());
+    row.push_back(!document.simulated ? wrong_cell(r, style)
+                  : r.messages        ? fmt::format("{}", *r.messages)
+                                      : "-");
+    table.row(std::move(row));
+  };
+  for (std::size_t i = 0; i < document.results.size(); ++i) {
+    add(document.results[i]);
+    if (i < document.rings.size()) add(document.rings[i]);
+    if (i < document.references.size() && document.references[i].why_not.empty())
+      add(as_result(document.references[i], document.results[i]));
+  }
+  return table.text();
+}
+
+}  // namespace
+
+std::string text(const RunDocument& document, const Style& style) {
+  std::string above, out;
+  if (!document.results.empty()) {
+    const RunResult& first = document.results.front();
+    out += style.paint(fmt::format("{}{}, {}", document.simulated ? "Simulated: " : "", document.where,
+                                   first.transport.empty() ? "no transport" : first.transport),
+                       Ink::bold);
+    if (!first.congestion.empty()) out += fmt::format(" ({})", first.congestion);
+    out += "\n";
+    for (const Choice& choice : document.choices) {
+      // The reason begins with the algorithm's name and the size.
+      out += fmt::format("auto: {}\n", choice.reason);
+    }
+    if (document.simulated) out += fmt::format("of {}, {}\n", first.type, first.op);
+    above = style.fit(out) + results_text(document, style);
+    out.clear();
+    const RunResult& last = document.results.back();
+    if (last.attainable_busbw_Bps || last.bound_busbw_Bps) {
+      out += fmt::format("attainable {}, bound {}\n", rate_text(last.attainable_busbw_Bps),
+                         rate_text(last.bound_busbw_Bps));
+    }
+    std::vector<RunResult> all = document.results;
+    all.insert(all.end(), document.rings.begin(), document.rings.end());
+    for (const RunResult& r : all) {
+      if (r.wrong.value_or(0) == 0) continue;
+      std::string ranks;
+      for (std::size_t rank = 0; rank < r.wrong_by_rank.size(); ++rank) {
+        if (r.wrong_by_rank[rank] > 0) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
+      }
+      out += style.paint(fmt::format("wrong results: {} at {}: {}, on rank {}", r.algorithm,
+                                     plural(r.bytes, "byte"), plural(*r.wrong, "element"), ranks),
+                         Ink::red) +
+             "\n";
+    }
+    for (const RunResult& r : all) {
+      if (!r.above || !r.busbw_Bps || !r.ideal_busbw_Bps) continue;
+      out += style.paint(
+                 fmt::format("{} of {} bytes: {}", r.algorithm, r.bytes,
+                             r.above->text(BytesPerSecond(*r.busbw_Bps), BytesPerSecond(*r.ideal_busbw_Bps))),
+                 Ink::yellow) +
+             "\n";
+    }
+    out += gpus_text(document.gpus);
+    out += rdma_text(document.rdma);
+    if (document.simulated) out += text(document.model, last.algorithm, last.bytes);
+    out += counters_text(document.counters, "during the run", style);
+    if (last.strangers > 0) {
+      out +=
+          style.paint(fmt::format("rejected {}", plural(last.strangers, "unauthenticated data connection")),
+                      Ink::yellow) +
+          "\n";
+    }
+    above += style.fit(out);
+    out.clear();
+    if (last.omni) above += omni_text(last, style);
+    above += hops_text(document, style);
+  }
+  for (const std::string& note : document.notes)
+    out += fmt::format("{}\n", style.paint(fmt::format("note: {}", note), Ink::dim));
+  if (document.error)
+    out += failures_text(*document.error, style) + deadlines_text(document.deadlines, *document.error);
+  return above + style.fit(out);
+}
+
+}  // namespace ringtrue::report

@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include "base/hostlist.h"
+#include "base/plural.h"
+#include "report/matrix.h"
+#include "report/table.h"
+#include "report/text/text.h"
+#include "run/counter_window.h"
+#include "topology/counters.h"
+
+namespace ringtrue::report {
+namespace {
+
+constexpr std::size_t shown_pairs = 64;
+
+std::string name(const SweepEnd& end) {
+  return end.port ? fmt::format("{} {}", end.node, to_text(*end.port)) : end.node;
+}
+
+std::string counters_line(const SweepPair& pair) {
+  std::string out = pair.error;
+  for (const auto& [node, window] : pair.counters)
+    for (const run::CounterChange& change : window.changes)
+      out += fmt::format("{}{} {}", out.empty() ? "" : "; ", node, topology::text(change));
+  return out;
+}
+
+char mark_of(const SweepPair& pair, const SweepDocument& document) {
+  if (!pair.ratio) return ' ';
+  return *pair.ratio < document.critical ? '!' : *pair.ratio < document.warning ? '?' : ' ';
+}
+
+// Ports by themselves; where there are very many, those that have something to say.
+std::string pairs_text(const SweepDocument& document, const Style& style) {
+  const bool many = document.pairs.size() > shown_pairs;
+  Table table({{"from", Table::Align::left},
+               {"to", Table::Align::left},
+               {"rate", Table::Align::right},
+               {"latency, us", Table::Align::right},
+               {"of expected", Table::Align::right},
+               {"counters meanwhile, or why not", Table::Align::left}});
+  std::size_t rows = 0, left_out = 0;
+  for (const SweepPair& pair : document.pairs) {
+    const std::string counters = counters_line(pair);
+    const char mark = mark_of(pair, document);
+    // Whole nodes are in the matrix.
+    if (!pair.source.port && counters.empty()) continue;
+    if (many && ((mark == ' ' && counters.empty()) || rows == shown_pairs)) {
+      ++left_out;
+      continue;
+    }
+    ++rows;
+    const std::string rate =
+        fmt::format("{}{}", rate_text(pair.rate_Bps), mark == ' ' ? "" : std::string(1, mark));
+    table.row({name(pair.source), name(pair.destination),
+               mark == ' ' ? rate : style.paint(rate, mark == '!' ? Ink::red : Ink::yellow),
+               pair.latency_s ? fmt::format("{:.1f}", *pair.latency_s * 1e6) : "-", percent_text(pair.ratio),
+               counters});
+  }
+  std::string out;
+  if (rows > 0) out += fmt::format("\n{}", table.text(2));
+  if (left_out > 0) out += fmt::format("  and {}; --json has all\n", plural(left_out, "more pair"));
+  return out;
+}
+
+}  // namespace
+
+std::string text(const SweepDocument& document, const Style& style) {
+  std::string out;
+  const std::size_t n = document.nodes.size();
+  const std::string map = heat_map(document.nodes, document.rate_Bps,
+                                   {document.expected_Bps, document.warning, document.critical}, style);
+  if (!map.empty() || !document.pairs.empty()) {
+    out += style.fit(
+        style.paint(fmt::format("{}, {}, {} a pair, {}", plural(n, "node"), fold_hostlist(document.nodes),
+                                to_text(Bytes(document.bytes)), document.transport),
+                    Ink::bold));
+    out += fmt::format("\n{}{}", map.empty() ? "" : "\n", map);
+    if (document.expected_Bps) {
+      out += style.fit(
+          fmt::format("  expected: {} ({})\n", rate_text(document.expected_Bps), document.expected_origin));
+    }
+  }
+  bool any_latency = false;
+  std::vector<std::vector<std::string>> cells(n, std::vector<std::string>(n, "."));
+  for (std::size_t i = 0; i < document.latency_s.size(); ++i) {
+    for (std::size_t j = 0; j < document.latency_s[i].size(); ++j) {
+      const Maybe& latency = document.latency_s[i][j];
+      if (!latency) continue;
+      any_latency = true;
+      cells[i][j] = fmt::format("{:.{}f}", *latency * 1e6, *latency < 100e-6 ? 1 : 0);
+    }
+  }
+  if (any_latency)
+    out += fmt::format("\n{}, us\n{}", document.latency_origin, matrix_text(document.nodes, cells));
+  out += pairs_text(document, style);
+  if (document.port_pairs > 0) {
+    long measured = 0;
+    for (const SweepPair& p : document.pairs)
+      measured += p.source.port && p.source.node != p.destination.node && p.rate_Bps;
+    out += style.fit(
+        style.paint(
+            fmt::format("pairs of ports of different nodes: {} of {} measured{}", measured,
+                        document.port_pairs,
+                        measured < document.port_pairs && !document.error ? "; --per-port measures all" : ""),
+            Ink::dim) +
+        "\n");
+  }
+  for (const std::string& note : document.notes)
+    out += style.fit(style.paint(fmt::format("note: {}", note), Ink::dim) + "\n");
+  if (document.error) out += failures_text(*document.error, style);
+  return out;
+}
+
+}  // namespace ringtrue::report

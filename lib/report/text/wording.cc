@@ -1,0 +1,239 @@
+#include "report/text/wording.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+
+#include "base/plural.h"
+#include "base/units.h"
+
+namespace ringtrue::report {
+namespace {
+
+using diagnosis::Plan;
+using diagnosis::Quantity;
+using diagnosis::Statement;
+using diagnosis::StatementKind;
+
+constexpr std::size_t names_shown = 16;
+
+// {0}: the first subject's node; {rate_Bps}: that quantity, "unknown" where there is none; {#readings}: "3
+// readings"; {text}: the statement's own words; [...]: left out where a quantity in it is missing.
+struct Wording {
+  StatementKind kind;
+  std::string_view name, sentence;
+};
+
+constexpr Wording wordings[] = {
+    {StatementKind::told, "told", "{text}"},
+    {StatementKind::path_rate, "path-rate",
+     "{0} -> {1} carries at most {rate_Bps} ({#readings} in {#experiments}, {low_Bps} to {high_Bps}); "
+     "expected {expected_Bps}"},
+    {StatementKind::ends_do_better, "ends-do-better",
+     "both ends do better with others: {0} sends up to {sends_Bps}, {1} receives up to {receives_Bps}"},
+    {StatementKind::cannot_be_told_apart, "cannot-be-told-apart",
+     "with two nodes, {0}'s sending side, {1}'s receiving side and the path between cannot be told apart: "
+     "all three are suspects"},
+    {StatementKind::send_rate, "send-rate",
+     "{0} sends at most {rate_Bps} to any of {#partners} ({#readings} in {#experiments}, {low_Bps} to "
+     "{high_Bps}); expected {expected_Bps}"},
+    {StatementKind::receive_rate, "receive-rate",
+     "{0} receives at most {rate_Bps} from any of {#partners} ({#readings} in {#experiments}, {low_Bps} to "
+     "{high_Bps}); expected {expected_Bps}"},
+    {StatementKind::partners_receive, "partners-receive",
+     "each of these partners receives {rate_Bps} or more with others"},
+    {StatementKind::partners_send, "partners-send",
+     "each of these partners sends {rate_Bps} or more with others"},
+    {StatementKind::program_holds_back, "program-holds-back",
+     "each time the program on {0} held the data back: its processors are the limit, not the wire"},
+    {StatementKind::slowest_hop, "slowest-hop",
+     "{0} -> {1} was the slowest hop of the ring: {rate_Bps}, typical {typical_Bps}"},
+    {StatementKind::aggregator_received, "aggregator-received",
+     "in an omnireduce aggregator {aggregator} on {0} received {rate_Bps}, typical {typical_Bps}"},
+    {StatementKind::aggregator_sent, "aggregator-sent",
+     "in an omnireduce aggregator {aggregator} on {0} sent {rate_Bps}, typical {typical_Bps}"},
+    {StatementKind::other_causes, "other-causes",
+     "another set of as few causes would explain the readings as well; more nodes would decide"},
+    {StatementKind::busy_processors, "busy-processors",
+     "processors were more than 90 % busy in all of these experiments"},
+    {StatementKind::resent, "resent",
+     "it loses packets: {resent} had to be sent again, {resent_per_GB} for each gigabyte; elsewhere "
+     "{elsewhere_per_GB}"},
+    {StatementKind::alone_sends, "alone-sends",
+     "while both directions are in use it sends less, as acknowledgements queue behind the slow side's "
+     "data; alone it sends {rate_Bps}: that side is fine"},
+    {StatementKind::alone_receives, "alone-receives",
+     "while both directions are in use it receives less, as acknowledgements queue behind the slow side's "
+     "data; alone it receives {rate_Bps}: that side is fine"},
+    {StatementKind::also_sends, "also-sends", "it sends {rate_Bps}: that side is fine"},
+    {StatementKind::also_receives, "also-receives", "it receives {rate_Bps}: that side is fine"},
+    {StatementKind::rdma_ports, "rdma-ports", "{0}'s data went through {text}"},
+    {StatementKind::slow_rail, "slow-rail", "only its {text} is slow, the others carry what is usual"},
+    {StatementKind::slow_rails, "slow-rails", "only its {text} are slow, the others carry what is usual"},
+    {StatementKind::between_leaves, "between-leaves",
+     "{#pairs} between leaves carry at most {rate_Bps} ({#readings} in {#experiments}); expected "
+     "{expected_Bps}"},
+    {StatementKind::ends_do_better_below_leaf, "ends-do-better-below-leaf",
+     "the ends of these pairs do better below their own leaves"},
+    {StatementKind::one_pair, "one-pair", "one of them: {0} -> {1}"},
+    {StatementKind::rail_rate, "rail-rate",
+     "most nodes' shares on rail {rail} carry {rate_Bps}, those on other rails {usual_Bps}"},
+    {StatementKind::others_went_on, "others-went-on", "the others went on without it"},
+    {StatementKind::round_trip, "round-trip",
+     "smallest round trip {latency_s}, usual {usual_s}, in {#experiments}"},
+    {StatementKind::late_with_all, "late-with-all", "with every node that it was measured with"},
+    {StatementKind::late_together, "late-together", "both ends answer others as fast as is usual"},
+    {StatementKind::above_declared, "above-declared",
+     "most sides carry {rate_Bps}, above the declared link rate: it is not these links' rate, so the "
+     "fleet's majority is used instead"},
+    {StatementKind::fleet_rate, "fleet-rate",
+     "most sides reach {rate_Bps}, {reached_share} of what is attainable at the link rate, and none comes "
+     "near it"},
+    {StatementKind::lost_packets, "lost-packets",
+     "{lost} of {packets} packets ({lost_percent}) {text}[; of all others, {others_lost} of "
+     "{others_packets} packets ({others_percent})]"},
+    {StatementKind::other_scope, "other-scope",
+     "{text} would explain the counts nearly as well: too few packets went elsewhere"},
+    {StatementKind::counter, "counter", "{0} {text}"},
+    {StatementKind::confirmed_after, "confirmed-after", "proven after {runs} of {all_runs} runs"},
+    {StatementKind::confirmed_last, "confirmed-last", "proven after {#runs}"},
+
+    {StatementKind::repair, "repair", "fixing it: {from_Bps} -> {to_Bps} busbw"},
+    {StatementKind::repair_first, "repair-first",
+     "fixing it: {from_Bps} -> {alone_Bps} busbw; the other findings as well: {to_Bps}"},
+    {StatementKind::repair_together, "repair-together",
+     "fixing it together with the other findings: {from_Bps} -> {to_Bps} busbw"},
+    {StatementKind::off_ring, "off-ring",
+     "not on the ring in the order given (busbw {from_Bps}); traffic between these two is held to "
+     "{rate_Bps}"},
+    {StatementKind::across_leaves, "across-leaves",
+     "traffic between leaves that crosses it is held to {rate_Bps}"},
+    {StatementKind::slowest_rail, "slowest-rail", "every hop waits for its slowest rail"},
+    {StatementKind::no_collective, "no-collective", "no collective over all nodes can run"},
+    {StatementKind::late_steps, "late-steps",
+     "short messages take that much longer; every step of a collective waits for them"},
+    {StatementKind::sent_again, "sent-again",
+     "what is lost is sent again, with all that followed: this link is slower than its rate says"},
+
+    {StatementKind::look_at_program, "look-at-program",
+     "on {0}, look at what else its processors do, at their clocks and their cooling"},
+    {StatementKind::look_at_route, "look-at-route",
+     "look at the route between {0} and {1} (switch ports, trunks, hash collisions, rate limits)"},
+    {StatementKind::look_at_sender, "look-at-sender",
+     "on {0}, look at what it sends through: port speed, shaping, errors on its cable (ethtool, ethtool "
+     "-S, tc qdisc); after the repair run ringtrue check again"},
+    {StatementKind::look_at_receiver, "look-at-receiver",
+     "on {0}, look at what it receives through: its switch port, ring drops, pause frames (ethtool, "
+     "ethtool -S, tc qdisc); after the repair run ringtrue check again"},
+    {StatementKind::look_at_port, "look-at-port",
+     "on {0}, look at its port, cable and slot: speed, width, errors (ethtool, ethtool -S, tc qdisc); "
+     "after the repair run ringtrue check again"},
+    {StatementKind::look_at_part, "look-at-part",
+     "look at {text} (speed and errors of its ports, cables), then run ringtrue check again"},
+    {StatementKind::look_at_rail, "look-at-rail",
+     "look at what the NICs of this rail share: their switches, their settings"},
+    {StatementKind::look_at_way, "look-at-way",
+     "look at the way to {0}: its port's negotiated mode, forward error correction, a detour"},
+    {StatementKind::look_at_cable, "look-at-cable",
+     "look at the cable and the switch port of {text} (discards, FEC and symbol errors); then run ringtrue "
+     "check again"},
+    {StatementKind::look_at_rdma_cable, "look-at-rdma-cable",
+     "look at the cable and the switch port of {text} (discards, FEC and symbol errors), and that PFC or "
+     "ECN is set alike on both; then run ringtrue check again"},
+    {StatementKind::look_at_node, "look-at-node", "see that the node is up"},
+    {StatementKind::look_at_fleet, "look-at-fleet",
+     "make sure that --link-rate is the links' nominal rate; then look at what all nodes share: switch, "
+     "MTU, speed negotiation"},
+    {StatementKind::give_link_rate, "give-link-rate", "give the links' true rate with --link-rate"},
+    {StatementKind::see_ideal, "see-ideal", "see ringtrue ideal, and give --link-rate as the links are"},
+};
+
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < std::size(wordings); ++i)
+    if (std::size_t(wordings[i].kind) != i) return false;
+  return std::size_t(StatementKind::see_ideal) + 1 == std::size(wordings);
+}
+static_assert(in_order(), "a wording for each fact, in the order of the facts");
+
+const Quantity* find(const Statement& s, std::string_view name) {
+  const auto at =
+      std::find_if(s.values.begin(), s.values.end(), [&](const Quantity& q) { return q.name == name; });
+  return at == s.values.end() ? nullptr : &*at;
+}
+
+std::string number(const Quantity& q) {
+  if (q.name.ends_with("_Bps")) return to_text(BytesPerSecond(q.value));
+  if (q.name.ends_with("_s")) return fmt::format("{:.1f} us", q.value * 1e6);
+  if (q.name.ends_with("_share")) return fmt::format("{:.1f} %", q.value * 100);
+  if (q.name.ends_with("_percent")) return fmt::format("{:.2g} %", q.value);
+  return fmt::format("{:.0f}", q.value);
+}
+
+std::string filled(const Statement& s, std::string_view key) {
+  if (key == "text") return s.text;
+  if (key == "0" || key == "1") {
+    const std::size_t i = std::size_t(key[0] - '0');
+    return i < s.subjects.size() ? s.subjects[i].node : std::string();
+  }
+  const bool counted = key.starts_with('#');
+  if (counted) key.remove_prefix(1);
+  const Quantity* q = find(s, key);
+  if (!q) return "unknown";
+  return counted ? plural(std::size_t(q->value), std::string(key.substr(0, key.size() - 1))) : number(*q);
+}
+
+std::string fill(const Statement& s, std::string_view words) {
+  std::string out;
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    if (words[at] == '{') {
+      const auto end = words.find('}', at);
+      out += filled(s, words.substr(at + 1, end - at - 1));
+      at = end;
+    } else if (words[at] == '[') {
+      const auto end = words.find(']', at);
+      const auto part = words.substr(at + 1, end - at - 1);
+      const auto key = part.substr(part.find('{') + 1);
+      if (find(s, key.substr(0, key.find('}')))) out += fill(s, part);
+      at = end;
+    } else {
+      out += words[at];
+    }
+  }
+  return out;
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  const std::size_t shown = std::min(names.size(), names_shown);
+  return fmt::format("{}{}", fmt::join(names.begin(), names.begin() + std::ptrdiff_t(shown), ", "),
+                     names.size() > shown ? ", ..." : "");
+}
+
+}  // namespace
+
+std::string_view name(StatementKind kind) {
+  return wordings[std::size_t(kind)].name;
+}
+
+std::string sentence(const Statement& statement) {
+  return fill(statement, wordings[std::size_t(statement.kind)].sentence);
+}
+
+std::vector<std::string> sentences(const std::vector<Statement>& statements) {
+  std::vector<std::string> out;
+  for (const Statement& s : statements) out.push_back(sentence(s));
+  return out;
+}
+
+std::string sentence(const Plan& plan) {
+  const std::string rates = fmt::format("{} -> {} busbw", to_text(plan.now), to_text(plan.then));
+  if (plan.kind == Plan::Kind::reorder)
+    return fmt::format("a ring in the order {}: {}", list_of(plan.order), rates);
+  if (plan.kind == Plan::Kind::leave_out_rail)
+    return fmt::format("leave out {} on every node: {}", plan.left_out.front(), rates);
+  return fmt::format("leave out {}: {} over {} of {} nodes", list_of(plan.left_out), rates, plan.order.size(),
+                     plan.order.size() + plan.left_out.size());
+}
+
+}  // namespace ringtrue::report

@@ -1,0 +1,19 @@
+// The sentences of findings: one place for text, JSON and monitoring.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diagnosis/findings/advice.h"
+#include "diagnosis/findings/statement.h"
+
+namespace ringtrue::report {
+
+std::string_view name(diagnosis::StatementKind kind);  // "path-rate", as JSON has it
+std::string sentence(const diagnosis::Statement& statement);
+std::vector<std::string> sentences(const std::vector<diagnosis::Statement>& statements);
+// "leave out node3: 31.2 MB/s -> 59.8 MB/s busbw over 7 of 8 nodes"
+std::string sentence(const diagnosis::Plan& plan);
+
+}  // namespace ringtrue::report

@@ -1,0 +1,29 @@
+#include "run/rail_rule.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace ringtrue::run {
+
+std::string kind_for_data(std::span<const PortForData> ports) {
+  struct Weight {
+    double rate = 0;
+    int count = 0;
+  };
+  const bool any = std::any_of(ports.begin(), ports.end(), [](const PortForData& p) { return p.active; });
+  std::map<std::string, Weight> kinds;
+  for (const PortForData& port : ports) {
+    Weight& weight = kinds[port.kind];
+    if (any && !port.active) continue;
+    weight.rate += port.rate;
+    ++weight.count;
+  }
+  const auto most = std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.second.rate, a.second.count, a.first) <
+           std::tie(b.second.rate, b.second.count, b.first);
+  });
+  return most == kinds.end() ? "" : most->first;
+}
+
+}  // namespace ringtrue::run

@@ -1,0 +1,21 @@
+// Which of a node's ports carry its data. The one rule of what the transport takes, what a node's ideal
+// counts and what an inspection holds its rails to.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace ringtrue::run {
+
+struct PortForData {
+  std::string kind;  // what the ports of one purchase have in common: link layer, model
+  double rate = 0;   // bytes per second; 0: unknown
+  bool active = true;
+};
+
+// The kind whose active ports carry most in all; where no rate is known, the one that has most of them. Where
+// none is active, the same of all ports. Of equals the last by name: InfiniBand before Ethernet. "": no
+// ports.
+std::string kind_for_data(std::span<const PortForData> ports);
+
+}  // namespace ringtrue::run

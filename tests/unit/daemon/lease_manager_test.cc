@@ -1,0 +1,165 @@
+#include "daemon/lease_manager.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "tests/unit/daemon/fake_workers.h"
+
+namespace ringtrue::daemon {
+namespace {
+
+class FakeClient final : public LeaseManager::Client {
+ public:
+  void send(rpc::Event event) override {
+    std::lock_guard lock(mutex_);
+    events_.push_back(std::move(event));
+    changed_.notify_all();
+  }
+  void ended(const Error& why) override {
+    std::lock_guard lock(mutex_);
+    why_ = why;
+    changed_.notify_all();
+  }
+  rpc::Event event(std::size_t index) {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, std::chrono::seconds(10), [&] { return events_.size() > index; })) return {};
+    return events_[index];
+  }
+  std::optional<Error> end() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(10), [&] { return why_.has_value(); });
+    return why_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<rpc::Event> events_;
+  std::optional<Error> why_;
+};
+
+class LeaseManagerTest : public testing::Test {
+ protected:
+  Result<LeaseManager::Ticket> acquire(const std::shared_ptr<FakeClient>& client, const std::string& holder) {
+    return leases_.acquire(some_acquire(holder), 1, Deadline::in(Seconds(5)), client);
+  }
+  void up_to_run(LeaseManager::Ticket ticket) {
+    for (const char* phase : {"prepare", "connect", "barrier", "run"})
+      leases_.command(ticket, command_of(phase, 5));
+  }
+  void wait_for_phase(const std::string& phase) {
+    const Deadline deadline = Deadline::in(Seconds(10));
+    while (leases_.status().phase != phase && !deadline.passed())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ASSERT_EQ(leases_.status().phase, phase);
+  }
+  Doings doings_;
+  LeaseManager leases_{"node0", "0.1.0", Limits{}, fakes(doings_)};
+  std::shared_ptr<FakeClient> alice_ = std::make_shared<FakeClient>(), bob_ = std::make_shared<FakeClient>();
+};
+
+TEST_F(LeaseManagerTest, LendsToOneAtATime) {
+  const auto first = acquire(alice_, "alice");
+  ASSERT_TRUE(first);
+  ASSERT_TRUE(alice_->event(0).has_acquired());
+  EXPECT_EQ(alice_->event(0).acquired().node(), "node0");
+  EXPECT_EQ(leases_.status().holder, "alice");
+  const auto second = acquire(bob_, "bob");
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().cause, Cause::refused);
+  EXPECT_NE(second.error().what.find("leased to alice since"), std::string::npos) << second.error().what;
+  leases_.command(*first, command_of("release", 2));
+  ASSERT_TRUE(alice_->end());
+  EXPECT_TRUE(alice_->end()->what.empty());
+  ASSERT_TRUE(leases_.wait_until_free(Deadline::in(Seconds(5))));
+  EXPECT_EQ(doings_.alive, 0);
+  EXPECT_EQ(leases_.status().holder, "");
+  EXPECT_TRUE(acquire(bob_, "bob"));
+}
+
+TEST_F(LeaseManagerTest, TheNextOneWaitsUntilTheLastHasGone) {
+  doings_.block_run = true;
+  const auto first = acquire(alice_, "alice");
+  ASSERT_TRUE(first);
+  up_to_run(*first);
+  wait_for_phase("run");
+  leases_.leave(*first, "the operator's stream ended");
+  ASSERT_TRUE(acquire(bob_, "bob"));
+  ASSERT_TRUE(bob_->event(0).has_acquired());
+  EXPECT_EQ(alice_->end()->what, "the operator's stream ended");
+  EXPECT_EQ(doings_.alive, 1);
+  EXPECT_EQ(leases_.status().holder, "bob");
+}
+
+TEST_F(LeaseManagerTest, WorkersThatDoNotStartFreeTheNode) {
+  doings_.fail_start = true;
+  ASSERT_TRUE(acquire(alice_, "alice"));
+  EXPECT_EQ(alice_->event(0).error().what(), "no worker");
+  EXPECT_EQ(alice_->event(0).error().where(), "node0");
+  EXPECT_EQ(alice_->end()->cause, Cause::unavailable);
+  EXPECT_TRUE(leases_.wait_until_free(Deadline::in(Seconds(5))));
+}
+
+TEST_F(LeaseManagerTest, AbortOvertakesTheQueue) {
+  doings_.block_run = true;
+  const auto ticket = acquire(alice_, "alice");
+  ASSERT_TRUE(ticket);
+  up_to_run(*ticket);
+  wait_for_phase("run");
+  leases_.command(*ticket, command_of("abort", 6));
+  EXPECT_EQ(alice_->event(4).error().cause(), rpc::CAUSE_CANCELLED);
+  EXPECT_TRUE(alice_->event(5).has_done());
+  EXPECT_EQ(alice_->event(5).sequence(), 6u);
+}
+
+TEST_F(LeaseManagerTest, DrainLetsTheRunFinish) {
+  doings_.block_run = true;
+  const auto ticket = acquire(alice_, "alice");
+  ASSERT_TRUE(ticket);
+  up_to_run(*ticket);
+  wait_for_phase("run");
+  leases_.drain();
+  EXPECT_FALSE(acquire(bob_, "bob"));
+  EXPECT_FALSE(leases_.wait_until_free(Deadline::in(Seconds(0.05))));
+  doings_.block_run = false;
+  leases_.command(*ticket, command_of("collect", 7));
+  EXPECT_TRUE(alice_->event(5).has_report());
+  EXPECT_TRUE(leases_.wait_until_free(Deadline::in(Seconds(5))));
+  EXPECT_EQ(alice_->end()->what, "ringtrued is being stopped");
+}
+
+TEST_F(LeaseManagerTest, StopEndsTheRun) {
+  doings_.block_run = true;
+  const auto ticket = acquire(alice_, "alice");
+  ASSERT_TRUE(ticket);
+  up_to_run(*ticket);
+  wait_for_phase("run");
+  leases_.stop();
+  EXPECT_EQ(doings_.alive, 0);
+  EXPECT_TRUE(alice_->end());
+  EXPECT_FALSE(acquire(bob_, "bob"));
+}
+
+TEST_F(LeaseManagerTest, LeasesEnd) {
+  Limits limits;
+  limits.lease = Seconds(0.05);
+  leases_.set_limits(limits);
+  ASSERT_TRUE(acquire(alice_, "alice"));
+  ASSERT_TRUE(alice_->end());
+  EXPECT_NE(alice_->end()->what.find("as long as this node allows"), std::string::npos);
+}
+
+TEST_F(LeaseManagerTest, FloodsOfCommandsEndTheLease) {
+  doings_.block_run = true;
+  const auto ticket = acquire(alice_, "alice");
+  ASSERT_TRUE(ticket);
+  up_to_run(*ticket);
+  wait_for_phase("run");
+  for (int i = 0; i < 100; ++i) leases_.command(*ticket, command_of("barrier", 10 + std::uint64_t(i)));
+  ASSERT_TRUE(alice_->end());
+  EXPECT_NE(alice_->end()->what.find("faster than"), std::string::npos) << alice_->end()->what;
+}
+
+}  // namespace
+}  // namespace ringtrue::daemon

@@ -1,0 +1,52 @@
+#include "diagnosis/infer/time_to_detect.h"
+#include "report/text/wording.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ringtrue::diagnosis {
+namespace {
+
+Finding slow(const char* kind, int node, Severity severity = Severity::critical) {
+  Finding out;
+  out.kind = kind;
+  out.scope.node = node;
+  out.severity = severity;
+  return out;
+}
+
+TEST(TimeToDetect, CountFromTheRunSinceWhichAnAccusationStands) {
+  TimeToDetect proofs;
+  proofs.note({}, 2);
+  proofs.note({slow("slow-sender", 3)}, 4);
+  proofs.note({slow("slow-sender", 3), slow("slow-receiver", 5)}, 5);
+  std::vector<Finding> findings = {slow("slow-sender", 3), slow("slow-receiver", 5), slow("slow-sender", 6)};
+  proofs.tell(findings, 7);
+  EXPECT_EQ(findings[0].proven_after, 4);
+  EXPECT_EQ(findings[1].proven_after, 5);
+  EXPECT_EQ(findings[2].proven_after, 7) << "new at the end";
+  EXPECT_THAT(report::sentences(findings[0].evidence), testing::ElementsAre("proven after 4 of 7 runs"));
+  EXPECT_THAT(report::sentences(findings[2].evidence), testing::ElementsAre("proven after 7 runs"));
+}
+
+TEST(TimeToDetect, BeginAnewWhereAnAccusationFell) {
+  TimeToDetect proofs;
+  proofs.note({slow("slow-sender", 3)}, 4);
+  proofs.note({}, 5);
+  proofs.note({slow("slow-sender", 3)}, 6);
+  std::vector<Finding> findings = {slow("slow-sender", 3)};
+  proofs.tell(findings, 6);
+  EXPECT_EQ(findings[0].proven_after, 6);
+}
+
+TEST(TimeToDetect, AreOfAccusationsAlone) {
+  TimeToDetect proofs;
+  proofs.note({slow("counter", 3, Severity::info)}, 4);
+  std::vector<Finding> findings = {slow("counter", 3, Severity::info)};
+  proofs.tell(findings, 6);
+  EXPECT_EQ(findings[0].proven_after, 0);
+  EXPECT_TRUE(findings[0].evidence.empty());
+}
+
+}  // namespace
+}  // namespace ringtrue::diagnosis
