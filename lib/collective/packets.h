@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "base/units.h"
 #include "collective/endpoint.h"
 
@@ -52,6 +53,24 @@ class PacketHandler {
   virtual void arrived(Rank from, std::span<const std::byte> header) = 0;
   // Whom this rank cannot go on without; -1: nobody. For the error when time is up.
   virtual Rank waiting_for() const = 0;
+};
+
+// What carries a rank's packets over wires (channels, datagrams) talks to this: the rank's handler, with what
+// a carrier has to know besides. Told on the rank's thread.
+class PacketReceiver : public PacketHandler {
+ public:
+  // Whether the program handles packets now: if not, a reliable carrier keeps them, and another one may drop
+  // them.
+  virtual bool listening() const = 0;
+  // Which call of the run it handles, or has handled last; from 1, and 0 before the first. The ranks of a run
+  // go through the same calls.
+  virtual std::uint32_t call() const = 0;
+  virtual std::byte* address(const Slice& slice) const = 0;  // of this rank's memory
+  // Of sending the packet `id`: `messages` more calls of sent(id) will come, possibly at once.
+  virtual void expect(std::uint32_t id, std::uint32_t messages) = 0;
+  virtual void sent(std::uint32_t id) = 0;
+  virtual void failed(Error error) = 0;               // the run is over; done already after Placed::broken
+  virtual std::string describe(Rank rank) const = 0;  // for errors: its role, node and number
 };
 
 // Which blocks of this rank's data hold a value that is not zero. Found ahead of need, piece by piece, in

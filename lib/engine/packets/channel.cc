@@ -20,10 +20,11 @@ std::uint32_t part_length(const std::byte* lengths, std::size_t i) {
 
 }  // namespace
 
-std::size_t put_envelope(std::byte* buffer, std::size_t header, std::span<const PacketToSend::Part> parts) {
+std::size_t put_envelope(std::byte* buffer, std::size_t header,
+                         std::span<const std::span<const std::byte>> parts) {
   std::byte* at = buffer + header;
-  for (const PacketToSend::Part& part : parts) {
-    const auto length = std::uint32_t(part.length);
+  for (const auto part : parts) {
+    const auto length = std::uint32_t(part.size());
     std::memcpy(at, &length, sizeof length);
     at += sizeof length;
   }
@@ -34,26 +35,26 @@ std::size_t put_envelope(std::byte* buffer, std::size_t header, std::span<const 
 
 void ChannelRoute::send(const PacketToSend& packet) {
   const std::size_t count = packet.parts.size();
-  sink_.expect(packet.id, std::uint32_t(1 + count));
+  rank_.expect(packet.id, std::uint32_t(1 + count));
   channel_->send(packet.id, packet.enveloped.data(), packet.enveloped.size(), count > 0);
   for (std::size_t i = 0; i < count; ++i)
-    channel_->send(packet.id, packet.parts[i].from, packet.parts[i].length, i + 1 < count);
+    channel_->send(packet.id, packet.parts[i].data(), packet.parts[i].size(), i + 1 < count);
 }
 
 void ChannelRoute::listen() {
-  if (broke_) return sink_.failed(std::move(*std::exchange(broke_, std::nullopt)));
+  if (broke_) return rank_.failed(std::move(*std::exchange(broke_, std::nullopt)));
   if (stage_ == Stage::quiet) post_header();
   work();
 }
 
 void ChannelRoute::failed(Error error) {
-  if (error.cause == Cause::peer_lost) error.what = fmt::format("{}: {}", sink_.describe(peer_), error.what);
-  if (sink_.listening()) return sink_.failed(std::move(error));
+  if (error.cause == Cause::peer_lost) error.what = fmt::format("{}: {}", rank_.describe(peer_), error.what);
+  if (rank_.listening()) return rank_.failed(std::move(error));
   if (!broke_) broke_ = std::move(error);
 }
 
 void ChannelRoute::post_done(std::uint64_t token) {
-  if (token != received) return sink_.sent(std::uint32_t(token));
+  if (token != received) return rank_.sent(std::uint32_t(token));
   --left_;
   work();
 }
@@ -72,12 +73,12 @@ void ChannelRoute::post_header() {
 void ChannelRoute::work() {
   if (working_) return;
   working_ = true;
-  while (left_ == 0 && sink_.listening()) {
+  while (left_ == 0 && rank_.listening()) {
     if (stage_ == Stage::header) {
       if (!open_packet()) break;
       continue;
     }
-    if (placed_ == Placed::accepted) sink_.arrived(peer_, {buffer_, header_bytes_});
+    if (placed_ == Placed::accepted) rank_.arrived(peer_, {buffer_, header_bytes_});
     post_header();
   }
   working_ = false;
@@ -85,8 +86,8 @@ void ChannelRoute::work() {
 
 bool ChannelRoute::open_packet() {
   const auto disagree = [this](const std::string& what) {
-    sink_.failed(Error{Cause::corrupted,
-                       fmt::format("a broken packet from {}: {}", sink_.describe(peer_), what),
+    rank_.failed(Error{Cause::corrupted,
+                       fmt::format("a broken packet from {}: {}", rank_.describe(peer_), what),
                        channel_->hop().peer_node,
                        {}});
     return false;
@@ -98,26 +99,34 @@ bool ChannelRoute::open_packet() {
   header_bytes_ = came_ - envelope;
   const std::byte* lengths = buffer_ + header_bytes_;
 
-  into_.clear();
-  placed_ = sink_.place(peer_, {buffer_, header_bytes_}, into_);
+  parts_.clear();
+  placed_ = rank_.place(peer_, {buffer_, header_bytes_}, parts_);
   if (placed_ == Placed::broken) return false;
-  if (placed_ == Placed::dropped) {
-    into_.assign(count, {});
-    for (std::size_t i = 0; i < count; ++i) {
-      into_[i].length = part_length(lengths, i);
-      into_[i].discard = true;
-    }
-  } else {
-    if (into_.size() != count) return disagree(fmt::format("{} parts where {} belong", count, into_.size()));
+  if (placed_ == Placed::accepted) {
+    if (parts_.size() != count)
+      return disagree(fmt::format("{} parts where {} belong", count, parts_.size()));
     for (std::size_t i = 0; i < count; ++i)
-      if (into_[i].length != part_length(lengths, i))
-        return disagree(
-            fmt::format("part {} of {} bytes where {} belong", i, part_length(lengths, i), into_[i].length));
+      if (parts_[i].into.length != part_length(lengths, i))
+        return disagree(fmt::format("part {} of {} bytes where {} belong", i, part_length(lengths, i),
+                                    parts_[i].into.length));
   }
   stage_ = Stage::parts;
   left_ = count;
-  for (const transport::Destination& into : into_) channel_->receive(received, into);
+  for (std::size_t i = 0; i < count; ++i) channel_->receive(received, destination(lengths, i));
   return true;
+}
+
+transport::Destination ChannelRoute::destination(const std::byte* lengths, std::size_t i) const {
+  transport::Destination to;
+  to.length = part_length(lengths, i);
+  to.discard = placed_ == Placed::dropped;
+  if (to.discard) return to;
+  to.into = rank_.address(parts_[i].into);
+  if (!parts_[i].reduce) return to;
+  to.with = to.into;
+  to.how = collective::Arrival::reduce;
+  to.receiver_moves = true;  // others send into the same slice
+  return to;
 }
 
 }  // namespace ringtrue::engine

@@ -19,13 +19,14 @@ inline constexpr std::size_t max_enveloped_bytes =
 
 // Writes the envelope behind the `header` bytes that stand in `buffer`; the number of bytes then. `buffer`
 // has room for max_enveloped_bytes.
-std::size_t put_envelope(std::byte* buffer, std::size_t header, std::span<const PacketToSend::Part> parts);
+std::size_t put_envelope(std::byte* buffer, std::size_t header,
+                         std::span<const std::span<const std::byte>> parts);
 
 class ChannelRoute final : public PacketRoute, public transport::Owner {
  public:
   // `buffer`: max_enveloped_bytes that the channel can receive into. `clock`: of the trace and of events.
-  ChannelRoute(Rank peer, PacketSink& sink, transport::Owner& clock, std::byte* buffer)
-      : peer_(peer), sink_(sink), clock_(clock), buffer_(buffer) {}
+  ChannelRoute(Rank peer, PacketReceiver& rank, transport::Owner& clock, std::byte* buffer)
+      : peer_(peer), rank_(rank), clock_(clock), buffer_(buffer) {}
   // The channel that was made with this route as its owner.
   void attach(transport::Channel* channel) { channel_ = channel; }
 
@@ -46,9 +47,10 @@ class ChannelRoute final : public PacketRoute, public transport::Owner {
   void work();  // off what is here, until something must come
   void post_header();
   bool open_packet();  // its header is here; false: the run is over
+  transport::Destination destination(const std::byte* lengths, std::size_t part) const;
 
   Rank peer_;
-  PacketSink& sink_;
+  PacketReceiver& rank_;
   transport::Owner& clock_;
   std::byte* buffer_;
   transport::Channel* channel_ = nullptr;
@@ -59,7 +61,7 @@ class ChannelRoute final : public PacketRoute, public transport::Owner {
   Placed placed_ = Placed::accepted;
   std::uint64_t came_ = 0;  // bytes of header and envelope
   std::size_t header_bytes_ = 0;
-  std::vector<transport::Destination> into_;
+  std::vector<collective::PacketPart> parts_;
   std::optional<Error> broke_;
 };
 

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "collective/omnireduce/omnireduce.h"
 
 namespace ringtrue::engine {
@@ -23,14 +21,6 @@ std::uint32_t largest_block(collective::Call call, std::uint64_t room, std::uint
 }
 
 }  // namespace
-
-void DatagramRoute::send(const PacketToSend& packet) {
-  std::array<std::span<const std::byte>, collective::max_packet_parts> parts;
-  std::size_t count = 0;
-  for (const PacketToSend::Part& part : packet.parts) parts[count++] = {part.from, part.length};
-  rank_.expect(packet.id, 1);
-  transport_.send(self_, peer_, packet.id, packet.header, std::span(parts).first(count));
-}
 
 Result<void> check_datagrams(const run::Job& job, const collective::Algorithm& algorithm) {
   if (!algorithm.uses_packets())

@@ -153,10 +153,13 @@ void PacketEndpoint::sent(std::uint32_t id) {
 
 // ---- receiving ----
 
+std::byte* PacketEndpoint::address(const collective::Slice& slice) const {
+  return self_.address(slice);
+}
+
 Placed PacketEndpoint::place(Rank from, std::span<const std::byte> header,
-                             std::vector<transport::Destination>& into) {
-  placing_.clear();
-  const Placed placed = handler_->place(from, header, placing_);
+                             std::vector<collective::PacketPart>& parts) {
+  const Placed placed = handler_->place(from, header, parts);
   if (placed == Placed::broken) {
     failed(Error{
         Cause::corrupted,
@@ -169,16 +172,9 @@ Placed PacketEndpoint::place(Rank from, std::span<const std::byte> header,
   PacketsReceived& received = received_[std::size_t(from)];
   if (first_[std::size_t(from)] == 0) first_[std::size_t(from)] = now_ns();
   ++received.packets;
-  for (const collective::PacketPart& part : placing_) {
-    transport::Destination& d = into.emplace_back();
-    d.into = self_.address(part.into);
-    d.length = part.into.length;
+  for (const collective::PacketPart& part : parts) {
     if (note_written_) note_written_(part.into);
-    received.bytes += d.length;
-    if (!part.reduce) continue;
-    d.with = d.into;
-    d.how = collective::Arrival::reduce;
-    d.receiver_moves = true;  // others send into the same slice
+    received.bytes += part.into.length;
   }
   return placed;
 }

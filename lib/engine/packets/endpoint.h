@@ -31,7 +31,7 @@ struct PacketsReceived {
   std::int64_t span_ns = 0;  // from the first header to the end of the last packet, over all calls
 };
 
-class PacketEndpoint final : public collective::Packets, public PacketSink {
+class PacketEndpoint final : public collective::Packets, public PacketReceiver {
  public:
   struct Setup {
     const collective::Call* call = nullptr;  // outlives the endpoint
@@ -59,10 +59,6 @@ class PacketEndpoint final : public collective::Packets, public PacketSink {
   const std::vector<PacketsReceived>& received() const { return received_; }
   // What went to `peer` in datagrams; null where it has a channel, or no route at all.
   const transport::Traffic* sent_to(Rank peer) const;
-  Rank waiting_for() const { return handler_ ? handler_->waiting_for() : -1; }
-  std::string describe(Rank rank) const override { return setup_.describe(rank); }
-  // How often a program began to handle packets.
-  std::uint64_t calls() const { return calls_; }
 
   // Packets
   bool reliable() const override { return reliable_; }
@@ -79,14 +75,18 @@ class PacketEndpoint final : public collective::Packets, public PacketSink {
   collective::PacketCounts& counts() override { return counts_; }
   void give_up(Rank peer, std::string what) override;
 
-  // PacketSink
+  // PacketReceiver
+  bool listening() const override { return handler_ != nullptr; }
+  std::uint32_t call() const override { return calls_; }
+  std::byte* address(const collective::Slice& slice) const override;
   void expect(std::uint32_t id, std::uint32_t messages) override { packets_[id].left += messages; }
   void sent(std::uint32_t id) override;
-  bool listening() const override { return handler_ != nullptr; }
   Placed place(Rank from, std::span<const std::byte> header,
-               std::vector<transport::Destination>& into) override;
+               std::vector<collective::PacketPart>& parts) override;
   void arrived(Rank from, std::span<const std::byte> header) override;
+  Rank waiting_for() const override { return handler_ ? handler_->waiting_for() : -1; }
   void failed(Error error) override;
+  std::string describe(Rank rank) const override { return setup_.describe(rank); }
 
  private:
   // A packet on its way out.
@@ -95,7 +95,7 @@ class PacketEndpoint final : public collective::Packets, public PacketSink {
     std::uint32_t left = 0;  // messages not sent yet, and one while it is being posted
     std::byte* buffer = nullptr;
     std::uint32_t header_bytes = 0;
-    std::vector<PacketToSend::Part> parts;
+    std::vector<std::span<const std::byte>> parts;
     std::vector<Rank> to;  // only while it waits for a buffer
   };
   void post(std::uint32_t id, std::span<const Rank> to, std::span<const std::byte> header);
@@ -120,8 +120,7 @@ class PacketEndpoint final : public collective::Packets, public PacketSink {
   std::deque<Waiting> waiting_;  // for a buffer
 
   collective::PacketHandler* handler_ = nullptr;
-  std::uint64_t calls_ = 0;
-  std::vector<collective::PacketPart> placing_;
+  std::uint32_t calls_ = 0;  // how often a program began to handle packets
   std::unordered_map<std::uint64_t, transport::Loop::TimerId> timers_;
   std::function<void(const collective::Slice&)> note_written_;
   collective::NonZeroBlocks* non_zero_ = nullptr;

@@ -279,11 +279,10 @@ void SessionImpl::open_packets(Player& player, Worker& worker, std::size_t place
 
 Result<void> SessionImpl::open_datagrams(Player& player, Rank peer, const run::Address& address) {
   RankEndpoint& endpoint = *player.endpoint;
-  auto route = std::make_unique<DatagramRoute>(endpoint.rank(), peer, *endpoint.packets(), *udp_);
-  const udp::Player receiver{endpoint.rank(), route.get(), reducer_.get(), &endpoint};
-  const auto opened = udp_->open(receiver, peer, {address.host, address.port, node_of(peer)});
+  const udp::Player player_of{endpoint.rank(), endpoint.packets(), reducer_.get(), &endpoint};
+  const auto opened = udp_->open(player_of, peer, {address.host, address.port, node_of(peer)});
   if (!opened) return opened;
-  endpoint.packets()->add_route(std::move(route));
+  endpoint.packets()->add_route(std::make_unique<DatagramRoute>(endpoint.rank(), peer, *udp_));
   return {};
 }
 

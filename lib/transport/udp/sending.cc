@@ -30,9 +30,10 @@ Transport::Outgoing Transport::fresh() {
   return message;
 }
 
-void Transport::send(Rank self, Rank peer, std::uint64_t token, std::span<const std::byte> header,
+void Transport::send(Rank self, Rank peer, std::uint32_t id, std::span<const std::byte> header,
                      std::span<const std::span<const std::byte>> parts) {
   Hop& hop = this->hop(self, peer);
+  hop.player.receiver->expect(id, 1);
   std::size_t payload = 0;
   for (const auto part : parts) payload += part.size();
   assert(header.size() + payload <= longest_ && "a packet longer than the run was begun for");
@@ -48,7 +49,7 @@ void Transport::send(Rank self, Rank peer, std::uint64_t token, std::span<const 
   Outgoing message = fresh();
   message.to = hop.to;
   message.owner = hop.player.receiver;
-  message.token = token;
+  message.id = id;
   const auto start = encode(head);
   std::vector<std::byte>& datagram = message.datagram;
   datagram.assign(start.begin(), start.end());
@@ -66,7 +67,7 @@ void Transport::send(Rank self, Rank peer, std::uint64_t token, std::span<const 
 
   if (message.clock) message.clock->record(message.event);
   queue_scripted(hop, std::move(datagram), header.size() + payload, head.sequence);
-  hop.player.receiver->sent(token);
+  hop.player.receiver->sent(id);
 }
 
 void Transport::queue_scripted(Hop& hop, std::vector<std::byte> datagram, std::uint64_t bytes,
@@ -154,7 +155,7 @@ void Transport::finish_front() {
     message.event.moved = message.event.done = message.clock->now();
     message.clock->record(message.event);
   }
-  if (message.owner) message.owner->sent(message.token);
+  if (message.owner) message.owner->sent(message.id);
   if (spare_.size() < 1024) spare_.push_back(std::move(message));
 }
 

@@ -104,7 +104,7 @@ void Transport::listen(Rank self, Rank peer) {
 }
 
 bool Transport::anyone_listens() const {
-  return std::any_of(receivers_.begin(), receivers_.end(), [](Receiver* r) { return r->listening(); });
+  return std::any_of(receivers_.begin(), receivers_.end(), [](const auto* r) { return r->listening(); });
 }
 
 void Transport::ready(std::uint32_t events) {
@@ -167,7 +167,7 @@ void Transport::take(std::span<const std::byte> datagram, const SocketAddress& f
 }
 
 void Transport::take_known(Hop& hop, const Head& head, std::span<const std::byte> datagram) {
-  const Receiver& receiver = *hop.player.receiver;
+  const collective::PacketReceiver& receiver = *hop.player.receiver;
   if (head.epoch == receiver.call() && receiver.listening()) return deliver(hop, head, datagram);
   // The peer may have begun the next call already.
   if (head.epoch == receiver.call() + 1 && hop.early.size() < max_early) {
@@ -185,11 +185,11 @@ void Transport::deliver(Hop& hop, const Head& head, std::span<const std::byte> d
   hop.last = now_ns();
   if (hop.unanswered > 0 && --hop.unanswered == 0) settle(hop);
 
-  places_.clear();
-  Receiver& receiver = *hop.player.receiver;
-  if (receiver.place(hop.peer, header, places_) != collective::Placed::accepted) return;
+  parts_.clear();
+  collective::PacketReceiver& receiver = *hop.player.receiver;
+  if (receiver.place(hop.peer, header, parts_) != collective::Placed::accepted) return;
   std::uint64_t due = 0;
-  for (const Destination& place : places_) due += place.length;
+  for (const collective::PacketPart& part : parts_) due += part.into.length;
   if (due != head.payload)
     return receiver.failed(
         Error{Cause::corrupted,
@@ -198,13 +198,13 @@ void Transport::deliver(Hop& hop, const Head& head, std::span<const std::byte> d
                           hop.peer, hop.to->where.node, hop.player.rank, head.payload, due),
               hop.to->where.node,
               {}});
-  for (const Destination& place : places_) {
-    if (place.how == Arrival::store) {
-      std::memcpy(place.into, payload, place.length);
-    } else {
-      hop.player.reducer->reduce(place.into, place.with, payload, place.length, place.how);
-    }
-    payload += place.length;
+  for (const collective::PacketPart& part : parts_) {
+    std::byte* const into = receiver.address(part.into);
+    if (part.reduce)
+      hop.player.reducer->reduce(into, into, payload, part.into.length, Arrival::reduce);
+    else
+      std::memcpy(into, payload, part.into.length);
+    payload += part.into.length;
   }
   if (Owner* const clock = hop.player.clock; clock && clock->wants_events()) {
     const std::int64_t now = clock->now();  // nobody posts receives of packets

@@ -36,28 +36,10 @@ struct PeerAddress {
   std::string node;  // name, for errors
 };
 
-// A rank of this process: told on the loop's thread.
-class Receiver {
- public:
-  virtual ~Receiver() = default;
-  // Whether its program handles packets now.
-  virtual bool listening() const = 0;
-  // Which call of the run it handles, or has handled last; from 1, and 0 before the first. Packets carry it,
-  // and those of another call are dropped. Both ends of a hop have to go through the same calls.
-  virtual std::uint32_t call() const = 0;
-  // A packet is here: where the parts of its payload belong. After Placed::broken the run has failed already.
-  virtual collective::Placed place(Rank from, std::span<const std::byte> header,
-                                   std::vector<Destination>& into) = 0;
-  // ... and all of it is at its place.
-  virtual void arrived(Rank from, std::span<const std::byte> header) = 0;
-  // What was sent with this token has left.
-  virtual void sent(std::uint64_t token) = 0;
-  virtual void failed(Error error) = 0;
-};
-
+// A rank of this process.
 struct Player {
   Rank rank = 0;
-  Receiver* receiver = nullptr;
+  collective::PacketReceiver* receiver = nullptr;  // its packets are of its call(); others are dropped
   const Reducer* reducer = nullptr;
   Owner* clock = nullptr;  // records the trace's events; null: nobody wants any
 };
@@ -84,10 +66,10 @@ class Transport final : public Watcher {
   // The player listens to this peer from here on. What the peer has sent for the call already is placed
   // before this returns.
   void listen(Rank self, Rank peer);
-  // The receiver hears sent(token) once, when the packet has left: possibly before this returns. The parts
-  // are copied at once: until then what they were taken from may change, since a result of the same round
-  // that was asked for twice may arrive in the same place.
-  void send(Rank self, Rank peer, std::uint64_t token, std::span<const std::byte> header,
+  // The receiver is to expect one message, and hears sent(id) when the packet has left: possibly before this
+  // returns. The parts are copied at once: until then what they were taken from may change, since a result of
+  // the same round that was asked for twice may arrive in the same place.
+  void send(Rank self, Rank peer, std::uint32_t id, std::span<const std::byte> header,
             std::span<const std::span<const std::byte>> parts);
 
   // Messages are packets as sent and as delivered, bytes those of headers and payloads without the framing. A
@@ -130,8 +112,8 @@ class Transport final : public Watcher {
   };
   struct Outgoing {
     const Peer* to = nullptr;
-    Receiver* owner = nullptr;  // null: nobody waits for it
-    std::uint64_t token = 0;
+    collective::PacketReceiver* owner = nullptr;  // null: nobody waits for it
+    std::uint32_t id = 0;
     std::vector<std::byte> datagram;
     Owner* clock = nullptr;  // null: no event is wanted
     run::Event event;
@@ -164,7 +146,7 @@ class Transport final : public Watcher {
   Loop& loop_;
   std::map<Rank, Peer> peers_;
   std::vector<collective::Fault> faults_;
-  std::vector<Receiver*> receivers_;
+  std::vector<collective::PacketReceiver*> receivers_;
   std::map<std::pair<Rank, Rank>, Hop> hops_;  // (self, peer)
   std::uint64_t longest_ = 0;
 
@@ -179,7 +161,7 @@ class Transport final : public Watcher {
   std::uint32_t interest_ = 0;
   std::vector<std::byte> arrivals_;  // room for a batch of datagrams, each of stride_ bytes
   std::size_t stride_ = 0;
-  std::vector<Destination> places_;
+  std::vector<collective::PacketPart> parts_;
   std::uint64_t rejected_ = 0, corrupted_ = 0, late_ = 0;
 };
 

@@ -15,6 +15,7 @@
 namespace ringtrue::transport::udp {
 namespace {
 
+using collective::PacketPart;
 using collective::Placed;
 
 std::span<const std::byte> bytes_of(const std::string& text) {
@@ -78,11 +79,11 @@ using test::Adder;
 constexpr std::uint64_t longest = 1400;
 
 // Keeps the headers that arrive; their payloads go to `into`, in order.
-class Program final : public Receiver {
+class Program final : public collective::PacketReceiver {
  public:
   bool listening() const override { return listens; }
   std::uint32_t call() const override { return calls; }
-  Placed place(Rank from, std::span<const std::byte> header, std::vector<Destination>& parts) override {
+  Placed place(Rank from, std::span<const std::byte> header, std::vector<PacketPart>& parts) override {
     EXPECT_TRUE(parts.empty());
     placed_from = from;
     const std::string text(reinterpret_cast<const char*>(header.data()), header.size());
@@ -94,7 +95,11 @@ class Program final : public Receiver {
     EXPECT_EQ(from, placed_from);
     headers.emplace_back(reinterpret_cast<const char*>(header.data()), header.size());
   }
-  void sent(std::uint64_t token) override { tokens.push_back(token); }
+  Rank waiting_for() const override { return -1; }
+  std::byte* address(const collective::Slice& slice) const override { return memory + slice.offset; }
+  void expect(std::uint32_t, std::uint32_t messages) override { expected += messages; }
+  void sent(std::uint32_t token) override { tokens.push_back(token); }
+  std::string describe(Rank) const override { return {}; }
   void failed(Error error) override {
     if (!failure) failure = std::move(error);
   }
@@ -103,9 +108,11 @@ class Program final : public Receiver {
   std::uint32_t calls = 0;
   Rank placed_from = -1;
   std::string refused;
-  std::vector<Destination> into;
+  std::byte* memory = nullptr;
+  std::vector<PacketPart> into;
   std::vector<std::string> headers;
-  std::vector<std::uint64_t> tokens;
+  std::vector<std::uint32_t> tokens;
+  std::uint32_t expected = 0;
   std::optional<Error> failure;
 };
 
@@ -164,7 +171,7 @@ class Udp : public testing::Test {
         ssize_t(bytes.size()));
     ::close(fd);
   }
-  void send(Rank r, std::uint64_t token, const std::string& header, const std::string& payload = "") {
+  void send(Rank r, std::uint32_t token, const std::string& header, const std::string& payload = "") {
     payloads.push_back(std::make_unique<std::string>(payload));
     const std::span<const std::byte> parts[] = {bytes_of(*payloads.back())};
     ends[r]->send(r, 1 - r, token, bytes_of(header), parts);
@@ -192,14 +199,15 @@ TEST_F(Udp, APacketFindsItsPlaces) {
   begin();
   begin_calls();
   std::int32_t values[] = {1, 2, 3, 4, 5}, there[] = {10, 20, 30, 40, 50};
-  auto* const to = reinterpret_cast<std::byte*>(there);
-  program[1].into = {{to + 12, nullptr, 4, Arrival::store}, {to, to, 8, Arrival::reduce}};
+  program[1].memory = reinterpret_cast<std::byte*>(there);
+  program[1].into = {{{collective::Space::data, 12, 4}, false}, {{collective::Space::data, 0, 8}, true}};
   const auto all = std::as_bytes(std::span(values));
   const std::span<const std::byte> parts[] = {all.subspan(8, 4), {}, all.first(4), all.subspan(4, 4)};
   ends[0]->send(0, 1, 42, bytes_of("header"), parts);
   ASSERT_TRUE(run([&] { return !program[1].headers.empty(); }));
   EXPECT_EQ(program[1].headers, std::vector<std::string>{"header"});
-  EXPECT_EQ(program[0].tokens, std::vector<std::uint64_t>{42});
+  EXPECT_EQ(program[0].tokens, std::vector<std::uint32_t>{42});
+  EXPECT_EQ(program[0].expected, 1u);
   const std::vector<std::int32_t> due{11, 22, 30, 3, 50};
   EXPECT_EQ(std::vector<std::int32_t>(there, there + 5), due);
   EXPECT_EQ(ends[0]->sent(0, 1).messages, 1u);
@@ -213,7 +221,7 @@ TEST_F(Udp, ManyPacketsInBothDirectionsArriveInBatches) {
   begin();
   begin_calls();
   for (int i = 0; i < 300; ++i)
-    for (const Rank r : {0, 1}) send(r, std::uint64_t(i), std::to_string(i));
+    for (const Rank r : {0, 1}) send(r, std::uint32_t(i), std::to_string(i));
   ASSERT_TRUE(run([&] { return program[0].headers.size() == 300 && program[1].headers.size() == 300; }));
   for (const Rank r : {0, 1}) {
     EXPECT_EQ(program[r].tokens.size(), 300u);
@@ -277,7 +285,8 @@ TEST_F(Udp, OtherLengthsThanTheReceiverExpectsEndTheRun) {
   begin();
   begin_calls();
   std::int32_t there = 0;
-  program[1].into = {{reinterpret_cast<std::byte*>(&there), nullptr, 4, Arrival::store}};
+  program[1].memory = reinterpret_cast<std::byte*>(&there);
+  program[1].into = {{{collective::Space::data, 0, 4}, false}};
   send(0, 1, "header", "12345678");
   EXPECT_FALSE(run([] { return false; }, Seconds(1)));
   ASSERT_TRUE(program[1].failure);
@@ -305,7 +314,7 @@ TEST_F(Udp, AScriptLosesDoublesReordersAndCorrupts) {
   begin_calls();
   constexpr int packets = 2000;
   for (int i = 0; i < packets; ++i) {
-    send(0, std::uint64_t(i), std::to_string(i));
+    send(0, std::uint32_t(i), std::to_string(i));
     if (i % 20 == 19) run_for(Seconds(0.0002));
   }
   EXPECT_EQ(program[0].tokens.size(), std::size_t(packets));
