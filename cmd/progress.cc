@@ -58,7 +58,14 @@ class Holdup {
   std::optional<Pause> pause_;
 };
 
-// The line for each event; empty: none.
+// "; suspect: node3's sending side (87 %) and 1 more"
+std::string phrase(const std::vector<ops::progress::Suspect>& suspects) {
+  if (suspects.empty()) return "";
+  const std::string more = suspects.size() > 1 ? fmt::format(" and {} more", suspects.size() - 1) : "";
+  return fmt::format("; suspect: {} ({:.0f} %){}", suspects[0].what, suspects[0].confidence * 100, more);
+}
+
+// The line for each event; empty: none. Suspects stand behind the experiments that follow.
 struct Line {
   std::string operator()(const ops::progress::Phase& e) const {
     return fmt::format("{}: {} of {} nodes", e.name, e.answered, e.nodes);
@@ -73,10 +80,15 @@ struct Line {
                        e.of > 0 ? fmt::format(" ({} of {} sizes)", e.number, e.of) : "");
   }
   std::string operator()(const ops::progress::Experiment& e) const {
-    return fmt::format("{}: {} ({:.0f} %)", e.stage, e.what, e.budget_used * 100);
+    return fmt::format("{}: {} ({:.0f} %){}", e.stage, e.what, e.budget_used * 100, suspects);
   }
   std::string operator()(const ops::progress::Reading&) const { return {}; }
-  std::string operator()(const ops::progress::Suspects&) const { return {}; }
+  std::string operator()(const ops::progress::Suspects& e) {
+    suspects = phrase(e.suspects);
+    return {};
+  }
+
+  std::string suspects;
 };
 
 }  // namespace
@@ -117,8 +129,9 @@ Result<Pause> parse_pause(std::string_view text) {
 
 ops::Control control(const std::optional<Pause>& pause) {
   const auto hold = std::make_shared<Holdup>(pause);
-  return {stop(), [hold](const ops::progress::Event& event) {
-            if (const std::string line = std::visit(Line(), event); !line.empty()) show_progress(line);
+  const auto lines = std::make_shared<Line>();
+  return {stop(), [hold, lines](const ops::progress::Event& event) {
+            if (const std::string line = std::visit(*lines, event); !line.empty()) show_progress(line);
             if (const auto* phase = std::get_if<ops::progress::Phase>(&event)) (*hold)(*phase);
           }};
 }

@@ -158,6 +158,11 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   options.on_progress = [&control](const std::string& stage, const std::string& what, double used) {
     control.tell(progress::Experiment{stage, what, used});
   };
+  options.on_suspects = [&control](const std::vector<diagnosis::Finding>& suspects) {
+    progress::Suspects event;
+    for (const diagnosis::Finding& f : suspects) event.suspects.push_back({f.scope.text(), f.confidence});
+    control.tell(event);
+  };
   options.cancelled = [&control] { return control.stopped(); };
   auto carrier = (*measurer)->nodes() < 2 ? Result<Carrier>(Carrier{}) : (*measurer)->settle();
   if (carrier) {

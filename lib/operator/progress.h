@@ -50,13 +50,13 @@ struct Reading {
   std::uint64_t runs = 0, bytes = 0;
 };
 
-// Whom a check suspects as things stand.
+// What a check suspects after a round.
 struct Suspect {
-  std::string what;       // "node3 receives"
+  std::string what;       // "node3's receiving side"
   double confidence = 0;  // 0..1
 };
 struct Suspects {
-  std::vector<Suspect> suspects;  // gravest first
+  std::vector<Suspect> suspects;  // most severe first
 };
 
 using Event = std::variant<Phase, Step, Part, Call, Experiment, Reading, Suspects>;

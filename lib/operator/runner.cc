@@ -294,6 +294,7 @@ std::unique_ptr<Runner> make_fleet_runner(std::unique_ptr<fleet::Fleet> fleet, f
 
 Outcome<std::unique_ptr<Runner>> make_runner(const Setup& setup, const RunnerOptions& options,
                                              const Control& control) {
+  if (setup.runners) return setup.runners(options, control);
   if (setup.local) {
     if (options.aggregators && options.aggregators->hosts)
       return trouble(

@@ -1,6 +1,8 @@
 // What all use cases are told, and what ties them to whoever asks.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +14,18 @@
 
 namespace ringtrue::ops {
 
+class Control;
+class Runner;
+struct RunnerOptions;
+
+// A value, or why there is none, with the nodes that are in the way.
+template <class T>
+using Outcome = tl::expected<T, Trouble>;
+
+inline tl::unexpected<Trouble> trouble(Error error) {
+  return tl::unexpected(Trouble{std::move(error), {}});
+}
+
 // Where things run and what is known of it; part of a request.
 struct Setup {
   config::Config config;     // hosts, transport, deadlines, thresholds
@@ -19,6 +33,8 @@ struct Setup {
   int ranks_per_node = 1;
   bool insecure = false;  // daemons without TLS
   std::string command;    // "check": as others are told who holds a node
+  // Makes the runners instead of what stands above, as a test's script does.
+  std::function<Outcome<std::unique_ptr<Runner>>(const RunnerOptions&, const Control&)> runners{};
 
   // Hosts or a machine, whose daemons have deadlines; none where everything is local.
   std::optional<Deadlines> deadlines() const;
@@ -41,13 +57,5 @@ class Control {
   Stop* stop_;
   progress::Sink sink_;
 };
-
-// A value, or why there is none, with the nodes that are in the way.
-template <class T>
-using Outcome = tl::expected<T, Trouble>;
-
-inline tl::unexpected<Trouble> trouble(Error error) {
-  return tl::unexpected(Trouble{std::move(error), {}});
-}
 
 }  // namespace ringtrue::ops

@@ -165,6 +165,7 @@ void Examination::note_confirmed(const Inference& inference) {
   now.ring_busbw = out_.ring_busbw;
   conclude(case_of(inference), now);
   time_to_detect_.note(now.findings, out_.cost.runs);
+  if (options_.on_suspects) options_.on_suspects(now.findings);
 }
 
 void Examination::set_expected(const Inference& inference) {
