@@ -92,9 +92,6 @@ Result<Options> parse(int argc, char** argv) {
                   fmt::format("ringtrue-probe {} does not know '{}'", options.command, word));
     }
   }
-  if (asks && options.library.empty())
-    return fail(Cause::bad_input, "ask takes a library", {},
-                fmt::format("one of {}", fmt::join(libraries(), ", ")));
   return options;
 }
 

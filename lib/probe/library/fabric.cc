@@ -4,6 +4,7 @@
 #include <infiniband/ibnetdisc.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -61,55 +62,22 @@ Result<std::string> umad_of(Source& files, const Port& port) {
               "modprobe ib_umad");
 }
 
-std::uint32_t field(const std::uint8_t* info, MAD_FIELDS which) {
-  return mad_get_field(const_cast<std::uint8_t*>(info), 0, which);
-}
-
-// "4xEDR", as ibnetdiscover writes it.
+// "4xEDR", as ibnetdiscover writes it. Widths and speeds are bits.
 std::string width_and_speed(ibnd_port_t* port) {
-  const char* width = "?";
-  switch (field(port->info, IB_PORT_LINK_WIDTH_ACTIVE_F)) {
-    case 1:
-      width = "1x";
-      break;
-    case 2:
-      width = "4x";
-      break;
-    case 4:
-      width = "8x";
-      break;
-    case 8:
-      width = "12x";
-      break;
-    case 16:
-      width = "2x";
-      break;
-  }
-  const char* speed = "???";
-  switch (field(port->info, IB_PORT_LINK_SPEED_EXT_ACTIVE_F)) {
-    case 1:
-      return fmt::format("{}FDR", width);
-    case 2:
-      return fmt::format("{}EDR", width);
-    case 4:
-      return fmt::format("{}HDR", width);
-    case 8:
-      return fmt::format("{}NDR", width);
-    case 16:
-      return fmt::format("{}XDR", width);
-  }
-  switch (field(port->info, IB_PORT_LINK_SPEED_ACTIVE_F)) {
-    case 1:
-      speed = "SDR";
-      break;
-    case 2:
-      speed = "DDR";
-      break;
-    case 4:
-      speed = field(port->ext_info, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F) == 1 ? "FDR10" : "QDR";
-      break;
-  }
-  return fmt::format("{}{}", width, speed);
+  const auto name = [&](std::uint8_t* info, MAD_FIELDS which, const auto& names) -> std::string {
+    const unsigned bits = mad_get_field(info, 0, which);
+    const auto bit = std::size_t(std::countr_zero(bits));
+    return std::has_single_bit(bits) && bit < std::size(names) ? names[bit] : "";
+  };
+  constexpr const char* widths[] = {"1x", "4x", "8x", "12x", "2x"};
+  constexpr const char* extended[] = {"FDR", "EDR", "HDR", "NDR", "XDR"};
+  constexpr const char* speeds[] = {"SDR", "DDR", "QDR"};
+  const std::string width = name(port->info, IB_PORT_LINK_WIDTH_ACTIVE_F, widths);
+  std::string speed = name(port->info, IB_PORT_LINK_SPEED_EXT_ACTIVE_F, extended);
+  if (speed.empty()) speed = name(port->info, IB_PORT_LINK_SPEED_ACTIVE_F, speeds);
+  if (speed == "QDR" && mad_get_field(port->ext_info, 0, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F) == 1)
+    speed = "FDR10";
+  return (width.empty() ? "?" : width) + (speed.empty() ? "???" : speed);
 }
 
 std::string id(const ibnd_node_t* node) {
@@ -144,8 +112,8 @@ void write_node(ibnd_node_t* node, void* text) {
   std::string& out = *static_cast<std::string*>(text);
   if (out.size() > longest_text) return;
   const bool is_switch = node->type == IB_NODE_SWITCH;
-  out += fmt::format("\nvendid=0x{:x}\ndevid=0x{:x}\n", field(node->info, IB_NODE_VENDORID_F),
-                     field(node->info, IB_NODE_DEVID_F));
+  out += fmt::format("\nvendid=0x{:x}\ndevid=0x{:x}\n", mad_get_field(node->info, 0, IB_NODE_VENDORID_F),
+                     mad_get_field(node->info, 0, IB_NODE_DEVID_F));
   if (is_switch)
     out +=
         fmt::format("switchguid=0x{:x}({:x})\nSwitch\t{} {}\t\t# \"{}\" {} port 0 lid {} lmc {}\n",
@@ -176,13 +144,10 @@ Result<std::string> ask_fabric(const Asking& asking) {
   Error last;
   for (const Port& port : ports.active) {
     // A port that is already in what another one found is of the same fabric.
-    const std::string guid =
+    std::string guid =
         files.read(fmt::format("/sys/class/infiniband/{}/node_guid", port.device)).value_or("");
-    std::string plain;
-    for (const char c : guid)
-      if (c != ':') plain += c;
-    if (!plain.empty() && text.find("H-" + plain + "\"[" + std::to_string(port.number) + "]") != text.npos)
-      continue;
+    std::erase(guid, ':');
+    if (!guid.empty() && text.find(fmt::format("H-{}\"[{}]", guid, port.number)) != text.npos) continue;
     if (const auto umad = umad_of(files, port); !umad) {
       last = umad.error();
       continue;

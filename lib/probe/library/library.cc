@@ -2,23 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+#include <vector>
+
 namespace ringtrue::topology {
 namespace {
 
-constexpr std::string_view names[] = {"system", "ethtool", "verbs", "nvml", "hwloc", "fabric"};
-constexpr Result<std::string> (*askers[])(const Asking&) = {ask_system, ask_ethtool, ask_verbs,
-                                                            ask_nvml,   ask_hwloc,   ask_fabric};
-static_assert(std::size(names) == std::size(askers));
+constexpr std::pair<std::string_view, Result<std::string> (*)(const Asking&)> libraries[] = {
+    {"system", ask_system}, {"ethtool", ask_ethtool}, {"verbs", ask_verbs},
+    {"nvml", ask_nvml},     {"hwloc", ask_hwloc},     {"fabric", ask_fabric}};
 
 }  // namespace
 
-std::span<const std::string_view> libraries() {
-  return names;
-}
-
 Result<std::string> ask(std::string_view library, const Asking& asking) {
-  for (std::size_t i = 0; i < std::size(names); ++i)
-    if (names[i] == library) return askers[i](asking);
+  std::vector<std::string_view> names;
+  for (const auto& [name, ask_it] : libraries) {
+    if (name == library) return ask_it(asking);
+    names.push_back(name);
+  }
   return fail(Cause::bad_input, fmt::format("no library is called '{}'", library), {},
               fmt::format("one of {}", fmt::join(names, ", ")));
 }

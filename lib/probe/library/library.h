@@ -9,7 +9,6 @@
 // The exact forms stand in the head of each file here, and in the probe that reads them.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -30,7 +29,7 @@ Result<std::string> ask_ethtool(const Asking& asking);
 Result<std::string> ask_fabric(const Asking& asking);
 Result<std::string> ask_system(const Asking& asking);
 
-std::span<const std::string_view> libraries();
+// By name; bad_input, listing what there is, for another.
 Result<std::string> ask(std::string_view library, const Asking& asking);
 
 }  // namespace ringtrue::topology

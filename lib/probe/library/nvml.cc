@@ -54,18 +54,8 @@ std::string printable(std::string text) {
 // nvmlDeviceGetNvLinkVersion numbers versions and half versions through: 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0,
 // 6.0; and says 5.0 of Hopper, which has 4.0. So the architecture is asked first.
 std::optional<int> nvlink_version(unsigned number, int compute_capability) {
-  switch (compute_capability / 10) {
-    case 6:
-      return 1;
-    case 7:
-      return 2;
-    case 8:
-      return 3;
-    case 9:
-      return 4;
-    case 10:
-      return 5;
-  }
+  const int architecture = compute_capability / 10;
+  if (architecture >= 6 && architecture <= 10) return architecture - 5;
   constexpr int versions[] = {1, 2, 2, 3, 3, 4, 5, 6};
   if (number < 1 || number > std::size(versions)) return std::nullopt;
   return versions[number - 1];
@@ -139,13 +129,25 @@ class Asker {
       out_[key] = printable(buffer);
   }
 
-  template <class Number = unsigned>
-  void put(const char* key, const char* function) {
-    if (Number value{}; asked(function, &value)) out_[key] = value;
+  template <class... Arguments>
+  void put(const char* key, const char* function, Arguments... before) {
+    if (unsigned value = 0; asked(function, before..., &value)) out_[key] = value;
   }
 
-  void flag(const char* key, const char* function) {
-    if (unsigned value = 0; asked(function, &value)) out_[key] = value == 1;
+  // `more`: the setting after the next restart, where the function tells that as well.
+  template <class... More>
+  void flag(const char* key, const char* function, More... more) {
+    if (unsigned value = 0; asked(function, &value, more...)) out_[key] = value == 1;
+  }
+
+  template <class... Arguments>
+  void put_address(json& out, const char* key, std::initializer_list<const char*> versions,
+                   Arguments... before) {
+    for (const char* function : versions)
+      if (PciInfo pci{}; asked(function, before..., &pci)) {
+        if (const std::string at = address(pci); !at.empty()) out[key] = at;
+        return;
+      }
   }
 
   void all();
@@ -164,10 +166,8 @@ class Asker {
 };
 
 void Asker::all() {
-  if (PciInfo pci{}; (asked("nvmlDeviceGetPciInfo_v3", &pci) || asked("nvmlDeviceGetPciInfo_v2", &pci)) &&
-                     !address(pci).empty())
-    out_["pci"] = address(pci);
-  if (unsigned index = 0; asked("nvmlDeviceGetIndex", &index)) out_["index"] = index;
+  put_address(out_, "pci", {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2"});
+  put("index", "nvmlDeviceGetIndex");
   text("name", "nvmlDeviceGetName");
   text("uuid", "nvmlDeviceGetUUID");
   text("serial", "nvmlDeviceGetSerial");
@@ -177,14 +177,15 @@ void Asker::all() {
   if (asked("nvmlDeviceGetCudaComputeCapability", &major, &minor))
     out_["compute_capability"] = 10 * major + minor;
   flag("persistence", "nvmlDeviceGetPersistenceMode");
-  if (unsigned now = 0, pending = 0; asked("nvmlDeviceGetMigMode", &now, &pending)) out_["mig"] = now == 1;
+  unsigned pending = 0;
+  flag("mig", "nvmlDeviceGetMigMode", &pending);
+  flag("ecc", "nvmlDeviceGetEccMode", &pending);
   memory_errors();
   clocks();
   put("performance_state", "nvmlDeviceGetPerformanceState");
   if (out_.value("performance_state", 0u) > 15) out_.erase("performance_state");
   if (Utilization use{}; asked("nvmlDeviceGetUtilizationRates", &use)) out_["utilization"] = use.gpu;
-  if (unsigned degrees = 0; asked("nvmlDeviceGetTemperature", unsigned(temperature_of_gpu), &degrees))
-    out_["temperature_C"] = degrees;
+  put("temperature_C", "nvmlDeviceGetTemperature", unsigned(temperature_of_gpu));
   for (const char* function :
        {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2",
         "nvmlDeviceGetComputeRunningProcesses"}) {
@@ -197,7 +198,6 @@ void Asker::all() {
 }
 
 void Asker::memory_errors() {
-  if (unsigned now = 0, pending = 0; asked("nvmlDeviceGetEccMode", &now, &pending)) out_["ecc"] = now == 1;
   for (const auto& [key, type] :
        {std::pair{"ecc_corrected", ecc_corrected}, std::pair{"ecc_uncorrected", ecc_uncorrected}})
     if (unsigned long long count = 0;
@@ -216,10 +216,8 @@ void Asker::clocks() {
   if (asked("nvmlDeviceGetCurrentClocksEventReasons", &reasons) ||
       asked("nvmlDeviceGetCurrentClocksThrottleReasons", &reasons))
     out_["throttle"] = reasons;
-  if (unsigned clock = 0; asked("nvmlDeviceGetClockInfo", unsigned(clock_sm), &clock))
-    out_["sm_clock_MHz"] = clock;
-  if (unsigned clock = 0; asked("nvmlDeviceGetMaxClockInfo", unsigned(clock_sm), &clock))
-    out_["max_sm_clock_MHz"] = clock;
+  put("sm_clock_MHz", "nvmlDeviceGetClockInfo", unsigned(clock_sm));
+  put("max_sm_clock_MHz", "nvmlDeviceGetMaxClockInfo", unsigned(clock_sm));
 }
 
 void Asker::links() {
@@ -246,11 +244,8 @@ json Asker::link(unsigned index, bool up) {
   if (asked("nvmlDeviceGetNvLinkRemoteDeviceType", index, &type))
     if (type == remote_gpu || type == remote_npu || type == remote_switch)
       link["remote"] = type == remote_gpu ? "gpu" : type == remote_npu ? "cpu" : "nvswitch";
-  PciInfo remote{};
-  if ((asked("nvmlDeviceGetNvLinkRemotePciInfo_v2", index, &remote) ||
-       asked("nvmlDeviceGetNvLinkRemotePciInfo", index, &remote)) &&
-      !address(remote).empty())
-    link["remote_pci"] = address(remote);
+  put_address(link, "remote_pci", {"nvmlDeviceGetNvLinkRemotePciInfo_v2", "nvmlDeviceGetNvLinkRemotePciInfo"},
+              index);
   for (unsigned counter = 0; counter < std::size(error_counters); ++counter)
     if (unsigned long long count = 0; asked("nvmlDeviceGetNvLinkErrorCounter", index, counter, &count))
       link["errors"][error_counters[counter]] = count;

@@ -7,50 +7,31 @@
 namespace ringtrue::topology::nvml {
 
 std::string words(Return result) {
-  switch (result) {
-    case success:
-      return "success";
-    case uninitialized:
-      return "NVML is not initialised";
-    case invalid_argument:
-      return "invalid argument";
-    case not_supported:
-      return "not supported";
-    case no_permission:
-      return "no permission";
-    case not_found:
-      return "not found";
-    case insufficient_size:
-      return "more than expected";
-    case insufficient_power:
-      return "its power cables are not attached";
-    case driver_not_loaded:
-      return "the driver is not loaded";
-    case timeout:
-      return "timeout";
-    case irq_issue:
-      return "the kernel found an interrupt issue";
-    case library_not_found:
-      return "a library of the driver is missing";
-    case function_not_found:
-      return "this version of NVML has no such function";
-    case corrupted_inforom:
-      return "its infoROM is corrupted";
-    case gpu_is_lost:
-      return "the GPU is lost: it fell off the bus";
-    case reset_required:
-      return "the GPU needs a reset";
-    case operating_system:
-      return "the operating system refused";
-    case lib_rm_version_mismatch:
-      return "NVML and the kernel module are of different versions";
-    case memory:
-      return "out of memory";
-    case no_data:
-      return "no data";
-    case unknown:
-      return "unknown error";
-  }
+  constexpr std::pair<Return, const char*> known[] = {
+      {success, "success"},
+      {uninitialized, "NVML is not initialised"},
+      {invalid_argument, "invalid argument"},
+      {not_supported, "not supported"},
+      {no_permission, "no permission"},
+      {not_found, "not found"},
+      {insufficient_size, "more than expected"},
+      {insufficient_power, "its power cables are not attached"},
+      {driver_not_loaded, "the driver is not loaded"},
+      {timeout, "timeout"},
+      {irq_issue, "the kernel found an interrupt issue"},
+      {library_not_found, "a library of the driver is missing"},
+      {function_not_found, "this version of NVML has no such function"},
+      {corrupted_inforom, "its infoROM is corrupted"},
+      {gpu_is_lost, "the GPU is lost: it fell off the bus"},
+      {reset_required, "the GPU needs a reset"},
+      {operating_system, "the operating system refused"},
+      {lib_rm_version_mismatch, "NVML and the kernel module are of different versions"},
+      {memory, "out of memory"},
+      {no_data, "no data"},
+      {unknown, "unknown error"},
+  };
+  for (const auto& [number, text] : known)
+    if (number == result) return text;
   return fmt::format("error {}", unsigned(result));
 }
 

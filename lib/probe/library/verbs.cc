@@ -1,9 +1,9 @@
 // The answer of verbs, keys left out where nothing is known:
 //
 //   {"rdma_core": "44.0",
-//    "devices": [{"name": "mlx5_0", "firmware": "28.39.1002", "node_guid": "506b4b0300c19c16", "error":
-//    "...",
-//                 "ports": [{"port": 1, "layer": "infiniband" | "ethernet", "state": "active",
+//    "devices": [{"name": "mlx5_0", "firmware": "28.39.1002", "node_guid": "506b4b0300c19c16",
+//                 "error": "...", "ports": [{"port": 1, "layer": "infiniband" | "ethernet", "state":
+//                 "active",
 //                            "physical_state": "linkup", "active_speed": "HDR", "active_width": 4,
 //                            "active_mtu": 4096, "max_mtu": 4096, "lid": 26, "gids": ["fe80:..."]}]}]}
 //
@@ -15,6 +15,7 @@
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -43,61 +44,22 @@ std::string rdma_core_version() {
   return dot == std::string_view::npos ? std::string() : std::string(version.substr(dot + 1));
 }
 
-const char* speed(unsigned bit) {
-  switch (bit) {
-    case 1:
-      return "SDR";
-    case 2:
-      return "DDR";
-    case 4:
-      return "QDR";
-    case 8:
-      return "FDR10";
-    case 16:
-      return "FDR";
-    case 32:
-      return "EDR";
-    case 64:
-      return "HDR";
-    case 128:
-      return "NDR";
-    default:
-      return nullptr;
-  }
+// Speeds and widths are bits; nullptr and 0 for those that nobody named.
+const char* speed(unsigned bits) {
+  constexpr const char* names[] = {"SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR"};
+  const auto bit = std::size_t(std::countr_zero(bits));
+  return std::has_single_bit(bits) && bit < std::size(names) ? names[bit] : nullptr;
 }
 
-int width(unsigned bit) {
-  switch (bit) {
-    case 1:
-      return 1;
-    case 2:
-      return 4;
-    case 4:
-      return 8;
-    case 8:
-      return 12;
-    case 16:
-      return 2;
-    default:
-      return 0;
-  }
+int width(unsigned bits) {
+  constexpr int lanes[] = {1, 4, 8, 12, 2};
+  const auto bit = std::size_t(std::countr_zero(bits));
+  return std::has_single_bit(bits) && bit < std::size(lanes) ? lanes[bit] : 0;
 }
 
-const char* state(ibv_port_state state) {
-  switch (state) {
-    case IBV_PORT_DOWN:
-      return "down";
-    case IBV_PORT_INIT:
-      return "init";
-    case IBV_PORT_ARMED:
-      return "armed";
-    case IBV_PORT_ACTIVE:
-      return "active";
-    case IBV_PORT_ACTIVE_DEFER:
-      return "active_defer";
-    default:
-      return nullptr;
-  }
+const char* state(unsigned state) {
+  constexpr const char* words[] = {nullptr, "down", "init", "armed", "active", "active_defer"};
+  return state < std::size(words) ? words[state] : nullptr;
 }
 
 const char* physical_state(unsigned state) {
@@ -143,10 +105,9 @@ json ask_port(ibv_context* context, int number) {
   put("physical_state", physical_state(attributes.phys_state));
   put("active_speed", speed(attributes.active_speed));
   if (const int lanes = width(attributes.active_width)) port["active_width"] = lanes;
-  if (attributes.active_mtu >= IBV_MTU_256 && attributes.active_mtu <= IBV_MTU_4096)
-    port["active_mtu"] = 128 << attributes.active_mtu;
-  if (attributes.max_mtu >= IBV_MTU_256 && attributes.max_mtu <= IBV_MTU_4096)
-    port["max_mtu"] = 128 << attributes.max_mtu;
+  for (const auto& [key, mtu] :
+       {std::pair("active_mtu", attributes.active_mtu), {"max_mtu", attributes.max_mtu}})
+    if (mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096) port[key] = 128 << mtu;
   if (attributes.lid != 0) port["lid"] = attributes.lid;
   port["gids"] = gids(context, number, attributes.gid_tbl_len);
   return port;
