@@ -87,6 +87,14 @@ concept Is = std::same_as<std::remove_const_t<X>, T>;
 
 #define RINGTRUE_FIELD(key, about, field) v(key, about, x.field...)
 
+template <class V, Is<Error>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("cause", {}, cause);
+  RINGTRUE_FIELD("what", line(1000), what);
+  RINGTRUE_FIELD("where", line(1000), where);
+  RINGTRUE_FIELD("next", line(1000), next);
+}
+
 // What has fields of its own.
 struct AnyVisitor {
   void operator()(const char*, const About&, auto&...) const {}

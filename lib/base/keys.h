@@ -15,6 +15,11 @@ namespace ringtrue {
 template <class E>
 inline constexpr const char* keys_of = nullptr;
 
+template <>
+inline constexpr const char* keys_of<Cause>[] = {"bad_input", "unavailable", "unreachable",
+                                                 "refused",   "deadline",    "peer_lost",
+                                                 "corrupted", "cancelled",   "internal"};
+
 template <class E>
 constexpr const char* key_of(E value) {
   return keys_of<E>[std::size_t(value)];

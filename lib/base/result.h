@@ -27,6 +27,7 @@ struct Error {
   std::string next;   // what to do about it; may be empty
 
   std::string text() const;  // "node3 run: connection reset by node2 (rank 2); try ..."
+  bool operator==(const Error&) const = default;
 };
 
 template <class T>

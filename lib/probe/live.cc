@@ -10,7 +10,6 @@
 #include "base/program.h"
 #include "probe/probe.h"
 #include "probe/recording.h"
-#include "probe/spawn.h"
 
 namespace ringtrue::topology {
 namespace {
@@ -21,7 +20,6 @@ constexpr const char* program = "ringtrue-probe";
 constexpr std::size_t longest_answer = 16u << 20;
 constexpr std::size_t longest_recording = 64u << 20;
 
-const std::vector<std::string> all_libraries = {"system", "ethtool", "verbs", "nvml", "hwloc", "fabric"};
 const std::vector<std::string> counting_libraries = {"ethtool", "nvml"};
 
 // GPUs take seconds each to wake.
@@ -47,50 +45,32 @@ Result<std::string> find_probe(const LiveOptions& options) {
 
 // ---- libraries
 
-struct LiveSource::Asking {
-  std::string library;
-  Child child;
-};
-
-namespace {
-
-std::vector<std::string> question(const std::string& probe, const LiveOptions& options,
-                                  const std::string& library) {
-  std::vector<std::string> argv = {probe, "ask", library};
-  if (!options.root.empty()) argv.insert(argv.end(), {"--root", options.root});
-  if (options.wake_gpus) argv.push_back("--wake-gpus");
-  return argv;
-}
-
-}  // namespace
-
 LiveSource::LiveSource(LiveOptions options) : Files(options.root), options_(std::move(options)) {
   const auto probe = find_probe(options_);
   if (!probe) return;
-  options_.program = *probe;
-  for (const auto& library : options_.libraries.empty() ? all_libraries : options_.libraries)
-    if (options_.fabric || library != "fabric")
-      asking_.push_back(
-          {library, Child(question(*probe, options_, library), patience(options_, library), longest_answer)});
+  if (options_.libraries.empty())
+    options_.libraries.assign(std::begin(all_libraries), std::end(all_libraries));
+  for (const auto& library : options_.libraries)
+    if (options_.fabric || library != "fabric") ask(*probe, library);
 }
 
-LiveSource::~LiveSource() = default;
+Child& LiveSource::ask(const std::string& probe, const std::string& library) {
+  std::vector<std::string> argv = {probe, "ask", library};
+  if (!options_.root.empty()) argv.insert(argv.end(), {"--root", options_.root});
+  if (options_.wake_gpus) argv.push_back("--wake-gpus");
+  return asked_.try_emplace(library, argv, patience(options_, library), longest_answer).first->second;
+}
 
 Result<std::string> LiveSource::answer(std::string_view library) {
   if (!options_.fabric && library == "fabric") return fail(Cause::bad_input, "the fabric was not asked for");
-  auto it =
-      std::find_if(asking_.begin(), asking_.end(), [&](const Asking& a) { return a.library == library; });
-  if (it == asking_.end()) {
-    const auto probe = find_probe(options_);
-    if (!probe) return tl::unexpected(probe.error());
-    asking_.push_back({std::string(library), Child(question(*probe, options_, std::string(library)),
-                                                   patience(options_, library), longest_answer)});
-    it = std::prev(asking_.end());
-  }
+  const auto probe = find_probe(options_);
+  if (!probe) return tl::unexpected(probe.error());
+  const auto known = asked_.find(library);
+  const Child& wanted = known == asked_.end() ? ask(*probe, std::string(library)) : known->second;
   std::vector<Child*> all;
-  for (Asking& asking : asking_) all.push_back(&asking.child);
-  Child::serve(all, it->child);
-  auto answer = it->child.result();
+  for (auto& [name, child] : asked_) all.push_back(&child);
+  Child::serve(all, wanted);
+  auto answer = wanted.result();
   if (!answer && answer.error().cause == Cause::deadline)
     answer.error().what =
         fmt::format("{} did not answer within {:g} s", library, patience(options_, library).value);

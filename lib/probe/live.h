@@ -1,21 +1,24 @@
 // This machine as a Source: files under a root, libraries asked in processes of their own.
 #pragma once
 
-#include <memory>
+#include <map>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "base/units.h"
 #include "probe/source.h"
+#include "probe/spawn.h"
 
 namespace ringtrue::topology {
 
+inline constexpr const char* all_libraries[] = {"system", "ethtool", "verbs", "nvml", "hwloc", "fabric"};
+
 struct LiveOptions {
-  std::string root;        // before every path; empty: this machine's own /sys and /proc
-  std::string program;     // ringtrue-probe; empty: beside this program or in ../libexec/ringtrue
-  Seconds deadline{3};     // of each library: one that hangs is killed, and the gap is named; a minute for
-                           // GPUs to wake
+  std::string root;     // before every path; empty: this machine's own /sys and /proc
+  std::string program;  // ringtrue-probe; empty: beside this program or in ../libexec/ringtrue
+  // Of each library: one that hangs is killed, and the gap is named; a minute for GPUs to wake.
+  Seconds deadline{3};
   bool wake_gpus = false;  // ask NVML even where that wakes sleeping GPUs
   bool fabric = true;      // walk the InfiniBand fabric where this machine may
   // Asked at once by a LiveSource; the others when their answer is wanted. Empty: all.
@@ -40,13 +43,13 @@ class Files : public Source {
 class LiveSource : public Files {
  public:
   explicit LiveSource(LiveOptions options);
-  ~LiveSource() override;  // ends what still runs
   Result<std::string> answer(std::string_view library) override;
 
  private:
-  struct Asking;
-  std::vector<Asking> asking_;
+  Child& ask(const std::string& probe, const std::string& library);
+
   LiveOptions options_;
+  std::map<std::string, Child, std::less<>> asked_;  // by library
 };
 
 // Everything that the probes read here; with a window, the counters twice. `node`: its name. Not limited in

@@ -7,39 +7,41 @@
 // Text that is not UTF-8 (the PCI configuration space) is {"hex": digits}.
 #include <fmt/format.h>
 
-#include <array>
-#include <functional>
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "base/fields_json.h"
 #include "formats/format.h"
 #include "formats/gzip.h"
 #include "formats/text.h"
 #include "probe/recording.h"
 
 namespace ringtrue::topology {
+
+template <class V, Is<Recording>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("node", {}, node);
+  RINGTRUE_FIELD("made_by", {}, made_by);
+  RINGTRUE_FIELD("made_at", {}, made_at);
+  RINGTRUE_FIELD("window_s", measured, window_s);
+  RINGTRUE_FIELD("files", {}, files);
+  RINGTRUE_FIELD("folders", {}, folders);
+  RINGTRUE_FIELD("links", {}, links);
+  RINGTRUE_FIELD("answers", {}, answers);
+  RINGTRUE_FIELD("errors", {}, errors);
+  RINGTRUE_FIELD("later_files", {}, later_files);
+  RINGTRUE_FIELD("later_answers", {}, later_answers);
+}
+
 namespace {
 
 using nlohmann::json;
 
 constexpr const char* schema = "ringtrue.recording/1";
-constexpr std::size_t most_entries = 1'000'000;
+constexpr std::ptrdiff_t most_entries = 1'000'000;
 constexpr std::size_t longest_path = 4096;
-
-constexpr std::array causes = {"bad_input", "unavailable", "unreachable", "refused", "deadline",
-                               "peer_lost", "corrupted",   "cancelled",   "internal"};
-
-json packed(const std::string& text) {
-  if (format::is_utf8(text)) return text;
-  std::string digits;
-  for (const unsigned char byte : text) digits += fmt::format("{:02x}", byte);
-  return {{"hex", digits}};
-}
-
-json packed(const std::map<std::string, std::string>& texts) {
-  json result = json::object();
-  for (const auto& [key, text] : texts) result[key] = packed(text);
-  return result;
-}
+constexpr int deepest = 3;
 
 std::optional<std::string> from_hex(std::string_view digits) {
   std::string bytes;
@@ -67,156 +69,73 @@ bool good_path(std::string_view path) {
   return true;
 }
 
-// Fills the recording while the document is read, so that nothing is held that has no place in it.
-class Reader : public nlohmann::json_sax<json> {
- public:
-  Recording recording;
-  std::string trouble;
-
-  bool null() override { return refuse(); }
-  bool boolean(bool) override { return refuse(); }
-  bool number_integer(number_integer_t value) override { return number(static_cast<double>(value)); }
-  bool number_unsigned(number_unsigned_t value) override { return number(static_cast<double>(value)); }
-  bool number_float(number_float_t value, const string_t&) override { return number(value); }
-  bool binary(binary_t&) override { return refuse(); }
-
-  bool string(string_t& value) override {
-    if (depth_ == 1) {
-      if (section_ == "schema") schema_ = value == schema;
-      if (section_ == "schema" && !schema_)
-        return say(fmt::format("schema {:?}, not {}", format::clean(value), schema));
-      if (structural()) return refuse();
-      if (section_ == "node") recording.node = value;
-      if (section_ == "made_by") recording.made_by = value;
-      if (section_ == "made_at") recording.made_at = value;
-      return true;
-    }
-    if (listing_) {
-      if (!good_name(value)) return say(fmt::format("folder {:?} lists a path", key_));
-      return counted() && (recording.folders[key_].push_back(std::move(value)), true);
-    }
-    if (depth_ == 2 && texts()) return counted() && ((*texts())[key_] = std::move(value), true);
-    if (depth_ == 2 && section_ == "links") {
-      if (!good_path(value)) return say(fmt::format("link {:?} leads to no absolute path", key_));
-      return counted() && (recording.links[key_] = std::move(value), true);
-    }
-    if (depth_ == 3 && section_ == "errors") return error_part(value);
-    if (depth_ == 3 && texts() && field_ == "hex") {
-      auto bytes = from_hex(value);
-      if (!bytes) return say(fmt::format("{:?} is no text", key_));
-      return counted() && ((*texts())[key_] = std::move(*bytes), true);
-    }
-    return refuse();
+struct Writer : JsonWriter<Writer> {
+  using JsonWriter::JsonWriter;
+  void put_special(const std::string& text, const About&) {
+    if (format::is_utf8(text)) return put(text);
+    open('{');
+    key("hex");
+    std::string digits;
+    for (const unsigned char byte : text) digits += fmt::format("{:02x}", byte);
+    put(digits);
+    close('}');
   }
-
-  bool start_object(std::size_t) override {
-    if (depth_ == 2 && !(section_ == "errors" || texts())) return refuse();
-    if (depth_ == 1 && !structural()) return refuse();
-    if (depth_ == 2 && section_ == "errors") {
-      if (!counted()) return false;
-      recording.errors[key_];
-    }
-    return ++depth_ <= 3 && !listing_ ? true : refuse();
-  }
-  bool end_object() override { return --depth_, true; }
-  bool start_array(std::size_t) override {
-    if (depth_ != 2 || section_ != "folders" || listing_) return refuse();
-    recording.folders[key_];
-    return counted() && (listing_ = true);
-  }
-  bool end_array() override { return listing_ = false, true; }
-
-  bool key(string_t& value) override {
-    if (depth_ == 1) section_ = value;
-    if (depth_ == 2) key_ = value;
-    if (depth_ == 3) field_ = value;
-    const bool paths =
-        section_ == "files" || section_ == "later_files" || section_ == "folders" || section_ == "links";
-    if (depth_ == 2 && paths && !good_path(value))
-      return say(fmt::format("{:?} is no absolute path", format::clean(value)));
-    return true;
-  }
-
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    return say(fmt::format("no JSON at byte {}", position));
-  }
-
-  bool complete() { return schema_ || say(fmt::format("no schema {:?}", schema)); }
-
- private:
-  bool say(std::string what) {
-    if (trouble.empty()) trouble = std::move(what);
-    return false;
-  }
-  bool refuse() {
-    return say(fmt::format("{:?} is not of the form of a recording", format::clean(section_)));
-  }
-  bool counted() {
-    return ++entries_ <= most_entries || say(fmt::format("more than {} entries", most_entries));
-  }
-
-  bool number(double value) {
-    if (depth_ != 1 || section_ != "window_s" || !(value >= 0)) return refuse();
-    recording.window_s = value;
-    return true;
-  }
-
-  bool structural() {
-    return section_ == "errors" || section_ == "folders" || section_ == "links" || texts();
-  }
-
-  std::map<std::string, std::string>* texts() {
-    if (section_ == "files") return &recording.files;
-    if (section_ == "answers") return &recording.answers;
-    if (section_ == "later_files") return &recording.later_files;
-    if (section_ == "later_answers") return &recording.later_answers;
-    return nullptr;
-  }
-
-  bool error_part(const std::string& value) {
-    Error& error = recording.errors[key_];
-    if (field_ == "what") error.what = value;
-    if (field_ == "where") error.where = value;
-    if (field_ == "next") error.next = value;
-    if (field_ == "cause")
-      for (std::size_t i = 0; i < causes.size(); ++i)
-        if (value == causes[i]) error.cause = static_cast<Cause>(i);
-    return counted();
-  }
-
-  int depth_ = 0;
-  bool listing_ = false, schema_ = false;
-  std::size_t entries_ = 0;
-  std::string section_, key_, field_;
 };
+
+struct Reader : JsonReader<Reader> {
+  using JsonReader::JsonReader;
+  void get_special(std::string& value, const About&) {
+    const auto hex = at().is_object() ? at().find("hex") : at().end();
+    auto bytes = hex != at().end() && hex->is_string() ? from_hex(hex->get_ref<const std::string&>())
+                 : at().is_string()                    ? std::optional(text())
+                                                       : std::nullopt;
+    bytes ? void(value = std::move(*bytes)) : complain("no text");
+  }
+};
+
+Result<Recording> refuse(std::string why) {
+  return fail(Cause::bad_input, "not a recording: " + std::move(why));
+}
+
+struct Keys {
+  std::set<std::string> all;
+  void operator()(const char* key, const About&, const auto&) { all.insert(key); }
+};
+
+// What is wrong with the form, the paths and the names of a document; empty: nothing.
+std::string trouble_with(const json& document) {
+  Keys known;
+  fields(known, Recording());
+  for (const auto& [key, value] : document.items())
+    if (value.is_structured() && !known.all.contains(key))
+      return fmt::format("{:?} is not of the form of a recording", format::clean(key));
+  for (const char* part : {"files", "later_files", "folders", "links"}) {
+    const auto section = document.find(part);
+    if (section == document.end()) continue;
+    for (const auto& [path, value] : section->items())
+      if (!good_path(path)) return fmt::format("{:?} is no absolute path", format::clean(path));
+  }
+  return {};
+}
+
+std::string trouble_with(const Recording& recording) {
+  for (const auto& [path, to] : recording.links)
+    if (!good_path(to)) return fmt::format("link {:?} leads to no absolute path", path);
+  for (const auto& [path, names] : recording.folders)
+    if (!std::all_of(names.begin(), names.end(), good_name))
+      return fmt::format("folder {:?} lists a path", path);
+  return {};
+}
 
 }  // namespace
 
 std::string write_recording(const Recording& recording) {
-  json errors = json::object();
-  for (const auto& [key, error] : recording.errors) {
-    errors[key] = {{"cause", causes[static_cast<std::size_t>(error.cause)]}, {"what", error.what}};
-    if (!error.where.empty()) errors[key]["where"] = error.where;
-    if (!error.next.empty()) errors[key]["next"] = error.next;
-  }
-  const json document = {{"schema", schema},
-                         {"node", recording.node},
-                         {"made_by", recording.made_by},
-                         {"made_at", recording.made_at},
-                         {"window_s", recording.window_s},
-                         {"files", packed(recording.files)},
-                         {"folders", recording.folders},
-                         {"links", recording.links},
-                         {"answers", packed(recording.answers)},
-                         {"later_files", packed(recording.later_files)},
-                         {"later_answers", packed(recording.later_answers)},
-                         {"errors", errors}};
-  return format::gzip(document.dump(-1, ' ', false, json::error_handler_t::replace));
+  Writer writer(-1);
+  writer.put(recording, {});
+  return format::gzip(fmt::format(R"({{"schema":"{}",{})", schema, writer.take().substr(1)));
 }
 
 Result<Recording> read_recording(std::string_view bytes) {
-  if (bytes.size() > largest_file)
-    return fail(Cause::bad_input, fmt::format("not a recording: larger than {} MiB", largest_file >> 20));
   std::string unpacked;
   if (format::is_gzip(bytes)) {
     auto text = format::gunzip(bytes);
@@ -224,10 +143,23 @@ Result<Recording> read_recording(std::string_view bytes) {
     unpacked = std::move(*text);
     bytes = unpacked;
   }
-  Reader reader;
-  const bool read = json::sax_parse(bytes, &reader) && reader.complete();
-  if (!read) return fail(Cause::bad_input, "not a recording: " + reader.trouble);
-  return std::move(reader.recording);
+  // Commas bound what the parser makes of a hostile document.
+  if (std::count(bytes.begin(), bytes.end(), ',') > most_entries)
+    return refuse(fmt::format("more than {} entries", most_entries));
+  const auto document = parse_json(bytes, largest_file, deepest, "a document");
+  if (!document) return refuse(document.error().what);
+  if (!document->is_object()) return refuse("not of the form of a recording");
+  if (const auto says = document->value("schema", json()); says != schema)
+    return refuse(says.is_string()
+                      ? fmt::format("schema {:?}, not {}", format::clean(says.get<std::string>()), schema)
+                      : fmt::format("no schema {:?}", schema));
+  if (const std::string why = trouble_with(*document); !why.empty()) return refuse(why);
+  Reader reader(*document, true);
+  Recording recording;
+  reader.get(recording, {});
+  if (!reader.wrong().empty()) return refuse(reader.wrong());
+  if (const std::string why = trouble_with(recording); !why.empty()) return refuse(why);
+  return recording;
 }
 
 }  // namespace ringtrue::topology

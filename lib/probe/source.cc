@@ -5,10 +5,6 @@
 namespace ringtrue::topology {
 namespace {
 
-bool same(const Error& a, const Error& b) {
-  return a.cause == b.cause && a.what == b.what && a.where == b.where && a.next == b.next;
-}
-
 // What a map has of `key`; else the error that was recorded, else that there is none.
 template <class Map>
 Result<typename Map::mapped_type> look_up(const Map& map, const std::string& key,
@@ -28,15 +24,6 @@ Result<T> keep(Result<T> result, const std::string& key, Map& map, std::map<std:
 }
 
 }  // namespace
-
-bool Recording::operator==(const Recording& o) const {
-  if (errors.size() != o.errors.size()) return false;
-  for (auto a = errors.begin(), b = o.errors.begin(); a != errors.end(); ++a, ++b)
-    if (a->first != b->first || !same(a->second, b->second)) return false;
-  return node == o.node && made_by == o.made_by && made_at == o.made_at && files == o.files &&
-         folders == o.folders && links == o.links && answers == o.answers && window_s == o.window_s &&
-         later_files == o.later_files && later_answers == o.later_answers;
-}
 
 RecordedSource::RecordedSource(const Recording& recording, bool later)
     : recording_(recording), later_(later) {}

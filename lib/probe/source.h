@@ -40,7 +40,7 @@ struct Recording {
   // A second reading of the counters' files and of NVML, so many seconds later.
   double window_s = 0;
   std::map<std::string, std::string> later_files, later_answers;
-  bool operator==(const Recording&) const;
+  bool operator==(const Recording&) const = default;
 };
 
 // Answers from a recording. Paths are names in a map: nothing is opened, whatever they say.

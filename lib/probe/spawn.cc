@@ -8,12 +8,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
+
+#include "base/fields_json.h"
 
 namespace ringtrue::topology {
 namespace {
-
-using nlohmann::json;
 
 constexpr std::size_t most_errors = 64u << 10;  // bytes of standard error that are kept
 
@@ -21,6 +20,13 @@ std::string last_line(std::string_view text) {
   while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
   return std::string(text.substr(text.find_last_of('\n') + 1));
 }
+
+struct Writer : JsonWriter<Writer> {
+  using JsonWriter::JsonWriter;
+};
+struct Reader : JsonReader<Reader> {
+  using JsonReader::JsonReader;
+};
 
 }  // namespace
 
@@ -48,20 +54,6 @@ Child::Child(const std::vector<std::string>& argv, Seconds deadline, std::size_t
   err_fd_ = std::move(err->ours);
   for (const OwnedFd* fd : {&out_fd_, &err_fd_}) ::fcntl(fd->get(), F_SETFL, O_NONBLOCK);
 }
-
-Child::Child(Child&& o) noexcept
-    : name_(std::move(o.name_)),
-      process_(std::move(o.process_)),
-      out_fd_(std::move(o.out_fd_)),
-      err_fd_(std::move(o.err_fd_)),
-      out_(std::move(o.out_)),
-      err_(std::move(o.err_)),
-      limit_(o.limit_),
-      allowed_(o.allowed_),
-      deadline_(o.deadline_),
-      stop_(std::move(o.stop_)),
-      done_(std::exchange(o.done_, true)),
-      failure_(std::move(o.failure_)) {}
 
 Child::~Child() {
   if (!done_) end("was ended", Cause::cancelled);
@@ -156,23 +148,18 @@ Result<std::string> run_program(const std::vector<std::string>& argv, Seconds de
 }
 
 std::string error_line(const Error& error) {
-  const json line = {
-      {"cause", int(error.cause)}, {"what", error.what}, {"where", error.where}, {"next", error.next}};
-  return line.dump(-1, ' ', false, json::error_handler_t::replace);
+  Writer writer(-1);
+  writer.put(error, {});
+  return writer.take();
 }
 
 Error read_error_line(std::string_view text, Error fallback) {
-  const json line = json::parse(last_line(text), nullptr, false);
-  if (!line.is_object()) return fallback;
-  const auto word = [&](const char* key) {
-    const auto it = line.find(key);
-    return it != line.end() && it->is_string() ? it->get<std::string>().substr(0, 1000) : std::string();
-  };
-  const auto cause = line.find("cause");
-  if (word("what").empty() || cause == line.end() || !cause->is_number_integer()) return fallback;
-  const auto number = cause->get<std::int64_t>();
-  if (number < 0 || number > std::int64_t(Cause::internal)) return fallback;
-  return Error{Cause(number), word("what"), word("where"), word("next")};
+  const auto parsed = parse_json(last_line(text), most_errors, 1, "an error");
+  if (!parsed || !parsed->is_object()) return fallback;
+  Reader reader(*parsed, true);
+  Error error;
+  reader.get(error, {});
+  return reader.wrong().empty() && !error.what.empty() ? error : fallback;
 }
 
 }  // namespace ringtrue::topology

@@ -22,8 +22,8 @@ class Child {
  public:
   Child(const std::vector<std::string>& argv, Seconds deadline, std::size_t limit, std::stop_token stop = {});
   ~Child();
-  Child(Child&&) noexcept;
-  Child& operator=(Child&&) = delete;
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
 
   bool done() const { return done_; }
   // What it printed. Errors: unavailable (could not be started, died), deadline, cancelled, corrupted

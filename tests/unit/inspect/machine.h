@@ -100,7 +100,7 @@ class Machine {
     recording.node = "node0";
     Here here(tree.root(), wake_gpus);
     topology::RememberingSource source(here, recording);
-    for (const auto library : topology::libraries()) (void)source.answer(library);
+    for (const char* library : topology::all_libraries) (void)source.answer(library);
     topology::Node node = topology::probe(source);
     (void)topology::probe_fabric(source, node);
     return recording;

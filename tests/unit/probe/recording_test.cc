@@ -51,7 +51,7 @@ TEST(Recording, RefusesPathsThatClimb) {
 
 TEST(Recording, RefusesAnotherForm) {
   const auto why = [](const std::string& text) { return refusal(read_recording(text)); };
-  EXPECT_THAT(why(""), HasSubstr("not a recording: no JSON"));
+  EXPECT_THAT(why(""), HasSubstr("not a recording: a document that is not JSON"));
   EXPECT_THAT(why("{}"), HasSubstr("no schema"));
   EXPECT_THAT(why(R"({"schema": "ringtrue.topo/1"})"), HasSubstr("schema \"ringtrue.topo/1\""));
   EXPECT_THAT(why(R"([1, 2])"), HasSubstr("not of the form"));
@@ -62,7 +62,7 @@ TEST(Recording, RefusesAnotherForm) {
         R"("window_s": -1)", R"("node": 3)", R"("other": {"a": 1})", R"("files": null)"})
     EXPECT_THAT(why(head + body + "}"), HasSubstr("not a recording")) << body;
   EXPECT_THAT(why(head + R"("files": {"/a": {"hex": "0x"}}})"), HasSubstr("no text"));
-  EXPECT_THAT(why(head + R"("node": "x"} trailing)"), HasSubstr("no JSON"));
+  EXPECT_THAT(why(head + R"("node": "x"} trailing)"), HasSubstr("not JSON"));
   EXPECT_THAT(why(head + R"("files": )" + std::string(100000, '{')), HasSubstr("not a recording"));
   EXPECT_THAT(why(std::string(100000, '[')), HasSubstr("not a recording"));
   std::string errors = head + R"("errors": {)";
