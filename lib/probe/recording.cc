@@ -105,7 +105,8 @@ struct Keys {
 // What is wrong with the form, the paths and the names of a document; empty: nothing.
 std::string trouble_with(const json& document) {
   Keys known;
-  fields(known, Recording());
+  const Recording none;
+  fields(known, none);
   for (const auto& [key, value] : document.items())
     if (value.is_structured() && !known.all.contains(key))
       return fmt::format("{:?} is not of the form of a recording", format::clean(key));
