@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <memory>
 #include <mutex>
@@ -25,8 +24,6 @@ void put(const std::string& text) {
   [[maybe_unused]] const ssize_t wrote = write(STDERR_FILENO, text.data(), text.size());
 }
 
-constexpr std::string_view phases[] = {"lease", "prepare", "connect", "barrier", "run", "collect"};
-
 // Holds up a phase, once.
 class Holdup {
  public:
@@ -37,11 +34,9 @@ class Holdup {
     {
       const std::lock_guard lock(mutex_);
       if (!pause_) return;
-      const bool leasing = phase.name == phases[0] && pause_->phase == phases[0];
-      bool before = leasing;
-      for (std::size_t i = 0; phase.answered >= phase.nodes && i + 1 < std::size(phases); ++i)
-        before = before || (phases[i] == phase.name && phases[i + 1] == pause_->phase);
-      if (before) now = std::exchange(pause_, std::nullopt);
+      const bool leasing = phase.phase == Phase::lease && pause_->phase == Phase::lease;
+      const bool next = phase.answered >= phase.nodes && int(phase.phase) + 1 == int(pause_->phase);
+      if (leasing || next) now = std::exchange(pause_, std::nullopt);
     }
     if (now) wait(*now);
   }
@@ -49,7 +44,7 @@ class Holdup {
  private:
   static void wait(const Pause& pause) {
     clear_progress();
-    put(fmt::format("ringtrue: pause of {} before the phase {}\n", to_text(pause.time), pause.phase));
+    put(fmt::format("ringtrue: pause of {} before the phase {}\n", to_text(pause.time), key_of(pause.phase)));
     const Deadline until = Deadline::in(pause.time);
     while (!until.passed() && !stop().requested()) usleep(10'000);
   }
@@ -68,7 +63,7 @@ std::string phrase(const std::vector<ops::progress::Suspect>& suspects) {
 // The line for each event; empty: none. Suspects stand behind the experiments that follow.
 struct Line {
   std::string operator()(const ops::progress::Phase& e) const {
-    return fmt::format("{}: {} of {} nodes", e.name, e.answered, e.nodes);
+    return fmt::format("{}: {} of {} nodes", key_of(e.phase), e.answered, e.nodes);
   }
   std::string operator()(const ops::progress::Step& e) const { return e.what; }
   std::string operator()(const ops::progress::Part& e) const {
@@ -117,14 +112,13 @@ void clear_progress() {
 
 Result<Pause> parse_pause(std::string_view text) {
   const std::size_t equals = text.find('=');
-  for (std::string_view phase : phases) {
-    if (equals == std::string_view::npos || text.substr(0, equals) != phase) continue;
-    auto time = parse_duration(text.substr(equals + 1));
-    if (!time) return tl::unexpected(time.error());
-    return Pause{std::string(phase), *time};
-  }
-  return fail(Cause::bad_input, fmt::format("bad pause '{}'", text), {},
-              fmt::format("give PHASE=TIME with one of {}", fmt::join(phases, ", ")));
+  const auto phase = parse_key<Phase>(text.substr(0, equals));
+  if (equals == std::string_view::npos || !phase || *phase < Phase::lease || *phase > Phase::collect)
+    return fail(Cause::bad_input, fmt::format("bad pause '{}'", text), {},
+                "give PHASE=TIME with one of lease, prepare, connect, barrier, run, collect");
+  auto time = parse_duration(text.substr(equals + 1));
+  if (!time) return tl::unexpected(time.error());
+  return Pause{*phase, *time};
 }
 
 ops::Control control(const std::optional<Pause>& pause) {

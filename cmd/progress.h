@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/phase.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "operator/setup.h"
@@ -18,7 +19,7 @@ void clear_progress();
 
 // For tests of what happens when something breaks at a given moment: wait before a phase of a run.
 struct Pause {
-  std::string phase;
+  Phase phase{};
   Seconds time;
 };
 Result<Pause> parse_pause(std::string_view text);  // "connect=3", "run=1.5s"

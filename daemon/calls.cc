@@ -146,7 +146,7 @@ class InspectCall : public UnaryCall<InspectCall, rpc::InspectRequest, rpc::Insp
       reply.set_recording(*answer);
     } else {
       Error error = answer.error();
-      if (error.where.empty()) error.where = context_.identity.node;
+      if (error.where.node.empty()) error.where.node = context_.identity.node;
       *reply.mutable_error() = wire::to_wire(error);
     }
     finish(reply);
@@ -231,7 +231,7 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     }
     if (auto taken = acquire(command); !taken) {
       Error error = taken.error();
-      if (error.where.empty()) error.where = context_.identity.node;
+      if (error.where.node.empty()) error.where.node = context_.identity.node;
       log_warn("refused {} a lease: {}", peer_.name, error.what);
       refuse(command.sequence(), error);
     }

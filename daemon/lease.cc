@@ -17,14 +17,7 @@
 #include "run/member.h"
 
 namespace ringtrue::daemon {
-namespace {
-
-const char* phase_text(const rpc::Command& command) {
-  // The names are literals, so that another thread may read them at any time.
-  return wire::phase_name(command).data();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Result<std::string> interface_address(const std::string& interface) {
   ifaddrs* list = nullptr;
@@ -66,10 +59,10 @@ Lease::Lease(wire::Acquire acquire, Limits limits, StartWorkers start_workers,
 
 Result<void> Lease::start(Deadline deadline) {
   if (aborted_) return fail(Cause::cancelled, "stopped on request");
-  phase_ = "lease";
+  phase_ = Phase::lease;
   struct Idle {
-    std::atomic<const char*>& phase;
-    ~Idle() { phase = "idle"; }
+    std::atomic<Phase>& phase;
+    ~Idle() { phase = Phase::none; }
   } idle{phase_};
   if (acquire_.ranks_per_node > limits_.ranks) {
     return fail(Cause::refused,
@@ -107,7 +100,7 @@ void Lease::abort() {
 rpc::Event Lease::perform(const rpc::Command& command, std::int64_t arrived) {
   rpc::Event event;
   event.set_sequence(command.sequence());
-  phase_ = phase_text(command);
+  phase_ = wire::phase_of(command);
   const double limit = command.deadline_s();
   Result<void> done;
   if (!std::isfinite(limit) || limit <= 0) {
@@ -121,7 +114,7 @@ rpc::Event Lease::perform(const rpc::Command& command, std::int64_t arrived) {
     const double left = limit - seconds_since(arrived).value;
     done = play(command, Deadline::in(Seconds(std::max(left, 0.0))), event);
   }
-  phase_ = "idle";
+  phase_ = Phase::none;
   if (!done) {
     state_ = State::failed;
     *event.mutable_error() = wire::to_wire(done.error());
@@ -131,10 +124,10 @@ rpc::Event Lease::perform(const rpc::Command& command, std::int64_t arrived) {
   return event;
 }
 
-Result<void> Lease::in_state(State needed, const char* before) const {
+Result<void> Lease::in_state(State needed, Phase before) const {
   if (state_ == State::failed) return fail(Cause::refused, "the lease has failed and can only be released");
   if (state_ != needed)
-    return fail(Cause::bad_input, fmt::format("phase {} before {}", phase_.load(), before));
+    return fail(Cause::bad_input, fmt::format("phase {} before {}", key_of(phase_.load()), key_of(before)));
   return {};
 }
 
@@ -146,19 +139,19 @@ Result<void> Lease::play(const rpc::Command& command, Deadline deadline, rpc::Ev
     case rpc::Command::kConnect:
       return connect(command.connect(), deadline);
     case rpc::Command::kBarrier: {
-      if (auto fits = in_state(State::connected, "connect"); !fits) return fits;
+      if (auto fits = in_state(State::connected, Phase::connect); !fits) return fits;
       auto done = workers_->barrier(deadline);
       if (done) state_ = State::synchronized;
       return done;
     }
     case rpc::Command::kRun: {
-      if (auto fits = in_state(State::synchronized, "barrier"); !fits) return fits;
+      if (auto fits = in_state(State::synchronized, Phase::barrier); !fits) return fits;
       auto done = workers_->run(deadline);
       if (done) state_ = State::finished;
       return done;
     }
     case rpc::Command::kCollect: {
-      if (auto fits = in_state(State::finished, "run"); !fits) return fits;
+      if (auto fits = in_state(State::finished, Phase::run); !fits) return fits;
       auto report = workers_->collect(deadline);
       if (!report) return tl::unexpected(report.error());
       strangers_ = report->strangers;
@@ -223,7 +216,7 @@ Result<void> Lease::allowed(const run::Job& job) const {
 }
 
 Result<void> Lease::prepare(const rpc::Prepare& message, Deadline deadline, rpc::Event& event) {
-  if (auto fits = in_state(State::ready, "collect"); !fits) return fits;
+  if (auto fits = in_state(State::ready, Phase::collect); !fits) return fits;
   auto job = wire::from_wire(message.job());
   if (!job) return tl::unexpected(job.error());
   if (auto may = allowed(*job); !may) return may;
@@ -237,7 +230,7 @@ Result<void> Lease::prepare(const rpc::Prepare& message, Deadline deadline, rpc:
 }
 
 Result<void> Lease::connect(const rpc::Connect& message, Deadline deadline) {
-  if (auto fits = in_state(State::prepared, "prepare"); !fits) return fits;
+  if (auto fits = in_state(State::prepared, Phase::prepare); !fits) return fits;
   auto addresses = wire::from_wire(message);
   if (!addresses) return tl::unexpected(addresses.error());
   if (addresses->size() != acquire_.nodes.size())

@@ -55,7 +55,7 @@ class Lease {
   bool between_runs() const {
     return state_ == State::fresh || state_ == State::ready || state_ == State::failed;
   }
-  std::string phase() const { return phase_.load(); }  // of the command in progress, "idle" between them
+  Phase phase() const { return phase_; }  // of the command in progress; none: between them
   // Data connections that this lease's workers dropped, by the last report.
   std::uint64_t strangers() const { return strangers_; }
   Deadline ends() const { return ends_; }
@@ -65,7 +65,7 @@ class Lease {
   Result<void> prepare(const rpc::Prepare& message, Deadline deadline, rpc::Event& event);
   Result<void> connect(const rpc::Connect& message, Deadline deadline);
   Result<void> allowed(const run::Job& job) const;
-  Result<void> in_state(State needed, const char* before) const;
+  Result<void> in_state(State needed, Phase before) const;
 
   const wire::Acquire acquire_;
   const Limits limits_;
@@ -76,7 +76,7 @@ class Lease {
   std::unique_ptr<worker::WorkerGroup> workers_;
   std::atomic<bool> aborted_ = false;
   State state_ = State::fresh;
-  std::atomic<const char*> phase_ = "idle";
+  std::atomic<Phase> phase_ = Phase::none;
   std::atomic<std::uint64_t> strangers_ = 0;
   std::string data_address_;
   std::unique_ptr<topology::CounterWatch> counters_;

@@ -101,7 +101,9 @@ LeaseManager::Status LeaseManager::status() const {
   if (!current_) return status;
   status.holder = current_->holder;
   status.held = seconds_since(current_->since);
-  status.phase = current_->leaving || !current_->lease ? "ending" : current_->lease->phase();
+  const bool ending = current_->leaving || !current_->lease;
+  const Phase phase = ending ? Phase::none : current_->lease->phase();
+  status.phase = ending ? "ending" : phase == Phase::none ? "idle" : key_of(phase);
   if (current_->lease) status.strangers += current_->lease->strangers();
   return status;
 }
@@ -176,7 +178,7 @@ void LeaseManager::start(const std::shared_ptr<Holding>& holding) {
   auto started = holding->lease->start(holding->deadline);
   if (!started) {
     Error error = started.error();
-    if (error.where.empty()) error.where = node_;
+    if (error.where.node.empty()) error.where.node = node_;
     *event.mutable_error() = wire::to_wire(error);
     holding->client->send(std::move(event));
     end(holding, error);
@@ -201,9 +203,9 @@ void LeaseManager::play(Item& item) {
     event = holding.lease->perform(item.command, item.arrived);
   }
   if (event.has_error()) {
-    if (event.error().where().empty()) event.mutable_error()->set_where(node_);
+    if (event.error().where().node().empty()) event.mutable_error()->mutable_where()->set_node(node_);
     if (event.error().cause() != rpc::CAUSE_CANCELLED)
-      log_warn("lease of {}: phase {} failed: {}", holding.holder, wire::phase_name(item.command),
+      log_warn("lease of {}: phase {} failed: {}", holding.holder, key_of(wire::phase_of(item.command)),
                event.error().what());
   }
   holding.client->send(std::move(event));

@@ -91,7 +91,7 @@ template <class V, Is<Error>... X>
 void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("cause", {}, cause);
   RINGTRUE_FIELD("what", line(1000), what);
-  RINGTRUE_FIELD("where", line(1000), where);
+  RINGTRUE_FIELD("where", line(1000), where.node);
   RINGTRUE_FIELD("next", line(1000), next);
 }
 

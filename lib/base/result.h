@@ -6,6 +6,8 @@
 #include <tl/expected.hpp>
 #include <utility>
 
+#include "base/subject.h"
+
 namespace ringtrue {
 
 enum class Cause {
@@ -22,9 +24,9 @@ enum class Cause {
 
 struct Error {
   Cause cause = Cause::internal;
-  std::string what;   // one line, lower case, the exact cause: "connection reset by node2 (rank 2)"
-  std::string where;  // node, device or phase that it concerns: "node3", "node3 run"; may be empty
-  std::string next;   // what to do about it; may be empty
+  std::string what;  // one line, lower case, the exact cause: "connection reset by node2 (rank 2)"
+  Subject where;     // whom it concerns; may be empty
+  std::string next;  // what to do about it; may be empty
 
   std::string text() const;  // "node3 run: connection reset by node2 (rank 2); try ..."
   bool operator==(const Error&) const = default;
@@ -33,8 +35,7 @@ struct Error {
 template <class T>
 using Result = tl::expected<T, Error>;
 
-inline tl::unexpected<Error> fail(Cause cause, std::string what, std::string where = {},
-                                  std::string next = {}) {
+inline tl::unexpected<Error> fail(Cause cause, std::string what, Subject where = {}, std::string next = {}) {
   return tl::unexpected<Error>(Error{cause, std::move(what), std::move(where), std::move(next)});
 }
 

@@ -88,6 +88,8 @@ class Measurer {
   virtual std::string name(int node) const = 0;
   virtual Structure structure() const { return {}; }
   virtual Result<Observation> measure(const Experiment& experiment) = 0;
+  // Whether further experiments are possible after one that failed.
+  virtual bool outlives_failures() const { return true; }
 };
 
 }  // namespace ringtrue::diagnosis

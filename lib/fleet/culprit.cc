@@ -20,7 +20,7 @@ struct Case {
   explicit Case(const std::vector<Answer>& a) : answers(a), accused(a.size()), culprit(a.size(), false) {
     for (std::size_t i = 0; i < a.size(); ++i) index.emplace(a[i].node, int(i));
     for (std::size_t i = 0; i < a.size(); ++i) {
-      const auto other = index.find(a[i].error.where);
+      const auto other = index.find(a[i].error.where.node);
       const bool names_another = other != index.end() && other->second != int(i);
       if (a[i].kind == Kind::error && names_another) accused[i] = other->second;
       // Stopped while it waited for a node that does not even answer that it stops.
@@ -109,7 +109,7 @@ struct Case {
 
 }  // namespace
 
-std::vector<Failure> find_culprits(const std::string& phase, const std::vector<Answer>& answers) {
+std::vector<Failure> find_culprits(Phase phase, const std::vector<Answer>& answers) {
   Case c(answers);
   std::vector<Failure> culprits, witnesses;
   std::map<int, Error> accusations;

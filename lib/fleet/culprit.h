@@ -30,6 +30,6 @@ struct Answer {
 };
 
 // Empty only where no answer is an error, silent or gone. Culprits come first, in order of `answers`.
-std::vector<Failure> find_culprits(const std::string& phase, const std::vector<Answer>& answers);
+std::vector<Failure> find_culprits(Phase phase, const std::vector<Answer>& answers);
 
 }  // namespace ringtrue::fleet

@@ -23,8 +23,8 @@
 namespace ringtrue::fleet {
 namespace {
 
-tl::unexpected<FleetError> refuse(Error error, const std::string& phase = "lease") {
-  return tl::unexpected(FleetError{{Failure{error.where, phase, std::move(error), true}}});
+tl::unexpected<FleetError> refuse(Error error, Phase phase = Phase::lease) {
+  return tl::unexpected(FleetError{{Failure{error.where.node, phase, std::move(error), true}}});
 }
 
 bool is_loopback(const std::string& address) {
@@ -86,7 +86,7 @@ class GrpcFleet final : public Fleet {
     std::vector<int> all;
     for (std::size_t i = 0; i < targets_.size(); ++i) all.push_back(int(i));
     sessions_->open(*dialer_, targets_);
-    auto replies = sessions_->phase("lease", all, options_.phase_deadline,
+    auto replies = sessions_->phase(Phase::lease, all, options_.phase_deadline,
                                     [&](std::uint64_t sequence, Seconds deadline, int node) {
                                       acquire.node = node;
                                       return acquire_command(sequence, deadline, acquire);
@@ -99,30 +99,30 @@ class GrpcFleet final : public Fleet {
 
   FleetResult<run::RunReport> run(const run::Job& job, Deadline until) override {
     auto members = members_of(job);
-    if (!members) return refuse(members.error(), "prepare");
+    if (!members) return refuse(members.error(), Phase::prepare);
     const std::vector<int>& who = *members;
-    if (auto fits = wire::sendable(job); !fits) return refuse(fits.error(), "prepare");
+    if (auto fits = wire::sendable(job); !fits) return refuse(fits.error(), Phase::prepare);
 
     auto prepared = all_alike(
-        "prepare", who, options_.phase_deadline,
+        Phase::prepare, who, options_.phase_deadline,
         [&](std::uint64_t sequence, Seconds deadline) { return prepare_command(sequence, deadline, job); });
     if (!prepared) return tl::unexpected(prepared.error());
     auto addresses = addresses_of(who, *prepared);
-    if (!addresses) return refuse(addresses.error(), "prepare");
-    auto done =
-        all_alike("connect", who, options_.phase_deadline, [&](std::uint64_t sequence, Seconds deadline) {
-          return connect_command(sequence, deadline, *addresses);
-        });
-    for (const char* const name : {"barrier", "run", "collect"}) {
+    if (!addresses) return refuse(addresses.error(), Phase::prepare);
+    auto done = all_alike(Phase::connect, who, options_.phase_deadline,
+                          [&](std::uint64_t sequence, Seconds deadline) {
+                            return connect_command(sequence, deadline, *addresses);
+                          });
+    for (const Phase phase : {Phase::barrier, Phase::run, Phase::collect}) {
       if (!done) return tl::unexpected(done.error());
       Seconds deadline = options_.phase_deadline;
-      if (name == std::string_view("run")) {
+      if (phase == Phase::run) {
         deadline = options_.run_deadline;
         if (const int left = until.left_ms(); left >= 0)
           deadline = Seconds(std::min(deadline.value, std::max(0.1, left * 1e-3)));
       }
-      done = all_alike(name, who, deadline, [name](std::uint64_t sequence, Seconds limit) {
-        return plain_command(sequence, limit, name);
+      done = all_alike(phase, who, deadline, [phase](std::uint64_t sequence, Seconds limit) {
+        return plain_command(sequence, limit, phase);
       });
     }
     if (!done) return tl::unexpected(done.error());
@@ -140,10 +140,10 @@ class GrpcFleet final : public Fleet {
 
  private:
   template <class Make>
-  FleetResult<std::vector<Reply>> all_alike(const std::string& name, const std::vector<int>& who,
-                                            Seconds deadline, Make make) {
+  FleetResult<std::vector<Reply>> all_alike(Phase phase, const std::vector<int>& who, Seconds deadline,
+                                            Make make) {
     CommandPtr command;
-    return sessions_->phase(name, who, deadline, [&](std::uint64_t sequence, Seconds limit, int) {
+    return sessions_->phase(phase, who, deadline, [&](std::uint64_t sequence, Seconds limit, int) {
       if (!command) command = make(sequence, limit);
       return command;
     });
@@ -201,7 +201,7 @@ Error FleetError::summary() const {
   if (failures.empty()) return Error{Cause::internal, "a phase failed and nobody said why", "", ""};
   const Failure& first = failures.front();
   Error error = first.error;
-  error.where = first.node.empty() ? first.phase : first.node + " " + first.phase;
+  error.where = Subject(first.node, first.phase);
   std::vector<std::string> others;
   for (const Failure& f : failures)
     if (f.culprit && f.node != first.node) others.push_back(f.node);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/phase.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "run/job.h"
@@ -38,13 +39,13 @@ struct Options {
   Seconds run_deadline{60};    // one run
   std::string holder;          // who asks, as others are told: "alice@login1 (check)"
   // Called from any thread as phases begin and nodes answer; for progress lines.
-  std::function<void(const std::string& phase, int answered, int nodes)> progress;
+  std::function<void(Phase phase, int answered, int nodes)> progress;
 };
 
 // One node's part in a failed phase.
 struct Failure {
   std::string node;
-  std::string phase;  // "lease", "prepare", "connect", "barrier", "run", "collect"
+  Phase phase = Phase::none;
   Error error;
   bool culprit = true;  // false where this node only waited for a culprit
 };

@@ -48,7 +48,7 @@ std::vector<NodeInspection> inspect(const std::vector<Target>& targets, const Op
                   node.facts = tl::unexpected(answer.error());
                 }
                 const std::lock_guard lock(mutex);
-                if (options.progress) options.progress("inspect", ++answered, int(targets.size()));
+                if (options.progress) options.progress(Phase::inspect, ++answered, int(targets.size()));
               });
   return nodes;
 }

@@ -160,7 +160,7 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
   }
 
   void heartbeat() override {
-    static const CommandPtr beat = plain_command(0, Seconds(0), "heartbeat");
+    static const CommandPtr beat = plain_command(0, Seconds(0), Phase::heartbeat);
     {
       const std::lock_guard lock(mutex_);
       if (!queue_.empty()) return;  // what is under way says as much
@@ -266,14 +266,14 @@ CommandPtr connect_command(std::uint64_t sequence, Seconds deadline,
   return c;
 }
 
-CommandPtr plain_command(std::uint64_t sequence, Seconds deadline, const std::string& phase) {
+CommandPtr plain_command(std::uint64_t sequence, Seconds deadline, Phase phase) {
   auto c = command(sequence, deadline);
-  if (phase == "barrier") c->message.mutable_barrier();
-  if (phase == "run") c->message.mutable_run();
-  if (phase == "collect") c->message.mutable_collect();
-  if (phase == "release") c->message.mutable_release();
-  if (phase == "abort") c->message.mutable_abort();
-  if (phase == "heartbeat") c->message.mutable_heartbeat();
+  if (phase == Phase::barrier) c->message.mutable_barrier();
+  if (phase == Phase::run) c->message.mutable_run();
+  if (phase == Phase::collect) c->message.mutable_collect();
+  if (phase == Phase::release) c->message.mutable_release();
+  if (phase == Phase::abort) c->message.mutable_abort();
+  if (phase == Phase::heartbeat) c->message.mutable_heartbeat();
   return c;
 }
 

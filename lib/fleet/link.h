@@ -31,7 +31,7 @@ CommandPtr prepare_command(std::uint64_t sequence, Seconds deadline, const run::
 CommandPtr connect_command(std::uint64_t sequence, Seconds deadline,
                            const std::vector<std::vector<run::Address>>& processes);
 // "barrier", "run", "collect", "release", "abort", "heartbeat"
-CommandPtr plain_command(std::uint64_t sequence, Seconds deadline, const std::string& phase);
+CommandPtr plain_command(std::uint64_t sequence, Seconds deadline, Phase phase);
 
 // The answer to one command.
 struct Reply {

@@ -13,7 +13,8 @@ std::int64_t ns(Seconds s) {
 }
 
 bool names_another(const Error& error, const std::string& self, const std::vector<std::string>& nodes) {
-  return error.where != self && std::find(nodes.begin(), nodes.end(), error.where) != nodes.end();
+  const std::string& node = error.where.node;
+  return node != self && std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }
 
 }  // namespace
@@ -41,8 +42,7 @@ void NodeSessions::State::ended(int node, Error why) {
   changed.notify_all();
 }
 
-NodeSessions::NodeSessions(std::vector<std::string> nodes,
-                           std::function<void(const std::string&, int, int)> progress)
+NodeSessions::NodeSessions(std::vector<std::string> nodes, std::function<void(Phase, int, int)> progress)
     : nodes_(std::move(nodes)), progress_(std::move(progress)) {
   state_->members.resize(nodes_.size());
 }
@@ -126,16 +126,16 @@ NodeSessions::Standing NodeSessions::standing(const std::vector<int>& who, bool 
   return s;
 }
 
-bool NodeSessions::await(Lock& lock, const std::string& name, const std::vector<int>& who, Seconds deadline) {
+bool NodeSessions::await(Lock& lock, Phase phase, const std::vector<int>& who, Seconds deadline) {
   const std::int64_t hard = now_ns() + ns(deadline + answer_grace);
   std::int64_t settled_own = INT64_MAX, settled_witness = INT64_MAX;
   int told = -1;
   for (;;) {
-    const Standing s = standing(who, name != "lease");
+    const Standing s = standing(who, phase != Phase::lease);
     if (progress_ && s.answered != told) {
       told = s.answered;
       lock.unlock();
-      progress_(name, told, int(who.size()));
+      progress_(phase, told, int(who.size()));
       lock.lock();
       continue;
     }
@@ -150,7 +150,7 @@ bool NodeSessions::await(Lock& lock, const std::string& name, const std::vector<
 }
 
 void NodeSessions::stop_the_rest(Lock& lock, const std::vector<int>& who) {
-  const CommandPtr abort = plain_command(++sequence_, abort_grace, "abort");
+  const CommandPtr abort = plain_command(++sequence_, abort_grace, Phase::abort);
   for (const int node : who) {
     const Member& m = state_->members[std::size_t(node)];
     if (!answered(node) && m.link) m.link->send(abort);
@@ -159,7 +159,7 @@ void NodeSessions::stop_the_rest(Lock& lock, const std::vector<int>& who) {
            [&] { return std::all_of(who.begin(), who.end(), [&](int node) { return answered(node); }); });
 }
 
-std::vector<Answer> NodeSessions::answers(const std::string& name, const std::vector<int>& who, bool time_up,
+std::vector<Answer> NodeSessions::answers(Phase phase, const std::vector<int>& who, bool time_up,
                                           std::int64_t begun) const {
   std::vector<Answer> all;
   const std::int64_t now = now_ns();
@@ -180,7 +180,7 @@ std::vector<Answer> NodeSessions::answers(const std::string& name, const std::ve
       a.error = m.end;
     } else {
       const double quiet = double(now - m.heard) * 1e-9;
-      const bool lifeless = name != "lease" && quiet >= silence_is_suspect.value;
+      const bool lifeless = phase != Phase::lease && quiet >= silence_is_suspect.value;
       a.kind = time_up || lifeless ? Answer::Kind::silent : Answer::Kind::stopped;
       a.error.cause = Cause::deadline;
       a.error.where = a.node;
@@ -196,7 +196,7 @@ std::vector<Answer> NodeSessions::answers(const std::string& name, const std::ve
   return all;
 }
 
-FleetResult<std::vector<Reply>> NodeSessions::phase(const std::string& name, const std::vector<int>& who,
+FleetResult<std::vector<Reply>> NodeSessions::phase(Phase phase, const std::vector<int>& who,
                                                     Seconds deadline, const Make& make) {
   Lock lock(state_->mutex);
   const auto member = [&](int node) -> Member& { return state_->members[std::size_t(node)]; };
@@ -209,7 +209,7 @@ FleetResult<std::vector<Reply>> NodeSessions::phase(const std::string& name, con
     if (link) link->send(make(sequence, deadline, node));
     lock.lock();
   }
-  const bool time_up = await(lock, name, who, deadline);
+  const bool time_up = await(lock, phase, who, deadline);
   const bool good = !state_->cancelled && std::all_of(who.begin(), who.end(), [&](int node) {
     return member(node).reply && !member(node).reply->error;
   });
@@ -221,26 +221,26 @@ FleetResult<std::vector<Reply>> NodeSessions::phase(const std::string& name, con
 
   std::vector<Answer> found;
   const bool cancelled = state_->cancelled;
-  if (time_up) found = answers(name, who, true, begun);  // what comes after an abort says no more
-  if (name != "lease") stop_the_rest(lock, who);
+  if (time_up) found = answers(phase, who, true, begun);  // what comes after an abort says no more
+  if (phase != Phase::lease) stop_the_rest(lock, who);
   if (cancelled)
     return tl::unexpected(
-        FleetError{{Failure{"", name, Error{Cause::cancelled, "interrupted", "", ""}, true}}});
-  if (!time_up) found = answers(name, who, false, begun);
+        FleetError{{Failure{"", phase, Error{Cause::cancelled, "interrupted", "", ""}, true}}});
+  if (!time_up) found = answers(phase, who, false, begun);
   lock.unlock();
 
-  FleetError error{find_culprits(name, found)};
+  FleetError error{find_culprits(phase, found)};
   // Somebody stopped without being told to: strange, but not to be passed over.
   for (const Answer& a : found)
     if (error.failures.empty() && !a.error.what.empty())
-      error.failures.push_back({a.node, name, a.error, true});
+      error.failures.push_back({a.node, phase, a.error, true});
   return tl::unexpected(std::move(error));
 }
 
 void NodeSessions::release() {
   Lock lock(state_->mutex);
   state_->awaited = ++sequence_;
-  const CommandPtr command = plain_command(sequence_, release_grace, "release");
+  const CommandPtr command = plain_command(sequence_, release_grace, Phase::release);
   std::vector<Member*> asked;
   for (Member& m : state_->members) {
     m.reply.reset();

@@ -30,7 +30,7 @@ class NodeSessions {
  public:
   using Make = std::function<CommandPtr(std::uint64_t sequence, Seconds deadline, int node)>;
 
-  NodeSessions(std::vector<std::string> nodes, std::function<void(const std::string&, int, int)> progress);
+  NodeSessions(std::vector<std::string> nodes, std::function<void(Phase, int, int)> progress);
   ~NodeSessions();  // releases what is still held; at most about a second
 
   // Opens a stream to every node and keeps it alive from now on.
@@ -38,8 +38,8 @@ class NodeSessions {
 
   // Sends a command to the nodes of `who` and gathers their answers, in that order. On the first failure, and
   // on cancel(), the others are told to stop, and these sessions are fit only for destruction.
-  FleetResult<std::vector<Reply>> phase(const std::string& name, const std::vector<int>& who,
-                                        Seconds deadline, const Make& make);
+  FleetResult<std::vector<Reply>> phase(Phase phase, const std::vector<int>& who, Seconds deadline,
+                                        const Make& make);
 
   void cancel();  // from any thread
 
@@ -77,9 +77,9 @@ class NodeSessions {
 
   Standing standing(const std::vector<int>& who, bool leased) const;
   // Waits until all have answered, the time is up, or a failure has settled. Returns whether the time was up.
-  bool await(Lock& lock, const std::string& name, const std::vector<int>& who, Seconds deadline);
+  bool await(Lock& lock, Phase phase, const std::vector<int>& who, Seconds deadline);
   void stop_the_rest(Lock& lock, const std::vector<int>& who);
-  std::vector<Answer> answers(const std::string& name, const std::vector<int>& who, bool time_up,
+  std::vector<Answer> answers(Phase phase, const std::vector<int>& who, bool time_up,
                               std::int64_t begun) const;
   bool wait_until(Lock& lock, std::int64_t at_ns) const;
   bool answered(int node) const;
@@ -90,7 +90,7 @@ class NodeSessions {
   bool wait_for(Lock& lock, Seconds time, Condition condition) const;
 
   const std::vector<std::string> nodes_;
-  const std::function<void(const std::string&, int, int)> progress_;
+  const std::function<void(Phase, int, int)> progress_;
   const std::shared_ptr<State> state_ = std::make_shared<State>();
   std::uint64_t sequence_ = 0;  // of the last command
   std::thread heart_;

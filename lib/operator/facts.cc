@@ -53,7 +53,7 @@ Facts ask_facts(const std::vector<fleet::Target>& targets, const fleet::Options&
     if (node.facts)
       parts.push_back(std::move(*node.facts));
     else
-      facts.failures.push_back({node.node, "inspect", node.facts.error(), true});
+      facts.failures.push_back({node.node, Phase::inspect, node.facts.error(), true});
   }
   facts.cluster = topology::merge(std::move(parts));
   facts.seconds = seconds_since(began).value;
@@ -67,7 +67,7 @@ Facts facts_beside(const Setup& setup, const RunnerOptions& options, const Contr
     if (here)
       facts.cluster = std::move(*here);
     else
-      facts.failures.push_back({"this machine", "inspect", here.error(), true});
+      facts.failures.push_back({"this machine", Phase::inspect, here.error(), true});
     return facts;
   }
   const auto nodes = nodes_of(setup, options);

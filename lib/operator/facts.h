@@ -28,7 +28,7 @@ struct FactRequest {
 struct Facts {
   topology::Cluster cluster;
   std::vector<std::string> nodes;  // asked for, those that failed included
-  std::vector<Failure> failures;   // nodes that could not be read, of phase "inspect"
+  std::vector<Failure> failures;   // nodes that could not be read, of phase inspect
   double seconds = 0;
 };
 

@@ -8,13 +8,14 @@
 #include <variant>
 #include <vector>
 
+#include "base/phase.h"
 #include "diagnosis/measurer.h"
 
 namespace ringtrue::ops::progress {
 
-// Of a run over daemons: "lease", "prepare", "connect", "barrier", "run", "collect".
+// Of a run over daemons, or of asking them what is in their nodes.
 struct Phase {
-  std::string name;
+  ringtrue::Phase phase{};
   int answered = 0, nodes = 0;
 };
 

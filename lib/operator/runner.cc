@@ -113,10 +113,7 @@ Trouble with_aggregators(Trouble trouble, const run::Job& job) {
   };
   if (job.workers() == job.ranks()) return trouble;
   for (Failure& f : trouble.failures) tell(f.error, role(f.node));
-  for (const std::string& node : job.nodes) {
-    if (trouble.error.where == node || trouble.error.where.starts_with(node + " "))
-      tell(trouble.error, role(node));
-  }
+  tell(trouble.error, role(trouble.error.where.node));
   return trouble;
 }
 
@@ -281,7 +278,7 @@ fleet::Options fleet_options(const Setup& setup, const RunnerOptions& options, c
   out.phase_deadline = setup.config.phase_deadline.value;
   out.run_deadline = setup.config.run_deadline.value;
   out.holder = fleet::holder_here(setup.command);
-  out.progress = [control](const std::string& phase, int answered, int of) {
+  out.progress = [control](Phase phase, int answered, int of) {
     control.tell(progress::Phase{phase, answered, of});
   };
   return out;
@@ -304,7 +301,7 @@ Outcome<std::unique_ptr<Runner>> make_runner(const Setup& setup, const RunnerOpt
   }
   auto nodes = nodes_of(setup, options);
   if (!nodes) return trouble(nodes.error());
-  control.tell(progress::Phase{"lease", 0, int(nodes->targets.size())});
+  control.tell(progress::Phase{Phase::lease, 0, int(nodes->targets.size())});
   const fleet::Options how = fleet_options(setup, options, *nodes, control);
   auto fleet = fleet::Fleet::lease(nodes->targets, how);
   if (!fleet) return tl::unexpected(trouble_of(fleet.error()));

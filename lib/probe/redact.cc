@@ -46,7 +46,8 @@ class Redactor {
     recording.links = std::move(links);
     std::map<std::string, Error> errors;
     for (auto& [key, error] : recording.errors) {
-      for (std::string* part : {&error.what, &error.where, &error.next}) *part = pseudonyms_.text(*part, {});
+      for (std::string* part : {&error.what, &error.where.node, &error.next})
+        *part = pseudonyms_.text(*part, {});
       errors[path(key)] = std::move(error);
     }
     recording.errors = std::move(errors);

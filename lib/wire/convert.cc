@@ -187,11 +187,27 @@ Result<Prepared> from_wire(const rpc::Prepared& m) {
   return p;
 }
 
+rpc::Subject to_wire(const Subject& subject) {
+  rpc::Subject m;
+  m.set_node(checks::one_line(subject.node, 500));
+  m.set_device(checks::one_line(subject.device, 500));
+  if (subject.rank >= 0) m.set_rank(subject.rank);
+  m.set_phase(key_of(subject.phase));
+  return m;
+}
+
+Subject from_wire(const rpc::Subject& m) {
+  Subject s(checks::one_line(m.node(), 500), parse_key<Phase>(m.phase()).value_or(Phase::none));
+  s.device = checks::one_line(m.device(), 500);
+  if (m.has_rank() && in_range(m.rank(), 0, max_ranks - 1)) s.rank = m.rank();
+  return s;
+}
+
 rpc::Error to_wire(const Error& error) {
   rpc::Error m;
   m.set_cause(rpc::Cause(int(error.cause) + 1));
   m.set_what(checks::one_line(error.what, 2'000));
-  m.set_where(checks::one_line(error.where, 500));
+  if (!error.where.empty()) *m.mutable_where() = to_wire(error.where);
   m.set_next(checks::one_line(error.next, 1'000));
   return m;
 }
@@ -201,7 +217,7 @@ Error from_wire(const rpc::Error& m) {
   const int cause = int(m.cause()) - 1;
   e.cause = in_range(cause, 0, int(Cause::internal)) ? Cause(cause) : Cause::internal;
   e.what = m.what().empty() ? "an error without a text" : checks::one_line(m.what(), 2'000);
-  e.where = checks::one_line(m.where(), 500);
+  e.where = from_wire(m.where());
   e.next = checks::one_line(m.next(), 1'000);
   return e;
 }
@@ -244,32 +260,10 @@ Result<run::Member> from_wire(const rpc::Open& m) {
   return member;
 }
 
-std::string_view phase_name(const rpc::Command& command) {
-  switch (command.body_case()) {
-    case rpc::Command::kAcquire:
-      return "lease";
-    case rpc::Command::kPrepare:
-      return "prepare";
-    case rpc::Command::kConnect:
-      return "connect";
-    case rpc::Command::kBarrier:
-      return "barrier";
-    case rpc::Command::kRun:
-      return "run";
-    case rpc::Command::kCollect:
-      return "collect";
-    case rpc::Command::kRelease:
-      return "release";
-    case rpc::Command::kHeartbeat:
-      return "heartbeat";
-    case rpc::Command::kAbort:
-      return "abort";
-    case rpc::Command::kOpen:
-      return "open";
-    case rpc::Command::BODY_NOT_SET:
-      break;
-  }
-  return "";
+Phase phase_of(const rpc::Command& command) {
+  static_assert(int(Phase::open) - int(Phase::lease) == rpc::Command::kOpen - rpc::Command::kAcquire);
+  const int body = command.body_case();
+  return body == 0 ? Phase::none : Phase(body - rpc::Command::kAcquire + int(Phase::lease));
 }
 
 }  // namespace ringtrue::wire

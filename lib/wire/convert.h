@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/phase.h"
 #include "base/result.h"
 #include "run/job.h"
 #include "run/limits.h"
@@ -38,6 +39,9 @@ Result<Prepared> from_wire(const rpc::Prepared& message);
 rpc::RunReport to_wire(const run::RunReport& report);
 Result<run::RunReport> from_wire(const rpc::RunReport& message);
 
+rpc::Subject to_wire(const Subject& subject);
+Subject from_wire(const rpc::Subject& message);
+
 rpc::Error to_wire(const Error& error);
 Error from_wire(const rpc::Error& message);  // always some error, its texts cut to one line each
 
@@ -45,7 +49,6 @@ Error from_wire(const rpc::Error& message);  // always some error, its texts cut
 rpc::Open to_wire(const run::Member& member);
 Result<run::Member> from_wire(const rpc::Open& message);
 
-// "prepare", "connect", ...; "" for a command without a body.
-std::string_view phase_name(const rpc::Command& command);
+Phase phase_of(const rpc::Command& command);  // none: a command without a body
 
 }  // namespace ringtrue::wire

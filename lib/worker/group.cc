@@ -48,7 +48,7 @@ class Workers final : public WorkerGroup {
   };
 
   Result<void> exchange(rpc::Command command, Deadline deadline, const std::vector<int>& descriptors = {});
-  void receive_from(std::size_t index, std::string_view phase);
+  void receive_from(std::size_t index, Phase phase);
   void stop_others();
   void fault(Weight weight, Error error);
   std::string worker_name(std::size_t index) const;
@@ -118,7 +118,7 @@ void Workers::stop_others() {
   }
 }
 
-void Workers::receive_from(std::size_t index, std::string_view phase) {
+void Workers::receive_from(std::size_t index, Phase phase) {
   Member& m = members_[index];
   rpc::Event event;
   auto got = m.process.channel().poll(event);
@@ -126,8 +126,8 @@ void Workers::receive_from(std::size_t index, std::string_view phase) {
     m.answered = true;
     if (got.error().cause == Cause::peer_lost) {
       const std::string how = m.process.reap_dead();
-      fault(Weight::died,
-            {Cause::peer_lost, fmt::format("{} {} in phase {}", worker_name(index), how, phase), "", ""});
+      fault(Weight::died, {Cause::peer_lost,
+                           fmt::format("{} {} in phase {}", worker_name(index), how, key_of(phase)), "", ""});
     } else {
       m.process.kill();
       fault(Weight::died,
@@ -146,7 +146,7 @@ void Workers::receive_from(std::size_t index, std::string_view phase) {
 
 Result<void> Workers::exchange(rpc::Command command, Deadline deadline, const std::vector<int>& descriptors) {
   if (weight_ != Weight::none) return tl::unexpected(error_);
-  const std::string_view phase = wire::phase_name(command);
+  const Phase phase = wire::phase_of(command);
   const std::int64_t begun = now_ns();
   command.set_sequence(++sequence_);
   command.set_deadline_s(double(deadline.left_ms()) / 1e3);
@@ -188,7 +188,7 @@ Result<void> Workers::exchange(rpc::Command command, Deadline deadline, const st
     members_[i].process.kill();
     fault(Weight::silent, {Cause::deadline,
                            fmt::format("{} did not answer in phase {} for {:.1f} s and was killed",
-                                       worker_name(i), phase, seconds_since(begun).value),
+                                       worker_name(i), key_of(phase), seconds_since(begun).value),
                            "", "see whether its node is overloaded, or whether the process was stopped"});
   }
   if (weight_ != Weight::none) return tl::unexpected(error_);

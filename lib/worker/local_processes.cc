@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/phase.h"
 #include "base/plural.h"
 #include "run/member.h"
 #include "run/report.h"
@@ -14,8 +15,8 @@
 namespace ringtrue::worker {
 namespace {
 
-tl::unexpected<Error> in_phase(const char* phase, Error error) {
-  if (error.where.empty()) error.where = phase;
+tl::unexpected<Error> in_phase(Phase phase, Error error) {
+  if (error.where.empty()) error.where.phase = phase;
   return tl::unexpected(std::move(error));
 }
 
@@ -45,7 +46,7 @@ Result<run::RunReport> run_in_processes(const run::Job& job, int processes, Dead
     return fail(Cause::internal, "no random bytes from the system");
 
   auto workers = worker::start_workers(*program, member, deadline);
-  if (!workers) return in_phase("start", workers.error());
+  if (!workers) return in_phase(Phase::start, workers.error());
   worker::WorkerGroup& group = **workers;
   struct Attached {
     engine::Stopper* stopper;
@@ -55,16 +56,16 @@ Result<run::RunReport> run_in_processes(const run::Job& job, int processes, Dead
   } const attached{stopper};
   if (stopper) stopper->attach([&group] { group.abort(); });
   auto ports = group.prepare(dealt, deadline);
-  if (!ports) return in_phase("prepare", ports.error());
+  if (!ports) return in_phase(Phase::prepare, ports.error());
   std::vector<run::Address> addresses;
   for (const int port : *ports) addresses.push_back({member.data_address, port});
-  if (auto done = group.connect({addresses}, deadline); !done) return in_phase("connect", done.error());
-  if (auto done = group.barrier(deadline); !done) return in_phase("barrier", done.error());
-  if (auto done = group.run(deadline); !done) return in_phase("run", done.error());
+  if (auto done = group.connect({addresses}, deadline); !done) return in_phase(Phase::connect, done.error());
+  if (auto done = group.barrier(deadline); !done) return in_phase(Phase::barrier, done.error());
+  if (auto done = group.run(deadline); !done) return in_phase(Phase::run, done.error());
   // What has been measured is not lost for want of a moment to fetch it.
   const Deadline fetch = Deadline::in(Seconds(std::max(1.0, deadline.left_ms() * 1e-3)));
   auto report = group.collect(fetch);
-  if (!report) return in_phase("collect", report.error());
+  if (!report) return in_phase(Phase::collect, report.error());
   group.release();
   return report;
 }

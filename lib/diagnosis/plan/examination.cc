@@ -218,10 +218,11 @@ std::optional<Observation> Examination::measure(const std::string& stage, const 
 // the node is the reason, unless nobody is left to go on.
 std::optional<Observation> Examination::without_the_dead(const Error& error, const std::string& stage,
                                                          const std::string& what, Experiment experiment) {
-  const auto named = std::find_if(experiment.order.begin(), experiment.order.end(),
-                                  [&](int node) { return out_.nodes[std::size_t(node)] == error.where; });
+  const auto named = std::find_if(experiment.order.begin(), experiment.order.end(), [&](int node) {
+    return out_.nodes[std::size_t(node)] == error.where.node;
+  });
   const bool silent = error.cause == Cause::unreachable || error.cause == Cause::peer_lost;
-  if (!silent || named == experiment.order.end() ||
+  if (!silent || !measurer_.outlives_failures() || named == experiment.order.end() ||
       experiment.algorithm == collective::AlgorithmId::omnireduce || dead_.size() >= max_dead) {
     out_.error = error;
     return std::nullopt;

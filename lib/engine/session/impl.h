@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/phase.h"
 #include "collective/algorithm.h"
 #include "collective/fault.h"
 #include "engine/session/call_reducer.h"
@@ -130,9 +131,9 @@ class SessionImpl final : public Session, public FailureListener {
   Result<void> open_datagrams(Player& player, Rank peer, const run::Address& address);
   void open_channel(Player& player, Worker& worker, Rank rank, const collective::Edge& edge);
   template <class Make>  // Make: (Player&, Worker&) -> Task
-  Result<void> play_all(const char* phase, Deadline deadline, Make make);
-  Error overdue(const char* phase) const;
-  Error cancelled(const char* phase) const;
+  Result<void> play_all(Phase phase, Deadline deadline, Make make);
+  Error overdue(Phase phase) const;
+  Error cancelled(Phase phase) const;
   const std::string& node_of(Rank rank) const {
     return job_.nodes[std::size_t(job_.seats[std::size_t(rank)].node)];
   }

@@ -63,41 +63,41 @@ std::string SessionImpl::describe(Rank rank) const {
                         : fmt::format("aggregator {} on {} (rank {})", rank - workers, node_of(rank), rank);
 }
 
-Error SessionImpl::overdue(const char* phase) const {
+Error SessionImpl::overdue(Phase phase) const {
   for (const auto& worker : workers_)
     for (const Player& player : worker->players) {
       if (player.finished) continue;
       const auto waiting = player.endpoint->waiting();
       if (waiting.peer < 0) continue;
       return Error{Cause::deadline,
-                   fmt::format("the {} did not end in time: rank {} waited for {} {}", phase,
+                   fmt::format("the {} did not end in time: rank {} waited for {} {}", key_of(phase),
                                player.endpoint->rank(), describe(waiting.peer), waiting.what),
                    node_of(waiting.peer),
                    {}};
     }
   return Error{Cause::deadline,
-               fmt::format("the {} did not end in time", phase),
+               fmt::format("the {} did not end in time", key_of(phase)),
                {},
                "raise --deadline, or use a smaller --size or fewer --iterations"};
 }
 
 // Told to stop. Whom a rank waited for then may be the one that does not even answer this.
-Error SessionImpl::cancelled(const char* phase) const {
+Error SessionImpl::cancelled(Phase phase) const {
   for (const auto& worker : workers_)
     for (const Player& player : worker->players) {
       const Rank peer = player.finished ? -1 : player.endpoint->waiting().peer;
       if (peer < 0 || node_of(peer) == job_.nodes[std::size_t(member_.node)]) continue;
       return Error{Cause::cancelled,
-                   fmt::format("cancelled during the {}, while rank {} waited for {}", phase,
+                   fmt::format("cancelled during the {}, while rank {} waited for {}", key_of(phase),
                                player.endpoint->rank(), describe(peer)),
                    node_of(peer),
                    {}};
     }
-  return Error{Cause::cancelled, fmt::format("cancelled during the {}", phase), {}, {}};
+  return Error{Cause::cancelled, fmt::format("cancelled during the {}", key_of(phase)), {}, {}};
 }
 
 template <class Make>
-Result<void> SessionImpl::play_all(const char* phase, Deadline deadline, Make make) {
+Result<void> SessionImpl::play_all(Phase phase, Deadline deadline, Make make) {
   std::atomic<bool> late{false};
   auto play_thread = [&](Worker& worker) {
     for (Player& player : worker.players) {
@@ -139,7 +139,7 @@ Result<void> SessionImpl::play_all(const char* phase, Deadline deadline, Make ma
 }
 
 Result<void> SessionImpl::barrier(Deadline deadline) {
-  return play_all("barrier", deadline,
+  return play_all(Phase::barrier, deadline,
                   [](Player& player, Worker&) { return collective::barrier(*player.endpoint); });
 }
 
@@ -164,7 +164,7 @@ std::span<std::byte> SessionImpl::memory() const {
 }
 
 Result<void> SessionImpl::run(Deadline deadline) {
-  return play_all("run", deadline, [this](Player& player, Worker& worker) {
+  return play_all(Phase::run, deadline, [this](Player& player, Worker& worker) {
     player.report = {};
     if (!player.store) player.store = std::make_unique<HostStore>(store_of(player, worker));
     player.run.reset(

@@ -101,7 +101,7 @@ std::string json(const CheckDocument& document) {
       }
     }
     nodes.push_back({{"node", node},
-                     {"failed_phase", failure ? Json(failure->phase) : Json(nullptr)},
+                     {"failed_phase", failure ? Json(key_of(failure->phase)) : Json(nullptr)},
                      {"cause", failure ? Json(failure->error.what) : Json(nullptr)}});
   }
   Json plans = Json::array();

@@ -9,7 +9,7 @@ Json error_value(const Trouble& trouble) {
   Json failures = Json::array();
   for (const Failure& f : trouble.failures) {
     failures.push_back({{"node", f.node},
-                        {"phase", f.phase},
+                        {"phase", key_of(f.phase)},
                         {"cause", name(f.error.cause)},
                         {"what", f.error.what},
                         {"next", text_or_null(f.error.next)},
@@ -17,7 +17,7 @@ Json error_value(const Trouble& trouble) {
   }
   return {{"cause", name(trouble.error.cause)},
           {"what", trouble.error.what},
-          {"where", text_or_null(trouble.error.where)},
+          {"where", text_or_null(trouble.error.where.text())},
           {"next", text_or_null(trouble.error.next)},
           {"failures", failures}};
 }

@@ -75,8 +75,9 @@ std::string failures_text(const Trouble& trouble, const Style& style) {
   int count = 0;
   for (const Failure& f : trouble.failures) {
     if (f.node.empty() || ++count > shown) continue;  // the summary tells what concerns no node
-    out += fmt::format("  {} {}: {}{}\n", style.paint(f.node, f.culprit ? Ink::red : Ink::dim), f.phase,
-                       f.error.what, f.culprit ? "" : style.paint(" (waited for the others)", Ink::dim));
+    out +=
+        fmt::format("  {} {}: {}{}\n", style.paint(f.node, f.culprit ? Ink::red : Ink::dim), key_of(f.phase),
+                    f.error.what, f.culprit ? "" : style.paint(" (waited for the others)", Ink::dim));
   }
   if (count > shown) out += fmt::format("  and {}\n", plural(count - shown, "more node"));
   return style.fit(out);

@@ -297,7 +297,7 @@ class RealGroup final : public Group {
       if (auto left = wait_for(*context.stream, context.device->gpu(), patience);
           !left && left.error().cause == Cause::deadline) {
         hangs_ = true;
-        error.where = context.device->gpu().text();
+        error.where.device = context.device->gpu().text();
       }
     }
     if (error.cause == Cause::deadline) {

@@ -96,7 +96,7 @@ TEST_F(LeaseManagerTest, WorkersThatDoNotStartFreeTheNode) {
   doings_.fail_start = true;
   ASSERT_TRUE(acquire(alice_, "alice"));
   EXPECT_EQ(alice_->event(0).error().what(), "no worker");
-  EXPECT_EQ(alice_->event(0).error().where(), "node0");
+  EXPECT_EQ(alice_->event(0).error().where().node(), "node0");
   EXPECT_EQ(alice_->end()->cause, Cause::unavailable);
   EXPECT_TRUE(leases_.wait_until_free(Deadline::in(Seconds(5))));
 }

@@ -150,7 +150,7 @@ TEST_F(RingtruedTest, TellsTheSecondOperatorWhoHoldsTheLease) {
   const rpc::Event refused = bob.ask(acquire("bob"));
   EXPECT_EQ(refused.error().cause(), rpc::CAUSE_REFUSED);
   EXPECT_NE(refused.error().what().find("alice@login1 (check)"), std::string::npos) << refused.error().what();
-  EXPECT_EQ(refused.error().where(), "node0");
+  EXPECT_EQ(refused.error().where().node(), "node0");
   bob.finish();
   EXPECT_EQ(describe().holder(), "alice@login1 (check)");
   alice.finish();
@@ -188,7 +188,7 @@ TEST_F(RingtruedTest, AKilledWorkerCostsTheRunOnly) {
   run.mutable_run();
   const rpc::Event event = alice.ask(run);
   EXPECT_EQ(event.error().what(), "the worker was killed by signal 9 in phase run");
-  EXPECT_EQ(event.error().where(), "node0");
+  EXPECT_EQ(event.error().where().node(), "node0");
   alice.finish();
   EXPECT_TRUE(free_again());
 }

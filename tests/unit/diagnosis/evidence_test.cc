@@ -119,7 +119,7 @@ TEST(Errors, WhatWasProvenBeforeIsKept) {
   const Diagnosis d = healthy.check();
   EXPECT_EQ(d.verdict, Verdict::unknown);
   ASSERT_TRUE(d.error);
-  EXPECT_EQ(d.error->where, "node2 run");
+  EXPECT_EQ(d.error->where, Subject("node2", Phase::run));
   EXPECT_EQ(d.coverage.pairs_measured, 16);
   // Lost while it repeats a milder fault, which needs more readings, after it has proven the grave one.
   Wires two(4, 3);

@@ -43,6 +43,7 @@ class Wires : public Measurer {
   std::mt19937_64 random;
 
   int nodes() const override { return int(sends.size()); }
+  bool outlives_failures() const override { return fails_at == 0; }
   std::string name(int node) const override { return "node" + std::to_string(node); }
 
   double wire(int x, int y) const {
@@ -55,7 +56,7 @@ class Wires : public Measurer {
     asked.push_back(e);
     if (int(asked.size()) == fails_at) {
       clock += 5;
-      return fail(Cause::peer_lost, "connection reset by node2", "node2 run");
+      return fail(Cause::peer_lost, "connection reset by node2", Subject("node2", Phase::run));
     }
     Observation o;
     o.experiment = e;

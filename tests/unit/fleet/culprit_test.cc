@@ -32,25 +32,25 @@ Answer gone(const std::string& node) {
 
 std::vector<std::string> culprits(const std::vector<Answer>& answers) {
   std::vector<std::string> names;
-  for (const Failure& f : find_culprits("run", answers))
+  for (const Failure& f : find_culprits(Phase::run, answers))
     if (f.culprit) names.push_back(f.node);
   return names;
 }
 using Names = std::vector<std::string>;
 
 TEST(Culprits, NoneWhereAllIsWell) {
-  EXPECT_TRUE(find_culprits("run", {ok("a"), ok("b")}).empty());
-  EXPECT_TRUE(find_culprits("run", {}).empty());
-  EXPECT_TRUE(find_culprits("run", {ok("a"), stopped("b")}).empty());
+  EXPECT_TRUE(find_culprits(Phase::run, {ok("a"), ok("b")}).empty());
+  EXPECT_TRUE(find_culprits(Phase::run, {}).empty());
+  EXPECT_TRUE(find_culprits(Phase::run, {ok("a"), stopped("b")}).empty());
 }
 
 TEST(Culprits, OwnFaultBeforeWitnesses) {
   const auto failures = find_culprits(
-      "connect", {lost("a", "b"), own("b", "worker killed by signal 9"), ok("c"), stopped("d")});
+      Phase::connect, {lost("a", "b"), own("b", "worker killed by signal 9"), ok("c"), stopped("d")});
   ASSERT_EQ(failures.size(), 2u);
   EXPECT_EQ(failures[0].node, "b");
   EXPECT_TRUE(failures[0].culprit);
-  EXPECT_EQ(failures[0].phase, "connect");
+  EXPECT_EQ(failures[0].phase, Phase::connect);
   EXPECT_EQ(failures[0].error.what, "worker killed by signal 9");
   EXPECT_EQ(failures[1].node, "a");
   EXPECT_FALSE(failures[1].culprit);
@@ -84,8 +84,8 @@ TEST(Culprits, AChainThatEndsAtAnUnfinishedNodeNamesIt) {
 }
 
 TEST(Culprits, TheMostAccusedWhereEverybodyAccuses) {
-  const auto failures =
-      find_culprits("run", {waited("a", "b"), waited("b", "a", 0.5), waited("c", "b"), waited("d", "b")});
+  const auto failures = find_culprits(
+      Phase::run, {waited("a", "b"), waited("b", "a", 0.5), waited("c", "b"), waited("d", "b")});
   ASSERT_EQ(failures.size(), 4u);
   EXPECT_EQ(failures[0].node, "b");
   EXPECT_TRUE(failures[0].culprit);
@@ -105,7 +105,8 @@ TEST(Culprits, LosingAPeerWeighsMoreThanWaiting) {
 
 TEST(Culprits, ACircleOfWaitingAccusesNobody) {
   // A healthy ring that was given too little time: every rank waits for the one before it.
-  const auto failures = find_culprits("run", {waited("a", "c", 3), waited("b", "a", 1), waited("c", "b", 2)});
+  const auto failures =
+      find_culprits(Phase::run, {waited("a", "c", 3), waited("b", "a", 1), waited("c", "b", 2)});
   ASSERT_EQ(failures.size(), 4u);
   EXPECT_EQ(failures[0].node, "");
   EXPECT_EQ(failures[0].error.what, "no node stands out, each waited for another; a: waited for c");
@@ -132,7 +133,7 @@ Answer port_down(const std::string& node, double at) {
 TEST(Culprits, APortThatWentDownBeforeRetriesThatWereInVain) {
   for (const double at : {0.1, 8.0}) {
     const auto failures = find_culprits(
-        "run", {retries("a", "b", 0.2), port_down("b", at), retries("c", "b", 0.3), stopped("d")});
+        Phase::run, {retries("a", "b", 0.2), port_down("b", at), retries("c", "b", 0.3), stopped("d")});
     ASSERT_EQ(failures.size(), 3u);
     EXPECT_EQ(failures[0].node, "b");
     EXPECT_TRUE(failures[0].culprit);
@@ -147,7 +148,7 @@ TEST(Culprits, APortThatWentDownBeforeRetriesThatWereInVain) {
 TEST(Culprits, OfRetriesInVainTheOneThatAllAccuse) {
   // b's own retries name those whom it cannot reach any more.
   const auto failures = find_culprits(
-      "run", {retries("a", "b", 8.2), retries("b", "c", 8.1), retries("c", "b", 8.3), stopped("d")});
+      Phase::run, {retries("a", "b", 8.2), retries("b", "c", 8.1), retries("c", "b", 8.3), stopped("d")});
   ASSERT_EQ(failures.size(), 3u);
   EXPECT_EQ(failures[0].node, "b");
   EXPECT_THAT(failures[0].error.what, testing::HasSubstr("transport retry counter exceeded (and by 1 more)"));
@@ -155,8 +156,8 @@ TEST(Culprits, OfRetriesInVainTheOneThatAllAccuse) {
 
 TEST(Culprits, APeerThatWasKilledIsNamedOnce) {
   const auto failures =
-      find_culprits("run", {lost("a", "b", 0.1), own("b", "its process was killed by signal 9", 0.4),
-                            retries("c", "b", 0.2), lost("d", "b", 0.1)});
+      find_culprits(Phase::run, {lost("a", "b", 0.1), own("b", "its process was killed by signal 9", 0.4),
+                                 retries("c", "b", 0.2), lost("d", "b", 0.1)});
   EXPECT_EQ(failures[0].node, "b");
   EXPECT_EQ(std::count_if(failures.begin(), failures.end(), [](const Failure& f) { return f.culprit; }), 1);
   EXPECT_EQ(failures[0].error.what, "its process was killed by signal 9");

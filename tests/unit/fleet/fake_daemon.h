@@ -55,9 +55,7 @@ class FakeDaemon final : private rpc::Node::Service {
   }
 
   Target target() const { return {node_, "127.0.0.1", port_, socket_}; }
-  void script(const std::string& phase, Do what, Error error = {}) {
-    script_[phase] = {what, std::move(error)};
-  }
+  void script(Phase phase, Do what, Error error = {}) { script_[phase] = {what, std::move(error)}; }
 
   // What it answers to an Inspect, packed or not.
   void tell(std::string told) {
@@ -65,7 +63,7 @@ class FakeDaemon final : private rpc::Node::Service {
     told_ = std::move(told);
   }
 
-  std::vector<std::string> log() const {
+  std::vector<Phase> log() const {
     const std::lock_guard lock(mutex_);
     return log_;
   }
@@ -105,7 +103,7 @@ class FakeDaemon final : private rpc::Node::Service {
   // Without a recording this daemon is one of a version that knows no Inspect.
   grpc::Status Inspect(grpc::ServerContext* context, const rpc::InspectRequest*,
                        rpc::InspectReply* reply) override {
-    const Line line = line_of("inspect");
+    const Line line = line_of(Phase::inspect);
     if (line.what == Do::freeze) freeze(context);
     if (line.what == Do::error) *reply->mutable_error() = wire::to_wire(line.error);
     const std::lock_guard lock(mutex_);
@@ -131,7 +129,7 @@ class FakeDaemon final : private rpc::Node::Service {
         stream->Write(event);
         continue;
       }
-      const std::string phase = command.has_acquire() ? "lease" : std::string(wire::phase_name(command));
+      const Phase phase = wire::phase_of(command);
       note(phase);
       if (quiet) continue;
       if (command.has_abort() && waiting != 0) {
@@ -167,13 +165,13 @@ class FakeDaemon final : private rpc::Node::Service {
     return grpc::Status::OK;
   }
 
-  Line line_of(const std::string& phase) const {
+  Line line_of(Phase phase) const {
     const std::lock_guard lock(mutex_);
     const auto found = script_.find(phase);
     return found == script_.end() ? Line{} : found->second;
   }
 
-  void note(const std::string& phase) {
+  void note(Phase phase) {
     const std::lock_guard lock(mutex_);
     log_.push_back(phase);
   }
@@ -215,9 +213,9 @@ class FakeDaemon final : private rpc::Node::Service {
   const std::string node_;
   const std::string socket_;
   int port_ = 0;
-  std::map<std::string, Line> script_;
+  std::map<Phase, Line> script_;
   mutable std::mutex mutex_;
-  std::vector<std::string> log_;
+  std::vector<Phase> log_;
   std::string holder_, told_;
   wire::Acquire acquire_;
   run::Job job_;

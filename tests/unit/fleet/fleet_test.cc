@@ -64,20 +64,21 @@ TEST_F(Fleets, PlayAllPhasesOnAllNodes) {
   start(3);
   options_.processes = options_.ranks_per_node = 2;
   std::mutex mutex;
-  std::vector<std::string> begun;
-  options_.progress = [&](const std::string& phase, int answered, int nodes) {
+  std::vector<Phase> begun;
+  options_.progress = [&](Phase phase, int answered, int nodes) {
     const std::lock_guard lock(mutex);
     EXPECT_EQ(nodes, 3);
     if (answered == 3) begun.push_back(phase);
   };
   const auto report = play();
   ASSERT_TRUE(report) << report.error().summary().text();
-  EXPECT_THAT(begun, ElementsAre("lease", "prepare", "connect", "barrier", "run", "collect"));
+  EXPECT_THAT(begun, ElementsAre(Phase::lease, Phase::prepare, Phase::connect, Phase::barrier, Phase::run,
+                                 Phase::collect));
   ASSERT_EQ(report->ranks.size(), 6u);
   EXPECT_EQ(report->ranks[5].rank, 5);
   EXPECT_DOUBLE_EQ(report->cpu_s, 1.5);
-  EXPECT_THAT(daemon(1).log(),
-              ElementsAre("lease", "prepare", "connect", "barrier", "run", "collect", "release"));
+  EXPECT_THAT(daemon(1).log(), ElementsAre(Phase::lease, Phase::prepare, Phase::connect, Phase::barrier,
+                                           Phase::run, Phase::collect, Phase::release));
   const wire::Acquire acquire = daemon(2).acquired();
   EXPECT_EQ(acquire.node, 2);
   EXPECT_EQ(acquire.holder, "alice@login1 (check)");
@@ -109,7 +110,8 @@ TEST_F(Fleets, RunSeveralJobsAndLeaveNodesOut) {
   const auto pair = (*fleet)->run(job_over(targets(), {2, 0}, options_));
   ASSERT_TRUE(pair) << pair.error().summary().text();
   EXPECT_EQ(pair->ranks.size(), 2u);
-  EXPECT_THAT(daemon(1).log(), ElementsAre("lease", "prepare", "connect", "barrier", "run", "collect"));
+  EXPECT_THAT(daemon(1).log(), ElementsAre(Phase::lease, Phase::prepare, Phase::connect, Phase::barrier,
+                                           Phase::run, Phase::collect));
   EXPECT_TRUE(daemon(0).addresses()[1].empty());
   EXPECT_EQ(daemon(0).job().seats[0].node, 2);
 }
@@ -162,12 +164,13 @@ TEST_F(Fleets, AnotherAuthorityIsRefused) {
   const auto refused = Fleet::lease(targets(), options_);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().summary().what, HasSubstr("node0's certificate is from another authority"));
-  EXPECT_EQ(refused.error().summary().where, "node0 lease");
+  EXPECT_EQ(refused.error().summary().where, Subject("node0", Phase::lease));
 }
 
 TEST_F(Fleets, LeaseAllOrNone) {
   start(3);
-  daemon(1).script("lease", Do::error, {Cause::refused, "the node is leased to bob@login2", "node1", ""});
+  daemon(1).script(Phase::lease, Do::error,
+                   {Cause::refused, "the node is leased to bob@login2", "node1", ""});
   const auto refused = play();
   ASSERT_FALSE(refused);
   ASSERT_EQ(refused.error().failures.size(), 1u);
@@ -179,13 +182,13 @@ TEST_F(Fleets, LeaseAllOrNone) {
 
 TEST_F(Fleets, ADaemonsLastWordsAreTold) {
   start(2);
-  daemon(1).script("lease", Do::part,
+  daemon(1).script(Phase::lease, Do::part,
                    {Cause::refused, "this needs a certificate with the role 'run'", "node1", ""});
   const auto refused = play();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().summary().text(), "node1 lease: this needs a certificate with the role 'run'");
-  daemon(1).script("lease", Do::answer);
-  daemon(1).script("run", Do::part, {Cause::refused, "ringtrued is being stopped", "node1", ""});
+  daemon(1).script(Phase::lease, Do::answer);
+  daemon(1).script(Phase::run, Do::part, {Cause::refused, "ringtrued is being stopped", "node1", ""});
   expect_nothing_held();
   EXPECT_EQ(play().error().summary().text(), "node1 run: ringtrued is being stopped");
 }
@@ -215,7 +218,7 @@ TEST_F(Fleets, ANodeThatIsNotThereIsNamed) {
 
 // Each way to fail at each phase: the node is named, the others are not, and nothing stays behind.
 struct Mishap {
-  const char* phase;
+  Phase phase;
   Do what;
 };
 class Mishaps : public Fleets, public testing::WithParamInterface<Mishap> {};
@@ -225,7 +228,7 @@ TEST_P(Mishaps, AreNamed) {
   const auto [phase, what] = GetParam();
   options_.phase_deadline = options_.run_deadline = Seconds(0.3);
   daemon(1).script(phase, what, {Cause::unavailable, "no memory left", "node1", ""});
-  daemon(2).script(phase, std::string(phase) == "lease" ? Do::answer : Do::wait);
+  daemon(2).script(phase, phase == Phase::lease ? Do::answer : Do::wait);
   const std::int64_t begun = now_ns();
   const auto report = play();
   EXPECT_LT(seconds_since(begun).value, 0.3 + 5);
@@ -252,18 +255,19 @@ TEST_P(Mishaps, AreNamed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ErrorOrHangUp, Mishaps,
-                         testing::Values(Mishap{"lease", Do::error}, Mishap{"prepare", Do::error},
-                                         Mishap{"connect", Do::error}, Mishap{"barrier", Do::error},
-                                         Mishap{"run", Do::error}, Mishap{"collect", Do::error},
-                                         Mishap{"lease", Do::hang_up}, Mishap{"prepare", Do::hang_up},
-                                         Mishap{"run", Do::hang_up}));
+                         testing::Values(Mishap{Phase::lease, Do::error}, Mishap{Phase::prepare, Do::error},
+                                         Mishap{Phase::connect, Do::error}, Mishap{Phase::barrier, Do::error},
+                                         Mishap{Phase::run, Do::error}, Mishap{Phase::collect, Do::error},
+                                         Mishap{Phase::lease, Do::hang_up},
+                                         Mishap{Phase::prepare, Do::hang_up},
+                                         Mishap{Phase::run, Do::hang_up}));
 
 TEST_F(Fleets, ASilentNodeIsNamedAndItsWitnessesAreNot) {
   start(3);
   options_.run_deadline = Seconds(0.2);
-  daemon(0).script("run", Do::error, lost("node1"));
-  daemon(1).script("run", Do::stay_quiet);
-  daemon(2).script("run", Do::error,
+  daemon(0).script(Phase::run, Do::error, lost("node1"));
+  daemon(1).script(Phase::run, Do::stay_quiet);
+  daemon(2).script(Phase::run, Do::error,
                    {Cause::deadline, "rank 2 waited for rank 1 on node1 (receive)", "node1", ""});
   const std::int64_t begun = now_ns();
   const auto report = play();
@@ -275,14 +279,14 @@ TEST_F(Fleets, ASilentNodeIsNamedAndItsWitnessesAreNot) {
   EXPECT_TRUE(failures[0].culprit);
   EXPECT_FALSE(failures[1].culprit);
   EXPECT_FALSE(failures[2].culprit);
-  EXPECT_EQ(report.error().summary().where, "node1 run");
+  EXPECT_EQ(report.error().summary().where, Subject("node1", Phase::run));
   expect_nothing_held();
 }
 
 TEST_F(Fleets, AFrozenDaemonCostsNoMoreThanTheDeadlineAndFiveSeconds) {
   start(2);
   options_.run_deadline = Seconds(0.2);
-  daemon(1).script("run", Do::freeze);
+  daemon(1).script(Phase::run, Do::freeze);
   const std::int64_t begun = now_ns();
   const auto report = play();
   EXPECT_LT(seconds_since(begun).value, 5.2);
@@ -295,28 +299,28 @@ TEST_F(Fleets, AFrozenDaemonCostsNoMoreThanTheDeadlineAndFiveSeconds) {
 TEST_F(Fleets, OneCulpritEndsTheRunEverywhereBeforeTheDeadline) {
   start(3);
   options_.run_deadline = Seconds(30);
-  daemon(0).script("run", Do::wait);
-  daemon(1).script("run", Do::error, {Cause::peer_lost, "worker killed by signal 9", "", ""});
-  daemon(2).script("run", Do::error, lost("node1"));
+  daemon(0).script(Phase::run, Do::wait);
+  daemon(1).script(Phase::run, Do::error, {Cause::peer_lost, "worker killed by signal 9", "", ""});
+  daemon(2).script(Phase::run, Do::error, lost("node1"));
   const std::int64_t begun = now_ns();
   const auto report = play();
   EXPECT_LT(seconds_since(begun).value, 3.0);
   ASSERT_FALSE(report);
   ASSERT_EQ(report.error().failures.size(), 2u);  // node0 was told to stop: it says nothing
   EXPECT_EQ(report.error().summary().text(), "node1 run: worker killed by signal 9");
-  EXPECT_THAT(daemon(0).log(), testing::Contains("abort"));
+  EXPECT_THAT(daemon(0).log(), testing::Contains(Phase::abort));
 }
 
 TEST_F(Fleets, CancelEndsARun) {
   start(2);
   options_.run_deadline = Seconds(30);
-  daemon(0).script("run", Do::wait);
-  daemon(1).script("run", Do::wait);
+  daemon(0).script(Phase::run, Do::wait);
+  daemon(1).script(Phase::run, Do::wait);
   auto fleet = Fleet::lease(targets(), options_);
   ASSERT_TRUE(fleet);
   std::thread interrupter([&] {
     const Deadline limit = Deadline::in(Seconds(3));
-    while ((daemon(0).log().empty() || daemon(0).log().back() != "run") && !limit.passed())
+    while ((daemon(0).log().empty() || daemon(0).log().back() != Phase::run) && !limit.passed())
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     (*fleet)->cancel();
   });
@@ -326,7 +330,7 @@ TEST_F(Fleets, CancelEndsARun) {
   EXPECT_LT(seconds_since(begun).value, 3.0);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().summary().cause, Cause::cancelled);
-  EXPECT_THAT(daemon(1).log(), testing::Contains("abort"));
+  EXPECT_THAT(daemon(1).log(), testing::Contains(Phase::abort));
   fleet->reset();
   expect_nothing_held();
 }
@@ -366,9 +370,9 @@ TEST_F(Fleets, BadInputIsRefusedBeforeAnyoneIsAsked) {
 TEST(FleetErrors, SayHowManyMore) {
   FleetError error;
   for (const char* node : {"a", "b", "c", "d", "e", "f"})
-    error.failures.push_back({node, "run", {Cause::peer_lost, "gone", "", "look"}, *node != 'f'});
+    error.failures.push_back({node, Phase::run, {Cause::peer_lost, "gone", "", "look"}, *node != 'f'});
   EXPECT_EQ(error.summary().what, "gone; also b, c, d and 1 more");
-  EXPECT_EQ(error.summary().where, "a run");
+  EXPECT_EQ(error.summary().where, Subject("a", Phase::run));
   EXPECT_EQ(error.summary().next, "look");
 }
 

@@ -29,9 +29,9 @@ TEST(Inspect, GivesEachNodeItsFactsOrTheReason) {
   }
   daemons[0]->tell(recording("other name", "6.1"));
   daemons[1]->tell(recording("node1", "6.2"));
-  daemons[2]->script("inspect", FakeDaemon::Do::error,
+  daemons[2]->script(Phase::inspect, FakeDaemon::Do::error,
                      {Cause::unavailable, "ringtrue-probe is not there", "", ""});
-  daemons[3]->script("inspect", FakeDaemon::Do::freeze);
+  daemons[3]->script(Phase::inspect, FakeDaemon::Do::freeze);
   daemons[4]->tell("{\"schema\": \"something else\"}");
   daemons[5]->tell(topology::to_json({}));
   // 6 is of an older version.

@@ -224,14 +224,14 @@ TEST(RunMeasurer, NamesTheRankWithAWrongResult) {
 
 TEST(RunMeasurer, KeepsTheFleetsFailure) {
   Script script;
-  script.answer = failing({"b", "run", {Cause::peer_lost, "gone", "", ""}, true});
+  script.answer = failing({"b", Phase::run, {Cause::peer_lost, "gone", "", ""}, true});
   Measuring measuring(script);
   RunMeasurer& measurer = measuring.measurer;
   diagnosis::Experiment experiment;
   experiment.order = {0, 1, 2};
   const auto observation = measurer.measure(experiment);
   ASSERT_FALSE(observation);
-  EXPECT_EQ(observation.error().where, "b run");
+  EXPECT_EQ(observation.error().where, Subject("b", Phase::run));
   ASSERT_EQ(measurer.failures().size(), 1u);
   EXPECT_EQ(measurer.failures()[0].node, "b");
   script.answer = three_ranks();
@@ -244,7 +244,7 @@ TEST(RunMeasurer, KeepsTheFleetsFailure) {
 TEST(RunMeasurer, SaysThatAnExperimentWasCut) {
   Script script;
   const Error late{Cause::deadline, "the run did not end within 0.1 s", "", "see its load"};
-  script.answer = failing({"b", "run", late, true});
+  script.answer = failing({"b", Phase::run, late, true});
   Measuring measuring(script);
   RunMeasurer& measurer = measuring.measurer;
   diagnosis::Experiment experiment;
@@ -259,7 +259,7 @@ TEST(RunMeasurer, SaysThatAnExperimentWasCut) {
   EXPECT_EQ(script.left_ms, 0);
   EXPECT_EQ(cut.cause, Cause::deadline);
   EXPECT_EQ(cut.what, "ring over 3 nodes was cut, as the time for all experiments was over: " + late.what);
-  EXPECT_EQ(cut.where, "b run");
+  EXPECT_EQ(cut.where, Subject("b", Phase::run));
   EXPECT_THAT(cut.next, HasSubstr("--budget"));
 }
 

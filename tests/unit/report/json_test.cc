@@ -204,8 +204,8 @@ TEST(Json, SimulateFitsItsSchema) {
 TEST(Json, FailuresNameNodeAndPhase) {
   RunDocument d;
   d.error = Trouble{{Cause::deadline, "no answer within 10 s", "node3 connect", "look at it"},
-                    {{"node3", "connect", {Cause::deadline, "no answer", "", ""}, true},
-                     {"node4", "connect", {Cause::cancelled, "waited", "", ""}, false}}};
+                    {{"node3", Phase::connect, {Cause::deadline, "no answer", "", ""}, true},
+                     {"node4", Phase::connect, {Cause::cancelled, "waited", "", ""}, false}}};
   const auto value = valid("run", json(d));
   EXPECT_EQ(value["error"]["cause"], "deadline");
   EXPECT_EQ(value["error"]["failures"][0]["node"], "node3");

@@ -200,7 +200,7 @@ TEST(Nagios, IsOneLine) {
 TEST(Failures, NameNodeAndPhase) {
   Trouble t{{Cause::deadline, "x", "", ""}, {}};
   for (int i = 0; i < 20; ++i)
-    t.failures.push_back({"n" + std::to_string(i), "run", {Cause::deadline, "late", "", ""}, i == 0});
+    t.failures.push_back({"n" + std::to_string(i), Phase::run, {Cause::deadline, "late", "", ""}, i == 0});
   const std::string out = failures_text(t, {});
   EXPECT_EQ(out.find("  n0 run: late\n  n1 run: late (waited for the others)\n"), 0u);
   EXPECT_THAT(out, HasSubstr("and 4 more nodes"));
@@ -211,7 +211,7 @@ TEST(Failures, NameNodeAndPhase) {
 TEST(Failures, AreNotSaidTwice) {
   Trouble t{{Cause::unavailable, "no driver; also n1", "n0 prepare", ""}, {}};
   for (const char* node : {"n0", "n1"})
-    t.failures.push_back({node, "prepare", {Cause::unavailable, "no driver", "", ""}, true});
+    t.failures.push_back({node, Phase::prepare, {Cause::unavailable, "no driver", "", ""}, true});
   EXPECT_EQ(failures_text(t, {}), "");
   EXPECT_EQ(deadlines_text(Deadlines{10, 60}, t), "") << "nobody was waited for";
   t.failures[1].error.what = "no GPU";

@@ -347,7 +347,7 @@ TEST(CudaTransport, AKernelThatNeverLeavesCostsTheGroupAndNotTheProcess) {
     ASSERT_FALSE(times);
     EXPECT_EQ(times.error().cause, Cause::deadline);
     EXPECT_THAT(times.error().what, HasSubstr("a kernel does not leave"));
-    EXPECT_EQ(times.error().where, "GPU 0 (GPU-0)");
+    EXPECT_EQ(times.error().where.device, "GPU 0 (GPU-0)");
   }
   machine.released = true;
 }

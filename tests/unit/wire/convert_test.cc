@@ -258,11 +258,12 @@ TEST(Convert, ReportKeepsEverything) {
 }
 
 TEST(Convert, ErrorKeepsCauseAndBecomesOneLine) {
-  const Error error{Cause::peer_lost, "gone\nwith \x1b[31mcolour", "node3 run", "look\there"};
+  const Error error{Cause::peer_lost, "gone\nwith \x1b[31mcolour", Subject("node3", Phase::run),
+                    "look\there"};
   const Error back = from_wire(sent(to_wire(error)));
   EXPECT_EQ(back.cause, Cause::peer_lost);
   EXPECT_EQ(back.what, "gone with  [31mcolour");
-  EXPECT_EQ(back.where, "node3 run");
+  EXPECT_EQ(back.where, error.where);
   EXPECT_EQ(back.next, "look here");
   rpc::Error strange;
   strange.set_cause(rpc::Cause(77));
