@@ -19,13 +19,6 @@ std::optional<std::string> info(const OsDevice& device, const std::string& name)
   return found == device.infos.end() || found->second.empty() ? std::nullopt : std::optional(found->second);
 }
 
-// "0200:00ff:fe00:0000" -> 16 digits
-std::optional<std::string> guid(std::string text) {
-  std::erase(text, ':');
-  const auto value = hexadecimal(text);
-  return text.size() == 16 && value && *value != 0 ? std::optional(hex64(*value)) : std::nullopt;
-}
-
 // "16671616" in KiB, as hwloc has it, with or without the unit
 std::optional<Bytes> kibibytes(std::string_view text) {
   if (text.ends_with("KiB")) text.remove_suffix(3);

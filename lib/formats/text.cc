@@ -124,6 +124,12 @@ std::string hex64(std::uint64_t value) {
   return fmt::format("{:016x}", value);
 }
 
+std::optional<std::string> guid(std::string text) {
+  std::erase(text, ':');
+  const auto value = hexadecimal(text);
+  return text.size() == 16 && value && *value != 0 ? std::optional(hex64(*value)) : std::nullopt;
+}
+
 std::optional<std::string> pci_address(std::string_view text) {
   std::vector<std::string_view> parts = split(trim(text), ':');
   if (parts.size() == 2) parts.insert(parts.begin(), "0000");

@@ -27,6 +27,8 @@ std::optional<std::uint64_t> decimal(std::string_view text);
 std::optional<std::uint64_t> hexadecimal(std::string_view text);
 std::optional<double> real(std::string_view text);  // finite, not negative
 std::string hex64(std::uint64_t value);             // 16 digits
+// "506b:4b03:00c1:9c16", with or without colons, as 16 digits; nullopt for one that is not set.
+std::optional<std::string> guid(std::string text);
 
 // "3B:0.0", "0000:3b:00.0", "10000:01:00.0" -> "0000:3b:00.0". nullopt: none.
 std::optional<std::string> pci_address(std::string_view text);

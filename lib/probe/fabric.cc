@@ -3,6 +3,7 @@
 
 #include "formats/format.h"
 #include "probe/probe.h"
+#include "probe/reading.h"
 
 namespace ringtrue::topology {
 
@@ -11,20 +12,16 @@ std::optional<Fabric> probe_fabric(Source& source, Node& node) {
     return std::any_of(nic.ports.begin(), nic.ports.end(),
                        [](const Port& port) { return port.layer == LinkLayer::infiniband; });
   });
-  const auto gap = [&](const Error& error) {
-    node.gaps.push_back(
-        {origin::fabric, "fabric", error.next.empty() ? error.what : error.what + "; " + error.next});
-  };
   const auto text = source.answer("fabric");
   if (!text) {
     // Nobody misses a fabric where there is none, or where it was not asked for.
     if (text.error().cause == Cause::deadline || (infiniband && text.error().cause != Cause::bad_input))
-      gap(text.error());
+      node.gaps.push_back(gap_of(origin::fabric, "fabric", text.error()));
     return std::nullopt;
   }
   auto fabric = read_ibnetdiscover(*text);
   if (!fabric) {
-    gap(fabric.error());
+    node.gaps.push_back(gap_of(origin::fabric, "fabric", fabric.error()));
     return std::nullopt;
   }
   return std::move(*fabric);

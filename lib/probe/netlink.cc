@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "formats/text.h"
 #include "probe/probe.h"
 #include "probe/reading.h"
+#include "topology/merge.h"
 
 namespace ringtrue::topology {
 namespace {
@@ -18,22 +17,6 @@ using nlohmann::json;
 constexpr const char* top = "/sys/class/net";
 constexpr std::size_t most_netdevs = 8192;
 constexpr int loopback = 772, ethernet = 1, infiniband = 32;
-
-template <class T>
-std::optional<T> get(const json& object, const char* key) {
-  const auto it = object.find(key);
-  if (it == object.end()) return std::nullopt;
-  if constexpr (std::is_same_v<T, bool>) {
-    if (it->is_boolean()) return it->get<bool>();
-  } else if constexpr (std::is_same_v<T, int>) {
-    if (it->is_number_unsigned() && it->get<std::uint64_t>() - 1 < 100'000'000)
-      return int(it->get<std::uint64_t>());
-  } else if (it->is_string()) {
-    auto text = format::clean(it->get_ref<const std::string&>());
-    if (!text.empty() && text != "N/A") return text;
-  }
-  return std::nullopt;
-}
 
 BytesPerSecond megabits(std::int64_t rate) {
   return BytesPerSecond(double(rate) * 1e6 / 8);
@@ -102,23 +85,20 @@ std::optional<Netdev> read_netdev(Source& source, const std::string& name, Node&
   return netdev;
 }
 
-void add(const Port& from, Port& port) {
-  const auto offer = [](auto& fact, const auto& other) { fact.offer(other.value, other.origin.c_str()); };
-  if (port.layer == LinkLayer::unknown) port.layer = from.layer;
-  offer(port.state, from.state);
-  offer(port.physical_state, from.physical_state);
-  offer(port.rate, from.rate);
-  offer(port.mtu, from.mtu);
+// What ethtool says of a rate or a count; nullopt for none, and for "unknown".
+std::optional<int> positive(const json& told, const char* key) {
+  const auto value = get<int>(told, key, 100'000'000);
+  return value && *value > 0 ? value : std::nullopt;
 }
 
 void add_ethtool(const json& told, bool has_speed, Port& port) {
   port.pause_rx.offer(get<bool>(told, "pause_rx"), origin::ethtool);
   port.pause_tx.offer(get<bool>(told, "pause_tx"), origin::ethtool);
   if (has_speed && !port.state.is("down")) {
-    if (const auto speed = get<int>(told, "speed_Mbps")) port.rate.offer(megabits(*speed), origin::ethtool);
-    port.width.offer(get<int>(told, "lanes"), origin::ethtool);
+    if (const auto speed = positive(told, "speed_Mbps")) port.rate.offer(megabits(*speed), origin::ethtool);
+    port.width.offer(positive(told, "lanes"), origin::ethtool);
   }
-  const auto supported = get<int>(told, "supported_Mbps");
+  const auto supported = positive(told, "supported_Mbps");
   // A list of modes that lacks the present one is no list of all that it can do.
   if (supported && !(port.rate.known() && megabits(*supported) < *port.rate))
     port.max_rate.offer(megabits(*supported), origin::ethtool);
@@ -163,12 +143,12 @@ void join(const Netdev& netdev, const json& told, Node& node) {
   nic->netdevs.push_back(netdev.name);
   nic->driver.offer(netdev.driver, origin::sysfs);
   nic->driver.offer(get<std::string>(told, "driver"), origin::ethtool);
-  if (auto firmware = get<std::string>(told, "firmware"))
+  if (const auto firmware = get<std::string>(told, "firmware"); firmware && *firmware != "N/A")
     nic->firmware.offer(firmware->substr(0, firmware->find(" (")), origin::ethtool);
   Port* port = port_of(*nic, netdev);
   // IP over InfiniBand says nothing of the port that the RDMA device does not know better.
   if (!port || (netdev.type == infiniband && !nic->rdma.empty())) return;
-  add(netdev.port, *port);
+  learn(*port, netdev.port);
   add_ethtool(told, netdev.has_speed, *port);
 }
 

@@ -2,11 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "formats/text.h"
 #include "probe/probe.h"
+#include "probe/reading.h"
 #include "run/counter_window.h"
 #include "topology/links.h"
 
@@ -20,29 +19,8 @@ constexpr std::size_t most_gpus = 1024, most_links = 128;
 
 // ---- reading the answer, which may come from a recording that anybody wrote
 
-template <class T>
-std::optional<T> get(const json& object, const char* key) {
-  const auto it = object.find(key);
-  if (it == object.end()) return std::nullopt;
-  if constexpr (std::is_same_v<T, bool>) {
-    if (it->is_boolean()) return it->get<bool>();
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    if (it->is_string()) return format::clean(it->get_ref<const std::string&>());
-  } else if (it->is_number_unsigned() &&
-             it->get<std::uint64_t>() <= std::uint64_t(std::numeric_limits<T>::max())) {
-    return T(it->get<std::uint64_t>());
-  }
-  return std::nullopt;
-}
-
 std::string address(const json& object, const char* key) {
   return format::pci_address(get<std::string>(object, key).value_or("")).value_or("");
-}
-
-const json& list(const json& object, const char* key) {
-  static const json none = json::array();
-  const auto it = object.find(key);
-  return it != object.end() && it->is_array() ? *it : none;
 }
 
 json parse(const std::string& answer) {
@@ -250,8 +228,7 @@ void probe_nvml(Source& source, Node& node) {
     // Without an NVIDIA GPU it is nobody's business that there is no driver for it; that NVML hangs is.
     const Error& error = text.error();
     if (has_nvidia || error.cause == Cause::deadline)
-      node.gaps.push_back(
-          {origin::nvml, "GPUs", error.next.empty() ? error.what : error.what + "; " + error.next});
+      node.gaps.push_back(gap_of(origin::nvml, "GPUs", error));
   } else if (!answered) {
     node.gaps.push_back({origin::nvml, "GPUs", "NVML's answer in the recording is damaged"});
   }

@@ -2,10 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "formats/text.h"
 #include "probe/probe.h"
 #include "probe/reading.h"
 #include "topology/links.h"
@@ -18,13 +16,6 @@ using nlohmann::json;
 constexpr const char* top = "/sys/class/infiniband";
 constexpr std::size_t most_devices = 4096, most_ports = 64;
 constexpr int most_gids = 64, empty_gids_at_the_end = 4;
-
-// "506b:4b03:00c1:9c16" -> "506b4b0300c19c16"; nullopt for one that is not set.
-std::optional<std::string> guid(std::string text) {
-  std::erase(text, ':');
-  const auto value = format::hexadecimal(text);
-  return text.size() == 16 && value && *value != 0 ? std::optional(format::hex64(*value)) : std::nullopt;
-}
 
 // "4: ACTIVE" -> "active"
 std::optional<std::string> word_of(const std::optional<std::string>& text) {
@@ -72,7 +63,7 @@ void read_gids(Folder& folder, Port& port) {
     empty = set ? 0 : empty + 1;
   }
   if (port.layer != LinkLayer::infiniband || port.gids.empty() || port.gids[0].size() != 39) return;
-  port.guid.offer(guid(port.gids[0].substr(20)), origin::sysfs);
+  port.guid.offer(format::guid(port.gids[0].substr(20)), origin::sysfs);
 }
 
 Port read_port(Source& source, const std::string& device, int number, Node& node) {
@@ -148,7 +139,7 @@ void read_device(Source& source, const std::string& name, Node& node) {
   Nic& nic = nic_of(source, folder, node);
   nic.name = nic.rdma = name;
   nic.firmware.offer(folder.text("fw_ver"), origin::sysfs);
-  nic.guid.offer(guid(folder.text("node_guid").value_or("")), origin::sysfs);
+  nic.guid.offer(format::guid(folder.text("node_guid").value_or("")), origin::sysfs);
   const std::string type =
       model(nic, folder.text("board_id").value_or(""), folder.text("hca_type").value_or(""), node);
   if (!type.empty()) nic.model.offer(type, origin::sysfs);
@@ -164,47 +155,31 @@ void read_device(Source& source, const std::string& name, Node& node) {
 
 // ---- verbs
 
-std::optional<int> number(const json& object, const char* key, int most = 1 << 20) {
-  const auto it = object.find(key);
-  if (it == object.end() || !it->is_number_unsigned()) return std::nullopt;
-  const auto value = it->get<std::uint64_t>();
-  return value >= 1 && value <= std::uint64_t(most) ? std::optional(int(value)) : std::nullopt;
-}
-
-std::optional<std::string> words(const json& object, const char* key) {
-  const auto it = object.find(key);
-  if (it == object.end() || !it->is_string()) return std::nullopt;
-  auto text = format::clean(it->get_ref<const std::string&>());
-  return text.empty() ? std::nullopt : std::optional(std::move(text));
-}
-
-const json& list(const json& object, const char* key) {
-  static const json none = json::array();
-  if (!object.is_object()) return none;
-  const auto it = object.find(key);
-  return it != object.end() && it->is_array() ? *it : none;
+std::optional<int> positive(const json& object, const char* key, std::uint64_t max = 1 << 20) {
+  const auto value = get<int>(object, key, max);
+  return value && *value > 0 ? value : std::nullopt;
 }
 
 void add_port(const json& told, Port& port) {
-  if (port.layer == LinkLayer::unknown) port.layer = layer_of(words(told, "layer").value_or(""));
-  port.state.offer(words(told, "state"), origin::verbs);
-  port.physical_state.offer(words(told, "physical_state"), origin::verbs);
+  if (port.layer == LinkLayer::unknown) port.layer = layer_of(get<std::string>(told, "layer").value_or(""));
+  port.state.offer(get<std::string>(told, "state"), origin::verbs);
+  port.physical_state.offer(get<std::string>(told, "physical_state"), origin::verbs);
   if (port.gids.empty())
     for (const json& gid : list(told, "gids"))
       if (gid.is_string() && port.gids.size() < most_gids)
         port.gids.push_back(format::clean(gid.get_ref<const std::string&>()));
   // Of Ethernet, these are an InfiniBand speed and path MTU that the port does not have.
   if (port.layer != LinkLayer::infiniband) return;
-  port.lid.offer(number(told, "lid", 0xffff), origin::verbs);
-  port.max_mtu.offer(number(told, "max_mtu"), origin::verbs);
-  const auto speed = words(told, "supported_speed");
-  port.max_width.offer(number(told, "supported_width", 12), origin::verbs);
+  port.lid.offer(positive(told, "lid", 0xffff), origin::verbs);
+  port.max_mtu.offer(positive(told, "max_mtu"), origin::verbs);
+  const auto speed = get<std::string>(told, "supported_speed");
+  port.max_width.offer(positive(told, "supported_width", 12), origin::verbs);
   if (speed && port.max_width.known())
     port.max_rate.offer(infiniband_rate(*speed, *port.max_width), origin::verbs);
   if (port.state.is("down")) return;
-  port.mtu.offer(number(told, "active_mtu"), origin::verbs);
-  port.speed.offer(words(told, "active_speed"), origin::verbs);
-  port.width.offer(number(told, "active_width", 12), origin::verbs);
+  port.mtu.offer(positive(told, "active_mtu"), origin::verbs);
+  port.speed.offer(get<std::string>(told, "active_speed"), origin::verbs);
+  port.width.offer(positive(told, "active_width", 12), origin::verbs);
   if (port.speed.known() && port.width.known())
     port.rate.offer(infiniband_rate(*port.speed, *port.width), origin::verbs);
 }
@@ -212,17 +187,18 @@ void add_port(const json& told, Port& port) {
 void add_verbs(Source& source, Node& node) {
   const json answer = answer_of(source, origin::verbs, "MTU of InfiniBand ports", node);
   if (answer.is_null()) return;
-  node.system.rdma_core.offer(words(answer, "rdma_core"), origin::verbs);
+  node.system.rdma_core.offer(get<std::string>(answer, "rdma_core"), origin::verbs);
   for (const json& told : list(answer, "devices")) {
-    const auto name = told.is_object() ? words(told, "name") : std::nullopt;
+    const auto name = get<std::string>(told, "name");
     const auto nic = std::find_if(node.nics.begin(), node.nics.end(),
                                   [&](const Nic& n) { return name && n.rdma == *name; });
     if (nic == node.nics.end()) continue;
-    nic->firmware.offer(words(told, "firmware"), origin::verbs);
-    nic->guid.offer(guid(words(told, "node_guid").value_or("")), origin::verbs);
-    if (const auto error = words(told, "error")) node.gaps.push_back({origin::verbs, nic->name, *error});
+    nic->firmware.offer(get<std::string>(told, "firmware"), origin::verbs);
+    nic->guid.offer(format::guid(get<std::string>(told, "node_guid").value_or("")), origin::verbs);
+    if (const auto error = get<std::string>(told, "error"))
+      node.gaps.push_back({origin::verbs, nic->name, *error});
     for (const json& port_told : list(told, "ports")) {
-      const auto index = port_told.is_object() ? number(port_told, "port", 255) : std::nullopt;
+      const auto index = positive(port_told, "port", 255);
       for (Port& port : nic->ports)
         if (index && port.number == *index) add_port(port_told, port);
     }

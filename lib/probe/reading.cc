@@ -4,9 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
-
-#include "formats/text.h"
 
 namespace ringtrue::topology {
 
@@ -93,15 +90,23 @@ Nic& hardware_nic(Node& node, const std::string& address) {
   return node.nics.emplace_back(std::move(nic));
 }
 
+Gap gap_of(const char* source, std::string what, const Error& error) {
+  return {source, std::move(what), error.next.empty() ? error.what : error.what + "; " + error.next};
+}
+
 nlohmann::json answer_of(Source& source, const char* library, const char* what_it_tells, Node& node) {
   const auto text = source.answer(library);
   auto answer = text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
   if (answer.is_object()) return answer;
-  std::string why = fmt::format("the answer of {} is damaged", library);
-  if (!text)
-    why = text.error().next.empty() ? text.error().what : text.error().what + "; " + text.error().next;
-  node.gaps.push_back({library, what_it_tells, why});
+  node.gaps.push_back(text ? Gap{library, what_it_tells, fmt::format("the answer of {} is damaged", library)}
+                           : gap_of(library, what_it_tells, text.error()));
   return {};
+}
+
+const nlohmann::json& list(const nlohmann::json& object, const char* key) {
+  static const nlohmann::json none = nlohmann::json::array();
+  const auto it = object.find(key);
+  return it != object.end() && it->is_array() ? *it : none;
 }
 
 }  // namespace ringtrue::topology

@@ -1,12 +1,14 @@
 // What the probes of /sys share. Private to this folder.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "formats/text.h"
 #include "probe/source.h"
 #include "topology/model.h"
 
@@ -54,7 +56,29 @@ std::optional<std::int64_t> integer(std::string_view text);
 // The NIC that is this PCI function itself, made where there is none. `address` is not empty.
 Nic& hardware_nic(Node& node, const std::string& address);
 
+Gap gap_of(const char* source, std::string what, const Error& error);
+
 // An answer's JSON object; null where it is none, or nobody answered (a gap says what is then unknown).
 nlohmann::json answer_of(Source& source, const char* library, const char* what_it_tells, Node& node);
+
+// A field of an answer, which may come from a recording that anybody wrote; nullopt: not there, of another
+// kind, empty, or out of range.
+template <class T>
+std::optional<T> get(const nlohmann::json& object, const char* key, std::uint64_t max = ~0ull) {
+  const auto it = object.find(key);
+  if (it == object.end()) return std::nullopt;
+  if constexpr (std::is_same_v<T, bool>) {
+    if (it->is_boolean()) return it->template get<bool>();
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    auto text = it->is_string() ? format::clean(it->template get_ref<const std::string&>()) : std::string();
+    if (!text.empty()) return text;
+  } else if (it->is_number_unsigned()) {
+    const auto value = it->template get<std::uint64_t>();
+    if (value <= max && std::in_range<T>(value)) return T(value);
+  }
+  return std::nullopt;
+}
+// The same of a list; empty where there is none.
+const nlohmann::json& list(const nlohmann::json& object, const char* key);
 
 }  // namespace ringtrue::topology

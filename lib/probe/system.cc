@@ -2,10 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "formats/text.h"
 #include "probe/probe.h"
 #include "probe/reading.h"
 
@@ -223,18 +221,11 @@ void add_answer(Source& source, Node& node) {
   const bool told = node.system.kernel.known() && node.system.memlock.known();
   const auto answer =
       answer_of(source, origin::system, "kernel, limit of locked memory", told ? unneeded : node);
-  const auto words = [&](const char* key) -> std::optional<std::string> {
-    const auto it = answer.find(key);
-    if (it == answer.end() || !it->is_string()) return std::nullopt;
-    return format::clean(it->get_ref<const std::string&>());
-  };
-  if (!answer.is_object()) return;
-  node.system.kernel.offer(words("release"), origin::system);
-  node.system.hostname.offer(words("nodename"), origin::system);
-  node.processors.architecture.offer(words("machine"), origin::system);
-  const auto limit = answer.find("memlock");
-  if (limit != answer.end() && limit->is_number_unsigned())
-    node.system.memlock.offer(Bytes(limit->get<std::uint64_t>()), origin::system);
+  node.system.kernel.offer(get<std::string>(answer, "release"), origin::system);
+  node.system.hostname.offer(get<std::string>(answer, "nodename"), origin::system);
+  node.processors.architecture.offer(get<std::string>(answer, "machine"), origin::system);
+  if (const auto limit = get<std::uint64_t>(answer, "memlock"))
+    node.system.memlock.offer(Bytes(*limit), origin::system);
 }
 
 }  // namespace

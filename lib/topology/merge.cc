@@ -191,7 +191,7 @@ std::set<std::string> kinds_of(std::string_view recorded) {
 }
 
 // One machine in recordings of different kinds.
-void learn(Node& a, Node b) {
+void learn_node(Node& a, Node b) {
   auto recorded = a.recorded + " + " + b.recorded;
   learn_parents(a.pci, b.pci);
   fields(Merge{}, a, b);
@@ -215,7 +215,7 @@ void add(std::vector<Node>& nodes, Names& names, Node node) {
     const auto had = kinds_of(nodes[at].recorded);
     const bool different =
         std::none_of(kinds.begin(), kinds.end(), [&](auto& kind) { return had.count(kind); });
-    if (different) return learn(nodes[at], std::move(node));
+    if (different) return learn_node(nodes[at], std::move(node));
   }
   namesakes.push_back(nodes.size());
   for (std::size_t n = std::max<std::size_t>(namesakes.size(), 2); !names.taken.insert(node.name).second; ++n)
@@ -284,6 +284,19 @@ Cluster merge(std::vector<Cluster> parts) {
   }
   if (all.fabric) meet(all.nodes, *all.fabric);
   return all;
+}
+
+void learn(PciDevice& a, const PciDevice& b) {
+  Merge::learn(a, b);
+}
+void learn(Processors& a, const Processors& b) {
+  Merge::learn(a, b);
+}
+void learn(System& a, const System& b) {
+  Merge::learn(a, b);
+}
+void learn(Port& a, const Port& b) {
+  Merge::learn(a, b);
 }
 
 run::CounterWindow difference(const std::vector<run::CounterSet>& before,

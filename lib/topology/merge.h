@@ -11,9 +11,15 @@ namespace ringtrue::topology {
 
 // Nodes side by side, fabrics as one. Nodes of one name are one node where their recordings are of different
 // kinds (hwloc XML and NCCL XML of one machine: facts that one lacks come from the other); otherwise the
-// later ones get
-// "#2", "#3" behind their names. HCAs of the fabric meet the nodes' ports by GUID, and Port::peer is set.
+// later ones get "#2", "#3" behind their names. HCAs of the fabric meet the nodes' ports by GUID, and
+// Port::peer is set.
 Cluster merge(std::vector<Cluster> parts);
+
+// `a` learns what only `b` knows.
+void learn(PciDevice& a, const PciDevice& b);
+void learn(Processors& a, const Processors& b);
+void learn(System& a, const System& b);
+void learn(Port& a, const Port& b);
 
 // Counters that changed from one reading to the next, and those that stand at their end.
 run::CounterWindow difference(const std::vector<run::CounterSet>& before,
