@@ -57,7 +57,7 @@ void Commands::add_common(Command app) {
   app.add_flag("--json", common_.json, "print JSON").group(group);
   const Option transport =
       text("--transport", common_.transport, "NAME", "auto, shm, tcp, verbs, cuda, or udp for omnireduce");
-  choices(transport, {"auto", "shm", "tcp", "udp", "verbs", "cuda"});
+  choices(transport, all_keys<run::Transport>());
   text("--link-rate", common_.link_rate, "RATE", "nominal rate of a node's link: 500Mbit, 400Gbit, 12.5GB/s");
   add_whole(app, "--ranks-per-node", common_.ranks_per_node, 1, 4096, "ranks on each node").group(group);
   text("--data-interface", common_.data_interface, "NAME", "interface of the data network on the nodes");
@@ -65,7 +65,7 @@ void Commands::add_common(Command app) {
   text("--phase-deadline", common_.phase_deadline, "TIME", "longest for each phase but the run");
   text("--deadline", common_.run_deadline, "TIME", "longest for one run");
   const Option memory = text("--memory", common_.memory, "WHERE", "of the data: host, or device (GPUs)");
-  choices(memory, {"host", "device"});
+  choices(memory, all_keys<run::Memory>());
   const Option color =
       add_parsed(app, "--color", common_.color, report::parse_color, "WHEN", "auto, always or never")
           .group(group);

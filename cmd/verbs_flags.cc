@@ -138,12 +138,13 @@ std::string unused(const VerbsFlags& flags) {
 }
 
 Result<run::RdmaSettings> verbs_settings(const Context& context, const VerbsFlags& flags) {
-  const std::string& transport = context.config.transport.value;
-  const bool possible = transport == "verbs" || (transport == "auto" && !context.common.local);
+  const run::Transport transport = context.config.transport.value;
+  const bool automatic = transport == run::Transport::automatic;
+  const bool possible = transport == run::Transport::verbs || (automatic && !context.common.local);
   if (const auto words = words_of(flags); !words.empty() && !possible) {
-    const std::string where = context.common.local && transport == "auto"
+    const std::string where = context.common.local && automatic
                                   ? context.command + " --local"
-                                  : fmt::format("{} over {}", context.command, transport);
+                                  : fmt::format("{} over {}", context.command, key_of(transport));
     return fail(Cause::bad_input, fmt::format("{} does nothing in {}", words.front(), where), {},
                 "leave it out, or take --transport verbs");
   }

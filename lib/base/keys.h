@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -30,6 +31,11 @@ constexpr std::optional<E> parse_key(std::string_view key) {
   for (std::size_t i = 0; i < std::size(keys_of<E>); ++i)
     if (key == keys_of<E>[i]) return E(i);
   return std::nullopt;
+}
+
+template <class E>
+std::vector<std::string> all_keys() {
+  return {std::begin(keys_of<E>), std::end(keys_of<E>)};
 }
 
 // The same with an error that lists what there is; `kind` is what errors call it: "type".

@@ -63,17 +63,12 @@ Result<std::string> parse_word(std::string_view text) {
   return std::string(text);
 }
 
-Result<std::string> parse_transport(std::string_view text) {
-  for (std::string_view known : {"auto", "shm", "tcp", "udp", "verbs", "cuda"}) {
-    if (text == known) return std::string(known);
-  }
-  return fail(Cause::bad_input, fmt::format("unknown transport '{}'", text), {},
-              "use auto, shm, tcp, udp, verbs or cuda");
+Result<run::Transport> parse_transport(std::string_view text) {
+  return parse_one_of<run::Transport>(text, "transport");
 }
 
-Result<std::string> parse_memory(std::string_view text) {
-  if (text == "host" || text == "device") return std::string(text);
-  return fail(Cause::bad_input, fmt::format("unknown memory '{}'", text), {}, "use host or device");
+Result<run::Memory> parse_memory(std::string_view text) {
+  return parse_one_of<run::Memory>(text, "memory");
 }
 
 Result<std::optional<BytesPerSecond>> parse_link_rate(std::string_view text) {
@@ -131,9 +126,9 @@ const Key keys[] = {
     {"link_rate", [](Config& c, const Given& g) { return put(c.link_rate, g, parse_link_rate); },
      [](const Config& c) { return shown(c.link_rate, rate_text(c.link_rate.value)); }},
     {"transport", [](Config& c, const Given& g) { return put(c.transport, g, parse_transport); },
-     [](const Config& c) { return shown(c.transport, c.transport.value); }},
+     [](const Config& c) { return shown(c.transport, key_of(c.transport.value)); }},
     {"memory", [](Config& c, const Given& g) { return put(c.memory, g, parse_memory); },
-     [](const Config& c) { return shown(c.memory, c.memory.value); }},
+     [](const Config& c) { return shown(c.memory, key_of(c.memory.value)); }},
     {"data_interface", [](Config& c, const Given& g) { return put(c.data_interface, g, parse_word); },
      [](const Config& c) { return shown(c.data_interface, c.data_interface.value); }},
     {"data_ports", [](Config& c, const Given& g) { return put(c.data_ports, g, parse_ports); },

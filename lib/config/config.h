@@ -28,7 +28,7 @@
 #include "base/hostlist.h"
 #include "base/result.h"
 #include "base/units.h"
-#include "run/rdma.h"
+#include "run/job.h"
 
 namespace ringtrue::config {
 
@@ -58,8 +58,8 @@ struct Config {
   Setting<std::string> hosts;  // a host list, not expanded; empty: none known
   Setting<std::string> pki;    // folder with certificates; empty: none known
   Setting<std::optional<BytesPerSecond>> link_rate;
-  Setting<std::string> transport{"auto"};
-  Setting<std::string> memory{"host"};  // or "device": where the ranks' data lives
+  Setting<run::Transport> transport;
+  Setting<run::Memory> memory;
   Setting<std::string> data_interface;
   Setting<Ports> data_ports;
   Setting<double> warning{0.95};   // of the attainable rate

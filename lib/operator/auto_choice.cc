@@ -58,7 +58,8 @@ Outcome<collective::Costs> measure_costs(Runner& runner, const run::Job& like) {
   const int ranks = like.ranks(), per_node = runner.ranks_per_node();
   costs.intra = {Seconds(2e-6), BytesPerSecond(5e9), Seconds(0.5e-6)};
   costs.inter = {Seconds(50e-6), BytesPerSecond(125e6), Seconds(5e-6)};
-  costs.shared_memory = ranks <= per_node && like.transport != "tcp" && like.transport != "verbs";
+  costs.shared_memory =
+      ranks <= per_node && like.transport != run::Transport::tcp && like.transport != run::Transport::verbs;
   if (ranks < 2) return costs;
   if (ranks <= per_node) {
     auto cost = hop_cost(runner, like, 1, 1);

@@ -10,21 +10,23 @@ void Carrier::pass(int mtu) {
 
 Carrier carrier_of(const run::RunReport& report,
                    std::map<std::string, std::vector<diagnosis::RdmaPort>> rails) {
-  Carrier carrier{report.transport == "verbs" ? "verbs" : "tcp", {}, {}, 0, report.notes};
-  if (carrier.transport == "verbs") {
+  using run::Transport;
+  const bool rdma = report.transports == std::vector{Transport::verbs};
+  Carrier carrier{rdma ? Transport::verbs : Transport::tcp, {}, {}, 0, report.notes};
+  if (rdma) {
     carrier.rails = std::move(rails);
     for (const run::RdmaUse& use : report.rdma) {
       carrier.gids.emplace(use.node, use.gid);
       carrier.pass(use.mtu);
     }
-  } else if (report.transport != "tcp") {
+  } else if (report.transports != std::vector{Transport::tcp}) {
     carrier.notes.push_back("some hops could go over RDMA and others not: all are measured over TCP");
   }
   return carrier;
 }
 
 ideal::Efficiency efficiency(const Carrier& carrier) {
-  if (carrier.transport != "verbs") return *ideal::ethernet_tcp();
+  if (carrier.transport != run::Transport::verbs) return *ideal::ethernet_tcp();
   const auto gid = std::find_if(carrier.gids.begin(), carrier.gids.end(),
                                 [](const auto& of_node) { return !of_node.second.empty(); });
   const bool ethernet = gid != carrier.gids.end();
@@ -35,9 +37,10 @@ ideal::Efficiency efficiency(const Carrier& carrier) {
 }
 
 std::optional<ideal::Efficiency> efficiency_of(const run::RunReport& run) {
-  const bool tcp = run.transport.find("tcp") != std::string::npos;
+  const bool tcp =
+      std::find(run.transports.begin(), run.transports.end(), run::Transport::tcp) != run.transports.end();
   if (!tcp && run.rdma.empty()) return std::nullopt;
-  Carrier carrier{tcp ? "tcp" : "verbs", {}, {}, 0, {}};
+  Carrier carrier{tcp ? run::Transport::tcp : run::Transport::verbs, {}, {}, 0, {}};
   for (const run::RdmaUse& use : run.rdma) {
     carrier.gids.emplace(use.node, use.gid);
     carrier.pass(use.mtu);

@@ -13,7 +13,7 @@
 namespace ringtrue::ops {
 
 struct Carrier {
-  std::string transport;                                          // "tcp", "verbs"
+  run::Transport transport = run::Transport::tcp;                 // or verbs
   std::map<std::string, std::vector<diagnosis::RdmaPort>> rails;  // of RDMA, by node
   std::map<std::string, std::string> gids;                        // of the first rail on Ethernet, by node
   int path_mtu = 0;                                               // bytes, of RDMA, the smallest; 0: unknown

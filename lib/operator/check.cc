@@ -167,7 +167,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   auto carrier = (*measurer)->nodes() < 2 ? Result<Carrier>(Carrier{}) : (*measurer)->settle();
   if (carrier) {
     document.notes = carrier->notes;
-    if (carrier->transport != "verbs" && !request.unused_verbs.empty())
+    if (carrier->transport != run::Transport::verbs && !request.unused_verbs.empty())
       document.notes.push_back(request.unused_verbs);
     options.efficiency = efficiency(*carrier);
     (*measurer)->end_by(Deadline::in(options.budget + grace_of(options.budget)));

@@ -5,18 +5,14 @@
 namespace ringtrue::ops {
 
 Result<void> check_memory(const Setup& setup, const GpuRequest& request) {
-  if (memory_of(setup) == run::Memory::device) return {};
-  const char* const what = setup.config.transport.value == "cuda" ? "--transport cuda"
-                           : !request.gpus.empty()                ? "--gpus"
-                           : request.share                        ? "--share-gpus"
-                                                                  : nullptr;
+  if (setup.config.memory.value == run::Memory::device) return {};
+  const char* const what = setup.config.transport.value == run::Transport::cuda ? "--transport cuda"
+                           : !request.gpus.empty()                              ? "--gpus"
+                           : request.share                                      ? "--share-gpus"
+                                                                                : nullptr;
   if (!what) return {};
   return fail(Cause::bad_input, fmt::format("{} is about data on GPUs, and this is in host memory", what), {},
               "add --memory device");
-}
-
-run::Memory memory_of(const Setup& setup) {
-  return setup.config.memory.value == "device" ? run::Memory::device : run::Memory::host;
 }
 
 }  // namespace ringtrue::ops

@@ -17,6 +17,4 @@ struct GpuRequest {
 // Errors (bad_input): GPUs or a transport that are about GPU memory where the data is in the host's.
 Result<void> check_memory(const Setup& setup, const GpuRequest& request);
 
-run::Memory memory_of(const Setup& setup);
-
 }  // namespace ringtrue::ops

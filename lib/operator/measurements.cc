@@ -81,7 +81,7 @@ std::string note_on_reference(const run::RunReport& report) {
 RunResult result_of(const run::Job& job, const run::RunReport& run, const ideal::Inputs& inputs) {
   RunResult result;
   result.algorithm = job.algorithm;
-  result.transport = run.transport;
+  result.transports = run.transports;
   result.congestion = run.congestion;
   result.ranks = job.workers();
   result.bytes = job.call.bytes();

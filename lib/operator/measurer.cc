@@ -159,7 +159,7 @@ int RunMeasurer::workers() const {
 }
 
 std::string RunMeasurer::transport() const {
-  return runner_->local() ? options_.transport : report_.transport;
+  return runner_->local() ? key_of(options_.transport) : to_text(report_.transports);
 }
 
 run::Job RunMeasurer::job_of(const diagnosis::Experiment& experiment) const {
@@ -207,9 +207,10 @@ Result<diagnosis::Observation> RunMeasurer::measure(const diagnosis::Experiment&
 }
 
 Result<Carrier> RunMeasurer::settle(std::vector<int> who) {
-  const std::string& asked = options_.transport;
-  if (asked == "auto" && nodes() < 2) return Carrier{"tcp", {}, {}, 0, {}};
-  if (asked != "auto" && asked != "verbs") return Carrier{asked, {}, {}, 0, {}};
+  using run::Transport;
+  const Transport asked = options_.transport;
+  if (asked == Transport::automatic && nodes() < 2) return Carrier{};
+  if (asked != Transport::automatic && asked != Transport::verbs) return Carrier{asked, {}, {}, 0, {}};
   auto seen = measure(greeting(nodes(), std::move(who)));
   if (!seen) return tl::unexpected(seen.error());
   Carrier carrier = carrier_of(report_, std::move(seen->rails));
@@ -219,19 +220,20 @@ Result<Carrier> RunMeasurer::settle(std::vector<int> who) {
 
 Outcome<std::unique_ptr<RunMeasurer>> make_measurer(const Setup& setup, const MeasurerRequest& request,
                                                     const Control& control) {
-  std::string transport = request.transport.empty() ? setup.config.transport.value : request.transport;
-  if (transport == "cuda") {
+  using run::Transport;
+  Transport transport = request.transport.value_or(setup.config.transport.value);
+  if (transport == Transport::cuda) {
     return trouble({Cause::bad_input,
                     "--transport cuda is between GPUs of one node, and this measures between nodes", "",
                     "leave it out; ringtrue sweep --gpu measures GPUs"});
   }
-  if (transport == "udp")
+  if (transport == Transport::udp)
     return trouble(
         {Cause::bad_input, "udp carries omnireduce alone", "", "leave --transport out, or use tcp"});
   MeasurerOptions options;
   options.warmup = request.warmup;
   options.verbs = request.verbs;
-  options.memory = memory_of(setup);
+  options.memory = setup.config.memory.value;
   if (!setup.local) {
     if (!request.fault.empty())
       return trouble(
@@ -241,8 +243,8 @@ Outcome<std::unique_ptr<RunMeasurer>> make_measurer(const Setup& setup, const Me
           {Cause::bad_input, "this measures with one rank a node", "", "leave --ranks-per-node out"});
     options.link_rate = setup.config.link_rate.value;
   } else {
-    if (transport == "auto") transport = "tcp";
-    if (transport != "tcp" && transport != "verbs") {
+    if (transport == Transport::automatic) transport = Transport::tcp;
+    if (transport != Transport::tcp && transport != Transport::verbs) {
       return trouble({Cause::bad_input,
                       "between ranks of one process only tcp and verbs have wires to measure", "",
                       "leave --transport out"});
@@ -253,7 +255,7 @@ Outcome<std::unique_ptr<RunMeasurer>> make_measurer(const Setup& setup, const Me
     options.faults = std::move(*faults);
     options.paced = request.paced;
   }
-  options.transport = std::move(transport);
+  options.transport = transport;
   auto runner = make_runner(setup, request.runner, control);
   if (!runner) return tl::unexpected(runner.error());
   return std::make_unique<RunMeasurer>(std::move(*runner), std::move(options), control);

@@ -19,7 +19,7 @@
 namespace ringtrue::ops {
 
 struct MeasurerOptions {
-  std::string transport = "tcp";
+  run::Transport transport = run::Transport::tcp;
   int lanes = 1;
   int warmup = 1;                             // calls before those that are timed
   std::optional<BytesPerSecond> link_rate{};  // for the shape of an omnireduce
@@ -82,7 +82,7 @@ struct MeasurerRequest {
   int warmup = 1;
   bool paced = false;
   run::RdmaSettings verbs{};
-  std::string transport{};  // instead of the configured one
+  std::optional<run::Transport> transport{};  // instead of the configured one
 };
 
 Outcome<std::unique_ptr<RunMeasurer>> make_measurer(const Setup& setup, const MeasurerRequest& request,

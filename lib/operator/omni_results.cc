@@ -95,7 +95,7 @@ void add_omni_rates(RunResult& result, std::optional<double> efficiency) {
 void add_ring(RunResult& result, const RunResult& ring) {
   if (!result.omni || !ring.time_s) return;
   OmniResult& omni = *result.omni;
-  omni.ring = OmniRing{ring.transport, ring.time_s->median, ring.algbw_Bps, {}, ring.wrong};
+  omni.ring = OmniRing{ring.transports, ring.time_s->median, ring.algbw_Bps, {}, ring.wrong};
   if (!result.time_s || result.time_s->median <= 0) return;
   omni.ring->speedup = ring.time_s->median / result.time_s->median;
   if (omni.model && omni.model->speedup && *omni.model->speedup > 0)

@@ -70,7 +70,7 @@ class Run {
 
  private:
   bool omnireduce() const { return request_.call.algorithm == "omnireduce"; }
-  bool datagrams() const { return setup_.config.transport.value == "udp"; }
+  bool datagrams() const { return setup_.config.transport.value == run::Transport::udp; }
   Placement placement() const { return runner_->dedicated() ? Placement::dedicated : Placement::colocated; }
   std::optional<BytesPerSecond> link_rate() const {
     return runner_->local() ? std::nullopt : setup_.config.link_rate.value;
@@ -81,7 +81,7 @@ class Run {
     if (auto fits = request_.call.check_shift(); !fits) return fits;
     if (auto fits = request_.omni.check(request_.call.algorithm); !fits) return fits;
     if (auto fits = check_memory(setup_, request_.gpus); !fits) return fits;
-    if (!request_.reference.empty() && memory_of(setup_) != run::Memory::device)
+    if (!request_.reference.empty() && setup_.config.memory.value != run::Memory::device)
       return fail(Cause::bad_input, "--reference is about data on GPUs, and this is in host memory", {},
                   "add --memory device");
     if (datagrams() && !omnireduce()) {
@@ -142,7 +142,7 @@ class Run {
     }
     job.transport = setup_.config.transport.value;
     job.verbs = request_.verbs;
-    job.memory = memory_of(setup_);
+    job.memory = setup_.config.memory.value;
     job.gpus = request_.gpus.gpus;
     job.share_gpus = request_.gpus.share;
     job.reference = request_.reference;
@@ -264,7 +264,7 @@ class Run {
     job.algorithm = "ring";
     job.call = omni.call;
     job.call.omni = {};
-    job.transport = datagrams() ? "tcp" : omni.transport;
+    job.transport = datagrams() ? run::Transport::tcp : omni.transport;
     job.verbs = omni.verbs;
     job.memory = omni.memory;
     job.gpus = omni.gpus;

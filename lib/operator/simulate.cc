@@ -300,7 +300,6 @@ class Simulation {
   RunResult result_of(const run::Job& job, const sim::SimReport& played) const {
     RunResult result;
     result.algorithm = job.algorithm;
-    result.transport = "model";
     result.ranks = job.workers();
     result.bytes = job.call.bytes();
     result.count = job.call.elements;

@@ -50,7 +50,8 @@ class Sweep {
     if (request_.size.value < 4)
       return trouble({Cause::bad_input, "a pair has to move something", "", "give --size 16M or so"});
     measuring_.verbs = request_.verbs;
-    measuring_.runner.spare_ranks = setup_.config.transport.value != "tcp";  // a node may meet itself
+    measuring_.runner.spare_ranks =
+        setup_.config.transport.value != run::Transport::tcp;  // a node may meet itself
     auto measurer = make_measurer(setup_, measuring_, control_);
     if (!measurer) return tl::unexpected(measurer.error());
     measurer_ = std::move(*measurer);
@@ -61,18 +62,20 @@ class Sweep {
     for (int node = 0; node < n_; ++node) document_.nodes.push_back(measurer_->name(node));
     document_.rate_Bps.assign(std::size_t(n_), std::vector<Maybe>(std::size_t(n_)));
     document_.latency_s = document_.rate_Bps;
-    if (settle()) carrier_.transport == "verbs" ? over_rdma() : over_shifts();
-    document_.transport = carrier_.transport == "verbs" ? carrier_.transport : measurer_->transport();
+    if (settle()) rdma() ? over_rdma() : over_shifts();
+    document_.transport = rdma() ? key_of(run::Transport::verbs) : measurer_->transport();
     measurer_.reset();  // releases the nodes before anything is printed
     expect();
     return std::move(document_);
   }
 
  private:
+  bool rdma() const { return carrier_.transport == run::Transport::verbs; }
+
   bool settle() {
     auto carrier = measurer_->settle();
     const bool apart =
-        !carrier && setup_.config.transport.value == "verbs" &&
+        !carrier && setup_.config.transport.value == run::Transport::verbs &&
         (carrier.error().cause == Cause::peer_lost || carrier.error().cause == Cause::deadline ||
          carrier.error().cause == Cause::unreachable);
     if (apart)
@@ -82,13 +85,12 @@ class Sweep {
     if (!carrier) return give_up(carrier.error());
     carrier_ = std::move(*carrier);
     document_.notes = carrier_.notes;
-    if (carrier_.transport != "verbs" && !request_.unused_verbs.empty())
-      document_.notes.push_back(request_.unused_verbs);
-    if (carrier_.transport != "verbs" && n_ < 2)
+    if (!rdma() && !request_.unused_verbs.empty()) document_.notes.push_back(request_.unused_verbs);
+    if (!rdma() && n_ < 2)
       return give_up({Cause::bad_input, "one node has no pair to sweep", "", "give two or more"});
-    if (carrier_.transport == "verbs" || !request_.per_port) return true;
+    if (rdma() || !request_.per_port) return true;
     return give_up({Cause::bad_input,
-                    fmt::format("--per-port is about RDMA, and this is {}", carrier_.transport), "",
+                    fmt::format("--per-port is about RDMA, and this is {}", key_of(carrier_.transport)), "",
                     carrier_.notes.empty() ? "use --transport verbs" : carrier_.notes.front()});
   }
 
@@ -181,7 +183,7 @@ class Sweep {
   // A fleet in which a run has failed is fit for no other one.
   Result<void> renew() {
     measurer_.reset();
-    measuring_.transport = "verbs";  // which is settled
+    measuring_.transport = run::Transport::verbs;  // which is settled
     auto measurer = make_measurer(setup_, measuring_, control_);
     if (!measurer) {
       document_.error = measurer.error();

@@ -18,6 +18,6 @@ namespace ringtrue::report {
 
 using namespace ops;  // NOLINT(google-build-using-namespace): a document is written under its own name
 
-std::string_view name(Cause cause);  // "bad_input"
+std::string transport_text(const std::vector<run::Transport>& transports);  // "shm+tcp", "model"
 
 }  // namespace ringtrue::report

@@ -87,7 +87,7 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("lanes", range(1, 64), call.lanes);
   RINGTRUE_FIELD("shift", range(-max_ranks, max_ranks), call.shift);
   RINGTRUE_FIELD("omni", {}, call.omni);
-  RINGTRUE_FIELD("transport", word(32), transport);
+  RINGTRUE_FIELD("transport", {}, transport);
   RINGTRUE_FIELD("iterations", range(0, 10'000'000), iterations);
   RINGTRUE_FIELD("warmup", range(0, 10'000'000), warmup);
   RINGTRUE_FIELD("check", {}, check);
@@ -250,7 +250,7 @@ void fields(V&& v, X&... x) {
 // Without `notes`, which merge() makes of the remarks.
 template <class V, Is<RunReport>... X>
 void fields(V&& v, X&... x) {
-  RINGTRUE_FIELD("transport", line(64), transport);
+  RINGTRUE_FIELD("transports", at_most(16), transports);
   RINGTRUE_FIELD("congestion", line(64), congestion);
   RINGTRUE_FIELD("ranks", at_most(max_ranks), ranks);
   RINGTRUE_FIELD("cpu_s", measured, cpu_s);

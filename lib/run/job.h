@@ -9,6 +9,7 @@
 #include "collective/sparse.h"
 #include "collective/types.h"
 #include "run/rdma.h"
+#include "run/transport.h"
 
 namespace ringtrue::run {
 
@@ -41,10 +42,7 @@ struct Job {
   std::vector<std::string> nodes;  // names, the same list in every run of a lease
   std::vector<Seat> seats;         // by rank
   collective::Call call;
-  // auto: shared memory inside a node; between nodes verbs where both ends have them, else tcp. shm; tcp;
-  // udp; verbs: RDMA for every hop, those inside a node as well. cuda: between the GPUs of one node, which
-  // auto takes for device memory wherever it can; all others stage device memory through the host.
-  std::string transport = "auto";
+  Transport transport = Transport::automatic;
   int iterations = 5;  // samples; small calls are batched, see RankReport::batch
   int warmup = 1;
   bool check = true;    // compare every iteration's result on every rank with the expected one

@@ -11,12 +11,15 @@
 namespace ringtrue::run {
 namespace {
 
-constexpr std::string_view all_transports[] = {"cuda", "shm", "tcp", "udp",
-                                               "verbs"};  // in the order of reports
-
 template <class T>
 void append(std::vector<T>& to, std::vector<T>& from) {
   std::move(from.begin(), from.end(), std::back_inserter(to));
+}
+
+template <class T>
+void keep_each_once(std::vector<T>& all) {
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
 }
 
 std::string_view beginning(Remark::Kind kind, bool alone) {
@@ -76,6 +79,12 @@ std::vector<std::string> notes_of(const std::vector<Remark>& remarks) {
 
 }  // namespace
 
+std::string to_text(const std::vector<Transport>& transports) {
+  std::string out;
+  for (const Transport each : transports) out.append(out.empty() ? "" : "+").append(key_of(each));
+  return out;
+}
+
 Result<void> check(const RunReport& report) {
   for (const GpuLimit& limit : report.gpu_limits)
     if (limit.gpu.index < 0) return fail(Cause::bad_input, "report: gpu_limits: a limit of no GPU");
@@ -84,14 +93,8 @@ Result<void> check(const RunReport& report) {
 
 RunReport merge(std::vector<RunReport> parts) {
   RunReport whole;
-  std::set<std::string_view> transports;
   for (RunReport& part : parts) {
-    for (std::string_view rest = part.transport; !rest.empty();) {
-      const std::size_t plus = rest.find('+');
-      for (const std::string_view known : all_transports)
-        if (rest.substr(0, plus) == known) transports.insert(known);
-      rest.remove_prefix(plus == rest.npos ? rest.size() : plus + 1);
-    }
+    append(whole.transports, part.transports);
     if (whole.congestion.empty()) whole.congestion = part.congestion;
     whole.cpu_s += part.cpu_s;
     whole.strangers += part.strangers;
@@ -105,15 +108,13 @@ RunReport merge(std::vector<RunReport> parts) {
     if (part.reference) whole.reference = std::move(part.reference);
     append(whole.remarks, part.remarks);
   }
-  for (const std::string_view known : all_transports)
-    if (transports.contains(known)) whole.transport.append(whole.transport.empty() ? "" : "+").append(known);
+  keep_each_once(whole.transports);
   std::sort(whole.ranks.begin(), whole.ranks.end(),
             [](const RankReport& a, const RankReport& b) { return a.rank < b.rank; });
   std::sort(whole.trace.hops.begin(), whole.trace.hops.end(), [](const run::Hop& a, const run::Hop& b) {
     return std::pair(a.source, a.destination) < std::pair(b.source, b.destination);
   });
-  std::sort(whole.remarks.begin(), whole.remarks.end());
-  whole.remarks.erase(std::unique(whole.remarks.begin(), whole.remarks.end()), whole.remarks.end());
+  keep_each_once(whole.remarks);
   whole.notes = notes_of(whole.remarks);
   return whole;
 }

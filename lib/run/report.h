@@ -12,6 +12,7 @@
 #include "run/counter_window.h"
 #include "run/gpu_limit.h"
 #include "run/trace.h"
+#include "run/transport.h"
 
 namespace ringtrue::run {
 
@@ -78,8 +79,8 @@ struct Remark {
 };
 
 struct RunReport {
-  std::string transport;   // what ran: "cuda", "shm", "tcp", "shm+tcp", "shm+verbs"
-  std::string congestion;  // tcp's congestion control; empty where no tcp ran
+  std::vector<Transport> transports;  // what ran, in the order of their values
+  std::string congestion;             // tcp's congestion control; empty where no tcp ran
   std::vector<RankReport> ranks;
   double cpu_s = 0;                       // user and system time of one call, summed over these ranks
   std::uint64_t strangers = 0;            // data connections that were dropped since the session began

@@ -43,8 +43,8 @@ std::uint64_t scratch_of(const collective::Algorithm& algorithm, const collectiv
 
 std::string DeviceGroup::why_not(const run::Job& job) {
   const auto elsewhere = [&](const run::Seat& seat) { return seat.node != job.seats.front().node; };
-  if (job.transport != "auto" && job.transport != "cuda")
-    return fmt::format("{} was asked for", job.transport);
+  if (job.transport != run::Transport::automatic && job.transport != run::Transport::cuda)
+    return fmt::format("{} was asked for", key_of(job.transport));
   if (std::any_of(job.seats.begin(), job.seats.end(), elsewhere)) return "its ranks are on several nodes";
   if (job.algorithm == "omnireduce") return "omnireduce sends what the data says, which no kernel interprets";
   if (!job.fault.empty()) return "faults are those of messages";
@@ -218,7 +218,7 @@ Result<void> DeviceGroup::refer(Deadline deadline) {
 
 run::RunReport DeviceGroup::collect() const {
   run::RunReport report;
-  report.transport = "cuda";
+  report.transports = {run::Transport::cuda};
   report.reference = reference_;
   report.ranks = ranks_;
   report.cpu_s = cpu_s_ / double(job_.iterations * batch_of(*algorithm_, job_.call));

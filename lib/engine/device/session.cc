@@ -45,7 +45,8 @@ bool holds_data(const run::Job& job, const run::Member& member) {
 // What the host session makes of a job that GPUs play among themselves.
 run::Job on_host(const run::Job& job) {
   run::Job host = job;
-  if (job.memory == run::Memory::device && job.transport == "cuda") host.transport = "auto";
+  if (job.memory == run::Memory::device && job.transport == run::Transport::cuda)
+    host.transport = run::Transport::automatic;
   return host;
 }
 
@@ -82,7 +83,7 @@ Result<int> DeviceSession::prepare(const run::Job& job) {
   if (auto valid = host_->validate(on_host(job)); !valid) return tl::unexpected(valid.error());
   node_ = job.nodes[std::size_t(member_.node)];
   if (job.gpu_limits) return prepare_limits(job);
-  only_cuda_ = job.transport == "cuda";
+  only_cuda_ = job.transport == run::Transport::cuda;
   processes_ = processes_of(job, member_.node);
   place_ = int(std::find(processes_.begin(), processes_.end(), member_.process) - processes_.begin());
   if (auto taken = take_gpus(job); !taken) return tl::unexpected(taken.error());
@@ -195,7 +196,7 @@ Result<void> DeviceSession::barrier(Deadline deadline) {
 // reaches.
 bool DeviceSession::may_be_direct() const {
   const std::vector<int> gpus = gpus_of_own();
-  return job_.transport == "verbs" && job_.algorithm != "omnireduce" &&
+  return job_.transport == run::Transport::verbs && job_.algorithm != "omnireduce" &&
          job_.verbs.registration != run::Registration::staged &&
          std::all_of(gpus.begin(), gpus.end(), [&](int gpu) { return gpu == gpus.front(); });
 }

@@ -44,10 +44,9 @@ Result<void> SessionImpl::validate(const run::Job& job) {
   if (job.seats.empty()) return fail(Cause::bad_input, "a job without ranks");
   if (job.iterations < 1 || job.warmup < 0) return fail(Cause::bad_input, "a job without iterations");
   if (job.call.lanes < 1 || job.call.lanes > 64) return fail(Cause::bad_input, "lanes must be 1 to 64");
-  const bool datagrams = job.transport == "udp";
-  if (job.transport != "auto" && job.transport != "shm" && job.transport != "tcp" &&
-      job.transport != "verbs" && !datagrams)
-    return fail(Cause::bad_input, fmt::format("no transport '{}' here", job.transport), {},
+  const bool datagrams = job.transport == run::Transport::udp;
+  if (job.transport == run::Transport::cuda)
+    return fail(Cause::bad_input, fmt::format("no transport '{}' here", key_of(job.transport)), {},
                 "use auto, shm, tcp, udp or verbs");
   if (const auto settings = run::check(job.verbs); !settings) return settings;
   if (!job.ports.empty() && job.ports.size() != job.seats.size())
@@ -72,7 +71,7 @@ Result<void> SessionImpl::validate(const run::Job& job) {
       return fail(Cause::bad_input, fmt::format("rank {} is in a process that does not exist", rank));
     if (seat.node == member_.node && seat.process == member_.process) mine_.push_back(rank);
   }
-  if (several_nodes && job.transport == "shm")
+  if (several_nodes && job.transport == run::Transport::shm)
     return fail(Cause::bad_input, "shared memory does not reach other nodes", {},
                 "use --transport auto or tcp");
   if (!algorithm_->uses_packets() && job.workers() != job.ranks())

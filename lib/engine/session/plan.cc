@@ -31,17 +31,17 @@ std::vector<collective::Edge> all_edges(const collective::Algorithm& algorithm,
 }  // namespace
 
 bool over_datagrams(const run::Job& job, const collective::Edge& edge) {
-  return job.transport == "udp" && edge.lane == collective::packet_lane;
+  return job.transport == run::Transport::udp && edge.lane == collective::packet_lane;
 }
 
 bool over_shared_memory(const run::Job& job, Rank rank, const collective::Edge& edge) {
-  return job.transport != "tcp" && job.transport != "verbs" && same_node(job, rank, edge.peer) &&
-         !over_datagrams(job, edge);
+  return job.transport != run::Transport::tcp && job.transport != run::Transport::verbs &&
+         same_node(job, rank, edge.peer) && !over_datagrams(job, edge);
 }
 
 bool may_be_verbs(const run::Job& job, Rank rank, const collective::Edge& edge) {
-  return (job.transport == "auto" || job.transport == "verbs") && edge.lane != collective::barrier_lane &&
-         !over_shared_memory(job, rank, edge);
+  return (job.transport == run::Transport::automatic || job.transport == run::Transport::verbs) &&
+         edge.lane != collective::barrier_lane && !over_shared_memory(job, rank, edge);
 }
 
 transport::shm::Plan plan_of(const run::Job& job, const collective::Algorithm& algorithm, int node,

@@ -202,7 +202,7 @@ Result<std::unique_ptr<Session>> Session::open(run::Member member) {
 }
 
 bool Session::one_thread_plays(const run::Job& job, int node) {
-  if (job.transport == "udp") return true;  // a process has one socket
+  if (job.transport == run::Transport::udp) return true;  // a process has one socket
   std::uint64_t ranks = 0;
   for (const run::Seat& seat : job.seats) ranks += seat.node == node;
   return job.call.bytes() * ranks <= one_thread_bytes;

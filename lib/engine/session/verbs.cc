@@ -111,7 +111,7 @@ Result<void> SessionImpl::open_verbs() {
   if (!error && !room_)
     if (const auto used = verbs_->use(memory_of_ranks()); !used) error = used.error();
   if (!error) return {};
-  if (job_.transport == "verbs") {
+  if (job_.transport == run::Transport::verbs) {
     if (error->next.empty()) error->next = "use --transport auto, or tcp";
     return tl::unexpected(std::move(*error));
   }
@@ -220,7 +220,7 @@ Result<void> SessionImpl::meet(const std::vector<std::vector<run::Address>>& pro
       continue;
     }
     if (m.remark.node.empty()) m.remark.node = node_of(m.edge.peer);
-    if (job_.transport == "verbs") return tl::unexpected(no_verbs(m));
+    if (job_.transport == run::Transport::verbs) return tl::unexpected(no_verbs(m));
     if (m.ours.why_not.empty()) verbs_->withdraw(m.key);
     remarks_.push_back(std::move(m.remark));
   }
@@ -258,7 +258,7 @@ Result<void> SessionImpl::begin_verbs(std::size_t hops, std::vector<std::string>
   run.failed = [this](Error error) { failed(std::move(error)); };
   const auto begun = verbs_->begin_run(std::move(run));
   verbs_run_ = begun.has_value();
-  if (begun || job_.transport == "verbs") return begun;
+  if (begun || job_.transport == run::Transport::verbs) return begun;
   no_verbs_ = reason_of(begun.error());
   return {};
 }
@@ -270,13 +270,16 @@ void SessionImpl::add_rdma(run::RunReport& report) const {
       data_over_tcp |= edge.lane != collective::barrier_lane && !over_shared_memory(job_, rank, edge) &&
                        !over_verbs_.contains(connection_key(rank, edge));
   // Beside queue pairs tcp carries barriers, which is no news.
-  const bool barriers_alone = !data_over_tcp && (!over_verbs_.empty() || job_.transport == "verbs");
+  const bool barriers_alone =
+      !data_over_tcp && (!over_verbs_.empty() || job_.transport == run::Transport::verbs);
   const bool tcp = uses_tcp_ && !uses_udp_ && !barriers_alone;
   const bool shm = !uses_udp_ && (uses_shm_ || !uses_tcp_);
-  const std::pair<bool, const char*> ran[] = {
-      {shm, "shm"}, {tcp, "tcp"}, {uses_udp_, "udp"}, {!over_verbs_.empty(), "verbs"}};
-  for (const auto& [yes, name] : ran)
-    if (yes) report.transport.append(report.transport.empty() ? "" : "+").append(name);
+  const std::pair<bool, run::Transport> ran[] = {{shm, run::Transport::shm},
+                                                 {tcp, run::Transport::tcp},
+                                                 {uses_udp_, run::Transport::udp},
+                                                 {!over_verbs_.empty(), run::Transport::verbs}};
+  for (const auto& [yes, transport] : ran)
+    if (yes) report.transports.push_back(transport);
   if (tcp) report.congestion = tcp_->congestion();
   report.remarks = remarks_;
   if (over_verbs_.empty()) return;

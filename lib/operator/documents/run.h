@@ -45,7 +45,7 @@ struct OmniModel {
 
 // Our ring over the same workers' nodes, on the same data.
 struct OmniRing {
-  std::string transport;
+  std::vector<run::Transport> transports;  // empty: the model
   double time_s = 0;
   Maybe algbw_Bps;
   Maybe speedup;  // its time over the omnireduce's
@@ -71,7 +71,8 @@ struct OmniResult {
 };
 
 struct RunResult {
-  std::string algorithm, transport, congestion;
+  std::string algorithm, congestion;
+  std::vector<run::Transport> transports;  // empty: the model
   int ranks = 0;
   std::uint64_t bytes = 0, count = 0;
   std::string type, op;

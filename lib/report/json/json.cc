@@ -10,12 +10,12 @@ Json error_value(const Trouble& trouble) {
   for (const Failure& f : trouble.failures) {
     failures.push_back({{"node", f.node},
                         {"phase", key_of(f.phase)},
-                        {"cause", name(f.error.cause)},
+                        {"cause", key_of(f.error.cause)},
                         {"what", f.error.what},
                         {"next", text_or_null(f.error.next)},
                         {"culprit", f.culprit}});
   }
-  return {{"cause", name(trouble.error.cause)},
+  return {{"cause", key_of(trouble.error.cause)},
           {"what", trouble.error.what},
           {"where", text_or_null(trouble.error.where.text())},
           {"next", text_or_null(trouble.error.next)},

@@ -12,7 +12,7 @@ Json model_value(const OmniModel& m) {
 }
 
 Json ring_value(const OmniRing& r) {
-  return {{"transport", r.transport},
+  return {{"transport", transport_text(r.transports)},
           {"time_s", r.time_s},
           {"algbw_Bps", maybe(r.algbw_Bps)},
           {"speedup", maybe(r.speedup)},

@@ -15,7 +15,7 @@ Json spread_value(const std::optional<Spread>& spread) {
 
 Json result_value(const RunResult& r, bool simulated) {
   Json out = {{"algorithm", r.algorithm},
-              {"transport", r.transport},
+              {"transport", transport_text(r.transports)},
               {"congestion", r.congestion.empty() ? Json(nullptr) : Json(r.congestion)},
               {"ranks", r.ranks},
               {"bytes", r.bytes},

@@ -7,28 +7,8 @@
 
 namespace ringtrue::report {
 
-std::string_view name(Cause cause) {
-  switch (cause) {
-    case Cause::bad_input:
-      return "bad_input";
-    case Cause::unavailable:
-      return "unavailable";
-    case Cause::unreachable:
-      return "unreachable";
-    case Cause::refused:
-      return "refused";
-    case Cause::deadline:
-      return "deadline";
-    case Cause::peer_lost:
-      return "peer_lost";
-    case Cause::corrupted:
-      return "corrupted";
-    case Cause::cancelled:
-      return "cancelled";
-    case Cause::internal:
-      return "internal";
-  }
-  return "internal";
+std::string transport_text(const std::vector<run::Transport>& transports) {
+  return transports.empty() ? "model" : to_text(transports);
 }
 
 std::string rate_text(const Maybe& rate_Bps) {

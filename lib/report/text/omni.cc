@@ -98,7 +98,7 @@ std::string omni_text(const RunResult& result, const Style& style) {
   out += model_text(omni) + ring_text(omni);
   // In shared memory the rates are those of one and the same memory.
   out = style.fit(out);
-  return result.transport == "shm" ? out : out + receive_text(omni, style);
+  return result.transports == std::vector{run::Transport::shm} ? out : out + receive_text(omni, style);
 }
 
 }  // namespace ringtrue::report

@@ -115,7 +115,9 @@ std::string hops_text(const RunDocument& document, const Style& style) {
     if (hop.rate_Bps) rated.push_back(&hop);
   }
   // In shared memory the rates of hops are those of one and the same memory.
-  if (rated.size() < 2 || document.results.empty() || document.results.back().transport == "shm") return "";
+  if (rated.size() < 2 || document.results.empty() ||
+      document.results.back().transports == std::vector{run::Transport::shm})
+    return "";
   std::stable_sort(rated.begin(), rated.end(),
                    [](const HopRow* a, const HopRow* b) { return *a->rate_Bps < *b->rate_Bps; });
   const double median = *rated[rated.size() / 2]->rate_Bps;
@@ -187,7 +189,7 @@ std::string text(const RunDocument& document, const Style& style) {
   if (!document.results.empty()) {
     const RunResult& first = document.results.front();
     out += style.paint(fmt::format("{}{}, {}", document.simulated ? "Simulated: " : "", document.where,
-                                   first.transport.empty() ? "no transport" : first.transport),
+                                   transport_text(first.transports)),
                        Ink::bold);
     if (!first.congestion.empty()) out += fmt::format(" ({})", first.congestion);
     out += "\n";

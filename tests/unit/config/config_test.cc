@@ -90,7 +90,7 @@ TEST_F(ConfigFile, LaysEnvironmentAndFlagsOver) {
   s.flags = {{"link_rate", "2Gbit", "--link-rate"}};
   const auto c = load(s);
   ASSERT_TRUE(c) << c.error().text();
-  EXPECT_EQ(c->transport.value, "shm");
+  EXPECT_EQ(c->transport.value, run::Transport::shm);
   EXPECT_EQ(c->transport.origin, "RINGTRUE_TRANSPORT");
   EXPECT_EQ(c->daemon.node.value, "n7");
   EXPECT_EQ(c->hosts.value, "s[1-2]");
@@ -183,7 +183,7 @@ TEST_F(ConfigFile, TakesSettingsOfRdmaAsTheyAre) {
       load(sources("transport = 'verbs'\n[verbs]\nrdma_ports = ['mlx5_0', 'mlx5_1:2']\n"
                    "gid_index = 1\nrelaxed_ordering = false\n"));
   ASSERT_TRUE(c) << c.error().text();
-  EXPECT_EQ(c->transport.value, "verbs");
+  EXPECT_EQ(c->transport.value, run::Transport::verbs);
   EXPECT_EQ(c->verbs.at("rdma_ports").value, "mlx5_0,mlx5_1:2");
   EXPECT_EQ(c->verbs.at("rdma_ports").origin, path + " line 3");
   EXPECT_EQ(c->verbs.at("gid_index").value, "3");

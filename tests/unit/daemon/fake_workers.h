@@ -44,7 +44,7 @@ class FakeWorkers final : public worker::WorkerGroup {
   }
   Result<run::RunReport> collect(Deadline) override {
     run::RunReport report;
-    report.transport = "shm";
+    report.transports = {run::Transport::shm};
     report.strangers = 3;
     return report;
   }

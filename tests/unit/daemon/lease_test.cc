@@ -60,7 +60,7 @@ TEST_F(LeaseTest, PrepareTellsPortsAndCollectTheReport) {
   for (const char* phase : {"connect", "barrier", "run"}) expect_done(phase);
   const rpc::Event report = play(command_of("collect"));
   ASSERT_TRUE(report.has_report());
-  EXPECT_EQ(wire::from_wire(report.report())->transport, "shm");
+  EXPECT_EQ(wire::from_wire(report.report())->transports, std::vector{run::Transport::shm});
 }
 
 TEST_F(LeaseTest, CountersAreReadAroundARun) {

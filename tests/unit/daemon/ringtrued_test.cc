@@ -47,7 +47,7 @@ class RingtruedTest : public testing::Test {
     job.nodes = {"node0"};
     job.seats = {{0, 0, 0}, {0, processes - 1, 1}};
     job.call.elements = elements;
-    job.transport = "shm";
+    job.transport = run::Transport::shm;
     job.iterations = iterations;
     rpc::Command command;
     *command.mutable_prepare()->mutable_job() = wire::to_wire(job);

@@ -19,7 +19,7 @@ using test::wrong;
 run::Job job_of(int workers, int aggregators, std::uint64_t elements) {
   run::Job job;
   job.algorithm = "omnireduce";
-  job.transport = "udp";
+  job.transport = run::Transport::udp;
   job.nodes = {"local"};
   for (int r = 0; r < workers + aggregators; ++r) job.seats.push_back({0, 0, r});
   job.call.elements = elements;
@@ -55,7 +55,7 @@ TEST(Datagrams, AreExactWithoutLoss) {
       const run::Job job = job_of(workers, aggregators, 60'000);
       const auto report = run_locally(job, Deadline::in(Seconds(20)));
       ASSERT_TRUE(report) << report.error().text();
-      EXPECT_EQ(report->transport, "udp");
+      EXPECT_EQ(run::to_text(report->transports), "udp");
       EXPECT_EQ(wrong(*report), 0u) << workers << " " << aggregators;
       EXPECT_EQ(report->strangers, 0u);
     }
@@ -197,9 +197,9 @@ TEST(Datagrams, WhatDoesNotFitIsRefused) {
   job.nodes = {"local"};
   job.seats = {{0, 0, 0}, {0, 0, 1}};
   job.call.elements = 100;
-  job.transport = "udp";
+  job.transport = run::Transport::udp;
   expect_refused(job, "only omnireduce recovers", "--transport tcp");
-  job.transport = "tcp";
+  job.transport = run::Transport::tcp;
   job.fault = "loss@0>1:share=1%";
   expect_refused(job, "loss@0>1:share=1% needs a transport that may lose packets", "--transport udp");
 }
@@ -215,14 +215,14 @@ TEST(Datagrams, ASessionPlaysSeveralJobs) {
   for (const char* fault : {"", "reorder@*>*:share=30%;duplicate@*>*:share=30%", ""}) {
     for (const char* transport : {"udp", "auto"}) {
       run::Job job = job_of(3, 1, 20'000);
-      job.transport = transport;
-      if (job.transport == "udp") job.fault = fault;
+      job.transport = *parse_key<run::Transport>(transport);
+      if (job.transport == run::Transport::udp) job.fault = fault;
       const auto prepared = (*session)->prepare(job);
       ASSERT_TRUE(prepared) << prepared.error().text();
-      if (job.transport == "udp" && port != 0) {
+      if (job.transport == run::Transport::udp && port != 0) {
         EXPECT_EQ(*prepared, port);
       }
-      if (job.transport == "udp") port = *prepared;
+      if (job.transport == run::Transport::udp) port = *prepared;
       const Deadline deadline = Deadline::in(Seconds(20));
       ASSERT_TRUE((*session)->connect({{{"127.0.0.1", *prepared}}}, deadline));
       ASSERT_TRUE((*session)->barrier(deadline));
@@ -273,7 +273,7 @@ TEST(Datagrams, TwoNodesMeetOnOnePortEach) {
   south.join();
   for (const Result<void>& result : played) ASSERT_TRUE(result) << result.error().text();
   const run::RunReport report = merge(std::move(reports));
-  EXPECT_EQ(report.transport, "udp");
+  EXPECT_EQ(run::to_text(report.transports), "udp");
   EXPECT_EQ(report.ranks.size(), 5u);
   EXPECT_EQ(wrong(report), 0u);
   EXPECT_EQ(report.strangers, 0u);

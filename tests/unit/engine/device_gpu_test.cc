@@ -44,7 +44,7 @@ TEST_F(CudaGpuSession, KernelsPlay) {
 TEST_F(CudaGpuSession, TheHostPlaysOnMirrors) {
   for (const char* transport : {"shm", "tcp"}) {
     run::Job job = job_of("ring", 3, 1'000'003);
-    job.transport = transport;
+    job.transport = *parse_key<run::Transport>(transport);
     expect_right(job, "mirror");
   }
 }

@@ -29,7 +29,7 @@ using testing::IsEmpty;
 run::Job job_of(const char* algorithm, int ranks, std::uint64_t elements, const char* transport) {
   run::Job job = test::local_job(algorithm, ranks, elements);
   job.call.slice_bytes = 16 * 1024;
-  job.transport = transport;
+  job.transport = *parse_key<run::Transport>(transport);
   job.memory = run::Memory::device;
   job.iterations = 1;
   job.warmup = 0;
@@ -84,7 +84,7 @@ TEST_P(DeviceMirror, EveryAlgorithmIsRight) {
                           << report.error().text();
       EXPECT_EQ(wrong(*report), 0u) << algorithm.name << ' ' << ranks << ' ' << elements;
       if (ranks > 1) {
-        EXPECT_EQ(report->transport, GetParam());
+        EXPECT_EQ(run::to_text(report->transports), GetParam());
       }
     }
   }
@@ -216,7 +216,7 @@ TEST(DeviceMirrorNodes, SeveralNodesPlayOverTheNetwork) {
   FakeMachine machines[2];
   const run::RunReport report = Nodes(machines).play(Nodes::job_of("ring", 4, 100'000, "auto"));
   EXPECT_EQ(wrong(report), 0u);
-  EXPECT_EQ(report.transport, "shm+tcp");
+  EXPECT_EQ(run::to_text(report.transports), "shm+tcp");
   EXPECT_THAT(report.notes,
               Contains("GPU memory is staged through pinned host memory on node0 and node1: its "
                        "ranks are on several nodes"));
@@ -250,7 +250,7 @@ run::RunReport over_verbs(bool dmabuf) {
 TEST(DeviceDirect, RdmaSendsStraightFromTheGpu) {
   const run::RunReport report = over_verbs(true);
   EXPECT_EQ(wrong(report), 0u);
-  EXPECT_EQ(report.transport, "verbs");
+  EXPECT_EQ(run::to_text(report.transports), "verbs");
   ASSERT_EQ(report.gpus.size(), 2u);
   EXPECT_EQ(report.gpus[0].play, "direct");
   ASSERT_EQ(report.rdma.size(), 2u);

@@ -86,7 +86,7 @@ TEST(DeviceReference, OneRankAGpu) {
   job.reference = "nccl";
   EXPECT_EQ(why_not(job), "NCCL has nothing like pairwise");
   job = job_of("ring", 2, 100'000);
-  job.transport = "shm";
+  job.transport = run::Transport::shm;
   job.reference = "nccl";
   EXPECT_THAT(why_not(job), HasSubstr("shm was asked for"));
 }

@@ -105,7 +105,7 @@ TEST(Device, EveryAlgorithmIsRight) {
         const auto report = played(machine, job_of(std::string(algorithm.name).c_str(), ranks, elements));
         ASSERT_TRUE(report) << algorithm.name << ' ' << ranks << ' ' << elements << ": "
                             << report.error().text();
-        EXPECT_EQ(report->transport, "cuda");
+        EXPECT_EQ(run::to_text(report->transports), "cuda");
         EXPECT_EQ(report->ranks.size(), std::size_t(ranks));
         EXPECT_EQ(wrong(*report), 0u) << algorithm.name << ' ' << ranks << ' ' << elements;
       }
@@ -316,7 +316,7 @@ TEST(Device, ProcessesReachEachOthersGpus) {
       jobs.push_back(in_processes(job_of(algorithm, 2, elements), 2));
   for (const auto& report : played_by({&machine, &machine}, jobs)) {
     ASSERT_TRUE(report) << report.error().text();
-    EXPECT_EQ(report->transport, "cuda");
+    EXPECT_EQ(run::to_text(report->transports), "cuda");
     EXPECT_EQ(wrong(*report), 0u);
     ASSERT_EQ(report->gpus.size(), 2u);
     EXPECT_THAT(report->gpus[0].ways, ElementsAre("ipc"));
@@ -331,7 +331,7 @@ TEST(Device, ProcessesThatShareAGpuStageThroughTheHost) {
   const auto reports = played_by({&machine, &machine}, {job, job});
   for (const auto& report : reports) {
     ASSERT_TRUE(report) << report.error().text();
-    EXPECT_EQ(report->transport, "shm");
+    EXPECT_EQ(run::to_text(report->transports), "shm");
     EXPECT_EQ(wrong(*report), 0u);
     ASSERT_EQ(report->gpus.size(), 2u);
     EXPECT_EQ(report->gpus[0].play, "mirror");
@@ -339,7 +339,7 @@ TEST(Device, ProcessesThatShareAGpuStageThroughTheHost) {
     EXPECT_THAT(report->notes[0], HasSubstr("two processes share one GPU and take turns on it"));
   }
   run::Job named = job;
-  named.transport = "cuda";
+  named.transport = run::Transport::cuda;
   const auto refused = played_by({&machine, &machine}, {named});
   ASSERT_FALSE(refused[0]);
   EXPECT_THAT(refused[0].error().what, HasSubstr("two processes share one GPU"));
@@ -382,7 +382,7 @@ TEST(Device, OneProcessWithoutAccessMakesAllStage) {
   const auto reports = played_by({&machine, &machine}, {in_processes(job_of("ring", 2, 100'000), 2)});
   ASSERT_TRUE(reports[0]) << reports[0].error().text();
   EXPECT_EQ(wrong(*reports[0]), 0u);
-  EXPECT_EQ(reports[0]->transport, "shm");
+  EXPECT_EQ(run::to_text(reports[0]->transports), "shm");
   EXPECT_THAT(reports[0]->notes[0], HasSubstr("peer access is not supported"));
   EXPECT_EQ(machine.freed_early, 0);
 }

@@ -19,7 +19,7 @@ using test::wrong;
 run::Job job_of(const char* algorithm, int ranks, std::uint64_t elements, const char* transport) {
   run::Job job = test::local_job(algorithm, ranks, elements);
   job.call.slice_bytes = 4096;
-  job.transport = transport;
+  job.transport = *parse_key<run::Transport>(transport);
   job.iterations = 2;
   job.warmup = 0;
   return job;
@@ -35,7 +35,7 @@ class Local : public testing::TestWithParam<const char*> {
     const auto report = run_locally(job, deadline, &library_);
     // One rank has no hops.
     if (report && job.ranks() > 1) {
-      EXPECT_EQ(report->transport, GetParam());
+      EXPECT_EQ(run::to_text(report->transports), GetParam());
     }
     return report;
   }

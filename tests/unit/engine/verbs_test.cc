@@ -72,7 +72,7 @@ class Verbs : public testing::Test {
       for (int local = 0; local < ranks_per_node; ++local) job.seats.push_back({n, 0, local});
     job.call.elements = elements;
     job.call.slice_bytes = 16 * 1024;
-    job.transport = transport;
+    job.transport = *parse_key<run::Transport>(transport);
     job.iterations = 2;
     job.warmup = 0;
     return job;
@@ -156,7 +156,7 @@ TEST_F(Verbs, AutoTakesRdmaBetweenNodesAndSaysHow) {
       const auto report = play(job_of(algorithm, 2, elements));
       ASSERT_TRUE(report) << report.error().text();
       EXPECT_EQ(wrong(*report), 0u) << algorithm;
-      EXPECT_EQ(report->transport, "shm+verbs");
+      EXPECT_EQ(run::to_text(report->transports), "shm+verbs");
       EXPECT_EQ(report->notes, Notes());
       EXPECT_EQ(report->congestion, "");
       ASSERT_EQ(report->rdma.size(), 4u);
@@ -184,7 +184,7 @@ TEST_F(Verbs, OmnireduceIsExactAndWakesSeveralThreads) {
     const auto report = play(job);
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(wrong(*report), 0u);
-    EXPECT_EQ(report->transport, "verbs");
+    EXPECT_EQ(run::to_text(report->transports), "verbs");
   }
   const auto ring = play(job_of("ring", 2, 200'000, "verbs"));
   ASSERT_TRUE(ring) << ring.error().text();
@@ -198,7 +198,7 @@ TEST_F(Verbs, BuffersThatGrowAreRegisteredAnew) {
     const auto report = play(job_of("ring", 1, elements));
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(wrong(*report), 0u) << elements;
-    EXPECT_EQ(report->transport, "verbs");
+    EXPECT_EQ(run::to_text(report->transports), "verbs");
   }
   sessions_.clear();
   watched = nullptr;
@@ -273,7 +273,7 @@ TEST_F(Verbs, AutoNamesTheNodeWithoutRdmaOnce) {
   const auto report = play(job_of("ring", 1, 10'000));
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_EQ(wrong(*report), 0u);
-  EXPECT_EQ(report->transport, "tcp+verbs");
+  EXPECT_EQ(run::to_text(report->transports), "tcp+verbs");
   EXPECT_EQ(report->notes, Notes{"TCP is used to and from node2: no RDMA device"});
   for (const run::Hop& hop : report->trace.hops)
     EXPECT_EQ(hop.rdma.has_value(), hop.source != 2 && hop.destination != 2);
@@ -290,7 +290,7 @@ TEST_F(Verbs, AutoSaysInOneLineThatNobodyHasRdma) {
   for (int run = 0; run < 2; ++run) {
     const auto report = play(job_of("ring", 2, 10'000));
     ASSERT_TRUE(report) << report.error().text();
-    EXPECT_EQ(report->transport, "shm+tcp");
+    EXPECT_EQ(run::to_text(report->transports), "shm+tcp");
     EXPECT_EQ(report->notes, Notes{"TCP is used to and from node0 and 3 others: no RDMA device"});
     EXPECT_TRUE(report->rdma.empty());
   }
@@ -302,14 +302,14 @@ TEST_F(Verbs, OtherTransportsNeverAsk) {
   libraries_ = {&refusing, &refusing};
   const auto tcp = play(job_of("ring", 1, 1000, "tcp"));
   ASSERT_TRUE(tcp) << tcp.error().text();
-  EXPECT_EQ(tcp->transport, "tcp");
+  EXPECT_EQ(run::to_text(tcp->transports), "tcp");
   EXPECT_EQ(refusing.asked, 0);
   sessions_.clear();
   members_.clear();
   names_ = {"node0"};
   const auto shared = play(job_of("ring", 4, 1000, "auto"));
   ASSERT_TRUE(shared) << shared.error().text();
-  EXPECT_EQ(shared->transport, "shm");
+  EXPECT_EQ(run::to_text(shared->transports), "shm");
   EXPECT_EQ(shared->notes, Notes());
   EXPECT_EQ(refusing.asked, 0);
 }
@@ -321,7 +321,7 @@ TEST_F(Verbs, EndsThatDoNotFitAreNamedTogether) {
   const auto report = play(job_of("ring", 1, 10'000));
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_EQ(wrong(*report), 0u);
-  EXPECT_EQ(report->transport, "tcp");
+  EXPECT_EQ(run::to_text(report->transports), "tcp");
   EXPECT_EQ(report->notes,
             Notes{"TCP is used between node0 and node1: mlx5_0:1 is Ethernet, mlx5_2:1 InfiniBand"});
 
@@ -338,7 +338,7 @@ TEST_F(Verbs, OneEndThatCannotConnectMakesBothFallBack) {
   const auto report = play(job_of("ring", 1, 10'000));
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_EQ(wrong(*report), 0u);
-  EXPECT_EQ(report->transport, "tcp");
+  EXPECT_EQ(run::to_text(report->transports), "tcp");
   EXPECT_EQ(report->notes, Notes{"TCP is used to and from node1: no route to that GID; look at ip route"});
 
   const auto asked = play(job_of("ring", 1, 10'000, "verbs"));
@@ -357,7 +357,7 @@ TEST_F(Verbs, ANodeThatDoesNotAnswerIsTriedOnce) {
   const auto report = play(job_of("naive", 3, 1000));
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_EQ(wrong(*report), 0u);
-  EXPECT_EQ(report->transport, "shm+tcp");
+  EXPECT_EQ(run::to_text(report->transports), "shm+tcp");
   EXPECT_EQ(report->notes, Notes{"TCP is used to and from node1: no route to that GID; look at ip route"});
   EXPECT_EQ(refusing.refused, 1) << "not once a hop";
 }
@@ -413,7 +413,7 @@ TEST_F(Verbs, LittleLockedMemoryExplainsItself) {
   });
   const auto report = play(job_of("ring", 1, 100'000));
   ASSERT_TRUE(report) << report.error().text();
-  EXPECT_EQ(report->transport, "tcp");
+  EXPECT_EQ(run::to_text(report->transports), "tcp");
   ASSERT_EQ(report->notes.size(), 1u);
   EXPECT_NE(report->notes[0].find("node1"), std::string::npos) << report->notes[0];
   EXPECT_NE(report->notes[0].find("memlock"), std::string::npos) << report->notes[0];
@@ -482,7 +482,7 @@ TEST_F(Verbs, APortThatGoesDownEndsTheRun) {
   job.fault.clear();
   const auto next = play(job);
   ASSERT_TRUE(next) << next.error().text();
-  EXPECT_EQ(next->transport, "tcp");
+  EXPECT_EQ(run::to_text(next->transports), "tcp");
   ASSERT_EQ(next->notes.size(), 1u);
   EXPECT_EQ(next->notes[0].find("TCP is used to and from node1: "), 0u) << next->notes[0];
 }
@@ -507,7 +507,7 @@ TEST_F(Verbs, ProcessesOfANodeMeetOverItsOwnPort) {
   const auto report = play(job);
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_EQ(wrong(*report), 0u);
-  EXPECT_EQ(report->transport, "verbs");
+  EXPECT_EQ(run::to_text(report->transports), "verbs");
   EXPECT_EQ(report->rdma.size(), 2u);
   sessions_.clear();
   for (const int fd : {memory, doorbells[0], doorbells[1]}) ::close(fd);

@@ -199,7 +199,7 @@ class FakeDaemon final : private rpc::Node::Service {
       event.mutable_done();
     } else if (command.has_collect()) {
       run::RunReport report;
-      report.transport = "tcp";
+      report.transports = {run::Transport::tcp};
       report.cpu_s = 0.5;
       for (std::size_t r = 0; r < job_.seats.size(); ++r)
         if (job_.seats[r].node == acquire_.node)

@@ -81,7 +81,7 @@ run::RunReport three_ranks() {
 TEST(RunMeasurer, TurnsAnExperimentIntoAJob) {
   Script script;
   script.answer = three_ranks();
-  Measuring measuring(script, {.transport = "tcp", .lanes = 2, .warmup = 3});
+  Measuring measuring(script, {.transport = run::Transport::tcp, .lanes = 2, .warmup = 3});
   RunMeasurer& measurer = measuring.measurer;
   EXPECT_EQ(measurer.nodes(), 3);
   EXPECT_EQ(measurer.name(1), "b");
@@ -104,7 +104,7 @@ TEST(RunMeasurer, TurnsAnExperimentIntoAJob) {
   EXPECT_EQ(job.call.slice_bytes, 8192u);
   EXPECT_EQ(job.iterations, 4);
   EXPECT_EQ(job.warmup, 3);
-  EXPECT_EQ(job.transport, "tcp");
+  EXPECT_EQ(job.transport, run::Transport::tcp);
   EXPECT_TRUE(job.check);
 }
 
@@ -148,7 +148,7 @@ TEST(RunMeasurer, ReadsHopsOfRdma) {
                                   {"mlx5_7/1", "packet_seq_err", 0, 100, false, false},  // no rail of ours
                                   {"mlx5_0/1", "symbol_error", 0, 9, false, false}};
   script.answer = report;
-  Measuring measuring(script, {.transport = "verbs"});
+  Measuring measuring(script, {.transport = run::Transport::verbs});
   RunMeasurer& measurer = measuring.measurer;
   diagnosis::Experiment experiment;
   experiment.order = {2, 0, 1};
@@ -174,7 +174,7 @@ TEST(RunMeasurer, ReadsHopsOfRdma) {
 
 TEST(RunMeasurer, GivesEachRankItsPortAlsoTwiceOnANode) {
   Script script;
-  Measuring measuring(script, {.transport = "verbs"});
+  Measuring measuring(script, {.transport = run::Transport::verbs});
   RunMeasurer& measurer = measuring.measurer;
   diagnosis::Experiment experiment;
   experiment.algorithm = collective::AlgorithmId::pairwise;

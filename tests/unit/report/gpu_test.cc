@@ -76,7 +76,7 @@ TEST(GpuRun, SaysWhereTheDataWasAndWhatTheReferenceDid) {
   RunDocument document;
   RunResult result;
   result.algorithm = "ring";
-  result.transport = "cuda";
+  result.transports = {run::Transport::cuda};
   result.type = "float32";
   result.op = "sum";
   result.ranks = 2;

@@ -39,7 +39,7 @@ RunDocument run_document() {
   d.choices = {{1024, "ring", "ring: because", {{"ring", 1e-3}, {"naive", 2e-3}}}};
   RunResult r;
   r.algorithm = "ring";
-  r.transport = "tcp";
+  r.transports = {run::Transport::tcp};
   r.congestion = "cubic";
   r.ranks = 2;
   r.bytes = 1024;
@@ -130,7 +130,7 @@ RunDocument omni_document() {
   o.multicasts = 4;
   o.aggregator_packets = 8;
   o.model = OmniModel{1e-3, 4.0, 1e-3, 2e-3};
-  o.ring = OmniRing{"tcp", 6e-3, 170e3, 3.0, 0};
+  o.ring = OmniRing{{run::Transport::tcp}, 6e-3, 170e3, 3.0, 0};
   o.share = 0.75;
   o.receive = {{2, "node9", 512, 1e6}};
   r.omni = o;

@@ -63,7 +63,7 @@ TEST(RunText, ShowsTheColumnsAndWhatIsWrong) {
   d.where = "2 ranks in this process";
   RunResult r;
   r.algorithm = "ring";
-  r.transport = "tcp";
+  r.transports = {run::Transport::tcp};
   r.bytes = 1 << 20;
   r.count = 1 << 18;
   r.type = "float32";
@@ -238,7 +238,7 @@ TEST(Text, OmnireduceShowsItsRingItsModelAndTheSlowestAggregator) {
   d.where = "8 ranks on 8 nodes";
   RunResult r;
   r.algorithm = "omnireduce";
-  r.transport = "tcp";
+  r.transports = {run::Transport::tcp};
   r.bytes = 1024;
   r.time_s = Spread{1e-3, 1e-3, 1e-3};
   RunResult ring = r;
@@ -257,7 +257,7 @@ TEST(Text, OmnireduceShowsItsRingItsModelAndTheSlowestAggregator) {
   o.worker_packets = {3, 9};
   o.worker_blocks = {4, 4};
   o.model = OmniModel{1e-3, 4.0, 1e-3, 2e-3};
-  o.ring = OmniRing{"tcp", 3e-3, std::nullopt, 3.0, 5};
+  o.ring = OmniRing{{run::Transport::tcp}, 3e-3, std::nullopt, 3.0, 5};
   o.share = 0.75;
   o.receive = {{4, "a0", 512, 60e6}, {5, "a1", 512, 20e6}, {6, "a2", 512, 61e6}};
   r.omni = o;

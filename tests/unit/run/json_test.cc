@@ -152,7 +152,7 @@ TEST(RunJson, JobIsChecked) {
       {"/lanes", 0, "lanes"},
       {"/lanes", 65, "lanes"},
       {"/shift", 1 << 21, "shift"},
-      {"/transport", std::string(40, 't'), "transport"},
+      {"/transport", "pigeon", "transport: a kind"},
       {"/iterations", -1, "iterations"},
       {"/warmup", INT32_MIN, "warmup"},
       {"/fault", std::string(100'000, 'x'), "fault: too long"},

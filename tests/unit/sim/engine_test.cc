@@ -32,7 +32,7 @@ run::Job drawn_job(std::mt19937_64& random) {
   omni.acked = pick(0, 1) == 1;
   job.call.elements = std::uint64_t(pick(0, 5000));
   for (Rank rank = 0; rank < omni.workers + omni.aggregators; ++rank) job.seats.push_back({0, 0, rank});
-  job.transport = pick(0, 1) == 1 ? "tcp" : "shm";
+  job.transport = pick(0, 1) == 1 ? run::Transport::tcp : run::Transport::shm;
   job.iterations = 1;
   job.warmup = 0;
   job.seed = random();
@@ -106,7 +106,7 @@ const Schedule schedules[] = {
 run::Job job_of(const Schedule& s) {
   run::Job job;
   job.algorithm = s.algorithm;
-  job.transport = s.transport;
+  job.transport = *parse_key<run::Transport>(s.transport);
   job.nodes = {"local"};
   job.call.elements = s.elements;
   job.call.type = s.type;

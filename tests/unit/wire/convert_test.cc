@@ -25,7 +25,7 @@ run::Job some_job() {
   job.call.slice_bytes = 4096;
   job.call.lanes = 3;
   job.call.shift = -2;
-  job.transport = "tcp";
+  job.transport = run::Transport::tcp;
   job.iterations = 7;
   job.warmup = 0;
   job.check = false;
@@ -69,7 +69,7 @@ run::Job some_omnireduce() {
 
 run::RunReport some_report() {
   run::RunReport report;
-  report.transport = "shm+tcp";
+  report.transports = {run::Transport::shm, run::Transport::tcp};
   report.congestion = "cubic";
   report.ranks = {{3, 2, {0.25, 0.5}, 4, 17, {1, 2, 3, 4, 5}}, {1, 1, {}, 0, 0, {}}};
   report.cpu_s = 1.5;
@@ -209,7 +209,7 @@ TEST(Convert, ReportKeepsEverything) {
   const run::RunReport report = some_report();
   const auto back = from_wire(sent(to_wire(report)));
   ASSERT_TRUE(back) << back.error().text();
-  EXPECT_EQ(back->transport, report.transport);
+  EXPECT_EQ(back->transports, report.transports);
   EXPECT_EQ(back->congestion, report.congestion);
   EXPECT_EQ(back->cpu_s, report.cpu_s);
   EXPECT_EQ(back->strangers, report.strangers);

@@ -62,7 +62,7 @@ namespace {
       *event.mutable_error() = wire::to_wire(Error{Cause::cancelled, "stopped on request", "", ""});
     } else if (command.has_collect()) {
       run::RunReport report;
-      report.transport = "shm";
+      report.transports = {run::Transport::shm};
       report.cpu_s = 1;
       report.ranks = {{open.process(), 1, {0.5}, 0, 0, {}}};
       *event.mutable_report() = wire::to_wire(report);

@@ -47,7 +47,7 @@ class WithWorker : public testing::TestWithParam<const char*> {
 
 TEST_P(WithWorker, PlaysARunAndLeavesNothing) {
   run::Job job = job_of(5);
-  job.transport = GetParam();
+  job.transport = *parse_key<run::Transport>(GetParam());
   for (const int processes : {1, 2, 5}) {
     const auto report = run_in_processes(job, processes, Deadline::in(Seconds(10)));
     ASSERT_TRUE(report) << report.error().text();
@@ -56,14 +56,14 @@ TEST_P(WithWorker, PlaysARunAndLeavesNothing) {
       EXPECT_EQ(report->ranks[std::size_t(r)].rank, r);
       EXPECT_EQ(report->ranks[std::size_t(r)].wrong, 0u);
     }
-    EXPECT_EQ(report->transport, GetParam());
+    EXPECT_EQ(run::to_text(report->transports), GetParam());
     EXPECT_EQ(children(), 0);
   }
 }
 
 TEST_P(WithWorker, KeepsTheDeadline) {
   run::Job job = job_of(4);
-  job.transport = GetParam();
+  job.transport = *parse_key<run::Transport>(GetParam());
   job.fault = "stall@1>2";
   const std::int64_t begun = now_ns();
   const auto report = run_in_processes(job, 2, Deadline::in(Seconds(0.5)));
