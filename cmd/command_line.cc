@@ -63,32 +63,111 @@ std::vector<std::string> words_of(int argc, char** argv) {
   return out;
 }
 
-tl::unexpected<Error> usage_error(std::string what, Command root, const std::string& hint = "") {
-  const std::string help = fmt::format("try {} --help", root.typed().full_name());
-  return fail(Cause::bad_input, std::move(what), "", hint.empty() ? help : hint);
+// No flag means anything by an empty value, which mostly is a variable that a script did not set, nor by the
+// next flag.
+std::string check_value(const std::string& text) {
+  if (text.empty()) return "the value is empty; give one, or leave it out";
+  if (text.starts_with("--"))
+    return fmt::format("the value is missing, {} comes next; a file of that name is ./{}", text, text);
+  return {};
+}
+
+CLI::Option* option_of(CLI::App& app, const Flag& flag) {
+  if (flag.on != nullptr) return app.add_flag(flag.names, *flag.on, flag.help);
+  const auto read = [&flag](const std::string& value) {
+    if (const auto done = flag.read(value); !done)
+      throw CLI::ValidationError(flag.names, done.error().text());
+  };
+  const auto read_all = [read](const std::vector<std::string>& values) {
+    for (const std::string& value : values) read(value);
+  };
+  CLI::Option* option =
+      flag.many ? app.add_option_function<std::vector<std::string>>(flag.names, read_all, flag.help)
+                      ->expected(1, 1 << 16)
+                : app.add_option_function<std::string>(flag.names, read, flag.help);
+  option->check(check_value);
+  if (!flag.type.empty()) option->type_name(flag.type);
+  if (flag.split != 0) option->delimiter(flag.split);
+  return option;
+}
+
+void add(CLI::App& app, const Command& command, const Flags& common) {
+  app.allow_extras();  // what was not understood is told below, with a suggestion
+  app.footer(command.footer);
+  for (const Flags* flags : {&common, &command.flags}) {
+    for (const Flag& flag : *flags) {
+      CLI::Option* option = option_of(app, flag);
+      option->required(flag.required);
+      if (flag.hidden || !flag.group.empty()) option->group(flag.hidden ? "" : flag.group);
+      if (!flag.excludes.empty()) option->excludes(app.get_option(flag.excludes));
+    }
+  }
+  if (!command.below.empty()) app.require_subcommand(0, 1);
+  for (const Command& below : command.below)
+    add(*app.add_subcommand(below.name, below.summary), below, common);
+}
+
+CLI::App& innermost(CLI::App& app) {
+  CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  return *at;
+}
+
+std::vector<const Command*> commands_typed(const CLI::App& app, const Command& program) {
+  std::vector<const Command*> out = {&program};
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    for (const Command& below : out.back()->below) {
+      if (below.name != at->get_name()) continue;
+      out.push_back(&below);
+      break;
+    }
+  }
+  return out;
 }
 
 // Says which word was not understood, and which one may have been meant.
-tl::unexpected<Error> not_understood(const std::string& word, Command root) {
+Error not_understood(const std::string& word, const Typed& typed, const Flags& common) {
+  const Command& command = *typed.commands.back();
   std::vector<std::string> known;
   if (is_option(word)) {
-    for (const Option option : root.typed().options())
-      for (const std::string& name : option.long_names()) known.push_back(name);
+    for (const Flags* flags : {&common, &command.flags})
+      for (const Flag& flag : *flags) known.push_back(flag.long_name());
   } else {
-    for (const Command below : root.typed().commands()) known.push_back(below.name());
+    for (const Command& below : command.below) known.push_back(below.name);
   }
   const auto meant = closest(word.substr(0, word.find('=')), known);
   const std::string kind = is_option(word) ? "option" : known.empty() ? "argument" : "command";
-  return usage_error(fmt::format("unknown {} '{}'", kind, word.substr(0, 60)), root,
-                     meant ? fmt::format("did you mean {}?", *meant) : "");
+  return {Cause::bad_input, fmt::format("unknown {} '{}'", kind, word.substr(0, 60)), "",
+          meant ? fmt::format("did you mean {}?", *meant) : ""};
 }
 
-tl::unexpected<Error> something_missing(Command root) {
-  for (const std::string& word : root.typed().not_understood())
-    if (is_option(word)) return not_understood(word, root);
-  for (const Option option : root.typed().options())
-    if (option.missing()) return usage_error(fmt::format("{} is missing", option.name()), root);
-  return usage_error("a command is missing", root);
+// The first word of what is left over, options first.
+std::optional<Error> left_over(const std::vector<std::string>& words, const Typed& typed,
+                               const Flags& common) {
+  for (const std::string& word : words)
+    if (is_option(word)) return not_understood(word, typed, common);
+  if (words.empty()) return std::nullopt;
+  return not_understood(words.front(), typed, common);
+}
+
+Error something_missing(CLI::App& app, const Typed& typed, const Flags& common) {
+  std::vector<std::string> options;
+  for (const std::string& word : app.remaining())
+    if (is_option(word)) options.push_back(word);
+  if (auto unknown = left_over(options, typed, common)) return *unknown;
+  std::string what = "a command";
+  for (const CLI::Option* option : app.get_options())
+    if (option->get_required() && option->count() == 0 && what == "a command")
+      what = option->get_name(option->get_positional());
+  return {Cause::bad_input, what + " is missing", "", ""};
+}
+
+Error error_of(const CLI::ParseError& error) {
+  std::string what = error.what();
+  const auto more = what.find(": At Most 1 required but received ");
+  if (more != what.npos) what = what.substr(0, more) + " is given more than once; give it once";
+  return {Cause::bad_input, what, "", ""};
 }
 
 }  // namespace
@@ -106,43 +185,41 @@ std::string format_asked(int argc, char** argv) {
   return format;
 }
 
-CommandLine::CommandLine(const std::string& name, const std::string& version, const std::string& summary)
-    : app_(std::make_unique<CLI::App>(summary, name)) {
-  app_->set_version_flag("--version", version);
-  app_->allow_extras();
-  app_->formatter(std::make_shared<Help>());
+std::string Typed::full_name() const {
+  std::string out;
+  for (const Command* command : commands) out += (out.empty() ? "" : " ") + command->name;
+  return out;
 }
 
-CommandLine::~CommandLine() = default;
-
-Command CommandLine::root() const {
-  return Command(*app_);
-}
-
-Result<std::optional<std::string>> CommandLine::read(int argc, char** argv) {
+Typed read_words(const Command& program, const Flags& common, const std::string& version, int argc,
+                 char** argv) {
+  CLI::App app(program.summary, program.name);
+  app.set_version_flag("--version", version);
+  app.formatter(std::make_shared<Help>());
+  add(app, program, common);
+  Typed typed;
   try {
     std::vector<std::string> words = words_of(argc, argv);
     std::reverse(words.begin(), words.end());  // as the library has them
-    app_->parse(std::move(words));
+    app.parse(std::move(words));
+    typed.commands = commands_typed(app, program);
+    typed.error = left_over(app.remaining(true), typed, common);
   } catch (const CLI::Success& e) {
     std::ostringstream text;
-    app_->exit(e, text, text);
-    return text.str();
+    app.exit(e, text, text);
+    typed.commands = commands_typed(app, program);
+    typed.shown = text.str();
   } catch (const CLI::RequiredError&) {
-    return something_missing(root());
+    typed.commands = commands_typed(app, program);
+    typed.error = something_missing(innermost(app), typed, common);
   } catch (const CLI::ParseError& e) {
-    std::string what = e.what();
-    const auto more = what.find(": At Most 1 required but received ");
-    if (more != what.npos) what = what.substr(0, more) + " is given more than once; give it once";
-    // Our own parsers' errors end with what to do; the library's do not.
-    if (what.find("; ") != std::string::npos) return fail(Cause::bad_input, what);
-    return usage_error(what, root());
+    typed.commands = commands_typed(app, program);
+    typed.error = error_of(e);
   }
-  const std::vector<std::string> rest = app_->remaining(true);
-  for (const std::string& word : rest)
-    if (is_option(word)) return not_understood(word, root());
-  if (!rest.empty()) return not_understood(rest.front(), root());
-  return std::nullopt;
+  // Our own parsers' errors say what to do; the library's do not.
+  if (typed.error && typed.error->next.empty() && typed.error->what.find("; ") == std::string::npos)
+    typed.error->next = fmt::format("try {} --help", typed.full_name());
+  return typed;
 }
 
 }  // namespace ringtrue::cmd

@@ -1,31 +1,28 @@
-// The program as it was called: its commands, filled from what was typed.
+// What was typed, read by the tables of flags.h.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
-#include "cmd/options.h"
+#include "cmd/flags.h"
 
 namespace ringtrue::cmd {
 
 // "json" of --json, else that of --format, whatever else is wrong with the words; empty: none.
 std::string format_asked(int argc, char** argv);
 
-class CommandLine {
- public:
-  CommandLine(const std::string& name, const std::string& version, const std::string& summary);
-  ~CommandLine();
+struct Typed {
+  std::vector<const Command*> commands;  // the program, "pki", "issue"
+  std::optional<Error> error;            // bad_input, with what to do about it
+  std::optional<std::string> shown;      // help or version, instead of anything else
 
-  Command root() const;
-
-  // Gives the options' targets what was typed. A text is to be shown instead of anything else: help or
-  // version. Errors: bad_input, with what to do about it.
-  Result<std::optional<std::string>> read(int argc, char** argv);
-
- private:
-  std::unique_ptr<CLI::App> app_;
+  std::string full_name() const;  // "ringtrue pki issue"
 };
+
+// Gives the flags' targets what was typed. All commands accept the `common` flags.
+Typed read_words(const Command& program, const Flags& common, const std::string& version, int argc,
+                 char** argv);
 
 }  // namespace ringtrue::cmd

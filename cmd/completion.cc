@@ -3,7 +3,6 @@
 
 #include "cmd/command.h"
 #include "cmd/inapplicable.h"
-#include "cmd/options.h"
 #include "cmd/output.h"
 
 namespace ringtrue::cmd {
@@ -32,23 +31,22 @@ std::string plain(const std::string& text) {
   return out;
 }
 
-void collect(const Commands& commands, Command command, const std::string& path, std::vector<Level>& out) {
+void collect(const Command& command, const Flags& common, const std::string& path, std::vector<Level>& out) {
   Level level;
   level.path = path;
-  for (const Option option : command.options()) {
-    if (option.hidden()) continue;
-    for (const std::string& name : option.long_names()) {
-      level.options.push_back({name, plain(option.help())});
-      if (option.takes_value()) level.values.emplace_back(name, commands.choices_of(option));
+  for (const Flags* flags : {&common, &command.flags}) {
+    for (const Flag& flag : *flags) {
+      if (flag.hidden) continue;
+      if (flag.operand() && level.operands.empty()) level.operands = flag.choices;
+      if (flag.operand()) continue;
+      level.options.push_back({flag.long_name(), plain(flag.help)});
+      if (flag.takes_value()) level.values.emplace_back(flag.long_name(), flag.choices);
     }
-    if (option.operand() && level.operands.empty()) level.operands = commands.choices_of(option);
   }
-  const std::vector<Command> below = command.commands();
-  for (const Command one : below) level.commands.push_back({one.name(), plain(one.summary())});
+  for (const Command& below : command.below) level.commands.push_back({below.name, plain(below.summary)});
   out.push_back(std::move(level));
-  for (const Command one : below) {
-    collect(commands, one, path.empty() ? one.name() : path + " " + one.name(), out);
-  }
+  for (const Command& below : command.below)
+    collect(below, common, path.empty() ? below.name : path + " " + below.name, out);
 }
 
 std::string joined(const std::vector<Word>& words) {
@@ -181,29 +179,24 @@ std::string fish(const std::vector<Level>& levels) {
   return out;
 }
 
+int run(Context& context, const Command& program, const Flags& common_flags, const std::string& shell) {
+  const auto fits = reject("completion", {running(context, "leave it out"), hosts(context, "leave it out"),
+                                          common(context, {"--link-rate", "--json"})});
+  if (!fits) return failed(context, fits.error());
+  std::vector<Level> levels;
+  collect(program, common_flags, "", levels);
+  return print(shell == "bash" ? bash(levels) : shell == "zsh" ? zsh(levels) : fish(levels), Exit::healthy);
+}
+
 }  // namespace
 
-void add_completion(Commands& commands) {
+Command completion_command(const Command& program, const Flags& common_flags) {
   static std::string shell;
-  const Command app = commands.add("completion", "A completion script for bash, zsh or fish");
-  commands.choices(add_text(app, "SHELL", shell, "", "bash, zsh or fish").required(),
-                   {"bash", "zsh", "fish"});
-  app.footer("Example: ringtrue completion bash > /etc/bash_completion.d/ringtrue");
-  commands.on(app, [&commands](Context& context) {
-    auto status = reject_playing(context, "completion", "leave it out");
-    if (status) status = reject_hosts(context, "completion", "leave it out");
-    if (status)
-      status = reject_inapplicable("completion", {{context.common.link_rate.has_value(), "--link-rate"},
-                                                  {context.common.json, "--json"}});
-    if (!status) return failed(context, status.error());
-    std::vector<Level> levels;
-    collect(commands, commands.root(), "", levels);
-    if (shell == "bash") return print(bash(levels), Exit::healthy);
-    if (shell == "zsh") return print(zsh(levels), Exit::healthy);
-    if (shell == "fish") return print(fish(levels), Exit::healthy);
-    return failed(context, Error{Cause::bad_input, fmt::format("unknown shell '{}'", shell), "",
-                                 "use bash, zsh or fish"});
-  });
+  return {"completion",
+          "Prints a completion script for bash, zsh or fish",
+          {required(word("SHELL", shell, {"bash", "zsh", "fish"}, "", "bash, zsh or fish"))},
+          "Example: ringtrue completion bash > /etc/bash_completion.d/ringtrue",
+          [&](Context& context) { return run(context, program, common_flags, shell); }};
 }
 
 }  // namespace ringtrue::cmd

@@ -1,7 +1,7 @@
+#include "operator/evaluate.h"
+
 #include <fmt/format.h>
 
-#include <charconv>
-#include <memory>
 #include <tuple>
 
 #include "campaign/campaign.h"
@@ -9,32 +9,24 @@
 #include "cmd/inapplicable.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
-#include "operator/evaluate.h"
-#include "report/evaluate.h"
 
 namespace ringtrue::cmd {
 namespace {
 
-constexpr long most_cases = 1'000'000, most_nodes = 4096;
+constexpr long max_cases = 1'000'000, max_nodes = 4096;
 
-struct Flags {
+struct EvaluateFlags {
   campaign::Campaign campaign;
-  long seed = 1, cases = 1000;
-  int threads = 0;
   std::optional<long> one;  // case
   bool markdown = false;
 };
 
-Result<double> parse_noise(std::string_view text) {
-  return parse_share_up_to(0.5, text);
-}
-
 // "8", "2-1024"
 Result<std::pair<int, int>> parse_nodes(std::string_view text) {
   const auto dash = text.find('-');
-  const auto low = parse_whole(text.substr(0, dash), 2, most_nodes);
+  const auto low = parse_whole(text.substr(0, dash), 2, max_nodes);
   if (!low) return tl::unexpected(low.error());
-  const auto high = dash == text.npos ? low : parse_whole(text.substr(dash + 1), *low, most_nodes);
+  const auto high = dash == text.npos ? low : parse_whole(text.substr(dash + 1), *low, max_nodes);
   if (!high) return tl::unexpected(high.error());
   return std::pair(int(*low), int(*high));
 }
@@ -46,46 +38,33 @@ Result<std::vector<const campaign::Kind*>> parse_kinds(std::string_view text) {
     const auto kind = campaign::find_kind(text.substr(0, comma));
     if (!kind) return tl::unexpected(kind.error());
     if ((*kind)->group == campaign::Kind::Group::healthy)
-      return fail(Cause::bad_input, "every second case is healthy as it is", {}, "name kinds of faults");
+      return fail(Cause::bad_input, "every second case is healthy anyway", {}, "name kinds of faults");
     out.push_back(*kind);
     text.remove_prefix(comma == text.npos ? text.size() : comma + 1);
   }
   return out;
 }
 
-Result<void> check(const Context& context, const Flags& flags) {
-  if (auto status = reject_playing(context, "evaluate", "use --nodes"); !status) return status;
-  if (auto status = reject_hosts(context, "evaluate", "leave it out: the clusters are modelled"); !status)
-    return status;
-  if (auto status = reject_inapplicable("evaluate", {{context.common.link_rate.has_value(), "--link-rate"}});
-      !status)
-    return status;
-  if (flags.one)
-    if (auto status = reject_inapplicable("evaluate --case", {{flags.threads > 0, "--threads"}}); !status)
-      return status;
-  if (!flags.markdown || (!flags.one && !context.common.json)) return {};
-  return fail(Cause::bad_input,
-              fmt::format("{} and --markdown exclude each other", flags.one ? "--case" : "--json"), {},
-              "leave one out");
+Result<void> check(const Context& context, const EvaluateFlags& flags) {
+  auto fits = reject(
+      "evaluate", {running(context, "use --nodes"), hosts(context, "leave it out: the clusters are modelled"),
+                   common(context, {"--link-rate"})});
+  if (fits && flags.one) fits = reject("evaluate --case", {{{flags.campaign.threads > 0, "--threads"}}});
+  if (!fits) return fits;
+  if (flags.markdown && (flags.one || context.common.json))
+    return both(flags.one ? "--case" : "--json", "--markdown");
+  for (const campaign::Kind* kind : flags.campaign.limits.kinds)
+    if (!campaign::fits(*kind, flags.campaign.limits))
+      return fail(Cause::bad_input, fmt::format("{} needs larger clusters", kind->name), "--kinds",
+                  "allow more --nodes");
+  return {};
 }
 
-int run(Context& context, Flags& flags) {
+int run(Context& context, const EvaluateFlags& flags) {
   if (auto fits = check(context, flags); !fits) return failed(context, fits.error());
-  campaign::Campaign& campaign = flags.campaign;
-  campaign.seed = std::uint64_t(flags.seed);
-  campaign.cases = int(flags.cases);
-  campaign.threads = flags.threads;
-  for (const campaign::Kind* kind : campaign.limits.kinds) {
-    if (campaign::fits(*kind, campaign.limits)) continue;
-    return failed(context, Error{Cause::bad_input, fmt::format("{} needs larger clusters", kind->name),
-                                 "--kinds", "allow more --nodes"});
-  }
-  if (flags.one) {
-    const auto document = ops::play_case(campaign, std::uint64_t(*flags.one));
-    return print(context.common.json ? report::json(document) : report::text(document, context.style),
-                 Exit::healthy);
-  }
-  const auto document = ops::evaluate(campaign, control({}));
+  if (flags.one)
+    return show(context, ops::play_case(flags.campaign, std::uint64_t(*flags.one)), Exit::healthy);
+  const auto document = ops::evaluate(flags.campaign, control({}));
   const int code = document.error ? Exit::unknown : Exit::healthy;
   if (!flags.markdown) return show(context, document, code);
   if (document.error) complain(document.error->error);
@@ -94,36 +73,37 @@ int run(Context& context, Flags& flags) {
 
 }  // namespace
 
-void add_evaluate(Commands& commands) {
-  const auto flags = std::make_shared<Flags>();
-  const Command app =
-      commands.add("evaluate", "how often the check is right: modelled clusters with known faults");
+Command evaluate_command() {
+  static EvaluateFlags flags;
+  campaign::Campaign& campaign = flags.campaign;
+  campaign::Limits& limits = campaign.limits;
   std::vector<std::string> names;
   for (const campaign::Kind& kind : campaign::kinds())
     if (kind.group != campaign::Kind::Group::healthy) names.emplace_back(kind.name);
-  campaign::Limits& limits = flags->campaign.limits;
-  add_whole(app, "--seed", flags->seed, 0, 1L << 53, "the same seed, the same cases (1)");
-  add_whole(app, "--cases", flags->cases, 1, most_cases, "how many, every second one healthy (1000)");
-  const Option kinds =
-      add_parsed(app, "--kinds", limits.kinds, parse_kinds, "KIND,...",
-                 fmt::format("kinds of faults, all if not given: {}", fmt::join(names, ", ")));
-  commands.choices(kinds, names);
-  add_parsed(
-      app, "--nodes", limits,
-      [&limits](std::string_view text) -> Result<campaign::Limits> {
-        const auto range = parse_nodes(text);
-        if (!range) return tl::unexpected(range.error());
-        campaign::Limits out = limits;
-        std::tie(out.fewest, out.most) = *range;
-        return out;
+  const auto noise = [](std::string_view text) { return parse_share_up_to(0.5, text); };
+  const auto range = [](std::string_view text) -> Result<void> {
+    const auto nodes = parse_nodes(text);
+    if (!nodes) return tl::unexpected(nodes.error());
+    std::tie(flags.campaign.limits.fewest, flags.campaign.limits.most) = *nodes;
+    return {};
+  };
+  return {
+      "evaluate",
+      "Measures how often the check is right, on modelled clusters with known faults",
+      {
+          whole("--seed", campaign.seed, 0, 1L << 53, "the same seed gives the same cases (1)"),
+          whole("--cases", campaign.cases, 1, max_cases, "number of cases, every second one healthy (1000)"),
+          parsed("--kinds", limits.kinds, parse_kinds, "KIND,...",
+                 fmt::format("kinds of faults, all if not given: {}", fmt::join(names, ", ")), names),
+          {"--nodes", "A-B", "nodes of the clusters (2-1024)", range},
+          parsed("--noise", limits.noise, noise, "SHARE",
+                 "of a run and of a slice: both are slower by up to this share (5%)"),
+          whole("--threads", campaign.threads, 1, 1024, "threads; as many as there are cores if not given"),
+          whole("--case", flags.one, 0, max_cases - 1, "one case of the campaign in full"),
+          toggle("--markdown", flags.markdown, "tables for documentation"),
       },
-      "A-B", "nodes of the clusters (2-1024)");
-  add_parsed(app, "--noise", limits.noise, parse_noise, "SHARE",
-             "of a run and of a slice: both are slower by up to so much (5%)");
-  add_whole(app, "--threads", flags->threads, 1, 1024, "as many as there are cores if not given");
-  add_whole(app, "--case", flags->one, 0, most_cases - 1, "one case of the campaign in full");
-  app.add_flag("--markdown", flags->markdown, "tables for documentation");
-  commands.on(app, [flags](Context& context) { return run(context, *flags); });
+      {},
+      [](Context& context) { return run(context, flags); }};
 }
 
 }  // namespace ringtrue::cmd

@@ -4,47 +4,48 @@
 
 namespace ringtrue::cmd {
 
-Result<void> reject_inapplicable(std::string_view where, std::initializer_list<Inapplicable> flags) {
-  for (const Inapplicable& one : flags) {
-    if (!one.given) continue;
-    return fail(Cause::bad_input, fmt::format("{} does nothing in {}", one.flag, where), {},
-                std::string(one.next));
-  }
+Result<void> reject(std::string_view where, std::initializer_list<Inapplicables> flags) {
+  for (const Inapplicables& group : flags)
+    for (const Inapplicable& one : group)
+      if (one.given)
+        return fail(Cause::bad_input, fmt::format("{} does nothing in {}", one.flag, where), {}, one.next);
   return {};
 }
 
-Result<void> reject_playing(const Context& context, std::string_view where, std::string_view instead) {
-  const Common& common = context.common;
-  return reject_inapplicable(where, {{common.local.has_value(), "--local", instead},
-                                     {common.ranks_per_node != 1, "--ranks-per-node", instead},
-                                     {common.transport.has_value(), "--transport"},
-                                     {common.memory.has_value(), "--memory"},
-                                     {common.data_interface.has_value(), "--data-interface"},
-                                     {common.data_ports.has_value(), "--data-ports"},
-                                     {common.run_deadline.has_value(), "--deadline"}});
+Inapplicables common(const Context& context, std::initializer_list<std::string_view> flags,
+                     const std::string& next) {
+  Inapplicables out;
+  for (const std::string_view flag : flags)
+    out.push_back({context.common.given(flag), std::string(flag), next});
+  return out;
+}
+
+Inapplicables running(const Context& context, const std::string& instead) {
+  Inapplicables out = common(context, {"--local", "--ranks-per-node"}, instead);
+  for (Inapplicable& one :
+       common(context, {"--transport", "--memory", "--data-interface", "--data-ports", "--deadline"}))
+    out.push_back(std::move(one));
+  return out;
+}
+
+Inapplicables hosts(const Context& context, const std::string& instead) {
+  Inapplicables out = common(context, {"--hosts"}, instead);
+  for (Inapplicable& one : common(context, {"--pki", "--insecure", "--phase-deadline"}))
+    out.push_back(std::move(one));
+  return out;
 }
 
 Result<void> reject_where(const Context& context) {
-  const Common& common = context.common;
-  if (!common.local) return {};
-  if (common.hosts)
-    return fail(Cause::bad_input, "--local and --hosts exclude each other", {}, "give one of them");
-  return reject_inapplicable(
-      fmt::format("{} --local", context.command),
-      {{common.pki.has_value(), "--pki"},
-       {common.insecure, "--insecure"},
-       {common.phase_deadline.has_value(), "--phase-deadline"},
-       {common.data_interface.has_value(), "--data-interface"},
-       {common.data_ports.has_value(), "--data-ports"},
-       {common.ranks_per_node != 1, "--ranks-per-node", "--local says how many ranks there are"}});
+  if (!context.common.local) return {};
+  if (context.common.given("--hosts")) return both("--local", "--hosts");
+  return reject(
+      context.command + " --local",
+      {common(context, {"--pki", "--insecure", "--phase-deadline", "--data-interface", "--data-ports"}),
+       common(context, {"--ranks-per-node"}, "--local says how many ranks there are")});
 }
 
-Result<void> reject_hosts(const Context& context, std::string_view where, std::string_view instead) {
-  const Common& common = context.common;
-  return reject_inapplicable(where, {{common.hosts.has_value(), "--hosts", instead},
-                                     {common.pki.has_value(), "--pki"},
-                                     {common.insecure, "--insecure"},
-                                     {common.phase_deadline.has_value(), "--phase-deadline"}});
+tl::unexpected<Error> both(std::string_view a, std::string_view b) {
+  return fail(Cause::bad_input, fmt::format("{} and {} exclude each other", a, b), {}, "leave one out");
 }
 
 }  // namespace ringtrue::cmd

@@ -1,9 +1,10 @@
-// Flags that would do nothing where they stand are refused: whoever gave one meant something by it.
+// Flags that would do nothing where they stand are rejected: whoever gave one meant something by it.
 #pragma once
 
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "cmd/command.h"
@@ -12,21 +13,26 @@ namespace ringtrue::cmd {
 
 struct Inapplicable {
   bool given;
-  std::string_view flag;
-  std::string_view next = "leave it out";
+  std::string flag;
+  std::string next = "leave it out";
 };
+using Inapplicables = std::vector<Inapplicable>;
 
 // Errors (bad_input): the first of them that was given, and `where` it does nothing.
-Result<void> reject_inapplicable(std::string_view where, std::initializer_list<Inapplicable> flags);
+Result<void> reject(std::string_view where, std::initializer_list<Inapplicables> flags);
 
-// The common flags about where and how ranks run, for commands that run none: --local, --ranks-per-node,
-// --transport, --memory, --data-* and --deadline. `instead` says how many there are, like "use --nodes".
-Result<void> reject_playing(const Context& context, std::string_view where, std::string_view instead);
+// These of the common flags.
+Inapplicables common(const Context& context, std::initializer_list<std::string_view> flags,
+                     const std::string& next = "leave it out");
+// The common flags about where and how ranks run, for commands that run none. `instead` says how many there
+// are, like "use --nodes".
+Inapplicables running(const Context& context, const std::string& instead);
+// --hosts, and how they are asked, for commands that ask none.
+Inapplicables hosts(const Context& context, const std::string& instead);
 
 // --local: --hosts, and what is about daemons and the network between them.
 Result<void> reject_where(const Context& context);
-
-// --hosts, and how they are asked, for commands that ask none.
-Result<void> reject_hosts(const Context& context, std::string_view where, std::string_view instead);
+// "A and B exclude each other".
+tl::unexpected<Error> both(std::string_view a, std::string_view b);
 
 }  // namespace ringtrue::cmd

@@ -1,4 +1,4 @@
-// ringtrue: names the slow wire.
+// ringtrue: names the slow link.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -15,76 +15,58 @@
 namespace ringtrue::cmd {
 namespace {
 
-std::vector<config::Given> flags_of(const Common& c) {
-  std::vector<config::Given> out;
-  const auto add = [&](const char* key, const std::optional<std::string>& value, const char* flag) {
-    if (value) out.push_back({key, *value, flag});
-  };
-  add("hosts", c.hosts, "--hosts");
-  add("pki", c.pki, "--pki");
-  add("link_rate", c.link_rate, "--link-rate");
-  add("transport", c.transport, "--transport");
-  add("memory", c.memory, "--memory");
-  add("data_interface", c.data_interface, "--data-interface");
-  add("data_ports", c.data_ports, "--data-ports");
-  add("deadlines.phase", c.phase_deadline, "--phase-deadline");
-  add("deadlines.run", c.run_deadline, "--deadline");
-  return out;
+Command program_with(Common& common, const Command& program, const Flags& flags) {
+  return {"ringtrue",
+          "Tells whether a cluster's allreduce runs as fast as its links allow, and names the slow link.",
+          {},
+          "Exit codes: 0 healthy, 1 degraded, 2 faulty or a wrong result, 3 unknown (usage errors too).",
+          {},
+          {check_command(common), run_command(), sweep_command(), topo_command(), ideal_command(),
+           schedule_command(), simulate_command(), evaluate_command(), gather_command(), nodes_command(),
+           pki_command(), config_command(), completion_command(program, flags)}};
+}
+
+// Of words that were not understood; the flags may not have been read that far.
+int failed_to_read(Context& context, const Error& error, const std::string& format) {
+  context.common.json = format == "json";
+  const int code = failed(context, error);
+  if (format != "nagios") return code;
+  ops::CheckDocument document;
+  document.error = ops::Trouble{error, {}};
+  return print(report::nagios(document), code);
+}
+
+int failed_without_command(Context& context, const Typed& typed) {
+  std::vector<std::string> names;
+  for (const Command& below : typed.commands.back()->below) names.push_back(below.name);
+  return failed(context,
+                Error{Cause::bad_input, fmt::format("which command? one of {}", fmt::join(names, ", ")), "",
+                      fmt::format("try {} --help", typed.full_name())});
 }
 
 int run(int argc, char** argv) {
-  CommandLine line(
-      "ringtrue", "ringtrue " RINGTRUE_VERSION,
-      "Tells whether a cluster's allreduce runs as fast as its wires allow, and names the slow wire.");
-  line.root().footer(
-      "Exit codes: 0 healthy, 1 degraded, 2 faulty or a wrong result, 3 could not tell (usage errors too).");
-  Commands commands(line.root());
-  add_check(commands);
-  add_run(commands);
-  add_sweep(commands);
-  add_topo(commands);
-  add_ideal(commands);
-  add_schedule(commands);
-  add_simulate(commands);
-  add_evaluate(commands);
-  add_gather(commands);
-  add_nodes(commands);
-  add_pki(commands);
-  add_config(commands);
-  add_completion(commands);
-
-  const auto shown = line.read(argc, argv);
+  static Common common;
+  const Flags flags = common_flags(common);
+  Command program;
+  program = program_with(common, program, flags);
+  const Typed typed = read_words(program, flags, "ringtrue " RINGTRUE_VERSION, argc, argv);
   Context context;
-  const Action* action = commands.selected(context.command);
-  context.common = commands.common();
-  if (!shown) {
-    const std::string format = format_asked(argc, argv);  // the options may not have been read that far
-    context.common.json = format == "json";
-    const int code = failed(context, shown.error());
-    if (format != "nagios") return code;
-    report::CheckDocument document;
-    document.error = report::Trouble{shown.error(), {}};
-    return print(report::nagios(document), code);
-  }
-  if (*shown) return print(**shown, Exit::healthy);
-  if (action == nullptr) {
-    const Command typed = line.root().typed();
-    std::vector<std::string> names;
-    for (const Command below : typed.commands()) names.push_back(below.name());
-    return failed(context,
-                  Error{Cause::bad_input, fmt::format("which command? one of {}", fmt::join(names, ", ")), "",
-                        fmt::format("try {} --help", typed.full_name())});
-  }
-  context.style.colour = report::colour_allowed(context.common.color, STDOUT_FILENO);
+  context.common = common;
+  if (typed.commands.size() > 1) context.command = typed.commands[1]->name;
+  if (typed.error) return failed_to_read(context, *typed.error, format_asked(argc, argv));
+  if (typed.shown) return print(*typed.shown, Exit::healthy);
+  const Command& command = *typed.commands.back();
+  if (!command.action) return failed_without_command(context, typed);
+  context.style.colour = report::colour_allowed(common.color, STDOUT_FILENO);
   context.style.width = report::text_width(STDOUT_FILENO);
-  allow_progress(!context.common.quiet);
+  allow_progress(!common.quiet);
   config::Sources sources;
-  sources.file = context.common.config_file;
-  sources.flags = flags_of(context.common);
+  sources.file = common.config_file;
+  sources.flags = common.configuration();
   auto config = config::load(sources);
   if (!config) return failed(context, config.error());
   context.config = std::move(*config);
-  const int code = (*action)(context);
+  const int code = command.action(context);
   clear_progress();
   return code;
 }

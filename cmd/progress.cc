@@ -24,6 +24,17 @@ void put(const std::string& text) {
   [[maybe_unused]] const ssize_t wrote = write(STDERR_FILENO, text.data(), text.size());
 }
 
+Result<Pause> parse_pause(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  const auto phase = parse_key<Phase>(text.substr(0, equals));
+  if (equals == std::string_view::npos || !phase || *phase < Phase::lease || *phase > Phase::collect)
+    return fail(Cause::bad_input, fmt::format("bad pause '{}'", text), {},
+                "give PHASE=TIME with one of lease, prepare, connect, barrier, run, collect");
+  auto time = parse_duration(text.substr(equals + 1));
+  if (!time) return tl::unexpected(time.error());
+  return Pause{*phase, *time};
+}
+
 // Holds up a phase, once.
 class Holdup {
  public:
@@ -110,15 +121,8 @@ void clear_progress() {
   shown = false;
 }
 
-Result<Pause> parse_pause(std::string_view text) {
-  const std::size_t equals = text.find('=');
-  const auto phase = parse_key<Phase>(text.substr(0, equals));
-  if (equals == std::string_view::npos || !phase || *phase < Phase::lease || *phase > Phase::collect)
-    return fail(Cause::bad_input, fmt::format("bad pause '{}'", text), {},
-                "give PHASE=TIME with one of lease, prepare, connect, barrier, run, collect");
-  auto time = parse_duration(text.substr(equals + 1));
-  if (!time) return tl::unexpected(time.error());
-  return Pause{*phase, *time};
+Flag pause_flag(std::optional<Pause>& pause) {
+  return hidden(parsed("--pause", pause, parse_pause, "PHASE=TIME", "wait before a phase (for tests)"));
 }
 
 ops::Control control(const std::optional<Pause>& pause) {

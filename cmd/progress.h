@@ -8,6 +8,7 @@
 #include "base/phase.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "cmd/flags.h"
 #include "operator/setup.h"
 
 namespace ringtrue::cmd {
@@ -22,7 +23,7 @@ struct Pause {
   Phase phase{};
   Seconds time;
 };
-Result<Pause> parse_pause(std::string_view text);  // "connect=3", "run=1.5s"
+Flag pause_flag(std::optional<Pause>& pause);  // --pause connect=3
 
 // Of a use case: shows how it goes on, and ends it at the first signal.
 ops::Control control(const std::optional<Pause>& pause);

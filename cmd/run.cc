@@ -1,29 +1,22 @@
 #include "operator/run.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
-#include "cmd/call_flags.h"
 #include "cmd/command.h"
-#include "cmd/gpu_flags.h"
+#include "cmd/flag_groups.h"
 #include "cmd/inapplicable.h"
-#include "cmd/omni_flags.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
 #include "cmd/verbs_flags.h"
-#include "report/json/json.h"
-#include "report/text/text.h"
 
 namespace ringtrue::cmd {
 namespace {
 
 int run(Context& context, ops::RunRequest request, const VerbsFlags& flags,
         const std::optional<Pause>& pause) {
-  auto status = reject_inapplicable("run", {{request.call.events && !context.common.json, "--events",
-                                             "add --json, which they are shown in"}});
-  if (status) status = reject_where(context);
-  if (!status) return failed(context, status.error());
+  auto fits = reject(
+      "run",
+      {{{request.call.events && !context.common.json, "--events", "add --json, which they are shown in"}}});
+  if (fits) fits = reject_where(context);
+  if (!fits) return failed(context, fits.error());
   auto verbs = verbs_settings(context, flags);
   if (!verbs) return failed(context, verbs.error());
   request.setup = setup_of(context);
@@ -37,36 +30,28 @@ int run(Context& context, ops::RunRequest request, const VerbsFlags& flags,
 
 }  // namespace
 
-void add_run(Commands& commands) {
-  const Command app =
-      commands.add("run", "One collective over a range of sizes: nccl-tests' columns, and % of ideal");
-  static ops::RunRequest flags;
+Command run_command() {
+  static ops::RunRequest request;
   static VerbsFlags verbs;
   static std::optional<Pause> pause;
-  add_call_flags(commands, app, flags.call);
-  add_omni_flags(commands, app, flags.omni);
-  add_verbs_flags(commands, app, verbs);
-  add_gpu_flags(app, flags.gpus);
-  commands.choices(add_parsed(
-                       app, "--reference", flags.reference,
-                       [](std::string_view text) -> Result<std::string> {
-                         if (text == "nccl") return std::string(text);
-                         return fail(Cause::bad_input,
-                                     fmt::format("unknown library '{}'", text.substr(0, 40)), {}, "use nccl");
-                       },
-                       "NAME", "nccl: its allreduce as well, on the same buffers (--memory device)"),
-                   {"nccl"});
-  add_whole(app, "--iterations", flags.iterations, 1, 1000000, "timed samples");
-  add_whole(app, "--warmup", flags.warmup, 0, 1000000, "untimed calls before them");
-  add_whole(app, "--processes", flags.processes, 1, 128,
-            "worker processes that a node's ranks are spread over");
-  add_whole(app, "--seed", flags.seed, 0, 1L << 62, "of the values");
-  app.add_flag("--no-check", flags.unchecked, "do not compare the results");
-  add_parsed(app, "--pause", pause, parse_pause, "PHASE=TIME", "wait before a phase (for tests)").group("");
-  app.footer(
-      "Exit code 2 where a result was wrong.\n"
-      "Example: ringtrue run ring --local 8 --from 1K --to 64M --factor 4");
-  commands.on(app, [](Context& context) { return run(context, flags, verbs, pause); });
+  const Flags fault = {
+      fault_flag(request.call.fault, "KIND@SOURCE>DESTINATION:key=value;..., e.g. throttle@3>4:rate=50Mbit")};
+  const Flags flags = {
+      word("--reference", request.reference, {"nccl"}, "NAME",
+           "nccl: its allreduce as well, on the same buffers (--memory device)"),
+      whole("--iterations", request.iterations, 1, 1000000, "timed samples"),
+      whole("--warmup", request.warmup, 0, 1000000, "untimed calls before them"),
+      whole("--processes", request.processes, 1, 128, "worker processes for the ranks of a node"),
+      whole("--seed", request.seed, 0, 1L << 62, "seed of the values"),
+      toggle("--no-check", request.unchecked, "do not compare the results"),
+      pause_flag(pause),
+  };
+  return {"run", "Runs one collective over a range of sizes: nccl-tests' columns, and % of ideal",
+          join({call_flags(request.call), fault, omni_flags(request.omni), verbs_flags(verbs),
+                gpu_flags(request.gpus), flags}),
+          "Exit code 2 where a result was wrong.\n"
+          "Example: ringtrue run ring --local 8 --from 1K --to 64M --factor 4",
+          [](Context& context) { return run(context, request, verbs, pause); }};
 }
 
 }  // namespace ringtrue::cmd

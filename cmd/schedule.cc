@@ -3,50 +3,39 @@
 #include <fmt/format.h>
 
 #include "cmd/command.h"
+#include "cmd/flag_groups.h"
 #include "cmd/inapplicable.h"
 #include "cmd/output.h"
 #include "collective/algorithm.h"
 #include "collective/omnireduce/omnireduce.h"
-#include "report/explain.h"
-#include "report/json/json.h"
-#include "report/text/text.h"
 
 namespace ringtrue::cmd {
 namespace {
 
 Result<void> check(const Context& context, const ops::ScheduleRequest& flags) {
-  if (context.common.json && flags.edges)
-    return fail(Cause::bad_input, "--dot and --json exclude each other", {}, "leave one out");
-  if (auto status = reject_inapplicable("schedule --dot", {{flags.edges && flags.steps, "--steps"},
-                                                           {flags.edges && flags.no_steps, "--no-steps"}});
-      !status)
-    return status;
-  const bool omnireduce = flags.algorithm == "omnireduce";
-  const Common& common = context.common;
-  if (auto status = reject_hosts(context, "schedule", "use --ranks"); !status) return status;
-  if (auto status = reject_inapplicable("schedule", {{common.local.has_value(), "--local", "use --ranks"},
-                                                     {common.transport.has_value(), "--transport"},
-                                                     {common.memory.has_value(), "--memory"},
-                                                     {common.link_rate.has_value(), "--link-rate"}});
-      !status)
-    return status;
-  if (omnireduce) {
-    return reject_inapplicable("schedule omnireduce", {{flags.size.has_value(), "--size", "use --bitmaps"},
-                                                       {flags.slice.has_value(), "--slice"},
-                                                       {flags.lanes.has_value(), "--lanes"},
-                                                       {flags.shift.has_value(), "--shift"},
-                                                       {common.ranks_per_node != 1, "--ranks-per-node"}});
-  }
-  if (!flags.bitmaps.empty())
-    return fail(Cause::bad_input, fmt::format("--bitmaps is of omnireduce, not of {}", flags.algorithm), {},
-                "leave it out, or take omnireduce");
-  return {};
+  if (context.common.json && flags.edges) return both("--dot", "--json");
+  auto fits =
+      reject("schedule --dot",
+             {{{flags.edges && flags.steps, "--steps"}, {flags.edges && flags.no_steps, "--no-steps"}}});
+  if (fits)
+    fits = reject("schedule", {hosts(context, "use --ranks"), common(context, {"--local"}, "use --ranks"),
+                               common(context, {"--transport", "--memory", "--link-rate"})});
+  if (!fits) return fits;
+  if (flags.algorithm == "omnireduce")
+    return reject("schedule omnireduce", {{{flags.size.has_value(), "--size", "use --bitmaps"},
+                                           {flags.slice.has_value(), "--slice"},
+                                           {flags.lanes.has_value(), "--lanes"},
+                                           {flags.shift.has_value(), "--shift"}},
+                                          common(context, {"--ranks-per-node"})});
+  if (flags.bitmaps.empty()) return {};
+  return fail(Cause::bad_input, fmt::format("--bitmaps is of omnireduce, not of {}", flags.algorithm), {},
+              "leave it out, or take omnireduce");
 }
 
 int run(Context& context, ops::ScheduleRequest request) {
   if (auto known = collective::find_algorithm(request.algorithm); !known)
     return failed(context, known.error());
-  if (auto status = check(context, request); !status) return failed(context, status.error());
+  if (auto fits = check(context, request); !fits) return failed(context, fits.error());
   request.ranks_per_node = context.common.ranks_per_node;
   const auto schedule = ops::schedule(request);
   if (!schedule) return failed(context, schedule.error());
@@ -64,46 +53,44 @@ int run(Context& context, ops::ScheduleRequest request) {
   return out.finish(Exit::healthy);
 }
 
+Result<Bytes> parse_slice(std::string_view text) {
+  auto size = parse_size(text);
+  if (size && size->value < 8) return fail(Cause::bad_input, "a slice is at least 8 bytes");
+  return size;
+}
+
 }  // namespace
 
-void add_schedule(Commands& commands) {
-  const Command app = commands.add("schedule", "Who sends what to whom, for any number of ranks");
-  static ops::ScheduleRequest flags;
-  std::vector<std::string> names;
-  for (const auto& algorithm : collective::algorithms()) names.emplace_back(algorithm.name);
-  commands.choices(add_text(app, "ALGORITHM", flags.algorithm, "", "ring, double-tree, ...").required(),
-                   names);
-  add_whole(app, "--ranks", flags.ranks, 1, 1000000, "how many; the workers of an omnireduce");
-  add_parsed(app, "--size", flags.size, parse_size, "SIZE", "bytes of the call");
-  add_parsed(
-      app, "--slice", flags.slice,
-      [](std::string_view text) -> Result<Bytes> {
-        auto size = parse_size(text);
-        if (size && size->value < 8) return fail(Cause::bad_input, "a slice is at least 8 bytes");
-        return size;
-      },
-      "SIZE", "bytes of a slice");
-  add_whole(app, "--lanes", flags.lanes, 1, 256, "lanes of a stream");
-  add_whole(app, "--shift", flags.shift, 1, 1000000, "pairwise: rank r sends to r + N");
-  const Option steps =
-      app.add_flag("--steps", flags.steps, fmt::format("the steps above {} ranks too", ops::most_with_steps));
-  app.add_flag("--no-steps", flags.no_steps, "no steps, trees alone").excludes(steps);
-  app.add_flag("--dot", flags.edges, "for Graphviz");
-  const std::string group = "omnireduce";
-  add_text(app, "--bitmaps", flags.bitmaps, "FILE",
-           "JSON, a row of 0/1 a worker: its blocks that are not zero. Without it: an example")
-      .group(group);
-  add_whole(app, "--block", flags.omni.block, 1, 1 << 22, "elements of a block").group(group);
-  add_whole(app, "--streams", flags.omni.streams, 1, collective::max_streams, "slots").group(group);
-  add_whole(app, "--fusion", flags.omni.fusion, 1, collective::max_fusion, "blocks in a packet").group(group);
-  add_whole(app, "--aggregators", flags.omni.aggregators, 1, 4096, "over which the streams are dealt")
-      .group(group);
-  app.add_flag("--acked", flags.omni.acked, "every worker answers every round").group(group);
-  app.footer(fmt::format(
-      "Above {} ranks the steps are left out unless --steps asks for them; double-tree's trees are "
-      "always there.",
-      ops::most_with_steps));
-  commands.on(app, [](Context& context) { return run(context, flags); });
+Command schedule_command() {
+  static ops::ScheduleRequest request;
+  ops::OmniRequest& omni = request.omni;
+  const Flags flags = {
+      required(text("ALGORITHM", request.algorithm, "", "ring, double-tree, ...", algorithm_names())),
+      whole("--ranks", request.ranks, 1, 1000000, "number of ranks; of workers, for omnireduce"),
+      parsed("--size", request.size, parse_size, "SIZE", "bytes of the call"),
+      parsed("--slice", request.slice, parse_slice, "SIZE", "bytes of a message; larger ones are cut"),
+      whole("--lanes", request.lanes, 1, 256, "connections per peer"),
+      whole("--shift", request.shift, 1, 1000000, "pairwise: rank r sends to r + N"),
+      toggle("--steps", request.steps, fmt::format("the steps above {} ranks, too", ops::max_with_steps)),
+      excluding(toggle("--no-steps", request.no_steps, "no steps, trees alone"), "--steps"),
+      toggle("--dot", request.edges, "for Graphviz"),
+  };
+  const Flags omnireduce = {
+      text("--bitmaps", request.bitmaps, "FILE",
+           "JSON, a row of 0/1 a worker: its blocks that are not zero. Without it: an example"),
+      whole("--block", omni.block, 1, 1 << 22, "elements of a block"),
+      whole("--streams", omni.streams, 1, collective::max_streams, "slots"),
+      whole("--fusion", omni.fusion, 1, collective::max_fusion, "blocks in a packet"),
+      whole("--aggregators", omni.aggregators, 1, 4096, "aggregators that the streams are distributed over"),
+      toggle("--acked", omni.acked, "every worker answers every round"),
+  };
+  return {
+      "schedule", "Shows who sends what to whom, for any number of ranks",
+      join({flags, in_group("omnireduce", omnireduce)}),
+      fmt::format("Above {} ranks the steps are left out unless --steps asks for them; double-tree's trees "
+                  "are always there.",
+                  ops::max_with_steps),
+      [](Context& context) { return run(context, request); }};
 }
 
 }  // namespace ringtrue::cmd

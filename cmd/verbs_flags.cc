@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "cmd/options.h"
-
 namespace ringtrue::cmd {
 namespace {
 
@@ -105,19 +103,18 @@ Done set(run::RdmaSettings& to, const Setting& setting, std::string_view text) {
 
 }  // namespace
 
-void add_verbs_flags(Commands& commands, Command app, VerbsFlags& flags) {
+Flags verbs_flags(VerbsFlags& flags) {
+  Flags out;
   for (const Setting& setting : settings) {
-    const Option option = add_parsed(
-        app, setting.flag(), flags.given[std::string(setting.name)],
-        [&setting](std::string_view text) -> Result<std::string> {
-          run::RdmaSettings scratch;
-          if (auto done = set(scratch, setting, text); !done) return tl::unexpected(done.error());
-          return std::string(text);
-        },
-        setting.type, setting.help);
-    option.group("RDMA (--transport verbs, auto)");
-    if (!setting.choices.empty()) commands.choices(option, setting.choices);
+    const auto check = [&setting](std::string_view text) -> Result<std::string> {
+      run::RdmaSettings scratch;
+      if (auto done = set(scratch, setting, text); !done) return tl::unexpected(done.error());
+      return std::string(text);
+    };
+    out.push_back(parsed(setting.flag(), flags.given[std::string(setting.name)], check, setting.type,
+                         setting.help, setting.choices));
   }
+  return in_group("RDMA (--transport verbs, auto)", std::move(out));
 }
 
 std::vector<std::string> words_of(const VerbsFlags& flags) {
@@ -128,6 +125,12 @@ std::vector<std::string> words_of(const VerbsFlags& flags) {
       words.insert(words.end(), {setting.flag(), given->second});
   }
   return words;
+}
+
+Inapplicables given(const VerbsFlags& flags) {
+  const auto words = words_of(flags);
+  if (words.empty()) return {};
+  return {{true, words.front()}};
 }
 
 std::string unused(const VerbsFlags& flags) {

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "cmd/command.h"
+#include "cmd/inapplicable.h"
 #include "run/rdma.h"
 
 namespace ringtrue::cmd {
@@ -15,17 +16,21 @@ struct VerbsFlags {
   run::RdmaSettings defaults{};
 };
 
-// Of what has seconds for many measurements: a packet lost at the end of a message costs a whole timeout.
-inline run::RdmaSettings in_a_hurry() {
+// For commands that have seconds for many measurements: a packet lost at the end of a message costs a whole
+// timeout.
+inline run::RdmaSettings short_timeouts() {
   run::RdmaSettings settings;
   settings.timeout = 16;
   return settings;
 }
 
-void add_verbs_flags(Commands& commands, Command app, VerbsFlags& flags);
+Flags verbs_flags(VerbsFlags& flags);
 
 // Those that were given, as they can be given again.
 std::vector<std::string> words_of(const VerbsFlags& flags);
+
+// The first of them, as a flag that does nothing somewhere.
+Inapplicables given(const VerbsFlags& flags);
 
 // The flags over the configuration over the defaults. Errors (bad_input) name the value's origin, or a flag
 // that does nothing, as the transport cannot be RDMA.

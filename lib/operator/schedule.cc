@@ -71,9 +71,9 @@ ScheduleDocument edges_of(const collective::Call& call) {
 
 Result<Schedule> explained(const ScheduleRequest& request) {
   const int workers = request.ranks.value_or(usual_ranks);
-  if (request.bitmaps.empty() && workers > most_with_steps) {
+  if (request.bitmaps.empty() && workers > max_with_steps) {
     return tl::unexpected(Error{Cause::bad_input, fmt::format("{} workers are too many to tell of", workers),
-                                "", fmt::format("give up to {}, or --bitmaps FILE", most_with_steps)});
+                                "", fmt::format("give up to {}, or --bitmaps FILE", max_with_steps)});
   }
   Result<Bitmaps> bitmaps = request.bitmaps.empty() ? example(workers) : read_bitmaps(request.bitmaps);
   if (!bitmaps) return tl::unexpected(bitmaps.error());
@@ -126,7 +126,7 @@ Result<Schedule> schedule(const ScheduleRequest& request) {
     const bool flat = request.ranks_per_node == 1;
     document.trees = {tree_of(0, layout, flat), tree_of(1, layout, flat)};
   }
-  document.steps_omitted = request.no_steps || (!request.steps && ranks > most_with_steps);
+  document.steps_omitted = request.no_steps || (!request.steps && ranks > max_with_steps);
   document.each_step = [layout, call, play = *algorithm](const std::function<void(const StepRow&)>& visit) {
     for (collective::Rank rank = 0; rank < layout.ranks(); ++rank) {
       collective::record(*play, layout, rank, call, [&](const collective::Step& s) {

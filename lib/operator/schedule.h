@@ -14,7 +14,7 @@
 namespace ringtrue::ops {
 
 // Above so many ranks, steps are left out unless they are asked for.
-inline constexpr int most_with_steps = 64;
+inline constexpr int max_with_steps = 64;
 
 struct ScheduleRequest {
   std::string algorithm;

@@ -13,14 +13,6 @@
 
 namespace ringtrue::report {
 
-Result<Color> parse_color(std::string_view text) {
-  if (text == "auto") return Color::automatic;
-  if (text == "always") return Color::always;
-  if (text == "never") return Color::never;
-  return fail(Cause::bad_input, fmt::format("unknown colour mode '{}'", text), {},
-              "use auto, always or never");
-}
-
 bool colour_allowed(Color color, int fd) {
   if (color != Color::automatic) return color == Color::always;
   const char* no = std::getenv("NO_COLOR");

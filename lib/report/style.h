@@ -4,12 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
-
 namespace ringtrue::report {
 
 enum class Color { automatic, always, never };
-Result<Color> parse_color(std::string_view text);  // "auto", "always", "never"
 
 // automatic: a terminal, no NO_COLOR (no-color.org), and not TERM=dumb.
 bool colour_allowed(Color color, int fd);

@@ -37,7 +37,6 @@ TEST(Style, PaintsOnlyWhereItMay) {
   EXPECT_TRUE(colour_allowed(Color::always, 99));
   EXPECT_FALSE(colour_allowed(Color::never, 1));
   EXPECT_FALSE(colour_allowed(Color::automatic, 99));  // no terminal
-  EXPECT_FALSE(parse_color("sometimes"));
 }
 
 TEST(HeatMap, MarksSlowCells) {

@@ -1,0 +1,90 @@
+#include "cmd/flags.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace ringtrue::cmd {
+
+std::string Flag::long_name() const {
+  const std::size_t at = names.find("--");
+  return at == names.npos ? "" : names.substr(at);
+}
+
+Flags join(std::initializer_list<Flags> groups) {
+  Flags out;
+  for (const Flags& group : groups) out.insert(out.end(), group.begin(), group.end());
+  return out;
+}
+
+Flags in_group(const std::string& heading, Flags flags) {
+  for (Flag& flag : flags) flag.group = heading;
+  return flags;
+}
+
+Flag required(Flag flag) {
+  flag.required = true;
+  return flag;
+}
+
+Flag hidden(Flag flag) {
+  flag.hidden = true;
+  return flag;
+}
+
+Flag excluding(Flag flag, const std::string& other) {
+  flag.excludes = other;
+  return flag;
+}
+
+Flag toggle(const std::string& names, bool& target, const std::string& help) {
+  return {names, "", help, {}, &target};
+}
+
+Flag texts(const std::string& names, std::vector<std::string>& target, const std::string& type,
+           const std::string& help, char split) {
+  const auto read = [&target](std::string_view text) -> Result<void> {
+    target.emplace_back(text);
+    return {};
+  };
+  Flag flag{names, type, help, read};
+  flag.many = true;
+  flag.split = split;
+  return flag;
+}
+
+Result<long> parse_whole(std::string_view text, long low, long high) {
+  long value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || end != text.data() + text.size() || error != std::errc() || value < low ||
+      value > high) {
+    return fail(Cause::bad_input,
+                fmt::format("'{}' is not a whole number from {} to {}", text.substr(0, 40), low, high));
+  }
+  return value;
+}
+
+Result<double> parse_share_up_to(double most, std::string_view text) {
+  const std::string_view whole = text.substr(0, 40);
+  double value = -1;
+  const bool percent = text.ends_with('%');
+  if (percent) text.remove_suffix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const double share = percent ? value / 100 : value;
+  if (error != std::errc() || end != text.data() + text.size() || !(share >= 0 && share <= most)) {
+    return fail(Cause::bad_input, fmt::format("'{}' is not a share from 0 to {:g}%", whole, most * 100), {},
+                "like 5% or 0.05");
+  }
+  return share;
+}
+
+tl::unexpected<Error> no_choice(const std::string& names, std::string_view text,
+                                const std::vector<std::string>& words) {
+  std::string list = words[0];
+  for (std::size_t i = 1; i < words.size(); ++i) list += (i + 1 < words.size() ? ", " : " or ") + words[i];
+  return fail(Cause::bad_input,
+              fmt::format("unknown {} '{}'", names.substr(names.find_first_not_of('-')), text.substr(0, 40)),
+              {}, "use " + list);
+}
+
+}  // namespace ringtrue::cmd

@@ -1,0 +1,108 @@
+#include "operator/run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scripted.h"
+
+namespace ringtrue::ops {
+namespace {
+
+using testing::HasSubstr;
+
+RunRequest request_of(Scene& scene, const std::string& algorithm) {
+  RunRequest request;
+  request.setup = scene.setup();
+  request.call.algorithm = algorithm;
+  request.call.size = Bytes(1 << 20);
+  return request;
+}
+
+TEST(Run, RatesEverySizeAndItsHops) {
+  Scene scene;
+  RunRequest request = request_of(scene, "ring");
+  request.call.size.reset();
+  request.call.from = Bytes(1 << 20);
+  request.call.to = Bytes(4 << 20);
+  request.setup.config.link_rate.value = BytesPerSecond(125e6);
+  const auto document = run(request, scene.control);
+  ASSERT_TRUE(document) << document.error().error.text();
+  EXPECT_FALSE(document->error);
+  EXPECT_FALSE(document->wrong());
+  EXPECT_EQ(document->where, "a script");
+  ASSERT_EQ(document->results.size(), 3u);
+  for (const RunResult& result : document->results) {
+    EXPECT_NEAR(result.busbw_Bps.value(), 100e6, 1e4) << result.bytes;
+    EXPECT_NEAR(result.ratio.value(), 0.8, 0.01);
+    EXPECT_EQ(result.wrong, 0u);
+    EXPECT_EQ(result.ideal_origin, "declared");
+  }
+  ASSERT_EQ(document->hops.size(), 4u);
+  const auto calls = scene.told<progress::Call>();
+  ASSERT_EQ(calls.size(), 3u);
+  EXPECT_EQ(calls[1].number, 2u);
+  EXPECT_EQ(calls[1].of, 3u);
+}
+
+TEST(Run, KeepsTheSizesBeforeAnError) {
+  Scene scene;
+  scene.fleet.ends_at_play = 1;
+  RunRequest request = request_of(scene, "ring");
+  request.call.size.reset();
+  request.call.from = Bytes(1 << 20);
+  request.call.to = Bytes(4 << 20);
+  const auto document = run(request, scene.control);
+  ASSERT_TRUE(document);
+  ASSERT_TRUE(document->error);
+  EXPECT_EQ(document->error->error.what, "the script's error");
+  EXPECT_EQ(document->results.size(), 1u);
+  EXPECT_THAT(document->notes, testing::Contains("partial: 1 of 3 sizes are complete"));
+}
+
+TEST(Run, NamesTheNodeThatIsDead) {
+  Scene scene;
+  scene.fleet.dead = 2;
+  const auto document = run(request_of(scene, "ring"), scene.control);
+  ASSERT_TRUE(document);
+  ASSERT_TRUE(document->error);
+  ASSERT_EQ(document->error->failures.size(), 1u);
+  EXPECT_EQ(document->error->failures[0].node, "node2");
+  EXPECT_THAT(document->error->error.text(), HasSubstr("node2"));
+}
+
+TEST(Run, TellsWrongResults) {
+  Scene scene;
+  scene.fleet.wrong = 3;
+  const auto document = run(request_of(scene, "ring"), scene.control);
+  ASSERT_TRUE(document);
+  EXPECT_TRUE(document->wrong());
+  EXPECT_EQ(document->results[0].wrong_by_rank, (std::vector<std::uint64_t>{3, 0, 0, 0}));
+}
+
+TEST(Run, ChoosesAnAlgorithmFromTwoShortRuns) {
+  Scene scene;
+  const auto document = run(request_of(scene, "auto"), scene.control);
+  ASSERT_TRUE(document);
+  ASSERT_EQ(document->choices.size(), 1u);
+  EXPECT_EQ(document->results[0].algorithm, document->choices[0].algorithm);
+  ASSERT_GE(scene.fleet.played.size(), 3u);
+  EXPECT_EQ(scene.fleet.played[0].algorithm, "pairwise");
+  EXPECT_EQ(scene.fleet.played[1].algorithm, "pairwise");
+  EXPECT_LT(scene.fleet.played[0].call.bytes(), scene.fleet.played[1].call.bytes());
+}
+
+TEST(Run, RejectsWhatDoesNotGoTogetherBeforeItTakesNodes) {
+  Scene scene;
+  RunRequest request = request_of(scene, "rnig");
+  EXPECT_THAT(run(request, scene.control).error().error.next, HasSubstr("did you mean ring?"));
+  request = request_of(scene, "ring");
+  request.omni.block = 64;
+  EXPECT_THAT(run(request, scene.control).error().error.what, HasSubstr("--block"));
+  request = request_of(scene, "ring");
+  request.reference = "nccl";
+  EXPECT_THAT(run(request, scene.control).error().error.what, HasSubstr("--reference"));
+  EXPECT_EQ(scene.fleet.runners, 0);
+}
+
+}  // namespace
+}  // namespace ringtrue::ops
