@@ -1,9 +1,11 @@
-// What ends tell each other before they are connected, as bytes: fixed fields in this machine's order, and
-// texts of printable ASCII. A reader takes anything: what is not there reads as zero, and `good` turns false
-// for good.
+// What goes over wires, as bytes. Headers are structs as they lie in memory. Offers, which ends tell each
+// other before they are connected, are fields one after another, and texts of printable ASCII; their reader
+// takes anything: what is not there reads as zero, and `good` turns false for good.
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +14,21 @@
 #include <vector>
 
 namespace ringtrue::transport {
+
+static_assert(std::endian::native == std::endian::little, "what goes over wires is little endian");
+
+template <class T>
+constexpr std::array<std::byte, sizeof(T)> to_bytes(const T& value) {
+  static_assert(std::has_unique_object_representations_v<T>, "no byte of it may be padding");
+  return std::bit_cast<std::array<std::byte, sizeof(T)>>(value);
+}
+// `bytes` has as many, or more.
+template <class T>
+T from_bytes(std::span<const std::byte> bytes) {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
 
 inline bool printable(char c) {
   return c >= ' ' && c <= '~';

@@ -43,22 +43,17 @@ int wait_for_events(int epoll, epoll_event* events, int most, std::int64_t timeo
 
 Result<std::unique_ptr<Loop>> Loop::make(int doorbell) {
   std::unique_ptr<Loop> loop(new Loop);
-  loop->epoll_ = epoll_create1(EPOLL_CLOEXEC);
-  loop->owns_doorbell_ = doorbell < 0;
-  loop->doorbell_ = doorbell >= 0 ? doorbell : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (loop->epoll_ < 0 || loop->doorbell_ < 0)
+  loop->epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
+  if (doorbell < 0) loop->own_doorbell_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  loop->doorbell_ = doorbell < 0 ? loop->own_doorbell_.get() : doorbell;
+  if (!loop->epoll_ || loop->doorbell_ < 0)
     return fail(Cause::unavailable, std::string("no event loop: ") + std::strerror(errno), {},
                 "raise the limit of open files (ulimit -n)");
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.ptr = nullptr;
-  epoll_ctl(loop->epoll_, EPOLL_CTL_ADD, loop->doorbell_, &event);
+  epoll_ctl(loop->epoll_.get(), EPOLL_CTL_ADD, loop->doorbell_, &event);
   return loop;
-}
-
-Loop::~Loop() {
-  if (epoll_ >= 0) close(epoll_);
-  if (owns_doorbell_ && doorbell_ >= 0) close(doorbell_);
 }
 
 void Loop::ring(int doorbell) {
@@ -70,7 +65,7 @@ Result<void> Loop::watch(int fd, std::uint32_t epoll_events, Watcher* watcher) {
   epoll_event event{};
   event.events = epoll_events;
   event.data.ptr = watcher;
-  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0)
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
     return fail(Cause::unavailable, std::string("cannot watch a socket: ") + std::strerror(errno));
   ++watched_;
   return {};
@@ -80,11 +75,11 @@ void Loop::change(int fd, std::uint32_t epoll_events, Watcher* watcher) {
   epoll_event event{};
   event.events = epoll_events;
   event.data.ptr = watcher;
-  epoll_ctl(epoll_, EPOLL_CTL_MOD, fd, &event);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
 }
 
 void Loop::forget(int fd, const Watcher* watcher) {
-  if (epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr) == 0) --watched_;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr) == 0) --watched_;
   forgotten_.push_back(watcher);
 }
 
@@ -158,7 +153,7 @@ void Loop::fire_timers() {
 
 int Loop::poll(std::int64_t timeout_ns) {
   epoll_event events[64];
-  const int n = wait_for_events(epoll_, events, 64, timeout_ns);
+  const int n = wait_for_events(epoll_.get(), events, 64, timeout_ns);
   forgotten_.clear();
   for (int i = 0; i < n; ++i) {
     if (auto* watcher = static_cast<Watcher*>(events[i].data.ptr)) {

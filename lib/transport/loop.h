@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace ringtrue::transport {
@@ -42,9 +43,6 @@ class Loop {
  public:
   // `doorbell`: an eventfd to be woken by, or -1 to make one. Not closed if given.
   static Result<std::unique_ptr<Loop>> make(int doorbell = -1);
-  ~Loop();
-  Loop(const Loop&) = delete;
-  Loop& operator=(const Loop&) = delete;
 
   // Any thread; also another process that has the doorbell.
   void ring() const { ring(doorbell_); }
@@ -91,9 +89,8 @@ class Loop {
   void fire_timers();
   void work_idly();
 
-  int epoll_ = -1;
+  OwnedFd epoll_, own_doorbell_;
   int doorbell_ = -1;
-  bool owns_doorbell_ = false;
   int watched_ = 0;
   std::vector<const Watcher*> forgotten_;  // since the current round of events began
   std::vector<std::coroutine_handle<>> ready_;

@@ -197,7 +197,7 @@ tcp::ConnectionKey SessionImpl::connection_key(Rank rank, const collective::Edge
 
 Result<void> SessionImpl::connect(const std::vector<std::vector<run::Address>>& processes,
                                   Deadline deadline) {
-  std::map<tcp::ConnectionKey, tcp::PeerAddress> wanted;
+  std::map<tcp::ConnectionKey, transport::PeerAddress> wanted;
   for (const Rank rank : mine_)
     for (const collective::Edge& edge : edges_[rank]) {
       if (over_shared_memory(job_, rank, edge)) continue;

@@ -1,11 +1,8 @@
 #include "transport/tcp/frame.h"
 
-#include <bit>
-#include <cstring>
+#include "transport/fields.h"
 
 namespace ringtrue::transport::tcp {
-
-static_assert(std::endian::native == std::endian::little, "frames are written as they lie in memory");
 
 namespace {
 
@@ -22,15 +19,18 @@ constexpr std::array<std::uint32_t, 256> make_table() {
 }
 constexpr auto table = make_table();
 
-template <class T>
-void put(std::byte* to, T value) {
-  std::memcpy(to, &value, sizeof value);
-}
-template <class T>
-T get(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
+struct Header {
+  std::uint32_t magic;
+  std::uint32_t sequence;
+  std::uint64_t length;
+  std::uint16_t lane;
+  std::uint16_t zero;
+  std::uint32_t checksum;
+};
+static_assert(sizeof(Header) == frame_bytes);
+
+std::uint32_t checksum(std::span<const std::byte, frame_bytes> header) {
+  return crc32c(header.first<offsetof(Header, checksum)>());
 }
 
 }  // namespace
@@ -42,20 +42,15 @@ std::uint32_t crc32c(std::span<const std::byte> bytes) {
 }
 
 std::array<std::byte, frame_bytes> encode(const Frame& frame) {
-  std::array<std::byte, frame_bytes> bytes{};
-  put(&bytes[0], magic);
-  put(&bytes[4], frame.sequence);
-  put(&bytes[8], frame.length);
-  put(&bytes[16], frame.lane);
-  put(&bytes[20], crc32c(std::span(bytes).first(20)));
-  return bytes;
+  Header header{magic, frame.sequence, frame.length, frame.lane, 0, 0};
+  header.checksum = checksum(to_bytes(header));
+  return to_bytes(header);
 }
 
 std::optional<Frame> decode(std::span<const std::byte, frame_bytes> bytes) {
-  if (get<std::uint32_t>(&bytes[0]) != magic || get<std::uint16_t>(&bytes[18]) != 0 ||
-      get<std::uint32_t>(&bytes[20]) != crc32c(bytes.first(20)))
-    return std::nullopt;
-  return Frame{get<std::uint32_t>(&bytes[4]), get<std::uint64_t>(&bytes[8]), get<std::uint16_t>(&bytes[16])};
+  const auto header = from_bytes<Header>(bytes);
+  if (header.magic != magic || header.zero != 0 || header.checksum != checksum(bytes)) return std::nullopt;
+  return Frame{header.sequence, header.length, header.lane};
 }
 
 }  // namespace ringtrue::transport::tcp

@@ -6,56 +6,47 @@
 #include <openssl/rand.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
-#include <vector>
+
+#include "transport/fields.h"
 
 namespace ringtrue::transport::tcp {
 
 namespace {
 
-constexpr char magic[8] = {'R', 'T', 'd', 'a', 't', 'a', '0', '1'};
+constexpr std::uint64_t magic = 0x3130617461645452;  // "RTdata01"
+
+struct HelloBytes {
+  std::array<std::byte, 8> magic;
+  SeatId from, to;
+  std::uint16_t lane;
+  std::uint16_t zero;
+  Nonce nonce;
+};
+static_assert(sizeof(HelloBytes) == hello_bytes);
 
 Mac prove(std::string_view label, const std::string& secret, const Hello& hello, const Nonce& nonce) {
   const auto said = encode(hello);
-  std::vector<unsigned char> text;
-  text.insert(text.end(), label.begin(), label.end());
-  const auto* bytes = reinterpret_cast<const unsigned char*>(said.data());
-  text.insert(text.end(), bytes, bytes + said.size());
-  bytes = reinterpret_cast<const unsigned char*>(nonce.data());
-  text.insert(text.end(), bytes, bytes + nonce.size());
+  std::string text(label);
+  text.append(reinterpret_cast<const char*>(said.data()), said.size());
+  text.append(reinterpret_cast<const char*>(nonce.data()), nonce.size());
   Mac mac{};
   unsigned length = 0;
-  HMAC(EVP_sha256(), secret.data(), int(secret.size()), text.data(), text.size(),
-       reinterpret_cast<unsigned char*>(mac.data()), &length);
+  HMAC(EVP_sha256(), secret.data(), int(secret.size()), reinterpret_cast<const unsigned char*>(text.data()),
+       text.size(), reinterpret_cast<unsigned char*>(mac.data()), &length);
   return mac;
 }
 
 }  // namespace
 
 std::array<std::byte, hello_bytes> encode(const Hello& hello) {
-  std::array<std::byte, hello_bytes> bytes{};
-  std::memcpy(&bytes[0], magic, 8);
-  std::memcpy(&bytes[8], &hello.from.node, 4);
-  std::memcpy(&bytes[12], &hello.from.local, 4);
-  std::memcpy(&bytes[16], &hello.to.node, 4);
-  std::memcpy(&bytes[20], &hello.to.local, 4);
-  std::memcpy(&bytes[24], &hello.lane, 2);
-  std::memcpy(&bytes[28], hello.nonce.data(), 16);
-  return bytes;
+  return to_bytes(HelloBytes{to_bytes(magic), hello.from, hello.to, hello.lane, 0, hello.nonce});
 }
 
 std::optional<Hello> decode_hello(std::span<const std::byte, hello_bytes> bytes) {
-  if (std::memcmp(&bytes[0], magic, 8) != 0 || bytes[26] != std::byte{0} || bytes[27] != std::byte{0})
-    return std::nullopt;
-  Hello hello;
-  std::memcpy(&hello.from.node, &bytes[8], 4);
-  std::memcpy(&hello.from.local, &bytes[12], 4);
-  std::memcpy(&hello.to.node, &bytes[16], 4);
-  std::memcpy(&hello.to.local, &bytes[20], 4);
-  std::memcpy(&hello.lane, &bytes[24], 2);
-  std::memcpy(hello.nonce.data(), &bytes[28], 16);
-  return hello;
+  const auto hello = from_bytes<HelloBytes>(bytes);
+  if (hello.magic != to_bytes(magic) || hello.zero != 0) return std::nullopt;
+  return Hello{hello.from, hello.to, hello.lane, hello.nonce};
 }
 
 Nonce make_nonce() {

@@ -6,20 +6,21 @@
 #include <cerrno>
 #include <cstring>
 
+#include "transport/fields.h"
 #include "transport/tcp/transport.h"
 
 namespace ringtrue::transport::tcp {
 
 namespace {
 
-constexpr std::size_t length_bytes = 4;
+constexpr std::size_t length_bytes = sizeof(std::uint32_t);
 
 class Swap final : public Watcher {
  public:
   Swap(Loop& loop, int fd, Transport::Word word, std::size_t longest)
       : loop_(loop), fd_(fd), node_(std::move(word.node)), longest_(longest), into_(length_bytes) {
-    const auto length = std::uint32_t(word.bytes.size());
-    for (std::size_t i = 0; i < length_bytes; ++i) ours_.push_back(std::byte(length >> 8 * i));
+    const auto length = to_bytes(std::uint32_t(word.bytes.size()));
+    ours_.assign(length.begin(), length.end());
     ours_.insert(ours_.end(), word.bytes.begin(), word.bytes.end());
   }
   ~Swap() override { stop_watching(); }
@@ -72,8 +73,7 @@ class Swap final : public Watcher {
         have_ = true;
         return;
       }
-      std::size_t length = 0;
-      for (std::size_t i = 0; i < length_bytes; ++i) length |= std::size_t(into_[i]) << 8 * i;
+      const std::size_t length = from_bytes<std::uint32_t>(into_);
       if (length > longest_) {
         failed_ = Error{Cause::corrupted, fmt::format("{} announced {} bytes", node_, length), node_, {}};
         return;

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netdb.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -42,45 +41,37 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-std::string text_of(const sockaddr_storage& address) {
-  char host[NI_MAXHOST], port[NI_MAXSERV];
-  if (getnameinfo(reinterpret_cast<const sockaddr*>(&address), sizeof address, host, sizeof host, port,
-                  sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-    return "an unknown address";
-  return fmt::format("{}:{}", host, port);
-}
-
 }  // namespace
 
 // A connection that has yet to prove itself, in either role.
 class Transport::Pending final : public Watcher {
  public:
-  Pending(Transport& transport, int fd, std::string peer)
-      : transport_(transport), fd_(fd), peer_(std::move(peer)) {
+  Pending(Transport& transport, OwnedFd fd, std::string peer)
+      : transport_(transport), fd_(std::move(fd)), peer_(std::move(peer)) {
     expect(hello_bytes);
   }
-  Pending(Transport& transport, int fd, const ConnectionKey& key, std::string node)
-      : transport_(transport), fd_(fd), peer_(std::move(node)), connector_(true), key_(key) {
+  Pending(Transport& transport, OwnedFd fd, const ConnectionKey& key, std::string node)
+      : transport_(transport), fd_(std::move(fd)), peer_(std::move(node)), connector_(true), key_(key) {
     hello_ = Hello{key.self, key.peer, key.lane, make_nonce()};
   }
-  ~Pending() override { release(true); }
+  ~Pending() override { release(); }
 
   void ready(std::uint32_t events) override {
     if (over_) return;
     if (connector_ && !called_) {
       int error = 0;
       socklen_t size = sizeof error;
-      getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size);
+      getsockopt(fd(), SOL_SOCKET, SO_ERROR, &error, &size);
       if (error != 0) return end(std::strerror(error));
       if (!(events & EPOLLOUT)) return;
       called_ = true;
       say(transport::tcp::encode(hello_));
       expect(challenge_bytes);
-      transport_.loop_.change(fd_, EPOLLIN, this);
+      transport_.loop_.change(fd(), EPOLLIN, this);
       return;
     }
     while (!over_) {
-      const ssize_t n = ::recv(fd_, buffer_ + got_, wanted_ - got_, MSG_DONTWAIT);
+      const ssize_t n = ::recv(fd(), buffer_ + got_, wanted_ - got_, MSG_DONTWAIT);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
       if (n <= 0)
@@ -93,12 +84,12 @@ class Transport::Pending final : public Watcher {
   bool over() const { return over_; }
   bool connector() const { return connector_; }
   std::int64_t since() const { return since_; }
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   const std::string& peer() const { return peer_; }
   void end(const std::string& why) {
     if (over_) return;
     over_ = true;
-    release(true);
+    release();
     transport_.reject(*this, why);
   }
 
@@ -109,7 +100,7 @@ class Transport::Pending final : public Watcher {
   void say(const std::array<std::byte, n>& bytes) {
     // A handful of bytes on a connection that carries nothing else: the kernel takes them whole or not at
     // all.
-    if (::send(fd_, bytes.data(), n, MSG_NOSIGNAL | MSG_DONTWAIT) != ssize_t(n))
+    if (::send(fd(), bytes.data(), n, MSG_NOSIGNAL | MSG_DONTWAIT) != ssize_t(n))
       end("it does not take our proof");
   }
 
@@ -151,20 +142,16 @@ class Transport::Pending final : public Watcher {
 
   void succeed(const ConnectionKey& key) {
     over_ = true;
-    const int fd = fd_;
-    release(false);
-    transport_.established(key, fd);
+    transport_.established(key, release());
   }
 
-  void release(bool close_it) {
-    if (fd_ < 0) return;
-    transport_.loop_.forget(fd_, this);
-    if (close_it) ::close(fd_);
-    fd_ = -1;
+  OwnedFd release() {
+    if (fd_) transport_.loop_.forget(fd(), this);
+    return std::move(fd_);
   }
 
   Transport& transport_;
-  int fd_;
+  OwnedFd fd_;
   std::string peer_;
   bool connector_ = false;
   bool called_ = false;
@@ -188,99 +175,55 @@ Result<std::unique_ptr<Transport>> Transport::make(Setup setup, Loop& loop) {
 
 Transport::~Transport() {
   pending_.clear();
-  if (listener_ >= 0) {
-    loop_.forget(listener_, this);
-    ::close(listener_);
-  }
-  for (const auto& [key, fd] : connections_) ::close(fd);
+  if (listener_.fd) loop_.forget(listener_.fd.get(), this);
 }
 
 Result<void> Transport::listen() {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICHOST;
-  addrinfo* found = nullptr;
-  const char* host = setup_.address.empty() ? nullptr : setup_.address.c_str();
-  if (const int error = getaddrinfo(host, "0", &hints, &found); error != 0)
-    return fail(Cause::bad_input,
-                fmt::format("cannot listen for data on '{}': {}", setup_.address, gai_strerror(error)), {},
-                "check --data-interface");
-  std::string why = "no address";
-  const int low = setup_.port_low, high = std::max(setup_.port_low, setup_.port_high);
-  // IPv6 first: its socket takes IPv4 callers as well.
-  for (const int family : {AF_INET6, AF_INET}) {
-    for (addrinfo* a = found; a && listener_ < 0; a = a->ai_next) {
-      if (a->ai_family != family) continue;
-      for (int port = low; port <= high && listener_ < 0; ++port) {
-        const int fd = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0) {
-          why = std::strerror(errno);
-          break;
-        }
-        const int one = 1, zero = 0;
-        if (family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
-        if (low != 0) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-        if (family == AF_INET6) {
-          reinterpret_cast<sockaddr_in6*>(a->ai_addr)->sin6_port = htons(std::uint16_t(port));
-        } else {
-          reinterpret_cast<sockaddr_in*>(a->ai_addr)->sin_port = htons(std::uint16_t(port));
-        }
-        if (::bind(fd, a->ai_addr, a->ai_addrlen) == 0 && ::listen(fd, 1024) == 0) {
-          listener_ = fd;
-        } else {
-          why = std::strerror(errno);
-          ::close(fd);
-        }
-      }
-    }
-  }
-  freeaddrinfo(found);
-  if (listener_ < 0)
+  const int low = setup_.port_low, high = setup_.port_high;
+  auto bound = bind_socket(SOCK_STREAM, setup_.address, low, high, [&](int fd, int) {
+    const int yes = 1;
+    if (low != 0) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
+  if (!bound && bound.error().cause == Cause::bad_input) return tl::unexpected(bound.error());
+  if (!bound)
     return fail(Cause::unavailable,
-                low == 0 ? fmt::format("cannot listen for data: {}", why)
-                         : fmt::format("no free data port in {}-{}: {}", low, high, why),
+                low == 0 ? fmt::format("cannot listen for data: {}", bound.error().what)
+                         : fmt::format("no free data port in {}-{}: {}", low, std::max(low, high),
+                                       bound.error().what),
                 {}, low == 0 ? "" : "widen --data-ports");
-  sockaddr_storage bound{};
-  socklen_t size = sizeof bound;
-  getsockname(listener_, reinterpret_cast<sockaddr*>(&bound), &size);
-  port_ = ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(bound).sin6_port
-                                            : reinterpret_cast<sockaddr_in&>(bound).sin_port);
-  return loop_.watch(listener_, EPOLLIN, this);
+  listener_ = std::move(*bound);
+  return loop_.watch(listener_.fd.get(), EPOLLIN, this);
 }
 
 void Transport::ready(std::uint32_t) {
   for (int i = 0; i < 64; ++i) {
-    sockaddr_storage address{};
-    socklen_t size = sizeof address;
-    const int fd =
-        ::accept4(listener_, reinterpret_cast<sockaddr*>(&address), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) {
+    SocketAddress address;
+    address.size = sizeof address.storage;
+    OwnedFd fd(::accept4(listener_.fd.get(), reinterpret_cast<sockaddr*>(&address.storage), &address.size,
+                         SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd) {
       if (errno == EMFILE || errno == ENFILE) {
         // The connection stays in the backlog and would wake us again at once: back off from accept().
-        loop_.change(listener_, 0, this);
-        loop_.at(now_ns() + pause_ns, [this] { loop_.change(listener_, EPOLLIN, this); });
+        loop_.change(listener_.fd.get(), 0, this);
+        loop_.at(now_ns() + pause_ns, [this] { loop_.change(listener_.fd.get(), EPOLLIN, this); });
       }
       break;
     }
-    tune(fd, congestion_);
+    tune(fd.get(), congestion_);
     sweep();
     if (pending_.size() >= max_pending_) {
       const auto caller = std::find_if(pending_.begin(), pending_.end(),
                                        [](const auto& p) { return !p->connector() && !p->over(); });
       if (caller != pending_.end()) (*caller)->end("too many unproven callers");
     }
-    auto pending = std::make_unique<Pending>(*this, fd, text_of(address));
-    if (loop_.watch(fd, EPOLLIN, pending.get())) pending_.push_back(std::move(pending));
+    auto pending = std::make_unique<Pending>(*this, std::move(fd), to_text(address));
+    if (loop_.watch(pending->fd(), EPOLLIN, pending.get())) pending_.push_back(std::move(pending));
   }
 }
 
-void Transport::established(const ConnectionKey& key, int fd) {
-  const auto [at, fresh] = connections_.emplace(key, fd);
-  if (!fresh) {  // the peer has called again: the old connection is dead to it
-    ::close(at->second);
-    at->second = fd;
-  }
+// Where the peer has called again, the old connection is dead to it.
+void Transport::established(const ConnectionKey& key, OwnedFd fd) {
+  connections_[key] = std::move(fd);
 }
 
 void Transport::reject(Pending& pending, const std::string& why) {
@@ -305,42 +248,38 @@ void Transport::sweep() {
   std::erase_if(pending_, [](const auto& pending) { return pending->over(); });
 }
 
+Result<void> Transport::call(const ConnectionKey& key, const PeerAddress& peer) {
+  auto address = resolve(peer.host, peer.port, SOCK_STREAM);
+  if (!address) {
+    address.error().where = peer.node;
+    return tl::unexpected(address.error());
+  }
+  OwnedFd fd(::socket(address->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd)
+    return fail(Cause::unavailable, fmt::format("no socket: {}", std::strerror(errno)), {},
+                "raise the limit of open files (ulimit -n)");
+  tune(fd.get(), congestion_);
+  auto pending = std::make_unique<Pending>(*this, std::move(fd), key, peer.node);
+  if (::connect(pending->fd(), reinterpret_cast<const sockaddr*>(&address->storage), address->size) != 0 &&
+      errno != EINPROGRESS)
+    return fail(Cause::unreachable,
+                fmt::format("cannot connect to {}:{}: {}", peer.host, peer.port, std::strerror(errno)),
+                peer.node);
+  if (const auto watched = loop_.watch(pending->fd(), EPOLLOUT, pending.get()); !watched) return watched;
+  pending_.push_back(std::move(pending));
+  return {};
+}
+
 Result<void> Transport::connect(const std::map<ConnectionKey, PeerAddress>& wanted,
                                 const std::function<bool()>& stop, Deadline deadline) {
   failure_.clear();
   raise_descriptor_limit();
-  loop_.change(listener_, EPOLLIN, this);
+  loop_.change(listener_.fd.get(), EPOLLIN, this);
   // Our own calls stand among the pending ones as well, and both ends do where we call ourselves.
   max_pending_ = std::max(min_callers, 4 * wanted.size());
   for (const auto& [key, peer] : wanted) {
     if (connections_.contains(key) || key.peer < key.self) continue;
-    addrinfo hints{};
-    hints.ai_family = AF_UNSPEC;
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_NUMERICSERV;
-    addrinfo* found = nullptr;
-    const std::string port = std::to_string(peer.port);
-    if (const int error = getaddrinfo(peer.host.c_str(), port.c_str(), &hints, &found); error != 0)
-      return fail(Cause::unreachable, fmt::format("cannot resolve '{}': {}", peer.host, gai_strerror(error)),
-                  peer.node, "give an address that the other nodes can resolve");
-    const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) {
-      const int error = errno;
-      freeaddrinfo(found);
-      return fail(Cause::unavailable, fmt::format("no socket: {}", std::strerror(error)), {},
-                  "raise the limit of open files (ulimit -n)");
-    }
-    tune(fd, congestion_);
-    auto pending = std::make_unique<Pending>(*this, fd, key, peer.node);
-    const int rc = ::connect(fd, found->ai_addr, found->ai_addrlen);
-    const int error = errno;
-    freeaddrinfo(found);
-    if (rc != 0 && error != EINPROGRESS)
-      return fail(Cause::unreachable,
-                  fmt::format("cannot connect to {}:{}: {}", peer.host, peer.port, std::strerror(error)),
-                  peer.node);
-    if (const auto watched = loop_.watch(fd, EPOLLOUT, pending.get()); !watched) return watched;
-    pending_.push_back(std::move(pending));
+    if (auto called = call(key, peer); !called) return called;
   }
 
   auto missing = [&]() -> const std::pair<const ConnectionKey, PeerAddress>* {
@@ -370,7 +309,7 @@ Result<void> Transport::connect(const std::map<ConnectionKey, PeerAddress>& want
 
 int Transport::descriptor(const ConnectionKey& key) const {
   const auto at = connections_.find(key);
-  return at == connections_.end() ? -1 : at->second;
+  return at == connections_.end() ? -1 : at->second.get();
 }
 
 }  // namespace ringtrue::transport::tcp

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/result.h"
+#include "transport/address.h"
 #include "transport/loop.h"
 #include "transport/tcp/channel.h"
 #include "transport/tcp/handshake.h"
@@ -23,12 +25,6 @@ struct ConnectionKey {
   SeatId self, peer;
   Lane lane = 0;
   auto operator<=>(const ConnectionKey&) const = default;
-};
-
-struct PeerAddress {
-  std::string host;
-  int port = 0;
-  std::string node;  // name, for errors
 };
 
 class Transport final : public Watcher {
@@ -44,7 +40,7 @@ class Transport final : public Watcher {
   static Result<std::unique_ptr<Transport>> make(Setup setup, Loop& loop);
   ~Transport() override;
 
-  int port() const { return port_; }
+  int port() const { return listener_.port; }
   void set_seats(std::vector<SeatId> seats) { setup_.seats = std::move(seats); }
 
   // Makes those of `wanted` that are not there yet: the lower seat calls, the higher one accepts. `stop` is
@@ -76,15 +72,15 @@ class Transport final : public Watcher {
 
   Transport(Setup setup, Loop& loop);
   Result<void> listen();
-  void established(const ConnectionKey& key, int fd);
+  void established(const ConnectionKey& key, OwnedFd fd);
+  Result<void> call(const ConnectionKey& key, const PeerAddress& peer);
   void reject(Pending& pending, const std::string& why);
   void sweep();  // deletes what is over, drops those that take too long
 
   Setup setup_;
   Loop& loop_;
-  int listener_ = -1;
-  int port_ = 0;
-  std::map<ConnectionKey, int> connections_;
+  BoundSocket listener_;
+  std::map<ConnectionKey, OwnedFd> connections_;
   std::vector<std::unique_ptr<Pending>> pending_;
   std::uint64_t rejected_ = 0;
   std::size_t max_pending_ = 256;  // unproven connections at a time

@@ -6,9 +6,9 @@
 #include <openssl/hmac.h>
 
 #include <cstdlib>
-#include <cstring>
 
 #include "collective/packets.h"
+#include "transport/fields.h"
 
 namespace ringtrue::transport::udp {
 
@@ -16,54 +16,35 @@ namespace {
 
 constexpr std::uint32_t magic = 0x31645452;  // "RTd1"
 
-template <class N>
-void put(std::byte* at, N value) {
-  for (std::size_t i = 0; i < sizeof value; ++i) at[i] = std::byte(value >> (8 * i));
-}
-
-template <class N>
-N get(const std::byte* at) {
-  N value = 0;
-  for (std::size_t i = 0; i < sizeof value; ++i) value = N(value | N(N(at[i]) << (8 * i)));
-  return value;
-}
+struct HeadBytes {
+  std::uint32_t magic;
+  std::uint32_t epoch;
+  collective::Rank from, to;
+  std::uint32_t sequence;
+  std::uint16_t header, payload;
+};
+static_assert(sizeof(HeadBytes) == head_bytes);
 
 }  // namespace
 
 std::array<std::byte, head_bytes> encode(const Head& head) {
-  std::array<std::byte, head_bytes> bytes{};
-  put(&bytes[0], magic);
-  put(&bytes[4], head.epoch);
-  put(&bytes[8], std::uint32_t(head.from));
-  put(&bytes[12], std::uint32_t(head.to));
-  put(&bytes[16], head.sequence);
-  put(&bytes[20], head.header);
-  put(&bytes[22], head.payload);
-  return bytes;
+  return to_bytes(HeadBytes{magic, head.epoch, head.from, head.to, head.sequence, head.header, head.payload});
 }
 
 std::optional<Head> decode(std::span<const std::byte> datagram) {
-  if (datagram.size() < framing_bytes || get<std::uint32_t>(&datagram[0]) != magic) return std::nullopt;
-  Head head;
-  head.epoch = get<std::uint32_t>(&datagram[4]);
-  head.from = collective::Rank(get<std::uint32_t>(&datagram[8]));
-  head.to = collective::Rank(get<std::uint32_t>(&datagram[12]));
-  head.sequence = get<std::uint32_t>(&datagram[16]);
-  head.header = get<std::uint16_t>(&datagram[20]);
-  head.payload = get<std::uint16_t>(&datagram[22]);
-  if (head.from < 0 || head.to < 0 || head.header > collective::max_header_bytes ||
-      head.datagram_bytes() != datagram.size())
-    return std::nullopt;
-  return head;
+  if (datagram.size() < framing_bytes) return std::nullopt;
+  const auto got = from_bytes<HeadBytes>(datagram);
+  const Head head{got.epoch, got.from, got.to, got.sequence, got.header, got.payload};
+  const bool fits = got.magic == magic && head.from >= 0 && head.to >= 0 &&
+                    head.header <= collective::max_header_bytes && head.datagram_bytes() == datagram.size();
+  return fits ? std::optional(head) : std::nullopt;
 }
 
-struct Tagger::Context {
-  EVP_MAC_CTX* mac = nullptr;
+void Tagger::Free::operator()(evp_mac_ctx_st* context) const {
+  EVP_MAC_CTX_free(context);
+}
 
-  ~Context() { EVP_MAC_CTX_free(mac); }
-};
-
-Tagger::Tagger(const std::string& secret) : context_(std::make_unique<Context>()) {
+Tagger::Tagger(const std::string& secret) {
   // Proofs of connections use the secret itself; a key of its own keeps the two apart.
   constexpr char label[] = "ringtrue datagram 1";
   unsigned char key[32];
@@ -71,22 +52,18 @@ Tagger::Tagger(const std::string& secret) : context_(std::make_unique<Context>()
   HMAC(EVP_sha256(), secret.data(), int(secret.size()), reinterpret_cast<const unsigned char*>(label),
        sizeof label - 1, key, &length);
   EVP_MAC* mac = EVP_MAC_fetch(nullptr, "HMAC", nullptr);
-  context_->mac = mac ? EVP_MAC_CTX_new(mac) : nullptr;
+  context_.reset(mac ? EVP_MAC_CTX_new(mac) : nullptr);
   EVP_MAC_free(mac);  // the context holds it
   char digest[] = "SHA256";
   const OSSL_PARAM parameters[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
                                    OSSL_PARAM_construct_end()};
   // Without SHA-256 the daemon's TLS would not have brought us here.
-  if (!context_->mac || EVP_MAC_init(context_->mac, key, sizeof key, parameters) != 1) std::abort();
+  if (!context_ || EVP_MAC_init(context_.get(), key, sizeof key, parameters) != 1) std::abort();
   OPENSSL_cleanse(key, sizeof key);
 }
 
-Tagger::~Tagger() = default;
-Tagger::Tagger(Tagger&&) noexcept = default;
-Tagger& Tagger::operator=(Tagger&&) noexcept = default;
-
 Tag Tagger::tag(std::span<const std::byte> all_before) {
-  EVP_MAC_CTX* mac = context_->mac;
+  EVP_MAC_CTX* const mac = context_.get();
   unsigned char full[32];
   std::size_t length = 0;
   // Begins anew with the same key.

@@ -9,8 +9,7 @@
 //   22 payload   u16   bytes of its payload, which follow the header
 //   24 ...
 //      tag       16 bytes, the first half of HMAC-SHA256(key, all before); the key is derived from the
-//      lease's
-//                secret. It keeps strangers out, and what was broken on its way.
+//                lease's secret. It keeps strangers out, and what was broken on its way.
 //
 // Pure functions on bytes, so that they can be tested and fuzzed without sockets.
 #pragma once
@@ -26,13 +25,14 @@
 
 #include "collective/types.h"
 
+struct evp_mac_ctx_st;  // OpenSSL's EVP_MAC_CTX
+
 namespace ringtrue::transport::udp {
 
 inline constexpr std::size_t head_bytes = 24, tag_bytes = 16;
 inline constexpr std::size_t framing_bytes = head_bytes + tag_bytes;
 // Of an IP packet that no option lengthens, with the header of UDP.
 inline constexpr std::size_t ipv4_bytes = 28, ipv6_bytes = 48;
-inline constexpr std::size_t max_datagram_bytes = 65'507;
 
 struct Head {
   std::uint32_t epoch = 0;
@@ -56,17 +56,16 @@ std::optional<Head> decode(std::span<const std::byte> datagram);
 class Tagger {
  public:
   explicit Tagger(const std::string& secret);
-  ~Tagger();
-  Tagger(Tagger&&) noexcept;
-  Tagger& operator=(Tagger&&) noexcept;
 
   Tag tag(std::span<const std::byte> all_before);
   // Whether a decoded datagram's tag is right; in constant time.
   bool proves(std::span<const std::byte> datagram);
 
  private:
-  struct Context;
-  std::unique_ptr<Context> context_;
+  struct Free {
+    void operator()(evp_mac_ctx_st* context) const;
+  };
+  std::unique_ptr<evp_mac_ctx_st, Free> context_;
 };
 
 }  // namespace ringtrue::transport::udp

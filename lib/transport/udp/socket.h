@@ -1,37 +1,21 @@
 // One UDP socket, and what the kernel knows of its paths.
 #pragma once
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <optional>
 #include <string>
 
 #include "base/result.h"
+#include "transport/address.h"
 
 namespace ringtrue::transport::udp {
 
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-
-  bool operator==(const SocketAddress& other) const;  // family, address and port
-  bool ipv4() const;                                  // also one that stands in an IPv6 address
-};
-std::string to_text(const SocketAddress& address);
-
 class Socket {
  public:
-  Socket() = default;
-  ~Socket();
-  Socket(Socket&& other) noexcept;
-  Socket& operator=(Socket&& other) noexcept;
-
   // Bound and non-blocking; its packets are never fragmented. `address`: empty for all. Cause::unavailable
   // where the port is taken.
   static Result<Socket> open(const std::string& address, int port);
 
-  int fd() const { return fd_; }
+  int fd() const { return bound_.fd.get(); }
   Result<SocketAddress> resolve(const std::string& host, int port) const;
   // Bytes of an IP packet that the way to `peer` takes, as far as this machine knows; nullopt: there is none.
   std::optional<int> path_mtu(const SocketAddress& peer) const;
@@ -44,8 +28,9 @@ class Socket {
   std::optional<Complaint> complaint();  // the next one, if any
 
  private:
-  int fd_ = -1;
-  int family_ = AF_INET6;
+  explicit Socket(BoundSocket bound) : bound_(std::move(bound)) {}
+
+  BoundSocket bound_;
 };
 
 }  // namespace ringtrue::transport::udp

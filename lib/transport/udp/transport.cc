@@ -180,8 +180,6 @@ void Transport::take_known(Hop& hop, const Head& head, std::span<const std::byte
 void Transport::deliver(Hop& hop, const Head& head, std::span<const std::byte> datagram) {
   const auto header = datagram.subspan(head_bytes, head.header);
   const std::byte* payload = datagram.data() + head_bytes + head.header;
-  ++hop.received.messages;
-  hop.received.bytes += std::uint64_t(head.header) + head.payload;
   hop.last = now_ns();
   if (hop.unanswered > 0 && --hop.unanswered == 0) settle(hop);
 
@@ -243,14 +241,10 @@ const Traffic& Transport::sent(Rank self, Rank peer) {
   return hop.sent;
 }
 
-const Traffic& Transport::received(Rank self, Rank peer) {
-  return hop(self, peer).received;
-}
-
 void Transport::reset_counters(Rank self, Rank peer) {
   Hop& hop = this->hop(self, peer);
   settle(hop);
-  hop.sent = hop.received = {};
+  hop.sent = {};
 }
 
 void Transport::update_interest() {

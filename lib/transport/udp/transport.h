@@ -30,12 +30,6 @@
 
 namespace ringtrue::transport::udp {
 
-struct PeerAddress {
-  std::string host;
-  int port = 0;
-  std::string node;  // name, for errors
-};
-
 // A rank of this process.
 struct Player {
   Rank rank = 0;
@@ -72,11 +66,10 @@ class Transport final : public Watcher {
   void send(Rank self, Rank peer, std::uint32_t id, std::span<const std::byte> header,
             std::span<const std::span<const std::byte>> parts);
 
-  // Messages are packets as sent and as delivered, bytes those of headers and payloads without the framing. A
-  // direction is busy from a packet until the peer has sent as many as it was sent, or nothing more comes of
-  // either in this call: a reply may wait for others, so a rate of this is a lower bound of the wire's.
+  // Messages are packets, bytes those of headers and payloads without the framing. A direction is busy from a
+  // packet until the peer has sent as many as it was sent, or nothing more comes of either in this call: a
+  // reply may wait for others, so a rate of this is a lower bound of the wire's.
   const Traffic& sent(Rank self, Rank peer);
-  const Traffic& received(Rank self, Rank peer);
   void reset_counters(Rank self, Rank peer);
 
   // Since the transport was made.
@@ -106,7 +99,7 @@ class Transport final : public Watcher {
     std::uint32_t next_sequence = 0;
     std::vector<Held> held;
     std::deque<std::vector<std::byte>> early;  // for the player's next call
-    Traffic sent, received;
+    Traffic sent;
     std::uint64_t unanswered = 0;
     std::int64_t busy_since = 0, last = 0;
   };

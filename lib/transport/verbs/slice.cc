@@ -1,16 +1,24 @@
 #include "transport/verbs/slice.h"
 
-#include <cstring>
-
+#include "transport/fields.h"
 #include "transport/tcp/frame.h"
 
 namespace ringtrue::transport::verbs {
 
 namespace {
 
-std::uint32_t check(const std::byte* head, collective::Lane lane) {
+struct HeadBytes {
+  std::uint64_t length;
+  std::uint32_t number;
+  std::uint32_t check;
+};
+static_assert(sizeof(HeadBytes) == head_bytes);
+
+// What is checked: the head's other fields, and the lane.
+std::uint32_t check_of(const Head& head, collective::Lane lane) {
   std::array<std::byte, 14> bytes;
-  std::memcpy(&bytes[0], head, 12);
+  std::memcpy(&bytes[0], &head.length, 8);
+  std::memcpy(&bytes[8], &head.number, 4);
   std::memcpy(&bytes[12], &lane, sizeof lane);
   return tcp::crc32c(bytes);
 }
@@ -18,22 +26,13 @@ std::uint32_t check(const std::byte* head, collective::Lane lane) {
 }  // namespace
 
 std::array<std::byte, head_bytes> encode(const Head& head, collective::Lane lane) {
-  std::array<std::byte, head_bytes> bytes;
-  std::memcpy(&bytes[0], &head.length, 8);
-  std::memcpy(&bytes[8], &head.number, 4);
-  const std::uint32_t sum = check(bytes.data(), lane);
-  std::memcpy(&bytes[12], &sum, 4);
-  return bytes;
+  return to_bytes(HeadBytes{head.length, head.number, check_of(head, lane)});
 }
 
 std::optional<Head> decode(std::span<const std::byte, head_bytes> bytes, collective::Lane lane) {
-  Head head;
-  std::uint32_t sum;
-  std::memcpy(&head.length, &bytes[0], 8);
-  std::memcpy(&head.number, &bytes[8], 4);
-  std::memcpy(&sum, &bytes[12], 4);
-  if (sum != check(bytes.data(), lane)) return std::nullopt;
-  return head;
+  const auto got = from_bytes<HeadBytes>(bytes);
+  const Head head{got.length, got.number};
+  return got.check == check_of(head, lane) ? std::optional(head) : std::nullopt;
 }
 
 }  // namespace ringtrue::transport::verbs

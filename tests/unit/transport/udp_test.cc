@@ -212,7 +212,6 @@ TEST_F(Udp, APacketFindsItsPlaces) {
   EXPECT_EQ(std::vector<std::int32_t>(there, there + 5), due);
   EXPECT_EQ(ends[0]->sent(0, 1).messages, 1u);
   EXPECT_EQ(ends[0]->sent(0, 1).bytes, 18u);
-  EXPECT_EQ(ends[1]->received(1, 0).bytes, 18u);
   ends[0]->reset_counters(0, 1);
   EXPECT_EQ(ends[0]->sent(0, 1).messages, 0u);
 }
