@@ -39,4 +39,13 @@ inline tl::unexpected<Error> fail(Cause cause, std::string what, Subject where =
   return tl::unexpected<Error>(Error{cause, std::move(what), std::move(where), std::move(next)});
 }
 
+// Stores what was made; the error, if it was not:
+//   if (auto made = assign(stream_, device.make_stream()); !made) return made;
+template <class Into, class T>
+Result<void> assign(Into& into, Result<T> made) {
+  if (!made) return tl::unexpected(std::move(made.error()));
+  into = std::move(*made);
+  return {};
+}
+
 }  // namespace ringtrue

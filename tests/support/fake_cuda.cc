@@ -186,11 +186,6 @@ class FakeStream final : public cuda::Stream, Counted {
       if (bytes > 0) std::memmove(into, from, bytes);
     });
   }
-  Result<void> clear(std::byte* at, std::uint64_t bytes) override {
-    return kernel({{at, bytes}}, [at, bytes] {
-      if (bytes > 0) std::memset(at, 0, bytes);
-    });
-  }
   Result<void> run(const cuda::Interpretation& job) override {
     ++home_->machine.launches;
     if (!home_->gpu.cooperative) return home_->error("operation not supported");

@@ -142,9 +142,9 @@ class Figures {
       if (!*made) return tl::unexpected(made->error());
     auto stream = device_->make_stream();
     if (!stream) return tl::unexpected(stream.error());
-    for (const Limit& limit : *limits) {
-      const bool up = limit.kind == Limit::Kind::to_device;
-      if ((!up && limit.kind != Limit::Kind::to_host) || limit.host != MemoryKind::pinned) continue;
+    for (const run::GpuLimit& limit : *limits) {
+      const bool up = limit.kind == "host-to-device";
+      if ((!up && limit.kind != "device-to-host") || limit.host != "pinned") continue;
       std::byte* const into = (up ? *memory : *pinned)->at();
       const std::byte* const from = (up ? *pinned : *memory)->at();
       const auto took = time(**stream, [&] {
@@ -154,7 +154,7 @@ class Figures {
       });
       if (!took) return tl::unexpected(took.error());
       const double plain = row * double(bytes) / *took, swept = limit.rate ? limit.rate->value : 0;
-      tell_({fmt::format("{}, pinned", name(limit.kind)),
+      tell_({fmt::format("{}, pinned", limit.kind),
              fmt::format("{:.1f} GB/s, plain loop {:.1f} GB/s", swept / 1e9, plain / 1e9),
              "within 5 % of the loop", std::abs(swept / plain - 1) <= 0.05});
     }

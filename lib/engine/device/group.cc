@@ -252,13 +252,13 @@ void DeviceGroup::add_hops(run::Trace& trace) const {
 run::GpuUse DeviceGroup::use_of(int gpu) const {
   run::GpuUse use;
   use.node = name_of_node();
-  use.play = cuda::name(group_->choices().play);
+  use.play = key_of(group_->choices().play);
   std::set<std::string> ways;
   for (const run::RankReport& report : ranks_) {
     if (settings_.seats[std::size_t(report.rank)].gpu != gpu) continue;
     use.ranks.push_back(report.rank);
     for (Rank other = 0; other < job_.ranks(); ++other)
-      if (other != report.rank) ways.emplace(cuda::name(group_->choices().of(report.rank, other).way));
+      if (other != report.rank) ways.emplace(key_of(group_->choices().of(report.rank, other).way));
   }
   use.ways.assign(ways.begin(), ways.end());
   const cuda::Gpu& it = group_->device(use.ranks.front()).gpu();

@@ -3,8 +3,6 @@
 #include <charconv>
 #include <fstream>
 
-#include "engine/device/gpus.h"
-#include "run/gpu_limit.h"
 #include "transport/cuda/limits.h"
 
 namespace ringtrue::engine {
@@ -43,35 +41,16 @@ std::vector<int> numa_nodes() {
 Result<std::vector<run::GpuLimit>> measure_gpus(cuda::Driver& driver, const run::Job& job,
                                                 const std::string& node, Deadline deadline,
                                                 const std::function<bool()>& stop) {
-  const auto all = driver.gpus();
-  if (!all) return tl::unexpected(all.error());
   cuda::LimitSettings settings;
   settings.bytes = job.call.bytes();
   settings.repeats = job.iterations;
   settings.gpus = job.gpus;
   settings.numa_nodes = numa_nodes();
   settings.stop = stop;
+  settings.node = node;
   const int left_ms = deadline.left_ms();  // and what was measured has to arrive
   if (left_ms >= 0) deadline = Deadline::in(Seconds(left_ms * 0.9e-3));
-  const auto measured = cuda::measure_limits(driver, settings, deadline);
-  if (!measured) return tl::unexpected(measured.error());
-  const auto end_of = [&](int index) {
-    if (index < 0) return run::GpuLimit::End{};
-    const cuda::Gpu& gpu = (*all)[std::size_t(index)];
-    return run::GpuLimit::End{index, gpu.uuid, gpu.pci};
-  };
-  std::vector<run::GpuLimit> limits;
-  for (const cuda::Limit& limit : *measured) {
-    using Kind = cuda::Limit::Kind;
-    const bool host =
-        limit.kind == Kind::to_device || limit.kind == Kind::to_host || limit.kind == Kind::host_both;
-    limits.push_back({node, std::string(cuda::name(limit.kind)), end_of(limit.gpu), end_of(limit.peer),
-                      !host                                    ? ""
-                      : limit.host == cuda::MemoryKind::pinned ? "pinned"
-                                                               : "pageable",
-                      limit.numa, limit.rate, limit.latency, limit.why_not});
-  }
-  return limits;
+  return cuda::measure_limits(driver, settings, deadline);
 }
 
 }  // namespace ringtrue::engine

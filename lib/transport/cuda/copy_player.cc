@@ -32,9 +32,7 @@ class CopyPlayer final : public Player {
 
   Result<void> prepare(const Algorithm& algorithm, const Layout& layout, const Call& call,
                        Deadline) override {
-    auto flow = compile(algorithm, layout, call);
-    if (!flow) return tl::unexpected(flow.error());
-    flow_ = std::move(*flow);
+    if (auto compiled = assign(flow_, compile(algorithm, layout, call)); !compiled) return compiled;
     call_ = call;
     slice_ = 0;
     sources_ = 1;
@@ -93,30 +91,19 @@ class CopyPlayer final : public Player {
   Result<void> equip(Rank rank) {
     Device& device = *state_.context(rank).device;
     Lines& lines = lines_[std::size_t(rank)];
-    const auto stream = [&](std::unique_ptr<Stream>& it) -> Result<void> {
-      if (it) return {};
-      auto made = device.make_stream();
-      if (!made) return tl::unexpected(made.error());
-      it = std::move(*made);
-      return {};
-    };
-    const auto event = [&](std::unique_ptr<Event>& it) -> Result<void> {
-      if (it) return {};
-      auto made = device.make_event();
-      if (!made) return tl::unexpected(made.error());
-      it = std::move(*made);
-      return {};
+    Result<void> made;
+    const auto event = [&](std::unique_ptr<Event>& it) {
+      if (made && !it) made = assign(it, device.make_event());
     };
     for (auto* each : {&lines.in, &lines.work, &lines.out})
-      if (auto made = stream(*each); !made) return made;
+      if (made && !*each) made = assign(*each, device.make_stream());
     for (auto* each : {&lines.landed[0], &lines.landed[1], &lines.freed[0], &lines.freed[1], &lines.cleared,
                        &lines.lift, &lines.ended})
-      if (auto made = event(*each); !made) return made;
+      event(*each);
     const auto& instructions = flow_.programs[std::size_t(rank)].instructions;
     lines.finished.resize(instructions.size());
     for (std::size_t i = 0; i < instructions.size(); ++i)
-      if (instructions[i].tells)
-        if (auto made = event(lines.finished[i]); !made) return made;
+      if (instructions[i].tells) event(lines.finished[i]);
 
     bool lands = false, lifts = false;
     for (Rank owner = 0; owner < state_.ranks(); ++owner) {
@@ -125,16 +112,14 @@ class CopyPlayer final : public Player {
       lifts |= way == Way::staged;
     }
     const std::uint64_t bytes = std::uint64_t(sets) * sources_ * slice_;
-    const auto room = [&](std::unique_ptr<Memory>& it, MemoryKind kind, bool needed) -> Result<void> {
-      if (!needed || !bytes || (it && it->bytes() >= bytes)) return {};
+    const auto room = [&](std::unique_ptr<Memory>& it, MemoryKind kind) {
+      if (!made || !bytes || (it && it->bytes() >= bytes)) return;
       it.reset();
-      auto made = device.allocate(kind, bytes);
-      if (!made) return tl::unexpected(made.error());
-      it = std::move(*made);
-      return {};
+      made = assign(it, device.allocate(kind, bytes));
     };
-    if (auto made = room(lines.landing, MemoryKind::device, lands); !made) return made;
-    return room(lines.lifted, MemoryKind::pinned, lifts);
+    if (lands) room(lines.landing, MemoryKind::device);
+    if (lifts) room(lines.lifted, MemoryKind::pinned);
+    return made;
   }
 
   std::byte* address(Rank rank, std::uint32_t space, std::uint64_t offset) {
@@ -150,12 +135,13 @@ class CopyPlayer final : public Player {
     Lines& lines = lines_[std::size_t(rank)];
     if (state_.choices.of(rank, owner).way != Way::staged) return lines.in->copy(into, from, bytes);
     Stream& out = *lines_[std::size_t(owner)].out;
-    if (auto done = lines.in->record(*lines.cleared); !done) return done;
-    if (auto done = out.wait(*lines.cleared); !done) return done;
-    if (auto done = out.copy(lifted, from, bytes); !done) return done;
-    if (auto done = out.record(*lines_[std::size_t(owner)].lift); !done) return done;
-    if (auto done = lines.in->wait(*lines_[std::size_t(owner)].lift); !done) return done;
-    return lines.in->copy(into, lifted, bytes);
+    Event& lift = *lines_[std::size_t(owner)].lift;
+    return lines.in->record(*lines.cleared)
+        .and_then([&] { return out.wait(*lines.cleared); })
+        .and_then([&] { return out.copy(lifted, from, bytes); })
+        .and_then([&] { return out.record(lift); })
+        .and_then([&] { return lines.in->wait(lift); })
+        .and_then([&] { return lines.in->copy(into, lifted, bytes); });
   }
 
   Result<void> tell(Place place) {

@@ -71,7 +71,6 @@ class Stream {
  public:
   virtual ~Stream() = default;
   virtual Result<void> copy(std::byte* into, const std::byte* from, std::uint64_t bytes) = 0;  // any memory
-  virtual Result<void> clear(std::byte* at, std::uint64_t bytes) = 0;                          // to zero
   virtual Result<void> run(const Interpretation& job) = 0;
   virtual Result<void> run(const Reduction& job) = 0;
   virtual Result<void> run(const Fill& job) = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,7 +31,7 @@ struct DeviceContext {
   std::unique_ptr<Device> device;
   std::unique_ptr<Stream> stream;
   std::unique_ptr<Event> start, stop;  // of a run
-  std::unique_ptr<StagingCopier> staging;
+  std::optional<StagingCopier> staging;
   std::unique_ptr<Memory> tables;                // for fill() and check(), once used
   std::vector<std::unique_ptr<Memory>> regions;  // of its ranks
   std::vector<std::unique_ptr<Memory>> opened;   // other processes'

@@ -187,9 +187,9 @@ class KernelPlayer final : public Player {
       works.push_back(work);
     }
     const std::uint64_t table = image.add(works);
-    auto memory = context.device->allocate(MemoryKind::device, image.bytes().size());
-    if (!memory) return tl::unexpected(memory.error());
-    part.memory = std::move(*memory);
+    if (auto made = assign(part.memory, context.device->allocate(MemoryKind::device, image.bytes().size()));
+        !made)
+      return tl::unexpected(made.error());
     std::byte* const base = part.memory->at();
     for (Work& work : works) {
       const auto place = [&](auto& pointer) {

@@ -7,23 +7,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
-#include <functional>
+#include <span>
 #include <utility>
 
 #include "base/statistics.h"
-#include "run/gpu_limit.h"
 #include "transport/cuda/staging.h"
 
 namespace ringtrue::transport::cuda {
 
-std::string_view name(Limit::Kind kind) {
-  constexpr std::string_view names[] = {"host-to-device", "device-to-host", "host-both-ways",
-                                        "device-copy",    "peer-copy",      "peer-read",
-                                        "peer-write",     "peer-both-ways"};
-  return names[int(kind)];
-}
+using run::GpuLimit;
 
 namespace {
 
@@ -71,18 +66,13 @@ struct Bench {
 
   static Result<Bench> make(Driver& driver, int gpu, std::uint64_t bytes) {
     Bench bench;
-    const auto take = [](auto& into, auto made) -> Result<void> {
-      if (!made) return tl::unexpected(made.error());
-      into = std::move(*made);
-      return {};
-    };
-    Result<void> done = take(bench.device, driver.open(gpu));
+    Result<void> done = assign(bench.device, driver.open(gpu));
     for (auto* stream : {&bench.stream, &bench.other})
-      if (done) done = take(*stream, bench.device->make_stream());
+      if (done) done = assign(*stream, bench.device->make_stream());
     for (auto* event : {&bench.start, &bench.stop, &bench.joined})
-      if (done) done = take(*event, bench.device->make_event());
+      if (done) done = assign(*event, bench.device->make_event());
     for (auto* memory : {&bench.a, &bench.b})
-      if (done) done = take(*memory, bench.device->allocate(MemoryKind::device, bytes));
+      if (done) done = assign(*memory, bench.device->allocate(MemoryKind::device, bytes));
     if (!done) return tl::unexpected(done.error());
     return bench;
   }
@@ -90,12 +80,41 @@ struct Bench {
 
 using Work = std::function<Result<void>(Stream&)>;
 
+Work copying(std::byte* into, const std::byte* from, std::uint64_t bytes) {
+  return [=](Stream& stream) { return stream.copy(into, from, bytes); };
+}
+
+// A kernel that copies.
+Work copying_kernel(std::byte* into, const std::byte* from, std::uint64_t bytes) {
+  Reduction job;
+  job.into = into;
+  job.source[0] = from;
+  job.sources = 1;
+  job.elements = bytes / 4;
+  job.move = Move::store;
+  return [job](Stream& stream) { return stream.run(job); };
+}
+
+// One thing to measure.
+struct Trial {
+  const char* kind;         // as in run::GpuLimit
+  std::uint64_t bytes = 0;  // that it moves
+  Work work;
+  Work small = {};  // the same of 8 bytes, for the latency; empty: there is none
+  struct Beside {   // what another stream does meanwhile
+    Stream* stream = nullptr;
+    Event* joined = nullptr;
+    Work work = {};
+  } beside = {};
+  std::string why_not = {};  // as in run::GpuLimit; without `work` it cannot be measured
+};
+
 class Measurement {
  public:
   Measurement(Driver& driver, const LimitSettings& settings, Deadline deadline)
       : driver_(driver), settings_(settings), deadline_(deadline) {}
 
-  Result<std::vector<Limit>> run() {
+  Result<std::vector<GpuLimit>> run() {
     auto measured = measure();
     // What the GPUs are still told to do needs its memory: it is given back once they have done it.
     const Deadline patience = Deadline::in(grace);
@@ -113,13 +132,12 @@ class Measurement {
   }
 
  private:
-  Result<std::vector<Limit>> measure() {
+  Result<std::vector<GpuLimit>> measure() {
+    const auto all = driver_.gpus();
+    if (!all) return tl::unexpected(all.error());
     std::vector<int> gpus = settings_.gpus;
-    if (gpus.empty()) {
-      const auto all = driver_.gpus();
-      if (!all) return tl::unexpected(all.error());
+    if (gpus.empty())
       for (const Gpu& gpu : *all) gpus.push_back(gpu.index);
-    }
     for (const int gpu : gpus) {
       auto bench = Bench::make(driver_, gpu, settings_.bytes);
       if (!bench) return tl::unexpected(bench.error());
@@ -147,15 +165,13 @@ class Measurement {
       ended_ = "the time was up";
     return !ended_.empty();
   }
-  void leave_out(const Limit& limit, const std::vector<Limit::Kind>& kinds) {
-    for (const Limit::Kind kind : kinds) {
-      ++left_out_;
-      if (left_out_ > 1) continue;
+  void leave_out(const GpuLimit& limit, std::span<const char* const> kinds) {
+    for (const char* kind : kinds) {
+      if (left_out_++ > 0) continue;
       first_left_out_ = limit;
       first_left_out_.kind = kind;
     }
   }
-  void leave_out(const Limit& limit) { leave_out(limit, {limit.kind}); }
 
   // Until the stream has done what it was told. False: over before.
   Result<bool> finish(Bench& bench) {
@@ -167,18 +183,18 @@ class Measurement {
     }
   }
 
-  // Seconds of `work`, the median; nullopt: over before. `beside`, if there is any, runs on another stream
-  // meanwhile.
-  Result<std::optional<double>> time(Bench& bench, const Work& work, Stream* other = nullptr,
-                                     const Work& beside = {}) {
+  // Seconds of `work`, the median; nullopt: over before.
+  Result<std::optional<double>> time(Bench& bench, const Work& work, const Trial::Beside& beside = {}) {
     std::vector<double> times;
     for (int i = 0; i <= settings_.repeats; ++i) {  // the first one warms up
       if (over()) return std::nullopt;
+      Stream* const other = beside.stream;
       Result<void> told = bench.stream->record(*bench.start);
       if (other && told) told = other->wait(*bench.start);
       if (told) told = work(*bench.stream);
-      if (other && told) told = beside(*other);
-      if (other && told) told = join(bench, *other);
+      if (other && told) told = beside.work(*other);
+      if (other && told) told = other->record(*beside.joined);
+      if (other && told) told = bench.stream->wait(*beside.joined);
       if (told) told = bench.stream->record(*bench.stop);
       if (!told) return tl::unexpected(told.error());
       const auto finished = finish(bench);
@@ -190,58 +206,68 @@ class Measurement {
     }
     return upper_median(std::move(times));
   }
-  Result<void> join(Bench& bench, Stream& other) {
-    if (&other == bench.other.get()) {
-      if (auto recorded = other.record(*bench.joined); !recorded) return recorded;
-      return bench.stream->wait(*bench.joined);
-    }
-    if (auto recorded = other.record(*peer_->joined); !recorded) return recorded;
-    return bench.stream->wait(*peer_->joined);
-  }
 
-  // Notes what `work` of so many bytes takes, and in a row of 8 bytes each.
-  Result<void> note(Limit limit, Bench& bench, std::uint64_t bytes, const Work& work, const Work& small = {},
-                    Stream* other = nullptr, const Work& beside = {}) {
-    if (over()) return leave_out(limit), Result<void>();
-    const auto took = time(bench, work, other, beside);
-    if (!took) return tl::unexpected(took.error());
-    if (!*took) return leave_out(limit), Result<void>();
-    if (**took > 0) limit.rate = BytesPerSecond(double(bytes) / **took);
-    if (small) {
-      constexpr int row = 64;
-      const auto all = time(bench, [&](Stream& stream) {
-        Result<void> told;
-        for (int i = 0; i < row && told; ++i) told = small(stream);
-        return told;
-      });
-      if (!all) return tl::unexpected(all.error());
-      if (*all) limit.latency = Seconds(**all / row);
+  // Notes each one's limit.
+  Result<void> note(GpuLimit limit, Bench& bench, std::span<const Trial> trials) {
+    for (const Trial& trial : trials) {
+      limit.kind = trial.kind;
+      limit.why_not = trial.why_not;
+      limit.rate = {};
+      limit.latency = {};
+      if (!trial.work) {
+        limits_.push_back(limit);
+        continue;
+      }
+      const auto took = time(bench, trial.work, trial.beside);
+      if (!took) return tl::unexpected(took.error());
+      if (!*took) {
+        leave_out(limit, std::array{trial.kind});
+        continue;
+      }
+      if (**took > 0) limit.rate = BytesPerSecond(double(trial.bytes) / **took);
+      if (trial.small) {
+        constexpr int row = 64;
+        const auto all = time(bench, [&](Stream& stream) {
+          Result<void> told;
+          for (int i = 0; i < row && told; ++i) told = trial.small(stream);
+          return told;
+        });
+        if (!all) return tl::unexpected(all.error());
+        if (*all) limit.latency = Seconds(**all / row);
+      }
+      limits_.push_back(limit);
     }
-    limits_.push_back(std::move(limit));
     return {};
   }
 
-  static Work copy(std::byte* into, const std::byte* from, std::uint64_t bytes) {
-    return [=](Stream& stream) { return stream.copy(into, from, bytes); };
+  GpuLimit limit_of(const Bench& bench) const {
+    GpuLimit limit;
+    limit.node = settings_.node;
+    limit.gpu = end_of(bench);
+    return limit;
+  }
+  static GpuLimit::End end_of(const Bench& bench) {
+    const Gpu& gpu = bench.device->gpu();
+    return {gpu.index, gpu.uuid, gpu.pci};
   }
 
   // False: there is no such memory.
   Result<bool> host(Bench& bench, MemoryKind kind, int node) {
-    const std::uint64_t bytes = settings_.bytes;
-    Limit limit;
-    limit.gpu = bench.device->gpu().index;
-    limit.host = kind;
+    const bool pinned = kind == MemoryKind::pinned;
+    constexpr const char* all_kinds[] = {"host-to-device", "device-to-host", "host-both-ways"};
+    const auto kinds = std::span(all_kinds).first(pinned ? 3 : 2);
+    GpuLimit limit = limit_of(bench);
+    limit.host = pinned ? "pinned" : "pageable";
     limit.numa = node;
-    std::vector<Limit::Kind> kinds = {Limit::Kind::to_device, Limit::Kind::to_host};
-    if (kind == MemoryKind::pinned) kinds.push_back(Limit::Kind::host_both);
     if (over()) return leave_out(limit, kinds), true;
     host_.reset();
+    const std::uint64_t bytes = settings_.bytes;
     auto memory =
         node < 0 ? bench.device->allocate(kind, bytes) : NodeMemory::make(*bench.device, bytes, node);
     if (!memory) {
       if (memory.error().cause == Cause::peer_lost) return tl::unexpected(memory.error());
       limit.why_not = memory.error().what;
-      for (const auto each : kinds) {
+      for (const char* each : kinds) {
         limit.kind = each;
         limits_.push_back(limit);
       }
@@ -250,16 +276,17 @@ class Measurement {
     host_ = std::move(*memory);
     std::byte *const near = host_->at(), *const far = bench.a->at();
     const std::uint64_t half = bytes / 2;  // of both at once, each has its own part of the host's memory
-    for (const auto each : kinds) {
-      limit.kind = each;
-      const auto done = each == Limit::Kind::to_device
-                            ? note(limit, bench, bytes, copy(far, near, bytes), copy(far, near, 8))
-                        : each == Limit::Kind::to_host
-                            ? note(limit, bench, bytes, copy(near, far, bytes), copy(near, far, 8))
-                            : note(limit, bench, 2 * half, copy(far, near, half), {}, bench.other.get(),
-                                   copy(near + half, bench.b->at(), half));
-      if (!done) return tl::unexpected(done.error());
-    }
+    const Trial trials[] = {
+        {kinds[0], bytes, copying(far, near, bytes), copying(far, near, 8)},
+        {kinds[1], bytes, copying(near, far, bytes), copying(near, far, 8)},
+        {all_kinds[2],
+         2 * half,
+         copying(far, near, half),
+         {},
+         {bench.other.get(), bench.joined.get(), copying(near + half, bench.b->at(), half)}},
+    };
+    if (auto done = note(limit, bench, std::span(trials).first(kinds.size())); !done)
+      return tl::unexpected(done.error());
     return true;
   }
 
@@ -275,21 +302,9 @@ class Measurement {
       if (auto done = host(bench, MemoryKind::pinned, -1); !done) return tl::unexpected(done.error());
     if (auto done = host(bench, MemoryKind::pageable, -1); !done) return tl::unexpected(done.error());
     if (ended_.empty()) host_.reset();  // else copies may be under way
-    Limit limit;
-    limit.kind = Limit::Kind::device_copy;
-    limit.gpu = bench.device->gpu().index;
-    return note(limit, bench, 2 * settings_.bytes, copy(bench.a->at(), bench.b->at(), settings_.bytes));
-  }
-
-  // A kernel on the bench's GPU that copies.
-  Work kernel(std::byte* into, const std::byte* from) const {
-    Reduction job;
-    job.into = into;
-    job.source[0] = from;
-    job.sources = 1;
-    job.elements = settings_.bytes / 4;
-    job.move = Move::store;
-    return [job](Stream& stream) { return stream.run(job); };
+    const Trial inside{"device-copy", 2 * settings_.bytes,
+                       copying(bench.a->at(), bench.b->at(), settings_.bytes)};
+    return note(limit_of(bench), bench, std::span(&inside, 1));
   }
 
   // Lets kernels on `from`'s GPU reach `to`'s memory, and its copies go straight; the reason where they
@@ -304,45 +319,31 @@ class Measurement {
   }
 
   Result<void> pair(Bench& bench, Bench& peer) {
-    const std::uint64_t bytes = settings_.bytes;
-    Limit limit;
-    limit.gpu = bench.device->gpu().index;
-    limit.peer = peer.device->gpu().index;
-    if (over()) {
-      leave_out(limit, {Limit::Kind::peer_copy, Limit::Kind::peer_both, Limit::Kind::peer_read,
-                        Limit::Kind::peer_write});
-      return {};
-    }
-    peer_ = &peer;
+    constexpr const char* kinds[] = {"peer-copy", "peer-both-ways", "peer-read", "peer-write"};
+    GpuLimit limit = limit_of(bench);
+    limit.peer = end_of(peer);
+    if (over()) return leave_out(limit, kinds), Result<void>();
     const auto why_not = let_reach(bench, peer);
     if (!why_not) return tl::unexpected(why_not.error());
     // The other one's copies at the same time need no more than the way back.
     const auto why_not_back = let_reach(peer, bench);
     if (!why_not_back) return tl::unexpected(why_not_back.error());
 
-    limit.kind = Limit::Kind::peer_copy;
-    if (auto done = note(limit, bench, bytes, copy(bench.a->at(), peer.a->at(), bytes),
-                         copy(bench.a->at(), peer.a->at(), 8));
-        !done)
-      return done;
-    limit.kind = Limit::Kind::peer_both;
-    if (!why_not_back->empty()) limit.why_not = fmt::format("back through the host: {}", *why_not_back);
-    if (auto done = note(limit, bench, 2 * bytes, copy(bench.a->at(), peer.a->at(), bytes), {},
-                         peer.stream.get(), copy(peer.b->at(), bench.b->at(), bytes));
-        !done)
-      return done;
-    for (const auto& [kind, work] :
-         {std::pair{Limit::Kind::peer_read, kernel(bench.a->at(), peer.a->at())},
-          std::pair{Limit::Kind::peer_write, kernel(peer.a->at(), bench.a->at())}}) {
-      limit.kind = kind;
-      limit.why_not = *why_not;
-      if (!why_not->empty()) {
-        limits_.push_back(limit);
-      } else if (auto done = note(limit, bench, bytes, work); !done) {
-        return done;
-      }
-    }
-    return {};
+    const std::uint64_t bytes = settings_.bytes;
+    std::byte *const near = bench.a->at(), *const far = peer.a->at();
+    const bool reaches = why_not->empty();
+    const Trial trials[] = {
+        {kinds[0], bytes, copying(near, far, bytes), copying(near, far, 8)},
+        {kinds[1],
+         2 * bytes,
+         copying(near, far, bytes),
+         {},
+         {peer.stream.get(), peer.joined.get(), copying(peer.b->at(), bench.b->at(), bytes)},
+         why_not_back->empty() ? "" : fmt::format("back through the host: {}", *why_not_back)},
+        {kinds[2], bytes, reaches ? copying_kernel(near, far, bytes) : Work(), {}, {}, *why_not},
+        {kinds[3], bytes, reaches ? copying_kernel(far, near, bytes) : Work(), {}, {}, *why_not},
+    };
+    return note(limit, bench, trials);
   }
 
   static constexpr Seconds grace{2}, glance{0.05};
@@ -352,16 +353,16 @@ class Measurement {
   const Deadline deadline_;
   std::vector<Bench> benches_;
   std::unique_ptr<Memory> host_;  // under measurement
-  Bench* peer_ = nullptr;
-  std::vector<Limit> limits_;
+  std::vector<GpuLimit> limits_;
   std::string ended_;  // why nothing more is measured
-  Limit first_left_out_;
+  GpuLimit first_left_out_;
   int left_out_ = 0;
 };
 
 }  // namespace
 
-Result<std::vector<Limit>> measure_limits(Driver& driver, const LimitSettings& settings, Deadline deadline) {
+Result<std::vector<GpuLimit>> measure_limits(Driver& driver, const LimitSettings& settings,
+                                             Deadline deadline) {
   if (settings.bytes < 4096 || settings.repeats < 1 || settings.bytes > std::uint64_t(1) << 36)
     return fail(Cause::bad_input, "limits are measured with 4 KiB to 64 GiB, at least once");
   return Measurement(driver, settings, deadline).run();

@@ -31,39 +31,9 @@ struct Nccl::Functions {
 
 namespace {
 
-int number(Type type) {
-  switch (type) {
-    case Type::float32:
-      return 7;
-    case Type::float64:
-      return 8;
-    case Type::float16:
-      return 6;
-    case Type::bfloat16:
-      return 9;
-    case Type::int32:
-      return 2;
-    case Type::int64:
-      return 4;
-  }
-  return 7;
-}
-
-int number(Operation operation) {
-  switch (operation) {
-    case Operation::sum:
-      return 0;
-    case Operation::prod:
-      return 1;
-    case Operation::max:
-      return 2;
-    case Operation::min:
-      return 3;
-    case Operation::avg:
-      return 4;
-  }
-  return 0;
-}
+// By our own values of them.
+constexpr int numbers_of_types[] = {7, 8, 6, 9, 2, 4};    // float32, float64, float16, bfloat16, int32, int64
+constexpr int numbers_of_operations[] = {0, 1, 3, 2, 4};  // sum, prod, min, max, avg
 
 // NCCL reads these once for each process, when it is first called.
 int ask_for_log() {
@@ -196,7 +166,7 @@ int Nccl::group(const Functions& f, std::span<void* const> ranks, std::span<cons
 Result<void> Nccl::allreduce(std::span<const Part> parts, std::uint64_t elements, Type type,
                              Operation operation, Deadline deadline) {
   if (parts.size() != ranks_.size()) return fail(Cause::internal, "NCCL was opened for other GPUs");
-  const int t = number(type), op = number(operation);
+  const int t = numbers_of_types[std::size_t(type)], op = numbers_of_operations[std::size_t(operation)];
   const auto first = [&] {
     return within(deadline,
                   [=, functions = functions_, ranks = ranks_, all = std::vector(parts.begin(), parts.end())] {

@@ -9,22 +9,16 @@
 
 namespace ringtrue::transport::cuda {
 
-namespace {
-
-// Asks `done` until it says so.
-template <class Done>
-Result<void> poll(Done done, const Gpu& gpu, Deadline deadline) {
+Result<void> poll(const std::function<Result<bool>()>& done, const Gpu& gpu, Deadline deadline) {
   for (int turn = 0;; ++turn) {
     const Result<bool> over = done();
     if (!over) return tl::unexpected(over.error());
     if (*over) return {};
     if (deadline.passed()) return fail(Cause::deadline, fmt::format("{} did not finish in time", gpu.text()));
     const timespec nap{0, 50'000};
-    turn < 200 ? void(sched_yield()) : void(nanosleep(&nap, nullptr));
+    turn < 1000 ? void(sched_yield()) : void(nanosleep(&nap, nullptr));
   }
 }
-
-}  // namespace
 
 Result<void> wait_for(Stream& stream, const Gpu& gpu, Deadline deadline) {
   return poll([&] { return stream.idle(); }, gpu, deadline);
@@ -34,11 +28,9 @@ Result<StagingCopier> StagingCopier::make(Device& device) {
   StagingCopier staging;
   staging.gpu_ = &device.gpu();
   for (Buffer& buffer : staging.buffers_) {
-    auto memory = device.allocate(MemoryKind::pinned, buffer_bytes);
-    if (!memory) return tl::unexpected(memory.error());
-    auto event = device.make_event();
-    if (!event) return tl::unexpected(event.error());
-    buffer = {std::move(*memory), std::move(*event)};
+    Result<void> made = assign(buffer.memory, device.allocate(MemoryKind::pinned, buffer_bytes));
+    if (made) made = assign(buffer.done, device.make_event());
+    if (!made) return tl::unexpected(made.error());
   }
   return staging;
 }

@@ -2,6 +2,7 @@
 // while the other is on its way. For little things, and for transports that know host memory only.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "base/clock.h"
@@ -10,6 +11,8 @@
 
 namespace ringtrue::transport::cuda {
 
+// Asks `done` until it says so. Errors: its own; deadline.
+Result<void> poll(const std::function<Result<bool>()>& done, const Gpu& gpu, Deadline deadline);
 // Until the stream has done all that it was told. Errors: what went wrong on it; deadline.
 Result<void> wait_for(Stream& stream, const Gpu& gpu, Deadline deadline);
 

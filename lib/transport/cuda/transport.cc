@@ -1,8 +1,6 @@
 #include "transport/cuda/transport.h"
 
 #include <fmt/format.h>
-#include <sched.h>
-#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -59,7 +57,7 @@ class RealGroup final : public Group {
                     fmt::format("rank {} is to use GPU {}, and there are {}", r, seat.gpu, gpus->size()));
       const auto [found, added] = context_of_gpu.emplace(seat.gpu, state.contexts.size());
       if (added)
-        if (auto made = add_plant(driver, seat.gpu, settings.seats.size()); !made) return made;
+        if (auto made = add_context(driver, seat.gpu, settings.seats.size()); !made) return made;
       DeviceContext& context = state.contexts[found->second];
       auto memory = context.device->allocate(MemoryKind::device, state.region.bytes);
       if (!memory) return tl::unexpected(memory.error());
@@ -86,13 +84,11 @@ class RealGroup final : public Group {
       if (const Gpu& gpu = context.device->gpu(); !gpu.cooperative && no_kernel.empty())
         no_kernel = fmt::format("{} does not start all blocks of a kernel at once (no cooperative launch)",
                                 gpu.text());
-    auto choices = choose(*pairs, state.ranks(), state.settings.play, no_kernel);
-    if (!choices) return tl::unexpected(choices.error());
-    state.choices = std::move(*choices);
-    auto player = state.choices.play == Play::kernel ? make_kernel_player(state) : make_copy_player(state);
-    if (!player) return tl::unexpected(player.error());
-    player_ = std::move(*player);
-    return {};
+    if (auto chosen = assign(state.choices, choose(*pairs, state.ranks(), state.settings.play, no_kernel));
+        !chosen)
+      return chosen;
+    return assign(player_,
+                  state.choices.play == Play::kernel ? make_kernel_player(state) : make_copy_player(state));
   }
 
   void disconnect() override {
@@ -200,25 +196,15 @@ class RealGroup final : public Group {
     return {};
   }
 
-  Result<void> add_plant(Driver& driver, int gpu, std::size_t ranks) {
-    DeviceContext context;
-    auto device = driver.open(gpu);
-    if (!device) return tl::unexpected(device.error());
-    context.device = std::move(*device);
-    auto stream = context.device->make_stream();
-    if (!stream) return tl::unexpected(stream.error());
-    context.stream = std::move(*stream);
-    for (auto* event : {&context.start, &context.stop}) {
-      auto made = context.device->make_event();
-      if (!made) return tl::unexpected(made.error());
-      *event = std::move(*made);
-    }
-    auto staging = StagingCopier::make(*context.device);
-    if (!staging) return tl::unexpected(staging.error());
-    context.staging = std::make_unique<StagingCopier>(std::move(*staging));
+  Result<void> add_context(Driver& driver, int gpu, std::size_t ranks) {
+    DeviceContext& context = state_->contexts.emplace_back();
     context.base.resize(ranks);
-    state_->contexts.push_back(std::move(context));
-    return {};
+    Result<void> made = assign(context.device, driver.open(gpu));
+    if (made) made = assign(context.stream, context.device->make_stream());
+    for (auto* event : {&context.start, &context.stop})
+      if (made) made = assign(*event, context.device->make_event());
+    if (made) made = assign(context.staging, StagingCopier::make(*context.device));
+    return made;
   }
 
   Result<void> inside(std::uint64_t at, std::uint64_t bytes) const {
@@ -237,13 +223,13 @@ class RealGroup final : public Group {
     if (elements > state_->settings.data_bytes / size)
       return tl::unexpected(inside(0, elements * size).error());
     DeviceContext& context = state_->context(rank);
-    if (!context.tables) {
-      auto memory = context.device->allocate(MemoryKind::device, 2 * max_table + sizeof(Found));
-      if (!memory) return tl::unexpected(memory.error());
-      context.tables = std::move(*memory);
-    }
+    Result<void> sent;
+    if (!context.tables)
+      sent =
+          assign(context.tables, context.device->allocate(MemoryKind::device, 2 * max_table + sizeof(Found)));
+    if (!sent) return tl::unexpected(sent.error());
     std::byte* const at = context.tables->at();
-    auto sent = context.staging->to_gpu(*context.stream, at, table.data(), table.size(), deadline);
+    sent = context.staging->to_gpu(*context.stream, at, table.data(), table.size(), deadline);
     if (sent)
       sent = context.staging->to_gpu(*context.stream, at + max_table, poison.data(), poison.size(), deadline);
     if (auto done = settled(sent); !done) return tl::unexpected(done.error());
@@ -272,19 +258,17 @@ class RealGroup final : public Group {
 
   // Until all GPUs here have done their calls.
   Result<void> wait(Deadline deadline) {
-    for (int turn = 0;; ++turn) {
+    const auto done = [&]() -> Result<bool> {
       bool all = true;
       for (DeviceContext& context : state_->contexts) {
         const auto reached = context.stop->reached();
-        if (!reached) return tl::unexpected(reached.error());
+        if (!reached) return reached;
         all &= *reached;
       }
-      if (all) return {};
-      if (cancelled_) return fail(Cause::cancelled, "the run was stopped");
-      if (deadline.passed()) return fail(Cause::deadline, "the deadline has passed");
-      const timespec nap{0, 50'000};
-      turn < 1000 ? void(sched_yield()) : void(nanosleep(&nap, nullptr));
-    }
+      if (!all && cancelled_) return fail(Cause::cancelled, "the run was stopped");
+      return all;
+    };
+    return poll(done, state_->contexts.front().device->gpu(), deadline);
   }
 
   // Ends what runs, and says what is known of it.

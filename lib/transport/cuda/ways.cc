@@ -6,37 +6,10 @@
 
 namespace ringtrue::transport::cuda {
 
-std::string_view name(Way way) {
-  switch (way) {
-    case Way::same_gpu:
-      return "same-gpu";
-    case Way::peer:
-      return "peer";
-    case Way::ipc:
-      return "ipc";
-    case Way::staged:
-      return "staged";
-  }
-  return "unknown";
-}
-
-std::string_view name(Play play) {
-  switch (play) {
-    case Play::automatic:
-      return "auto";
-    case Play::kernel:
-      return "kernel";
-    case Play::copy_engines:
-      return "copy-engines";
-  }
-  return "unknown";
-}
-
 Choice choose(const Pair& pair) {
   if (pair.same_process && pair.same_gpu) return {Way::same_gpu, {}};
-  if (pair.same_gpu)  // two contexts take turns on a GPU: a kernel that spins would wait for one that cannot
-                      // run
-    return {Way::staged, "two processes share one GPU and take turns on it"};
+  // Two contexts take turns on a GPU: a kernel that spins would wait for one that cannot run.
+  if (pair.same_gpu) return {Way::staged, "two processes share one GPU and take turns on it"};
   if (!pair.refused.empty()) return {Way::staged, pair.refused};
   return {pair.same_process ? Way::peer : Way::ipc, {}};
 }

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "base/keys.h"
 #include "base/result.h"
 #include "collective/types.h"
 
@@ -17,7 +17,6 @@ enum class Way : std::uint8_t {
   ipc,       // another process's memory, opened by CUDA IPC, with peer access where it is another GPU's
   staged,    // through pinned host memory
 };
-std::string_view name(Way way);  // "same-gpu", "peer", "ipc", "staged"
 
 // How calls are played.
 enum class Play : std::uint8_t {
@@ -26,7 +25,6 @@ enum class Play : std::uint8_t {
   copy_engines,  // driven by the host: copies by copy engines (staged ones in two hops), one kernel a
                  // reduction
 };
-std::string_view name(Play play);  // "auto", "kernel", "copy-engines"
 
 // What is known of one ordered pair: `reader`'s GPU reads `owner`'s memory.
 struct Pair {
@@ -58,3 +56,12 @@ Result<Choices> choose(const std::vector<Pair>& pairs, collective::Rank ranks, P
                        const std::string& no_kernel = {});
 
 }  // namespace ringtrue::transport::cuda
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<transport::cuda::Way>[] = {"same-gpu", "peer", "ipc", "staged"};
+template <>
+inline constexpr const char* keys_of<transport::cuda::Play>[] = {"auto", "kernel", "copy-engines"};
+
+}  // namespace ringtrue

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 
@@ -39,9 +40,9 @@ class RealDevice final : public Device {
 
   Result<Room> room() override {
     std::size_t free = 0, total = 0;
-    auto asked = guard_.call("ask for memory", [&] { return cudaMemGetInfo(&free, &total); });
-    if (!asked) return tl::unexpected(asked.error());
-    return Room{free, total};
+    return guard_.call("ask for memory", [&] { return cudaMemGetInfo(&free, &total); }).map([&] {
+      return Room{free, total};
+    });
   }
 
   Result<std::unique_ptr<Memory>> allocate(MemoryKind kind, std::uint64_t bytes) override {
@@ -51,8 +52,8 @@ class RealDevice final : public Device {
       constexpr std::size_t alignment = 256;
       at = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
       if (!at) return fail(Cause::unavailable, fmt::format("cannot allocate {} bytes of host memory", bytes));
-      return std::make_unique<Block>(
-          guard_, at, bytes, +[](void* p) { return std::free(p), cudaSuccess; });
+      return block(
+          at, bytes, +[](void* p) { return std::free(p), cudaSuccess; });
     }
     const std::string what =
         fmt::format("allocate {} bytes{}", bytes, kind == MemoryKind::pinned ? " of pinned host memory" : "");
@@ -69,16 +70,14 @@ class RealDevice final : public Device {
       return tl::unexpected(made.error());
     }
     if (kind == MemoryKind::pinned) std::memset(at, 0, bytes);
-    return std::make_unique<Block>(guard_, at, bytes,
-                                   kind == MemoryKind::pinned ? cudaFreeHost : free_device);
+    return block(at, bytes, kind == MemoryKind::pinned ? cudaFreeHost : free_device);
   }
 
   Result<std::unique_ptr<Memory>> pin(std::byte* at, std::uint64_t bytes) override {
-    auto pinned = guard_.call("pin host memory", [&] {
-      return cudaHostRegister(at, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped);
-    });
-    if (!pinned) return tl::unexpected(pinned.error());
-    return std::make_unique<Block>(guard_, at, bytes, cudaHostUnregister);
+    return guard_
+        .call("pin host memory",
+              [&] { return cudaHostRegister(at, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped); })
+        .map([&] { return block(at, bytes, cudaHostUnregister); });
   }
 
   Result<std::unique_ptr<Stream>> make_stream() override { return cuda::make_stream(guard_); }
@@ -86,21 +85,18 @@ class RealDevice final : public Device {
 
   Result<int> resident_blocks(std::uint8_t type, std::uint8_t operation) override {
     int blocks = 0;
-    auto asked = guard_.call("ask for the kernels' size", [&] {
+    const auto ask = [&] {
       int error = 0;
       blocks = kernels::resident_blocks(type, operation, guard_.gpu.processors, error);
       return error;
-    });
-    if (!asked) return tl::unexpected(asked.error());
-    return blocks;
+    };
+    return guard_.call("ask for the kernels' size", ask).map([&] { return blocks; });
   }
 
   Result<bool> can_access(int peer) override {
     int can = 0;
-    auto asked = guard_.call("ask for peer access",
-                             [&] { return cudaDeviceCanAccessPeer(&can, guard_.gpu.index, peer); });
-    if (!asked) return tl::unexpected(asked.error());
-    return can != 0;
+    const auto ask = [&] { return cudaDeviceCanAccessPeer(&can, guard_.gpu.index, peer); };
+    return guard_.call("ask for peer access", ask).map([&] { return can != 0; });
   }
   Result<void> enable_access(int peer) override {
     return guard_.call("enable peer access", [&] {
@@ -111,22 +107,17 @@ class RealDevice final : public Device {
 
   Result<IpcHandle> share(const Memory& memory) override {
     cudaIpcMemHandle_t handle;
-    static_assert(sizeof handle == sizeof(IpcHandle));
-    auto shared = guard_.call("share memory", [&] { return cudaIpcGetMemHandle(&handle, memory.at()); });
-    if (!shared) return tl::unexpected(shared.error());
-    IpcHandle bytes;
-    std::memcpy(bytes.data(), &handle, sizeof handle);
-    return bytes;
+    return guard_.call("share memory", [&] { return cudaIpcGetMemHandle(&handle, memory.at()); }).map([&] {
+      return std::bit_cast<IpcHandle>(handle);
+    });
   }
   Result<std::unique_ptr<Memory>> open_shared(const IpcHandle& bytes, std::uint64_t length) override {
-    cudaIpcMemHandle_t handle;
-    std::memcpy(&handle, bytes.data(), sizeof handle);
+    const auto handle = std::bit_cast<cudaIpcMemHandle_t>(bytes);
     void* at = nullptr;
-    auto opened = guard_.call("open another process's memory", [&] {
-      return cudaIpcOpenMemHandle(&at, handle, cudaIpcMemLazyEnablePeerAccess);
+    const auto open = [&] { return cudaIpcOpenMemHandle(&at, handle, cudaIpcMemLazyEnablePeerAccess); };
+    return guard_.call("open another process's memory", open).map([&] {
+      return block(at, length, cudaIpcCloseMemHandle);
     });
-    if (!opened) return tl::unexpected(opened.error());
-    return std::make_unique<Block>(guard_, at, length, cudaIpcCloseMemHandle);
   }
 
   Result<int> dma_buf(std::byte* at, std::uint64_t bytes) override {
@@ -153,6 +144,9 @@ class RealDevice final : public Device {
 
  private:
   static cudaError_t free_device(void* at) { return cudaFree(at); }
+  std::unique_ptr<Memory> block(void* at, std::uint64_t bytes, cudaError_t (*free)(void*)) const {
+    return std::make_unique<Block>(guard_, at, bytes, free);
+  }
 
   DeviceGuard guard_;
 };

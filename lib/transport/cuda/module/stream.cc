@@ -17,11 +17,10 @@ class RealEvent final : public Event {
   }
   Result<Seconds> since(const Event& earlier) override {
     float milliseconds = 0;
-    auto told = guard_.call("tell the time", [&] {
+    const auto ask = [&] {
       return cudaEventElapsedTime(&milliseconds, static_cast<const RealEvent&>(earlier).event, event);
-    });
-    if (!told) return tl::unexpected(told.error());
-    return Seconds(double(milliseconds) * 1e-3);
+    };
+    return guard_.call("tell the time", ask).map([&] { return Seconds(double(milliseconds) * 1e-3); });
   }
   const cudaEvent_t event;
 
@@ -39,9 +38,6 @@ class RealStream final : public Stream {
   Result<void> copy(std::byte* into, const std::byte* from, std::uint64_t bytes) override {
     if (!bytes) return {};
     return guard_.call("copy", [&] { return cudaMemcpyAsync(into, from, bytes, cudaMemcpyDefault, stream); });
-  }
-  Result<void> clear(std::byte* at, std::uint64_t bytes) override {
-    return guard_.call("clear memory", [&] { return cudaMemsetAsync(at, 0, bytes, stream); });
   }
   Result<void> run(const Interpretation& job) override {
     return guard_.call("start a collective", [&] { return kernels::launch(stream, job); });
@@ -124,17 +120,18 @@ Result<std::unique_ptr<Graph>> RealStream::end_capture() {
 
 Result<std::unique_ptr<Stream>> make_stream(const DeviceGuard& guard) {
   cudaStream_t stream = nullptr;
-  auto made =
-      guard.call("make a stream", [&] { return cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); });
-  if (!made) return tl::unexpected(made.error());
-  return std::make_unique<RealStream>(guard, stream);
+  const auto make = [&] { return cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); };
+  return guard.call("make a stream", make).map([&]() -> std::unique_ptr<Stream> {
+    return std::make_unique<RealStream>(guard, stream);
+  });
 }
 
 Result<std::unique_ptr<Event>> make_event(const DeviceGuard& guard) {
   cudaEvent_t event = nullptr;
-  auto made = guard.call("make an event", [&] { return cudaEventCreate(&event); });
-  if (!made) return tl::unexpected(made.error());
-  return std::make_unique<RealEvent>(guard, event);
+  const auto make = [&] { return cudaEventCreate(&event); };
+  return guard.call("make an event", make).map([&]() -> std::unique_ptr<Event> {
+    return std::make_unique<RealEvent>(guard, event);
+  });
 }
 
 }  // namespace ringtrue::transport::cuda
