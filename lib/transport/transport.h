@@ -6,18 +6,20 @@
 //
 // Every transport lives in a folder of its own with the same file names (channel.h, transport.h) and passes
 // tests/unit/transport/suite_test.cc. To add one: write the folder, make its channels in
-// engine/session_connect.cc.
+// engine/session/connect.cc.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "base/result.h"
 #include "collective/endpoint.h"
 #include "run/trace.h"
+#include "transport/faulty/script.h"
 
 namespace ringtrue::transport {
 
@@ -90,6 +92,10 @@ class Gatherer {
                            const Destination& destination) = 0;
 };
 
+// What the connection itself tells of its use since reset_counters(): the kernel of TCP, an RDMA device's
+// completions; nothing where neither is in between.
+using HopStatistics = std::variant<std::monostate, run::TcpHop, run::RdmaHop>;
+
 class Channel {
  public:
   virtual ~Channel() = default;
@@ -102,15 +108,36 @@ class Channel {
   // Null where messages of several peers have to be received one after the other.
   virtual Gatherer* gatherer() { return nullptr; }
 
-  virtual const Hop& hop() const = 0;
-  virtual const Traffic& sent() const = 0;
-  virtual const Traffic& received() const = 0;
+  const Hop& hop() const { return hop_; }
+  const Traffic& sent() const { return sent_; }
+  const Traffic& received() const { return received_; }
   // Starts counting anew, at the beginning of the timed part of a run.
-  virtual void reset_counters() = 0;
-  // What the kernel says of the connection since reset_counters(); nullopt where there is no kernel in
-  // between.
-  virtual std::optional<run::TcpHop> tcp() const { return std::nullopt; }
-  virtual std::optional<run::RdmaHop> rdma() const { return std::nullopt; }
+  virtual void reset_counters() { sent_ = received_ = {}; }
+  virtual HopStatistics statistics() const { return {}; }
+
+ protected:
+  Channel(Hop hop, Owner& owner, const Reducer& reducer, faulty::Script script)
+      : hop_(std::move(hop)), owner_(owner), reducer_(reducer), script_(std::move(script)) {}
+
+  // Where the owner keeps the trace's events.
+  void record_sent(std::uint32_t sequence, std::uint64_t bytes, std::int64_t posted, std::int64_t moved) {
+    if (owner_.wants_events())
+      owner_.record({hop_.self, hop_.peer, hop_.lane, sequence, bytes, posted, moved, owner_.now()});
+  }
+  void record_received(std::uint32_t sequence, std::uint64_t bytes, std::int64_t posted, std::int64_t took) {
+    if (!owner_.wants_events()) return;
+    const std::int64_t done = owner_.now();
+    owner_.record({hop_.peer, hop_.self, hop_.lane, sequence, bytes, posted, done - took, done});
+  }
+
+  const Hop hop_;
+  Owner& owner_;
+  const Reducer& reducer_;
+  faulty::Script script_;
+  Traffic sent_, received_;
 };
+
+// "rank 2 lost its connection to rank 3 on node3: WHY"
+Error connection_lost(const Hop& hop, const std::string& why);
 
 }  // namespace ringtrue::transport

@@ -190,12 +190,13 @@ void RankEndpoint::add_hops(std::vector<run::Hop>& hops) const {
       hop.messages += sent.messages;
       hop.bytes += Bytes(sent.bytes);
       Seconds busy(double(sent.busy_ns) * 1e-9);
-      if (const auto tcp = links_[i].channel->tcp()) {
+      const transport::HopStatistics statistics = links_[i].channel->statistics();
+      if (const auto* tcp = std::get_if<run::TcpHop>(&statistics)) {
         // The kernel counts until the last acknowledgement, but in ticks of some milliseconds.
         constexpr Seconds many_ticks(0.05);
         busy = tcp->busy < many_ticks ? std::max(tcp->busy, busy) : tcp->busy;
         if (!hop.tcp) {
-          hop.tcp = tcp;
+          hop.tcp = *tcp;
         } else {
           hop.tcp->busy = std::max(hop.tcp->busy, tcp->busy);
           hop.tcp->rwnd_limited = std::max(hop.tcp->rwnd_limited, tcp->rwnd_limited);
@@ -205,7 +206,7 @@ void RankEndpoint::add_hops(std::vector<run::Hop>& hops) const {
           hop.tcp->delivery_rate = BytesPerSecond(hop.tcp->delivery_rate.value + tcp->delivery_rate.value);
         }
       }
-      if (const auto rdma = links_[i].channel->rdma()) {
+      if (const auto* rdma = std::get_if<run::RdmaHop>(&statistics)) {
         if (!hop.rdma) hop.rdma.emplace();
         hop.rdma->busy = std::max(hop.rdma->busy, rdma->busy);
         hop.rdma->credit_limited = std::max(hop.rdma->credit_limited, rdma->credit_limited);

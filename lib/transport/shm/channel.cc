@@ -10,12 +10,10 @@
 namespace ringtrue::transport::shm {
 
 Channel::Channel(Transport& transport, Hop hop, Owner& owner, const Reducer& reducer, faulty::Script script)
-    : transport_(transport),
-      hop_(std::move(hop)),
-      owner_(owner),
-      reducer_(reducer),
-      script_(std::move(script)) {
+    : transport::Channel(std::move(hop), owner, reducer, std::move(script)), transport_(transport) {
   outgoing_.side = 0;
+  outgoing_.traffic = &sent_;
+  incoming_.traffic = &received_;
   outgoing_.direction = transport_.direction(hop_.self, hop_.peer, hop_.lane, outgoing_.index);
   incoming_.side = 1;
   incoming_.direction = transport_.direction(hop_.peer, hop_.self, hop_.lane, incoming_.index);
@@ -151,14 +149,14 @@ void Channel::meet(Side& side, Post& post, std::uint64_t number) {
 void Channel::finish(Side& side, Post& post, std::uint64_t number, std::int64_t moving_ns) {
   post.finished = true;
   if (post.came) *post.came = post.length;
-  ++side.traffic.messages;
-  side.traffic.bytes += post.length;
-  side.traffic.busy_ns += moving_ns;
+  ++side.traffic->messages;
+  side.traffic->bytes += post.length;
+  side.traffic->busy_ns += moving_ns;
   if (owner_.wants_events()) {
-    const std::int64_t done = owner_.now();
-    const bool sending = side.side == 0;
-    owner_.record({sending ? hop_.self : hop_.peer, sending ? hop_.peer : hop_.self, hop_.lane,
-                   std::uint32_t(number), post.length, post.posted, done - moving_ns, done});
+    if (side.side == 0)
+      record_sent(std::uint32_t(number), post.length, post.posted, owner_.now() - moving_ns);
+    else
+      record_received(std::uint32_t(number), post.length, post.posted, moving_ns);
   }
   if (post.group) {
     // The group's token is done once, by its last member.
@@ -253,11 +251,6 @@ void Channel::advance(Side& side) {
     }
   }
   publish(side);
-}
-
-void Channel::reset_counters() {
-  outgoing_.traffic = {};
-  incoming_.traffic = {};
 }
 
 }  // namespace ringtrue::transport::shm

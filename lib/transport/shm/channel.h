@@ -33,10 +33,6 @@ class Channel final : public transport::Channel {
   void send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool more = false) override;
   void receive(std::uint64_t token, const Destination& destination) override;
   Gatherer* gatherer() override;
-  const Hop& hop() const override { return hop_; }
-  const Traffic& sent() const override { return outgoing_.traffic; }
-  const Traffic& received() const override { return incoming_.traffic; }
-  void reset_counters() override;
 
  private:
   friend class Transport;
@@ -64,7 +60,7 @@ class Channel final : public transport::Channel {
     std::uint64_t next = 0;          // number of the message at the front of `posts`
     std::size_t published = 0;
     std::deque<Post> posts;
-    Traffic traffic;
+    Traffic* traffic = nullptr;
   };
 
   void enqueue_send(Post post);
@@ -79,11 +75,7 @@ class Channel final : public transport::Channel {
   Slot& slot(Side& side, std::uint64_t number) const;
 
   Transport& transport_;
-  Hop hop_;
-  Owner& owner_;
-  const Reducer& reducer_;
   Side outgoing_, incoming_;
-  faulty::Script script_;
   std::uint32_t sends_ = 0;
 };
 

@@ -1,5 +1,4 @@
 #include "transport/tcp/channel.h"
-#include "run/trace.h"
 
 #include <fmt/format.h>
 #include <linux/tcp.h>
@@ -16,13 +15,10 @@ namespace ringtrue::transport::tcp {
 
 Channel::Channel(int fd, Loop& loop, std::byte* staging, Hop hop, Owner& owner, const Reducer& reducer,
                  faulty::Script script, std::size_t ahead)
-    : fd_(fd),
+    : transport::Channel(std::move(hop), owner, reducer, std::move(script)),
+      fd_(fd),
       loop_(loop),
       staging_(staging),
-      hop_(std::move(hop)),
-      owner_(owner),
-      reducer_(reducer),
-      script_(std::move(script)),
       spill_(ahead) {
   if (const auto watched = loop_.watch(fd_, 0, this); !watched) owner_.failed(watched.error());
 }
@@ -108,9 +104,7 @@ void Channel::flush() {
       if (m.written < m.length + frame_bytes) break;
       ++sent_.messages;
       sent_.bytes += m.length;
-      if (owner_.wants_events())
-        owner_.record(
-            {hop_.self, hop_.peer, hop_.lane, m.sequence, m.length, m.posted, m.moved, owner_.now()});
+      record_sent(m.sequence, m.length, m.posted, m.moved);
       const std::uint64_t token = m.token;
       outgoing_.pop_front();
       owner_.post_done(token);
@@ -169,14 +163,9 @@ bool Channel::start_message() {
       decode(std::span<const std::byte, frame_bytes>(spill_.data() + spill_begin_, frame_bytes));
   const bool due = frame && frame->sequence == expected_sequence_ && frame->lane == hop_.lane;
   if (!due) {
-    closed_ = true;
-    owner_.failed(Error{
-        Cause::corrupted,
-        fmt::format(
-            "a broken frame from rank {} on {} to rank {}: {}", hop_.peer, hop_.peer_node, hop_.self,
-            frame ? fmt::format("message {} where message {} was due", frame->sequence, expected_sequence_)
-                  : "its header does not match its checksum"),
-        hop_.peer_node, "look for faulty memory or a middlebox on the path"});
+    corrupted(frame ? fmt::format("message {} where message {} was due", frame->sequence, expected_sequence_)
+                    : "its header does not match its checksum",
+              "look for faulty memory or a middlebox on the path");
     return false;
   }
   spill_begin_ += frame_bytes;
@@ -227,13 +216,9 @@ void Channel::finish_message() {
   received_.bytes += frame_.length;
   unacknowledged_ += frame_.length;
   if (message.destination.came) *message.destination.came = frame_.length;
-  const std::int64_t end = now_ns();
-  received_.busy_ns += end - message_began_;
-  if (owner_.wants_events()) {
-    const std::int64_t done = owner_.now();
-    owner_.record({hop_.peer, hop_.self, hop_.lane, frame_.sequence, frame_.length, message.posted,
-                   done - (end - message_began_), done});
-  }
+  const std::int64_t took = now_ns() - message_began_;
+  received_.busy_ns += took;
+  record_received(frame_.sequence, frame_.length, message.posted, took);
   owner_.post_done(message.token);
 }
 
@@ -287,13 +272,7 @@ void Channel::pump() {
       if (!start_message()) continue;
       const std::uint64_t due = incoming_.front().destination.length;
       if (incoming_.front().destination.up_to ? frame_.length > due : frame_.length != due) {
-        closed_ = true;
-        owner_.failed(
-            Error{Cause::corrupted,
-                  fmt::format("a broken frame from rank {} on {} to rank {}: {} bytes where {} were due",
-                              hop_.peer, hop_.peer_node, hop_.self, frame_.length, due),
-                  hop_.peer_node,
-                  {}});
+        corrupted(fmt::format("{} bytes where {} were due", frame_.length, due));
         break;
       }
     }
@@ -352,11 +331,12 @@ void Channel::update_interest() {
   loop_.change(fd_, wanted, this);
 }
 
-void Channel::lost(const std::string& why) {
-  owner_.failed(Error{Cause::peer_lost,
-                      fmt::format("rank {} lost its connection to rank {} on {}: {}", hop_.self, hop_.peer,
-                                  hop_.peer_node, why),
-                      hop_.peer_node, "see the log of ringtrued there"});
+void Channel::corrupted(const std::string& what, std::string next) {
+  closed_ = true;
+  owner_.failed({Cause::corrupted,
+                 fmt::format("a broken frame from rank {} on {} to rank {}: {}", hop_.peer, hop_.peer_node,
+                             hop_.self, what),
+                 hop_.peer_node, std::move(next)});
 }
 
 // ---- counting ----
@@ -373,16 +353,15 @@ std::optional<tcp_info> info_of(int fd) {
 }  // namespace
 
 void Channel::reset_counters() {
-  sent_ = {};
-  received_ = {};
+  transport::Channel::reset_counters();
   if (const auto info = info_of(fd_))
     at_reset_ = {info->tcpi_busy_time, info->tcpi_rwnd_limited, info->tcpi_sndbuf_limited,
                  info->tcpi_total_retrans};
 }
 
-std::optional<run::TcpHop> Channel::tcp() const {
+HopStatistics Channel::statistics() const {
   const auto info = info_of(fd_);
-  if (!info) return std::nullopt;
+  if (!info) return {};
   run::TcpHop hop;
   hop.busy = Seconds(double(info->tcpi_busy_time - at_reset_.busy) * 1e-6);
   hop.rwnd_limited = Seconds(double(info->tcpi_rwnd_limited - at_reset_.rwnd) * 1e-6);

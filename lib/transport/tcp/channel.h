@@ -6,8 +6,6 @@
 #include <deque>
 #include <vector>
 
-#include "run/trace.h"
-#include "transport/faulty/script.h"
 #include "transport/loop.h"
 #include "transport/tcp/frame.h"
 #include "transport/transport.h"
@@ -27,11 +25,8 @@ class Channel final : public transport::Channel, public Watcher {
 
   void send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool more = false) override;
   void receive(std::uint64_t token, const Destination& destination) override;
-  const Hop& hop() const override { return hop_; }
-  const Traffic& sent() const override { return sent_; }
-  const Traffic& received() const override { return received_; }
   void reset_counters() override;
-  std::optional<run::TcpHop> tcp() const override;
+  HopStatistics statistics() const override;
 
   void ready(std::uint32_t epoll_events) override;
 
@@ -61,16 +56,13 @@ class Channel final : public transport::Channel, public Watcher {
   void finish_message();
   bool read_payload();
   void acknowledge();
-  void lost(const std::string& why);
+  void lost(const std::string& why) { owner_.failed(connection_lost(hop_, why)); }
+  void corrupted(const std::string& what, std::string next = {});
   void update_interest();
 
   int fd_;
   Loop& loop_;
   std::byte* staging_;
-  Hop hop_;
-  Owner& owner_;
-  const Reducer& reducer_;
-  faulty::Script script_;
 
   std::deque<Outgoing> outgoing_;
   std::uint32_t next_sequence_ = 0;
@@ -97,7 +89,6 @@ class Channel final : public transport::Channel, public Watcher {
   bool flush_waits_ = false;  // for room in the socket
   bool unwelcome_ = false;    // bytes are there that no receive was posted for
   std::uint32_t interest_ = 0;
-  Traffic sent_, received_;
   struct Kernel {
     std::uint64_t busy = 0, rwnd = 0, sndbuf = 0, retransmits = 0;
   } at_reset_;

@@ -75,12 +75,8 @@ void Transport::queue_scripted(Hop& hop, std::vector<std::byte> datagram, std::u
   const std::int64_t now = now_ns();
   const faulty::Fate fate = hop.script.next(bytes, now);
   if (fate.breaks)
-    return hop.player.receiver->failed(
-        Error{Cause::peer_lost,
-              fmt::format("rank {} lost its connection to rank {} on {}: the connection was cut",
-                          hop.player.rank, hop.peer, hop.to->where.node),
-              hop.to->where.node,
-              {}});
+    return hop.player.receiver->failed(connection_lost(
+        {hop.player.rank, hop.peer, collective::packet_lane, hop.to->where.node}, "the connection was cut"));
   // Held ones count this one, too, whatever becomes of it.
   std::vector<std::uint32_t> released;
   for (Held& held : hop.held)

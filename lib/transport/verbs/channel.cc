@@ -8,17 +8,14 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "run/trace.h"
 #include "transport/verbs/errors.h"
 
 namespace ringtrue::transport::verbs {
 
 Channel::Channel(Setup setup, Loop& loop, Owner& owner, const Reducer& reducer, faulty::Script script)
-    : setup_(std::move(setup)),
+    : transport::Channel(setup.hop, owner, reducer, std::move(script)),
+      setup_(std::move(setup)),
       loop_(loop),
-      owner_(owner),
-      reducer_(reducer),
-      script_(std::move(script)),
       ring_(setup_.slots) {
   max_inline_ = setup_.lines.front().pair->max_inline();
   for (const Line& line : setup_.lines) {
@@ -55,7 +52,7 @@ void Channel::completed(std::size_t number, const Completion& completion) {
   if (completion.status != 0) {
     const bool on_their_way =
         std::any_of(lines_.begin(), lines_.end(), [](const Sending& l) { return !l.posted.empty(); });
-    return fail(completion_error(setup_.node, {setup_.hop, line.port, line.peer_port}, completion),
+    return fail(completion_error(setup_.node, {hop_, line.port, line.peer_port}, completion),
                 due() || on_their_way);
   }
   if (completion.received) return arrived(completion);
@@ -99,7 +96,7 @@ bool Channel::take() {
 bool Channel::begin_message(const std::byte* slot) {
   std::array<std::byte, head_bytes> bytes;  // once: the peer could still change it
   std::memcpy(bytes.data(), slot + before_payload - head_bytes, head_bytes);
-  const auto head = decode(bytes, setup_.hop.lane);
+  const auto head = decode(bytes, hop_.lane);
   const Destination& to = incoming_.front().destination;
   if (!head) {
     corrupted("its head does not match its checksum");
@@ -165,11 +162,7 @@ void Channel::finish_message() {
   if (message.destination.came) *message.destination.came = length_;
   const std::int64_t took = now_ns() - message_began_;
   received_.busy_ns += took;
-  if (owner_.wants_events()) {
-    const std::int64_t done = owner_.now();
-    owner_.record({setup_.hop.peer, setup_.hop.self, setup_.hop.lane, expected_message_ - 1, length_,
-                   message.posted, done - took, done});
-  }
+  record_received(expected_message_ - 1, length_, message.posted, took);
   owner_.post_done(message.token);
 }
 
@@ -182,33 +175,22 @@ void Channel::fail(Error error, bool concerns_us) {
 }
 
 void Channel::corrupted(const std::string& why) {
-  const Hop& hop = setup_.hop;
   fail(Error{Cause::corrupted,
-             fmt::format("a broken slice from rank {} on {} to rank {}: {}", hop.peer, hop.peer_node,
-                         hop.self, why),
-             hop.peer_node, "look for faulty memory or a faulty adapter on either node"},
+             fmt::format("a broken slice from rank {} on {} to rank {}: {}", hop_.peer, hop_.peer_node,
+                         hop_.self, why),
+             hop_.peer_node, "look for faulty memory or a faulty adapter on either node"},
        true);
 }
 
 void Channel::cannot_copy(const Error& why) {
   fail(Error{why.cause,
-             fmt::format("rank {} on {} cannot copy its memory: {}", setup_.hop.self, setup_.node, why.what),
+             fmt::format("rank {} on {} cannot copy its memory: {}", hop_.self, setup_.node, why.what),
              setup_.node, why.next},
        true);
 }
 
-void Channel::lost(const std::string& why) {
-  const Hop& hop = setup_.hop;
-  fail(Error{Cause::peer_lost,
-             fmt::format("rank {} lost its connection to rank {} on {}: {}", hop.self, hop.peer,
-                         hop.peer_node, why),
-             hop.peer_node, "see the log of ringtrued there"},
-       due());
-}
-
 void Channel::reset_counters() {
-  sent_ = {};
-  received_ = {};
+  transport::Channel::reset_counters();
   writes_ = 0;
   std::fill(std::begin(limited_ns_), std::end(limited_ns_), 0);
   const std::int64_t now = now_ns();
@@ -217,7 +199,7 @@ void Channel::reset_counters() {
   limited_since_ = now;
 }
 
-std::optional<run::RdmaHop> Channel::rdma() const {
+HopStatistics Channel::statistics() const {
   const std::int64_t now = now_ns();
   const auto limited = [&](Limit limit) {
     return Seconds(double(limited_ns_[std::size_t(limit)] + (limit == limit_ ? now - limited_since_ : 0)) *

@@ -18,8 +18,6 @@
 #include <vector>
 
 #include "run/rdma.h"
-#include "run/trace.h"
-#include "transport/faulty/script.h"
 #include "transport/loop.h"
 #include "transport/transport.h"
 #include "transport/verbs/device_clock.h"
@@ -68,11 +66,8 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
 
   void send(std::uint64_t token, const std::byte* from, std::uint64_t length, bool more = false) override;
   void receive(std::uint64_t token, const Destination& destination) override;
-  const Hop& hop() const override { return setup_.hop; }
-  const Traffic& sent() const override { return sent_; }
-  const Traffic& received() const override { return received_; }
   void reset_counters() override;
-  std::optional<run::RdmaHop> rdma() const override;
+  HopStatistics statistics() const override;
 
   void ready(std::uint32_t epoll_events) override;  // the control connection
 
@@ -160,13 +155,10 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
   void fail(Error error, bool concerns_us);
   void corrupted(const std::string& why);
   void cannot_copy(const Error& why);
-  void lost(const std::string& why);
+  void lost(const std::string& why) { fail(connection_lost(hop_, why), due()); }
 
   Setup setup_;
   Loop& loop_;
-  Owner& owner_;
-  const Reducer& reducer_;
-  faulty::Script script_;
   std::vector<Sending> lines_;
   std::vector<Rail> rails_;
   int max_inline_ = 0;
@@ -195,7 +187,6 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
   bool over_ = false;             // the owner knows that the run has failed
   std::optional<Error> waiting_;  // a failure that concerns nobody yet
 
-  Traffic sent_, received_;
   std::int64_t busy_since_ = 0, limited_since_ = 0;
   std::int64_t last_completion_ = 0;
   Limit limit_ = Limit::none;

@@ -126,7 +126,7 @@ bool Channel::build(Sending& line, const Outgoing& message, int slot) {
     head = copy - head_bytes;
   }
   if (first) {
-    auto encoded = encode(Head{message.length, message.number}, setup_.hop.lane);
+    auto encoded = encode(Head{message.length, message.number}, hop_.lane);
     if (message.broken_frame) encoded[1] ^= std::byte{0x40};
     std::memcpy(head, encoded.data(), head_bytes);
   }
@@ -196,10 +196,9 @@ void Channel::post(Sending& line) {
   const auto posted = line.pair->post(line.batch);
   line.batch.clear();
   if (posted) return;
-  const Hop& hop = setup_.hop;
   fail(Error{posted.error().cause,
-             fmt::format("rank {} cannot send to rank {} on {} through {}: {}", hop.self, hop.peer,
-                         hop.peer_node, to_text(line.port), posted.error().what),
+             fmt::format("rank {} cannot send to rank {} on {} through {}: {}", hop_.self, hop_.peer,
+                         hop_.peer_node, to_text(line.port), posted.error().what),
              setup_.node, posted.error().next},
        true);
 }
@@ -218,9 +217,7 @@ void Channel::finish_sent() {
     message.over = true;
     ++sent_.messages;
     sent_.bytes += message.length;
-    if (owner_.wants_events())
-      owner_.record({setup_.hop.self, setup_.hop.peer, setup_.hop.lane, message.number, message.length,
-                     message.posted, message.moved, owner_.now()});
+    record_sent(message.number, message.length, message.posted, message.moved);
     owner_.post_done(message.token);
   }
   for (; next_unwritten_ > 0 && outgoing_.front().over; --next_unwritten_, ++first_) outgoing_.pop_front();

@@ -27,6 +27,10 @@ VerbsPair::Setup slices_of(std::uint64_t bytes, int slots = 8) {
   return setup;
 }
 
+run::RdmaHop rdma_of(const VerbsHop& hop) {
+  return std::get<run::RdmaHop>(hop.ends[0]->statistics());
+}
+
 TEST(VerbsChannel, SlicesAreTakenInOrderInWhateverOrderTheyCome) {
   VerbsPair::Setup setup = slices_of(64 * 1024);
   setup.rails = 2;
@@ -68,14 +72,14 @@ TEST(VerbsChannel, TellsWhichRailIsBusy) {
   EXPECT_EQ(hop.pair.fabric.deliver_from(pairs[1]), 1u);
   ASSERT_TRUE(hop.run_until_done(1, 1));
   hop.settle();
-  const auto rails = hop.ends[0]->rdma()->rails;
+  const auto rails = rdma_of(hop).rails;
   ASSERT_EQ(rails.size(), 2u);
   EXPECT_NE(rails[0].port, rails[1].port);
   for (const run::RdmaRail& rail : rails) EXPECT_EQ(rail.bytes, Bytes(bytes / 2));
   EXPECT_GE(rails[1].busy.value, rails[0].busy.value + waited) << "the other rail's slice was there at once";
-  EXPECT_GE(hop.ends[0]->rdma()->busy.value, rails[1].busy.value * 0.99);
+  EXPECT_GE(rdma_of(hop).busy.value, rails[1].busy.value * 0.99);
   hop.ends[0]->reset_counters();
-  const auto after = hop.ends[0]->rdma()->rails;
+  const auto after = rdma_of(hop).rails;
   for (const run::RdmaRail& rail : after) EXPECT_EQ(rail.busy.value, 0);
 }
 
@@ -92,14 +96,14 @@ TEST(VerbsChannel, WaitsForCreditsAndSaysSo) {
   EXPECT_EQ(std::memcmp(hop.memory(0), hop.memory(1), bytes), 0);
   hop.settle();
   EXPECT_EQ(hop.pair.fabric.totals().immediates, 40u + 10u) << "credits come for half a ring at a time";
-  const auto rdma = *hop.ends[0]->rdma();
+  const auto rdma = rdma_of(hop);
   EXPECT_EQ(rdma.writes, 40u);
   EXPECT_GT(rdma.credit_limited.value, 0.002);
   EXPECT_LE(rdma.credit_limited.value, rdma.busy.value);
   EXPECT_EQ(rdma.queue_limited.value, 0);
   hop.ends[0]->reset_counters();
-  EXPECT_EQ(hop.ends[0]->rdma()->writes, 0u);
-  EXPECT_EQ(hop.ends[0]->rdma()->credit_limited.value, 0);
+  EXPECT_EQ(rdma_of(hop).writes, 0u);
+  EXPECT_EQ(rdma_of(hop).credit_limited.value, 0);
 }
 
 TEST(VerbsChannel, FewWritesAskForACompletion) {
@@ -108,7 +112,7 @@ TEST(VerbsChannel, FewWritesAskForACompletion) {
   hop.ends[0]->send(1, hop.memory(0), bytes);
   hop.ends[1]->receive(2, {hop.memory(1), nullptr, bytes, Arrival::store});
   ASSERT_TRUE(hop.run_until_done(1, 1));
-  EXPECT_EQ(hop.ends[0]->rdma()->writes, 256u);
+  EXPECT_EQ(rdma_of(hop).writes, 256u);
   EXPECT_LE(hop.pair.fabric.totals().signaled, 256u / 4);
 }
 
@@ -206,8 +210,8 @@ TEST(VerbsChannel, ShortQueuesAreNeverOverrun) {
     }
     hop.settle();
     EXPECT_LE(hop.pair.fabric.held(), 2 * 6u);
-    EXPECT_GT(hop.ends[0]->rdma()->queue_limited.value, 0.002);
-    EXPECT_EQ(hop.ends[0]->rdma()->credit_limited.value, 0);
+    EXPECT_GT(rdma_of(hop).queue_limited.value, 0.002);
+    EXPECT_EQ(rdma_of(hop).credit_limited.value, 0);
     hop.pair.fabric.release();
     ASSERT_TRUE(hop.run_until_done(2, 2)) << "the queues are full of credits";
     for (const int r : {0, 1}) EXPECT_EQ(std::memcmp(hop.memory(1 - r), hop.memory(r) + (2 << 20), bytes), 0);
@@ -232,8 +236,8 @@ TEST(VerbsChannel, BusyTimeEndsByTheDevicesClock) {
   while (now_ns() < later) {
   }
   ASSERT_TRUE(hop.run_until_done(2, 2));
-  EXPECT_GT(hop.ends[0]->rdma()->busy.value, 0);
-  EXPECT_LT(hop.ends[0]->rdma()->busy.value, 0.025);
+  EXPECT_GT(rdma_of(hop).busy.value, 0);
+  EXPECT_LT(rdma_of(hop).busy.value, 0.025);
 }
 
 struct Mix {
