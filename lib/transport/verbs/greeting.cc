@@ -8,6 +8,7 @@
 #include <set>
 
 #include "transport/fields.h"
+#include "transport/verbs/rails.h"
 
 namespace ringtrue::transport::verbs {
 
@@ -20,12 +21,6 @@ constexpr std::uint32_t number_bits = 0xffffff;
 
 bool is_mtu(int mtu) {
   return mtu >= 256 && mtu <= 4096 && (mtu & (mtu - 1)) == 0;
-}
-
-bool is_ipv4(const Greeting::Rail& rail) {
-  constexpr std::array<std::byte, 12> mapped{
-      {{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, std::byte{0xff}, std::byte{0xff}}};
-  return std::equal(mapped.begin(), mapped.end(), rail.gid.begin());
 }
 
 std::uint16_t two_bytes(const Greeting::Rail& rail, std::size_t at) {
@@ -51,9 +46,9 @@ std::string mismatch(const Greeting::Rail& our, const Greeting::Rail& their) {
     const bool ethernet = our.layer == LinkLayer::ethernet;
     return between("is", ethernet ? "Ethernet" : "InfiniBand", ethernet ? "InfiniBand" : "Ethernet");
   }
-  if (our.layer == LinkLayer::ethernet && is_ipv4(our) != is_ipv4(their))
-    return between("has", is_ipv4(our) ? "an IPv4 GID" : "an IPv6 GID",
-                   is_ipv4(our) ? "an IPv6 GID" : "an IPv4 GID");
+  if (our.layer == LinkLayer::ethernet && is_ipv4(our.gid) != is_ipv4(their.gid))
+    return between("has", is_ipv4(our.gid) ? "an IPv4 GID" : "an IPv6 GID",
+                   is_ipv4(their.gid) ? "an IPv4 GID" : "an IPv6 GID");
   if (is_routed(our, their) && !(our.global && their.global) && (flid(our) == 0 || flid(their) == 0))
     return between("is in subnet", fmt::format("{:#06x}", subnet(our)),
                    fmt::format("{:#06x}", subnet(their))) +

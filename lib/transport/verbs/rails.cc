@@ -14,14 +14,9 @@ namespace {
 
 using Raw = std::array<std::byte, 16>;
 
-bool is_mapped(const Raw& raw) {
-  constexpr std::array<unsigned char, 12> before = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  return std::memcmp(raw.data(), before.data(), before.size()) == 0;
-}
-
 // Preference of a GID; the lowest is used.
 int order(const Gid& gid) {
-  if (is_mapped(gid.raw)) return 0;
+  if (is_ipv4(gid.raw)) return 0;
   const bool link_local = gid.raw[0] == std::byte(0xfe) && (gid.raw[1] & std::byte(0xc0)) == std::byte(0x80);
   return link_local ? 2 : 1;
 }
@@ -146,12 +141,27 @@ std::string gigabits(const PortState& port) {
   return port.rate.value > 0 ? fmt::format("{:.4g} Gbit/s", port.rate.value * 8e-9) : "rate unknown";
 }
 
-// Why `each` is none of the rails, of which `rail` is one.
-LeftOut left_out(const Candidate& each, const Rail& rail) {
+// The fabric that most of the node's ports are of, where none of these is up: its rails are down, and what
+// is in use stands in for them. "": there is no such one.
+std::string fabric_that_is_down(const std::vector<Candidate>& used, const std::vector<Candidate>& rest) {
+  std::vector<run::PortForData> ports;
+  for (const auto* each : {&used, &rest})
+    for (const Candidate& candidate : *each)
+      if (!candidate.rail.port.state.empty()) ports.push_back({fabric_of(candidate.rail.port)});
+  const std::string most = run::kind_for_data(ports);
+  const auto is_up = [&](const Candidate& each) {
+    return each.rail.port.active && fabric_of(each.rail.port) == most;
+  };
+  return std::ranges::any_of(used, is_up) || std::ranges::any_of(rest, is_up) ? "" : most;
+}
+
+// Why `each` is none of the rails, of which `rail` is one; `down`: see fabric_that_is_down().
+LeftOut left_out(const Candidate& each, const Rail& rail, const std::string& down) {
   constexpr double far = 8;  // times: no lane that is lost and no generation that was missed makes so much
   const PortState &port = each.rail.port, &fastest = rail.port;
   const std::string name = to_text(each.rail.name);
-  const bool told = !port.state.empty(), other_fabric = told && port.layer != fastest.layer;
+  const bool told = !port.state.empty();
+  const bool other_fabric = told && port.layer != fastest.layer && fabric_of(port) != down;
   if (other_fabric || (!each.why_not && port.rate.value * far <= fastest.rate.value))
     return {fmt::format("{} ({}, {})", name, fabric_of(port), port.active ? gigabits(port) : port.state),
             true};
@@ -160,6 +170,11 @@ LeftOut left_out(const Candidate& each, const Rail& rail) {
 }
 
 }  // namespace
+
+bool is_ipv4(const Raw& raw) {
+  constexpr std::array<unsigned char, 12> before = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  return std::memcmp(raw.data(), before.data(), before.size()) == 0;
+}
 
 Result<Devices> open_devices(Library& library) {
   const auto names = library.devices();
@@ -227,6 +242,7 @@ Result<Choice> choose_rails(const Devices& devices, const run::RdmaSettings& set
     return fabric_of(each.rail.port) == kind;
   });
 
+  const std::string down = fabric_that_is_down(usable, rest);
   Choice choice;
   for (Candidate& each : usable) choice.rails.push_back(std::move(each.rail));
   const auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
@@ -234,14 +250,14 @@ Result<Choice> choose_rails(const Devices& devices, const run::RdmaSettings& set
   std::sort(rest.begin(), rest.end(),
             [&](const Candidate& a, const Candidate& b) { return by_name(a.rail, b.rail); });
   for (const Candidate& each : rest)  // of ports that others may own, nothing is told
-    if (each.own || !shared) choice.left_out.push_back(left_out(each, choice.rails.front()));
+    if (each.own || !shared) choice.left_out.push_back(left_out(each, choice.rails.front(), down));
   for (const auto& [name, why] : devices.closed) choice.left_out.push_back({why.what});
   return choice;
 }
 
 std::string to_text(const Gid& gid) {
   char text[INET6_ADDRSTRLEN] = "";
-  if (is_mapped(gid.raw))
+  if (is_ipv4(gid.raw))
     ::inet_ntop(AF_INET, gid.raw.data() + 12, text, sizeof text);
   else
     ::inet_ntop(AF_INET6, gid.raw.data(), text, sizeof text);

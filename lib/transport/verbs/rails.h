@@ -38,7 +38,9 @@ Result<Devices> open_devices(Library& library);
 // A port, or a device, that no data goes through by itself, and why: "mlx5_2:1 is down".
 struct LeftOut {
   std::string why;
-  bool other_kind = false;  // of another fabric or far from the rails' rate, which is no fault
+  // Of another fabric or far from the rails' rate, which is no fault; unless most of the node's ports are of
+  // that fabric, and all of them are down.
+  bool other_kind = false;
 };
 
 struct Choice {
@@ -54,6 +56,8 @@ struct Choice {
 Result<Choice> choose_rails(const Devices& devices, const run::RdmaSettings& settings,
                             const Addresses& addresses);
 
+// Of a GID that stands for an IPv4 address.
+bool is_ipv4(const std::array<std::byte, 16>& gid);
 // "10.1.0.7", "fe80::1", as people read a GID.
 std::string to_text(const Gid& gid);
 

@@ -209,6 +209,25 @@ TEST_F(VerbsRails, TellsWhatItLeavesOut) {
                             "other: mlx5_2:1 (InfiniBand, init)", "other: rxe0:1 (Ethernet, rate unknown)"}));
 }
 
+TEST_F(VerbsRails, WhereTheRailsAreDownAnotherPortStandsInAndTheyAreTold) {
+  const std::vector<FakeDevice> devices = {down(rate(fake_infiniband("mlx5_0", 0), 10)),
+                                           down(rate(fake_infiniband("mlx5_1", 0), 10), "init"),
+                                           rate(fake_roce("irdma0", "10.0.0.7"), 25)};
+  EXPECT_EQ(choose(devices, {}, "", std::vector<std::string>{}), "irdma0:1 10.0.0.7");
+  EXPECT_EQ(left_out, (std::vector<std::string>{"mlx5_0:1 is down", "mlx5_1:1 is init"}));
+  // One of them is up, and the other one of another fabric, as it always was.
+  EXPECT_EQ(choose({devices[0], rate(fake_infiniband("mlx5_1", 7), 400), devices[2]}, {}, "",
+                   std::vector<std::string>{}),
+            "mlx5_1:1 LID 7");
+  EXPECT_EQ(left_out,
+            (std::vector<std::string>{"other: irdma0:1 (Ethernet, 25 Gbit/s)", "mlx5_0:1 is down"}));
+  // A port for storage that is down says nothing of the rails.
+  EXPECT_EQ(choose({rate(fake_infiniband("mlx5_0", 7), 400), down(fake_roce("irdma0", "10.0.0.7"))}, {}, "",
+                   std::vector<std::string>{}),
+            "mlx5_0:1 LID 7");
+  EXPECT_EQ(left_out, (std::vector<std::string>{"other: irdma0:1 (Ethernet, down)"}));
+}
+
 TEST_F(VerbsRails, TellsNothingOfPortsThatOtherNodesMayOwn) {
   const std::vector<FakeDevice> devices = {roce("rxe0", {"10.1.0.1"}), down(roce("rxe1", {"10.1.0.2"})),
                                            down(roce("rxe2", {"10.1.0.3"})),
