@@ -138,8 +138,8 @@ struct Event {
   // bad_request: the peer of a queue pair asked for what it must not.
   enum class Kind : std::uint8_t { port_down, port_up, device_fatal, queue_broken, bad_request, other };
   Kind kind = Kind::other;
-  int port = 0;                  // of port events
-  std::uint32_t queue_pair = 0;  // of events of a queue pair
+  int port = 0;                  // of port_down, port_up
+  std::uint32_t queue_pair = 0;  // of queue_broken, bad_request, where it is about one
   std::string text;              // as rdma-core describes it
 };
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -17,116 +18,49 @@ namespace {
 
 constexpr std::size_t max_gids = 4096;
 
+// `table` has a value for each bit, from the lowest; the value of what has that bit alone.
+template <class T, std::size_t n>
+T of_bit(const T (&table)[n], unsigned bit) {
+  const auto place = std::size_t(std::countr_zero(bit));
+  return std::has_single_bit(bit) && place < n ? table[place] : T();
+}
+
 // Gbit/s of one lane. InfiniBand counts data, below FDR 8 of 10 bits and then 64 of 66; Ethernet names its
 // rates without their coding.
 double lane_rate(unsigned speed, LinkLayer layer) {
-  const bool ethernet = layer == LinkLayer::ethernet;
-  switch (speed) {
-    case 1:
-      return ethernet ? 2.5 : 2;
-    case 2:
-      return ethernet ? 5 : 4;
-    case 4:
-      return ethernet ? 10 : 8;
-    case 8:
-      return 10;
-    case 16:
-      return ethernet ? 14 : 54.5 / 4;
-    case 32:
-      return 25;
-    case 64:
-      return 50;
-    case 128:
-      return 100;
-    default:
-      return 0;
-  }
+  constexpr double infiniband[] = {2, 4, 8, 10, 54.5 / 4, 25, 50, 100};
+  constexpr double ethernet[] = {2.5, 5, 10, 10, 14, 25, 50, 100};
+  return of_bit(layer == LinkLayer::ethernet ? ethernet : infiniband, speed);
 }
 
 int lanes(unsigned width) {
-  switch (width) {
-    case 1:
-      return 1;
-    case 2:
-      return 4;
-    case 4:
-      return 8;
-    case 8:
-      return 12;
-    case 16:
-      return 2;
-    default:
-      return 0;
-  }
+  constexpr int lanes[] = {1, 4, 8, 12, 2};
+  return of_bit(lanes, width);
 }
 
 std::string state_text(ibv_port_state state) {
-  switch (state) {
-    case IBV_PORT_DOWN:
-      return "down";
-    case IBV_PORT_INIT:
-      return "init";
-    case IBV_PORT_ARMED:
-      return "armed";
-    case IBV_PORT_ACTIVE:
-    case IBV_PORT_ACTIVE_DEFER:
-      return "active";
-    default:
-      return "in no known state";
-  }
+  constexpr const char* states[] = {nullptr, "down", "init", "armed", "active", "active"};
+  const bool known = state >= IBV_PORT_DOWN && std::size_t(state) < std::size(states);
+  return known ? states[state] : "in no known state";
 }
 
-Event::Kind kind_of(ibv_event_type type) {
-  switch (type) {
-    case IBV_EVENT_PORT_ERR:
-      return Event::Kind::port_down;
-    case IBV_EVENT_PORT_ACTIVE:
-      return Event::Kind::port_up;
-    case IBV_EVENT_DEVICE_FATAL:
-      return Event::Kind::device_fatal;
-    case IBV_EVENT_CQ_ERR:
-    case IBV_EVENT_QP_FATAL:
-    case IBV_EVENT_SRQ_ERR:
-    case IBV_EVENT_WQ_FATAL:
-      return Event::Kind::queue_broken;
-    case IBV_EVENT_QP_REQ_ERR:
-    case IBV_EVENT_QP_ACCESS_ERR:
-      return Event::Kind::bad_request;
-    default:
-      return Event::Kind::other;
-  }
-}
-
-bool is_of_port(ibv_event_type type) {
-  switch (type) {
-    case IBV_EVENT_PORT_ACTIVE:
-    case IBV_EVENT_PORT_ERR:
-    case IBV_EVENT_LID_CHANGE:
-    case IBV_EVENT_PKEY_CHANGE:
-    case IBV_EVENT_SM_CHANGE:
-    case IBV_EVENT_CLIENT_REREGISTER:
-    case IBV_EVENT_GID_CHANGE:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool is_of_queue_pair(ibv_event_type type) {
-  switch (type) {
-    case IBV_EVENT_QP_FATAL:
-    case IBV_EVENT_QP_REQ_ERR:
-    case IBV_EVENT_QP_ACCESS_ERR:
-    case IBV_EVENT_COMM_EST:
-    case IBV_EVENT_SQ_DRAINED:
-    case IBV_EVENT_PATH_MIG:
-    case IBV_EVENT_PATH_MIG_ERR:
-    case IBV_EVENT_QP_LAST_WQE_REACHED:
-      return true;
-    default:
-      return false;
-  }
-}
+// The events that mean something here.
+struct Meaning {
+  ibv_event_type type;
+  Event::Kind kind;
+  bool of_port = false, of_queue_pair = false;
+};
+constexpr Meaning meanings[] = {
+    {IBV_EVENT_PORT_ERR, Event::Kind::port_down, true},
+    {IBV_EVENT_PORT_ACTIVE, Event::Kind::port_up, true},
+    {IBV_EVENT_DEVICE_FATAL, Event::Kind::device_fatal},
+    {IBV_EVENT_CQ_ERR, Event::Kind::queue_broken},
+    {IBV_EVENT_SRQ_ERR, Event::Kind::queue_broken},
+    {IBV_EVENT_WQ_FATAL, Event::Kind::queue_broken},
+    {IBV_EVENT_QP_FATAL, Event::Kind::queue_broken, false, true},
+    {IBV_EVENT_QP_REQ_ERR, Event::Kind::bad_request, false, true},
+    {IBV_EVENT_QP_ACCESS_ERR, Event::Kind::bad_request, false, true},
+};
 
 // What this process has pinned already, by its "VmPin: 8 kB".
 std::uint64_t pinned_bytes() {
@@ -269,9 +203,12 @@ class RealDevice : public Device {
     ibv_async_event raw{};
     if (api_.ibv_get_async_event(context_, &raw) != 0) return std::nullopt;
     Event event;
-    event.kind = kind_of(raw.event_type);
-    if (is_of_port(raw.event_type)) event.port = raw.element.port_num;
-    if (is_of_queue_pair(raw.event_type)) event.queue_pair = raw.element.qp->qp_num;
+    for (const Meaning& meaning : meanings) {
+      if (meaning.type != raw.event_type) continue;
+      event.kind = meaning.kind;
+      if (meaning.of_port) event.port = raw.element.port_num;
+      if (meaning.of_queue_pair) event.queue_pair = raw.element.qp->qp_num;
+    }
     if (const char* text = api_.ibv_event_type_str(raw.event_type)) event.text = text;
     api_.ibv_ack_async_event(&raw);  // or the queue pair could not be destroyed
     return event;

@@ -19,7 +19,7 @@ constexpr std::uint64_t receive_mark = ~std::uint64_t(0);
 
 // Receives without memory, so many at once.
 template <class Post>
-int post_receives(int count, Post post) {
+Result<void> post_receives(int count, const std::string& device, Post post) {
   std::array<ibv_recv_wr, 64> chain{};
   for (std::size_t i = 0; i < chain.size(); ++i) {
     chain[i].wr_id = receive_mark;
@@ -29,10 +29,11 @@ int post_receives(int count, Post post) {
     const auto now = std::min(chain.size(), std::size_t(left));
     ibv_recv_wr* const first = &chain[chain.size() - now];
     ibv_recv_wr* bad = nullptr;
-    if (const int error = post(first, &bad); error != 0) return error;
+    if (const int error = post(first, &bad); error != 0)
+      return tl::unexpected(verbs_error("post receives", device, error));
     left -= int(now);
   }
-  return 0;
+  return {};
 }
 
 class RealQueue : public CompletionQueue {
@@ -158,10 +159,9 @@ class RealShared : public SharedReceiveQueue {
   ~RealShared() override { api_.ibv_destroy_srq(queue_); }
   ibv_srq* raw() const { return queue_; }
   Result<void> post(int count) override {
-    const int error = post_receives(
-        count, [&](ibv_recv_wr* first, ibv_recv_wr** bad) { return ibv_post_srq_recv(queue_, first, bad); });
-    if (error != 0) return tl::unexpected(verbs_error("post receives", device_, error));
-    return {};
+    return post_receives(count, device_, [&](ibv_recv_wr* first, ibv_recv_wr** bad) {
+      return ibv_post_srq_recv(queue_, first, bad);
+    });
   }
 
  private:
@@ -250,10 +250,9 @@ class RealPair : public QueuePair {
     return {};
   }
   Result<void> post_receives(int count) override {
-    const int error = verbs::post_receives(
-        count, [&](ibv_recv_wr* first, ibv_recv_wr** bad) { return ibv_post_recv(pair_, first, bad); });
-    if (error != 0) return tl::unexpected(verbs_error("post receives", device_, error));
-    return {};
+    return verbs::post_receives(count, device_, [&](ibv_recv_wr* first, ibv_recv_wr** bad) {
+      return ibv_post_recv(pair_, first, bad);
+    });
   }
   void to_error() override {
     ibv_qp_attr attributes{};
