@@ -33,7 +33,7 @@ verbs::Buffer DeviceRoom::buffer() {
           [this]() -> Result<verbs::Buffer::Dmabuf> {
             const auto descriptor = device_->dma_buf(memory_->at(), memory_->bytes());
             if (!descriptor) return tl::unexpected(descriptor.error());
-            return verbs::Buffer::Dmabuf{*descriptor, 0};
+            return verbs::Buffer::Dmabuf{OwnedFd(*descriptor), 0};
           },
           this};
 }

@@ -289,7 +289,7 @@ void SessionImpl::add_rdma(run::RunReport& report) const {
       ports.insert(job_.ports[std::size_t(rank)].begin(), job_.ports[std::size_t(rank)].end());
   run::RdmaUse use;
   use.node = job_.nodes[std::size_t(member_.node)];
-  use.memory = verbs::to_text(verbs_->way());
+  use.memory = key_of(verbs_->way());
   for (const verbs::Rail& rail : verbs_->rails()) {
     if (ports.empty()) use.ports.push_back(rail.name);
     if (use.gid.empty() && rail.port.layer == verbs::LinkLayer::ethernet) use.gid = verbs::to_text(rail.gid);

@@ -8,8 +8,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "base/fd.h"
+#include "base/keys.h"
 #include "run/rdma.h"
 #include "transport/verbs/library.h"
 
@@ -22,7 +26,6 @@ enum class Way : std::uint8_t {
   nvidia_peermem,  // GPU memory, registered like the host's by nvidia_peermem
   staged,          // copied through the pool (pinned host memory)
 };
-std::string to_text(Way way);
 
 // Reaches memory that this processor does not, a GPU's. Done when it returns. Threads share it.
 class Copier {
@@ -51,9 +54,9 @@ struct Buffer {
   std::uint64_t bytes = 0;
   bool on_gpu = false;
   // Of GPU memory: a descriptor of the whole buffer for ibv_reg_dmabuf_mr, with the offset at which it
-  // begins; Memory closes it. Empty, or an error: there is none, and why.
+  // begins. Empty, or an error: there is none, and why.
   struct Dmabuf {
-    int descriptor = -1;
+    OwnedFd descriptor;
     std::uint64_t offset = 0;
   };
   std::function<Result<Dmabuf>()> export_dmabuf;
@@ -78,23 +81,21 @@ class Registered {
   std::vector<std::unique_ptr<Region>> regions_;
 };
 
-// A part of the pool; goes back when it is destroyed.
+// A buffer of the pool; goes back when it is destroyed.
 class Lent {
  public:
-  Lent() = default;
-  Lent(Lent&&) noexcept;
-  Lent& operator=(Lent&&) noexcept;
-  ~Lent();
-  std::byte* at() const { return at_; }
+  std::byte* at() const { return registered().at(); }
   std::uint64_t bytes() const { return bytes_; }
-  const Registered& registered() const { return *registered_; }
-  explicit operator bool() const { return registered_ != nullptr; }
+  const Registered& registered() const;
+  explicit operator bool() const { return pooled_ != nullptr; }
 
  private:
   friend class Memory;
-  class Memory* memory_ = nullptr;
-  const Registered* registered_ = nullptr;
-  std::byte* at_ = nullptr;
+  struct Pooled;
+  struct GiveBack {
+    void operator()(Pooled* pooled) const;
+  };
+  std::unique_ptr<Pooled, GiveBack> pooled_;
   std::uint64_t bytes_ = 0;
 };
 
@@ -117,37 +118,37 @@ class Memory {
   const Registered* own() const { return own_ ? &*own_ : nullptr; }
   const std::string& why_staged() const { return why_staged_; }
 
-  // From the pool, which grows by whole pieces and is kept; 64-byte aligned. Errors as use().
-  Result<Lent> lend(std::uint64_t bytes);
-  // ... and remotely writable, under keys that open nothing else that is in use.
-  Result<Lent> lend_ring(std::uint64_t bytes);
+  // From the pool, whose buffers are kept: the smallest that is large enough, or a new one in the place of
+  // one that is too small. One that is remotely writable has keys that open nothing else. Errors as use().
+  Result<Lent> lend(std::uint64_t bytes, bool remote_write = false);
   std::uint64_t pooled() const;  // bytes registered for the pool
 
  private:
-  friend class Lent;
-  struct Piece;
-  Lent lent(Piece& piece, std::byte* at, std::uint64_t bytes);
-  void give_back(const Lent& lent);
   using Register = std::function<Result<std::unique_ptr<Region>>(Device&, Access)>;
+  Access access_to(const Device& device, bool remote_write) const {
+    return {remote_write, relaxed_ordering_ && device.limits().relaxed_ordering};
+  }
   Result<Registered> on_all(std::byte* at, std::uint64_t bytes, bool remote_write, const Register& how) const;
   Result<Registered> on_all(std::byte* at, std::uint64_t bytes, bool remote_write) const;
   Result<Registered> on_all_by_dmabuf(const Buffer& buffer) const;
   Result<Way> register_own(const Buffer& buffer);
-  Result<void> grow(std::uint64_t bytes, bool ring);
+  Result<void> grow(std::uint64_t bytes, bool remote_write);
 
   std::vector<Device*> devices_;
   bool relaxed_ordering_ = false;
   std::optional<Registered> own_;
-  struct Use {  // what use() was last asked for, and what came of it
-    std::byte* at = nullptr;
-    std::uint64_t bytes = 0;
-    bool on_gpu = false;
-    run::Registration wanted = run::Registration::automatic;
-    Way way = Way::staged;
-  };
-  std::optional<Use> use_;
+  using Asked = std::tuple<std::byte*, std::uint64_t, bool, run::Registration>;
+  std::optional<std::pair<Asked, Way>> use_;  // what use() was last asked for, and what came of it
   std::string why_staged_;
-  std::vector<std::unique_ptr<Piece>> pieces_;
+  std::vector<std::unique_ptr<Lent::Pooled>> pool_;
 };
 
 }  // namespace ringtrue::transport::verbs
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<transport::verbs::Way>[] = {"host", "dmabuf", "nvidia_peermem",
+                                                                 "staged"};
+
+}  // namespace ringtrue

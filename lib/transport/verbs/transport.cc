@@ -214,14 +214,11 @@ Result<Greeting> Transport::offer(const tcp::ConnectionKey& key, const Hop& hop,
   for (std::size_t r = 0; r < rails.size(); ++r)
     made->ends.push_back({std::move(rails[r]), (*devices)[r], {}});
   const std::uint64_t stride = slot_stride(shape_.slot_bytes);
-  auto ring = memory_->lend_ring(shape_.slots * stride);
-  if (!ring) return tl::unexpected(ring.error());
-  made->ring = std::move(*ring);
   const std::size_t lines = made->ends.size() * std::size_t(setup_.settings.queue_pairs);
-  auto staging =
-      memory_->lend(shape_.staging * stride + Channel::heads_bytes(lines, sends_for(shape_.slots)));
-  if (!staging) return tl::unexpected(staging.error());
-  made->staging = std::move(*staging);
+  const std::uint64_t heads = Channel::heads_bytes(lines, sends_for(shape_.slots));
+  Result<void> lent = assign(made->ring, memory_->lend(shape_.slots * stride, true));
+  if (lent) lent = assign(made->staging, memory_->lend(shape_.staging * stride + heads));
+  if (!lent) return tl::unexpected(lent.error());
 
   Greeting& ours = made->ours;
   ours.ring_address = std::uint64_t(reinterpret_cast<std::uintptr_t>(made->ring.at()));
