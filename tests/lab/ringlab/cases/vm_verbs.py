@@ -188,11 +188,11 @@ def with_rdma(lab):
 
 
 for _algorithm in ALGORITHMS:
-    register(f"verbs/exact-{_algorithm}", exact(_algorithm, [(4, 1)]), quick=True,
-             machine="verbs")
+    register(f"verbs/exact-{_algorithm}", exact(_algorithm, [(4, 1)]),
+             quick=_algorithm in ("ring", "double-tree", "hierarchical"), machine="verbs")
     register(f"verbs/exact-{_algorithm}-several-ranks-a-node", exact(_algorithm, [(1, 2), (3, 2), (4, 2)]),
              machine="verbs")
-    register(f"verbs/every-count-{_algorithm}", every_count(_algorithm), quick=_algorithm == "ring", machine="verbs")
+    register(f"verbs/every-count-{_algorithm}", every_count(_algorithm), machine="verbs")
 register("verbs/exact-two-shot", exact("two-shot", [(1, 4)]), machine="verbs")
 register("verbs/some-types", every_type([("float16", "prod"), ("bfloat16", "max"), ("float64", "avg")]), quick=True,
          machine="verbs")
