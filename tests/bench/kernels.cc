@@ -12,7 +12,7 @@
 
 #include "collective/types.h"
 #include "engine/kernels/reduce.h"
-#include "engine/kernels/reduce_kernels.h"
+#include "engine/kernels/simd.h"
 #include "engine/values/values.h"
 
 namespace {

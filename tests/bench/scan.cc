@@ -17,7 +17,7 @@
 #include "base/memory.h"
 #include "collective/types.h"
 #include "engine/kernels/nonzero.h"
-#include "engine/kernels/nonzero_kernels.h"
+#include "engine/kernels/simd.h"
 
 namespace {
 
@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
   }
   std::vector<char*> memory;
   std::printf("blocks of %u, %llu MiB a thread, %s, medians of %d\n", block,
-              static_cast<unsigned long long>(bytes >> 20), engine::kernels::non_zero_best().name, rounds);
+              static_cast<unsigned long long>(bytes >> 20), engine::kernels::best().name, rounds);
   std::printf("threads  type      non-zero   read GB/s   scan GB/s   share\n");
   for (unsigned threads = 1; threads <= cores; threads *= 2) {
     while (memory.size() < threads) memory.push_back(mapped(bytes));

@@ -3,39 +3,9 @@
 #include <algorithm>
 #include <cassert>
 
-#include "engine/kernels/cpu.h"
-#include "engine/kernels/nonzero_kernels.h"
+#include "engine/kernels/simd.h"
 
 namespace ringtrue::engine {
-namespace kernels {
-
-#if defined(__x86_64__)
-const NonZero* non_zero_avx2() {
-  return __builtin_cpu_supports("avx2") ? compiled_non_zero_avx2() : nullptr;
-}
-
-const NonZero* non_zero_avx512() {
-  return has_avx512() ? compiled_non_zero_avx512() : nullptr;
-}
-#else
-const NonZero* non_zero_avx2() {
-  return nullptr;
-}
-const NonZero* non_zero_avx512() {
-  return nullptr;
-}
-#endif
-
-const NonZero& non_zero_best() {
-  static const NonZero& chosen = []() -> const NonZero& {
-    if (const NonZero* wide = non_zero_avx512()) return *wide;
-    if (const NonZero* middle = non_zero_avx2()) return *middle;
-    return non_zero_portable();
-  }();
-  return chosen;
-}
-
-}  // namespace kernels
 
 using collective::Type;
 
@@ -66,14 +36,13 @@ void find_non_zero(Type type, const std::byte* data, std::uint64_t elements, std
   if (count == 0) return;
   const std::uint64_t size = size_of(type), start = first_block * block;
   assert(start + (count - 1) * block < elements);
-  kernels::non_zero_best().blocks(reinterpret_cast<const char*>(data) + start * size,
-                                  (elements - start) * size, block * size, first_block, count, mask_of(type),
-                                  bitmap);
+  kernels::best().find_non_zero(reinterpret_cast<const char*>(data) + start * size, (elements - start) * size,
+                                block * size, first_block, count, mask_of(type), bitmap);
 }
 
 bool any_non_zero(Type type, const std::byte* data, std::uint64_t elements) {
   if (elements == 0) return false;
-  return kernels::non_zero_best().any(reinterpret_cast<const char*>(data), elements * size_of(type),
+  return kernels::best().any_non_zero(reinterpret_cast<const char*>(data), elements * size_of(type),
                                       mask_of(type));
 }
 

@@ -5,45 +5,12 @@
 #include <cstring>
 
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <emmintrin.h>
 #endif
 
-#include "engine/kernels/cpu.h"
-#include "engine/kernels/reduce_kernels.h"
+#include "engine/kernels/simd.h"
 
 namespace ringtrue::engine {
-namespace kernels {
-
-#if defined(__x86_64__)
-const Kernels* avx2() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
-  return f16c && __builtin_cpu_supports("avx2") ? compiled_avx2() : nullptr;
-}
-
-const Kernels* avx512() {
-  return has_avx512() ? compiled_avx512() : nullptr;
-}
-#else
-const Kernels* avx2() {
-  return nullptr;
-}
-const Kernels* avx512() {
-  return nullptr;
-}
-#endif
-
-const Kernels& best() {
-  static const Kernels& chosen = []() -> const Kernels& {
-    if (const Kernels* wide = avx512()) return *wide;
-    if (const Kernels* middle = avx2()) return *middle;
-    return portable();
-  }();
-  return chosen;
-}
-
-}  // namespace kernels
 
 using collective::Operation;
 using collective::Type;
@@ -57,6 +24,37 @@ void fence() {
 #if defined(__x86_64__)
   _mm_sfence();
 #endif
+}
+
+void divide_int32(void* data, std::uint64_t elements, int ranks) {
+  // Two 32-bit integers divide in double without error: the quotient is never rounded up to an integer.
+  char* at = static_cast<char*>(data);
+  for (std::uint64_t i = 0; i < elements; ++i, at += 4) {
+    std::int32_t value;
+    std::memcpy(&value, at, sizeof value);
+    value = std::int32_t(double(value) / double(ranks));
+    std::memcpy(at, &value, sizeof value);
+  }
+}
+
+void divide_int64(void* data, std::uint64_t elements, int ranks) {
+  if (ranks == 1) return;
+  // Division by a multiplication (Granlund and Montgomery, PLDI 1994) on the magnitude, which is at most
+  // 2^63: with 2^(l-1) < d <= 2^l, floor(2^(63+l) / d) + 1 fits 64 bits and leaves an error below 1/d.
+  __extension__ using Wide = unsigned __int128;
+  const int log = 32 - __builtin_clz(unsigned(ranks) - 1);
+  const int shift = 63 + log;
+  const std::uint64_t factor = std::uint64_t((Wide(1) << shift) / unsigned(ranks)) + 1;
+  char* at = static_cast<char*>(data);
+  for (std::uint64_t i = 0; i < elements; ++i, at += 8) {
+    std::uint64_t value;
+    std::memcpy(&value, at, sizeof value);
+    const std::uint64_t sign = -(value >> 63);
+    const std::uint64_t magnitude = (value ^ sign) - sign;
+    const std::uint64_t quotient = std::uint64_t(Wide(magnitude) * factor >> shift);
+    value = (quotient ^ sign) - sign;
+    std::memcpy(at, &value, sizeof value);
+  }
 }
 
 }  // namespace
@@ -87,6 +85,8 @@ void reduce(Type type, Operation operation, void* into, const void* with, const 
 void finish(Type type, Operation operation, void* data, std::uint64_t elements, int ranks) {
   assert(ranks >= 1);
   if (operation != Operation::avg || elements == 0) return;
+  if (type == Type::int32) return divide_int32(data, elements, ranks);
+  if (type == Type::int64) return divide_int64(data, elements, ranks);
   kernels::best().divide[int(type)](data, elements, ranks);
 }
 

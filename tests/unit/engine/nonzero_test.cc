@@ -8,19 +8,12 @@
 #include <random>
 #include <vector>
 
-#include "engine/kernels/nonzero_kernels.h"
+#include "engine/kernels/simd.h"
 
 namespace ringtrue::engine {
 namespace {
 
 using collective::Type;
-
-std::vector<const kernels::NonZero*> all_kernels() {
-  std::vector<const kernels::NonZero*> all{&kernels::non_zero_portable()};
-  if (kernels::non_zero_avx2()) all.push_back(kernels::non_zero_avx2());
-  if (kernels::non_zero_avx512()) all.push_back(kernels::non_zero_avx512());
-  return all;
-}
 
 // Bit patterns of a type's values that are not zero, the least of them among them, and of those that are.
 struct Patterns {
@@ -93,7 +86,7 @@ TEST_P(ScanOfEvery, FindsBlocksOnEveryInstructionSet) {
         expected[at / block] = true;
       }
       const std::uint64_t first = random() % blocks, count = 1 + random() % (blocks - first);
-      for (const kernels::NonZero* kernel : all_kernels()) {
+      for (const kernels::Kernels* kernel : kernels::supported()) {
         std::vector<std::uint64_t> bitmap(blocks / 64 + 2), before;
         for (std::uint64_t& word : bitmap) word = random();
         before = bitmap;
@@ -101,8 +94,9 @@ TEST_P(ScanOfEvery, FindsBlocksOnEveryInstructionSet) {
         if (type == Type::float64) mask = 0x7fffffffffffffff;
         if (type == Type::float32) mask = 0x7fffffff7fffffff;
         if (size == 2) mask = 0x7fff7fff7fff7fff;
-        kernel->blocks(reinterpret_cast<const char*>(data) + first * block * size,
-                       (elements - first * block) * size, block * size, first, count, mask, bitmap.data());
+        kernel->find_non_zero(reinterpret_cast<const char*>(data) + first * block * size,
+                              (elements - first * block) * size, block * size, first, count, mask,
+                              bitmap.data());
         for (std::uint64_t k = 0; k < bitmap.size() * 64; ++k) {
           const bool is = bitmap[k / 64] >> (k % 64) & 1, was = before[k / 64] >> (k % 64) & 1;
           const bool inside = k >= first && k < first + count;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/kernels/half.h"
-#include "engine/kernels/reduce_kernels.h"
+#include "engine/kernels/simd.h"
 
 namespace ringtrue::engine {
 namespace {
@@ -20,13 +20,6 @@ using collective::Operation;
 using collective::Type;
 
 using Bytes = std::vector<unsigned char>;
-
-std::vector<const kernels::Kernels*> all_kernels() {
-  std::vector<const kernels::Kernels*> all{&kernels::portable()};
-  if (kernels::avx2()) all.push_back(kernels::avx2());
-  if (kernels::avx512()) all.push_back(kernels::avx512());
-  return all;
-}
 
 const kernels::Many& many(const kernels::Kernels& set, Type type, Operation operation) {
   return set.many[int(type)][operation == Operation::avg ? 0 : int(operation)];
@@ -143,7 +136,7 @@ class EveryKernel : public testing::TestWithParam<std::tuple<Type, Operation>> {
 TEST_P(EveryKernel, ReducesAnyNumberOfSourcesOfAnyLengthAndAlignment) {
   const auto [type, operation] = GetParam();
   std::mt19937_64 random(7);
-  for (const kernels::Kernels* set : all_kernels()) {
+  for (const kernels::Kernels* set : kernels::supported()) {
     for (int count : {1, 2, 7, 33}) {
       for (std::uint64_t elements : {0, 1, 3, 15, 17, 64, 255, 300, 1031}) {
         std::vector<Bytes> sources;
@@ -205,7 +198,7 @@ TEST(Reduce, ManyOfNoSourceIsACopy) {
 TEST(Reduce, HalvesAccumulateInFloat32AndRoundOnce) {
   // 2048 + 1 + 1: rounded each time it stays 2048, in float32 it is 2050.
   const std::uint16_t big = float_to_float16(2048), one = float_to_float16(1);
-  for (const kernels::Kernels* set : all_kernels()) {
+  for (const kernels::Kernels* set : kernels::supported()) {
     std::uint16_t into = big;
     const void* incoming[] = {&one, &one};
     set->many[int(Type::float16)][0](&into, &into, incoming, 2, 1);
@@ -216,7 +209,7 @@ TEST(Reduce, HalvesAccumulateInFloat32AndRoundOnce) {
 TEST(Reduce, NotANumberWinsMinAndMaxOnEitherSide) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> a{nan, 1, nan, -0.0f, 0.0f}, b{1, nan, nan, 0.0f, -0.0f};
-  for (const kernels::Kernels* set : all_kernels()) {
+  for (const kernels::Kernels* set : kernels::supported()) {
     for (Operation operation : {Operation::min, Operation::max}) {
       std::vector<float> into(5);
       const void* incoming[] = {b.data()};
@@ -238,7 +231,7 @@ TEST(Finish, LeavesAllButAveragesAlone) {
 }
 
 TEST(Finish, DividesFloatsWithOneRounding) {
-  for (const kernels::Kernels* set : all_kernels()) {
+  for (const kernels::Kernels* set : kernels::supported()) {
     for (int ranks : {1, 2, 3, 7, 33, 4096}) {
       std::vector<float> singles;
       std::vector<double> doubles;
@@ -358,7 +351,7 @@ TEST(Copy, EveryWayCopiesEveryByteAndNoMore) {
       verify(b, "copy_stream");
       verify(c, "copy_stream_many");
       verify(d, "copy_stream_many");
-      for (const kernels::Kernels* set : all_kernels()) {
+      for (const kernels::Kernels* set : kernels::supported()) {
         Bytes e(length + 128, 0xa5);
         set->stream(&e[shift], &from[5], length);
         verify(e, set->name);

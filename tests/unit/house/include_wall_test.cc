@@ -88,6 +88,7 @@ const std::vector<Guest> guests = {
     {{"netlink/"}, {"lib/probe/library/"}},
     {{"cuda", "nvml"}, {"lib/transport/cuda/", "lib/probe/library/"}},
     {{"pugixml.hpp", "zlib.h"}, {"lib/formats/"}},
+    {{"hwy/"}, {"lib/engine/kernels/simd.cc"}},
 };
 
 // Algorithms, models and judgements do no I/O, hold no threads and read no clock.
