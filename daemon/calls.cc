@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <grpc/support/time.h>
-#include <grpcpp/alarm.h>
 #include <grpcpp/server_context.h>
 #include <unistd.h>
 
@@ -182,9 +181,10 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     counted_ = ++context_.leases;
     peer_ = peer_of(grpc_);
     heard_ = now_ns();
-    interval_ = first_command_time;
     read_next();
-    set_alarm();
+    context_.after(first_command_time, [self = shared_from_this()] {
+      if (!self->acquired_) self->give_up(first_command_time);
+    });
     if (counted_ > max_streams) {
       refuse(0,
              {Cause::refused, "too many operators at once", context_.identity.node, "try again in a moment"});
@@ -255,7 +255,7 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     if (!ticket) return tl::unexpected(ticket.error());
     acquired_ = true;
     ticket_ = *ticket;
-    alarm_.Cancel();  // rings at once and is set again, to the operator's interval
+    beat_later();
     return {};
   }
 
@@ -273,22 +273,13 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     if (ticket != 0) context_.manager.leave(ticket, why);
   }
 
-  void set_alarm() {
-    std::lock_guard lock(mutex_);
-    if (finishing_) return;
-    // Monotonic: a wall clock that is set must not end a lease.
-    const auto at = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                                 gpr_time_from_millis(std::int64_t(interval_.value * 1e3), GPR_TIMESPAN));
-    alarm_.Set(context_.queue.get(), at, alarm_op_.start(shared_from_this(), [this](bool) { rang(); }));
+  void beat_later() {
+    context_.after(interval_, [self = shared_from_this()] { self->beat(); });
   }
 
-  void rang() {
-    const double silence = seconds_since(heard_).value;
-    const double patience = acquired_ ? interval_.value * missed_heartbeats : first_command_time.value;
-    if (silence >= patience * 0.99) {
-      leave(fmt::format("nothing was heard of the operator for {:.1f} s", silence));
-      // A client that takes nothing either would hold up the orderly end for ever.
-      grpc_.TryCancel();
+  void beat() {
+    if (const Seconds silence = seconds_since(heard_); silence >= interval_ * (0.99 * missed_heartbeats)) {
+      give_up(silence);
       return;
     }
     {
@@ -299,7 +290,17 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
         write_locked();
       }
     }
-    set_alarm();
+    beat_later();
+  }
+
+  void give_up(Seconds silence) {
+    {
+      std::lock_guard lock(mutex_);
+      if (finishing_) return;
+    }
+    leave(fmt::format("nothing was heard of the operator for {:.1f} s", silence.value));
+    // A client that takes nothing either would hold up the orderly end for ever.
+    grpc_.TryCancel();
   }
 
   // After what is queued has been written, the call is finished with `status`.
@@ -319,7 +320,6 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     } else if (closing_) {
       finishing_ = true;
       stream_.Finish(status_, write_.start(shared_from_this(), [](bool) {}));
-      alarm_.Cancel();
     }
   }
 
@@ -335,8 +335,7 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
   grpc::ServerContext grpc_;
   grpc::ServerAsyncReaderWriter<rpc::Event, rpc::Command> stream_;
   rpc::Command command_;
-  Op read_, write_, alarm_op_;
-  grpc::Alarm alarm_;
+  Op read_, write_;
 
   // Of the queue's thread.
   Peer peer_;
@@ -359,6 +358,26 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
 };
 
 }  // namespace
+
+void serve_queue(CallContext& context) {
+  const auto due = [&context] {
+    while (!context.timers.empty() && context.timers.begin()->first <= now_ns()) {
+      const auto timer = context.timers.extract(context.timers.begin());
+      timer.mapped()();
+    }
+    // Monotonic: a wall clock that is set must not end a lease.
+    return context.timers.empty() ? gpr_inf_future(GPR_CLOCK_MONOTONIC)
+                                  : gpr_time_from_nanos(context.timers.begin()->first, GPR_CLOCK_MONOTONIC);
+  };
+  void* tag = nullptr;
+  bool ok = false;
+  for (;;) {
+    const auto next = context.queue->AsyncNext(&tag, &ok, due());
+    if (next == grpc::CompletionQueue::SHUTDOWN) break;
+    if (next == grpc::CompletionQueue::GOT_EVENT) static_cast<Op*>(tag)->done(ok);
+  }
+  context.timers.clear();  // they keep calls
+}
 
 void accept_calls(CallContext& context) {
   std::make_shared<DescribeCall>(context)->wait();

@@ -44,11 +44,7 @@ class GrpcService final : public Service {
     server_ = builder.BuildAndStart();
     if (!server_) return fail(Cause::internal, "gRPC did not start", "", "the lines above say why");
     accept_calls(context_);
-    thread_ = std::thread([this] {
-      void* tag = nullptr;
-      bool ok = false;
-      while (context_.queue->Next(&tag, &ok)) static_cast<Op*>(tag)->done(ok);
-    });
+    thread_ = std::thread([this] { serve_queue(context_); });
     return {};
   }
 
