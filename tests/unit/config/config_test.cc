@@ -70,7 +70,7 @@ max_seconds = "30s"
   EXPECT_EQ(c->hosts.value, "node[1-2],login");
   EXPECT_EQ(c->hosts.origin, path + " line 1");
   EXPECT_DOUBLE_EQ(c->link_rate.value->value, 62.5e6);
-  EXPECT_EQ(c->memory.value, "device");
+  EXPECT_EQ(c->memory.value, run::Memory::device);
   EXPECT_EQ(c->data_ports.value, (Ports{7500, 7510}));
   EXPECT_EQ(c->host_groups().at("rack"), "node[1-8]");
   EXPECT_DOUBLE_EQ(c->critical.value, 0.8);

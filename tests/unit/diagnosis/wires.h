@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/phase.h"
 #include "diagnosis/check.h"
 #include "report/text/wording.h"
 
