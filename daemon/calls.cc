@@ -113,7 +113,7 @@ class DescribeCall : public UnaryCall<DescribeCall, rpc::DescribeRequest, rpc::D
     reply.set_cores(std::int32_t(::sysconf(_SC_NPROCESSORS_ONLN)));
     reply.set_memory_bytes(std::uint64_t(::sysconf(_SC_PHYS_PAGES)) * std::uint64_t(::sysconf(_SC_PAGESIZE)));
     reply.set_refused_handshakes(context_.identity.refused_handshakes());
-    reply.set_strangers(status.strangers);
+    reply.set_rejected_connections(status.rejected_connections);
     finish(reply);
   }
 };

@@ -154,7 +154,7 @@ Result<void> Lease::play(const rpc::Command& command, Deadline deadline, rpc::Ev
       if (auto fits = in_state(State::finished, Phase::run); !fits) return fits;
       auto report = workers_->collect(deadline);
       if (!report) return tl::unexpected(report.error());
-      strangers_ = report->strangers;
+      rejected_connections_ = report->rejected_connections;
       auto window = counters_->end();
       if (window.seconds > 0)
         report->counters[acquire_.nodes[std::size_t(acquire_.node)]] = std::move(window);

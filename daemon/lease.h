@@ -57,7 +57,7 @@ class Lease {
   }
   Phase phase() const { return phase_; }  // of the command in progress; none: between them
   // Data connections that this lease's workers dropped, by the last report.
-  std::uint64_t strangers() const { return strangers_; }
+  std::uint64_t rejected_connections() const { return rejected_connections_; }
   Deadline ends() const { return ends_; }
 
  private:
@@ -77,7 +77,7 @@ class Lease {
   std::atomic<bool> aborted_ = false;
   State state_ = State::fresh;
   std::atomic<Phase> phase_ = Phase::none;
-  std::atomic<std::uint64_t> strangers_ = 0;
+  std::atomic<std::uint64_t> rejected_connections_ = 0;
   std::string data_address_;
   std::unique_ptr<topology::CounterWatch> counters_;
   std::vector<int> ports_;          // by process, of the current job

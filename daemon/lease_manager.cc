@@ -97,14 +97,14 @@ void LeaseManager::leave_locked(Holding& holding, const std::string& why) {
 LeaseManager::Status LeaseManager::status() const {
   std::lock_guard lock(mutex_);
   Status status;
-  status.strangers = strangers_;
+  status.rejected_connections = rejected_connections_;
   if (!current_) return status;
   status.holder = current_->holder;
   status.held = seconds_since(current_->since);
   const bool ending = current_->leaving || !current_->lease;
   const Phase phase = ending ? Phase::none : current_->lease->phase();
   status.phase = ending ? "ending" : phase == Phase::none ? "idle" : key_of(phase);
-  if (current_->lease) status.strangers += current_->lease->strangers();
+  if (current_->lease) status.rejected_connections += current_->lease->rejected_connections();
   return status;
 }
 
@@ -220,7 +220,7 @@ void LeaseManager::end(std::shared_ptr<Holding> holding, const Error& why) {
     lease = std::move(holding->lease);
     holding->leaving = true;
   }
-  const std::uint64_t strangers = lease->strangers();
+  const std::uint64_t rejected_connections = lease->rejected_connections();
   lease.reset();  // kills and reaps the workers
   if (active_ == holding) active_ = nullptr;
   if (why.what.empty()) {
@@ -230,7 +230,7 @@ void LeaseManager::end(std::shared_ptr<Holding> holding, const Error& why) {
   }
   holding->client->ended(why);
   std::lock_guard lock(mutex_);
-  strangers_ += strangers;
+  rejected_connections_ += rejected_connections;
   if (current_ == holding) current_ = nullptr;
   changed_.notify_all();
 }

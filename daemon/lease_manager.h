@@ -34,7 +34,7 @@ class LeaseManager {
     std::string holder;  // empty: free
     Seconds held{0};
     std::string phase;
-    std::uint64_t strangers = 0;
+    std::uint64_t rejected_connections = 0;
   };
 
   LeaseManager(std::string node, std::string version, Limits limits, StartWorkers start_workers);
@@ -98,7 +98,7 @@ class LeaseManager {
   std::shared_ptr<Holding>
       active_;  // of the thread: whose workers exist; older than current_ while being ended
   Ticket last_ticket_ = 0;
-  std::uint64_t strangers_ = 0;  // of leases that are over
+  std::uint64_t rejected_connections_ = 0;  // of leases that are over
   bool draining_ = false;
   bool stopping_ = false;
   std::thread thread_;

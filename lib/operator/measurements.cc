@@ -89,7 +89,7 @@ RunResult result_of(const run::Job& job, const run::RunReport& run, const ideal:
   result.type = name(job.call.type);
   result.op = name(job.call.operation);
   result.iterations = job.iterations;
-  result.strangers = run.strangers;
+  result.rejected_connections = run.rejected_connections;
   result.time_s = spread_of(run::slowest(run));
   result.cpu_s = run.cpu_s;
   if (job.check) result.wrong = 0;

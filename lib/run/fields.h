@@ -54,24 +54,24 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("local", range(0, max_ranks - 1), local);
 }
 
-// Ranges: check(const RdmaSettings&).
+// The keys are those of [verbs] in the configuration and, with dashes, of the flags (run/rdma.h).
 template <class V, Is<RdmaSettings>... X>
 void fields(V&& v, X&... x) {
-  RINGTRUE_FIELD("ports", at_most(max_rdma_ports), ports);
-  RINGTRUE_FIELD("gid_index", {}, gid_index);
-  RINGTRUE_FIELD("pkey_index", {}, pkey_index);
-  RINGTRUE_FIELD("mtu", {}, mtu);
-  RINGTRUE_FIELD("timeout", {}, timeout);
-  RINGTRUE_FIELD("retry_count", {}, retry_count);
-  RINGTRUE_FIELD("rnr_retry", {}, rnr_retry);
-  RINGTRUE_FIELD("traffic_class", {}, traffic_class);
-  RINGTRUE_FIELD("service_level", {}, service_level);
-  RINGTRUE_FIELD("queue_pairs", {}, queue_pairs);
+  RINGTRUE_FIELD("rdma_ports", at_most(max_rdma_ports), ports);
+  RINGTRUE_FIELD("gid_index", range(-1, 255), gid_index);
+  RINGTRUE_FIELD("pkey_index", range(0, 65'535), pkey_index);
+  RINGTRUE_FIELD("path_mtu", range(0, 4096), mtu);
+  RINGTRUE_FIELD("ib_timeout", range(1, 31), timeout);
+  RINGTRUE_FIELD("retry_count", range(0, 7), retry_count);
+  RINGTRUE_FIELD("rnr_retry", range(0, 7), rnr_retry);
+  RINGTRUE_FIELD("traffic_class", range(0, 255), traffic_class);
+  RINGTRUE_FIELD("service_level", range(0, 15), service_level);
+  RINGTRUE_FIELD("queue_pairs", range(1, 16), queue_pairs);
   RINGTRUE_FIELD("adaptive_routing_threshold", {}, adaptive_routing_threshold);
   RINGTRUE_FIELD("relaxed_ordering", {}, relaxed_ordering);
-  RINGTRUE_FIELD("registration", {}, registration);
-  RINGTRUE_FIELD("slot_bytes", {}, slot_bytes);
-  RINGTRUE_FIELD("slots", {}, slots);
+  RINGTRUE_FIELD("rdma_memory", {}, registration);
+  RINGTRUE_FIELD("slot_bytes", range(4096, 4 << 20), slot_bytes);
+  RINGTRUE_FIELD("slots", range(2, 64), slots);
 }
 
 // Without `input`, which is no part of the record. What fields may hold together: check(const Job&).
@@ -254,7 +254,7 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("congestion", line(64), congestion);
   RINGTRUE_FIELD("ranks", at_most(max_ranks), ranks);
   RINGTRUE_FIELD("cpu_s", measured, cpu_s);
-  RINGTRUE_FIELD("strangers", {}, strangers);
+  RINGTRUE_FIELD("rejected_connections", {}, rejected_connections);
   RINGTRUE_FIELD("hops", {}, trace.hops);
   RINGTRUE_FIELD("events", {}, trace.events);
   RINGTRUE_FIELD("rdma", at_most(65'536), rdma);

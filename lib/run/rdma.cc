@@ -4,21 +4,57 @@
 
 #include <algorithm>
 #include <charconv>
+#include <type_traits>
+
+#include "base/units.h"
+#include "run/fields.h"
 
 namespace ringtrue::run {
 namespace {
 
-constexpr std::size_t max_name = 64, max_ports = 64;  // IB_DEVICE_NAME_MAX; rails of one node
+constexpr std::size_t max_name = 64;  // IB_DEVICE_NAME_MAX
 
 bool is_name(std::string_view text) {
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
   return !text.empty() && text.size() < max_name && text.find_first_not_of(letters) == text.npos;
 }
 
-template <class T>
-Result<void> within(std::string_view name, T value, T least, T most) {
-  if (least <= value && value <= most) return {};
-  return fail(Cause::bad_input, fmt::format("{} {} is not within {} to {}", name, value, least, most));
+// The first value that is not in its range.
+struct RangeCheck {
+  Result<void> result{};
+
+  void operator()(const char* name, const About& about, const auto& value) {
+    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(value)>>) {
+      if (result && !(about.min <= double(value) && double(value) <= about.max))
+        result = fail(Cause::bad_input,
+                      fmt::format("{} {} is not within {} to {}", name, value, about.min, about.max));
+    }
+  }
+};
+
+Result<void> parse(std::vector<RdmaPort>& ports, std::string_view text) {
+  return parse_ports(text).map([&](auto read) { ports = std::move(read); });
+}
+
+Result<void> parse(std::uint64_t& bytes, std::string_view text) {
+  return parse_size(text).map([&](Bytes read) { bytes = read.value; });
+}
+
+Result<void> parse(Registration& way, std::string_view text) {
+  return parse_one_of<Registration>(text, "way").map([&](Registration read) { way = read; });
+}
+
+Result<void> parse(bool& on, std::string_view text) {
+  on = text == "on" || text == "true";
+  if (on || text == "off" || text == "false") return {};
+  return fail(Cause::bad_input, fmt::format("'{}' is neither on nor off", text.substr(0, max_name)), {},
+              "use on or off");
+}
+
+Result<void> parse(int& number, std::string_view text) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) return {};
+  return fail(Cause::bad_input, fmt::format("'{}' is not a whole number", text.substr(0, max_name)));
 }
 
 }  // namespace
@@ -50,32 +86,37 @@ Result<std::vector<RdmaPort>> parse_ports(std::string_view text) {
     if (!port) return tl::unexpected(port.error());
     if (std::find(ports.begin(), ports.end(), *port) != ports.end())
       return fail(Cause::bad_input, fmt::format("port {} is named twice", to_text(*port)));
-    if (ports.size() == max_ports)
-      return fail(Cause::bad_input, fmt::format("more than {} ports of RDMA devices", max_ports));
+    if (ports.size() == std::size_t(max_rdma_ports))
+      return fail(Cause::bad_input, fmt::format("more than {} ports of RDMA devices", max_rdma_ports));
     ports.push_back(std::move(*port));
     if (comma == text.npos) return ports;
     text.remove_prefix(comma + 1);
   }
 }
 
+std::vector<std::string> rdma_setting_names() {
+  std::vector<std::string> names;
+  const RdmaSettings any;
+  fields([&](const char* name, const About&, const auto&) { names.emplace_back(name); }, any);
+  return names;
+}
+
+Result<void> set(RdmaSettings& settings, std::string_view name, std::string_view text) {
+  Result<void> done = fail(Cause::bad_input, fmt::format("no setting of RDMA is called '{}'", name));
+  const auto parse_named = [&](std::string_view of, const About&, auto& value) {
+    if (of == name) done = parse(value, text);
+  };
+  fields(parse_named, settings);
+  return done ? check(settings) : done;
+}
+
 Result<void> check(const RdmaSettings& settings) {
+  RangeCheck ranges;
+  fields(ranges, settings);
   const int mtu = settings.mtu;
-  if (mtu != 0 && (mtu < 256 || mtu > 4096 || (mtu & (mtu - 1)) != 0))
-    return fail(Cause::bad_input, fmt::format("path MTU {} is not 256, 512, 1024, 2048 or 4096", mtu));
-  for (const Result<void>& checked : {
-           within("GID index", settings.gid_index, -1, 255),
-           within("P_Key index", settings.pkey_index, 0, 65535),
-           within("timeout", settings.timeout, 1, 31),
-           within("retry count", settings.retry_count, 0, 7),
-           within("RNR retry", settings.rnr_retry, 0, 7),
-           within("traffic class", settings.traffic_class, 0, 255),
-           within("service level", settings.service_level, 0, 15),
-           within("queue pairs", settings.queue_pairs, 1, 16),
-           within<std::uint64_t>("slot bytes", settings.slot_bytes, 4096, 4 << 20),
-           within("slots", settings.slots, 2, 64),
-       })
-    if (!checked) return checked;
-  return {};
+  if (ranges.result && mtu != 0 && (mtu < 256 || (mtu & (mtu - 1)) != 0))
+    return fail(Cause::bad_input, fmt::format("path_mtu {} is not 256, 512, 1024, 2048 or 4096", mtu));
+  return ranges.result;
 }
 
 }  // namespace ringtrue::run

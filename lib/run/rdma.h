@@ -50,6 +50,11 @@ struct RdmaSettings {
   bool operator==(const RdmaSettings&) const = default;
 };
 
+// The settings by name ("gid_index", "path_mtu"), in the order of the table that has their ranges
+// (run/fields.h).
+std::vector<std::string> rdma_setting_names();
+// Sets one from text, as flags and the configuration give it; names the value that is not in its range.
+Result<void> set(RdmaSettings& settings, std::string_view name, std::string_view text);
 // Whether all values are in their ranges; names the first that is not.
 Result<void> check(const RdmaSettings& settings);
 

@@ -3,18 +3,40 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <iterator>
 #include <tuple>
+#include <type_traits>
 
 #include "base/hostlist.h"
+#include "run/fields.h"
 
 namespace ringtrue::run {
 namespace {
 
-template <class T>
-void append(std::vector<T>& to, std::vector<T>& from) {
-  std::move(from.begin(), from.end(), std::back_inserter(to));
-}
+// One part's fields added to those of the whole: counts and times are summed, lists joined; what
+// one part alone has, or all have alike, is taken as it is.
+struct Merge {
+  void operator()(const char*, const About&, auto& whole, auto& part) const { add(whole, part); }
+
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  static void add(T& whole, T part) { whole += part; }
+  template <class T>
+  static void add(std::vector<T>& whole, std::vector<T>& part) {
+    std::move(part.begin(), part.end(), std::back_inserter(whole));
+  }
+  template <class T>
+  static void add(std::map<std::string, T>& whole, std::map<std::string, T>& part) {
+    whole.merge(part);
+  }
+  static void add(std::string& whole, std::string& part) {
+    if (whole.empty()) whole = std::move(part);
+  }
+  template <class T>
+  static void add(std::optional<T>& whole, std::optional<T>& part) {
+    if (part) whole = std::move(part);
+  }
+};
 
 template <class T>
 void keep_each_once(std::vector<T>& all) {
@@ -93,21 +115,7 @@ Result<void> check(const RunReport& report) {
 
 RunReport merge(std::vector<RunReport> parts) {
   RunReport whole;
-  for (RunReport& part : parts) {
-    append(whole.transports, part.transports);
-    if (whole.congestion.empty()) whole.congestion = part.congestion;
-    whole.cpu_s += part.cpu_s;
-    whole.strangers += part.strangers;
-    whole.counters.merge(part.counters);
-    append(whole.ranks, part.ranks);
-    append(whole.trace.hops, part.trace.hops);
-    append(whole.trace.events, part.trace.events);
-    append(whole.rdma, part.rdma);
-    append(whole.gpus, part.gpus);
-    append(whole.gpu_limits, part.gpu_limits);
-    if (part.reference) whole.reference = std::move(part.reference);
-    append(whole.remarks, part.remarks);
-  }
+  for (RunReport& part : parts) fields(Merge{}, whole, part);
   keep_each_once(whole.transports);
   std::sort(whole.ranks.begin(), whole.ranks.end(),
             [](const RankReport& a, const RankReport& b) { return a.rank < b.rank; });

@@ -82,14 +82,14 @@ struct RunReport {
   std::vector<Transport> transports;  // what ran, in the order of their values
   std::string congestion;             // tcp's congestion control; empty where no tcp ran
   std::vector<RankReport> ranks;
-  double cpu_s = 0;                       // user and system time of one call, summed over these ranks
-  std::uint64_t strangers = 0;            // data connections that were dropped since the session began
-  run::Trace trace;                       // hops over all timed samples
-  std::vector<RdmaUse> rdma;              // of each process that used verbs
-  std::vector<GpuUse> gpus;               // of each process that used GPUs
-  std::vector<run::GpuLimit> gpu_limits;  // where they were asked for
-  std::optional<Reference> reference;     // where one was asked for
-  std::vector<Remark> remarks;            // each once
+  double cpu_s = 0;                        // user and system time of one call, summed over these ranks
+  std::uint64_t rejected_connections = 0;  // data connections that were dropped since the session began
+  run::Trace trace;                        // hops over all timed samples
+  std::vector<RdmaUse> rdma;               // of each process that used verbs
+  std::vector<GpuUse> gpus;                // of each process that used GPUs
+  std::vector<run::GpuLimit> gpu_limits;   // where they were asked for
+  std::optional<Reference> reference;      // where one was asked for
+  std::vector<Remark> remarks;             // each once
   // For the operator, a line each, none twice: why hops between nodes went over tcp, why memory was staged.
   // Made of the remarks by merge().
   std::vector<std::string> notes;

@@ -176,8 +176,8 @@ Result<void> SessionImpl::run(Deadline deadline) {
 Result<run::RunReport> SessionImpl::collect() {
   run::RunReport report;
   add_rdma(report);
-  if (tcp_) report.strangers = tcp_->rejected();
-  if (udp_) report.strangers += udp_->rejected();
+  if (tcp_) report.rejected_connections = tcp_->rejected();
+  if (udp_) report.rejected_connections += udp_->rejected();
   double calls = 1;
   for (const auto& worker : workers_) {
     report.cpu_s += worker->stopwatch.seconds();

@@ -88,7 +88,7 @@ struct RunResult {
   Maybe cpu_s;
   std::optional<std::uint64_t> wrong;  // elements; unknown where nothing was compared
   std::vector<std::uint64_t> wrong_by_rank;
-  std::uint64_t strangers = 0;                        // data connections that were dropped
+  std::uint64_t rejected_connections = 0;             // data connections that were dropped
   std::optional<std::uint64_t> messages, bytes_sent;  // simulated runs
   std::optional<OmniResult> omni;                     // of an omnireduce
 };

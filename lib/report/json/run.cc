@@ -41,7 +41,7 @@ Json result_value(const RunResult& r, bool simulated) {
     out["messages"] = maybe(r.messages);
     out["bytes_sent"] = maybe(r.bytes_sent);
   } else {
-    out["strangers"] = r.strangers;
+    out["strangers"] = r.rejected_connections;
   }
   if (r.omni) {
     add_omni_counts(out, *r.omni, simulated);

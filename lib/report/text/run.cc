@@ -230,11 +230,11 @@ std::string text(const RunDocument& document, const Style& style) {
     out += rdma_text(document.rdma);
     if (document.simulated) out += text(document.model, last.algorithm, last.bytes);
     out += counters_text(document.counters, "during the run", style);
-    if (last.strangers > 0) {
-      out +=
-          style.paint(fmt::format("rejected {}", plural(last.strangers, "unauthenticated data connection")),
-                      Ink::yellow) +
-          "\n";
+    if (last.rejected_connections > 0) {
+      out += style.paint(fmt::format("rejected {}",
+                                     plural(last.rejected_connections, "unauthenticated data connection")),
+                         Ink::yellow) +
+             "\n";
     }
     above += style.fit(out);
     out.clear();

@@ -45,7 +45,7 @@ class FakeWorkers final : public worker::WorkerGroup {
   Result<run::RunReport> collect(Deadline) override {
     run::RunReport report;
     report.transports = {run::Transport::shm};
-    report.strangers = 3;
+    report.rejected_connections = 3;
     return report;
   }
   void abort() override { aborted_ = true; }

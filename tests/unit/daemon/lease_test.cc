@@ -44,7 +44,7 @@ TEST_F(LeaseTest, PlaysSeveralRuns) {
     EXPECT_TRUE(lease_->between_runs());
     for (const char* phase : {"prepare", "connect", "barrier", "run", "collect"}) expect_done(phase);
   }
-  EXPECT_EQ(lease_->strangers(), 3u);
+  EXPECT_EQ(lease_->rejected_connections(), 3u);
   expect_done("release");
   EXPECT_EQ(doings_.released, 1);
   lease_.reset();

@@ -57,7 +57,7 @@ TEST(Datagrams, AreExactWithoutLoss) {
       ASSERT_TRUE(report) << report.error().text();
       EXPECT_EQ(run::to_text(report->transports), "udp");
       EXPECT_EQ(wrong(*report), 0u) << workers << " " << aggregators;
-      EXPECT_EQ(report->strangers, 0u);
+      EXPECT_EQ(report->rejected_connections, 0u);
     }
 }
 
@@ -276,7 +276,7 @@ TEST(Datagrams, TwoNodesMeetOnOnePortEach) {
   EXPECT_EQ(run::to_text(report.transports), "udp");
   EXPECT_EQ(report.ranks.size(), 5u);
   EXPECT_EQ(wrong(report), 0u);
-  EXPECT_EQ(report.strangers, 0u);
+  EXPECT_EQ(report.rejected_connections, 0u);
   EXPECT_GT(counts(report).resent, 0u);
 }
 

@@ -39,12 +39,7 @@ Job any_job(unsigned seed) {
   job.call.elements %= 1u << 30;
   job.call.omni.workers = 0;
   if (draw.below(2)) job.algorithm = "omnireduce", job.call.omni.workers = 1, job.call.omni.aggregators = 2;
-  RdmaSettings verbs;
-  verbs.ports = job.verbs.ports;
-  verbs.registration = job.verbs.registration;
-  verbs.relaxed_ordering = job.verbs.relaxed_ordering;
-  verbs.adaptive_routing_threshold = job.verbs.adaptive_routing_threshold;
-  job.verbs = verbs;
+  job.verbs.mtu = 1024;
   job.ports.resize(draw.below(2) ? 3 : 0);
   job.gpu_limits = job.gpu_limits && job.memory == Memory::device;
   return job;
@@ -164,16 +159,16 @@ TEST(RunJson, JobIsChecked) {
       {"/gpus", json(2000, 1), "gpus: 2000 items"},
       {"/gpu_limits", true, "gpu_limits"},  // of the host's memory
       {"/reference", std::string(40, 'n'), "reference"},
-      {"/verbs/mtu", 1500, "verbs: path MTU"},
-      {"/verbs/queue_pairs", 0, "verbs: queue pairs"},
-      {"/verbs/slots", 1 << 30, "verbs: slots"},
-      {"/verbs/slot_bytes", endless, "verbs: slot bytes"},
-      {"/verbs/registration", "magic", "verbs/registration"},
-      {"/verbs/ports/0", "", "verbs/ports/0: not a port"},
-      {"/verbs/ports/0", "a b:1", "verbs/ports/0: not a port"},
-      {"/verbs/ports/0", "mlx5_0:0", "verbs/ports/0: not a port"},
-      {"/verbs/ports/0", 1, "verbs/ports/0: not a port"},
-      {"/verbs/ports", json(100, "mlx5_0:1"), "verbs/ports: 100 items"},
+      {"/verbs/path_mtu", 1500, "verbs: path_mtu"},
+      {"/verbs/queue_pairs", 0, "verbs/queue_pairs"},
+      {"/verbs/slots", 1 << 30, "verbs/slots"},
+      {"/verbs/slot_bytes", endless, "verbs/slot_bytes"},
+      {"/verbs/rdma_memory", "magic", "verbs/rdma_memory"},
+      {"/verbs/rdma_ports/0", "", "verbs/rdma_ports/0: not a port"},
+      {"/verbs/rdma_ports/0", "a b:1", "verbs/rdma_ports/0: not a port"},
+      {"/verbs/rdma_ports/0", "mlx5_0:0", "verbs/rdma_ports/0: not a port"},
+      {"/verbs/rdma_ports/0", 1, "verbs/rdma_ports/0: not a port"},
+      {"/verbs/rdma_ports", json(100, "mlx5_0:1"), "verbs/rdma_ports: 100 items"},
       {"/ports", json::array({empty}), "ports: of 1 ranks"},
       {"/ports/1", json(100, "mlx5_0:1"), "ports: 100 of a rank"},
       {"/verbs", none, "verbs: not an object"},
@@ -225,7 +220,7 @@ TEST(RunJson, ReportIsChecked) {
   const json::object_t change = {{"device", "eth0"}};
   const Bad bad[] = {
       {"/cpu_s", -1, "cpu_s"},
-      {"/strangers", -1, "strangers"},
+      {"/rejected_connections", -1, "rejected_connections"},
       {"/ranks/0/rank", -1, "ranks/0/rank"},
       {"/ranks/0/batch", 0, "ranks/0/batch"},
       {"/ranks/0/time_s/0", nullptr, "ranks/0/time_s/0: not a number"},

@@ -38,22 +38,22 @@ TEST(VerbsSettings, HoldsEachValueToItsRange) {
     void (*change)(run::RdmaSettings&);
   };
   const Case wrong[] = {
-      {"GID index 256 is not within -1 to 255", [](run::RdmaSettings& s) { s.gid_index = 256; }},
-      {"P_Key index 65536 is not within 0 to 65535", [](run::RdmaSettings& s) { s.pkey_index = 65536; }},
-      {"GID index -2 is not within -1 to 255", [](run::RdmaSettings& s) { s.gid_index = -2; }},
-      {"path MTU 1500 is not 256, 512, 1024, 2048 or 4096", [](run::RdmaSettings& s) { s.mtu = 1500; }},
-      {"path MTU 128 is not 256, 512, 1024, 2048 or 4096", [](run::RdmaSettings& s) { s.mtu = 128; }},
-      {"path MTU 8192 is not 256, 512, 1024, 2048 or 4096", [](run::RdmaSettings& s) { s.mtu = 8192; }},
-      {"timeout 0 is not within 1 to 31", [](run::RdmaSettings& s) { s.timeout = 0; }},
-      {"timeout 32 is not within 1 to 31", [](run::RdmaSettings& s) { s.timeout = 32; }},
-      {"retry count 8 is not within 0 to 7", [](run::RdmaSettings& s) { s.retry_count = 8; }},
-      {"RNR retry -1 is not within 0 to 7", [](run::RdmaSettings& s) { s.rnr_retry = -1; }},
-      {"traffic class 256 is not within 0 to 255", [](run::RdmaSettings& s) { s.traffic_class = 256; }},
-      {"service level 16 is not within 0 to 15", [](run::RdmaSettings& s) { s.service_level = 16; }},
-      {"queue pairs 0 is not within 1 to 16", [](run::RdmaSettings& s) { s.queue_pairs = 0; }},
-      {"queue pairs 17 is not within 1 to 16", [](run::RdmaSettings& s) { s.queue_pairs = 17; }},
-      {"slot bytes 4095 is not within 4096 to 4194304", [](run::RdmaSettings& s) { s.slot_bytes = 4095; }},
-      {"slot bytes 4194305 is not within 4096 to 4194304",
+      {"gid_index 256 is not within -1 to 255", [](run::RdmaSettings& s) { s.gid_index = 256; }},
+      {"pkey_index 65536 is not within 0 to 65535", [](run::RdmaSettings& s) { s.pkey_index = 65536; }},
+      {"gid_index -2 is not within -1 to 255", [](run::RdmaSettings& s) { s.gid_index = -2; }},
+      {"path_mtu 1500 is not 256, 512, 1024, 2048 or 4096", [](run::RdmaSettings& s) { s.mtu = 1500; }},
+      {"path_mtu 128 is not 256, 512, 1024, 2048 or 4096", [](run::RdmaSettings& s) { s.mtu = 128; }},
+      {"path_mtu 8192 is not within 0 to 4096", [](run::RdmaSettings& s) { s.mtu = 8192; }},
+      {"ib_timeout 0 is not within 1 to 31", [](run::RdmaSettings& s) { s.timeout = 0; }},
+      {"ib_timeout 32 is not within 1 to 31", [](run::RdmaSettings& s) { s.timeout = 32; }},
+      {"retry_count 8 is not within 0 to 7", [](run::RdmaSettings& s) { s.retry_count = 8; }},
+      {"rnr_retry -1 is not within 0 to 7", [](run::RdmaSettings& s) { s.rnr_retry = -1; }},
+      {"traffic_class 256 is not within 0 to 255", [](run::RdmaSettings& s) { s.traffic_class = 256; }},
+      {"service_level 16 is not within 0 to 15", [](run::RdmaSettings& s) { s.service_level = 16; }},
+      {"queue_pairs 0 is not within 1 to 16", [](run::RdmaSettings& s) { s.queue_pairs = 0; }},
+      {"queue_pairs 17 is not within 1 to 16", [](run::RdmaSettings& s) { s.queue_pairs = 17; }},
+      {"slot_bytes 4095 is not within 4096 to 4194304", [](run::RdmaSettings& s) { s.slot_bytes = 4095; }},
+      {"slot_bytes 4194305 is not within 4096 to 4194304",
        [](run::RdmaSettings& s) { s.slot_bytes = (4 << 20) + 1; }},
       {"slots 1 is not within 2 to 64", [](run::RdmaSettings& s) { s.slots = 1; }},
       {"slots 65 is not within 2 to 64", [](run::RdmaSettings& s) { s.slots = 65; }},
@@ -70,6 +70,34 @@ TEST(VerbsSettings, HoldsEachValueToItsRange) {
     run::RdmaSettings settings;
     settings.mtu = mtu;
     EXPECT_TRUE(check(settings)) << mtu;
+  }
+}
+
+TEST(VerbsSettings, AreSetByName) {
+  run::RdmaSettings settings;
+  const std::pair<const char*, const char*> words[] = {
+      {"rdma_ports", "mlx5_0,mlx5_1:2"}, {"gid_index", "3"},    {"path_mtu", "1024"},
+      {"relaxed_ordering", "off"},       {"slot_bytes", "64K"}, {"rdma_memory", "staged"},
+  };
+  const auto names = run::rdma_setting_names();
+  for (const auto& [name, text] : words) {
+    EXPECT_TRUE(set(settings, name, text)) << name;
+    EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
+  }
+  EXPECT_EQ(settings.ports.size(), 2u);
+  EXPECT_EQ(settings.gid_index, 3);
+  EXPECT_EQ(settings.mtu, 1024);
+  EXPECT_FALSE(settings.relaxed_ordering);
+  EXPECT_EQ(settings.slot_bytes, 65'536u);
+  EXPECT_EQ(settings.registration, run::Registration::staged);
+  const std::pair<const char*, const char*> wrong[] = {
+      {"gid_index", "256"}, {"gid_index", "x"},     {"gid_index", ""},           {"path_mtu", "1500"},
+      {"slots", "3.5"},     {"slot_bytes", "lots"}, {"relaxed_ordering", "yes"}, {"rdma_memory", "none"},
+      {"mtu", "1024"},      {"rdma_ports", ""},
+  };
+  for (const auto& [name, text] : wrong) {
+    run::RdmaSettings any;
+    EXPECT_FALSE(set(any, name, text)) << name << " " << text;
   }
 }
 

@@ -73,7 +73,7 @@ run::RunReport some_report() {
   report.congestion = "cubic";
   report.ranks = {{3, 2, {0.25, 0.5}, 4, 17, {1, 2, 3, 4, 5}}, {1, 1, {}, 0, 0, {}}};
   report.cpu_s = 1.5;
-  report.strangers = 9;
+  report.rejected_connections = 9;
   run::Hop plain{0, 1, true, 5, Bytes(640), Seconds(0.125), std::nullopt, std::nullopt};
   run::Hop tcp = plain;
   tcp.tcp = run::TcpHop{Seconds(1), Seconds(2), Seconds(3), 4, Seconds(5), BytesPerSecond(6)};
@@ -212,7 +212,7 @@ TEST(Convert, ReportKeepsEverything) {
   EXPECT_EQ(back->transports, report.transports);
   EXPECT_EQ(back->congestion, report.congestion);
   EXPECT_EQ(back->cpu_s, report.cpu_s);
-  EXPECT_EQ(back->strangers, report.strangers);
+  EXPECT_EQ(back->rejected_connections, report.rejected_connections);
   EXPECT_EQ(back->counters, report.counters);
   ASSERT_EQ(back->ranks.size(), 2u);
   EXPECT_EQ(back->ranks[0].rank, 3);
