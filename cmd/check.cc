@@ -28,7 +28,7 @@ Result<void> check_flags(const Context& context, const CheckFlags& flags) {
   if (asked.inspect || files)
     return reject(asked.inspect ? "check --inspect" : "check --from",
                   {running(context, "leave it out: nothing is run"),
-                   {{asked.algorithm != "ring", "--algorithm"},
+                   {{asked.algorithm != collective::AlgorithmId::ring, "--algorithm"},
                     {asked.aggregator_hosts.has_value(), "--aggregator-hosts"},
                     {asked.budget.has_value(), "--budget"},
                     {asked.seed.has_value(), "--seed"},
@@ -85,6 +85,7 @@ int run(Context& context, const CheckFlags& flags) {
 }  // namespace
 
 Command check_command(Common& common) {
+  using collective::AlgorithmId;
   using diagnosis::PathCoverage;
   static CheckFlags flags;
   ops::CheckRequest& request = flags.request;
@@ -95,8 +96,9 @@ Command check_command(Common& common) {
   };
   const Flags measuring = {
       format,
-      word("--algorithm", request.algorithm, {"ring", "omnireduce"}, "NAME",
-           "ring, or omnireduce to measure the aggregators' ports as well"),
+      choice<AlgorithmId>("--algorithm", request.algorithm,
+                          {{"ring", AlgorithmId::ring}, {"omnireduce", AlgorithmId::omnireduce}}, "NAME",
+                          "ring, or omnireduce to measure the aggregators' ports as well"),
       text("--aggregator-hosts", request.aggregator_hosts, "LIST",
            "nodes that aggregate, with omnireduce; the workers' nodes if not given"),
       parsed("--budget", request.budget, parse_duration, "TIME",

@@ -53,17 +53,23 @@ std::vector<std::string> algorithm_names() {
   return names;
 }
 
-Flags call_flags(ops::CallRequest& call) {
+Flags call_flags(ops::CallRequest& call, bool barrier) {
   std::vector<std::string> names = algorithm_names();
   names.insert(names.begin(), "auto");
   const auto types = names_of(collective::all_types), operations = names_of(collective::all_operations);
+  const auto parse_algorithm = [barrier](std::string_view text) -> Result<ops::AlgorithmRequest> {
+    using collective::AlgorithmId;
+    if (barrier && text == key_of(AlgorithmId::barrier)) return ops::AlgorithmRequest(AlgorithmId::barrier);
+    return ops::parse_algorithm(text);
+  };
   const auto parse_type = [&call](std::string_view text) {
     auto type = collective::parse_type(text);
     if (type) call.type_given = *type;
     return type;
   };
   return {
-      required(text("ALGORITHM", call.algorithm, "", fmt::format("{}", fmt::join(names, ", ")), names)),
+      required(parsed("ALGORITHM", call.algorithm, parse_algorithm, "",
+                      fmt::format("{}", fmt::join(names, ", ")), names)),
       parsed("--size", call.size, parse_size, "SIZE", "bytes, binary: 64M is 64 * 2^20 (the default)"),
       parsed("--from", call.from, parse_size, "SIZE", "first of several sizes"),
       parsed("--to", call.to, parse_size, "SIZE", "last of several sizes"),

@@ -15,8 +15,8 @@
 
 namespace ringtrue::cmd {
 
-// A call and its sizes.
-Flags call_flags(ops::CallRequest& call);
+// A call and its sizes; with `barrier`, that is an algorithm, too.
+Flags call_flags(ops::CallRequest& call, bool barrier = false);
 // --fault, between ranks.
 Flag fault_flag(std::string& fault, const std::string& help);
 

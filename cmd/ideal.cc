@@ -28,8 +28,9 @@ int run(Context& context, ops::IdealRequest request) {
 
 Command ideal_command() {
   static ops::IdealRequest request;
-  std::vector<std::string> names;
-  for (const auto& schedule : ideal::schedules()) names.emplace_back(schedule.name);
+  std::vector<std::pair<std::string, collective::AlgorithmId>> algorithms;
+  for (const auto& schedule : ideal::schedules())
+    algorithms.emplace_back(key_of(schedule.algorithm), schedule.algorithm);
   const Flags rates = {
       whole("--nodes", request.nodes, 1, 4194304, "number of nodes"),
       whole("--gpus-per-node", request.gpus, 1, 4194304, "GPUs (ranks, where there are none) per node"),
@@ -41,7 +42,7 @@ Command ideal_command() {
       texts("--nic", request.nics, "NAME,...", "NICs that carry the data; chosen by speed if not given", ','),
       whole("--mtu", request.mtu, 576, 65535,
             "MTU of an Ethernet between nodes, for attainable rates with TCP"),
-      text("--algorithm", request.algorithm, "NAME", "only this one", names),
+      choice("--algorithm", request.algorithm, algorithms, "NAME", "only this one"),
   };
   return {"ideal", "Computes the bound and each algorithm's ideal, with the arithmetic shown",
           join({rates, fact_flags(request.facts), rest}),

@@ -81,7 +81,7 @@ struct Line {
     return fmt::format("{} {} of {}", e.what, e.number, e.of);
   }
   std::string operator()(const ops::progress::Call& e) const {
-    return fmt::format("{}{}{}", e.algorithm,
+    return fmt::format("{}{}{}", key_of(e.algorithm),
                        e.beside ? " on the same data" : fmt::format(" of {} bytes", e.bytes),
                        e.of > 0 ? fmt::format(" ({} of {} sizes)", e.number, e.of) : "");
   }

@@ -21,20 +21,18 @@ Result<void> check(const Context& context, const ops::ScheduleRequest& flags) {
     fits = reject("schedule", {hosts(context, "use --ranks"), common(context, {"--local"}, "use --ranks"),
                                common(context, {"--transport", "--memory", "--link-rate"})});
   if (!fits) return fits;
-  if (flags.algorithm == "omnireduce")
+  if (flags.algorithm == collective::AlgorithmId::omnireduce)
     return reject("schedule omnireduce", {{{flags.size.has_value(), "--size", "use --bitmaps"},
                                            {flags.slice.has_value(), "--slice"},
                                            {flags.lanes.has_value(), "--lanes"},
                                            {flags.shift.has_value(), "--shift"}},
                                           common(context, {"--ranks-per-node"})});
   if (flags.bitmaps.empty()) return {};
-  return fail(Cause::bad_input, fmt::format("--bitmaps is of omnireduce, not of {}", flags.algorithm), {},
-              "leave it out, or take omnireduce");
+  return fail(Cause::bad_input, fmt::format("--bitmaps is of omnireduce, not of {}", key_of(flags.algorithm)),
+              {}, "leave it out, or take omnireduce");
 }
 
 int run(Context& context, ops::ScheduleRequest request) {
-  if (auto known = collective::find_algorithm(request.algorithm); !known)
-    return failed(context, known.error());
   if (auto fits = check(context, request); !fits) return failed(context, fits.error());
   request.ranks_per_node = context.common.ranks_per_node;
   const auto schedule = ops::schedule(request);
@@ -59,13 +57,20 @@ Result<Bytes> parse_slice(std::string_view text) {
   return size;
 }
 
+Result<collective::AlgorithmId> parse_algorithm(std::string_view text) {
+  auto known = collective::find_algorithm(text);
+  if (!known) return tl::unexpected(known.error());
+  return (*known)->id;
+}
+
 }  // namespace
 
 Command schedule_command() {
   static ops::ScheduleRequest request;
   ops::OmniRequest& omni = request.omni;
   const Flags flags = {
-      required(text("ALGORITHM", request.algorithm, "", "ring, double-tree, ...", algorithm_names())),
+      required(parsed("ALGORITHM", request.algorithm, parse_algorithm, "", "ring, double-tree, ...",
+                      algorithm_names())),
       whole("--ranks", request.ranks, 1, 1000000, "number of ranks; of workers, for omnireduce"),
       parsed("--size", request.size, parse_size, "SIZE", "bytes of the call"),
       parsed("--slice", request.slice, parse_slice, "SIZE", "bytes of a message; larger ones are cut"),

@@ -34,7 +34,8 @@ Result<void> check(const Context& context, const ops::SimulateRequest& flags) {
   constexpr const char* next = "leave one out";
   const bool rate = context.common.given("--link-rate");
   const bool draws = flags.noise > 0 || flags.run_noise > 0 || flags.faulty() || flags.grid ||
-                     flags.fabric.random_faults > 0 || flags.call.algorithm == "omnireduce";
+                     flags.fabric.random_faults > 0 ||
+                     flags.call.algorithm == collective::AlgorithmId::omnireduce;
   auto fits =
       reject("simulate",
              {running(context, "use --nodes and --gpus-per-node"),
@@ -89,7 +90,8 @@ Command simulate_command() {
              "what the last size would take without the faults at node3>, node3.nic1, leaf0>spine1, ..."),
       text("--calibrate", request.calibrate, "FILE",
            "take latency, rate and cost of a slice from a live run: the JSON of run with several sizes"),
-      text("--compare", request.compare, "ALGORITHM", "the last size by another algorithm, and the ratio"),
+      parsed("--compare", request.compare, ops::parse_algorithm, "ALGORITHM",
+             "the last size by another algorithm, and the ratio"),
       word("--sharing", request.sharing, {"automatic", "fair", "fifo"}, "WORD",
            "how messages share a link: automatic, fair, fifo"),
       word("--method", request.method, {"automatic", "events", "recurrence"}, "WORD",
@@ -101,7 +103,7 @@ Command simulate_command() {
             "seed of the noise, the faults and the blocks that are not zero"),
   };
   return {"simulate", "Runs the same collectives on a modelled cluster of any size, with faults",
-          join({call_flags(request.call), omni_flags(request.omni), in_group("omnireduce", omnireduce),
+          join({call_flags(request.call, true), omni_flags(request.omni), in_group("omnireduce", omnireduce),
                 fabric_flags(request.fabric), rest}),
           "Example: ringtrue simulate ring --nodes 8 --fault 'throttle@3>4:rate=250Mbit'",
           [](Context& context) { return run(context, request); }};

@@ -196,7 +196,6 @@ Result<void> Lease::allowed(const run::Job& job) const {
         Cause::refused,
         fmt::format("{} ranks with {} lanes are more than a node can plan", job.ranks(), job.call.lanes), "",
         "use fewer ranks per node or fewer --lanes");
-  if (auto known = collective::find_algorithm(job.algorithm); !known) return tl::unexpected(known.error());
   // First by division: the product of a hostile job could wrap around.
   const bool absurd = workers_here > 0 && job.call.bytes() > limits_.bytes.value / workers_here;
   std::uint64_t bytes = absurd ? 0 : engine::bytes_on_node(job, acquire_.node);

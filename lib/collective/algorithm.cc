@@ -18,22 +18,20 @@ std::uint64_t as_data(const Layout& layout, Rank, const Call& call) {
 }
 
 constexpr Algorithm table[] = {
-    {AlgorithmId::ring, "ring", "n chunks around a ring; the slowest hop decides", ring, none, true},
-    {AlgorithmId::double_tree, "double-tree", "two binary trees over the nodes, half of the data each",
-     double_tree, none, true},
-    {AlgorithmId::recursive_doubling, "recursive-doubling", "log2 n exchanges of everything; lowest latency",
-     recursive_doubling, as_data, true},
-    {AlgorithmId::halving_doubling, "halving-doubling", "Rabenseifner: halves, quarters, ... and back",
-     halving_doubling, none, true},
-    {AlgorithmId::hierarchical, "hierarchical", "2D: inside nodes, between them, inside again", hierarchical,
-     none, true},
-    {AlgorithmId::two_shot, "two-shot", "all pairs through shared memory", two_shot, none, true},
-    {AlgorithmId::one_shot, "one-shot", "every rank reduces everything by itself; one round", one_shot,
+    {AlgorithmId::ring, "n chunks around a ring; the slowest hop decides", ring, none, true},
+    {AlgorithmId::double_tree, "two binary trees over the nodes, half of the data each", double_tree, none,
+     true},
+    {AlgorithmId::recursive_doubling, "log2 n exchanges of everything; lowest latency", recursive_doubling,
      as_data, true},
-    {AlgorithmId::naive, "naive", "reduce on rank 0 and send the result back; incast", naive, none, true},
-    {AlgorithmId::pairwise, "pairwise", "each rank sends to the one `shift` further; single paths", pairwise,
-     as_data, false},
-    {AlgorithmId::omnireduce, "omnireduce", "non-zero blocks only, through aggregators; incast", omnireduce,
+    {AlgorithmId::halving_doubling, "Rabenseifner: halves, quarters, ... and back", halving_doubling, none,
+     true},
+    {AlgorithmId::hierarchical, "2D: inside nodes, between them, inside again", hierarchical, none, true},
+    {AlgorithmId::two_shot, "all pairs through shared memory", two_shot, none, true},
+    {AlgorithmId::one_shot, "every rank reduces everything by itself; one round", one_shot, as_data, true},
+    {AlgorithmId::naive, "reduce on rank 0 and send the result back; incast", naive, none, true},
+    {AlgorithmId::pairwise, "each rank sends to the one `shift` further; single paths", pairwise, as_data,
+     false},
+    {AlgorithmId::omnireduce, "non-zero blocks only, through aggregators; incast", omnireduce,
      omnireduce_scratch, true, omnireduce_edges},
 };
 
@@ -52,10 +50,6 @@ std::span<const Algorithm> algorithms() {
 
 const Algorithm& algorithm_of(AlgorithmId id) {
   return table[std::size_t(id)];
-}
-
-std::string_view name(AlgorithmId id) {
-  return id == AlgorithmId::barrier ? "barrier" : algorithm_of(id).name;
 }
 
 Result<const Algorithm*> find_algorithm(std::string_view name) {

@@ -25,7 +25,6 @@ struct Edge {
 
 struct Algorithm {
   AlgorithmId id;
-  std::string_view name;     // as typed: "double-tree"
   std::string_view summary;  // one line for --help
   // One rank's program. The endpoint and the call outlive it.
   Task (*program)(Endpoint&, const Call&);
@@ -35,6 +34,7 @@ struct Algorithm {
   // The connections of an algorithm whose messages depend on the data, so that it cannot be recorded; nullptr
   // for all others.
   std::vector<Edge> (*edges)(const Layout&, Rank, const Call&) = nullptr;
+  std::string_view name = key_of(id);  // as typed: "double-tree"
 
   bool uses_packets() const { return edges != nullptr; }
 };

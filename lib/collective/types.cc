@@ -10,6 +10,10 @@ std::string_view name(Operation operation) {
   return key_of(operation);
 }
 
+std::string_view name(AlgorithmId id) {
+  return key_of(id);
+}
+
 Result<Type> parse_type(std::string_view text) {
   return parse_one_of<Type>(text, "type");
 }

@@ -26,7 +26,7 @@ enum class AlgorithmId : std::uint8_t {
   naive,
   pairwise,
   omnireduce,
-  barrier,  // measured by the simulator; not among algorithms()
+  barrier,  // of the simulator alone; not among algorithms()
 };
 
 enum class Operation : std::uint8_t { sum, prod, min, max, avg };
@@ -103,6 +103,10 @@ namespace ringtrue {
 template <>
 inline constexpr const char* keys_of<collective::Type>[] = {"float32",  "float64", "float16",
                                                             "bfloat16", "int32",   "int64"};
+template <>
+inline constexpr const char* keys_of<collective::AlgorithmId>[] = {
+    "ring",     "double-tree", "recursive-doubling", "halving-doubling", "hierarchical", "two-shot",
+    "one-shot", "naive",       "pairwise",           "omnireduce",       "barrier"};
 template <>
 inline constexpr const char* keys_of<collective::Operation>[] = {"sum", "prod", "min", "max", "avg"};
 

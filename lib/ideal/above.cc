@@ -50,7 +50,7 @@ std::string cause_of(double times, bool between, const Rate& rate) {
 }  // namespace
 
 std::optional<AboveIdeal> explain_above(BytesPerSecond measured, const Ideal& ideal, const Inputs& in,
-                                        std::string_view algorithm) {
+                                        collective::AlgorithmId algorithm) {
   const AlgorithmIdeal* own = ideal.find(algorithm);
   const MaybeRate limit = own ? own->busbw : ideal.bound;
   if (!limit || !(measured.value > limit->value * tolerance)) return std::nullopt;
@@ -64,7 +64,7 @@ std::optional<AboveIdeal> explain_above(BytesPerSecond measured, const Ideal& id
           fmt::format("data is reduced in the network ({}, up to {})", way.name, to_text(way.busbw))};
   const auto all = schedules();
   const auto schedule =
-      std::find_if(all.begin(), all.end(), [&](const Schedule& s) { return s.name == algorithm; });
+      std::find_if(all.begin(), all.end(), [&](const Schedule& s) { return s.algorithm == algorithm; });
   const bool between = between_nodes(schedule == all.end() ? nullptr : &*schedule, ideal, in);
   const std::optional<Rate>& rate = between ? in.inter : in.intra;
   if (!rate) return std::nullopt;

@@ -65,6 +65,6 @@ struct AboveIdeal {
   std::string text(BytesPerSecond measured, BytesPerSecond ideal) const;  // the whole sentence
 };
 std::optional<AboveIdeal> explain_above(BytesPerSecond measured, const Ideal& ideal, const Inputs& inputs,
-                                        std::string_view algorithm);
+                                        collective::AlgorithmId algorithm);
 
 }  // namespace ringtrue::ideal

@@ -67,13 +67,13 @@ std::optional<BytesPerSecond> busbw(double factor, const Loads& loads, std::opti
 
 AlgorithmIdeal rate_algorithm(const Schedule& schedule, const Shape& shape, const Inputs& in) {
   AlgorithmIdeal out;
-  out.name = schedule.name;
+  out.algorithm = schedule.algorithm;
   const auto loads = schedule.loads(shape);
   if (!loads) {
     out.arithmetic = schedule.not_here;
     return out;
   }
-  const double factor = busbw_factor(schedule.name, shape.ranks());
+  const double factor = busbw_factor(schedule.algorithm, shape.ranks());
   out.busbw = busbw(factor, *loads, nominal(in.inter), nominal(in.intra));
   out.attainable =
       busbw(factor, *loads, scaled(in.inter, in.inter_efficiency), scaled(in.intra, in.intra_efficiency));
@@ -159,9 +159,9 @@ void add_in_network(const Inputs& in, const Shape& shape, Ideal& ideal) {
 
 }  // namespace
 
-const AlgorithmIdeal* Ideal::find(std::string_view name) const {
+const AlgorithmIdeal* Ideal::find(collective::AlgorithmId algorithm) const {
   for (const AlgorithmIdeal& a : algorithms) {
-    if (a.name == name) return &a;
+    if (a.algorithm == algorithm) return &a;
   }
   return nullptr;
 }

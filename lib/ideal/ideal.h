@@ -40,7 +40,7 @@ struct NamedInput {
 };
 
 struct AlgorithmIdeal {
-  std::string name;
+  collective::AlgorithmId algorithm{};
   std::optional<BytesPerSecond> busbw;       // nullopt: does not apply, or a rate that it needs is unknown
   std::optional<BytesPerSecond> attainable;  // nullopt as well where an efficiency is unknown
   std::string arithmetic;                    // "2(N-1)/N / max(...) = ... = 100 GB/s", or why there is none
@@ -65,7 +65,7 @@ struct Ideal {
   std::vector<std::string> arithmetic;     // the terms and the bound, with the numbers filled in
   std::vector<std::string> notes;          // what is unknown, what may be wrong; sentences
 
-  const AlgorithmIdeal* find(std::string_view name) const;  // nullptr: no such algorithm
+  const AlgorithmIdeal* find(collective::AlgorithmId algorithm) const;  // nullptr: not modelled
 };
 
 // Errors: bad_input for fewer than one node or GPU, more than 4,194,304 ranks, a rate that is not above zero,

@@ -103,17 +103,19 @@ std::optional<Loads> pairwise(const Shape& s) {
 }
 
 constexpr std::array<Schedule, 9> table{{
-    {"ring", ring, "2(N-1)/N between nodes and inside", ""},
-    {"double-tree", double_tree,
+    {collective::AlgorithmId::ring, ring, "2(N-1)/N between nodes and inside", ""},
+    {collective::AlgorithmId::double_tree, double_tree,
      "{1, 1.5, 2 for Q = 2, 3, >= 4} between nodes, {1, 2 for P = 2, >= 3} inside", ""},
-    {"recursive-doubling", recursive_doubling, "1 a rank and step, log2 N steps and the fold", ""},
-    {"halving-doubling", halving_doubling, "1/d a rank at distance d = 1, 2, 4, ... and the fold", ""},
-    {"hierarchical", hierarchical, "2(Q-1)/Q between nodes, 2(P-1)/P inside", ""},
-    {"two-shot", two_shot, "2(P-1)/P inside",
+    {collective::AlgorithmId::recursive_doubling, recursive_doubling,
+     "1 a rank and step, log2 N steps and the fold", ""},
+    {collective::AlgorithmId::halving_doubling, halving_doubling,
+     "1/d a rank at distance d = 1, 2, 4, ... and the fold", ""},
+    {collective::AlgorithmId::hierarchical, hierarchical, "2(Q-1)/Q between nodes, 2(P-1)/P inside", ""},
+    {collective::AlgorithmId::two_shot, two_shot, "2(P-1)/P inside",
      "two-shot is for one node, whose ranks share memory: no ideal between nodes"},
-    {"one-shot", one_shot, "P(N-P) between nodes, P-1 inside", ""},
-    {"naive", naive, "N-P into the master's node, P-1 into the master inside it", ""},
-    {"pairwise", pairwise, "1", ""},
+    {collective::AlgorithmId::one_shot, one_shot, "P(N-P) between nodes, P-1 inside", ""},
+    {collective::AlgorithmId::naive, naive, "N-P into the master's node, P-1 into the master inside it", ""},
+    {collective::AlgorithmId::pairwise, pairwise, "1", ""},
 }};
 
 }  // namespace
@@ -122,8 +124,8 @@ std::span<const Schedule> schedules() {
   return table;
 }
 
-double busbw_factor(std::string_view algorithm, long ranks) {
-  if (algorithm == "pairwise") return 1;
+double busbw_factor(collective::AlgorithmId algorithm, long ranks) {
+  if (algorithm == collective::AlgorithmId::pairwise) return 1;
   return ranks > 1 ? both_ways(double(ranks)) : 0;
 }
 

@@ -10,6 +10,8 @@
 #include <span>
 #include <string_view>
 
+#include "collective/types.h"
+
 namespace ringtrue::ideal {
 
 // In units of S, the bytes of the call.
@@ -26,7 +28,7 @@ struct Shape {
 };
 
 struct Schedule {
-  std::string_view name;  // as typed: "double-tree"
+  collective::AlgorithmId algorithm;
   // nullopt where the algorithm does not apply to the shape.
   std::optional<Loads> (*loads)(const Shape&);
   std::string_view formula;   // of the loads, for display
@@ -54,6 +56,6 @@ std::span<const Schedule> schedules();
 
 // busbw = algbw x factor (nccl-tests, PERFORMANCE.md): 2(N-1)/N for every allreduce, 1 for pairwise.
 // 0 for an allreduce over one rank, which moves nothing: its busbw is unknown, not zero.
-double busbw_factor(std::string_view algorithm, long ranks);
+double busbw_factor(collective::AlgorithmId algorithm, long ranks);
 
 }  // namespace ringtrue::ideal

@@ -23,8 +23,9 @@ constexpr std::size_t most_trials = 4;
 // Of what a message takes, the part that the sender's processor is busy with; the rest passes by itself.
 constexpr double overhead_share = 0.2;
 
-Outcome<double> time_of(Runner& runner, run::Job job, std::string algorithm, int shift, std::uint64_t bytes) {
-  job.algorithm = std::move(algorithm);
+Outcome<double> time_of(Runner& runner, run::Job job, collective::AlgorithmId algorithm, int shift,
+                        std::uint64_t bytes) {
+  job.algorithm = algorithm;
   job.call.elements = bytes / size_of(job.call.type);
   job.call.shift = shift;
   job.iterations = 5;
@@ -38,9 +39,9 @@ Outcome<double> time_of(Runner& runner, run::Job job, std::string algorithm, int
 }
 
 Outcome<collective::HopCost> hop_cost(Runner& runner, const run::Job& job, int shift, double sharers) {
-  auto small = time_of(runner, job, "pairwise", shift, small_bytes);
+  auto small = time_of(runner, job, collective::AlgorithmId::pairwise, shift, small_bytes);
   if (!small) return tl::unexpected(small.error());
-  auto large = time_of(runner, job, "pairwise", shift, large_bytes);
+  auto large = time_of(runner, job, collective::AlgorithmId::pairwise, shift, large_bytes);
   if (!large) return tl::unexpected(large.error());
   const double whole = std::max(*small, 1e-7);
   const double moving = std::max(*large - *small, double(large_bytes) / 1e12);
@@ -86,30 +87,30 @@ Choice choice_of(const collective::Layout& layout, const collective::Call& call,
   const collective::Choice choice = collective::choose(layout, call, costs);
   Choice out;
   out.bytes = call.bytes();
-  out.algorithm = choice.algorithm->name;
+  out.algorithm = choice.algorithm->id;
   out.reason = choice.reason;
   for (const collective::Prediction& p : choice.predictions)
-    out.predictions.emplace_back(collective::name(p.algorithm), p.time.value);
+    out.predictions.emplace_back(p.algorithm, p.time.value);
   return out;
 }
 
 Outcome<Choice> settle(Runner& runner, const run::Job& job, Choice choice) {
   if (choice.predictions.size() < 2 || choice.predictions[0].second > trial_seconds) return choice;
-  std::vector<std::pair<double, std::string>> tried;
-  for (const auto& [name, predicted] : choice.predictions) {
+  std::vector<std::pair<double, collective::AlgorithmId>> tried;
+  for (const auto& [algorithm, predicted] : choice.predictions) {
     if (tried.size() == most_trials || predicted > choice.predictions[0].second * model_error) break;
-    auto time = time_of(runner, job, name, job.call.shift, job.call.bytes());
+    auto time = time_of(runner, job, algorithm, job.call.shift, job.call.bytes());
     if (!time) return tl::unexpected(time.error());
-    tried.emplace_back(*time, name);
+    tried.emplace_back(*time, algorithm);
   }
   if (tried.size() < 2) return choice;
   std::sort(tried.begin(), tried.end());
   choice.algorithm = tried[0].second;
   choice.reason =
       fmt::format("{}: {} over {} took {} in a trial, {} {} (the model's first choice: {}, {})",
-                  tried[0].second, to_text(Bytes(choice.bytes)), plural(job.ranks(), "rank"),
-                  to_text(Seconds(tried[0].first)), tried[1].second, to_text(Seconds(tried[1].first)),
-                  choice.predictions[0].first, to_text(Seconds(choice.predictions[0].second)));
+                  key_of(tried[0].second), to_text(Bytes(choice.bytes)), plural(job.ranks(), "rank"),
+                  to_text(Seconds(tried[0].first)), key_of(tried[1].second), to_text(Seconds(tried[1].first)),
+                  key_of(choice.predictions[0].first), to_text(Seconds(choice.predictions[0].second)));
   return choice;
 }
 

@@ -49,23 +49,28 @@ collective::Call CallRequest::of(std::uint64_t bytes) const {
   return out;
 }
 
-Result<void> CallRequest::check_algorithm() const {
-  if (algorithm == "auto" || collective::find_algorithm(algorithm)) return {};
+std::string_view name(const AlgorithmRequest& algorithm) {
+  return algorithm ? key_of(*algorithm) : "auto";
+}
+
+Result<AlgorithmRequest> parse_algorithm(std::string_view text) {
+  if (text == "auto") return AlgorithmRequest();
+  if (const auto known = collective::find_algorithm(text)) return AlgorithmRequest((*known)->id);
   std::vector<std::string> names = {"auto"};
   for (const auto& known : collective::algorithms()) names.emplace_back(known.name);
-  const auto meant = closest(algorithm, names);
-  return fail(Cause::bad_input, fmt::format("unknown algorithm '{}'", algorithm.substr(0, 60)), {},
+  const auto meant = closest(text, names);
+  return fail(Cause::bad_input, fmt::format("unknown algorithm '{}'", text.substr(0, 60)), {},
               meant ? fmt::format("did you mean {}? there are {}", *meant, fmt::join(names, ", "))
                     : fmt::format("use one of {}", fmt::join(names, ", ")));
 }
 
-Result<void> CallRequest::check_shift(std::string_view other) const {
-  return other == "pairwise" ? Result<void>() : check_shift_of(shift, algorithm);
+Result<void> CallRequest::check_shift(AlgorithmRequest other) const {
+  return other == collective::AlgorithmId::pairwise ? Result<void>() : check_shift_of(shift, algorithm);
 }
 
-Result<void> check_shift_of(std::optional<int> shift, std::string_view algorithm) {
-  if (!shift || algorithm == "pairwise") return {};
-  return fail(Cause::bad_input, fmt::format("--shift is of pairwise, not of {}", algorithm), {},
+Result<void> check_shift_of(std::optional<int> shift, AlgorithmRequest algorithm) {
+  if (!shift || algorithm == collective::AlgorithmId::pairwise) return {};
+  return fail(Cause::bad_input, fmt::format("--shift is of pairwise, not of {}", name(algorithm)), {},
               "leave it out, or take pairwise");
 }
 

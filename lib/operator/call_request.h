@@ -13,8 +13,14 @@
 
 namespace ringtrue::ops {
 
+// What "auto" leaves open until the ranks are known is nullopt.
+using AlgorithmRequest = std::optional<collective::AlgorithmId>;
+std::string_view name(const AlgorithmRequest& algorithm);
+// "auto", or one of collective::algorithms(). The error says which was perhaps meant.
+Result<AlgorithmRequest> parse_algorithm(std::string_view text);
+
 struct CallRequest {
-  std::string algorithm;
+  AlgorithmRequest algorithm;
   std::optional<Bytes> size, from, to;
   std::optional<int> factor, shift;
   collective::Call call;  // without its elements
@@ -27,14 +33,12 @@ struct CallRequest {
   Result<std::vector<std::uint64_t>> sizes() const;
   // The call of that many bytes.
   collective::Call of(std::uint64_t bytes) const;
-  // Errors (bad_input): an algorithm that is neither "auto" nor known.
-  Result<void> check_algorithm() const;
   // Errors (bad_input): a --shift that neither it nor the `other` algorithm heeds.
-  Result<void> check_shift(std::string_view other = {}) const;
+  Result<void> check_shift(AlgorithmRequest other = {}) const;
 };
 
 // Errors (bad_input): a --shift, and an algorithm that does not heed it.
-Result<void> check_shift_of(std::optional<int> shift, std::string_view algorithm);
+Result<void> check_shift_of(std::optional<int> shift, AlgorithmRequest algorithm);
 // Errors (bad_input): a pairwise in which every rank sends to itself, with --shift; `shift` may be missing.
 Result<void> check_shift(std::optional<int> shift, int ranks);
 

@@ -103,7 +103,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   document.deadlines = setup.deadlines();
   if (request.inspect || !request.facts.from.empty())
     return inspect_only(request, std::move(document), control);
-  const bool omnireduce = request.algorithm == "omnireduce";
+  const bool omnireduce = request.algorithm == collective::AlgorithmId::omnireduce;
   if (request.aggregator_hosts && !omnireduce) {
     return trouble({Cause::bad_input, "--aggregator-hosts needs --algorithm omnireduce", "", ""});
   }

@@ -15,7 +15,8 @@ namespace ringtrue::ops {
 
 struct CheckRequest {
   Setup setup;
-  std::string algorithm = "ring";               // or omnireduce, for aggregators' ports as well
+  collective::AlgorithmId algorithm =
+      collective::AlgorithmId::ring;            // or omnireduce, for aggregators' ports as well
   std::optional<std::string> aggregator_hosts;  // beside the workers if not given
   std::optional<Seconds> budget;                // for all measurements together
   std::optional<long> seed;

@@ -35,18 +35,18 @@ void shape(OmniRequest& flags, const GridTask& task, int aggregators, BytesPerSe
   flags.streams = std::min(std::uint32_t(each) * std::uint32_t(aggregators), collective::max_streams);
 }
 
-Result<double> seconds_of(const std::string& algorithm, const collective::Call& call,
+Result<double> seconds_of(collective::AlgorithmId algorithm, const collective::Call& call,
                           const sim::Fabric& fabric, const sim::HasBlock& has_block) {
   sim::SimOptions options;
   options.has_block = has_block;
-  const auto played = sim::simulate(**collective::find_algorithm(algorithm), call, fabric, options);
+  const auto played = sim::simulate(collective::algorithm_of(algorithm), call, fabric, options);
   if (!played) return tl::unexpected(played.error());
   if (played->error) return tl::unexpected(*played->error);
   return played->time.value;
 }
 
 Result<GridTime> timed(const OmniPlan& plan, double model) {
-  auto seconds = seconds_of("omnireduce", plan.job.call, plan.fabric, plan.has_block);
+  auto seconds = seconds_of(collective::AlgorithmId::omnireduce, plan.job.call, plan.fabric, plan.has_block);
   if (!seconds) return tl::unexpected(seconds.error());
   return GridTime{*seconds, model > 0 ? *seconds / model - 1 : 0};
 }
@@ -118,7 +118,7 @@ Result<GridDocument> play_grid(const GridTask& task, const OmniRequest& flags, c
       fabric.nodes = workers;
       fabric.ranks_per_node = 1;
       fabric.inter.rate = BytesPerSecond(rate);
-      const auto ring = seconds_of("ring", task.call, fabric, {});
+      const auto ring = seconds_of(collective::AlgorithmId::ring, task.call, fabric, {});
       if (!ring) return tl::unexpected(ring.error());
       for (const double density : all) {
         control.tell(progress::Step{
@@ -140,7 +140,8 @@ Outcome<GridDocument> simulate_grid(const SimulateRequest& request, const Contro
   const auto refuse = [](std::string what, std::string next) {
     return trouble({Cause::bad_input, std::move(what), {}, std::move(next)});
   };
-  if (request.call.algorithm != "omnireduce") return refuse("--grid is of omnireduce", "take omnireduce");
+  if (request.call.algorithm != collective::AlgorithmId::omnireduce)
+    return refuse("--grid is of omnireduce", "take omnireduce");
   if (auto fits = check(request); !fits) return trouble(fits.error());
   if (!request.bitmaps.empty() || !request.omni.input.empty() || request.omni.acked || request.omni.mtu ||
       request.call.from || request.call.to || request.fabric.random_faults > 0 || request.faulty() ||

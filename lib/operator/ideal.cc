@@ -71,15 +71,8 @@ Outcome<IdealDocument> ideal(const IdealRequest& request, const Control& control
   document.ideal = std::move(*computed);
   if (!unread.empty()) document.ideal.notes.push_back(std::move(unread));
   if (request.algorithm) {
-    const ideal::AlgorithmIdeal* found = document.ideal.find(*request.algorithm);
-    if (found == nullptr) {
-      std::string names;
-      for (const auto& a : document.ideal.algorithms) names += (names.empty() ? "" : ", ") + a.name;
-      return trouble({Cause::bad_input, fmt::format("unknown algorithm '{}'", *request.algorithm), "",
-                      fmt::format("use one of {}", names)});
-    }
-    const ideal::AlgorithmIdeal only = *found;
-    document.ideal.algorithms = {only};
+    const auto other = [&](const ideal::AlgorithmIdeal& a) { return a.algorithm != *request.algorithm; };
+    std::erase_if(document.ideal.algorithms, other);
     document.ideal.in_network.clear();
   }
   return document;

@@ -18,7 +18,7 @@ struct IdealRequest {
   std::optional<int> nodes, gpus;
   std::optional<BytesPerSecond> inter, intra;
   std::optional<int> mtu;
-  std::optional<std::string> algorithm;
+  std::optional<collective::AlgorithmId> algorithm;
   std::vector<std::string> nics;
   FactRequest facts;
 

@@ -30,7 +30,8 @@ void add_rates(RunResult& result, const ideal::Inputs& inputs) {
   const auto ideal = ideal::compute(inputs);
   if (!ideal) return;
   // Aggregators on nodes of their own pass the bound, and so does what is not sent.
-  if (ideal->bound && result.algorithm != "pairwise" && result.algorithm != "omnireduce")
+  if (ideal->bound && result.algorithm != collective::AlgorithmId::pairwise &&
+      result.algorithm != collective::AlgorithmId::omnireduce)
     result.bound_busbw_Bps = ideal->bound->value;
   if (const ideal::AlgorithmIdeal* a = ideal->find(result.algorithm)) {
     if (a->busbw) result.ideal_busbw_Bps = a->busbw->value;
@@ -64,7 +65,7 @@ ReferenceRow reference_of(const run::Job& job, const run::Reference& reference) 
   if (job.check && reference.why_not.empty()) row.wrong = reference.wrong;
   if (row.bytes > 0 && job.ranks() > 1 && row.time_s && row.time_s->median > 0) {
     row.algbw_Bps = double(row.bytes) / row.time_s->median;
-    row.busbw_Bps = *row.algbw_Bps * ideal::busbw_factor("ring", job.ranks());
+    row.busbw_Bps = *row.algbw_Bps * ideal::busbw_factor(collective::AlgorithmId::ring, job.ranks());
   }
   return row;
 }

@@ -67,7 +67,7 @@ run::Job job_of(const diagnosis::Experiment& experiment, const std::vector<std::
   for (auto node = experiment.order.begin(); node != (omnireduce ? first_aggregator : experiment.order.end());
        ++node)
     job.seats.push_back({*node, 0, 0});
-  job.algorithm = collective::name(experiment.algorithm);
+  job.algorithm = experiment.algorithm;
   job.call.type = collective::Type::float32;
   job.call.operation = collective::Operation::sum;
   job.call.elements = experiment.bytes.value / collective::size_of(job.call.type);

@@ -28,12 +28,12 @@ std::string_view name(Placement placement) {
   return placement == Placement::dedicated ? "dedicated" : "colocated";
 }
 
-Result<void> OmniRequest::check(std::string_view algorithm) const {
+Result<void> OmniRequest::check(AlgorithmRequest algorithm) const {
   if (!input.empty() && generates()) {
     return fail(Cause::bad_input, "--input and --density, --value-density, --overlap exclude each other", {},
                 "the file says what is zero");
   }
-  if (algorithm == "omnireduce") {
+  if (algorithm == collective::AlgorithmId::omnireduce) {
     if (aggregator_hosts && placement == Placement::colocated) {
       return fail(Cause::bad_input, "--aggregator-hosts and --placement colocated exclude each other", {},
                   "give one of them");
@@ -51,7 +51,7 @@ Result<void> OmniRequest::check(std::string_view algorithm) const {
                                                       {no_ring, "--no-ring"}};
   for (const auto& [given, flag] : shapes) {
     if (!given) continue;
-    return fail(Cause::bad_input, fmt::format("{} is of omnireduce, not of {}", flag, algorithm), {},
+    return fail(Cause::bad_input, fmt::format("{} is of omnireduce, not of {}", flag, name(algorithm)), {},
                 fmt::format("leave it out, or take omnireduce"));
   }
   return {};

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "collective/sparse.h"
 #include "collective/types.h"
+#include "operator/call_request.h"
 
 namespace ringtrue::ops {
 
@@ -30,7 +31,7 @@ struct OmniRequest {
   std::string input;  // a file's name; empty: generated data
 
   // Bad input: a flag that shapes an omnireduce beside another algorithm.
-  Result<void> check(std::string_view algorithm) const;
+  Result<void> check(AlgorithmRequest algorithm) const;
   bool generates() const { return density || value_density || overlap; }
   // Share of the blocks that hold something on any of so many workers. Unknown where single values or a file
   // decide.

@@ -32,7 +32,7 @@ struct Part {
 
 // A call is about to be played.
 struct Call {
-  std::string algorithm;
+  collective::AlgorithmId algorithm{};
   std::uint64_t bytes = 0;
   std::size_t number = 0, of = 0;  // among the sizes; 0: there is but one
   bool beside = false;             // the ring that an omnireduce is held against

@@ -69,7 +69,7 @@ class Run {
   }
 
  private:
-  bool omnireduce() const { return request_.call.algorithm == "omnireduce"; }
+  bool omnireduce() const { return request_.call.algorithm == collective::AlgorithmId::omnireduce; }
   bool datagrams() const { return setup_.config.transport.value == run::Transport::udp; }
   Placement placement() const { return runner_->dedicated() ? Placement::dedicated : Placement::colocated; }
   std::optional<BytesPerSecond> link_rate() const {
@@ -77,7 +77,6 @@ class Run {
   }
 
   Result<void> check() const {
-    if (auto known = request_.call.check_algorithm(); !known) return known;
     if (auto fits = request_.call.check_shift(); !fits) return fits;
     if (auto fits = request_.omni.check(request_.call.algorithm); !fits) return fits;
     if (auto fits = check_memory(setup_, request_.gpus); !fits) return fits;
@@ -133,7 +132,7 @@ class Run {
   // The job but for its algorithm's own: roles, shape.
   run::Job job_of(std::uint64_t bytes) const {
     run::Job job = runner_->job();
-    job.algorithm = request_.call.algorithm;
+    if (request_.call.algorithm) job.algorithm = *request_.call.algorithm;
     job.call = request_.call.of(bytes);
     if (input_) {
       job.call.type = input_->type;
@@ -222,7 +221,7 @@ class Run {
     job.events = request_.call.events && last;
     if (omnireduce()) {
       if (auto done = shape(job); !done) return done;
-    } else if (job.algorithm == "auto") {
+    } else if (!request_.call.algorithm) {
       if (auto done = choose(job); !done) return done;
     }
     control_.tell(progress::Call{job.algorithm, job.call.bytes(), number_, of_});
@@ -261,7 +260,7 @@ class Run {
   // Our own ring over the workers, on the data that the omnireduce had.
   Outcome<void> play_ring(const run::Job& omni) {
     run::Job job = runner_->job();
-    job.algorithm = "ring";
+    job.algorithm = collective::AlgorithmId::ring;
     job.call = omni.call;
     job.call.omni = {};
     job.transport = datagrams() ? run::Transport::tcp : omni.transport;
@@ -276,7 +275,7 @@ class Run {
     job.sparsity = omni.sparsity;
     job.input = omni.input;
     job.fault = reliable_faults(omni.fault, job.ranks());
-    control_.tell(progress::Call{"ring", job.call.bytes(), number_, of_, true});
+    control_.tell(progress::Call{collective::AlgorithmId::ring, job.call.bytes(), number_, of_, true});
     auto report = runner_->play(job);
     if (!report) return tl::unexpected(report.error());
     diagnosis::add(report->counters, document_.counters);

@@ -57,7 +57,7 @@ Bitmaps example(int workers) {
 ScheduleDocument edges_of(const collective::Call& call) {
   const auto layout = collective::Layout::uniform(int(call.omni.workers + call.omni.aggregators), 1);
   ScheduleDocument document;
-  document.algorithm = "omnireduce";
+  document.algorithm = collective::AlgorithmId::omnireduce;
   document.ranks = layout.ranks();
   document.each_step = [layout, call](const std::function<void(const StepRow&)>& visit) {
     for (collective::Rank rank = 0; rank < layout.ranks(); ++rank) {
@@ -91,7 +91,8 @@ Result<Schedule> explained(const ScheduleRequest& request) {
   sim::SimOptions options;
   options.has_block = has_block(*bitmaps);
   options.packets = true;
-  auto played = sim::simulate(**collective::find_algorithm("omnireduce"), *call, fabric, options);
+  auto played =
+      sim::simulate(collective::algorithm_of(collective::AlgorithmId::omnireduce), *call, fabric, options);
   if (!played) return tl::unexpected(played.error());
   if (played->error) return tl::unexpected(*played->error);
   ExplainDocument document = explain(*call, *bitmaps, *played);
@@ -102,9 +103,7 @@ Result<Schedule> explained(const ScheduleRequest& request) {
 }  // namespace
 
 Result<Schedule> schedule(const ScheduleRequest& request) {
-  auto algorithm = collective::find_algorithm(request.algorithm);
-  if (!algorithm) return tl::unexpected(algorithm.error());
-  if (request.algorithm == "omnireduce") return explained(request);
+  if (request.algorithm == collective::AlgorithmId::omnireduce) return explained(request);
   if (auto fits = check_shift_of(request.shift, request.algorithm); !fits)
     return tl::unexpected(fits.error());
   if (auto moves = check_shift(request.shift, request.ranks.value_or(usual_ranks)); !moves)
@@ -119,15 +118,16 @@ Result<Schedule> schedule(const ScheduleRequest& request) {
   call.shift = request.shift.value_or(1);
 
   ScheduleDocument document;
-  document.algorithm = (*algorithm)->name;
+  document.algorithm = request.algorithm;
   document.ranks = ranks;
   document.bytes = call.bytes();
-  if (document.algorithm == "double-tree") {
+  if (document.algorithm == collective::AlgorithmId::double_tree) {
     const bool flat = request.ranks_per_node == 1;
     document.trees = {tree_of(0, layout, flat), tree_of(1, layout, flat)};
   }
   document.steps_omitted = request.no_steps || (!request.steps && ranks > max_with_steps);
-  document.each_step = [layout, call, play = *algorithm](const std::function<void(const StepRow&)>& visit) {
+  document.each_step = [layout, call, play = &collective::algorithm_of(request.algorithm)](
+                           const std::function<void(const StepRow&)>& visit) {
     for (collective::Rank rank = 0; rank < layout.ranks(); ++rank) {
       collective::record(*play, layout, rank, call, [&](const collective::Step& s) {
         visit({s.rank, s.step, name(s.kind), s.peer, s.lane, s.slice.space == collective::Space::scratch,

@@ -17,7 +17,7 @@ namespace ringtrue::ops {
 inline constexpr int max_with_steps = 64;
 
 struct ScheduleRequest {
-  std::string algorithm;
+  collective::AlgorithmId algorithm{};
   std::optional<int> ranks, lanes, shift;
   std::optional<Bytes> size, slice;
   int ranks_per_node = 1;

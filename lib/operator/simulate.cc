@@ -21,15 +21,12 @@ collective::Task play_barrier(collective::Endpoint& self, const collective::Call
   return collective::barrier(self);
 }
 const collective::Algorithm barrier_algorithm = {
-    collective::AlgorithmId::barrier,
-    "barrier",
-    "dissemination; latency alone",
-    play_barrier,
+    collective::AlgorithmId::barrier, "dissemination; latency alone", play_barrier,
     [](const collective::Layout&, collective::Rank, const collective::Call&) -> std::uint64_t { return 0; },
     false};
 
-const collective::Algorithm& algorithm_of(const std::string& name) {
-  return name == "barrier" ? barrier_algorithm : **collective::find_algorithm(name);
+const collective::Algorithm& simulated_algorithm(collective::AlgorithmId id) {
+  return id == collective::AlgorithmId::barrier ? barrier_algorithm : collective::algorithm_of(id);
 }
 std::string where_of(const OmniPlan& plan) {
   const sim::Fabric& f = plan.fabric;
@@ -121,7 +118,7 @@ class Simulation {
       const auto done = omnireduce() ? play_omnireduce(task_.sizes[i]) : play(task_.sizes[i]);
       if (!done) return trouble(done.error());
     }
-    if (!document_.error && !request_.compare.empty()) {
+    if (!document_.error && request_.compare) {
       if (auto done = compare(task_.sizes.back()); !done) return trouble(done.error());
     }
     if (request_.fix) {
@@ -133,7 +130,7 @@ class Simulation {
   }
 
  private:
-  bool omnireduce() const { return request_.call.algorithm == "omnireduce"; }
+  bool omnireduce() const { return request_.call.algorithm == collective::AlgorithmId::omnireduce; }
 
   // What the run says itself.
   Result<void> check_calibrated() const {
@@ -167,15 +164,16 @@ class Simulation {
       call.type = task_.input->type;
       call.elements = task_.input->elements;
     }
-    if (request_.call.algorithm == "barrier") call.elements = 0;
+    if (request_.call.algorithm == collective::AlgorithmId::barrier) call.elements = 0;
     return call;
   }
 
   Result<void> play(std::uint64_t bytes) {
     run::Job job;
-    job.algorithm = request_.call.algorithm;
     job.call = call_of(bytes);
-    if (job.algorithm == "auto") {
+    if (request_.call.algorithm) {
+      job.algorithm = *request_.call.algorithm;
+    } else {
       collective::Costs costs{fabric_.intra, fabric_.inter, false};
       costs.inter.rate = costs.inter.rate * double(fabric_.rails);
       document_.choices.push_back(choice_of(fabric_.layout(), job.call, costs));
@@ -217,7 +215,7 @@ class Simulation {
   Result<sim::SimReport> simulated(const run::Job& job, const sim::Fabric& fabric,
                                    const sim::SimOptions& options) {
     control_.tell(progress::Call{job.algorithm, job.call.bytes()});
-    auto played = sim::simulate(algorithm_of(job.algorithm), job.call, fabric, options);
+    auto played = sim::simulate(simulated_algorithm(job.algorithm), job.call, fabric, options);
     if (played && document_.model.method.empty()) {
       document_.model.method = name(played->method);
       document_.model.sharing = name(played->discipline);
@@ -226,7 +224,7 @@ class Simulation {
   }
 
   // The last size once more, by another algorithm or on another fabric. Unknown where it does not end.
-  Result<std::optional<double>> again(const std::string& algorithm, std::uint64_t bytes,
+  Result<std::optional<double>> again(collective::AlgorithmId algorithm, std::uint64_t bytes,
                                       const sim::Fabric& fabric) {
     run::Job job;
     job.algorithm = algorithm;
@@ -239,14 +237,16 @@ class Simulation {
   }
 
   Result<void> compare(std::uint64_t bytes) {
-    auto other = again(request_.compare, bytes, fabric_);
+    const collective::AlgorithmId second = **request_.compare;
+    auto other = again(second, bytes, fabric_);
     if (!other) return tl::unexpected(other.error());
     const RunResult& result = document_.results.back();
     if (!*other || **other <= 0 || !result.time_s) return {};
-    Comparison out{request_.compare, **other, result.time_s->median / **other, std::nullopt};
-    const std::string& first = result.algorithm;
-    const bool rings = (first == "ring" && request_.compare == "double-tree") ||
-                       (first == "double-tree" && request_.compare == "ring");
+    Comparison out{key_of(second), **other, result.time_s->median / **other, std::nullopt};
+    using collective::AlgorithmId;
+    const AlgorithmId first = result.algorithm;
+    const bool rings = (first == AlgorithmId::ring && second == AlgorithmId::double_tree) ||
+                       (first == AlgorithmId::double_tree && second == AlgorithmId::ring);
     if (rings && fabric_.nodes > 1) out.published = published_ring_over_tree;
     document_.model.comparison = std::move(out);
     return {};
@@ -288,7 +288,7 @@ class Simulation {
              fault.destination.value_or(0) >= call.omni.workers;
     });
     run::Job job;
-    job.algorithm = "ring";
+    job.algorithm = collective::AlgorithmId::ring;
     job.call = call;
     job.call.omni = {};
     job.seats.resize(std::size_t(call.omni.workers));

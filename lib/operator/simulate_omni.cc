@@ -90,7 +90,7 @@ Result<OmniPlan> plan_omnireduce(const OmniCase& what, const OmniRequest& flags)
   const bool lossy = loses(what.faults);
   OmniPlan plan;
   plan.placement = flags.placement.value_or(Placement::dedicated);
-  plan.job.algorithm = "omnireduce";
+  plan.job.algorithm = collective::AlgorithmId::omnireduce;
   plan.job.iterations = 1;
   plan.job.call = what.call;
   if (what.bitmaps) {

@@ -8,18 +8,13 @@
 namespace ringtrue::ops {
 
 Result<void> check(const SimulateRequest& flags) {
-  const bool barrier = flags.call.algorithm == "barrier";
-  if (auto known = flags.call.check_algorithm(); !known && !barrier) return known;
-  if (!flags.compare.empty()) {
-    CallRequest other;
-    other.algorithm = flags.compare;
-    if (auto known = other.check_algorithm(); !known) return known;
-    if (flags.compare == "auto" || flags.compare == "omnireduce" || flags.call.algorithm == "omnireduce") {
-      return fail(Cause::bad_input, "--compare is of two dense collectives, by name", {},
-                  "like --compare ring");
-    }
-  }
-  if (auto fits = flags.call.check_shift(flags.compare); !fits) return fits;
+  const bool barrier = flags.call.algorithm == collective::AlgorithmId::barrier;
+  const bool omnireduce = flags.call.algorithm == collective::AlgorithmId::omnireduce;
+  const AlgorithmRequest other = flags.compare.value_or(AlgorithmRequest());
+  if (flags.compare && (!other || other == collective::AlgorithmId::omnireduce || omnireduce))
+    return fail(Cause::bad_input, "--compare is of two dense collectives, by name", {},
+                "like --compare ring");
+  if (auto fits = flags.call.check_shift(other); !fits) return fits;
   if (barrier) {
     const CallRequest& call = flags.call;
     const bool sized = call.size || call.from || call.to || call.factor;
@@ -34,10 +29,10 @@ Result<void> check(const SimulateRequest& flags) {
                 "give a fault there, like --fault 'slow-link@node3>:share=50%'");
   }
   if (auto fits = flags.omni.check(flags.call.algorithm); !fits) return fits;
-  if (flags.call.algorithm != "omnireduce" && flags.omni.generates()) {
+  if (!omnireduce && flags.omni.generates()) {
     return fail(Cause::bad_input,
                 fmt::format("--density, --value-density and --overlap do nothing in simulate {}",
-                            flags.call.algorithm),
+                            name(flags.call.algorithm)),
                 {}, "leave them out, or take omnireduce: all others move zeros, too");
   }
   const bool file = !flags.bitmaps.empty() || !flags.omni.input.empty();
@@ -45,12 +40,12 @@ Result<void> check(const SimulateRequest& flags) {
     return fail(Cause::bad_input, "--aggregator-hosts names hosts, and a model has none", {},
                 "use --aggregators and --placement");
   }
-  if (!flags.bitmaps.empty() && flags.call.algorithm != "omnireduce") {
-    return fail(Cause::bad_input, fmt::format("--bitmaps is of omnireduce, not of {}", flags.call.algorithm),
-                {}, "leave it out, or take omnireduce");
+  if (!flags.bitmaps.empty() && !omnireduce) {
+    return fail(Cause::bad_input,
+                fmt::format("--bitmaps is of omnireduce, not of {}", name(flags.call.algorithm)), {},
+                "leave it out, or take omnireduce");
   }
-  if (flags.even &&
-      (flags.call.algorithm != "omnireduce" || file || flags.omni.overlap || flags.omni.value_density)) {
+  if (flags.even && (!omnireduce || file || flags.omni.overlap || flags.omni.value_density)) {
     return fail(Cause::bad_input, "--even deals out omnireduce's blocks of a --density", {},
                 "leave out files, --overlap and --value-density");
   }

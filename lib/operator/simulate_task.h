@@ -23,7 +23,7 @@ struct SimulateRequest {
   FabricRequest fabric;
   FaultScript faults;
   std::string calibrate;  // a file
-  std::string compare;    // an algorithm
+  std::optional<AlgorithmRequest> compare;
   std::optional<sim::Place> fix;
   std::string sharing = "automatic", method = "automatic";
   double noise = 0, run_noise = 0;

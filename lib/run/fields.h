@@ -77,7 +77,7 @@ void fields(V&& v, X&... x) {
 // Without `input`, which is no part of the record. What fields may hold together: check(const Job&).
 template <class V, Is<Job>... X>
 void fields(V&& v, X&... x) {
-  RINGTRUE_FIELD("algorithm", proper_name(64), algorithm);
+  RINGTRUE_FIELD("algorithm", {}, algorithm);
   RINGTRUE_FIELD("nodes", at_most(max_nodes, proper_name(255)), nodes);
   RINGTRUE_FIELD("seats", at_most(max_ranks), seats);
   RINGTRUE_FIELD("elements", {}, call.elements);

@@ -32,7 +32,7 @@ Result<void> check_seats(const Job& job) {
 
 Result<void> check_roles(const Job& job) {
   const collective::Omni& omni = job.call.omni;
-  if ((omni.workers > 0) != (job.algorithm == "omnireduce"))
+  if ((omni.workers > 0) != (job.algorithm == collective::AlgorithmId::omnireduce))
     return bad("omni: roles of an omnireduce for another algorithm, or an omnireduce without any");
   if (omni.workers > 0 &&
       (omni.aggregators < 1 || std::int64_t(omni.workers) + omni.aggregators != std::int64_t(job.ranks())))
@@ -57,6 +57,7 @@ Result<void> check_input(const Job& job) {
 }  // namespace
 
 Result<void> check(const Job& job) {
+  if (job.algorithm == collective::AlgorithmId::barrier) return bad("algorithm: barrier is simulated alone");
   if (auto fine = check_seats(job); !fine) return fine;
   if (auto fine = check_roles(job); !fine) return fine;
   if (job.call.elements > std::uint64_t(max_call_bytes) / size_of(job.call.type))

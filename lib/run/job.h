@@ -38,7 +38,7 @@ struct Input {
 enum class Memory : std::uint8_t { host, device };
 
 struct Job {
-  std::string algorithm = "ring";  // a name of collective::algorithms(); never "auto"
+  collective::AlgorithmId algorithm = collective::AlgorithmId::ring;
   std::vector<std::string> nodes;  // names, the same list in every run of a lease
   std::vector<Seat> seats;         // by rank
   collective::Call call;

@@ -12,7 +12,7 @@ namespace ringtrue::test {
 // All ranks in one process of one node.
 inline run::Job local_job(const char* algorithm, int ranks, std::uint64_t elements) {
   run::Job job;
-  job.algorithm = algorithm;
+  job.algorithm = *parse_key<collective::AlgorithmId>(algorithm);
   job.nodes = {"local"};
   for (int r = 0; r < ranks; ++r) job.seats.push_back({0, 0, r});
   job.call.elements = elements;

@@ -13,11 +13,11 @@ void hold_against_ideal(ideal::Inputs wires, Diagnosis& diagnosis) {
   wires.nodes = int(ring->experiment.order.size());
   wires.gpus_per_node = 1;
   const auto ideal = ideal::compute(wires);
-  const ideal::AlgorithmIdeal* own = ideal ? ideal->find("ring") : nullptr;
+  const ideal::AlgorithmIdeal* own = ideal ? ideal->find(collective::AlgorithmId::ring) : nullptr;
   if (!own || !own->busbw) return;
   ring->ideal = own->busbw;
   ring->ideal_origin = wires.inter->origin;
-  ring->above = ideal::explain_above(*ring->busbw, *ideal, wires, "ring");
+  ring->above = ideal::explain_above(*ring->busbw, *ideal, wires, collective::AlgorithmId::ring);
   if (!ring->above) return;
   Finding finding;
   finding.kind = "above-ideal";

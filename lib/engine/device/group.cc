@@ -46,7 +46,8 @@ std::string DeviceGroup::why_not(const run::Job& job) {
   if (job.transport != run::Transport::automatic && job.transport != run::Transport::cuda)
     return fmt::format("{} was asked for", key_of(job.transport));
   if (std::any_of(job.seats.begin(), job.seats.end(), elsewhere)) return "its ranks are on several nodes";
-  if (job.algorithm == "omnireduce") return "omnireduce sends what the data says, which no kernel interprets";
+  if (job.algorithm == collective::AlgorithmId::omnireduce)
+    return "omnireduce sends what the data says, which no kernel interprets";
   if (!job.fault.empty()) return "faults are those of messages";
   if (job.ranks() > cuda::max_ranks)
     return fmt::format("{} ranks are more than the {} of a group", job.ranks(), cuda::max_ranks);
@@ -54,7 +55,7 @@ std::string DeviceGroup::why_not(const run::Job& job) {
 }
 
 Result<void> DeviceGroup::prepare(cuda::Driver& driver, const run::Job& job, const std::vector<int>& gpus) {
-  const collective::Algorithm& algorithm = **collective::find_algorithm(job.algorithm);
+  const collective::Algorithm& algorithm = collective::algorithm_of(job.algorithm);
   layout_ = job.layout();
   cuda::Settings wanted;
   wanted.process = process_;

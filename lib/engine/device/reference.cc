@@ -18,7 +18,7 @@ namespace {
 
 std::string why_not(const ReferenceSetup& setup) {
   if (setup.job.reference != "nccl") return fmt::format("no library '{}' is known", setup.job.reference);
-  if (!setup.allreduce) return fmt::format("NCCL has nothing like {}", setup.job.algorithm);
+  if (!setup.allreduce) return fmt::format("NCCL has nothing like {}", key_of(setup.job.algorithm));
   if (std::set<int>(setup.gpus.begin(), setup.gpus.end()).size() < setup.gpus.size())
     return "NCCL takes one rank a GPU, and here ranks share one";
   const auto elsewhere = [&](const run::Seat& seat) {

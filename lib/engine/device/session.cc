@@ -196,7 +196,7 @@ Result<void> DeviceSession::barrier(Deadline deadline) {
 // reaches.
 bool DeviceSession::may_be_direct() const {
   const std::vector<int> gpus = gpus_of_own();
-  return job_.transport == run::Transport::verbs && job_.algorithm != "omnireduce" &&
+  return job_.transport == run::Transport::verbs && job_.algorithm != collective::AlgorithmId::omnireduce &&
          job_.verbs.registration != run::Registration::staged &&
          std::all_of(gpus.begin(), gpus.end(), [&](int gpu) { return gpu == gpus.front(); });
 }
@@ -218,7 +218,7 @@ Result<void> DeviceSession::keep_data() {
   auto pinned = pinning_->pin(reinterpret_cast<std::byte*>(begin), end - begin);
   if (!pinned) return tl::unexpected(pinned.error());
   pinned_ = std::move(*pinned);
-  const collective::Algorithm& algorithm = **collective::find_algorithm(job_.algorithm);
+  const collective::Algorithm& algorithm = collective::algorithm_of(job_.algorithm);
   return host_->keep_data([&](const StoreSetup& setup) {
     return Mirror::make(*driver_, gpus_[std::size_t(setup.endpoint.rank())], setup, algorithm);
   });

@@ -35,9 +35,7 @@ run::Job with_data_for(const std::vector<Rank>& ranks, run::Job job) {
 }  // namespace
 
 Result<void> SessionImpl::validate(const run::Job& job) {
-  const auto algorithm = collective::find_algorithm(job.algorithm);
-  if (!algorithm) return tl::unexpected(algorithm.error());
-  algorithm_ = *algorithm;
+  algorithm_ = &collective::algorithm_of(job.algorithm);
   auto faults = collective::parse_faults(job.fault);
   if (!faults) return tl::unexpected(faults.error());
   faults_ = std::move(*faults);

@@ -100,16 +100,15 @@ Edges edges_on_node(const run::Job& job, const collective::Algorithm& algorithm,
 }
 
 std::uint64_t bytes_on_node(const run::Job& job, int node) {
-  const auto algorithm = collective::find_algorithm(job.algorithm);
-  if (!algorithm) return 0;
+  const collective::Algorithm& algorithm = collective::algorithm_of(job.algorithm);
   const collective::Layout layout = job.layout();
   if (job.gpu_limits) return 3 * job.call.bytes();  // two copies on a GPU, one in the host's memory
   std::uint64_t bytes = 0;
   for (Rank rank = 0; rank < job.ranks(); ++rank)
     if (job.seats[std::size_t(rank)].node == node)
       bytes += (rank < job.workers() ? job.call.bytes() : 0) +
-               (*algorithm)->scratch_bytes(layout, rank, job.call) +
-               packet_room(**algorithm, layout, rank, job.call);
+               algorithm.scratch_bytes(layout, rank, job.call) +
+               packet_room(algorithm, layout, rank, job.call);
   return bytes;
 }
 

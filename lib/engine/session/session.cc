@@ -220,9 +220,8 @@ std::uint64_t Session::shared_bytes(const run::Job& job, int node) {
 }
 
 std::uint64_t SessionImpl::shared_bytes(const run::Job& job, int node) {
-  const auto algorithm = collective::find_algorithm(job.algorithm);
-  if (!algorithm) return 0;
-  return shm::lay_out(plan_of(job, **algorithm, node, edges_on_node(job, **algorithm, node), 1)).bytes;
+  const collective::Algorithm& algorithm = collective::algorithm_of(job.algorithm);
+  return shm::lay_out(plan_of(job, algorithm, node, edges_on_node(job, algorithm, node), 1)).bytes;
 }
 
 void Stopper::stop() {

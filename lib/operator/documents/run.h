@@ -71,7 +71,8 @@ struct OmniResult {
 };
 
 struct RunResult {
-  std::string algorithm, congestion;
+  collective::AlgorithmId algorithm{};
+  std::string congestion;
   std::vector<run::Transport> transports;  // empty: the model
   int ranks = 0;
   std::uint64_t bytes = 0, count = 0;
@@ -119,8 +120,9 @@ struct ReferenceRow {
 // Why "auto" took what it took.
 struct Choice {
   std::uint64_t bytes = 0;
-  std::string algorithm, reason;
-  std::vector<std::pair<std::string, double>> predictions;  // seconds by algorithm
+  collective::AlgorithmId algorithm{};
+  std::string reason;
+  std::vector<std::pair<collective::AlgorithmId, double>> predictions;  // seconds by algorithm
 };
 
 struct RunDocument {

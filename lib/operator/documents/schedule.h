@@ -26,7 +26,7 @@ struct StepRow {
 };
 
 struct ScheduleDocument {
-  std::string algorithm;
+  collective::AlgorithmId algorithm{};
   int ranks = 0;
   std::uint64_t bytes = 0;
   std::vector<std::vector<TreeNode>> trees;  // double-tree: two

@@ -37,9 +37,10 @@ std::string json(const IdealDocument& document) {
   Json algorithms = Json::object(), attainable = Json::object(), in_network = Json::object(),
        inputs = Json::object(), by_algorithm = Json::object(), nodes = Json::array();
   for (const auto& a : ideal.algorithms) {
-    algorithms[a.name] = rate(a.busbw);
-    attainable[a.name] = rate(a.attainable);
-    by_algorithm[a.name] = a.arithmetic;
+    const char* const name = key_of(a.algorithm);
+    algorithms[name] = rate(a.busbw);
+    attainable[name] = rate(a.attainable);
+    by_algorithm[name] = a.arithmetic;
   }
   for (const auto& a : ideal.in_network) {
     in_network[a.name] = a.busbw.value;

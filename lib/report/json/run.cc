@@ -14,7 +14,7 @@ Json spread_value(const std::optional<Spread>& spread) {
 }
 
 Json result_value(const RunResult& r, bool simulated) {
-  Json out = {{"algorithm", r.algorithm},
+  Json out = {{"algorithm", key_of(r.algorithm)},
               {"transport", transport_text(r.transports)},
               {"congestion", r.congestion.empty() ? Json(nullptr) : Json(r.congestion)},
               {"ranks", r.ranks},
@@ -85,9 +85,9 @@ std::string json(const RunDocument& document) {
   }
   for (const Choice& choice : document.choices) {
     Json predictions = Json::object();
-    for (const auto& [algorithm, seconds] : choice.predictions) predictions[algorithm] = seconds;
+    for (const auto& [algorithm, seconds] : choice.predictions) predictions[key_of(algorithm)] = seconds;
     choices.push_back({{"bytes", choice.bytes},
-                       {"algorithm", choice.algorithm},
+                       {"algorithm", key_of(choice.algorithm)},
                        {"reason", choice.reason},
                        {"predicted_s", predictions}});
   }

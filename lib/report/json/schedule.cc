@@ -10,7 +10,7 @@ void write_json(const ScheduleDocument& document, const Write& write) {
   bool on =
       write(fmt::format("{{\n  \"schema\": \"ringtrue.schedule/1\",\n  \"algorithm\": {},\n  \"ranks\": {},\n"
                         "  \"bytes\": {}",
-                        Json(document.algorithm).dump(), document.ranks, document.bytes));
+                        Json(key_of(document.algorithm)).dump(), document.ranks, document.bytes));
   if (!document.trees.empty()) {
     on = on && write(",\n  \"trees\": [");
     for (std::size_t t = 0; t < document.trees.size(); ++t) {

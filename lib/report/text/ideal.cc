@@ -77,7 +77,8 @@ std::string text(const IdealDocument& document, const Style& style) {
   Table table(
       {{"algorithm", Table::Align::left}, {"ideal"}, {"attainable"}, {"arithmetic", Table::Align::left}});
   for (const ideal::AlgorithmIdeal& a : document.ideal.algorithms) {
-    table.row({a.name, exact(a.busbw), exact(a.attainable), style.paint(a.arithmetic, Ink::dim)});
+    table.row(
+        {key_of(a.algorithm), exact(a.busbw), exact(a.attainable), style.paint(a.arithmetic, Ink::dim)});
   }
   out += table.text(2);
   if (!document.ideal.in_network.empty()) {

@@ -92,11 +92,13 @@ std::string gpus_text(const std::vector<run::GpuUse>& rows) {
   return out;
 }
 
+std::string name_of(const ReferenceRow& reference) {
+  return reference.how.empty() ? reference.library : fmt::format("{} ({})", reference.library, reference.how);
+}
+
 // A row beside the run's own.
 RunResult as_result(const ReferenceRow& reference, const RunResult& beside) {
   RunResult row;
-  row.algorithm = reference.library;
-  if (!reference.how.empty()) row.algorithm += fmt::format(" ({})", reference.how);
   row.bytes = reference.bytes;
   row.count = beside.count;
   row.type = beside.type;
@@ -159,11 +161,11 @@ std::string results_text(const RunDocument& document, const Style& style) {
                                    {"#wrong"}});
   }
   Table table(columns);
-  const auto add = [&](const RunResult& r) {
+  const auto add = [&](const RunResult& r, std::string name) {
     const std::string time = r.time_s ? number(r.time_s->median * 1e6) : "-";
     const std::vector<std::string> rates = {in(unit, r.algbw_Bps), in(unit, r.busbw_Bps),
                                             in(unit, r.ideal_busbw_Bps), ratio_cell(r, style)};
-    std::vector<std::string> row = {r.algorithm, fmt::format("{}", r.bytes)};
+    std::vector<std::string> row = {std::move(name), fmt::format("{}", r.bytes)};
     if (!document.simulated) row.insert(row.end(), {fmt::format("{}", r.count), r.type, r.op});
     row.push_back(time);
     if (!document.simulated) row.push_back(spread_cell(r));
@@ -174,10 +176,10 @@ std::string results_text(const RunDocument& document, const Style& style) {
     table.row(std::move(row));
   };
   for (std::size_t i = 0; i < document.results.size(); ++i) {
-    add(document.results[i]);
-    if (i < document.rings.size()) add(document.rings[i]);
+    add(document.results[i], key_of(document.results[i].algorithm));
+    if (i < document.rings.size()) add(document.rings[i], key_of(document.rings[i].algorithm));
     if (i < document.references.size() && document.references[i].why_not.empty())
-      add(as_result(document.references[i], document.results[i]));
+      add(as_result(document.references[i], document.results[i]), name_of(document.references[i]));
   }
   return table.text();
 }
@@ -213,7 +215,7 @@ std::string text(const RunDocument& document, const Style& style) {
       for (std::size_t rank = 0; rank < r.wrong_by_rank.size(); ++rank) {
         if (r.wrong_by_rank[rank] > 0) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
       }
-      out += style.paint(fmt::format("wrong results: {} at {}: {}, on rank {}", r.algorithm,
+      out += style.paint(fmt::format("wrong results: {} at {}: {}, on rank {}", key_of(r.algorithm),
                                      plural(r.bytes, "byte"), plural(*r.wrong, "element"), ranks),
                          Ink::red) +
              "\n";
@@ -221,14 +223,14 @@ std::string text(const RunDocument& document, const Style& style) {
     for (const RunResult& r : all) {
       if (!r.above || !r.busbw_Bps || !r.ideal_busbw_Bps) continue;
       out += style.paint(
-                 fmt::format("{} of {} bytes: {}", r.algorithm, r.bytes,
+                 fmt::format("{} of {} bytes: {}", key_of(r.algorithm), r.bytes,
                              r.above->text(BytesPerSecond(*r.busbw_Bps), BytesPerSecond(*r.ideal_busbw_Bps))),
                  Ink::yellow) +
              "\n";
     }
     out += gpus_text(document.gpus);
     out += rdma_text(document.rdma);
-    if (document.simulated) out += text(document.model, last.algorithm, last.bytes);
+    if (document.simulated) out += text(document.model, key_of(last.algorithm), last.bytes);
     out += counters_text(document.counters, "during the run", style);
     if (last.rejected_connections > 0) {
       out += style.paint(fmt::format("rejected {}",

@@ -38,7 +38,7 @@ void draw(const std::vector<TreeNode>& tree, int root, const Write& write) {
 }  // namespace
 
 void write_text(const ScheduleDocument& document, const Write& write) {
-  bool on = write(fmt::format("{}, {}, {}\n", document.algorithm, plural(document.ranks, "rank"),
+  bool on = write(fmt::format("{}, {}, {}\n", key_of(document.algorithm), plural(document.ranks, "rank"),
                               plural(document.bytes, "byte")));
   for (std::size_t t = 0; on && t < document.trees.size(); ++t) {
     on = write(fmt::format("\ntree {}\n", t + 1));
@@ -70,8 +70,8 @@ void write_text(const ScheduleDocument& document, const Write& write) {
 }
 
 void write_dot(const ScheduleDocument& document, const Write& write) {
-  bool on = write(
-      fmt::format("digraph \"{} {}\" {{\n  node [shape=circle];\n", document.algorithm, document.ranks));
+  bool on = write(fmt::format("digraph \"{} {}\" {{\n  node [shape=circle];\n", key_of(document.algorithm),
+                              document.ranks));
   static constexpr std::string_view colours[] = {"black", "red", "blue", "darkgreen"};
   if (!document.trees.empty()) {
     for (std::size_t t = 0; t < document.trees.size(); ++t) {

@@ -185,7 +185,8 @@ TEST_F(LeaseTest, JobsAreHeldToTheLease) {
                }),
                rpc::CAUSE_BAD_INPUT, "3 ranks here");
   start();
-  expect_error(job_command([](run::Job& j) { j.algorithm = "rinng"; }), rpc::CAUSE_BAD_INPUT, "rinng");
+  expect_error(job_command([](run::Job& j) { j.algorithm = collective::AlgorithmId::barrier; }),
+               rpc::CAUSE_BAD_INPUT, "barrier");
 }
 
 TEST_F(LeaseTest, MemoryIsLimited) {
@@ -206,7 +207,7 @@ TEST_F(LeaseTest, MemoryOfAnAggregatorIsItsSlots) {
   limits.bytes = Bytes(1 << 20);
   const auto with = [](int worker, int aggregator, std::uint32_t streams, bool input) {
     return job_command([=](run::Job& j) {
-      j.algorithm = "omnireduce";
+      j.algorithm = collective::AlgorithmId::omnireduce;
       j.seats = {{worker, 0, 0}, {aggregator, 0, 0}};
       j.call.elements = input ? 150'000 : 1 << 20;
       j.call.omni = {1, 1, 256, streams, 1, false};

@@ -18,7 +18,7 @@ using test::wrong;
 
 run::Job job_of(int workers, int aggregators, std::uint64_t elements) {
   run::Job job;
-  job.algorithm = "omnireduce";
+  job.algorithm = collective::AlgorithmId::omnireduce;
   job.transport = run::Transport::udp;
   job.nodes = {"local"};
   for (int r = 0; r < workers + aggregators; ++r) job.seats.push_back({0, 0, r});

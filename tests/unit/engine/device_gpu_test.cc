@@ -28,8 +28,8 @@ class CudaGpuSession : public testing::Test {
 
   static void expect_right(const run::Job& job, const char* play) {
     const auto report = run_locally(job, Deadline::in(Seconds(60)));
-    ASSERT_TRUE(report) << job.algorithm << ": " << report.error().text();
-    EXPECT_EQ(test::wrong(*report), 0u) << job.algorithm;
+    ASSERT_TRUE(report) << key_of(job.algorithm) << ": " << report.error().text();
+    EXPECT_EQ(test::wrong(*report), 0u) << key_of(job.algorithm);
     ASSERT_EQ(report->gpus.size(), 1u);
     EXPECT_EQ(report->gpus[0].play, play);
     EXPECT_EQ(report->gpus[0].uuid.substr(0, 3), "GPU");

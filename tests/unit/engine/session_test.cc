@@ -265,7 +265,7 @@ TEST(Session, RolesMustFitTheAlgorithm) {
   run::Job none = omni_job(2, 1, 100, "shm");
   none.call.omni = {};
   run::Job ring = omni_job(2, 1, 100, "shm");
-  ring.algorithm = "ring";
+  ring.algorithm = collective::AlgorithmId::ring;
   run::Job more = omni_job(2, 1, 100, "shm");
   more.call.omni.aggregators = 2;
   for (const run::Job& job : {none, ring, more}) {

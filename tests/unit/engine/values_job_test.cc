@@ -25,7 +25,7 @@ using Bytes = std::vector<std::byte>;
 run::Job job_of(Type type, Operation operation, int workers, std::uint64_t elements,
                 const Sparsity& sparsity) {
   run::Job job;
-  job.algorithm = "omnireduce";
+  job.algorithm = collective::AlgorithmId::omnireduce;
   job.seats.resize(std::size_t(workers) + 1);
   job.call.type = type;
   job.call.operation = operation;
@@ -148,7 +148,7 @@ TEST_P(SparseData, OtherAlgorithmsAreCheckedAndFilledWhole) {
   run::Job job = job_of(type, operation, 3, 7000, {0.1, 1, Overlap::disjoint, 64});
   job.call.omni = {};
   job.seats.resize(3);
-  job.algorithm = "ring";
+  job.algorithm = collective::AlgorithmId::ring;
   const auto values = values_of(job, true);
   const std::vector<Bytes> inputs = inputs_of(job, *values);
   Bytes got = reduced(job, inputs);

@@ -66,7 +66,7 @@ class Verbs : public testing::Test {
   run::Job job_of(const char* algorithm, int ranks_per_node, std::uint64_t elements,
                   const char* transport = "auto") const {
     run::Job job;
-    job.algorithm = algorithm;
+    job.algorithm = *parse_key<collective::AlgorithmId>(algorithm);
     job.nodes = names_;
     for (int n = 0; n < int(names_.size()); ++n)
       for (int local = 0; local < ranks_per_node; ++local) job.seats.push_back({n, 0, local});

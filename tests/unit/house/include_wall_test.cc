@@ -31,7 +31,7 @@ const std::vector<Room> house = {
     {"lib/topology", {"run/", "base/"}},
     {"lib/formats", {"topology/", "base/"}},
     {"lib/probe", {"formats/", "topology/", "run/", "base/"}},
-    {"lib/ideal", {"topology/", "base/"}},
+    {"lib/ideal", {"topology/", "collective/", "base/"}},
     {"lib/transport", {"run/", "collective/", "base/"}},
     {"lib/engine", {"transport/", "run/", "collective/", "base/"}},
     {"lib/sim", {"run/", "collective/", "base/"}},

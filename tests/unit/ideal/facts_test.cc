@@ -316,7 +316,8 @@ Inputs declared(int nodes, int gpus, double inter, double intra) {
   return in;
 }
 
-std::optional<AboveIdeal> above(double measured, const Inputs& in, std::string_view algorithm = "ring") {
+std::optional<AboveIdeal> above(double measured, const Inputs& in,
+                                collective::AlgorithmId algorithm = collective::AlgorithmId::ring) {
   return explain_above(BytesPerSecond(measured * 1e9), *compute(in), in, algorithm);
 }
 
@@ -344,8 +345,9 @@ TEST(Above, NamesTheLikelyCause) {
 
 TEST(Above, ReductionInTheNetworkExplainsWhatIsNotOurs) {
   const Inputs in = declared(1, 8, 0, 450);
-  EXPECT_THAT(above(480, in, "nvls")->likely, HasSubstr("nvlink-sharp, up to 700 GB/s"));
-  EXPECT_THAT(above(480, in, "ring")->likely, testing::Not(HasSubstr("sharp")));
+  EXPECT_THAT(above(480, in, collective::AlgorithmId::omnireduce)->likely,
+              HasSubstr("nvlink-sharp, up to 700 GB/s"));
+  EXPECT_THAT(above(480, in)->likely, testing::Not(HasSubstr("sharp")));
 }
 
 TEST(Above, WhereTheModelFailsItMayBeRight) {

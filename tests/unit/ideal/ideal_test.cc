@@ -23,7 +23,7 @@ Ideal of(int nodes, int gpus, std::optional<Rate> inter, std::optional<Rate> int
 }
 
 double busbw(const Ideal& ideal, std::string_view name) {
-  const AlgorithmIdeal* a = ideal.find(name);
+  const AlgorithmIdeal* a = ideal.find(*parse_key<collective::AlgorithmId>(name));
   EXPECT_NE(a, nullptr) << name;
   EXPECT_TRUE(a && a->busbw) << name;
   return a && a->busbw ? a->busbw->value / 1e9 : std::nan("");
@@ -43,10 +43,10 @@ TEST(Bound, WorkedExampleOfTwoNodesWithEightGpus) {
 
 TEST(Bound, OneGigabyteOver32GpusInATenthOfASecond) {
   const double algbw = 1e9 / 0.1;
-  EXPECT_NEAR(algbw * busbw_factor("ring", 32), 19.375e9, 1);
-  EXPECT_NEAR(algbw * busbw_factor("ring", 16), 18.75e9, 1);
-  EXPECT_EQ(busbw_factor("pairwise", 32), 1);
-  EXPECT_EQ(busbw_factor("ring", 1), 0);
+  EXPECT_NEAR(algbw * busbw_factor(collective::AlgorithmId::ring, 32), 19.375e9, 1);
+  EXPECT_NEAR(algbw * busbw_factor(collective::AlgorithmId::ring, 16), 18.75e9, 1);
+  EXPECT_EQ(busbw_factor(collective::AlgorithmId::pairwise, 32), 1);
+  EXPECT_EQ(busbw_factor(collective::AlgorithmId::ring, 1), 0);
 }
 
 TEST(Bound, TermsThatDoNotExistAreAbsent) {
@@ -58,8 +58,8 @@ TEST(Bound, TermsThatDoNotExistAreAbsent) {
   EXPECT_NEAR(one.bound->value, 450e9, 1e-3);
   const Ideal alone = of(1, 1, gb(1), gb(450));
   EXPECT_FALSE(alone.bound);
-  EXPECT_FALSE(alone.find("ring")->busbw);
-  EXPECT_EQ(alone.find("ring")->arithmetic, "one rank: nothing moves");
+  EXPECT_FALSE(alone.find(collective::AlgorithmId::ring)->busbw);
+  EXPECT_EQ(alone.find(collective::AlgorithmId::ring)->arithmetic, "one rank: nothing moves");
 }
 
 TEST(Bound, UnknownRatesStayUnknown) {
@@ -67,8 +67,9 @@ TEST(Bound, UnknownRatesStayUnknown) {
   EXPECT_FALSE(i.intra_node);
   EXPECT_NEAR(i.bound->value, 187.5e9, 1);
   EXPECT_EQ(i.notes.size(), 1u);
-  EXPECT_FALSE(i.find("ring")->busbw);
-  EXPECT_EQ(i.find("ring")->arithmetic, "1.875 / max(1.875 / 100, 1.875 / B) = unknown");
+  EXPECT_FALSE(i.find(collective::AlgorithmId::ring)->busbw);
+  EXPECT_EQ(i.find(collective::AlgorithmId::ring)->arithmetic,
+            "1.875 / max(1.875 / 100, 1.875 / B) = unknown");
   EXPECT_FALSE(of(2, 8, std::nullopt, std::nullopt).bound);
 }
 
@@ -84,7 +85,7 @@ TEST(Algorithms, FlatRing) {
   EXPECT_NEAR(busbw(of(2, 8, gb(100), gb(450)), "ring"), 100, 1e-9);
   EXPECT_NEAR(busbw(of(8, 1, gb(0.0625), {}), "ring"), 0.0625, 1e-12);
   EXPECT_NEAR(busbw(of(1, 8, {}, gb(450)), "ring"), 450, 1e-9);
-  EXPECT_EQ(of(2, 8, gb(100), gb(450)).find("ring")->arithmetic,
+  EXPECT_EQ(of(2, 8, gb(100), gb(450)).find(collective::AlgorithmId::ring)->arithmetic,
             "1.875 / max(1.875 / 100, 1.875 / 450) = 100 GB/s");
 }
 
@@ -109,8 +110,8 @@ TEST(Algorithms, TwoShotIsForOneNode) {
   EXPECT_NEAR(busbw(of(1, 8, {}, gb(450)), "two-shot"), 450, 1e-9);
   const Ideal two = of(2, 8, gb(100), gb(450));
   EXPECT_NEAR(busbw(of(1, 8, {}, gb(450)), "one-shot"), 2 * 450 / 8.0, 1e-9);
-  EXPECT_FALSE(two.find("two-shot")->busbw);
-  EXPECT_NE(two.find("two-shot")->arithmetic.find("one node"), std::string::npos);
+  EXPECT_FALSE(two.find(collective::AlgorithmId::two_shot)->busbw);
+  EXPECT_NE(two.find(collective::AlgorithmId::two_shot)->arithmetic.find("one node"), std::string::npos);
 }
 
 TEST(Algorithms, NaiveSharesTheMastersPort) {
@@ -141,8 +142,9 @@ TEST(Algorithms, NoneBeatsTheBoundWhereItHolds) {
       if (q * p == 1) continue;
       const Ideal i = of(q, p, gb(50), gb(60));
       for (const AlgorithmIdeal& a : i.algorithms) {
-        if (!a.busbw || a.name == "pairwise") continue;
-        EXPECT_LE(a.busbw->value, i.bound->value * (1 + 1e-12)) << a.name << " " << q << " " << p;
+        if (!a.busbw || a.algorithm == collective::AlgorithmId::pairwise) continue;
+        EXPECT_LE(a.busbw->value, i.bound->value * (1 + 1e-12))
+            << key_of(a.algorithm) << " " << q << " " << p;
       }
     }
   }
@@ -185,9 +187,10 @@ TEST(Attainable, ScalesEachTermByItsOwnLink) {
   Inputs in;
   in.nodes = 8;
   in.inter = gb(0.0625);
-  EXPECT_FALSE(compute(in)->find("ring")->attainable);
+  EXPECT_FALSE(compute(in)->find(collective::AlgorithmId::ring)->attainable);
   in.inter_efficiency = *ethernet_tcp();
-  EXPECT_NEAR(compute(in)->find("ring")->attainable->value, 62.5e6 * 1448 / 1514, 1e-3);
+  EXPECT_NEAR(compute(in)->find(collective::AlgorithmId::ring)->attainable->value, 62.5e6 * 1448 / 1514,
+              1e-3);
 }
 
 TEST(Attainable, TableOfLinks) {

@@ -94,7 +94,7 @@ TEST(RunMeasurer, TurnsAnExperimentIntoAJob) {
   experiment.slice = Bytes(8192);
   ASSERT_TRUE(measurer.measure(experiment));
   const run::Job& job = script.asked;
-  EXPECT_EQ(job.algorithm, "pairwise");
+  EXPECT_EQ(job.algorithm, collective::AlgorithmId::pairwise);
   EXPECT_EQ(job.nodes.size(), 3u);
   ASSERT_EQ(job.seats.size(), 3u);
   EXPECT_EQ(job.seats[0].node, 2);

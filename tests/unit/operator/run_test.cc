@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-RunRequest request_of(Scene& scene, const std::string& algorithm) {
+RunRequest request_of(Scene& scene, AlgorithmRequest algorithm) {
   RunRequest request;
   request.setup = scene.setup();
   request.call.algorithm = algorithm;
@@ -20,7 +20,7 @@ RunRequest request_of(Scene& scene, const std::string& algorithm) {
 
 TEST(Run, RatesEverySizeAndItsHops) {
   Scene scene;
-  RunRequest request = request_of(scene, "ring");
+  RunRequest request = request_of(scene, collective::AlgorithmId::ring);
   request.call.size.reset();
   request.call.from = Bytes(1 << 20);
   request.call.to = Bytes(4 << 20);
@@ -47,7 +47,7 @@ TEST(Run, RatesEverySizeAndItsHops) {
 TEST(Run, KeepsTheSizesBeforeAnError) {
   Scene scene;
   scene.fleet.ends_at_play = 1;
-  RunRequest request = request_of(scene, "ring");
+  RunRequest request = request_of(scene, collective::AlgorithmId::ring);
   request.call.size.reset();
   request.call.from = Bytes(1 << 20);
   request.call.to = Bytes(4 << 20);
@@ -62,7 +62,7 @@ TEST(Run, KeepsTheSizesBeforeAnError) {
 TEST(Run, NamesTheNodeThatIsDead) {
   Scene scene;
   scene.fleet.dead = 2;
-  const auto document = run(request_of(scene, "ring"), scene.control);
+  const auto document = run(request_of(scene, collective::AlgorithmId::ring), scene.control);
   ASSERT_TRUE(document);
   ASSERT_TRUE(document->error);
   ASSERT_EQ(document->error->failures.size(), 1u);
@@ -73,7 +73,7 @@ TEST(Run, NamesTheNodeThatIsDead) {
 TEST(Run, TellsWrongResults) {
   Scene scene;
   scene.fleet.wrong = 3;
-  const auto document = run(request_of(scene, "ring"), scene.control);
+  const auto document = run(request_of(scene, collective::AlgorithmId::ring), scene.control);
   ASSERT_TRUE(document);
   EXPECT_TRUE(document->wrong());
   EXPECT_EQ(document->results[0].wrong_by_rank, (std::vector<std::uint64_t>{3, 0, 0, 0}));
@@ -81,24 +81,23 @@ TEST(Run, TellsWrongResults) {
 
 TEST(Run, ChoosesAnAlgorithmFromTwoShortRuns) {
   Scene scene;
-  const auto document = run(request_of(scene, "auto"), scene.control);
+  const auto document = run(request_of(scene, std::nullopt), scene.control);
   ASSERT_TRUE(document);
   ASSERT_EQ(document->choices.size(), 1u);
   EXPECT_EQ(document->results[0].algorithm, document->choices[0].algorithm);
   ASSERT_GE(scene.fleet.played.size(), 3u);
-  EXPECT_EQ(scene.fleet.played[0].algorithm, "pairwise");
-  EXPECT_EQ(scene.fleet.played[1].algorithm, "pairwise");
+  EXPECT_EQ(scene.fleet.played[0].algorithm, collective::AlgorithmId::pairwise);
+  EXPECT_EQ(scene.fleet.played[1].algorithm, collective::AlgorithmId::pairwise);
   EXPECT_LT(scene.fleet.played[0].call.bytes(), scene.fleet.played[1].call.bytes());
 }
 
 TEST(Run, RejectsWhatDoesNotGoTogetherBeforeItTakesNodes) {
   Scene scene;
-  RunRequest request = request_of(scene, "rnig");
-  EXPECT_THAT(run(request, scene.control).error().error.next, HasSubstr("did you mean ring?"));
-  request = request_of(scene, "ring");
+  EXPECT_THAT(parse_algorithm("rnig").error().next, HasSubstr("did you mean ring?"));
+  RunRequest request = request_of(scene, collective::AlgorithmId::ring);
   request.omni.block = 64;
   EXPECT_THAT(run(request, scene.control).error().error.what, HasSubstr("--block"));
-  request = request_of(scene, "ring");
+  request = request_of(scene, collective::AlgorithmId::ring);
   request.reference = "nccl";
   EXPECT_THAT(run(request, scene.control).error().error.what, HasSubstr("--reference"));
   EXPECT_EQ(scene.fleet.runners, 0);

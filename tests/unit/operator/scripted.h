@@ -76,7 +76,7 @@ class ScriptedFleet final : public Runner {
     double longest = 1e-6;
     for (collective::Rank rank = 0; rank < job.ranks(); ++rank) {
       std::map<int, run::Hop> hops;  // by peer
-      collective::record(**collective::find_algorithm(job.algorithm), layout, rank, job.call,
+      collective::record(collective::algorithm_of(job.algorithm), layout, rank, job.call,
                          [&](const collective::Step& step) {
                            if (step.kind != collective::Step::Kind::send) return;
                            ++hops[step.peer].messages;

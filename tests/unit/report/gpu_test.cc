@@ -75,7 +75,7 @@ TEST(GpuSweep, TextMarksWhatIsSlow) {
 TEST(GpuRun, SaysWhereTheDataWasAndWhatTheReferenceDid) {
   RunDocument document;
   RunResult result;
-  result.algorithm = "ring";
+  result.algorithm = collective::AlgorithmId::ring;
   result.transports = {run::Transport::cuda};
   result.type = "float32";
   result.op = "sum";

@@ -36,9 +36,11 @@ nlohmann::json valid(const std::string& name, const std::string& text) {
 RunDocument run_document() {
   RunDocument d;
   d.nodes = {"node0", "node1"};
-  d.choices = {{1024, "ring", "ring: because", {{"ring", 1e-3}, {"naive", 2e-3}}}};
+  using collective::AlgorithmId;
+  d.choices = {
+      {1024, AlgorithmId::ring, "ring: because", {{AlgorithmId::ring, 1e-3}, {AlgorithmId::naive, 2e-3}}}};
   RunResult r;
-  r.algorithm = "ring";
+  r.algorithm = collective::AlgorithmId::ring;
   r.transports = {run::Transport::tcp};
   r.congestion = "cubic";
   r.ranks = 2;
@@ -113,7 +115,7 @@ TEST(Json, IdealSaysWhereEveryNumberComesFrom) {
 RunDocument omni_document() {
   RunDocument d = run_document();
   RunResult& r = d.results[0];
-  r.algorithm = "omnireduce";
+  r.algorithm = collective::AlgorithmId::omnireduce;
   OmniResult o;
   o.workers = 2;
   o.aggregators = 1;
@@ -302,7 +304,7 @@ TEST(Json, TheOthersFitTheirSchemas) {
 
 TEST(Json, ScheduleIsWrittenInPieces) {
   ScheduleDocument d;
-  d.algorithm = "double-tree";
+  d.algorithm = collective::AlgorithmId::double_tree;
   d.ranks = 2;
   d.trees = {{{0, std::nullopt, {1}}, {1, 0, {}}}, {{0, 1, {}}, {1, std::nullopt, {0}}}};
   d.each_step = [](const std::function<void(const StepRow&)>& visit) {

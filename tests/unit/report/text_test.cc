@@ -61,7 +61,7 @@ TEST(RunText, ShowsTheColumnsAndWhatIsWrong) {
   RunDocument d;
   d.where = "2 ranks in this process";
   RunResult r;
-  r.algorithm = "ring";
+  r.algorithm = collective::AlgorithmId::ring;
   r.transports = {run::Transport::tcp};
   r.bytes = 1 << 20;
   r.count = 1 << 18;
@@ -219,7 +219,7 @@ TEST(Failures, AreNotSaidTwice) {
 
 TEST(Schedule, DrawsTrees) {
   ScheduleDocument d;
-  d.algorithm = "double-tree";
+  d.algorithm = collective::AlgorithmId::double_tree;
   d.ranks = 3;
   d.steps_omitted = true;
   d.trees = {{{0, std::nullopt, {2}}, {1, 2, {}}, {2, 0, {1}}}};
@@ -236,12 +236,12 @@ TEST(Text, OmnireduceShowsItsRingItsModelAndTheSlowestAggregator) {
   RunDocument d;
   d.where = "8 ranks on 8 nodes";
   RunResult r;
-  r.algorithm = "omnireduce";
+  r.algorithm = collective::AlgorithmId::omnireduce;
   r.transports = {run::Transport::tcp};
   r.bytes = 1024;
   r.time_s = Spread{1e-3, 1e-3, 1e-3};
   RunResult ring = r;
-  ring.algorithm = "ring";
+  ring.algorithm = collective::AlgorithmId::ring;
   ring.wrong = 5;
   ring.wrong_by_rank = {0, 5};
   OmniResult o;

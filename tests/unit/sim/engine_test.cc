@@ -21,7 +21,7 @@ using collective::Rank;
 run::Job drawn_job(std::mt19937_64& random) {
   const auto pick = [&](int low, int high) { return low + int(random() % std::uint64_t(high - low + 1)); };
   run::Job job;
-  job.algorithm = "omnireduce";
+  job.algorithm = collective::AlgorithmId::omnireduce;
   job.nodes = {"local"};
   collective::Omni& omni = job.call.omni;
   omni.workers = pick(1, 8);
@@ -54,7 +54,7 @@ SimReport simulated(const run::Job& job) {
   };
   Fabric fabric;
   fabric.node_of_rank.assign(std::size_t(job.ranks()), 0);
-  const auto report = simulate(**collective::find_algorithm(job.algorithm), job.call, fabric, options);
+  const auto report = simulate(collective::algorithm_of(job.algorithm), job.call, fabric, options);
   EXPECT_TRUE(report && !report->error);
   return *report;
 }
@@ -105,7 +105,7 @@ const Schedule schedules[] = {
 
 run::Job job_of(const Schedule& s) {
   run::Job job;
-  job.algorithm = s.algorithm;
+  job.algorithm = *parse_key<collective::AlgorithmId>(s.algorithm);
   job.transport = *parse_key<run::Transport>(s.transport);
   job.nodes = {"local"};
   job.call.elements = s.elements;
@@ -114,7 +114,7 @@ run::Job job_of(const Schedule& s) {
   job.call.shift = s.shift;
   if (s.slice > 0) job.call.slice_bytes = s.slice;
   int ranks = s.ranks;
-  if (job.algorithm == "omnireduce") {
+  if (job.algorithm == collective::AlgorithmId::omnireduce) {
     job.call.omni = {s.ranks, 2, 64, 2, 3, false};  // a stream an aggregator
     job.sparsity.density = 0.3;
     job.sparsity.overlap = collective::Overlap::random;

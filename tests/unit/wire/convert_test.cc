@@ -16,7 +16,7 @@ namespace {
 
 run::Job some_job() {
   run::Job job;
-  job.algorithm = "double-tree";
+  job.algorithm = collective::AlgorithmId::double_tree;
   job.nodes = {"node0", "node1", "node2"};
   job.seats = {{2, 0, 0}, {0, 1, 1}, {0, 0, 0}};
   job.call.elements = 12'345;
@@ -54,7 +54,7 @@ run::Job some_job() {
 // An omnireduce on the operator's own data, a row for each of two workers.
 run::Job some_omnireduce() {
   run::Job job = some_job();
-  job.algorithm = "omnireduce";
+  job.algorithm = collective::AlgorithmId::omnireduce;
   job.call.elements = 3;
   job.call.omni = {2, 1, 128, 12, 4, true};
   job.sparsity = {0.125, 0.5, collective::Overlap::disjoint, 128};

@@ -81,7 +81,7 @@ const bool worker = [] {
 
 run::Job job_of(const std::string& behaviour) {
   run::Job job;
-  job.algorithm = "ring";  // the sizes of shared memory are the engine's
+  job.algorithm = collective::AlgorithmId::ring;  // the sizes of shared memory are the engine's
   job.fault = behaviour;
   job.nodes = {"node0"};
   job.seats = {{0, 0, 0}, {0, 1, 1}};
