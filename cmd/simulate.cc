@@ -22,8 +22,8 @@ Result<void> check_grid(const Context& context, const ops::SimulateRequest& flag
                  common(context, {"--link-rate"}, rates),
                  {{flags.noise > 0, "--noise"},
                   {flags.run_noise > 0, "--run-noise"},
-                  {flags.sharing != "automatic", "--sharing"},
-                  {flags.method != "automatic", "--method"},
+                  {flags.sharing != sim::Discipline::automatic, "--sharing"},
+                  {flags.method != sim::Method::automatic, "--method"},
                   {!flags.calibrate.empty(), "--calibrate"},
                   {flags.even, "--even", "leave it out: the grid has a column of it"},
                   {flags.omni.no_ring, "--no-ring"},
@@ -71,6 +71,7 @@ int run(Context& context, ops::SimulateRequest request) {
 }  // namespace
 
 Command simulate_command() {
+  using sim::Discipline, sim::Method;
   static ops::SimulateRequest request;
   const Flags omnireduce = {
       text("--bitmaps", request.bitmaps, "FILE",
@@ -92,10 +93,14 @@ Command simulate_command() {
            "take latency, rate and cost of a slice from a live run: the JSON of run with several sizes"),
       parsed("--compare", request.compare, ops::parse_algorithm, "ALGORITHM",
              "the last size by another algorithm, and the ratio"),
-      word("--sharing", request.sharing, {"automatic", "fair", "fifo"}, "WORD",
-           "how messages share a link: automatic, fair, fifo"),
-      word("--method", request.method, {"automatic", "events", "recurrence"}, "WORD",
-           "automatic, events, or recurrence: exact and fast, for rings"),
+      choice<Discipline>(
+          "--sharing", request.sharing,
+          {{"automatic", Discipline::automatic}, {"fair", Discipline::fair}, {"fifo", Discipline::fifo}},
+          "WORD", "how messages share a link: automatic, fair, fifo"),
+      choice<Method>(
+          "--method", request.method,
+          {{"automatic", Method::automatic}, {"events", Method::events}, {"recurrence", Method::recurrence}},
+          "WORD", "automatic, events, or recurrence: exact and fast, for rings"),
       parsed("--noise", request.noise, share, "SHARE", "each message takes up to this share longer"),
       parsed("--run-noise", request.run_noise, share, "SHARE",
              "each link is slower by up to this share for the whole run"),

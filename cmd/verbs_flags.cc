@@ -23,11 +23,7 @@ Done put(std::uint64_t& into, const Result<Bytes>& size) {
 }
 
 Result<run::Registration> parse_registration(std::string_view text) {
-  if (text == "auto") return run::Registration::automatic;
-  if (text == "direct") return run::Registration::direct;
-  if (text == "staged") return run::Registration::staged;
-  return fail(Cause::bad_input, fmt::format("unknown way '{}'", text.substr(0, 40)), {},
-              "use auto, direct or staged");
+  return parse_one_of<run::Registration>(text.substr(0, 40), "way");
 }
 
 Result<bool> parse_switch(std::string_view text) {

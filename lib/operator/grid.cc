@@ -104,7 +104,7 @@ Result<GridDocument> play_grid(const GridTask& task, const OmniRequest& flags, c
   GridDocument out;
   out.bytes = task.call.bytes();
   out.placement = name(flags.placement.value_or(Placement::dedicated));
-  out.overlap = collective::name(flags.overlap.value_or(collective::Overlap::same));
+  out.overlap = flags.overlap.value_or(collective::Overlap::same);
   out.latency_s = task.fabric.inter.latency.value;
   out.least_round_trips = least_round_trips;
   out.most_first_blocks = most_first_blocks;

@@ -102,11 +102,4 @@ void add_ring(RunResult& result, const RunResult& ring) {
     omni.share = *omni.ring->speedup / *omni.model->speedup;
 }
 
-void add_roles(std::vector<HopRow>& hops, collective::Rank workers) {
-  for (HopRow& hop : hops) {
-    hop.source_role = hop.source < workers ? "worker" : "aggregator";
-    hop.destination_role = hop.destination < workers ? "worker" : "aggregator";
-  }
-}
-
 }  // namespace ringtrue::ops

@@ -32,7 +32,4 @@ void add_omni_rates(RunResult& result, std::optional<double> efficiency);
 // The ring's time beside the omnireduce's: speed-up, and the share of the model's that was reached.
 void add_ring(RunResult& result, const RunResult& ring);
 
-// Says which ends of the hops aggregate.
-void add_roles(std::vector<HopRow>& hops, collective::Rank workers);
-
 }  // namespace ringtrue::ops

@@ -243,7 +243,6 @@ class Run {
     if (!omnireduce()) return {};
 
     RunResult& result = document_.results.back();
-    add_roles(document_.hops, job.workers());
     // The model knows one port a worker.
     auto rate = runner_->ranks_per_node() == 1 ? link_rate() : std::nullopt;
     std::optional<double> efficiency;

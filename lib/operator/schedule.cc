@@ -62,7 +62,8 @@ ScheduleDocument edges_of(const collective::Call& call) {
   document.each_step = [layout, call](const std::function<void(const StepRow&)>& visit) {
     for (collective::Rank rank = 0; rank < layout.ranks(); ++rank) {
       for (const collective::Edge& edge : collective::omnireduce_edges(layout, rank, call)) {
-        if (edge.lane == collective::packet_lane) visit({rank, 0, "send", edge.peer, edge.lane, false, 0, 0});
+        if (edge.lane == collective::packet_lane)
+          visit({rank, 0, collective::Step::Kind::send, edge.peer, edge.lane, false, 0, 0});
       }
     }
   };
@@ -130,7 +131,7 @@ Result<Schedule> schedule(const ScheduleRequest& request) {
                            const std::function<void(const StepRow&)>& visit) {
     for (collective::Rank rank = 0; rank < layout.ranks(); ++rank) {
       collective::record(*play, layout, rank, call, [&](const collective::Step& s) {
-        visit({s.rank, s.step, name(s.kind), s.peer, s.lane, s.slice.space == collective::Space::scratch,
+        visit({s.rank, s.step, s.kind, s.peer, s.lane, s.slice.space == collective::Space::scratch,
                s.slice.offset, s.slice.length});
       });
     }

@@ -102,10 +102,8 @@ class Simulation {
     options_.run_noise = request_.run_noise;
     options_.faults = request_.faults.hops;
     collective::seed(options_.faults, options_.seed);
-    if (request_.sharing != "automatic")
-      options_.discipline = request_.sharing == "fair" ? sim::Discipline::fair : sim::Discipline::fifo;
-    if (request_.method != "automatic")
-      options_.method = request_.method == "events" ? sim::Method::events : sim::Method::recurrence;
+    options_.discipline = request_.sharing;
+    options_.method = request_.method;
     document_.simulated = true;
     document_.where = ops::where_of(fabric_);
     fabric_.faults = request_.faults.fabric;
@@ -208,7 +206,6 @@ class Simulation {
     RunResult result = result_of(plan->job, *played);
     add_omni(result, *plan, *played, played->error ? std::nullopt : ring_beside(plan->job.call));
     keep(plan->job, std::move(result), *played);
-    add_roles(document_.hops, plan->job.workers());
     return {};
   }
 

@@ -12,6 +12,7 @@
 #include "operator/fabric_request.h"
 #include "operator/omni_request.h"
 #include "run/job.h"
+#include "sim/simulate.h"
 
 namespace ringtrue::ops {
 
@@ -25,7 +26,8 @@ struct SimulateRequest {
   std::string calibrate;  // a file
   std::optional<AlgorithmRequest> compare;
   std::optional<sim::Place> fix;
-  std::string sharing = "automatic", method = "automatic";
+  sim::Discipline sharing = sim::Discipline::automatic;
+  sim::Method method = sim::Method::automatic;
   double noise = 0, run_noise = 0;
   std::optional<long> seed;
   bool grid = false, even = false;

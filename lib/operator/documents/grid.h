@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "collective/sparse.h"
 #include "operator/documents/trouble.h"
 
 namespace ringtrue::ops {
@@ -32,7 +33,8 @@ struct GridCell {
 
 struct GridDocument {
   std::uint64_t bytes = 0;
-  std::string placement, overlap;
+  std::string placement;
+  collective::Overlap overlap{};
   double latency_s = 0;
   // For the model to apply: what the data has to take, and most of it that may be first blocks.
   double least_round_trips = 0, most_first_blocks = 0;

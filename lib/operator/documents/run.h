@@ -102,8 +102,6 @@ struct HopRow {
   Maybe busy_s;
   Maybe rate_Bps;
   std::optional<std::uint64_t> retransmits;
-  std::string source_role{},
-      destination_role{};              // "worker", "aggregator"; empty for collectives without roles
   std::optional<run::RdmaHop> rdma{};  // where it went over queue pairs
 };
 
@@ -144,7 +142,10 @@ struct RunDocument {
   std::optional<Trouble> error;
   bool corrupted = false;  // simulated: a value was damaged on its way
 
-  bool wrong() const;  // whether a result was
+  bool wrong() const;    // whether a result was
+  int workers() const {  // of the last omnireduce, whose ranks from there on aggregate; 0: all are alike
+    return results.empty() || !results.back().omni ? 0 : results.back().omni->workers;
+  }
 };
 
 }  // namespace ringtrue::ops

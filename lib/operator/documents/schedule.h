@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
+
+#include "collective/recorder.h"
 
 namespace ringtrue::ops {
 
@@ -19,7 +19,7 @@ struct TreeNode {
 struct StepRow {
   int rank = 0;
   std::uint32_t step = 0;
-  std::string_view kind;
+  collective::Step::Kind kind{};
   int peer = 0, lane = 0;
   bool scratch = false;
   std::uint64_t offset = 0, length = 0;

@@ -35,7 +35,7 @@ std::string json(const GridDocument& document) {
                {"simulated", true},
                {"bytes", document.bytes},
                {"placement", document.placement},
-               {"overlap", document.overlap},
+               {"overlap", key_of(document.overlap)},
                {"latency_s", document.latency_s},
                {"least_round_trips", document.least_round_trips},
                {"most_first_blocks", document.most_first_blocks},

@@ -59,6 +59,7 @@ Json text_or_null(const std::string& text) {
 std::string json(const RunDocument& document) {
   Json results = Json::array(), hops = Json::array(), choices = Json::array();
   for (const RunResult& r : document.results) results.push_back(result_value(r, document.simulated));
+  const int workers = document.workers();
   for (const HopRow& hop : document.hops) {
     Json& row = hops.emplace_back(Json::object());  // there may be millions
     row.emplace("source", hop.source);
@@ -80,8 +81,9 @@ std::string json(const RunDocument& document) {
                      {"queue_limited_s", hop.rdma->queue_limited.value},
                      {"rails", std::move(rails)}};
     }
-    if (!hop.source_role.empty()) row["source_role"] = hop.source_role;
-    if (!hop.destination_role.empty()) row["destination_role"] = hop.destination_role;
+    if (workers == 0) continue;
+    row["source_role"] = hop.source < workers ? "worker" : "aggregator";
+    row["destination_role"] = hop.destination < workers ? "worker" : "aggregator";
   }
   for (const Choice& choice : document.choices) {
     Json predictions = Json::object();

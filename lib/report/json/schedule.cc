@@ -34,8 +34,8 @@ void write_json(const ScheduleDocument& document, const Write& write) {
       on = write(fmt::format(
           "{}\n    {{\"rank\": {}, \"step\": {}, \"kind\": \"{}\", \"peer\": {}, \"lane\": {}, \"range\": "
           "{{\"space\": \"{}\", \"offset\": {}, \"length\": {}}}}}",
-          first ? "" : ",", s.rank, s.step, s.kind, s.peer, s.lane, s.scratch ? "scratch" : "data", s.offset,
-          s.length));
+          first ? "" : ",", s.rank, s.step, name(s.kind), s.peer, s.lane, s.scratch ? "scratch" : "data",
+          s.offset, s.length));
       first = false;
     });
     on = on && write("\n  ]");

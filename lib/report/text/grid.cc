@@ -71,7 +71,8 @@ std::string text(const GridDocument& d, const Style& style) {
       "speed: of even, and the model's own, as against the ring\n"
       "*: no case for the model: the data takes less than {:g} round trips, or first blocks, which go out "
       "whatever they hold, are more than {:g} % of it\n",
-      d.overlap == "same" ? "the same" : d.overlap, d.least_round_trips, d.most_first_blocks * 100);
+      d.overlap == collective::Overlap::same ? "the same" : key_of(d.overlap), d.least_round_trips,
+      d.most_first_blocks * 100);
   if (d.worst)
     legend += fmt::format("largest deviation where the model applies: {}\n", deviation_text(*d.worst));
   if (d.worst_on_wire)

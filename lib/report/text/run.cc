@@ -54,13 +54,13 @@ std::string spread_cell(const RunResult& r) {
 
 // `workers`: of an omnireduce; aggregators are counted from there.
 std::string hop_name(const HopRow& hop, int workers) {
-  const auto end = [&](int rank, const std::string& node, const std::string& role) {
+  const auto end = [&](int rank, const std::string& node) {
+    const bool aggregates = workers > 0 && rank >= workers;
     const std::string name =
-        role == "aggregator" ? fmt::format("aggregator {}", rank - workers) : fmt::format("{}", rank);
+        aggregates ? fmt::format("aggregator {}", rank - workers) : fmt::format("{}", rank);
     return node.empty() ? name : fmt::format("{} ({})", name, node);
   };
-  return fmt::format("{} > {}", end(hop.source, hop.source_node, hop.source_role),
-                     end(hop.destination, hop.destination_node, hop.destination_role));
+  return fmt::format("{} > {}", end(hop.source, hop.source_node), end(hop.destination, hop.destination_node));
 }
 
 // A line for the nodes that went alike: "RDMA on 8 nodes: mlx5_0:1, path MTU 4096, memory: host".
@@ -123,8 +123,7 @@ std::string hops_text(const RunDocument& document, const Style& style) {
   std::stable_sort(rated.begin(), rated.end(),
                    [](const HopRow* a, const HopRow* b) { return *a->rate_Bps < *b->rate_Bps; });
   const double median = *rated[rated.size() / 2]->rate_Bps;
-  const auto& omni = document.results.back().omni;
-  const int workers = omni ? omni->workers : 0;
+  const int workers = document.workers();
   std::string out = style.fit(fmt::format(
       "\nHops while they carried (median of {}: {}), the slowest first:\n", rated.size(), rate_text(median)));
   Table table({{"hop", Table::Align::left}, {"rate"}, {"of median"}, {"busy"}, {"bytes"}});

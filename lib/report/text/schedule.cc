@@ -58,11 +58,11 @@ void write_text(const ScheduleDocument& document, const Write& write) {
       rank = step.rank;
       on = write(fmt::format("\nrank {}\n", rank));
     }
-    const bool out = step.kind == "send";
-    if (step.kind == "copy") {
+    const bool out = step.kind == collective::Step::Kind::send;
+    if (step.kind == collective::Step::Kind::copy) {
       on = on && write(fmt::format("  {:>5}  copy         {}\n", step.step, range_text(step)));
     } else {
-      on = on && write(fmt::format("  {:>5}  {:<12} {} {:<5} {}{}\n", step.step, step.kind,
+      on = on && write(fmt::format("  {:>5}  {:<12} {} {:<5} {}{}\n", step.step, name(step.kind),
                                    out ? "to  " : "from", step.peer, range_text(step),
                                    step.lane == 0 ? "" : fmt::format("  lane {}", step.lane)));
     }
@@ -84,7 +84,7 @@ void write_dot(const ScheduleDocument& document, const Write& write) {
   } else if (document.each_step) {
     std::set<std::pair<int, int>> pairs;
     document.each_step([&](const StepRow& step) {
-      if (step.kind == "send") pairs.emplace(step.rank, step.peer);
+      if (step.kind == collective::Step::Kind::send) pairs.emplace(step.rank, step.peer);
     });
     for (const auto& [from, to] : pairs) on = on && write(fmt::format("  {} -> {};\n", from, to));
   }

@@ -91,7 +91,7 @@ TEST(Grid, FitsItsSchemaAndMarksWhereTheModelDoesNotApply) {
   GridDocument d;
   d.bytes = 1000;
   d.placement = "dedicated";
-  d.overlap = "same";
+  d.overlap = collective::Overlap::same;
   d.least_round_trips = 100;
   GridCell cell;
   cell.workers = cell.aggregators = 8;
@@ -118,7 +118,7 @@ TEST(Grid, FitsItsSchemaAndMarksWhereTheModelDoesNotApply) {
 TEST(Grid, IsAsWideAsATerminalAtMost) {
   GridDocument d;
   d.placement = "dedicated";
-  d.overlap = "same";
+  d.overlap = collective::Overlap::same;
   GridCell cell;
   cell.workers = cell.aggregators = 8;
   cell.rate_Bps = 1.25e10;
