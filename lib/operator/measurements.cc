@@ -73,7 +73,7 @@ ReferenceRow reference_of(const run::Job& job, const run::Reference& reference) 
 std::string note_on_reference(const run::RunReport& report) {
   if (!report.reference) return {};
   if (!report.reference->why_not.empty()) return fmt::format("no reference: {}", report.reference->why_not);
-  const bool kernel = !report.gpus.empty() && report.gpus.front().play == "kernel";
+  const bool kernel = !report.gpus.empty() && report.gpus.front().play == run::GpuPlay::kernel;
   const bool rows = !report.ranks.empty() && report.ranks.front().batch > 1;
   return kernel && rows ? "short calls: a graph replays ours, and the reference's are launched one by one"
                         : "";

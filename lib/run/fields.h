@@ -183,8 +183,8 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("name", line(128), name);
   RINGTRUE_FIELD("uuid", line(128), uuid);
   RINGTRUE_FIELD("ranks", at_most(max_ranks, a_rank), ranks);
-  RINGTRUE_FIELD("play", line(64), play);
-  RINGTRUE_FIELD("ways", at_most(16, line(64)), ways);
+  RINGTRUE_FIELD("play", {}, play);
+  RINGTRUE_FIELD("ways", at_most(16), ways);
 }
 
 template <class V, Is<GpuLimit::End>... X>
@@ -197,10 +197,10 @@ void fields(V&& v, X&... x) {
 template <class V, Is<GpuLimit>... X>
 void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("node", a_node, node);
-  RINGTRUE_FIELD("kind", line(64), kind);
+  RINGTRUE_FIELD("kind", {}, kind);
   RINGTRUE_FIELD("gpu", {}, gpu);
   RINGTRUE_FIELD("peer", {}, peer);
-  RINGTRUE_FIELD("host", line(32), host);
+  RINGTRUE_FIELD("host", {}, host);
   RINGTRUE_FIELD("numa", range(-1, 65'535), numa);
   RINGTRUE_FIELD("rate_Bps", measured, rate);
   RINGTRUE_FIELD("latency_s", measured, latency);

@@ -1,10 +1,12 @@
 // What a GPU, or a way to it, carried when it was measured by itself.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/keys.h"
 #include "base/units.h"
 
 namespace ringtrue::run {
@@ -13,24 +15,44 @@ namespace ringtrue::run {
 inline constexpr std::string_view left_out = "left out, since";
 
 struct GpuLimit {
+  enum class Kind : std::uint8_t {
+    to_device,    // host memory -> GPU
+    to_host,      // GPU -> host memory
+    host_both,    // the two at once; the rate is their sum
+    device_copy,  // inside the GPU; bytes read and bytes written both count
+    peer_copy,    // peer -> GPU by the GPU's copy engine; without peer access through the host, as the driver
+                  // does it
+    peer_read,    // a kernel on the GPU reads the peer's memory
+    peer_write,   // a kernel on the GPU writes the peer's memory
+    peer_both,    // peer_copy in both directions at once; the rate is their sum
+  };
+  enum class Host : std::uint8_t { none, pinned, pageable };  // memory; none: it is not concerned
   struct End {
     int index = -1;         // as CUDA counts them on its node; -1: there is none
     std::string uuid, pci;  // "GPU-8d1c...", "0000:1b:00.0"
     bool operator==(const End&) const = default;
   };
   std::string node;
-  // "host-to-device", "device-to-host", "host-both-ways", "device-copy", "peer-copy", "peer-both-ways" (by
-  // copy engines), "peer-read", "peer-write" (by a kernel on `gpu`). Of both ways, and of a device's own
-  // copy, the rate is that of all bytes that are read or written.
-  std::string kind;
+  Kind kind = Kind::to_device;
   End gpu, peer;
-  std::string host;                    // "pinned" or "pageable"; empty: the host's memory is not concerned
+  Host host = Host::none;
   int numa = -1;                       // that it was on; -1: wherever it came
   std::optional<BytesPerSecond> rate;  // of the median of several runs; nullopt: could not be measured
   std::optional<Seconds> latency;      // of one of a row of copies of 8 bytes
-  // Why there is no rate; of "peer-both-ways" with one: why the way back goes through the host.
+  // Why there is no rate; of peer_both with one: why the way back goes through the host.
   std::string why_not;
   bool operator==(const GpuLimit&) const = default;
 };
 
 }  // namespace ringtrue::run
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<run::GpuLimit::Kind>[] = {
+    "host-to-device", "device-to-host", "host-both-ways", "device-copy",
+    "peer-copy",      "peer-read",      "peer-write",     "peer-both-ways"};
+template <>
+inline constexpr const char* keys_of<run::GpuLimit::Host>[] = {"", "pinned", "pageable"};
+
+}  // namespace ringtrue

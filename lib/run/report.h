@@ -11,6 +11,7 @@
 #include "collective/types.h"
 #include "run/counter_window.h"
 #include "run/gpu_limit.h"
+#include "run/gpu_use.h"
 #include "run/trace.h"
 #include "run/transport.h"
 
@@ -35,19 +36,6 @@ struct RdmaUse {
   int mtu = 0;                  // path MTU in bytes, the smallest; 0: unknown
   std::string memory;           // transport::verbs::to_text(Way): "host", "dmabuf", "staged"...
   bool operator==(const RdmaUse&) const = default;
-};
-
-// A GPU of a run on device memory.
-struct GpuUse {
-  std::string node;
-  int index = 0;
-  std::string name, uuid;               // "NVIDIA H100 80GB HBM3", "GPU-8d1c..."
-  std::vector<collective::Rank> ranks;  // on it
-  // How calls were played: "kernel", "copy-engines"; by the host's transports "mirror", on
-  // pinned memory, or "direct", by RDMA in the GPU's own.
-  std::string play;
-  std::vector<std::string> ways;  // to other ranks: "same-gpu", "peer", "ipc", "staged"
-  bool operator==(const GpuUse&) const = default;
 };
 
 // Another library's allreduce on the buffers of a run.

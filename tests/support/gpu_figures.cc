@@ -143,8 +143,9 @@ class Figures {
     auto stream = device_->make_stream();
     if (!stream) return tl::unexpected(stream.error());
     for (const run::GpuLimit& limit : *limits) {
-      const bool up = limit.kind == "host-to-device";
-      if ((!up && limit.kind != "device-to-host") || limit.host != "pinned") continue;
+      const bool up = limit.kind == run::GpuLimit::Kind::to_device;
+      if ((!up && limit.kind != run::GpuLimit::Kind::to_host) || limit.host != run::GpuLimit::Host::pinned)
+        continue;
       std::byte* const into = (up ? *memory : *pinned)->at();
       const std::byte* const from = (up ? *pinned : *memory)->at();
       const auto took = time(**stream, [&] {
@@ -154,7 +155,7 @@ class Figures {
       });
       if (!took) return tl::unexpected(took.error());
       const double plain = row * double(bytes) / *took, swept = limit.rate ? limit.rate->value : 0;
-      tell_({fmt::format("{}, pinned", limit.kind),
+      tell_({fmt::format("{}, pinned", key_of(limit.kind)),
              fmt::format("{:.1f} GB/s, plain loop {:.1f} GB/s", swept / 1e9, plain / 1e9),
              "within 5 % of the loop", std::abs(swept / plain - 1) <= 0.05});
     }

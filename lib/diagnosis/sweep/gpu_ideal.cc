@@ -30,7 +30,7 @@ bool leads_out(const NvLink& link, const std::vector<Gpu>& used) {
 
 std::string why_no_ideal(const std::vector<GpuPart>& gpus) {
   for (const GpuPart& part : gpus) {
-    if (part.play != "kernel" && part.play != "copy-engines")
+    if (part.play != run::GpuPlay::kernel && part.play != run::GpuPlay::copy_engines)
       return "the host's memory takes part, and no fact tells what that carries";
     if (part.ranks > 1)
       return "ranks share a GPU, and no fact tells what a GPU's memory carries; see sweep --gpu";
@@ -42,7 +42,7 @@ GpuIdeal gpu_ideal(const Node* node, const std::vector<GpuPart>& gpus) {
   if (std::string why = why_no_ideal(gpus); !why.empty()) return none(std::move(why));
   if (!node) return none("what is in the node could not be read");
   const bool staged = std::any_of(gpus.begin(), gpus.end(), [](const GpuPart& part) {
-    return std::find(part.ways.begin(), part.ways.end(), "staged") != part.ways.end();
+    return std::find(part.ways.begin(), part.ways.end(), run::GpuWay::staged) != part.ways.end();
   });
   topology::Cluster cluster;
   cluster.nodes = {*node};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ideal/ideal.h"
+#include "run/gpu_use.h"
 #include "topology/model.h"
 
 namespace ringtrue::diagnosis {
@@ -16,9 +17,9 @@ namespace ringtrue::diagnosis {
 // A GPU that a run was on.
 struct GpuPart {
   std::string uuid;
-  int ranks = 1;                  // on it
-  std::string play;               // "kernel", "copy-engines", "mirror", "direct"
-  std::vector<std::string> ways;  // "same-gpu", "peer", "ipc", "staged"
+  int ranks = 1;  // on it
+  run::GpuPlay play = run::GpuPlay::kernel;
+  std::vector<run::GpuWay> ways;
 };
 
 struct GpuIdeal {

@@ -15,6 +15,7 @@
 namespace ringtrue::diagnosis {
 
 using run::GpuLimit;
+using Kind = run::GpuLimit::Kind;
 using topology::Gpu;
 using topology::Node;
 
@@ -93,9 +94,9 @@ std::string name_of(const GpuLimit::End& end) {
 
 std::string text_of(const GpuLimit& limit) {
   if (of_peers(limit))
-    return fmt::format("{} of {} with {}", limit.kind, name_of(limit.gpu), name_of(limit.peer));
-  return fmt::format("{} of {}{}{}", limit.kind, name_of(limit.gpu), limit.host.empty() ? "" : ", ",
-                     limit.host);
+    return fmt::format("{} of {} with {}", key_of(limit.kind), name_of(limit.gpu), name_of(limit.peer));
+  return fmt::format("{} of {}{}{}", key_of(limit.kind), name_of(limit.gpu),
+                     limit.host == GpuLimit::Host::none ? "" : ", ", key_of(limit.host));
 }
 
 class Judge {
@@ -109,7 +110,7 @@ class Judge {
     for (GpuRate& rate : out_.rates) {
       if (!rate.limit.rate || !rate.attainable) continue;
       rate.ratio = rate.limit.rate->value / rate.attainable->value;
-      const bool by_kernel = rate.limit.kind == "peer-read" || rate.limit.kind == "peer-write";
+      const bool by_kernel = rate.limit.kind == Kind::peer_read || rate.limit.kind == Kind::peer_write;
       if (*rate.ratio < (by_kernel ? critical_ : warning_)) add_finding(rate);
     }
     std::stable_sort(out_.findings.begin(), out_.findings.end(), [](const Finding& a, const Finding& b) {
@@ -147,20 +148,20 @@ class Judge {
     if (of_peers(limit)) {
       const Gpu* const peer = find(*node, limit.peer);
       if (peer) way = between(*node, *gpu, *peer);
-    } else if (limit.host == "pinned" && rate.near.value_or(true)) {
+    } else if (limit.host == GpuLimit::Host::pinned && rate.near.value_or(true)) {
       way = to_root(*node, *gpu);
     }
-    const bool linked = of_peers(limit) || limit.host == "pinned";
+    const bool linked = of_peers(limit) || limit.host == GpuLimit::Host::pinned;
     if (linked && !way && rate.near.value_or(true))
       inconclusive(text_of(limit), "the facts do not tell what links it goes through, or how fast they are");
     if (way) {
-      const double ways = limit.kind.ends_with("both-ways") ? 2 : 1;
+      const double ways = limit.kind == Kind::host_both || limit.kind == Kind::peer_both ? 2 : 1;
       rate.ideal = way->ideal * ways;
       if (way->attainable) rate.attainable = *way->attainable * ways * (ways > 1 ? way->both : 1);
       rate.origin = ideal::Origin::probed;
       rate.source = way->source;
     }
-    if (limit.kind == "device-copy") memories_[gpu->model.value_or("")].push_back(out_.rates.size());
+    if (limit.kind == Kind::device_copy) memories_[gpu->model.value_or("")].push_back(out_.rates.size());
     rate.limit = std::move(limit);
     return rate;
   }
@@ -198,7 +199,7 @@ class Judge {
     const GpuLimit& limit = rate.limit;
     Finding finding;
     finding.severity = *rate.ratio < critical_ ? Severity::critical : Severity::warning;
-    finding.kind = limit.kind == "device-copy" ? "slow-gpu-memory" : "slow-gpu-link";
+    finding.kind = limit.kind == Kind::device_copy ? "slow-gpu-memory" : "slow-gpu-link";
     finding.scope.type = of_peers(limit) ? ScopeType::link : ScopeType::gpu;
     finding.scope.subject = limit.node;
     finding.scope.subject.device = of_peers(limit)

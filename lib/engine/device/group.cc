@@ -253,13 +253,13 @@ void DeviceGroup::add_hops(run::Trace& trace) const {
 run::GpuUse DeviceGroup::use_of(int gpu) const {
   run::GpuUse use;
   use.node = name_of_node();
-  use.play = key_of(group_->choices().play);
-  std::set<std::string> ways;
+  use.play = group_->choices().play;
+  std::set<run::GpuWay> ways;
   for (const run::RankReport& report : ranks_) {
     if (settings_.seats[std::size_t(report.rank)].gpu != gpu) continue;
     use.ranks.push_back(report.rank);
     for (Rank other = 0; other < job_.ranks(); ++other)
-      if (other != report.rank) ways.emplace(key_of(group_->choices().of(report.rank, other).way));
+      if (other != report.rank) ways.insert(group_->choices().of(report.rank, other).way);
   }
   use.ways.assign(ways.begin(), ways.end());
   const cuda::Gpu& it = group_->device(use.ranks.front()).gpu();

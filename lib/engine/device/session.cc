@@ -271,7 +271,7 @@ Result<run::RunReport> DeviceSession::collect() {
     }
     const std::vector<int> own = gpus_of_own();
     for (const int gpu : std::set<int>(own.begin(), own.end()))
-      report->gpus.push_back(use_of(gpu, direct ? "direct" : "mirror"));
+      report->gpus.push_back(use_of(gpu, direct ? run::GpuPlay::direct : run::GpuPlay::mirror));
   }
   if (!unknown_use_.empty())
     report->remarks.push_back({run::Remark::Kind::unknown_use, node_, {}, unknown_use_});
@@ -281,7 +281,7 @@ Result<run::RunReport> DeviceSession::collect() {
 }
 
 // Of a job that the host plays.
-run::GpuUse DeviceSession::use_of(int gpu, const char* play) const {
+run::GpuUse DeviceSession::use_of(int gpu, run::GpuPlay play) const {
   run::GpuUse use;
   use.node = node_;
   use.index = gpu;

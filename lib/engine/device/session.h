@@ -44,7 +44,7 @@ class DeviceSession final : public Session {
   Result<void> keep_data();  // where the host plays
   bool may_be_direct() const;
   std::vector<int> gpus_of_own() const;
-  run::GpuUse use_of(int gpu, const char* play) const;
+  run::GpuUse use_of(int gpu, run::GpuPlay play) const;
   Result<void> meet(Deadline deadline);
 
   run::Member member_;

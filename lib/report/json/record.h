@@ -18,6 +18,8 @@ Json record_value(const T& value) {
     Json out = Json::array();
     for (const auto& item : value) out.push_back(record_value(item));
     return out;
+  } else if constexpr (std::is_enum_v<T>) {
+    return key_of(value);
   } else if constexpr (IsQuantity<T>) {
     return value.value;
   } else if constexpr (std::same_as<T, run::RdmaPort>) {

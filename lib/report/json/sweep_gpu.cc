@@ -21,10 +21,10 @@ Json end_value(const run::GpuLimit::End& end) {
 Json limit_value(const diagnosis::GpuRate& r) {
   const run::GpuLimit& limit = r.limit;
   return {{"node", limit.node},
-          {"kind", limit.kind},
+          {"kind", key_of(limit.kind)},
           {"gpu", end_value(limit.gpu)},
           {"peer", end_value(limit.peer)},
-          {"host", text_or_null(limit.host)},
+          {"host", text_or_null(key_of(limit.host))},
           {"numa", limit.numa < 0 ? Json(nullptr) : Json(limit.numa)},
           {"near", maybe(r.near)},
           {"rate_Bps", rate(limit.rate)},

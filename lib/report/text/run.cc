@@ -85,10 +85,13 @@ std::string rdma_text(const std::vector<run::RdmaUse>& rows) {
 // "GPU 0 of node1 (NVIDIA H100 80GB HBM3, GPU-8d1c...): ranks 0, 1; kernel, same-gpu".
 std::string gpus_text(const std::vector<run::GpuUse>& rows) {
   std::string out;
-  for (const run::GpuUse& row : rows)
-    out += fmt::format("GPU {} of {} ({}, {}): {} {}; {}{}{}\n", row.index, row.node, row.name, row.uuid,
-                       row.ranks.size() == 1 ? "rank" : "ranks", fmt::join(row.ranks, ", "), row.play,
-                       row.ways.empty() ? "" : ", ", fmt::join(row.ways, ", "));
+  for (const run::GpuUse& row : rows) {
+    out +=
+        fmt::format("GPU {} of {} ({}, {}): {} {}; {}", row.index, row.node, row.name, row.uuid,
+                    row.ranks.size() == 1 ? "rank" : "ranks", fmt::join(row.ranks, ", "), key_of(row.play));
+    for (const run::GpuWay way : row.ways) out.append(", ").append(key_of(way));
+    out += "\n";
+  }
   return out;
 }
 

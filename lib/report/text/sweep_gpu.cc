@@ -12,7 +12,7 @@ std::string way_of(const diagnosis::GpuRate& r) {
   const run::GpuLimit& limit = r.limit;
   if (limit.peer.index >= 0) return fmt::format("GPU {} with {}", limit.gpu.index, limit.peer.index);
   std::string way = fmt::format("GPU {}", limit.gpu.index);
-  if (!limit.host.empty()) way += ", " + limit.host;
+  if (limit.host != run::GpuLimit::Host::none) way.append(", ").append(key_of(limit.host));
   if (limit.numa >= 0) way += fmt::format(", NUMA {}", limit.numa);
   if (r.near) way += *r.near ? " (near)" : " (far)";
   return way;
@@ -41,7 +41,7 @@ std::string text(const GpuSweepDocument& document, const Style& style) {
                       : *r.ratio < document.warning  ? '?'
                                                      : ' ';
     const std::string ratio = percent_text(r.ratio) + (mark == ' ' ? "" : std::string(1, mark));
-    table.row({r.limit.node == node ? "" : r.limit.node, r.limit.kind, way_of(r),
+    table.row({r.limit.node == node ? "" : r.limit.node, key_of(r.limit.kind), way_of(r),
                rate_text(value_of(r.limit.rate)), rate_text(value_of(r.ideal)),
                rate_text(value_of(r.attainable)),
                mark == ' ' ? ratio : style.paint(ratio, mark == '!' ? Ink::red : Ink::yellow),

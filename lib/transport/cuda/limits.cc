@@ -19,6 +19,7 @@
 namespace ringtrue::transport::cuda {
 
 using run::GpuLimit;
+using Kind = GpuLimit::Kind;
 
 namespace {
 
@@ -97,7 +98,7 @@ Work copying_kernel(std::byte* into, const std::byte* from, std::uint64_t bytes)
 
 // One thing to measure.
 struct Trial {
-  const char* kind;         // as in run::GpuLimit
+  Kind kind;
   std::uint64_t bytes = 0;  // that it moves
   Work work;
   Work small = {};  // the same of 8 bytes, for the latency; empty: there is none
@@ -165,8 +166,8 @@ class Measurement {
       ended_ = "the time was up";
     return !ended_.empty();
   }
-  void leave_out(const GpuLimit& limit, std::span<const char* const> kinds) {
-    for (const char* kind : kinds) {
+  void leave_out(const GpuLimit& limit, std::span<const Kind> kinds) {
+    for (const Kind kind : kinds) {
       if (left_out_++ > 0) continue;
       first_left_out_ = limit;
       first_left_out_.kind = kind;
@@ -254,10 +255,10 @@ class Measurement {
   // False: there is no such memory.
   Result<bool> host(Bench& bench, MemoryKind kind, int node) {
     const bool pinned = kind == MemoryKind::pinned;
-    constexpr const char* all_kinds[] = {"host-to-device", "device-to-host", "host-both-ways"};
+    constexpr Kind all_kinds[] = {Kind::to_device, Kind::to_host, Kind::host_both};
     const auto kinds = std::span(all_kinds).first(pinned ? 3 : 2);
     GpuLimit limit = limit_of(bench);
-    limit.host = pinned ? "pinned" : "pageable";
+    limit.host = pinned ? GpuLimit::Host::pinned : GpuLimit::Host::pageable;
     limit.numa = node;
     if (over()) return leave_out(limit, kinds), true;
     host_.reset();
@@ -267,7 +268,7 @@ class Measurement {
     if (!memory) {
       if (memory.error().cause == Cause::peer_lost) return tl::unexpected(memory.error());
       limit.why_not = memory.error().what;
-      for (const char* each : kinds) {
+      for (const Kind each : kinds) {
         limit.kind = each;
         limits_.push_back(limit);
       }
@@ -302,7 +303,7 @@ class Measurement {
       if (auto done = host(bench, MemoryKind::pinned, -1); !done) return tl::unexpected(done.error());
     if (auto done = host(bench, MemoryKind::pageable, -1); !done) return tl::unexpected(done.error());
     if (ended_.empty()) host_.reset();  // else copies may be under way
-    const Trial inside{"device-copy", 2 * settings_.bytes,
+    const Trial inside{Kind::device_copy, 2 * settings_.bytes,
                        copying(bench.a->at(), bench.b->at(), settings_.bytes)};
     return note(limit_of(bench), bench, std::span(&inside, 1));
   }
@@ -319,7 +320,7 @@ class Measurement {
   }
 
   Result<void> pair(Bench& bench, Bench& peer) {
-    constexpr const char* kinds[] = {"peer-copy", "peer-both-ways", "peer-read", "peer-write"};
+    constexpr Kind kinds[] = {Kind::peer_copy, Kind::peer_both, Kind::peer_read, Kind::peer_write};
     GpuLimit limit = limit_of(bench);
     limit.peer = end_of(peer);
     if (over()) return leave_out(limit, kinds), Result<void>();

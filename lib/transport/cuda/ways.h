@@ -5,26 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "base/keys.h"
 #include "base/result.h"
 #include "collective/types.h"
+#include "run/gpu_use.h"
 
 namespace ringtrue::transport::cuda {
 
-enum class Way : std::uint8_t {
-  same_gpu,  // both ranks' memory is on one GPU, in one process
-  peer,      // one process, peer access over NVLink or PCIe
-  ipc,       // another process's memory, opened by CUDA IPC, with peer access where it is another GPU's
-  staged,    // through pinned host memory
-};
-
-// How calls are played.
-enum class Play : std::uint8_t {
-  automatic,     // kernel where every pair allows it
-  kernel,        // one kernel a GPU that reads peers' memory and signals through flags
-  copy_engines,  // driven by the host: copies by copy engines (staged ones in two hops), one kernel a
-                 // reduction
-};
+using Way = run::GpuWay;
+using Play = run::GpuPlay;  // automatic, kernel or copy_engines
 
 // What is known of one ordered pair: `reader`'s GPU reads `owner`'s memory.
 struct Pair {
@@ -56,12 +44,3 @@ Result<Choices> choose(const std::vector<Pair>& pairs, collective::Rank ranks, P
                        const std::string& no_kernel = {});
 
 }  // namespace ringtrue::transport::cuda
-
-namespace ringtrue {
-
-template <>
-inline constexpr const char* keys_of<transport::cuda::Way>[] = {"same-gpu", "peer", "ipc", "staged"};
-template <>
-inline constexpr const char* keys_of<transport::cuda::Play>[] = {"auto", "kernel", "copy-engines"};
-
-}  // namespace ringtrue

@@ -40,7 +40,8 @@ topology::Node node_of(std::vector<int> links) {
   return node;
 }
 
-std::vector<GpuPart> parts(std::vector<int> gpus, const char* way = "peer", const char* play = "kernel") {
+std::vector<GpuPart> parts(std::vector<int> gpus, run::GpuWay way = run::GpuWay::peer,
+                           run::GpuPlay play = run::GpuPlay::kernel) {
   std::vector<GpuPart> all;
   for (const int gpu : gpus) all.push_back({"GPU-" + std::to_string(gpu), 1, play, {way}});
   return all;
@@ -63,10 +64,10 @@ TEST(GpuIdeal, IsThatOfTheGpusInUse) {
 
 TEST(GpuIdeal, IsThatOfPcieWithoutNvlinksOrThroughTheHost) {
   const topology::Node plain = node_of({0, 0}), linked = node_of({18, 18});
-  const GpuIdeal peers = gpu_ideal(&plain, parts({0, 1}, "ipc"));
+  const GpuIdeal peers = gpu_ideal(&plain, parts({0, 1}, run::GpuWay::ipc));
   ASSERT_TRUE(peers.intra) << peers.note;
   EXPECT_NEAR(peers.intra->value.value, gen5_x16, 1e6);
-  const GpuIdeal staged = gpu_ideal(&linked, parts({0, 1}, "staged", "copy-engines"));
+  const GpuIdeal staged = gpu_ideal(&linked, parts({0, 1}, run::GpuWay::staged, run::GpuPlay::copy_engines));
   ASSERT_TRUE(staged.intra) << staged.note;
   EXPECT_NEAR(staged.intra->value.value, gen5_x16, 1e6);
   EXPECT_THAT(staged.note, HasSubstr("since the data passes through the host"));
@@ -106,7 +107,7 @@ TEST(GpuIdeal, SaysWhyThereIsNone) {
   std::vector<GpuPart> shared = parts({0, 1});
   shared[1].ranks = 2;
   EXPECT_THAT(why(&node, shared), HasSubstr("ranks share a GPU"));
-  EXPECT_THAT(why(&node, parts({0, 1}, "", "mirror")), HasSubstr("the host's memory takes part"));
+  EXPECT_THAT(why(&node, parts({0, 1}, {}, run::GpuPlay::mirror)), HasSubstr("the host's memory takes part"));
   EXPECT_THAT(why(nullptr, parts({0, 1})), HasSubstr("could not be read"));
   EXPECT_THAT(why(&node, parts({0, 7})), HasSubstr("do not have GPU-7"));
   topology::Node unknown = node;

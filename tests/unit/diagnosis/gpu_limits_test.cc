@@ -66,7 +66,10 @@ void link_all(topology::Node& node, int links) {
   }
 }
 
-run::GpuLimit limit_of(const char* kind, int gpu, double rate) {
+using Kind = run::GpuLimit::Kind;
+using Host = run::GpuLimit::Host;
+
+run::GpuLimit limit_of(Kind kind, int gpu, double rate) {
   run::GpuLimit limit;
   limit.node = "node1";
   limit.kind = kind;
@@ -75,14 +78,14 @@ run::GpuLimit limit_of(const char* kind, int gpu, double rate) {
   return limit;
 }
 
-run::GpuLimit host(const char* kind, int gpu, double rate, const char* memory = "pinned", int numa = 0) {
+run::GpuLimit host(Kind kind, int gpu, double rate, Host memory = Host::pinned, int numa = 0) {
   run::GpuLimit limit = limit_of(kind, gpu, rate);
   limit.host = memory;
   limit.numa = numa;
   return limit;
 }
 
-run::GpuLimit pair(const char* kind, int gpu, int peer, double rate) {
+run::GpuLimit pair(Kind kind, int gpu, int peer, double rate) {
   run::GpuLimit limit = limit_of(kind, gpu, rate);
   limit.peer = limit_of(kind, peer, rate).gpu;
   return limit;
@@ -93,7 +96,7 @@ GpuLimits judged(const topology::Node& node, std::vector<run::GpuLimit> limits) 
 }
 
 TEST(GpuLimits, HostCopiesAreHeldAgainstTheNarrowestLink) {
-  const auto out = judged(node_of(1), {host("host-to-device", 0, 55e9), host("host-both-ways", 0, 105e9)});
+  const auto out = judged(node_of(1), {host(Kind::to_device, 0, 55e9), host(Kind::host_both, 0, 105e9)});
   EXPECT_THAT(out.findings, IsEmpty());
   EXPECT_THAT(out.not_checked, IsEmpty());
   ASSERT_TRUE(out.rates[0].ideal && out.rates[0].ratio && out.rates[1].ideal);
@@ -104,7 +107,7 @@ TEST(GpuLimits, HostCopiesAreHeldAgainstTheNarrowestLink) {
 }
 
 TEST(GpuLimits, ASlowLinkIsNamedAndANarrowSlotIsNot) {
-  const auto slow = judged(node_of(1), {host("device-to-host", 0, 27e9)});
+  const auto slow = judged(node_of(1), {host(Kind::to_host, 0, 27e9)});
   ASSERT_EQ(slow.findings.size(), 1u);
   const Finding& finding = slow.findings[0];
   EXPECT_EQ(finding.kind, "slow-gpu-link");
@@ -116,18 +119,18 @@ TEST(GpuLimits, ASlowLinkIsNamedAndANarrowSlotIsNot) {
               HasSubstr("device-to-host of GPU 0 (GPU-0), pinned carried 27.0 GB/s"));
   EXPECT_GT(finding.confidence, 0.9);
   // A slot of eight lanes carries no more.
-  EXPECT_THAT(judged(node_of(1, 8), {host("device-to-host", 0, 27.8e9)}).findings, IsEmpty());
+  EXPECT_THAT(judged(node_of(1, 8), {host(Kind::to_host, 0, 27.8e9)}).findings, IsEmpty());
 }
 
 TEST(GpuLimits, SlightlySlowIsAWarning) {
-  const auto out = judged(node_of(1), {host("host-to-device", 0, 0.9 * gen5_x16 * 256 / 280)});
+  const auto out = judged(node_of(1), {host(Kind::to_device, 0, 0.9 * gen5_x16 * 256 / 280)});
   ASSERT_EQ(out.findings.size(), 1u);
   EXPECT_EQ(out.findings[0].severity, Severity::warning);
 }
 
 TEST(GpuLimits, FarAndPageableMemoryAccuseNobody) {
-  const auto out = judged(node_of(1), {host("host-to-device", 0, 20e9, "pinned", 1),
-                                       host("host-to-device", 0, 9e9, "pageable", -1)});
+  const auto out = judged(node_of(1), {host(Kind::to_device, 0, 20e9, Host::pinned, 1),
+                                       host(Kind::to_device, 0, 9e9, Host::pageable, -1)});
   EXPECT_THAT(out.findings, IsEmpty());
   EXPECT_THAT(out.not_checked, IsEmpty());
   EXPECT_EQ(out.rates[0].near, false);
@@ -136,12 +139,12 @@ TEST(GpuLimits, FarAndPageableMemoryAccuseNobody) {
 TEST(GpuLimits, PeersAreHeldAgainstTheirNvlinks) {
   topology::Node node = node_of(2);
   link_all(node, 18);
-  const auto good = judged(node, {pair("peer-copy", 0, 1, 370e9), pair("peer-both-ways", 0, 1, 720e9)});
+  const auto good = judged(node, {pair(Kind::peer_copy, 0, 1, 370e9), pair(Kind::peer_both, 0, 1, 720e9)});
   EXPECT_THAT(good.findings, IsEmpty());
   ASSERT_TRUE(good.rates[0].ideal);
   EXPECT_DOUBLE_EQ(good.rates[0].ideal->value, 450e9);
   EXPECT_THAT(good.rates[0].source, HasSubstr("18 NVLinks of version 4"));
-  const auto slow = judged(node, {pair("peer-copy", 1, 0, 200e9)});
+  const auto slow = judged(node, {pair(Kind::peer_copy, 1, 0, 200e9)});
   ASSERT_EQ(slow.findings.size(), 1u);
   EXPECT_EQ(slow.findings[0].scope.type, ScopeType::link);
   EXPECT_EQ(slow.findings[0].scope.subject.device, "GPU 1 (GPU-1) - GPU 0 (GPU-0)");
@@ -150,23 +153,23 @@ TEST(GpuLimits, PeersAreHeldAgainstTheirNvlinks) {
 TEST(GpuLimits, AKernelIsNotHeldToWhatCopyEnginesReach) {
   topology::Node node = node_of(2);
   link_all(node, 18);
-  EXPECT_THAT(judged(node, {pair("peer-read", 0, 1, 330e9)}).findings, IsEmpty());
-  EXPECT_EQ(judged(node, {pair("peer-read", 0, 1, 200e9)}).findings.size(), 1u);
+  EXPECT_THAT(judged(node, {pair(Kind::peer_read, 0, 1, 330e9)}).findings, IsEmpty());
+  EXPECT_EQ(judged(node, {pair(Kind::peer_read, 0, 1, 200e9)}).findings.size(), 1u);
 }
 
 // Through a host bridge: what that passes on is not known.
 TEST(GpuLimits, PeersWithoutNvlinksTakeTheNarrowerWay) {
-  const auto out = judged(node_of(2, 8), {pair("peer-copy", 0, 1, 12e9)});
+  const auto out = judged(node_of(2, 8), {pair(Kind::peer_copy, 0, 1, 12e9)});
   EXPECT_THAT(out.findings, IsEmpty());
   ASSERT_TRUE(out.rates[0].ideal);
   EXPECT_NEAR(out.rates[0].ideal->value, gen5_x16 / 2, 1e7);
 }
 
 TEST(GpuLimits, WithoutPeerAccessNoLinkIsToBlame) {
-  auto read = pair("peer-read", 0, 1, 0);
+  auto read = pair(Kind::peer_read, 0, 1, 0);
   read.rate.reset();
   read.why_not = "no peer access from GPU 0 to GPU 1";
-  const auto out = judged(node_of(2), {pair("peer-copy", 0, 1, 12e9), read});
+  const auto out = judged(node_of(2), {pair(Kind::peer_copy, 0, 1, 12e9), read});
   EXPECT_THAT(out.findings, IsEmpty());
   EXPECT_THAT(out.not_checked, Contains(Field(&NotChecked::why, read.why_not)));
 }
@@ -174,9 +177,9 @@ TEST(GpuLimits, WithoutPeerAccessNoLinkIsToBlame) {
 TEST(GpuLimits, AWayBackThroughTheHostClearsTheCopiesBothWaysAlone) {
   topology::Node node = node_of(2);
   link_all(node, 18);
-  run::GpuLimit both = pair("peer-both-ways", 0, 1, 60e9);
+  run::GpuLimit both = pair(Kind::peer_both, 0, 1, 60e9);
   both.why_not = "back through the host: no peer access from GPU 1 to GPU 0";
-  const auto out = judged(node, {pair("peer-copy", 0, 1, 200e9), both});
+  const auto out = judged(node, {pair(Kind::peer_copy, 0, 1, 200e9), both});
   ASSERT_EQ(out.findings.size(), 1u);
   EXPECT_THAT(report::sentence(out.findings[0].evidence[0]), HasSubstr("peer-copy of GPU 0"));
   EXPECT_TRUE(out.rates[0].ideal);
@@ -186,7 +189,7 @@ TEST(GpuLimits, AWayBackThroughTheHostClearsTheCopiesBothWaysAlone) {
 
 TEST(GpuLimits, MemoriesAreComparedWithTheirLike) {
   std::vector<run::GpuLimit> limits;
-  for (int i = 0; i < 4; ++i) limits.push_back(limit_of("device-copy", i, i == 2 ? 1.5e12 : 2.6e12));
+  for (int i = 0; i < 4; ++i) limits.push_back(limit_of(Kind::device_copy, i, i == 2 ? 1.5e12 : 2.6e12));
   const auto out = judged(node_of(4), limits);
   ASSERT_EQ(out.findings.size(), 1u);
   EXPECT_EQ(out.findings[0].kind, "slow-gpu-memory");
@@ -201,7 +204,7 @@ TEST(GpuLimits, MemoriesAreComparedWithTheirLike) {
 }
 
 TEST(GpuLimits, AGpuThatTheFactsDoNotHaveIsToldAsNotChecked) {
-  const auto out = judged(node_of(1), {host("host-to-device", 5, 1e9)});
+  const auto out = judged(node_of(1), {host(Kind::to_device, 5, 1e9)});
   EXPECT_THAT(out.findings, IsEmpty());
   EXPECT_THAT(out.not_checked, Contains(Field(&NotChecked::why, HasSubstr("do not have it"))));
 }

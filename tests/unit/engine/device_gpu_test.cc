@@ -31,7 +31,7 @@ class CudaGpuSession : public testing::Test {
     ASSERT_TRUE(report) << key_of(job.algorithm) << ": " << report.error().text();
     EXPECT_EQ(test::wrong(*report), 0u) << key_of(job.algorithm);
     ASSERT_EQ(report->gpus.size(), 1u);
-    EXPECT_EQ(report->gpus[0].play, play);
+    EXPECT_EQ(key_of(report->gpus[0].play), std::string_view(play));
     EXPECT_EQ(report->gpus[0].uuid.substr(0, 3), "GPU");
   }
 };
@@ -64,8 +64,8 @@ TEST_F(CudaGpuSession, MeasuresWhatTheGpuCarries) {
   ASSERT_TRUE(report) << report.error().text();
   bool copies = false;
   for (const run::GpuLimit& limit : report->gpu_limits) {
-    EXPECT_TRUE(limit.rate || !limit.why_not.empty()) << limit.kind;
-    copies |= limit.kind == "device-copy" && limit.rate;
+    EXPECT_TRUE(limit.rate || !limit.why_not.empty()) << key_of(limit.kind);
+    copies |= limit.kind == run::GpuLimit::Kind::device_copy && limit.rate;
   }
   EXPECT_TRUE(copies);
 }

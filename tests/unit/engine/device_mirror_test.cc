@@ -151,7 +151,7 @@ TEST_P(DeviceMirror, SaysWhatRanAndWhy) {
   const auto report = played(machine, job_of("ring", 2, 100'000, GetParam()));
   ASSERT_TRUE(report) << report.error().text();
   ASSERT_EQ(report->gpus.size(), 1u);
-  EXPECT_EQ(report->gpus[0].play, "mirror");
+  EXPECT_EQ(report->gpus[0].play, run::GpuPlay::mirror);
   EXPECT_THAT(report->gpus[0].ranks, ElementsAre(0, 1));
   EXPECT_THAT(report->notes,
               ElementsAre(std::string("GPU memory is staged through pinned host memory on local: ") +
@@ -252,7 +252,7 @@ TEST(DeviceDirect, RdmaSendsStraightFromTheGpu) {
   EXPECT_EQ(wrong(report), 0u);
   EXPECT_EQ(run::to_text(report.transports), "verbs");
   ASSERT_EQ(report.gpus.size(), 2u);
-  EXPECT_EQ(report.gpus[0].play, "direct");
+  EXPECT_EQ(report.gpus[0].play, run::GpuPlay::direct);
   ASSERT_EQ(report.rdma.size(), 2u);
   EXPECT_EQ(report.rdma[0].memory, "dmabuf");
   EXPECT_THAT(report.notes, IsEmpty());
@@ -262,7 +262,7 @@ TEST(DeviceDirect, WhereItCannotTheMirrorIsRegisteredAndWhyIsSaid) {
   const run::RunReport report = over_verbs(false);
   EXPECT_EQ(wrong(report), 0u);
   ASSERT_EQ(report.gpus.size(), 2u);
-  EXPECT_EQ(report.gpus[0].play, "mirror");
+  EXPECT_EQ(report.gpus[0].play, run::GpuPlay::mirror);
   EXPECT_EQ(report.rdma[0].memory, "host");
   EXPECT_THAT(report.notes, Contains(HasSubstr("verbs was asked for, and")));
   EXPECT_THAT(report.notes, Contains(HasSubstr("exports no dma-buf")));

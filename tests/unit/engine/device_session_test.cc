@@ -148,8 +148,8 @@ TEST(Device, ReportsWhatRanAndWhere) {
   EXPECT_THAT(report->gpus[0].ranks, ElementsAre(1, 3));
   EXPECT_EQ(report->gpus[1].uuid, "GPU-2");
   EXPECT_THAT(report->gpus[1].ranks, ElementsAre(0, 2));
-  EXPECT_EQ(report->gpus[1].play, "kernel");
-  EXPECT_THAT(report->gpus[1].ways, ElementsAre("peer", "same-gpu"));
+  EXPECT_EQ(report->gpus[1].play, run::GpuPlay::kernel);
+  EXPECT_THAT(report->gpus[1].ways, ElementsAre(run::GpuWay::peer, run::GpuWay::same_gpu));
   EXPECT_TRUE(report->notes.empty());
   // In a ring of 4 a rank sends 2 x 3 / 4 of its data; twice.
   ASSERT_EQ(report->trace.hops.size(), 4u);
@@ -177,7 +177,7 @@ TEST(Device, WithoutPeerAccessTheHostDrivesCopiesAndSaysWhy) {
   const auto report = played(machine, job_of("ring", 2, 100'000));
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_EQ(wrong(*report), 0u);
-  EXPECT_EQ(report->gpus[0].play, "copy-engines");
+  EXPECT_EQ(report->gpus[0].play, run::GpuPlay::copy_engines);
   ASSERT_EQ(report->notes.size(), 1u);
   EXPECT_THAT(report->notes[0], HasSubstr("no peer access from GPU 0 (GPU-0) to GPU 1 (GPU-1)"));
 }
@@ -319,7 +319,7 @@ TEST(Device, ProcessesReachEachOthersGpus) {
     EXPECT_EQ(run::to_text(report->transports), "cuda");
     EXPECT_EQ(wrong(*report), 0u);
     ASSERT_EQ(report->gpus.size(), 2u);
-    EXPECT_THAT(report->gpus[0].ways, ElementsAre("ipc"));
+    EXPECT_THAT(report->gpus[0].ways, ElementsAre(run::GpuWay::ipc));
   }
   EXPECT_EQ(machine.freed_early, 0) << "memory that others had open";
   EXPECT_EQ(machine.alive, 0);
@@ -334,7 +334,7 @@ TEST(Device, ProcessesThatShareAGpuStageThroughTheHost) {
     EXPECT_EQ(run::to_text(report->transports), "shm");
     EXPECT_EQ(wrong(*report), 0u);
     ASSERT_EQ(report->gpus.size(), 2u);
-    EXPECT_EQ(report->gpus[0].play, "mirror");
+    EXPECT_EQ(report->gpus[0].play, run::GpuPlay::mirror);
     ASSERT_EQ(report->notes.size(), 1u);
     EXPECT_THAT(report->notes[0], HasSubstr("two processes share one GPU and take turns on it"));
   }

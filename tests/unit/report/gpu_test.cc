@@ -29,10 +29,10 @@ GpuSweepDocument sweep() {
   document.bytes = 256 << 20;
   diagnosis::GpuRate slow, staged;
   slow.limit = {"node1",
-                "host-to-device",
+                run::GpuLimit::Kind::to_device,
                 {0, "GPU-0", "0000:1b:00.0"},
                 {},
-                "pinned",
+                run::GpuLimit::Host::pinned,
                 0,
                 BytesPerSecond(27e9),
                 Seconds(2e-6),
@@ -43,7 +43,9 @@ GpuSweepDocument sweep() {
   slow.origin = ideal::Origin::probed;
   slow.source = "PCIe at 0000:1b:00.0, 32 GT/s x16";
   slow.ratio = 27 / 57.6;
-  staged.limit = {"node1", "peer-read", {0, "GPU-0", ""}, {1, "GPU-1", ""}, "", -1, {}, {}, "no peer access"};
+  staged.limit = {
+      "node1",         run::GpuLimit::Kind::peer_read, {0, "GPU-0", ""}, {1, "GPU-1", ""}, {}, -1, {}, {},
+      "no peer access"};
   document.limits.rates = {slow, staged};
   diagnosis::Finding finding;
   finding.severity = diagnosis::Severity::critical;
@@ -85,7 +87,8 @@ TEST(GpuRun, SaysWhereTheDataWasAndWhatTheReferenceDid) {
   result.wrong = 0;
   document.results = {result};
   document.hops = {{0, 1, "", "", 4096, std::nullopt, std::nullopt, std::nullopt}};
-  document.gpus = {{"local", 0, "NVIDIA H100", "GPU-8d1c", {0, 1}, "kernel", {"same-gpu"}}};
+  document.gpus = {
+      {"local", 0, "NVIDIA H100", "GPU-8d1c", {0, 1}, run::GpuPlay::kernel, {run::GpuWay::same_gpu}}};
   document.references = {{"NCCL 2.28.9", "RING, LL128", 1024, Spread{1e-5, 2e-5, 3e-5}, 5e7, 5e7, 0, ""}};
   EXPECT_THAT(departures("run", json(document)), IsEmpty());
   EXPECT_THAT(json(document), HasSubstr("\"busy_s\": null"));

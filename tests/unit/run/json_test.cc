@@ -214,7 +214,7 @@ TEST(RunJson, ReportIsChecked) {
   good.trace.events = {{0, 1, 0xffff, 7, 8, -9, 10, 11}};
   good.counters["node3"] = {2.5, {{"mlx5_0/1", "symbol_error", 5, 417, true, false}}};
   good.rdma = {{"node3", {}, "10.1.0.7", 4096, "host"}};
-  good.gpus = {{"node1", 3, "H100", "GPU-3", {1, 2}, "kernel", {"ipc", "peer"}}};
+  good.gpus = {{"node1", 3, "H100", "GPU-3", {1, 2}, GpuPlay::kernel, {GpuWay::ipc, GpuWay::peer}}};
   good.gpu_limits.resize(1);
   good.gpu_limits[0].gpu.index = 0;
   good.remarks.resize(1);

@@ -11,6 +11,7 @@ namespace ringtrue::transport::cuda {
 namespace {
 
 using run::GpuLimit;
+using Kind = GpuLimit::Kind;
 using test::FakeGpu;
 using test::FakeMachine;
 using testing::EndsWith;
@@ -23,7 +24,7 @@ LimitSettings small() {
   return settings;
 }
 
-std::vector<GpuLimit> of(const std::vector<GpuLimit>& all, const std::string& kind) {
+std::vector<GpuLimit> of(const std::vector<GpuLimit>& all, Kind kind) {
   std::vector<GpuLimit> found;
   std::copy_if(all.begin(), all.end(), std::back_inserter(found),
                [&](const GpuLimit& each) { return each.kind == kind; });
@@ -36,19 +37,19 @@ TEST(CudaLimits, MeasuresEveryGpuAndPair) {
   const auto driver = machine.process();
   const auto limits = measure_limits(*driver, small(), Deadline::in(Seconds{20}));
   ASSERT_TRUE(limits) << limits.error().text();
-  EXPECT_EQ(of(*limits, "host-to-device").size(), 6u) << "pinned and pageable";
-  EXPECT_EQ(of(*limits, "host-both-ways").size(), 3u);
-  EXPECT_EQ(of(*limits, "device-copy").size(), 3u);
-  for (const char* kind : {"peer-copy", "peer-both-ways", "peer-read", "peer-write"})
-    EXPECT_EQ(of(*limits, kind).size(), 6u) << kind;
+  EXPECT_EQ(of(*limits, Kind::to_device).size(), 6u) << "pinned and pageable";
+  EXPECT_EQ(of(*limits, Kind::host_both).size(), 3u);
+  EXPECT_EQ(of(*limits, Kind::device_copy).size(), 3u);
+  for (const Kind kind : {Kind::peer_copy, Kind::peer_both, Kind::peer_read, Kind::peer_write})
+    EXPECT_EQ(of(*limits, kind).size(), 6u) << key_of(kind);
   for (const GpuLimit& limit : *limits) {
-    const bool direct = limit.kind == "peer-read" || limit.kind == "peer-write";
+    const bool direct = limit.kind == Kind::peer_read || limit.kind == Kind::peer_write;
     const bool refused = direct && limit.gpu.index == 0 && limit.peer.index == 2;
-    EXPECT_EQ(limit.rate.has_value(), !refused) << limit.kind;
+    EXPECT_EQ(limit.rate.has_value(), !refused) << key_of(limit.kind);
     if (refused) {
       EXPECT_EQ(limit.why_not, "no peer access from GPU 0 (GPU-0) to GPU 2 (GPU-2)");
     }
-    if (limit.kind == "host-to-device" || limit.kind == "peer-copy") {
+    if (limit.kind == Kind::to_device || limit.kind == Kind::peer_copy) {
       EXPECT_TRUE(limit.latency.has_value());
     }
   }
@@ -62,7 +63,7 @@ TEST(CudaLimits, HostMemoryLiesOnTheNodeThatWasNamed) {
   settings.numa_nodes = {0, 1000};
   const auto limits = measure_limits(*driver, settings, Deadline::in(Seconds{20}));
   ASSERT_TRUE(limits);
-  for (const GpuLimit& limit : of(*limits, "host-to-device")) {
+  for (const GpuLimit& limit : of(*limits, Kind::to_device)) {
     if (limit.numa == 1000) {
       EXPECT_FALSE(limit.rate);
       EXPECT_THAT(limit.why_not, HasSubstr("NUMA node 1000"));
@@ -82,14 +83,14 @@ TEST(CudaLimits, TakesHostMemoryFromAnywhereWhereNoNodeGivesIt) {
   const auto limits = measure_limits(*driver, settings, Deadline::in(Seconds{20}));
   ASSERT_TRUE(limits) << limits.error().text();
   int refused = 0, measured = 0;
-  for (const GpuLimit& limit : of(*limits, "device-to-host")) {
-    if (limit.host != "pinned") continue;
+  for (const GpuLimit& limit : of(*limits, Kind::to_host)) {
+    if (limit.host != GpuLimit::Host::pinned) continue;
     (limit.rate ? measured : refused) += 1;
     EXPECT_EQ(limit.numa < 0, limit.rate.has_value());
   }
   EXPECT_EQ(refused, 2);
   EXPECT_EQ(measured, 1);
-  EXPECT_EQ(of(*limits, "host-both-ways").size(), 3u) << "what is refused is in the list";
+  EXPECT_EQ(of(*limits, Kind::host_both).size(), 3u) << "what is refused is in the list";
 }
 
 TEST(CudaLimits, GivesHostMemoryBackBeforeThePairs) {
@@ -160,14 +161,14 @@ TEST(CudaLimits, AWayBackThatIsRefusedExplainsTheCopiesBothWaysAlone) {
   ASSERT_TRUE(limits) << limits.error().text();
   for (const GpuLimit& limit : *limits) {
     if (limit.peer.index < 0) continue;
-    const bool kernel = limit.kind == "peer-read" || limit.kind == "peer-write";
+    const bool kernel = limit.kind == Kind::peer_read || limit.kind == Kind::peer_write;
     EXPECT_EQ(limit.rate.has_value(), !(kernel && limit.gpu.index == 1))
-        << limit.kind << " of " << limit.gpu.index;
-    const char* const why = limit.gpu.index == 0 && limit.kind == "peer-both-ways"
+        << key_of(limit.kind) << " of " << limit.gpu.index;
+    const char* const why = limit.gpu.index == 0 && limit.kind == Kind::peer_both
                                 ? "back through the host: GPU 1 (GPU-1) has no access to GPU 0"
                             : limit.gpu.index == 1 && kernel ? "GPU 1 (GPU-1) has no access to GPU 0"
                                                              : "";
-    EXPECT_EQ(limit.why_not, why) << limit.kind << " of " << limit.gpu.index;
+    EXPECT_EQ(limit.why_not, why) << key_of(limit.kind) << " of " << limit.gpu.index;
   }
 }
 

@@ -135,24 +135,33 @@ TEST(Convert, WhatIsAboutGpusIsKept) {
   EXPECT_EQ(job_back->reference, "nccl");
 
   run::RunReport report = some_report();
-  report.gpus = {{"node1", 3, "H100", "GPU-3", {1, 2}, "kernel", {"ipc", "peer"}}};
+  report.gpus = {
+      {"node1", 3, "H100", "GPU-3", {1, 2}, run::GpuPlay::kernel, {run::GpuWay::ipc, run::GpuWay::peer}}};
   report.gpu_limits = {{"node1",
-                        "peer-copy",
+                        run::GpuLimit::Kind::peer_copy,
                         {0, "GPU-0", "0000:1b:00.0"},
                         {1, "GPU-1", ""},
-                        "",
+                        {},
                         -1,
                         BytesPerSecond(5),
                         Seconds(0.5),
                         ""},
-                       {"node1", "host-to-device", {0, "GPU-0", ""}, {}, "pinned", 1, {}, {}, "no memory"}};
+                       {"node1",
+                        run::GpuLimit::Kind::to_device,
+                        {0, "GPU-0", ""},
+                        {},
+                        run::GpuLimit::Host::pinned,
+                        1,
+                        {},
+                        {},
+                        "no memory"}};
   report.reference = run::Reference{"NCCL 2.28.9", "RING, LL", {0.25}, 7, ""};
   const auto back = from_wire(sent(to_wire(report)));
   ASSERT_TRUE(back) << back.error().text();
   ASSERT_EQ(back->gpus.size(), 1u);
   EXPECT_EQ(back->gpus[0].index, 3);
   EXPECT_EQ(back->gpus[0].ranks, (std::vector<collective::Rank>{1, 2}));
-  EXPECT_EQ(back->gpus[0].ways, (std::vector<std::string>{"ipc", "peer"}));
+  EXPECT_EQ(back->gpus[0].ways, (std::vector{run::GpuWay::ipc, run::GpuWay::peer}));
   ASSERT_EQ(back->gpu_limits.size(), 2u);
   EXPECT_EQ(back->gpu_limits[0].peer.uuid, "GPU-1");
   EXPECT_EQ(back->gpu_limits[0].rate, BytesPerSecond(5));
