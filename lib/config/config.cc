@@ -104,6 +104,7 @@ Result<void> put(Setting<T>& setting, const Given& given, Parser<T> parse) {
   }
   setting.value = std::move(*value);
   setting.origin = given.origin;
+  setting.layer = given.layer;
   return {};
 }
 
@@ -322,9 +323,11 @@ Result<Config> load(const Sources& sources) {
     const std::string name = environment_name(key);
     const std::string value = environment(name);
     if (value.empty()) continue;
-    if (auto r = apply(config, {key, value, name}); !r) return tl::unexpected(r.error());
+    if (auto r = apply(config, {key, value, name, false, Layer::environment}); !r)
+      return tl::unexpected(r.error());
   }
-  for (const Given& flag : sources.flags) {
+  for (Given flag : sources.flags) {
+    flag.layer = Layer::flag;
     if (auto r = apply(config, flag); !r) return tl::unexpected(r.error());
   }
   if (auto r = validate(config); !r) return tl::unexpected(r.error());

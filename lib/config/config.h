@@ -18,6 +18,7 @@
 // RINGTRUE_TABLE_KEY ("daemon.node" is RINGTRUE_DAEMON_NODE). Hosts default to those of the Slurm job.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -32,12 +33,14 @@
 
 namespace ringtrue::config {
 
-inline constexpr const char* built_in = "built in";
+// They lie over one another, the last above.
+enum class Layer : std::uint8_t { built_in, file, environment, flag };
 
 template <class T>
 struct Setting {
   T value{};
-  std::string origin = built_in;  // "/etc/ringtrue/config.toml line 3", "RINGTRUE_HOSTS", "--hosts"
+  std::string origin = "built in";  // "/etc/ringtrue/config.toml line 3", "RINGTRUE_HOSTS", "--hosts"
+  Layer layer = Layer::built_in;
 };
 
 struct Ports {
@@ -84,6 +87,7 @@ struct Given {
   std::string text;    // as its parser reads it
   std::string origin;  // for people
   bool list = false;   // written as one; `text` has its parts separated by commas
+  Layer layer = Layer::file;
 };
 
 // Refuses a list where a single value is meant, with its origin.

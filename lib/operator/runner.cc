@@ -297,7 +297,7 @@ Outcome<std::unique_ptr<Runner>> make_runner(const Setup& setup, const RunnerOpt
       return trouble(
           {Cause::bad_input, "--local and --aggregator-hosts exclude each other", "", "use --aggregators N"});
     return std::make_unique<LocalRunner>(*setup.local, options, setup.config.run_deadline.value,
-                                         setup.config.run_deadline.origin != config::built_in, control);
+                                         setup.config.run_deadline.layer != config::Layer::built_in, control);
   }
   auto nodes = nodes_of(setup, options);
   if (!nodes) return trouble(nodes.error());

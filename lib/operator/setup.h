@@ -39,7 +39,7 @@ struct Setup {
   // Hosts or a machine, whose daemons have deadlines; none where everything is local.
   std::optional<Deadlines> deadlines() const;
   // Whether a link's rate was given for this once; the configuration speaks of our cluster alone.
-  bool link_rate_named() const { return config.link_rate.origin == "--link-rate"; }
+  bool link_rate_named() const { return config.link_rate.layer == config::Layer::flag; }
 };
 
 // While a use case goes on.
