@@ -86,7 +86,7 @@ struct Line {
                        e.of > 0 ? fmt::format(" ({} of {} sizes)", e.number, e.of) : "");
   }
   std::string operator()(const ops::progress::Experiment& e) const {
-    return fmt::format("{}: {} ({:.0f} %){}", e.stage, e.what, e.budget_used * 100, suspects);
+    return fmt::format("{}: {} ({:.0f} %){}", key_of(e.stage), e.what, e.budget_used * 100, suspects);
   }
   std::string operator()(const ops::progress::Reading&) const { return {}; }
   std::string operator()(const ops::progress::Suspects& e) {

@@ -60,7 +60,7 @@ struct Options {
   std::uint64_t seed = 1;          // of the orders in which partners change
   std::function<Seconds()> clock;  // monotonic; the machine's if not given
   // Before each experiment: the stage, what it does in a few words, and how much of the budget is used, 0..1.
-  std::function<void(const std::string& stage, const std::string& what, double used)> on_progress;
+  std::function<void(Stage stage, const std::string& what, double used)> on_progress;
   // After each round: what would be found if the check ended there, most severe first.
   std::function<void(const std::vector<Finding>& suspects)> on_suspects;
   // True ends the check before the next experiment, as an error with Cause::cancelled.

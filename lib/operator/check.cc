@@ -155,7 +155,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   options.seed = std::uint64_t(request.seed.value_or(1));
   options.path_coverage = request.paths.value_or(options.path_coverage);
   if (omnireduce) options.workers = (*measurer)->workers();
-  options.on_progress = [&control](const std::string& stage, const std::string& what, double used) {
+  options.on_progress = [&control](diagnosis::Stage stage, const std::string& what, double used) {
     control.tell(progress::Experiment{stage, what, used});
   };
   options.on_suspects = [&control](const std::vector<diagnosis::Finding>& suspects) {

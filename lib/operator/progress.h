@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/phase.h"
+#include "diagnosis/findings/report.h"
 #include "diagnosis/measurer.h"
 
 namespace ringtrue::ops::progress {
@@ -40,7 +41,8 @@ struct Call {
 
 // Before an experiment of a check.
 struct Experiment {
-  std::string stage, what;
+  diagnosis::Stage stage{};
+  std::string what;
   double budget_used = 0;  // 0..1
 };
 

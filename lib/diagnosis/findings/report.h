@@ -1,12 +1,14 @@
 // What a check found: the document that commands print. Plain data.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/keys.h"
 #include "base/result.h"
 #include "base/subject.h"
 #include "base/units.h"
@@ -93,8 +95,19 @@ struct Expected {
 };
 
 // One experiment, in the order in which they ran.
+// Of a check: what an experiment is for.
+enum class Stage : std::uint8_t {
+  probe,    // how fast it goes at all
+  ring,     // over all nodes
+  ports,    // an omnireduce, for its aggregators' ports
+  pairs,    // by which each node is judged
+  confirm,  // what was slow, again
+  duet,     // a pair, one direction at a time
+  cover,    // every trunk
+};
+
 struct RunRecord {
-  std::string stage;  // "probe", "ring", "ports", "pairs", "confirm", "duet", "cover"
+  Stage stage = Stage::probe;
   Experiment experiment;
   Seconds time;                         // of one iteration
   std::optional<BytesPerSecond> busbw;  // ring and omnireduce only
@@ -135,3 +148,11 @@ struct Diagnosis {
 };
 
 }  // namespace ringtrue::diagnosis
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<diagnosis::Stage>[] = {"probe",   "ring", "ports", "pairs",
+                                                            "confirm", "duet", "cover"};
+
+}  // namespace ringtrue

@@ -129,7 +129,7 @@ void Examination::settle_losses() {
     const int shift = 1 + round % (n - 1);
     const Bytes hop = hop_bytes(all_, shift, 0.05 * options_.budget.value);
     if (!fits(all_, shift, hop) ||
-        !measure_pairs("confirm", "where packets get lost", exchange(all_, shift, hop)))
+        !measure_pairs(Stage::confirm, "where packets get lost", exchange(all_, shift, hop)))
       return;
   }
 }
@@ -180,10 +180,10 @@ void Examination::set_expected(const Inference& inference) {
                            : fmt::format("upper median of what {} nodes send and receive at their best", n_)};
 }
 
-std::optional<Observation> Examination::measure(const std::string& stage, const std::string& what,
+std::optional<Observation> Examination::measure(Stage stage, const std::string& what,
                                                 const Experiment& experiment) {
   if (options_.cancelled && options_.cancelled()) {
-    out_.error = Error{Cause::cancelled, "the check was stopped", stage, {}};
+    out_.error = Error{Cause::cancelled, "the check was stopped", key_of(stage), {}};
     return std::nullopt;
   }
   if (options_.on_progress) {
@@ -216,7 +216,7 @@ std::optional<Observation> Examination::measure(const std::string& stage, const 
 
 // Where the error names a node that does not answer, the rest go on without it. Only then is it proven that
 // the node is the reason, unless nobody is left to go on.
-std::optional<Observation> Examination::without_the_dead(const Error& error, const std::string& stage,
+std::optional<Observation> Examination::without_the_dead(const Error& error, Stage stage,
                                                          const std::string& what, Experiment experiment) {
   const auto named = std::find_if(experiment.order.begin(), experiment.order.end(), [&](int node) {
     return out_.nodes[std::size_t(node)] == error.where.node;
@@ -250,12 +250,11 @@ std::optional<Observation> Examination::without_the_dead(const Error& error, con
   return seen;
 }
 
-bool Examination::measure_pairs(const std::string& stage, const std::string& what,
-                                const Experiment& experiment) {
+bool Examination::measure_pairs(Stage stage, const std::string& what, const Experiment& experiment) {
   const auto observation = measure(stage, what, experiment);
   if (!observation) return false;
-  const bool shared = stage == "cover" && structure_.spines > 0;
-  readings_.add(*observation, out_.cost.runs, stage == "confirm", shared);
+  const bool shared = stage == Stage::cover && structure_.spines > 0;
+  readings_.add(*observation, out_.cost.runs, stage == Stage::confirm, shared);
   for (const HopReading& hop : observation->hops) {
     if (hop.source < 0 || hop.source >= n_ || hop.destination < 0 || hop.destination >= n_) continue;
     ++counts_[{hop.source, hop.destination}];

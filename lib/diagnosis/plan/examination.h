@@ -62,11 +62,10 @@ class Examination {
   Experiment exchange(const std::vector<int>& order, int shift, Bytes hop) const;
   bool shifts_over(const std::vector<int>& nodes, int most, double share_of_budget, const std::string& what);
   // Plays one experiment; nullopt when it failed or the check was cancelled (error is set then).
-  std::optional<Observation> measure(const std::string& stage, const std::string& what,
-                                     const Experiment& experiment);
-  std::optional<Observation> without_the_dead(const Error& error, const std::string& stage,
-                                              const std::string& what, Experiment experiment);
-  bool measure_pairs(const std::string& stage, const std::string& what, const Experiment& experiment);
+  std::optional<Observation> measure(Stage stage, const std::string& what, const Experiment& experiment);
+  std::optional<Observation> without_the_dead(const Error& error, Stage stage, const std::string& what,
+                                              Experiment experiment);
+  bool measure_pairs(Stage stage, const std::string& what, const Experiment& experiment);
   void note_ring(const Observation& observation);
   void set_expected(const Inference& inference);
 

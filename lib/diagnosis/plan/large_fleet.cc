@@ -25,7 +25,7 @@ constexpr double cover_seconds = 0.06;  // of a hop: long enough to be no matter
 bool Examination::probe() {
   const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, 0);
   const auto seen =
-      measure("probe", "a short exchange between neighbours",
+      measure(Stage::probe, "a short exchange between neighbours",
               pairwise_over(order, 1, Bytes(std::uint64_t(min_call_bytes)), options_.max_bytes));
   if (!seen) return false;
   note_ring(*seen);
@@ -93,7 +93,8 @@ bool Examination::settle() {
     const Bytes hop = hop_bytes(order, 1, seconds);
     if (!fits(order, 1, hop)) return true;
     const std::string what = fmt::format("every port with a neighbour, round {}", rounds_ + 1);
-    if (!measure_pairs(open ? "confirm" : "pairs", what, pairwise_over(order, 1, hop, options_.max_bytes)))
+    if (!measure_pairs(open ? Stage::confirm : Stage::pairs, what,
+                       pairwise_over(order, 1, hop, options_.max_bytes)))
       return false;
     fleet_repeats_ += fleet;
     confirm_rounds_ += open;
@@ -139,7 +140,7 @@ bool Examination::cover() {
     if (elapsed() > 0.85 * options_.budget.value || !fits(order, 1, hop)) break;
     const std::string what = fmt::format("all pairs, ring {} of {}", k + 1, rings.rings());
     const auto before = all_.size();
-    if (!measure_pairs("cover", what, pairwise_over(order, 1, hop, options_.max_bytes))) return false;
+    if (!measure_pairs(Stage::cover, what, pairwise_over(order, 1, hop, options_.max_bytes))) return false;
     if (all_.size() != before) break;  // a node has died, and the rings were made with it
   }
   return settle();
@@ -174,7 +175,7 @@ double Examination::crossings_measured() const {
 bool Examination::last_ring() {
   const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
   if (out_.cost.runs >= economical || !fits(all_, 1, hop)) return true;
-  const auto ring = measure("ring", "a ring over all nodes", ring_over(all_, hop, options_.max_bytes));
+  const auto ring = measure(Stage::ring, "a ring over all nodes", ring_over(all_, hop, options_.max_bytes));
   if (ring) note_ring(*ring);
   return ring.has_value();
 }

@@ -68,8 +68,9 @@ bool Examination::undecided_alone(int x, const Inference& inference) const {
 }
 
 bool Examination::play_one_way(const OneWayTest& pair, Bytes hop) {
-  const auto observation = measure("duet", out_.nodes[std::size_t(pair.node)] + ", one direction at a time",
-                                   one_way_test(pair.partner, pair.node, hop, options_.max_bytes));
+  const auto observation =
+      measure(Stage::duet, out_.nodes[std::size_t(pair.node)] + ", one direction at a time",
+              one_way_test(pair.partner, pair.node, hop, options_.max_bytes));
   if (!observation) return false;
   double busy = 0;
   for (const HopReading& hop_reading : observation->hops) busy += hop_reading.busy.value;

@@ -42,7 +42,7 @@ void Examination::note_ring(const Observation& observation) {
 
 bool Examination::rings() {
   const double probe_bytes = min_call_bytes * 2 * (n_ - 1) / n_;  // a hop
-  const auto probe = measure("probe", "a short ring",
+  const auto probe = measure(Stage::probe, "a short ring",
                              ring_over(all_, Bytes(std::uint64_t(probe_bytes)), options_.max_bytes));
   if (!probe) return false;
   note_ring(*probe);
@@ -53,7 +53,7 @@ bool Examination::rings() {
   const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
   // One as short as the probe says nothing new, and a very slow hop makes it dear.
   if (!fits(all_, 1, hop) || double(hop.value) < 1.5 * probe_bytes) return true;
-  const auto ring = measure("ring", "a ring over all nodes", ring_over(all_, hop, options_.max_bytes));
+  const auto ring = measure(Stage::ring, "a ring over all nodes", ring_over(all_, hop, options_.max_bytes));
   if (!ring) return false;
   note_ring(*ring);
   return true;
@@ -75,7 +75,7 @@ bool Examination::ports() {
                                             to_text(BytesPerSecond(slowest)))});
     return true;
   }
-  const auto observation = measure("ports", "an omnireduce, for its aggregators' ports",
+  const auto observation = measure(Stage::ports, "an omnireduce, for its aggregators' ports",
                                    omnireduce_over(all_, workers, port, options_.max_bytes));
   if (!observation) return false;
   ports_ = out_.runs.back().ports;
@@ -98,7 +98,7 @@ bool Examination::shifts_over(const std::vector<int>& nodes, int most, double sh
     // What is left must do for repeats, without which nothing can be said.
     if (elapsed() > 0.65 * options_.budget.value || !fits(nodes, list[i], hop)) return true;
     const auto text = fmt::format("{}, {} of {}", what, i + 1, list.size());
-    if (!measure_pairs("pairs", text, exchange(nodes, list[i], hop))) return false;
+    if (!measure_pairs(Stage::pairs, text, exchange(nodes, list[i], hop))) return false;
   }
   return true;
 }
@@ -220,7 +220,7 @@ bool Examination::confirm() {
                  .text();
       if (suspects.size() > 1) what += fmt::format(" and {} more", suspects.size() - 1);
     }
-    if (!measure_pairs("confirm", what, exchange(order, 1, hop))) return false;
+    if (!measure_pairs(Stage::confirm, what, exchange(order, 1, hop))) return false;
     fleet_repeats_ += fleet;
     ++confirm_rounds_;
   }
@@ -236,7 +236,7 @@ bool Examination::rings_again() {
     const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
     if (!slow || !fits(all_, 1, hop)) return true;
     const auto ring =
-        measure("ring", "a ring over all nodes again", ring_over(all_, hop, options_.max_bytes));
+        measure(Stage::ring, "a ring over all nodes again", ring_over(all_, hop, options_.max_bytes));
     if (!ring) return false;
     const auto& busbw = out_.runs.back().busbw;
     if (busbw && busbw->value > out_.ring_busbw->value) note_ring(*ring);

@@ -62,7 +62,7 @@ std::string json(const CheckDocument& document) {
     const std::size_t ranks =
         r.experiment.workers > 0 ? std::size_t(r.experiment.workers) : r.experiment.order.size();
     for (std::size_t i = 0; i < ranks; ++i) order.push_back(d.nodes[std::size_t(r.experiment.order[i])]);
-    Json result = {{"stage", r.stage},
+    Json result = {{"stage", key_of(r.stage)},
                    {"algorithm", collective::name(r.experiment.algorithm)},
                    {"ranks", ranks},
                    {"order", order},

@@ -104,7 +104,7 @@ ideal::Inputs wires_of(double rate) {
 TEST(AboveIdeal, IsAFindingThatChangesNoVerdict) {
   Diagnosis d;
   d.verdict = Verdict::healthy;
-  RunRecord ring{"ring", {}, Seconds(1), BytesPerSecond(98e6), {}};
+  RunRecord ring{Stage::ring, {}, Seconds(1), BytesPerSecond(98e6), {}};
   ring.experiment.order = {0, 1, 2, 3};
   d.runs = {ring};
   d.ring_busbw = ring.busbw;

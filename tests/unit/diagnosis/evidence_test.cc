@@ -44,7 +44,7 @@ TEST(Partners, InnocentNeighbourOfASlowSenderIsExonerated) {
          ++i) {
       if (order[i] != 3) continue;
       const int partner = order[(i + std::size_t(run.experiment.shift)) % order.size()];
-      (run.stage == "confirm" ? repeats : before).insert(partner);
+      (run.stage == Stage::confirm ? repeats : before).insert(partner);
     }
   }
   EXPECT_EQ(before.size(), 7u);
@@ -195,8 +195,8 @@ TEST(Document, CountsItsCostAndNamesItsRuns) {
   Wires wires(4);
   std::vector<std::string> stages;
   Options options = wires.options();
-  options.on_progress = [&](const std::string& stage, const std::string&, double used) {
-    stages.push_back(stage);
+  options.on_progress = [&](Stage stage, const std::string&, double used) {
+    stages.emplace_back(key_of(stage));
     EXPECT_GE(used, 0);
     EXPECT_LE(used, 1);
   };

@@ -166,7 +166,8 @@ TEST(Coverage, OfAllPairsIsReachedWhereItIsAskedFor) {
   EXPECT_EQ(named(d), Names{"slow-path node7 node29"}) << explain(d);
   EXPECT_EQ(d.coverage.pairs_measured, 40 * 39);
   EXPECT_EQ(
-      std::count_if(d.runs.begin(), d.runs.end(), [](const RunRecord& r) { return r.stage == "cover"; }), 39);
+      std::count_if(d.runs.begin(), d.runs.end(), [](const RunRecord& r) { return r.stage == Stage::cover; }),
+      39);
   EXPECT_GT(d.cost.bytes.value, 0u);
 }
 

@@ -62,7 +62,7 @@ class Incast : public Wires {
 
 const RunRecord* ports_of(const Diagnosis& d) {
   for (const RunRecord& r : d.runs) {
-    if (r.stage == "ports") return &r;
+    if (r.stage == Stage::ports) return &r;
   }
   return nullptr;
 }

@@ -149,8 +149,8 @@ inline std::string explain(const Diagnosis& d) {
   }
   for (const NotChecked& n : d.not_checked) out += "  not checked: " + n.what + ": " + n.why + "\n";
   for (const RunRecord& r : d.runs) {
-    out += "  " + r.stage + " " + std::string(collective::name(r.experiment.algorithm)) + " " +
-           to_text(r.experiment.bytes) + " " + to_text(r.time) + "\n";
+    out += "  " + std::string(key_of(r.stage)) + " " + std::string(collective::name(r.experiment.algorithm)) +
+           " " + to_text(r.experiment.bytes) + " " + to_text(r.time) + "\n";
   }
   return out;
 }

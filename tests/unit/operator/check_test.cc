@@ -55,7 +55,7 @@ TEST(Check, TellsHowFarItIs) {
   ASSERT_TRUE(check(request_of(scene), scene.control));
   double used = 0;
   for (const auto& experiment : scene.told<progress::Experiment>()) {
-    EXPECT_FALSE(experiment.stage.empty());
+    EXPECT_FALSE(experiment.what.empty());
     EXPECT_GE(experiment.budget_used, used);
     used = experiment.budget_used;
   }

@@ -240,7 +240,7 @@ CheckDocument check_document() {
   g.expected = {BytesPerSecond(60e6), ideal::Origin::declared, "500 Mbit"};
   g.rates = {{std::nullopt, BytesPerSecond(60e6)}, {BytesPerSecond(30e6), std::nullopt}};
   diagnosis::RunRecord record;
-  record.stage = "pairs";
+  record.stage = diagnosis::Stage::pairs;
   record.experiment.algorithm = collective::AlgorithmId::pairwise;
   record.experiment.order = {0, 1};
   record.experiment.bytes = Bytes(1 << 20);
