@@ -62,7 +62,7 @@ Inside by_pcie(const Node& node, const Gpu& gpu) {
       rate,
       fmt::format("no NVLinks: {}'s PCIe link, {} = {} ({}{})", gpu.name, topology::pci_text(link), gb(*rate),
                   origin, is_idle(device->link) ? "; its maximal speed, since it is idle now" : ""),
-      seen("pcie", fmt::format("Gen{}", generation))};
+      seen(LinkFamily::pcie, fmt::format("Gen{}", generation))};
 }
 
 Inside by_nvlinks(const Node& node, const Gpu& gpu, NodeFacts& facts) {
@@ -98,7 +98,7 @@ Inside by_nvlinks(const Node& node, const Gpu& gpu, NodeFacts& facts) {
             : fmt::format("{} of different rates = {} ({})", plural(up.size(), "NVLink"), gb(sum), origin),
       {}};
   if (up.front()->version.known())
-    inside.efficiency = seen("nvlink", fmt::format("v{}", *up.front()->version));
+    inside.efficiency = seen(LinkFamily::nvlink, fmt::format("v{}", *up.front()->version));
   return inside;
 }
 

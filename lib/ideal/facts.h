@@ -32,6 +32,7 @@ struct Rail {
   std::optional<BytesPerSecond> pcie;  // the narrowest link up to the root, or its part of its card's slot
   std::optional<BytesPerSecond> rate;  // the lower of those known
   std::string limit;                   // "port", "PCIe path at 0000:3a:00.0", "unknown"
+  bool by_port = false;                // that is the port's own rate
 };
 
 struct NodeFacts {

@@ -94,8 +94,8 @@ void cap_by_pcie(std::vector<Way>& ways) {
       if (sharing > 1) narrowest += fmt::format(", shared by {} ports", sharing);
     }
     rail.rate = lower(rail.port_rate, rail.pcie);
-    const bool by_port = rail.port_rate && (!rail.pcie || *rail.port_rate <= *rail.pcie);
-    rail.limit = by_port ? "port" : rail.pcie ? "PCIe path at " + narrowest : "unknown";
+    rail.by_port = rail.port_rate && (!rail.pcie || *rail.port_rate <= *rail.pcie);
+    rail.limit = rail.by_port ? "port" : rail.pcie ? "PCIe path at " + narrowest : "unknown";
   }
 }
 
@@ -153,7 +153,7 @@ std::optional<Efficiency> efficiency_of(const std::vector<Way>& ways) {
   std::set<std::string> speeds;
   std::set<int> mtus;
   for (const Way& way : ways) {
-    if (way.rail.limit != "port") return std::nullopt;
+    if (!way.rail.by_port) return std::nullopt;
     const Port& port = *way.port;
     if (port.layer == topology::LinkLayer::infiniband && port.speed.known())
       speeds.insert(*port.speed);
@@ -162,7 +162,7 @@ std::optional<Efficiency> efficiency_of(const std::vector<Way>& ways) {
     else
       return std::nullopt;
   }
-  if (speeds.size() == 1 && mtus.empty()) return seen("infiniband", *speeds.begin());
+  if (speeds.size() == 1 && mtus.empty()) return seen(LinkFamily::infiniband, *speeds.begin());
   if (!speeds.empty() || mtus.size() != 1) return std::nullopt;
   auto tcp = ethernet_tcp(*mtus.begin());
   if (!tcp) return std::nullopt;
@@ -189,7 +189,7 @@ void find_inter(const Node& node, const std::vector<std::string>& names, NodeFac
       continue;
     }
     if (!rail.port_rate) unrated.push_back(rail.nic);
-    if (rail.limit == "port")
+    if (rail.by_port)
       origins.insert(way.port->rate.known() ? way.port->rate.origin : way.port->max_rate.origin);
     sum += *rail.rate;
     if (slowest && *rail.rate >= *slowest) continue;
@@ -233,11 +233,11 @@ std::string listed(const std::vector<std::string>& names) {
                      names.size() - most);
 }
 
-std::optional<Efficiency> seen(std::string_view family, const std::string& generation) {
+std::optional<Efficiency> seen(LinkFamily family, const std::string& generation) {
   const auto link = find_link(family, generation);
   if (!link || !link->attainable) return std::nullopt;
   return Efficiency{*link->attainable, std::string(link->source),
-                    family == "pcie" ? Origin::probed : Origin::measured};
+                    family == LinkFamily::pcie ? Origin::probed : Origin::measured};
 }
 
 }  // namespace ringtrue::ideal

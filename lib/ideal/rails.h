@@ -18,6 +18,6 @@ void find_inter(const topology::Node& node, const std::vector<std::string>& name
 std::string gb(BytesPerSecond rate);                        // "12.5 GB/s"
 std::string listed(const std::vector<std::string>& names);  // the first eight
 // The figure of rates.h for a link's payload; nullopt where none is known.
-std::optional<Efficiency> seen(std::string_view family, const std::string& generation);
+std::optional<Efficiency> seen(LinkFamily family, const std::string& generation);
 
 }  // namespace ringtrue::ideal

@@ -20,29 +20,29 @@ constexpr BytesPerSecond gbyte(double v) {
 constexpr std::string_view by_users = "seen in the field (nccl-tests, 8 GPUs, ring)";
 constexpr std::string_view pcie = "derived: 256 / (256 + 24) bytes of each packet are payload";
 constexpr std::array<LinkGeneration, 21> table{{
-    {"nvlink", "v1", gbyte(80), 4, {}, {}},
-    {"nvlink", "v2", gbyte(150), 6, {}, {}},
-    {"nvlink", "v3", gbyte(300), 12, 0.77, by_users},
-    {"nvlink", "v4", gbyte(450), 18, 0.82, by_users},
-    {"nvlink", "v5", gbyte(900), 18, {}, {}},
-    {"nvlink", "v6", gbyte(1800), 36, {}, {}},
-    {"infiniband", "SDR", gbit(8), 4, {}, {}},
-    {"infiniband", "DDR", gbit(16), 4, {}, {}},
-    {"infiniband", "QDR", gbit(32), 4, {}, {}},
-    {"infiniband", "FDR10", gbit(40), 4, {}, {}},
-    {"infiniband", "FDR", gbit(54.5), 4, {}, {}},
-    {"infiniband", "EDR", gbit(100), 4, {}, {}},
-    {"infiniband", "HDR", gbit(200), 4, {}, {}},
-    {"infiniband", "NDR", gbit(400), 4, 0.92,
+    {LinkFamily::nvlink, "v1", gbyte(80), 4, {}, {}},
+    {LinkFamily::nvlink, "v2", gbyte(150), 6, {}, {}},
+    {LinkFamily::nvlink, "v3", gbyte(300), 12, 0.77, by_users},
+    {LinkFamily::nvlink, "v4", gbyte(450), 18, 0.82, by_users},
+    {LinkFamily::nvlink, "v5", gbyte(900), 18, {}, {}},
+    {LinkFamily::nvlink, "v6", gbyte(1800), 36, {}, {}},
+    {LinkFamily::infiniband, "SDR", gbit(8), 4, {}, {}},
+    {LinkFamily::infiniband, "DDR", gbit(16), 4, {}, {}},
+    {LinkFamily::infiniband, "QDR", gbit(32), 4, {}, {}},
+    {LinkFamily::infiniband, "FDR10", gbit(40), 4, {}, {}},
+    {LinkFamily::infiniband, "FDR", gbit(54.5), 4, {}, {}},
+    {LinkFamily::infiniband, "EDR", gbit(100), 4, {}, {}},
+    {LinkFamily::infiniband, "HDR", gbit(200), 4, {}, {}},
+    {LinkFamily::infiniband, "NDR", gbit(400), 4, 0.92,
      "seen in the field (46-48 of 50 GB/s a NIC; the lower of them)"},
-    {"infiniband", "XDR", gbit(800), 4, {}, {}},
-    {"pcie", "Gen1", gbyte(4), 16, 256.0 / 280, pcie},
-    {"pcie", "Gen2", gbyte(8), 16, 256.0 / 280, pcie},
-    {"pcie", "Gen3", gbyte(15.75), 16, 256.0 / 280, pcie},
-    {"pcie", "Gen4", gbyte(31.5), 16, 256.0 / 280, pcie},
-    {"pcie", "Gen5", gbyte(63), 16, 256.0 / 280, pcie},
+    {LinkFamily::infiniband, "XDR", gbit(800), 4, {}, {}},
+    {LinkFamily::pcie, "Gen1", gbyte(4), 16, 256.0 / 280, pcie},
+    {LinkFamily::pcie, "Gen2", gbyte(8), 16, 256.0 / 280, pcie},
+    {LinkFamily::pcie, "Gen3", gbyte(15.75), 16, 256.0 / 280, pcie},
+    {LinkFamily::pcie, "Gen4", gbyte(31.5), 16, 256.0 / 280, pcie},
+    {LinkFamily::pcie, "Gen5", gbyte(63), 16, 256.0 / 280, pcie},
     // Gen6 has fixed 256-byte flits instead of packets, so that the formula above does not hold.
-    {"pcie", "Gen6", gbyte(121), 16, {}, {}},
+    {LinkFamily::pcie, "Gen6", gbyte(121), 16, {}, {}},
 }};
 
 }  // namespace
@@ -109,19 +109,10 @@ std::span<const LinkGeneration> link_generations() {
   return table;
 }
 
-Result<LinkGeneration> find_link(std::string_view family, std::string_view generation) {
-  std::string known;
-  for (const LinkGeneration& g : table) {
-    if (g.family != family) continue;
-    if (g.generation == generation) return g;
-    known += (known.empty() ? "" : ", ") + std::string(g.generation);
-  }
-  if (known.empty()) {
-    return fail(Cause::bad_input, fmt::format("unknown kind of link '{}'", family), {},
-                "known: nvlink, infiniband, pcie");
-  }
-  return fail(Cause::bad_input, fmt::format("unknown generation '{}' of {}", generation, family), {},
-              "known: " + known);
+const LinkGeneration* find_link(LinkFamily family, std::string_view generation) {
+  for (const LinkGeneration& g : table)
+    if (g.family == family && g.generation == generation) return &g;
+  return nullptr;
 }
 
 }  // namespace ringtrue::ideal

@@ -3,6 +3,7 @@
 // Every number says where it came from. Unknown is a value of its own: it is never zero and never a pass.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,9 +50,11 @@ Result<Efficiency> infiniband(int path_mtu = 4096, bool global = false);
 // (IPv6 40, UDP 8, base 12, CRC 4, extended ones 32 at most). nullopt where none fits.
 std::optional<int> path_mtu(int netdev_mtu);
 
+enum class LinkFamily : std::uint8_t { nvlink, infiniband, pcie };
+
 // One generation of a link. Rates are one way.
 struct LinkGeneration {
-  std::string_view family;           // "nvlink", "infiniband", "pcie"
+  LinkFamily family{};
   std::string_view generation;       // "v4", "NDR", "Gen5"
   BytesPerSecond nominal;            // nvlink: per GPU with all links; infiniband: 4x port; pcie: x16
   int lanes = 0;                     // links, lanes: what `nominal` is the sum of
@@ -60,7 +63,6 @@ struct LinkGeneration {
 };
 
 std::span<const LinkGeneration> link_generations();
-// Error: bad_input, listing the generations of the family (or the families).
-Result<LinkGeneration> find_link(std::string_view family, std::string_view generation);
+const LinkGeneration* find_link(LinkFamily family, std::string_view generation);  // nullptr: not known
 
 }  // namespace ringtrue::ideal

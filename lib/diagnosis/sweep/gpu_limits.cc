@@ -33,11 +33,11 @@ struct Way {
 constexpr double pcie_both = 280.0 / (280 + 24);
 
 // Nominal rate times the share that payload can have, where a figure is known.
-Way way_of(BytesPerSecond rate, const char* family, const std::string& generation, std::string source) {
+Way way_of(BytesPerSecond rate, ideal::LinkFamily family, const std::string& generation, std::string source) {
   const auto link = ideal::find_link(family, generation);
   const double share = link && link->attainable ? *link->attainable : 1;
   if (share < 1) source += fmt::format(", of which payload has {:.0f} %", share * 100);
-  return {rate, rate * share, std::move(source), std::string_view(family) == "pcie" ? pcie_both : 1};
+  return {rate, rate * share, std::move(source), family == ideal::LinkFamily::pcie ? pcie_both : 1};
 }
 
 const Gpu* find(const Node& node, const GpuLimit::End& end) {
@@ -58,7 +58,7 @@ std::optional<Way> to_root(const Node& node, const Gpu& gpu) {
       const auto rate = topology::pci_max_rate(end->link);
       if (!rate || (narrowest && narrowest->ideal <= *rate)) continue;
       const int generation = topology::pci_generation(end->link.max_speed_GTps.value_or(0));
-      narrowest = way_of(*rate, "pcie", fmt::format("Gen{}", generation),
+      narrowest = way_of(*rate, ideal::LinkFamily::pcie, fmt::format("Gen{}", generation),
                          fmt::format("PCIe at {}, {}", device->address, topology::pci_max_text(end->link)));
     }
     device = parent;
@@ -73,7 +73,7 @@ std::optional<Way> between(const Node& node, const Gpu& gpu, const Gpu& peer) {
     int version = 0;
     for (const topology::NvLink& link : gpu.nvlinks.value_or(std::vector<topology::NvLink>{}))
       version = std::max(version, link.version.value_or(0));
-    return way_of(*path->narrowest, "nvlink", fmt::format("v{}", version),
+    return way_of(*path->narrowest, ideal::LinkFamily::nvlink, fmt::format("v{}", version),
                   fmt::format("{} NVLinks of version {}", path->nvlinks, version));
   }
   const auto own = to_root(node, gpu), other = to_root(node, peer);
