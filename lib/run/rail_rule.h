@@ -1,5 +1,5 @@
-// Which of a node's ports carry its data. The one rule of what the transport takes, what a node's ideal
-// counts and what an inspection holds its rails to.
+// Which kind of a node's ports carries its data. The one rule for what the transport takes
+// (transport/verbs/rails.h) and for what a node's ideal and its inspection count (topology/rails.h).
 #pragma once
 
 #include <span>
