@@ -7,37 +7,10 @@
 namespace ringtrue::cmd {
 namespace {
 
-using Done = Result<void>;
-
-template <class T, class Value>
-Done put(T& into, Result<Value> value) {
-  if (!value) return tl::unexpected(value.error());
-  into = T(std::move(*value));
-  return {};
-}
-
-Done put(std::uint64_t& into, const Result<Bytes>& size) {
-  if (!size) return tl::unexpected(size.error());
-  into = size->value;
-  return {};
-}
-
-Result<run::Registration> parse_registration(std::string_view text) {
-  return parse_one_of<run::Registration>(text.substr(0, 40), "way");
-}
-
-Result<bool> parse_switch(std::string_view text) {
-  if (text == "on" || text == "true") return true;
-  if (text == "off" || text == "false") return false;
-  return fail(Cause::bad_input, fmt::format("'{}' is neither on nor off", text.substr(0, 40)), {},
-              "use on or off");
-}
-
 struct Setting {
   std::string_view name;  // of the key; with dashes, of the flag
   const char* type;
   const char* help;
-  Done (*set)(run::RdmaSettings&, std::string_view);
   std::vector<std::string> choices{};
 
   std::string flag() const {
@@ -47,55 +20,30 @@ struct Setting {
   }
 };
 
+// Their ranges: run/fields.h.
 const Setting settings[] = {
-    {"rdma_ports", "LIST", "ports that the data goes through: mlx5_0,mlx5_1:2 (chosen)",
-     [](run::RdmaSettings& s, std::string_view t) { return put(s.ports, run::parse_ports(t)); }},
-    {"gid_index", "N", "of the port's table of GIDs (chosen)",
-     [](run::RdmaSettings& s, std::string_view t) { return put(s.gid_index, parse_whole(t, 0, 255)); }},
-    {"pkey_index", "N", "of the port's table of P_Keys (0)",
-     [](run::RdmaSettings& s, std::string_view t) { return put(s.pkey_index, parse_whole(t, 0, 65535)); }},
+    {"rdma_ports", "LIST", "ports that the data goes through: mlx5_0,mlx5_1:2 (chosen)"},
+    {"gid_index", "N", "of the port's table of GIDs (chosen)"},
+    {"pkey_index", "N", "of the port's table of P_Keys (0)"},
     {"path_mtu",
      "BYTES",
      "256, 512, 1024, 2048 or 4096 (the port's active one)",
-     [](run::RdmaSettings& s, std::string_view t) { return put(s.mtu, parse_whole(t, 256, 4096)); },
      {"256", "512", "1024", "2048", "4096"}},
-    {"ib_timeout", "N", "local ACK timeout, 4.096 us x 2^N (18; check and sweep: 16)",
-     [](run::RdmaSettings& s, std::string_view t) { return put(s.timeout, parse_whole(t, 1, 31)); }},
-    {"retry_count", "N", "times that a lost packet is sent again (7)",
-     [](run::RdmaSettings& s, std::string_view t) { return put(s.retry_count, parse_whole(t, 0, 7)); }},
-    {"rnr_retry", "N", "times that a receiver may be not ready; 7: without end (7)",
-     [](run::RdmaSettings& s, std::string_view t) { return put(s.rnr_retry, parse_whole(t, 0, 7)); }},
-    {"traffic_class", "N", "of the GRH, for RoCE: DSCP x 4 (0)",
-     [](run::RdmaSettings& s, std::string_view t) { return put(s.traffic_class, parse_whole(t, 0, 255)); }},
-    {"service_level", "N", "of InfiniBand (0)",
-     [](run::RdmaSettings& s, std::string_view t) { return put(s.service_level, parse_whole(t, 0, 15)); }},
-    {"queue_pairs", "N", "of a hop on each rail (1)",
-     [](run::RdmaSettings& s, std::string_view t) { return put(s.queue_pairs, parse_whole(t, 1, 16)); }},
-    {"adaptive_routing_threshold", "SIZE", "messages from there on may be reordered on the way; 0: none (0)",
-     [](run::RdmaSettings& s, std::string_view t) {
-       return put(s.adaptive_routing_threshold, parse_size(t));
-     }},
-    {"relaxed_ordering",
-     "SWITCH",
-     "on or off; asked for where libibverbs can (on)",
-     [](run::RdmaSettings& s, std::string_view t) { return put(s.relaxed_ordering, parse_switch(t)); },
-     {"on", "off"}},
+    {"ib_timeout", "N", "local ACK timeout, 4.096 us x 2^N (18; check and sweep: 16)"},
+    {"retry_count", "N", "times that a lost packet is sent again (7)"},
+    {"rnr_retry", "N", "times that a receiver may be not ready; 7: without end (7)"},
+    {"traffic_class", "N", "of the GRH, for RoCE: DSCP x 4 (0)"},
+    {"service_level", "N", "of InfiniBand (0)"},
+    {"queue_pairs", "N", "of a hop on each rail (1)"},
+    {"adaptive_routing_threshold", "SIZE", "messages from there on may be reordered on the way; 0: none (0)"},
+    {"relaxed_ordering", "SWITCH", "on or off; asked for where libibverbs can (on)", {"on", "off"}},
     {"rdma_memory",
      "HOW",
      "auto, direct (the ranks' own, registered) or staged (copied)",
-     [](run::RdmaSettings& s, std::string_view t) { return put(s.registration, parse_registration(t)); },
      {"auto", "direct", "staged"}},
-    {"slot_bytes", "SIZE", "most of one write, 4K to 4M (256K)",
-     [](run::RdmaSettings& s, std::string_view t) { return put(s.slot_bytes, parse_size(t)); }},
-    {"slots", "N", "writes that a receiver has room for, 2 to 64 (8)",
-     [](run::RdmaSettings& s, std::string_view t) { return put(s.slots, parse_whole(t, 2, 64)); }},
+    {"slot_bytes", "SIZE", "most of one write, 4K to 4M (256K)"},
+    {"slots", "N", "writes that a receiver has room for, 2 to 64 (8)"},
 };
-
-// One value, and whether it may be.
-Done set(run::RdmaSettings& to, const Setting& setting, std::string_view text) {
-  if (auto done = setting.set(to, text); !done) return done;
-  return run::check(to);
-}
 
 }  // namespace
 
@@ -104,7 +52,7 @@ Flags verbs_flags(VerbsFlags& flags) {
   for (const Setting& setting : settings) {
     const auto check = [&setting](std::string_view text) -> Result<std::string> {
       run::RdmaSettings scratch;
-      if (auto done = set(scratch, setting, text); !done) return tl::unexpected(done.error());
+      if (auto done = run::set(scratch, setting.name, text); !done) return tl::unexpected(done.error());
       return std::string(text);
     };
     out.push_back(parsed(setting.flag(), flags.given[std::string(setting.name)], check, setting.type,
@@ -161,7 +109,7 @@ Result<run::RdmaSettings> verbs_settings(const Context& context, const VerbsFlag
     } else {
       continue;
     }
-    if (auto done = set(out, setting, text); !done) {
+    if (auto done = run::set(out, setting.name, text); !done) {
       Error error = done.error();
       error.where = origin;
       return tl::unexpected(error);

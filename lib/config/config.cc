@@ -4,7 +4,7 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
+#include <type_traits>
 
 #include "base/file.h"
 #include "base/suggest.h"
@@ -14,72 +14,104 @@ namespace {
 
 constexpr std::size_t max_file = 1u << 20;
 
-Result<double> parse_share(std::string_view text) {
-  double value = 0;
-  std::string_view digits = text;
+tl::unexpected<Error> refuse(const Given& given, std::string what, std::string next = {}) {
+  return fail(Cause::bad_input, std::move(what), given.origin, std::move(next));
+}
+
+template <class Number>
+bool read_number(std::string_view text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// ---- a value of each type: from what was given, and as a text that reads back
+
+Result<void> parse(std::string& value, const Given& given) {
+  value = given.text;
+  return {};
+}
+
+// A share of the attainable rate.
+Result<void> parse(double& value, const Given& given) {
+  std::string_view digits = given.text;
   const bool percent = digits.ends_with('%');
   if (percent) digits.remove_suffix(1);
   while (digits.ends_with(' ')) digits.remove_suffix(1);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || !(value > 0) ||
-      (value /= percent ? 100 : 1) > 1) {
-    return fail(Cause::bad_input, fmt::format("'{}' is not a share of the attainable rate", text), {},
+  if (read_number(digits, value) && value > 0 && (value /= percent ? 100 : 1) <= 1) return {};
+  return refuse(given, fmt::format("'{}' is not a share of the attainable rate", given.text),
                 "give one above 0 and at most 1, such as 0.95 or 95%");
-  }
-  return value;
 }
 
-Result<int> parse_count(std::string_view text, int low, int high) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high) {
-    return fail(Cause::bad_input, fmt::format("'{}' is not a whole number from {} to {}", text, low, high));
-  }
-  return value;
+// A number of ranks.
+Result<void> parse(int& value, const Given& given) {
+  constexpr int max = 65'536;
+  if (read_number(given.text, value) && value >= 1 && value <= max) return {};
+  return refuse(given, fmt::format("'{}' is not a whole number from 1 to {}", given.text, max));
 }
 
-Result<double> parse_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0) || value > 1e18) {
-    return fail(Cause::bad_input, fmt::format("'{}' is not a number from 0 on", text.substr(0, 64)));
-  }
-  return value;
-}
-
-Result<Ports> parse_ports(std::string_view text) {
-  if (text.empty()) return Ports{};
+Result<void> parse(Ports& value, const Given& given) {
+  const std::string_view text = given.text;
   const std::size_t dash = text.find('-');
-  const auto low = parse_count(text.substr(0, dash), 1, 65535);
-  const auto high = dash == std::string_view::npos ? low : parse_count(text.substr(dash + 1), 1, 65535);
-  if (!low || !high || *high < *low) {
-    return fail(Cause::bad_input, fmt::format("bad port range '{}'", text), {},
-                "give LOW-HIGH such as 7500-7599");
+  value = {};
+  if (text.empty()) return {};
+  const bool numbers = read_number(text.substr(0, dash), value.low) &&
+                       read_number(text.substr(dash == text.npos ? 0 : dash + 1), value.high);
+  if (numbers && 1 <= value.low && value.low <= value.high && value.high <= 65'535) return {};
+  return refuse(given, fmt::format("bad port range '{}'", text), "give LOW-HIGH such as 7500-7599");
+}
+
+template <class T>
+Result<void> take(T& value, Result<T> read, const Given& given) {
+  if (read) {
+    value = *read;
+    return {};
   }
-  return Ports{*low, *high};
+  read.error().where = given.origin;
+  return tl::unexpected(read.error());
 }
 
-Result<std::string> parse_word(std::string_view text) {
-  return std::string(text);
+template <class Choice>
+requires std::is_enum_v<Choice> Result<void> parse(Choice& value, const Given& given) {
+  return take(value, parse_one_of<Choice>(given.text, given.key), given);
 }
 
-Result<run::Transport> parse_transport(std::string_view text) {
-  return parse_one_of<run::Transport>(text, "transport");
+Result<void> parse(Bytes& value, const Given& given) {
+  return take(value, parse_size(given.text), given);
 }
 
-Result<run::Memory> parse_memory(std::string_view text) {
-  return parse_one_of<run::Memory>(text, "memory");
+Result<void> parse(Seconds& value, const Given& given) {
+  auto read = take(value, parse_duration(given.text), given);
+  if (read && value.value <= 0) return refuse(given, given.key + " is 0", "give it at least 1ms");
+  return read;
 }
 
-Result<std::optional<BytesPerSecond>> parse_link_rate(std::string_view text) {
-  if (text.empty()) return std::optional<BytesPerSecond>();
-  auto rate = parse_rate(text);
-  if (!rate) return tl::unexpected(rate.error());
-  return std::optional<BytesPerSecond>(*rate);
+Result<void> parse(std::optional<BytesPerSecond>& value, const Given& given) {
+  value.reset();
+  return given.text.empty() ? Result<void>() : take(value.emplace(), parse_rate(given.text), given);
 }
 
-// A rate as it reads back: whole Mbit where it is so, bytes otherwise.
-std::string rate_text(const std::optional<BytesPerSecond>& rate) {
+std::string text_of(const std::string& value) {
+  return value;
+}
+template <class Number>
+requires std::is_arithmetic_v<Number> std::string text_of(Number value) {
+  return fmt::format("{}", value);
+}
+template <class Choice>
+requires std::is_enum_v<Choice> std::string text_of(Choice value) {
+  return key_of(value);
+}
+std::string text_of(Ports ports) {
+  return ports.low == 0 ? "" : fmt::format("{}-{}", ports.low, ports.high);
+}
+std::string text_of(Bytes size) {
+  return to_text(size);
+}
+std::string text_of(Seconds time) {
+  return fmt::format("{}s", time.value);
+}
+// Whole Mbit where it is so, bits otherwise.
+std::string text_of(const std::optional<BytesPerSecond>& rate) {
   if (!rate) return "";
   const double mbit = rate->value * 8 / 1e6;
   if (mbit >= 1000) return fmt::format("{}Gbit", mbit / 1000);
@@ -87,81 +119,59 @@ std::string rate_text(const std::optional<BytesPerSecond>& rate) {
   return fmt::format("{:.3f}bit", rate->value * 8);
 }
 
-std::string ports_text(const Ports& p) {
-  return p.low == 0 ? "" : fmt::format("{}-{}", p.low, p.high);
-}
+// ---- the keys
 
 template <class T>
-using Parser = Result<T> (*)(std::string_view);
-
-template <class T>
-Result<void> put(Setting<T>& setting, const Given& given, Parser<T> parse) {
-  auto value = parse(given.text);
-  if (!value) {
-    Error e = value.error();
-    e.where = given.origin;
-    return tl::unexpected(e);
-  }
-  setting.value = std::move(*value);
-  setting.origin = given.origin;
-  setting.layer = given.layer;
+Result<void> put(Setting<T>& setting, const Given& given) {
+  T value{};
+  if (auto parsed = parse(value, given); !parsed) return parsed;
+  setting = {std::move(value), given.origin, given.layer};
   return {};
 }
 
 struct Key {
   std::string_view name;
   Result<void> (*set)(Config&, const Given&);
-  Given (*get)(const Config&);  // text and origin
+  Given (*get)(const Config&);  // without its key
 };
 
 template <class T>
-Given shown(const Setting<T>& setting, std::string text) {
-  return {"", std::move(text), setting.origin};
+Given shown(std::string_view name, const Setting<T>& setting) {
+  return {std::string(name), text_of(setting.value), setting.origin};
 }
 
-const Key keys[] = {
-    {"hosts", [](Config& c, const Given& g) { return put(c.hosts, g, parse_word); },
-     [](const Config& c) { return shown(c.hosts, c.hosts.value); }},
-    {"pki", [](Config& c, const Given& g) { return put(c.pki, g, parse_word); },
-     [](const Config& c) { return shown(c.pki, c.pki.value); }},
-    {"link_rate", [](Config& c, const Given& g) { return put(c.link_rate, g, parse_link_rate); },
-     [](const Config& c) { return shown(c.link_rate, rate_text(c.link_rate.value)); }},
-    {"transport", [](Config& c, const Given& g) { return put(c.transport, g, parse_transport); },
-     [](const Config& c) { return shown(c.transport, key_of(c.transport.value)); }},
-    {"memory", [](Config& c, const Given& g) { return put(c.memory, g, parse_memory); },
-     [](const Config& c) { return shown(c.memory, key_of(c.memory.value)); }},
-    {"data_interface", [](Config& c, const Given& g) { return put(c.data_interface, g, parse_word); },
-     [](const Config& c) { return shown(c.data_interface, c.data_interface.value); }},
-    {"data_ports", [](Config& c, const Given& g) { return put(c.data_ports, g, parse_ports); },
-     [](const Config& c) { return shown(c.data_ports, ports_text(c.data_ports.value)); }},
-    {"thresholds.warning", [](Config& c, const Given& g) { return put(c.warning, g, parse_share); },
-     [](const Config& c) { return shown(c.warning, fmt::format("{}", c.warning.value)); }},
-    {"thresholds.critical", [](Config& c, const Given& g) { return put(c.critical, g, parse_share); },
-     [](const Config& c) { return shown(c.critical, fmt::format("{}", c.critical.value)); }},
-    {"deadlines.phase", [](Config& c, const Given& g) { return put(c.phase_deadline, g, parse_duration); },
-     [](const Config& c) {
-       return shown(c.phase_deadline, fmt::format("{}s", c.phase_deadline.value.value));
-     }},
-    {"deadlines.run", [](Config& c, const Given& g) { return put(c.run_deadline, g, parse_duration); },
-     [](const Config& c) { return shown(c.run_deadline, fmt::format("{}s", c.run_deadline.value.value)); }},
-    {"daemon.listen", [](Config& c, const Given& g) { return put(c.daemon.listen, g, parse_word); },
-     [](const Config& c) { return shown(c.daemon.listen, c.daemon.listen.value); }},
-    {"daemon.state", [](Config& c, const Given& g) { return put(c.daemon.state, g, parse_word); },
-     [](const Config& c) { return shown(c.daemon.state, c.daemon.state.value); }},
-    {"daemon.node", [](Config& c, const Given& g) { return put(c.daemon.node, g, parse_word); },
-     [](const Config& c) { return shown(c.daemon.node, c.daemon.node.value); }},
-    {"daemon.max_bytes", [](Config& c, const Given& g) { return put(c.daemon.max_bytes, g, parse_size); },
-     [](const Config& c) { return shown(c.daemon.max_bytes, to_text(c.daemon.max_bytes.value)); }},
-    {"daemon.max_ranks",
-     [](Config& c, const Given& g) {
-       return put<int>(c.daemon.max_ranks, g, [](std::string_view t) { return parse_count(t, 1, 65536); });
-     },
-     [](const Config& c) { return shown(c.daemon.max_ranks, fmt::format("{}", c.daemon.max_ranks.value)); }},
-    {"daemon.max_seconds",
-     [](Config& c, const Given& g) { return put(c.daemon.max_seconds, g, parse_duration); },
-     [](const Config& c) {
-       return shown(c.daemon.max_seconds, fmt::format("{}s", c.daemon.max_seconds.value.value));
-     }},
+// A setting of Config.
+template <auto member>
+constexpr Key key(std::string_view name) {
+  return {name, [](Config& c, const Given& g) { return put(c.*member, g); },
+          [](const Config& c) { return shown({}, c.*member); }};
+}
+// One of its daemon.
+template <auto member>
+constexpr Key daemon_key(std::string_view name) {
+  return {name, [](Config& c, const Given& g) { return put(c.daemon.*member, g); },
+          [](const Config& c) { return shown({}, c.daemon.*member); }};
+}
+
+// A further setting: its member, and its line here.
+constexpr Key keys[] = {
+    key<&Config::hosts>("hosts"),
+    key<&Config::pki>("pki"),
+    key<&Config::link_rate>("link_rate"),
+    key<&Config::transport>("transport"),
+    key<&Config::memory>("memory"),
+    key<&Config::data_interface>("data_interface"),
+    key<&Config::data_ports>("data_ports"),
+    key<&Config::warning>("thresholds.warning"),
+    key<&Config::critical>("thresholds.critical"),
+    key<&Config::phase_deadline>("deadlines.phase"),
+    key<&Config::run_deadline>("deadlines.run"),
+    daemon_key<&Daemon::listen>("daemon.listen"),
+    daemon_key<&Daemon::state>("daemon.state"),
+    daemon_key<&Daemon::node>("daemon.node"),
+    daemon_key<&Daemon::max_bytes>("daemon.max_bytes"),
+    daemon_key<&Daemon::max_ranks>("daemon.max_ranks"),
+    daemon_key<&Daemon::max_seconds>("daemon.max_seconds"),
 };
 
 // [inspect]: the names of diagnosis::InspectThresholds, which a test compares with these.
@@ -181,31 +191,20 @@ constexpr std::string_view inspect_names[] = {
     "majority",
 };
 
-// [verbs]: the names of the flags in cmd/verbs_flags.cc, which parses them.
 constexpr std::string_view verbs = "verbs.";
-constexpr std::string_view verbs_names[] = {
-    "rdma_ports",
-    "gid_index",
-    "pkey_index",
-    "path_mtu",
-    "ib_timeout",
-    "retry_count",
-    "rnr_retry",
-    "traffic_class",
-    "service_level",
-    "queue_pairs",
-    "adaptive_routing_threshold",
-    "relaxed_ordering",
-    "rdma_memory",
-    "slot_bytes",
-    "slots",
-};
+
+Result<void> put_threshold(Setting<double>& setting, const Given& given) {
+  double value = 0;
+  if (!read_number(given.text, value) || !(value >= 0) || value > 1e18)
+    return refuse(given, fmt::format("'{}' is not a number from 0 on", given.text.substr(0, 64)));
+  setting = {value, given.origin, given.layer};
+  return {};
+}
 
 // The key without its table, where it is one of `names` in it; else "".
-template <std::size_t n>
-std::string_view name_in(std::string_view table, const std::string_view (&names)[n], std::string_view key) {
-  for (std::string_view name : names)
-    if (key.starts_with(table) && key.substr(table.size()) == name) return name;
+std::string name_in(std::string_view table, const auto& names, std::string_view key) {
+  for (const std::string_view name : names)
+    if (key.starts_with(table) && key.substr(table.size()) == name) return std::string(name);
   return {};
 }
 
@@ -215,17 +214,12 @@ std::string environment_name(std::string_view key) {
   return name;
 }
 
-Result<std::string> read_file(const std::string& path) {
-  auto text = ringtrue::read_file(path, max_file);
-  if (text) return *std::move(text);
-  return fail(Cause::unavailable,
-              fmt::format("cannot read the configuration {}: {}", path, text.error().what), {},
-              "give a readable file with --config");
-}
-
 Result<void> lay_file(Config& config, const std::string& path) {
-  auto text = read_file(path);
-  if (!text) return tl::unexpected(text.error());
+  auto text = read_file(path, max_file);
+  if (!text)
+    return fail(Cause::unavailable,
+                fmt::format("cannot read the configuration {}: {}", path, text.error().what), {},
+                "give a readable file with --config");
   auto given = read_toml(*text, path);
   if (!given) return tl::unexpected(given.error());
   for (const Given& g : *given) {
@@ -246,7 +240,7 @@ std::vector<std::string> known_keys() {
   std::vector<std::string> names;
   for (const Key& key : keys) names.emplace_back(key.name);
   for (std::string_view name : inspect_names) names.push_back(std::string(inspect).append(name));
-  for (std::string_view name : verbs_names) names.push_back(std::string(verbs).append(name));
+  for (const std::string& name : run::rdma_setting_names()) names.push_back(std::string(verbs).append(name));
   return names;
 }
 
@@ -268,9 +262,9 @@ Result<void> apply(Config& config, const Given& given) {
   }
   if (given.key == inspect || given.key == verbs) return {};
   if (const auto name = name_in(inspect, inspect_names, given.key); !name.empty())
-    return !single ? single : put(config.inspect[std::string(name)], given, parse_number);
-  if (const auto name = name_in(verbs, verbs_names, given.key); !name.empty())
-    return put(config.verbs[std::string(name)], given, parse_word);
+    return !single ? single : put_threshold(config.inspect[name], given);
+  if (const auto name = name_in(verbs, run::rdma_setting_names(), given.key); !name.empty())
+    return put(config.verbs[name], given);
   const auto meant = closest(given.key, known_keys());
   return fail(Cause::bad_input, fmt::format("unknown key '{}'", given.key.substr(0, 64)), given.origin,
               meant ? fmt::format("did you mean {}?", *meant) : "see ringtrue config --help");
@@ -283,13 +277,6 @@ Result<void> validate(const Config& config) {
                             config.critical.value, config.warning.value),
                 config.critical.origin, "a critical rate is lower than one to warn of");
   }
-  const auto positive = [](const Setting<Seconds>& s, const char* name) -> Result<void> {
-    if (s.value.value > 0) return {};
-    return fail(Cause::bad_input, fmt::format("{} is 0", name), s.origin, "give it at least 1ms");
-  };
-  if (auto r = positive(config.phase_deadline, "deadlines.phase"); !r) return r;
-  if (auto r = positive(config.run_deadline, "deadlines.run"); !r) return r;
-  if (auto r = positive(config.daemon.max_seconds, "daemon.max_seconds"); !r) return r;
   return {};
 }
 
@@ -336,20 +323,14 @@ Result<Config> load(const Sources& sources) {
 
 std::vector<Given> effective(const Config& config) {
   std::vector<Given> out;
-  for (const Key& key : keys) {
-    Given given = key.get(config);
-    given.key = key.name;
-    out.push_back(std::move(given));
-  }
-  for (const auto& [name, setting] : config.inspect) {
-    out.push_back({std::string(inspect).append(name), fmt::format("{}", setting.value), setting.origin});
-  }
-  for (const auto& [name, setting] : config.verbs) {
-    out.push_back({std::string(verbs).append(name), setting.value, setting.origin});
-  }
-  for (const auto& [name, setting] : config.groups) {
-    out.push_back({"groups." + name, setting.value, setting.origin});
-  }
+  for (const Key& key : keys) out.emplace_back(key.get(config)).key = key.name;
+  const auto show_all = [&](std::string_view table, const auto& settings) {
+    for (const auto& [name, setting] : settings)
+      out.push_back(shown(fmt::format("{}{}", table, name), setting));
+  };
+  show_all(inspect, config.inspect);
+  show_all(verbs, config.verbs);
+  show_all("groups.", config.groups);
   return out;
 }
 

@@ -73,8 +73,7 @@ struct Config {
   // Thresholds of inspection, by name; only those that were given. Their built-in values and ranges are
   // diagnosis::InspectThresholds's.
   std::map<std::string, Setting<double>> inspect;
-  // Settings of RDMA, by name, as text; only those that were given. Their built-in values and ranges are
-  // run::RdmaSettings's.
+  // Settings of RDMA, by name, as text; only those that were given: run::set() reads them.
   std::map<std::string, Setting<std::string>> verbs;
   Daemon daemon;
 
