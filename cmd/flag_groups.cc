@@ -41,7 +41,7 @@ Result<Seconds> parse_window(std::string_view text) {
 
 std::vector<std::string> names_of(const auto& values) {
   std::vector<std::string> out;
-  for (const auto value : values) out.emplace_back(name(value));
+  for (const auto value : values) out.emplace_back(key_of(value));
   return out;
 }
 

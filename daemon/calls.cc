@@ -47,7 +47,7 @@ Peer peer_of(const grpc::ServerContext& context) {
 Error role_refused(const Peer& peer, std::string_view needed, const std::string& node) {
   return {Cause::refused,
           fmt::format("this needs a certificate with the role '{}', the one shown has '{}'", needed,
-                      pki::name(peer.role)),
+                      key_of(peer.role)),
           node, fmt::format("have one made with `ringtrue pki issue --role {}`", needed)};
 }
 
@@ -109,7 +109,7 @@ class DescribeCall : public UnaryCall<DescribeCall, rpc::DescribeRequest, rpc::D
     reply.set_holder(status.holder);
     reply.set_held_s(status.held.value);
     reply.set_phase(status.phase);
-    reply.set_role(std::string(pki::name(peer.role)));
+    reply.set_role(std::string(key_of(peer.role)));
     reply.set_cores(std::int32_t(::sysconf(_SC_NPROCESSORS_ONLN)));
     reply.set_memory_bytes(std::uint64_t(::sysconf(_SC_PHYS_PAGES)) * std::uint64_t(::sysconf(_SC_PAGESIZE)));
     reply.set_refused_handshakes(context_.identity.refused_handshakes());

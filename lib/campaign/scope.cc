@@ -11,6 +11,7 @@ namespace ringtrue::campaign {
 namespace {
 
 using diagnosis::Finding;
+using diagnosis::ScopeType;
 using Fault = sim::FabricFault;
 using What = sim::Place::What;
 using Side = sim::Place::Side;
@@ -75,7 +76,7 @@ class Judge {
   }
 
  private:
-  static bool is(const Finding& finding, std::string_view type) { return name(finding.scope.type) == type; }
+  static bool is(const Finding& finding, ScopeType type) { return finding.scope.type == type; }
   int leaf_of(int node) const { return fabric_.leaf > 0 && node >= 0 ? node / fabric_.leaf : -1; }
   // A switch by the number in its name, else by a node below it.
   int leaf_of(const Finding& finding) const {
@@ -86,7 +87,8 @@ class Judge {
   // Leaves of a trunk and of a leaf, over all rails, are those of groups of nodes.
   int group(const Fault& fault) const { return fault.place.node / fabric_.rails; }
   bool of_switch(const Finding& finding) const {
-    return is(finding, "leaf") || is(finding, "trunk") || is(finding, "spine") || is(finding, "switch");
+    return is(finding, ScopeType::leaf) || is(finding, ScopeType::trunk) || is(finding, ScopeType::spine) ||
+           is(finding, ScopeType::fabric_switch);
   }
 
   // Whether a hop between these nodes crosses what is faulty. Of a trunk or spine that its hash decides.
@@ -119,7 +121,7 @@ class Judge {
                at.peer == place.part;
       case What::leaf:
       case What::trunk:
-        if (of_switch(finding)) return is(finding, "spine") || names_leaf(finding, fault);
+        if (of_switch(finding)) return is(finding, ScopeType::spine) || names_leaf(finding, fault);
         return leaf_of(at.node) == group(fault) || (at.peer >= 0 && leaf_of(at.peer) == group(fault));
       case What::spine:
         return of_switch(finding) || crosses(at.node, at.peer, fault);
@@ -133,11 +135,11 @@ class Judge {
   }
 
   bool both_sides(int node) const {
-    const auto has = [&](std::string_view type) {
+    const auto has = [&](ScopeType type) {
       return std::any_of(findings_.begin(), findings_.end(),
                          [&](const Finding* f) { return is(*f, type) && f->scope.node == node; });
     };
-    return has("sender") && has("receiver");
+    return has(ScopeType::sender) && has(ScopeType::receiver);
   }
 
   // Whether a finding names exactly what is faulty: see scope.h.
@@ -146,26 +148,29 @@ class Judge {
     const sim::Place& place = fault.place;
     const bool here = at.node == place.node;
     if (fault.kind == Fault::Kind::dead || fault.kind == Fault::Kind::slow_node)
-      return here && is(finding, "node");
+      return here && is(finding, ScopeType::node);
     if (place.what == What::leaf)
-      return (is(finding, "leaf") || (two_leaves() && is(finding, "trunk"))) && names_leaf(finding, fault);
-    if (place.what == What::spine) return is(finding, "spine") || (two_leaves() && is(finding, "trunk"));
+      return (is(finding, ScopeType::leaf) || (two_leaves() && is(finding, ScopeType::trunk))) &&
+             names_leaf(finding, fault);
+    if (place.what == What::spine)
+      return is(finding, ScopeType::spine) || (two_leaves() && is(finding, ScopeType::trunk));
     if (place.what == What::trunk) {
-      if (of_switch(finding)) return !is(finding, "spine") && names_leaf(finding, fault);
-      return is(finding, "path") && crosses(at.node, at.peer, fault);
+      if (of_switch(finding)) return !is(finding, ScopeType::spine) && names_leaf(finding, fault);
+      return is(finding, ScopeType::path) && crosses(at.node, at.peer, fault);
     }
     const bool one_rail = place.what == What::nic && fabric_.rails > 1;
     if (one_rail && number_in(at.subject.device) != place.part) return false;
     if (fabric_.nodes == 2) return true;
-    if (one_rail) return here && is(finding, "nic");
-    if (place.what == What::path) return is(finding, "path") && crosses(at.node, at.peer, fault);
+    if (one_rail) return here && is(finding, ScopeType::nic);
+    if (place.what == What::path) return is(finding, ScopeType::path) && crosses(at.node, at.peer, fault);
     if (!here || at.peer >= 0) return false;
-    if (is(finding, "nic") && fabric_.rails == 1) return true;
+    if (is(finding, ScopeType::nic) && fabric_.rails == 1) return true;
     if (fault.kind == Fault::Kind::late)
-      return is(finding, "node") || is(finding, "sender") || is(finding, "receiver");
-    if (place.side == Side::out) return is(finding, "sender");
-    if (place.side == Side::in) return is(finding, "receiver");
-    return is(finding, "node") || both_sides(at.node);
+      return is(finding, ScopeType::node) || is(finding, ScopeType::sender) ||
+             is(finding, ScopeType::receiver);
+    if (place.side == Side::out) return is(finding, ScopeType::sender);
+    if (place.side == Side::in) return is(finding, ScopeType::receiver);
+    return is(finding, ScopeType::node) || both_sides(at.node);
   }
 
   // Whether any run had a hop that crosses it.

@@ -71,8 +71,7 @@ Result<diagnosis::Observation> SimMeasurer::measure(const diagnosis::Experiment&
   if (n < 2 || experiment.iterations < 1 ||
       !(naive || ring || experiment.algorithm == collective::AlgorithmId::pairwise)) {
     return fail(Cause::bad_input,
-                fmt::format("{} over {} nodes is not modelled", collective::name(experiment.algorithm), n),
-                "campaign");
+                fmt::format("{} over {} nodes is not modelled", key_of(experiment.algorithm), n), "campaign");
   }
   for (const sim::FabricFault& fault : world_.fabric.faults) {
     if (fault.kind != sim::FabricFault::Kind::dead) continue;

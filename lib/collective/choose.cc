@@ -223,9 +223,9 @@ Choice choose(const Layout& layout, const Call& call, const Costs& costs) {
   }
   const std::size_t nodes = places_of(layout, 0).nodes.size();
   choice.reason = fmt::format(
-      "{}: {} over {} on {} should take {} ({} decides), {} {}", name(best.algorithm),
+      "{}: {} over {} on {} should take {} ({} decides), {} {}", key_of(best.algorithm),
       to_text(Bytes(call.bytes())), plural(layout.ranks(), "rank"), plural(nodes, "node"), to_text(best.time),
-      2 * latency > best.time.value ? "latency" : "bandwidth", name(next.algorithm), to_text(next.time));
+      2 * latency > best.time.value ? "latency" : "bandwidth", key_of(next.algorithm), to_text(next.time));
   return choice;
 }
 

@@ -4,22 +4,6 @@
 
 namespace ringtrue::collective {
 
-std::string_view name(Step::Kind kind) {
-  switch (kind) {
-    case Step::Kind::send:
-      return "send";
-    case Step::Kind::receive:
-      return "receive";
-    case Step::Kind::reduce:
-      return "reduce";
-    case Step::Kind::reduce_last:
-      return "reduce-last";
-    case Step::Kind::copy:
-      return "copy";
-  }
-  return "unknown";
-}
-
 void Recorder::note(Step::Kind kind, Rank peer, Lane lane, Slice slice, Slice with) {
   sink_(Step{rank_, next_, kind, peer, lane, slice, with});
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/keys.h"
 #include "collective/algorithm.h"
 #include "collective/endpoint.h"
 
@@ -27,8 +28,6 @@ struct Step {
 
   bool operator==(const Step&) const = default;
 };
-
-std::string_view name(Step::Kind kind);  // "send", "receive", "reduce", "reduce-last", "copy"
 
 class Recorder final : public Endpoint {
  public:
@@ -64,3 +63,11 @@ void record(const Algorithm& algorithm, const Layout& layout, Rank rank, const C
 std::vector<Step> record(const Algorithm& algorithm, const Layout& layout, Rank rank, const Call& call);
 
 }  // namespace ringtrue::collective
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<collective::Step::Kind>[] = {"send", "receive", "reduce", "reduce-last",
+                                                                  "copy"};
+
+}  // namespace ringtrue

@@ -17,10 +17,6 @@ constexpr std::uint64_t low_bits(std::uint32_t bits) {
 
 }  // namespace
 
-std::string_view name(Overlap overlap) {
-  return key_of(overlap);
-}
-
 Result<Overlap> parse_overlap(std::string_view text) {
   return parse_one_of<Overlap>(text, "overlap");
 }

@@ -12,7 +12,6 @@ namespace ringtrue::collective {
 
 // How the non-zero blocks of the workers lie to each other.
 enum class Overlap : std::uint8_t { same, random, disjoint };
-std::string_view name(Overlap overlap);
 Result<Overlap> parse_overlap(std::string_view text);
 
 struct Sparsity {

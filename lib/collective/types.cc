@@ -2,18 +2,6 @@
 
 namespace ringtrue::collective {
 
-std::string_view name(Type type) {
-  return key_of(type);
-}
-
-std::string_view name(Operation operation) {
-  return key_of(operation);
-}
-
-std::string_view name(AlgorithmId id) {
-  return key_of(id);
-}
-
 Result<Type> parse_type(std::string_view text) {
   return parse_one_of<Type>(text, "type");
 }

@@ -49,9 +49,6 @@ constexpr std::uint64_t size_of(Type type) {
   }
 }
 
-std::string_view name(Type type);            // "float32"
-std::string_view name(Operation operation);  // "sum"
-std::string_view name(AlgorithmId id);       // as typed: "double-tree"
 Result<Type> parse_type(std::string_view text);
 Result<Operation> parse_operation(std::string_view text);
 

@@ -23,7 +23,7 @@ bool between_nodes(const Schedule* schedule, const Ideal& ideal, const Inputs& i
 }
 
 std::string cause_of(double times, bool between, const Rate& rate) {
-  const std::string what = fmt::format("the {} rate {}, {}", name(rate.origin),
+  const std::string what = fmt::format("the {} rate {}, {}", key_of(rate.origin),
                                        between ? "between nodes" : "inside a node", to_text(rate.value));
   if (times < burst)
     return fmt::format(

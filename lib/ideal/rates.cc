@@ -47,22 +47,6 @@ constexpr std::array<LinkGeneration, 21> table{{
 
 }  // namespace
 
-std::string_view name(Origin origin) {
-  switch (origin) {
-    case Origin::probed:
-      return "probed";
-    case Origin::declared:
-      return "declared";
-    case Origin::measured:
-      return "measured";
-    case Origin::fleet_majority:
-      return "fleet majority";
-    case Origin::unknown:
-      break;
-  }
-  return "unknown";
-}
-
 Result<Efficiency> ethernet_tcp(int mtu) {
   if (mtu < 576 || mtu > 65535) {
     return fail(Cause::bad_input, fmt::format("an MTU of {} is not possible for TCP over Ethernet", mtu), {},

@@ -9,14 +9,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/keys.h"
 #include "base/result.h"
 #include "base/units.h"
 
 namespace ringtrue::ideal {
 
 enum class Origin { unknown, probed, declared, measured, fleet_majority };
-
-std::string_view name(Origin origin);  // "unknown", "probed", "declared", "measured", "fleet majority"
 
 struct Rate {
   BytesPerSecond value;
@@ -66,3 +65,11 @@ std::span<const LinkGeneration> link_generations();
 const LinkGeneration* find_link(LinkFamily family, std::string_view generation);  // nullptr: not known
 
 }  // namespace ringtrue::ideal
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<ideal::Origin>[] = {"unknown", "probed", "declared", "measured",
+                                                         "fleet majority"};
+
+}  // namespace ringtrue

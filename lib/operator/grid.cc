@@ -103,7 +103,7 @@ Result<GridCell> play_cell(const GridTask& task, const OmniRequest& given, int w
 Result<GridDocument> play_grid(const GridTask& task, const OmniRequest& flags, const Control& control) {
   GridDocument out;
   out.bytes = task.call.bytes();
-  out.placement = name(flags.placement.value_or(Placement::dedicated));
+  out.placement = key_of(flags.placement.value_or(Placement::dedicated));
   out.overlap = flags.overlap.value_or(collective::Overlap::same);
   out.latency_s = task.fabric.inter.latency.value;
   out.least_round_trips = least_round_trips;

@@ -84,10 +84,9 @@ Result<OwnData> input_of(const std::string& name, int workers, std::optional<col
     auto file = load(path, name.find(rank_mark) != std::string::npos ? 0 : workers);
     if (!file) return tl::unexpected(file.error());
     if (type && *type != file->type) {
-      return fail(
-          Cause::bad_input,
-          fmt::format("{} holds {}, not {}", path, collective::name(file->type), collective::name(*type)), {},
-          "leave --type out, or convert the file");
+      return fail(Cause::bad_input,
+                  fmt::format("{} holds {}, not {}", path, key_of(file->type), key_of(*type)), {},
+                  "leave --type out, or convert the file");
     }
     if (file->unlike > 0) {
       out.note = fmt::format("{} has {} for {}: all of it is every worker's data", path,

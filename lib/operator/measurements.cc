@@ -39,7 +39,7 @@ void add_rates(RunResult& result, const ideal::Inputs& inputs) {
   }
   if (!result.ideal_busbw_Bps) return;
   const auto& rate = inputs.inter && inputs.nodes > 1 ? inputs.inter : inputs.intra;
-  if (rate) result.ideal_origin = ideal::name(rate->origin);
+  if (rate) result.ideal_origin = key_of(rate->origin);
   if (!result.busbw_Bps) return;
   result.ratio = *result.busbw_Bps / *result.ideal_busbw_Bps;
   result.above = ideal::explain_above(BytesPerSecond(*result.busbw_Bps), *ideal, inputs, result.algorithm);
@@ -87,8 +87,8 @@ RunResult result_of(const run::Job& job, const run::RunReport& run, const ideal:
   result.ranks = job.workers();
   result.bytes = job.call.bytes();
   result.count = job.call.elements;
-  result.type = name(job.call.type);
-  result.op = name(job.call.operation);
+  result.type = key_of(job.call.type);
+  result.op = key_of(job.call.operation);
   result.iterations = job.iterations;
   result.rejected_connections = run.rejected_connections;
   result.time_s = spread_of(run::slowest(run));

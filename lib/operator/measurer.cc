@@ -51,7 +51,7 @@ diagnosis::Experiment greeting(int nodes, std::vector<int> who) {
 Error said_cut(Error error, const diagnosis::Experiment& experiment, Deadline end) {
   if (error.cause != Cause::deadline || !end.passed()) return error;
   error.what = fmt::format("{} over {} nodes was cut, as the time for all experiments was over: {}",
-                           collective::name(experiment.algorithm), experiment.order.size(), error.what);
+                           key_of(experiment.algorithm), experiment.order.size(), error.what);
   error.next = "give them more by --budget, or look at what makes them slow";
   return error;
 }
@@ -195,7 +195,7 @@ Result<diagnosis::Observation> RunMeasurer::measure(const diagnosis::Experiment&
     }
     return fail(Cause::corrupted,
                 fmt::format("rank {} on {} got {} wrong elements from {}", rank.rank, where, rank.wrong,
-                            collective::name(experiment.algorithm)),
+                            key_of(experiment.algorithm)),
                 where,
                 "something on the way changes data: look at that node's NIC, its memory and its cables");
   }

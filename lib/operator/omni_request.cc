@@ -24,10 +24,6 @@ std::uint32_t shrunk(std::uint32_t block, std::uint32_t fusion, std::uint64_t el
 
 }  // namespace
 
-std::string_view name(Placement placement) {
-  return placement == Placement::dedicated ? "dedicated" : "colocated";
-}
-
 Result<void> OmniRequest::check(AlgorithmRequest algorithm) const {
   if (!input.empty() && generates()) {
     return fail(Cause::bad_input, "--input and --density, --value-density, --overlap exclude each other", {},

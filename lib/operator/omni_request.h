@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/keys.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "collective/sparse.h"
@@ -16,7 +17,6 @@
 namespace ringtrue::ops {
 
 enum class Placement { dedicated, colocated };
-std::string_view name(Placement placement);
 
 struct OmniRequest {
   std::optional<std::uint32_t> block, streams, fusion;
@@ -62,3 +62,10 @@ Result<OmniChoice> omni_of(const OmniRequest& flags, const collective::Call& cal
 collective::Sparsity sparsity_of(const OmniRequest& flags, std::uint32_t block);
 
 }  // namespace ringtrue::ops
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<ops::Placement>[] = {"dedicated", "colocated"};
+
+}  // namespace ringtrue

@@ -37,7 +37,7 @@ OmniResult omni_result(const run::Job& job, const run::RunReport& run, Placement
   OmniResult out;
   out.workers = omni.workers;
   out.aggregators = omni.aggregators;
-  out.placement = name(placement);
+  out.placement = key_of(placement);
   out.block = omni.block;
   out.streams = omni.streams;
   out.fusion = omni.fusion;

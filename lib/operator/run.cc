@@ -185,7 +185,7 @@ class Run {
     const Operation op = job.call.operation;
     if (op == Operation::min || op == Operation::max || op == Operation::prod) {
       return fmt::format("{}: a block that a worker does not send is zeros, and takes part as such",
-                         name(op));
+                         key_of(op));
     }
     const std::uint64_t negative = job.input ? negative_zeros(*job.input) : 0;
     if (negative == 0) return {};

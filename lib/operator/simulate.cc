@@ -31,9 +31,9 @@ const collective::Algorithm& simulated_algorithm(collective::AlgorithmId id) {
 std::string where_of(const OmniPlan& plan) {
   const sim::Fabric& f = plan.fabric;
   const collective::Omni& omni = plan.job.call.omni;
-  std::string out =
-      fmt::format("{}, {} {} {}, {}", plural(omni.workers, "worker"), omni.aggregators, name(plan.placement),
-                  omni.aggregators == 1 ? "aggregator" : "aggregators", plural(f.nodes, "node"));
+  std::string out = fmt::format("{}, {} {} {}, {}", plural(omni.workers, "worker"), omni.aggregators,
+                                key_of(plan.placement), omni.aggregators == 1 ? "aggregator" : "aggregators",
+                                plural(f.nodes, "node"));
   if (f.nodes > 1) {
     out += fmt::format(", {} between nodes after {}", to_text(f.inter.rate * double(f.rails)),
                        to_text(f.inter.latency));
@@ -300,8 +300,8 @@ class Simulation {
     result.ranks = job.workers();
     result.bytes = job.call.bytes();
     result.count = job.call.elements;
-    result.type = name(job.call.type);
-    result.op = name(job.call.operation);
+    result.type = key_of(job.call.type);
+    result.op = key_of(job.call.operation);
     result.iterations = 1;
     if (!played.error) {
       result.time_s = Spread{played.time.value, played.time.value, played.time.value};

@@ -60,7 +60,7 @@ Result<Issued> issue_one(const std::string& dir, const KeyPair& authority, const
   const Role granted = role.value_or(Role::node);
   Profile profile;
   profile.name = name;
-  profile.unit = "role:" + std::string(pki::name(granted));
+  profile.unit = "role:" + std::string(key_of(granted));
   profile.server = granted == Role::node;
   profile.client = true;
   if (granted == Role::node) profile.hosts = {name};
@@ -137,20 +137,6 @@ Result<PemBundle> load_bundle(const std::string& folder, const std::string& stem
 
 }  // namespace
 
-std::string_view name(Role role) {
-  switch (role) {
-    case Role::read:
-      return "read";
-    case Role::run:
-      return "run";
-    case Role::node:
-      return "node";
-    case Role::none:
-      break;
-  }
-  return "none";
-}
-
 Result<Role> parse_role(std::string_view text) {
   if (text == "read") return Role::read;
   if (text == "run") return Role::run;
@@ -167,7 +153,7 @@ Role role_of(const std::string& pem_or_unit) {
   std::erase_if(units, [](const std::string& unit) { return unit.rfind("role:", 0) != 0; });
   if (units.size() != 1) return Role::none;
   for (const Role role : {Role::read, Role::run, Role::node})
-    if (units[0] == "role:" + std::string(name(role))) return role;
+    if (units[0] == "role:" + std::string(key_of(role))) return role;
   return Role::none;
 }
 

@@ -15,13 +15,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/keys.h"
 #include "base/result.h"
 
 namespace ringtrue::pki {
 
 enum class Role { none, read, run, node };
 
-std::string_view name(Role role);                // "read"
 Result<Role> parse_role(std::string_view text);  // "read" or "run"
 // The role that a certificate (PEM) or a subject's OU ("role:run") grants. None where there is no single one.
 Role role_of(const std::string& pem_or_unit);
@@ -64,3 +64,10 @@ Result<PemBundle> load_operator_credentials(const std::string& dir);
 bool certificate_is_for(const std::vector<std::string>& hosts, const std::string& host);
 
 }  // namespace ringtrue::pki
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<pki::Role>[] = {"none", "read", "run", "node"};
+
+}  // namespace ringtrue

@@ -44,8 +44,8 @@ Result<void> check_roles(const Job& job) {
 Result<void> check_input(const Job& job) {
   const Input& input = *job.input;
   if (input.type != job.call.type || input.elements != job.call.elements)
-    return bad(fmt::format("input: {} {} for a call of {} {}", input.elements, name(input.type),
-                           job.call.elements, name(job.call.type)));
+    return bad(fmt::format("input: {} {} for a call of {} {}", input.elements, key_of(input.type),
+                           job.call.elements, key_of(job.call.type)));
   if (input.rows.size() != 1 && input.rows.size() != std::size_t(job.workers()))
     return bad(fmt::format("input: {} rows for {} workers", input.rows.size(), job.workers()));
   for (const auto& row : input.rows)

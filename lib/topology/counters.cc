@@ -88,20 +88,6 @@ bool has(std::string_view text, std::string_view part) {
 
 }  // namespace
 
-const char* name(CounterClass c) {
-  switch (c) {
-    case traffic:
-      return "traffic";
-    case congestion:
-      return "congestion";
-    case error:
-      return "error";
-    case unknown:
-      break;
-  }
-  return "unknown";
-}
-
 CounterClass counter_class(std::string_view counter) {
   if (const Named* n = find(counter)) return n->is;
   if (counter.starts_with("nvlink"))

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/keys.h"
 #include "run/counter_window.h"
 #include "topology/model.h"
 
@@ -17,7 +18,6 @@ enum class CounterClass {
   congestion,  // pauses, marks, waits, full queues: says that something is shared, not that it is broken
   error,       // something was damaged, lost, repeated or went down
 };
-const char* name(CounterClass c);
 
 // Of a run::CounterSet's names: the kernel's for ports and netdevs, "nvlink3_replay", "aer_fatal", ...
 CounterClass counter_class(std::string_view counter);
@@ -39,3 +39,11 @@ std::uint64_t rise(const run::CounterChange& change);
 std::string text(const run::CounterChange& change);
 
 }  // namespace ringtrue::topology
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<topology::CounterClass>[] = {"unknown", "traffic", "congestion",
+                                                                  "error"};
+
+}  // namespace ringtrue

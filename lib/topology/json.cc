@@ -76,7 +76,7 @@ struct Writer : JsonWriter<Writer> {
     fields(*this, cluster);
   }
   void members(const Link& link) {
-    (*this)("kind", "", std::string(name(link.kind)));
+    (*this)("kind", "", std::string(key_of(link.kind)));
     (*this)("from", "", link.from);
     (*this)("to", "", link.to);
     (*this)("count", "", link.count);

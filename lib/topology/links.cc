@@ -175,20 +175,6 @@ std::optional<BytesPerSecond> nvlink_rate(int version) {
   return BytesPerSecond(rates[version - 1]);
 }
 
-const char* name(LinkKind kind) {
-  switch (kind) {
-    case LinkKind::pcie:
-      return "pcie";
-    case LinkKind::nvlink:
-      return "nvlink";
-    case LinkKind::infiniband:
-      return "infiniband";
-    case LinkKind::ethernet:
-      return "ethernet";
-  }
-  return "";
-}
-
 std::vector<Link> links(const Node& node) {
   const PciTree tree(node);
   std::vector<Link> all;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/keys.h"
 #include "topology/model.h"
 
 namespace ringtrue::topology {
@@ -27,7 +28,6 @@ std::optional<BytesPerSecond> infiniband_rate(const std::string& speed, int widt
 std::optional<BytesPerSecond> nvlink_rate(int version);
 
 enum class LinkKind { pcie, nvlink, infiniband, ethernet };
-const char* name(LinkKind kind);  // "pcie", ...
 
 // One link of a node, or one bundle of NVLinks between the same two ends.
 struct Link {
@@ -63,3 +63,10 @@ Counts counts(const Node& node);
 Counts counts(const Cluster& cluster);
 
 }  // namespace ringtrue::topology
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<topology::LinkKind>[] = {"pcie", "nvlink", "infiniband", "ethernet"};
+
+}  // namespace ringtrue

@@ -43,47 +43,14 @@ const Nic* Node::find_nic(const std::string& name) const {
 }
 
 const char* name(PciKind kind) {
-  switch (kind) {
-    case PciKind::unknown:
-      return "PCI device";
-    case PciKind::root_port:
-      return "root port";
-    case PciKind::switch_upstream:
-      return "PCIe switch";
-    case PciKind::switch_downstream:
-      return "PCIe switch port";
-    case PciKind::bridge:
-      return "bridge";
-    case PciKind::endpoint:
-      return "endpoint";
-  }
-  return "";
-}
-
-const char* name(Remote remote) {
-  switch (remote) {
-    case Remote::unknown:
-      return "unknown";
-    case Remote::gpu:
-      return "gpu";
-    case Remote::nvswitch:
-      return "nvswitch";
-    case Remote::cpu:
-      return "cpu";
-  }
-  return "";
+  constexpr const char* names[] = {"PCI device",       "root port", "PCIe switch",
+                                   "PCIe switch port", "bridge",    "endpoint"};
+  return names[int(kind)];
 }
 
 const char* name(LinkLayer layer) {
-  switch (layer) {
-    case LinkLayer::unknown:
-      return "unknown";
-    case LinkLayer::infiniband:
-      return "InfiniBand";
-    case LinkLayer::ethernet:
-      return "Ethernet";
-  }
-  return "";
+  constexpr const char* names[] = {"unknown", "InfiniBand", "Ethernet"};
+  return names[int(layer)];
 }
 
 bool is_gpu(const PciDevice& device) {

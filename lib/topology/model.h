@@ -280,7 +280,6 @@ struct Cluster {
 
 // "PCIe switch", "root port", ...
 const char* name(PciKind kind);
-const char* name(Remote remote);
 const char* name(LinkLayer layer);
 
 // Whether a PCI function is a GPU or an NIC by its class and vendor: 3D controllers (0302) of anyone, VGA

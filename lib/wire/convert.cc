@@ -104,7 +104,7 @@ rpc::Job to_wire(const run::Job& job) {
   m.set_record(run::to_packed_json(job));
   if (job.input) {
     rpc::Input& input = *m.mutable_input();
-    input.set_type(std::string(collective::name(job.input->type)));
+    input.set_type(std::string(key_of(job.input->type)));
     input.set_elements(job.input->elements);
     for (const auto& row : job.input->rows) input.add_rows(row.data(), row.size());
   }

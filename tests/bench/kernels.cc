@@ -174,8 +174,8 @@ int main(int argc, char** argv) {
   for (const int sources : {2, 8}) {
     const std::string name = "reduce/" + std::to_string(sources) + '/';
     for (const Type type : ringtrue::collective::all_types) {
-      benchmark::RegisterBenchmark((name + std::string(ringtrue::collective::name(type))).c_str(),
-                                   reduce_many, type, Operation::sum, sources, std::uint64_t(large))
+      benchmark::RegisterBenchmark((name + std::string(ringtrue::key_of(type))).c_str(), reduce_many, type,
+                                   Operation::sum, sources, std::uint64_t(large))
           ->Arg(large);
     }
     benchmark::RegisterBenchmark((name + "float32/max").c_str(), reduce_many, Type::float32, Operation::max,

@@ -120,7 +120,7 @@ class Figures {
         job.operation = std::uint8_t(operation);
         const auto took = time(**stream, [&] { return (*stream)->run(job); });
         if (!took) return tl::unexpected(took.error());
-        rate(fmt::format("reduction, {} {}", name(type), name(operation)), 3 * double(bytes) / *took,
+        rate(fmt::format("reduction, {} {}", key_of(type), key_of(operation)), 3 * double(bytes) / *took,
              copy_rate_, 0.9, "the copy");
       }
     }

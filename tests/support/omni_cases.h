@@ -27,7 +27,7 @@ struct OmniCase {
     return std::to_string(o.workers) + " workers, " + std::to_string(o.aggregators) + " aggregators, " +
            std::to_string(o.streams) + " streams, fusion " + std::to_string(o.fusion) + ", " +
            std::to_string(call.elements) + " elements in blocks of " + std::to_string(o.block) + ", " +
-           std::string(name(call.type)) + " " + std::string(name(call.operation)) +
+           std::string(key_of(call.type)) + " " + std::string(key_of(call.operation)) +
            (o.acked ? ", acked" : "");
   }
 };

@@ -242,7 +242,7 @@ Result<Tuned> tune(const Tuning& in) {
     if (omni.block == 0 || packet_of(in, *shape) > in.datagram)
       return fail(Cause::bad_input,
                   fmt::format("{} blocks of {} {} do not fit a datagram of {} bytes", omni.fusion,
-                              std::max(omni.block, 1u), name(in.type), in.datagram),
+                              std::max(omni.block, 1u), key_of(in.type), in.datagram),
                   {}, "use a smaller --block or --fusion");
   } else {
     omni.block = in.block.value_or(usual_block);

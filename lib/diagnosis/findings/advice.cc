@@ -161,18 +161,6 @@ std::optional<Plan> without_rail(const Diagnosis& d, const Model& model, double 
 
 }  // namespace
 
-std::string_view name(Plan::Kind kind) {
-  switch (kind) {
-    case Plan::Kind::reorder:
-      return "reorder";
-    case Plan::Kind::leave_out_nodes:
-      return "leave-out-nodes";
-    case Plan::Kind::leave_out_rail:
-      return "leave-out-rail";
-  }
-  return "";
-}
-
 std::vector<Plan> advise(Diagnosis& d) {
   std::vector<Plan> plans;
   const Model model(d);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/keys.h"
 #include "base/units.h"
 
 namespace ringtrue::diagnosis {
@@ -22,10 +23,17 @@ struct Plan {
 
   double gain() const { return then / now - 1; }
 };
-std::string_view name(Plan::Kind kind);  // "reorder", "leave-out-nodes", "leave-out-rail"
 
 // Sets the impact of every finding about a node's wires or a path: what repairing it brings to the busbw of a
 // ring. Returns the plans that gain 5 % or more, the best first. Nothing where nothing was measured.
 std::vector<Plan> advise(Diagnosis& diagnosis);
 
 }  // namespace ringtrue::diagnosis
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<diagnosis::Plan::Kind>[] = {"reorder", "leave-out-nodes",
+                                                                 "leave-out-rail"};
+
+}  // namespace ringtrue

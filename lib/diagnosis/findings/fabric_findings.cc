@@ -56,7 +56,7 @@ void Conclusion::add_parts() {
     Finding f;
     f.scope.type = part.type;
     f.scope.subject.device = part.device;
-    f.kind = fmt::format("slow-{}", name(part.type));
+    f.kind = fmt::format("slow-{}", key_of(part.type));
     f.severity = severity(all.ratio);
     f.measured = BytesPerSecond(best);
     f.expected = BytesPerSecond(reference_);
@@ -127,7 +127,7 @@ void Conclusion::add_late() {
     }
     Finding f;
     f.scope.type = late.peer < 0 ? ScopeType::node : ScopeType::path;
-    f.kind = fmt::format("late-{}", name(f.scope.type));
+    f.kind = fmt::format("late-{}", key_of(f.scope.type));
     f.severity = Severity::warning;
     f.scope.node = late.node;
     f.scope.subject = node(late.node);

@@ -23,11 +23,11 @@
 namespace ringtrue::diagnosis {
 
 enum class Verdict { healthy, degraded, faulty, unknown };
-std::string_view name(Verdict verdict);
-int exit_code(Verdict verdict);  // 0 healthy, 1 degraded, 2 faulty, 3 unknown
+constexpr int exit_code(Verdict verdict) {
+  return int(verdict);
+}
 
 enum class Severity { info, warning, critical };
-std::string_view name(Severity severity);
 
 // rail, leaf, trunk and spine are parts of the fabric that `device` names, as it does those of inspection,
 // the last six. nic is of both.
@@ -48,7 +48,6 @@ enum class ScopeType {
   fabric_switch,
   counter
 };
-std::string_view name(ScopeType type);
 
 struct Scope {
   ScopeType type = ScopeType::path;
@@ -151,6 +150,14 @@ struct Diagnosis {
 
 namespace ringtrue {
 
+template <>
+inline constexpr const char* keys_of<diagnosis::Verdict>[] = {"healthy", "degraded", "faulty", "unknown"};
+template <>
+inline constexpr const char* keys_of<diagnosis::Severity>[] = {"info", "warning", "critical"};
+template <>
+inline constexpr const char* keys_of<diagnosis::ScopeType>[] = {
+    "path",  "sender", "receiver", "node", "fleet", "rail",   "leaf",   "trunk",
+    "spine", "gpu",    "nic",      "port", "link",  "switch", "counter"};
 template <>
 inline constexpr const char* keys_of<diagnosis::Stage>[] = {"probe",   "ring", "ports", "pairs",
                                                             "confirm", "duet", "cover"};

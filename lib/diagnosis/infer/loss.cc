@@ -260,7 +260,7 @@ void add_losses(const Losses& losses, const Windows& windows, const Rails& rails
     return;
   }
   Finding f;
-  f.kind = "lossy-" + std::string(name(scope.type));
+  f.kind = "lossy-" + std::string(key_of(scope.type));
   const bool critical =
       tcp ? seen_pace.share() < thresholds.critical : blame->inside.share() >= loss_critical;
   f.severity = critical ? Severity::critical : Severity::warning;

@@ -87,7 +87,7 @@ Result<void> check_values(const run::Job& job) {
   const run::Input& input = *job.input;
   if (input.type != job.call.type || input.elements != job.call.elements)
     return fail(Cause::bad_input, fmt::format("the input holds {} {}, the call reduces {} {}", input.elements,
-                                              name(input.type), job.call.elements, name(job.call.type)));
+                                              key_of(input.type), job.call.elements, key_of(job.call.type)));
   if (input.rows.size() != 1 && input.rows.size() != std::size_t(job.workers()))
     return fail(Cause::bad_input,
                 fmt::format("the input holds {} for {}", plural(input.rows.size(), "row"),

@@ -26,10 +26,10 @@ Json statement_value(const diagnosis::Statement& s, const std::string& kind) {
 }  // namespace
 
 Json finding_value(const diagnosis::Finding& f) {
-  Json out = {{"severity", name(f.severity)},
+  Json out = {{"severity", key_of(f.severity)},
               {"kind", f.kind},
               {"scope",
-               {{"type", name(f.scope.type)},
+               {{"type", key_of(f.scope.type)},
                 {"node", text_or_null(f.scope.subject.node)},
                 {"peer", text_or_null(f.scope.peer_name)},
                 {"device", text_or_null(f.scope.subject.device)}}},
@@ -63,7 +63,7 @@ std::string json(const CheckDocument& document) {
         r.experiment.workers > 0 ? std::size_t(r.experiment.workers) : r.experiment.order.size();
     for (std::size_t i = 0; i < ranks; ++i) order.push_back(d.nodes[std::size_t(r.experiment.order[i])]);
     Json result = {{"stage", key_of(r.stage)},
-                   {"algorithm", collective::name(r.experiment.algorithm)},
+                   {"algorithm", key_of(r.experiment.algorithm)},
                    {"ranks", ranks},
                    {"order", order},
                    {"bytes", r.experiment.bytes.value},
@@ -71,7 +71,7 @@ std::string json(const CheckDocument& document) {
                    {"time_s", {{"min", nullptr}, {"median", r.time.value}, {"max", nullptr}}},
                    {"busbw_Bps", rate(r.busbw)},
                    {"ideal_busbw_Bps", rate(r.ideal)},
-                   {"ideal_origin", r.ideal ? Json(ideal::name(r.ideal_origin)) : Json(nullptr)},
+                   {"ideal_origin", r.ideal ? Json(key_of(r.ideal_origin)) : Json(nullptr)},
                    {"above_ideal", above_value(r.above)}};
     if (r.experiment.algorithm == collective::AlgorithmId::pairwise) result["shift"] = r.experiment.shift;
     if (r.experiment.workers > 0) {
@@ -106,7 +106,7 @@ std::string json(const CheckDocument& document) {
   }
   Json plans = Json::array();
   for (const diagnosis::Plan& p : d.plans) {
-    plans.push_back({{"kind", name(p.kind)},
+    plans.push_back({{"kind", key_of(p.kind)},
                      {"order", p.order},
                      {"left_out", p.left_out},
                      {"now_busbw_Bps", p.now.value},
@@ -116,7 +116,7 @@ std::string json(const CheckDocument& document) {
   }
   return dump(
       {{"schema", "ringtrue.check/1"},
-       {"verdict", name(d.verdict)},
+       {"verdict", key_of(d.verdict)},
        {"findings", findings},
        {"plan", plans},
        {"not_checked", not_checked},
@@ -128,7 +128,7 @@ std::string json(const CheckDocument& document) {
                                           : Json(nullptr)},
        {"expected",
         {{"rate_Bps", rate(d.expected.value)},
-         {"origin", ideal::name(d.expected.origin)},
+         {"origin", key_of(d.expected.origin)},
          {"source", text_or_null(d.expected.source)},
          {"of_most_Bps", rate(d.expected.of_most)}}},
        {"ring_busbw_Bps", rate(d.ring_busbw)},

@@ -47,7 +47,7 @@ std::string json(const IdealDocument& document) {
     by_algorithm[a.name] = a.arithmetic;
   }
   for (const auto& input : ideal::list(document.inputs)) {
-    inputs[input.name] = {{"value", maybe(input.value)}, {"origin", ideal::name(input.origin)}};
+    inputs[input.name] = {{"value", maybe(input.value)}, {"origin", key_of(input.origin)}};
     if (!input.source.empty()) inputs[input.name]["source"] = input.source;
   }
   Json arithmetic = Json::array(), notes = Json::array();
@@ -80,7 +80,7 @@ Json counters_value(const std::map<std::string, run::CounterWindow>& counters) {
     for (const run::CounterChange& c : window.changes) {
       changes.push_back({{"device", c.device},
                          {"counter", c.counter},
-                         {"class", topology::name(topology::counter_class(c.counter))},
+                         {"class", key_of(topology::counter_class(c.counter))},
                          {"before", c.before},
                          {"after", c.after},
                          {"delta", topology::rise(c)},

@@ -34,7 +34,7 @@ void write_json(const ScheduleDocument& document, const Write& write) {
       on = write(fmt::format(
           "{}\n    {{\"rank\": {}, \"step\": {}, \"kind\": \"{}\", \"peer\": {}, \"lane\": {}, \"range\": "
           "{{\"space\": \"{}\", \"offset\": {}, \"length\": {}}}}}",
-          first ? "" : ",", s.rank, s.step, name(s.kind), s.peer, s.lane, s.scratch ? "scratch" : "data",
+          first ? "" : ",", s.rank, s.step, key_of(s.kind), s.peer, s.lane, s.scratch ? "scratch" : "data",
           s.offset, s.length));
       first = false;
     });

@@ -31,7 +31,7 @@ Json limit_value(const diagnosis::GpuRate& r) {
           {"latency_s", limit.latency ? Json(limit.latency->value) : Json(nullptr)},
           {"ideal_Bps", rate(r.ideal)},
           {"attainable_Bps", rate(r.attainable)},
-          {"origin", ideal::name(r.origin)},
+          {"origin", key_of(r.origin)},
           {"source", text_or_null(r.source)},
           {"ratio", maybe(r.ratio)},
           {"why_not", text_or_null(limit.why_not)}};

@@ -44,7 +44,7 @@ bool any_below(const diagnosis::Diagnosis& d, double share) {
 
 std::string text(const CheckDocument& document, const Style& style) {
   const diagnosis::Diagnosis& d = document.diagnosis;
-  std::string verdict(name(d.verdict));
+  std::string verdict(key_of(d.verdict));
   for (char& c : verdict) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
   std::string out = style.paint(verdict, ink_of(d.verdict));
   if (!d.nodes.empty())
@@ -76,9 +76,9 @@ std::string text(const CheckDocument& document, const Style& style) {
   const std::string above = std::move(out);
   out = "\n";
   if (d.expected.value) {
-    out += fmt::format("expected of a hop: {} ({}{})\n", to_text(*d.expected.value),
-                       ideal::name(d.expected.origin),
-                       d.expected.source.empty() ? "" : fmt::format(": {}", d.expected.source));
+    out +=
+        fmt::format("expected of a hop: {} ({}{})\n", to_text(*d.expected.value), key_of(d.expected.origin),
+                    d.expected.source.empty() ? "" : fmt::format(": {}", d.expected.source));
   }
   const auto& most = d.expected.of_most;
   if (d.expected.value && most && to_text(*most) != to_text(*d.expected.value))

@@ -170,8 +170,7 @@ std::string text(const CaseDocument& document, const Style& style) {
                {"time of one"}});
   for (const diagnosis::RunRecord& run : document.check.diagnosis.runs) {
     const diagnosis::Experiment& e = run.experiment;
-    table.row({key_of(run.stage), std::string(collective::name(e.algorithm)),
-               fmt::format("{}", e.order.size()),
+    table.row({key_of(run.stage), std::string(key_of(e.algorithm)), fmt::format("{}", e.order.size()),
                e.algorithm == collective::AlgorithmId::pairwise ? fmt::format("{}", e.shift) : "",
                fmt::format("{}", e.iterations), amount_text(e.bytes.value), to_text(run.time)});
   }

@@ -58,7 +58,7 @@ std::string text(const IdealDocument& document, const Style& style) {
       value = input.name.ends_with("_Bps") ? exact(BytesPerSecond(*input.value))
                                            : fmt::format("{:.6g}", *input.value);
     }
-    std::string origin(ideal::name(input.origin));
+    std::string origin(key_of(input.origin));
     if (!input.source.empty()) origin += ", " + input.source;
     inputs.row({input.name, value, style.paint(origin, Ink::dim)});
   }

@@ -62,7 +62,7 @@ void write_text(const ScheduleDocument& document, const Write& write) {
     if (step.kind == collective::Step::Kind::copy) {
       on = on && write(fmt::format("  {:>5}  copy         {}\n", step.step, range_text(step)));
     } else {
-      on = on && write(fmt::format("  {:>5}  {:<12} {} {:<5} {}{}\n", step.step, name(step.kind),
+      on = on && write(fmt::format("  {:>5}  {:<12} {} {:<5} {}{}\n", step.step, key_of(step.kind),
                                    out ? "to  " : "from", step.peer, range_text(step),
                                    step.lane == 0 ? "" : fmt::format("  lane {}", step.lane)));
     }

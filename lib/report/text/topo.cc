@@ -115,7 +115,7 @@ std::string findings_text(const std::vector<diagnosis::Finding>& findings, const
       where = fmt::format("{} nodes, {}{}", groups[i].nodes.size(), fold_hostlist(groups[i].nodes),
                           f.scope.subject.device.empty() ? "" : ": " + f.scope.subject.device);
     std::string said =
-        fmt::format("\n{}  {}: {}", style.paint(fmt::format("{:<8}", name(f.severity)), ink_of(f.severity)),
+        fmt::format("\n{}  {}: {}", style.paint(fmt::format("{:<8}", key_of(f.severity)), ink_of(f.severity)),
                     f.kind, style.paint(printable(where), Ink::bold));
     if (f.measured) {
       said += fmt::format(", {}", to_text(*f.measured));

@@ -68,7 +68,7 @@ std::string links_of(const Node& node, const Marks& marks, Ways& ways, const Sty
   for (const Link& link : links(node)) {
     const diagnosis::Finding* finding = marks.of(node.name, {link.from, link.from + " - " + link.to});
     const std::string kind =
-        link.count > 1 ? fmt::format("{} x{}", name(link.kind), link.count) : name(link.kind);
+        link.count > 1 ? fmt::format("{} x{}", key_of(link.kind), link.count) : key_of(link.kind);
     table.row(
         {finding ? style.paint(std::string(1, mark_of(finding->severity)), ink_of(finding->severity)) : "",
          kind, printable(link.from), printable(link.to), rate(link.rate.value), rate(link.max_rate.value),

@@ -35,8 +35,8 @@ std::uint64_t wrong(const Algorithm& algorithm, const Call& call, PayloadWorld& 
 void play(const Algorithm& algorithm, const Layout& layout, const Call& call, std::uint64_t seed) {
   PayloadWorld world(algorithm, layout, call, seed);
   SCOPED_TRACE(std::string(algorithm.name) + " ranks " + std::to_string(layout.ranks()) + " elements " +
-               std::to_string(call.elements) + " " + std::string(name(call.type)) + " " +
-               std::string(name(call.operation)) + " slices of " + std::to_string(call.slice_bytes) +
+               std::to_string(call.elements) + " " + std::string(key_of(call.type)) + " " +
+               std::string(key_of(call.operation)) + " slices of " + std::to_string(call.slice_bytes) +
                " lanes " + std::to_string(call.lanes) + " seed " + std::to_string(seed));
   ASSERT_EQ(world.play(), "");
   ASSERT_EQ(wrong(algorithm, call, world, layout.ranks()), 0u);

@@ -26,7 +26,7 @@ TEST(Sparse, ChoosesExactlyItsShareOnEveryWorker) {
         ASSERT_EQ(pattern.blocks(), blocks);
         for (Rank w = 0; w < 4; ++w) {
           ASSERT_EQ(blocks_of(pattern, w).size(), std::uint64_t(std::llround(density * double(blocks))))
-              << name(overlap) << " " << blocks << " " << density;
+              << key_of(overlap) << " " << blocks << " " << density;
         }
       }
     }
@@ -122,7 +122,7 @@ TEST(Sparse, CountsBlocksOfAnotherSize) {
 
 TEST(Sparse, NamesOverlaps) {
   for (const Overlap overlap : {Overlap::same, Overlap::random, Overlap::disjoint}) {
-    const auto parsed = parse_overlap(name(overlap));
+    const auto parsed = parse_overlap(key_of(overlap));
     ASSERT_TRUE(parsed);
     EXPECT_EQ(*parsed, overlap);
   }

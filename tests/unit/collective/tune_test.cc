@@ -79,7 +79,7 @@ TEST(Tune, KeepsItsRulesEverywhere) {
                 ASSERT_FALSE(HasFailure())
                     << workers << " workers, " << aggregators << " aggregators, " << elements
                     << " elements, rate " << (rate ? rate->value : 0) << ", datagram " << datagram << ", "
-                    << name(type) << ": block " << out->omni.block << " streams " << out->omni.streams
+                    << key_of(type) << ": block " << out->omni.block << " streams " << out->omni.streams
                     << " fusion " << out->omni.fusion;
               }
 }

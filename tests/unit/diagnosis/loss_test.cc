@@ -75,7 +75,7 @@ struct Ports {
 
 Finding slow(ScopeType type, int node, int peer = -1) {
   Finding f;
-  f.kind = "slow-" + std::string(name(type));
+  f.kind = "slow-" + std::string(key_of(type));
   f.severity = Severity::critical;
   f.scope = {type, node, peer, "node" + std::to_string(node), peer < 0 ? "" : "node" + std::to_string(peer)};
   return f;

@@ -128,7 +128,7 @@ inline std::vector<std::string> accused(const Diagnosis& d) {
   std::vector<std::string> out;
   for (const Finding& f : d.findings) {
     if (f.severity == Severity::info) continue;
-    std::string text(name(f.scope.type));
+    std::string text(key_of(f.scope.type));
     if (!f.scope.subject.node.empty()) text += " " + f.scope.subject.node;
     if (!f.scope.peer_name.empty()) text += " -> " + f.scope.peer_name;
     out.push_back(text);
@@ -139,18 +139,18 @@ inline std::vector<std::string> accused(const Diagnosis& d) {
 
 // Everything of a diagnosis in a few lines, for a failed test.
 inline std::string explain(const Diagnosis& d) {
-  std::string out = std::string(name(d.verdict)) + ", " + std::to_string(d.cost.runs) + " runs, " +
+  std::string out = std::string(key_of(d.verdict)) + ", " + std::to_string(d.cost.runs) + " runs, " +
                     to_text(d.cost.seconds) + "\n";
   for (const Finding& f : d.findings) {
-    out += "  " + std::string(name(f.severity)) + " " + f.kind + " " + f.scope.text() + " ratio " +
+    out += "  " + std::string(key_of(f.severity)) + " " + f.kind + " " + f.scope.text() + " ratio " +
            std::to_string(f.ratio.value_or(-1)) + " confidence " + std::to_string(f.confidence) + "\n";
     for (const auto& line : report::sentences(f.evidence)) out += "    " + line + "\n";
     out += "    " + report::sentence(f.impact) + "\n    " + report::sentence(f.next) + "\n";
   }
   for (const NotChecked& n : d.not_checked) out += "  not checked: " + n.what + ": " + n.why + "\n";
   for (const RunRecord& r : d.runs) {
-    out += "  " + std::string(key_of(r.stage)) + " " + std::string(collective::name(r.experiment.algorithm)) +
-           " " + to_text(r.experiment.bytes) + " " + to_text(r.time) + "\n";
+    out += "  " + std::string(key_of(r.stage)) + " " + std::string(key_of(r.experiment.algorithm)) + " " +
+           to_text(r.experiment.bytes) + " " + to_text(r.time) + "\n";
   }
   return out;
 }

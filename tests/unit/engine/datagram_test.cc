@@ -113,7 +113,7 @@ TEST(Datagrams, EveryTypeAndOperationStandsLoss) {
       job.warmup = 0;
       const auto report = run_locally(job, Deadline::in(Seconds(20)));
       ASSERT_TRUE(report) << report.error().text();
-      EXPECT_EQ(wrong(*report), 0u) << name(type) << " " << name(operation);
+      EXPECT_EQ(wrong(*report), 0u) << key_of(type) << " " << key_of(operation);
     }
 }
 

@@ -101,7 +101,7 @@ TEST_P(DeviceMirror, EveryTypeAndOperationIsRight) {
       job.call.operation = operation;
       const auto report = played(machine, job);
       ASSERT_TRUE(report) << report.error().text();
-      EXPECT_EQ(wrong(*report), 0u) << name(type) << ' ' << name(operation);
+      EXPECT_EQ(wrong(*report), 0u) << key_of(type) << ' ' << key_of(operation);
     }
 }
 

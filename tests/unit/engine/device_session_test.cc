@@ -124,7 +124,7 @@ TEST(Device, EveryTypeAndOperationIsRight) {
       job.iterations = 1;
       const auto report = played(machine, job);
       ASSERT_TRUE(report) << report.error().text();
-      EXPECT_EQ(wrong(*report), 0u) << name(type) << ' ' << name(operation);
+      EXPECT_EQ(wrong(*report), 0u) << key_of(type) << ' ' << key_of(operation);
     }
 }
 

@@ -254,12 +254,12 @@ TEST(PacketArithmetic, NeutralChangesNothingAndZeroIsFoldedInWhereItMatters) {
       std::vector<float> sum(131, 99.0f), in(131, input);
       fill_neutral(Type::float32, operation, sum.data(), 130);
       reduce(Type::float32, operation, sum.data(), sum.data(), in.data(), 130);
-      EXPECT_EQ(std::memcmp(sum.data(), in.data(), 130 * sizeof(float)), 0) << name(operation) << input;
+      EXPECT_EQ(std::memcmp(sum.data(), in.data(), 130 * sizeof(float)), 0) << key_of(operation) << input;
       EXPECT_EQ(sum[130], 99.0f);
 
       conclude(Type::float32, operation, sum.data(), 130, 4, 0);
       const float whole = operation == Operation::avg ? input / 4 : input;
-      EXPECT_EQ(sum[129], whole) << name(operation) << input;
+      EXPECT_EQ(sum[129], whole) << key_of(operation) << input;
       fill_neutral(Type::float32, operation, sum.data(), 130);
       reduce(Type::float32, operation, sum.data(), sum.data(), in.data(), 130);
       conclude(Type::float32, operation, sum.data(), 130, 4, 1);
@@ -270,7 +270,7 @@ TEST(PacketArithmetic, NeutralChangesNothingAndZeroIsFoldedInWhereItMatters) {
       if (std::isnan(zero)) {
         EXPECT_TRUE(std::isnan(sum[129]));
       } else {
-        EXPECT_EQ(sum[129], zero) << name(operation) << input;
+        EXPECT_EQ(sum[129], zero) << key_of(operation) << input;
       }
       EXPECT_EQ(sum[130], 99.0f);
     }
@@ -293,7 +293,7 @@ TEST(PacketArithmetic, NeutralOfEveryType) {
       fill_neutral(type, operation, sum.data(), elements);
       EXPECT_NE(sum, value);
       reduce(type, operation, sum.data(), sum.data(), value.data(), elements);
-      EXPECT_EQ(sum, value) << name(type) << " " << name(operation);
+      EXPECT_EQ(sum, value) << key_of(type) << " " << key_of(operation);
     }
 }
 

@@ -70,7 +70,7 @@ TEST_P(Local, EveryTypeAndOperationIsRight) {
         job.call.operation = operation;
         const auto report = played(job, Deadline::in(Seconds(20)));
         ASSERT_TRUE(report) << report.error().text();
-        EXPECT_EQ(wrong(*report), 0u) << algorithm << " " << name(type) << " " << name(operation);
+        EXPECT_EQ(wrong(*report), 0u) << algorithm << " " << key_of(type) << " " << key_of(operation);
       }
 }
 
@@ -174,7 +174,7 @@ TEST_P(Local, OmnireduceIsRightForEveryTypeAndOperation) {
         job.call.omni.acked = acked;
         const auto report = played(job, Deadline::in(Seconds(20)));
         ASSERT_TRUE(report) << report.error().text();
-        EXPECT_EQ(wrong(*report), 0u) << name(type) << " " << name(operation) << " " << acked;
+        EXPECT_EQ(wrong(*report), 0u) << key_of(type) << " " << key_of(operation) << " " << acked;
       }
 }
 
@@ -193,7 +193,7 @@ TEST_P(Local, OmnireduceIsRightAtEveryDensity) {
         job.sparsity.block = 64;
         const auto report = played(job, Deadline::in(Seconds(20)));
         ASSERT_TRUE(report) << report.error().text();
-        EXPECT_EQ(wrong(*report), 0u) << density << " " << name(overlap) << " " << name(operation);
+        EXPECT_EQ(wrong(*report), 0u) << density << " " << key_of(overlap) << " " << key_of(operation);
       }
 }
 

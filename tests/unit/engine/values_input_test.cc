@@ -135,10 +135,10 @@ TEST_P(OwnFloats, NotANumberIsExpectedWhereItMustBe) {
   for (const Operation operation : collective::all_operations) {
     const run::Job job = job_of_one(type, operation, {1, nan_value, 2});
     EXPECT_TRUE(right(job, nan_value));
-    for (const double wrong : {0.0, 1.0, 3.0, infinity}) EXPECT_FALSE(right(job, wrong)) << name(operation);
+    for (const double wrong : {0.0, 1.0, 3.0, infinity}) EXPECT_FALSE(right(job, wrong)) << key_of(operation);
     const run::Job clean = job_of_one(type, operation, {1, 2, 2});
-    EXPECT_FALSE(right(clean, nan_value)) << name(operation);
-    EXPECT_FALSE(right(clean, infinity)) << name(operation);
+    EXPECT_FALSE(right(clean, nan_value)) << key_of(operation);
+    EXPECT_FALSE(right(clean, infinity)) << key_of(operation);
   }
   EXPECT_TRUE(right(job_of_one(type, Operation::sum, {infinity, -infinity}), nan_value));
   EXPECT_FALSE(right(job_of_one(type, Operation::sum, {infinity, -infinity}), infinity));
@@ -150,8 +150,9 @@ TEST_P(OwnFloats, InfinitiesKeepTheirSign) {
   const Type type = GetParam();
   for (const Operation operation : {Operation::sum, Operation::avg, Operation::min, Operation::prod}) {
     const run::Job job = job_of_one(type, operation, {2, -infinity, 3});
-    EXPECT_TRUE(right(job, -infinity)) << name(operation);
-    for (const double wrong : {infinity, nan_value, 5.0}) EXPECT_FALSE(right(job, wrong)) << name(operation);
+    EXPECT_TRUE(right(job, -infinity)) << key_of(operation);
+    for (const double wrong : {infinity, nan_value, 5.0})
+      EXPECT_FALSE(right(job, wrong)) << key_of(operation);
   }
 }
 

@@ -72,7 +72,7 @@ TEST_P(SparseData, ExpectsWhatADenseAllreduceOfItGives) {
           for (const bool everything : {false, true}) {
             Bytes got = right;
             const Mismatch none = values->check(0, got.data(), everything);
-            ASSERT_EQ(none.count, 0u) << name(overlap) << ' ' << density << ' ' << share << ' ' << workers
+            ASSERT_EQ(none.count, 0u) << key_of(overlap) << ' ' << density << ' ' << share << ' ' << workers
                                       << " workers, element " << none.first;
             // What was checked is wrong now, and filled again it is as it was.
             if (density > 0) {
@@ -189,7 +189,7 @@ TEST(JobValues, MissingBlocksAreZeros) {
       std::memcpy(&by_hand[i * 4], &right, 4);
     }
     EXPECT_TRUE(negative && positive);
-    EXPECT_EQ(values->check(0, by_hand.data(), true).count, 0u) << name(operation);
+    EXPECT_EQ(values->check(0, by_hand.data(), true).count, 0u) << key_of(operation);
   }
 }
 

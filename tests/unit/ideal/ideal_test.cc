@@ -209,10 +209,10 @@ TEST(Inputs, EveryInputKnowsItsOrigin) {
   in.inter = Rate{BytesPerSecond(1e9), Origin::fleet_majority};
   const auto all = list(in);
   ASSERT_EQ(all.size(), 6u);
-  EXPECT_EQ(name(all[2].origin), "fleet majority");
+  EXPECT_EQ(std::string_view(key_of(all[2].origin)), "fleet majority");
   EXPECT_EQ(all[3].name, "intra_Bps");
   EXPECT_FALSE(all[3].value);
-  EXPECT_EQ(name(all[3].origin), "unknown");
+  EXPECT_EQ(std::string_view(key_of(all[3].origin)), "unknown");
 }
 
 TEST(Inputs, ImpossibleOnesAreRefused) {

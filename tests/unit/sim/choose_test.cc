@@ -41,8 +41,8 @@ TEST(Choose, PredictsWhatTheSimulatorPlays) {
         const auto report = simulate(collective::algorithm_of(p.algorithm), call_of(bytes), fabric);
         ASSERT_TRUE(report && !report->error);
         const double ratio = p.time.value / report->time.value;
-        EXPECT_GT(ratio, 0.5) << name(p.algorithm) << " " << nodes << "x" << ranks << " " << bytes;
-        EXPECT_LT(ratio, 2.0) << name(p.algorithm) << " " << nodes << "x" << ranks << " " << bytes;
+        EXPECT_GT(ratio, 0.5) << key_of(p.algorithm) << " " << nodes << "x" << ranks << " " << bytes;
+        EXPECT_LT(ratio, 2.0) << key_of(p.algorithm) << " " << nodes << "x" << ranks << " " << bytes;
         best = std::min(best, report->time.value);
         if (p.algorithm == made.algorithm->id) chosen = report->time.value;
       }

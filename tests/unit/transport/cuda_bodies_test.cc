@@ -134,7 +134,7 @@ TEST(CudaBodies, ReduceAsTheEngineDoes) {
             engine::finish(type, operation, into, elements, 5);
             for (std::uint64_t i = 0; i < elements; ++i)
               ASSERT_TRUE(same(type, job.into + i * size, into + i * size))
-                  << name(type) << ' ' << name(operation) << ", element " << i << " of " << elements;
+                  << key_of(type) << ' ' << key_of(operation) << ", element " << i << " of " << elements;
           }
         }
       }
@@ -193,7 +193,8 @@ TEST(CudaBodies, FindBlocksThatAreNotZero) {
         : size == 4 ? bitmap<std::uint32_t>(world, job)
                     : bitmap<std::uint64_t>(world, job);
         for (std::uint64_t k = 0; k < blocks; ++k)
-          ASSERT_EQ(got[k / 32] >> k % 32 & 1, right[k / 64] >> k % 64 & 1) << name(type) << ", block " << k;
+          ASSERT_EQ(got[k / 32] >> k % 32 & 1, right[k / 64] >> k % 64 & 1)
+              << key_of(type) << ", block " << k;
       }
     }
   }

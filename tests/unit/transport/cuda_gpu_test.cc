@@ -34,8 +34,8 @@ class CudaGpu : public testing::Test {
                            Calls calls = {}) {
     const auto wrong = test::wrong_of(group, ranks, algorithm, call, calls);
     ASSERT_TRUE(wrong) << algorithm.name << ": " << wrong.error().text();
-    ASSERT_EQ(*wrong, 0u) << algorithm.name << ", " << name(call.type) << ' ' << name(call.operation) << ", "
-                          << call.elements << " elements, " << ranks << " ranks";
+    ASSERT_EQ(*wrong, 0u) << algorithm.name << ", " << key_of(call.type) << ' ' << key_of(call.operation)
+                          << ", " << call.elements << " elements, " << ranks << " ranks";
   }
 
   static Call call_of(std::uint64_t elements, Type type = Type::float32,

@@ -82,8 +82,8 @@ void expect_right(Group& group, Rank ranks, const Algorithm& algorithm, const Ca
   if (ranks == 1) return;
   for (Rank r = 0; r < ranks; ++r)
     ASSERT_EQ(wrong(group, values, r, ranks, algorithm, call), 0u)
-        << algorithm.name << ", " << name(call.type) << ' ' << name(call.operation) << ", " << call.elements
-        << " elements, rank " << r << " of " << ranks;
+        << algorithm.name << ", " << key_of(call.type) << ' ' << key_of(call.operation) << ", "
+        << call.elements << " elements, rank " << r << " of " << ranks;
 }
 
 // What a call on whatever lies there comes to.

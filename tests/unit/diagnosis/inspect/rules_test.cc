@@ -33,7 +33,7 @@ const Cases& cases() {
 std::string describe(const Inspection& inspection) {
   std::string text;
   for (const Finding& f : inspection.findings) {
-    text += fmt::format("\n{} {} {}", name(f.severity), f.kind, f.scope.text());
+    text += fmt::format("\n{} {} {}", key_of(f.severity), f.kind, f.scope.text());
     for (const std::string& e : report::sentences(f.evidence)) text += "\n    " + e;
     text += "\n    cost: " + report::sentence(f.impact) + "\n    next: " + report::sentence(f.next);
   }
