@@ -66,12 +66,12 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("rnr_retry", range(0, 7), rnr_retry);
   RINGTRUE_FIELD("traffic_class", range(0, 255), traffic_class);
   RINGTRUE_FIELD("service_level", range(0, 15), service_level);
-  RINGTRUE_FIELD("queue_pairs", range(1, 16), queue_pairs);
+  RINGTRUE_FIELD("queue_pairs", range(1, max_queue_pairs), queue_pairs);
   RINGTRUE_FIELD("adaptive_routing_threshold", {}, adaptive_routing_threshold);
   RINGTRUE_FIELD("relaxed_ordering", {}, relaxed_ordering);
   RINGTRUE_FIELD("rdma_memory", {}, registration);
-  RINGTRUE_FIELD("slot_bytes", range(4096, 4 << 20), slot_bytes);
-  RINGTRUE_FIELD("slots", range(2, 64), slots);
+  RINGTRUE_FIELD("slot_bytes", range(min_slot_bytes, max_slot_bytes), slot_bytes);
+  RINGTRUE_FIELD("slots", range(min_slots, max_slots), slots);
 }
 
 // Without `input`, which is no part of the record. What fields may hold together: check(const Job&).

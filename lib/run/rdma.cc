@@ -114,7 +114,7 @@ Result<void> check(const RdmaSettings& settings) {
   RangeCheck ranges;
   fields(ranges, settings);
   const int mtu = settings.mtu;
-  if (ranges.result && mtu != 0 && (mtu < 256 || (mtu & (mtu - 1)) != 0))
+  if (ranges.result && mtu != 0 && !is_path_mtu(mtu))
     return fail(Cause::bad_input, fmt::format("path_mtu {} is not 256, 512, 1024, 2048 or 4096", mtu));
   return ranges.result;
 }

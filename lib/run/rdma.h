@@ -29,6 +29,13 @@ enum class Registration : std::uint8_t {
   staged,     // through registered buffers, always
 };
 
+// What settings may say, and so what peers may ask for.
+inline constexpr int max_queue_pairs = 16, min_slots = 2, max_slots = 64;
+inline constexpr std::uint64_t min_slot_bytes = 4096, max_slot_bytes = 4 << 20;
+constexpr bool is_path_mtu(int bytes) {
+  return bytes >= 256 && bytes <= 4096 && (bytes & (bytes - 1)) == 0;
+}
+
 struct RdmaSettings {
   std::vector<RdmaPort> ports = {};  // the rails, in order; empty: chosen by choose_rails()
   int gid_index = -1;                // -1: chosen
@@ -39,14 +46,14 @@ struct RdmaSettings {
   int rnr_retry = 7;      // 0 to 7; 7: without end
   int traffic_class = 0;  // 0 to 255
   int service_level = 0;  // 0 to 15
-  int queue_pairs = 1;    // of a hop on each rail, 1 to 16
+  int queue_pairs = 1;    // of a hop on each rail, 1 to max_queue_pairs
   // Messages from so many bytes on leave as RDMA WRITE, which adaptive routing may reorder, and a short WRITE
   // WITH IMM behind; 0: never.
   std::uint64_t adaptive_routing_threshold = 0;
   bool relaxed_ordering = true;  // asked for where libibverbs can
   Registration registration = Registration::automatic;
-  std::uint64_t slot_bytes = 256 * 1024;  // most of a slice's bytes in one write, 4096 to 4 MiB
-  int slots = 8;                          // of a hop's ring, 2 to 64
+  std::uint64_t slot_bytes = 256 * 1024;  // a slice's bytes in one write, at most
+  int slots = 8;                          // of a hop's ring
   bool operator==(const RdmaSettings&) const = default;
 };
 

@@ -34,18 +34,24 @@ inline bool printable(char c) {
   return c >= ' ' && c <= '~';
 }
 
+// Writer and reader have the same functions, so that one function names the fields of an offer for both.
 class FieldWriter {
  public:
   template <class T>
-  void put(T value) {
-    const auto* from = reinterpret_cast<const std::byte*>(&value);
-    bytes.insert(bytes.end(), from, from + sizeof value);
+  void field(const T& value) {
+    const auto more = to_bytes(value);
+    bytes.insert(bytes.end(), more.begin(), more.end());
   }
   // What is not printable would not be taken at the other end.
-  void text(const std::string& text, std::size_t longest) {
-    const std::size_t length = std::min(text.size(), longest);
-    put(std::uint16_t(length));
-    for (const char c : text.substr(0, length)) put(printable(c) ? c : '?');
+  void text(const std::string& text, std::size_t max) {
+    const std::size_t length = std::min(text.size(), max);
+    field(std::uint16_t(length));
+    for (const char c : text.substr(0, length)) field(printable(c) ? c : '?');
+  }
+  template <class Item, class Each>
+  void list(const std::vector<Item>& items, std::size_t, Each each) {
+    field(std::uint16_t(items.size()));
+    for (const Item& item : items) each(item);
   }
   std::vector<std::byte> bytes;
 };
@@ -54,22 +60,32 @@ class FieldReader {
  public:
   explicit FieldReader(std::span<const std::byte> bytes) : left_(bytes) {}
   template <class T>
-  T get() {
-    T value{};
+  void field(T& value) {
     good &= left_.size() >= sizeof value;
-    if (!good) return value;
-    std::memcpy(&value, left_.data(), sizeof value);
-    left_ = left_.subspan(sizeof value);
-    return value;
+    value = good ? from_bytes<T>(left_) : T{};
+    if (good) left_ = left_.subspan(sizeof value);
   }
-  std::string text(std::size_t longest) {
-    const std::size_t length = get<std::uint16_t>();
-    good &= length <= longest && length <= left_.size();
-    if (!good) return {};
-    std::string text(reinterpret_cast<const char*>(left_.data()), length);
+  void field(bool& value) {
+    std::uint8_t byte = 0;
+    field(byte);
+    good &= byte <= 1;
+    value = byte == 1;
+  }
+  void text(std::string& text, std::size_t max) {
+    std::uint16_t length = 0;
+    field(length);
+    good &= length <= max && length <= left_.size();
+    if (!good) return;
+    text.assign(reinterpret_cast<const char*>(left_.data()), length);
     left_ = left_.subspan(length);
     good &= std::all_of(text.begin(), text.end(), printable);
-    return text;
+  }
+  template <class Item, class Each>
+  void list(std::vector<Item>& items, std::size_t max, Each each) {
+    std::uint16_t count = 0;
+    field(count);
+    good &= count <= max;
+    for (std::size_t i = 0; i < count && good; ++i) each(items.emplace_back());
   }
   bool over() const { return left_.empty(); }
   bool good = true;

@@ -155,11 +155,11 @@ class PairEnd : public QueuePair {
     pair_->state = Pair::State::ready_to_receive;
     return {};
   }
-  Result<void> to_ready_to_send(const Patience& patience, std::uint32_t packet_sequence) override {
+  Result<void> to_ready_to_send(const RetryLimits& limits, std::uint32_t packet_sequence) override {
     const Lock lock(world_.mutex);
     if (pair_->state != Pair::State::ready_to_receive) return wrong("made ready to send, and is not in RTR");
     if (packet_sequence >> 24 != 0) return wrong("given a packet sequence of more than 24 bits");
-    pair_->patience = patience;
+    pair_->limits = limits;
     pair_->packet_sequence = packet_sequence;
     pair_->state = Pair::State::ready_to_send;
     return {};

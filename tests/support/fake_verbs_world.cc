@@ -129,7 +129,7 @@ std::optional<int> FakeFabric::World::try_write(const PairPtr& pair, const Pair:
     if (!target || !target->is.access.remote_write) return remote_access;
   }
   if (write.immediate && peer->receives->posted == 0)
-    return pair->patience.rnr_retry == 7 ? std::nullopt : std::optional<int>(rnr);
+    return pair->limits.rnr_retry == 7 ? std::nullopt : std::optional<int>(rnr);
   return success;
 }
 
@@ -193,7 +193,7 @@ FakeFabric::World::PairPtr FakeFabric::World::next_pair() {
 }
 bool FakeFabric::World::waits_for_receive(const Pair& pair) const {
   const auto peer = pairs.find(pair.path.queue_pair);
-  return pair.patience.rnr_retry == 7 && pair.waiting.front().write.immediate && peer != pairs.end() &&
+  return pair.limits.rnr_retry == 7 && pair.waiting.front().write.immediate && peer != pairs.end() &&
          peer->second->receives->posted == 0 &&
          (peer->second->state == Pair::State::ready_to_receive ||
           peer->second->state == Pair::State::ready_to_send);

@@ -99,7 +99,7 @@ struct Pair {
   int port = 1, sends = 0, max_inline = 0;
   State state = State::init;
   Path path;
-  Patience patience;
+  RetryLimits limits;
   std::uint32_t packet_sequence = 0;
   std::deque<Posted> waiting;
   std::uint64_t posted = 0, freed = 0;

@@ -44,8 +44,9 @@ class RefusingLibrary final : public transport::verbs::Library {
       std::this_thread::sleep_for(library_.takes);
       return fail(library_.cause, "no route to that GID", {}, "look at ip route");
     }
-    Result<void> to_ready_to_send(const transport::verbs::Patience& patience, std::uint32_t number) override {
-      return real_->to_ready_to_send(patience, number);
+    Result<void> to_ready_to_send(const transport::verbs::RetryLimits& limits,
+                                  std::uint32_t number) override {
+      return real_->to_ready_to_send(limits, number);
     }
     Result<void> post(std::span<const transport::verbs::Write> writes) override {
       return real_->post(writes);

@@ -25,7 +25,7 @@ class VerbsPair {
     int rails = 1;
     bool infiniband = false;
     int threads = 1;  // a node
-    std::uint64_t memory_bytes = 4 << 20, longest = 4 << 20;
+    std::uint64_t memory_bytes = 4 << 20, max_message = 4 << 20;
     std::uint32_t shuffle = 0;  // seed; 0: writes arrive as they are posted
     std::function<void(transport::verbs::FakeDevice&)> change;
     transport::verbs::Copier* copiers[2] = {};  // where there is one, the node's memory is a GPU's
@@ -86,7 +86,7 @@ class VerbsPair {
       Transport::Run run;
       for (const auto& loop : node.loops) run.loops.push_back(loop.get());
       run.hops = std::size_t(lanes_);
-      run.longest = setup_.longest;
+      run.max_message = setup_.max_message;
       run.failed = [&node](Error error) { node.failures.push_back(std::move(error)); };
       const auto begun = node.transport->begin_run(std::move(run));
       ASSERT_TRUE(begun) << begun.error().text();

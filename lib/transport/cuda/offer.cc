@@ -1,5 +1,7 @@
 #include "transport/cuda/offer.h"
 
+#include <algorithm>
+
 #include "transport/fields.h"
 
 namespace ringtrue::transport::cuda {
@@ -9,46 +11,41 @@ namespace {
 constexpr std::uint32_t magic = 0x31635452;  // "RTc1"
 constexpr std::size_t max_name = 64, max_reason = 512;
 
+// `O` is const where `fields` writes.
+template <class Fields, class O>
+void each_field(Fields& fields, O& offer) {
+  fields.field(offer.process);
+  fields.text(offer.machine, max_name);
+  fields.list(offer.members, max_ranks, [&](auto& member) {
+    fields.field(member.rank);
+    fields.text(member.gpu, max_name);
+    fields.text(member.why_not, max_reason);
+    fields.field(member.handle);
+    fields.field(member.data_bytes);
+    fields.field(member.scratch_bytes);
+  });
+}
+
 }  // namespace
 
 std::vector<std::byte> encode(const Offer& offer) {
   FieldWriter out;
-  out.put(magic);
-  out.put(offer.process);
-  out.text(offer.machine, max_name);
-  out.put(std::uint16_t(offer.members.size()));
-  for (const Offer::Member& member : offer.members) {
-    out.put(member.rank);
-    out.text(member.gpu, max_name);
-    out.text(member.why_not, max_reason);
-    out.put(member.handle);
-    out.put(member.data_bytes);
-    out.put(member.scratch_bytes);
-  }
+  out.field(magic);
+  each_field(out, offer);
   return std::move(out.bytes);
 }
 
 std::optional<Offer> decode(std::span<const std::byte> bytes) {
   if (bytes.size() > max_offer) return std::nullopt;
   FieldReader in(bytes);
-  if (in.get<std::uint32_t>() != magic) return std::nullopt;
+  std::uint32_t begin = 0;
   Offer offer;
-  offer.process = in.get<std::uint32_t>();
-  offer.machine = in.text(max_name);
-  const std::size_t members = in.get<std::uint16_t>();
-  if (members > std::size_t(max_ranks)) return std::nullopt;
-  for (std::size_t i = 0; i < members && in.good; ++i) {
-    Offer::Member& member = offer.members.emplace_back();
-    member.rank = in.get<std::uint32_t>();
-    member.gpu = in.text(max_name);
-    member.why_not = in.text(max_reason);
-    member.handle = in.get<IpcHandle>();
-    member.data_bytes = in.get<std::uint64_t>();
-    member.scratch_bytes = in.get<std::uint64_t>();
-    in.good &= member.rank < std::uint32_t(max_ranks);
-  }
-  if (!in.good || !in.over()) return std::nullopt;
-  return offer;
+  in.field(begin);
+  each_field(in, offer);
+  const auto is_rank = [](const Offer::Member& member) { return member.rank < std::uint32_t(max_ranks); };
+  const bool whole = begin == magic && in.good && in.over();
+  return whole && std::ranges::all_of(offer.members, is_rank) ? std::optional(std::move(offer))
+                                                              : std::nullopt;
 }
 
 }  // namespace ringtrue::transport::cuda

@@ -7,13 +7,10 @@
 namespace ringtrue::transport::verbs {
 namespace {
 
-// Whose fault a failed completion usually is.
-enum class Side { peer, here, device, nobody };
-
+// What a failed completion means, and its usual reason.
 struct Status {
   const char* text;
   Cause cause;
-  Side side;
   const char* usual;
 };
 
@@ -21,45 +18,42 @@ constexpr const char* program = "a fault of this program: please report it";
 constexpr const char* reports = "see dmesg on that node and the device's counters (ringtrue topo)";
 
 constexpr std::array<Status, 24> statuses = {{
-    {"success", Cause::internal, Side::here, program},
-    {"local length error", Cause::internal, Side::here,
-     "a message longer than its place: the path MTU or sizes differ"},
-    {"local QP operation error", Cause::internal, Side::here,
+    {"success", Cause::internal, program},
+    {"local length error", Cause::internal, "a message longer than its place: the path MTU or sizes differ"},
+    {"local QP operation error", Cause::internal,
      "the port may have gone down at that moment (see ibv_devinfo there); else a fault of this program: "
-     "please "
-     "report it"},
-    {"local EE context operation error", Cause::internal, Side::here, program},
-    {"local protection error", Cause::internal, Side::here,
+     "please report it"},
+    {"local EE context operation error", Cause::internal, program},
+    {"local protection error", Cause::internal,
      "memory that is not registered any more: was the buffer freed or the GPU reset?"},
-    {"work request flushed error", Cause::cancelled, Side::nobody,
-     "an earlier error on this connection is the cause"},
-    {"memory management operation error", Cause::internal, Side::here, program},
-    {"bad response error", Cause::corrupted, Side::peer,
+    {"work request flushed error", Cause::cancelled, "an earlier error on this connection is the cause"},
+    {"memory management operation error", Cause::internal, program},
+    {"bad response error", Cause::corrupted,
      "damaged answers: check the cable, the port's counters and firmware"},
-    {"local access error", Cause::internal, Side::here, program},
-    {"remote invalid request error", Cause::corrupted, Side::peer,
+    {"local access error", Cause::internal, program},
+    {"remote invalid request error", Cause::corrupted,
      "the peer's adapter refused the request: the path MTU of both ends differs, or their versions do"},
-    {"remote access error", Cause::corrupted, Side::peer,
+    {"remote access error", Cause::corrupted,
      "the peer's memory is not registered any more: its process ended or began another run"},
-    {"remote operation error", Cause::peer_lost, Side::peer,
+    {"remote operation error", Cause::peer_lost,
      "the peer's adapter could not finish: see dmesg and its counters there"},
-    {"transport retry counter exceeded", Cause::peer_lost, Side::peer,
+    {"transport retry counter exceeded", Cause::peer_lost,
      "the peer is gone, or nothing reaches it: a wrong GID (--gid-index) or P_Key (--pkey-index), a path MTU "
      "that the network does not carry, a missing route or VLAN, a port that is down, loss"},
-    {"RNR retry counter exceeded", Cause::peer_lost, Side::peer,
-     "the peer posted no receives in time: its process is stopped or overloaded; allow more with rnr_retry "
-     "7"},
-    {"local RDD violation error", Cause::internal, Side::here, program},
-    {"remote invalid RD request", Cause::corrupted, Side::peer, program},
-    {"aborted error", Cause::peer_lost, Side::peer, "the peer's adapter gave up: see dmesg there"},
-    {"invalid EE context number", Cause::internal, Side::here, program},
-    {"invalid EE context state", Cause::internal, Side::here, program},
-    {"fatal error", Cause::unavailable, Side::device, reports},
-    {"response timeout error", Cause::peer_lost, Side::peer,
+    {"RNR retry counter exceeded", Cause::peer_lost,
+     "the peer posted no receives in time: its process is stopped or overloaded; allow more with "
+     "rnr_retry 7"},
+    {"local RDD violation error", Cause::internal, program},
+    {"remote invalid RD request", Cause::corrupted, program},
+    {"aborted error", Cause::peer_lost, "the peer's adapter gave up: see dmesg there"},
+    {"invalid EE context number", Cause::internal, program},
+    {"invalid EE context state", Cause::internal, program},
+    {"fatal error", Cause::unavailable, reports},
+    {"response timeout error", Cause::peer_lost,
      "the peer answers no more: its adapter, its port or the path to it"},
-    {"general error", Cause::unavailable, Side::device, reports},
-    {"tag matching error", Cause::internal, Side::here, program},
-    {"tag matching rendezvous incomplete", Cause::internal, Side::here, program},
+    {"general error", Cause::unavailable, reports},
+    {"tag matching error", Cause::internal, program},
+    {"tag matching rendezvous incomplete", Cause::internal, program},
 }};
 
 const Status* find(int status) {
@@ -92,14 +86,14 @@ std::string status_text(int status) {
 Error completion_error(const std::string& node, const Ends& ends, const Completion& completion) {
   const Hop& hop = ends.hop;
   const Status* known = find(completion.status);
-  const Side side = known ? known->side : Side::peer;
-  const char* what = side == Side::peer || side == Side::nobody ? "lost" : "can no longer reach";
   Error error;
   error.cause = known ? known->cause : Cause::peer_lost;
+  const bool by_peer = error.cause == Cause::peer_lost || error.cause == Cause::corrupted;
+  const char* what = by_peer || error.cause == Cause::cancelled ? "lost" : "can no longer reach";
   error.what = fmt::format("rank {} on {} {} rank {} on {}, from {}: {} (vendor error {:#x})", hop.self, node,
                            what, hop.peer, hop.peer_node, way(ends), status_text(completion.status),
                            completion.vendor_error);
-  error.where = side == Side::peer ? hop.peer_node : node;
+  error.where = by_peer ? hop.peer_node : node;
   error.next = known ? known->usual : reports;
   return error;
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "run/rdma.h"
 #include "transport/fields.h"
 #include "transport/verbs/rails.h"
 
@@ -15,13 +16,7 @@ namespace ringtrue::transport::verbs {
 namespace {
 
 constexpr std::uint32_t magic = 0x31765452;  // "RTv1"
-constexpr std::size_t max_name = 96, max_reason = 1024, max_rails = 64, max_queue_pairs = 16;
-constexpr std::uint32_t min_slots = 2, max_slots = 64, slot_unit = 64, max_slot_bytes = 4 << 20;
-constexpr std::uint32_t number_bits = 0xffffff;
-
-bool is_mtu(int mtu) {
-  return mtu >= 256 && mtu <= 4096 && (mtu & (mtu - 1)) == 0;
-}
+constexpr std::size_t max_name = 96, max_reason = 1024, max_rails = 64;
 
 std::uint16_t two_bytes(const Greeting::Rail& rail, std::size_t at) {
   return std::uint16_t(std::to_integer<unsigned>(rail.gid[at]) << 8 |
@@ -58,72 +53,58 @@ std::string mismatch(const Greeting::Rail& our, const Greeting::Rail& their) {
   return {};
 }
 
+// `G` is const where `fields` writes.
+template <class Fields, class G>
+void each_field(Fields& fields, G& greeting) {
+  fields.text(greeting.why_not, max_reason);
+  if (!greeting.why_not.empty()) return;
+  fields.field(greeting.ring_address);
+  fields.field(greeting.slots);
+  fields.field(greeting.slot_bytes);
+  fields.list(greeting.rails, max_rails, [&](auto& rail) {
+    fields.text(rail.name, max_name);
+    fields.field(rail.layer);
+    fields.field(rail.global);
+    fields.field(rail.lid);
+    fields.field(rail.gid);
+    fields.field(rail.mtu);
+    fields.field(rail.ring_key);
+    fields.list(rail.queue_pairs, run::max_queue_pairs, [&](auto& number) { fields.field(number); });
+  });
+}
+
+bool is_valid(const Greeting& greeting) {
+  if (!greeting.why_not.empty()) return true;
+  const auto valid_number = [](const Greeting::Rail::Number& n) {
+    return n.queue_pair <= number_bits && n.packet_sequence <= number_bits;
+  };
+  const auto valid_rail = [&](const Greeting::Rail& rail) {
+    return rail.layer <= LinkLayer::ethernet && run::is_path_mtu(rail.mtu) && !rail.queue_pairs.empty() &&
+           std::ranges::all_of(rail.queue_pairs, valid_number);
+  };
+  return greeting.slots >= run::min_slots && greeting.slots <= run::max_slots && greeting.slot_bytes > 0 &&
+         greeting.slot_bytes % slot_unit == 0 && greeting.slot_bytes <= run::max_slot_bytes &&
+         !greeting.rails.empty() && std::ranges::all_of(greeting.rails, valid_rail);
+}
+
 }  // namespace
 
 std::vector<std::byte> encode(const Greeting& greeting) {
   FieldWriter out;
-  out.put(magic);
-  out.text(greeting.why_not, max_reason);
-  if (!greeting.why_not.empty()) return std::move(out.bytes);
-  out.put(greeting.ring_address);
-  out.put(greeting.slots);
-  out.put(greeting.slot_bytes);
-  out.put(std::uint16_t(greeting.rails.size()));
-  for (const Greeting::Rail& rail : greeting.rails) {
-    out.text(rail.name, max_name);
-    out.put(std::uint8_t(rail.layer));
-    out.put(std::uint8_t(rail.global));
-    out.put(rail.lid);
-    out.put(rail.gid);
-    out.put(std::uint16_t(rail.mtu));
-    out.put(rail.ring_key);
-    out.put(std::uint16_t(rail.queue_pairs.size()));
-    for (const auto& number : rail.queue_pairs) {
-      out.put(number.queue_pair);
-      out.put(number.packet_sequence);
-    }
-  }
+  out.field(magic);
+  each_field(out, greeting);
   return std::move(out.bytes);
 }
 
 std::optional<Greeting> decode(std::span<const std::byte> bytes) {
   if (bytes.size() > max_greeting) return std::nullopt;
   FieldReader in(bytes);
+  std::uint32_t begin = 0;
   Greeting greeting;
-  if (in.get<std::uint32_t>() != magic) return std::nullopt;
-  greeting.why_not = in.text(max_reason);
-  if (!in.good) return std::nullopt;
-  if (!greeting.why_not.empty()) return in.over() ? std::optional(greeting) : std::nullopt;
-  greeting.ring_address = in.get<std::uint64_t>();
-  greeting.slots = in.get<std::uint32_t>();
-  greeting.slot_bytes = in.get<std::uint32_t>();
-  const std::size_t rails = in.get<std::uint16_t>();
-  if (!in.good || greeting.slots < min_slots || greeting.slots > max_slots || greeting.slot_bytes == 0 ||
-      greeting.slot_bytes % slot_unit != 0 || greeting.slot_bytes > max_slot_bytes || rails == 0 ||
-      rails > max_rails)
-    return std::nullopt;
-  for (std::size_t r = 0; r < rails; ++r) {
-    Greeting::Rail rail;
-    rail.name = in.text(max_name);
-    const auto layer = in.get<std::uint8_t>(), global = in.get<std::uint8_t>();
-    rail.layer = LinkLayer(layer);
-    rail.global = global != 0;
-    rail.lid = in.get<std::uint16_t>();
-    rail.gid = in.get<std::array<std::byte, 16>>();
-    rail.mtu = in.get<std::uint16_t>();
-    rail.ring_key = in.get<std::uint32_t>();
-    const std::size_t queue_pairs = in.get<std::uint16_t>();
-    if (!in.good || layer > 1 || global > 1 || !is_mtu(rail.mtu) || queue_pairs == 0 ||
-        queue_pairs > max_queue_pairs)
-      return std::nullopt;
-    for (std::size_t q = 0; q < queue_pairs; ++q) {
-      const auto number = in.get<std::uint32_t>(), sequence = in.get<std::uint32_t>();
-      if (!in.good || number > number_bits || sequence > number_bits) return std::nullopt;
-      rail.queue_pairs.push_back({number, sequence});
-    }
-    greeting.rails.push_back(std::move(rail));
-  }
-  return in.over() ? std::optional(std::move(greeting)) : std::nullopt;
+  in.field(begin);
+  each_field(in, greeting);
+  const bool whole = begin == magic && in.good && in.over();
+  return whole && is_valid(greeting) ? std::optional(std::move(greeting)) : std::nullopt;
 }
 
 std::vector<std::pair<std::size_t, std::size_t>> pair_rails(const Greeting& ours, const Greeting& theirs) {

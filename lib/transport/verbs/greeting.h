@@ -28,7 +28,7 @@ struct Greeting {
     std::uint16_t lid = 0;
     bool global = false;
     std::array<std::byte, 16> gid{};
-    int mtu = 0;  // bytes
+    std::uint16_t mtu = 0;  // bytes
     std::uint32_t ring_key = 0;
     struct Number {
       std::uint32_t queue_pair = 0, packet_sequence = 0;  // 24 bits each
@@ -41,6 +41,8 @@ struct Greeting {
   std::uint32_t slots = 0, slot_bytes = 0;
 };
 
+inline constexpr std::uint32_t slot_unit = 64;          // slots are multiples of it
+inline constexpr std::uint32_t number_bits = 0xffffff;  // of queue pairs and packets
 inline constexpr std::size_t max_greeting = 64 * 1024;
 std::vector<std::byte> encode(const Greeting& greeting);
 // nullopt: not what encode() makes, or beyond what settings allow.

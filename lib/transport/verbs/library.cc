@@ -80,9 +80,8 @@ class RealLibrary : public Library {
 Result<Api> Api::load(const std::string& file) {
   void* handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
-    const char* text = ::dlerror();
-    const std::string_view why = text ? text : "";
-    if (why.empty() || why.find("No such file") != why.npos)
+    const std::string_view why = ::dlerror();
+    if (why.find("No such file") != why.npos)
       return fail(Cause::unavailable, fmt::format("{} is not installed", file), {},
                   "install rdma-core (libibverbs1 and ibverbs-providers)");
     return fail(Cause::unavailable, fmt::format("libibverbs cannot be loaded: {}", why));
@@ -101,43 +100,44 @@ Result<Api> Api::load(const std::string& file) {
   return api;
 }
 
-Error verbs_error(const std::string& what, const std::string& device, int error) {
-  std::string words = std::strerror(error);
-  if (!words.empty()) words[0] = char(std::tolower(static_cast<unsigned char>(words[0])));
-  Error made{Cause::unavailable, fmt::format("cannot {} on {}: {}", what, device, words), {}, {}};
+namespace {
+
+// What to do about it; empty: nothing that is known.
+const char* next_of(int error) {
   switch (error) {
     case EACCES:
     case EPERM:
-      made.next =
-          "let this user open /dev/infiniband/uverbs* (group rdma, or rdma-core's udev rules); give a "
-          "container "
-          "its devices";
-      break;
+      return "let this user open /dev/infiniband/uverbs* (group rdma, or rdma-core's udev rules); give a "
+             "container its devices";
     case EMFILE:
     case ENFILE:
-      made.next = "raise the limit of open files (ulimit -n)";
-      break;
+      return "raise the limit of open files (ulimit -n)";
     case ENODEV:
     case EIO:
-      made.next = "the device was removed or reset: see dmesg";
-      break;
+      return "the device was removed or reset: see dmesg";
     case ENOENT:
-      made.next = "give the container /dev/infiniband, or load ib_uverbs";
-      break;
+      return "give the container /dev/infiniband, or load ib_uverbs";
     case ENOMEM:
-      made.next = "fewer queue pairs or ranks; raise memlock (ulimit -l unlimited)";
-      break;
+      return "fewer queue pairs or ranks; raise memlock (ulimit -l unlimited)";
     case ETIMEDOUT:
     case EHOSTUNREACH:
     case ENETUNREACH:
-      made.cause = Cause::unreachable;
-      made.next =
-          "see that the peer's address answers through this interface (ping -I), or choose another GID";
-      break;
+      return "see that the peer's address answers through this interface (ping -I), or choose another GID";
     default:
-      break;
+      return "";
   }
-  return made;
+}
+
+}  // namespace
+
+Error verbs_error(const std::string& what, const std::string& device, int error) {
+  std::string words = std::strerror(error);
+  if (!words.empty()) words[0] = char(std::tolower(static_cast<unsigned char>(words[0])));
+  const bool unreached = error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
+  return {unreached ? Cause::unreachable : Cause::unavailable,
+          fmt::format("cannot {} on {}: {}", what, device, words),
+          {},
+          next_of(error)};
 }
 
 std::unique_ptr<Library> load_library(std::string file, std::string devices) {

@@ -115,7 +115,7 @@ struct Path {
   int min_rnr_timer = 12;
 };
 
-struct Patience {
+struct RetryLimits {
   int timeout = 18;  // local ACK timeout: 4.096 us x 2^timeout; 0: for ever
   int retry_count = 7, rnr_retry = 7;
 };
@@ -126,7 +126,7 @@ class QueuePair {
   virtual std::uint32_t number() const = 0;
   virtual int max_inline() const = 0;                              // bytes
   virtual Result<void> to_ready_to_receive(const Path& path) = 0;  // from INIT, in which it is made
-  virtual Result<void> to_ready_to_send(const Patience& patience, std::uint32_t packet_sequence) = 0;
+  virtual Result<void> to_ready_to_send(const RetryLimits& limits, std::uint32_t packet_sequence) = 0;
   virtual Result<void> post(std::span<const Write> writes) = 0;  // all, or none after an error
   virtual Result<void> post_receives(int count) = 0;             // where it has no shared queue
   // Everything outstanding completes with an error, soon.

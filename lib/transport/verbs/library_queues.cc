@@ -219,12 +219,12 @@ class RealPair : public QueuePair {
                   fmt::format("connect a queue pair to {}",
                               path.gid ? to_text(Gid{*path.gid}) : fmt::format("LID {}", path.lid)));
   }
-  Result<void> to_ready_to_send(const Patience& patience, std::uint32_t packet_sequence) override {
+  Result<void> to_ready_to_send(const RetryLimits& limits, std::uint32_t packet_sequence) override {
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_RTS;
-    attributes.timeout = std::uint8_t(patience.timeout);
-    attributes.retry_cnt = std::uint8_t(patience.retry_count);
-    attributes.rnr_retry = std::uint8_t(patience.rnr_retry);
+    attributes.timeout = std::uint8_t(limits.timeout);
+    attributes.retry_cnt = std::uint8_t(limits.retry_count);
+    attributes.rnr_retry = std::uint8_t(limits.rnr_retry);
     attributes.sq_psn = packet_sequence;
     attributes.max_rd_atomic = 1;
     return modify(attributes,

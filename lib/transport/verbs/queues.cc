@@ -31,17 +31,11 @@ Result<std::unique_ptr<Queues>> Queues::make(Device& device, Loop& loop, Shape s
                 fmt::format("{} queue pairs need {} completions in one queue, {} has {}", pairs, completions,
                             device.name(), limits.completions),
                 {}, "use fewer ranks per node, --lanes, queue pairs or slots");
-  auto made = device.make_completion_queue(completions);
+  Result<void> made = assign(queues->completions_, device.make_completion_queue(completions));
+  if (made && share) made = assign(queues->shared_, device.make_shared_receive_queue(shared));
+  if (made && share) made = queues->shared_->post(shared);
+  if (made) made = loop.watch(queues->completions_->descriptor(), EPOLLIN, queues.get());
   if (!made) return tl::unexpected(made.error());
-  queues->completions_ = std::move(*made);
-  if (share) {
-    auto receives = device.make_shared_receive_queue(shared);
-    if (!receives) return tl::unexpected(receives.error());
-    queues->shared_ = std::move(*receives);
-    if (const auto posted = queues->shared_->post(shared); !posted) return tl::unexpected(posted.error());
-  }
-  if (const auto watched = loop.watch(queues->completions_->descriptor(), EPOLLIN, queues.get()); !watched)
-    return tl::unexpected(watched.error());
   loop.add_source(queues.get());
   return queues;
 }

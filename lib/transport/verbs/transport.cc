@@ -11,10 +11,7 @@ namespace ringtrue::transport::verbs {
 namespace {
 
 constexpr std::uint64_t max_memory = 512 << 20;  // bytes that a process's hops take from the pool
-constexpr std::uint32_t slot_unit = 64, min_slots = 2;
-constexpr std::uint64_t min_slot_bytes = 4096;  // to shrink to
-constexpr int inline_bytes = 220;               // what an mlx5 send entry of four blocks can hold
-constexpr std::uint32_t number_bits = 0xffffff;
+constexpr int inline_bytes = 220;                // what an mlx5 send entry of four blocks can hold
 
 // Credits come in batches of half a ring: no more than two can be on their way.
 int receives_for(std::uint32_t slots) {
@@ -86,14 +83,11 @@ class Transport::Events final : public Watcher {
 };
 
 Result<std::unique_ptr<Transport>> Transport::open(Library& library, Setup setup) {
-  auto devices = open_devices(library);
-  if (!devices) return tl::unexpected(devices.error());
   std::unique_ptr<Transport> made(new Transport(std::move(setup)));
-  made->devices_ = std::move(*devices);
-  auto choice = choose_rails(made->devices_, made->setup_.settings, {made->setup_.data_address});
-  if (!choice) return tl::unexpected(choice.error());
-  made->choice_ = std::move(*choice);
   made->memory_ = std::make_unique<Memory>(std::vector<Device*>{}, made->setup_.settings.relaxed_ordering);
+  Result<void> opened = assign(made->devices_, open_devices(library));
+  if (opened) opened = made->choose({});
+  if (!opened) return tl::unexpected(opened.error());
   if (const auto known = made->device_indices(made->choice_.rails); !known)
     return tl::unexpected(known.error());
   return made;
@@ -118,25 +112,28 @@ Result<void> Transport::begin_run(Run run) {
   for (const auto& device : devices_.opened)
     while (device->next_event()) {  // of the time before the run: what counts of it is in the ports' states
     }
-  auto choice = choose_rails(devices_, setup_.settings, {setup_.data_address, run_.others});
-  if (!choice) return tl::unexpected(choice.error());
-  choice_ = std::move(*choice);
+  const auto chosen = choose(run_.others);
   shape_ = shape();
-  return {};
+  return chosen;
+}
+
+Result<void> Transport::choose(const std::optional<std::vector<std::string>>& others) {
+  return assign(choice_, choose_rails(devices_, setup_.settings, {setup_.data_address, others}));
 }
 
 Transport::Shape Transport::shape() const {
   const run::RdmaSettings& settings = setup_.settings;
-  std::uint64_t slot = std::min(settings.slot_bytes, run_.longest);
+  std::uint64_t slot = std::min(settings.slot_bytes, run_.max_message);
   slot = std::max<std::uint64_t>(slot_unit, (slot + slot_unit - 1) / slot_unit * slot_unit);
   auto slots = std::uint32_t(settings.slots);
   // Enough to copy one while another leaves on each queue pair; a few for what is not in the ranks' memory.
   const auto staging = [&] {
-    return memory_->own() ? min_slots : std::max(slots, 2 * std::uint32_t(settings.queue_pairs));
+    return memory_->own() ? std::uint32_t(run::min_slots)
+                          : std::max(slots, 2 * std::uint32_t(settings.queue_pairs));
   };
   const auto too_much = [&] { return run_.hops * (slots + staging()) * slot_stride(slot) > max_memory; };
-  while (too_much() && slot / 2 >= min_slot_bytes) slot = slot / 2 / slot_unit * slot_unit;
-  while (too_much() && slots / 2 >= min_slots) slots /= 2;
+  while (too_much() && slot / 2 >= run::min_slot_bytes) slot = slot / 2 / slot_unit * slot_unit;
+  while (too_much() && slots / 2 >= run::min_slots) slots /= 2;
   return {slots, std::uint32_t(slot), staging()};
 }
 
@@ -170,10 +167,9 @@ Result<Queues*> Transport::queues_of(std::size_t device, int thread) {
   shape.lines = setup_.settings.queue_pairs * on.limits().ports;
   shape.sends = sends_for(shape_.slots);
   shape.receives = receives_for(shape_.slots);
-  auto made = Queues::make(on, *run_.loops.at(std::size_t(thread)), shape);
-  if (!made) return tl::unexpected(made.error());
-  queues = std::move(*made);
-  return queues.get();
+  return assign(queues, Queues::make(on, *run_.loops.at(std::size_t(thread)), shape)).map([&] {
+    return queues.get();
+  });
 }
 
 Result<void> Transport::watch(Device& device) {
@@ -235,7 +231,8 @@ Result<Greeting> Transport::offer(const tcp::ConnectionKey& key, const Hop& hop,
     rail.lid = end.rail.port.lid;
     rail.global = end.rail.global;
     rail.gid = end.rail.gid.raw;
-    rail.mtu = setup_.settings.mtu > 0 ? std::min(setup_.settings.mtu, end.rail.port.mtu) : end.rail.port.mtu;
+    const int wanted = setup_.settings.mtu, active = end.rail.port.mtu;
+    rail.mtu = std::uint16_t(wanted > 0 ? std::min(wanted, active) : active);
     rail.ring_key = made->ring.registered().remote_key(end.device);
     for (int q = 0; q < setup_.settings.queue_pairs; ++q) {
       auto pair = (*queues)->make_queue_pair(end.rail.name.port, setup_.settings.pkey_index, inline_bytes);
@@ -273,8 +270,8 @@ Result<void> Transport::accept(const tcp::ConnectionKey& key, const Greeting& pe
       path.service_level = settings.service_level;
       QueuePair& pair = *end.ends[r].pairs[q].pair;
       if (const auto set = pair.to_ready_to_receive(path); !set) return set;
-      const Patience patience{settings.timeout, settings.retry_count, settings.rnr_retry};
-      if (const auto set = pair.to_ready_to_send(patience, ours.queue_pairs[q].packet_sequence); !set)
+      const RetryLimits limits{settings.timeout, settings.retry_count, settings.rnr_retry};
+      if (const auto set = pair.to_ready_to_send(limits, ours.queue_pairs[q].packet_sequence); !set)
         return set;
     }
   }

@@ -43,9 +43,9 @@ class Transport {
   Result<Way> use(const Buffer& memory);
 
   struct Run {
-    std::vector<Loop*> loops;   // by thread; the first one hears of events
-    std::size_t hops = 0;       // that will be offered
-    std::uint64_t longest = 0;  // bytes of a message, at most
+    std::vector<Loop*> loops;       // by thread; the first one hears of events
+    std::size_t hops = 0;           // that will be offered
+    std::uint64_t max_message = 0;  // bytes
     // Told on the first loop's thread of events that end the run.
     std::function<void(Error)> failed;
     std::vector<std::string> others = {};  // Addresses::others
@@ -84,6 +84,7 @@ class Transport {
   };
   explicit Transport(Setup setup);
   Shape shape() const;
+  Result<void> choose(const std::optional<std::vector<std::string>>& others);
   Result<std::vector<std::size_t>> device_indices(const std::vector<Rail>& rails);  // in used_
   Result<Queues*> queues_of(std::size_t device, int thread);
   Result<void> watch(Device& device);

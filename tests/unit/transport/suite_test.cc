@@ -184,7 +184,7 @@ class VerbsWorld final : public World {
   static test::VerbsPair::Setup setup(Kind kind) {
     test::VerbsPair::Setup setup;
     setup.memory_bytes = room;
-    setup.longest = 1 << 20;
+    setup.max_message = 1 << 20;
     if (kind == Kind::verbs_rails) {
       setup.rails = 2;
       setup.settings.queue_pairs = 2;

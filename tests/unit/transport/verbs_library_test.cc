@@ -89,7 +89,7 @@ class VerbsLibrary : public testing::TestWithParam<Provider> {
     return pair ? std::move(*pair) : nullptr;
   }
   static void connect(QueuePair& from, const End& near, const QueuePair& to, const End& far,
-                      std::uint32_t from_sequence, std::uint32_t to_sequence, const Patience& patience = {}) {
+                      std::uint32_t from_sequence, std::uint32_t to_sequence, const RetryLimits& patience = {}) {
     Path path;
     path.port = near.rail.name.port;
     path.mtu = std::min(near.rail.port.mtu, far.rail.port.mtu);
@@ -104,7 +104,7 @@ class VerbsLibrary : public testing::TestWithParam<Provider> {
     const auto sends = from.to_ready_to_send(patience, from_sequence);
     ASSERT_TRUE(sends) << sends.error().text();
   }
-  void connect_ends(const Patience& patience = {}) {
+  void connect_ends(const RetryLimits& patience = {}) {
     near.pair = make_pair(near);
     far.pair = make_pair(far);
     ASSERT_TRUE(near.pair && far.pair);

@@ -29,7 +29,7 @@ class Node {
     Transport::Run run;
     for (const auto& loop : loops) run.loops.push_back(loop.get());
     run.hops = hops;
-    run.longest = longest;
+    run.max_message = longest;
     run.failed = [this](Error error) { failures.push_back(std::move(error)); };
     return transport().begin_run(std::move(run));
   }
