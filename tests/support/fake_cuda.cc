@@ -308,7 +308,7 @@ class FakeStream final : public cuda::Stream, Counted {
         if (!reaches(source.rank, source.space, source.offset)) return false;
       }
       for (std::uint32_t r = 0; r < work.ranks; ++r)
-        if (now.tells >> r & 1 && !home_->reaches(work.peers[r].told, 8)) return false;
+        if (now.signals >> r & 1 && !home_->reaches(work.peers[r].progress, 8)) return false;
     }
     return true;
   }
@@ -328,7 +328,7 @@ class FakeStream final : public cuda::Stream, Counted {
           world.block = b;
           world.blocks = job.blocks;
           if (machine.stuck_rank == int(work.rank)) {
-            while (machine.deaf ? !machine.released : !world.peek(job.abort)) sched_yield();
+            while (machine.deaf ? !machine.released : !world.load_relaxed(job.abort)) sched_yield();
             return;
           }
           cuda::for_number(job.type, job.operation, [&](auto number, auto operation) {

@@ -37,7 +37,7 @@ struct HostWorld {
   }
 
   static void add(std::uint64_t* at, std::uint64_t n) { std::atomic_ref(*at).fetch_add(n); }
-  static void least(std::uint64_t* at, std::uint64_t n) {
+  static void minimum(std::uint64_t* at, std::uint64_t n) {
     std::atomic_ref all(*at);
     for (std::uint64_t was = all.load(); n < was && !all.compare_exchange_weak(was, n);) continue;
   }
@@ -49,20 +49,20 @@ struct HostWorld {
     return std::atomic_ref(*at).fetch_add(1, std::memory_order_acq_rel);
   }
   void publish() { published = true; }
-  void tell(std::uint64_t* at, std::uint64_t n) const {
+  void signal(std::uint64_t* at, std::uint64_t n) const {
     if (!published) {
-      std::fputs("a block told of what it had not published\n", stderr);
+      std::fputs("a block signalled what it had not published\n", stderr);
       std::abort();
     }
-    release(at, n);
+    store_release(at, n);
   }
-  static void release(std::uint64_t* at, std::uint64_t n) {
+  static void store_release(std::uint64_t* at, std::uint64_t n) {
     std::atomic_ref(*at).store(n, std::memory_order_release);
   }
-  static std::uint64_t hear(const std::uint64_t* at) {
+  static std::uint64_t load_acquire(const std::uint64_t* at) {
     return std::atomic_ref(const_cast<std::uint64_t&>(*at)).load(std::memory_order_acquire);
   }
-  static std::uint32_t peek(const std::uint32_t* at) {
+  static std::uint32_t load_relaxed(const std::uint32_t* at) {
     return std::atomic_ref(const_cast<std::uint32_t&>(*at)).load(std::memory_order_acquire);
   }
   static void pause(std::uint32_t) { sched_yield(); }

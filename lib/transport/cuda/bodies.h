@@ -5,7 +5,7 @@
 //   together lane, lanes, any_lane(bool)      the part of a block that decides together without a barrier
 //   packs                            of 16 bytes that a thread loads at once from each source
 //   load(p), store(p, Pack)          16 bytes, aligned; past the caches that are not coherent
-//   add(p, n), least(p, n)           atomic
+//   add(p, n), minimum(p, n)           atomic
 #pragma once
 
 #include <cstddef>
@@ -214,7 +214,7 @@ RINGTRUE_GPU void check(World& world, const Check& job) {
       });
   if (!count) return;
   world.add(&job.found->count, count);
-  world.least(&job.found->first, first);
+  world.minimum(&job.found->first, first);
 }
 
 // All bits of a value but a float's sign, four times over for the narrow types.

@@ -50,14 +50,14 @@ class CopyPlayer final : public Player {
   Result<void> begin(Calls calls) override {
     for (DeviceContext& context : state_.contexts)
       if (auto recorded = context.stream->record(*context.start); !recorded) return recorded;
-    for (Rank rank = 0; rank < state_.ranks(); ++rank) {  // after what the context's stream was told before
+    for (Rank rank = 0; rank < state_.ranks(); ++rank) {  // after what was queued on the context's stream
       Lines& lines = lines_[std::size_t(rank)];
       for (Stream* stream : {lines.in.get(), lines.work.get(), lines.out.get()})
         if (auto waits = stream->wait(*state_.context(rank).start); !waits) return waits;
     }
     for (int i = 0; i < calls.count; ++i)
       for (const Place& place : flow_.order)
-        if (auto told = tell(place); !told) return told;
+        if (auto queued = enqueue(place); !queued) return queued;
     for (Rank rank = 0; rank < state_.ranks(); ++rank) {
       Lines& lines = lines_[std::size_t(rank)];
       if (auto recorded = lines.work->record(*lines.ended); !recorded) return recorded;
@@ -70,7 +70,7 @@ class CopyPlayer final : public Player {
 
   void stop() override {}  // copies and reductions end by themselves
 
-  std::string stood_still() override {
+  std::string where_stuck() override {
     for (Rank rank = 0; rank < state_.ranks(); ++rank) {
       Lines& lines = lines_[std::size_t(rank)];
       const auto ended = lines.ended ? lines.ended->reached() : Result<bool>(true);
@@ -80,7 +80,7 @@ class CopyPlayer final : public Player {
         const auto reached = lines.finished[i] ? lines.finished[i]->reached() : Result<bool>(false);
         if (reached && *reached) done = i + 1;
       }
-      return fmt::format("{} stood still: it had finished {} of {} instructions", state_.name(rank), done,
+      return fmt::format("{} was stuck: it had finished {} of {} instructions", state_.name(rank), done,
                          lines.finished.size());
     }
     return {};
@@ -103,7 +103,7 @@ class CopyPlayer final : public Player {
     const auto& instructions = flow_.programs[std::size_t(rank)].instructions;
     lines.finished.resize(instructions.size());
     for (std::size_t i = 0; i < instructions.size(); ++i)
-      if (instructions[i].tells) event(lines.finished[i]);
+      if (instructions[i].signals) event(lines.finished[i]);
 
     bool lands = false, lifts = false;
     for (Rank owner = 0; owner < state_.ranks(); ++owner) {
@@ -144,7 +144,7 @@ class CopyPlayer final : public Player {
         .and_then([&] { return lines.in->copy(into, lifted, bytes); });
   }
 
-  Result<void> tell(Place place) {
+  Result<void> enqueue(Place place) {
     const Rank rank = Rank(place.rank);
     const Program& program = flow_.programs[place.rank];
     const Instruction& now = program.instructions[place.instruction];

@@ -286,7 +286,7 @@ class Compiler {
       flow.order.push_back({std::uint32_t(rank), index[id]});
     }
     // What each rank has waited for already holds for all that it does later.
-    std::vector<std::vector<std::uint32_t>> heard(count_, std::vector<std::uint32_t>(count_));
+    std::vector<std::vector<std::uint32_t>> known_of(count_, std::vector<std::uint32_t>(count_));
     for (const Id id : order_) {
       const Node& node = nodes_[id];
       Program& program = flow.programs[std::size_t(node.rank)];
@@ -312,12 +312,12 @@ class Compiler {
       program.sources.insert(program.sources.end(), node.sources.begin(), node.sources.end());
       instruction.first_wait = std::uint32_t(program.waits.size());
       for (Rank r = 0; r < ranks_; ++r) {
-        auto& known = heard[std::size_t(node.rank)][std::size_t(r)];
+        auto& known = known_of[std::size_t(node.rank)][std::size_t(r)];
         if (wanted[std::size_t(r)] <= known || (r == node.rank && wanted[std::size_t(r)] <= 1)) continue;
         known = wanted[std::size_t(r)];
         program.waits.push_back({std::uint32_t(r), known});
         ++instruction.waits;
-        flow.programs[std::size_t(r)].instructions[known - 1].tells |= std::uint64_t(1) << node.rank;
+        flow.programs[std::size_t(r)].instructions[known - 1].signals |= std::uint64_t(1) << node.rank;
       }
     }
     return flow;
@@ -337,9 +337,9 @@ class Compiler {
 }  // namespace
 
 Call sliced(Call call, Rank ranks) {
-  constexpr std::uint64_t least = 256 << 10, most = 4 << 20;
+  constexpr std::uint64_t min_slice = 256 << 10, max_slice = 4 << 20;
   const std::uint64_t share = call.bytes() / std::uint64_t(std::max<Rank>(ranks, 1)) / 4;
-  call.slice_bytes = std::clamp(share, least, most) / 16 * 16;
+  call.slice_bytes = std::clamp(share, min_slice, max_slice) / 16 * 16;
   call.lanes = 1;
   return call;
 }

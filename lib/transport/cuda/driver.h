@@ -59,14 +59,14 @@ class Event {
 
 class Stream;
 
-// What a stream was told between begin_capture() and end_capture(), to be done again by one call.
+// What was queued on a stream between begin_capture() and end_capture(), to be done again by one call.
 class Graph {
  public:
   virtual ~Graph() = default;
   virtual Result<void> launch(Stream& stream) = 0;
 };
 
-// Does in order what it is told; nothing here waits for the GPU.
+// Does in order what is queued on it; nothing here waits for the GPU.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -81,7 +81,7 @@ class Stream {
   virtual Result<bool> idle() = 0;                    // has done all; or the error that came up on the way
   virtual Result<void> begin_capture() = 0;
   virtual Result<std::unique_ptr<Graph>> end_capture() = 0;
-  virtual void* native() = 0;  // CUDA's own stream, for libraries that are told to work on it
+  virtual void* native() = 0;  // CUDA's own stream, for libraries that are to work on it
 };
 
 using IpcHandle = std::array<std::byte, 64>;

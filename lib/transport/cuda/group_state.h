@@ -13,9 +13,9 @@
 
 namespace ringtrue::transport::cuda {
 
-// A rank's memory: what it has heard, the number of its call, its data, its scratch.
+// A rank's memory: the ranks' progress, the number of its call, its data, its scratch.
 struct Region {
-  static constexpr std::uint64_t heard = 0, call = max_ranks * 8, data = 4096;
+  static constexpr std::uint64_t progress = 0, call = max_ranks * 8, data = 4096;
   static constexpr std::uint64_t page = 4096;  // data and scratch are whole ones, as dma-bufs are
   std::uint64_t scratch = 0, bytes = 0;
 

@@ -3,14 +3,14 @@
 // host threads are the blocks.
 //
 // Memory order: a block's reads and writes come before its arrive(), the last block's arrive() comes after
-// those of all others, and publish() makes all of that come before what it tells; who hears it sees all of
-// them, on any GPU. For this a World (bodies.h) also has
+// those of all others, and publish() makes all of that come before the signals after it; who loads one sees
+// all of them, on any GPU. For this a World (bodies.h) also has
 //   sync(), any(bool)      a block's barrier; the same, true for all if it is true for one
 //   arrive(p)              adds 1 with acquire and release among the rank's blocks; returns what was there
-//   publish()              what came before, here and where this thread has heard of it, before what is told
-//   tell(p, n), hear(p)    a word in any rank's memory: written after publish(), read with acquire
-//   release(p, n)          the same write, after all that this thread did before
-//   peek(p)                a word that the host may write
+//   publish()              what came before, here and by what this thread has loaded, before what it signals
+//   signal(p, n), load_acquire(p)   a word in any rank's memory: written after publish(), read with acquire
+//   store_release(p, n)    the same write, after all that this thread did before
+//   load_relaxed(p)        a word that the host may write
 //   pause(spins)           before asking again
 //   sources                a block's own room for max_ranks pointers
 #pragma once
@@ -19,8 +19,8 @@
 
 namespace ringtrue::transport::cuda {
 
-// Progress is told as call << 32 | finished instructions: it only ever rises, so nothing is reset between
-// calls.
+// Progress is signalled as call << 32 | finished instructions: it only ever rises, so nothing is reset
+// between calls.
 RINGTRUE_GPU std::uint64_t progress(std::uint32_t call, std::uint32_t finished) {
   return std::uint64_t(call) << 32 | finished;
 }
@@ -31,8 +31,8 @@ RINGTRUE_GPU bool await(World& world, const Work& work, const std::uint32_t* abo
                         const Wait& wait) {
   const std::uint64_t wanted = progress(call, wait.finished);
   for (std::uint32_t spins = 0;; ++spins) {
-    if (world.hear(work.heard + wait.rank) >= wanted) return true;
-    if (spins % 64 == 63 && world.peek(abort)) return false;
+    if (world.load_acquire(work.progress + wait.rank) >= wanted) return true;
+    if (spins % 64 == 63 && world.load_relaxed(abort)) return false;
     world.pause(spins);
   }
 }
@@ -43,13 +43,13 @@ RINGTRUE_GPU void report_stop(World& world, const Work& work, std::uint32_t call
   const Instruction& now = work.instructions[i];
   for (std::uint32_t w = 0; w < now.waits; ++w) {
     const Wait& wait = work.waits[now.first_wait + w];
-    const std::uint64_t had = world.hear(work.heard + wait.rank);
+    const std::uint64_t had = world.load_acquire(work.progress + wait.rank);
     if (had >= progress(call, wait.finished)) continue;
     work.stop->instruction = i;
     work.stop->peer = wait.rank;
     work.stop->wanted = wait.finished;
     work.stop->had = had >= progress(call, 0) ? std::uint32_t(had) : 0;
-    world.release(&work.stop->stopped, 1);
+    world.store_release(&work.stop->stopped, 1);
     return;
   }
 }
@@ -77,14 +77,14 @@ RINGTRUE_GPU void interpret(World& world, const Work& work, const std::uint32_t*
       move<N, Op>(world, now.move, at(work.rank, now.into_space, now.into),
                   at(work.rank, now.with_space, now.with), world.sources, now.sources, now.length, divides,
                   work.ranks);
-    const bool last = i + 1 == work.count, tells = now.tells || last;
-    if (tells || now.sources) world.sync();
-    if (!tells || world.thread != 0) continue;
+    const bool last = i + 1 == work.count, signals = now.signals || last;
+    if (signals || now.sources) world.sync();
+    if (!signals || world.thread != 0) continue;
     if ((world.arrive(work.arrived + i) + 1) % world.blocks != 0) continue;
     if (last) *work.call = call + 1;
     world.publish();
     for (std::uint32_t rank = 0; rank < work.ranks; ++rank)
-      if (now.tells >> rank & 1) world.tell(work.peers[rank].told, progress(call, i + 1));
+      if (now.signals >> rank & 1) world.signal(work.peers[rank].progress, progress(call, i + 1));
   }
 }
 

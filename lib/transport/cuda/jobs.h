@@ -1,4 +1,4 @@
-// What a kernel is told to do: plain structs that the host fills in and a GPU reads, compiled alike by g++
+// What a kernel is to do: plain structs that the host fills in and a GPU reads, compiled alike by g++
 // and nvcc. Lengths and offsets are bytes; every range is whole elements. Addresses are as the GPU sees them.
 #pragma once
 
@@ -7,15 +7,20 @@
 
 namespace ringtrue::transport::cuda {
 
-inline constexpr int max_ranks = 64;  // of a group: a bit each in Instruction::tells
+inline constexpr int max_ranks = 64;  // of a group: a bit each in Instruction::signals
 
 enum class Move : std::uint8_t { nothing, store, reduce, reduce_last };
 
+// Bytes of an element; of those below, `type` and `operation` are as in collective/types.h.
+constexpr std::uint32_t size_of_type(std::uint8_t type) {
+  return type == 1 || type == 5 ? 8 : type == 2 || type == 3 ? 2 : 4;
+}
+
 // One instruction of a rank's program: once every wait is over, into = [with op] source [op source ...]; then
-// tell. A rank's blocks share its range out; the last one to finish tells.
+// signal. A rank's blocks share its range out; the last one to finish signals.
 struct Instruction {
   std::uint64_t into = 0, with = 0, length = 0;  // offsets in the rank's own spaces
-  std::uint64_t tells = 0;  // ranks that wait for this one, the rank itself included: bit r
+  std::uint64_t signals = 0;  // ranks that wait for this one, the rank itself included: bit r
   std::uint32_t first_source = 0, first_wait = 0;
   std::uint16_t sources = 0, waits = 0;
   std::uint8_t into_space = 0, with_space = 0;  // as collective::Space
@@ -34,8 +39,8 @@ struct Wait {
 
 // Where a rank's memory is, as seen by another one (or itself).
 struct Peer {
-  std::byte* space[2] = {};       // data, scratch
-  std::uint64_t* told = nullptr;  // the word in the peer's memory that this rank tells its progress in
+  std::byte* space[2] = {};           // data, scratch
+  std::uint64_t* progress = nullptr;  // the word in the peer's memory for this rank's progress
 };
 
 // Why a rank stopped, in pinned host memory; written by one of its blocks when it sees the abort word.
@@ -52,10 +57,10 @@ struct Work {
   const Instruction* instructions = nullptr;
   const Source* sources = nullptr;
   const Wait* waits = nullptr;
-  const Peer* peers = nullptr;           // by rank
-  const std::uint64_t* heard = nullptr;  // by rank: what each has told this one
+  const Peer* peers = nullptr;              // by rank
+  const std::uint64_t* progress = nullptr;  // by rank: what each has signalled to this one
   std::uint32_t* arrived =
-      nullptr;  // by instruction: blocks that have finished it, over all calls, where it tells
+      nullptr;  // by instruction: blocks that have finished it, over all calls, where it signals
   std::uint32_t* call = nullptr;      // the number of the call in progress, from 0; the kernel counts it up
   Stop* stop = nullptr;               // host memory
   std::uint32_t count = 0;            // instructions
@@ -67,7 +72,7 @@ struct Interpretation {
   const Work* work = nullptr;
   const std::uint32_t* abort = nullptr;  // host memory; not 0: leave
   std::uint32_t works = 0, blocks = 1;
-  std::uint8_t type = 0, operation = 0;  // as in collective/types.h
+  std::uint8_t type = 0, operation = 0;
 };
 
 // into = with op source[0] op ...: what a host-driven call does where no peer's memory can be read.

@@ -103,9 +103,9 @@ class KernelPlayer final : public Player {
       Part& part = now.parts[p];
       if (calls.graph && !part.graph) {
         if (auto capture = stream.begin_capture(); !capture) return capture;
-        const auto told = stream.run(part.job);
+        const auto queued = stream.run(part.job);
         auto graph = stream.end_capture();
-        if (!told) return told;
+        if (!queued) return queued;
         if (!graph) return tl::unexpected(graph.error());
         part.graph = std::move(*graph);
       }
@@ -117,7 +117,8 @@ class KernelPlayer final : public Player {
       for (std::size_t p = 0; p < state_.contexts.size(); ++p) {
         Stream& stream = *state_.contexts[p].stream;
         Part& part = now.parts[p];
-        if (auto told = calls.graph ? part.graph->launch(stream) : stream.run(part.job); !told) return told;
+        if (auto queued = calls.graph ? part.graph->launch(stream) : stream.run(part.job); !queued)
+          return queued;
       }
     }
     for (DeviceContext& context : state_.contexts)
@@ -127,7 +128,7 @@ class KernelPlayer final : public Player {
 
   void stop() override { std::atomic_ref(control_.abort).store(1, std::memory_order_release); }
 
-  std::string stood_still() override {
+  std::string where_stuck() override {
     const auto stop_of = [&](std::uint32_t rank) -> const Stop* {
       const Stop& stop = control_.stops[rank];
       return std::atomic_ref(const_cast<std::uint64_t&>(stop.stopped)).load(std::memory_order_acquire)
@@ -143,8 +144,8 @@ class KernelPlayer final : public Player {
       rank = stop_of(rank)->peer;
     const Stop& stop = *stop_of(rank);
     return fmt::format(
-        "{} stood still at instruction {} of {}: it waited for {} to finish {} of its {}, and had "
-        "heard of {}",
+        "{} was stuck at instruction {} of {}: it waited for {} to finish {} of its {}, and had "
+        "seen {}",
         state_.name(Rank(rank)), stop.instruction, prepared_.front()->lengths[rank],
         state_.name(Rank(stop.peer)), stop.wanted, prepared_.front()->lengths[stop.peer], stop.had);
   }
@@ -156,20 +157,20 @@ class KernelPlayer final : public Player {
     Part part;
     Image image;
     std::vector<Work> works;
-    std::uint64_t longest = 0;
+    std::uint64_t max_length = 0;
     for (const Rank rank : context.ranks) {
       const Program& program = flow.programs[std::size_t(rank)];
       for (const Instruction& instruction : program.instructions)
-        longest = std::max(longest, instruction.length);
+        max_length = std::max(max_length, instruction.length);
       std::vector<Peer> peers(std::size_t(state_.ranks()), Peer());
       for (Rank other = 0; other < state_.ranks(); ++other) {
         peers[std::size_t(other)] = {
             {state_.space(context, other, 0), state_.space(context, other, 1)},
-            reinterpret_cast<std::uint64_t*>(context.base[std::size_t(other)] + Region::heard) + rank};
+            reinterpret_cast<std::uint64_t*>(context.base[std::size_t(other)] + Region::progress) + rank};
       }
       std::byte* const own = context.base[std::size_t(rank)];
       Work work;
-      work.heard = reinterpret_cast<const std::uint64_t*>(own + Region::heard);
+      work.progress = reinterpret_cast<const std::uint64_t*>(own + Region::progress);
       work.call = reinterpret_cast<std::uint32_t*>(own + Region::call);
       work.stop = &control_.stops[rank];
       work.count = std::uint32_t(program.instructions.size());
@@ -211,8 +212,8 @@ class KernelPlayer final : public Player {
     const auto resident =
         context.device->resident_blocks(std::uint8_t(call.type), std::uint8_t(call.operation));
     if (!resident) return tl::unexpected(resident.error());
-    const int most = *resident / int(works.size());
-    if (most < 1)
+    const int max_blocks = *resident / int(works.size());
+    if (max_blocks < 1)
       return fail(Cause::unavailable,
                   fmt::format("{} cannot hold the kernels of {} ranks at once", context.device->gpu().text(),
                               works.size()),
@@ -221,8 +222,8 @@ class KernelPlayer final : public Player {
     part.job.work = reinterpret_cast<const Work*>(base + table);
     part.job.abort = &control_.abort;
     part.job.works = std::uint32_t(works.size());
-    part.job.blocks = std::uint32_t(
-        std::clamp<std::uint64_t>((longest + bytes_of_block - 1) / bytes_of_block, 1, std::uint64_t(most)));
+    part.job.blocks = std::uint32_t(std::clamp<std::uint64_t>(
+        (max_length + bytes_of_block - 1) / bytes_of_block, 1, std::uint64_t(max_blocks)));
     part.job.type = std::uint8_t(call.type);
     part.job.operation = std::uint8_t(call.operation);
     return part;

@@ -32,11 +32,11 @@ class NodeMemory final : public Memory {
     if (at == MAP_FAILED) return fail(Cause::unavailable, fmt::format("no {} bytes of host memory", bytes));
     made->at_ = static_cast<std::byte*>(at);
     made->bytes_ = bytes;
-    constexpr int bits = 8 * sizeof(unsigned long), most = 1024;
-    unsigned long nodes[most / bits] = {};
-    if (node < 0 || node >= most) return fail(Cause::bad_input, fmt::format("no NUMA node {}", node));
+    constexpr int bits = 8 * sizeof(unsigned long), max_nodes = 1024;
+    unsigned long nodes[max_nodes / bits] = {};
+    if (node < 0 || node >= max_nodes) return fail(Cause::bad_input, fmt::format("no NUMA node {}", node));
     nodes[node / bits] = 1ul << node % bits;
-    if (::syscall(SYS_mbind, at, bytes, MPOL_BIND, nodes, most + 1, 0) != 0)
+    if (::syscall(SYS_mbind, at, bytes, MPOL_BIND, nodes, max_nodes + 1, 0) != 0)
       return fail(Cause::unavailable,
                   fmt::format("no memory on NUMA node {}: {}", node, std::strerror(errno)));
     std::memset(at, 0, bytes);
@@ -117,11 +117,11 @@ class Measurement {
 
   Result<std::vector<GpuLimit>> run() {
     auto measured = measure();
-    // What the GPUs are still told to do needs its memory: it is given back once they have done it.
-    const Deadline patience = Deadline::in(grace);
+    // What is queued on the GPUs still needs its memory: it is given back once they have done it.
+    const Deadline deadline = Deadline::in(grace);
     for (Bench& bench : benches_) {
       for (auto* stream : {&bench.stream, &bench.other}) {
-        const auto idle = wait_for(**stream, bench.device->gpu(), patience);
+        const auto idle = wait_for(**stream, bench.device->gpu(), deadline);
         if (idle || idle.error().cause != Cause::deadline) continue;
         // All of it: what hangs may be reading from any of the others.
         static auto* const kept = new std::vector<std::pair<std::vector<Bench>, std::unique_ptr<Memory>>>;
@@ -174,7 +174,7 @@ class Measurement {
     }
   }
 
-  // Until the stream has done what it was told. False: over before.
+  // Until the stream has done all. False: over before.
   Result<bool> finish(Bench& bench) {
     for (;;) {
       const auto done = wait_for(*bench.stream, bench.device->gpu(), Deadline::in(glance));
@@ -190,14 +190,14 @@ class Measurement {
     for (int i = 0; i <= settings_.repeats; ++i) {  // the first one warms up
       if (over()) return std::nullopt;
       Stream* const other = beside.stream;
-      Result<void> told = bench.stream->record(*bench.start);
-      if (other && told) told = other->wait(*bench.start);
-      if (told) told = work(*bench.stream);
-      if (other && told) told = beside.work(*other);
-      if (other && told) told = other->record(*beside.joined);
-      if (other && told) told = bench.stream->wait(*beside.joined);
-      if (told) told = bench.stream->record(*bench.stop);
-      if (!told) return tl::unexpected(told.error());
+      Result<void> queued = bench.stream->record(*bench.start);
+      if (other && queued) queued = other->wait(*bench.start);
+      if (queued) queued = work(*bench.stream);
+      if (other && queued) queued = beside.work(*other);
+      if (other && queued) queued = other->record(*beside.joined);
+      if (other && queued) queued = bench.stream->wait(*beside.joined);
+      if (queued) queued = bench.stream->record(*bench.stop);
+      if (!queued) return tl::unexpected(queued.error());
       const auto finished = finish(bench);
       if (!finished) return tl::unexpected(finished.error());
       if (!*finished) return std::nullopt;
@@ -229,9 +229,9 @@ class Measurement {
       if (trial.small) {
         constexpr int row = 64;
         const auto all = time(bench, [&](Stream& stream) {
-          Result<void> told;
-          for (int i = 0; i < row && told; ++i) told = trial.small(stream);
-          return told;
+          Result<void> queued;
+          for (int i = 0; i < row && queued; ++i) queued = trial.small(stream);
+          return queued;
         });
         if (!all) return tl::unexpected(all.error());
         if (*all) limit.latency = Seconds(**all / row);

@@ -16,9 +16,8 @@ namespace {
 // else.
 Result<void> has_driver(const std::string& library) {
   if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) return {};
-  const char* const text = ::dlerror();
-  const std::string_view why = text ? text : "";
-  if (!why.empty() && why.find("No such file") == why.npos)
+  const std::string_view why = ::dlerror();
+  if (why.find("No such file") == why.npos)
     return fail(Cause::unavailable, fmt::format("no NVIDIA driver: {}", why));
   return fail(Cause::unavailable, fmt::format("no NVIDIA driver: {} is missing", library), {},
               "run where there is a GPU with its driver, or use host memory");
@@ -29,11 +28,8 @@ Result<void> has_driver(const std::string& library) {
 Result<std::unique_ptr<Driver>> load(const std::string& module, const std::string& driver_library) {
   if (auto driver = has_driver(driver_library); !driver) return tl::unexpected(driver.error());
   void* const opened = ::dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!opened) {
-    const char* const text = ::dlerror();
-    return fail(Cause::unavailable,
-                fmt::format("the CUDA module cannot be loaded: {}", text ? text : module));
-  }
+  if (!opened)
+    return fail(Cause::unavailable, fmt::format("the CUDA module cannot be loaded: {}", ::dlerror()));
   const auto entry = reinterpret_cast<EntryFunction>(::dlsym(opened, entry_name));
   if (!entry) {
     ::dlclose(opened);

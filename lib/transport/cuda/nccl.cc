@@ -85,7 +85,7 @@ std::string named(const std::string& word, std::span<const std::string_view> nam
 
 }  // namespace
 
-std::string told_by(const std::string& log) {
+std::string algorithm_in_log(const std::string& log) {
   const auto line = log.rfind("Bytes -> Algo ");
   if (line == log.npos) return {};
   const std::string last = log.substr(line, log.find('\n', line) - line);
@@ -119,13 +119,13 @@ Result<std::unique_ptr<Nccl>> Nccl::open(std::span<const int> gpus, Deadline dea
   find(f.abort, "ncclCommAbort");
   find(f.error, "ncclGetErrorString");
   if (missing) return fail(Cause::unavailable, fmt::format("{} has no {}", library, missing));
-  if (auto good = made->told(f.version(&made->version_), "tell its version"); !good)
+  if (auto good = made->checked(f.version(&made->version_), "tell its version"); !good)
     return tl::unexpected(good.error());
   const auto ranks = std::make_shared<std::vector<void*>>(gpus.size(), nullptr);
   const auto init = [ranks, functions = made->functions_, on = std::vector<int>(gpus.begin(), gpus.end())] {
     return functions->init_all(ranks->data(), int(on.size()), on.data());
   };
-  if (auto good = made->told(within(deadline, init), "connect these GPUs"); !good)
+  if (auto good = made->checked(within(deadline, init), "connect these GPUs"); !good)
     return tl::unexpected(good.error());
   made->ranks_ = *ranks;
   return made;
@@ -144,7 +144,7 @@ void Nccl::abort() {
   within(Deadline::in(Seconds(2)), all);
 }
 
-Result<void> Nccl::told(std::optional<int> result, const char* what) const {
+Result<void> Nccl::checked(std::optional<int> result, const char* what) const {
   if (!result)
     return fail(Cause::deadline, fmt::format("NCCL did not {} in time", what), {}, "see NCCL_DEBUG=INFO");
   if (*result == 0) return {};
@@ -175,7 +175,7 @@ Result<void> Nccl::allreduce(std::span<const Part> parts, std::uint64_t elements
   };
   const auto result = connected_ ? group(*functions_, ranks_, parts, elements, t, op) : first();
   connected_ = true;
-  return told(result, "start an allreduce");
+  return checked(result, "start an allreduce");
 }
 
 std::string Nccl::version() const {
@@ -187,13 +187,13 @@ std::string Nccl::version() const {
 
 std::string Nccl::how() const {
   if (log_ < 0) return {};
-  constexpr off_t most = 64 * 1024;  // of the log's end
+  constexpr off_t max_bytes = 64 * 1024;  // of the log's end
   const off_t end = ::lseek(log_, 0, SEEK_END);
-  const off_t from = std::max<off_t>(end - most, 0);
+  const off_t from = std::max<off_t>(end - max_bytes, 0);
   std::string text(std::size_t(std::max<off_t>(end - from, 0)), '\0');
   const ssize_t got = ::pread(log_, text.data(), text.size(), from);
   text.resize(std::size_t(std::max<ssize_t>(got, 0)));
-  return told_by(text);
+  return algorithm_in_log(text);
 }
 
 }  // namespace ringtrue::transport::cuda

@@ -18,7 +18,7 @@ namespace ringtrue::transport::cuda {
 
 // Algorithm and protocol of the last call that NCCL's log tells of, "RING, LL128"; releases that write
 // numbers mean the same. Empty: it tells of none.
-std::string told_by(const std::string& log);
+std::string algorithm_in_log(const std::string& log);
 
 class Nccl {
  public:
@@ -42,7 +42,7 @@ class Nccl {
   void abort();
 
   std::string version() const;  // "NCCL 2.28.9"
-  // Of the last call, as told_by() its log; empty, too, where NCCL_DEBUG sends the log elsewhere.
+  // Of the last call, by its log; empty, too, where NCCL_DEBUG sends the log elsewhere.
   std::string how() const;
 
  private:
@@ -50,7 +50,7 @@ class Nccl {
   Nccl() = default;
   static int group(const Functions& f, std::span<void* const> ranks, std::span<const Part> parts,
                    std::uint64_t elements, int type, int operation);
-  Result<void> told(std::optional<int> result, const char* what) const;
+  Result<void> checked(std::optional<int> result, const char* what) const;
 
   std::shared_ptr<Functions> functions_;
   std::vector<void*> ranks_;

@@ -20,10 +20,10 @@ class Player {
   // Tells the GPUs `calls.count` calls; does not wait for them. Each context's start and stop are recorded
   // around.
   virtual Result<void> begin(Calls calls) = 0;
-  // What can be told to leave is told.
+  // Kernels are told to leave.
   virtual void stop() = 0;
-  // Which rank stood still, where, and for whom; empty: none did. After stop(), when all has left that will.
-  virtual std::string stood_still() = 0;
+  // Which rank was stuck, where, and for whom; empty: none did. After stop(), when all has left that will.
+  virtual std::string where_stuck() = 0;
 };
 
 Result<std::unique_ptr<Player>> make_kernel_player(GroupState& state);

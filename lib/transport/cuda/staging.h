@@ -13,7 +13,7 @@ namespace ringtrue::transport::cuda {
 
 // Asks `done` until it says so. Errors: its own; deadline.
 Result<void> poll(const std::function<Result<bool>()>& done, const Gpu& gpu, Deadline deadline);
-// Until the stream has done all that it was told. Errors: what went wrong on it; deadline.
+// Until the stream has done all that is queued on it. Errors: what went wrong on it; deadline.
 Result<void> wait_for(Stream& stream, const Gpu& gpu, Deadline deadline);
 
 class StagingCopier {
@@ -22,7 +22,7 @@ class StagingCopier {
 
   static Result<StagingCopier> make(Device& device);  // both outlive it
 
-  // In order with what the stream was told before; done on return.
+  // In order with what was queued on the stream before; done on return.
   Result<void> to_gpu(Stream& stream, std::byte* into, const std::byte* from, std::uint64_t bytes,
                       Deadline deadline);
   Result<void> to_host(Stream& stream, std::byte* into, const std::byte* from, std::uint64_t bytes,

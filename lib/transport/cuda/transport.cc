@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <map>
 
 #include "transport/cuda/player.h"
@@ -18,8 +19,6 @@ using collective::Rank;
 namespace {
 
 constexpr std::uint64_t max_table = 1 << 20;
-constexpr int max_calls =
-    256;                     // under way: a full queue would hold up the host for as long as a kernel hangs
 constexpr Seconds grace{2};  // for kernels to leave, once they are told to
 
 // A kernel that never leaves would hold up whoever gives back what it uses: that stays, until the process
@@ -39,22 +38,17 @@ class RealGroup final : public Group {
   }
 
   Result<void> open(Driver& driver, Settings settings) {
-    if (auto good = check(settings); !good) return good;
+    assert(!settings.seats.empty() && settings.seats.size() <= std::size_t(max_ranks));
     GroupState& state = *state_;
     state.region = Region(settings.data_bytes, settings.scratch_bytes);
     // A handle opens the whole page of the GPU's memory: nothing else shall lie in it.
     constexpr std::uint64_t page = 2 << 20;
     if (!alone(settings)) state.region.bytes = (state.region.bytes + page - 1) / page * page;
     state.context_of.assign(settings.seats.size(), -1);
-    const auto gpus = driver.gpus();
-    if (!gpus) return tl::unexpected(gpus.error());
     std::map<int, std::size_t> context_of_gpu;
     for (std::size_t r = 0; r < settings.seats.size(); ++r) {
       const Seat& seat = settings.seats[r];
       if (seat.process != settings.process) continue;
-      if (seat.gpu < 0 || std::size_t(seat.gpu) >= gpus->size())
-        return fail(Cause::bad_input,
-                    fmt::format("rank {} is to use GPU {}, and there are {}", r, seat.gpu, gpus->size()));
       const auto [found, added] = context_of_gpu.emplace(seat.gpu, state.contexts.size());
       if (added)
         if (auto made = add_context(driver, seat.gpu, settings.seats.size()); !made) return made;
@@ -66,7 +60,6 @@ class RealGroup final : public Group {
       context.base[r] = (*memory)->at();
       context.regions.push_back(std::move(*memory));
     }
-    if (state.contexts.empty()) return fail(Cause::bad_input, "no rank lives in this process");
     state.settings = std::move(settings);
     offer_ = offer_of(state);
     return {};
@@ -108,13 +101,13 @@ class RealGroup final : public Group {
 
   Result<void> upload(Rank rank, std::uint64_t at, std::span<const std::byte> from,
                       Deadline deadline) override {
-    if (auto fits = inside(at, from.size()); !fits) return fits;
+    assert(fits(at, from.size()));
     DeviceContext& context = state_->context(rank);
     return settled(
         context.staging->to_gpu(*context.stream, data(rank) + at, from.data(), from.size(), deadline));
   }
   Result<void> download(Rank rank, std::uint64_t at, std::span<std::byte> into, Deadline deadline) override {
-    if (auto fits = inside(at, into.size()); !fits) return fits;
+    assert(fits(at, into.size()));
     DeviceContext& context = state_->context(rank);
     return settled(
         context.staging->to_host(*context.stream, into.data(), data(rank) + at, into.size(), deadline));
@@ -122,18 +115,20 @@ class RealGroup final : public Group {
 
   Result<void> fill(Rank rank, std::span<const std::byte> table, std::uint32_t size, std::uint64_t elements,
                     Deadline deadline) override {
-    auto room = tables(rank, table, {}, size, elements, deadline);
+    assert(are_tables(table, {}, size) && fits(0, elements * size) && (!table.empty() || !elements));
+    auto room = tables(rank, table, {}, deadline);
     if (!room) return tl::unexpected(room.error());
     if (!elements) return {};
     DeviceContext& context = state_->context(rank);
     const Fill job{data(rank), *room, elements, std::uint32_t(table.size() / size), size};
-    if (auto told = context.stream->run(job); !told) return told;
+    if (auto queued = context.stream->run(job); !queued) return queued;
     return settled(wait_for(*context.stream, context.device->gpu(), deadline));
   }
 
   Result<Found> check(Rank rank, std::span<const std::byte> table, std::span<const std::byte> poison,
                       std::uint32_t size, std::uint64_t elements, Deadline deadline) override {
-    auto room = tables(rank, table, poison, size, elements, deadline);
+    assert(are_tables(table, poison, size) && fits(0, elements * size) && (!table.empty() || !elements));
+    auto room = tables(rank, table, poison, deadline);
     if (!room) return tl::unexpected(room.error());
     Found found;
     if (!elements) return found;
@@ -149,7 +144,7 @@ class RealGroup final : public Group {
                     elements,
                     std::uint32_t(table.size() / size),
                     size};
-    if (auto told = context.stream->run(job); !told) return tl::unexpected(told.error());
+    if (auto queued = context.stream->run(job); !queued) return tl::unexpected(queued.error());
     if (auto got = context.staging->to_host(*context.stream, reinterpret_cast<std::byte*>(&found), at,
                                             sizeof found, deadline);
         !got)
@@ -161,7 +156,8 @@ class RealGroup final : public Group {
                     Deadline deadline) override {
     GroupState& state = *state_;
     Call call = sliced(asked, state.ranks());
-    if (auto fits = can_run(algorithm, layout, call, calls); !fits) return tl::unexpected(fits.error());
+    assert(player_ && layout.ranks() == state.ranks() && fits(0, call.bytes()));
+    assert(calls.count >= 1 && calls.count <= max_calls);
     const auto staged = [](const Choice& choice) { return choice.way == Way::staged; };
     if (std::any_of(state.choices.pairs.begin(), state.choices.pairs.end(), staged))
       call.slice_bytes =
@@ -186,16 +182,6 @@ class RealGroup final : public Group {
   void abort() override { cancelled_ = true; }
 
  private:
-  static Result<void> check(const Settings& settings) {
-    if (settings.seats.empty() || settings.seats.size() > std::size_t(max_ranks))
-      return fail(Cause::bad_input, fmt::format("{} ranks on GPUs: from 1 to {} are possible",
-                                                settings.seats.size(), max_ranks));
-    constexpr std::uint64_t most = std::uint64_t(1) << 48;
-    if (settings.data_bytes > most || settings.scratch_bytes > most)
-      return fail(Cause::bad_input, "no GPU has so much memory");
-    return {};
-  }
-
   Result<void> add_context(Driver& driver, int gpu, std::size_t ranks) {
     DeviceContext& context = state_->contexts.emplace_back();
     context.base.resize(ranks);
@@ -207,21 +193,20 @@ class RealGroup final : public Group {
     return made;
   }
 
-  Result<void> inside(std::uint64_t at, std::uint64_t bytes) const {
+  bool fits(std::uint64_t at, std::uint64_t bytes) const {
     const std::uint64_t room = state_->settings.data_bytes;
-    if (at <= room && bytes <= room - at) return {};
-    return fail(Cause::bad_input, fmt::format("{} bytes at {} are beyond the buffer's {}", bytes, at, room));
+    return at <= room && bytes <= room - at;
+  }
+
+  static bool are_tables(std::span<const std::byte> table, std::span<const std::byte> poison,
+                         std::uint32_t size) {
+    return (size == 2 || size == 4 || size == 8) && table.size() <= max_table && table.size() % size == 0 &&
+           (poison.empty() || poison.size() == table.size());
   }
 
   // Puts the tables into the rank's GPU; where they are.
   Result<std::byte*> tables(Rank rank, std::span<const std::byte> table, std::span<const std::byte> poison,
-                            std::uint32_t size, std::uint64_t elements, Deadline deadline) {
-    const bool good = (size == 2 || size == 4 || size == 8) && table.size() <= max_table &&
-                      table.size() % size == 0 && (!table.empty() || !elements) &&
-                      (poison.empty() || poison.size() == table.size());
-    if (!good) return fail(Cause::bad_input, "a table of values does not fit");
-    if (elements > state_->settings.data_bytes / size)
-      return tl::unexpected(inside(0, elements * size).error());
+                            Deadline deadline) {
     DeviceContext& context = state_->context(rank);
     Result<void> sent;
     if (!context.tables)
@@ -234,26 +219,6 @@ class RealGroup final : public Group {
       sent = context.staging->to_gpu(*context.stream, at + max_table, poison.data(), poison.size(), deadline);
     if (auto done = settled(sent); !done) return tl::unexpected(done.error());
     return at;
-  }
-
-  Result<void> can_run(const Algorithm& algorithm, const Layout& layout, const Call& call,
-                       Calls calls) const {
-    const GroupState& state = *state_;
-    if (!player_) return fail(Cause::internal, "the group is not connected");
-    if (layout.ranks() != state.ranks())
-      return fail(Cause::bad_input,
-                  fmt::format("a layout of {} ranks for a group of {}", layout.ranks(), state.ranks()));
-    if (calls.count < 1 || calls.count > max_calls)
-      return fail(Cause::bad_input,
-                  fmt::format("{} calls at once: from 1 to {} are possible", calls.count, max_calls));
-    if (auto fits = inside(0, call.bytes()); !fits) return fits;
-    if (algorithm.uses_packets()) return {};  // compile() says why not
-    for (Rank rank = 0; rank < state.ranks(); ++rank)
-      if (algorithm.scratch_bytes(layout, rank, call) > state.settings.scratch_bytes)
-        return fail(Cause::bad_input,
-                    fmt::format("{} needs {} bytes of scratch, the group has {}", algorithm.name,
-                                algorithm.scratch_bytes(layout, rank, call), state.settings.scratch_bytes));
-    return {};
   }
 
   // Until all GPUs here have done their calls.
@@ -275,19 +240,19 @@ class RealGroup final : public Group {
   Error leave(Error error) {
     failed_ = true;
     if (player_) player_->stop();
-    const Deadline patience = Deadline::in(grace);
+    const Deadline deadline = Deadline::in(grace);
     for (DeviceContext& context : state_->contexts) {
       // A GPU that is broken has nothing under way; one that does not leave in time never will.
-      if (auto left = wait_for(*context.stream, context.device->gpu(), patience);
+      if (auto left = wait_for(*context.stream, context.device->gpu(), deadline);
           !left && left.error().cause == Cause::deadline) {
         hangs_ = true;
         error.where.device = context.device->gpu().text();
       }
     }
     if (error.cause == Cause::deadline) {
-      const std::string where = player_->stood_still();
+      const std::string where = player_->where_stuck();
       error.what = !where.empty() ? where
-                   : hangs_       ? "no rank says where it stood still"
+                   : hangs_       ? "no rank says where it was stuck"
                                   : "the calls ended after their deadline";
       if (hangs_) error.what += "; a kernel does not leave";
       error.next = "look for errors of these GPUs in dmesg (Xid) and nvidia-smi -q";

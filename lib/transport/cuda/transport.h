@@ -45,8 +45,10 @@ struct Settings {
   Play play = Play::automatic;
 };
 
+// Under way at a time: a full queue would hold up the host for as long as a kernel hangs.
+inline constexpr int max_calls = 256;
 struct Calls {
-  int count = 1;       // back to back, each on what the one before left
+  int count = 1;       // back to back, each on what the one before left; at most max_calls
   bool graph = false;  // captured once and replayed: for short calls
 };
 
@@ -58,8 +60,8 @@ struct Times {
 
 class Group {
  public:
-  // Errors: bad_input for settings that make no sense; unavailable with the GPU's name for memory that is not
-  // to be had; cancelled after abort().
+  // For up to max_ranks ranks, some of which live here. Errors: unavailable with the GPU's name for memory
+  // that is not to be had.
   static Result<std::unique_ptr<Group>> open(Driver& driver, Settings settings);
   virtual ~Group() = default;
 
@@ -89,9 +91,9 @@ class Group {
                               std::span<const std::byte> poison, std::uint32_t size, std::uint64_t elements,
                               Deadline deadline) = 0;
 
-  // All processes call it alike. `layout` has as many ranks as there are seats. Errors: bad_input for a call
-  // that does not fit the buffers; deadline with the rank and instruction that stood still and the peer that
-  // it waited for; cancelled after abort(); peer_lost for a GPU that is gone.
+  // All processes call it alike. `layout` has as many ranks as there are seats, and the call fits the
+  // buffers. Errors: deadline with the rank and instruction that was stuck and the peer that it waited for;
+  // cancelled after abort(); peer_lost for a GPU that is gone.
   virtual Result<Times> run(const collective::Algorithm& algorithm, const collective::Layout& layout,
                             const collective::Call& call, Calls calls, Deadline deadline) = 0;
 

@@ -128,7 +128,7 @@ class Player {
     auto& blocks = at_[std::size_t(rank)];
     const std::uint32_t finished = *std::min_element(blocks.begin(), blocks.end());
     for (; finished_[std::size_t(rank)] < finished; ++finished_[std::size_t(rank)]) {
-      const std::uint64_t tells = program(rank).instructions[finished_[std::size_t(rank)]].tells;
+      const std::uint64_t tells = program(rank).instructions[finished_[std::size_t(rank)]].signals;
       for (Rank r = 0; r < ranks_; ++r)
         if (tells >> r & 1) told_[std::size_t(r)][std::size_t(rank)] = finished_[std::size_t(rank)] + 1;
     }
@@ -197,7 +197,7 @@ TEST(CudaDataflow, TheCommonOrderHoldsAllThatIsWaitedFor) {
         const Wait& wait = program.waits[now.first_wait + w];
         EXPECT_GE(finished[wait.rank], wait.finished) << algorithm->name;
         const Instruction& awaited = flow->programs[wait.rank].instructions[wait.finished - 1];
-        EXPECT_TRUE(awaited.tells >> place.rank & 1) << "nobody would tell";
+        EXPECT_TRUE(awaited.signals >> place.rank & 1) << "nobody would tell";
       }
       ++count;
     }
@@ -244,7 +244,7 @@ TEST(CudaDataflow, OneShotIsACopyAndASum) {
   ASSERT_TRUE(flow);
   for (const Program& program : flow->programs) {
     ASSERT_EQ(program.instructions.size(), 4u);
-    EXPECT_EQ(program.instructions[0].tells, 0u) << "nobody waits for a rank that has only come";
+    EXPECT_EQ(program.instructions[0].signals, 0u) << "nobody waits for a rank that has only come";
     EXPECT_EQ(program.instructions[2].sources, 7);
     EXPECT_EQ(program.instructions[2].move, Move::reduce_last);
   }

@@ -16,8 +16,8 @@ Error error_of(const std::string& what, const std::string& gpu, cudaError_t erro
 struct DeviceGuard {
   Gpu gpu;
 
-  Result<void> enter() const { return tell(cudaSetDevice(gpu.index), "begin"); }
-  Result<void> tell(cudaError_t error, const char* what) const {
+  Result<void> enter() const { return check(cudaSetDevice(gpu.index), "begin"); }
+  Result<void> check(cudaError_t error, const char* what) const {
     if (error == cudaSuccess) return {};
     return tl::unexpected(error_of(what, gpu.text(), error));
   }
@@ -25,7 +25,7 @@ struct DeviceGuard {
   template <class Call>
   Result<void> call(const char* what, Call call) const {
     if (auto entered = enter(); !entered) return entered;
-    return tell(static_cast<cudaError_t>(call()), what);
+    return check(static_cast<cudaError_t>(call()), what);
   }
   // Whether what `query` asks for is over. Also entered: the runtime makes a context on the thread's current
   // GPU whatever it is asked, and of a thread that has entered none that is the first.
@@ -34,7 +34,7 @@ struct DeviceGuard {
     if (auto entered = enter(); !entered) return tl::unexpected(entered.error());
     const cudaError_t state = query();
     if (state == cudaErrorNotReady) return cudaGetLastError(), false;
-    if (auto good = tell(state, "go on"); !good) return tl::unexpected(good.error());
+    if (auto good = check(state, "go on"); !good) return tl::unexpected(good.error());
     return true;
   }
   template <class Call>

@@ -49,6 +49,18 @@ const void* interpreter(std::uint8_t type, std::uint8_t operation) {
   });
 }
 
+// Launches by the bytes of an element.
+template <class Launch>
+int for_size(std::uint32_t size, Launch launch) {
+  if (size == 2)
+    launch(std::uint16_t());
+  else if (size == 4)
+    launch(std::uint32_t());
+  else
+    launch(std::uint64_t());
+  return cudaGetLastError();
+}
+
 }  // namespace
 
 namespace kernels {
@@ -78,33 +90,21 @@ int launch(CUstream_st* stream, const Reduction& job, int blocks) {
 }
 
 int launch(CUstream_st* stream, const Fill& job, int blocks) {
-  if (job.size == 2)
-    fill_kernel<std::uint16_t><<<blocks, threads, 0, stream>>>(job);
-  else if (job.size == 4)
-    fill_kernel<std::uint32_t><<<blocks, threads, 0, stream>>>(job);
-  else
-    fill_kernel<std::uint64_t><<<blocks, threads, 0, stream>>>(job);
-  return cudaGetLastError();
+  return for_size(job.size, [&](auto element) {
+    fill_kernel<decltype(element)><<<blocks, threads, 0, stream>>>(job);
+  });
 }
 
 int launch(CUstream_st* stream, const Check& job, int blocks) {
-  if (job.size == 2)
-    check_kernel<std::uint16_t><<<blocks, threads, 0, stream>>>(job);
-  else if (job.size == 4)
-    check_kernel<std::uint32_t><<<blocks, threads, 0, stream>>>(job);
-  else
-    check_kernel<std::uint64_t><<<blocks, threads, 0, stream>>>(job);
-  return cudaGetLastError();
+  return for_size(job.size, [&](auto element) {
+    check_kernel<decltype(element)><<<blocks, threads, 0, stream>>>(job);
+  });
 }
 
 int launch(CUstream_st* stream, const Bitmap& job, int blocks) {
-  if (job.type == 2 || job.type == 3)
-    bitmap_kernel<std::uint16_t><<<blocks, threads, 0, stream>>>(job);
-  else if (job.type == 0 || job.type == 4)
-    bitmap_kernel<std::uint32_t><<<blocks, threads, 0, stream>>>(job);
-  else
-    bitmap_kernel<std::uint64_t><<<blocks, threads, 0, stream>>>(job);
-  return cudaGetLastError();
+  return for_size(size_of_type(job.type), [&](auto element) {
+    bitmap_kernel<decltype(element)><<<blocks, threads, 0, stream>>>(job);
+  });
 }
 
 }  // namespace kernels

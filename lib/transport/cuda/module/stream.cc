@@ -43,10 +43,7 @@ class RealStream final : public Stream {
     return guard_.call("start a collective", [&] { return kernels::launch(stream, job); });
   }
   Result<void> run(const Reduction& job) override {
-    return launch("reduce", job, job.elements,
-                  job.type == 1 || job.type == 5   ? 8
-                  : job.type == 2 || job.type == 3 ? 2
-                                                   : 4);
+    return launch("reduce", job, job.elements, size_of_type(job.type));
   }
   Result<void> run(const Fill& job) override { return launch("fill", job, job.elements, job.size); }
   Result<void> run(const Check& job) override { return launch("check values", job, job.elements, job.size); }
@@ -108,7 +105,7 @@ Result<std::unique_ptr<Graph>> RealStream::end_capture() {
   cudaGraphExec_t ready = nullptr;
   const cudaError_t made = cudaGraphInstantiate(&ready, graph, 0);
   cudaGraphDestroy(graph);
-  if (auto good = guard_.tell(made, "prepare a graph"); !good) return tl::unexpected(good.error());
+  if (auto good = guard_.check(made, "prepare a graph"); !good) return tl::unexpected(good.error());
   auto prepared = std::make_unique<RealGraph>(guard_, ready);
   // Now, and not with its first launch, when another GPU's kernel may already wait for this one's.
   auto sent = guard_.call("prepare a graph", [&] { return cudaGraphUpload(ready, stream); });

@@ -31,7 +31,7 @@ struct GpuWorld {
   __device__ static void add(std::uint64_t* at, std::uint64_t n) {
     atomicAdd(reinterpret_cast<unsigned long long*>(at), n);
   }
-  __device__ static void least(std::uint64_t* at, std::uint64_t n) {
+  __device__ static void minimum(std::uint64_t* at, std::uint64_t n) {
     atomicMin(reinterpret_cast<unsigned long long*>(at), n);
   }
 
@@ -42,18 +42,18 @@ struct GpuWorld {
     return before;
   }
   __device__ static void publish() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
-  __device__ static void tell(std::uint64_t* at, std::uint64_t n) {
+  __device__ static void signal(std::uint64_t* at, std::uint64_t n) {
     asm volatile("st.relaxed.sys.u64 [%0], %1;" ::"l"(at), "l"(n) : "memory");
   }
-  __device__ static void release(std::uint64_t* at, std::uint64_t n) {
+  __device__ static void store_release(std::uint64_t* at, std::uint64_t n) {
     asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(at), "l"(n) : "memory");
   }
-  __device__ static std::uint64_t hear(const std::uint64_t* at) {
+  __device__ static std::uint64_t load_acquire(const std::uint64_t* at) {
     std::uint64_t n;
     asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(n) : "l"(at) : "memory");
     return n;
   }
-  __device__ static std::uint32_t peek(const std::uint32_t* at) {
+  __device__ static std::uint32_t load_relaxed(const std::uint32_t* at) {
     std::uint32_t n;
     asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(n) : "l"(at) : "memory");
     return n;
