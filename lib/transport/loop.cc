@@ -24,19 +24,19 @@ void relax() {
 }
 
 // To the nanosecond where the kernel can do it (Linux 5.11), else rounded up to milliseconds.
-int wait_for_events(int epoll, epoll_event* events, int most, std::int64_t timeout_ns) {
+int wait_for_events(int epoll, epoll_event* events, int max_events, std::int64_t timeout_ns) {
 #if defined(SYS_epoll_pwait2)
   static std::atomic<bool> precise{true};
   if (timeout_ns > 0 && precise.load(std::memory_order_relaxed)) {
     const timespec timeout{timeout_ns / 1'000'000'000, long(timeout_ns % 1'000'000'000)};
-    const long n = ::syscall(SYS_epoll_pwait2, epoll, events, most, &timeout, nullptr, 0);
+    const long n = ::syscall(SYS_epoll_pwait2, epoll, events, max_events, &timeout, nullptr, 0);
     if (n >= 0 || errno == EINTR) return int(n);
     precise.store(false, std::memory_order_relaxed);
   }
 #endif
   const std::int64_t ms =
       timeout_ns < 0 ? -1 : std::min<std::int64_t>((timeout_ns + 999'999) / 1'000'000, INT32_MAX);
-  return ::epoll_wait(epoll, events, most, int(ms));
+  return ::epoll_wait(epoll, events, max_events, int(ms));
 }
 
 }  // namespace

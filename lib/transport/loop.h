@@ -43,6 +43,7 @@ class Loop {
  public:
   // `doorbell`: an eventfd to be woken by, or -1 to make one. Not closed if given.
   static Result<std::unique_ptr<Loop>> make(int doorbell = -1);
+  Loop(const Loop&) = delete;
 
   // Any thread; also another process that has the doorbell.
   void ring() const { ring(doorbell_); }

@@ -70,11 +70,11 @@ void Channel::flush() {
   flush_waits_ = false;
   flushing_ = true;  // an owner that hears that a message is gone may send the next one
   while (!outgoing_.empty()) {
-    constexpr std::size_t most = 48;
-    iovec parts[2 * most];
+    constexpr std::size_t max_messages = 48;
+    iovec parts[2 * max_messages];
     std::size_t count = 0, messages = 0;
     for (Outgoing& m : outgoing_) {
-      if (messages++ == most) break;
+      if (messages++ == max_messages) break;
       if (m.moved == 0) m.moved = owner_.now();
       const std::byte* payload = m.broken.empty() ? m.from : m.broken.data();
       if (m.written < frame_bytes) parts[count++] = {m.header.data() + m.written, frame_bytes - m.written};

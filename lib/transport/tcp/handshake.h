@@ -37,7 +37,13 @@ struct Hello {
   Nonce nonce{};
 };
 
-inline constexpr std::size_t hello_bytes = 44, challenge_bytes = 48, proof_bytes = 32, welcome_bytes = 1;
+struct Challenge {
+  Nonce nonce;
+  Mac mac;
+};
+
+inline constexpr std::size_t hello_bytes = 44, challenge_bytes = sizeof(Challenge), proof_bytes = 32,
+                             welcome_bytes = 1;
 inline constexpr std::byte welcome{'W'};
 
 std::array<std::byte, hello_bytes> encode(const Hello& hello);

@@ -17,8 +17,8 @@ constexpr std::size_t length_bytes = sizeof(std::uint32_t);
 
 class Swap final : public Watcher {
  public:
-  Swap(Loop& loop, int fd, Transport::Word word, std::size_t longest)
-      : loop_(loop), fd_(fd), node_(std::move(word.node)), longest_(longest), into_(length_bytes) {
+  Swap(Loop& loop, int fd, Transport::Word word, std::size_t max_bytes)
+      : loop_(loop), fd_(fd), node_(std::move(word.node)), max_bytes_(max_bytes), into_(length_bytes) {
     const auto length = to_bytes(std::uint32_t(word.bytes.size()));
     ours_.assign(length.begin(), length.end());
     ours_.insert(ours_.end(), word.bytes.begin(), word.bytes.end());
@@ -74,7 +74,7 @@ class Swap final : public Watcher {
         return;
       }
       const std::size_t length = from_bytes<std::uint32_t>(into_);
-      if (length > longest_) {
+      if (length > max_bytes_) {
         failed_ = Error{Cause::corrupted, fmt::format("{} announced {} bytes", node_, length), node_, {}};
         return;
       }
@@ -92,7 +92,7 @@ class Swap final : public Watcher {
   Loop& loop_;
   int fd_;
   std::string node_;
-  std::size_t longest_;
+  std::size_t max_bytes_;
   std::vector<std::byte> ours_, into_;
   std::size_t written_ = 0, got_ = 0;
   bool watched_ = false, counted_ = false, have_ = false;
@@ -101,13 +101,13 @@ class Swap final : public Watcher {
 
 }  // namespace
 
-Result<Transport::Words> Transport::swap(Words words, std::size_t longest, const std::string& what,
+Result<Transport::Words> Transport::swap(Words words, std::size_t max_bytes, const std::string& what,
                                          const std::function<bool()>& stop, Deadline deadline) {
   std::map<ConnectionKey, std::unique_ptr<Swap>> swaps;
   for (auto& [key, word] : words) {
     const int fd = descriptor(key);
     if (fd < 0) return fail(Cause::internal, fmt::format("no connection to {} to swap {}", word.node, what));
-    const auto swap = swaps.emplace(key, std::make_unique<Swap>(loop_, fd, std::move(word), longest)).first;
+    const auto swap = swaps.emplace(key, std::make_unique<Swap>(loop_, fd, std::move(word), max_bytes)).first;
     if (const auto begun = swap->second->begin(); !begun) return tl::unexpected(begun.error());
   }
   auto next = swaps.begin();  // all before it are over, and went well

@@ -13,13 +13,14 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "transport/fields.h"
 
 namespace ringtrue::transport::tcp {
 
 namespace {
 
 constexpr std::size_t min_callers = 256;  // that may be unproven at a time, however few are expected
-constexpr std::int64_t patience_ns = 5'000'000'000;  // with a caller that has not proven itself
+constexpr std::int64_t handshake_timeout_ns = 5'000'000'000;  // with a caller that has not proven itself
 constexpr std::uint64_t rejected_logged = 10;
 constexpr std::int64_t pause_ns = 100'000'000;  // without descriptors for new callers
 
@@ -115,11 +116,7 @@ class Transport::Pending final : public Watcher {
       if (std::find(seats.begin(), seats.end(), hello_.to) == seats.end())
         return end("it asks for a rank that does not live here");
       nonce_ = make_nonce();
-      std::array<std::byte, challenge_bytes> challenge;
-      const Mac mac = acceptor_proof(secret, hello_, nonce_);
-      std::copy(nonce_.begin(), nonce_.end(), challenge.begin());
-      std::copy(mac.begin(), mac.end(), challenge.begin() + nonce_.size());
-      say(challenge);
+      say(to_bytes(Challenge{nonce_, acceptor_proof(secret, hello_, nonce_)}));
       stage_ = 1;
       expect(proof_bytes);
     } else if (!connector_) {
@@ -128,10 +125,10 @@ class Transport::Pending final : public Watcher {
       say(std::array{welcome});
       if (!over_) succeed({hello_.to, hello_.from, hello_.lane});
     } else if (stage_ == 0) {
-      std::copy(buffer_, buffer_ + nonce_.size(), nonce_.begin());
-      if (!equal(std::span(buffer_ + nonce_.size(), sizeof(Mac)), acceptor_proof(secret, hello_, nonce_)))
+      const auto challenge = from_bytes<Challenge>(buffer_);
+      if (!equal(challenge.mac, acceptor_proof(secret, hello_, challenge.nonce)))
         return end("it does not know the run's secret");
-      say(connector_proof(secret, hello_, nonce_));
+      say(connector_proof(secret, hello_, challenge.nonce));
       stage_ = 1;
       expect(welcome_bytes);
     } else {
@@ -231,7 +228,6 @@ void Transport::reject(Pending& pending, const std::string& why) {
     if (failure_.empty()) {
       failure_ = why;
       failed_node_ = pending.peer();
-      failure_cause_ = Cause::unreachable;
     }
     return;
   }
@@ -243,7 +239,7 @@ void Transport::reject(Pending& pending, const std::string& why) {
 void Transport::sweep() {
   const std::int64_t now = now_ns();
   for (auto& pending : pending_)
-    if (!pending->over() && !pending->connector() && now - pending->since() > patience_ns)
+    if (!pending->over() && !pending->connector() && now - pending->since() > handshake_timeout_ns)
       pending->end("it did not prove itself in time");
   std::erase_if(pending_, [](const auto& pending) { return pending->over(); });
 }
@@ -296,8 +292,9 @@ Result<void> Transport::connect(const std::map<ConnectionKey, PeerAddress>& want
       deadline);
   sweep();
   if (!failure_.empty())
-    return fail(failure_cause_, fmt::format("the data connection to {} failed: {}", failed_node_, failure_),
-                failed_node_, "is its data port reachable from here? see --data-interface and --data-ports");
+    return fail(Cause::unreachable,
+                fmt::format("the data connection to {} failed: {}", failed_node_, failure_), failed_node_,
+                "is its data port reachable from here? see --data-interface and --data-ports");
   if (!first_missing) return {};
   if (stopped) return fail(Cause::cancelled, "cancelled while connecting");
   const auto& [key, peer] = *first_missing;

@@ -56,9 +56,9 @@ class Transport final : public Watcher {
   };
   using Words = std::map<ConnectionKey, Word>;
   // Sends each connection's word and gives the peers' back, all connections at once; both ends do the same.
-  // Reads nothing beyond a word. `longest`: bytes that a peer may send; `what`: of it, in errors, "RDMA
+  // Reads nothing beyond a word. `max_bytes`: bytes that a peer may send; `what`: of it, in errors, "RDMA
   // addresses". Errors name the peer: deadline, peer_lost, corrupted; cancelled after `stop`.
-  Result<Words> swap(Words words, std::size_t longest, const std::string& what,
+  Result<Words> swap(Words words, std::size_t max_bytes, const std::string& what,
                      const std::function<bool()>& stop, Deadline deadline);
 
   std::uint64_t rejected() const { return rejected_; }
@@ -87,7 +87,6 @@ class Transport final : public Watcher {
   std::string congestion_;
   std::string failure_;  // of a call that we made
   std::string failed_node_;
-  Cause failure_cause_ = Cause::unreachable;
 };
 
 }  // namespace ringtrue::transport::tcp

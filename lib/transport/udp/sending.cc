@@ -36,7 +36,7 @@ void Transport::send(Rank self, Rank peer, std::uint32_t id, std::span<const std
   hop.player.receiver->expect(id, 1);
   std::size_t payload = 0;
   for (const auto part : parts) payload += part.size();
-  assert(header.size() + payload <= longest_ && "a packet longer than the run was begun for");
+  assert(header.size() + payload <= max_packet_ && "a packet longer than the run was begun for");
   const Head head{hop.player.receiver->call(), self, peer, hop.next_sequence++, std::uint16_t(header.size()),
                   std::uint16_t(payload)};
 
@@ -204,14 +204,14 @@ bool Transport::stopped(int error) {
     case EHOSTDOWN: {
       // Said of this datagram, or of an earlier one to anybody; then this one can go now. What cannot is
       // lost, and the collective asks again.
-      if (!complaints()) finish_front();
+      if (!take_network_errors()) finish_front();
       return false;
     }
     case EMSGSIZE: {
       const auto mtu = socket_.path_mtu(to.address);
       fail_run(Error{Cause::bad_input,
                      fmt::format("packets of up to {} bytes do not fit the path to {}, which takes {}",
-                                 longest_ + framing_bytes + (to.address.ipv4() ? ipv4_bytes : ipv6_bytes),
+                                 max_packet_ + framing_bytes + (to.address.ipv4() ? ipv4_bytes : ipv6_bytes),
                                  to.where.node, mtu ? fmt::format("{}", *mtu) : "less"),
                      to.where.node, "use the path's --mtu, and a smaller --block"});
       break;
@@ -227,13 +227,13 @@ bool Transport::stopped(int error) {
 }
 
 // What the network says of datagrams sent earlier. False: nothing.
-bool Transport::complaints() {
+bool Transport::take_network_errors() {
   bool any = false;
-  while (const auto complaint = socket_.complaint()) {
+  while (const auto error = socket_.next_error()) {
     any = true;
-    if (complaint->error != ECONNREFUSED || !anyone_listens()) continue;
+    if (error->error != ECONNREFUSED || !anyone_listens()) continue;
     for (const auto& [pair, hop] : hops_) {
-      if (hop.to->address != complaint->peer || !hop.player.receiver->listening()) continue;
+      if (hop.to->address != error->peer || !hop.player.receiver->listening()) continue;
       hop.player.receiver->failed(Error{Cause::peer_lost,
                                         fmt::format("rank {} on {} is gone: nothing receives on {} any more",
                                                     hop.peer, hop.to->where.node, to_text(hop.to->address)),

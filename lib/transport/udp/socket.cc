@@ -64,15 +64,15 @@ std::optional<int> Socket::path_mtu(const SocketAddress& peer) const {
   return known ? std::optional(mtu) : std::nullopt;
 }
 
-std::optional<Socket::Complaint> Socket::complaint() {
+std::optional<Socket::NetworkError> Socket::next_error() {
   for (;;) {
-    Complaint complaint;
+    NetworkError error;
     alignas(cmsghdr) char control[512];
     char payload[1];
     iovec into{payload, sizeof payload};
     msghdr message{};
-    message.msg_name = &complaint.peer.storage;
-    message.msg_namelen = sizeof complaint.peer.storage;
+    message.msg_name = &error.peer.storage;
+    message.msg_namelen = sizeof error.peer.storage;
     message.msg_iov = &into;
     message.msg_iovlen = 1;
     message.msg_control = control;
@@ -81,16 +81,16 @@ std::optional<Socket::Complaint> Socket::complaint() {
       if (errno == EINTR) continue;
       return std::nullopt;
     }
-    complaint.peer.size = message.msg_namelen;
+    error.peer.size = message.msg_namelen;
     for (cmsghdr* c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
       const bool ours = (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
                         (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR);
       if (!ours) continue;
-      sock_extended_err error;
-      std::memcpy(&error, CMSG_DATA(c), sizeof error);
-      complaint.error = int(error.ee_errno);
+      sock_extended_err raw;
+      std::memcpy(&raw, CMSG_DATA(c), sizeof raw);
+      error.error = int(raw.ee_errno);
     }
-    return complaint;
+    return error;
   }
 }
 

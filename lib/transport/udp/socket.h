@@ -21,11 +21,11 @@ class Socket {
   std::optional<int> path_mtu(const SocketAddress& peer) const;
 
   // What the network has said of a datagram sent earlier.
-  struct Complaint {
+  struct NetworkError {
     SocketAddress peer;
     int error = 0;  // an errno
   };
-  std::optional<Complaint> complaint();  // the next one, if any
+  std::optional<NetworkError> next_error();  // the next one, if any
 
  private:
   explicit Socket(BoundSocket bound) : bound_(std::move(bound)) {}

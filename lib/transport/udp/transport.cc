@@ -35,12 +35,12 @@ Transport::~Transport() {
   loop_.forget(socket_.fd(), this);
 }
 
-void Transport::begin_run(std::vector<collective::Fault> faults, std::uint64_t longest) {
+void Transport::begin_run(std::vector<collective::Fault> faults, std::uint64_t max_packet) {
   end_run();
   faults_ = std::move(faults);
-  longest_ = longest;
+  max_packet_ = max_packet;
   // One byte more than the longest shows what is too long; whole cache lines.
-  stride_ = (longest_ + framing_bytes + 64) / 64 * 64;
+  stride_ = (max_packet_ + framing_bytes + 64) / 64 * 64;
   arrivals_.resize(batch * stride_);
 }
 
@@ -70,7 +70,7 @@ Result<void> Transport::open(const Player& player, Rank peer, const PeerAddress&
     if (!mtu)
       return fail(Cause::unreachable, fmt::format("no way to {} at {}", where.node, to_text(*address)),
                   where.node, "is the data network between the nodes up? see --data-interface");
-    const std::uint64_t needed = longest_ + framing_bytes + (address->ipv4() ? ipv4_bytes : ipv6_bytes);
+    const std::uint64_t needed = max_packet_ + framing_bytes + (address->ipv4() ? ipv4_bytes : ipv6_bytes);
     if (needed > std::uint64_t(*mtu))
       return fail(Cause::bad_input,
                   fmt::format("packets of {} bytes do not fit the path to {}, which takes {}", needed,
@@ -109,7 +109,7 @@ bool Transport::anyone_listens() const {
 
 void Transport::ready(std::uint32_t events) {
   if (events & EPOLLERR) {
-    complaints();
+    take_network_errors();
     int error = 0;
     socklen_t size = sizeof error;
     ::getsockopt(socket_.fd(), SOL_SOCKET, SO_ERROR, &error, &size);  // reading it clears it
@@ -144,7 +144,7 @@ void Transport::read() {
     const int n = ::recvmmsg(socket_.fd(), messages, batch, MSG_DONTWAIT, nullptr);
     if (n < 0) {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
-      complaints();  // otherwise it is what the network has said, once
+      take_network_errors();  // otherwise it is what the network has said, once
       continue;
     }
     for (int i = 0; i < n; ++i) {

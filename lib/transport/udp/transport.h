@@ -49,9 +49,9 @@ class Transport final : public Watcher {
   static Result<std::unique_ptr<Transport>> make(const Setup& setup, Loop& loop);
   ~Transport() override;
 
-  // From here to end_run() the ranks that are opened exchange packets. `longest`: bytes of the longest
+  // From here to end_run() the ranks that are opened exchange packets. `max_packet`: bytes of the longest
   // packet, header and payload.
-  void begin_run(std::vector<collective::Fault> faults, std::uint64_t longest);
+  void begin_run(std::vector<collective::Fault> faults, std::uint64_t max_packet);
   // Between a rank of this process and a peer, which may be of this process, too. Errors: the peer cannot be
   // resolved or reached, or the path is too narrow for the longest packet.
   Result<void> open(const Player& player, Rank peer, const PeerAddress& where);
@@ -126,7 +126,7 @@ class Transport final : public Watcher {
   void take_known(Hop& hop, const Head& head, std::span<const std::byte> datagram);
   void deliver(Hop& hop, const Head& head, std::span<const std::byte> datagram);
   void reject(const SocketAddress& from);
-  bool complaints();
+  bool take_network_errors();
   void settle(Hop& hop);
   void later(std::int64_t when, std::function<void()> action);
   bool anyone_listens() const;
@@ -141,7 +141,7 @@ class Transport final : public Watcher {
   std::vector<collective::Fault> faults_;
   std::vector<collective::PacketReceiver*> receivers_;
   std::map<std::pair<Rank, Rank>, Hop> hops_;  // (self, peer)
-  std::uint64_t longest_ = 0;
+  std::uint64_t max_packet_ = 0;
 
   std::deque<Outgoing> outgoing_;
   std::vector<Outgoing> spare_;  // for their buffers
