@@ -34,7 +34,7 @@ struct RdmaUse {
   std::vector<RdmaPort> ports;  // the rails
   std::string gid;              // of the first one on Ethernet, "10.1.0.7"; empty: InfiniBand
   int mtu = 0;                  // path MTU in bytes, the smallest; 0: unknown
-  std::string memory;           // transport::verbs::to_text(Way): "host", "dmabuf", "staged"...
+  std::string memory;           // transport::verbs::Way: "host", "dmabuf", "staged"...
   bool operator==(const RdmaUse&) const = default;
 };
 

@@ -183,16 +183,16 @@ Result<void> SessionImpl::meet(const std::vector<std::vector<run::Address>>& pro
   if (const auto begun = begin_verbs(meetings.size(), std::move(others)); !begun) return begun;
 
   const auto stop = [this] { return over(); };
-  tcp::Transport::Words words;
+  tcp::Transport::Messages messages;
   for (Meeting& m : meetings) {
     if (const auto on = go_on(deadline, {}); !on) return on;
     m.ours = offer(m);
-    words[m.key] = {verbs::encode(m.ours), node_of(m.edge.peer)};
+    messages[m.key] = {verbs::encode(m.ours), node_of(m.edge.peer)};
   }
-  auto answers = tcp_->swap(std::move(words), verbs::max_greeting, "RDMA addresses", stop, deadline);
+  auto answers = tcp_->exchange(std::move(messages), verbs::max_greeting, "RDMA addresses", stop, deadline);
   if (!answers) return tl::unexpected(answers.error());
 
-  words.clear();
+  messages.clear();
   std::map<int, Error> unreachable;  // by node
   for (Meeting& m : meetings) {
     if (const auto on = go_on(deadline, unreachable); !on) return on;
@@ -205,10 +205,11 @@ Result<void> SessionImpl::meet(const std::vector<std::vector<run::Address>>& pro
     } else if (!theirs->why_not.empty()) {
       m.remark = {run::Remark::Kind::over_tcp, there, {}, theirs->why_not};
     } else {
-      words[m.key] = {bytes_of(accept(m, *theirs, unreachable)), there};
+      messages[m.key] = {bytes_of(accept(m, *theirs, unreachable)), there};
     }
   }
-  answers = tcp_->swap(std::move(words), max_reason, "word that RDMA is ready", stop, deadline);
+  answers =
+      tcp_->exchange(std::move(messages), max_reason, "confirmation that RDMA is ready", stop, deadline);
   if (!answers) return tl::unexpected(answers.error());
 
   for (Meeting& m : meetings) {

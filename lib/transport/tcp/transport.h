@@ -49,17 +49,17 @@ class Transport final : public Watcher {
                        Deadline deadline);
   int descriptor(const ConnectionKey& key) const;  // -1: not connected
 
-  // What one end of a connection tells the other before its first message; `node`: the peer's, for errors.
-  struct Word {
+  // What one end of a connection sends the other before its first frame; `node`: the peer's, for errors.
+  struct Message {
     std::vector<std::byte> bytes;
     std::string node;
   };
-  using Words = std::map<ConnectionKey, Word>;
-  // Sends each connection's word and gives the peers' back, all connections at once; both ends do the same.
-  // Reads nothing beyond a word. `max_bytes`: bytes that a peer may send; `what`: of it, in errors, "RDMA
+  using Messages = std::map<ConnectionKey, Message>;
+  // Sends each connection's message and gives the peers' back, all connections at once; both ends do the
+  // same. Reads nothing beyond a message. `max_bytes`: that a peer may send; `what`: of it, in errors, "RDMA
   // addresses". Errors name the peer: deadline, peer_lost, corrupted; cancelled after `stop`.
-  Result<Words> swap(Words words, std::size_t max_bytes, const std::string& what,
-                     const std::function<bool()>& stop, Deadline deadline);
+  Result<Messages> exchange(Messages ours, std::size_t max_bytes, const std::string& what,
+                            const std::function<bool()>& stop, Deadline deadline);
 
   std::uint64_t rejected() const { return rejected_; }
   // The congestion control of the newest connection, as the kernel names it.

@@ -1,4 +1,4 @@
-// Words over connections that stand, between two processes' transports on one loop.
+// Messages over connections that stand, between two processes' transports on one loop.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ std::vector<std::byte> bytes(std::size_t count, int value) {
 }
 
 // Two seats of one process, connected with themselves on a few lanes.
-class Swap : public testing::Test {
+class Exchange : public testing::Test {
  protected:
   void SetUp() override {
     loop_ = *Loop::make();
@@ -31,9 +31,9 @@ class Swap : public testing::Test {
   }
   ConnectionKey there(Lane lane) const { return {{0, 0}, {1, 0}, lane}; }
   ConnectionKey back(Lane lane) const { return {{1, 0}, {0, 0}, lane}; }
-  Result<Transport::Words> swap(Transport::Words words, double seconds = 5) {
-    return transport_->swap(std::move(words), longest, "RDMA addresses", never,
-                            Deadline::in(Seconds(seconds)));
+  Result<Transport::Messages> exchange(Transport::Messages messages, double seconds = 5) {
+    return transport_->exchange(std::move(messages), longest, "RDMA addresses", never,
+                                Deadline::in(Seconds(seconds)));
   }
   void write(Lane lane, const void* from, std::size_t count) {
     ASSERT_EQ(::send(transport_->descriptor(back(lane)), from, count, MSG_NOSIGNAL), ssize_t(count));
@@ -43,27 +43,27 @@ class Swap : public testing::Test {
   std::unique_ptr<Transport> transport_;
 };
 
-TEST_F(Swap, BringsEachPeersWordOnEveryLane) {
+TEST_F(Exchange, BringsEachPeersMessageOnEveryLane) {
   for (int round = 0; round < 2; ++round) {
-    Transport::Words words;
+    Transport::Messages messages;
     for (Lane lane = 0; lane < 3; ++lane) {
-      words[there(lane)] = {bytes(lane * (longest / 2), 1 + lane + round), "node1"};
-      words[back(lane)] = {bytes(7, 10 + lane), "node0"};
+      messages[there(lane)] = {bytes(lane * (longest / 2), 1 + lane + round), "node1"};
+      messages[back(lane)] = {bytes(7, 10 + lane), "node0"};
     }
-    const auto theirs = swap(words);
+    const auto theirs = exchange(messages);
     ASSERT_TRUE(theirs) << theirs.error().text();
     ASSERT_EQ(theirs->size(), 6u);
     for (Lane lane = 0; lane < 3; ++lane) {
-      EXPECT_EQ(theirs->at(back(lane)).bytes, words[there(lane)].bytes);
-      EXPECT_EQ(theirs->at(there(lane)).bytes, words[back(lane)].bytes);
+      EXPECT_EQ(theirs->at(back(lane)).bytes, messages[there(lane)].bytes);
+      EXPECT_EQ(theirs->at(there(lane)).bytes, messages[back(lane)].bytes);
       EXPECT_EQ(theirs->at(there(lane)).node, "node1");
     }
   }
 }
 
-TEST_F(Swap, LeavesWhatFollowsAWord) {
+TEST_F(Exchange, LeavesWhatFollowsAMessage) {
   write(0, "\x02\0\0\0OKafter", 11);
-  const auto theirs = swap({{there(0), {bytes(3, 1), "node1"}}});
+  const auto theirs = exchange({{there(0), {bytes(3, 1), "node1"}}});
   ASSERT_TRUE(theirs) << theirs.error().text();
   EXPECT_EQ(theirs->at(there(0)).bytes.size(), 2u);
   char rest[16] = {};
@@ -71,34 +71,34 @@ TEST_F(Swap, LeavesWhatFollowsAWord) {
   EXPECT_STREQ(rest, "after");
 }
 
-TEST_F(Swap, NamesThePeerThatSaysNothing) {
+TEST_F(Exchange, NamesThePeerThatSaysNothing) {
   write(1, "\x09\0\0\0half", 8);
-  const auto theirs = swap({{there(1), {bytes(3, 1), "node1"}}}, 0.1);
+  const auto theirs = exchange({{there(1), {bytes(3, 1), "node1"}}}, 0.1);
   ASSERT_FALSE(theirs);
   EXPECT_EQ(theirs.error().cause, Cause::deadline);
   EXPECT_EQ(theirs.error().where, "node1");
   EXPECT_NE(theirs.error().what.find("no RDMA addresses came from node1"), std::string::npos);
 }
 
-TEST_F(Swap, NamesThePeerThatIsGone) {
+TEST_F(Exchange, NamesThePeerThatIsGone) {
   ::shutdown(transport_->descriptor(back(2)), SHUT_RDWR);
   const auto theirs =
-      swap({{there(1), {bytes(3, 1), "node1"}}, {back(1), {{}, "node0"}}, {there(2), {{}, "node1"}}});
+      exchange({{there(1), {bytes(3, 1), "node1"}}, {back(1), {{}, "node0"}}, {there(2), {{}, "node1"}}});
   ASSERT_FALSE(theirs);
   EXPECT_EQ(theirs.error().cause, Cause::peer_lost) << theirs.error().text();
   EXPECT_EQ(theirs.error().where, "node1");
 }
 
-TEST_F(Swap, RefusesALengthThatNobodyAgreedOn) {
+TEST_F(Exchange, RefusesALengthThatNobodyAgreedOn) {
   write(0, "\x01\x00\x01\x00!", 5);
-  const auto theirs = swap({{there(0), {{}, "node1"}}});
+  const auto theirs = exchange({{there(0), {{}, "node1"}}});
   ASSERT_FALSE(theirs);
   EXPECT_EQ(theirs.error().cause, Cause::corrupted);
   EXPECT_EQ(theirs.error().where, "node1");
 }
 
-TEST_F(Swap, StopsWhenTold) {
-  const auto theirs = transport_->swap(
+TEST_F(Exchange, StopsWhenTold) {
+  const auto theirs = transport_->exchange(
       {{there(0), {{}, "node1"}}}, longest, "RDMA addresses", [] { return true; }, Deadline::in(Seconds(5)));
   ASSERT_FALSE(theirs);
   EXPECT_EQ(theirs.error().cause, Cause::cancelled);

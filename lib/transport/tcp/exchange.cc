@@ -1,4 +1,4 @@
-// Words over established connections: each behind its length, u32 little endian.
+// Messages over established connections: each behind its length, u32 little endian.
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -15,15 +15,15 @@ namespace {
 
 constexpr std::size_t length_bytes = sizeof(std::uint32_t);
 
-class Swap final : public Watcher {
+class Exchange final : public Watcher {
  public:
-  Swap(Loop& loop, int fd, Transport::Word word, std::size_t max_bytes)
-      : loop_(loop), fd_(fd), node_(std::move(word.node)), max_bytes_(max_bytes), into_(length_bytes) {
-    const auto length = to_bytes(std::uint32_t(word.bytes.size()));
+  Exchange(Loop& loop, int fd, Transport::Message message, std::size_t max_bytes)
+      : loop_(loop), fd_(fd), node_(std::move(message.node)), max_bytes_(max_bytes), into_(length_bytes) {
+    const auto length = to_bytes(std::uint32_t(message.bytes.size()));
     ours_.assign(length.begin(), length.end());
-    ours_.insert(ours_.end(), word.bytes.begin(), word.bytes.end());
+    ours_.insert(ours_.end(), message.bytes.begin(), message.bytes.end());
   }
-  ~Swap() override { stop_watching(); }
+  ~Exchange() override { stop_watching(); }
 
   Result<void> begin() {
     auto watched = loop_.watch(fd_, EPOLLIN | EPOLLOUT, this);
@@ -36,14 +36,14 @@ class Swap final : public Watcher {
     write();
     if (!failed_) read();
     if (over()) return stop_watching();
-    // What follows the peer's word is for the connection's next user.
+    // What follows the peer's message is for the connection's next user.
     const std::uint32_t reads = have_ ? 0u : EPOLLIN, writes = written_ < ours_.size() ? EPOLLOUT : 0u;
     loop_.change(fd_, reads | writes, this);
   }
 
   bool over() const { return failed_ || (have_ && written_ == ours_.size()); }
   const std::optional<Error>& failed() const { return failed_; }
-  Transport::Word take() { return {std::move(into_), std::move(node_)}; }
+  Transport::Message take() { return {std::move(into_), std::move(node_)}; }
 
  private:
   void stop_watching() {
@@ -101,34 +101,36 @@ class Swap final : public Watcher {
 
 }  // namespace
 
-Result<Transport::Words> Transport::swap(Words words, std::size_t max_bytes, const std::string& what,
-                                         const std::function<bool()>& stop, Deadline deadline) {
-  std::map<ConnectionKey, std::unique_ptr<Swap>> swaps;
-  for (auto& [key, word] : words) {
+Result<Transport::Messages> Transport::exchange(Messages ours, std::size_t max_bytes, const std::string& what,
+                                                const std::function<bool()>& stop, Deadline deadline) {
+  std::map<ConnectionKey, std::unique_ptr<Exchange>> exchanges;
+  for (auto& [key, message] : ours) {
     const int fd = descriptor(key);
-    if (fd < 0) return fail(Cause::internal, fmt::format("no connection to {} to swap {}", word.node, what));
-    const auto swap = swaps.emplace(key, std::make_unique<Swap>(loop_, fd, std::move(word), max_bytes)).first;
-    if (const auto begun = swap->second->begin(); !begun) return tl::unexpected(begun.error());
+    if (fd < 0)
+      return fail(Cause::internal, fmt::format("no connection to {} to exchange {}", message.node, what));
+    const auto exchange =
+        exchanges.emplace(key, std::make_unique<Exchange>(loop_, fd, std::move(message), max_bytes)).first;
+    if (const auto begun = exchange->second->begin(); !begun) return tl::unexpected(begun.error());
   }
-  auto next = swaps.begin();  // all before it are over, and went well
+  auto next = exchanges.begin();  // all before it are over, and went well
   const bool stopped = loop_.run(
       [&] {
-        while (next != swaps.end() && next->second->over() && !next->second->failed()) ++next;
-        return next == swaps.end() || next->second->failed() || stop();
+        while (next != exchanges.end() && next->second->over() && !next->second->failed()) ++next;
+        return next == exchanges.end() || next->second->failed() || stop();
       },
       deadline);
-  for (const auto& [key, swap] : swaps)
-    if (const auto& error = swap->failed())
-      return fail(error->cause, fmt::format("{}, while swapping {}", error->what, what), error->where);
-  if (next != swaps.end() && stopped)
-    return fail(Cause::cancelled, fmt::format("cancelled while swapping {}", what));
-  if (next != swaps.end()) {
+  for (const auto& [key, exchange] : exchanges)
+    if (const auto& error = exchange->failed())
+      return fail(error->cause, fmt::format("{}, while exchanging {}", error->what, what), error->where);
+  if (next != exchanges.end() && stopped)
+    return fail(Cause::cancelled, fmt::format("cancelled while exchanging {}", what));
+  if (next != exchanges.end()) {
     const std::string node = next->second->take().node;
     return fail(Cause::deadline, fmt::format("no {} came from {}", what, node), node,
                 "was its process stopped, or is its node overloaded?");
   }
-  Words theirs;
-  for (auto& [key, swap] : swaps) theirs.emplace(key, swap->take());
+  Messages theirs;
+  for (auto& [key, exchange] : exchanges) theirs.emplace(key, exchange->take());
   return theirs;
 }
 
