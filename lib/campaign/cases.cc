@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/mix.h"
 #include "base/plural.h"
+#include "base/splitmix64.h"
 #include "campaign/draw.h"
 #include "ideal/rates.h"
 #include "sim/network.h"
@@ -209,7 +209,7 @@ Result<const Kind*> find_kind(std::string_view name) {
 Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& limits) {
   Case out;
   out.number = number;
-  out.seed = mixed(mixed(campaign_seed) + number);
+  out.seed = splitmix64(splitmix64(campaign_seed) + number);
   Draw draw(out.seed);
   const bool busy = draw.chance(0.25);
   if (number % 2 == 0) {

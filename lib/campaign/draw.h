@@ -7,19 +7,15 @@
 #include <utility>
 #include <vector>
 
-#include "base/mix.h"
+#include "base/splitmix64.h"
 
 namespace ringtrue::campaign {
 
 class Draw {
  public:
-  explicit Draw(std::uint64_t seed) : state_(mixed(seed)) {}
+  explicit Draw(std::uint64_t seed) : generator_(splitmix64(seed)) {}
 
-  std::uint64_t next() {
-    const std::uint64_t value = mixed(state_);
-    state_ += mix_step;
-    return value;
-  }
+  std::uint64_t next() { return generator_(); }
   double share() { return double(next() >> 11) * 0x1p-53; }  // 0 to 1, without 1
   double between(double low, double high) { return low + (high - low) * share(); }
   int below(int n) { return int(next() % std::uint64_t(n)); }  // 0 to n - 1
@@ -47,7 +43,7 @@ class Draw {
   }
 
  private:
-  std::uint64_t state_;
+  SplitMix64 generator_;
 };
 
 // base^n, by squaring.

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/mix.h"
+#include "base/splitmix64.h"
 #include "campaign/draw.h"
 #include "sim/network.h"
 
@@ -87,11 +87,11 @@ Result<diagnosis::Observation> SimMeasurer::measure(const diagnosis::Experiment&
     const int from = experiment.order[r], to = experiment.order[(r + shift) % n];
     if (from != to) flows.push_back({from, to, carried(experiment)});
   }
-  const std::uint64_t seed = mixed(world_.seed + ++runs_);
+  const std::uint64_t seed = splitmix64(world_.seed + ++runs_);
   diagnosis::Observation seen;
   if (naive) {
     seen = play(experiment, {&flows[0], 1}, 1, seed);
-    diagnosis::Observation back = play(experiment, {&flows[1], 1}, 1, mixed(seed));
+    diagnosis::Observation back = play(experiment, {&flows[1], 1}, 1, splitmix64(seed));
     seen.time += back.time;
     seen.hops.push_back(std::move(back.hops[0]));
   } else {

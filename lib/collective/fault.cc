@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/mix.h"
+#include "base/splitmix64.h"
 
 namespace ringtrue::collective {
 
@@ -196,7 +196,7 @@ std::string_view name(Fault::Kind kind) {
 std::uint64_t Fault::draw(Rank from, Rank to, std::uint64_t message) const {
   // Each kind, hop and message has a number of its own, whatever else is in the script.
   const std::uint64_t hop = std::uint64_t(std::uint32_t(from)) << 32 | std::uint32_t(to);
-  return mixed(mixed(mixed(seed ^ std::uint64_t(kind) << 56) ^ hop) ^ message);
+  return splitmix64(splitmix64(splitmix64(seed ^ std::uint64_t(kind) << 56) ^ hop) ^ message);
 }
 
 bool Fault::strikes(Rank from, Rank to, std::uint64_t message) const {

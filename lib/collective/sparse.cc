@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "base/mix.h"
+#include "base/splitmix64.h"
 
 namespace ringtrue::collective {
 
@@ -22,7 +22,7 @@ Result<Overlap> parse_overlap(std::string_view text) {
 }
 
 SparsePattern::SparsePattern(const Sparsity& sparsity, std::uint64_t elements, Rank, std::uint64_t seed)
-    : sparsity_(sparsity), elements_(elements), seed_(mixed(seed)) {
+    : sparsity_(sparsity), elements_(elements), seed_(splitmix64(seed)) {
   const std::uint64_t block = std::max<std::uint64_t>(sparsity_.block, 1);
   sparsity_.block = std::uint32_t(block);
   blocks_ = elements / block + (elements % block ? 1 : 0);
@@ -56,7 +56,7 @@ std::uint64_t SparsePattern::permuted(std::uint64_t key, std::uint64_t block) co
 }
 
 std::uint64_t SparsePattern::key_of(Rank worker) const {
-  return sparsity_.overlap == Overlap::random ? mixed(seed_ + std::uint64_t(worker) + 1) : seed_;
+  return sparsity_.overlap == Overlap::random ? splitmix64(seed_ + std::uint64_t(worker) + 1) : seed_;
 }
 
 bool SparsePattern::has(Rank worker, std::uint64_t block) const {
@@ -72,7 +72,7 @@ bool SparsePattern::has(Rank worker, std::uint64_t block) const {
 bool SparsePattern::value(Rank worker, std::uint64_t element) const {
   if (sparsity_.value_density >= 1) return true;
   const std::uint64_t who = sparsity_.overlap == Overlap::same ? 0 : std::uint64_t(worker) + 1;
-  return mixed(mixed(seed_ ^ who * 0xd6e8feb86659fd93) + element) >> 1 < value_limit_;
+  return splitmix64(splitmix64(seed_ ^ who * 0xd6e8feb86659fd93) + element) >> 1 < value_limit_;
 }
 
 bool SparsePattern::any(Rank worker, std::uint64_t begin, std::uint64_t end) const {

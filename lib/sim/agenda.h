@@ -34,7 +34,7 @@ struct Event {
 
 // Events by time; those of one time in the order in which they were told. Events of a row - of one port, say
 // - come nearly always in the order of their times, so that only the first of a row needs a place in the
-// heap.
+// heap. A std::priority_queue of all takes a sixth longer over packets.
 class Agenda {
  public:
   static constexpr std::uint32_t no_row = ~0u;

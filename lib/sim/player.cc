@@ -1,7 +1,5 @@
 #include "sim/player.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -9,14 +7,13 @@
 
 namespace ringtrue::sim {
 
-PacketBody::Shared PacketBody::make(Pool& pool, std::span<const std::byte> header,
-                                    std::span<const Slice> parts) {
-  void* piece = pool.take(sizeof(PacketBody) + 8 * parts.size() + header.size());
-  return Shared(new (piece) PacketBody(pool, header, parts));
+PacketBody::Shared PacketBody::make(std::span<const std::byte> header, std::span<const Slice> parts) {
+  void* piece = ::operator new(sizeof(PacketBody) + 8 * parts.size() + header.size());
+  return Shared(new (piece) PacketBody(header, parts));
 }
 
-PacketBody::PacketBody(Pool& pool, std::span<const std::byte> header, std::span<const Slice> parts)
-    : pool_(pool), header_(std::uint16_t(header.size())), parts_(std::uint16_t(parts.size())) {
+PacketBody::PacketBody(std::span<const std::byte> header, std::span<const Slice> parts)
+    : header_(std::uint16_t(header.size())), parts_(std::uint16_t(parts.size())) {
   std::byte* at = reinterpret_cast<std::byte*>(this + 1);
   for (const Slice& part : parts) {
     payload_ += part.length;
@@ -101,7 +98,7 @@ void Player::handle(collective::PacketHandler* handler) {
 
 Token Player::send_packet(std::span<const Rank> to, std::span<const std::byte> header,
                           std::span<const Slice> parts) {
-  const PacketBody::Shared packet = world_.pack(header, parts);
+  const PacketBody::Shared packet = PacketBody::make(header, parts);
   const Token token = open(to.size());
   for (const Rank peer : to) world_.post_packet(rank_, peer, packet, std::uint32_t(token.id));
   return token;

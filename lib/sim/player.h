@@ -4,6 +4,7 @@
 #include <coroutine>
 #include <cstdint>
 #include <deque>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,7 +13,6 @@
 
 #include "collective/endpoint.h"
 #include "collective/packets.h"
-#include "sim/index.h"
 #include "sim/simulate.h"
 
 namespace ringtrue::sim {
@@ -40,7 +40,7 @@ class PacketBody {
       return *this;
     }
     ~Shared() {
-      if (body_ && --body_->users_ == 0) body_->pool_.give(body_, body_->size());
+      if (body_ && --body_->users_ == 0) ::operator delete(body_);
     }
     explicit operator bool() const { return body_; }
     const PacketBody* operator->() const { return body_; }
@@ -51,8 +51,7 @@ class PacketBody {
     PacketBody* body_ = nullptr;
   };
 
-  // The pool outlives it.
-  static Shared make(Pool& pool, std::span<const std::byte> header, std::span<const Slice> parts);
+  static Shared make(std::span<const std::byte> header, std::span<const Slice> parts);
 
   std::span<const std::byte> header() const { return {memory() + 8 * parts_, header_}; }
   std::uint64_t part(std::size_t i) const;  // bytes
@@ -60,17 +59,13 @@ class PacketBody {
   std::uint64_t payload() const { return payload_; }
 
  private:
-  PacketBody(Pool& pool, std::span<const std::byte> header, std::span<const Slice> parts);
-  std::size_t size() const { return sizeof(PacketBody) + 8 * parts_ + header_; }
+  PacketBody(std::span<const std::byte> header, std::span<const Slice> parts);
   const std::byte* memory() const { return reinterpret_cast<const std::byte*>(this + 1); }
 
-  Pool& pool_;
   std::uint32_t users_ = 1;
   std::uint16_t header_, parts_;
   std::uint64_t payload_ = 0;
 };
-static_assert(sizeof(PacketBody) + 8 * collective::max_packet_parts + collective::max_header_bytes <=
-              Pool::most);
 
 // What a rank's data holds, known at once.
 class KnownBlocks final : public collective::NonZeroBlocks {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/mix.h"
 #include "base/plural.h"
+#include "base/splitmix64.h"
 #include "run/trace.h"
 
 namespace ringtrue::sim {
@@ -24,7 +24,7 @@ std::int64_t ns(double seconds) {
 
 double noise_of(std::uint64_t seed, Rank from, Rank to, Lane lane, std::uint64_t nth, double most) {
   if (most <= 0) return 1;
-  const std::uint64_t drawn = mixed(mixed(mixed(seed) ^ (key(from, to) << 16 | lane)) ^ nth);
+  const std::uint64_t drawn = splitmix64(splitmix64(splitmix64(seed) ^ (key(from, to) << 16 | lane)) ^ nth);
   return 1 + most * double(drawn >> 11) * 0x1p-53;
 }
 

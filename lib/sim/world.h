@@ -38,9 +38,6 @@ class World {
   Seconds now() const { return Seconds(now_); }
   bool wants_rounds() const { return options_.rounds; }
   void keep(const collective::RoundSeen& round) { report_.rounds.push_back(round); }
-  PacketBody::Shared pack(std::span<const std::byte> header, std::span<const Slice> parts) {
-    return PacketBody::make(packets_, header, parts);
-  }
   void post_packet(Rank from, Rank to, PacketBody::Shared packet, std::uint32_t token);
   // Counts `token` of `rank` down then.
   void ring(Rank rank, std::uint32_t token, Seconds from_now);
@@ -189,7 +186,6 @@ class World {
   std::size_t shared_links_ = 0;
   std::vector<std::uint32_t> ended_;
   std::vector<double> processor_;  // by rank: busy until
-  Pool packets_;                   // outlives those who hold some
   std::vector<std::unique_ptr<Player>> players_;
   std::vector<Port> ports_;  // by link
   Index hop_numbers_, wire_numbers_;

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
+#include <memory>
 #include <set>
 
-#include "base/mix.h"
+#include "base/splitmix64.h"
 #include "sim/index.h"
 
 namespace ringtrue::sim {
@@ -21,13 +21,13 @@ TEST(Agenda, GivesEventsByTimeAndThenAsTheyWereTold) {
   double now = 0;
   std::vector<std::pair<double, std::uint32_t>> seen;
   for (std::uint64_t step = 0; step < 4000; ++step) {
-    for (std::uint64_t i = 0; i < mixed(step) % 4; ++i) {
-      const std::uint64_t drawn = mixed(step << 8 | i);
+    for (std::uint64_t i = 0; i < splitmix64(step) % 4; ++i) {
+      const std::uint64_t drawn = splitmix64(step << 8 | i);
       const double time = now + double(drawn % 8);
       agenda.push(time, Event::Kind::sent, number, drawn % 5 == 0 ? Agenda::no_row : drawn % 7);
       told.emplace_back(time, number++);
     }
-    if (agenda.empty() || mixed(~step) % 3 == 0) continue;
+    if (agenda.empty() || splitmix64(~step) % 3 == 0) continue;
     now = agenda.next_time();
     const Event event = agenda.pop();
     EXPECT_EQ(event.time, now);
@@ -56,22 +56,6 @@ TEST(Shelf, KeepsThingsWhereTheyAreAndEndsThem) {
     EXPECT_EQ(counted.use_count(), 100'001);
   }
   EXPECT_EQ(counted.use_count(), 1);
-}
-
-TEST(Pool, GivesPiecesOfTheirOwnAndTakesThemBack) {
-  Pool pool;
-  std::vector<std::pair<unsigned char*, std::size_t>> pieces;
-  for (std::size_t i = 0; i < 5000; ++i) {
-    const std::size_t bytes = 1 + mixed(i) % Pool::most;
-    pieces.emplace_back(static_cast<unsigned char*>(pool.take(bytes)), bytes);
-    std::memset(pieces.back().first, int(i % 251), bytes);
-  }
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const auto& [piece, bytes] = pieces[i];
-    EXPECT_TRUE(std::all_of(piece, piece + bytes, [i](unsigned char c) { return c == i % 251; })) << i;
-  }
-  pool.give(pieces[0].first, pieces[0].second);
-  EXPECT_EQ(pool.take(pieces[0].second), pieces[0].first);
 }
 
 }  // namespace

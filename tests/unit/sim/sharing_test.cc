@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "base/mix.h"
+#include "base/splitmix64.h"
 
 namespace ringtrue::sim {
 namespace {
@@ -110,12 +110,8 @@ TEST(Sharing, LeavesRoomBesideTrafficWithoutEnd) {
 // What is rated anew piece by piece is what a filling of everything gives: no link is overfull, and every
 // flow has a full link on which none gets more.
 TEST(Sharing, RatesAnewOnlyWhatChangesAndStaysFair) {
-  std::uint64_t random = 7;
-  const auto roll = [&](std::uint64_t sides) {
-    const std::uint64_t drawn = mixed(random);
-    random += mix_step;
-    return drawn % sides;
-  };
+  SplitMix64 random(7);
+  const auto roll = [&](std::uint64_t sides) { return random() % sides; };
   for (int round = 0; round < 50; ++round) {
     Sharing sharing;
     constexpr std::uint32_t links = 12;
