@@ -1,6 +1,7 @@
 #include "daemon/calls.h"
 
 #include <fmt/format.h>
+#include <grpc/grpc_security_constants.h>
 #include <grpc/support/time.h>
 #include <grpcpp/server_context.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "daemon/grpc_log.h"
 #include "pki/pki.h"
 
 namespace ringtrue::daemon {
@@ -112,7 +114,7 @@ class DescribeCall : public UnaryCall<DescribeCall, rpc::DescribeRequest, rpc::D
     reply.set_role(std::string(key_of(peer.role)));
     reply.set_cores(std::int32_t(::sysconf(_SC_NPROCESSORS_ONLN)));
     reply.set_memory_bytes(std::uint64_t(::sysconf(_SC_PHYS_PAGES)) * std::uint64_t(::sysconf(_SC_PAGESIZE)));
-    reply.set_refused_handshakes(context_.identity.refused_handshakes());
+    reply.set_refused_handshakes(refused_handshakes());
     reply.set_rejected_connections(status.rejected_connections);
     finish(reply);
   }

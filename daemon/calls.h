@@ -7,11 +7,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 
 #include "base/clock.h"
 #include "daemon/inspector.h"
 #include "daemon/lease_manager.h"
-#include "daemon/service.h"
 #include "wire/node.grpc.pb.h"
 
 namespace ringtrue::daemon {
@@ -38,8 +38,13 @@ class Op {
   Handler handler_;
 };
 
+struct Identity {
+  std::string node;
+  std::string version;
+};
+
 struct CallContext {
-  Service::Identity identity;
+  Identity identity;
   LeaseManager& manager;
   Inspector& inspector;
   rpc::Node::AsyncService service;

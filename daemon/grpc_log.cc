@@ -15,17 +15,26 @@ namespace {
 Limiter handshakes(5, Seconds(10));
 Limiter others(5, Seconds(10));
 
-// The cause in a person's words, from OpenSSL's.
+// The cause in a person's words, by a part of OpenSSL's.
+constexpr struct {
+  std::string_view part, reason;
+} reasons[] = {
+    {"PEER_DID_NOT_RETURN_A_CERTIFICATE", "it showed no certificate"},
+    {"peer did not return a certificate", "it showed no certificate"},
+    {"certificate expired", "its certificate, or ours in its eyes, has expired"},
+    {"certificate has expired", "its certificate, or ours in its eyes, has expired"},
+    {"CERTIFICATE_EXPIRED", "its certificate, or ours in its eyes, has expired"},
+    {"unknown ca", "it does not trust this cluster's authority"},
+    {"UNKNOWN_CA", "it does not trust this cluster's authority"},
+    {"bad certificate", "it did not accept our certificate"},
+    {"BAD_CERTIFICATE", "it did not accept our certificate"},
+    {"certificate verify failed", "its certificate has expired, or is of another authority"},
+    {"CERTIFICATE_VERIFY_FAILED", "its certificate has expired, or is of another authority"},
+};
+
 std::string_view reason(std::string_view text) {
-  const auto says = [text](std::string_view part) { return text.find(part) != std::string_view::npos; };
-  if (says("PEER_DID_NOT_RETURN_A_CERTIFICATE") || says("peer did not return a certificate"))
-    return "it showed no certificate";
-  if (says("certificate expired") || says("certificate has expired") || says("CERTIFICATE_EXPIRED"))
-    return "its certificate, or ours in its eyes, has expired";
-  if (says("unknown ca") || says("UNKNOWN_CA")) return "it does not trust this cluster's authority";
-  if (says("bad certificate") || says("BAD_CERTIFICATE")) return "it did not accept our certificate";
-  if (says("certificate verify failed") || says("CERTIFICATE_VERIFY_FAILED"))
-    return "its certificate has expired, or is of another authority";
+  for (const auto& known : reasons)
+    if (text.find(known.part) != text.npos) return known.reason;
   return {};
 }
 

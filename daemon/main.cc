@@ -86,10 +86,8 @@ Result<void> Daemon::start() {
                                      });
   take_over_grpc_log();
   inspector_ = std::make_unique<Inspector>(read_node(options_.node));
-  auto service = Service::start({options_.node, RINGTRUE_VERSION, refused_handshakes}, *leases_, *inspector_,
-                                certificates_);
-  if (!service) return tl::unexpected(service.error());
-  service_ = std::move(*service);
+  service_ = std::make_unique<Service>(Identity{options_.node, RINGTRUE_VERSION}, *leases_, *inspector_);
+  if (auto started = service_->start(certificates_); !started) return started;
 
   if (!options_.listen.empty()) {
     if (auto listening = listen_on_tcp(); !listening) return listening;
