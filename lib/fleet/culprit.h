@@ -1,10 +1,9 @@
 // Who holds a phase up, found from what each node says of it. A pure function.
 //
 // A node that failed by itself, fell silent or went away is a culprit. A node whose error names another node
-// (Error::where) is a witness: it waited for that node, or lost it. A witness whose accusation leads, perhaps
-// over further witnesses, to a culprit only suffered. What remains accuses nobody who failed: the node that
-// is accused most then is the culprit (losing a peer counts for more than waiting for one), then the one that
-// was accused first.
+// (Error::where) blames that node: it waited for it, or lost it. If that leads, perhaps over further nodes,
+// to a culprit, it was only affected. Where no node failed by itself, the one that is blamed most is the
+// culprit (losing a peer counts for more than waiting for one), then the one that was blamed first.
 #pragma once
 
 #include <string>

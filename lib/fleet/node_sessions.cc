@@ -109,8 +109,8 @@ NodeSessions::Standing NodeSessions::standing(const std::vector<int>& who, bool 
   for (const int node : who) {
     const Member& m = state_->members[std::size_t(node)];
     if (m.reply && m.reply->error) {
-      const bool witness = names_another(*m.reply->error, nodes_[std::size_t(node)], nodes_);
-      (witness ? s.witness : s.failed_itself) = true;
+      const bool lost = names_another(*m.reply->error, nodes_[std::size_t(node)], nodes_);
+      (lost ? s.lost_peer : s.failed_itself) = true;
     }
     if (!m.reply && m.over) s.failed_itself = true;
     if (m.reply || m.over) {
@@ -128,7 +128,7 @@ NodeSessions::Standing NodeSessions::standing(const std::vector<int>& who, bool 
 
 bool NodeSessions::await(Lock& lock, Phase phase, const std::vector<int>& who, Seconds deadline) {
   const std::int64_t hard = now_ns() + ns(deadline + answer_grace);
-  std::int64_t settled_own = INT64_MAX, settled_witness = INT64_MAX;
+  std::int64_t settled_own = INT64_MAX, settled_peer_lost = INT64_MAX;
   int told = -1;
   for (;;) {
     const Standing s = standing(who, phase != Phase::lease);
@@ -141,8 +141,8 @@ bool NodeSessions::await(Lock& lock, Phase phase, const std::vector<int>& who, S
     }
     const std::int64_t now = now_ns();
     if (s.failed_itself) settled_own = std::min(settled_own, now + ns(settle_own));
-    if (s.witness) settled_witness = std::min(settled_witness, now + ns(settle_witness));
-    const std::int64_t settled = std::min(settled_own, settled_witness);
+    if (s.lost_peer) settled_peer_lost = std::min(settled_peer_lost, now + ns(settle_peer_lost));
+    const std::int64_t settled = std::min(settled_own, settled_peer_lost);
     if (state_->cancelled || s.answered == int(who.size()) || now >= settled) return false;
     if (now >= hard) return true;
     wait_until(lock, std::min({hard, settled, s.next_silence}));

@@ -20,7 +20,7 @@ namespace ringtrue::fleet {
 // How long things may take beyond a phase's own deadline; all of it together stays below five seconds.
 inline constexpr Seconds answer_grace{2};        // a daemon answers at most a second after the deadline
 inline constexpr Seconds settle_own{0.3};        // for further answers once somebody failed by itself
-inline constexpr Seconds settle_witness{2};      // ... once somebody lost a peer
+inline constexpr Seconds settle_peer_lost{2};    // ... once somebody lost a peer
 inline constexpr Seconds abort_grace{0.6};       // for the answers to an abort
 inline constexpr Seconds release_grace{0.6};     // for a release to be answered
 inline constexpr Seconds silence_is_loss{5};     // without a heartbeat: not awaited any longer
@@ -70,7 +70,7 @@ class NodeSessions {
   struct Standing {
     int answered = 0;
     bool failed_itself = false;
-    bool witness = false;
+    bool lost_peer = false;
     std::int64_t next_silence = INT64_MAX;  // when a node may next be found silent
   };
   using Lock = std::unique_lock<std::mutex>;

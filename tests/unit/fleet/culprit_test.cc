@@ -44,7 +44,7 @@ TEST(Culprits, NoneWhereAllIsWell) {
   EXPECT_TRUE(find_culprits(Phase::run, {ok("a"), stopped("b")}).empty());
 }
 
-TEST(Culprits, OwnFaultBeforeWitnesses) {
+TEST(Culprits, OwnFaultBeforeThoseAffected) {
   const auto failures = find_culprits(
       Phase::connect, {lost("a", "b"), own("b", "worker killed by signal 9"), ok("c"), stopped("d")});
   ASSERT_EQ(failures.size(), 2u);
@@ -64,7 +64,7 @@ TEST(Culprits, AnErrorThatNamesItselfOrNoNodeIsOwn) {
   EXPECT_EQ(culprits({self, ok("b")}), Names{"a"});
 }
 
-TEST(Culprits, SilentOrGoneNodesAreNamedAndTheirWitnessesAreNot) {
+TEST(Culprits, SilentOrGoneNodesAreNamedAndThoseAffectedAreNot) {
   EXPECT_EQ(culprits({waited("a", "b"), silent("b"), waited("c", "b")}), Names{"b"});
   EXPECT_EQ(culprits({lost("a", "b"), gone("b"), stopped("c")}), Names{"b"});
   EXPECT_EQ(culprits({waited("a", "b"), silent("b"), gone("c"), lost("d", "c")}), (Names{"b", "c"}));
@@ -72,7 +72,7 @@ TEST(Culprits, SilentOrGoneNodesAreNamedAndTheirWitnessesAreNot) {
 
 TEST(Culprits, AChainOfWaitingLeadsToItsEnd) {
   EXPECT_EQ(culprits({waited("a", "b"), waited("b", "c"), waited("c", "d"), silent("d")}), Names{"d"});
-  // d says nothing about itself, so it is the one that is accused without accusing: still the nearest to the
+  // d says nothing about itself, so it is the one that is blamed and blames nobody: still the nearest to the
   // fault.
   EXPECT_EQ(culprits({waited("a", "c"), waited("b", "c"), waited("c", "d"), silent("d")}), Names{"d"});
 }
@@ -83,17 +83,17 @@ TEST(Culprits, AChainThatEndsAtAnUnfinishedNodeNamesIt) {
   EXPECT_EQ(culprits({waited("a", "b"), waited("x", "b"), waited("b", "c"), ok("c")}), Names{"b"});
 }
 
-TEST(Culprits, TheMostAccusedWhereEverybodyAccuses) {
+TEST(Culprits, TheMostBlamedWhereEverybodyBlames) {
   const auto failures = find_culprits(
       Phase::run, {waited("a", "b"), waited("b", "a", 0.5), waited("c", "b"), waited("d", "b")});
   ASSERT_EQ(failures.size(), 4u);
   EXPECT_EQ(failures[0].node, "b");
   EXPECT_TRUE(failures[0].culprit);
-  EXPECT_EQ(failures[0].error.what, "accused by a: waited for b (and by 2 more)");
+  EXPECT_EQ(failures[0].error.what, "blamed by a: waited for b (and by 2 more)");
   for (int i = 1; i < 4; ++i) EXPECT_FALSE(failures[std::size_t(i)].culprit);
 }
 
-TEST(Culprits, ANodeThatWasToldToStopCanStillBeAccused) {
+TEST(Culprits, ANodeThatWasToldToStopCanStillBeBlamed) {
   EXPECT_EQ(culprits({waited("a", "b"), stopped("b"), waited("c", "b"), ok("d")}), Names{"b"});
 }
 
@@ -103,7 +103,7 @@ TEST(Culprits, LosingAPeerWeighsMoreThanWaiting) {
       Names{"b"});
 }
 
-TEST(Culprits, ACircleOfWaitingAccusesNobody) {
+TEST(Culprits, ACircleOfWaitingBlamesNobody) {
   // A healthy ring that was given too little time: every rank waits for the one before it.
   const auto failures =
       find_culprits(Phase::run, {waited("a", "c", 3), waited("b", "a", 1), waited("c", "b", 2)});
@@ -145,7 +145,7 @@ TEST(Culprits, APortThatWentDownBeforeRetriesThatWereInVain) {
   EXPECT_EQ(culprits({port_down("a", 1), port_down("b", 1), retries("c", "a", 1)}), (Names{"a", "b"}));
 }
 
-TEST(Culprits, OfRetriesInVainTheOneThatAllAccuse) {
+TEST(Culprits, OfRetriesInVainTheOneThatAllBlame) {
   // b's own retries name those whom it cannot reach any more.
   const auto failures = find_culprits(
       Phase::run, {retries("a", "b", 8.2), retries("b", "c", 8.1), retries("c", "b", 8.3), stopped("d")});
@@ -167,7 +167,7 @@ TEST(Culprits, ACircleBesideACulpritIsLeftToIt) {
   EXPECT_EQ(culprits({waited("a", "b"), waited("b", "a"), own("c", "out of memory")}), Names{"c"});
 }
 
-TEST(Culprits, WhoWasStoppedWaitingForOneThatDoesNotAnswerIsAWitness) {
+TEST(Culprits, WhoWasStoppedWaitingForOneThatDoesNotAnswerIsAffected) {
   const auto cancelled = [](const std::string& node, const std::string& for_whom) {
     return Answer{node, Kind::stopped, {Cause::cancelled, "waited for " + for_whom, for_whom, ""}, 2};
   };
@@ -183,8 +183,8 @@ TEST(Culprits, TwoFaultsApart) {
   EXPECT_EQ(culprits({waited("a", "b"), ok("b"), waited("c", "d"), ok("d")}), (Names{"b", "d"}));
 }
 
-TEST(Culprits, AlwaysSomebodyWhereThereIsAWitness) {
-  // Every pattern of accusations among four nodes ends, and names at least one culprit.
+TEST(Culprits, AlwaysSomebodyWhereSomebodyIsAffected) {
+  // Every pattern of blame among four nodes ends, and names at least one culprit.
   const Names nodes = {"a", "b", "c", "d"};
   for (int pattern = 0; pattern < 256; ++pattern) {
     std::vector<Answer> answers;
