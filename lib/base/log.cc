@@ -32,17 +32,10 @@ bool stderr_is_journal() {
 }
 
 std::string_view level_name(LogLevel level) {
-  switch (level) {
-    case LogLevel::error:
-      return "error";
-    case LogLevel::warning:
-      return "warning";
-    case LogLevel::info:
-      return "info";
-    case LogLevel::debug:
-      return "debug";
-  }
-  return "info";
+  return level == LogLevel::error     ? "error"
+         : level == LogLevel::warning ? "warning"
+         : level == LogLevel::debug   ? "debug"
+                                      : "info";
 }
 
 std::string utc_now() {

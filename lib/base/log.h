@@ -2,7 +2,7 @@
 // ("<3>") and no time, which the journal keeps itself; elsewhere they start with the UTC time.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 // "1 node", "2 nodes", "2 switches".
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <concepts>
 #include <string>

@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 
 namespace ringtrue {
@@ -59,29 +60,12 @@ bool negative(std::string_view text) {
   return text.size() > 1 && text[0] == '-' && (is_digit(text[1]) || text[1] == '.');
 }
 
+// 1 of "k", 2 of "M" and so on; 0 of what is no prefix.
 int prefix_power(char c) {
-  switch (c) {
-    case 'k':
-    case 'K':
-      return 1;
-    case 'm':
-    case 'M':
-      return 2;
-    case 'g':
-    case 'G':
-      return 3;
-    case 't':
-    case 'T':
-      return 4;
-    case 'p':
-    case 'P':
-      return 5;
-    case 'e':
-    case 'E':
-      return 6;
-    default:
-      return 0;
-  }
+  constexpr std::string_view prefixes = "kmgtpe";
+  const char lower = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
+  const auto at = prefixes.find(lower);
+  return at == prefixes.npos ? 0 : int(at) + 1;
 }
 
 // Three significant digits: 1.23, 12.3, 123.
@@ -89,6 +73,13 @@ std::string three_digits(double value) {
   if (value < 9.995) return fmt::format("{:.2f}", value);
   if (value < 99.95) return fmt::format("{:.1f}", value);
   return fmt::format("{:.0f}", value);
+}
+
+// In the first of the units, each a thousand of the one before, that needs no more than three digits.
+std::string scaled(double value, std::initializer_list<std::string_view> units) {
+  auto unit = units.begin();
+  for (; value >= 999.5 && unit + 1 < units.end(); ++unit) value /= 1000;
+  return fmt::format("{} {}", three_digits(value), *unit);
 }
 
 }  // namespace
@@ -134,14 +125,12 @@ Result<BytesPerSecond> parse_rate(std::string_view text) {
     for (int i = 0; i < power; ++i) value *= 1000;
   }
   if (unit.starts_with("i")) return wrong("rates are decimal, 1 MB/s is 10^6 bytes per second");
-  bool bits = false, known = false;
-  for (std::string_view u : {"bit", "bit/s", "bits", "bits/s", "bps", "b/s"}) {
-    if (unit == u) bits = known = true;
-  }
-  for (std::string_view u : {"B/s", "B", "Byte/s", "bytes/s"}) {
-    if (unit == u) known = true;
-  }
-  if (!known) return wrong("unknown unit " + quoted(number->unit));
+  const auto is_one_of = [unit](std::initializer_list<std::string_view> units) {
+    return std::find(units.begin(), units.end(), unit) != units.end();
+  };
+  const bool bits = is_one_of({"bit", "bit/s", "bits", "bits/s", "bps", "b/s"});
+  if (!bits && !is_one_of({"B/s", "B", "Byte/s", "bytes/s"}))
+    return wrong("unknown unit " + quoted(number->unit));
   if (bits) value /= 8;
   if (!(value > 0)) return wrong("a rate must be above zero");
   if (value > 1e18L) return wrong("more than 10^18 bytes per second");
@@ -203,23 +192,15 @@ std::string to_text(Bytes size) {
 
 std::string to_text(BytesPerSecond rate) {
   if (!std::isfinite(rate.value) || rate.value < 0) return "unknown";
-  static constexpr std::array<std::string_view, 5> units = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
-  std::size_t unit = 0;
-  double value = rate.value;
-  for (; value >= 999.5 && unit + 1 < units.size(); ++unit) value /= 1000;
-  if (value == 0) return "0 B/s";
-  return fmt::format("{} {}", three_digits(value), units[unit]);
+  if (rate.value == 0) return "0 B/s";
+  return scaled(rate.value, {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"});
 }
 
 std::string to_text(Seconds time) {
   if (!std::isfinite(time.value)) return "unknown";
   if (time.value < 0) return fmt::format("-{}", to_text(Seconds(-time.value)));
   if (time.value == 0) return "0 s";
-  static constexpr std::array<std::string_view, 4> units = {"ns", "us", "ms", "s"};
-  std::size_t unit = 0;
-  double value = time.value * 1e9;
-  for (; value >= 999.5 && unit + 1 < units.size(); ++unit) value /= 1000;
-  return fmt::format("{} {}", three_digits(value), units[unit]);
+  return scaled(time.value * 1e9, {"ns", "us", "ms", "s"});
 }
 
 }  // namespace ringtrue

@@ -103,36 +103,38 @@ Result<std::int64_t> end_of_validity(const KeyPair& authority, std::optional<int
 
 // The checks that both kinds of credentials share.
 Result<PemBundle> load_bundle(const std::string& folder, const std::string& stem, const std::string& renew) {
-  const std::string ca_path = in(folder, "ca.crt");
-  const std::string cert_path = in(folder, stem + ".crt"), key_path = in(folder, stem + ".key");
-  auto ca = read_file(ca_path);
-  if (!ca) return tl::unexpected(ca.error());
-  auto cert = read_file(cert_path);
-  if (!cert) return tl::unexpected(cert.error());
-  auto key = read_file(key_path);
-  if (!key) return tl::unexpected(key.error());
-
+  struct File {
+    std::string path;
+    std::string text{};
+  } ca{in(folder, "ca.crt")}, cert{in(folder, stem + ".crt")}, key{in(folder, stem + ".key")};
+  for (File* file : {&ca, &cert, &key}) {
+    auto text = read_file(file->path);
+    if (!text) return tl::unexpected(text.error());
+    file->text = std::move(*text);
+  }
   const auto refuse = [&](const std::string& what) { return fail(Cause::bad_input, what, {}, renew); };
-  auto authority = read_certificate(*ca);
-  if (!authority) return refuse(ca_path + ": " + authority.error().what);
-  auto facts = read_certificate(*cert);
-  if (!facts) return refuse(cert_path + ": " + facts.error().what);
-  auto fits = key_fits(*cert, *key);
-  if (!fits) return refuse(key_path + ": " + fits.error().what);
-  if (!*fits) return refuse(key_path + " does not belong to " + cert_path);
-  auto issued = issued_by(*cert, *ca);
-  if (!issued) return refuse(cert_path + ": " + issued.error().what);
-  if (!*issued) return refuse(cert_path + " was not signed by the authority in " + ca_path);
+  std::vector<CertificateFacts> facts;
+  for (const File* file : {&ca, &cert}) {
+    auto read = read_certificate(file->text);
+    if (!read) return refuse(file->path + ": " + read.error().what);
+    facts.push_back(std::move(*read));
+  }
+  auto fits = key_fits(cert.text, key.text);
+  if (!fits) return refuse(key.path + ": " + fits.error().what);
+  if (!*fits) return refuse(key.path + " does not belong to " + cert.path);
+  auto issued = issued_by(cert.text, ca.text);
+  if (!issued) return refuse(cert.path + ": " + issued.error().what);
+  if (!*issued) return refuse(cert.path + " was not signed by the authority in " + ca.path);
 
   const std::int64_t now = time(nullptr);
-  for (const auto& [path, f] : {std::pair{ca_path, *authority}, std::pair{cert_path, *facts}}) {
+  for (const auto& [path, f] : {std::pair{ca.path, facts[0]}, std::pair{cert.path, facts[1]}}) {
     if (now > f.not_after)
       return refuse(path + " expired on " + date_text(f.not_after) + " (now " + date_text(now) + ")");
     if (now < f.not_before)
       return refuse(path + " is valid only from " + date_text(f.not_before) + " (now " + date_text(now) +
                     "): this machine's clock may be wrong");
   }
-  return PemBundle{*ca, *cert, *key};
+  return PemBundle{ca.text, cert.text, key.text};
 }
 
 }  // namespace
