@@ -75,13 +75,9 @@ Result<void> Lease::start(Deadline deadline) {
     if (!address) return tl::unexpected(address.error());
     data_address_ = *address;
   }
-  run::Member member;
-  member.node = acquire_.node;
-  member.processes = acquire_.processes;
-  member.secret = acquire_.secret;
+  run::Member member = acquire_.member;
+  member.process = member.threads = 0;  // this node's own business, as where it listens
   member.data_address = data_address_;
-  member.port_low = acquire_.port_low;
-  member.port_high = acquire_.port_high;
   auto workers = start_workers_(member, deadline);
   if (!workers) return tl::unexpected(workers.error());
   std::lock_guard lock(mutex_);
@@ -157,7 +153,7 @@ Result<void> Lease::play(const rpc::Command& command, Deadline deadline, rpc::Ev
       rejected_connections_ = report->rejected_connections;
       auto window = counters_->end();
       if (window.seconds > 0)
-        report->counters[acquire_.nodes[std::size_t(acquire_.node)]] = std::move(window);
+        report->counters[acquire_.nodes[std::size_t(acquire_.member.node)]] = std::move(window);
       *event.mutable_report() = wire::to_wire(*report);
       if (event.ByteSizeLong() > std::size_t(wire::max_message_bytes)) {
         event.clear_report();
@@ -181,26 +177,26 @@ Result<void> Lease::allowed(const run::Job& job) const {
   std::uint64_t here = 0, workers_here = 0;
   for (std::size_t rank = 0; rank < job.seats.size(); ++rank) {
     const run::Seat& seat = job.seats[rank];
-    if (seat.node == acquire_.node) ++here;
-    if (seat.node == acquire_.node && collective::Rank(rank) < job.workers()) ++workers_here;
-    if (seat.process >= acquire_.processes)
+    if (seat.node == acquire_.member.node) ++here;
+    if (seat.node == acquire_.member.node && collective::Rank(rank) < job.workers()) ++workers_here;
+    if (seat.process >= acquire_.member.processes)
       return fail(Cause::bad_input, fmt::format("the job has a process {}, the lease has {} a node",
-                                                seat.process, acquire_.processes));
+                                                seat.process, acquire_.member.processes));
   }
   if (here == 0) return fail(Cause::bad_input, "the job has no rank on this node");
   if (here > std::uint64_t(acquire_.ranks_per_node))
     return fail(Cause::bad_input,
                 fmt::format("the job has {} ranks here, the lease is for {}", here, acquire_.ranks_per_node));
-  if (!engine::Session::can_plan(job, acquire_.node))
+  if (!engine::Session::can_plan(job, acquire_.member.node))
     return fail(
         Cause::refused,
         fmt::format("{} ranks with {} lanes are more than a node can plan", job.ranks(), job.call.lanes), "",
         "use fewer ranks per node or fewer --lanes");
   // First by division: the product of a hostile job could wrap around.
   const bool absurd = workers_here > 0 && job.call.bytes() > limits_.bytes.value / workers_here;
-  std::uint64_t bytes = absurd ? 0 : engine::bytes_on_node(job, acquire_.node);
+  std::uint64_t bytes = absurd ? 0 : engine::bytes_on_node(job, acquire_.member.node);
   if (job.input && workers_here > 0) {
-    for (const auto& row : job.input->rows) bytes += row.size() * std::uint64_t(acquire_.processes);
+    for (const auto& row : job.input->rows) bytes += row.size() * std::uint64_t(acquire_.member.processes);
   }
   if (absurd || bytes > limits_.bytes.value) {
     const std::string asked = absurd
@@ -236,9 +232,9 @@ Result<void> Lease::connect(const rpc::Connect& message, Deadline deadline) {
     return fail(Cause::bad_input, "the addresses are not those of the lease's nodes");
   for (std::size_t n = 0; n < addresses->size(); ++n) {
     const auto& processes = (*addresses)[n];
-    if (!processes.empty() && processes.size() != std::size_t(acquire_.processes))
+    if (!processes.empty() && processes.size() != std::size_t(acquire_.member.processes))
       return fail(Cause::bad_input, fmt::format("{} addresses of {} for {} processes", processes.size(),
-                                                acquire_.nodes[n], acquire_.processes));
+                                                acquire_.nodes[n], acquire_.member.processes));
     for (const run::Address& a : processes) {
       if (a.port == 0) continue;
       // A lease reaches its peers and nobody else: one host a node, the same in all of its runs.
@@ -248,7 +244,7 @@ Result<void> Lease::connect(const rpc::Connect& message, Deadline deadline) {
                                                 acquire_.nodes[n], hosts_[n], a.host));
     }
   }
-  const auto& own = (*addresses)[std::size_t(acquire_.node)];
+  const auto& own = (*addresses)[std::size_t(acquire_.member.node)];
   for (std::size_t p = 0; p < own.size(); ++p) {
     if (p >= ports_.size() || own[p].port != ports_[p])
       return fail(Cause::bad_input, "the address given for this node is not the one that it listens on");

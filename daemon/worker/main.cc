@@ -130,7 +130,7 @@ class Worker {
     }
   }
 
-  Result<void> open(const rpc::Open& message) {
+  Result<void> open(const rpc::Member& message) {
     auto member = wire::from_wire(message);
     if (!member) return tl::unexpected(member.error());
     std::lock_guard lock(mutex_);

@@ -13,9 +13,7 @@
 #include "base/plural.h"
 #include "fleet/link.h"
 #include "fleet/node_sessions.h"
-#include "fleet/reach.h"
 #include "fleet/targets.h"
-#include "pki/pki.h"
 #include "run/member.h"
 #include "run/report.h"
 #include "wire/messages.h"
@@ -60,12 +58,14 @@ Result<void> check(const std::vector<Target>& targets, const Options& options) {
 
 class GrpcFleet final : public Fleet {
  public:
-  GrpcFleet(std::vector<Target> targets, Options options, std::optional<pki::PemBundle> credentials,
-            std::vector<std::string> hosts)
-      : targets_(std::move(targets)), options_(std::move(options)), hosts_(std::move(hosts)) {
+  GrpcFleet(std::vector<Target> targets, Options options, std::vector<std::string> hosts,
+            std::shared_ptr<Dialer> dialer)
+      : targets_(std::move(targets)),
+        options_(std::move(options)),
+        hosts_(std::move(hosts)),
+        dialer_(std::move(dialer)) {
     for (const Target& t : targets_) names_.push_back(t.node);
     sessions_ = std::make_unique<NodeSessions>(names_, options_.progress);
-    dialer_ = make_dialer(credentials ? &*credentials : nullptr, connect_time(options_.phase_deadline));
   }
 
   FleetResult<void> acquire() {
@@ -75,20 +75,20 @@ class GrpcFleet final : public Fleet {
     wire::Acquire acquire;
     acquire.version = wire::program_version();
     acquire.holder = options_.holder.empty() ? holder_here(std::to_string(getpid())) : options_.holder;
-    acquire.secret = secret;
     acquire.nodes = names_;
-    acquire.processes = options_.processes;
+    acquire.member.processes = options_.processes;
+    acquire.member.secret = std::move(secret);
+    acquire.member.port_low = options_.port_low;
+    acquire.member.port_high = options_.port_high;
     acquire.ranks_per_node = options_.ranks_per_node + options_.aggregators_per_node;
     acquire.data_interface = options_.data_interface;
-    acquire.port_low = options_.port_low;
-    acquire.port_high = options_.port_high;
     acquire.heartbeat = heartbeat_interval;
     std::vector<int> all;
     for (std::size_t i = 0; i < targets_.size(); ++i) all.push_back(int(i));
     sessions_->open(*dialer_, targets_);
     auto replies = sessions_->phase(Phase::lease, all, options_.phase_deadline,
                                     [&](std::uint64_t sequence, Seconds deadline, int node) {
-                                      acquire.node = node;
+                                      acquire.member.node = node;
                                       return acquire_command(sequence, deadline, acquire);
                                     });
     if (!replies) return tl::unexpected(replies.error());
@@ -167,13 +167,14 @@ class GrpcFleet final : public Fleet {
     std::vector<std::vector<run::Address>> addresses(names_.size());
     for (std::size_t i = 0; i < who.size(); ++i) {
       const std::size_t node = std::size_t(who[i]);
-      if (int(prepared[i].ports.size()) != options_.processes)
-        return fail(Cause::corrupted,
-                    fmt::format("its daemon gave {} ports for {} processes", prepared[i].ports.size(),
-                                options_.processes),
-                    names_[node], "install the same version on both");
-      const std::string& host = prepared[i].data_address.empty() ? hosts_[node] : prepared[i].data_address;
-      for (const int port : prepared[i].ports) addresses[node].push_back({host, port});
+      const auto& [ports, data_address] = prepared[i].prepared;
+      if (int(ports.size()) != options_.processes)
+        return fail(
+            Cause::corrupted,
+            fmt::format("its daemon gave {} ports for {} processes", ports.size(), options_.processes),
+            names_[node], "install the same version on both");
+      const std::string& host = data_address.empty() ? hosts_[node] : data_address;
+      for (const int port : ports) addresses[node].push_back({host, port});
     }
     return addresses;
   }
@@ -181,8 +182,8 @@ class GrpcFleet final : public Fleet {
   const std::vector<Target> targets_;
   const Options options_;
   const std::vector<std::string> hosts_;  // by target: where peers connect to
-  std::vector<std::string> names_;        // by target
-  std::shared_ptr<Dialer> dialer_;
+  const std::shared_ptr<Dialer> dialer_;
+  std::vector<std::string> names_;          // by target
   std::unique_ptr<NodeSessions> sessions_;  // last: it releases
 };
 
@@ -217,31 +218,25 @@ FleetResult<std::unique_ptr<Fleet>> Fleet::lease(std::vector<Target> targets, Op
   if (auto fits = check(targets, options); !fits) return refuse(fits.error());
   auto hosts = data_hosts(targets, options);
   if (!hosts) return refuse(hosts.error());
-  auto credentials = credentials_for(targets, options);
-  if (!credentials) return refuse(credentials.error());
-  auto fleet = std::make_unique<GrpcFleet>(std::move(targets), std::move(options), std::move(*credentials),
-                                           std::move(*hosts));
+  auto dialer = make_dialer(targets, options.pki, options.phase_deadline);
+  if (!dialer) return refuse(dialer.error());
+  auto fleet = std::make_unique<GrpcFleet>(std::move(targets), std::move(options), std::move(*hosts),
+                                           std::move(*dialer));
   if (auto acquired = fleet->acquire(); !acquired) return tl::unexpected(acquired.error());
   return std::unique_ptr<Fleet>(std::move(fleet));
 }
 
 std::vector<NodeState> describe(const std::vector<Target>& targets, const Options& options) {
-  std::vector<NodeState> states(targets.size());
-  for (std::size_t i = 0; i < targets.size(); ++i) states[i].node = targets[i].node;
-  auto credentials = credentials_for(targets, options);
-  if (!credentials) {
-    for (NodeState& state : states) state.cause = credentials.error().text();
+  std::vector<NodeState> states;
+  for (const Target& target : targets) states.emplace_back().node = target.node;
+  const auto dialer = make_dialer(targets, options.pki, options.phase_deadline);
+  if (!dialer) {
+    for (NodeState& state : states) state.cause = dialer.error().text();
     return states;
   }
-  const auto dialer =
-      make_dialer(*credentials ? &**credentials : nullptr, connect_time(options.phase_deadline));
-  const std::vector<Description> descriptions = ask_all(*dialer, targets, options.phase_deadline);
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    states[i].reachable = !descriptions[i].error;
-    states[i].version = descriptions[i].version;
-    states[i].lease = descriptions[i].holder;
-    if (descriptions[i].error) states[i].cause = descriptions[i].error->what;
-  }
+  ask_all(**dialer, targets, options.phase_deadline, [&](std::size_t i, Result<NodeState> state) {
+    state ? void(states[i] = std::move(*state)) : void(states[i].cause = state.error().what);
+  });
   return states;
 }
 

@@ -4,7 +4,6 @@
 
 #include "fleet/link.h"
 #include "fleet/node_sessions.h"
-#include "fleet/reach.h"
 #include "probe/probe.h"
 #include "probe/recording.h"
 
@@ -29,15 +28,14 @@ std::vector<NodeInspection> inspect(const std::vector<Target>& targets, const Op
   std::vector<NodeInspection> nodes;
   for (const Target& target : targets)
     nodes.push_back({target.node, fail(Cause::internal, "nobody asked", target.node), {}});
-  auto credentials = credentials_for(targets, options);
-  if (!credentials) {
-    for (NodeInspection& node : nodes) node.facts = tl::unexpected(credentials.error());
+  const auto dialer = make_dialer(targets, options.pki, deadline);
+  if (!dialer) {
+    for (NodeInspection& node : nodes) node.facts = tl::unexpected(dialer.error());
     return nodes;
   }
-  const auto dialer = make_dialer(*credentials ? &**credentials : nullptr, connect_time(deadline));
   std::mutex mutex;
   int answered = 0;
-  inspect_all(*dialer, targets, request, request.window + deadline,
+  inspect_all(**dialer, targets, request, request.window + deadline,
               [&](std::size_t i, Result<std::string> answer) {
                 // Each thread reads its own answer; only what is shared is guarded.
                 NodeInspection& node = nodes[i];

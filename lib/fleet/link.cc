@@ -4,6 +4,7 @@
 #include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -13,6 +14,7 @@
 #include "base/log.h"
 #include "fleet/targets.h"
 #include "fleet/unreachable.h"
+#include "pki/pki.h"
 #include "run/member.h"
 #include "wire/convert.h"
 #include "wire/node.grpc.pb.h"
@@ -100,8 +102,7 @@ Result<Reply> reply_of(rpc::Event& event) {
   if (event.has_prepared()) {
     auto prepared = wire::from_wire(event.prepared());
     if (!prepared) return tl::unexpected(prepared.error());
-    reply.ports = std::move(prepared->ports);
-    reply.data_address = std::move(prepared->data_address);
+    reply.prepared = std::move(*prepared);
   }
   if (event.has_report()) {
     auto report = wire::from_wire(event.report());
@@ -238,11 +239,60 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
   bool over_ = false;
 };
 
-struct Question {
-  grpc::ClientContext context;
-  std::unique_ptr<rpc::Node::Stub> stub;
-  rpc::DescribeReply reply;
-  grpc::Status status;
+// Asks every daemon something, `at_once` at a time, each for at most `deadline`: `start` begins the call of
+// one, `told` takes what came of it, in any thread. Returns when all have answered.
+template <class Reply>
+class Questions {
+ public:
+  Questions(const Dialer& dialer, const std::vector<Target>& targets, Seconds deadline)
+      : dialer_(dialer), targets_(targets), deadline_(deadline) {}
+
+  void ask(std::size_t at_once, const auto& start, const auto& told) {
+    for (std::size_t i = 0; i < targets_.size(); ++i) {
+      wait_until(at_once - 1);
+      auto call = std::make_shared<Call>();
+      call->context.set_deadline(std::chrono::system_clock::now() +
+                                 std::chrono::microseconds(std::int64_t(deadline_.value * 1e6)));
+      call->stub = rpc::Node::NewStub(dialer_.dial(targets_[i]));
+      {
+        const std::lock_guard lock(mutex_);
+        ++asking_;
+      }
+      start(*call, [this, i, call, &told](const grpc::Status& status) mutable {
+        if (status.ok())
+          told(i, Result<Reply>(std::move(call->reply)));
+        else
+          told(i, Result<Reply>(tl::unexpected(error_of(status, targets_[i], dialer_.own.get()))));
+        const std::lock_guard lock(mutex_);
+        over_.push_back(std::move(call));
+        --asking_;
+        ended_.notify_one();
+      });
+    }
+    wait_until(0);  // gRPC keeps the deadline of each, so this comes to an end
+  }
+
+ private:
+  struct Call {
+    grpc::ClientContext context;
+    std::unique_ptr<rpc::Node::Stub> stub;
+    Reply reply;
+  };
+
+  void wait_until(std::size_t few) {
+    std::vector<std::shared_ptr<Call>> gone;
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [&] { return asking_ <= few; });
+    gone.swap(over_);
+  }
+
+  const Dialer& dialer_;
+  const std::vector<Target>& targets_;
+  const Seconds deadline_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::size_t asking_ = 0;
+  std::vector<std::shared_ptr<Call>> over_;  // destroyed by who asks: a call may not be in its own callback
 };
 
 }  // namespace
@@ -268,16 +318,11 @@ CommandPtr connect_command(std::uint64_t sequence, Seconds deadline,
 
 CommandPtr plain_command(std::uint64_t sequence, Seconds deadline, Phase phase) {
   auto c = command(sequence, deadline);
-  if (phase == Phase::barrier) c->message.mutable_barrier();
-  if (phase == Phase::run) c->message.mutable_run();
-  if (phase == Phase::collect) c->message.mutable_collect();
-  if (phase == Phase::release) c->message.mutable_release();
-  if (phase == Phase::abort) c->message.mutable_abort();
-  if (phase == Phase::heartbeat) c->message.mutable_heartbeat();
+  c->message.MergeFrom(wire::plain_command(phase));
   return c;
 }
 
-std::shared_ptr<Dialer> make_dialer(const pki::PemBundle* credentials, Seconds connect_time) {
+std::shared_ptr<Dialer> make_dialer(std::shared_ptr<const pki::PemBundle> own, Seconds connect_time) {
   // What gRPC has to say goes to nobody's terminal: every failure comes back as an error of ours.
   static const bool quiet = [] {
     gpr_set_log_function([](gpr_log_func_args* said) { log_debug("grpc: {}", said->message); });
@@ -286,17 +331,20 @@ std::shared_ptr<Dialer> make_dialer(const pki::PemBundle* credentials, Seconds c
   (void)quiet;
   auto dialer = std::make_shared<Dialer>();
   dialer->connect_time = connect_time;
-  if (credentials) {
-    dialer->own = std::make_shared<pki::PemBundle>(*credentials);
-    grpc::SslCredentialsOptions options;
-    options.pem_root_certs = credentials->ca;
-    options.pem_private_key = credentials->key;
-    options.pem_cert_chain = credentials->cert;
-    dialer->credentials = grpc::SslCredentials(options);
-  } else {
-    dialer->credentials = grpc::InsecureChannelCredentials();
-  }
+  dialer->credentials =
+      own ? grpc::SslCredentials({own->ca, own->key, own->cert}) : grpc::InsecureChannelCredentials();
+  dialer->own = std::move(own);
   return dialer;
+}
+
+Result<std::shared_ptr<Dialer>> make_dialer(const std::vector<Target>& targets, const std::string& pki,
+                                            Seconds deadline) {
+  const Seconds connect_time = deadline * 0.8;  // what is left is for saying why there is no connection
+  const bool tcp = std::ranges::any_of(targets, [](const Target& t) { return t.socket.empty(); });
+  if (!tcp || pki.empty()) return make_dialer(nullptr, connect_time);
+  auto own = pki::load_operator_credentials(pki);
+  if (!own) return tl::unexpected(own.error());
+  return make_dialer(std::make_shared<pki::PemBundle>(std::move(*own)), connect_time);
 }
 
 std::shared_ptr<Link> open_link(Dialer& dialer, const Target& target, int node,
@@ -311,90 +359,44 @@ void sweep_links() {
   Retired::all().sweep();
 }
 
-std::vector<Description> ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline) {
-  std::mutex mutex;
-  std::condition_variable done;
-  std::size_t left = targets.size();
-  std::vector<Question> questions(targets.size());
+void ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline,
+             const std::function<void(std::size_t, Result<NodeState>)>& told) {
   rpc::DescribeRequest request;
   request.set_protocol(wire::protocol_version);
   request.set_version(std::string(wire::program_version()));
-  const auto until =
-      std::chrono::system_clock::now() + std::chrono::microseconds(std::int64_t(deadline.value * 1e6));
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    Question& q = questions[i];
-    q.context.set_deadline(until);
-    q.stub = rpc::Node::NewStub(dialer.dial(targets[i]));
-    q.stub->async()->Describe(&q.context, &request, &q.reply, [&, i](grpc::Status status) {
-      const std::lock_guard lock(mutex);
-      questions[i].status = std::move(status);
-      if (--left == 0) done.notify_one();
-    });
-  }
-  {
-    // gRPC keeps the deadline of each question, so this comes to an end.
-    std::unique_lock lock(mutex);
-    done.wait(lock, [&] { return left == 0; });
-  }
-  std::vector<Description> descriptions;
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    const Question& q = questions[i];
-    Description d{q.reply.version(), q.reply.holder(), Seconds(q.reply.held_s()), {}};
-    if (!q.status.ok()) d.error = error_of(q.status, targets[i], dialer.own.get());
-    descriptions.push_back(std::move(d));
-  }
-  return descriptions;
+  Questions<rpc::DescribeReply>(dialer, targets, deadline)
+      .ask(
+          targets.size(),
+          [&](auto& call, auto answered) {
+            call.stub->async()->Describe(&call.context, &request, &call.reply, std::move(answered));
+          },
+          [&](std::size_t i, const Result<rpc::DescribeReply>& reply) {
+            told(i, reply.map([&](const rpc::DescribeReply& r) {
+              return NodeState{targets[i].node, true, r.version(), r.holder(), ""};
+            }));
+          });
 }
 
 void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const topology::ReadRequest& question,
                  Seconds deadline, const std::function<void(std::size_t, Result<std::string>)>& told) {
-  struct Asked {
-    grpc::ClientContext context;
-    std::unique_ptr<rpc::Node::Stub> stub;
-    rpc::InspectReply reply;
-  };
   constexpr std::size_t at_once = 256;
-  std::mutex mutex;
-  std::condition_variable ended;
-  std::size_t asking = 0;
-  std::vector<std::unique_ptr<Asked>> over;  // destroyed here: a call may not be in its own callback
   rpc::InspectRequest request;
   request.set_window_s(question.window.value);
   request.set_wake_gpus(question.wake_gpus);
-  const auto wait_until = [&](std::size_t few) {
-    std::vector<std::unique_ptr<Asked>> gone;
-    std::unique_lock lock(mutex);
-    ended.wait(lock, [&] { return asking <= few; });
-    gone.swap(over);
-  };
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    wait_until(at_once - 1);
-    auto asked = std::make_unique<Asked>();
-    Asked& q = *asked;
-    q.context.set_deadline(std::chrono::system_clock::now() +
-                           std::chrono::microseconds(std::int64_t(deadline.value * 1e6)));
-    q.stub = rpc::Node::NewStub(dialer.dial(targets[i]));
-    {
-      const std::lock_guard lock(mutex);
-      ++asking;
-    }
-    q.stub->async()->Inspect(&q.context, &request, &q.reply,
-                             [&, i, asked = asked.release()](grpc::Status status) {
-                               std::unique_ptr<Asked> mine(asked);
-                               if (!status.ok())
-                                 told(i, tl::unexpected(error_of(status, targets[i], dialer.own.get())));
-                               else if (mine->reply.has_error())
-                                 told(i, tl::unexpected(wire::from_wire(mine->reply.error())));
-                               else
-                                 told(i, std::move(*mine->reply.mutable_recording()));
-                               const std::lock_guard lock(mutex);
-                               over.push_back(std::move(mine));
-                               --asking;
-                               ended.notify_one();
-                             });
-  }
-  // gRPC keeps the deadline of each, so this comes to an end.
-  wait_until(0);
+  Questions<rpc::InspectReply>(dialer, targets, deadline)
+      .ask(
+          at_once,
+          [&](auto& call, auto answered) {
+            call.stub->async()->Inspect(&call.context, &request, &call.reply, std::move(answered));
+          },
+          [&](std::size_t i, Result<rpc::InspectReply> reply) {
+            if (!reply)
+              told(i, tl::unexpected(reply.error()));
+            else if (reply->has_error())
+              told(i, tl::unexpected(wire::from_wire(reply->error())));
+            else
+              told(i, std::move(*reply->mutable_recording()));
+          });
 }
 
 }  // namespace ringtrue::fleet

@@ -37,10 +37,9 @@ CommandPtr plain_command(std::uint64_t sequence, Seconds deadline, Phase phase);
 struct Reply {
   std::uint64_t sequence = 0;
   std::optional<Error> error;
-  std::vector<int> ports;    // of prepare: by process
-  std::string data_address;  // of prepare; empty: as the daemon is reached
-  run::RunReport report;     // of collect
-  std::int64_t at = 0;       // now_ns
+  wire::Prepared prepared;
+  run::RunReport report;  // of collect
+  std::int64_t at = 0;    // now_ns
 };
 
 // Called from gRPC's threads; must not block for long.
@@ -66,9 +65,11 @@ class Link {
 
 // What all streams of a fleet share: one set of certificates, read once.
 class Dialer;
-// `credentials`: null for --insecure. A daemon that has not been reached after `connect_time` fails with the
-// reason.
-std::shared_ptr<Dialer> make_dialer(const pki::PemBundle* credentials, Seconds connect_time);
+// `pki`: the folder of the certificates, which Unix sockets do without; empty for --insecure. A daemon that
+// has not been reached after most of `deadline` fails with the reason.
+Result<std::shared_ptr<Dialer>> make_dialer(const std::vector<Target>& targets, const std::string& pki,
+                                            Seconds deadline);
+std::shared_ptr<Dialer> make_dialer(std::shared_ptr<const pki::PemBundle> own, Seconds connect_time);
 
 std::shared_ptr<Link> open_link(Dialer& dialer, const Target& target, int node,
                                 std::shared_ptr<Listener> listener);
@@ -76,14 +77,9 @@ std::shared_ptr<Link> open_link(Dialer& dialer, const Target& target, int node,
 // Destroys the streams that are over. Never from a Listener's call.
 void sweep_links();
 
-struct Description {
-  std::string version;
-  std::string holder;  // empty: free
-  Seconds held;
-  std::optional<Error> error;
-};
-// Asks every daemon what it is; returns when all have answered or at the deadline. Order as given.
-std::vector<Description> ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline);
+// Asks every daemon what it is; returns when all have answered or at the deadline. `told` as below.
+void ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline,
+             const std::function<void(std::size_t target, Result<NodeState> state)>& told);
 
 // Asks every daemon for a recording of its node, 256 at a time, each for at most `deadline`; returns when all
 // have answered. `told` is called once a target, from any thread.

@@ -3,20 +3,51 @@
 #include <fmt/format.h>
 #include <google/protobuf/stubs/logging.h>
 
-#include <cmath>
+#include <algorithm>
 #include <set>
 
 #include "run/json.h"
 #include "run/member.h"
-#include "wire/checks.h"
 
 namespace ringtrue::wire {
 
-using checks::bad;
-using checks::in_range;
-using checks::printable;
-
 namespace {
+
+tl::unexpected<Error> bad(std::string what) {
+  return fail(Cause::bad_input, "a message holds " + std::move(what));
+}
+
+bool in_range(std::int64_t value, std::int64_t low, std::int64_t high) {
+  return low <= value && value <= high;
+}
+
+// Letters, digits and marks of ASCII: names and addresses, never blanks or control characters.
+bool printable(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return c > ' ' && c < 0x7f; });
+}
+
+// At most `max` bytes, control characters as blanks: a text of a peer's making for a log or a terminal.
+std::string one_line(std::string_view text, std::size_t max) {
+  std::string line(text.substr(0, max));
+  for (char& c : line) {
+    const auto u = static_cast<unsigned char>(c);
+    // proto3 strings are UTF-8, which a cut may break: a text of ours is ASCII, so the rest becomes '?'.
+    if (u < ' ' || u == 0x7f) c = ' ';
+    if (u > 0x7f) c = '?';
+  }
+  return line;
+}
+
+// At least one name, none twice, each 1 to 255 printable characters.
+Result<std::vector<std::string>> node_names(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  if (!in_range(names.size(), 1, max_nodes)) return bad(fmt::format("{} node names", names.size()));
+  std::set<std::string_view> seen;
+  for (const std::string& name : names) {
+    if (name.empty() || name.size() > 255 || !printable(name)) return bad("invalid node name");
+    if (!seen.insert(name).second) return bad("the node '" + name + "' twice");
+  }
+  return std::vector<std::string>(names.begin(), names.end());
+}
 
 // What a peer sends must not fill our log: protobuf would write a line of its own for each bad string.
 [[maybe_unused]] const auto former_handler = google::protobuf::SetLogHandler(nullptr);
@@ -28,14 +59,10 @@ rpc::Acquire to_wire(const Acquire& a) {
   m.set_protocol(a.protocol);
   m.set_version(a.version);
   m.set_holder(a.holder);
-  m.set_secret(a.secret);
   for (const std::string& node : a.nodes) m.add_nodes(node);
-  m.set_node(a.node);
-  m.set_processes(a.processes);
+  *m.mutable_member() = to_wire(a.member);
   m.set_ranks_per_node(a.ranks_per_node);
   m.set_data_interface(a.data_interface);
-  m.set_port_low(std::uint32_t(a.port_low));
-  m.set_port_high(std::uint32_t(a.port_high));
   m.set_heartbeat_s(a.heartbeat.value);
   return m;
 }
@@ -43,33 +70,24 @@ rpc::Acquire to_wire(const Acquire& a) {
 Result<Acquire> from_wire(const rpc::Acquire& m) {
   Acquire a;
   a.protocol = m.protocol();
-  a.version = checks::one_line(m.version(), 64);
+  a.version = one_line(m.version(), 64);
   if (m.holder().empty()) return bad("a lease without a holder");
-  a.holder = checks::one_line(m.holder(), 200);
-  if (m.secret().size() < 16 || m.secret().size() > 64)
-    return bad("a secret that is not 16 to 64 bytes long");
-  a.secret = m.secret();
-  if (auto nodes = checks::node_names(m.nodes()); nodes) {
-    a.nodes = std::move(*nodes);
-  } else {
-    return tl::unexpected(nodes.error());
-  }
-  if (!in_range(m.node(), 0, int(a.nodes.size()) - 1)) return bad("a node index outside the list of nodes");
-  if (!in_range(m.processes(), 1, max_processes))
-    return bad(fmt::format("{} processes a node; 1 to {} are possible", m.processes(), max_processes));
+  a.holder = one_line(m.holder(), 200);
+  auto nodes = node_names(m.nodes());
+  if (!nodes) return tl::unexpected(nodes.error());
+  a.nodes = std::move(*nodes);
+  auto member = from_wire(m.member());
+  if (!member) return tl::unexpected(member.error());
+  a.member = std::move(*member);
+  if (a.member.node >= int(a.nodes.size())) return bad("a node index outside the list of nodes");
+  if (a.member.secret.size() < 16) return bad("a secret of less than 16 bytes");
   if (!in_range(m.ranks_per_node(), 1, max_ranks))
     return bad(fmt::format("{} ranks a node; 1 to {} are possible", m.ranks_per_node(), max_ranks));
-  a.node = m.node();
-  a.processes = m.processes();
   a.ranks_per_node = m.ranks_per_node();
   if (m.data_interface().size() > 15 || !printable(m.data_interface()) ||
       m.data_interface().find('/') != std::string::npos)
     return bad("a data interface that is no interface's name");
   a.data_interface = m.data_interface();
-  if (auto ports = checks::port_range(m.port_low(), m.port_high()); !ports)
-    return tl::unexpected(ports.error());
-  a.port_low = int(m.port_low());
-  a.port_high = int(m.port_high());
   if (m.heartbeat_s() != 0) {
     if (!(m.heartbeat_s() >= 0.1 && m.heartbeat_s() <= 60)) return bad("a heartbeat that is not 0.1 to 60 s");
     a.heartbeat = Seconds(m.heartbeat_s());
@@ -83,7 +101,7 @@ Error version_mismatch(std::string_view ours, std::uint32_t our_protocol, std::s
       Cause::refused,
       fmt::format(
           "ringtrued is version {} (protocol {}), the operator's ringtrue is version {} (protocol {})", ours,
-          our_protocol, theirs.empty() ? "unknown" : checks::one_line(theirs, 64), their_protocol),
+          our_protocol, theirs.empty() ? "unknown" : one_line(theirs, 64), their_protocol),
       "", "install the same version on both"};
 }
 
@@ -189,16 +207,16 @@ Result<Prepared> from_wire(const rpc::Prepared& m) {
 
 rpc::Subject to_wire(const Subject& subject) {
   rpc::Subject m;
-  m.set_node(checks::one_line(subject.node, 500));
-  m.set_device(checks::one_line(subject.device, 500));
+  m.set_node(one_line(subject.node, 500));
+  m.set_device(one_line(subject.device, 500));
   if (subject.rank >= 0) m.set_rank(subject.rank);
   m.set_phase(key_of(subject.phase));
   return m;
 }
 
 Subject from_wire(const rpc::Subject& m) {
-  Subject s(checks::one_line(m.node(), 500), parse_key<Phase>(m.phase()).value_or(Phase::none));
-  s.device = checks::one_line(m.device(), 500);
+  Subject s(one_line(m.node(), 500), parse_key<Phase>(m.phase()).value_or(Phase::none));
+  s.device = one_line(m.device(), 500);
   if (m.has_rank() && in_range(m.rank(), 0, max_ranks - 1)) s.rank = m.rank();
   return s;
 }
@@ -206,9 +224,9 @@ Subject from_wire(const rpc::Subject& m) {
 rpc::Error to_wire(const Error& error) {
   rpc::Error m;
   m.set_cause(rpc::Cause(int(error.cause) + 1));
-  m.set_what(checks::one_line(error.what, 2'000));
+  m.set_what(one_line(error.what, 2'000));
   if (!error.where.empty()) *m.mutable_where() = to_wire(error.where);
-  m.set_next(checks::one_line(error.next, 1'000));
+  m.set_next(one_line(error.next, 1'000));
   return m;
 }
 
@@ -216,14 +234,14 @@ Error from_wire(const rpc::Error& m) {
   Error e;
   const int cause = int(m.cause()) - 1;
   e.cause = in_range(cause, 0, int(Cause::internal)) ? Cause(cause) : Cause::internal;
-  e.what = m.what().empty() ? "an error without a text" : checks::one_line(m.what(), 2'000);
+  e.what = m.what().empty() ? "an error without a text" : one_line(m.what(), 2'000);
   e.where = from_wire(m.where());
-  e.next = checks::one_line(m.next(), 1'000);
+  e.next = one_line(m.next(), 1'000);
   return e;
 }
 
-rpc::Open to_wire(const run::Member& member) {
-  rpc::Open m;
+rpc::Member to_wire(const run::Member& member) {
+  rpc::Member m;
   m.set_node(member.node);
   m.set_process(member.process);
   m.set_processes(member.processes);
@@ -233,20 +251,20 @@ rpc::Open to_wire(const run::Member& member) {
   m.set_node_address(member.node_address);
   m.set_port_low(std::uint32_t(member.port_low));
   m.set_port_high(std::uint32_t(member.port_high));
-  m.set_shared(member.processes > 1);
   return m;
 }
 
-Result<run::Member> from_wire(const rpc::Open& m) {
+Result<run::Member> from_wire(const rpc::Member& m) {
   if (!in_range(m.node(), 0, max_nodes - 1)) return bad("a node index out of range");
-  if (!in_range(m.processes(), 1, max_processes)) return bad("a number of processes out of range");
+  if (!in_range(m.processes(), 1, max_processes))
+    return bad(fmt::format("{} processes a node; 1 to {} are possible", m.processes(), max_processes));
   if (!in_range(m.process(), 0, m.processes() - 1)) return bad("a process index out of range");
   if (!in_range(m.threads(), 0, 65'536)) return bad("a number of threads out of range");
   if (m.secret().size() > 64) return bad("a secret that is too long");
   for (const std::string* address : {&m.data_address(), &m.node_address()})
     if (address->size() > 255 || !printable(*address)) return bad("invalid data address");
-  if (auto ports = checks::port_range(m.port_low(), m.port_high()); !ports)
-    return tl::unexpected(ports.error());
+  if (m.port_high() > 65'535 || m.port_low() > m.port_high() || (m.port_low() == 0 && m.port_high() != 0))
+    return bad(fmt::format("the port range {}-{}", m.port_low(), m.port_high()));
   run::Member member;
   member.node = m.node();
   member.process = m.process();
@@ -258,6 +276,17 @@ Result<run::Member> from_wire(const rpc::Open& m) {
   member.port_low = int(m.port_low());
   member.port_high = int(m.port_high());
   return member;
+}
+
+rpc::Command plain_command(Phase phase) {
+  rpc::Command command;
+  if (phase == Phase::barrier) command.mutable_barrier();
+  if (phase == Phase::run) command.mutable_run();
+  if (phase == Phase::collect) command.mutable_collect();
+  if (phase == Phase::release) command.mutable_release();
+  if (phase == Phase::heartbeat) command.mutable_heartbeat();
+  if (phase == Phase::abort) command.mutable_abort();
+  return command;
 }
 
 Phase phase_of(const rpc::Command& command) {

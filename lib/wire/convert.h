@@ -46,9 +46,11 @@ rpc::Error to_wire(const Error& error);
 Error from_wire(const rpc::Error& message);  // always some error, its texts cut to one line each
 
 // Without shared_memory and doorbells, which travel as descriptors.
-rpc::Open to_wire(const run::Member& member);
-Result<run::Member> from_wire(const rpc::Open& message);
+rpc::Member to_wire(const run::Member& member);
+Result<run::Member> from_wire(const rpc::Member& message);
 
+// A command that says no more than its phase: barrier, run, collect, release, heartbeat, abort.
+rpc::Command plain_command(Phase phase);
 Phase phase_of(const rpc::Command& command);  // none: a command without a body
 
 }  // namespace ringtrue::wire

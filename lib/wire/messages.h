@@ -25,13 +25,10 @@ struct Acquire {
   std::uint32_t protocol = protocol_version;
   std::string version;
   std::string holder;
-  std::string secret;
   std::vector<std::string> nodes;
-  int node = 0;
-  int processes = 1;
+  run::Member member;  // as all workers of the node begin
   int ranks_per_node = 1;
   std::string data_interface;
-  int port_low = 0, port_high = 0;
   Seconds heartbeat{1};
 };
 

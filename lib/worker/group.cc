@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,17 +12,78 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/process.h"
 #include "base/program.h"
 #include "run/member.h"
 #include "run/report.h"
 #include "wire/convert.h"
 #include "worker/channel.h"
-#include "worker/process.h"
 
 namespace ringtrue::worker {
 namespace {
 
 constexpr Seconds grace{1};  // for an answer that is late, or for stopping after a failure elsewhere
+
+// One worker at the other end of a socket pair. Killed and reaped when it goes.
+class WorkerProcess {
+ public:
+  // Runs `program 3`, its end of the socket pair as descriptor 3, nothing else but the standard streams open.
+  static Result<WorkerProcess> spawn(const std::string& program);
+
+  Channel& channel() { return channel_; }
+  pid_t pid() const { return process_.pid(); }  // 0 once reaped
+
+  // How the process ended: "killed by signal 9". Waits a moment for a process whose socket has closed, and
+  // ends one that stays.
+  std::string reap_dead();
+  // Ends it however it stands, and reaps it.
+  void kill();
+  // Closes the socket and gives the process until the deadline to go; then as kill().
+  void let_go(Deadline deadline);
+
+ private:
+  ChildProcess process_;
+  Channel channel_;
+};
+
+Result<WorkerProcess> WorkerProcess::spawn(const std::string& program) {
+  auto pair = open_socket_pair();
+  if (!pair)
+    return fail(Cause::unavailable,
+                std::string("no socket pair for a worker: ") + std::strerror(pair.error()));
+  auto process = ChildProcess::start(program, {"ringtrue-worker", "3"}, {.channel = pair->theirs.get()});
+  if (!process)
+    return fail(Cause::unavailable,
+                "the worker " + program + " cannot be run: " + std::strerror(process.error()));
+  WorkerProcess worker;
+  worker.process_ = std::move(*process);
+  worker.channel_ = Channel(std::move(pair->ours));
+  return worker;
+}
+
+std::string WorkerProcess::reap_dead() {
+  if (!process_.ended(Deadline::in(Seconds(0.5)))) {
+    kill();
+    return "closed its channel";
+  }
+  const int status = process_.status();
+  if (WIFSIGNALED(status)) return "was killed by signal " + std::to_string(WTERMSIG(status));
+  if (WIFEXITED(status)) return "exited with status " + std::to_string(WEXITSTATUS(status));
+  return "ended";
+}
+
+void WorkerProcess::kill() {
+  // Only a process inside a kernel call that cannot be interrupted outlives this; the kernel's own reaper has
+  // to take it, once we are gone.
+  process_.kill(Seconds(5));
+  channel_.close();
+}
+
+void WorkerProcess::let_go(Deadline deadline) {
+  channel_.close();
+  process_.ended(deadline);
+  kill();
+}
 
 // Who is to blame, when several workers fail in one phase: the gravest is reported.
 enum class Weight { none, cancelled, reported, silent, died };
@@ -110,8 +172,7 @@ void Workers::fault(Weight weight, Error error) {
 void Workers::stop_others() {
   if (stopping_) return;
   stopping_ = true;
-  rpc::Command command;
-  command.mutable_abort();
+  const rpc::Command command = wire::plain_command(Phase::abort);
   for (Member& m : members_) {
     // A worker that is dead or does not take it is found out by its silence.
     if (m.process.pid() > 0 && !m.answered) (void)m.process.channel().send(command, Deadline::in(Seconds(0)));
@@ -228,21 +289,16 @@ Result<void> Workers::connect(const wire::Addresses& processes, Deadline deadlin
 }
 
 Result<void> Workers::barrier(Deadline deadline) {
-  rpc::Command command;
-  command.mutable_barrier();
-  return exchange(std::move(command), deadline);
+  return exchange(wire::plain_command(Phase::barrier), deadline);
 }
 
 Result<void> Workers::run(Deadline deadline) {
-  rpc::Command command;
-  command.mutable_run();
-  return exchange(std::move(command), deadline);
+  return exchange(wire::plain_command(Phase::run), deadline);
 }
 
 Result<run::RunReport> Workers::collect(Deadline deadline) {
-  rpc::Command command;
-  command.mutable_collect();
-  if (auto done = exchange(std::move(command), deadline); !done) return tl::unexpected(done.error());
+  if (auto done = exchange(wire::plain_command(Phase::collect), deadline); !done)
+    return tl::unexpected(done.error());
   std::vector<run::RunReport> parts;
   for (Member& m : members_) {
     auto part = wire::from_wire(m.answer.report());
@@ -261,9 +317,8 @@ void Workers::abort() {
 
 void Workers::release() {
   const Deadline deadline = Deadline::in(grace);
-  rpc::Command command;
+  rpc::Command command = wire::plain_command(Phase::release);
   command.set_sequence(++sequence_);
-  command.mutable_release();
   for (Member& m : members_) {
     if (m.process.pid() > 0) (void)m.process.channel().send(command, Deadline::in(Seconds(0)));
   }

@@ -4,8 +4,9 @@
 
 #include <string>
 
-#include "tests/fuzz/expect.h"
 #include "wire/convert.h"
+
+#include "tests/fuzz/expect.h"  // a macro, behind headers that have the word
 
 namespace {
 
@@ -48,8 +49,8 @@ void name_phase(const void* data, std::size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   static constexpr void (*kinds[])(const void*, std::size_t) = {
-      convert<rpc::Acquire>,   convert<rpc::Job>,  convert<rpc::Connect>, convert<rpc::Prepared>,
-      convert<rpc::RunReport>, convert<rpc::Open>, convert_error,         name_phase,
+      convert<rpc::Acquire>,   convert<rpc::Job>,    convert<rpc::Connect>, convert<rpc::Prepared>,
+      convert<rpc::RunReport>, convert<rpc::Member>, convert_error,         name_phase,
   };
   kinds[data[0] % std::size(kinds)](data + 1, size - 1);
   return 0;

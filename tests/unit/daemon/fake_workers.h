@@ -69,10 +69,10 @@ inline wire::Acquire some_acquire(const std::string& holder = "alice@login1 (run
   wire::Acquire a;
   a.version = "0.1.0";
   a.holder = holder;
-  a.secret = std::string(32, 's');
+  a.member.secret = std::string(32, 's');
   a.nodes = {"node0", "node1"};
-  a.node = 0;
-  a.processes = 1;
+  a.member.node = 0;
+  a.member.processes = 1;
   a.ranks_per_node = 2;
   return a;
 }

@@ -33,11 +33,11 @@ class RingtruedTest : public testing::Test {
     wire::Acquire a;
     a.version = wire::program_version();
     a.holder = holder;
-    a.secret = std::string(32, 's');
+    a.member.secret = std::string(32, 's');
     a.nodes = {"node0"};
     a.ranks_per_node = 2;
     a.heartbeat = Seconds(heartbeat);
-    a.processes = processes;
+    a.member.processes = processes;
     rpc::Command command;
     *command.mutable_acquire() = wire::to_wire(a);
     return command;

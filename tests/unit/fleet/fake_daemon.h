@@ -193,7 +193,8 @@ class FakeDaemon final : private rpc::Node::Service {
       event.mutable_acquired()->set_version(std::string(wire::program_version()));
     } else if (command.has_prepare()) {
       job_ = *wire::from_wire(command.prepare().job());
-      for (int p = 0; p < acquire_.processes; ++p) event.mutable_prepared()->add_ports(unsigned(5000 + p));
+      for (int p = 0; p < acquire_.member.processes; ++p)
+        event.mutable_prepared()->add_ports(unsigned(5000 + p));
     } else if (command.has_connect()) {
       addresses_ = *wire::from_wire(command.connect());
       event.mutable_done();
@@ -202,7 +203,7 @@ class FakeDaemon final : private rpc::Node::Service {
       report.transports = {run::Transport::tcp};
       report.cpu_s = 0.5;
       for (std::size_t r = 0; r < job_.seats.size(); ++r)
-        if (job_.seats[r].node == acquire_.node)
+        if (job_.seats[r].node == acquire_.member.node)
           report.ranks.push_back({collective::Rank(r), 1, {0.25 + 0.125 * double(r)}, 0, 0, {}});
       *event.mutable_report() = wire::to_wire(report);
     } else {

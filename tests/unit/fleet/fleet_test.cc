@@ -80,10 +80,10 @@ TEST_F(Fleets, PlayAllPhasesOnAllNodes) {
   EXPECT_THAT(daemon(1).log(), ElementsAre(Phase::lease, Phase::prepare, Phase::connect, Phase::barrier,
                                            Phase::run, Phase::collect, Phase::release));
   const wire::Acquire acquire = daemon(2).acquired();
-  EXPECT_EQ(acquire.node, 2);
+  EXPECT_EQ(acquire.member.node, 2);
   EXPECT_EQ(acquire.holder, "alice@login1 (check)");
-  EXPECT_EQ(acquire.secret.size(), 32u);
-  EXPECT_EQ(acquire.secret, daemon(0).acquired().secret);
+  EXPECT_EQ(acquire.member.secret.size(), 32u);
+  EXPECT_EQ(acquire.member.secret, daemon(0).acquired().member.secret);
   const wire::Addresses addresses = daemon(0).addresses();
   ASSERT_EQ(addresses.size(), 3u);
   ASSERT_EQ(addresses[2].size(), 2u);
@@ -95,10 +95,10 @@ TEST_F(Fleets, PlayAllPhasesOnAllNodes) {
 TEST_F(Fleets, SecretsDifferFromLeaseToLease) {
   start(1);
   ASSERT_TRUE(play());
-  const std::string first = daemon(0).acquired().secret;
+  const std::string first = daemon(0).acquired().member.secret;
   expect_nothing_held();
   ASSERT_TRUE(play());
-  EXPECT_NE(daemon(0).acquired().secret, first);
+  EXPECT_NE(daemon(0).acquired().member.secret, first);
 }
 
 TEST_F(Fleets, RunSeveralJobsAndLeaveNodesOut) {
@@ -262,7 +262,7 @@ INSTANTIATE_TEST_SUITE_P(ErrorOrHangUp, Mishaps,
                                          Mishap{Phase::prepare, Do::hang_up},
                                          Mishap{Phase::run, Do::hang_up}));
 
-TEST_F(Fleets, ASilentNodeIsNamedAndItsWitnessesAreNot) {
+TEST_F(Fleets, ASilentNodeIsNamedAndThoseAffectedAreNot) {
   start(3);
   options_.run_deadline = Seconds(0.2);
   daemon(0).script(Phase::run, Do::error, lost("node1"));

@@ -284,14 +284,14 @@ Acquire some_acquire() {
   Acquire a;
   a.version = "0.1.0";
   a.holder = "alice@login1 (check)";
-  a.secret = std::string(32, 's');
+  a.member.secret = std::string(32, 's');
   a.nodes = {"node0", "node1"};
-  a.node = 1;
-  a.processes = 2;
+  a.member.node = 1;
+  a.member.processes = 2;
   a.ranks_per_node = 4;
   a.data_interface = "eth0";
-  a.port_low = 7500;
-  a.port_high = 7599;
+  a.member.port_low = 7500;
+  a.member.port_high = 7599;
   a.heartbeat = Seconds(0.5);
   return a;
 }
@@ -302,14 +302,14 @@ TEST(Convert, AcquireKeepsEverything) {
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(back->protocol, protocol_version);
   EXPECT_EQ(back->holder, a.holder);
-  EXPECT_EQ(back->secret, a.secret);
+  EXPECT_EQ(back->member.secret, a.member.secret);
   EXPECT_EQ(back->nodes, a.nodes);
-  EXPECT_EQ(back->node, 1);
-  EXPECT_EQ(back->processes, 2);
+  EXPECT_EQ(back->member.node, 1);
+  EXPECT_EQ(back->member.processes, 2);
   EXPECT_EQ(back->ranks_per_node, 4);
   EXPECT_EQ(back->data_interface, "eth0");
-  EXPECT_EQ(back->port_low, 7500);
-  EXPECT_EQ(back->port_high, 7599);
+  EXPECT_EQ(back->member.port_low, 7500);
+  EXPECT_EQ(back->member.port_high, 7599);
   EXPECT_EQ(back->heartbeat, Seconds(0.5));
 }
 
@@ -326,19 +326,20 @@ TEST(Convert, AcquireIsChecked) {
   const rpc::Acquire good = to_wire(some_acquire());
   const auto refused = [&good](auto change, const char* what) { expect_refused(good, change, what); };
   refused([](rpc::Acquire& m) { m.set_holder(""); }, "no holder");
-  refused([](rpc::Acquire& m) { m.set_secret("short"); }, "a short secret");
-  refused([](rpc::Acquire& m) { m.set_secret(std::string(65, 'x')); }, "a long secret");
+  refused([](rpc::Acquire& m) { m.mutable_member()->set_secret("short"); }, "a short secret");
+  refused([](rpc::Acquire& m) { m.mutable_member()->set_secret(std::string(65, 'x')); }, "a long secret");
   refused([](rpc::Acquire& m) { m.clear_nodes(); }, "no nodes");
   refused([](rpc::Acquire& m) { m.add_nodes("node0"); }, "a node twice");
   refused([](rpc::Acquire& m) { m.add_nodes(""); }, "a node without a name");
   refused([](rpc::Acquire& m) { m.add_nodes("a b"); }, "a blank");
-  refused([](rpc::Acquire& m) { m.set_node(2); }, "an index beyond");
-  refused([](rpc::Acquire& m) { m.set_node(-1); }, "an index before");
-  refused([](rpc::Acquire& m) { m.set_processes(0); }, "no process");
-  refused([](rpc::Acquire& m) { m.set_processes(max_processes + 1); }, "too many processes");
+  refused([](rpc::Acquire& m) { m.mutable_member()->set_node(2); }, "an index beyond");
+  refused([](rpc::Acquire& m) { m.mutable_member()->set_node(-1); }, "an index before");
+  refused([](rpc::Acquire& m) { m.mutable_member()->set_processes(0); }, "no process");
+  refused([](rpc::Acquire& m) { m.mutable_member()->set_processes(max_processes + 1); },
+          "too many processes");
   refused([](rpc::Acquire& m) { m.set_ranks_per_node(0); }, "no rank");
-  refused([](rpc::Acquire& m) { m.set_port_low(70'000); }, "a port beyond");
-  refused([](rpc::Acquire& m) { m.set_port_high(7000); }, "ports the wrong way round");
+  refused([](rpc::Acquire& m) { m.mutable_member()->set_port_low(70'000); }, "a port beyond");
+  refused([](rpc::Acquire& m) { m.mutable_member()->set_port_high(7000); }, "ports the wrong way round");
   refused([](rpc::Acquire& m) { m.set_data_interface("../../etc/passwd"); }, "a path");
   refused([](rpc::Acquire& m) { m.set_heartbeat_s(0.001); }, "a heartbeat like a drum");
   refused([](rpc::Acquire& m) { m.set_heartbeat_s(std::nan("")); }, "no number");
@@ -410,7 +411,7 @@ TEST(Convert, AddressesAndMembers) {
   EXPECT_EQ(again->data_address, member.data_address);
   EXPECT_EQ(again->node_address, member.node_address);
   expect_refused(
-      to_wire(member), [](rpc::Open& m) { m.set_process(2); }, "a process beyond");
+      to_wire(member), [](rpc::Member& m) { m.set_process(2); }, "a process beyond");
 }
 
 // Bytes that are nearly a message: whatever parses is either refused or safe to index with.

@@ -22,7 +22,7 @@ namespace {
 
 [[noreturn]] void play_worker() {
   Channel channel{OwnedFd(3)};
-  rpc::Open open;
+  rpc::Member open;
   std::vector<OwnedFd> descriptors;
   std::string behaviour;
   const auto answer = [&channel](rpc::Event event) { (void)channel.send(event, Deadline::in(Seconds(5))); };
@@ -38,11 +38,12 @@ namespace {
     if (command.has_open()) {
       open = command.open();
       descriptors = channel.take_descriptors();
-      if (open.shared() != (descriptors.size() == std::size_t(open.processes()) + 1)) ::_exit(9);
+      if ((open.processes() > 1) != (descriptors.size() == std::size_t(open.processes()) + 1)) ::_exit(9);
     } else if (command.has_prepare()) {
       behaviour = wire::from_wire(command.prepare().job())->fault;
       struct stat memory {};
-      if (open.shared() && (::fstat(descriptors[0].get(), &memory) != 0 || memory.st_size == 0)) ::_exit(8);
+      if (open.processes() > 1 && (::fstat(descriptors[0].get(), &memory) != 0 || memory.st_size == 0))
+        ::_exit(8);
       event.mutable_prepared()->add_ports(std::uint32_t(7000 + open.process()));
     } else if (command.has_run() && second) {
       if (behaviour == "die") ::raise(SIGKILL);
