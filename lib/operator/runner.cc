@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <stop_token>
 
 #include "base/hostlist.h"
 #include "base/memory.h"
@@ -61,8 +62,8 @@ class LocalRunner final : public Runner {
     Deadline deadline = Deadline::in(deadline_ + needed_time);
     if (until.at_ns() < deadline.at_ns()) deadline = until;
     counters_.begin();
-    auto report = processes_ > 1 ? worker::run_in_processes(job, processes_, deadline, &stopper_)
-                                 : engine::run_locally(job, deadline, nullptr, nullptr, &stopper_);
+    auto report = processes_ > 1 ? worker::run_in_processes(job, processes_, deadline, stopper_.get_token())
+                                 : engine::run_locally(job, deadline, nullptr, nullptr, stopper_.get_token());
     if (!report) {  // whatever noticed it first
       if (control_.stopped()) return trouble({Cause::cancelled, "interrupted", "", ""});
       return trouble(report.error());
@@ -92,8 +93,9 @@ class LocalRunner final : public Runner {
   Seconds deadline_;
   bool deadline_is_given_;
   topology::CounterWatch counters_;
-  engine::Stopper stopper_;
-  Stop::Handler guard_{control_.stop(), [this] { stopper_.stop(); }};  // what is complete by then is told
+  std::stop_source stopper_;
+  Stop::Handler guard_{control_.stop(),
+                       [this] { stopper_.request_stop(); }};  // what is complete by then is told
 };
 
 // A node that only aggregates is called what it is.

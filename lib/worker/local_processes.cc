@@ -23,7 +23,7 @@ tl::unexpected<Error> in_phase(Phase phase, Error error) {
 }  // namespace
 
 Result<run::RunReport> run_in_processes(const run::Job& job, int processes, Deadline deadline,
-                                        engine::Stopper* stopper) {
+                                        const std::stop_token& stop) {
   const int ranks = job.ranks();
   if (processes < 1 || processes > ranks)
     return fail(Cause::bad_input,
@@ -48,13 +48,7 @@ Result<run::RunReport> run_in_processes(const run::Job& job, int processes, Dead
   auto workers = worker::start_workers(*program, member, deadline);
   if (!workers) return in_phase(Phase::start, workers.error());
   worker::WorkerGroup& group = **workers;
-  struct Attached {
-    engine::Stopper* stopper;
-    ~Attached() {
-      if (stopper) stopper->attach(nullptr);
-    }
-  } const attached{stopper};
-  if (stopper) stopper->attach([&group] { group.abort(); });
+  const std::stop_callback abort(stop, [&group] { group.abort(); });
   auto ports = group.prepare(dealt, deadline);
   if (!ports) return in_phase(Phase::prepare, ports.error());
   std::vector<run::Address> addresses;

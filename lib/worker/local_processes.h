@@ -1,9 +1,10 @@
 // A run on this machine alone, its ranks spread over several worker processes: `--local N --processes K`.
 #pragma once
 
+#include <stop_token>
+
 #include "base/clock.h"
 #include "base/result.h"
-#include "engine/session/session.h"
 #include "run/job.h"
 #include "run/report.h"
 
@@ -14,6 +15,6 @@ namespace ringtrue::worker {
 // seconds after the deadline; a worker that died or hung is named in the error, whose `where` is the phase.
 // bad_input: more processes than ranks, or a job of several nodes.
 Result<run::RunReport> run_in_processes(const run::Job& job, int processes, Deadline deadline,
-                                        engine::Stopper* stopper = nullptr);
+                                        const std::stop_token& stop = {});
 
 }  // namespace ringtrue::worker

@@ -224,20 +224,8 @@ std::uint64_t SessionImpl::shared_bytes(const run::Job& job, int node) {
   return shm::lay_out(plan_of(job, algorithm, node, edges_on_node(job, algorithm, node), 1)).bytes;
 }
 
-void Stopper::stop() {
-  const std::lock_guard lock(mutex_);
-  stopped_ = true;
-  if (abort_) abort_();
-}
-
-void Stopper::attach(std::function<void()> abort) {
-  const std::lock_guard lock(mutex_);
-  abort_ = std::move(abort);
-  if (abort_ && stopped_) abort_();
-}
-
 Result<run::RunReport> run_locally(const run::Job& job, Deadline deadline, transport::verbs::Library* verbs,
-                                   transport::cuda::Driver* cuda, Stopper* stopper) {
+                                   transport::cuda::Driver* cuda, const std::stop_token& stop) {
   run::Member member;
   member.verbs = verbs;
   member.cuda = cuda;
@@ -246,13 +234,7 @@ Result<run::RunReport> run_locally(const run::Job& job, Deadline deadline, trans
   member.data_address = "127.0.0.1";
   auto session = Session::open(member);
   if (!session) return tl::unexpected(session.error());
-  struct Attached {
-    Stopper* stopper;
-    ~Attached() {
-      if (stopper) stopper->attach(nullptr);
-    }
-  } const attached{stopper};
-  if (stopper) stopper->attach([running = session->get()] { running->abort(); });
+  const std::stop_callback abort(stop, [&running = **session] { running.abort(); });
   const auto port = (*session)->prepare(job);
   if (!port) return tl::unexpected(port.error());
   if (auto r = (*session)->connect({{{"127.0.0.1", *port}}}, deadline); !r) return tl::unexpected(r.error());

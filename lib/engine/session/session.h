@@ -7,10 +7,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -53,23 +52,10 @@ class Session {
   static std::uint64_t shared_bytes(const run::Job& job, int node);
 };
 
-// Ends runs on this machine from another thread: the one that goes on, and those that would begin later.
-class Stopper {
- public:
-  void stop();
-  // By whoever plays a run, around it: what ends it, called at once where stop() was before; nullptr: nobody.
-  void attach(std::function<void()> abort);
-
- private:
-  std::mutex mutex_;
-  std::function<void()> abort_;
-  bool stopped_ = false;
-};
-
 // All ranks of `job` in this process (node 0, one process): the whole of `--local N` without --processes.
-// `verbs` and `cuda` as in run::Member.
+// `verbs` and `cuda` as in run::Member. `stop` ends it from another thread with Cause::cancelled.
 Result<run::RunReport> run_locally(const run::Job& job, Deadline deadline,
                                    transport::verbs::Library* verbs = nullptr,
-                                   transport::cuda::Driver* cuda = nullptr, Stopper* stopper = nullptr);
+                                   transport::cuda::Driver* cuda = nullptr, const std::stop_token& stop = {});
 
 }  // namespace ringtrue::engine

@@ -252,9 +252,9 @@ TEST(Device, TellsWhatItMeasuredOfGpusWhenItIsStopped) {
   const auto driver = machine.process();
   run::Job job = job_of("ring", 1, 16 << 10);
   job.gpu_limits = true;
-  Stopper stopper;
-  stopper.stop();  // before it begins is early enough, too
-  const auto report = run_locally(job, Deadline::in(Seconds(20)), nullptr, driver.get(), &stopper);
+  std::stop_source stopper;
+  stopper.request_stop();  // before it begins is early enough, too
+  const auto report = run_locally(job, Deadline::in(Seconds(20)), nullptr, driver.get(), stopper.get_token());
   ASSERT_TRUE(report) << report.error().text();
   ASSERT_FALSE(report->gpu_limits.empty());
   EXPECT_THAT(report->gpu_limits.back().why_not, HasSubstr("left out, since the measurement was stopped"));
