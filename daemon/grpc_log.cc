@@ -50,9 +50,9 @@ void log_line_of_grpc(gpr_log_func_args* line) {
   const std::string_view text = line->message;
   const bool handshake = text.find("Handshake failed with fatal error") != std::string_view::npos;
   if (handshake) {
-    const Limiter::Verdict verdict = handshakes.event();
-    if (!verdict.speak) return;
-    if (verdict.unspoken > 0) log_warn("refused {} more TLS clients", verdict.unspoken);
+    const auto before = handshakes.event();
+    if (!before) return;
+    if (*before > 0) log_warn("refused {} more TLS clients", *before);
     const std::string_view why = reason(text);
     if (why.empty()) {
       log_warn("refused a TLS client: what it sends is no proper TLS ({})", last_part(text));
@@ -62,8 +62,7 @@ void log_line_of_grpc(gpr_log_func_args* line) {
     return;
   }
   if (line->severity != GPR_LOG_SEVERITY_ERROR) return;
-  const Limiter::Verdict verdict = others.event();
-  if (verdict.speak) log_warn("gRPC: {}", text);
+  if (others.event()) log_warn("gRPC: {}", text);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 #include "base/clock.h"
 
@@ -12,27 +14,22 @@ class Limiter {
  public:
   Limiter(int lines, Seconds window) : lines_(lines), window_(window) {}
 
-  struct Verdict {
-    bool speak = false;
-    std::uint64_t unspoken = 0;  // events of the last windows that were not spoken of
-  };
-  Verdict event() {
+  // Something happened. Nullopt: nothing is to be logged of it; else of how many before it nothing was.
+  std::optional<std::uint64_t> event() {
     std::lock_guard lock(mutex_);
     ++total_;
-    Verdict verdict;
+    std::uint64_t before = 0;
     if (begun_ == 0 || seconds_since(begun_) > window_) {
       begun_ = now_ns();
-      spoken_ = 0;
-      verdict.unspoken = unspoken_;
-      unspoken_ = 0;
+      logged_ = 0;
+      before = std::exchange(suppressed_, 0);
     }
-    if (spoken_ < lines_) {
-      ++spoken_;
-      verdict.speak = true;
-    } else {
-      ++unspoken_;
+    if (logged_ < lines_) {
+      ++logged_;
+      return before;
     }
-    return verdict;
+    ++suppressed_;
+    return std::nullopt;
   }
   std::uint64_t total() const {
     std::lock_guard lock(mutex_);
@@ -44,8 +41,8 @@ class Limiter {
   const Seconds window_;
   mutable std::mutex mutex_;
   std::int64_t begun_ = 0;
-  int spoken_ = 0;
-  std::uint64_t unspoken_ = 0;
+  int logged_ = 0;
+  std::uint64_t suppressed_ = 0;
   std::uint64_t total_ = 0;
 };
 

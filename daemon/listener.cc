@@ -167,9 +167,9 @@ void Listener::serve() {
 }
 
 void Listener::drop(int fd, const char* why) {
-  const Limiter::Verdict verdict = drops_->event();
-  if (!verdict.speak) return;
-  if (verdict.unspoken > 0) log_warn("dropped {} more connections that were none of ours", verdict.unspoken);
+  const auto before = drops_->event();
+  if (!before) return;
+  if (*before > 0) log_warn("dropped {} more connections that were none of ours", *before);
   log_warn("dropped a connection from {}: {}", peer_name(fd), why);
 }
 

@@ -4,7 +4,7 @@ namespace ringtrue {
 namespace {
 
 // Brackets outside of texts: the parser itself goes as deep as it is led.
-bool too_deep(std::string_view text, int deepest) {
+bool too_deep(std::string_view text, int max_depth) {
   int depth = 0;
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -17,7 +17,7 @@ bool too_deep(std::string_view text, int deepest) {
     } else if (c == '"') {
       quoted = true;
     } else if (c == '[' || c == '{') {
-      if (++depth > deepest) return true;
+      if (++depth > max_depth) return true;
     } else if (c == ']' || c == '}') {
       --depth;
     }

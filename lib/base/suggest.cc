@@ -22,13 +22,13 @@ int edit_distance(std::string_view a, std::string_view b) {
 std::optional<std::string> closest(std::string_view word, const std::vector<std::string>& candidates) {
   if (word.empty() || word.size() > 64) return std::nullopt;
   std::optional<std::string> best;
-  int least = std::max(1, int(word.size()) / 3) + 1;
+  int limit = std::max(1, int(word.size()) / 3) + 1;
   for (const std::string& candidate : candidates) {
     // What was typed may be the beginning of what was meant.
     int distance = edit_distance(word, candidate);
     if (word.size() >= 3 && candidate.starts_with(word)) distance = std::min(distance, 1);
-    if (distance < least) {
-      least = distance;
+    if (distance < limit) {
+      limit = distance;
       best = candidate;
     }
   }

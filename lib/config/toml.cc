@@ -52,10 +52,10 @@ Result<void> collect(const toml::table& table, const std::string& prefix, const 
 
 // Dotted keys nest a table a dot, and the parser's recursion has an end.
 bool nested_too_deep(std::string_view text) {
-  constexpr int most = 256;
+  constexpr int max_dots = 256;
   int dots = 0;
   for (const char c : text) {
-    if (c == '.' && ++dots > most) return true;
+    if (c == '.' && ++dots > max_dots) return true;
     if (std::string_view("=,{}[]\n").find(c) != std::string_view::npos) dots = 0;
   }
   return false;

@@ -19,11 +19,11 @@ std::string kind_for_data(std::span<const PortForData> ports) {
     weight.rate += port.rate;
     ++weight.count;
   }
-  const auto most = std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
+  const auto best = std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
     return std::tie(a.second.rate, a.second.count, a.first) <
            std::tie(b.second.rate, b.second.count, b.first);
   });
-  return most == kinds.end() ? "" : most->first;
+  return best == kinds.end() ? "" : best->first;
 }
 
 }  // namespace ringtrue::run

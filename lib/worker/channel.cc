@@ -13,8 +13,8 @@ namespace ringtrue::worker {
 namespace {
 
 constexpr std::size_t header_bytes = 4;
-constexpr std::uint32_t longest_message = 64u << 20;
-constexpr std::size_t most_descriptors = 253;  // SCM_MAX_FD of the kernel
+constexpr std::uint32_t max_message_bytes = 64u << 20;
+constexpr std::size_t max_descriptors = 253;  // SCM_MAX_FD of the kernel
 
 tl::unexpected<Error> gone() {
   return fail(Cause::peer_lost, "the other end of the channel is gone");
@@ -39,7 +39,7 @@ Channel::Channel(OwnedFd socket) : socket_(std::move(socket)) {
 Result<void> Channel::send(const google::protobuf::MessageLite& message, Deadline deadline,
                            std::span<const int> descriptors) {
   const std::size_t length = message.ByteSizeLong();
-  if (length > longest_message)
+  if (length > max_message_bytes)
     return fail(Cause::bad_input,
                 "a message of " + std::to_string(length) + " bytes is too long for a worker");
   std::string bytes(header_bytes, '\0');
@@ -47,7 +47,7 @@ Result<void> Channel::send(const google::protobuf::MessageLite& message, Deadlin
   message.AppendToString(&bytes);
 
   std::size_t sent = 0;
-  alignas(cmsghdr) char control[CMSG_SPACE(most_descriptors * sizeof(int))];
+  alignas(cmsghdr) char control[CMSG_SPACE(max_descriptors * sizeof(int))];
   while (sent < bytes.size()) {
     iovec part{bytes.data() + sent, bytes.size() - sent};
     msghdr header{};
@@ -81,7 +81,7 @@ Result<bool> Channel::fill(std::size_t bytes) {
     const std::size_t want = std::min<std::size_t>(bytes - have_, 256 * 1024);
     buffer_.resize(have_ + want);
     iovec part{buffer_.data() + have_, want};
-    alignas(cmsghdr) char control[CMSG_SPACE(most_descriptors * sizeof(int))];
+    alignas(cmsghdr) char control[CMSG_SPACE(max_descriptors * sizeof(int))];
     msghdr header{};
     header.msg_iov = &part;
     header.msg_iovlen = 1;
@@ -112,7 +112,7 @@ Result<bool> Channel::poll(google::protobuf::MessageLite& message) {
     std::uint32_t length = 0;
     for (std::size_t i = 0; i < header_bytes; ++i)
       length |= std::uint32_t(std::uint8_t(buffer_[i])) << (8 * i);
-    if (length > longest_message)
+    if (length > max_message_bytes)
       return fail(Cause::corrupted,
                   "a message of " + std::to_string(length) + " bytes on a worker's channel");
     length_ = length;
