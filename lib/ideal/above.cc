@@ -12,7 +12,7 @@ namespace {
 
 constexpr double tolerance = 1.02;
 constexpr double burst = 1.3;  // what a shaper's burst or a rounded rate may add
-constexpr double most_rails = 64;
+constexpr double max_rails = 64;
 
 // Which rate sets the ideal of `schedule`: the one between nodes, or the one inside.
 bool between_nodes(const Schedule* schedule, const Ideal& ideal, const Inputs& in) {
@@ -35,7 +35,7 @@ std::string cause_of(double times, bool between, const Rate& rate) {
                 ? ", is that of one link of several, or the ranks of a node share memory, which is faster"
                 : ", is not all that the ranks of a node use: they share memory, or links that were not "
                   "seen");
-  const auto rails = unsigned(std::clamp(std::round(times), 0.0, most_rails));
+  const auto rails = unsigned(std::clamp(std::round(times), 0.0, max_rails));
   if (rate.origin == Origin::declared && rails >= 2 && std::has_single_bit(rails) &&
       std::abs(times / rails - 1) < 0.1)
     return fmt::format("{}, is that of one of {} rails", what, rails);

@@ -26,11 +26,6 @@ struct Inside {
   std::optional<Efficiency> efficiency;
 };
 
-MaybeRate rate_of(const NvLink& link) {
-  if (link.rate.known()) return *link.rate;
-  return link.version.known() ? topology::nvlink_rate(*link.version) : std::nullopt;
-}
-
 // An idle GPU slows its link down to save power, and speeds it up for work.
 bool is_idle(const topology::PciLink& link) {
   return link.speed_GTps.known() && link.max_speed_GTps.known() && *link.speed_GTps <= 2.5 &&
@@ -62,7 +57,7 @@ Inside by_pcie(const Node& node, const Gpu& gpu) {
       rate,
       fmt::format("no NVLinks: {}'s PCIe link, {} = {} ({}{})", gpu.name, topology::pci_text(link), gb(*rate),
                   origin, is_idle(device->link) ? "; its maximal speed, since it is idle now" : ""),
-      seen(LinkFamily::pcie, fmt::format("Gen{}", generation))};
+      attainable(LinkFamily::pcie, fmt::format("Gen{}", generation))};
 }
 
 Inside by_nvlinks(const Node& node, const Gpu& gpu, NodeFacts& facts) {
@@ -98,7 +93,7 @@ Inside by_nvlinks(const Node& node, const Gpu& gpu, NodeFacts& facts) {
             : fmt::format("{} of different rates = {} ({})", plural(up.size(), "NVLink"), gb(sum), origin),
       {}};
   if (up.front()->version.known())
-    inside.efficiency = seen(LinkFamily::nvlink, fmt::format("v{}", *up.front()->version));
+    inside.efficiency = attainable(LinkFamily::nvlink, fmt::format("v{}", *up.front()->version));
   return inside;
 }
 

@@ -8,7 +8,7 @@
 namespace ringtrue::ideal {
 namespace {
 
-constexpr long most_ranks = 4'194'304;
+constexpr long max_ranks = 4'194'304;
 
 // Exact enough to be checked by hand: six significant digits, in GB/s.
 std::string in_gb(BytesPerSecond rate) {
@@ -25,9 +25,9 @@ Result<void> validate(const Inputs& in) {
                 fmt::format("{} nodes of {} GPUs is no cluster", in.nodes, in.gpus_per_node), {},
                 "give at least one of each");
   }
-  if (long(in.nodes) * in.gpus_per_node > most_ranks) {
+  if (long(in.nodes) * in.gpus_per_node > max_ranks) {
     return fail(Cause::bad_input, fmt::format("{} nodes of {} GPUs are too many", in.nodes, in.gpus_per_node),
-                {}, fmt::format("at most {} GPUs in all", most_ranks));
+                {}, fmt::format("at most {} GPUs in all", max_ranks));
   }
   for (const auto* rate : {&in.inter, &in.intra}) {
     if (*rate && !(std::isfinite((*rate)->value.value) && (*rate)->value.value > 0)) {

@@ -126,8 +126,4 @@ double union_of_random(double density, int workers) {
   return 1 - std::pow(1 - density, workers);
 }
 
-double density_of_blocks(double value_density, std::uint32_t block) {
-  return 1 - std::pow(1 - value_density, double(block));
-}
-
 }  // namespace ringtrue::ideal

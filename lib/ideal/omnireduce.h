@@ -65,8 +65,5 @@ double payload_share(std::uint64_t block_bytes, std::uint32_t fusion, std::uint6
 
 // Du of workers whose blocks are drawn independently: 1 - (1 - D)^N. Eight workers: 1 % becomes 7.7 %.
 double union_of_random(double density, int workers);
-// Share of blocks that are not zero where values are drawn one by one: 1 - (1 - d)^block. 1 % of values make
-// 92 % of blocks of 256.
-double density_of_blocks(double value_density, std::uint32_t block);
 
 }  // namespace ringtrue::ideal

@@ -162,7 +162,7 @@ std::optional<Efficiency> efficiency_of(const std::vector<Way>& ways) {
     else
       return std::nullopt;
   }
-  if (speeds.size() == 1 && mtus.empty()) return seen(LinkFamily::infiniband, *speeds.begin());
+  if (speeds.size() == 1 && mtus.empty()) return attainable(LinkFamily::infiniband, *speeds.begin());
   if (!speeds.empty() || mtus.size() != 1) return std::nullopt;
   auto tcp = ethernet_tcp(*mtus.begin());
   if (!tcp) return std::nullopt;
@@ -224,20 +224,6 @@ void find_inter(const Node& node, const std::vector<std::string>& names, NodeFac
 
 std::string gb(BytesPerSecond rate) {
   return fmt::format("{:.6g} GB/s", rate.value / 1e9);
-}
-
-std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t most = 8;
-  if (names.size() <= most) return fmt::format("{}", fmt::join(names, ", "));
-  return fmt::format("{} and {} more", fmt::join(names.begin(), names.begin() + most, ", "),
-                     names.size() - most);
-}
-
-std::optional<Efficiency> seen(LinkFamily family, const std::string& generation) {
-  const auto link = find_link(family, generation);
-  if (!link || !link->attainable) return std::nullopt;
-  return Efficiency{*link->attainable, std::string(link->source),
-                    family == LinkFamily::pcie ? Origin::probed : Origin::measured};
 }
 
 }  // namespace ringtrue::ideal

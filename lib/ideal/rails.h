@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "ideal/facts.h"
@@ -15,9 +14,5 @@ using MaybeRate = std::optional<BytesPerSecond>;
 // Fills in rails, inter, sum and what belongs to them. `names`: only these NICs; empty: chosen.
 void find_inter(const topology::Node& node, const std::vector<std::string>& names, NodeFacts& facts);
 
-std::string gb(BytesPerSecond rate);                        // "12.5 GB/s"
-std::string listed(const std::vector<std::string>& names);  // the first eight
-// The figure of rates.h for a link's payload; nullopt where none is known.
-std::optional<Efficiency> seen(LinkFamily family, const std::string& generation);
-
+std::string gb(BytesPerSecond rate);  // "12.5 GB/s"
 }  // namespace ringtrue::ideal

@@ -2,62 +2,29 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 namespace ringtrue::ideal {
 namespace {
 
-constexpr BytesPerSecond gbit(double v) {
-  return BytesPerSecond(v * 1e9 / 8);
-}
-constexpr BytesPerSecond gbyte(double v) {
-  return BytesPerSecond(v * 1e9);
-}
-
-// InfiniBand: data rates of a 4x port, after line coding. PCIe: x16 after line coding (8b/10b to Gen2,
-// 128b/130b from Gen3). Attainable figures: NVLink and NDR as seen in the field with nccl-tests; PCIe
-// derived: 256 bytes of payload beside 24 of framing, header with a 64-bit address, and checksum.
-constexpr std::string_view by_users = "seen in the field (nccl-tests, 8 GPUs, ring)";
-constexpr std::string_view pcie = "derived: 256 / (256 + 24) bytes of each packet are payload";
-constexpr std::array<LinkGeneration, 21> table{{
-    {LinkFamily::nvlink, "v1", gbyte(80), 4, {}, {}},
-    {LinkFamily::nvlink, "v2", gbyte(150), 6, {}, {}},
-    {LinkFamily::nvlink, "v3", gbyte(300), 12, 0.77, by_users},
-    {LinkFamily::nvlink, "v4", gbyte(450), 18, 0.82, by_users},
-    {LinkFamily::nvlink, "v5", gbyte(900), 18, {}, {}},
-    {LinkFamily::nvlink, "v6", gbyte(1800), 36, {}, {}},
-    {LinkFamily::infiniband, "SDR", gbit(8), 4, {}, {}},
-    {LinkFamily::infiniband, "DDR", gbit(16), 4, {}, {}},
-    {LinkFamily::infiniband, "QDR", gbit(32), 4, {}, {}},
-    {LinkFamily::infiniband, "FDR10", gbit(40), 4, {}, {}},
-    {LinkFamily::infiniband, "FDR", gbit(54.5), 4, {}, {}},
-    {LinkFamily::infiniband, "EDR", gbit(100), 4, {}, {}},
-    {LinkFamily::infiniband, "HDR", gbit(200), 4, {}, {}},
-    {LinkFamily::infiniband, "NDR", gbit(400), 4, 0.92,
-     "seen in the field (46-48 of 50 GB/s a NIC; the lower of them)"},
-    {LinkFamily::infiniband, "XDR", gbit(800), 4, {}, {}},
-    {LinkFamily::pcie, "Gen1", gbyte(4), 16, 256.0 / 280, pcie},
-    {LinkFamily::pcie, "Gen2", gbyte(8), 16, 256.0 / 280, pcie},
-    {LinkFamily::pcie, "Gen3", gbyte(15.75), 16, 256.0 / 280, pcie},
-    {LinkFamily::pcie, "Gen4", gbyte(31.5), 16, 256.0 / 280, pcie},
-    {LinkFamily::pcie, "Gen5", gbyte(63), 16, 256.0 / 280, pcie},
-    // Gen6 has fixed 256-byte flits instead of packets, so that the formula above does not hold.
-    {LinkFamily::pcie, "Gen6", gbyte(121), 16, {}, {}},
-}};
-
-}  // namespace
-
-Result<Efficiency> ethernet_tcp(int mtu) {
-  if (mtu < 576 || mtu > 65535) {
-    return fail(Cause::bad_input, fmt::format("an MTU of {} is not possible for TCP over Ethernet", mtu), {},
-                "give 576 to 65535; most networks have 1500 or 9000");
-  }
-  return Efficiency{double(mtu - 52) / (mtu + 14),
-                    fmt::format("TCP over Ethernet, MTU {0}: ({0} - 52) / ({0} + 14)", mtu),
-                    Origin::declared};
-}
-
-namespace {
+// NVLink and NDR as seen in the field with nccl-tests; PCIe (all generations that have packets: Gen6 has
+// flits) derived: 256 bytes of payload beside 24 of framing, header with a 64-bit address, and checksum.
+struct Figure {
+  LinkFamily family;
+  std::string_view generation;
+  double share;
+  const char* source;
+  Origin origin = Origin::measured;
+};
+constexpr const char* pcie = "derived: 256 / (256 + 24) bytes of each packet are payload";
+constexpr Figure figures[] = {
+    {LinkFamily::nvlink, "v3", 0.77, "seen in the field (nccl-tests, 8 GPUs, ring)"},
+    {LinkFamily::nvlink, "v4", 0.82, "seen in the field (nccl-tests, 8 GPUs, ring)"},
+    {LinkFamily::infiniband, "NDR", 0.92, "seen in the field (46-48 of 50 GB/s a NIC; the lower of them)"},
+    {LinkFamily::pcie, "Gen1", 256.0 / 280, pcie, Origin::probed},
+    {LinkFamily::pcie, "Gen2", 256.0 / 280, pcie, Origin::probed},
+    {LinkFamily::pcie, "Gen3", 256.0 / 280, pcie, Origin::probed},
+    {LinkFamily::pcie, "Gen4", 256.0 / 280, pcie, Origin::probed},
+    {LinkFamily::pcie, "Gen5", 256.0 / 280, pcie, Origin::probed},
+};
 
 Result<Efficiency> rdma(std::string_view link, int path_mtu, int headers) {
   if (path_mtu < 256 || path_mtu > 4096 || (path_mtu & (path_mtu - 1)) != 0) {
@@ -72,6 +39,16 @@ Result<Efficiency> rdma(std::string_view link, int path_mtu, int headers) {
 constexpr int base_transport = 12, invariant_crc = 4;
 
 }  // namespace
+
+Result<Efficiency> ethernet_tcp(int mtu) {
+  if (mtu < 576 || mtu > 65535) {
+    return fail(Cause::bad_input, fmt::format("an MTU of {} is not possible for TCP over Ethernet", mtu), {},
+                "give 576 to 65535; most networks have 1500 or 9000");
+  }
+  return Efficiency{double(mtu - 52) / (mtu + 14),
+                    fmt::format("TCP over Ethernet, MTU {0}: ({0} - 52) / ({0} + 14)", mtu),
+                    Origin::declared};
+}
 
 Result<Efficiency> roce_v2(int path_mtu, bool ipv6) {
   return rdma(ipv6 ? "RoCE v2 over IPv6" : "RoCE v2", path_mtu,
@@ -89,14 +66,10 @@ std::optional<int> path_mtu(int netdev_mtu) {
   return std::nullopt;
 }
 
-std::span<const LinkGeneration> link_generations() {
-  return table;
-}
-
-const LinkGeneration* find_link(LinkFamily family, std::string_view generation) {
-  for (const LinkGeneration& g : table)
-    if (g.family == family && g.generation == generation) return &g;
-  return nullptr;
+std::optional<Efficiency> attainable(LinkFamily family, std::string_view generation) {
+  for (const Figure& f : figures)
+    if (f.family == family && f.generation == generation) return Efficiency{f.share, f.source, f.origin};
+  return std::nullopt;
 }
 
 }  // namespace ringtrue::ideal

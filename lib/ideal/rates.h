@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -51,18 +50,9 @@ std::optional<int> path_mtu(int netdev_mtu);
 
 enum class LinkFamily : std::uint8_t { nvlink, infiniband, pcie };
 
-// One generation of a link. Rates are one way.
-struct LinkGeneration {
-  LinkFamily family{};
-  std::string_view generation;       // "v4", "NDR", "Gen5"
-  BytesPerSecond nominal;            // nvlink: per GPU with all links; infiniband: 4x port; pcie: x16
-  int lanes = 0;                     // links, lanes: what `nominal` is the sum of
-  std::optional<double> attainable;  // share; nullopt where no figure is known
-  std::string_view source;           // of `attainable`; empty where there is none
-};
-
-std::span<const LinkGeneration> link_generations();
-const LinkGeneration* find_link(LinkFamily family, std::string_view generation);  // nullptr: not known
+// The share of a link's rate that payload reaches: of "nvlink" "v4", "infiniband" "NDR", "pcie" "Gen5".
+// nullopt where no figure is known.
+std::optional<Efficiency> attainable(LinkFamily family, std::string_view generation);
 
 }  // namespace ringtrue::ideal
 

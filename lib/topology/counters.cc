@@ -1,5 +1,4 @@
 #include "topology/counters.h"
-#include "run/counter_window.h"
 
 #include <fmt/format.h>
 
@@ -13,24 +12,25 @@ struct Named {
   std::string_view counter;
   CounterClass is;
   std::string_view words;
+  int bits = 64;  // InfiniBand's PortCounters stick at their end instead of wrapping
 };
 
 using enum CounterClass;
 constexpr std::array named{
     // InfiniBand ports: counters/
-    Named{"symbol_error", error, "symbol errors"},
-    Named{"link_error_recovery", error, "link error recoveries"},
-    Named{"link_downed", error, "times that the link went down"},
-    Named{"port_rcv_errors", error, "receive errors"},
-    Named{"port_rcv_remote_physical_errors", error, "errors on the other side's wires"},
-    Named{"port_rcv_switch_relay_errors", error, "packets that a switch could not pass on"},
-    Named{"port_xmit_discards", error, "discarded packets to send"},
-    Named{"port_xmit_constraint_errors", error, "packets not sent for a constraint"},
-    Named{"port_rcv_constraint_errors", error, "packets not received for a constraint"},
-    Named{"local_link_integrity_errors", error, "local link integrity errors"},
-    Named{"excessive_buffer_overrun_errors", error, "excessive buffer overruns"},
-    Named{"VL15_dropped", congestion, "dropped management packets"},
-    Named{"port_xmit_wait", congestion, "ticks of waiting for credits"},
+    Named{"symbol_error", error, "symbol errors", 16},
+    Named{"link_error_recovery", error, "link error recoveries", 8},
+    Named{"link_downed", error, "times that the link went down", 8},
+    Named{"port_rcv_errors", error, "receive errors", 16},
+    Named{"port_rcv_remote_physical_errors", error, "errors on the other side's wires", 16},
+    Named{"port_rcv_switch_relay_errors", error, "packets that a switch could not pass on", 16},
+    Named{"port_xmit_discards", error, "discarded packets to send", 16},
+    Named{"port_xmit_constraint_errors", error, "packets not sent for a constraint", 8},
+    Named{"port_rcv_constraint_errors", error, "packets not received for a constraint", 8},
+    Named{"local_link_integrity_errors", error, "local link integrity errors", 4},
+    Named{"excessive_buffer_overrun_errors", error, "excessive buffer overruns", 4},
+    Named{"VL15_dropped", congestion, "dropped management packets", 16},
+    Named{"port_xmit_wait", congestion, "ticks of waiting for credits", 32},
     // hw_counters/, RoCE
     Named{"rnr_nak_retry_err", error, "retries given up on a receiver that was not ready"},
     Named{"out_of_sequence", error, "packets out of sequence"},
@@ -107,6 +107,11 @@ CounterClass counter_class(std::string_view counter) {
 std::string counter_words(std::string_view counter) {
   if (const Named* n = find(counter)) return std::string(n->words);
   return std::string(counter);
+}
+
+int counter_bits(std::string_view counter) {
+  const Named* n = find(counter);
+  return n ? n->bits : 64;
 }
 
 std::string device_words(std::string_view device) {

@@ -29,6 +29,8 @@ Loss loss_seen(std::string_view counter);
 
 // "symbol errors"; a name without words of its own stays as it is.
 std::string counter_words(std::string_view counter);
+// How wide it is; 64 where that is not known.
+int counter_bits(std::string_view counter);
 // "mlx5_0/1" -> "mlx5_0 port 1"; others stay.
 std::string device_words(std::string_view device);
 

@@ -4,6 +4,7 @@
 
 #include "base/fields.h"
 #include "run/fields.h"
+#include "topology/links.h"
 #include "topology/model.h"
 
 namespace ringtrue::topology {
@@ -231,6 +232,35 @@ template <class V, Is<Cluster>... X>
 void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("nodes", "", nodes);
   RINGTRUE_FIELD("fabric", "", fabric);
+}
+
+// Written for readers, and worked out again when read (links.h).
+template <class V, Is<Link>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("kind", "", kind);
+  RINGTRUE_FIELD("from", "", from);
+  RINGTRUE_FIELD("to", "", to);
+  RINGTRUE_FIELD("count", "", count);
+  RINGTRUE_FIELD("rate", "B/s", rate);
+  RINGTRUE_FIELD("max_rate", "B/s", max_rate);
+  RINGTRUE_FIELD("text", "", text);
+  RINGTRUE_FIELD("up", "", up);
+}
+
+template <class V, Is<Counts>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("nodes", "", nodes);
+  RINGTRUE_FIELD("gpus", "", gpus);
+  RINGTRUE_FIELD("nics", "", nics);
+  RINGTRUE_FIELD("virtual_nics", "", virtual_nics);
+  RINGTRUE_FIELD("ports", "", ports);
+  RINGTRUE_FIELD("nvlinks", "", nvlinks);
+  RINGTRUE_FIELD("nvlinks_up", "", nvlinks_up);
+  RINGTRUE_FIELD("nvswitches", "", nvswitches);
+  RINGTRUE_FIELD("pcie_switches", "", pcie_switches);
+  RINGTRUE_FIELD("fabric_switches", "", fabric_switches);
+  RINGTRUE_FIELD("fabric_hosts", "", fabric_hosts);
+  RINGTRUE_FIELD("trunks", "", trunks);
 }
 
 template <class T>

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr std::string_view schema = "ringtrue.topo/1";
 constexpr std::size_t longest = 64u << 20;
-constexpr int deepest = 32;
+constexpr int max_depth = 32;
 
 // ---- writing
 
@@ -75,31 +75,6 @@ struct Writer : JsonWriter<Writer> {
     (*this)("counts", "", counts(cluster));
     fields(*this, cluster);
   }
-  void members(const Link& link) {
-    (*this)("kind", "", std::string(key_of(link.kind)));
-    (*this)("from", "", link.from);
-    (*this)("to", "", link.to);
-    (*this)("count", "", link.count);
-    (*this)("rate", "B/s", link.rate);
-    (*this)("max_rate", "B/s", link.max_rate);
-    (*this)("text", "", link.text);
-    (*this)("up", "", link.up);
-  }
-  void members(const Counts& c) {
-    const std::pair<const char*, int> all[] = {{"nodes", c.nodes},
-                                               {"gpus", c.gpus},
-                                               {"nics", c.nics},
-                                               {"virtual_nics", c.virtual_nics},
-                                               {"ports", c.ports},
-                                               {"nvlinks", c.nvlinks},
-                                               {"nvlinks_up", c.nvlinks_up},
-                                               {"nvswitches", c.nvswitches},
-                                               {"pcie_switches", c.pcie_switches},
-                                               {"fabric_switches", c.fabric_switches},
-                                               {"fabric_hosts", c.fabric_hosts},
-                                               {"trunks", c.trunks}};
-    for (const auto& [key, count] : all) (*this)(key, "", count);
-  }
 };
 
 // ---- reading
@@ -132,7 +107,7 @@ std::string to_json(const Cluster& cluster, int indent) {
 }
 
 Result<Cluster> from_json(std::string_view text) {
-  const auto parsed = parse_json(text, longest, deepest, "a topo document");
+  const auto parsed = parse_json(text, longest, max_depth, "a topo document");
   if (!parsed) return tl::unexpected(parsed.error());
   const json& document = *parsed;
   const auto says = document.is_object() ? document.find("schema") : document.end();

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <set>
 
-#include "topology/tree.h"
+#include "topology/fields.h"
+#include "topology/pci_tree.h"
+#include "topology/rails.h"
 
 namespace ringtrue::topology {
 namespace {
@@ -51,7 +53,7 @@ void add_pcie(const PciTree& tree, std::vector<Link>& all) {
   for (const Gpu& gpu : node.gpus) want(gpu.address);
   for (const NvSwitch& nvswitch : node.nvswitches) want(nvswitch.address);
   for (const Nic& nic : node.nics)
-    if (!is_virtual(tree, nic)) want(nic.address);
+    if (!is_virtual(node, nic)) want(nic.address);
   for (const PciDevice& device : node.pci) {
     if (!wanted.count(&device) || !tree.has_link(device)) continue;
     const PciDevice* port = tree.port_above(device);
@@ -99,7 +101,7 @@ void add_nvlinks(const PciTree& tree, std::vector<Link>& all) {
 
 void add_ports(const PciTree& tree, std::vector<Link>& all) {
   for (const Nic& nic : tree.node().nics) {
-    if (is_virtual(tree, nic)) continue;
+    if (is_virtual(tree.node(), nic)) continue;
     for (const Port& port : nic.ports) {
       const bool infiniband =
           port.layer == LinkLayer::infiniband || (port.layer == LinkLayer::unknown && port.speed.known());
@@ -185,7 +187,6 @@ std::vector<Link> links(const Node& node) {
 }
 
 Counts counts(const Node& node) {
-  const PciTree tree(node);
   Counts c;
   c.nodes = 1;
   c.gpus = int(node.gpus.size());
@@ -193,7 +194,7 @@ Counts counts(const Node& node) {
   std::set<std::string> seen;
   for (const Nic& nic : node.nics) {
     seen.insert(nic.address);
-    if (is_virtual(tree, nic)) {
+    if (is_virtual(node, nic)) {
       ++c.virtual_nics;
     } else {
       ++c.nics;
@@ -217,10 +218,7 @@ Counts counts(const Cluster& cluster) {
   Counts all;
   for (const Node& node : cluster.nodes) {
     const Counts one = counts(node);
-    for (int Counts::*count :
-         {&Counts::nodes, &Counts::gpus, &Counts::nics, &Counts::virtual_nics, &Counts::ports,
-          &Counts::nvlinks, &Counts::nvlinks_up, &Counts::nvswitches, &Counts::pcie_switches})
-      all.*count += one.*count;
+    fields([](const char*, const About&, int& sum, const int& count) { sum += count; }, all, one);
   }
   if (!cluster.fabric) return all;
   const Fabric& fabric = *cluster.fabric;

@@ -26,6 +26,7 @@ std::string pci_max_text(const PciLink& link);
 std::optional<BytesPerSecond> infiniband_rate(const std::string& speed, int width);
 // One way, of one link of that version: 20, 25, 25, 25, 50, 50 GB/s.
 std::optional<BytesPerSecond> nvlink_rate(int version);
+std::optional<BytesPerSecond> rate_of(const NvLink& link);
 
 enum class LinkKind { pcie, nvlink, infiniband, ethernet };
 

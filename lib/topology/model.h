@@ -19,7 +19,6 @@
 namespace ringtrue::topology {
 
 // ---- PCI
-// ----------------------------------------------------------------------------------------------------
 
 // The link between a device and what is above it. Of a root port or a switch's downstream port: of the link
 // below it, whose other end the child reports as well.
@@ -61,7 +60,6 @@ struct PciDevice {
 };
 
 // ---- GPUs
-// ---------------------------------------------------------------------------------------------------
 
 enum class Remote { unknown, gpu, nvswitch, cpu };
 
@@ -72,8 +70,8 @@ struct NvLink {
   Fact<BytesPerSecond> rate;  // of this link alone
   Remote remote = Remote::unknown;
   std::string remote_address;  // PCI; empty: unknown
-  std::map<std::string, std::uint64_t>
-      errors;  // lifetime, as the library counts: "replay", "recovery", "crc_flit", ...
+  // Lifetime, as the library counts: "replay", "recovery", "crc_flit", ...
+  std::map<std::string, std::uint64_t> errors;
   bool operator==(const NvLink&) const = default;
 };
 
@@ -108,7 +106,6 @@ struct NvSwitch {
 };
 
 // ---- NICs
-// ---------------------------------------------------------------------------------------------------
 
 enum class LinkLayer { unknown, infiniband, ethernet };
 
@@ -146,7 +143,6 @@ struct Nic {
 };
 
 // ---- processors
-// ---------------------------------------------------------------------------------------------
 
 struct NumaNode {
   int number = 0;
@@ -173,7 +169,6 @@ struct Processors {
 };
 
 // ---- the system
-// ---------------------------------------------------------------------------------------------
 
 struct System {
   Fact<std::string> hostname, kernel, distribution, board;  // board: "NVIDIA DGXH100"
@@ -190,7 +185,6 @@ struct System {
 };
 
 // ---- fabric
-// -------------------------------------------------------------------------------------------------
 
 struct FabricPort {
   std::string guid;  // 16 hex digits, of the switch or HCA (node GUID)
@@ -232,7 +226,6 @@ struct Fabric {
 };
 
 // ---- all of it
-// ----------------------------------------------------------------------------------------------
 
 // What could not be read, and why: a person can act on it.
 struct Gap {

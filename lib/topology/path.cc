@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cctype>
 
-#include "topology/tree.h"
-
 namespace ringtrue::topology {
 namespace {
 
@@ -208,25 +206,8 @@ Result<Path> between(const PciTree& tree, const std::string& from, const std::st
 }  // namespace
 
 std::string Path::text() const {
-  switch (kind) {
-    case PathKind::self:
-      return "X";
-    case PathKind::nv:
-      return fmt::format("NV{}", nvlinks);
-    case PathKind::pix:
-      return "PIX";
-    case PathKind::pxb:
-      return "PXB";
-    case PathKind::phb:
-      return "PHB";
-    case PathKind::node:
-      return "NODE";
-    case PathKind::sys:
-      return "SYS";
-    case PathKind::unknown:
-      return "unknown";
-  }
-  return "";
+  constexpr const char* names[] = {"X", "NV", "PIX", "PXB", "PHB", "NODE", "SYS", "unknown"};
+  return kind == PathKind::nv ? fmt::format("NV{}", nvlinks) : names[std::size_t(kind)];
 }
 
 Result<Path> path(const Node& node, const std::string& from, const std::string& to) {
@@ -237,11 +218,8 @@ Result<Path> pci_path(const Node& node, const std::string& from, const std::stri
   return between(PciTree(node), from, to, false);
 }
 
-PathFinder::PathFinder(const Node& node) : tree_(std::make_unique<PciTree>(node)) {}
-PathFinder::~PathFinder() = default;
-
 Result<Path> PathFinder::path(const std::string& from, const std::string& to) const {
-  return between(*tree_, from, to, true);
+  return between(tree_, from, to, true);
 }
 
 Result<Path> path_to_root(const Node& node, const std::string& device) {

@@ -5,13 +5,13 @@
 // host bridge; NODE through several host bridges of a NUMA node; SYS between NUMA nodes.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "topology/model.h"
+#include "topology/pci_tree.h"
 
 namespace ringtrue::topology {
 
@@ -41,19 +41,14 @@ Result<Path> pci_path(const Node& node, const std::string& from, const std::stri
 // Of a device up to its host bridge.
 Result<Path> path_to_root(const Node& node, const std::string& device);
 
-class PciTree;
-
 // path() for many pairs of one node, which outlives this.
 class PathFinder {
  public:
-  explicit PathFinder(const Node& node);
-  ~PathFinder();
-  PathFinder(const PathFinder&) = delete;
-  PathFinder& operator=(const PathFinder&) = delete;
+  explicit PathFinder(const Node& node) : tree_(node) {}
   Result<Path> path(const std::string& from, const std::string& to) const;
 
  private:
-  std::unique_ptr<PciTree> tree_;
+  PciTree tree_;
 };
 
 }  // namespace ringtrue::topology

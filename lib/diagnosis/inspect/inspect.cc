@@ -60,8 +60,8 @@ std::span<const Rule> rules() {
   static const std::vector<Rule> all = [] {
     std::vector<Rule> out;
     // Causes before what follows of them: a rule may keep quiet about a part that an earlier one named.
-    for (const auto family : {pci_rules(), nvlink_rules(), gpu_rules(), port_rules(), counter_rules(),
-                              affinity_rules(), system_rules(), fleet_rules(), fabric_rules()})
+    for (const auto family : {pci_rules, nvlink_rules, gpu_rules, port_rules, counter_rules, affinity_rules,
+                              system_rules, fleet_rules, fabric_rules})
       out.insert(out.end(), family.begin(), family.end());
     return out;
   }();

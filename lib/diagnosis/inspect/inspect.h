@@ -51,6 +51,7 @@ class RuleContext;
 struct Rule {
   std::string_view id;     // also the finding's `kind`: "pcie-link-degraded"
   Severity severity;       // the gravest that it gives
+  ScopeType type;          // what it is about, mostly
   std::string_view title;  // "PCIe link below its own maximum"
   void (*look)(RuleContext& context);
 };

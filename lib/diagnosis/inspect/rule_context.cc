@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "topology/counters.h"
+
 namespace ringtrue::diagnosis {
 namespace {
 
 using namespace topology;
-
-constexpr int deepest = 64;  // a tree that somebody made up may have loops
 
 std::vector<const Nic*> find_rails(const NodeView& context) {
   std::vector<const Nic*> all;
@@ -22,26 +22,23 @@ std::vector<const Nic*> find_rails(const NodeView& context) {
 
 }  // namespace
 
-NodeView::NodeView(const Node& n, int i) : node(n), index(i), places(n.pci.size()) {
-  by_address_.reserve(n.pci.size());
-  for (std::size_t p = 0; p < n.pci.size(); ++p) {
-    places[p].device = &n.pci[p];
-    by_address_.try_emplace(n.pci[p].address, int(p));
-  }
+NodeView::NodeView(const Node& n, int i) : node(n), index(i), places(n.pci.size()), tree_(n) {
+  const auto place_of = [&](const PciDevice* device) {
+    return device ? &places[std::size_t(device - n.pci.data())] : nullptr;
+  };
   for (std::size_t p = 0; p < places.size(); ++p) {
-    const auto above = by_address_.find(places[p].device->parent);
-    if (above == by_address_.end() || above->second == int(p)) continue;
-    places[p].parent = above->second;
-    places[std::size_t(above->second)].children.push_back(int(p));
+    Place* const above = place_of(tree_.parent(n.pci[p]));
+    places[p].device = &n.pci[p];
+    if (!above || above == &places[p]) continue;
+    places[p].parent = above;
+    above->children.push_back(&places[p]);
   }
+  parts.reserve(n.gpus.size() + n.nics.size() + n.nvswitches.size());
   const auto add = [&](Part part, const std::string& address) {
-    const auto at = by_address_.find(address);
-    if (at == by_address_.end()) return;
-    part.device = places[std::size_t(at->second)].device;
-    int depth = 0;
-    for (int p = at->second; p >= 0 && depth < deepest; p = places[std::size_t(p)].parent, ++depth)
-      places[std::size_t(p)].parts.push_back(int(parts.size()));
+    part.device = tree_.find(address);
+    if (!part.device) return;
     parts.push_back(std::move(part));
+    for (const PciDevice* above : tree_.up(address)) place_of(above)->parts.push_back(&parts.back());
   };
   for (const Gpu& gpu : n.gpus) add({gpu.name, &gpu, nullptr, nullptr}, gpu.address);
   for (const Nic& nic : n.nics)
@@ -51,9 +48,9 @@ NodeView::NodeView(const Node& n, int i) : node(n), index(i), places(n.pci.size(
   rails = find_rails(*this);
 }
 
-const NodeView::Place* NodeView::place(std::string_view address) const {
-  const auto it = by_address_.find(address);
-  return address.empty() || it == by_address_.end() ? nullptr : &places[std::size_t(it->second)];
+const NodeView::Place* NodeView::place(const std::string& address) const {
+  const PciDevice* device = tree_.find(address);
+  return device ? &places[std::size_t(device - node.pci.data())] : nullptr;
 }
 
 bool NodeView::has_hardware(const Nic& nic) const {
@@ -62,19 +59,21 @@ bool NodeView::has_hardware(const Nic& nic) const {
   return p && p->device->virtual_function && p->device->physical_function.empty();
 }
 
+bool NodeView::has_rdma() const {
+  return std::ranges::any_of(node.nics, [&](const Nic& n) { return !n.rdma.empty() && has_hardware(n); });
+}
+
 bool NodeView::is_rail(const Nic& nic) const {
   return std::ranges::find(rails, &nic) != rails.end();
 }
 
-std::vector<const NodeView::Place*> NodeView::way_up(std::string_view address) const {
+std::vector<const NodeView::Place*> NodeView::way_up(const std::string& address) const {
   std::vector<const Place*> way;
-  for (const Place* p = place(address); p && int(way.size()) < deepest;
-       p = p->parent < 0 ? nullptr : &places[std::size_t(p->parent)])
-    way.push_back(p);
+  for (const PciDevice* device : tree_.up(address)) way.push_back(place(device->address));
   return way;
 }
 
-std::optional<int> NodeView::numa(std::string_view address) const {
+std::optional<int> NodeView::numa(const std::string& address) const {
   for (const Place* p : way_up(address))
     if (p->device->numa.known() && *p->device->numa >= 0) return *p->device->numa;
   return std::nullopt;
@@ -93,9 +92,9 @@ bool NodeView::nvidia(const Gpu& gpu) const {
   return !p || p->device->vendor.value_or(0x10de) == 0x10de;
 }
 
-std::string NodeView::names(const std::vector<int>& of) const {
+std::string names(const std::vector<const Part*>& parts) {
   std::vector<std::string> all;
-  for (const int p : of) all.push_back(parts[std::size_t(p)].name);
+  for (const Part* part : parts) all.push_back(part->name);
   return listed(all);
 }
 
@@ -135,15 +134,15 @@ void RuleContext::applies() {
   applied_ = true;
 }
 
-void RuleContext::report(Report r) {
+void RuleContext::report(const NodeView* node, const std::string& device, Report r) {
   applies();
   Finding f;
-  f.severity = r.severity;
+  f.severity = r.severity.value_or(rule_->severity);
   f.kind = rule_->id;
-  f.scope.type = r.type;
-  f.scope.node = r.node ? r.node->index : -1;
-  if (r.node) f.scope.subject = r.node->node.name;
-  f.scope.subject.device = r.device;
+  f.scope.type = r.type.value_or(rule_->type);
+  f.scope.node = node ? node->index : -1;
+  if (node) f.scope.subject = node->node.name;
+  f.scope.subject.device = device;
   f.measured = r.measured;
   f.expected = r.expected;
   if (r.measured && r.expected && r.expected->value > 0) f.ratio = *r.measured / *r.expected;
@@ -155,7 +154,7 @@ void RuleContext::report(Report r) {
     f.evidence.push_back({StatementKind::told, {f.scope.subject}, values, std::move(line)});
   f.impact = std::move(r.impact);
   f.next = std::move(r.next);
-  if (r.severity != Severity::info) reported_.emplace(f.scope.node, f.scope.subject.device, rule_->id);
+  if (f.severity != Severity::info) reported_.emplace(f.scope.node, device, rule_->id);
   out_.findings.push_back(std::move(f));
 }
 
@@ -184,6 +183,22 @@ void RuleContext::missing(const NodeView* node, const std::string& device, const
   if (u.node_count <= 1 && !device.empty()) u.devices.push_back(device);
 }
 
+void RuleContext::each_rise(
+    const NodeView& node, const std::function<bool(const run::CounterChange&)>& wanted,
+    const std::function<void(const run::CounterChange&, std::uint64_t by, double seconds)>& look) {
+  if (!node.node.window)
+    return cannot(&node, "", "the counters were read once: only their rise over a window tells");
+  for (const run::CounterChange& c : node.node.window->changes) {
+    if (!wanted(c)) continue;
+    if (c.reset)
+      cannot(&node, c.device, "the counter was reset within the window");
+    else if (const std::uint64_t by = rise(c); by > 0)
+      look(c, by, node.node.window->seconds);
+    else if (c.saturated)
+      cannot(&node, c.device, "the counter stands at its end and cannot rise");
+  }
+}
+
 void RuleContext::end() {
   for (const Unknown& u : unknown_) {
     std::string where = listed(u.nodes, 4);
@@ -200,10 +215,8 @@ void RuleContext::end() {
   });
 }
 
-std::string listed(const std::vector<std::string>& names, std::size_t most) {
-  if (names.size() <= most) return fmt::format("{}", fmt::join(names, ", "));
-  return fmt::format("{} and {} more", fmt::join(names.begin(), names.begin() + std::ptrdiff_t(most), ", "),
-                     names.size() - most);
+std::string rise_text(const run::CounterChange& c, double seconds) {
+  return fmt::format("{} within {} ({} -> {})", text(c), to_text(Seconds(seconds)), c.before, c.after);
 }
 
 std::string percent(double share) {

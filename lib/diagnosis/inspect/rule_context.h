@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,9 +14,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/plural.h"
 #include "diagnosis/inspect/inspect.h"
 #include "topology/links.h"
 #include "topology/model.h"
+#include "topology/pci_tree.h"
 #include "topology/rails.h"
 
 namespace ringtrue::diagnosis {
@@ -38,32 +41,33 @@ class NodeView {
 
   struct Place {
     const topology::PciDevice* device = nullptr;
-    int parent = -1;  // index into places
-    std::vector<int> children;
-    std::vector<int> parts;  // at this device and below it; virtual NICs are none
+    const Place* parent = nullptr;
+    std::vector<const Place*> children;
+    std::vector<const Part*> parts;  // at this device and below it; virtual NICs are none
   };
   std::vector<Place> places;  // as node.pci
   std::vector<Part> parts;
   // The NICs that carry data (topology/rails.h), their links up or not; none of software alone.
   std::vector<const topology::Nic*> rails;
 
-  const Place* place(std::string_view address) const;  // nullptr: none
+  const Place* place(const std::string& address) const;  // nullptr: none
   bool is_rail(const topology::Nic& nic) const;
   // Whether there is hardware of its own behind it: physical ones, and on a machine that has none of these
   // the virtual functions that were passed through to it.
   bool has_hardware(const topology::Nic& nic) const;
+  bool has_rdma() const;  // of hardware
   // From the device itself up to the port below the host bridge.
-  std::vector<const Place*> way_up(std::string_view address) const;
-  std::optional<int> numa(std::string_view address) const;  // its own, or that of what is above it
+  std::vector<const Place*> way_up(const std::string& address) const;
+  std::optional<int> numa(const std::string& address) const;  // its own, or that of what is above it
   std::optional<int> socket(int numa) const;  // nullopt: numa nodes are there whose socket nobody told
   bool nvidia(const topology::Gpu& gpu) const;
-  std::string names(const std::vector<int>& parts) const;  // "GPU0, GPU1 and mlx5_0"
 
  private:
-  std::unordered_map<std::string_view, int> by_address_;
+  topology::PciTree tree_;
   bool physical_nics_ = false;
 };
 
+std::string names(const std::vector<const Part*>& parts);  // "GPU0, GPU1 and mlx5_0"
 // What makes NICs sisters: vendor, device, board and link layer. `place`: nullptr where it has no PCI device.
 std::string kind_of(const topology::Nic& nic, const NodeView::Place* place);
 std::string port_name(const topology::Nic& nic, const topology::Port& port);  // "mlx5_0/1"
@@ -73,10 +77,8 @@ std::optional<double> speed_of(const topology::Fact<double>& speed);
 std::optional<int> width_of(const topology::Fact<int>& width);
 
 struct Report {
-  Severity severity = Severity::warning;
-  ScopeType type = ScopeType::node;
-  const NodeView* node = nullptr;  // nullptr: the fabric, the fleet
-  std::string device = {};
+  std::optional<Severity> severity = {};  // nullopt: the rule's
+  std::optional<ScopeType> type = {};     // nullopt: the rule's
   std::vector<std::string> evidence = {};
   std::string impact = {}, next = {};
   std::optional<BytesPerSecond> measured = {}, expected = {};
@@ -93,7 +95,8 @@ class RuleContext {
 
   void begin(const Rule& rule);
   void applies();  // its hardware is there
-  void report(Report report);
+  // `node`: nullptr for the fabric and the fleet; `device`: empty for the node itself.
+  void report(const NodeView* node, const std::string& device, Report report);
   // Whether this part was named by an earlier rule, whose id starts so: one cause is told once.
   bool reported(const NodeView* node, const std::string& device, std::string_view family) const;
   // A fact is missing. Told once for each reason, with the devices and nodes that it holds for. `about`: what
@@ -103,6 +106,11 @@ class RuleContext {
   // The same of what no rule needs by itself.
   void missing(const NodeView* node, const std::string& device, const std::string& why,
                std::string_view about);
+  // Looks at the node's counters that are `wanted` and rose within its window; names those of which nobody
+  // can say.
+  void each_rise(
+      const NodeView& node, const std::function<bool(const run::CounterChange&)>& wanted,
+      const std::function<void(const run::CounterChange&, std::uint64_t by, double seconds)>& look);
   void end();  // writes not_checked, sorts the findings
 
  private:
@@ -131,18 +139,12 @@ const T* majority(const std::map<T, int>& votes, double share) {
   return nullptr;
 }
 
-std::string listed(const std::vector<std::string>& names, std::size_t most = 8);  // "a, b, c and 5 more"
-std::string percent(double share);                                                // "50 %"
+// "mlx5_0 port 1: 412 symbol errors within 10 s (0 -> 412)"
+std::string rise_text(const run::CounterChange& change, double seconds);
+std::string percent(double share);  // "50 %"
 
 // The tables of rules, one a file.
-std::span<const Rule> pci_rules();
-std::span<const Rule> nvlink_rules();
-std::span<const Rule> gpu_rules();
-std::span<const Rule> port_rules();
-std::span<const Rule> counter_rules();
-std::span<const Rule> affinity_rules();
-std::span<const Rule> system_rules();
-std::span<const Rule> fleet_rules();
-std::span<const Rule> fabric_rules();
+extern const std::span<const Rule> pci_rules, nvlink_rules, gpu_rules, port_rules, counter_rules,
+    affinity_rules, system_rules, fleet_rules, fabric_rules;
 
 }  // namespace ringtrue::diagnosis

@@ -36,10 +36,8 @@ void far_nic(RuleContext& context) {
       const bool inevitable = node.rails.size() < gpus.size();  // fewer NICs than sockets with GPUs
       for (const std::string& gpu : names)
         context.report(
+            &node, gpu,
             {.severity = inevitable ? Severity::info : Severity::warning,
-             .type = ScopeType::gpu,
-             .node = &node,
-             .device = gpu,
              .evidence = {fmt::format("{} is on socket {}", gpu, socket),
                           fmt::format("the NICs that carry data are elsewhere: {} on socket {}",
                                       listed(far_nics), far)},
@@ -52,17 +50,12 @@ void far_nic(RuleContext& context) {
   }
 }
 
-bool has_rdma(const NodeView& node) {
-  return std::ranges::any_of(node.node.nics,
-                             [&](const Nic& n) { return !n.rdma.empty() && node.has_hardware(n); });
-}
-
 void gpudirect(RuleContext& context) {
   for (const NodeView& node : context.nodes) {
     const Node& n = node.node;
     const bool gpus = std::ranges::any_of(n.gpus, [&](const Gpu& g) { return node.nvidia(g); });
     const bool told = std::ranges::any_of(n.nics, [](const Nic& nic) { return nic.gdr.known(); });
-    if (!gpus || !(has_rdma(node) || told)) continue;
+    if (!gpus || !(node.has_rdma() || told)) continue;
     context.applies();
     const System& s = n.system;
     std::vector<std::string> why;
@@ -92,9 +85,8 @@ void gpudirect(RuleContext& context) {
         context.cannot(&node, "", "whether nvidia_peermem is loaded or dma-buf works is unknown");
       continue;
     }
-    context.report({.type = ScopeType::node,
-                    .node = &node,
-                    .evidence = std::move(why),
+    context.report(&node, "",
+                   {.evidence = std::move(why),
                     .impact = "GPU memory goes through host memory on its way to the wire: twice over PCIe, "
                               "often half the rate",
                     .next = "modprobe nvidia_peermem, or use NVIDIA's open kernel modules with a kernel from "
@@ -103,14 +95,12 @@ void gpudirect(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {"gpu-far-nic", Severity::warning, "GPU without a NIC on its socket", far_nic},
-    {"gpudirect-impossible", Severity::warning, "GPUDirect RDMA impossible", gpudirect},
+    {"gpu-far-nic", Severity::warning, ScopeType::gpu, "GPU without a NIC on its socket", far_nic},
+    {"gpudirect-impossible", Severity::warning, ScopeType::node, "GPUDirect RDMA impossible", gpudirect},
 };
 
 }  // namespace
 
-std::span<const Rule> affinity_rules() {
-  return table;
-}
+const std::span<const Rule> affinity_rules = table;
 
 }  // namespace ringtrue::diagnosis

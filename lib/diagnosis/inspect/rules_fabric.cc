@@ -100,9 +100,8 @@ void link_degraded(RuleContext& context) {
       } else {
         continue;
       }
-      context.report({.type = ScopeType::link,
-                      .device = cables.text(l),
-                      .evidence = std::move(evidence),
+      context.report(nullptr, cables.text(l),
+                     {.evidence = std::move(evidence),
                       .impact = could && l.rate.known() ? fmt::format("this cable carries {} of {}",
                                                                       to_text(*l.rate), to_text(*could))
                                                         : "this cable carries a part of what it could",
@@ -131,9 +130,8 @@ void trunk_slower(RuleContext& context) {
         if (l->rate->value >= best->value * context.limits.pci_warning) continue;
         if (context.reported(nullptr, cables.text(*l), "fabric-")) continue;
         context.report(
-            {.type = ScopeType::link,
-             .device = cables.text(*l),
-             .evidence = {fmt::format("{} runs at {} ({})", cables.text(*l), now_text(*l), l->rate.origin),
+            nullptr, cables.text(*l),
+            {.evidence = {fmt::format("{} runs at {} ({})", cables.text(*l), now_text(*l), l->rate.origin),
                           fmt::format("of the {} cables between these two switches the best runs at {}",
                                       parallel.size(), to_text(*best))},
              .impact =
@@ -194,9 +192,8 @@ void trunks_fewer(RuleContext& context) {
         if (n > 0 && own.size() == 1 && cables_of.size() > 1)
           continue;  // a leaf with fewer everywhere was built so
         context.report(
-            {.type = ScopeType::fabric_switch,
-             .device = cables.name(std::string(leaf)),
-             .evidence = {fmt::format("{} has {} to {}", cables.name(std::string(leaf)),
+            nullptr, cables.name(std::string(leaf)),
+            {.evidence = {fmt::format("{} has {} to {}", cables.name(std::string(leaf)),
                                       n == 1   ? "1 cable"
                                       : n == 0 ? "no cable"
                                                : fmt::format("{} cables", n),
@@ -218,9 +215,8 @@ void isolated(RuleContext& context) {
     if (trunked.size() * 2 <= all) return;  // planes of one switch each
     for (const FabricSwitch& s : cables.fabric.switches) {
       if (trunked.contains(s.guid)) continue;
-      context.report({.type = ScopeType::fabric_switch,
-                      .device = cables.name(s.guid),
-                      .evidence = {fmt::format("{} has no cable to another switch", cables.name(s.guid)),
+      context.report(nullptr, cables.name(s.guid),
+                     {.evidence = {fmt::format("{} has no cable to another switch", cables.name(s.guid)),
                                    fmt::format("{} of {} switches have", trunked.size(), all)},
                       .impact = "its hosts reach those of no other switch",
                       .next = "look at its uplinks"});
@@ -229,17 +225,18 @@ void isolated(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {"fabric-link-degraded", Severity::warning, "Cable of the fabric below what it can do", link_degraded},
-    {"fabric-trunk-slower", Severity::warning, "Trunk slower than its parallel sisters", trunk_slower},
-    {"fabric-trunks-fewer", Severity::warning, "Leaf with fewer cables to a spine than its sisters",
-     trunks_fewer},
-    {"fabric-switch-isolated", Severity::warning, "Switch without a trunk", isolated},
+    {"fabric-link-degraded", Severity::warning, ScopeType::link, "Cable of the fabric below what it can do",
+     link_degraded},
+    {"fabric-trunk-slower", Severity::warning, ScopeType::link, "Trunk slower than its parallel sisters",
+     trunk_slower},
+    {"fabric-trunks-fewer", Severity::warning, ScopeType::fabric_switch,
+     "Leaf with fewer cables to a spine than its sisters", trunks_fewer},
+    {"fabric-switch-isolated", Severity::warning, ScopeType::fabric_switch, "Switch without a trunk",
+     isolated},
 };
 
 }  // namespace
 
-std::span<const Rule> fabric_rules() {
-  return table;
-}
+const std::span<const Rule> fabric_rules = table;
 
 }  // namespace ringtrue::diagnosis

@@ -11,7 +11,7 @@ namespace {
 
 using namespace topology;
 
-constexpr std::size_t fewest = 3;  // nodes: of two that differ, nobody can say which is right
+constexpr std::size_t min_nodes = 3;  // nodes: of two that differ, nobody can say which is right
 
 // What one node says about one thing: its values, each with the devices that have it.
 struct Said {
@@ -47,9 +47,9 @@ void judge(RuleContext& context, const Votes& votes, const Words& words) {
     if (said.size() < 2) continue;
     std::map<std::string, int> counts;
     for (const Said& s : said) ++counts[s.text()];
-    if (said.size() >= fewest) context.applies();
+    if (said.size() >= min_nodes) context.applies();
     if (counts.size() < 2) continue;
-    const std::string* most = said.size() >= fewest ? majority(counts, context.limits.majority) : nullptr;
+    const std::string* most = said.size() >= min_nodes ? majority(counts, context.limits.majority) : nullptr;
     if (!most) {
       std::vector<std::string> all;
       for (const auto& [value, count] : counts)
@@ -66,11 +66,10 @@ void judge(RuleContext& context, const Votes& votes, const Words& words) {
       const bool nics = devices.size() == 1;
       const bool lacks = words.number && std::atoi(mine.c_str()) < std::atoi(most->c_str());
       context.report(
+          s.node, nics ? devices[0] : "",
           {.severity = lacks ? Severity::critical : Severity::warning,
            .type = nics ? (devices[0].find('/') != std::string::npos ? ScopeType::port : ScopeType::nic)
                         : ScopeType::node,
-           .node = s.node,
-           .device = nics ? devices[0] : "",
            .evidence = {fmt::format("{} of {}{}: {}", words.thing, s.node->node.name,
                                     devices.empty() ? "" : " (" + listed(devices) + ")", mine),
                         fmt::format("{} of {} nodes have {}", counts.at(*most), said.size(), *most)},
@@ -193,7 +192,7 @@ void memory(RuleContext& context) {
     for (const NumaNode& n : node.node.processors.numa) sum += double(n.memory.value_or(Bytes(0)).value);
     if (sum > 0) all.emplace_back(sum, &node);
   }
-  if (all.size() < fewest) return;
+  if (all.size() < min_nodes) return;
   context.applies();
   std::vector<double> sizes;
   for (const auto& [size, node] : all) sizes.push_back(size);
@@ -207,9 +206,8 @@ void memory(RuleContext& context) {
   for (const auto& [size, node] : all) {
     if (near(size)) continue;
     context.report(
-        {.type = ScopeType::node,
-         .node = node,
-         .evidence = {fmt::format("{} has {:.1f} GiB of memory", node->node.name, size / (1 << 30)),
+        node, "",
+        {.evidence = {fmt::format("{} has {:.1f} GiB of memory", node->node.name, size / (1 << 30)),
                       fmt::format("{} of {} nodes have {:.1f} GiB", many, all.size(), middle / (1 << 30))},
          .impact = "jobs sized for the others may not fit, and memory channels may be missing",
          .next = "look for memory modules that failed: dmidecode -t memory, the firmware's log"});
@@ -217,21 +215,22 @@ void memory(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {"mtu-mismatch", Severity::warning, "MTU unlike the fleet's", mtu},
-    {"firmware-mismatch", Severity::warning, "NIC firmware unlike the fleet's", firmware},
-    {"driver-mismatch", Severity::warning, "Driver unlike the fleet's", driver},
-    {"kernel-mismatch", Severity::warning, "Kernel unlike the fleet's", kernel},
-    {"gpu-model-mismatch", Severity::warning, "GPU model unlike the fleet's", gpu_model},
-    {"gpu-count-mismatch", Severity::critical, "Number of GPUs unlike the fleet's", gpu_count},
-    {"nic-count-mismatch", Severity::critical, "Number of rails unlike the fleet's", nic_count},
-    {"nvlink-count-mismatch", Severity::critical, "Number of NVLinks unlike the fleet's", nvlink_count},
-    {"memory-mismatch", Severity::warning, "Memory unlike the fleet's", memory},
+    {"mtu-mismatch", Severity::warning, ScopeType::node, "MTU unlike the fleet's", mtu},
+    {"firmware-mismatch", Severity::warning, ScopeType::node, "NIC firmware unlike the fleet's", firmware},
+    {"driver-mismatch", Severity::warning, ScopeType::node, "Driver unlike the fleet's", driver},
+    {"kernel-mismatch", Severity::warning, ScopeType::node, "Kernel unlike the fleet's", kernel},
+    {"gpu-model-mismatch", Severity::warning, ScopeType::node, "GPU model unlike the fleet's", gpu_model},
+    {"gpu-count-mismatch", Severity::critical, ScopeType::node, "Number of GPUs unlike the fleet's",
+     gpu_count},
+    {"nic-count-mismatch", Severity::critical, ScopeType::node, "Number of rails unlike the fleet's",
+     nic_count},
+    {"nvlink-count-mismatch", Severity::critical, ScopeType::node, "Number of NVLinks unlike the fleet's",
+     nvlink_count},
+    {"memory-mismatch", Severity::warning, ScopeType::node, "Memory unlike the fleet's", memory},
 };
 
 }  // namespace
 
-std::span<const Rule> fleet_rules() {
-  return table;
-}
+const std::span<const Rule> fleet_rules = table;
 
 }  // namespace ringtrue::diagnosis

@@ -38,11 +38,8 @@ void lost(RuleContext& context) {
     const auto told = [](const Gpu& g) { return g.uuid.origin == origin::nvml && g.uuid.known(); };
     const bool answers = std::ranges::any_of(node.node.gpus, told);
     const auto report = [&](const std::string& device, std::string evidence) {
-      context.report({.severity = Severity::critical,
-                      .type = ScopeType::gpu,
-                      .node = &node,
-                      .device = device,
-                      .evidence = {std::move(evidence)},
+      context.report(&node, device,
+                     {.evidence = {std::move(evidence)},
                       .impact = "this GPU takes no part in anything; jobs on this node fail",
                       .next = "see dmesg for Xid 79 and 48; drain the node, reset the GPU (nvidia-smi -r) or "
                               "restart the node, and if it comes again, have the GPU replaced"});
@@ -97,19 +94,17 @@ void throttled(RuleContext& context) {
     std::string impact = "its clocks are lowered";
     if (gpu.sm_clock_MHz.known() && gpu.max_sm_clock_MHz.known())
       impact += fmt::format(": {} of {} MHz", *gpu.sm_clock_MHz, *gpu.max_sm_clock_MHz);
-    context.report({.severity = !fault                                            ? Severity::info
-                                : bits & (hw_thermal | power_brake | hw_slowdown) ? Severity::critical
-                                                                                  : Severity::warning,
-                    .type = ScopeType::gpu,
-                    .node = &node,
-                    .device = gpu.name,
-                    .evidence = std::move(evidence),
-                    .impact = impact + (fault ? "; all GPUs of a job wait for it" : ""),
-                    .next = !fault ? "nothing: a GPU under load runs at its limit"
-                            : bits & (hw_thermal | sw_thermal)
-                                ? "look at fans, air flow, inlet temperature and "
-                                  "the heat sink's seat"
-                                : "look at the power supplies and cables"});
+    context.report(
+        &node, gpu.name,
+        {.severity = !fault                                            ? Severity::info
+                     : bits & (hw_thermal | power_brake | hw_slowdown) ? Severity::critical
+                                                                       : Severity::warning,
+         .evidence = std::move(evidence),
+         .impact = impact + (fault ? "; all GPUs of a job wait for it" : ""),
+         .next = !fault                             ? "nothing: a GPU under load runs at its limit"
+                 : bits & (hw_thermal | sw_thermal) ? "look at fans, air flow, inlet temperature and "
+                                                      "the heat sink's seat"
+                                                    : "look at the power supplies and cables"});
   });
 }
 
@@ -119,11 +114,8 @@ void ecc_errors(RuleContext& context) {
     if (!gpu.ecc_uncorrected.known())
       return context.cannot(&node, gpu.name, "its count of memory errors is unknown");
     if (*gpu.ecc_uncorrected == 0) return;
-    context.report({.severity = Severity::critical,
-                    .type = ScopeType::gpu,
-                    .node = &node,
-                    .device = gpu.name,
-                    .evidence = {fmt::format("{} uncorrected memory errors since the driver was loaded ({})",
+    context.report(&node, gpu.name,
+                   {.evidence = {fmt::format("{} uncorrected memory errors since the driver was loaded ({})",
                                              *gpu.ecc_uncorrected, gpu.ecc_uncorrected.origin)},
                     .impact = "jobs on this GPU die, or compute with what is left of its memory",
                     .next = "reset the GPU, then run dcgmi diag -r 3; if it comes again, have it replaced"});
@@ -133,10 +125,8 @@ void ecc_errors(RuleContext& context) {
 void retired_pending(RuleContext& context) {
   each_nvidia(context, [&](const NodeView& node, const Gpu& gpu) {
     if (!gpu.retired_pending.is(true)) return;
-    context.report({.type = ScopeType::gpu,
-                    .node = &node,
-                    .device = gpu.name,
-                    .evidence = {fmt::format("memory pages or rows wait to be retired at the next reset ({})",
+    context.report(&node, gpu.name,
+                   {.evidence = {fmt::format("memory pages or rows wait to be retired at the next reset ({})",
                                              gpu.retired_pending.origin)},
                     .impact = "until then bad memory stays in use",
                     .next = "drain the node and reset the GPU (nvidia-smi -r)"});
@@ -157,10 +147,8 @@ void ecc_off(RuleContext& context) {
     const bool* most = majority(v, context.limits.majority);
     if (*gpu.ecc || !most || !*most) return;
     context.report(
-        {.type = ScopeType::gpu,
-         .node = &node,
-         .device = gpu.name,
-         .evidence = {fmt::format("ECC is off ({})", gpu.ecc.origin),
+        &node, gpu.name,
+        {.evidence = {fmt::format("ECC is off ({})", gpu.ecc.origin),
                       fmt::format("{} of {} GPUs of this model have it on", v[true], v[true] + v[false])},
          .impact = "memory errors of this GPU pass unseen, into results",
          .next = fmt::format("nvidia-smi -i {} -e 1, then reset the GPU", gpu.address)});
@@ -171,11 +159,8 @@ void mig(RuleContext& context) {
   each_nvidia(context, [&](const NodeView& node, const Gpu& gpu) {
     if (!gpu.mig.is(true)) return;
     context.report(
-        {.severity = Severity::info,
-         .type = ScopeType::gpu,
-         .node = &node,
-         .device = gpu.name,
-         .evidence = {fmt::format("MIG is on ({})", gpu.mig.origin)},
+        &node, gpu.name,
+        {.evidence = {fmt::format("MIG is on ({})", gpu.mig.origin)},
          .impact = "its slices use no NVLink and no peer-to-peer: collectives go through host memory",
          .next = "for collectives over whole GPUs turn it off: nvidia-smi -mig 0"});
   });
@@ -208,10 +193,8 @@ void gpu_unlike(RuleContext& context) {
         const bool slow = speed && s && link.speed_GTps.origin == origin::nccl_xml && *s < *speed;
         if (!(narrow || slow) || context.reported(&node, p->name, "pcie-")) continue;
         context.report(
-            {.type = ScopeType::gpu,
-             .node = &node,
-             .device = p->name,
-             .evidence = {fmt::format("the link of {} ({}) is {} ({})", p->name, p->device->address,
+            &node, p->name,
+            {.evidence = {fmt::format("the link of {} ({}) is {} ({})", p->name, p->device->address,
                                       pci_text(link), link.width.origin),
                           narrow ? fmt::format("{} of its {} sisters have x{}", widths.at(*width),
                                                parts.size() - 1, *width)
@@ -228,20 +211,19 @@ void gpu_unlike(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {"gpu-lost", Severity::critical, "GPU that the driver lost", lost},
-    {"gpu-throttled", Severity::critical, "GPU with lowered clocks", throttled},
-    {"ecc-errors", Severity::critical, "Uncorrected memory errors of a GPU", ecc_errors},
-    {"ecc-retirement-pending", Severity::warning, "GPU memory that waits to be retired", retired_pending},
-    {"ecc-off", Severity::warning, "GPU without ECC, unlike its sisters", ecc_off},
-    {"mig-enabled", Severity::info, "GPU in slices (MIG)", mig},
-    {"gpu-link-unlike-sisters", Severity::warning, "GPU with a lesser PCIe link than its sisters",
-     gpu_unlike},
+    {"gpu-lost", Severity::critical, ScopeType::gpu, "GPU that the driver lost", lost},
+    {"gpu-throttled", Severity::critical, ScopeType::gpu, "GPU with lowered clocks", throttled},
+    {"ecc-errors", Severity::critical, ScopeType::gpu, "Uncorrected memory errors of a GPU", ecc_errors},
+    {"ecc-retirement-pending", Severity::warning, ScopeType::gpu, "GPU memory that waits to be retired",
+     retired_pending},
+    {"ecc-off", Severity::warning, ScopeType::gpu, "GPU without ECC, unlike its sisters", ecc_off},
+    {"mig-enabled", Severity::info, ScopeType::gpu, "GPU in slices (MIG)", mig},
+    {"gpu-link-unlike-sisters", Severity::warning, ScopeType::gpu,
+     "GPU with a lesser PCIe link than its sisters", gpu_unlike},
 };
 
 }  // namespace
 
-std::span<const Rule> gpu_rules() {
-  return table;
-}
+const std::span<const Rule> gpu_rules = table;
 
 }  // namespace ringtrue::diagnosis

@@ -83,20 +83,18 @@ void report_down(RuleContext& context, const NodeView& node, const Gpu& gpu, Sev
   for (const NvLink& l : *gpu.nvlinks)
     if (l.up.is(false)) indices.push_back(link_text(node, l, few));
   const int up = count_up(gpu, true), all = up + int(indices.size());
-  context.report({.severity = severity,
-                  .type = ScopeType::gpu,
-                  .node = &node,
-                  .device = gpu.name,
-                  .evidence = {fmt::format("{} of {} NVLinks are down: {} ({})", indices.size(), all,
-                                           listed(indices, 18), origin_of(gpu)),
-                               beside},
-                  .impact = fmt::format("{} carries {} of {} by NVLink; collectives go at its pace", gpu.name,
-                                        rate_of(up, gpu), rate_of(all, gpu)),
-                  .next = up == 0
-                              ? "see nvidia-smi nvlink -s; on machines with NVSwitches look whether the "
-                                "fabric manager runs, then reset the GPUs"
-                              : "see nvidia-smi nvlink -s and -e, and dmesg for Xid 74; reset the GPU, and "
-                                "if it stays, have the board repaired"});
+  context.report(
+      &node, gpu.name,
+      {.severity = severity,
+       .evidence = {fmt::format("{} of {} NVLinks are down: {} ({})", indices.size(), all,
+                                listed(indices, 18), origin_of(gpu)),
+                    beside},
+       .impact = fmt::format("{} carries {} of {} by NVLink; collectives go at its pace", gpu.name,
+                             rate_of(up, gpu), rate_of(all, gpu)),
+       .next = up == 0 ? "see nvidia-smi nvlink -s; on machines with NVSwitches look whether the "
+                         "fabric manager runs, then reset the GPUs"
+                       : "see nvidia-smi nvlink -s and -e, and dmesg for Xid 74; reset the GPU, and "
+                         "if it stays, have the board repaired"});
 }
 
 void down(RuleContext& context) {
@@ -166,11 +164,8 @@ void fewer(RuleContext& context) {
         // A card without a bridge beside cards with one.
         if (have == 0 && !on_baseboard(node, *g).value_or(true)) continue;
         context.report(
-            {.severity = Severity::critical,
-             .type = ScopeType::gpu,
-             .node = &node,
-             .device = g->name,
-             .evidence = {fmt::format("{} has {} NVLinks", g->name, have),
+            &node, g->name,
+            {.evidence = {fmt::format("{} has {} NVLinks", g->name, have),
                           fmt::format("{} of the {} GPUs of this model here have {}", votes.at(*most),
                                       gpus.size(), *most)},
              .impact = fmt::format("{} carries {} of {} of its sisters' NVLink rate", g->name, have, *most),
@@ -186,47 +181,34 @@ void errors(RuleContext& context) {
         std::ranges::any_of(node.node.gpus, [](const Gpu& g) { return g.nvlinks && !g.nvlinks->empty(); });
     if (!linked) continue;
     context.applies();
-    if (!node.node.window) {
-      context.cannot(&node, "", "the counters were read once: only their rise over a window tells");
-      continue;
-    }
-    const double seconds = node.node.window->seconds;
-    for (const run::CounterChange& c : node.node.window->changes) {
-      if (!c.counter.starts_with("nvlink") || counter_class(c.counter) != CounterClass::error) continue;
-      if (c.reset) {
-        context.cannot(&node, c.device, "a counter was reset within the window");
-        continue;
-      }
-      const auto by = rise(c);
+    const auto wanted = [](const run::CounterChange& c) {
+      return c.counter.starts_with("nvlink") && counter_class(c.counter) == CounterClass::error;
+    };
+    context.each_rise(node, wanted, [&](const run::CounterChange& c, std::uint64_t by, double seconds) {
       const bool crc = c.counter.find("crc") != std::string::npos;
-      if (by == 0 || (crc && (seconds <= 0 || double(by) / seconds < context.limits.nvlink_crc_per_s)))
-        continue;
-      context.report({.severity = Severity::critical,
-                      .type = ScopeType::gpu,
-                      .node = &node,
-                      .device = c.device,
-                      .evidence = {fmt::format("{} within {}: {} -> {}", text(c), to_text(Seconds(seconds)),
-                                               c.before, c.after),
-                                   crc ? fmt::format("{:.0f}/s; from {:g}/s a link is failing",
-                                                     double(by) / seconds, context.limits.nvlink_crc_per_s)
+      const double per_s = seconds > 0 ? double(by) / seconds : 0;
+      if (crc && per_s < context.limits.nvlink_crc_per_s) return;
+      context.report(&node, c.device,
+                     {.evidence = {rise_text(c, seconds),
+                                   crc ? fmt::format("{:.0f}/s; from {:g}/s a link is failing", per_s,
+                                                     context.limits.nvlink_crc_per_s)
                                        : "a healthy NVLink repeats nothing and recovers from nothing"},
                       .impact = "every repetition stops the link; traffic through it stutters",
                       .next = "see nvidia-smi nvlink -e, and dmesg for Xid 74; reset the GPU, and if the "
                               "counters rise again, have the board repaired"});
-    }
+    });
   }
 }
 
 constexpr Rule table[] = {
-    {"nvlink-down", Severity::critical, "NVLink that is down", down},
-    {"nvlink-fewer-than-sisters", Severity::critical, "GPU with fewer NVLinks than its sisters", fewer},
-    {"nvlink-errors", Severity::critical, "NVLink errors that rise", errors},
+    {"nvlink-down", Severity::critical, ScopeType::gpu, "NVLink that is down", down},
+    {"nvlink-fewer-than-sisters", Severity::critical, ScopeType::gpu,
+     "GPU with fewer NVLinks than its sisters", fewer},
+    {"nvlink-errors", Severity::critical, ScopeType::gpu, "NVLink errors that rise", errors},
 };
 
 }  // namespace
 
-std::span<const Rule> nvlink_rules() {
-  return table;
-}
+const std::span<const Rule> nvlink_rules = table;
 
 }  // namespace ringtrue::diagnosis

@@ -19,7 +19,7 @@ std::optional<T> lower(std::optional<T> a, std::optional<T> b) {
 struct Wire {
   const Place* below = nullptr;
   const Place* above = nullptr;
-  std::vector<int> parts;  // of all functions, and below them
+  std::vector<const Part*> parts;  // of all functions, and below them
   std::optional<double> speed, max_speed;
   std::optional<int> width, max_width;  // max: the device's, or the port's where that is lower
   bool both_ends = false;               // both told what they can do
@@ -61,7 +61,7 @@ std::vector<Wire> wires(const NodeView& node) {
   for (const Place& p : node.places) {
     const PciDevice& d = *p.device;
     if (d.virtual_function || d.kind == PciKind::root_port || made_up(d)) continue;
-    const Place* parent = p.parent < 0 ? nullptr : &node.places[std::size_t(p.parent)];
+    const Place* parent = p.parent;
     const PciKind kind = parent ? parent->device->kind : PciKind::unknown;
     if (d.kind == PciKind::switch_downstream && kind == PciKind::switch_upstream)
       continue;  // no wire between
@@ -87,22 +87,21 @@ bool matters(const Wire& wire) {
 }
 
 // GPUs slow their links down when they have nothing to do, and with them the bridges on their own boards.
-bool saves_power(const NodeView& node, const Wire& wire) {
-  for (const int i : wire.parts) {
-    const Part& part = node.parts[std::size_t(i)];
-    if (!part.gpu) continue;
-    const bool own = part.device == wire.below->device ||
-                     (part.device->vendor.known() && wire.device().vendor.is(*part.device->vendor)) ||
+bool saves_power(const Wire& wire) {
+  for (const Part* part : wire.parts) {
+    if (!part->gpu) continue;
+    const bool own = part->device == wire.below->device ||
+                     (part->device->vendor.known() && wire.device().vendor.is(*part->device->vendor)) ||
                      wire.below->children.empty();
-    if (own && part.gpu->utilization.value_or(0) == 0) return true;
+    if (own && part->gpu->utilization.value_or(0) == 0) return true;
   }
   return false;
 }
 
-BytesPerSecond need(const NodeView& node, const std::vector<int>& parts, BytesPerSecond* largest = nullptr) {
+BytesPerSecond need(const std::vector<const Part*>& parts, BytesPerSecond* largest = nullptr) {
   BytesPerSecond sum;
-  for (const int i : parts)
-    if (const Nic* nic = node.parts[std::size_t(i)].nic)
+  for (const Part* part : parts)
+    if (const Nic* nic = part->nic)
       for (const Port& port : nic->ports)
         if (port.rate.known() && !port.state.is("down")) {
           sum += *port.rate;
@@ -111,22 +110,20 @@ BytesPerSecond need(const NodeView& node, const std::vector<int>& parts, BytesPe
   return sum;
 }
 
-std::string name_of(const NodeView& node, const Wire& wire) {
-  return wire.below->children.empty() && wire.parts.size() == 1 ? node.parts[std::size_t(wire.parts[0])].name
-                                                                : wire.device().address;
+std::string name_of(const Wire& wire) {
+  return wire.below->children.empty() && wire.parts.size() == 1 ? wire.parts[0]->name : wire.device().address;
 }
 
-ScopeType type_of(const NodeView& node, const Wire& wire) {
+ScopeType type_of(const Wire& wire) {
   if (!wire.below->children.empty() || wire.parts.size() != 1) return ScopeType::link;
-  const Part& part = node.parts[std::size_t(wire.parts[0])];
+  const Part& part = *wire.parts[0];
   return part.gpu ? ScopeType::gpu : part.nic ? ScopeType::nic : ScopeType::link;
 }
 
-std::string end_text(const NodeView& node, const Place& place) {
+std::string end_text(const Place& place) {
   const PciDevice& d = *place.device;
-  const std::string who = place.parts.size() == 1 && place.children.empty()
-                              ? node.parts[std::size_t(place.parts[0])].name
-                              : std::string(name(d.kind));
+  const std::string who =
+      place.parts.size() == 1 && place.children.empty() ? place.parts[0]->name : std::string(name(d.kind));
   const bool known = d.link.max_speed_GTps.known() || d.link.max_width.known();
   return fmt::format("{} ({}) can do {}{}", who, d.address, known ? pci_max_text(d.link) : "an unknown speed",
                      known ? fmt::format(" ({})", d.link.max_speed_GTps.known() ? d.link.max_speed_GTps.origin
@@ -144,29 +141,26 @@ std::string now_text(const Wire& wire) {
   return fmt::format("the link runs at {} ({})", pci_text(told), from);
 }
 
-std::string cost(const NodeView& node, const Wire& wire, std::optional<BytesPerSecond> now,
-                 std::optional<BytesPerSecond> could) {
+std::string cost(const Wire& wire, std::optional<BytesPerSecond> now, std::optional<BytesPerSecond> could) {
   if (wire.parts.empty()) return "no GPU and no NIC is below it: collectives do not use it";
-  const std::string names = node.names(wire.parts);
-  if (!now || !could) return fmt::format("{} may be slower to reach than could be", names);
+  const std::string who = names(wire.parts);
+  if (!now || !could) return fmt::format("{} may be slower to reach than could be", who);
   const std::string rates = fmt::format("{} of {}", to_text(*now), to_text(*could));
-  const BytesPerSecond wanted = need(node, wire.parts);
-  const bool only_nics =
-      std::ranges::all_of(wire.parts, [&](int i) { return node.parts[std::size_t(i)].nic; });
+  const BytesPerSecond wanted = need(wire.parts);
+  const bool only_nics = std::ranges::all_of(wire.parts, [](const Part* part) { return part->nic; });
   if (only_nics && wanted.value > 0) {
     return *now < wanted
-               ? fmt::format("this rail ({}) carries {} of {}", names, to_text(*now), to_text(wanted))
-               : fmt::format("none yet: {} needs {}, the link still carries {}", names, to_text(wanted),
-                             rates);
+               ? fmt::format("this rail ({}) carries {} of {}", who, to_text(*now), to_text(wanted))
+               : fmt::format("none yet: {} needs {}, the link still carries {}", who, to_text(wanted), rates);
   }
   if (wire.parts.size() == 1)
-    return fmt::format("{}'s path to host memory and to other devices: {}", names, rates);
-  return fmt::format("{} share {} to what is above", names, rates);
+    return fmt::format("{}'s path to host memory and to other devices: {}", who, rates);
+  return fmt::format("{} share {} to what is above", who, rates);
 }
 
 void degraded(RuleContext& context, const NodeView& node, const Wire& wire) {
-  const bool power = !wire.narrow() && saves_power(node, wire);
-  const std::string name = name_of(node, wire);
+  const bool power = !wire.narrow() && saves_power(wire);
+  const std::string name = name_of(wire);
   if (power || wire.device().power.is("suspended")) {
     context.cannot(&node, name,
                    power ? "idle, or nobody knows how busy: a link's speed falls then to save power; measure "
@@ -175,7 +169,7 @@ void degraded(RuleContext& context, const NodeView& node, const Wire& wire) {
     return;
   }
   // A GPU's speed says nothing where it may be idle: its lanes alone are judged.
-  const bool lanes_alone = saves_power(node, wire);
+  const bool lanes_alone = saves_power(wire);
   const double speed = lanes_alone ? wire.max_speed.value_or(*wire.speed) : wire.speed.value_or(0);
   const auto now = wire.speed && wire.width ? pci_rate(speed, *wire.width) : std::nullopt;
   const auto could = wire.max_speed && wire.max_width ? pci_rate(*wire.max_speed, *wire.max_width) : now;
@@ -183,29 +177,28 @@ void degraded(RuleContext& context, const NodeView& node, const Wire& wire) {
   Severity severity = ratio <= context.limits.pci_critical ? Severity::critical
                       : ratio < context.limits.pci_warning ? Severity::warning
                                                            : Severity::info;
-  const bool enough = now && need(node, wire.parts).value > 0 && *now >= need(node, wire.parts) &&
-                      std::ranges::all_of(wire.parts, [&](int i) { return node.parts[std::size_t(i)].nic; });
+  const bool enough = now && need(wire.parts).value > 0 && *now >= need(wire.parts) &&
+                      std::ranges::all_of(wire.parts, [](const Part* part) { return part->nic; });
   if (!wire.both_ends || enough) severity = std::min(severity, Severity::warning);
   if (!matters(wire)) severity = Severity::info;
 
-  std::vector<std::string> evidence = {now_text(wire), end_text(node, *wire.below)};
-  if (wire.above) evidence.push_back(end_text(node, *wire.above));
+  std::vector<std::string> evidence = {now_text(wire), end_text(*wire.below)};
+  if (wire.above) evidence.push_back(end_text(*wire.above));
   if (!wire.both_ends) evidence.push_back("only one end tells what it can do: the other may be the limit");
   if (lanes_alone && wire.slow())
     evidence.push_back("the low speed may be power saving and is not counted; the lost lanes are not");
-  context.report({.severity = severity,
-                  .type = type_of(node, wire),
-                  .node = &node,
-                  .device = name,
-                  .evidence = std::move(evidence),
-                  .impact = cost(node, wire, now, could),
-                  .next = wire.narrow()
-                              ? "reseat the card or cable; look for dirt, a bent riser or a slot that "
-                                "shares its lanes; then try another slot"
-                              : "look at the slot's speed in the firmware set-up and for PCIe errors "
-                                "(pcie-errors); reseat the card",
-                  .measured = now,
-                  .expected = could});
+  context.report(
+      &node, name,
+      {.severity = severity,
+       .type = type_of(wire),
+       .evidence = std::move(evidence),
+       .impact = cost(wire, now, could),
+       .next = wire.narrow() ? "reseat the card or cable; look for dirt, a bent riser or a slot that "
+                               "shares its lanes; then try another slot"
+                             : "look at the slot's speed in the firmware set-up and for PCIe errors "
+                               "(pcie-errors); reseat the card",
+       .measured = now,
+       .expected = could});
 }
 
 void link_degraded(RuleContext& context) {
@@ -215,9 +208,9 @@ void link_degraded(RuleContext& context) {
       if (wire.slow() || wire.narrow()) {
         degraded(context, node, wire);
       } else if (!wire.parts.empty() && (!wire.speed || !wire.width)) {
-        context.cannot(&node, name_of(node, wire), "speed or width of the link is unknown");
+        context.cannot(&node, name_of(wire), "speed or width of the link is unknown");
       } else if (!wire.parts.empty() && !wire.max_speed && !wire.max_width) {
-        context.cannot(&node, name_of(node, wire), "neither end of the link tells what it can do");
+        context.cannot(&node, name_of(wire), "neither end of the link tells what it can do");
       }
     }
 }
@@ -236,11 +229,9 @@ void link_limited(RuleContext& context) {
           (ds && wire.speed && *ds > *wire.speed) || (dw && wire.width && *dw > *wire.width);
       if (!port_more && !card_more) continue;
       context.report(
-          {.severity = Severity::info,
-           .type = card_more ? type_of(node, wire) : ScopeType::link,
-           .node = &node,
-           .device = card_more ? name_of(node, wire) : wire.above->device->address,
-           .evidence = {now_text(wire), end_text(node, *wire.below), end_text(node, *wire.above)},
+          &node, card_more ? name_of(wire) : wire.above->device->address,
+          {.type = card_more ? type_of(wire) : ScopeType::link,
+           .evidence = {now_text(wire), end_text(*wire.below), end_text(*wire.above)},
            .impact = card_more ? "the slot cannot give all that the card could take"
                                : "none: the device below can do no more",
            .next = card_more ? "where that rate is needed, move the card to a larger slot" : "nothing",
@@ -268,22 +259,19 @@ void uplink_slower(RuleContext& context) {
     for (const Wire& wire : wires(node)) {
       if (wire.below->children.empty() || wire.parts.empty()) continue;
       // Grace's GPUs have another way up, and their switches a port for management at most.
-      const bool another_way = std::ranges::any_of(wire.parts, [&](int i) {
-        const Gpu* gpu = node.parts[std::size_t(i)].gpu;
-        return gpu && gpu->c2c.is(true);
-      });
+      const bool another_way = std::ranges::any_of(
+          wire.parts, [](const Part* part) { return part->gpu && part->gpu->c2c.is(true); });
       if (another_way) continue;
       const PciLink& link = wire.device().link;
       if (link.max_speed_GTps.known() && link.max_width.known()) continue;
       const Part* fastest = nullptr;
       const PciLink* fastest_link = nullptr;
       std::optional<BytesPerSecond> most;
-      for (const int i : wire.parts) {
-        const Part& part = node.parts[std::size_t(i)];
-        if (!part.gpu && !part.nic) continue;
-        const PciLink& board = board_link(node, part);
+      for (const Part* part : wire.parts) {
+        if (!part->gpu && !part->nic) continue;
+        const PciLink& board = board_link(node, *part);
         const auto rate = pci_rate(board);
-        if (rate && (!most || *rate > *most)) most = rate, fastest = &part, fastest_link = &board;
+        if (rate && (!most || *rate > *most)) most = rate, fastest = part, fastest_link = &board;
       }
       const auto rate = wire.rate();
       if (!most) continue;
@@ -292,14 +280,11 @@ void uplink_slower(RuleContext& context) {
         context.cannot(&node, wire.device().address, "speed or width of the port is unknown");
         continue;
       }
-      if (rate->value >= most->value * context.limits.pci_warning || saves_power(node, wire)) continue;
-      const std::string names = node.names(wire.parts);
+      if (rate->value >= most->value * context.limits.pci_warning || saves_power(wire)) continue;
+      const std::string who = names(wire.parts);
       context.report(
-          {.severity = Severity::warning,
-           .type = ScopeType::link,
-           .node = &node,
-           .device = wire.device().address,
-           .evidence = {fmt::format("{} {} runs at {} ({}), and what it can do is unknown",
+          &node, wire.device().address,
+          {.evidence = {fmt::format("{} {} runs at {} ({}), and what it can do is unknown",
                                     name(wire.device().kind), wire.device().address, pci_text(link),
                                     link.speed_GTps.known() ? link.speed_GTps.origin : link.rate.origin),
                         fmt::format("{} below it runs at {} ({})", fastest->name, pci_text(*fastest_link),
@@ -308,7 +293,7 @@ void uplink_slower(RuleContext& context) {
                         "peer traffic below the switch does not cross this port and is not affected"},
            .impact = fmt::format("{} share {} to the processors and to all that is beyond, where {} alone "
                                  "could use {}; peer traffic under the switch is not affected",
-                                 names, to_text(*rate), fastest->name, to_text(*most)),
+                                 who, to_text(*rate), fastest->name, to_text(*most)),
            .next = "compare with lspci -vv (LnkCap, LnkSta) as root on the machine; a port below its own "
                    "maximum wants the switch or riser reseated",
            .measured = rate,
@@ -318,23 +303,22 @@ void uplink_slower(RuleContext& context) {
 
 void nic_bound(RuleContext& context) {
   for (const NodeView& node : context.nodes) {
-    std::vector<Report> bound;
+    std::vector<std::pair<std::string, Report>> bound;  // by device
     std::size_t rails = 0;
     for (const Wire& wire : wires(node)) {
       if (wire.parts.empty() || !wire.below->children.empty()) continue;
-      const Nic* nic = node.parts[std::size_t(wire.parts[0])].nic;
+      const Nic* nic = wire.parts[0]->nic;
       if (!nic || wire.device().power.is("suspended")) continue;
       const bool rail = node.is_rail(*nic);
       BytesPerSecond largest;
-      const BytesPerSecond wanted = need(node, wire.parts, &largest);
-      const std::string name = name_of(node, wire);
+      const BytesPerSecond wanted = need(wire.parts, &largest);
+      const std::string name = name_of(wire);
       if (rail) context.applies(), ++rails;
       // Above a switch that it shares with GPUs its traffic need not pass.
       std::optional<BytesPerSecond> narrowest = wire.rate();
       std::string where = wire.device().address;
       for (const Place* p : node.way_up(where)) {
-        const bool gpus =
-            std::ranges::any_of(p->parts, [&](int i) { return node.parts[std::size_t(i)].gpu; });
+        const bool gpus = std::ranges::any_of(p->parts, [](const Part* part) { return part->gpu; });
         const auto rate = pci_rate(p->device->link);
         if (gpus || !rate || made_up(*p->device) || (narrowest && *rate >= *narrowest)) continue;
         narrowest = rate;
@@ -354,43 +338,43 @@ void nic_bound(RuleContext& context) {
       // NCCL's files have what both ends can do, and nothing else.
       const bool at_best = wire.both_ends || wire.device().link.speed_GTps.origin == origin::nccl_xml;
       const bool by_design = at_best && where == wire.device().address && *narrowest >= largest;
-      bound.push_back(
-          {.severity = rail && !by_design ? Severity::warning : Severity::info,
-           .type = ScopeType::nic,
-           .node = &node,
-           .device = wire.parts.size() == 1 ? nic->name : name,
-           .evidence = {fmt::format("the ports of {} run at {} in all", node.names(wire.parts),
-                                    to_text(wanted)),
-                        fmt::format("its narrowest PCIe link, at {}, carries {} ({})", where,
-                                    to_text(*narrowest), pci_text(node.place(where)->device->link))},
-           .impact = fmt::format("this rail carries {} of {}", to_text(*narrowest), to_text(wanted)),
-           .next = "move the card to a slot with more lanes or a later generation",
-           .measured = narrowest,
-           .expected = wanted});
+      bound.emplace_back(
+          wire.parts.size() == 1 ? nic->name : name,
+          Report{.severity = rail && !by_design ? Severity::warning : Severity::info,
+                 .evidence = {fmt::format("the ports of {} run at {} in all", names(wire.parts),
+                                          to_text(wanted)),
+                              fmt::format("its narrowest PCIe link, at {}, carries {} ({})", where,
+                                          to_text(*narrowest), pci_text(node.place(where)->device->link))},
+                 .impact = fmt::format("this rail carries {} of {}", to_text(*narrowest), to_text(wanted)),
+                 .next = "move the card to a slot with more lanes or a later generation",
+                 .measured = narrowest,
+                 .expected = wanted});
     }
     // Where all are alike, the machine was built so.
     const bool alike =
-        bound.size() > 1 && bound.size() == rails &&
-        std::ranges::all_of(bound, [&](const Report& r) { return r.measured == bound[0].measured; });
-    for (Report& report : bound) {
+        bound.size() > 1 && bound.size() == rails && std::ranges::all_of(bound, [&](const auto& b) {
+          return b.second.measured == bound[0].second.measured;
+        });
+    for (auto& [device, report] : bound) {
       if (alike) report.severity = Severity::info;
-      context.report(std::move(report));
+      context.report(&node, device, std::move(report));
     }
   }
 }
 
 constexpr Rule table[] = {
-    {"pcie-link-degraded", Severity::critical, "PCIe link below what both of its ends can do", link_degraded},
-    {"pcie-link-limited", Severity::info, "PCIe link whose ends cannot do the same", link_limited},
-    {"pcie-uplink-slower", Severity::warning, "PCIe port without a known maximum, slower than what is below",
-     uplink_slower},
-    {"nic-pcie-bound", Severity::warning, "NIC whose ports are faster than its PCIe path", nic_bound},
+    {"pcie-link-degraded", Severity::critical, ScopeType::link,
+     "PCIe link below what both of its ends can do", link_degraded},
+    {"pcie-link-limited", Severity::info, ScopeType::link, "PCIe link whose ends cannot do the same",
+     link_limited},
+    {"pcie-uplink-slower", Severity::warning, ScopeType::link,
+     "PCIe port without a known maximum, slower than what is below", uplink_slower},
+    {"nic-pcie-bound", Severity::warning, ScopeType::nic, "NIC whose ports are faster than its PCIe path",
+     nic_bound},
 };
 
 }  // namespace
 
-std::span<const Rule> pci_rules() {
-  return table;
-}
+const std::span<const Rule> pci_rules = table;
 
 }  // namespace ringtrue::diagnosis

@@ -47,10 +47,8 @@ void report_port(RuleContext& context, const NodeView& node, const Nic& nic, con
   const bool disabled = port.physical_state.is("disabled");
   const auto could = best_rate(port);
   context.report(
+      &node, port_name(nic, port),
       {.severity = severity,
-       .type = ScopeType::port,
-       .node = &node,
-       .device = port_name(nic, port),
        .evidence = {state_text(nic, port), beside},
        .impact = could && port.max_rate.known() ? fmt::format("this rail carries 0 of {}", to_text(*could))
                                                 : "this rail carries nothing",
@@ -136,11 +134,8 @@ void not_active(RuleContext& context) {
       if (nic.rdma.empty()) return;
       context.applies();
       if (!port.state.known() || is_up(port) || port.state.is("down")) return;
-      context.report({.severity = Severity::critical,
-                      .type = ScopeType::port,
-                      .node = &node,
-                      .device = port_name(nic, port),
-                      .evidence = {state_text(nic, port)},
+      context.report(&node, port_name(nic, port),
+                     {.evidence = {state_text(nic, port)},
                       .impact = "the wire is there and carries no data yet: this rail carries nothing",
                       .next = port.layer == LinkLayer::infiniband
                                   ? "see whether a subnet manager runs (sminfo) and reaches this port"
@@ -209,12 +204,10 @@ void rate_degraded(RuleContext& context) {
                         "may do no more",
                         group->second.ports));
       context.report(
+          &node, port_name(nic, port),
           {.severity = alike || !rail                         ? Severity::info
                        : share <= context.limits.pci_critical ? Severity::critical
                                                               : Severity::warning,
-           .type = ScopeType::port,
-           .node = &node,
-           .device = port_name(nic, port),
            .evidence = std::move(evidence),
            .impact =
                port.rate.known() && port.max_rate.known()
@@ -285,10 +278,8 @@ void compare(RuleContext& context, const Rails& rails, bool fleet, const char* w
       evidence.push_back(fmt::format("{} is {}, {}{} is {}", nic->name, here,
                                      fleet ? sister.node->node.name + "'s " : "", sister.nic->name, there));
     const double striped = fleet ? 1 : double(rails.size());
-    context.report({.severity = lanes ? Severity::critical : Severity::warning,
-                    .type = ScopeType::nic,
-                    .node = node,
-                    .device = nic->name,
+    context.report(node, nic->name,
+                   {.severity = lanes ? Severity::critical : Severity::warning,
                     .evidence = std::move(evidence),
                     .impact = fmt::format("{}, all go at its pace: {} instead of {}",
                                           fleet ? "in a collective over these nodes"
@@ -304,7 +295,7 @@ void compare(RuleContext& context, const Rails& rails, bool fleet, const char* w
 bool beside_gpu(const NodeView& node, const Nic& nic) {
   return std::ranges::any_of(node.way_up(nic.address), [&](const NodeView::Place* place) {
     return place->device->kind != PciKind::root_port &&
-           std::ranges::any_of(place->parts, [&](int i) { return node.parts[std::size_t(i)].gpu; });
+           std::ranges::any_of(place->parts, [](const Part* part) { return part->gpu; });
   });
 }
 
@@ -337,16 +328,16 @@ void unlike_sisters(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {"port-down", Severity::critical, "Port that is down", down},
-    {"port-not-active", Severity::critical, "Port with a wire that carries no data", not_active},
-    {"port-rate-degraded", Severity::critical, "Port below its own maximum", rate_degraded},
-    {"rail-unlike-sisters", Severity::critical, "Rail slower than its sisters", unlike_sisters},
+    {"port-down", Severity::critical, ScopeType::port, "Port that is down", down},
+    {"port-not-active", Severity::critical, ScopeType::port, "Port with a wire that carries no data",
+     not_active},
+    {"port-rate-degraded", Severity::critical, ScopeType::port, "Port below its own maximum", rate_degraded},
+    {"rail-unlike-sisters", Severity::critical, ScopeType::nic, "Rail slower than its sisters",
+     unlike_sisters},
 };
 
 }  // namespace
 
-std::span<const Rule> port_rules() {
-  return table;
-}
+const std::span<const Rule> port_rules = table;
 
 }  // namespace ringtrue::diagnosis

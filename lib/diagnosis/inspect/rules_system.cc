@@ -9,17 +9,12 @@ namespace {
 using namespace topology;
 using Place = NodeView::Place;
 
-bool has_rdma(const NodeView& node, bool physical) {
-  return std::ranges::any_of(
-      node.node.nics, [&](const Nic& n) { return !n.rdma.empty() && !(physical && !node.has_hardware(n)); });
-}
-
 // Ports of switches through which GPUs and NICs reach one another without going up to the host bridge.
 std::vector<const Place*> peer_ports(const NodeView& node) {
   std::vector<const Place*> ports;
   for (const Place& p : node.places) {
-    if (p.device->kind != PciKind::switch_downstream || p.parts.empty() || p.parent < 0) continue;
-    if (node.places[std::size_t(p.parent)].parts.size() > p.parts.size()) ports.push_back(&p);
+    if (p.device->kind != PciKind::switch_downstream || p.parts.empty() || !p.parent) continue;
+    if (p.parent->parts.size() > p.parts.size()) ports.push_back(&p);
   }
   return ports;
 }
@@ -27,7 +22,7 @@ std::vector<const Place*> peer_ports(const NodeView& node) {
 void acs(RuleContext& context) {
   for (const NodeView& node : context.nodes) {
     std::vector<std::string> on;
-    std::vector<int> parts;
+    std::vector<const Part*> parts;
     std::string origin;
     for (const Place* p : peer_ports(node)) {
       context.applies();
@@ -41,13 +36,11 @@ void acs(RuleContext& context) {
     }
     if (on.empty()) continue;
     context.report(
-        {.type = ScopeType::link,
-         .node = &node,
-         .device = on[0],
-         .evidence = {fmt::format("ACS sends peer traffic up to the root at {} ({})", listed(on), origin)},
+        &node, on[0],
+        {.evidence = {fmt::format("ACS sends peer traffic up to the root at {} ({})", listed(on), origin)},
          .impact = fmt::format("traffic between {} goes through the root port instead of the switch: "
                                "slower, and shared by all",
-                               node.names(parts)),
+                               names(parts)),
          .next = "outside of virtual machines turn it off: in the firmware set-up, or setpci -s "
                  "ADDRESS ECAP_ACS+6.w=0000 after each start"});
   }
@@ -55,16 +48,15 @@ void acs(RuleContext& context) {
 
 void iommu(RuleContext& context) {
   for (const NodeView& node : context.nodes) {
-    const bool gpus = !node.node.gpus.empty(), rdma = has_rdma(node, true);
+    const bool gpus = !node.node.gpus.empty(), rdma = node.has_rdma();
     if (!gpus && !rdma) continue;
     context.applies();
     const Fact<std::string>& mode = node.node.system.iommu;
     if (!mode.known()) context.cannot(&node, "", "whether an IOMMU translates is unknown");
     if (!mode.is("translated")) continue;
     context.report(
+        &node, "",
         {.severity = gpus && rdma ? Severity::warning : Severity::info,
-         .type = ScopeType::node,
-         .node = &node,
          .evidence = {fmt::format("the IOMMU translates the addresses of all devices ({})", mode.origin)},
          .impact = "each access to memory by a device is looked up first; peer traffic goes through "
                    "the root",
@@ -83,14 +75,13 @@ std::string size_text(double bytes) {
 
 void memlock(RuleContext& context) {
   for (const NodeView& node : context.nodes) {
-    if (!has_rdma(node, false)) continue;
+    if (std::ranges::all_of(node.node.nics, [](const Nic& n) { return n.rdma.empty(); })) continue;
     context.applies();
     const Fact<Bytes>& limit = node.node.system.memlock;
     if (!limit.known()) context.cannot(&node, "", "the limit on locked memory is unknown");
     if (!limit.known() || double(limit->value) >= context.limits.memlock_bytes) continue;
-    context.report({.type = ScopeType::node,
-                    .node = &node,
-                    .evidence = {fmt::format("the soft limit on locked memory is {} ({})",
+    context.report(&node, "",
+                   {.evidence = {fmt::format("the soft limit on locked memory is {} ({})",
                                              size_text(double(limit->value)), limit.origin),
                                  fmt::format("RDMA locks what it registers; below {} that fails",
                                              size_text(context.limits.memlock_bytes))},
@@ -102,32 +93,28 @@ void memlock(RuleContext& context) {
 
 void governor(RuleContext& context) {
   for (const NodeView& node : context.nodes) {
-    if (node.node.gpus.empty() && !has_rdma(node, true)) continue;
+    if (node.node.gpus.empty() && !node.has_rdma()) continue;
     const Fact<std::string>& now = node.node.system.governor;
     if (!now.known()) continue;  // machines without frequency scaling, and virtual ones, have none
     context.applies();
     if (*now == "performance") continue;
     context.report(
-        {.severity = Severity::info,
-         .type = ScopeType::node,
-         .node = &node,
-         .evidence = {fmt::format("the processors' frequency governor is {} ({})", *now, now.origin)},
+        &node, "",
+        {.evidence = {fmt::format("the processors' frequency governor is {} ({})", *now, now.origin)},
          .impact = "small messages may take longer while processors wake up",
          .next = "cpupower frequency-set -g performance"});
   }
 }
 
 constexpr Rule table[] = {
-    {"acs-redirect", Severity::warning, "ACS in the way of peer traffic", acs},
-    {"iommu-translated", Severity::warning, "IOMMU in the way of devices", iommu},
-    {"memlock-low", Severity::warning, "Limit on locked memory too low", memlock},
-    {"governor-not-performance", Severity::info, "Processors that save power", governor},
+    {"acs-redirect", Severity::warning, ScopeType::link, "ACS in the way of peer traffic", acs},
+    {"iommu-translated", Severity::warning, ScopeType::node, "IOMMU in the way of devices", iommu},
+    {"memlock-low", Severity::warning, ScopeType::node, "Limit on locked memory too low", memlock},
+    {"governor-not-performance", Severity::info, ScopeType::node, "Processors that save power", governor},
 };
 
 }  // namespace
 
-std::span<const Rule> system_rules() {
-  return table;
-}
+const std::span<const Rule> system_rules = table;
 
 }  // namespace ringtrue::diagnosis

@@ -34,8 +34,8 @@ constexpr double pcie_both = 280.0 / (280 + 24);
 
 // Nominal rate times the share that payload can have, where a figure is known.
 Way way_of(BytesPerSecond rate, ideal::LinkFamily family, const std::string& generation, std::string source) {
-  const auto link = ideal::find_link(family, generation);
-  const double share = link && link->attainable ? *link->attainable : 1;
+  const auto figure = ideal::attainable(family, generation);
+  const double share = figure ? figure->share : 1;
   if (share < 1) source += fmt::format(", of which payload has {:.0f} %", share * 100);
   return {rate, rate * share, std::move(source), family == ideal::LinkFamily::pcie ? pcie_both : 1};
 }

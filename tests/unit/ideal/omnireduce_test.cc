@@ -124,7 +124,6 @@ TEST(OmniModel, OneWorkerHasNothingToSpeedUp) {
 
 TEST(OmniModel, KnowsTheFactsAboutDensities) {
   EXPECT_NEAR(union_of_random(0.01, 8), 0.077, 5e-4);
-  EXPECT_NEAR(density_of_blocks(0.01, 256), 0.92, 5e-3);
 }
 
 TEST(OmniModel, RefusesWhatIsNone) {

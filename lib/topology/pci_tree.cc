@@ -1,6 +1,8 @@
-#include "topology/tree.h"
+#include "topology/pci_tree.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace ringtrue::topology {
 
@@ -25,9 +27,9 @@ const PciDevice* PciTree::parent(const PciDevice& device) const {
 }
 
 std::vector<const PciDevice*> PciTree::up(const std::string& address) const {
-  constexpr std::size_t deepest = 256;  // PCI has no more buses in a domain
   std::vector<const PciDevice*> chain;
-  for (const PciDevice* at = find(address); at && chain.size() < deepest; at = parent(*at))
+  for (const PciDevice* at = find(address); at && std::ranges::find(chain, at) == chain.end();
+       at = parent(*at))
     chain.push_back(at);
   return chain;
 }
@@ -57,11 +59,6 @@ const PciLink& PciTree::slower_end(const PciDevice& device) const {
   return there && (!here || *there < *here) ? port->link : end->link;
 }
 
-bool is_virtual(const PciTree& tree, const Nic& nic) {
-  const PciDevice* device = tree.find(nic.address);
-  return nic.virtual_device || (device && device->virtual_function);
-}
-
 std::optional<BytesPerSecond> rate_of(const NvLink& link) {
   if (link.rate.known() && link.rate->value > 0) return *link.rate;
   return link.version.known() ? nvlink_rate(*link.version) : std::nullopt;
@@ -75,12 +72,12 @@ Link bundle_of(const std::vector<NvLink>& sisters, const std::vector<const NvLin
   bundle.kind = LinkKind::nvlink;
   bundle.count = 0;
   BytesPerSecond now, most;
-  bool now_known = true, most_known = true;
+  bool now_known = true, max_known = true;
   for (const NvLink* link : links) {
     const auto rate = rate_of(*link);
     const auto nominal = rate ? rate : usual;
     if (nominal) most += *nominal;
-    most_known = most_known && nominal;
+    max_known = max_known && nominal;
     if (link->up.is(false)) continue;
     ++bundle.count;
     if (rate) now += *rate;
@@ -89,7 +86,7 @@ Link bundle_of(const std::vector<NvLink>& sisters, const std::vector<const NvLin
   const std::string from = links.empty() ? origin::unknown : links.front()->up.origin;
   bundle.up = bundle.count > 0;
   if (bundle.up && now_known) bundle.rate = {now, from};
-  if (most_known) bundle.max_rate = {most, from};
+  if (max_known) bundle.max_rate = {most, from};
   const int count = int(links.size());
   bundle.text = bundle.count == count ? fmt::format("{} NVLink{}", count, count == 1 ? "" : "s")
                                       : fmt::format("{} of {} NVLinks up", bundle.count, count);

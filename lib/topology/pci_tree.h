@@ -1,5 +1,4 @@
-// A node's PCI tree, indexed. Private to lib/topology; lives shorter than its node. Whatever a file says of
-// parents, walks end.
+// A node's PCI tree, indexed; lives shorter than its node. Whatever a file says of parents, walks end.
 #pragma once
 
 #include <string>
@@ -37,12 +36,8 @@ class PciTree {
   std::unordered_map<std::string_view, const std::string*> names_;
 };
 
-bool is_virtual(const PciTree& tree, const Nic& nic);
-
 // Some NVLinks of one GPU as one link, without its ends. `sisters`: all of the GPU's, which tell the rate of
 // one that is down.
 Link bundle_of(const std::vector<NvLink>& sisters, const std::vector<const NvLink*>& links);
-// nullopt: unknown
-std::optional<BytesPerSecond> rate_of(const NvLink& link);
 
 }  // namespace ringtrue::topology
