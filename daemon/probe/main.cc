@@ -52,11 +52,11 @@ bool print(const std::string& text) {
   return true;
 }
 
-Result<double> seconds(const std::string& flag, const std::string& text, double most) {
+Result<double> seconds(const std::string& flag, const std::string& text, double max) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end || !std::isfinite(value) || value < 0 || value > most)
-    return fail(Cause::bad_input, fmt::format("{} takes seconds from 0 to {}, not '{}'", flag, most, text));
+  if (text.empty() || *end || !std::isfinite(value) || value < 0 || value > max)
+    return fail(Cause::bad_input, fmt::format("{} takes seconds from 0 to {}, not '{}'", flag, max, text));
   return value;
 }
 

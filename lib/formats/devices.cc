@@ -46,6 +46,47 @@ std::string bus(const std::string& address) {
   return address.substr(0, address.rfind(':'));
 }
 
+// Those without an address last.
+template <class Device>
+void sort_by_address(std::vector<Device>& devices) {
+  std::stable_sort(devices.begin(), devices.end(), [](const Device& a, const Device& b) {
+    if (a.address.empty() || b.address.empty()) return !a.address.empty() && b.address.empty();
+    return pci_before(a.address, b.address);
+  });
+}
+
+void name_nics(std::vector<Nic>& nics) {
+  std::set<std::string> taken;
+  for (Nic& nic : nics) {
+    if (nic.name.empty()) nic.name = !nic.rdma.empty() ? nic.rdma : nic.netdevs.empty() ? "" : nic.netdevs[0];
+    // Names are unique within a node, whatever a file says.
+    if (!nic.name.empty() && !taken.insert(nic.name).second) nic.name.clear();
+  }
+  int next = 0;
+  for (Nic& nic : nics) {
+    while (nic.name.empty())
+      if (std::string name = fmt::format("NIC{}", next++); taken.insert(name).second)
+        nic.name = std::move(name);
+  }
+}
+
+void name_gpus(std::vector<Gpu>& gpus, const std::map<std::string, int>& numbers) {
+  std::map<int, std::size_t> order;
+  for (std::size_t i = 0; i < gpus.size(); ++i)
+    if (const auto number = numbers.find(gpus[i].address); number != numbers.end() && number->second >= 0)
+      order.emplace(number->second, i);
+  if (order.size() != gpus.size()) {
+    for (std::size_t i = 0; i < gpus.size(); ++i) gpus[i].name = fmt::format("GPU{}", i);
+    return;
+  }
+  std::vector<Gpu> sorted;
+  for (const auto& [number, i] : order) {
+    sorted.push_back(std::move(gpus[i]));
+    sorted.back().name = fmt::format("GPU{}", number);
+  }
+  gpus = std::move(sorted);
+}
+
 }  // namespace
 
 void tell_bridges(std::vector<PciDevice>& devices) {
@@ -95,50 +136,15 @@ void tell_virtual_functions(std::vector<PciDevice>& devices) {
   }
 }
 
-template <class Device>
-void sort_by_address(std::vector<Device>& devices) {
-  std::stable_sort(devices.begin(), devices.end(), [](const Device& a, const Device& b) {
-    if (a.address.empty() || b.address.empty()) return !a.address.empty() && b.address.empty();
-    return pci_before(a.address, b.address);
-  });
-}
-template void sort_by_address(std::vector<Gpu>&);
-template void sort_by_address(std::vector<Nic>&);
-template void sort_by_address(std::vector<NvSwitch>&);
-
-void name_nics(std::vector<Nic>& nics) {
-  std::set<std::string> taken;
-  for (Nic& nic : nics) {
-    if (nic.name.empty()) nic.name = !nic.rdma.empty() ? nic.rdma : nic.netdevs.empty() ? "" : nic.netdevs[0];
-    // Names are unique within a node, whatever a file says.
-    if (!nic.name.empty() && !taken.insert(nic.name).second) nic.name.clear();
-  }
-  int next = 0;
-  for (Nic& nic : nics) {
-    while (nic.name.empty())
-      if (std::string name = fmt::format("NIC{}", next++); taken.insert(name).second)
-        nic.name = std::move(name);
-  }
-}
-
-void name_gpus(std::vector<Gpu>& gpus, const std::vector<int>& numbers) {
-  std::map<int, std::size_t> order;
-  for (std::size_t i = 0; i < numbers.size(); ++i) order.emplace(numbers[i], i);
-  if (order.size() == gpus.size() && !order.contains(-1)) {
-    std::vector<Gpu> sorted;
-    for (const auto& [number, i] : order) {
-      sorted.push_back(std::move(gpus[i]));
-      sorted.back().name = fmt::format("GPU{}", number);
-    }
-    gpus = std::move(sorted);
-  } else {
-    for (std::size_t i = 0; i < gpus.size(); ++i) gpus[i].name = fmt::format("GPU{}", i);
-  }
-}
-
-void name_nvswitches(std::vector<NvSwitch>& switches) {
-  sort_by_address(switches);
-  for (std::size_t i = 0; i < switches.size(); ++i) switches[i].name = fmt::format("NVSwitch{}", i);
+void name_devices(Node& node, const std::map<std::string, int>& numbers) {
+  std::ranges::sort(node.processors.numa, {}, &NumaNode::number);
+  sort_by_address(node.gpus);
+  sort_by_address(node.nics);
+  sort_by_address(node.nvswitches);
+  name_gpus(node.gpus, numbers);
+  name_nics(node.nics);
+  for (std::size_t i = 0; i < node.nvswitches.size(); ++i)
+    node.nvswitches[i].name = fmt::format("NVSwitch{}", i);
 }
 
 }  // namespace ringtrue::topology::format

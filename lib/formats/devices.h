@@ -1,8 +1,8 @@
 // What the readers of files have in common: from PCI functions to devices with names.
 #pragma once
 
+#include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "topology/model.h"
@@ -17,15 +17,9 @@ void tell_bridges(std::vector<PciDevice>& devices);
 // a function that was handed through is all the hardware there is.
 void tell_virtual_functions(std::vector<PciDevice>& devices);
 
-// By PCI address; those without one last.
-template <class Device>
-void sort_by_address(std::vector<Device>& devices);
-
-// "NIC0" and so on for those that have no name yet.
-void name_nics(std::vector<Nic>& nics);
-// By `numbers` (the library's own, one a GPU) and in that order, where all are there and differ; else in the
-// order in which they stand.
-void name_gpus(std::vector<Gpu>& gpus, const std::vector<int>& numbers);
-void name_nvswitches(std::vector<NvSwitch>& switches);
+// Puts all in the order of their numbers and PCI addresses, and names what has no name yet: NICs "NIC0" and
+// so on, NVSwitches "NVSwitch0". GPUs by `numbers` (the library's own, by address) and in that order, where
+// all are there and differ; else in the order in which they stand.
+void name_devices(Node& node, const std::map<std::string, int>& numbers);
 
 }  // namespace ringtrue::topology::format

@@ -12,9 +12,9 @@
 
 namespace ringtrue::topology {
 
-inline constexpr std::size_t largest_file = 64u << 20;  // on disk, and once unpacked
-inline constexpr std::size_t largest_expansion = 256;   // unpacked over packed
-inline constexpr int most_devices = 65536;              // of a node; switches of a fabric
+inline constexpr std::size_t max_file_bytes = 64u << 20;  // on disk, and once unpacked
+inline constexpr std::size_t max_expansion = 256;         // unpacked over packed
+inline constexpr int max_devices = 65536;                 // of a node; switches of a fabric
 
 // hwloc's XML, version 1 and 2. One node; its name is the HostName that is in it, or `name`.
 Result<Node> read_hwloc_xml(std::string_view text, const std::string& name);

@@ -25,7 +25,7 @@ bool is_gzip(std::string_view bytes) {
 }
 
 Result<std::string> gunzip(std::string_view bytes) {
-  const std::size_t most = std::min(largest_file, std::max(small, bytes.size() * largest_expansion));
+  const std::size_t most = std::min(max_file_bytes, std::max(small, bytes.size() * max_expansion));
   z_stream stream{};
   if (inflateInit2(&stream, gzip_window) != Z_OK) return fail(Cause::unavailable, "no memory to unpack");
   const std::unique_ptr<z_stream, decltype(&inflateEnd)> end(&stream, inflateEnd);
@@ -39,9 +39,9 @@ Result<std::string> gunzip(std::string_view bytes) {
     result.append(piece, 0, piece.size() - stream.avail_out);
     if (result.size() > most)
       return fail(Cause::bad_input,
-                  most == largest_file
-                      ? fmt::format("unpacks to more than {} MiB", largest_file >> 20)
-                      : fmt::format("unpacks to more than {} times its size", largest_expansion));
+                  most == max_file_bytes
+                      ? fmt::format("unpacks to more than {} MiB", max_file_bytes >> 20)
+                      : fmt::format("unpacks to more than {} times its size", max_expansion));
     if (status == Z_STREAM_END) {
       if (stream.avail_in == 0) return result;
       if (!is_gzip(std::string_view(reinterpret_cast<const char*>(stream.next_in), stream.avail_in)))

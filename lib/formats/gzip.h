@@ -10,7 +10,7 @@ namespace ringtrue::topology::format {
 
 bool is_gzip(std::string_view bytes);
 // All members, one after the other. Refuses what is cut off, damaged, followed by something else, larger than
-// largest_file once unpacked, or more than largest_expansion times its packed size (small files excepted).
+// max_file_bytes once unpacked, or more than max_expansion times its packed size (small files excepted).
 Result<std::string> gunzip(std::string_view bytes);
 std::string gzip(std::string_view bytes);
 

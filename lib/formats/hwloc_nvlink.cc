@@ -13,7 +13,7 @@
 namespace ringtrue::topology::format {
 namespace {
 
-constexpr std::size_t most_objects = 2048;  // of a matrix
+constexpr std::size_t max_objects = 2048;  // of a matrix
 
 struct Matrix {
   std::vector<HwlocPeer> peers;
@@ -33,7 +33,7 @@ std::vector<std::string_view> words(const pugi::xml_node& node, const char* name
 
 Result<Matrix> read(const pugi::xml_node& node, const HwlocPeers& known) {
   const auto size = decimal(attribute(node, "nbobjs"));
-  if (!size || *size == 0 || *size > most_objects)
+  if (!size || *size == 0 || *size > max_objects)
     return fail(Cause::bad_input, "NVLinkBandwidth of no or too many objects");
   Matrix matrix;
   for (std::string_view word : words(node, "indexes")) {
@@ -65,7 +65,7 @@ std::map<int, double> figures(const Matrix& matrix, const std::vector<int>& vers
   }
   for (auto& [version, sum] : most) {
     const double one_way = nvlink_rate(version).value_or(BytesPerSecond(25e9)).value / 1e6;
-    sum = version > 2 && sum / one_way > most_nvlinks(version) ? 2 * one_way : one_way;
+    sum = version > 2 && sum / one_way > max_nvlinks(version) ? 2 * one_way : one_way;
   }
   return most;
 }
@@ -108,7 +108,7 @@ Result<void> apply(const Matrix& matrix, Node& node) {
 
 }  // namespace
 
-int most_nvlinks(int version) {
+int max_nvlinks(int version) {
   constexpr int most[] = {0, 4, 6, 12, 18, 18, 36};
   return version >= 1 && version <= 6 ? most[version] : 36;
 }

@@ -25,6 +25,6 @@ std::optional<int> nvlink_version(const Gpu& gpu, const PciDevice* pci);
 // By its compute capability: 60 -> 1, 90 -> 4.
 std::optional<int> nvlink_version(int compute_capability);
 // As many links as a GPU of that version has at most.
-int most_nvlinks(int version);
+int max_nvlinks(int version);
 
 }  // namespace ringtrue::topology::format

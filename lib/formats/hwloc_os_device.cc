@@ -11,7 +11,7 @@
 namespace ringtrue::topology::format {
 namespace {
 
-constexpr int most_ports = 64, most_gids = 256;
+constexpr int max_ports = 64, max_gids = 256;
 constexpr std::uint32_t infiniband_class = 0x0207, infiniband_of_old = 0x0c06, ethernet_class = 0x0200;
 
 std::optional<std::string> info(const OsDevice& device, const std::string& name) {
@@ -57,7 +57,7 @@ Port read_port(const OsDevice& rdma, int number, const PciDevice& pci,
   port.layer = layer_of(pci, netdevs, lid.value_or(0) != 0);
   if (lid && *lid <= 0xffff && port.layer == LinkLayer::infiniband)
     port.lid = {static_cast<int>(*lid), origin::hwloc};
-  for (int i = 0; i < most_gids; ++i) {
+  for (int i = 0; i < max_gids; ++i) {
     const auto gid = info(rdma, fmt::format("{}GID{}", prefix, i));
     if (!gid) break;
     port.gids.push_back(*gid);
@@ -136,7 +136,7 @@ void make_nics(const PciDevice& pci, const std::vector<OsDevice>& devices, std::
       nic.rdma = rdmas[i]->name;
       nic.virtual_device |= is_virtual_name(nic.rdma);
       nic.guid.offer(guid(info(*rdmas[i], "NodeGUID").value_or("")), origin::hwloc);
-      for (int number = 1; number <= most_ports; ++number)
+      for (int number = 1; number <= max_ports; ++number)
         if (info(*rdmas[i], fmt::format("Port{}State", number)))
           nic.ports.push_back(read_port(*rdmas[i], number, pci, netdevs));
     }

@@ -17,29 +17,17 @@ namespace {
 
 using namespace format;
 
-// "0x00000003,0x0000ffff"
-std::string mask_text(const Numbers& numbers) {
-  std::map<int, std::uint32_t, std::greater<>> words;
-  for (const auto& [first, last] : numbers.ranges)
-    for (int i = first; i <= last; ++i) words[i / 32] |= 1u << i % 32;
-  std::string result;
-  for (int word = words.empty() ? 0 : words.begin()->first; word >= 0; --word)
-    result += fmt::format("{}0x{:08x}", result.empty() ? "" : ",", words.contains(word) ? words[word] : 0);
-  return result;
-}
+using Set = std::set<int>;  // of processors or NUMA nodes
 
-Numbers unite(const std::vector<Numbers>& parts) {
-  std::set<int> all;
-  for (const Numbers& part : parts)
-    for (const auto& [first, last] : part.ranges)
-      for (int i = first; i <= last; ++i) all.insert(i);
-  Numbers result;
-  for (const int i : all) {
-    if (!result.ranges.empty() && result.ranges.back().second + 1 == i)
-      result.ranges.back().second = i;
-    else
-      result.ranges.emplace_back(i, i);
-  }
+// "0x00000003,0x0000ffff"
+std::string mask_text(const Set& numbers) {
+  const int last = numbers.empty() ? 0 : std::max(*numbers.rbegin(), 0);
+  std::vector<std::uint32_t> words(std::size_t(last) / 32 + 1);
+  for (const int i : numbers)
+    if (i >= 0) words[std::size_t(i) / 32] |= 1u << i % 32;
+  std::string result;
+  for (auto word = words.rbegin(); word != words.rend(); ++word)
+    result += fmt::format("{}0x{:08x}", result.empty() ? "" : ",", *word);
   return result;
 }
 
@@ -71,9 +59,9 @@ class Writer {
   static void set(pugi::xml_node& object, const char* name, const std::string& value) {
     object.append_attribute(name) = value.c_str();
   }
-  static void sets(pugi::xml_node& object, const std::string& cpus, const std::string& nodes) {
-    for (const char* name : {"cpuset", "complete_cpuset"}) set(object, name, cpus);
-    for (const char* name : {"nodeset", "complete_nodeset"}) set(object, name, nodes);
+  static void sets(pugi::xml_node& object, const Set& cpus, const Set& nodes) {
+    for (const char* name : {"cpuset", "complete_cpuset"}) set(object, name, mask_text(cpus));
+    for (const char* name : {"nodeset", "complete_nodeset"}) set(object, name, mask_text(nodes));
   }
   static void info(pugi::xml_node& object, const char* name, const Fact<std::string>& value) {
     if (!value.known()) return;
@@ -83,101 +71,97 @@ class Writer {
   }
 
   struct Memory {
-    const NumaNode* numa;
-    Numbers cpus;
+    NumaNode numa;
+    Set cpus;
+    Set node() const { return {numa.number}; }
   };
 
-  pugi::xml_node processors(pugi::xml_node topology) {
-    NumaNode only;
-    std::vector<Memory> memories;
-    for (const NumaNode& numa : node_.processors.numa)
-      memories.push_back({&numa, number_list(numa.cpus).value_or(Numbers{})});
-    if (memories.empty()) memories.push_back({&only_.emplace_back(only), {}});
-    // A mask belongs to one NUMA node alone, and somebody has to have a processor.
-    std::set<int> taken;
-    for (Memory& memory : memories) {
-      std::vector<Numbers> own;
-      for (const auto& [first, last] : memory.cpus.ranges)
+  // A processor belongs to one NUMA node alone, and somebody has to have one.
+  std::vector<Memory> memories() const {
+    std::vector<Memory> all;
+    Set taken;
+    for (const NumaNode& numa : node_.processors.numa) {
+      Memory& memory = all.emplace_back(Memory{numa, {}});
+      const Numbers cpus = number_list(numa.cpus).value_or(Numbers{});
+      for (const auto& [first, last] : cpus.ranges)
         for (int i = first; i <= last; ++i)
-          if (taken.insert(i).second) own.push_back({{{i, i}}});
-      memory.cpus = unite(own);
+          if (taken.insert(i).second) memory.cpus.insert(i);
     }
+    if (all.empty()) all.emplace_back();
     if (taken.empty())
-      for (Memory& memory : memories) memory.cpus = {{{memory.numa->number, memory.numa->number}}};
+      for (Memory& memory : all) memory.cpus = memory.node();
+    return all;
+  }
 
-    std::map<int, std::vector<Memory>> packages;
-    std::vector<Numbers> all, nodes;
-    for (const Memory& memory : memories) {
-      packages[memory.numa->package].push_back(memory);
-      all.push_back(memory.cpus);
-      nodes.push_back({{{memory.numa->number, memory.numa->number}}});
+  pugi::xml_node processors(pugi::xml_node topology) {
+    std::vector<Memory> all = memories();
+    Set cpus, nodes;
+    for (const Memory& memory : all) {
+      cpus.insert(memory.cpus.begin(), memory.cpus.end());
+      nodes.insert(memory.numa.number);
     }
     pugi::xml_node machine = object(topology, "Machine");
     set(machine, "os_index", "0");
-    sets(machine, mask_text(unite(all)), mask_text(unite(nodes)));
-    set(machine, "allowed_cpuset", mask_text(unite(all)));
-    set(machine, "allowed_nodeset", mask_text(unite(nodes)));
+    sets(machine, cpus, nodes);
+    set(machine, "allowed_cpuset", mask_text(cpus));
+    set(machine, "allowed_nodeset", mask_text(nodes));
     info(machine, "DMIProductName", node_.system.board);
     info(machine, "OSRelease", node_.system.kernel);
     info(machine, "HostName", {node_.name, origin::hwloc});
     info(machine, "Architecture", node_.processors.architecture);
     // In the order of their processors, as hwloc wants it; memory without processors belongs to the machine.
-    std::vector<std::pair<int, std::vector<Memory>>> order;
-    for (auto& [number, of_package] : packages) {
-      std::vector<Memory> with;
-      for (Memory& memory : of_package)
-        memory.cpus.ranges.empty() ? numa_node(machine, memory, mask_text(unite(all)))
-                                   : with.push_back(memory);
-      std::sort(with.begin(), with.end(), by_processors);
-      if (!with.empty()) order.emplace_back(number, std::move(with));
+    std::erase_if(all, [&](const Memory& memory) {
+      if (memory.cpus.empty()) numa_node(machine, memory, cpus);
+      return memory.cpus.empty();
+    });
+    std::sort(all.begin(), all.end(),
+              [](const Memory& a, const Memory& b) { return *a.cpus.begin() < *b.cpus.begin(); });
+    std::vector<std::pair<int, std::vector<Memory>>> packages;
+    for (Memory& memory : all) {
+      const int number = memory.numa.package;
+      auto known = std::find_if(packages.begin(), packages.end(), [&](auto& p) { return p.first == number; });
+      if (known == packages.end()) known = packages.insert(known, {number, {}});
+      known->second.push_back(std::move(memory));
     }
-    std::sort(order.begin(), order.end(),
-              [](const auto& a, const auto& b) { return by_processors(a.second[0], b.second[0]); });
-    for (const auto& [number, of_package] : order) package(machine, number, of_package);
+    for (const auto& [number, of_package] : packages) package(machine, number, of_package);
     return machine;
   }
 
-  static bool by_processors(const Memory& a, const Memory& b) {
-    return a.cpus.ranges[0].first < b.cpus.ranges[0].first;
-  }
-
   void package(pugi::xml_node machine, int number, const std::vector<Memory>& memories) {
-    std::vector<Numbers> cpus, nodes;
-    for (const Memory& memory : memories) {
-      cpus.push_back(memory.cpus);
-      nodes.push_back({{{memory.numa->number, memory.numa->number}}});
-    }
     pugi::xml_node above = machine;
     if (number >= 0) {
+      Set cpus, nodes;
+      for (const Memory& memory : memories) {
+        cpus.insert(memory.cpus.begin(), memory.cpus.end());
+        nodes.insert(memory.numa.number);
+      }
       above = object(machine, "Package");
       set(above, "os_index", std::to_string(number));
-      sets(above, mask_text(unite(cpus)), mask_text(unite(nodes)));
+      sets(above, cpus, nodes);
       info(above, "CPUVendor", node_.processors.vendor);
       info(above, "CPUModel", node_.processors.model);
     }
     for (const Memory& memory : memories) {
-      const std::string own = mask_text(memory.cpus);
       pugi::xml_node place = above;
       if (number < 0 || memories.size() > 1) {
         place = object(above, "Group");
-        sets(place, own, mask_text({{{memory.numa->number, memory.numa->number}}}));
+        sets(place, memory.cpus, memory.node());
       }
-      numa_node(place, memory, own);
-      for (const auto& [first, last] : memory.cpus.ranges)
-        for (int i = first; i <= last; ++i) {
-          pugi::xml_node pu = object(place, "PU");
-          set(pu, "os_index", std::to_string(i));
-          sets(pu, mask_text({{{i, i}}}), mask_text({{{memory.numa->number, memory.numa->number}}}));
-        }
-      places_.emplace(memory.numa->number, place);
+      numa_node(place, memory, memory.cpus);
+      for (const int i : memory.cpus) {
+        pugi::xml_node pu = object(place, "PU");
+        set(pu, "os_index", std::to_string(i));
+        sets(pu, {i}, memory.node());
+      }
+      places_.emplace(memory.numa.number, place);
     }
   }
 
-  void numa_node(pugi::xml_node place, const Memory& memory, const std::string& cpus) {
+  void numa_node(pugi::xml_node place, const Memory& memory, const Set& cpus) {
     pugi::xml_node node = object(place, "NUMANode");
-    set(node, "os_index", std::to_string(memory.numa->number));
-    sets(node, cpus, mask_text({{{memory.numa->number, memory.numa->number}}}));
-    if (memory.numa->memory.known()) set(node, "local_memory", std::to_string(memory.numa->memory->value));
+    set(node, "os_index", std::to_string(memory.numa.number));
+    sets(node, cpus, memory.node());
+    if (memory.numa.memory.known()) set(node, "local_memory", std::to_string(memory.numa.memory->value));
   }
 
   // ---- devices
@@ -188,52 +172,59 @@ class Writer {
     return static_cast<unsigned>(hexadecimal(address.substr(colon + 1, 2)).value_or(0));
   }
 
-  void pci() {
-    // How far the buses below a bridge reach; children come after their parents.
-    std::map<std::string, std::pair<unsigned, unsigned>> below;
-    std::set<std::string> known, bridges;
-    for (const PciDevice& device : node_.pci) known.insert(device.address), bridges.insert(device.parent);
-    const auto root_of = [&](const PciDevice& device) {
-      return device.root.empty() ? fmt::format("{}:{:02x}", domain(device.address), bus(device.address))
-                                 : device.root;
-    };
-    const auto reach = [&](const std::string& above, unsigned first, unsigned last) {
-      const auto [it, added] = below.emplace(above, std::pair(first, last));
-      if (!added) it->second = {std::min(it->second.first, first), std::max(it->second.second, last)};
-    };
+  struct Buses {
+    unsigned first, last;
+  };
+
+  static std::string root_of(const PciDevice& device) {
+    return device.root.empty() ? fmt::format("{}:{:02x}", domain(device.address), bus(device.address))
+                               : device.root;
+  }
+
+  // How far the buses below a bridge or a host bridge reach; children come after their parents.
+  std::map<std::string, Buses> buses_below() const {
+    std::map<std::string, Buses> below;
+    std::set<std::string> known;
+    for (const PciDevice& device : node_.pci) known.insert(device.address);
     for (auto device = node_.pci.rbegin(); device != node_.pci.rend(); ++device) {
       const unsigned own = bus(device->address);
       const auto further = below.find(device->address);
-      const unsigned last = further == below.end() ? own : std::max(own, further->second.second);
-      reach(known.contains(device->parent) ? device->parent : root_of(*device), own, last);
+      const unsigned last = further == below.end() ? own : std::max(own, further->second.last);
+      Buses& above = below
+                         .try_emplace(known.contains(device->parent) ? device->parent : root_of(*device),
+                                      Buses{own, last})
+                         .first->second;
+      above = {std::min(above.first, own), std::max(above.last, last)};
     }
+    return below;
+  }
+
+  // "0000:[3a-5c]": the buses below `bridge`; without any that of the device.
+  static std::string reach(const std::map<std::string, Buses>& below, const std::string& bridge,
+                           const PciDevice& device) {
+    const auto found = below.find(bridge);
+    const Buses own{bus(device.address), bus(device.address)},
+        buses = found == below.end() ? own : found->second;
+    return fmt::format("{}:[{:02x}-{:02x}]", domain(device.address), buses.first, buses.last);
+  }
+
+  void pci() {
+    const auto below = buses_below();
     for (const PciDevice& device : node_.pci) {
-      pugi::xml_node above;
-      if (const auto parent = devices_.find(device.parent); parent != devices_.end()) {
-        above = parent->second;
-      } else {
-        const std::string root = root_of(device);
-        above = devices_[root];
-        if (!above) {
-          const auto place = places_.find(device.numa.value_or(-1));
-          above = devices_[root] = object(place == places_.end() ? machine_ : place->second, "Bridge");
-          set(above, "bridge_type", "0-1");
-          set(above, "depth", "0");
-          set(above, "bridge_pci",
-              fmt::format("{}:[{:02x}-{:02x}]", domain(device.address), below[root].first,
-                          below[root].second));
-        }
+      pugi::xml_node& above = devices_[devices_.contains(device.parent) ? device.parent : root_of(device)];
+      if (!above) {
+        const auto place = places_.find(device.numa.value_or(-1));
+        above = object(place == places_.end() ? machine_ : place->second, "Bridge");
+        set(above, "bridge_type", "0-1");
+        set(above, "depth", "0");
+        set(above, "bridge_pci", reach(below, root_of(device), device));
       }
-      const bool is_bridge =
-          bridges.contains(device.address) || device.device_class.value_or(0) >> 8 == 0x0604;
+      const bool is_bridge = below.contains(device.address) || device.device_class.value_or(0) >> 8 == 0x0604;
       pugi::xml_node own = object(above, is_bridge ? "Bridge" : "PCIDev");
       if (is_bridge) {
         set(own, "bridge_type", "1-1");
         set(own, "depth", std::to_string(above.attribute("depth").as_int() + 1));
-        const auto reached = below.find(device.address);
-        const auto [first, last] =
-            reached == below.end() ? std::pair(bus(device.address), bus(device.address)) : reached->second;
-        set(own, "bridge_pci", fmt::format("{}:[{:02x}-{:02x}]", domain(device.address), first, last));
+        set(own, "bridge_pci", reach(below, device.address, device));
       }
       set(own, "pci_busid", device.address);
       set(own, "pci_type",
@@ -257,11 +248,17 @@ class Writer {
       if (nic.address == address) os_devices(own, nic);
   }
 
-  void os_device(pugi::xml_node parent, const Gpu& gpu) {
+  pugi::xml_node os_device(pugi::xml_node parent, const std::string& name, const char* type) {
     pugi::xml_node own = object(parent, "OSDev");
-    set(own, "name", gpu.name.starts_with("GPU") ? "nvml" + gpu.name.substr(3) : clean(gpu.name));
+    set(own, "name", clean(name));
+    set(own, "osdev_type", type);
+    return own;
+  }
+
+  void os_device(pugi::xml_node parent, const Gpu& gpu) {
+    pugi::xml_node own =
+        os_device(parent, gpu.name.starts_with("GPU") ? "nvml" + gpu.name.substr(3) : gpu.name, "1");
     set(own, "subtype", "NVML");
-    set(own, "osdev_type", "1");
     info(own, "GPUModel", gpu.model);
     info(own, "NVIDIASerial", gpu.serial);
     info(own, "NVIDIAUUID", gpu.uuid);
@@ -269,15 +266,9 @@ class Writer {
   }
 
   void os_devices(pugi::xml_node parent, const Nic& nic) {
-    for (const std::string& netdev : nic.netdevs) {
-      pugi::xml_node own = object(parent, "OSDev");
-      set(own, "name", clean(netdev));
-      set(own, "osdev_type", "2");
-    }
+    for (const std::string& netdev : nic.netdevs) os_device(parent, netdev, "2");
     if (nic.rdma.empty()) return;
-    pugi::xml_node own = object(parent, "OSDev");
-    set(own, "name", clean(nic.rdma));
-    set(own, "osdev_type", "3");
+    pugi::xml_node own = os_device(parent, nic.rdma, "3");
     if (nic.guid.known() && nic.guid->size() == 16) {
       std::string guid = *nic.guid;
       for (const int colon : {12, 8, 4}) guid.insert(static_cast<std::size_t>(colon), ":");
@@ -352,7 +343,6 @@ class Writer {
   pugi::xml_document document_;
   pugi::xml_node machine_;
   unsigned last_index_ = 0;
-  std::vector<NumaNode> only_;
   std::map<int, pugi::xml_node> places_;           // by NUMA node
   std::map<std::string, pugi::xml_node> devices_;  // by PCI address, and host bridges
   std::map<std::string, unsigned> gpus_;           // indices of their OS devices

@@ -90,7 +90,7 @@ class Reader {
 
   int package(const pugi::xml_node& node) {
     const int number = static_cast<int>(std::min<std::uint64_t>(
-        decimal(attribute(node, "os_index")).value_or(packages_.size()), most_devices));
+        decimal(attribute(node, "os_index")).value_or(packages_.size()), max_devices));
     packages_.emplace_back(number, mask(attribute(node, "cpuset")).value_or(Numbers{}));
     for (const auto& info : node.children("info")) {
       const std::string_view name = attribute(info, "name");
@@ -104,7 +104,7 @@ class Reader {
   void numa_node(const pugi::xml_node& node, const Place& place) {
     NumaNode numa;
     numa.number = static_cast<int>(std::min<std::uint64_t>(
-        decimal(attribute(node, "os_index")).value_or(node_.processors.numa.size()), most_devices));
+        decimal(attribute(node, "os_index")).value_or(node_.processors.numa.size()), max_devices));
     numa.package = place.package;
     fill(numa, node);
     node_.processors.numa.push_back(std::move(numa));
@@ -142,7 +142,7 @@ class Reader {
     if (!address) return bad(fmt::format("{:?} is no PCI address", clean(attribute(node, "pci_busid"))));
     if (!at_.emplace(*address, node_.pci.size()).second)
       return bad(fmt::format("two devices at {}", *address));
-    if (node_.pci.size() >= most_devices) return bad(fmt::format("more than {} PCI devices", most_devices));
+    if (node_.pci.size() >= max_devices) return bad(fmt::format("more than {} PCI devices", max_devices));
     PciDevice device;
     device.address = *address;
     device.parent = place.parent;
@@ -209,8 +209,6 @@ class Reader {
       for (const auto& [number, theirs] : packages_)
         if (!cpus.ranges.empty() && theirs.contains(cpus)) numa.package = number;
     }
-    std::sort(all.numa.begin(), all.numa.end(),
-              [](const auto& a, const auto& b) { return a.number < b.number; });
     const auto count = [](int n) { return n > 0 ? Fact<int>(n, origin::hwloc) : Fact<int>(); };
     all.packages = count(static_cast<int>(packages_.size()));
     all.cores = count(cores_);
@@ -245,17 +243,11 @@ class Reader {
     for (const auto& [address, found] : os_devices_)
       if (const auto at = at_.find(address); at == at_.end() || !is_nic(node_.pci[at->second]))
         make_nics({}, found, node_.nics);
-    sort_by_address(node_.gpus);
-    sort_by_address(node_.nics);
-    std::vector<int> indices;
-    for (const Gpu& gpu : node_.gpus) {
-      indices.push_back(-1);
-      for (const OsDevice& device : os_devices_[gpu.address])
-        if (device.nvml_index >= 0) indices.back() = device.nvml_index;
-    }
-    name_gpus(node_.gpus, indices);
-    name_nics(node_.nics);
-    name_nvswitches(node_.nvswitches);
+    std::map<std::string, int> numbers;
+    for (const auto& [address, found] : os_devices_)
+      for (const OsDevice& device : found)
+        if (device.nvml_index >= 0) numbers[address] = device.nvml_index;
+    name_devices(node_, numbers);
   }
 
   pugi::xml_node topology_, machine_;
@@ -273,7 +265,7 @@ class Reader {
 }  // namespace
 
 Result<Node> read_hwloc_xml(std::string_view text, const std::string& name) {
-  if (text.size() > largest_file) return bad(fmt::format("larger than {} MiB", largest_file >> 20));
+  if (text.size() > max_file_bytes) return bad(fmt::format("larger than {} MiB", max_file_bytes >> 20));
   pugi::xml_document document;
   if (const auto loaded = load_xml(text, document); !loaded) return bad(loaded.error().what);
   const pugi::xml_node topology = document.child("topology");

@@ -24,7 +24,7 @@ namespace {
 
 using namespace format;
 
-constexpr int most_ports = 1024, most_links = 1'000'000;
+constexpr int max_ports = 1024, max_links = 1'000'000;
 
 tl::unexpected<Error> bad(std::string what) {
   return fail(Cause::bad_input, "not the output of ibnetdiscover: " + std::move(what));
@@ -80,7 +80,7 @@ std::optional<std::string> guid(std::string_view text) {
 
 std::optional<int> port_number(std::string_view text) {
   const auto value = decimal(text);
-  return value && *value <= most_ports ? std::optional(static_cast<int>(*value)) : std::nullopt;
+  return value && *value <= max_ports ? std::optional(static_cast<int>(*value)) : std::nullopt;
 }
 
 struct Cable {
@@ -146,7 +146,7 @@ class Reader {
   Result<void> node(Words words, char kind) {
     const auto ports = words.number();
     const auto id = identity(words.within('"', '"'));
-    if (!ports || *ports > most_ports || !id || id->first != kind)
+    if (!ports || *ports > max_ports || !id || id->first != kind)
       return error("a node without ports and GUID");
     const std::string name = clean(words.within_last('"'));
     current_kind_ = kind;
@@ -199,7 +199,7 @@ class Reader {
       const auto lid = words.number();
       const auto number = words.number();
       const auto id = guid(words.word());
-      if (!lid || !number || *number > most_ports || !id) return std::nullopt;
+      if (!lid || !number || *number > max_ports || !id) return std::nullopt;
       return std::tuple(of == "SW", *lid, FabricPort{*id, *number});
     };
     const auto a = end(kind);
@@ -232,7 +232,7 @@ class Reader {
     if (hosts_.contains(id)) return error(fmt::format("{} is a switch and an adapter", id));
     const auto [found, added] = switches_.emplace(id, fabric_.switches.size());
     if (added) {
-      if (++nodes_ > most_devices) return error(fmt::format("more than {} nodes", most_devices));
+      if (++nodes_ > max_devices) return error(fmt::format("more than {} nodes", max_devices));
       fabric_.switches.push_back({id, name, 0, {}});
     }
     FabricSwitch& known = fabric_.switches[found->second];
@@ -244,7 +244,7 @@ class Reader {
     if (switches_.contains(id)) return error(fmt::format("{} is a switch and an adapter", id));
     const auto [found, added] = hosts_.emplace(id, fabric_.hosts.size());
     if (added) {
-      if (++nodes_ > most_devices) return error(fmt::format("more than {} nodes", most_devices));
+      if (++nodes_ > max_devices) return error(fmt::format("more than {} nodes", max_devices));
       fabric_.hosts.push_back({id, name, {}, lower(name).find("aggregation node") != std::string::npos});
     }
     note_port(id, port);
@@ -265,7 +265,7 @@ class Reader {
     const auto [known, added] =
         cables_.emplace(std::tuple(a.guid, a.port, b.guid, b.port), fabric_.links.size());
     if (added) {
-      if (fabric_.links.size() >= most_links) return error(fmt::format("more than {} cables", most_links));
+      if (fabric_.links.size() >= max_links) return error(fmt::format("more than {} cables", max_links));
       fabric_.links.push_back({std::move(a), std::move(b), {}, {}, {}, {}});
     }
     FabricLink& link = fabric_.links[known->second];
@@ -287,7 +287,7 @@ class Reader {
 }  // namespace
 
 Result<Fabric> read_ibnetdiscover(std::string_view text) {
-  if (text.size() > largest_file) return bad(fmt::format("larger than {} MiB", largest_file >> 20));
+  if (text.size() > max_file_bytes) return bad(fmt::format("larger than {} MiB", max_file_bytes >> 20));
   if (const auto checked = check_text(text); !checked) return bad(checked.error().what);
   return Reader().run(text);
 }

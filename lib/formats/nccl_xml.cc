@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <map>
 #include <set>
 
 #include "formats/devices.h"
@@ -19,7 +19,7 @@ namespace {
 
 using namespace format;
 
-constexpr int most_nvlinks_of_a_gpu = 64, most_nics = 4096;
+constexpr int max_nvlinks_of_a_gpu = 64, max_nics = 4096;
 
 tl::unexpected<Error> bad(std::string what) {
   return fail(Cause::bad_input, "not a topology of NCCL: " + std::move(what));
@@ -81,7 +81,7 @@ class Reader {
     if (node_.pci.empty() && node_.nics.empty() && node_.processors.numa.empty())
       return bad("no cpu and no device");
     for (const std::string& address : nvswitch_addresses_) node_.nvswitches.push_back({{}, address});
-    name();
+    name_devices(node_, gpu_numbers_);
     return std::move(node_);
   }
 
@@ -92,7 +92,7 @@ class Reader {
     // -1: the kernel knows of no NUMA nodes. Of one cpu that is one.
     const std::string_view id = trim(attribute(element, "numaid"));
     const auto number = uniform_ && id == "-1" ? std::optional(0) : integer(id);
-    if (!number || *number >= most_devices) return std::nullopt;
+    if (!number || *number >= max_devices) return std::nullopt;
     const auto known = std::find_if(node_.processors.numa.begin(), node_.processors.numa.end(),
                                     [&](const NumaNode& numa) { return numa.number == *number; });
     if (known != node_.processors.numa.end()) return number;
@@ -127,7 +127,7 @@ class Reader {
     const auto address = pci_address(attribute(element, "busid"));
     if (!address) return bad(fmt::format("{:?} is no PCI address", clean(attribute(element, "busid"))));
     if (!addresses_.insert(*address).second) return bad(fmt::format("two devices at {}", *address));
-    if (node_.pci.size() >= most_devices) return bad(fmt::format("more than {} PCI devices", most_devices));
+    if (node_.pci.size() >= max_devices) return bad(fmt::format("more than {} PCI devices", max_devices));
     PciDevice device;
     device.address = *address;
     device.parent = parent;
@@ -175,15 +175,15 @@ class Reader {
       for (const auto& link : element.children("nvlink"))
         if (const auto read = nvlink(link, gpu); !read) return read;
     }
-    gpu_numbers_.emplace_back(address, number);
+    gpu_numbers_.emplace(address, number);
     node_.gpus.push_back(std::move(gpu));
     return {};
   }
 
   Result<void> nvlink(const pugi::xml_node& element, Gpu& gpu) {
     const int count = integer(attribute(element, "count")).value_or(0);
-    if (static_cast<std::size_t>(count) + gpu.nvlinks->size() > most_nvlinks_of_a_gpu)
-      return bad(fmt::format("more than {} NVLinks of one GPU", most_nvlinks_of_a_gpu));
+    if (static_cast<std::size_t>(count) + gpu.nvlinks->size() > max_nvlinks_of_a_gpu)
+      return bad(fmt::format("more than {} NVLinks of one GPU", max_nvlinks_of_a_gpu));
     NvLink link;
     link.up = {true, origin::nccl_xml};  // NCCL lists no others
     const int sm = gpu.compute_capability.value_or(0);
@@ -221,7 +221,7 @@ class Reader {
       if (names.empty() || !without_pci_.insert(names[0]).second) return;
       nic.virtual_device = true;  // no hardware behind it that NCCL could find
     }
-    if (node_.nics.size() >= most_nics) return;
+    if (node_.nics.size() >= max_nics) return;
     if (!names.empty()) nic.name = names[0];
     if (rdma && !names.empty()) nic.rdma = names[0];
     // Its other functions' names find it as well.
@@ -263,30 +263,16 @@ class Reader {
     return rdma;
   }
 
-  void name() {
-    std::sort(node_.processors.numa.begin(), node_.processors.numa.end(),
-              [](const NumaNode& a, const NumaNode& b) { return a.number < b.number; });
-    sort_by_address(node_.gpus);
-    sort_by_address(node_.nics);
-    std::sort(gpu_numbers_.begin(), gpu_numbers_.end(),
-              [](const auto& a, const auto& b) { return pci_before(a.first, b.first); });
-    std::vector<int> numbers;
-    for (const auto& [address, number] : gpu_numbers_) numbers.push_back(number);
-    name_gpus(node_.gpus, numbers);
-    name_nics(node_.nics);
-    name_nvswitches(node_.nvswitches);
-  }
-
   Node node_;
   bool uniform_ = false;  // one cpu
   std::set<std::string> addresses_, nvswitch_addresses_, without_pci_;
-  std::vector<std::pair<std::string, int>> gpu_numbers_;
+  std::map<std::string, int> gpu_numbers_;  // by address
 };
 
 }  // namespace
 
 Result<Node> read_nccl_xml(std::string_view text, const std::string& name) {
-  if (text.size() > largest_file) return bad(fmt::format("larger than {} MiB", largest_file >> 20));
+  if (text.size() > max_file_bytes) return bad(fmt::format("larger than {} MiB", max_file_bytes >> 20));
   pugi::xml_document document;
   if (const auto loaded = load_xml(text, document); !loaded) return bad(loaded.error().what);
   const pugi::xml_node system = document.child("system");

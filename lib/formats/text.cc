@@ -9,7 +9,7 @@
 namespace ringtrue::topology::format {
 namespace {
 
-constexpr int most_numbers = 65536;
+constexpr int max_numbers = 65536;
 constexpr std::string_view white = " \t\r\n\f\v";
 
 template <class T>
@@ -137,11 +137,11 @@ std::optional<std::string> pci_address(std::string_view text) {
   const std::size_t dot = parts[2].find('.');
   if (dot == std::string_view::npos) return std::nullopt;
   const std::string_view digits[] = {parts[0], parts[1], parts[2].substr(0, dot), parts[2].substr(dot + 1)};
-  constexpr std::size_t most_digits[] = {8, 2, 2, 1};
+  constexpr std::size_t max_digits[] = {8, 2, 2, 1};
   std::uint32_t values[4];
   for (int i = 0; i < 4; ++i) {
     const auto value = number<std::uint32_t>(digits[i], 16);
-    if (!value || digits[i].size() > most_digits[i]) return std::nullopt;
+    if (!value || digits[i].size() > max_digits[i]) return std::nullopt;
     values[i] = *value;
   }
   if (values[2] > 0x1f || values[3] > 7) return std::nullopt;
@@ -176,7 +176,7 @@ std::string Numbers::text() const {
 
 std::optional<Numbers> mask(std::string_view text) {
   std::vector<std::string_view> words = split(trim(text), ',');
-  if (words.size() > most_numbers / 32) return std::nullopt;
+  if (words.size() > max_numbers / 32) return std::nullopt;
   Numbers numbers;
   int bit = 0;
   for (auto word = words.rbegin(); word != words.rend(); ++word, bit += 32) {
@@ -198,7 +198,7 @@ std::optional<Numbers> number_list(std::string_view text) {
     const std::size_t dash = part.find('-');
     const auto first = decimal(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : decimal(part.substr(dash + 1));
-    if (!first || !last || *last < *first || *last >= most_numbers) return std::nullopt;
+    if (!first || !last || *last < *first || *last >= max_numbers) return std::nullopt;
     if (!numbers.ranges.empty() && static_cast<int>(*first) <= numbers.ranges.back().second)
       return std::nullopt;
     add(numbers, static_cast<int>(*first), static_cast<int>(*last));

@@ -93,20 +93,19 @@ class Scan {
   Result<void> element() {
     if (at_ + 1 >= text_.size() || !begins_name(text_[at_ + 1])) return error("a stray '<'");
     if (depth_ == 0 && ++roots_ > 1) return error("a second root element");
-    if (++elements_ > most_xml_elements)
-      return error(fmt::format("more than {} elements", most_xml_elements));
+    if (++elements_ > max_xml_elements) return error(fmt::format("more than {} elements", max_xml_elements));
     for (++at_; at_ < text_.size(); ++at_) {
       const char c = text_[at_];
       if (c == '"' || c == '\'') {
-        if (++attributes_ > most_xml_attributes)
-          return error(fmt::format("more than {} attributes", most_xml_attributes));
+        if (++attributes_ > max_xml_attributes)
+          return error(fmt::format("more than {} attributes", max_xml_attributes));
         at_ = text_.find(c, at_ + 1);
         if (at_ == std::string_view::npos) return error("a value without an end");
       } else if (c == '<') {
         return error("a tag without an end");
       } else if (c == '>') {
         if (text_[at_++ - 1] == '/') return {};
-        if (++depth_ > deepest_xml) return error(fmt::format("nests deeper than {}", deepest_xml));
+        if (++depth_ > max_xml_depth) return error(fmt::format("nests deeper than {}", max_xml_depth));
         return {};
       }
     }

@@ -9,9 +9,9 @@
 
 namespace ringtrue::topology::format {
 
-inline constexpr int deepest_xml = 256;
-inline constexpr std::size_t most_xml_elements = 1'000'000;
-inline constexpr std::size_t most_xml_attributes = 4'000'000;
+inline constexpr int max_xml_depth = 256;
+inline constexpr std::size_t max_xml_elements = 1'000'000;
+inline constexpr std::size_t max_xml_attributes = 4'000'000;
 
 // Refuses what is not UTF-8, declares entities, nests deeper or holds more than the above, or does not end
 // with its one root element. A document type is passed over: nothing that it names is ever opened.

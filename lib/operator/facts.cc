@@ -40,7 +40,7 @@ Result<topology::Recording> record_here(const Setup& setup, const FactRequest& r
 Seconds long_patience(const FactRequest& request) {
   topology::LiveOptions options;
   options.wake_gpus = request.wake_gpus;
-  return topology::longest_reading(options) + Seconds(2);  // its daemon says why before that
+  return topology::max_reading_time(options) + Seconds(2);  // its daemon says why before that
 }
 
 Facts ask_facts(const std::vector<fleet::Target>& targets, const fleet::Options& options,

@@ -9,36 +9,20 @@
 #include "probe/probe.h"
 #include "probe/reading.h"
 #include "run/counter_window.h"
+#include "topology/counters.h"
 
 namespace ringtrue::topology {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t most_counters = 512, most_netdevs = 256;
-
-// Bits of the counters of InfiniBand's PortCounters, which stick at their end instead of wrapping.
-constexpr std::pair<const char*, std::uint64_t> sticking[] = {
-    {"symbol_error", 16},
-    {"link_error_recovery", 8},
-    {"link_downed", 8},
-    {"port_rcv_errors", 16},
-    {"port_rcv_remote_physical_errors", 16},
-    {"port_rcv_switch_relay_errors", 16},
-    {"port_xmit_discards", 16},
-    {"port_xmit_constraint_errors", 8},
-    {"port_rcv_constraint_errors", 8},
-    {"local_link_integrity_errors", 4},
-    {"excessive_buffer_overrun_errors", 4},
-    {"VL15_dropped", 16},
-    {"port_xmit_wait", 32},
-};
+constexpr std::size_t max_counters = 512, max_netdevs = 256;
 
 void read_all(Source& source, const std::string& folder, run::CounterSet& set) {
   const auto names = source.list(folder);
   if (!names) return;
   for (const auto& name : *names) {
-    if (name == "lifespan" || set.values.size() == most_counters) continue;  // for how long values are kept
+    if (name == "lifespan" || set.values.size() == max_counters) continue;  // for how long values are kept
     const auto text = source.read(folder + "/" + name);
     const auto value = text ? format::decimal(*text) : std::nullopt;
     if (value) set.values.emplace(format::clean(name), *value);
@@ -50,12 +34,12 @@ run::CounterSet read_port(Source& source, const Nic& nic, const Port& port) {
   set.device = fmt::format("{}/{}", nic.name, port.number);
   const std::string folder = fmt::format("/sys/class/infiniband/{}/ports/{}/", nic.rdma, port.number);
   read_all(source, folder + "counters", set);
-  for (const auto& [name, bits] : sticking) {
+  for (const auto& [name, value] : set.values) {
     // A value beyond that end shows a driver that counts further; hardware that counts in 8 bits alone sticks
     // at 255, where a wider counter is found but by chance.
-    const auto it = set.values.find(name);
-    if (it != set.values.end() && it->second >> bits == 0)
-      set.widths[name] = bits == 16 && it->second == 255 ? 8 : bits;
+    const int bits = counter_bits(name);
+    if (bits < 64 && value >> bits == 0)
+      set.widths[name] = bits == 16 && value == 255 ? 8 : std::uint64_t(bits);
   }
   read_all(source, folder + "hw_counters", set);
   return set;
@@ -75,7 +59,7 @@ run::CounterSet read_netdev(Source& source, const std::string& name, const json&
   const auto statistics = told->find("statistics");
   if (statistics == told->end() || !statistics->is_object()) return set;
   for (const auto& [counter, value] : statistics->items())
-    if (value.is_number_unsigned() && set.values.size() < most_counters)
+    if (value.is_number_unsigned() && set.values.size() < max_counters)
       set.values.emplace(format::clean(counter), value.get<std::uint64_t>());
   return set;
 }
@@ -115,7 +99,7 @@ std::vector<run::CounterSet> probe_counters(Source& source, const Node& node) {
     if (!nic.rdma.empty())
       for (const Port& port : nic.ports) keep(read_port(source, nic, port));
     for (const auto& name : nic.netdevs)
-      if (netdevs.size() < most_netdevs && netdevs.insert(name).second)
+      if (netdevs.size() < max_netdevs && netdevs.insert(name).second)
         keep(read_netdev(source, name, ethtool));
   }
   for (const PciDevice& device : node.pci)

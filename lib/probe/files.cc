@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t longest_file = 256u << 10;
-constexpr std::size_t most_names = 65536;
+constexpr std::size_t max_bytes = 256u << 10;
+constexpr std::size_t max_names = 65536;
 
 tl::unexpected<Error> failed(const std::string& path, int error) {
   // EINVAL: what readlink says of something that is no link, and attributes that do not apply just now.
@@ -76,7 +76,7 @@ Result<std::string> Files::read(const std::string& path) {
   struct stat status {};
   if (::fstat(file->get(), &status) != 0) return failed(path, errno);
   if (!S_ISREG(status.st_mode)) return failed(path, EISDIR);
-  auto text = read_up_to(file->get(), longest_file);
+  auto text = read_up_to(file->get(), max_bytes);
   if (!text) return failed(path, text.error().code);
   text->erase(text->find_last_not_of(" \t\r\n") + 1);
   return *std::move(text);
@@ -88,7 +88,7 @@ Result<std::vector<std::string>> Files::list(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator it(fmt::format("/proc/self/fd/{}", folder->get()), error), end;
-       !error && it != end && names.size() < most_names; it.increment(error))
+       !error && it != end && names.size() < max_names; it.increment(error))
     names.push_back(it->path().filename().string());
   if (error) return failed(path, error.value());
   std::sort(names.begin(), names.end());

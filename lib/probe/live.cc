@@ -17,8 +17,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* program = "ringtrue-probe";
-constexpr std::size_t longest_answer = 16u << 20;
-constexpr std::size_t longest_recording = 64u << 20;
+constexpr std::size_t max_answer_bytes = 16u << 20;
+constexpr std::size_t max_recording_bytes = 64u << 20;
 
 const std::vector<std::string> counting_libraries = {"ethtool", "nvml"};
 
@@ -58,7 +58,7 @@ Child& LiveSource::ask(const std::string& probe, const std::string& library) {
   std::vector<std::string> argv = {probe, "ask", library};
   if (!options_.root.empty()) argv.insert(argv.end(), {"--root", options_.root});
   if (options_.wake_gpus) argv.push_back("--wake-gpus");
-  return asked_.try_emplace(library, argv, patience(options_, library), longest_answer).first->second;
+  return asked_.try_emplace(library, argv, patience(options_, library), max_answer_bytes).first->second;
 }
 
 Result<std::string> LiveSource::answer(std::string_view library) {
@@ -111,7 +111,7 @@ Recording record(const LiveOptions& options, const std::string& node, Seconds wi
 }
 
 // The libraries' deadline twice, for the two readings, and some time for files that are slow to read.
-Seconds longest_reading(const LiveOptions& options) {
+Seconds max_reading_time(const LiveOptions& options) {
   return patience(options, "nvml") * 2 + Seconds(4);
 }
 
@@ -125,7 +125,7 @@ Result<Recording> read_this_machine(const LiveOptions& options, const std::strin
   argv.insert(argv.end(), {"--deadline", fmt::format("{}", options.deadline.value)});
   if (options.wake_gpus) argv.push_back("--wake-gpus");
   if (!options.fabric) argv.push_back("--no-fabric");
-  const auto bytes = run_program(argv, window + longest_reading(options), longest_recording, stop);
+  const auto bytes = run_program(argv, window + max_reading_time(options), max_recording_bytes, stop);
   if (!bytes) return tl::unexpected(bytes.error());
   return read_recording(*bytes).map_error([&](Error error) {
     return Error{Cause::corrupted, fmt::format("{} printed no recording: {}", program, error.what), {}, {}};

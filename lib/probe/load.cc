@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cerrno>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "formats/format.h"
@@ -19,12 +18,10 @@ namespace ringtrue::topology {
 namespace {
 
 using namespace format;
-using nlohmann::json;
 
 constexpr const char* what_is_read =
-    "give hwloc XML, NCCL's topology XML, ibnetdiscover's output, a bundle of `ringtrue gather` or `ringtrue "
-    "topo "
-    "--json`";
+    "give hwloc XML, NCCL's topology XML, ibnetdiscover's output, a bundle of `ringtrue gather` or "
+    "`ringtrue topo --json`";
 
 std::string file_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
@@ -42,13 +39,9 @@ std::string stem(const std::string& path) {
 const char* kind_of_bytes(std::string_view bytes) {
   constexpr std::array<std::pair<std::string_view, const char*>, 8> known = {{
       {"PK\x03\x04", "a zip archive"},
-      {"\x7f"
-       "ELF",
-       "a program"},
+      {"\177ELF", "a program"},
       {"BZh", "packed by bzip2"},
-      {"\xfd"
-       "7zXZ",
-       "packed by xz"},
+      {"\3757zXZ", "packed by xz"},
       {"\x28\xb5\x2f\xfd", "packed by zstd"},
       {"SQLite format 3", "a database"},
       {"%PDF-", "a PDF"},
@@ -61,44 +54,24 @@ const char* kind_of_bytes(std::string_view bytes) {
   return nullptr;
 }
 
-// The "schema" of a JSON document's outermost object, and nothing else of it.
-class Schema : public nlohmann::json_sax<json> {
- public:
-  std::string schema;
-
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool string(string_t& value) override {
-    if (depth_ != 1 || !here_) return true;
-    schema = clean(value);
-    return false;
-  }
-  bool start_object(std::size_t) override { return ++depth_, true; }
-  bool end_object() override { return --depth_, true; }
-  bool start_array(std::size_t) override { return ++depth_, true; }
-  bool end_array() override { return --depth_, true; }
-  bool key(string_t& value) override { return here_ = value == "schema", true; }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
-    return false;
-  }
-
- private:
-  long depth_ = 0;
-  bool here_ = false;
-};
+// The "schema" of a JSON document, without parsing it: within texts its quotes would be escaped.
+std::string schema_of(std::string_view text) {
+  constexpr std::string_view key = "\"schema\"";
+  const auto at = text.find(key);
+  if (at == text.npos) return {};
+  text = trim(text.substr(at + key.size()));
+  if (!text.starts_with(':')) return {};
+  text = trim(text.substr(1));
+  return text.starts_with('"') ? clean(text.substr(1, text.find('"', 1) - 1)) : std::string();
+}
 
 std::string recorded_in(const std::string& path, const char* kind) {
   return fmt::format("{} ({})", clean(file_name(path)), kind);
 }
 
 Result<Cluster> read_json(std::string_view text, const std::string& path) {
-  Schema found;
-  json::sax_parse(text, &found);
-  if (found.schema.starts_with("ringtrue.recording/")) {
+  const std::string schema = schema_of(text);
+  if (schema.starts_with("ringtrue.recording/")) {
     auto recording = read_recording(text);
     if (!recording) return tl::unexpected(recording.error());
     Cluster cluster = probe_cluster(*recording);
@@ -107,10 +80,10 @@ Result<Cluster> read_json(std::string_view text, const std::string& path) {
     node.recorded = recorded_in(path, "recording");
     return cluster;
   }
-  if (found.schema.starts_with("ringtrue.topo/")) return from_json(text);
+  if (schema.starts_with("ringtrue.topo/")) return from_json(text);
   return fail(Cause::bad_input,
-              found.schema.empty() ? "a JSON document without a schema, or a broken one"
-                                   : fmt::format("a JSON document of schema {:?}", found.schema),
+              schema.empty() ? "a JSON document without a schema, or a broken one"
+                             : fmt::format("a JSON document of schema {:?}", schema),
               {}, what_is_read);
 }
 
@@ -121,9 +94,7 @@ Result<Cluster> read_xml(std::string_view text, const std::string& path) {
   if (root == "system") node = read_nccl_xml(text, stem(path));
   if (!node) return tl::unexpected(node.error());
   node->recorded = recorded_in(path, root == "topology" ? "hwloc XML" : "NCCL XML");
-  Cluster cluster;
-  cluster.nodes.push_back(std::move(*node));
-  return cluster;
+  return Cluster{{std::move(*node)}, {}};
 }
 
 Result<Cluster> read_text(std::string_view text, const std::string& path) {
@@ -144,13 +115,11 @@ Result<Cluster> read_text(std::string_view text, const std::string& path) {
     if (fabric.error().next.empty()) fabric.error().next = what_is_read;
     return tl::unexpected(fabric.error());
   }
-  Cluster cluster;
-  cluster.fabric = std::move(*fabric);
-  return cluster;
+  return Cluster{{}, std::move(*fabric)};
 }
 
 Result<std::string> read_whole(const std::string& path) {
-  auto bytes = read_file(path, largest_file, FileKind::regular);
+  auto bytes = read_file(path, max_file_bytes, FileKind::regular);
   if (bytes) return *std::move(bytes);
   const FileError& error = bytes.error();
   if (error.code == EISDIR) return fail(Cause::bad_input, "a folder; give the files in it", path);

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* top = "/sys/class/net";
-constexpr std::size_t most_netdevs = 8192;
+constexpr std::size_t max_netdevs = 8192;
 constexpr int loopback = 772, ethernet = 1, infiniband = 32;
 
 BytesPerSecond megabits(std::int64_t rate) {
@@ -183,7 +183,7 @@ void probe_netlink(Source& source, Node& node) {
   if (!names) node.gaps.push_back({origin::sysfs, std::string(gap::netdevs), why_not(names.error(), top)});
   std::vector<Netdev> netdevs;
   for (const auto& name : names.value_or(std::vector<std::string>()))
-    if (netdevs.size() < most_netdevs)
+    if (netdevs.size() < max_netdevs)
       if (auto netdev = read_netdev(source, name, node)) netdevs.push_back(std::move(*netdev));
   std::stable_sort(netdevs.begin(), netdevs.end(),
                    [](const Netdev& a, const Netdev& b) { return a.dev_port < b.dev_port; });

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint32_t nvidia = 0x10de, ibm = 0x1014;
-constexpr std::size_t most_gpus = 1024, most_links = 128;
+constexpr std::size_t max_gpus = 1024, max_links = 128;
 
 // ---- reading the answer, which may come from a recording that anybody wrote
 
@@ -35,10 +35,10 @@ struct Told {
   std::string address;
 };
 
-std::vector<Told> tellings(const json& answer) {
+std::vector<Told> gpus_told(const json& answer) {
   std::vector<Told> all;
   for (const json& gpu : list(answer, "gpus")) {
-    if (!gpu.is_object() || all.size() == most_gpus) continue;
+    if (!gpu.is_object() || all.size() == max_gpus) continue;
     const std::string at = address(gpu, "pci");
     const bool again =
         std::any_of(all.begin(), all.end(), [&](const Told& t) { return !at.empty() && t.address == at; });
@@ -76,7 +76,7 @@ std::vector<NvLink> links(const Node& node, const json& gpu) {
   std::set<int> seen;
   for (const json& told : list(gpu, "nvlinks")) {
     const auto index = told.is_object() ? get<int>(told, "index") : std::nullopt;
-    if (!index || all.size() == most_links || !seen.insert(*index).second) continue;
+    if (!index || all.size() == max_links || !seen.insert(*index).second) continue;
     NvLink link;
     link.index = *index;
     link.up.offer(get<bool>(told, "up"), origin::nvml);
@@ -138,7 +138,7 @@ std::vector<const PciDevice*> functions(const Node& node, bool (*wanted)(const P
 
 // A GPU that fell off the bus has no address for NVML any more. Where as many are left over on either side,
 // they are the same ones, in the same order.
-void match_the_lost(std::vector<Told>& told, const std::vector<const PciDevice*>& functions) {
+void match_lost_gpus(std::vector<Told>& told, const std::vector<const PciDevice*>& functions) {
   std::vector<Told*> without;
   for (auto& t : told)
     if (t.address.empty()) without.push_back(&t);
@@ -237,8 +237,8 @@ void probe_nvml(Source& source, Node& node) {
     node.system.cuda.offer(get<std::string>(answer, "cuda"), origin::nvml);
   }
 
-  auto told = tellings(answer);
-  match_the_lost(told, gpu_functions);
+  auto told = gpus_told(answer);
+  match_lost_gpus(told, gpu_functions);
   std::vector<Numbered> gpus;
   for (const PciDevice* function : gpu_functions) {
     Numbered g;
@@ -271,7 +271,7 @@ std::vector<run::CounterSet> nvml_counters(Source& source, const Node& node) {
   const auto text = source.answer("nvml");
   if (!text) return sets;
   const json answer = parse(*text);
-  for (const Told& t : tellings(answer)) {
+  for (const Told& t : gpus_told(answer)) {
     const auto gpu = std::find_if(node.gpus.begin(), node.gpus.end(), [&](const Gpu& g) {
       return t.address.empty() ? t.index && g.name == fmt::format("GPU{}", *t.index) : g.address == t.address;
     });

@@ -13,7 +13,7 @@ namespace ringtrue::topology {
 namespace {
 
 constexpr const char* top = "/sys/bus/pci/devices";
-constexpr std::size_t most_functions = 16384, deepest = 64;
+constexpr std::size_t max_functions = 16384, max_depth = 64;
 
 // ---- one function
 
@@ -127,23 +127,11 @@ void read_config(Source& source, Function& f) {
   const Config config(*bytes);
   f.acs_hidden = config.size() > 0 && config.size() < 0x104;
   f.device.acs_redirect.offer(config.redirects(), origin::sysfs);
-  switch (config.port_type().value_or(0xff)) {
-    case 4:
-      f.device.kind = PciKind::root_port;
-      break;
-    case 5:
-      f.device.kind = PciKind::switch_upstream;
-      break;
-    case 6:
-      f.device.kind = PciKind::switch_downstream;
-      break;
-    case 7:
-    case 8:
-      f.device.kind = PciKind::bridge;
-      break;
-    default:
-      break;
-  }
+  // By the port type of the PCI Express capability.
+  constexpr PciKind kinds[] = {PciKind::unknown,           PciKind::unknown,   PciKind::unknown,
+                               PciKind::unknown,           PciKind::root_port, PciKind::switch_upstream,
+                               PciKind::switch_downstream, PciKind::bridge,    PciKind::bridge};
+  if (const auto type = config.port_type(); type && *type < std::size(kinds)) f.device.kind = kinds[*type];
 }
 
 // ---- kinds by structure
@@ -186,12 +174,12 @@ void probe_pci(Source& source, Node& node) {
   std::map<std::string, Function> functions;
   for (const auto& name : *addresses) {
     const auto address = format::pci_address(name);
-    if (!address || *address != name || functions.size() == most_functions) continue;
+    if (!address || *address != name || functions.size() == max_functions) continue;
     Function f = read_function(source, name, node);
     const auto path = source.link(fmt::format("{}/{}", top, name));
     PciPlace place = path ? pci_place(*path) : PciPlace();
     const bool placed =
-        !place.addresses.empty() && place.addresses.back() == name && place.addresses.size() <= deepest;
+        !place.addresses.empty() && place.addresses.back() == name && place.addresses.size() <= max_depth;
     if (placed) f.device.root = place.root;
     if (placed && place.addresses.size() > 1) f.device.parent = place.addresses.rbegin()[1];
     if (matters(f)) functions.emplace((placed ? *path : "") + "/" + name, std::move(f));

@@ -33,30 +33,43 @@ std::string_view leading_word(std::string_view text) {
   return text.substr(0, std::find_if_not(text.begin(), text.end(), is_word) - text.begin());
 }
 
-// Groups of `digits` hexadecimal digits; 0: not `count` of them.
-std::size_t groups(std::string_view text, std::size_t count, std::size_t digits, char separator) {
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (i > 0 && (at >= text.size() || text[at++] != separator)) return 0;
-    if (text.size() < at + digits || run(text.substr(at, digits), hex_digits) != digits) return 0;
-    at += digits;
+// How numbers are written: a '.' for each hexadecimal digit.
+enum class Kind { uuid, mac, guid, ipoib };
+struct Shape {
+  std::string_view pattern;
+  Kind kind;
+  char not_before;  // what would make it a part of something longer; 0: nothing
+};
+constexpr Shape shapes[] = {
+    {"........-....-....-....-............", Kind::uuid, 0},
+    {"enx............", Kind::mac, 0},
+    {"..:..:..:..:..:..", Kind::mac, ':'},
+    {"..-..-..-..-..-..", Kind::mac, '-'},
+    {"..:..:..:..:..:..:..:..", Kind::guid, ':'},
+    {"....:....:....:....", Kind::guid, ':'},
+    {"..:..:..:..:..:..:..:..:..:..:..:..:..:..:..:..:..:..:..:..", Kind::ipoib, ':'},
+};
+
+// The digits of what `text` begins with; empty where it is not of that shape.
+std::string digits_of(std::string_view text, const Shape& shape) {
+  const std::size_t size = shape.pattern.size();
+  if (text.size() < size || !ends(text, size) || (text.size() > size && text[size] == shape.not_before))
+    return {};
+  std::string digits;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (shape.pattern[i] != '.' && shape.pattern[i] != text[i]) return {};
+    if (shape.pattern[i] != '.') continue;
+    if (!is_hex(text[i])) return {};
+    digits += text[i];
   }
-  return ends(text, at) && (at >= text.size() || text[at] != separator) ? at : 0;
+  return lower(digits);
 }
 
-std::uint64_t value_of(std::string_view text) {
-  std::string digits(text);
-  std::erase_if(digits, [](char c) { return !is_hex(c); });
-  return hexadecimal(digits).value_or(0);
-}
-
-std::string grouped(const std::string& digits, std::size_t size, char separator) {
-  std::string result;
-  for (std::size_t i = 0; i < digits.size(); i += size) {
-    if (i > 0) result += separator;
-    result += digits.substr(i, size);
-  }
-  return result;
+std::string filled(std::string_view pattern, std::string_view digits) {
+  std::string text(pattern);
+  for (char& c : text)
+    if (c == '.') c = digits.front(), digits.remove_prefix(1);
+  return text;
 }
 
 // Names of ports that drivers and vendors give: "HCA-1", "mlx5_0", "hfi1_0".
@@ -140,46 +153,39 @@ std::string Pseudonyms::description(std::string_view description) {
 }
 
 std::string Pseudonyms::device_name(std::string_view name) {
-  if (name.size() != 15 || !name.starts_with("enx") || run(name.substr(3), hex_digits) != 12)
-    return std::string(name);
-  return "enx" + fmt::format("{:012x}", mac(value_of(name.substr(3))));
+  std::string out;
+  return name.starts_with("enx") && shape(name, out) == name.size() ? out : std::string(name);
 }
 
-std::size_t Pseudonyms::uuid(std::string_view text, std::string& out) const {
-  constexpr std::array<std::size_t, 5> sizes = {8, 4, 4, 4, 12};
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (i > 0 && (at >= text.size() || text[at++] != '-')) return 0;
-    if (text.size() < at + sizes[i] || run(text.substr(at, sizes[i]), hex_digits) != sizes[i]) return 0;
-    at += sizes[i];
-  }
-  if (!ends(text, at)) return 0;
-  std::string digits = hex("uuid", lower(text.substr(0, at)), 32);
-  for (const std::size_t dash : {8, 13, 18, 23}) digits.insert(dash, 1, '-');
-  out += digits;
-  return at;
+// A subnet's prefix that everybody has stays.
+std::uint64_t Pseudonyms::subnet(std::uint64_t prefix) {
+  return prefix == 0xfe80000000000000 ? prefix : guid(prefix);
 }
 
-// MACs, GUIDs, and the 20 bytes of an IPoIB address, whose last 8 are a GUID.
-std::size_t Pseudonyms::colons(std::string_view text, std::string& out) {
-  for (const char separator : {':', '-'}) {
-    if (const std::size_t size = groups(text, 6, 2, separator)) {
-      out += grouped(fmt::format("{:012x}", mac(value_of(text.substr(0, size)))), 2, separator);
-      return size;
+std::size_t Pseudonyms::shape(std::string_view text, std::string& out) {
+  for (const Shape& shape : shapes) {
+    const std::string digits = digits_of(text, shape);
+    if (digits.empty()) continue;
+    const auto value = [&](std::size_t at, std::size_t count) {
+      return *hexadecimal(digits.substr(at, count));
+    };
+    std::string other;
+    switch (shape.kind) {
+      case Kind::uuid:
+        other = hex("uuid", digits, 32);
+        break;
+      case Kind::mac:
+        other = fmt::format("{:012x}", mac(value(0, 12)));
+        break;
+      case Kind::guid:
+        other = hex64(guid(value(0, 16)));
+        break;
+      case Kind::ipoib:  // the 20 bytes of an address of IP over InfiniBand: queue pair, subnet, GUID
+        other = digits.substr(0, 8) + hex64(subnet(value(8, 16))) + hex64(guid(value(24, 16)));
+        break;
     }
-  }
-  for (const std::size_t digits : {2, 4})
-    if (const std::size_t size = groups(text, 16 / digits, digits, ':')) {
-      out += grouped(hex64(guid(value_of(text.substr(0, size)))), digits, ':');
-      return size;
-    }
-  if (const std::size_t size = groups(text, 20, 2, ':')) {
-    out += text.substr(0, 12);
-    std::string rest =
-        hex64(guid(value_of(text.substr(12, 23)))) + hex64(guid(value_of(text.substr(36, 23))));
-    if (value_of(text.substr(12, 23)) == 0xfe80000000000000) rest.replace(0, 16, "fe80000000000000");
-    out += grouped(rest, 2, ':');
-    return size;
+    out += filled(shape.pattern, other);
+    return shape.pattern.size();
   }
   return 0;
 }
@@ -195,14 +201,12 @@ std::size_t Pseudonyms::address(std::string_view text, Reading reading, std::str
     if (halves[0] == 0 && halves[1] >> 32 == 0xffff) {  // RoCE's GID of an IPv4 address
       const std::string dotted = fmt::format("{}.{}.{}.{}", bytes[12], bytes[13], bytes[14], bytes[15]);
       halves[1] = 0xffff0a000000 | *hexadecimal(hex("ip", dotted, 6));
-      out += grouped(hex64(0) + hex64(halves[1]), 4, ':');
-      return six.size();
+      halves[0] = 0;
+    } else {  // a subnet and a port's GUID
+      halves[0] = subnet(halves[0]);
+      halves[1] = guid(halves[1]);
     }
-    // A subnet's prefix that everybody has stays; the rest of a GID is a port's GUID.
-    if (halves[0] != 0xfe80000000000000) halves[0] = guid(halves[0]);
-    halves[1] = guid(halves[1]);
-    const std::string digits = hex64(halves[0]) + hex64(halves[1]);
-    out += grouped(digits, 4, ':');
+    out += filled("....:....:....:....:....:....:....:....", hex64(halves[0]) + hex64(halves[1]));
     return six.size();
   }
   std::string four(text.substr(0, run(text, digits4)));
@@ -220,7 +224,7 @@ std::size_t Pseudonyms::number(std::string_view text, Reading reading, std::stri
   const std::size_t prefix = marked ? 2 : 0;
   const std::size_t digits = run(text.substr(prefix), hex_digits);
   if (digits < 5 || digits > 16 || !ends(text, prefix + digits)) return 0;
-  const std::uint64_t value = value_of(text.substr(prefix, digits));
+  const std::uint64_t value = *hexadecimal(text.substr(prefix, digits));
   const bool is_guid = guids_.contains(value) || (digits > 8 && reading.guids);
   if (digits == 12 && macs_.contains(value) && !guids_.contains(value)) {
     out += fmt::format("{}{:012x}", text.substr(0, prefix), mac(value));
@@ -256,13 +260,7 @@ std::string Pseudonyms::text(std::string_view text, Reading reading) {
     std::size_t taken = 0;
     if ((is_word(text[at]) || text[at] == ':') && (at == 0 || !is_word(text[at - 1]))) {
       taken = word(rest, out);
-      if (!taken && rest.starts_with("enx")) {
-        const std::size_t size = std::min<std::size_t>(15, rest.size());
-        const std::string name = device_name(rest.substr(0, size));
-        if (name != rest.substr(0, size) && ends(rest, size)) out += name, taken = size;
-      }
-      if (!taken) taken = uuid(rest, out);
-      if (!taken) taken = colons(rest, out);
+      if (!taken) taken = shape(rest, out);
       if (!taken) taken = address(rest, reading, out);
       if (!taken) taken = number(rest, reading, out);
     }

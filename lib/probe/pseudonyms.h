@@ -36,15 +36,17 @@ class Pseudonyms {
  private:
   std::string hex(std::string_view kind, std::string_view value, std::size_t digits) const;
   std::uint64_t mac(std::uint64_t value);
-  std::size_t colons(std::string_view text, std::string& out);
-  std::size_t uuid(std::string_view text, std::string& out) const;
+  std::uint64_t subnet(std::uint64_t prefix);
+  // Each writes the pseudonym of what `text` begins with, and returns how long that is; 0: nothing of the
+  // kind.
+  std::size_t shape(std::string_view text, std::string& out);
   std::size_t address(std::string_view text, Reading reading, std::string& out);
   std::size_t number(std::string_view text, Reading reading, std::string& out);
   std::size_t word(std::string_view text, std::string& out) const;
 
-  std::string salt_;
   void learn(std::string_view word, std::string pseudonym);
 
+  std::string salt_;
   // Hosts and serial numbers with their pseudonyms, by the letters and digits that they begin with.
   std::map<std::string, std::map<std::string, std::string>, std::less<>> words_;
   std::set<std::uint64_t> guids_, macs_;

@@ -14,8 +14,8 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* top = "/sys/class/infiniband";
-constexpr std::size_t most_devices = 4096, most_ports = 64;
-constexpr int most_gids = 64, empty_gids_at_the_end = 4;
+constexpr std::size_t max_devices = 4096, max_ports = 64;
+constexpr int max_gids = 64, empty_gids_at_the_end = 4;
 
 // "4: ACTIVE" -> "active"
 std::optional<std::string> word_of(const std::optional<std::string>& text) {
@@ -54,7 +54,7 @@ void read_rate(const std::string& text, Port& port) {
 
 void read_gids(Folder& folder, Port& port) {
   int empty = 0;
-  for (int i = 0; i < most_gids && empty < empty_gids_at_the_end; ++i) {
+  for (int i = 0; i < max_gids && empty < empty_gids_at_the_end; ++i) {
     const auto gid = folder.text(fmt::format("gids/{}", i));
     if (!gid) break;
     const bool set = gid->find_first_not_of("0:") != std::string::npos;
@@ -145,7 +145,7 @@ void read_device(Source& source, const std::string& name, Node& node) {
   if (!type.empty()) nic.model.offer(type, origin::sysfs);
   for (const auto& entry : ports) {
     const auto number = integer(entry);
-    if (number && *number >= 1 && *number <= 255 && nic.ports.size() < most_ports)
+    if (number && *number >= 1 && *number <= 255 && nic.ports.size() < max_ports)
       nic.ports.push_back(read_port(source, name, int(*number), node));
   }
   std::sort(nic.ports.begin(), nic.ports.end(),
@@ -166,7 +166,7 @@ void add_port(const json& told, Port& port) {
   port.physical_state.offer(get<std::string>(told, "physical_state"), origin::verbs);
   if (port.gids.empty())
     for (const json& gid : list(told, "gids"))
-      if (gid.is_string() && port.gids.size() < most_gids)
+      if (gid.is_string() && port.gids.size() < max_gids)
         port.gids.push_back(format::clean(gid.get_ref<const std::string&>()));
   // Of Ethernet, these are an InfiniBand speed and path MTU that the port does not have.
   if (port.layer != LinkLayer::infiniband) return;
@@ -216,7 +216,7 @@ void probe_rdma(Source& source, Node& node) {
     return;
   }
   if (devices->empty()) return;
-  for (std::size_t i = 0; i < std::min(devices->size(), most_devices); ++i)
+  for (std::size_t i = 0; i < std::min(devices->size(), max_devices); ++i)
     read_device(source, (*devices)[i], node);
   add_verbs(source, node);
 }

@@ -39,9 +39,9 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* schema = "ringtrue.recording/1";
-constexpr std::ptrdiff_t most_entries = 1'000'000;
-constexpr std::size_t longest_path = 4096;
-constexpr int deepest = 3;
+constexpr std::ptrdiff_t max_entries = 1'000'000;
+constexpr std::size_t max_path_length = 4096;
+constexpr int max_depth = 3;
 
 std::optional<std::string> from_hex(std::string_view digits) {
   std::string bytes;
@@ -62,7 +62,7 @@ bool good_name(std::string_view name) {
 // Absolute, without "." or "..": a path is a name in a map and never opened, but one that climbs is no
 // recording's.
 bool good_path(std::string_view path) {
-  if (path.size() > longest_path || !path.starts_with('/')) return false;
+  if (path.size() > max_path_length || !path.starts_with('/')) return false;
   if (path.size() == 1) return true;
   for (const std::string_view name : format::split(path.substr(1), '/'))
     if (!good_name(name)) return false;
@@ -145,9 +145,9 @@ Result<Recording> read_recording(std::string_view bytes) {
     bytes = unpacked;
   }
   // Commas bound what the parser makes of a hostile document.
-  if (std::count(bytes.begin(), bytes.end(), ',') > most_entries)
-    return refuse(fmt::format("more than {} entries", most_entries));
-  const auto document = parse_json(bytes, largest_file, deepest, "a document");
+  if (std::count(bytes.begin(), bytes.end(), ',') > max_entries)
+    return refuse(fmt::format("more than {} entries", max_entries));
+  const auto document = parse_json(bytes, max_file_bytes, max_depth, "a document");
   if (!document) return refuse(document.error().what);
   if (!document->is_object()) return refuse("not of the form of a recording");
   if (const auto says = document->value("schema", json()); says != schema)

@@ -31,32 +31,26 @@ class Redactor {
 
  private:
   void pass(Recording& recording) {
-    texts(recording.files, &Redactor::file);
-    texts(recording.later_files, &Redactor::file);
-    texts(recording.answers, &Redactor::answer);
-    texts(recording.later_answers, &Redactor::answer);
-    std::map<std::string, std::vector<std::string>> folders;
-    for (auto& [path, names] : recording.folders) {
+    for (auto* texts : {&recording.files, &recording.later_files})
+      each(*texts, [&](const std::string& path, std::string& text) { text = file(path, text); });
+    for (auto* texts : {&recording.answers, &recording.later_answers})
+      each(*texts, [&](const std::string& library, std::string& text) { text = answer(library, text); });
+    each(recording.folders, [&](const std::string&, std::vector<std::string>& names) {
       for (std::string& name : names) name = pseudonyms_.device_name(name);
-      folders[this->path(path)] = std::move(names);
-    }
-    recording.folders = std::move(folders);
-    std::map<std::string, std::string> links;
-    for (const auto& [from, to] : recording.links) links[path(from)] = path(to);
-    recording.links = std::move(links);
-    std::map<std::string, Error> errors;
-    for (auto& [key, error] : recording.errors) {
-      for (std::string* part : {&error.what, &error.where.node, &error.next})
-        *part = pseudonyms_.text(*part, {});
-      errors[path(key)] = std::move(error);
-    }
-    recording.errors = std::move(errors);
+    });
+    each(recording.links, [&](const std::string&, std::string& to) { to = path(to); });
+    each(recording.errors, [&](const std::string&, Error& error) {
+      for (std::string* part : {&error.what, &error.where.node, &error.next}) *part = pseudonyms_.text(*part, {});
+    });
   }
 
-  void texts(std::map<std::string, std::string>& all,
-             std::string (Redactor::*redact)(const std::string&, const std::string&)) {
-    std::map<std::string, std::string> result;
-    for (const auto& [key, text] : all) result[path(key)] = (this->*redact)(key, text);
+  template <class Map, class Redact>
+  void each(Map& all, Redact redact) {
+    Map result;
+    for (auto& [key, value] : all) {
+      redact(key, value);
+      result[path(key)] = std::move(value);
+    }
     all = std::move(result);
   }
 
@@ -92,12 +86,6 @@ class Redactor {
                .guids = guids});
   }
 
-  // "Linux node3 6.1.0 ..."
-  void learn_uname(std::string_view text) {
-    const auto words = split(text, ' ');
-    if (words.size() > 2) pseudonyms_.learn_host(words[1]);
-  }
-
   // PCI's configuration space, without the serial number in it, which is a NIC's MAC or GUID.
   static std::string registers(std::string bytes) {
     constexpr std::size_t extended = 0x100;
@@ -126,9 +114,9 @@ class Redactor {
   std::string answer(const std::string& library, const std::string& text) {
     if (library == "fabric") return lines(text);
     if (trim(text).starts_with('<')) return xml(text);
-    constexpr int deepest = 64;
+    constexpr int max_depth = 64;
     json document = json::parse(
-        text, [](int depth, json::parse_event_t, json&) { return depth < deepest; }, false);
+        text, [](int depth, json::parse_event_t, json&) { return depth < max_depth; }, false);
     if (document.is_discarded()) return pseudonyms_.text(text, {});
     walk(document, library);
     return document.dump(-1, ' ', false, json::error_handler_t::replace);

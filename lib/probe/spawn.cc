@@ -14,7 +14,7 @@
 namespace ringtrue::topology {
 namespace {
 
-constexpr std::size_t most_errors = 64u << 10;  // bytes of standard error that are kept
+constexpr std::size_t max_errors = 64u << 10;  // bytes of standard error that are kept
 
 std::string last_line(std::string_view text) {
   while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
@@ -84,7 +84,7 @@ void Child::drain(OwnedFd& fd, std::string& text) {
     }
     text.append(buffer, std::size_t(n));
     if (&text == &out_ && text.size() > limit_) return;
-    if (&text == &err_ && text.size() > most_errors) text.erase(0, text.size() - most_errors);
+    if (&text == &err_ && text.size() > max_errors) text.erase(0, text.size() - max_errors);
   }
 }
 
@@ -154,7 +154,7 @@ std::string error_line(const Error& error) {
 }
 
 Error read_error_line(std::string_view text, Error fallback) {
-  const auto parsed = parse_json(last_line(text), most_errors, 1, "an error");
+  const auto parsed = parse_json(last_line(text), max_errors, 1, "an error");
   if (!parsed || !parsed->is_object()) return fallback;
   Reader reader(*parsed, true);
   Error error;

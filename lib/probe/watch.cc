@@ -77,7 +77,7 @@ run::CounterWindow CounterWatch::end() {
   if (!std::exchange(begun_, false)) return {};
   const std::vector<run::CounterSet> before = std::exchange(last_, read());
   const double seconds = seconds_since(std::exchange(last_ns_, now_ns())).value;
-  return worth_keeping(difference(before, last_, seconds), most_changes);
+  return worth_keeping(difference(before, last_, seconds), max_changes);
 }
 
 run::CounterWindow worth_keeping(run::CounterWindow window, std::size_t most) {

@@ -20,11 +20,11 @@ class CounterWatch {
   ~CounterWatch();
 
   void begin();
-  // Since begin(): errors, congestion and traffic, worst first, at most `most_changes` of them. Empty where
+  // Since begin(): errors, congestion and traffic, worst first, at most `max_changes` of them. Empty where
   // begin() was not called. One window begins where the last one ended, if that was a moment ago.
   run::CounterWindow end();
 
-  static constexpr std::size_t most_changes = 256;
+  static constexpr std::size_t max_changes = 256;
 
  private:
   std::vector<run::CounterSet> read();

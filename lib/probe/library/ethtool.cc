@@ -35,10 +35,16 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint32_t most_statistics = 16384;
-constexpr std::size_t most_kept = 128;
+constexpr std::uint32_t max_statistics = 16384;
+constexpr std::size_t max_kept = 128;
 
 // ---- the ethtool family of generic netlink
+
+std::string text_of(nlattr* attribute) {
+  if (!attribute) return {};
+  const auto* text = static_cast<const char*>(nla_data(attribute));
+  return {text, ::strnlen(text, std::size_t(nla_len(attribute)))};
+}
 
 // "100000baseCR4/Full" -> 100000; 0 for "Autoneg", "Pause", "FIBRE".
 unsigned mode_Mbps(std::string_view mode) {
@@ -60,34 +66,26 @@ unsigned fastest_mode(nlattr* bitset) {
   nla_for_each_nested(entry, set[ETHTOOL_A_BITSET_BITS], left) {
     nlattr* bit[ETHTOOL_A_BITSET_BIT_MAX + 1];
     if (nla_parse_nested(bit, ETHTOOL_A_BITSET_BIT_MAX, entry, nullptr) < 0) continue;
-    if (nlattr* name = bit[ETHTOOL_A_BITSET_BIT_NAME]) {
-      const auto* text = static_cast<const char*>(nla_data(name));
-      fastest = std::max(fastest, mode_Mbps({text, ::strnlen(text, std::size_t(nla_len(name)))}));
-    }
+    fastest = std::max(fastest, mode_Mbps(text_of(bit[ETHTOOL_A_BITSET_BIT_NAME])));
   }
   return fastest;
 }
 
-// The netdev that a message speaks of; empty: it does not say.
-std::string netdev_of(nlattr* header) {
+// The netdev that a message speaks of.
+json* entry_of(json& answer, nlattr* header) {
   nlattr* part[ETHTOOL_A_HEADER_MAX + 1];
-  if (!header || nla_parse_nested(part, ETHTOOL_A_HEADER_MAX, header, nullptr) < 0) return {};
-  nlattr* name = part[ETHTOOL_A_HEADER_DEV_NAME];
-  if (!name) return {};
-  const auto* text = static_cast<const char*>(nla_data(name));
-  return {text, ::strnlen(text, std::size_t(nla_len(name)))};
+  if (!header || nla_parse_nested(part, ETHTOOL_A_HEADER_MAX, header, nullptr) < 0) return nullptr;
+  const auto entry = answer.find(text_of(part[ETHTOOL_A_HEADER_DEV_NAME]));
+  return entry == answer.end() ? nullptr : &*entry;
 }
 
-json* entry_of(json& answer, nlattr* header) {
-  const auto entry = answer.find(netdev_of(header));
-  return entry == answer.end() ? nullptr : &*entry;
+bool parse(genlmsghdr* message, nlattr** part, int max) {
+  return nla_parse(part, max, genlmsg_attrdata(message, 0), genlmsg_attrlen(message, 0), nullptr) >= 0;
 }
 
 void take_link_modes(json& answer, genlmsghdr* message) {
   nlattr* part[ETHTOOL_A_LINKMODES_MAX + 1];
-  if (nla_parse(part, ETHTOOL_A_LINKMODES_MAX, genlmsg_attrdata(message, 0), genlmsg_attrlen(message, 0),
-                nullptr) < 0)
-    return;
+  if (!parse(message, part, ETHTOOL_A_LINKMODES_MAX)) return;
   json* netdev = entry_of(answer, part[ETHTOOL_A_LINKMODES_HEADER]);
   if (!netdev) return;
   const auto number = [&](int attribute) {
@@ -102,9 +100,7 @@ void take_link_modes(json& answer, genlmsghdr* message) {
 
 void take_pause(json& answer, genlmsghdr* message) {
   nlattr* part[ETHTOOL_A_PAUSE_MAX + 1];
-  if (nla_parse(part, ETHTOOL_A_PAUSE_MAX, genlmsg_attrdata(message, 0), genlmsg_attrlen(message, 0),
-                nullptr) < 0)
-    return;
+  if (!parse(message, part, ETHTOOL_A_PAUSE_MAX)) return;
   json* netdev = entry_of(answer, part[ETHTOOL_A_PAUSE_HEADER]);
   if (!netdev) return;
   if (part[ETHTOOL_A_PAUSE_RX]) (*netdev)["pause_rx"] = nla_get_u8(part[ETHTOOL_A_PAUSE_RX]) != 0;
@@ -195,7 +191,7 @@ bool matters(const std::string& name) {
 
 // ethtool -S
 void add_statistics(int socket, const std::string& netdev, std::uint32_t count, json& entry) {
-  if (count == 0 || count > most_statistics) return;
+  if (count == 0 || count > max_statistics) return;
   std::vector<std::uint64_t> names_room(sizeof(ethtool_gstrings) / 8 + 1 + count * ETH_GSTRING_LEN / 8);
   auto* names = reinterpret_cast<ethtool_gstrings*>(names_room.data());
   names->cmd = ETHTOOL_GSTRINGS;
@@ -207,7 +203,7 @@ void add_statistics(int socket, const std::string& netdev, std::uint32_t count, 
   values->n_stats = count;
   if (!query(socket, netdev, names) || !query(socket, netdev, values)) return;
   std::size_t kept = 0;
-  for (std::uint32_t i = 0; i < std::min({count, names->len, values->n_stats}) && kept < most_kept; ++i) {
+  for (std::uint32_t i = 0; i < std::min({count, names->len, values->n_stats}) && kept < max_kept; ++i) {
     const auto name =
         field(reinterpret_cast<const char*>(names->data) + std::size_t(i) * ETH_GSTRING_LEN, ETH_GSTRING_LEN);
     if (!matters(name)) continue;

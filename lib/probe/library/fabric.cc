@@ -21,7 +21,7 @@ struct Port {
   int number;
 };
 
-constexpr std::size_t longest_text = 16u << 20;
+constexpr std::size_t max_text_bytes = 16u << 20;
 
 struct Ports {
   std::vector<Port> active;
@@ -110,7 +110,7 @@ void write_port(std::string& out, ibnd_port_t* port) {
 
 void write_node(ibnd_node_t* node, void* text) {
   std::string& out = *static_cast<std::string*>(text);
-  if (out.size() > longest_text) return;
+  if (out.size() > max_text_bytes) return;
   const bool is_switch = node->type == IB_NODE_SWITCH;
   out += fmt::format("\nvendid=0x{:x}\ndevid=0x{:x}\n", mad_get_field(node->info, 0, IB_NODE_VENDORID_F),
                      mad_get_field(node->info, 0, IB_NODE_DEVID_F));

@@ -31,7 +31,7 @@ namespace {
 using nlohmann::json;
 using namespace nvml;
 
-constexpr unsigned most_gpus = 256, most_links = 128;
+constexpr unsigned max_gpus = 256, max_links = 128;
 
 // "00000000:3B:00.0" -> "0000:3b:00.0"; empty where all of it is 0 or all ones, which is NVML's unknown.
 std::string address(const PciInfo& info) {
@@ -222,7 +222,7 @@ void Asker::clocks() {
 
 void Asker::links() {
   json links = json::array();
-  for (unsigned index = 0; index < most_links; ++index) {
+  for (unsigned index = 0; index < max_links; ++index) {
     unsigned state = 0;
     const Return result = call("nvmlDeviceGetNvLinkState", index, &state);
     if (result == function_not_found || gone_) return;  // unknown, which is not the same as none
@@ -303,7 +303,7 @@ json ask_gpus(const Library& library, const NvidiaGpus& known) {
     unsigned count = 0;
     if (library.call("nvmlDeviceGetCount_v2", &count) == function_not_found)
       (void)library.call("nvmlDeviceGetCount", &count);
-    for (unsigned index = 0; index < std::min(count, most_gpus); ++index) {
+    for (unsigned index = 0; index < std::min(count, max_gpus); ++index) {
       Device device = nullptr;
       constexpr const char* function = "nvmlDeviceGetHandleByIndex_v2";
       const Return got = library.call(function, index, &device);

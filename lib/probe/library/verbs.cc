@@ -28,7 +28,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int most_devices = 4096, most_gids = 64, empty_gids_at_the_end = 4;
+constexpr int max_devices = 4096, max_gids = 64, empty_gids_at_the_end = 4;
 
 // "libibverbs.so.1.14.44.0" carries the version of rdma-core behind its own.
 std::string rdma_core_version() {
@@ -79,7 +79,7 @@ std::string gid_text(const ibv_gid& gid) {
 json gids(ibv_context* context, int number, int length) {
   json all = json::array();
   int empty = 0;
-  for (int i = 0; i < std::min(length, most_gids) && empty < empty_gids_at_the_end; ++i) {
+  for (int i = 0; i < std::min(length, max_gids) && empty < empty_gids_at_the_end; ++i) {
     ibv_gid gid{};
     if (::ibv_query_gid(context, std::uint8_t(number), i, &gid) != 0) break;
     const bool set = gid.global.interface_id != 0;
@@ -149,7 +149,7 @@ Result<std::string> ask_verbs(const Asking& asking) {
                 fmt::format("no list of RDMA devices: {}", std::strerror(errno)));
   json answer = {{"devices", json::array()}};
   if (const std::string version = rdma_core_version(); !version.empty()) answer["rdma_core"] = version;
-  for (int i = 0; devices && i < std::min(count, most_devices); ++i)
+  for (int i = 0; devices && i < std::min(count, max_devices); ++i)
     answer["devices"].push_back(ask_device(devices.get()[i]));
   return answer.dump(-1, ' ', false, json::error_handler_t::replace);
 }

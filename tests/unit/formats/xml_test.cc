@@ -48,10 +48,10 @@ TEST(FormatXml, RefusesEntities) {
 }
 
 TEST(FormatXml, RefusesWhatIsTooMuch) {
-  EXPECT_TRUE(load(nested(deepest_xml)));
-  EXPECT_THAT(refusal(load(nested(deepest_xml + 1))), HasSubstr("nests deeper than 256"));
+  EXPECT_TRUE(load(nested(max_xml_depth)));
+  EXPECT_THAT(refusal(load(nested(max_xml_depth + 1))), HasSubstr("nests deeper than 256"));
   std::string many = "<a>";
-  for (std::size_t i = 0; i < most_xml_elements; ++i) many += "<b/>";
+  for (std::size_t i = 0; i < max_xml_elements; ++i) many += "<b/>";
   EXPECT_THAT(refusal(load(many + "</a>")), HasSubstr("more than 1000000 elements"));
 }
 

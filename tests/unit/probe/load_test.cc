@@ -77,7 +77,7 @@ TEST(Load, Files) {
   EXPECT_THAT(refusal(load("/dev/zero")), HasSubstr("not a regular file"));
   const std::string large = (folder / "large").string();
   std::ofstream(large) << "x";
-  std::filesystem::resize_file(large, largest_file + 1);
+  std::filesystem::resize_file(large, max_file_bytes + 1);
   EXPECT_THAT(refusal(load(large)), HasSubstr("larger than 64 MiB"));
   std::filesystem::remove_all(folder);
 
