@@ -13,8 +13,8 @@ inline constexpr int max_xml_depth = 256;
 inline constexpr std::size_t max_xml_elements = 1'000'000;
 inline constexpr std::size_t max_xml_attributes = 4'000'000;
 
-// Refuses what is not UTF-8, declares entities, nests deeper or holds more than the above, or does not end
-// with its one root element. A document type is passed over: nothing that it names is ever opened.
+// Refuses what is not UTF-8, declares entities, nests deeper or holds more than the above, or is not one root
+// element. A document type is passed over: nothing that it names is ever opened.
 Result<void> load_xml(std::string_view text, pugi::xml_document& document);
 // The name of the root element, without parsing further; empty: this is no XML.
 std::string xml_root(std::string_view text);

@@ -228,18 +228,21 @@ void saturated(RuleContext& context) {
   }
 }
 
-using enum Severity;
 constexpr Rule table[] = {
-    {"symbol-errors", critical, ScopeType::port, "Symbol errors that rise", rises<symbol_errors>},
-    {"link-error-recovery", warning, ScopeType::port, "Link that recovers again and again", rises<recovery>},
-    {"port-receive-errors", warning, ScopeType::port, "Receive errors that rise", rises<receive_errors>},
-    {"port-discards", warning, ScopeType::port, "Packets discarded at a port", rises<discards>},
-    {"port-fatal-errors", critical, ScopeType::port, "Errors of which any is one too many", rises<fatal>},
-    {"carrier-changes", warning, ScopeType::port, "Link that goes up and down", rises<carrier>},
-    {"roce-retransmissions", warning, ScopeType::port, "RoCE packets sent again", rises<retransmissions>},
-    {"roce-congestion", info, ScopeType::port, "RoCE senders slowed down", congestion},
-    {"pcie-errors", critical, ScopeType::link, "PCIe errors that rise", pcie_errors},
-    {"counter-saturated", info, ScopeType::counter, "Counter at its end", saturated},
+    {"symbol-errors", Severity::critical, ScopeType::port, "Symbol errors that rise", rises<symbol_errors>},
+    {"link-error-recovery", Severity::warning, ScopeType::port, "Link that recovers again and again",
+     rises<recovery>},
+    {"port-receive-errors", Severity::warning, ScopeType::port, "Receive errors that rise",
+     rises<receive_errors>},
+    {"port-discards", Severity::warning, ScopeType::port, "Packets discarded at a port", rises<discards>},
+    {"port-fatal-errors", Severity::critical, ScopeType::port, "Errors of which any is one too many",
+     rises<fatal>},
+    {"carrier-changes", Severity::warning, ScopeType::port, "Link that goes up and down", rises<carrier>},
+    {"roce-retransmissions", Severity::warning, ScopeType::port, "RoCE packets sent again",
+     rises<retransmissions>},
+    {"roce-congestion", Severity::info, ScopeType::port, "RoCE senders slowed down", congestion},
+    {"pcie-errors", Severity::critical, ScopeType::link, "PCIe errors that rise", pcie_errors},
+    {"counter-saturated", Severity::info, ScopeType::counter, "Counter at its end", saturated},
 };
 
 }  // namespace
