@@ -7,12 +7,14 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/fields_json.h"
+
 namespace ringtrue {
 
 namespace {
 
-constexpr std::uint64_t most_header = 64 * 1024;
-constexpr std::size_t most_dimensions = 32, most_fields = 16, most_quoted = 40;
+constexpr std::uint64_t max_header = 64 * 1024;
+constexpr std::size_t max_dimensions = 32, max_fields = 16, max_quoted = 40;
 
 tl::unexpected<Error> bad(std::string what, std::string next = {}) {
   return fail(Cause::bad_input, std::move(what), {}, std::move(next));
@@ -21,8 +23,8 @@ tl::unexpected<Error> bad(std::string what, std::string next = {}) {
 // A piece of the file for an error message: short, and nothing that a terminal would obey.
 std::string shown(std::string_view text) {
   std::string out;
-  for (const char c : text.substr(0, most_quoted)) out += c >= ' ' && c <= '~' ? c : '?';
-  return text.size() > most_quoted ? out + "..." : out;
+  for (const char c : text.substr(0, max_quoted)) out += c >= ' ' && c <= '~' ? c : '?';
+  return text.size() > max_quoted ? out + "..." : out;
 }
 
 struct Field {
@@ -35,130 +37,69 @@ struct Header {
   std::vector<Field> fields;  // of records
   std::vector<std::uint64_t> shape;
   bool fortran = false;
-  bool has_type = false, has_shape = false, has_order = false;
 };
 
-// The dictionary of Python literals that the header is.
-class Reader {
- public:
-  explicit Reader(std::string_view text) : left_(text) {}
+// The quoted text of a Python literal that begins at `at`, which then is at its end. Names are for messages
+// alone: characters beyond ASCII are replaced.
+std::string json_text(std::string_view python, std::size_t& at) {
+  std::string out = "\"";
+  for (const char quote = python[at]; ++at < python.size() && python[at] != quote;) {
+    if (python[at] == '\\' && ++at == python.size()) break;
+    const char c = python[at];
+    out += c < ' ' || c > '~' || c == '"' || c == '\\' ? '?' : c;
+  }
+  return out + '"';
+}
 
-  Result<Header> header() {
-    Header header;
-    if (!take('{')) return broken();
-    while (!take('}')) {
-      const auto key = string();
-      if (!key || !take(':')) return broken();
-      if (*key == "descr") {
-        if (header.has_type || !type(header)) return broken();
-        header.has_type = true;
-      } else if (*key == "fortran_order") {
-        if (header.has_order || !boolean(header.fortran)) return broken();
-        header.has_order = true;
-      } else if (*key == "shape") {
-        if (header.has_shape || !tuple(header.shape)) return broken();
-        header.has_shape = true;
-      } else {
-        return bad(fmt::format("the header holds an unknown '{}'", shown(*key)));
-      }
-      if (!take(',') && !peek('}')) return broken();
+// The dictionary of Python literals that a header is, as JSON. `keys`: how many it has.
+std::string as_json(std::string_view python, int& keys) {
+  std::string out;
+  for (std::size_t at = 0; at < python.size(); ++at) {
+    const char c = python[at];
+    if (c == '\'' || c == '"') {
+      out += json_text(python, at);
+    } else if (c == ')' || c == ']' || c == '}') {
+      while (!out.empty() && out.back() == ' ') out.pop_back();
+      if (!out.empty() && out.back() == ',') out.pop_back();
+      out += c == '}' ? '}' : ']';
+    } else if (python.substr(at).starts_with("True") || python.substr(at).starts_with("False")) {
+      out += c == 'T' ? "true" : "false";
+      at += c == 'T' ? 3 : 4;
+    } else if (c != 'L' || out.empty() || out.back() < '0' || out.back() > '9') {  // 3L: written by Python 2
+      out += c == '(' ? '[' : c;
+      keys += c == ':';
     }
-    skip();
-    if (!left_.empty()) return broken();
-    if (!header.has_type || !header.has_shape || !header.has_order)
-      return bad("the header lacks one of descr, fortran_order and shape");
+  }
+  return out;
+}
+
+Result<Header> read_header(std::string_view text) {
+  const auto broken = [&] { return bad(fmt::format("the header cannot be read: '{}'", shown(text))); };
+  int keys = 0;
+  const auto json = parse_json(as_json(text, keys), 2 * max_header, 8, "a header");
+  if (!json || !json->is_object()) return broken();
+  const auto type = json->find("descr"), order = json->find("fortran_order"), shape = json->find("shape");
+  if (keys != 3 || type == json->end() || order == json->end() || shape == json->end())
+    return bad("the header holds other keys than descr, fortran_order and shape");
+  if (!order->is_boolean() || !shape->is_array() || shape->size() > max_dimensions) return broken();
+  Header header;
+  header.fortran = order->get<bool>();
+  for (const auto& extent : *shape) {
+    if (!extent.is_number_unsigned()) return broken();
+    header.shape.push_back(extent.get<std::uint64_t>());
+  }
+  if (type->is_string()) {
+    header.type = type->get<std::string>();
     return header;
   }
-
- private:
-  tl::unexpected<Error> broken() const {
-    return bad(fmt::format("the header cannot be read at '{}'", shown(left_)));
+  if (!type->is_array() || type->empty() || type->size() > max_fields) return broken();
+  for (const auto& field : *type) {
+    const bool known = field.is_array() && field.size() >= 2 && field.size() <= 3;
+    if (!known || !field[0].is_string() || !field[1].is_string()) return broken();
+    header.fields.push_back({field[0].get<std::string>(), field[1].get<std::string>(), field.size() == 3});
   }
-  void skip() {
-    while (!left_.empty() && (left_[0] == ' ' || left_[0] == '\n' || left_[0] == '\t'))
-      left_.remove_prefix(1);
-  }
-  bool peek(char c) {
-    skip();
-    return !left_.empty() && left_[0] == c;
-  }
-  bool take(char c) {
-    if (!peek(c)) return false;
-    left_.remove_prefix(1);
-    return true;
-  }
-  std::optional<std::string> string() {
-    skip();
-    if (left_.empty() || (left_[0] != '\'' && left_[0] != '"')) return std::nullopt;
-    const char quote = left_[0];
-    std::string out;
-    for (std::size_t i = 1; i < left_.size(); ++i) {
-      if (left_[i] == quote) {
-        left_.remove_prefix(i + 1);
-        return out;
-      }
-      if (left_[i] == '\\' && ++i == left_.size()) break;
-      out += left_[i];
-    }
-    return std::nullopt;
-  }
-  bool boolean(bool& out) {
-    skip();
-    for (const bool value : {false, true}) {
-      const std::string_view word = value ? "True" : "False";
-      if (!left_.starts_with(word)) continue;
-      left_.remove_prefix(word.size());
-      out = value;
-      return true;
-    }
-    return false;
-  }
-  bool number(std::uint64_t& out) {
-    skip();
-    const auto [end, error] = std::from_chars(left_.data(), left_.data() + left_.size(), out);
-    if (error != std::errc()) return false;
-    left_.remove_prefix(std::size_t(end - left_.data()));
-    if (!left_.empty() && left_[0] == 'L') left_.remove_prefix(1);  // written by Python 2
-    return true;
-  }
-  bool tuple(std::vector<std::uint64_t>& out) {
-    if (!take('(')) return false;
-    while (!take(')')) {
-      if (out.size() == most_dimensions || !number(out.emplace_back())) return false;
-      if (!take(',') && !peek(')')) return false;
-    }
-    return true;
-  }
-  bool type(Header& header) {
-    if (!take('[')) {
-      auto text = string();
-      if (!text) return false;
-      header.type = std::move(*text);
-      return true;
-    }
-    while (!take(']')) {
-      if (header.fields.size() == most_fields) return false;
-      Field& field = header.fields.emplace_back();
-      if (!take('(')) return false;
-      auto name = string();
-      if (!name || !take(',')) return false;
-      auto type = string();
-      if (!type) return false;
-      field.name = std::move(*name);
-      field.type = std::move(*type);
-      if (take(',') && !peek(')')) {
-        std::vector<std::uint64_t> shape;
-        if (!tuple(shape)) return false;
-        field.shaped = true;
-        take(',');
-      }
-      if (!take(')') || (!take(',') && !peek(']'))) return false;
-    }
-    return !header.fields.empty();
-  }
-
-  std::string_view left_;
-};
+  return header;
+}
 
 struct Known {
   std::string_view code, name;
@@ -253,9 +194,9 @@ Result<Npy> parse_npy(std::span<const std::byte> file) {
   std::uint64_t length = 0;
   for (std::size_t i = start; i-- > 8;) length = length << 8 | (i < text.size() ? std::uint8_t(text[i]) : 0);
   if (text.size() < start || length > text.size() - start) return bad("the file ends inside its header");
-  if (length > most_header) return bad(fmt::format("a header of {} bytes is too long", length));
+  if (length > max_header) return bad(fmt::format("a header of {} bytes is too long", length));
 
-  const auto header = Reader(text.substr(start, length)).header();
+  const auto header = read_header(text.substr(start, length));
   if (!header) return tl::unexpected(header.error());
   Npy npy;
   npy.shape = header->shape;
@@ -285,7 +226,7 @@ Result<Npy> parse_npy(std::span<const std::byte> file) {
 }
 
 Result<std::vector<std::byte>> dense_values(const Npy& npy, std::optional<std::uint64_t> length,
-                                            std::uint64_t most_bytes) {
+                                            std::uint64_t max_bytes) {
   std::uint64_t values = npy.pairs ? 0 : npy.elements;
   for (std::uint64_t i = 0; npy.pairs && i < npy.elements; ++i) {
     const auto key = key_of(npy, npy.body.data() + i * npy.record_bytes);
@@ -293,14 +234,14 @@ Result<std::vector<std::byte>> dense_values(const Npy& npy, std::optional<std::u
     if (length && *key >= *length)
       return bad(fmt::format("pair {} has the key {}, of {} elements", i, *key, *length),
                  "use more elements, or leave the number out");
-    if (*key >= most_bytes / npy.value_bytes)
+    if (*key >= max_bytes / npy.value_bytes)
       return bad(fmt::format("pair {} has the key {}, which makes an array of more than {} bytes", i, *key,
-                             most_bytes));
+                             max_bytes));
     values = std::max(values, *key + 1);
   }
   if (npy.pairs && length) values = *length;
-  if (values > most_bytes / npy.value_bytes)
-    return bad(fmt::format("{} {} values are more than {} bytes", values, npy.type, most_bytes));
+  if (values > max_bytes / npy.value_bytes)
+    return bad(fmt::format("{} {} values are more than {} bytes", values, npy.type, max_bytes));
   if (!npy.pairs) return std::vector<std::byte>(npy.body.begin(), npy.body.end());
 
   std::vector<std::byte> dense(values * npy.value_bytes);

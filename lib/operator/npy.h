@@ -35,8 +35,8 @@ Result<Npy> parse_npy(std::span<const std::byte> file);
 
 // The values one after the other. Of pairs: an array of `length` values, by default up to the largest key,
 // that is zero where there is no pair.
-// Errors, bad_input: a key that is negative, not below `length`, or there twice; more than `most_bytes`.
+// Errors, bad_input: a key that is negative, not below `length`, or there twice; more than `max_bytes`.
 Result<std::vector<std::byte>> dense_values(const Npy& npy, std::optional<std::uint64_t> length = {},
-                                            std::uint64_t most_bytes = std::uint64_t(1) << 36);
+                                            std::uint64_t max_bytes = std::uint64_t(1) << 36);
 
 }  // namespace ringtrue
