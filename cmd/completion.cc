@@ -55,6 +55,25 @@ std::string joined(const std::vector<Word>& words) {
   return out;
 }
 
+// Of a shell's `case`: the path after a word, and what an option that takes values completes to.
+std::string path_cases(const std::vector<Level>& levels, std::string_view variable) {
+  std::string out;
+  for (const Level& level : levels)
+    for (const Word& c : level.commands)
+      out += fmt::format("      '{}/{}') {}='{}' ;;\n", level.path, c.name, variable,
+                         level.path.empty() ? c.name : level.path + " " + c.name);
+  return out;
+}
+
+std::string value_cases(const std::vector<Level>& levels, const std::string& files, const auto& choices) {
+  std::string out;
+  for (const Level& level : levels)
+    for (const auto& [option, values] : level.values)
+      out += fmt::format("    '{} {}') {}; return ;;\n", level.path, option,
+                         values.empty() ? files : choices(fmt::format("{}", fmt::join(values, " "))));
+  return out;
+}
+
 std::string bash(const std::vector<Level>& levels) {
   std::string out =
       "# bash completion of ringtrue; made by `ringtrue completion bash`\n"
@@ -63,36 +82,21 @@ std::string bash(const std::vector<Level>& levels) {
       "  COMPREPLY=()\n"
       "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
       "    word=${COMP_WORDS[i]}\n"
-      "    case \"$path/$word\" in\n";
-  for (const Level& level : levels) {
-    for (const Word& c : level.commands) {
-      out += fmt::format("      '{}/{}') path='{}' ;;\n", level.path, c.name,
-                         level.path.empty() ? c.name : level.path + " " + c.name);
-    }
-  }
-  out += "    esac\n  done\n  case \"$path $prev\" in\n";
-  for (const Level& level : levels) {
-    for (const auto& [option, values] : level.values) {
-      if (values.empty()) {
-        out += fmt::format("    '{} {}') COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", level.path,
-                           option);
-      } else {
-        out += fmt::format("    '{} {}') COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return ;;\n", level.path,
-                           option, fmt::join(values, " "));
-      }
-    }
-  }
-  out += "  esac\n  case \"$path\" in\n";
-  for (const Level& level : levels) {
+      "    case \"$path/$word\" in\n" +
+      path_cases(levels, "path") + "    esac\n  done\n  case \"$path $prev\" in\n" +
+      value_cases(levels, "COMPREPLY=($(compgen -f -- \"$cur\"))",
+                  [](const std::string& words) {
+                    return fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$cur\"))", words);
+                  }) +
+      "  esac\n  case \"$path\" in\n";
+  for (const Level& level : levels)
     out += fmt::format("    '{}') word='{} {} {}' ;;\n", level.path, joined(level.commands),
                        fmt::join(level.operands, " "), joined(level.options));
-  }
-  out +=
-      "  esac\n"
-      "  COMPREPLY=($(compgen -W \"$word\" -- \"$cur\"))\n"
-      "}\n"
-      "complete -F _ringtrue ringtrue\n";
-  return out;
+  return out +
+         "  esac\n"
+         "  COMPREPLY=($(compgen -W \"$word\" -- \"$cur\"))\n"
+         "}\n"
+         "complete -F _ringtrue ringtrue\n";
 }
 
 std::string zsh(const std::vector<Level>& levels) {
@@ -104,44 +108,26 @@ std::string zsh(const std::vector<Level>& levels) {
       "  local -a subs opts vals\n"
       "  for ((i = 2; i < CURRENT; i++)); do\n"
       "    word=${words[i]}\n"
-      "    case \"$path_/$word\" in\n";
+      "    case \"$path_/$word\" in\n" +
+      path_cases(levels, "path_") + "    esac\n  done\n  case \"$path_ $prev\" in\n" +
+      value_cases(levels, "_files", [](const std::string& words) { return "compadd -- " + words; }) +
+      "  esac\n  case \"$path_\" in\n";
   for (const Level& level : levels) {
-    for (const Word& c : level.commands) {
-      out += fmt::format("      '{}/{}') path_='{}' ;;\n", level.path, c.name,
-                         level.path.empty() ? c.name : level.path + " " + c.name);
-    }
-  }
-  out += "    esac\n  done\n  case \"$path_ $prev\" in\n";
-  for (const Level& level : levels) {
-    for (const auto& [option, values] : level.values) {
-      if (values.empty()) {
-        out += fmt::format("    '{} {}') _files; return ;;\n", level.path, option);
-      } else {
-        out += fmt::format("    '{} {}') compadd -- {}; return ;;\n", level.path, option,
-                           fmt::join(values, " "));
-      }
-    }
-  }
-  out += "  esac\n  case \"$path_\" in\n";
-  for (const Level& level : levels) {
-    out += fmt::format("    '{}')\n", level.path);
-    const auto list = [&](const char* name, const std::vector<Word>& words) {
-      out += fmt::format("      {}=(", name);
-      for (const Word& w : words) out += fmt::format("'{}:{}' ", w.name, w.help);
-      out += ")\n";
+    const auto list = [](const std::vector<Word>& words) {
+      std::string line;
+      for (const Word& w : words) line += fmt::format("'{}:{}' ", w.name, w.help);
+      return line;
     };
-    list("subs", level.commands);
-    list("opts", level.options);
-    out += fmt::format("      vals=({})\n      ;;\n", fmt::join(level.operands, " "));
+    out += fmt::format("    '{}')\n      subs=({})\n      opts=({})\n      vals=({})\n      ;;\n", level.path,
+                       list(level.commands), list(level.options), fmt::join(level.operands, " "));
   }
-  out +=
-      "  esac\n"
-      "  (( $#subs )) && _describe -t commands command subs\n"
-      "  (( $#vals )) && compadd -- $vals\n"
-      "  _describe -t options option opts\n"
-      "}\n"
-      "compdef _ringtrue ringtrue\n";
-  return out;
+  return out +
+         "  esac\n"
+         "  (( $#subs )) && _describe -t commands command subs\n"
+         "  (( $#vals )) && compadd -- $vals\n"
+         "  _describe -t options option opts\n"
+         "}\n"
+         "compdef _ringtrue ringtrue\n";
 }
 
 std::string fish(const std::vector<Level>& levels) {
