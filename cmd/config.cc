@@ -12,10 +12,7 @@ namespace {
 int run(Context& context) {
   const auto fits = reject("config", {common(context, {"--local", "--ranks-per-node", "--insecure"})});
   if (!fits) return failed(context, fits.error());
-  ops::ConfigDocument document;
-  for (const config::Given& g : config::effective(context.config))
-    document.settings.push_back({g.key, g.text, g.origin});
-  return show(context, document, Exit::healthy);
+  return show(context, ops::ConfigDocument{config::effective(context.config)}, Exit::healthy);
 }
 
 }  // namespace

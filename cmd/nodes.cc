@@ -1,4 +1,4 @@
-#include "operator/nodes.h"
+#include "operator/facts.h"
 
 #include <algorithm>
 

@@ -64,10 +64,10 @@ void complain(const Error& error) {
 }
 
 int failed(const Context& context, const Error& error) {
-  return failed(context, report::Trouble{error, {}});
+  return failed(context, ops::Trouble{error, {}});
 }
 
-int failed(const Context& context, const report::Trouble& trouble) {
+int failed(const Context& context, const ops::Trouble& trouble) {
   complain(trouble.error);
   if (context.common.json) {
     const bool has_document = context.command != "completion";

@@ -5,9 +5,7 @@
 #include <string_view>
 
 #include "cmd/command.h"
-#include "report/evaluate.h"
-#include "report/explain.h"
-#include "report/grid.h"
+#include "operator/documents/evaluate.h"
 #include "report/json/json.h"
 #include "report/text/text.h"
 
@@ -35,7 +33,7 @@ void complain(const Error& error);
 
 // Ends a command that has nothing to show: the line on standard error, with --json a document with `error`.
 int failed(const Context& context, const Error& error);
-int failed(const Context& context, const report::Trouble& trouble);
+int failed(const Context& context, const ops::Trouble& trouble);
 
 // Ends a command that has something to show: its error, if any, on standard error; the document as JSON or as
 // text.

@@ -21,9 +21,7 @@ Result<void> check(const Context& context) {
 
 int show_issued(Context& context, const Result<std::vector<pki::Issued>>& issued) {
   if (!issued) return failed(context, issued.error());
-  ops::PkiDocument document;
-  for (const pki::Issued& i : *issued) document.certificates.push_back({i.name, i.folder, i.until});
-  return show(context, document, Exit::healthy);
+  return show(context, ops::PkiDocument{*issued}, Exit::healthy);
 }
 
 int init(Context& context) {

@@ -56,7 +56,7 @@ Outcome<collective::HopCost> hop_cost(Runner& runner, const run::Job& job, int s
 
 Outcome<collective::Costs> measure_costs(Runner& runner, const run::Job& like) {
   collective::Costs costs;
-  const int ranks = like.ranks(), per_node = runner.ranks_per_node();
+  const int ranks = like.ranks(), per_node = runner.place().ranks_per_node;
   costs.intra = {Seconds(2e-6), BytesPerSecond(5e9), Seconds(0.5e-6)};
   costs.inter = {Seconds(50e-6), BytesPerSecond(125e6), Seconds(5e-6)};
   costs.shared_memory =

@@ -1,4 +1,4 @@
-#include "operator/calibrate.h"
+#include "operator/simulate.h"
 
 #include <fmt/format.h>
 

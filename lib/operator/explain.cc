@@ -1,14 +1,24 @@
-#include "operator/explain.h"
+// The schedule of an omnireduce: from the packets of a simulated one to the story of its rounds.
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
+#include "base/plural.h"
+#include "collective/algorithm.h"
 #include "collective/omnireduce/header.h"
+#include "collective/omnireduce/omnireduce.h"
+#include "operator/bitmaps.h"
+#include "operator/schedule.h"
+#include "sim/simulate.h"
 
 namespace ringtrue::ops {
 namespace {
 
 using collective::OmniHeader;
+
+constexpr std::size_t max_with_rounds = 10'000;
 
 // The packets of a round: of each worker that sent one, and the result.
 struct Exchange {
@@ -16,66 +26,45 @@ struct Exchange {
   std::optional<OmniHeader> result;
 };
 
-// Follows one stream from round to round.
-class Stream {
- public:
-  Stream(const collective::OmniShape& shape, std::uint32_t stream, int workers)
-      : shape_(shape),
-        stream_(stream),
-        row_(shape.columns_of(stream), 0),
-        next_(std::size_t(workers), std::vector<std::optional<std::uint32_t>>(row_.size())) {}
-
-  ExplainRound tell(std::uint64_t round, const Exchange& exchange, const Bitmaps& bitmaps, bool acked) {
-    ExplainRound out;
-    out.stream = stream_;
-    out.round = round;
-    out.aggregator = shape_.aggregator_of(stream_);
-    for (int worker = 0; worker < int(next_.size()); ++worker) {
-      const auto found = exchange.sent.find(worker);
-      ExplainPacket packet;
-      packet.worker = worker;
-      packet.answers = acked;
-      if (found != exchange.sent.end()) {
-        collective::for_each_column(found->second.mask, [&](std::uint32_t column) {
-          const BlockIndex block = shape_.block(stream_, column, row_[column]);
-          next_[std::size_t(worker)][column] = found->second.row[column];
-          packet.blocks.push_back({block, named(column, found->second.row[column]),
-                                   !bitmaps[std::size_t(worker)][std::size_t(block)]});
-        });
-      }
-      out.packets.push_back(std::move(packet));
+// One stream from round to round.
+std::vector<ExplainRound> rounds_of(const collective::OmniShape& shape, std::uint32_t stream,
+                                    const std::map<std::uint32_t, Exchange>& exchanges,
+                                    const Bitmaps& bitmaps, bool acked) {
+  using Block = std::optional<BlockIndex>;
+  std::vector<std::uint32_t> row(shape.columns_of(stream), 0);       // by column: the one that is wanted
+  std::vector next(bitmaps.size(), std::vector<Block>(row.size()));  // by worker and column, as last told
+  const auto block_of = [&](std::uint32_t column, std::uint32_t at) -> Block {
+    if (at == collective::no_row) return std::nullopt;
+    return shape.block(stream, column, at);
+  };
+  std::vector<ExplainRound> out;
+  for (const auto& [number, exchange] : exchanges) {
+    if (!exchange.result) continue;
+    ExplainRound& round = out.emplace_back(ExplainRound{stream, number, shape.aggregator_of(stream), {}, {}});
+    for (std::size_t worker = 0; worker < bitmaps.size(); ++worker) {
+      ExplainPacket& packet = round.packets.emplace_back(ExplainPacket{int(worker), acked, {}});
+      const auto sent = exchange.sent.find(int(worker));
+      if (sent == exchange.sent.end()) continue;
+      collective::for_each_column(sent->second.mask, [&](std::uint32_t column) {
+        const BlockIndex block = shape.block(stream, column, row[column]);
+        next[worker][column] = block_of(column, sent->second.row[column]);
+        packet.blocks.push_back({block, next[worker][column], !bitmaps[worker][std::size_t(block)]});
+      });
     }
     collective::for_each_column(exchange.result->mask, [&](std::uint32_t column) {
-      ExplainSum sum;
-      sum.block = shape_.block(stream_, column, row_[column]);
-      for (const auto& [worker, header] : exchange.sent) {
+      ExplainSum& sum = round.sums.emplace_back();
+      sum.block = shape.block(stream, column, row[column]);
+      for (const auto& [worker, header] : exchange.sent)
         if (header.mask & collective::column_bit(column)) sum.workers.push_back(worker);
-      }
-      for (const auto& next : next_) {
-        sum.nexts.push_back(next[column] ? named(column, *next[column]) : std::nullopt);
-      }
-      sum.wanted = named(column, exchange.result->row[column]);
-      out.sums.push_back(std::move(sum));
+      for (const auto& of_worker : next) sum.nexts.push_back(of_worker[column]);
+      row[column] = exchange.result->row[column];
+      sum.wanted = block_of(column, row[column]);
     });
-    collective::for_each_column(exchange.result->mask,
-                                [&](std::uint32_t column) { row_[column] = exchange.result->row[column]; });
-    return out;
   }
+  return out;
+}
 
- private:
-  std::optional<BlockIndex> named(std::uint32_t column, std::uint32_t row) const {
-    if (row == collective::no_row) return std::nullopt;
-    return shape_.block(stream_, column, row);
-  }
-
-  const collective::OmniShape& shape_;
-  std::uint32_t stream_;
-  std::vector<std::uint32_t> row_;                               // by column: the one that is wanted
-  std::vector<std::vector<std::optional<std::uint32_t>>> next_;  // by worker and column, as last told
-};
-
-}  // namespace
-
+// `played` kept its packets and was not disturbed.
 ExplainDocument explain(const collective::Call& call, const Bitmaps& bitmaps, const sim::SimReport& played) {
   const collective::OmniShape shape(call);
   std::map<std::uint32_t, std::map<std::uint32_t, Exchange>> streams;
@@ -101,10 +90,8 @@ ExplainDocument explain(const collective::Call& call, const Bitmaps& bitmaps, co
   out.acked = call.omni.acked;
   out.bitmaps = bitmaps;
   for (const auto& [number, rounds] : streams) {
-    Stream stream(shape, number, call.omni.workers);
-    for (const auto& [round, exchange] : rounds) {
-      if (exchange.result) out.rounds.push_back(stream.tell(round, exchange, bitmaps, call.omni.acked));
-    }
+    auto told = rounds_of(shape, number, rounds, bitmaps, call.omni.acked);
+    std::move(told.begin(), told.end(), std::back_inserter(out.rounds));
   }
   for (collective::Rank rank = 0; rank < collective::Rank(played.counts.size()); ++rank) {
     const collective::PacketCounts& counts = played.counts[std::size_t(rank)];
@@ -116,6 +103,65 @@ ExplainDocument explain(const collective::Call& call, const Bitmaps& bitmaps, co
     }
   }
   return out;
+}
+
+// Blocks to explain an omnireduce with where no file says which: a third of them holds something, and every
+// worker has others.
+Bitmaps example(int workers) {
+  Bitmaps out(std::size_t(workers), std::vector<bool>(12));
+  for (std::size_t w = 0; w < out.size(); ++w) {
+    for (std::size_t k = 0; k < out[w].size(); ++k) out[w][k] = (k * 5 + k / 3 + w * 2) % 9 < 3;
+  }
+  return out;
+}
+
+ScheduleDocument edges_of(const collective::Call& call) {
+  const auto layout = collective::Layout::uniform(int(call.omni.workers + call.omni.aggregators), 1);
+  ScheduleDocument document;
+  document.algorithm = collective::AlgorithmId::omnireduce;
+  document.ranks = layout.ranks();
+  document.each_step = [layout, call](const std::function<void(const StepRow&)>& visit) {
+    for (collective::Rank rank = 0; rank < layout.ranks(); ++rank) {
+      for (const collective::Edge& edge : collective::omnireduce_edges(layout, rank, call)) {
+        if (edge.lane == collective::packet_lane)
+          visit({rank, 0, collective::Step::Kind::send, edge.peer, edge.lane, false, 0, 0});
+      }
+    }
+  };
+  return document;
+}
+
+}  // namespace
+
+Result<Schedule> schedule_omnireduce(const ScheduleRequest& request) {
+  const int workers = request.ranks.value_or(usual_ranks);
+  if (request.bitmaps.empty() && workers > max_with_steps) {
+    return fail(Cause::bad_input, fmt::format("{} workers are too many to explain", workers), "",
+                fmt::format("give up to {}, or --bitmaps FILE", max_with_steps));
+  }
+  Result<Bitmaps> bitmaps = request.bitmaps.empty() ? example(workers) : read_bitmaps(request.bitmaps);
+  if (!bitmaps) return tl::unexpected(bitmaps.error());
+  if (request.ranks && workers != int(bitmaps->size())) {
+    return fail(Cause::bad_input,
+                fmt::format("{} has {}, --ranks says {}", request.bitmaps, plural(bitmaps->size(), "row"),
+                            plural(workers, "worker")),
+                "", "leave --ranks out");
+  }
+  auto call = call_of(*bitmaps, request.omni);
+  if (!call) return tl::unexpected(call.error());
+  if (request.edges) return edges_of(*call);
+  sim::Fabric fabric;
+  fabric.nodes = int(call->omni.workers + call->omni.aggregators);
+  sim::SimOptions options;
+  options.has_block = has_block(*bitmaps);
+  options.packets = true;
+  auto played =
+      sim::simulate(collective::algorithm_of(collective::AlgorithmId::omnireduce), *call, fabric, options);
+  if (!played) return tl::unexpected(played.error());
+  if (played->error) return tl::unexpected(*played->error);
+  ExplainDocument document = explain(*call, *bitmaps, *played);
+  document.steps_omitted = request.no_steps || (!request.steps && document.rounds.size() > max_with_rounds);
+  return document;
 }
 
 }  // namespace ringtrue::ops

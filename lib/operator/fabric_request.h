@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "collective/fault.h"
-#include "operator/simulate_topology.h"
+#include "operator/setup.h"
 #include "sim/fabric.h"
 
 namespace ringtrue::ops {
@@ -22,6 +22,19 @@ struct FabricRequest {
   bool has(const std::string& setting) const { return given.contains(setting); }
   bool tells_rate() const { return has("nic") || has("inter") || !file.empty(); }  // between nodes
 };
+
+struct ProbedFabric {
+  sim::Fabric fabric;                   // nodes, ranks, rails, what is inside; the usual rates
+  bool between = true, inside = true;   // whether these rates are known
+  std::string why_between, why_inside;  // where they are not
+  std::vector<std::string> notes;
+};
+
+// Of the files, in any format that `topo --from` reads; where the one word is "probe", of the --hosts, or
+// else of this machine. Rates are lib/ideal's: a NIC's is the lower of its port's and of its PCIe path's, a
+// node's that of its slowest rail on all of them. Nodes that are slower than others keep their own rates.
+Result<ProbedFabric> probe_fabric(const Setup& setup, const std::vector<std::string>& from,
+                                  const Control& control);
 
 // The fabric without faults. `link_rate`: of a NIC, where nothing else says it. `probed`: what --topology
 // gave; an error says which flag gives a rate that it leaves unknown. `grows`: nodes come to it, as those of

@@ -133,4 +133,12 @@ Outcome<TopoDocument> topo(const Setup& setup, const FactRequest& request, bool 
   return TopoDocument{std::move(facts->cluster), std::move(*inspection), trouble_of(*facts)};
 }
 
+Outcome<NodesDocument> nodes(const Setup& setup, const Control& control) {
+  auto targets = targets_of(setup);
+  if (!targets) return trouble(targets.error());
+  NodesDocument document;
+  document.nodes = fleet::describe(*targets, fleet_options(setup, {}, {}, control));
+  return document;
+}
+
 }  // namespace ringtrue::ops

@@ -7,6 +7,7 @@
 
 #include "diagnosis/inspect/inspect.h"
 #include "fleet/fleet.h"
+#include "operator/documents/nodes.h"
 #include "operator/documents/topo.h"
 #include "operator/runner.h"
 #include "operator/setup.h"
@@ -53,5 +54,8 @@ std::optional<Trouble> trouble_of(const Facts& facts);
 // The facts of `topo`, and what the rules say of them.
 Outcome<TopoDocument> topo(const Setup& setup, const FactRequest& request, bool hosts,
                            const Control& control);
+
+// Which daemons answer. Fails where there are no hosts; a node that is silent says so in its row.
+Outcome<NodesDocument> nodes(const Setup& setup, const Control& control);
 
 }  // namespace ringtrue::ops

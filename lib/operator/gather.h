@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "operator/documents/gather.h"
+#include "operator/documents/topo.h"
 #include "operator/facts.h"
 #include "operator/setup.h"
 

@@ -16,15 +16,15 @@ topology::Cluster facts_of_nodes(const Setup& setup, const Runner& runner, const
   Facts facts = facts_beside(setup, {}, control);
   for (const Failure& f : facts.failures)
     notes.push_back(fmt::format("what is in {} could not be read: {}", f.node, f.error.what));
-  if (runner.local())
-    for (topology::Node& here : facts.cluster.nodes) here.name = runner.nodes().front();
+  if (runner.place().local)
+    for (topology::Node& here : facts.cluster.nodes) here.name = runner.place().nodes.front();
   return std::move(facts.cluster);
 }
 
 void GpuLinks::add(const Setup& setup, const Runner& runner, const Control& control,
                    const run::RunReport& run, ideal::Inputs& inputs, std::vector<std::string>& notes) {
   if (run.gpus.empty() || run.ranks.size() < 2) return;
-  if (runner.worker_nodes() > 1) {
+  if (runner.place().worker_nodes > 1) {
     if (!inputs.inter)
       notes.push_back("no ideal: the rate between the nodes is not declared; give --link-rate");
     return;

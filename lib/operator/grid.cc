@@ -1,5 +1,3 @@
-#include "operator/grid.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,16 @@
 
 namespace ringtrue::ops {
 namespace {
+
+struct GridTask {
+  collective::Call call;               // elements, type, operation
+  sim::Fabric fabric;                  // its latency and overhead; nodes and rate are the grid's
+  std::optional<BytesPerSecond> rate;  // instead of the grid's two
+  std::uint64_t seed = 1;
+};
+
+constexpr std::uint64_t grid_bytes = 100'000'000;
+constexpr Seconds grid_latency{5e-6};
 
 constexpr double densities[] = {1, 0.8, 0.6, 0.4, 0.2, 0.1, 0.05, 0.01};
 constexpr double rates[] = {10e9 / 8, 100e9 / 8};
@@ -98,8 +106,6 @@ Result<GridCell> play_cell(const GridTask& task, const OmniRequest& given, int w
   return cell;
 }
 
-}  // namespace
-
 Result<GridDocument> play_grid(const GridTask& task, const OmniRequest& flags, const Control& control) {
   GridDocument out;
   out.bytes = task.call.bytes();
@@ -136,17 +142,19 @@ Result<GridDocument> play_grid(const GridTask& task, const OmniRequest& flags, c
   return out;
 }
 
+}  // namespace
+
 Outcome<GridDocument> simulate_grid(const SimulateRequest& request, const Control& control) {
-  const auto refuse = [](std::string what, std::string next) {
+  const auto reject = [](std::string what, std::string next) {
     return trouble({Cause::bad_input, std::move(what), {}, std::move(next)});
   };
   if (request.call.algorithm != collective::AlgorithmId::omnireduce)
-    return refuse("--grid is of omnireduce", "take omnireduce");
+    return reject("--grid is of omnireduce", "take omnireduce");
   if (auto fits = check(request); !fits) return trouble(fits.error());
   if (!request.bitmaps.empty() || !request.omni.input.empty() || request.omni.acked || request.omni.mtu ||
       request.call.from || request.call.to || request.fabric.random_faults > 0 || request.faulty() ||
       !request.fabric.topology.empty()) {
-    return refuse("--grid plays undisturbed calls of one size with generated data",
+    return reject("--grid plays undisturbed calls of one size with generated data",
                   "leave out files, --topology, faults, --from, --to, --acked and --mtu");
   }
   GridTask task;

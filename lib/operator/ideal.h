@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "operator/documents/ideal.h"
+#include "operator/documents/topo.h"
 #include "operator/facts.h"
 #include "operator/setup.h"
 

@@ -20,12 +20,34 @@ ideal::Inputs ideal_inputs(int nodes, int ranks_per_node, std::optional<BytesPer
   return inputs;
 }
 
+namespace {
+
+void set_call(RunResult& result, const run::Job& job) {
+  result.ranks = job.workers();
+  result.bytes = job.call.bytes();
+  result.count = job.call.elements;
+  result.type = key_of(job.call.type);
+  result.op = key_of(job.call.operation);
+  result.iterations = job.iterations;
+}
+
+void set_rates(RunResult& result, double busbw_factor) {
+  if (result.bytes == 0 || busbw_factor <= 0 || !result.time_s || result.time_s->median <= 0) return;
+  result.algbw_Bps = double(result.bytes) / result.time_s->median;
+  result.busbw_Bps = *result.algbw_Bps * busbw_factor;
+}
+
+std::optional<Spread> spread_of(std::vector<double> times) {
+  if (times.empty()) return std::nullopt;
+  const auto [min, max] = std::minmax_element(times.begin(), times.end());
+  return Spread{*min, median(times), *max};
+}
+
+}  // namespace
+
 void add_rates(RunResult& result, const ideal::Inputs& inputs) {
   const double factor = ideal::busbw_factor(result.algorithm, result.ranks);
-  if (result.bytes > 0 && factor > 0 && result.time_s && result.time_s->median > 0) {
-    result.algbw_Bps = double(result.bytes) / result.time_s->median;
-    result.busbw_Bps = *result.algbw_Bps * factor;
-  }
+  set_rates(result, factor);
   if (factor <= 0) return;
   const auto ideal = ideal::compute(inputs);
   if (!ideal) return;
@@ -45,29 +67,14 @@ void add_rates(RunResult& result, const ideal::Inputs& inputs) {
   result.above = ideal::explain_above(BytesPerSecond(*result.busbw_Bps), *ideal, inputs, result.algorithm);
 }
 
-namespace {
-
-std::optional<Spread> spread_of(std::vector<double> times) {
-  if (times.empty()) return std::nullopt;
-  const auto [min, max] = std::minmax_element(times.begin(), times.end());
-  return Spread{*min, median(times), *max};
-}
-
-}  // namespace
-
-ReferenceRow reference_of(const run::Job& job, const run::Reference& reference) {
-  ReferenceRow row;
-  row.library = reference.library;
-  row.how = reference.how;
-  row.bytes = job.call.bytes();
-  row.why_not = reference.why_not;
+ReferenceResult reference_of(const run::Job& job, const run::Reference& reference) {
+  ReferenceResult out{reference, {}};
+  RunResult& row = out.result;
+  set_call(row, job);
   row.time_s = spread_of(reference.time_s);
   if (job.check && reference.why_not.empty()) row.wrong = reference.wrong;
-  if (row.bytes > 0 && job.ranks() > 1 && row.time_s && row.time_s->median > 0) {
-    row.algbw_Bps = double(row.bytes) / row.time_s->median;
-    row.busbw_Bps = *row.algbw_Bps * ideal::busbw_factor(collective::AlgorithmId::ring, job.ranks());
-  }
-  return row;
+  set_rates(row, ideal::busbw_factor(collective::AlgorithmId::ring, job.ranks()));
+  return out;
 }
 
 std::string note_on_reference(const run::RunReport& report) {
@@ -84,12 +91,7 @@ RunResult result_of(const run::Job& job, const run::RunReport& run, const ideal:
   result.algorithm = job.algorithm;
   result.transports = run.transports;
   result.congestion = run.congestion;
-  result.ranks = job.workers();
-  result.bytes = job.call.bytes();
-  result.count = job.call.elements;
-  result.type = key_of(job.call.type);
-  result.op = key_of(job.call.operation);
-  result.iterations = job.iterations;
+  set_call(result, job);
   result.rejected_connections = run.rejected_connections;
   result.time_s = spread_of(run::slowest(run));
   result.cpu_s = run.cpu_s;
@@ -112,36 +114,21 @@ std::vector<run::RdmaUse> rdma_of(const run::RunReport& run) {
   return rows;
 }
 
-std::vector<HopRow> hops_of(const run::Job& job, const run::Trace& trace) {
-  const auto node_of = [&](int rank) {
-    const bool known = rank >= 0 && rank < job.ranks();
-    return known ? job.nodes[std::size_t(job.seats[std::size_t(rank)].node)] : std::string();
-  };
-  std::vector<HopRow> rows;
-  for (const run::Hop& hop : trace.hops) {
-    if (hop.receiver) continue;
-    HopRow row;
-    row.source = hop.source;
-    row.destination = hop.destination;
-    if (job.nodes.size() > 1) {
-      row.source_node = node_of(hop.source);
-      row.destination_node = node_of(hop.destination);
-    }
-    row.bytes = hop.bytes.value;
-    if (hop.busy.value > 0 || hop.bytes.value == 0) row.busy_s = hop.busy.value;
-    if (const auto rate = hop.rate()) row.rate_Bps = rate->value;
-    if (hop.tcp) row.retransmits = hop.tcp->retransmits;
-    row.rdma = hop.rdma;
-    rows.push_back(std::move(row));
-  }
-  return rows;
+void set_hops(const run::Job& job, std::vector<run::Hop> hops, RunDocument& document) {
+  std::erase_if(hops, [](const run::Hop& hop) { return hop.receiver; });
+  document.hops = std::move(hops);
+  document.rank_nodes.clear();
+  for (std::size_t rank = 0; rank < job.seats.size() && job.nodes.size() > 1; ++rank)
+    document.rank_nodes.push_back(job.nodes[std::size_t(job.seats[rank].node)]);
 }
 
 bool RunDocument::wrong() const {
-  const auto any = [](const auto& rows) {
+  const auto any = [](const std::vector<RunResult>& rows) {
     return std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.wrong.value_or(0) > 0; });
   };
-  return corrupted || any(results) || any(rings) || any(references);
+  return corrupted || any(results) || any(rings) ||
+         std::any_of(references.begin(), references.end(),
+                     [](const auto& row) { return row.result.wrong.value_or(0) > 0; });
 }
 
 }  // namespace ringtrue::ops

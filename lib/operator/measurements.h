@@ -25,10 +25,11 @@ void add_rates(RunResult& result, const ideal::Inputs& inputs);
 std::vector<run::RdmaUse> rdma_of(const run::RunReport& run);
 
 // Another library's allreduce beside the job's.
-ReferenceRow reference_of(const run::Job& job, const run::Reference& reference);
+ReferenceResult reference_of(const run::Job& job, const run::Reference& reference);
 // Why it did not run, or what its times hold and ours do not; empty: nothing to say.
 std::string note_on_reference(const run::RunReport& report);
 
-std::vector<HopRow> hops_of(const run::Job& job, const run::Trace& trace);
+// The hops as their senders saw them, and where their ranks are.
+void set_hops(const run::Job& job, std::vector<run::Hop> hops, RunDocument& document);
 
 }  // namespace ringtrue::ops

@@ -148,23 +148,27 @@ diagnosis::Observation observation_of(const diagnosis::Experiment& experiment, c
 }
 
 RunMeasurer::RunMeasurer(std::unique_ptr<Runner> runner, MeasurerOptions options, const Control& control)
-    : runner_(std::move(runner)), options_(std::move(options)), control_(control), names_(runner_->nodes()) {
-  if (!runner_->local()) return;
+    : runner_(std::move(runner)),
+      options_(std::move(options)),
+      control_(control),
+      names_(runner_->place().nodes) {
+  if (!runner_->place().local) return;
   names_.clear();
-  for (int rank = 0; rank < runner_->ranks_per_node(); ++rank) names_.push_back(fmt::format("rank{}", rank));
+  for (int rank = 0; rank < runner_->place().ranks_per_node; ++rank)
+    names_.push_back(fmt::format("rank{}", rank));
 }
 
 int RunMeasurer::workers() const {
-  return runner_->local() ? nodes() : runner_->worker_nodes();
+  return runner_->place().local ? nodes() : runner_->place().worker_nodes;
 }
 
 std::string RunMeasurer::transport() const {
-  return runner_->local() ? key_of(options_.transport) : to_text(report_.transports);
+  return runner_->place().local ? key_of(options_.transport) : to_text(report_.transports);
 }
 
 run::Job RunMeasurer::job_of(const diagnosis::Experiment& experiment) const {
-  run::Job job = ops::job_of(experiment, runner_->nodes(), options_);
-  if (!runner_->local()) return job;
+  run::Job job = ops::job_of(experiment, runner_->place().nodes, options_);
+  if (!runner_->place().local) return job;
   job.seats.clear();
   std::map<int, int> times;  // a "node" may be that of two ranks
   for (const int node : experiment.order) job.seats.push_back({0, 0, node + nodes() * times[node]++});
@@ -189,7 +193,7 @@ Result<diagnosis::Observation> RunMeasurer::measure(const diagnosis::Experiment&
   for (const run::RankReport& rank : report_.ranks) {
     if (rank.wrong == 0 || rank.rank < 0 || rank.rank >= int(experiment.order.size())) continue;
     const std::string where = name(experiment.order[std::size_t(rank.rank)]);
-    if (runner_->local()) {
+    if (runner_->place().local) {
       return fail(Cause::corrupted, fmt::format("{} got {} wrong elements", where, rank.wrong), where,
                   "look for --fault, or test this machine's memory");
     }

@@ -42,7 +42,7 @@ class RunMeasurer final : public diagnosis::Measurer {
   std::string name(int node) const override { return names_[std::size_t(node)]; }
   // corrupted: a rank got a wrong result, which is named. Otherwise the runner's error.
   Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override;
-  bool outlives_failures() const override { return runner_->local(); }  // a fleet ends with its first
+  bool outlives_failures() const override { return runner_->place().local; }  // a fleet ends with its first
   // By then every experiment ends, however slow its wires are: one that does not is cut, as an error with
   // Cause::deadline that says so.
   void end_by(Deadline end) { end_ = end; }

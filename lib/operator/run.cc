@@ -20,7 +20,19 @@
 namespace ringtrue::ops {
 namespace {
 
-constexpr int most_ring_iterations = 3;
+constexpr int max_ring_iterations = 3;
+
+// Errors (bad_input): GPUs or a transport that are about GPU memory where the data is in the host's.
+Result<void> check_memory(const Setup& setup, const GpuRequest& request) {
+  if (setup.config.memory.value == run::Memory::device) return {};
+  const char* const what = setup.config.transport.value == run::Transport::cuda ? "--transport cuda"
+                           : !request.gpus.empty()                              ? "--gpus"
+                           : request.share                                      ? "--share-gpus"
+                                                                                : nullptr;
+  if (!what) return {};
+  return fail(Cause::bad_input, fmt::format("{} is about data on GPUs, and this is in host memory", what), {},
+              "add --memory device");
+}
 
 // The whole of it: the sizes one after the other, on one player.
 class Run {
@@ -47,15 +59,15 @@ class Run {
       return trouble(moves.error());
 
     const auto faults = collective::parse_faults(request_.call.fault);
-    const int ranks = runner_->job().ranks() + runner_->aggregators();
+    const int ranks = runner_->job().ranks() + runner_->place().aggregators;
     if (auto strike = collective::check_ranks(faults ? *faults : std::vector<collective::Fault>(), ranks);
         !strike)
       return trouble(strike.error());
 
-    document_.where = runner_->where();
-    document_.nodes = runner_->nodes();
+    document_.where = runner_->place().text;
+    document_.nodes = runner_->place().nodes;
     document_.deadlines = setup_.deadlines();
-    if (runner_->local() && setup_.link_rate_named())
+    if (runner_->place().local && setup_.link_rate_named())
       note("no ideal by --link-rate: no link lies between ranks of one machine");
     for (std::size_t i = 0; i < sizes->size() && !document_.error; ++i) {
       number_ = i + 1;
@@ -71,9 +83,11 @@ class Run {
  private:
   bool omnireduce() const { return request_.call.algorithm == collective::AlgorithmId::omnireduce; }
   bool datagrams() const { return setup_.config.transport.value == run::Transport::udp; }
-  Placement placement() const { return runner_->dedicated() ? Placement::dedicated : Placement::colocated; }
+  Placement placement() const {
+    return runner_->place().dedicated ? Placement::dedicated : Placement::colocated;
+  }
   std::optional<BytesPerSecond> link_rate() const {
-    return runner_->local() ? std::nullopt : setup_.config.link_rate.value;
+    return runner_->place().local ? std::nullopt : setup_.config.link_rate.value;
   }
 
   Result<void> check() const {
@@ -208,8 +222,8 @@ class Run {
   }
 
   ideal::Inputs ideals(const run::RunReport& report) {
-    ideal::Inputs inputs = ideal_inputs(runner_->local() ? 1 : runner_->worker_nodes(),
-                                        runner_->ranks_per_node(), link_rate(), efficiency_of(report));
+    ideal::Inputs inputs = ideal_inputs(runner_->place().local ? 1 : runner_->place().worker_nodes,
+                                        runner_->place().ranks_per_node, link_rate(), efficiency_of(report));
     std::vector<std::string> lines;
     links_.add(setup_, *runner_, control_, report, inputs, lines);
     for (std::string& line : lines) note(std::move(line));
@@ -229,7 +243,7 @@ class Run {
     if (!report) return tl::unexpected(report.error());
     const ideal::Inputs inputs = ideals(*report);
     document_.results.push_back(result_of(job, *report, inputs));
-    document_.hops = hops_of(job, report->trace);
+    set_hops(job, report->trace.hops, document_);
     document_.rdma = rdma_of(*report);
     document_.gpus = report->gpus;
     if (report->reference) {
@@ -244,7 +258,7 @@ class Run {
 
     RunResult& result = document_.results.back();
     // The model knows one port a worker.
-    auto rate = runner_->ranks_per_node() == 1 ? link_rate() : std::nullopt;
+    auto rate = runner_->place().ranks_per_node == 1 ? link_rate() : std::nullopt;
     std::optional<double> efficiency;
     if (inputs.inter_efficiency) efficiency = inputs.inter_efficiency->share;
     if (rate && efficiency) *rate = *rate * *efficiency;
@@ -267,7 +281,7 @@ class Run {
     job.memory = omni.memory;
     job.gpus = omni.gpus;
     job.share_gpus = omni.share_gpus;
-    job.iterations = std::min(omni.iterations, most_ring_iterations);
+    job.iterations = std::min(omni.iterations, max_ring_iterations);
     job.warmup = std::min(omni.warmup, 1);
     job.check = omni.check;
     job.seed = omni.seed;

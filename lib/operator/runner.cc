@@ -19,31 +19,37 @@
 namespace ringtrue::ops {
 namespace {
 
+Place place_here(int ranks, const RunnerOptions& options) {
+  Place place{.nodes = {"local"}, .ranks_per_node = ranks, .local = true, .text = plural(ranks, "rank")};
+  if (options.aggregators) {
+    place.aggregators = options.aggregators->count.value_or(ranks);
+    place.dedicated = options.aggregators->dedicated;
+  }
+  if (place.aggregators > 0)
+    place.text = fmt::format("{} and {}", plural(ranks, "worker"), plural(place.aggregators, "aggregator"));
+  place.text += options.processes > 1 ? fmt::format(" in {} processes on this machine", options.processes)
+                                      : " in this process";
+  return place;
+}
+
 class LocalRunner final : public Runner {
  public:
-  LocalRunner(int ranks, const RunnerOptions& options, Seconds deadline, bool deadline_is_given,
-              const Control& control)
-      : control_(control),
-        ranks_(ranks),
+  LocalRunner(int ranks, const RunnerOptions& options, const Setup& setup, const Control& control)
+      : Runner(place_here(ranks, options)),
+        control_(control),
         processes_(options.processes),
-        aggregators_(options.aggregators ? options.aggregators->count.value_or(ranks) : 0),
-        dedicated_(options.aggregators && options.aggregators->dedicated),
-        deadline_(deadline),
-        deadline_is_given_(deadline_is_given) {}
+        deadline_(setup.config.run_deadline.value),
+        deadline_is_given_(setup.config.run_deadline.layer != config::Layer::built_in) {}
 
-  const std::vector<std::string>& nodes() const override { return nodes_; }
   run::Job job() const override {
     run::Job job;
-    job.nodes = nodes_;
-    for (int local = 0; local < ranks_; ++local) job.seats.push_back({0, 0, local});
+    job.nodes = place().nodes;
+    for (int local = 0; local < place().ranks_per_node; ++local) job.seats.push_back({0, 0, local});
     return job;
   }
   void add_aggregators(run::Job& job) const override {
-    fleet::add_aggregators(job, {0}, aggregators_, fleet::Options{});
+    fleet::add_aggregators(job, {0}, place().aggregators, fleet::Options{});
   }
-  int aggregators() const override { return aggregators_; }
-  bool dedicated() const override { return dedicated_; }
-  int worker_nodes() const override { return 1; }
   Outcome<run::RunReport> play(const run::Job& job, Deadline until) override {
     // Linux promises more memory than there is; running out of it would end this process without a word.
     const std::uint64_t needed = engine::bytes_on_node(job, 0),
@@ -68,18 +74,9 @@ class LocalRunner final : public Runner {
       if (control_.stopped()) return trouble({Cause::cancelled, "interrupted", "", ""});
       return trouble(report.error());
     }
-    report->counters[nodes_.front()] = counters_.end();
+    report->counters[place().nodes.front()] = counters_.end();
     return std::move(*report);
   }
-  std::string where() const override {
-    const std::string who = aggregators_ > 0 ? fmt::format("{} and {}", plural(ranks_, "worker"),
-                                                           plural(aggregators_, "aggregator"))
-                                             : plural(ranks_, "rank");
-    return processes_ > 1 ? fmt::format("{} in {} processes on this machine", who, processes_)
-                          : fmt::format("{} in this process", who);
-  }
-  bool local() const override { return true; }
-  int ranks_per_node() const override { return ranks_; }
 
  private:
   static std::string report_amount(std::uint64_t bytes) {
@@ -87,9 +84,7 @@ class LocalRunner final : public Runner {
   }
 
   const Control control_;
-  std::vector<std::string> nodes_ = {"local"};
-  int ranks_, processes_, aggregators_;
-  bool dedicated_;
+  int processes_;
   Seconds deadline_;
   bool deadline_is_given_;
   topology::CounterWatch counters_;
@@ -119,58 +114,56 @@ Trouble with_aggregators(Trouble trouble, const run::Job& job) {
   return trouble;
 }
 
+std::vector<int> from_to(int first, int last) {
+  std::vector<int> out;
+  for (int i = first; i < last; ++i) out.push_back(i);
+  return out;
+}
+
+Place place_of(const Nodes& nodes, int ranks_per_node) {
+  Place place{.worker_nodes = nodes.workers,
+              .ranks_per_node = ranks_per_node,
+              .aggregators = nodes.aggregators,
+              .dedicated = nodes.dedicated};
+  for (const fleet::Target& t : nodes.targets) place.nodes.push_back(t.node);
+  const auto first_other = place.nodes.begin() + nodes.workers;
+  place.text = fmt::format("{} on {}, {}", plural(std::size_t(nodes.workers * ranks_per_node), "rank"),
+                           plural(std::size_t(nodes.workers), "node"),
+                           fold_hostlist({place.nodes.begin(), first_other}));
+  const std::string aggregators = plural(nodes.aggregators, "aggregator");
+  if (nodes.dedicated)
+    place.text += fmt::format(", {} on {}", aggregators, fold_hostlist({first_other, place.nodes.end()}));
+  else if (nodes.aggregators > 0)
+    place.text += fmt::format(", {} beside them", aggregators);
+  return place;
+}
+
 class FleetRunner final : public Runner {
  public:
   FleetRunner(std::unique_ptr<fleet::Fleet> fleet, fleet::Options options, const Nodes& nodes,
               const Control& control)
-      : fleet_(std::move(fleet)),
+      : Runner(place_of(nodes, options.ranks_per_node)),
+        fleet_(std::move(fleet)),
         options_(std::move(options)),
-        workers_(nodes.workers),
-        aggregators_(nodes.aggregators),
-        dedicated_(nodes.dedicated),
-        guard_(control.stop(), [this] { fleet_->cancel(); }) {
-    for (const fleet::Target& t : fleet_->targets()) nodes_.push_back(t.node);
-  }
+        guard_(control.stop(), [this] { fleet_->cancel(); }) {}
 
-  const std::vector<std::string>& nodes() const override { return nodes_; }
-  run::Job job() const override { return fleet::job_over(fleet_->targets(), from_to(0, workers_), options_); }
-  void add_aggregators(run::Job& job) const override {
-    const auto where = dedicated_ ? from_to(workers_, int(nodes_.size())) : from_to(0, workers_);
-    fleet::add_aggregators(job, where, aggregators_, options_);
+  run::Job job() const override {
+    return fleet::job_over(fleet_->targets(), from_to(0, place().worker_nodes), options_);
   }
-  int aggregators() const override { return aggregators_; }
-  bool dedicated() const override { return dedicated_; }
-  int worker_nodes() const override { return workers_; }
+  void add_aggregators(run::Job& job) const override {
+    const int workers = place().worker_nodes;
+    const auto where = place().dedicated ? from_to(workers, int(place().nodes.size())) : from_to(0, workers);
+    fleet::add_aggregators(job, where, place().aggregators, options_);
+  }
   Outcome<run::RunReport> play(const run::Job& job, Deadline until) override {
     auto report = fleet_->run(job, until);
     if (!report) return tl::unexpected(with_aggregators(trouble_of(report.error()), job));
     return std::move(*report);
   }
-  std::string where() const override {
-    const std::vector<std::string> workers(nodes_.begin(), nodes_.begin() + workers_);
-    const std::string who =
-        fmt::format("{} on {}, {}", plural(std::size_t(workers_ * options_.ranks_per_node), "rank"),
-                    plural(workers.size(), "node"), fold_hostlist(workers));
-    if (aggregators_ == 0) return who;
-    if (!dedicated_) return fmt::format("{}, {} beside them", who, plural(aggregators_, "aggregator"));
-    return fmt::format("{}, {} on {}", who, plural(aggregators_, "aggregator"),
-                       fold_hostlist({nodes_.begin() + workers_, nodes_.end()}));
-  }
-  bool local() const override { return false; }
-  int ranks_per_node() const override { return options_.ranks_per_node; }
 
  private:
-  static std::vector<int> from_to(int first, int last) {
-    std::vector<int> out;
-    for (int i = first; i < last; ++i) out.push_back(i);
-    return out;
-  }
-
   std::unique_ptr<fleet::Fleet> fleet_;
   fleet::Options options_;
-  int workers_, aggregators_;
-  bool dedicated_;
-  std::vector<std::string> nodes_;
   Stop::Handler guard_;  // last: it must not outlive the fleet
 };
 
@@ -286,11 +279,6 @@ fleet::Options fleet_options(const Setup& setup, const RunnerOptions& options, c
   return out;
 }
 
-std::unique_ptr<Runner> make_fleet_runner(std::unique_ptr<fleet::Fleet> fleet, fleet::Options options,
-                                          const Nodes& nodes, const Control& control) {
-  return std::make_unique<FleetRunner>(std::move(fleet), std::move(options), nodes, control);
-}
-
 Outcome<std::unique_ptr<Runner>> make_runner(const Setup& setup, const RunnerOptions& options,
                                              const Control& control) {
   if (setup.runners) return setup.runners(options, control);
@@ -298,8 +286,7 @@ Outcome<std::unique_ptr<Runner>> make_runner(const Setup& setup, const RunnerOpt
     if (options.aggregators && options.aggregators->hosts)
       return trouble(
           {Cause::bad_input, "--local and --aggregator-hosts exclude each other", "", "use --aggregators N"});
-    return std::make_unique<LocalRunner>(*setup.local, options, setup.config.run_deadline.value,
-                                         setup.config.run_deadline.layer != config::Layer::built_in, control);
+    return std::make_unique<LocalRunner>(*setup.local, options, setup, control);
   }
   auto nodes = nodes_of(setup, options);
   if (!nodes) return trouble(nodes.error());
@@ -307,7 +294,7 @@ Outcome<std::unique_ptr<Runner>> make_runner(const Setup& setup, const RunnerOpt
   const fleet::Options how = fleet_options(setup, options, *nodes, control);
   auto fleet = fleet::Fleet::lease(nodes->targets, how);
   if (!fleet) return tl::unexpected(trouble_of(fleet.error()));
-  return make_fleet_runner(std::move(*fleet), how, *nodes, control);
+  return std::make_unique<FleetRunner>(std::move(*fleet), how, *nodes, control);
 }
 
 }  // namespace ringtrue::ops

@@ -27,25 +27,32 @@ struct RunnerOptions {
   int spare_ranks = 0;  // that a job may have on a node beyond its ranks
 };
 
+// Where a runner's ranks are.
+struct Place {
+  std::vector<std::string> nodes{};  // by Seat::node; those with workers come first
+  int worker_nodes = 1;
+  int ranks_per_node = 1;
+  int aggregators = 0;
+  bool dedicated = false;  // on nodes of their own
+  bool local = false;      // on this machine, without daemons
+  std::string text{};      // "8 ranks in this process"
+};
+
 class Runner {
  public:
+  explicit Runner(Place place) : place_(std::move(place)) {}
   virtual ~Runner() = default;
-  // Names by Seat::node.
-  virtual const std::vector<std::string>& nodes() const = 0;
-  // One rank after the other, over all nodes; the rest is the caller's.
+  const Place& place() const { return place_; }
+  // One rank after the other, over all nodes with workers; the rest is the caller's.
   virtual run::Job job() const = 0;
   // The aggregators of RunnerOptions behind the ranks of job().
   virtual void add_aggregators(run::Job& job) const = 0;
-  virtual int aggregators() const = 0;
-  virtual bool dedicated() const = 0;
-  // Those with workers; they come first among nodes().
-  virtual int worker_nodes() const = 0;
   // Ends by `until`, if the setup's deadline for a run is not sooner. Where it fails on daemons, the runner
   // is fit only for destruction.
   virtual Outcome<run::RunReport> play(const run::Job& job, Deadline until = Deadline::never()) = 0;
-  virtual std::string where() const = 0;  // "8 ranks on this machine"
-  virtual bool local() const = 0;
-  virtual int ranks_per_node() const = 0;
+
+ private:
+  const Place place_;
 };
 
 Trouble trouble_of(const fleet::FleetError& error);
@@ -66,8 +73,5 @@ fleet::Options fleet_options(const Setup& setup, const RunnerOptions& options, c
 // The local ranks or the hosts; the error says what to give where there is neither. The control outlives it.
 Outcome<std::unique_ptr<Runner>> make_runner(const Setup& setup, const RunnerOptions& options,
                                              const Control& control);
-// Daemons that are leased already. `fleet` was made with `options`.
-std::unique_ptr<Runner> make_fleet_runner(std::unique_ptr<fleet::Fleet> fleet, fleet::Options options,
-                                          const Nodes& nodes, const Control& control);
 
 }  // namespace ringtrue::ops

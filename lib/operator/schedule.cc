@@ -2,21 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "base/plural.h"
 #include "collective/algorithm.h"
 #include "collective/double_tree.h"
-#include "collective/omnireduce/omnireduce.h"
 #include "collective/recorder.h"
-#include "operator/bitmaps.h"
 #include "operator/call_request.h"
-#include "operator/explain.h"
 
 namespace ringtrue::ops {
 namespace {
 
-constexpr std::size_t most_with_rounds = 10'000;
-
-constexpr int usual_ranks = 8;
 constexpr Bytes usual_size{1u << 20}, usual_slice{128 * 1024};
 
 collective::Layout layout_of(int ranks, int per_node) {
@@ -44,67 +37,10 @@ std::vector<TreeNode> tree_of(int tree, const collective::Layout& layout, bool r
   return out;
 }
 
-// Blocks to explain an omnireduce with where no file says which: a third of them holds something, and every
-// worker has others.
-Bitmaps example(int workers) {
-  Bitmaps out(std::size_t(workers), std::vector<bool>(12));
-  for (std::size_t w = 0; w < out.size(); ++w) {
-    for (std::size_t k = 0; k < out[w].size(); ++k) out[w][k] = (k * 5 + k / 3 + w * 2) % 9 < 3;
-  }
-  return out;
-}
-
-ScheduleDocument edges_of(const collective::Call& call) {
-  const auto layout = collective::Layout::uniform(int(call.omni.workers + call.omni.aggregators), 1);
-  ScheduleDocument document;
-  document.algorithm = collective::AlgorithmId::omnireduce;
-  document.ranks = layout.ranks();
-  document.each_step = [layout, call](const std::function<void(const StepRow&)>& visit) {
-    for (collective::Rank rank = 0; rank < layout.ranks(); ++rank) {
-      for (const collective::Edge& edge : collective::omnireduce_edges(layout, rank, call)) {
-        if (edge.lane == collective::packet_lane)
-          visit({rank, 0, collective::Step::Kind::send, edge.peer, edge.lane, false, 0, 0});
-      }
-    }
-  };
-  return document;
-}
-
-Result<Schedule> explained(const ScheduleRequest& request) {
-  const int workers = request.ranks.value_or(usual_ranks);
-  if (request.bitmaps.empty() && workers > max_with_steps) {
-    return tl::unexpected(Error{Cause::bad_input, fmt::format("{} workers are too many to tell of", workers),
-                                "", fmt::format("give up to {}, or --bitmaps FILE", max_with_steps)});
-  }
-  Result<Bitmaps> bitmaps = request.bitmaps.empty() ? example(workers) : read_bitmaps(request.bitmaps);
-  if (!bitmaps) return tl::unexpected(bitmaps.error());
-  if (request.ranks && workers != int(bitmaps->size())) {
-    return tl::unexpected(Error{Cause::bad_input,
-                                fmt::format("{} has {}, --ranks says {}", request.bitmaps,
-                                            plural(bitmaps->size(), "row"), plural(workers, "worker")),
-                                "", "leave --ranks out"});
-  }
-  auto call = call_of(*bitmaps, request.omni);
-  if (!call) return tl::unexpected(call.error());
-  if (request.edges) return edges_of(*call);
-  sim::Fabric fabric;
-  fabric.nodes = int(call->omni.workers + call->omni.aggregators);
-  sim::SimOptions options;
-  options.has_block = has_block(*bitmaps);
-  options.packets = true;
-  auto played =
-      sim::simulate(collective::algorithm_of(collective::AlgorithmId::omnireduce), *call, fabric, options);
-  if (!played) return tl::unexpected(played.error());
-  if (played->error) return tl::unexpected(*played->error);
-  ExplainDocument document = explain(*call, *bitmaps, *played);
-  document.steps_omitted = request.no_steps || (!request.steps && document.rounds.size() > most_with_rounds);
-  return document;
-}
-
 }  // namespace
 
 Result<Schedule> schedule(const ScheduleRequest& request) {
-  if (request.algorithm == collective::AlgorithmId::omnireduce) return explained(request);
+  if (request.algorithm == collective::AlgorithmId::omnireduce) return schedule_omnireduce(request);
   if (auto fits = check_shift_of(request.shift, request.algorithm); !fits)
     return tl::unexpected(fits.error());
   if (auto moves = check_shift(request.shift, request.ranks.value_or(usual_ranks)); !moves)

@@ -7,7 +7,6 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "operator/documents/explain.h"
 #include "operator/documents/schedule.h"
 #include "operator/omni_request.h"
 
@@ -15,6 +14,7 @@ namespace ringtrue::ops {
 
 // Above so many ranks, steps are left out unless they are asked for.
 inline constexpr int max_with_steps = 64;
+inline constexpr int usual_ranks = 8;
 
 struct ScheduleRequest {
   collective::AlgorithmId algorithm{};
@@ -30,5 +30,7 @@ struct ScheduleRequest {
 // An omnireduce is explained, unless its edges are asked for.
 using Schedule = std::variant<ScheduleDocument, ExplainDocument>;
 Result<Schedule> schedule(const ScheduleRequest& request);
+
+Result<Schedule> schedule_omnireduce(const ScheduleRequest& request);
 
 }  // namespace ringtrue::ops

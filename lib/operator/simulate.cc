@@ -6,7 +6,6 @@
 
 #include "base/plural.h"
 #include "operator/auto_choice.h"
-#include "operator/calibrate.h"
 #include "operator/measurements.h"
 #include "operator/omni_results.h"
 #include "operator/simulate_omni.h"
@@ -314,7 +313,7 @@ class Simulation {
 
   void keep(const run::Job& job, RunResult result, sim::SimReport& played) {
     document_.results.push_back(std::move(result));
-    document_.hops = hops_of(job, played.trace);
+    set_hops(job, std::move(played.trace.hops), document_);
     document_.events = std::move(played.trace.events);
     document_.corrupted = document_.corrupted || played.corrupted > 0;
     if (played.error) document_.error = Trouble{*played.error, {}};

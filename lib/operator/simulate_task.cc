@@ -1,4 +1,4 @@
-#include "operator/simulate_task.h"
+#include "operator/simulate.h"
 
 #include <fmt/format.h>
 

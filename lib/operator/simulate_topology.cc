@@ -1,4 +1,4 @@
-#include "operator/simulate_topology.h"
+#include "operator/fabric_request.h"
 
 #include <fmt/format.h>
 

@@ -21,7 +21,7 @@ Outcome<GpuSweepDocument> sweep_gpus(const GpuSweepRequest& request, const Contr
   auto runner = make_runner(setup, {}, control);
   if (!runner) return tl::unexpected(runner.error());
   GpuSweepDocument document;
-  document.nodes = (*runner)->nodes();
+  document.nodes = (*runner)->place().nodes;
   document.bytes = bytes;
   document.warning = setup.config.warning.value;
   document.critical = setup.config.critical.value;

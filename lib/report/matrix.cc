@@ -13,7 +13,7 @@ std::string matrix_text(const std::vector<std::string>& nodes,
   std::size_t longest = 0;
   for (const std::string& node : nodes) longest = std::max(longest, display_width(node));
   const bool numbered = longest > 8;
-  std::vector<Table::Column> columns = {{"", Table::Align::left}};
+  std::vector<Table::Column> columns = {left("")};
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     columns.push_back({numbered ? fmt::format("[{}]", i) : nodes[i], Table::Align::right});
   }

@@ -9,7 +9,7 @@
 
 namespace ringtrue::report {
 
-std::string nagios(const CheckDocument& document) {
+std::string nagios(const ops::CheckDocument& document) {
   const diagnosis::Diagnosis& d = document.diagnosis;
   static constexpr std::string_view status[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
   std::string line = fmt::format("{}: ", status[diagnosis::exit_code(d.verdict)]);

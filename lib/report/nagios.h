@@ -8,6 +8,6 @@
 namespace ringtrue::report {
 
 // One line. Goes with the check's exit code, which is Nagios' own: 0 ok, 1 warning, 2 critical, 3 unknown.
-std::string nagios(const CheckDocument& document);
+std::string nagios(const ops::CheckDocument& document);
 
 }  // namespace ringtrue::report

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ringtrue::report {
@@ -10,8 +11,11 @@ class Table {
  public:
   enum class Align { left, right };
   struct Column {
+    Column(const char* of, Align to = Align::right) : header(of), align(to) {}
+    Column(std::string of, Align to = Align::right) : header(std::move(of)), align(to) {}
+
     std::string header;  // of one line or two: "busbw\n(GB/s)"
-    Align align = Align::right;
+    Align align;
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -27,5 +31,9 @@ class Table {
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
+
+inline Table::Column left(std::string header) {
+  return {std::move(header), Table::Align::left};
+}
 
 }  // namespace ringtrue::report

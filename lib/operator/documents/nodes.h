@@ -1,23 +1,27 @@
-// Which daemons answer.
+// Which daemons answer; the settings in force; the certificates that were made.
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "config/config.h"
+#include "fleet/fleet.h"
 #include "operator/documents/trouble.h"
+#include "pki/pki.h"
 
 namespace ringtrue::ops {
 
-struct NodeRow {
-  std::string node;
-  bool reachable = false;
-  std::string version, lease, cause;
+struct NodesDocument {
+  std::vector<fleet::NodeState> nodes;
+  std::optional<Trouble> error;
 };
 
-struct NodesDocument {
-  std::vector<NodeRow> nodes;
-  std::optional<Trouble> error;
+struct ConfigDocument {
+  std::vector<config::Given> settings;
+};
+
+struct PkiDocument {
+  std::vector<pki::Issued> certificates;
 };
 
 }  // namespace ringtrue::ops

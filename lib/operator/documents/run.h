@@ -10,7 +10,6 @@
 
 #include "ideal/facts.h"
 #include "ideal/ideal.h"
-#include "operator/documents/simulated.h"
 #include "operator/documents/trouble.h"
 #include "run/counter_window.h"
 #include "run/report.h"
@@ -94,25 +93,10 @@ struct RunResult {
   std::optional<OmniResult> omni;                     // of an omnireduce
 };
 
-// A hop of the last result, as its sender saw it.
-struct HopRow {
-  int source = 0, destination = 0;  // ranks
-  std::string source_node, destination_node;
-  std::uint64_t bytes = 0;
-  Maybe busy_s;
-  Maybe rate_Bps;
-  std::optional<std::uint64_t> retransmits;
-  std::optional<run::RdmaHop> rdma{};  // where it went over queue pairs
-};
-
 // Another library's allreduce on the same buffers.
-struct ReferenceRow {
-  std::string library, how;  // "NCCL 2.28.9"; "RING, LL128", empty: it does not tell
-  std::uint64_t bytes = 0;
-  std::optional<Spread> time_s;
-  Maybe algbw_Bps, busbw_Bps;
-  std::optional<std::uint64_t> wrong;
-  std::string why_not;  // why it did not run; empty: it did
+struct ReferenceResult {
+  run::Reference reference;
+  RunResult result;  // as a row beside ours
 };
 
 // Why "auto" took what it took.
@@ -123,6 +107,45 @@ struct Choice {
   std::vector<std::pair<collective::AlgorithmId, double>> predictions;  // seconds by algorithm
 };
 
+// The last size by another algorithm.
+struct Comparison {
+  std::string algorithm;
+  double time_s = 0;
+  double ratio = 0;                 // of the result's time over it
+  std::optional<double> published;  // the largest that NCCL's makers saw between a ring and a double tree
+};
+
+// The last size without the faults at a place.
+struct Fix {
+  std::string place;
+  std::vector<std::string> faults;             // that were there
+  std::optional<double> time_s, fixed_time_s;  // unknown where it does not end
+  std::optional<double> gain;                  // time over fixed time, less 1
+};
+
+// What the fabric's cost was taken from.
+struct Calibrated {
+  struct Sample {
+    std::string algorithm;
+    std::uint64_t bytes = 0;
+    double measured_s = 0, simulated_s = 0;
+  };
+  std::string file;
+  bool of_model = false;                               // simulate printed the file: nothing was measured
+  double latency_s = 0, rate_Bps = 0, overhead_s = 0;  // of a hop; overhead: of a slice
+  std::uint64_t bucket_bytes = 0;                      // of a shaper; 0: none
+  double worst = 0;                                    // largest deviation, as a share of what was measured
+  std::vector<Sample> samples;
+};
+
+struct Simulated {
+  std::string method, sharing;      // how it was played, and how messages shared links; empty: not at all
+  std::vector<std::string> faults;  // as their script
+  std::optional<Comparison> comparison;
+  std::optional<Fix> fix;
+  std::optional<Calibrated> calibration;
+};
+
 struct RunDocument {
   bool simulated = false;
   Simulated model;    // where it is
@@ -131,10 +154,11 @@ struct RunDocument {
   std::vector<std::string> notes;  // what was chosen differently from what was asked for, and why
   std::vector<Choice> choices;
   std::vector<RunResult> results;
-  std::vector<RunResult> rings;  // beside omnireduces, in the order of `results`; for the table
-  std::vector<HopRow> hops;
-  std::vector<ReferenceRow> references;  // by result, where one was asked for
-  std::vector<run::GpuUse> gpus;         // of data on GPUs, in the last run
+  std::vector<RunResult> rings;             // beside omnireduces, in the order of `results`; for the table
+  std::vector<run::Hop> hops;               // of the last result, as their senders saw them
+  std::vector<std::string> rank_nodes;      // by their ranks; empty where all are on one node
+  std::vector<ReferenceResult> references;  // by result, where one was asked for
+  std::vector<run::GpuUse> gpus;            // of data on GPUs, in the last run
   std::vector<run::RdmaUse> rdma;  // by node, in the last run; empty where nothing went over queue pairs
   std::vector<run::Event> events;
   std::map<std::string, run::CounterWindow> counters;  // by node, over all runs

@@ -1,6 +1,7 @@
 // Every pair of nodes (sweep), or every GPU (sweep --gpu).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -45,6 +46,12 @@ struct SweepDocument {
   std::vector<std::string> notes;
   double warning = 0.95, critical = 0.85;
   std::optional<Trouble> error;
+
+  long port_pairs_measured() const {
+    return std::count_if(pairs.begin(), pairs.end(), [](const SweepPair& p) {
+      return p.source.port && p.source.node != p.destination.node && p.rate_Bps;
+    });
+  }
 };
 
 // What GPUs and the ways to them carry.

@@ -1,4 +1,4 @@
-#include "report/evaluate.h"
+#include "operator/documents/evaluate.h"
 #include "report/json/json.h"
 #include "report/json/value.h"
 
@@ -53,7 +53,7 @@ Json listed_value(const std::vector<campaign::Listed>& list) {
 
 }  // namespace
 
-std::string json(const EvaluateDocument& document) {
+std::string json(const ops::EvaluateDocument& document) {
   const campaign::Score& s = document.score;
   Json out = {{"schema", "ringtrue.evaluate/1"},
               {"simulated", true},
@@ -89,7 +89,7 @@ std::string json(const EvaluateDocument& document) {
   return dump(out);
 }
 
-std::string json(const CaseDocument& document) {
+std::string json(const ops::CaseDocument& document) {
   const campaign::Outcome& o = document.outcome;
   const campaign::Case& c = o.drawn;
   return dump({{"schema", "ringtrue.evaluate/1"},

@@ -1,23 +1,23 @@
 #include <fmt/format.h>
+#include "report/json/json.h"
 
 #include <algorithm>
 
-#include "report/explain.h"
 #include "report/json/value.h"
 
 namespace ringtrue::report {
 namespace {
 
 // What the blocks span, in bytes of the data.
-Json range_of(const ExplainDocument& d, const std::vector<BlockIndex>& blocks) {
+Json range_of(const ops::ExplainDocument& d, const std::vector<ops::BlockIndex>& blocks) {
   const std::uint64_t bytes = d.block * d.element_bytes;
   if (blocks.empty()) return {{"space", "data"}, {"offset", 0}, {"length", 0}};
   const auto [first, last] = std::minmax_element(blocks.begin(), blocks.end());
   return {{"space", "data"}, {"offset", *first * bytes}, {"length", (*last - *first + 1) * bytes}};
 }
 
-Json step(const ExplainDocument& d, const ExplainRound& round, int rank, std::string_view kind,
-          std::optional<int> peer, const std::vector<BlockIndex>& blocks, const Json& next) {
+Json step(const ops::ExplainDocument& d, const ops::ExplainRound& round, int rank, std::string_view kind,
+          std::optional<int> peer, const std::vector<ops::BlockIndex>& blocks, const Json& next) {
   return {{"rank", rank},
           {"step", round.round},
           {"kind", kind},
@@ -30,10 +30,11 @@ Json step(const ExplainDocument& d, const ExplainRound& round, int rank, std::st
           {"next", next}};
 }
 
-Json worker_step(const ExplainDocument& d, const ExplainRound& round, const ExplainPacket& packet) {
-  std::vector<BlockIndex> blocks;
+Json worker_step(const ops::ExplainDocument& d, const ops::ExplainRound& round,
+                 const ops::ExplainPacket& packet) {
+  std::vector<ops::BlockIndex> blocks;
   Json next = Json::array();
-  for (const ExplainBlock& b : packet.blocks) {
+  for (const ops::ExplainBlock& b : packet.blocks) {
     blocks.push_back(b.block);
     next.push_back(maybe(b.next));
   }
@@ -41,10 +42,10 @@ Json worker_step(const ExplainDocument& d, const ExplainRound& round, const Expl
   return step(d, round, packet.worker, kind, round.aggregator, blocks, next);
 }
 
-Json result_step(const ExplainDocument& d, const ExplainRound& round) {
-  std::vector<BlockIndex> blocks;
+Json result_step(const ops::ExplainDocument& d, const ops::ExplainRound& round) {
+  std::vector<ops::BlockIndex> blocks;
   Json next = Json::array(), workers = Json::array();
-  for (const ExplainSum& sum : round.sums) {
+  for (const ops::ExplainSum& sum : round.sums) {
     blocks.push_back(sum.block);
     next.push_back(maybe(sum.wanted));
     workers.push_back(sum.workers);
@@ -56,7 +57,7 @@ Json result_step(const ExplainDocument& d, const ExplainRound& round) {
 
 }  // namespace
 
-void write_json(const ExplainDocument& d, const Write& write) {
+void write_json(const ops::ExplainDocument& d, const Write& write) {
   const Json head = {{"schema", "ringtrue.schedule/1"},
                      {"algorithm", "omnireduce"},
                      {"ranks", d.workers},
@@ -83,8 +84,8 @@ void write_json(const ExplainDocument& d, const Write& write) {
       on = on && write(fmt::format("{}\n    {}", first ? "" : ",", value.dump()));
       first = false;
     };
-    for (const ExplainRound& round : d.rounds) {
-      for (const ExplainPacket& packet : round.packets) add(worker_step(d, round, packet));
+    for (const ops::ExplainRound& round : d.rounds) {
+      for (const ops::ExplainPacket& packet : round.packets) add(worker_step(d, round, packet));
       add(result_step(d, round));
       if (!on) return;
     }

@@ -1,18 +1,18 @@
-#include "report/grid.h"
+#include "report/json/json.h"
 #include "report/json/value.h"
 
 namespace ringtrue::report {
 namespace {
 
-Json time_value(const GridTime& time) {
+Json time_value(const ops::GridTime& time) {
   return {{"time_s", time.time_s}, {"deviation", time.deviation}};
 }
 
 }  // namespace
 
-std::string json(const GridDocument& document) {
+std::string json(const ops::GridDocument& document) {
   Json cells = Json::array();
-  for (const GridCell& c : document.cells) {
+  for (const ops::GridCell& c : document.cells) {
     cells.push_back({{"workers", c.workers},
                      {"aggregators", c.aggregators},
                      {"rate_Bps", c.rate_Bps},

@@ -6,40 +6,36 @@
 namespace ringtrue::report {
 namespace {
 
-Json rate(const std::optional<BytesPerSecond>& r) {
-  return r ? Json(r->value) : Json(nullptr);
+Json rail_value(const ideal::Rail& rail) {
+  return {{"nic", rail.nic},
+          {"port", rail.port},
+          {"port_Bps", maybe(rail.port_rate)},
+          {"pcie_Bps", maybe(rail.pcie)},
+          {"rate_Bps", maybe(rail.rate)},
+          {"limit", rail.limit}};
 }
 
 Json node_value(const ideal::NodeFacts& node) {
-  Json rails = Json::array();
-  for (const ideal::Rail& rail : node.rails) {
-    rails.push_back({{"nic", rail.nic},
-                     {"port", rail.port},
-                     {"port_Bps", rate(rail.port_rate)},
-                     {"pcie_Bps", rate(rail.pcie)},
-                     {"rate_Bps", rate(rail.rate)},
-                     {"limit", rail.limit}});
-  }
   return {{"node", node.node},
           {"gpus", node.gpus},
-          {"intra_Bps", rate(node.intra)},
+          {"intra_Bps", maybe(node.intra)},
           {"intra_arithmetic", node.intra_arithmetic},
-          {"inter_Bps", rate(node.inter)},
+          {"inter_Bps", maybe(node.inter)},
           {"inter_arithmetic", node.inter_arithmetic},
-          {"rails_sum_Bps", rate(node.sum ? node.sum : node.inter)},
-          {"rails", rails}};
+          {"rails_sum_Bps", maybe(node.sum ? node.sum : node.inter)},
+          {"rails", array(node.rails, rail_value)}};
 }
 
 }  // namespace
 
-std::string json(const IdealDocument& document) {
+std::string json(const ops::IdealDocument& document) {
   const ideal::Ideal& ideal = document.ideal;
   Json algorithms = Json::object(), attainable = Json::object(), in_network = Json::object(),
-       inputs = Json::object(), by_algorithm = Json::object(), nodes = Json::array();
+       inputs = Json::object(), by_algorithm = Json::object();
   for (const auto& a : ideal.algorithms) {
     const char* const name = key_of(a.algorithm);
-    algorithms[name] = rate(a.busbw);
-    attainable[name] = rate(a.attainable);
+    algorithms[name] = maybe(a.busbw);
+    attainable[name] = maybe(a.attainable);
     by_algorithm[name] = a.arithmetic;
   }
   for (const auto& a : ideal.in_network) {
@@ -50,45 +46,39 @@ std::string json(const IdealDocument& document) {
     inputs[input.name] = {{"value", maybe(input.value)}, {"origin", key_of(input.origin)}};
     if (!input.source.empty()) inputs[input.name]["source"] = input.source;
   }
-  Json arithmetic = Json::array(), notes = Json::array();
-  if (document.facts) {
-    for (const auto& line : document.facts->arithmetic) arithmetic.push_back(line);
-    for (const auto& line : document.facts->notes) notes.push_back(line);
-    for (const auto& node : document.facts->nodes) nodes.push_back(node_value(node));
-  }
-  for (const auto& line : ideal.arithmetic) arithmetic.push_back(line);
-  for (const auto& line : ideal.notes) notes.push_back(line);
+  const ideal::Facts facts = document.facts.value_or(ideal::Facts());
+  std::vector<std::string> arithmetic = facts.arithmetic, notes = facts.notes;
+  arithmetic.insert(arithmetic.end(), ideal.arithmetic.begin(), ideal.arithmetic.end());
+  notes.insert(notes.end(), ideal.notes.begin(), ideal.notes.end());
   return dump({{"schema", "ringtrue.ideal/1"},
-               {"bound_busbw_Bps", rate(ideal.bound)},
-               {"inter_node_Bps", rate(ideal.inter_node)},
-               {"intra_node_Bps", rate(ideal.intra_node)},
+               {"bound_busbw_Bps", maybe(ideal.bound)},
+               {"inter_node_Bps", maybe(ideal.inter_node)},
+               {"intra_node_Bps", maybe(ideal.intra_node)},
                {"bound_may_be_passed", ideal.may_be_passed},
                {"algorithms", algorithms},
                {"attainable", attainable},
                {"in_network", in_network},
                {"algorithm_arithmetic", by_algorithm},
                {"inputs", inputs},
-               {"nodes", nodes},
+               {"nodes", array(facts.nodes, node_value)},
                {"arithmetic", arithmetic},
                {"notes", notes}});
 }
 
 Json counters_value(const std::map<std::string, run::CounterWindow>& counters) {
+  const auto change = [](const run::CounterChange& c) -> Json {
+    return {{"device", c.device},
+            {"counter", c.counter},
+            {"class", key_of(topology::counter_class(c.counter))},
+            {"before", c.before},
+            {"after", c.after},
+            {"delta", topology::rise(c)},
+            {"saturated", c.saturated},
+            {"reset", c.reset}};
+  };
   Json out = Json::array();
-  for (const auto& [node, window] : counters) {
-    Json changes = Json::array();
-    for (const run::CounterChange& c : window.changes) {
-      changes.push_back({{"device", c.device},
-                         {"counter", c.counter},
-                         {"class", key_of(topology::counter_class(c.counter))},
-                         {"before", c.before},
-                         {"after", c.after},
-                         {"delta", topology::rise(c)},
-                         {"saturated", c.saturated},
-                         {"reset", c.reset}});
-    }
-    out.push_back({{"node", node}, {"seconds", window.seconds}, {"changes", changes}});
-  }
+  for (const auto& [node, window] : counters)
+    out.push_back({{"node", node}, {"seconds", window.seconds}, {"changes", array(window.changes, change)}});
   return out;
 }
 

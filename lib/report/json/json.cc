@@ -4,10 +4,9 @@
 
 namespace ringtrue::report {
 
-Json error_value(const Trouble& trouble) {
-  const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+Json error_value(const ops::Trouble& trouble) {
   Json failures = Json::array();
-  for (const Failure& f : trouble.failures) {
+  for (const ops::Failure& f : trouble.failures) {
     failures.push_back({{"node", f.node},
                         {"phase", key_of(f.phase)},
                         {"cause", key_of(f.error.cause)},
@@ -22,12 +21,12 @@ Json error_value(const Trouble& trouble) {
           {"failures", failures}};
 }
 
-Json maybe_deadlines(const std::optional<Deadlines>& deadlines) {
+Json maybe_deadlines(const std::optional<ops::Deadlines>& deadlines) {
   if (!deadlines) return nullptr;
   return {{"phase_s", deadlines->phase_s}, {"run_s", deadlines->run_s}};
 }
 
-Json maybe_error(const std::optional<Trouble>& trouble) {
+Json maybe_error(const std::optional<ops::Trouble>& trouble) {
   return trouble ? error_value(*trouble) : Json(nullptr);
 }
 
@@ -35,15 +34,14 @@ std::string dump(const Json& value) {
   return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string json(const Trouble& trouble, const std::string& command) {
+std::string json(const ops::Trouble& trouble, const std::string& command) {
   const std::string name = command.empty() ? "error" : command;
   return dump({{"schema", "ringtrue." + name + "/1"}, {"error", error_value(trouble)}});
 }
 
-std::string json(const NodesDocument& document) {
+std::string json(const ops::NodesDocument& document) {
   Json nodes = Json::array();
-  const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
-  for (const NodeRow& node : document.nodes) {
+  for (const fleet::NodeState& node : document.nodes) {
     nodes.push_back({{"node", node.node},
                      {"reachable", node.reachable},
                      {"version", text_or_null(node.version)},
@@ -53,19 +51,17 @@ std::string json(const NodesDocument& document) {
   return dump({{"schema", "ringtrue.nodes/1"}, {"nodes", nodes}, {"error", maybe_error(document.error)}});
 }
 
-std::string json(const ConfigDocument& document) {
+std::string json(const ops::ConfigDocument& document) {
   Json settings = Json::array();
-  for (const SettingRow& row : document.settings) {
-    settings.push_back({{"key", row.key},
-                        {"value", row.value.empty() ? Json(nullptr) : Json(row.value)},
-                        {"origin", row.origin}});
+  for (const config::Given& row : document.settings) {
+    settings.push_back({{"key", row.key}, {"value", text_or_null(row.text)}, {"origin", row.origin}});
   }
   return dump({{"schema", "ringtrue.config/1"}, {"settings", settings}});
 }
 
-std::string json(const PkiDocument& document) {
+std::string json(const ops::PkiDocument& document) {
   Json certificates = Json::array();
-  for (const CertificateRow& row : document.certificates) {
+  for (const pki::Issued& row : document.certificates) {
     certificates.push_back({{"name", row.name}, {"folder", row.folder}, {"until", row.until}});
   }
   return dump({{"schema", "ringtrue.pki/1"}, {"certificates", certificates}});

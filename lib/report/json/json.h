@@ -9,22 +9,28 @@
 
 namespace ringtrue::report {
 
-std::string json(const RunDocument& document);
-std::string json(const CheckDocument& document);
-std::string json(const SweepDocument& document);
-std::string json(const GpuSweepDocument& document);
-std::string json(const IdealDocument& document);
-std::string json(const NodesDocument& document);
-std::string json(const GatherDocument& document);
-std::string json(const ConfigDocument& document);
-std::string json(const PkiDocument& document);
+std::string json(const ops::RunDocument& document);
+std::string json(const ops::CheckDocument& document);
+std::string json(const ops::SweepDocument& document);
+std::string json(const ops::GpuSweepDocument& document);
+std::string json(const ops::IdealDocument& document);
+std::string json(const ops::NodesDocument& document);
+std::string json(const ops::GatherDocument& document);
+std::string json(const ops::ConfigDocument& document);
+std::string json(const ops::PkiDocument& document);
+std::string json(const ops::GridDocument& document);
+std::string json(const ops::EvaluateDocument& document);
+std::string json(const ops::CaseDocument& document);
 // topology/json.h's document, which --from reads again, with findings[], not_checked[], affinity[], paths[]
 // and error beside what it has. Written piece by piece: a fleet's may be long.
-void write_json(const TopoDocument& document, const Write& write);
-void write_json(const ScheduleDocument& document, const Write& write);
+void write_json(const ops::TopoDocument& document, const Write& write);
+void write_json(const ops::ScheduleDocument& document, const Write& write);
+// "steps" in the order of the text: a worker's "send", "answer" (empty) or "silent", then an aggregator's
+// "multicast", whose peer is null.
+void write_json(const ops::ExplainDocument& document, const Write& write);
 
 // A command that failed before it had anything to say: {"schema": "ringtrue.COMMAND/1", "error": {...}}.
 // Without a command: "ringtrue.error/1".
-std::string json(const Trouble& trouble, const std::string& command);
+std::string json(const ops::Trouble& trouble, const std::string& command);
 
 }  // namespace ringtrue::report

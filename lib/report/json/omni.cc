@@ -1,9 +1,10 @@
-#include "report/json/omni.h"
+#include "report/json/json.h"
+#include "report/json/value.h"
 
 namespace ringtrue::report {
 namespace {
 
-Json model_value(const OmniModel& m) {
+Json model_value(const ops::OmniModel& m) {
   return {{"time_s", m.time_s},
           {"speedup", maybe(m.speedup)},
           {"dedicated_s", maybe(m.dedicated_s)},
@@ -11,7 +12,7 @@ Json model_value(const OmniModel& m) {
           {"on_wire_s", maybe(m.on_wire_s)}};
 }
 
-Json ring_value(const OmniRing& r) {
+Json ring_value(const ops::OmniRing& r) {
   return {{"transport", transport_text(r.transports)},
           {"time_s", r.time_s},
           {"algbw_Bps", maybe(r.algbw_Bps)},
@@ -21,20 +22,20 @@ Json ring_value(const OmniRing& r) {
 
 }  // namespace
 
-void add_omni_counts(Json& out, const OmniResult& omni, bool simulated) {
+void add_omni_counts(Json& out, const ops::OmniResult& omni, bool simulated) {
   out["worker_packets"] = omni.worker_packets;
   out["worker_blocks"] = omni.worker_blocks;
   out["multicasts"] = omni.multicasts;
   out["aggregator_packets"] = omni.aggregator_packets;
   if (!simulated) return;
   Json streams = Json::array();
-  for (const OmniStream& s : omni.order) streams.push_back({{"rounds", s.rounds}, {"order", s.order}});
+  for (const ops::OmniStream& s : omni.order) streams.push_back({{"rounds", s.rounds}, {"order", s.order}});
   out["streams"] = std::move(streams);
 }
 
-Json omni_value(const OmniResult& omni) {
+Json omni_value(const ops::OmniResult& omni) {
   Json receive = Json::array();
-  for (const OmniReceive& r : omni.receive) {
+  for (const ops::OmniReceive& r : omni.receive) {
     receive.push_back({{"rank", r.rank},
                        {"node", r.node.empty() ? Json(nullptr) : Json(r.node)},
                        {"bytes", r.bytes},

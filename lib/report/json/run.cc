@@ -1,19 +1,37 @@
 #include "report/json/json.h"
-#include "report/json/omni.h"
-#include "report/json/record.h"
-#include "report/json/simulated.h"
 #include "report/json/value.h"
-#include "run/trace.h"
+#include "run/fields.h"
 
 namespace ringtrue::report {
 namespace {
 
-Json spread_value(const std::optional<Spread>& spread) {
+// Parts of the record of a run, by the tables of their fields.
+template <class T>
+Json record_value(const T& value) {
+  if constexpr (Part<T>) {
+    Json out = Json::object();
+    fields([&](const char* key, const About&, const auto& field) { out.emplace(key, record_value(field)); },
+           value);
+    return out;
+  } else if constexpr (is_vector<T>) {
+    return array(value, [](const auto& item) { return record_value(item); });
+  } else if constexpr (std::is_enum_v<T>) {
+    return key_of(value);
+  } else if constexpr (IsQuantity<T>) {
+    return value.value;
+  } else if constexpr (std::same_as<T, run::RdmaPort>) {
+    return to_text(value);
+  } else {
+    return value;
+  }
+}
+
+Json spread_value(const std::optional<ops::Spread>& spread) {
   if (!spread) return nullptr;
   return {{"min", spread->min}, {"median", spread->median}, {"max", spread->max}};
 }
 
-Json result_value(const RunResult& r, bool simulated) {
+Json result_value(const ops::RunResult& r, bool simulated) {
   Json out = {{"algorithm", key_of(r.algorithm)},
               {"transport", transport_text(r.transports)},
               {"congestion", r.congestion.empty() ? Json(nullptr) : Json(r.congestion)},
@@ -50,42 +68,54 @@ Json result_value(const RunResult& r, bool simulated) {
   return out;
 }
 
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
+// There may be millions.
+Json hop_value(const run::Hop& hop, const ops::RunDocument& document, int workers) {
+  const auto node_of = [&](int rank) -> Json {
+    if (rank < 0 || std::size_t(rank) >= document.rank_nodes.size()) return nullptr;
+    return document.rank_nodes[std::size_t(rank)];
+  };
+  Json row = Json::object();
+  row.emplace("source", hop.source);
+  row.emplace("destination", hop.destination);
+  row.emplace("source_node", node_of(hop.source));
+  row.emplace("destination_node", node_of(hop.destination));
+  row.emplace("bytes", hop.bytes.value);
+  const bool timed = hop.busy.value > 0 || hop.bytes.value == 0;
+  row.emplace("busy_s", timed ? Json(hop.busy.value) : Json(nullptr));
+  row.emplace("rate_Bps", maybe(hop.rate()));
+  row.emplace("retransmits", hop.tcp ? Json(hop.tcp->retransmits) : Json(nullptr));
+  if (hop.rdma) {
+    Json rdma = record_value(*hop.rdma);
+    rdma.erase("busy_s");
+    for (std::size_t i = 0; i < hop.rdma->rails.size(); ++i) {
+      const run::RdmaRail& rail = hop.rdma->rails[i];
+      const bool busy = rail.busy.value > 0;
+      rdma["rails"][i]["rate_Bps"] = busy ? Json((rail.bytes / rail.busy).value) : Json(nullptr);
+    }
+    row["rdma"] = std::move(rdma);
+  }
+  if (workers == 0) return row;
+  row["source_role"] = hop.source < workers ? "worker" : "aggregator";
+  row["destination_role"] = hop.destination < workers ? "worker" : "aggregator";
+  return row;
+}
+
+Json reference_value(const ops::ReferenceResult& r) {
+  return {{"library", text_or_null(r.reference.library)},
+          {"how", text_or_null(r.reference.how)},
+          {"bytes", r.result.bytes},
+          {"time_s", spread_value(r.result.time_s)},
+          {"algbw_Bps", maybe(r.result.algbw_Bps)},
+          {"busbw_Bps", maybe(r.result.busbw_Bps)},
+          {"wrong", maybe(r.result.wrong)},
+          {"why_not", text_or_null(r.reference.why_not)}};
 }
 
 }  // namespace
 
-std::string json(const RunDocument& document) {
-  Json results = Json::array(), hops = Json::array(), choices = Json::array();
-  for (const RunResult& r : document.results) results.push_back(result_value(r, document.simulated));
-  const int workers = document.workers();
-  for (const HopRow& hop : document.hops) {
-    Json& row = hops.emplace_back(Json::object());  // there may be millions
-    row.emplace("source", hop.source);
-    row.emplace("destination", hop.destination);
-    row.emplace("source_node", text_or_null(hop.source_node));
-    row.emplace("destination_node", text_or_null(hop.destination_node));
-    row.emplace("bytes", hop.bytes);
-    row.emplace("busy_s", maybe(hop.busy_s));
-    row.emplace("rate_Bps", maybe(hop.rate_Bps));
-    row.emplace("retransmits", maybe(hop.retransmits));
-    if (hop.rdma) {
-      Json rails = Json::array();
-      for (const run::RdmaRail& rail : hop.rdma->rails) {
-        Json& part = rails.emplace_back(record_value(rail));
-        part["rate_Bps"] = rail.busy.value > 0 ? Json((rail.bytes / rail.busy).value) : Json(nullptr);
-      }
-      row["rdma"] = {{"writes", hop.rdma->writes},
-                     {"credit_limited_s", hop.rdma->credit_limited.value},
-                     {"queue_limited_s", hop.rdma->queue_limited.value},
-                     {"rails", std::move(rails)}};
-    }
-    if (workers == 0) continue;
-    row["source_role"] = hop.source < workers ? "worker" : "aggregator";
-    row["destination_role"] = hop.destination < workers ? "worker" : "aggregator";
-  }
-  for (const Choice& choice : document.choices) {
+std::string json(const ops::RunDocument& document) {
+  Json choices = Json::array();
+  for (const ops::Choice& choice : document.choices) {
     Json predictions = Json::object();
     for (const auto& [algorithm, seconds] : choice.predictions) predictions[key_of(algorithm)] = seconds;
     choices.push_back({{"bytes", choice.bytes},
@@ -106,8 +136,10 @@ std::string json(const RunDocument& document) {
     add_omni_counts(out, *document.results.back().omni, document.simulated);
   if (!document.notes.empty()) out["notes"] = document.notes;
   if (!choices.empty()) out["choice"] = choices;
-  out["results"] = std::move(results);
-  out["hops"] = std::move(hops);
+  out["results"] =
+      array(document.results, [&](const ops::RunResult& r) { return result_value(r, document.simulated); });
+  const auto workers = document.workers();
+  out["hops"] = array(document.hops, [&](const run::Hop& hop) { return hop_value(hop, document, workers); });
   if (!document.rdma.empty()) {
     Json rdma = Json::array();
     for (const run::RdmaUse& use : document.rdma) {
@@ -117,19 +149,7 @@ std::string json(const RunDocument& document) {
     }
     out["rdma"] = std::move(rdma);
   }
-  if (!document.references.empty()) {
-    Json references = Json::array();
-    for (const ReferenceRow& r : document.references)
-      references.push_back({{"library", text_or_null(r.library)},
-                            {"how", text_or_null(r.how)},
-                            {"bytes", r.bytes},
-                            {"time_s", spread_value(r.time_s)},
-                            {"algbw_Bps", maybe(r.algbw_Bps)},
-                            {"busbw_Bps", maybe(r.busbw_Bps)},
-                            {"wrong", maybe(r.wrong)},
-                            {"why_not", text_or_null(r.why_not)}});
-    out["references"] = std::move(references);
-  }
+  if (!document.references.empty()) out["references"] = array(document.references, reference_value);
   if (!document.gpus.empty()) out["gpus"] = record_value(document.gpus);
   if (!document.events.empty()) out["events"] = record_value(document.events);
   if (!document.simulated) {

@@ -6,7 +6,7 @@
 namespace ringtrue::report {
 
 // Written line by line: steps may be millions.
-void write_json(const ScheduleDocument& document, const Write& write) {
+void write_json(const ops::ScheduleDocument& document, const Write& write) {
   bool on =
       write(fmt::format("{{\n  \"schema\": \"ringtrue.schedule/1\",\n  \"algorithm\": {},\n  \"ranks\": {},\n"
                         "  \"bytes\": {}",
@@ -16,7 +16,7 @@ void write_json(const ScheduleDocument& document, const Write& write) {
     for (std::size_t t = 0; t < document.trees.size(); ++t) {
       on = on && write(t == 0 ? "\n    [" : ",\n    [");
       bool first = true;
-      for (const TreeNode& node : document.trees[t]) {
+      for (const ops::TreeNode& node : document.trees[t]) {
         const Json value = {{"rank", node.rank}, {"parent", maybe(node.parent)}, {"children", node.children}};
         on = on && write(fmt::format("{}\n      {}", first ? "" : ",", value.dump()));
         first = false;
@@ -29,7 +29,7 @@ void write_json(const ScheduleDocument& document, const Write& write) {
   if (!document.steps_omitted && document.each_step) {
     on = on && write(",\n  \"steps\": [");
     bool first = true;
-    document.each_step([&](const StepRow& s) {
+    document.each_step([&](const ops::StepRow& s) {
       if (!on) return;
       on = write(fmt::format(
           "{}\n    {{\"rank\": {}, \"step\": {}, \"kind\": \"{}\", \"peer\": {}, \"lane\": {}, \"range\": "

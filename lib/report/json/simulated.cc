@@ -1,8 +1,9 @@
-#include "report/json/simulated.h"
+#include "report/json/json.h"
+#include "report/json/value.h"
 
 namespace ringtrue::report {
 
-void add_simulated(Json& out, const Simulated& model) {
+void add_simulated(Json& out, const ops::Simulated& model) {
   out["method"] = model.method.empty() ? Json(nullptr) : Json(model.method);
   out["sharing"] = model.sharing.empty() ? Json(nullptr) : Json(model.sharing);
   out["faults"] = model.faults;
@@ -14,7 +15,7 @@ void add_simulated(Json& out, const Simulated& model) {
   }
   if (const auto& c = model.calibration) {
     Json samples = Json::array();
-    for (const Calibrated::Sample& s : c->samples) {
+    for (const ops::Calibrated::Sample& s : c->samples) {
       samples.push_back({{"algorithm", s.algorithm},
                          {"bytes", s.bytes},
                          {"measured_s", s.measured_s},

@@ -5,14 +5,6 @@
 namespace ringtrue::report {
 namespace {
 
-Json rate(const std::optional<BytesPerSecond>& value) {
-  return value ? Json(value->value) : Json(nullptr);
-}
-
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
 Json end_value(const run::GpuLimit::End& end) {
   if (end.index < 0) return nullptr;
   return {{"gpu", end.index}, {"uuid", end.uuid}, {"pci", text_or_null(end.pci)}};
@@ -27,10 +19,10 @@ Json limit_value(const diagnosis::GpuRate& r) {
           {"host", text_or_null(key_of(limit.host))},
           {"numa", limit.numa < 0 ? Json(nullptr) : Json(limit.numa)},
           {"near", maybe(r.near)},
-          {"rate_Bps", rate(limit.rate)},
-          {"latency_s", limit.latency ? Json(limit.latency->value) : Json(nullptr)},
-          {"ideal_Bps", rate(r.ideal)},
-          {"attainable_Bps", rate(r.attainable)},
+          {"rate_Bps", maybe(limit.rate)},
+          {"latency_s", maybe(limit.latency)},
+          {"ideal_Bps", maybe(r.ideal)},
+          {"attainable_Bps", maybe(r.attainable)},
           {"origin", key_of(r.origin)},
           {"source", text_or_null(r.source)},
           {"ratio", maybe(r.ratio)},
@@ -39,18 +31,13 @@ Json limit_value(const diagnosis::GpuRate& r) {
 
 }  // namespace
 
-std::string json(const GpuSweepDocument& document) {
-  Json limits = Json::array(), findings = Json::array(), not_checked = Json::array();
-  for (const diagnosis::GpuRate& r : document.limits.rates) limits.push_back(limit_value(r));
-  for (const diagnosis::Finding& f : document.limits.findings) findings.push_back(finding_value(f));
-  for (const diagnosis::NotChecked& n : document.limits.not_checked)
-    not_checked.push_back({{"what", n.what}, {"why", n.why}});
+std::string json(const ops::GpuSweepDocument& document) {
   return dump({{"schema", "ringtrue.sweep-gpu/1"},
                {"nodes", document.nodes},
                {"bytes", document.bytes},
-               {"limits", std::move(limits)},
-               {"findings", std::move(findings)},
-               {"not_checked", std::move(not_checked)},
+               {"limits", array(document.limits.rates, limit_value)},
+               {"findings", array(document.limits.findings, finding_value)},
+               {"not_checked", array(document.limits.not_checked, not_checked_value)},
                {"thresholds", {{"warning", document.warning}, {"critical", document.critical}}},
                {"notes", document.notes},
                {"error", maybe_error(document.error)}});

@@ -18,7 +18,7 @@ bool has(const auto& devices, const std::string& name) {
 Json way_value(Json row, const topology::Path& path) {
   const bool known = path.narrowest_link >= 0 && std::size_t(path.narrowest_link) < path.links.size();
   row["kind"] = path.text();
-  row["narrowest_Bps"] = path.narrowest ? Json(path.narrowest->value) : Json(nullptr);
+  row["narrowest_Bps"] = maybe(path.narrowest);
   row["narrowest_link"] = known ? Json(path.links[std::size_t(path.narrowest_link)].name) : Json(nullptr);
   row["all_known"] = path.all_known;
   return row;
@@ -41,7 +41,7 @@ class Rows {
 
 }  // namespace
 
-void write_json(const TopoDocument& document, const Write& write) {
+void write_json(const ops::TopoDocument& document, const Write& write) {
   // The model writes itself; what is known beyond it goes before its last brace.
   std::string model = topology::to_json(document.cluster);
   model.resize(model.find_last_of('}'));
@@ -55,7 +55,7 @@ void write_json(const TopoDocument& document, const Write& write) {
   write(",\n  \"not_checked\": [");
   Rows not_checked(write);
   for (const diagnosis::NotChecked& n : document.inspection.not_checked)
-    not_checked.add({{"what", n.what}, {"why", n.why}});
+    not_checked.add(not_checked_value(n));
   for (const topology::Node& node : document.cluster.nodes)
     if (const auto count = devices_of(node).size(); count > most_devices_with_paths)
       not_checked.add({{"what", "paths: " + node.name},
@@ -82,19 +82,14 @@ void write_json(const TopoDocument& document, const Write& write) {
         maybe_error(document.error).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n}\n");
 }
 
-std::string json(const GatherDocument& document) {
-  Json bundles = Json::array();
-  for (const BundleRow& b : document.bundles)
-    bundles.push_back({{"node", b.node},
-                       {"file", b.file},
-                       {"bytes", b.bytes},
-                       {"files", b.files},
-                       {"answers", b.answers},
-                       {"errors", b.errors},
-                       {"window_s", b.window_s},
-                       {"redacted", b.redacted}});
-  return dump(
-      {{"schema", "ringtrue.gather/1"}, {"bundles", bundles}, {"error", maybe_error(document.error)}});
+std::string json(const ops::GatherDocument& document) {
+  const auto bundle = [](const ops::BundleRow& b) -> Json {
+    return {{"node", b.node},       {"file", b.file},     {"bytes", b.bytes},       {"files", b.files},
+            {"answers", b.answers}, {"errors", b.errors}, {"window_s", b.window_s}, {"redacted", b.redacted}};
+  };
+  return dump({{"schema", "ringtrue.gather/1"},
+               {"bundles", array(document.bundles, bundle)},
+               {"error", maybe_error(document.error)}});
 }
 
 }  // namespace ringtrue::report

@@ -42,7 +42,7 @@ bool any_below(const diagnosis::Diagnosis& d, double share) {
 
 }  // namespace
 
-std::string text(const CheckDocument& document, const Style& style) {
+std::string text(const ops::CheckDocument& document, const Style& style) {
   const diagnosis::Diagnosis& d = document.diagnosis;
   std::string verdict(key_of(d.verdict));
   for (char& c : verdict) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
@@ -88,8 +88,7 @@ std::string text(const CheckDocument& document, const Style& style) {
   if (d.coverage.pairs > 0 && d.coverage.pairs_measured < d.coverage.pairs) {
     out += fmt::format("pairs measured: {} of {}\n", d.coverage.pairs_measured, d.coverage.pairs);
   }
-  for (const std::string& note : document.notes)
-    out += style.paint(fmt::format("note: {}", note), Ink::dim) + "\n";
+  out += notes_text(document.notes, style);
   out += counters_text(d.counters, "during the check", style);
   if (document.inspection)
     out +=

@@ -31,29 +31,29 @@ std::string percent_text(const Maybe& ratio) {
 namespace {
 
 // Whether the summary, which names up to four nodes, has said it all.
-bool summed_up(const Trouble& trouble) {
+bool summed_up(const ops::Trouble& trouble) {
   const auto& all = trouble.failures;
-  return all.size() <= 4 && std::all_of(all.begin(), all.end(), [&](const Failure& f) {
+  return all.size() <= 4 && std::all_of(all.begin(), all.end(), [&](const ops::Failure& f) {
            return f.culprit && f.error.what == all.front().error.what && f.phase == all.front().phase;
          });
 }
 
-bool somebody_was_waited_for(const Trouble& trouble) {
+bool somebody_was_waited_for(const ops::Trouble& trouble) {
   const auto late = [](const Error& e) {
     return e.cause == Cause::deadline || e.cause == Cause::unreachable || e.cause == Cause::peer_lost;
   };
   return late(trouble.error) || std::any_of(trouble.failures.begin(), trouble.failures.end(),
-                                            [&](const Failure& f) { return late(f.error); });
+                                            [&](const ops::Failure& f) { return late(f.error); });
 }
 
 }  // namespace
 
-std::string failures_text(const Trouble& trouble, const Style& style) {
+std::string failures_text(const ops::Trouble& trouble, const Style& style) {
   if (summed_up(trouble)) return "";
   std::string out;
   constexpr int shown = 16;
   int count = 0;
-  for (const Failure& f : trouble.failures) {
+  for (const ops::Failure& f : trouble.failures) {
     if (f.node.empty() || ++count > shown) continue;  // the summary tells what concerns no node
     out +=
         fmt::format("  {} {}: {}{}\n", style.paint(f.node, f.culprit ? Ink::red : Ink::dim), key_of(f.phase),
@@ -63,7 +63,13 @@ std::string failures_text(const Trouble& trouble, const Style& style) {
   return style.fit(out);
 }
 
-std::string deadlines_text(const std::optional<Deadlines>& deadlines, const Trouble& trouble) {
+std::string notes_text(const std::vector<std::string>& notes, const Style& style) {
+  std::string out;
+  for (const std::string& note : notes) out += style.paint("note: " + note, Ink::dim) + "\n";
+  return out;
+}
+
+std::string deadlines_text(const std::optional<ops::Deadlines>& deadlines, const ops::Trouble& trouble) {
   if (!deadlines || !somebody_was_waited_for(trouble)) return "";
   return fmt::format("deadlines: {} a phase, {} a run\n", to_text(Seconds(deadlines->phase_s)),
                      to_text(Seconds(deadlines->run_s)));

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/plural.h"
-#include "report/evaluate.h"
+#include "operator/documents/evaluate.h"
 #include "report/table.h"
 #include "report/text/text.h"
 
@@ -78,7 +78,7 @@ std::string listed_text(std::string_view title, const std::vector<campaign::List
   return out + "\n";
 }
 
-std::string command_of(const EvaluateDocument& d) {
+std::string command_of(const ops::EvaluateDocument& d) {
   std::string out = fmt::format("ringtrue evaluate --seed {} --cases {}", d.seed, d.score.cases);
   const campaign::Limits usual;
   if (d.limits.fewest != usual.fewest || d.limits.most != usual.most)
@@ -98,7 +98,7 @@ constexpr const char* legend =
 
 }  // namespace
 
-std::string text(const EvaluateDocument& d, const Style& style) {
+std::string text(const ops::EvaluateDocument& d, const Style& style) {
   const campaign::Score& s = d.score;
   std::string out =
       style.paint(fmt::format("Simulated: {} of {} to {} nodes at {:g} % noise, {} of them healthy",
@@ -110,8 +110,8 @@ std::string text(const EvaluateDocument& d, const Style& style) {
   if (d.error) out += "ended early: these are the cases that were done\n";
   for (const Section& section : sections(s)) {
     if (section.groups.empty()) continue;
-    std::vector<Table::Column> columns = {{std::string(section.title), Table::Align::left}};
-    for (const char* header : headers) columns.push_back({header});
+    std::vector<Table::Column> columns = {left(std::string(section.title))};
+    for (const char* header : headers) columns.emplace_back(header);
     Table table(std::move(columns));
     for (const Group* group : section.groups) table.row(cells_of(*group));
     out += fmt::format("\n{}", table.text());
@@ -131,7 +131,7 @@ std::string text(const EvaluateDocument& d, const Style& style) {
   return out;
 }
 
-std::string markdown(const EvaluateDocument& d) {
+std::string markdown(const ops::EvaluateDocument& d) {
   const campaign::Score& s = d.score;
   std::string out = fmt::format("    {}\n\n{}, {} of them of healthy fabrics; {}.\n", command_of(d),
                                 plural(s.cases, "check"), s.healthy_cases, legend);
@@ -153,7 +153,7 @@ std::string markdown(const EvaluateDocument& d) {
   return out + "\n";
 }
 
-std::string text(const CaseDocument& document, const Style& style) {
+std::string text(const ops::CaseDocument& document, const Style& style) {
   const campaign::Outcome& o = document.outcome;
   const campaign::Case& c = o.drawn;
   std::string out =
@@ -161,13 +161,7 @@ std::string text(const CaseDocument& document, const Style& style) {
                   Ink::bold) +
       "\n";
   out = style.fit(out + c.text() + "\n\n");
-  Table table({{"stage", Table::Align::left},
-               {"algorithm", Table::Align::left},
-               {"nodes"},
-               {"shift"},
-               {"calls"},
-               {"of"},
-               {"time of one"}});
+  Table table({left("stage"), left("algorithm"), "nodes", "shift", "calls", "of", "time of one"});
   for (const diagnosis::RunRecord& run : document.check.diagnosis.runs) {
     const diagnosis::Experiment& e = run.experiment;
     table.row({key_of(run.stage), std::string(key_of(e.algorithm)), fmt::format("{}", e.order.size()),

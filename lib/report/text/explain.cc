@@ -1,9 +1,9 @@
 #include <fmt/format.h>
+#include "report/text/text.h"
 
 #include <algorithm>
 
 #include "base/plural.h"
-#include "report/explain.h"
 
 namespace ringtrue::report {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t most_drawn = 512, most_in_line = 64;  // blocks
 constexpr std::size_t bitmap_indent = 14;
 
-std::string block_text(const std::optional<BlockIndex>& block) {
+std::string block_text(const std::optional<ops::BlockIndex>& block) {
   return block ? fmt::format("{}", *block) : "none";
 }
 
@@ -35,21 +35,21 @@ std::string drawn(const std::vector<bool>& bitmap, std::uint64_t columns) {
   return out;
 }
 
-std::string packet_line(const ExplainPacket& packet, const ExplainRound& round) {
+std::string packet_line(const ops::ExplainPacket& packet, const ops::ExplainRound& round) {
   if (packet.blocks.empty()) {
     return fmt::format("    worker {} {}\n", packet.worker,
                        packet.answers ? "answers without a block: it has none of those that are wanted"
                                       : "stays silent: it has none of the blocks that are wanted");
   }
   std::vector<std::string> parts;
-  for (const ExplainBlock& b : packet.blocks) {
+  for (const ops::ExplainBlock& b : packet.blocks) {
     parts.push_back(
         fmt::format("block {}{}, its next is {}", b.block, b.zeros ? " (zeros)" : "", block_text(b.next)));
   }
   return fmt::format("    worker {} -> rank {}: {}\n", packet.worker, round.aggregator, joined(parts, "; "));
 }
 
-std::string sum_line(const ExplainSum& sum) {
+std::string sum_line(const ops::ExplainSum& sum) {
   std::vector<std::string> workers, nexts;
   for (const int worker : sum.workers) workers.push_back(fmt::format("worker {}", worker));
   for (const auto& next : sum.nexts) nexts.push_back(block_text(next));
@@ -57,9 +57,9 @@ std::string sum_line(const ExplainSum& sum) {
                      joined(nexts, ", "), block_text(sum.wanted));
 }
 
-std::string multicast_line(const ExplainRound& round) {
+std::string multicast_line(const ops::ExplainRound& round) {
   std::vector<std::string> parts;
-  for (const ExplainSum& sum : round.sums) {
+  for (const ops::ExplainSum& sum : round.sums) {
     parts.push_back(sum.wanted ? fmt::format("block {}, wants {}", sum.block, *sum.wanted)
                                : fmt::format("block {}, column done", sum.block));
   }
@@ -68,7 +68,7 @@ std::string multicast_line(const ExplainRound& round) {
 
 }  // namespace
 
-void write_text(const ExplainDocument& d, const Style& style, const Write& sink) {
+void write_text(const ops::ExplainDocument& d, const Style& style, const Write& sink) {
   const auto write = [&](const std::string& text) { return sink(style.fit(text)); };
   bool on =
       write(fmt::format("omnireduce, {} (rank 0 to {}), {} (from rank {}), {} of {}, {} of {}{}\n",
@@ -84,9 +84,9 @@ void write_text(const ExplainDocument& d, const Style& style, const Write& sink)
       on = on && sink(style.fit(fmt::format("  worker {:<4} {}\n", w, drawn(d.bitmaps[w], columns)),
                                 bitmap_indent - 2));
   }
-  const ExplainRound* before = nullptr;
+  const ops::ExplainRound* before = nullptr;
   if (d.steps_omitted) on = on && write("\nsteps left out; --steps shows them\n");
-  for (const ExplainRound& round : d.rounds) {
+  for (const ops::ExplainRound& round : d.rounds) {
     if (d.steps_omitted) break;
     if (!before || before->stream != round.stream) {
       const std::uint64_t first = round.stream * d.fusion;
@@ -100,8 +100,8 @@ void write_text(const ExplainDocument& d, const Style& style, const Write& sink)
     on = on &&
          write(fmt::format("  round {}{}\n", round.round,
                            round.round == 0 ? ": the first block of each column, whatever it holds" : ""));
-    for (const ExplainPacket& packet : round.packets) on = on && write(packet_line(packet, round));
-    for (const ExplainSum& sum : round.sums) on = on && write(sum_line(sum));
+    for (const ops::ExplainPacket& packet : round.packets) on = on && write(packet_line(packet, round));
+    for (const ops::ExplainSum& sum : round.sums) on = on && write(sum_line(sum));
     on = on && write(multicast_line(round));
     if (!on) return;
   }

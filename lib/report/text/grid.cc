@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "base/plural.h"
-#include "report/grid.h"
 #include "report/table.h"
 #include "report/text/text.h"
 
@@ -27,20 +26,19 @@ std::string factor_text(const Maybe& factor) {
 }
 
 // What the cells of one table have in common; it is told above it.
-auto part_of(const GridCell& c) {
+auto part_of(const ops::GridCell& c) {
   return std::tuple(c.rate_Bps, c.workers, c.aggregators, c.streams, c.fusion, c.ring_s);
 }
 
-std::string part_text(std::span<const GridCell> cells, const Style& style) {
-  const GridCell& first = cells.front();
+std::string part_text(std::span<const ops::GridCell> cells, const Style& style) {
+  const ops::GridCell& first = cells.front();
   std::string out =
       style.fit(fmt::format("{}, {}, {}, {} of {}; the ring takes {}\n", rate_text(first.rate_Bps),
                             plural(first.workers, "worker"), plural(first.aggregators, "aggregator"),
                             plural(first.streams, "stream"), first.fusion, to_text(Seconds(first.ring_s))));
   const auto off = [](std::string_view header) { return fmt::format("{:>7} {:>5}", header, "%"); };
-  Table table(
-      {{"density"}, {"model"}, {off("even")}, {off("on wire")}, {off("drawn")}, {"speed"}, {"model's"}});
-  for (const GridCell& c : cells) {
+  Table table({"density", "model", {off("even")}, {off("on wire")}, {off("drawn")}, "speed", "model's"});
+  for (const ops::GridCell& c : cells) {
     table.row({fmt::format("{:g} %{}", c.density * 100, c.applies ? " " : "*"), to_text(Seconds(c.model_s)),
                off_text(c.even.time_s, c.even.deviation), off_text(c.on_wire_s, c.on_wire_deviation),
                off_text(c.drawn.time_s, c.drawn.deviation), factor_text(c.speedup),
@@ -51,7 +49,7 @@ std::string part_text(std::span<const GridCell> cells, const Style& style) {
 
 }  // namespace
 
-std::string text(const GridDocument& d, const Style& style) {
+std::string text(const ops::GridDocument& d, const Style& style) {
   std::string out =
       style.fit(style.paint(fmt::format("Simulated: omnireduce of {} bytes, {} aggregators, {} a hop",
                                         d.bytes, d.placement, to_text(Seconds(d.latency_s))),

@@ -22,12 +22,7 @@ std::string rails_text(const ideal::Facts& facts, const Style& style) {
   std::vector<std::string> first;
   for (const ideal::NodeFacts& node : facts.nodes) {
     if (node.rails.empty()) continue;
-    Table table({{"NIC", Table::Align::left},
-                 {"port"},
-                 {"port's rate"},
-                 {"PCIe"},
-                 {"rail"},
-                 {"limit", Table::Align::left}});
+    Table table({left("NIC"), "port", "port's rate", "PCIe", "rail", left("limit")});
     for (const ideal::Rail& rail : node.rails)
       table.row({rail.nic, fmt::format("{}", rail.port), exact(rail.port_rate), exact(rail.pcie),
                  exact(rail.rate), rail.limit});
@@ -49,9 +44,9 @@ std::string rails_text(const ideal::Facts& facts, const Style& style) {
 
 }  // namespace
 
-std::string text(const IdealDocument& document, const Style& style) {
+std::string text(const ops::IdealDocument& document, const Style& style) {
   std::string out = style.paint("Inputs", Ink::bold) + "\n";
-  Table inputs({{"", Table::Align::left}, {""}, {"", Table::Align::left}});
+  Table inputs({left(""), "", left("")});
   for (const ideal::NamedInput& input : ideal::list(document.inputs)) {
     std::string value = "unknown";
     if (input.value) {
@@ -74,8 +69,7 @@ std::string text(const IdealDocument& document, const Style& style) {
   if (!document.ideal.bound) out += "  unknown\n";
   out += "\n";
   out += style.paint("Ideal busbw of each algorithm", Ink::bold) + "\n";
-  Table table(
-      {{"algorithm", Table::Align::left}, {"ideal"}, {"attainable"}, {"arithmetic", Table::Align::left}});
+  Table table({left("algorithm"), "ideal", "attainable", left("arithmetic")});
   for (const ideal::AlgorithmIdeal& a : document.ideal.algorithms) {
     table.row(
         {key_of(a.algorithm), exact(a.busbw), exact(a.attainable), style.paint(a.arithmetic, Ink::dim)});
@@ -84,7 +78,7 @@ std::string text(const IdealDocument& document, const Style& style) {
   if (!document.ideal.in_network.empty()) {
     out += fmt::format("\n{}\n",
                        style.paint("With reduction in the network, which passes the bound", Ink::bold));
-    Table reduced({{"", Table::Align::left}, {"ideal"}, {"arithmetic", Table::Align::left}});
+    Table reduced({left(""), "ideal", left("arithmetic")});
     for (const ideal::InNetwork& a : document.ideal.in_network)
       reduced.row({a.name, exact(a.busbw), style.paint(a.arithmetic, Ink::dim)});
     out += reduced.text(2);

@@ -1,4 +1,3 @@
-#include "report/text/omni.h"
 
 #include <fmt/format.h>
 
@@ -27,7 +26,7 @@ std::string time_text(const Maybe& seconds) {
   return seconds ? to_text(Seconds(*seconds)) : "-";
 }
 
-std::string model_text(const OmniResult& omni) {
+std::string model_text(const ops::OmniResult& omni) {
   if (!omni.model) return "model: unknown without --link-rate\n";
   std::string out = fmt::format("model: {} ({} the ring's speed); dedicated {}, colocated {}\n",
                                 to_text(Seconds(omni.model->time_s)), times_text(omni.model->speedup),
@@ -37,7 +36,7 @@ std::string model_text(const OmniResult& omni) {
   return out;
 }
 
-std::string ring_text(const OmniResult& omni) {
+std::string ring_text(const ops::OmniResult& omni) {
   if (!omni.ring) return "";
   std::string out = fmt::format("ring on the same data: {}, so this is {} as fast",
                                 to_text(Seconds(omni.ring->time_s)), times_text(omni.ring->speedup));
@@ -45,22 +44,23 @@ std::string ring_text(const OmniResult& omni) {
   return out + "\n";
 }
 
-std::string receive_text(const OmniResult& omni, const Style& style) {
-  std::vector<const OmniReceive*> rated;
-  for (const OmniReceive& r : omni.receive) {
+std::string receive_text(const ops::OmniResult& omni, const Style& style) {
+  std::vector<const ops::OmniReceive*> rated;
+  for (const ops::OmniReceive& r : omni.receive) {
     if (r.rate_Bps) rated.push_back(&r);
   }
   if (rated.empty()) return "";
-  std::stable_sort(rated.begin(), rated.end(),
-                   [](const OmniReceive* a, const OmniReceive* b) { return *a->rate_Bps < *b->rate_Bps; });
+  std::stable_sort(rated.begin(), rated.end(), [](const ops::OmniReceive* a, const ops::OmniReceive* b) {
+    return *a->rate_Bps < *b->rate_Bps;
+  });
   const double median = *rated[rated.size() / 2]->rate_Bps;
   std::string out =
       style.fit(fmt::format("aggregators while they received (median of {}: {}), the slowest first:\n",
                             rated.size(), rate_text(median)));
-  Table table({{"", Table::Align::left}, {""}, {""}, {""}});
+  Table table({left(""), "", "", ""});
   constexpr std::size_t shown = 8;
   for (std::size_t i = 0; i < std::min(rated.size(), shown); ++i) {
-    const OmniReceive& r = *rated[i];
+    const ops::OmniReceive& r = *rated[i];
     const std::string name = fmt::format("aggregator {}{}", r.rank - omni.workers,
                                          r.node.empty() ? "" : fmt::format(" on {}", r.node));
     const double share = *r.rate_Bps / median;
@@ -74,8 +74,8 @@ std::string receive_text(const OmniResult& omni, const Style& style) {
 
 }  // namespace
 
-std::string omni_text(const RunResult& result, const Style& style) {
-  const OmniResult& omni = *result.omni;
+std::string omni_text(const ops::RunResult& result, const Style& style) {
+  const ops::OmniResult& omni = *result.omni;
   std::string out = fmt::format(
       "\n{}\n",
       style.paint(

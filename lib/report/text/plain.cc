@@ -6,14 +6,10 @@
 
 namespace ringtrue::report {
 
-std::string text(const NodesDocument& document, const Style& style) {
-  Table table({{"node", Table::Align::left},
-               {"state", Table::Align::left},
-               {"version", Table::Align::left},
-               {"lease", Table::Align::left},
-               {"cause", Table::Align::left}});
+std::string text(const ops::NodesDocument& document, const Style& style) {
+  Table table({left("node"), left("state"), left("version"), left("lease"), left("cause")});
   std::size_t answered = 0;
-  for (const NodeRow& node : document.nodes) {
+  for (const fleet::NodeState& node : document.nodes) {
     answered += node.reachable;
     table.row({node.node, node.reachable ? style.paint("ok", Ink::green) : style.paint("no answer", Ink::red),
                node.version.empty() ? "-" : node.version,
@@ -27,20 +23,18 @@ std::string text(const NodesDocument& document, const Style& style) {
   return out;
 }
 
-std::string text(const ConfigDocument& document, const Style& style) {
-  Table table({{"key", Table::Align::left}, {"value", Table::Align::left}, {"from", Table::Align::left}});
-  for (const SettingRow& row : document.settings) {
-    table.row({row.key, row.value.empty() ? style.paint("(none)", Ink::dim) : row.value,
+std::string text(const ops::ConfigDocument& document, const Style& style) {
+  Table table({left("key"), left("value"), left("from")});
+  for (const config::Given& row : document.settings) {
+    table.row({row.key, row.text.empty() ? style.paint("(none)", Ink::dim) : row.text,
                style.paint(row.origin, Ink::dim)});
   }
   return table.text();
 }
 
-std::string text(const PkiDocument& document, const Style&) {
-  Table table({{"certificate", Table::Align::left},
-               {"folder", Table::Align::left},
-               {"valid until", Table::Align::left}});
-  for (const CertificateRow& row : document.certificates) table.row({row.name, row.folder, row.until});
+std::string text(const ops::PkiDocument& document, const Style&) {
+  Table table({left("certificate"), left("folder"), left("valid until")});
+  for (const pki::Issued& row : document.certificates) table.row({row.name, row.folder, row.until});
   return table.text();
 }
 

@@ -1,12 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 
 #include "base/plural.h"
 #include "report/table.h"
-#include "report/text/omni.h"
-#include "report/text/simulated.h"
 #include "report/text/text.h"
 
 namespace ringtrue::report {
@@ -18,9 +17,9 @@ struct Unit {
   std::string_view name;
 };
 
-Unit rate_unit(const std::vector<RunResult>& results) {
+Unit rate_unit(const std::vector<ops::RunResult>& results) {
   double most = 0;
-  for (const RunResult& r : results)
+  for (const ops::RunResult& r : results)
     most = std::max({most, r.algbw_Bps.value_or(0), r.busbw_Bps.value_or(0)});
   return most < 1e9 ? Unit{1e6, "MB/s"} : Unit{1e9, "GB/s"};
 }
@@ -35,32 +34,33 @@ std::string in(const Unit& unit, const Maybe& rate) {
   return rate ? number(*rate / unit.value) : "-";
 }
 
-std::string ratio_cell(const RunResult& r, const Style& style) {
+std::string ratio_cell(const ops::RunResult& r, const Style& style) {
   if (!r.ratio) return "-";
   const std::string text = fmt::format("{:.1f}", *r.ratio * 100);
   // Above the ideal the model is wrong, not the machine good.
   return *r.ratio > 1.005 ? style.paint(text + "!", Ink::yellow) : text;
 }
 
-std::string wrong_cell(const RunResult& r, const Style& style) {
+std::string wrong_cell(const ops::RunResult& r, const Style& style) {
   if (!r.wrong) return "N/A";
   return *r.wrong == 0 ? "0" : style.paint(fmt::format("{}", *r.wrong), Ink::red);
 }
 
-std::string spread_cell(const RunResult& r) {
+std::string spread_cell(const ops::RunResult& r) {
   if (!r.time_s || r.iterations < 2 || r.time_s->median <= 0) return "-";
   return fmt::format("{:.1f}", (r.time_s->max - r.time_s->min) / 2 / r.time_s->median * 100);
 }
 
-// `workers`: of an omnireduce; aggregators are counted from there.
-std::string hop_name(const HopRow& hop, int workers) {
-  const auto end = [&](int rank, const std::string& node) {
-    const bool aggregates = workers > 0 && rank >= workers;
-    const std::string name =
-        aggregates ? fmt::format("aggregator {}", rank - workers) : fmt::format("{}", rank);
-    return node.empty() ? name : fmt::format("{} ({})", name, node);
+std::string hop_name(const run::Hop& hop, const ops::RunDocument& document) {
+  const int workers = document.workers() > 0 ? document.workers() : INT_MAX;
+  const auto end = [&](int rank) {
+    std::string name =
+        rank < workers ? fmt::format("{}", rank) : fmt::format("aggregator {}", rank - workers);
+    if (std::size_t(rank) < document.rank_nodes.size())
+      name += fmt::format(" ({})", document.rank_nodes[std::size_t(rank)]);
+    return name;
   };
-  return fmt::format("{} > {}", end(hop.source, hop.source_node), end(hop.destination, hop.destination_node));
+  return fmt::format("{} > {}", end(hop.source), end(hop.destination));
 }
 
 // A line for the nodes that went alike: "RDMA on 8 nodes: mlx5_0:1, path MTU 4096, memory: host".
@@ -95,75 +95,58 @@ std::string gpus_text(const std::vector<run::GpuUse>& rows) {
   return out;
 }
 
-std::string name_of(const ReferenceRow& reference) {
+std::string name_of(const run::Reference& reference) {
   return reference.how.empty() ? reference.library : fmt::format("{} ({})", reference.library, reference.how);
 }
 
-// A row beside the run's own.
-RunResult as_result(const ReferenceRow& reference, const RunResult& beside) {
-  RunResult row;
-  row.bytes = reference.bytes;
-  row.count = beside.count;
-  row.type = beside.type;
-  row.op = beside.op;
-  row.iterations = beside.iterations;
-  row.time_s = reference.time_s;
-  row.algbw_Bps = reference.algbw_Bps;
-  row.busbw_Bps = reference.busbw_Bps;
-  row.wrong = reference.wrong;
-  return row;
-}
-
-std::string hops_text(const RunDocument& document, const Style& style) {
-  std::vector<const HopRow*> rated;
-  for (const HopRow& hop : document.hops) {
-    if (hop.rate_Bps) rated.push_back(&hop);
-  }
+std::string hops_text(const ops::RunDocument& document, const Style& style) {
+  std::vector<std::pair<double, const run::Hop*>> rated;
+  for (const run::Hop& hop : document.hops)
+    if (const auto rate = hop.rate()) rated.emplace_back(rate->value, &hop);
   // In shared memory the rates of hops are those of one and the same memory.
   if (rated.size() < 2 || document.results.empty() ||
       document.results.back().transports == std::vector{run::Transport::shm})
     return "";
   std::stable_sort(rated.begin(), rated.end(),
-                   [](const HopRow* a, const HopRow* b) { return *a->rate_Bps < *b->rate_Bps; });
-  const double median = *rated[rated.size() / 2]->rate_Bps;
-  const int workers = document.workers();
-  std::string out = style.fit(fmt::format(
-      "\nHops while they carried (median of {}: {}), the slowest first:\n", rated.size(), rate_text(median)));
-  Table table({{"hop", Table::Align::left}, {"rate"}, {"of median"}, {"busy"}, {"bytes"}});
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  const double median = rated[rated.size() / 2].first;
+  std::string out = style.fit(fmt::format("\nSlowest hops while they carried data (median of {}: {}):\n",
+                                          rated.size(), rate_text(median)));
+  Table table({left("hop"), "rate", "of median", "busy", "bytes"});
   for (std::size_t i = 0; i < std::min<std::size_t>(rated.size(), 4); ++i) {
-    const HopRow& hop = *rated[i];
-    table.row({hop_name(hop, workers), rate_text(hop.rate_Bps), percent_text(*hop.rate_Bps / median),
-               to_text(Seconds(hop.busy_s.value_or(0))), fmt::format("{}", hop.bytes)});
+    const auto& [rate, hop] = rated[i];
+    table.row({hop_name(*hop, document), rate_text(rate), percent_text(rate / median), to_text(hop->busy),
+               fmt::format("{}", hop->bytes.value)});
   }
   return out + table.text(2);
 }
 
 // A row a result, nccl-tests' columns. A model is exact and checks nothing, and all of its rows are of one
 // type.
-std::string results_text(const RunDocument& document, const Style& style) {
+std::string results_text(const ops::RunDocument& document, const Style& style) {
   const Unit unit = rate_unit(document.results);
-  std::vector<Table::Column> columns = {{"algorithm", Table::Align::left}, {"size (B)"}};
+  std::vector<Table::Column> columns = {left("algorithm"), "size (B)"};
   if (document.simulated) {
-    columns.insert(columns.end(), {{"time\n(us)"},
+    columns.insert(columns.end(), {"time\n(us)",
                                    {fmt::format("algbw\n({})", unit.name)},
                                    {fmt::format("busbw\n({})", unit.name)},
-                                   {"ideal"},
-                                   {"% of\nideal"},
-                                   {"messages"}});
+                                   "ideal",
+                                   "% of\nideal",
+                                   "messages"});
   } else {
-    columns.insert(columns.end(), {{"count"},
-                                   {"type"},
-                                   {"redop"},
-                                   {"time (us)"},
-                                   {"+- %"},
+    columns.insert(columns.end(), {"count",
+                                   "type",
+                                   "redop",
+                                   "time (us)",
+                                   "+- %",
                                    {fmt::format("algbw ({})", unit.name)},
                                    {fmt::format("busbw ({})", unit.name)},
-                                   {"ideal"},
-                                   {"% of ideal"},
-                                   {"#wrong"}});
+                                   "ideal",
+                                   "% of ideal",
+                                   "#wrong"});
   }
   Table table(columns);
-  const auto add = [&](const RunResult& r, std::string name) {
+  const auto add = [&](const ops::RunResult& r, std::string name) {
     const std::string time = r.time_s ? number(r.time_s->median * 1e6) : "-";
     const std::vector<std::string> rates = {in(unit, r.algbw_Bps), in(unit, r.busbw_Bps),
                                             in(unit, r.ideal_busbw_Bps), ratio_cell(r, style)};
@@ -180,38 +163,38 @@ std::string results_text(const RunDocument& document, const Style& style) {
   for (std::size_t i = 0; i < document.results.size(); ++i) {
     add(document.results[i], key_of(document.results[i].algorithm));
     if (i < document.rings.size()) add(document.rings[i], key_of(document.rings[i].algorithm));
-    if (i < document.references.size() && document.references[i].why_not.empty())
-      add(as_result(document.references[i], document.results[i]), name_of(document.references[i]));
+    if (i < document.references.size() && document.references[i].reference.why_not.empty())
+      add(document.references[i].result, name_of(document.references[i].reference));
   }
   return table.text();
 }
 
 }  // namespace
 
-std::string text(const RunDocument& document, const Style& style) {
+std::string text(const ops::RunDocument& document, const Style& style) {
   std::string above, out;
   if (!document.results.empty()) {
-    const RunResult& first = document.results.front();
+    const ops::RunResult& first = document.results.front();
     out += style.paint(fmt::format("{}{}, {}", document.simulated ? "Simulated: " : "", document.where,
                                    transport_text(first.transports)),
                        Ink::bold);
     if (!first.congestion.empty()) out += fmt::format(" ({})", first.congestion);
     out += "\n";
-    for (const Choice& choice : document.choices) {
+    for (const ops::Choice& choice : document.choices) {
       // The reason begins with the algorithm's name and the size.
       out += fmt::format("auto: {}\n", choice.reason);
     }
     if (document.simulated) out += fmt::format("of {}, {}\n", first.type, first.op);
     above = style.fit(out) + results_text(document, style);
     out.clear();
-    const RunResult& last = document.results.back();
+    const ops::RunResult& last = document.results.back();
     if (last.attainable_busbw_Bps || last.bound_busbw_Bps) {
       out += fmt::format("attainable {}, bound {}\n", rate_text(last.attainable_busbw_Bps),
                          rate_text(last.bound_busbw_Bps));
     }
-    std::vector<RunResult> all = document.results;
+    std::vector<ops::RunResult> all = document.results;
     all.insert(all.end(), document.rings.begin(), document.rings.end());
-    for (const RunResult& r : all) {
+    for (const ops::RunResult& r : all) {
       if (r.wrong.value_or(0) == 0) continue;
       std::string ranks;
       for (std::size_t rank = 0; rank < r.wrong_by_rank.size(); ++rank) {
@@ -222,7 +205,7 @@ std::string text(const RunDocument& document, const Style& style) {
                          Ink::red) +
              "\n";
     }
-    for (const RunResult& r : all) {
+    for (const ops::RunResult& r : all) {
       if (!r.above || !r.busbw_Bps || !r.ideal_busbw_Bps) continue;
       out += style.paint(
                  fmt::format("{} of {} bytes: {}", key_of(r.algorithm), r.bytes,
@@ -232,7 +215,7 @@ std::string text(const RunDocument& document, const Style& style) {
     }
     out += gpus_text(document.gpus);
     out += rdma_text(document.rdma);
-    if (document.simulated) out += text(document.model, key_of(last.algorithm), last.bytes);
+    if (document.simulated) out += model_text(document.model, key_of(last.algorithm), last.bytes);
     out += counters_text(document.counters, "during the run", style);
     if (last.rejected_connections > 0) {
       out += style.paint(fmt::format("rejected {}",
@@ -245,8 +228,7 @@ std::string text(const RunDocument& document, const Style& style) {
     if (last.omni) above += omni_text(last, style);
     above += hops_text(document, style);
   }
-  for (const std::string& note : document.notes)
-    out += fmt::format("{}\n", style.paint(fmt::format("note: {}", note), Ink::dim));
+  out += notes_text(document.notes, style);
   if (document.error)
     out += failures_text(*document.error, style) + deadlines_text(document.deadlines, *document.error);
   return above + style.fit(out);

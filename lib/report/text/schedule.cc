@@ -8,13 +8,13 @@
 namespace ringtrue::report {
 namespace {
 
-std::string range_text(const StepRow& step) {
+std::string range_text(const ops::StepRow& step) {
   return fmt::format("{}[{}, {})", step.scratch ? "scratch" : "data", step.offset, step.offset + step.length);
 }
 
 // The subtree below `rank`, one line a rank, drawn with branches. Iterative: trees of thousands may be
 // chains.
-void draw(const std::vector<TreeNode>& tree, int root, const Write& write) {
+void draw(const std::vector<ops::TreeNode>& tree, int root, const Write& write) {
   struct Open {
     int rank;
     std::string indent;
@@ -37,12 +37,12 @@ void draw(const std::vector<TreeNode>& tree, int root, const Write& write) {
 
 }  // namespace
 
-void write_text(const ScheduleDocument& document, const Write& write) {
+void write_text(const ops::ScheduleDocument& document, const Write& write) {
   bool on = write(fmt::format("{}, {}, {}\n", key_of(document.algorithm), plural(document.ranks, "rank"),
                               plural(document.bytes, "byte")));
   for (std::size_t t = 0; on && t < document.trees.size(); ++t) {
     on = write(fmt::format("\ntree {}\n", t + 1));
-    for (const TreeNode& node : document.trees[t]) {
+    for (const ops::TreeNode& node : document.trees[t]) {
       if (!node.parent) draw(document.trees[t], node.rank, write);
     }
   }
@@ -52,7 +52,7 @@ void write_text(const ScheduleDocument& document, const Write& write) {
   }
   if (!on || !document.each_step) return;
   int rank = -1;
-  document.each_step([&](const StepRow& step) {
+  document.each_step([&](const ops::StepRow& step) {
     if (!on) return;
     if (step.rank != rank) {
       rank = step.rank;
@@ -69,13 +69,13 @@ void write_text(const ScheduleDocument& document, const Write& write) {
   });
 }
 
-void write_dot(const ScheduleDocument& document, const Write& write) {
+void write_dot(const ops::ScheduleDocument& document, const Write& write) {
   bool on = write(fmt::format("digraph \"{} {}\" {{\n  node [shape=circle];\n", key_of(document.algorithm),
                               document.ranks));
   static constexpr std::string_view colours[] = {"black", "red", "blue", "darkgreen"};
   if (!document.trees.empty()) {
     for (std::size_t t = 0; t < document.trees.size(); ++t) {
-      for (const TreeNode& node : document.trees[t]) {
+      for (const ops::TreeNode& node : document.trees[t]) {
         for (int child : node.children) {
           on = on && write(fmt::format("  {} -> {} [color={}];\n", node.rank, child, colours[t % 4]));
         }
@@ -83,7 +83,7 @@ void write_dot(const ScheduleDocument& document, const Write& write) {
     }
   } else if (document.each_step) {
     std::set<std::pair<int, int>> pairs;
-    document.each_step([&](const StepRow& step) {
+    document.each_step([&](const ops::StepRow& step) {
       if (step.kind == collective::Step::Kind::send) pairs.emplace(step.rank, step.peer);
     });
     for (const auto& [from, to] : pairs) on = on && write(fmt::format("  {} -> {};\n", from, to));

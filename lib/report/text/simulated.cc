@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include "report/text/text.h"
 
 #include "base/units.h"
-#include "report/text/simulated.h"
 
 namespace ringtrue::report {
 
-std::string text(const Simulated& model, const std::string& algorithm, std::uint64_t bytes) {
+std::string model_text(const ops::Simulated& model, const std::string& algorithm, std::uint64_t bytes) {
   std::string out;
   if (!model.method.empty()) out += fmt::format("played by {}; links: {}\n", model.method, model.sharing);
   if (const auto& c = model.calibration) {
@@ -16,7 +16,7 @@ std::string text(const Simulated& model, const std::string& algorithm, std::uint
                     to_text(Seconds(c->latency_s)), to_text(Seconds(c->overhead_s)),
                     c->bucket_bytes ? fmt::format(", a bucket of {}", to_text(Bytes(c->bucket_bytes))) : "",
                     c->worst * 100);
-    for (const Calibrated::Sample& s : c->samples) {
+    for (const ops::Calibrated::Sample& s : c->samples) {
       out += fmt::format("  {} of {}: {} {}, simulated {}, {:+.1f} %\n", s.algorithm, to_text(Bytes(s.bytes)),
                          c->of_model ? "there" : "measured", to_text(Seconds(s.measured_s)),
                          to_text(Seconds(s.simulated_s)), (s.simulated_s / s.measured_s - 1) * 100);

@@ -13,11 +13,11 @@ namespace {
 
 constexpr std::size_t shown_pairs = 64;
 
-std::string name(const SweepEnd& end) {
+std::string name(const ops::SweepEnd& end) {
   return end.port ? fmt::format("{} {}", end.node, to_text(*end.port)) : end.node;
 }
 
-std::string counters_line(const SweepPair& pair) {
+std::string counters_line(const ops::SweepPair& pair) {
   std::string out = pair.error;
   for (const auto& [node, window] : pair.counters)
     for (const run::CounterChange& change : window.changes)
@@ -25,22 +25,18 @@ std::string counters_line(const SweepPair& pair) {
   return out;
 }
 
-char mark_of(const SweepPair& pair, const SweepDocument& document) {
+char mark_of(const ops::SweepPair& pair, const ops::SweepDocument& document) {
   if (!pair.ratio) return ' ';
   return *pair.ratio < document.critical ? '!' : *pair.ratio < document.warning ? '?' : ' ';
 }
 
 // Ports by themselves; where there are very many, those that have something to say.
-std::string pairs_text(const SweepDocument& document, const Style& style) {
+std::string pairs_text(const ops::SweepDocument& document, const Style& style) {
   const bool many = document.pairs.size() > shown_pairs;
-  Table table({{"from", Table::Align::left},
-               {"to", Table::Align::left},
-               {"rate", Table::Align::right},
-               {"latency, us", Table::Align::right},
-               {"of expected", Table::Align::right},
-               {"counters meanwhile, or why not", Table::Align::left}});
+  Table table({left("from"), left("to"), "rate", "latency, us", "of expected",
+               left("counters meanwhile, or why not")});
   std::size_t rows = 0, left_out = 0;
-  for (const SweepPair& pair : document.pairs) {
+  for (const ops::SweepPair& pair : document.pairs) {
     const std::string counters = counters_line(pair);
     const char mark = mark_of(pair, document);
     // Whole nodes are in the matrix.
@@ -65,7 +61,7 @@ std::string pairs_text(const SweepDocument& document, const Style& style) {
 
 }  // namespace
 
-std::string text(const SweepDocument& document, const Style& style) {
+std::string text(const ops::SweepDocument& document, const Style& style) {
   std::string out;
   const std::size_t n = document.nodes.size();
   const std::string map = heat_map(document.nodes, document.rate_Bps,
@@ -95,9 +91,7 @@ std::string text(const SweepDocument& document, const Style& style) {
     out += fmt::format("\n{}, us\n{}", document.latency_origin, matrix_text(document.nodes, cells));
   out += pairs_text(document, style);
   if (document.port_pairs > 0) {
-    long measured = 0;
-    for (const SweepPair& p : document.pairs)
-      measured += p.source.port && p.source.node != p.destination.node && p.rate_Bps;
+    const long measured = document.port_pairs_measured();
     out += style.fit(
         style.paint(
             fmt::format("pairs of ports of different nodes: {} of {} measured{}", measured,
@@ -106,8 +100,7 @@ std::string text(const SweepDocument& document, const Style& style) {
             Ink::dim) +
         "\n");
   }
-  for (const std::string& note : document.notes)
-    out += style.fit(style.paint(fmt::format("note: {}", note), Ink::dim) + "\n");
+  out += style.fit(notes_text(document.notes, style));
   if (document.error) out += failures_text(*document.error, style);
   return out;
 }

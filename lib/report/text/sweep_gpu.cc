@@ -24,17 +24,10 @@ Maybe value_of(const std::optional<BytesPerSecond>& rate) {
 
 }  // namespace
 
-std::string text(const GpuSweepDocument& document, const Style& style) {
+std::string text(const ops::GpuSweepDocument& document, const Style& style) {
   std::string out, node;
-  Table table({{"node", Table::Align::left},
-               {"what", Table::Align::left},
-               {"between", Table::Align::left},
-               {"rate"},
-               {"ideal"},
-               {"attainable"},
-               {"of attainable"},
-               {"latency, us"},
-               {"", Table::Align::left}});
+  Table table({left("node"), left("what"), left("between"), "rate", "ideal", "attainable", "of attainable",
+               "latency, us", left("")});
   for (const diagnosis::GpuRate& r : document.limits.rates) {
     const char mark = !r.ratio                       ? ' '
                       : *r.ratio < document.critical ? '!'
@@ -58,8 +51,7 @@ std::string text(const GpuSweepDocument& document, const Style& style) {
   out += findings_text(document.limits.findings, style);
   for (const diagnosis::NotChecked& n : document.limits.not_checked)
     out += style.fit(style.paint(fmt::format("not checked: {}: {}", n.what, n.why), Ink::dim) + "\n");
-  for (const std::string& note : document.notes)
-    out += style.fit(style.paint(fmt::format("note: {}", note), Ink::dim) + "\n");
+  out += style.fit(notes_text(document.notes, style));
   if (document.error) out += failures_text(*document.error, style);
   return out;
 }

@@ -9,21 +9,27 @@
 
 namespace ringtrue::report {
 
-std::string text(const RunDocument& document, const Style& style);
-std::string text(const CheckDocument& document, const Style& style);
-std::string text(const SweepDocument& document, const Style& style);
-std::string text(const GpuSweepDocument& document, const Style& style);
-std::string text(const IdealDocument& document, const Style& style);
-std::string text(const NodesDocument& document, const Style& style);
-std::string text(const GatherDocument& document, const Style& style);
-std::string text(const ConfigDocument& document, const Style& style);
-std::string text(const PkiDocument& document, const Style& style);
+std::string text(const ops::RunDocument& document, const Style& style);
+std::string text(const ops::CheckDocument& document, const Style& style);
+std::string text(const ops::SweepDocument& document, const Style& style);
+std::string text(const ops::GpuSweepDocument& document, const Style& style);
+std::string text(const ops::IdealDocument& document, const Style& style);
+std::string text(const ops::NodesDocument& document, const Style& style);
+std::string text(const ops::GatherDocument& document, const Style& style);
+std::string text(const ops::ConfigDocument& document, const Style& style);
+std::string text(const ops::PkiDocument& document, const Style& style);
+std::string text(const ops::GridDocument& document, const Style& style);
+std::string text(const ops::EvaluateDocument& document, const Style& style);
+std::string text(const ops::CaseDocument& document, const Style& style);
+// The tables of a campaign as documentation shows them, with the command that makes them.
+std::string markdown(const ops::EvaluateDocument& document);
 
 // Schedules may be long: written piece by piece. `write` returns false when nobody listens any more.
 using Write = std::function<bool(std::string_view)>;
-void write_text(const ScheduleDocument& document, const Write& write);
+void write_text(const ops::ScheduleDocument& document, const Write& write);
+void write_text(const ops::ExplainDocument& document, const Style& style, const Write& write);
 // Graphviz: one edge per pair that talks, or the trees of a double tree.
-void write_dot(const ScheduleDocument& document, const Write& write);
+void write_dot(const ops::ScheduleDocument& document, const Write& write);
 
 // What is in the nodes. Nodes that look alike are shown once; what is degraded carries '!' (critical), '?'
 // (warning) or 'i' (info) and the reason.
@@ -34,9 +40,9 @@ enum class TopoView {
   links,   // every link with its rate; the narrowest of each way from a GPU to an NIC
 };
 // `all`: virtual devices, ports of switches and the rest of PCI as well, and every node that differs.
-std::string text(const TopoDocument& document, TopoView view, bool all, const Style& style);
+std::string text(const ops::TopoDocument& document, TopoView view, bool all, const Style& style);
 // Graphviz.
-std::string dot(const TopoDocument& document);
+std::string dot(const ops::TopoDocument& document);
 
 // Worst first as given; what several nodes have alike is told once.
 std::string findings_text(const std::vector<diagnosis::Finding>& findings, const Style& style);
@@ -46,6 +52,11 @@ std::string findings_text(const std::vector<diagnosis::Finding>& findings, const
 std::string counters_text(const std::map<std::string, run::CounterWindow>& counters, std::string_view when,
                           const Style& style);
 
+// Lines about an omnireduce, and about what only a model can say; the last result is of `algorithm` and
+// `bytes`.
+std::string omni_text(const ops::RunResult& result, const Style& style);
+std::string model_text(const ops::Simulated& model, const std::string& algorithm, std::uint64_t bytes);
+
 // "12.5 GB/s", or "-" where it is unknown.
 std::string rate_text(const Maybe& rate_Bps);
 // "12.5 MiB": a size for reading, rounded.
@@ -54,8 +65,10 @@ std::string amount_text(std::uint64_t bytes);
 std::string percent_text(const Maybe& ratio);
 // A line for each node that a failure concerns: who, which phase, why. Nothing where the summary, which is
 // printed as the error, has said it all.
-std::string failures_text(const Trouble& trouble, const Style& style);
+std::string failures_text(const ops::Trouble& trouble, const Style& style);
+// "note: ..." for each.
+std::string notes_text(const std::vector<std::string>& notes, const Style& style);
 // "deadlines: 10 s a phase, 60 s a run", where there are any, and somebody was waited for.
-std::string deadlines_text(const std::optional<Deadlines>& deadlines, const Trouble& trouble);
+std::string deadlines_text(const std::optional<ops::Deadlines>& deadlines, const ops::Trouble& trouble);
 
 }  // namespace ringtrue::report

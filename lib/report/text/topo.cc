@@ -137,7 +137,7 @@ std::string findings_text(const std::vector<diagnosis::Finding>& findings, const
   return out;
 }
 
-std::string text(const TopoDocument& document, TopoView view, bool all, const Style& style) {
+std::string text(const ops::TopoDocument& document, TopoView view, bool all, const Style& style) {
   const topology::Cluster& cluster = document.cluster;
   const Marks marks(document.inspection.findings);
   Ways ways;
@@ -178,9 +178,9 @@ std::string text(const TopoDocument& document, TopoView view, bool all, const St
   return out;
 }
 
-std::string text(const GatherDocument& document, const Style& style) {
+std::string text(const ops::GatherDocument& document, const Style& style) {
   std::string out;
-  for (const BundleRow& b : document.bundles) {
+  for (const ops::BundleRow& b : document.bundles) {
     out += fmt::format("{}: {}, {} of {}", style.paint(b.file, Ink::bold), amount_text(b.bytes),
                        plural(b.files, "file"), printable(b.node));
     if (!b.answers.empty()) out += fmt::format(", answers of {}", fmt::join(b.answers, ", "));

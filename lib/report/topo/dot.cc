@@ -49,7 +49,7 @@ std::string colour(const diagnosis::Finding* finding) {
 
 class Drawing {
  public:
-  explicit Drawing(const TopoDocument& document)
+  explicit Drawing(const ops::TopoDocument& document)
       : cluster_(document.cluster), marks_(document.inspection.findings) {}
 
   std::string text() {
@@ -162,7 +162,7 @@ class Drawing {
 
 }  // namespace
 
-std::string dot(const TopoDocument& document) {
+std::string dot(const ops::TopoDocument& document) {
   return Drawing(document).text();
 }
 

@@ -44,9 +44,9 @@ std::string matrix_of(const Node& node, Ways& ways) {
   std::map<std::pair<std::string, std::string>, std::string> kinds;
   for (const Way& way : ways.of(node))
     kinds[{way.from, way.to}] = kinds[{way.to, way.from}] = way.path.text();
-  std::vector<Table::Column> columns{{"", Table::Align::left}};
-  for (const std::string& device : devices) columns.push_back({printable(device), Table::Align::left});
-  columns.push_back({"NUMA", Table::Align::right});
+  std::vector<Table::Column> columns{left("")};
+  for (const std::string& device : devices) columns.push_back(left(printable(device)));
+  columns.push_back("NUMA");
   Table table(columns);
   for (std::size_t i = 0; i < n; ++i) {
     std::vector<std::string> row{printable(devices[i])};
@@ -58,13 +58,7 @@ std::string matrix_of(const Node& node, Ways& ways) {
 }
 
 std::string links_of(const Node& node, const Marks& marks, Ways& ways, const Style& style) {
-  Table table({{"", Table::Align::left},
-               {"link", Table::Align::left},
-               {"from", Table::Align::left},
-               {"to", Table::Align::left},
-               {"rate", Table::Align::right},
-               {"of", Table::Align::right},
-               {"", Table::Align::left}});
+  Table table({left(""), left("link"), left("from"), left("to"), "rate", "of", left("")});
   for (const Link& link : links(node)) {
     const diagnosis::Finding* finding = marks.of(node.name, {link.from, link.from + " - " + link.to});
     const std::string kind =
@@ -76,11 +70,7 @@ std::string links_of(const Node& node, const Marks& marks, Ways& ways, const Sty
              (finding ? style.paint("  <- " + finding->kind, ink_of(finding->severity)) : "")});
   }
   std::string out = table.text(2);
-  Table narrowest({{"", Table::Align::left},
-                   {"", Table::Align::left},
-                   {"", Table::Align::left},
-                   {"narrowest", Table::Align::right},
-                   {"at", Table::Align::left}});
+  Table narrowest({left(""), left(""), left(""), "narrowest", left("at")});
   bool any = false;
   for (const Way& way : ways.of(node)) {
     const bool to_nic = node.find_gpu(way.from) && node.find_nic(way.to);

@@ -19,26 +19,19 @@ struct Script {
 
 class ScriptedRunner final : public Runner {
  public:
-  explicit ScriptedRunner(Script& script) : script_(script) {}
+  explicit ScriptedRunner(Script& script)
+      : Runner({.nodes = {"a", "b", "c"}, .worker_nodes = 3, .text = "here"}), script_(script) {}
 
-  const std::vector<std::string>& nodes() const override { return nodes_; }
   run::Job job() const override { return {}; }
   void add_aggregators(run::Job&) const override {}
-  int aggregators() const override { return 0; }
-  bool dedicated() const override { return false; }
-  int worker_nodes() const override { return 3; }
   Outcome<run::RunReport> play(const run::Job& job, Deadline until) override {
     script_.asked = job;
     script_.left_ms = until.left_ms();
     return script_.answer;
   }
-  std::string where() const override { return "here"; }
-  bool local() const override { return false; }
-  int ranks_per_node() const override { return 1; }
 
  private:
   Script& script_;
-  std::vector<std::string> nodes_ = {"a", "b", "c"};
 };
 
 Outcome<run::RunReport> failing(fleet::Failure failure) {

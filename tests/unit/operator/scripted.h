@@ -34,32 +34,22 @@ struct Fleet {
 
 class ScriptedFleet final : public Runner {
  public:
-  explicit ScriptedFleet(Fleet& fleet) : fleet_(fleet) {
-    ++fleet.runners;
-    for (int node = 0; node < fleet.nodes; ++node) nodes_.push_back(fmt::format("node{}", node));
-  }
+  explicit ScriptedFleet(Fleet& fleet) : Runner(place_of(fleet)), fleet_(fleet) { ++fleet.runners; }
 
-  const std::vector<std::string>& nodes() const override { return nodes_; }
   run::Job job() const override {
     run::Job job;
-    job.nodes = nodes_;
+    job.nodes = place().nodes;
     for (int node = 0; node < fleet_.nodes; ++node) job.seats.push_back({node, 0, 0});
     return job;
   }
   void add_aggregators(run::Job&) const override {}
-  int aggregators() const override { return 0; }
-  bool dedicated() const override { return false; }
-  int worker_nodes() const override { return fleet_.nodes; }
-  std::string where() const override { return "a script"; }
-  bool local() const override { return false; }
-  int ranks_per_node() const override { return 1; }
 
   Outcome<run::RunReport> play(const run::Job& job, Deadline) override {
     if (fleet_.before) fleet_.before();
     fleet_.played.push_back(job);
     if (int(fleet_.played.size()) - 1 == fleet_.ends_at_play) return trouble(fleet_.error);
     for (const run::Seat& seat : job.seats)
-      if (seat.node == fleet_.dead) return failed(nodes_[std::size_t(seat.node)]);
+      if (seat.node == fleet_.dead) return failed(job.nodes[std::size_t(seat.node)]);
     return report_of(job);
   }
 
@@ -103,8 +93,13 @@ class ScriptedFleet final : public Runner {
     return report;
   }
 
+  static Place place_of(const Fleet& fleet) {
+    Place place{.worker_nodes = fleet.nodes, .text = "a script"};
+    for (int node = 0; node < fleet.nodes; ++node) place.nodes.push_back(fmt::format("node{}", node));
+    return place;
+  }
+
   Fleet& fleet_;
-  std::vector<std::string> nodes_;
 };
 
 // A use case's surroundings: a fleet, who listens, who stops it.

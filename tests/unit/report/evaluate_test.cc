@@ -1,4 +1,6 @@
-#include "report/evaluate.h"
+#include "operator/documents/evaluate.h"
+#include "report/json/json.h"
+#include "report/text/text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,8 +38,8 @@ campaign::Outcome outcome(const char* kind, int faults, int found, bool exact, i
   return o;
 }
 
-EvaluateDocument document() {
-  EvaluateDocument d;
+ops::EvaluateDocument document() {
+  ops::EvaluateDocument d;
   d.seed = 7;
   d.score =
       campaign::score({outcome("healthy", 0, 0, false, 0, 0), outcome("healthy-busy", 0, 0, false, 1, 1),
@@ -74,7 +76,7 @@ TEST(Evaluate, GivesItsSharesWithTheirIntervals) {
 }
 
 TEST(Evaluate, IsATableForPeopleAndForDocumentation) {
-  const EvaluateDocument d = document();
+  const ops::EvaluateDocument d = document();
   const std::string shown = text(d, {});
   EXPECT_THAT(shown, HasSubstr("7 checks of 2 to 1024 nodes at 5 % noise, 2 of them healthy"));
   EXPECT_THAT(shown, HasSubstr("accused though healthy:"));
@@ -87,7 +89,7 @@ TEST(Evaluate, IsATableForPeopleAndForDocumentation) {
 
 TEST(Evaluate, ShowsOneCaseInFull) {
   campaign::Case c = campaign::draw_case(1, 1, {});
-  CaseDocument d;
+  ops::CaseDocument d;
   d.check.diagnosis = campaign::check(c);
   d.outcome = campaign::outcome_of(std::move(c), d.check.diagnosis);
   const auto value = nlohmann::json::parse(json(d));

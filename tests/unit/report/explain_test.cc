@@ -1,5 +1,6 @@
+#include "report/json/json.h"
+#include "report/text/text.h"
 // What is said of a simulated omnireduce: its rounds, and the grid.
-#include "report/explain.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +8,6 @@
 #include <sstream>
 
 #include "paths.h"
-#include "report/grid.h"
 #include "report/wrap.h"
 #include "schema.h"
 
@@ -23,7 +23,7 @@ std::string faults_of(const std::string& name, const nlohmann::json& value) {
   return out;
 }
 
-std::string written(const ExplainDocument& document, bool json) {
+std::string written(const ops::ExplainDocument& document, bool json) {
   std::string out;
   const Write write = [&](std::string_view text) {
     out += text;
@@ -34,14 +34,14 @@ std::string written(const ExplainDocument& document, bool json) {
 }
 
 // Two workers, one stream of two columns: blocks 4, 3 of worker 0 and 6 of worker 1.
-ExplainDocument document() {
-  ExplainDocument d;
+ops::ExplainDocument document() {
+  ops::ExplainDocument d;
   d.workers = 2;
   d.aggregators = 1;
   d.blocks = 7;
   d.fusion = 2;
   d.bitmaps = {{0, 0, 0, 1, 1, 0, 0}, {0, 0, 0, 0, 0, 0, 1}};
-  ExplainRound round;
+  ops::ExplainRound round;
   round.round = 1;
   round.aggregator = 2;
   round.packets = {{0, false, {{4, std::nullopt, false}, {3, std::nullopt, false}}}, {1, false, {}}};
@@ -63,7 +63,7 @@ TEST(Explain, TellsARound) {
         "worker 0: 1 packet, 2 blocks\n", "results: 1 multicast, as 2 packets\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << "\nin\n" << text;
   }
-  ExplainDocument acked = document();
+  ops::ExplainDocument acked = document();
   acked.rounds[0].packets[1].answers = true;
   EXPECT_NE(written(acked, false).find("worker 1 answers without a block"), std::string::npos);
 }
@@ -79,7 +79,7 @@ TEST(Explain, FitsTheScheduleSchema) {
   EXPECT_EQ(value["steps"][2]["kind"], "multicast");
   EXPECT_TRUE(value["steps"][2]["peer"].is_null());
   EXPECT_EQ(value["steps"][2]["next"], nlohmann::json::parse("[6, null]"));
-  ExplainDocument brief = document();
+  ops::ExplainDocument brief = document();
   brief.steps_omitted = true;
   const auto omitted = nlohmann::json::parse(written(brief, true));
   EXPECT_EQ(faults_of("schedule", omitted), "");
@@ -88,12 +88,12 @@ TEST(Explain, FitsTheScheduleSchema) {
 }
 
 TEST(Grid, FitsItsSchemaAndMarksWhereTheModelDoesNotApply) {
-  GridDocument d;
+  ops::GridDocument d;
   d.bytes = 1000;
   d.placement = "dedicated";
   d.overlap = collective::Overlap::same;
   d.least_round_trips = 100;
-  GridCell cell;
+  ops::GridCell cell;
   cell.workers = cell.aggregators = 8;
   cell.rate_Bps = 1.25e9;
   cell.density = cell.density_union = 0.05;
@@ -116,10 +116,10 @@ TEST(Grid, FitsItsSchemaAndMarksWhereTheModelDoesNotApply) {
 }
 
 TEST(Grid, IsAsWideAsATerminalAtMost) {
-  GridDocument d;
+  ops::GridDocument d;
   d.placement = "dedicated";
   d.overlap = collective::Overlap::same;
-  GridCell cell;
+  ops::GridCell cell;
   cell.workers = cell.aggregators = 8;
   cell.rate_Bps = 1.25e10;
   cell.density = 1;

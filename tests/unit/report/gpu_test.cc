@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "hop.h"
 #include "paths.h"
 #include "report/json/json.h"
 #include "report/text/text.h"
@@ -23,8 +24,8 @@ std::vector<std::string> departures(const std::string& name, const std::string& 
   return errors;
 }
 
-GpuSweepDocument sweep() {
-  GpuSweepDocument document;
+ops::GpuSweepDocument sweep() {
+  ops::GpuSweepDocument document;
   document.nodes = {"node1"};
   document.bytes = 256 << 20;
   diagnosis::GpuRate slow, staged;
@@ -61,8 +62,8 @@ GpuSweepDocument sweep() {
 
 TEST(GpuSweep, JsonFitsItsSchema) {
   EXPECT_THAT(departures("sweep-gpu", json(sweep())), IsEmpty());
-  GpuSweepDocument none;
-  none.error = Trouble{Error{Cause::unavailable, "no NVIDIA GPU here", "", ""}, {}};
+  ops::GpuSweepDocument none;
+  none.error = ops::Trouble{Error{Cause::unavailable, "no NVIDIA GPU here", "", ""}, {}};
   EXPECT_THAT(departures("sweep-gpu", json(none)), IsEmpty());
 }
 
@@ -75,8 +76,8 @@ TEST(GpuSweep, TextMarksWhatIsSlow) {
 }
 
 TEST(GpuRun, SaysWhereTheDataWasAndWhatTheReferenceDid) {
-  RunDocument document;
-  RunResult result;
+  ops::RunDocument document;
+  ops::RunResult result;
   result.algorithm = collective::AlgorithmId::ring;
   result.transports = {run::Transport::cuda};
   result.type = "float32";
@@ -86,16 +87,16 @@ TEST(GpuRun, SaysWhereTheDataWasAndWhatTheReferenceDid) {
   result.iterations = 2;
   result.wrong = 0;
   document.results = {result};
-  document.hops = {{0, 1, "", "", 4096, std::nullopt, std::nullopt, std::nullopt}};
+  document.hops = {hop(0, 1, 4096)};
   document.gpus = {
       {"local", 0, "NVIDIA H100", "GPU-8d1c", {0, 1}, run::GpuPlay::kernel, {run::GpuWay::same_gpu}}};
-  document.references = {{"NCCL 2.28.9", "RING, LL128", 1024, Spread{1e-5, 2e-5, 3e-5}, 5e7, 5e7, 0, ""}};
+  document.references = {{{"NCCL 2.28.9", "RING, LL128", {}, 0, ""}, {}}};
   EXPECT_THAT(departures("run", json(document)), IsEmpty());
   EXPECT_THAT(json(document), HasSubstr("\"busy_s\": null"));
   const std::string out = text(document, Style{});
   EXPECT_THAT(out, HasSubstr("GPU 0 of local (NVIDIA H100, GPU-8d1c): ranks 0, 1; kernel, same-gpu\n"));
   EXPECT_THAT(out, HasSubstr("NCCL 2.28.9 (RING, LL128)"));
-  document.references[0].why_not = "libnccl.so.2 cannot be opened";
+  document.references[0].reference.why_not = "libnccl.so.2 cannot be opened";
   EXPECT_THAT(text(document, Style{}), Not(HasSubstr("RING, LL128")));
 }
 

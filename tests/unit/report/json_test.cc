@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "hop.h"
 #include "paths.h"
 #include "run/trace.h"
 #include "schema.h"
@@ -33,13 +34,13 @@ nlohmann::json valid(const std::string& name, const std::string& text) {
   return value;
 }
 
-RunDocument run_document() {
-  RunDocument d;
+ops::RunDocument run_document() {
+  ops::RunDocument d;
   d.nodes = {"node0", "node1"};
   using collective::AlgorithmId;
   d.choices = {
       {1024, AlgorithmId::ring, "ring: because", {{AlgorithmId::ring, 1e-3}, {AlgorithmId::naive, 2e-3}}}};
-  RunResult r;
+  ops::RunResult r;
   r.algorithm = collective::AlgorithmId::ring;
   r.transports = {run::Transport::tcp};
   r.congestion = "cubic";
@@ -49,14 +50,16 @@ RunDocument run_document() {
   r.type = "float32";
   r.op = "sum";
   r.iterations = 5;
-  r.time_s = Spread{1e-3, 2e-3, 3e-3};
+  r.time_s = ops::Spread{1e-3, 2e-3, 3e-3};
   r.algbw_Bps = 512e3;
   r.busbw_Bps = 512e3;
   r.cpu_s = 1e-4;
   r.wrong = 0;
   r.wrong_by_rank = {0, 0};
   d.results = {r};
-  d.hops = {{0, 1, "node0", "node1", 1024, 1e-3, 1e6, 3}, {1, 0, "", "", 0, 0, std::nullopt, std::nullopt}};
+  d.hops = {hop(0, 1, 1000, 1e-3), hop(1, 0)};
+  d.hops[0].tcp.emplace().retransmits = 3;
+  d.rank_nodes = {"node0", "node1"};
   d.events = {run::Event{0, 1, 0, 0, 512, 10, 20, 30}};
   d.counters["node1"] = {1.5, {{"mlx5_0/1", "symbol_error", 5, 417, false, false}}};
   return d;
@@ -66,7 +69,11 @@ TEST(Json, RunFitsItsSchema) {
   const auto value = valid("run", json(run_document()));
   EXPECT_TRUE(value["results"][0]["ideal_busbw_Bps"].is_null());
   EXPECT_DOUBLE_EQ(value["results"][0]["time_s"]["median"], 2e-3);
+  EXPECT_EQ(value["hops"][0]["rate_Bps"], 1e6);
+  EXPECT_EQ(value["hops"][0]["retransmits"], 3);
+  EXPECT_EQ(value["hops"][0]["destination_node"], "node1");
   EXPECT_EQ(value["hops"][1]["rate_Bps"], nullptr);
+  EXPECT_FALSE(value["hops"][0].contains("source_role"));
   EXPECT_EQ(value["error"], nullptr);
   EXPECT_EQ(value["choice"][0]["predicted_s"]["naive"], 2e-3);
   const auto& counters = value["counters"];
@@ -78,7 +85,7 @@ TEST(Json, RunFitsItsSchema) {
 }
 
 TEST(Json, AResultAboveItsIdealSaysWhy) {
-  RunDocument d = run_document();
+  ops::RunDocument d = run_document();
   d.results[0].ideal_origin = "declared";
   d.results[0].above = ideal::AboveIdeal{"one of 8 rails", true};
   const auto value = valid("run", json(d));
@@ -88,7 +95,7 @@ TEST(Json, AResultAboveItsIdealSaysWhy) {
 }
 
 TEST(Json, IdealSaysWhereEveryNumberComesFrom) {
-  IdealDocument d;
+  ops::IdealDocument d;
   d.inputs.nodes = 2;
   d.inputs.gpus_per_node = 8;
   d.inputs.inter = {BytesPerSecond(100e9), ideal::Origin::declared, {}};
@@ -112,11 +119,11 @@ TEST(Json, IdealSaysWhereEveryNumberComesFrom) {
   EXPECT_NE(value["algorithm_arithmetic"]["ring"].get<std::string>().find("100 GB/s"), std::string::npos);
 }
 
-RunDocument omni_document() {
-  RunDocument d = run_document();
-  RunResult& r = d.results[0];
+ops::RunDocument omni_document() {
+  ops::RunDocument d = run_document();
+  ops::RunResult& r = d.results[0];
   r.algorithm = collective::AlgorithmId::omnireduce;
-  OmniResult o;
+  ops::OmniResult o;
   o.workers = 2;
   o.aggregators = 1;
   o.placement = "dedicated";
@@ -131,13 +138,13 @@ RunDocument omni_document() {
   o.worker_blocks = {5, 6};
   o.multicasts = 4;
   o.aggregator_packets = 8;
-  o.model = OmniModel{1e-3, 4.0, 1e-3, 2e-3};
-  o.ring = OmniRing{{run::Transport::tcp}, 6e-3, 170e3, 3.0, 0};
+  o.model = ops::OmniModel{1e-3, 4.0, 1e-3, 2e-3};
+  o.ring = ops::OmniRing{{run::Transport::tcp}, 6e-3, 170e3, 3.0, 0};
   o.share = 0.75;
   o.receive = {{2, "node9", 512, 1e6}};
   r.omni = o;
   d.notes = {"blocks of 64 elements"};
-  d.hops[0].destination = 2;
+  d.hops[0].destination = o.workers;
   return d;
 }
 
@@ -157,12 +164,13 @@ TEST(Json, OmnireduceFitsItsSchema) {
   EXPECT_DOUBLE_EQ(omni["share"], 0.75);
   EXPECT_EQ(omni["receive"][0]["node"], "node9");
   EXPECT_EQ(value["notes"][0], "blocks of 64 elements");
+  EXPECT_EQ(value["hops"][0]["source_role"], "worker");
   EXPECT_EQ(value["hops"][0]["destination_role"], "aggregator");
   EXPECT_EQ(value["hops"][1]["source_role"], "worker");
 }
 
 TEST(Json, OmnireduceKnowsNoModelWithoutARate) {
-  RunDocument d = omni_document();
+  ops::RunDocument d = omni_document();
   d.results[0].omni->model.reset();
   d.results[0].omni->ring.reset();
   d.results[0].omni->share.reset();
@@ -172,7 +180,7 @@ TEST(Json, OmnireduceKnowsNoModelWithoutARate) {
 }
 
 TEST(Json, SimulatedOmnireduceShowsItsOrder) {
-  RunDocument d = omni_document();
+  ops::RunDocument d = omni_document();
   d.simulated = true;
   d.results[0].omni->order = {{2, {0, 1, 4}}, {1, {2}}};
   const auto value = valid("simulate", json(d));
@@ -181,7 +189,7 @@ TEST(Json, SimulatedOmnireduceShowsItsOrder) {
 }
 
 TEST(Json, UnknownIsNullAndNeverZero) {
-  RunDocument d;
+  ops::RunDocument d;
   d.results.emplace_back();
   d.results[0].type = "int32";
   d.results[0].op = "avg";
@@ -193,7 +201,7 @@ TEST(Json, UnknownIsNullAndNeverZero) {
 }
 
 TEST(Json, SimulateFitsItsSchema) {
-  RunDocument d = run_document();
+  ops::RunDocument d = run_document();
   d.simulated = true;
   d.results[0].messages = 12;
   d.results[0].bytes_sent = 4096;
@@ -203,10 +211,10 @@ TEST(Json, SimulateFitsItsSchema) {
 }
 
 TEST(Json, FailuresNameNodeAndPhase) {
-  RunDocument d;
-  d.error = Trouble{{Cause::deadline, "no answer within 10 s", "node3 connect", "look at it"},
-                    {{"node3", Phase::connect, {Cause::deadline, "no answer", "", ""}, true},
-                     {"node4", Phase::connect, {Cause::cancelled, "waited", "", ""}, false}}};
+  ops::RunDocument d;
+  d.error = ops::Trouble{{Cause::deadline, "no answer within 10 s", "node3 connect", "look at it"},
+                         {{"node3", Phase::connect, {Cause::deadline, "no answer", "", ""}, true},
+                          {"node4", Phase::connect, {Cause::cancelled, "waited", "", ""}, false}}};
   const auto value = valid("run", json(d));
   EXPECT_EQ(value["error"]["cause"], "deadline");
   EXPECT_EQ(value["error"]["failures"][0]["node"], "node3");
@@ -217,8 +225,8 @@ TEST(Json, FailuresNameNodeAndPhase) {
   }
 }
 
-CheckDocument check_document() {
-  CheckDocument d;
+ops::CheckDocument check_document() {
+  ops::CheckDocument d;
   diagnosis::Diagnosis& g = d.diagnosis;
   g.verdict = diagnosis::Verdict::faulty;
   g.nodes = {"node0", "node1"};
@@ -249,7 +257,7 @@ CheckDocument check_document() {
   g.coverage = {2, 2};
   g.cost = {1, Seconds(0.5), Bytes(1 << 21)};
   d.transport = "tcp";
-  d.deadlines = Deadlines{10, 60};
+  d.deadlines = ops::Deadlines{10, 60};
   return d;
 }
 
@@ -263,16 +271,16 @@ TEST(Json, CheckFitsItsSchema) {
   EXPECT_EQ(value["rate_Bps"][0][0], nullptr);
   EXPECT_EQ(value["results"][0]["order"][1], "node1");
   EXPECT_EQ(value["deadlines"]["run_s"], 60);
-  valid("check", json(CheckDocument{}));
+  valid("check", json(ops::CheckDocument{}));
 }
 
 TEST(Json, TheOthersFitTheirSchemas) {
-  SweepDocument sweep;
+  ops::SweepDocument sweep;
   sweep.nodes = {"a", "b"};
   sweep.rate_Bps = {{std::nullopt, 1e6}, {2e6, std::nullopt}};
   sweep.latency_s = {{std::nullopt, 1e-6}, {std::nullopt, std::nullopt}};
   EXPECT_EQ(valid("sweep", json(sweep))["rate_Bps"][0][0], nullptr);
-  const SweepEnd a{"a", run::RdmaPort{"rxe0", 1}}, b{"b", run::RdmaPort{"rxe1", 1}};
+  const ops::SweepEnd a{"a", run::RdmaPort{"rxe0", 1}}, b{"b", run::RdmaPort{"rxe1", 1}};
   sweep.ports = {a, b};
   sweep.port_pairs = 2;
   sweep.notes = {"a note"};
@@ -286,7 +294,7 @@ TEST(Json, TheOthersFitTheirSchemas) {
   EXPECT_EQ(swept["pairs"][1]["error"], "rxe0:1 is down");
   EXPECT_EQ(swept["coverage"]["port_pairs_measured"], 1);
 
-  IdealDocument ideal;
+  ops::IdealDocument ideal;
   ideal.inputs.nodes = 2;
   ideal.inputs.gpus_per_node = 8;
   ideal.inputs.inter = ideal::Rate{BytesPerSecond(100e9), ideal::Origin::declared};
@@ -296,17 +304,18 @@ TEST(Json, TheOthersFitTheirSchemas) {
   EXPECT_NEAR(value["bound_busbw_Bps"].get<double>(), 187.5e9, 1e3);
   EXPECT_EQ(value["inputs"]["nodes"]["origin"], "declared");
 
-  valid("nodes", json(NodesDocument{{{"a", true, "0.1.0", "", ""}, {"b", false, "", "", "no route"}}, {}}));
-  valid("config", json(ConfigDocument{{{"hosts", "", "built in"}, {"pki", "/p", "--pki"}}}));
-  valid("pki", json(PkiDocument{{{"node0", "/p/node0", "2028-01-01"}}}));
+  valid("nodes",
+        json(ops::NodesDocument{{{"a", true, "0.1.0", "", ""}, {"b", false, "", "", "no route"}}, {}}));
+  valid("config", json(ops::ConfigDocument{{{"hosts", "", "built in"}, {"pki", "/p", "--pki"}}}));
+  valid("pki", json(ops::PkiDocument{{{"node0", "/p/node0", "2028-01-01"}}}));
 }
 
 TEST(Json, ScheduleIsWrittenInPieces) {
-  ScheduleDocument d;
+  ops::ScheduleDocument d;
   d.algorithm = collective::AlgorithmId::double_tree;
   d.ranks = 2;
   d.trees = {{{0, std::nullopt, {1}}, {1, 0, {}}}, {{0, 1, {}}, {1, std::nullopt, {0}}}};
-  d.each_step = [](const std::function<void(const StepRow&)>& visit) {
+  d.each_step = [](const std::function<void(const ops::StepRow&)>& visit) {
     visit({0, 0, collective::Step::Kind::send, 1, 0, false, 0, 512});
     visit({1, 0, collective::Step::Kind::reduce_last, 0, 0, true, 512, 512});
   };
@@ -330,7 +339,7 @@ TEST(Json, ScheduleIsWrittenInPieces) {
 }
 
 TEST(Json, StrangeBytesStayJson) {
-  NodesDocument d{{{"a\xff\n", false, "", "", "\x01"}}, {}};
+  ops::NodesDocument d{{{"a\xff\n", false, "", "", "\x01"}}, {}};
   EXPECT_EQ(valid("nodes", json(d))["nodes"][0]["node"], "a\xef\xbf\xbd\n");
 }
 

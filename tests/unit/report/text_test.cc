@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "hop.h"
 #include "report/matrix.h"
 #include "report/nagios.h"
 #include "report/table.h"
@@ -58,9 +59,9 @@ TEST(HeatMap, MarksSlowCells) {
 }
 
 TEST(RunText, ShowsTheColumnsAndWhatIsWrong) {
-  RunDocument d;
+  ops::RunDocument d;
   d.where = "2 ranks in this process";
-  RunResult r;
+  ops::RunResult r;
   r.algorithm = collective::AlgorithmId::ring;
   r.transports = {run::Transport::tcp};
   r.bytes = 1 << 20;
@@ -68,7 +69,7 @@ TEST(RunText, ShowsTheColumnsAndWhatIsWrong) {
   r.type = "float32";
   r.op = "sum";
   r.iterations = 5;
-  r.time_s = Spread{0.019, 0.020, 0.021};
+  r.time_s = ops::Spread{0.019, 0.020, 0.021};
   r.algbw_Bps = 52.4e6;
   r.busbw_Bps = 52.4e6;
   r.ideal_busbw_Bps = 62.5e6;
@@ -76,7 +77,7 @@ TEST(RunText, ShowsTheColumnsAndWhatIsWrong) {
   r.wrong = 3;
   r.wrong_by_rank = {0, 3};
   d.results = {r};
-  d.hops = {{0, 1, "", "", 1 << 20, 0.01, 50e6, {}}, {1, 0, "", "", 1 << 20, 0.02, 25e6, {}}};
+  d.hops = {hop(0, 1, 1 << 20, 0.01), hop(1, 0, 1 << 20, 0.02)};
   const std::string out = text(d, {});
   EXPECT_THAT(out, HasSubstr("busbw (MB/s)"));
   EXPECT_THAT(out, HasSubstr("83.8"));
@@ -87,8 +88,8 @@ TEST(RunText, ShowsTheColumnsAndWhatIsWrong) {
   EXPECT_THAT(text(d, {}), HasSubstr("N/A"));
 }
 
-CheckDocument slow_sender() {
-  CheckDocument d;
+ops::CheckDocument slow_sender() {
+  ops::CheckDocument d;
   d.diagnosis.verdict = diagnosis::Verdict::faulty;
   d.diagnosis.nodes = {"node0", "node1", "node2"};
   diagnosis::Finding f;
@@ -124,7 +125,7 @@ TEST(CheckText, NamesTheSlowWire) {
 }
 
 TEST(CheckText, FitsProseAndNoCommand) {
-  CheckDocument d = slow_sender();
+  ops::CheckDocument d = slow_sender();
   d.diagnosis.findings[0].evidence = {"a sentence that is somewhat longer than forty columns are"};
   d.diagnosis.findings[0].command = "ringtrue sweep --hosts node1:7464,node2:7464 --insecure";
   const std::string out = text(d, {false, 40});
@@ -134,7 +135,7 @@ TEST(CheckText, FitsProseAndNoCommand) {
 }
 
 TEST(CheckText, NamesWhatMostReach) {
-  CheckDocument d = slow_sender();
+  ops::CheckDocument d = slow_sender();
   d.diagnosis.expected.origin = ideal::Origin::declared;
   EXPECT_THAT(text(d, {}), Not(HasSubstr("held against")));
   d.diagnosis.expected.of_most = BytesPerSecond(57e6);
@@ -143,7 +144,7 @@ TEST(CheckText, NamesWhatMostReach) {
 }
 
 TEST(CheckText, MarksWhatIsBelowMost) {
-  CheckDocument d = slow_sender();
+  ops::CheckDocument d = slow_sender();
   d.diagnosis.verdict = diagnosis::Verdict::healthy;
   d.diagnosis.findings.clear();
   for (auto& row : d.diagnosis.rates)
@@ -156,7 +157,7 @@ TEST(CheckText, MarksWhatIsBelowMost) {
 }
 
 TEST(SweepText, ShowsPortsWithTheirCounters) {
-  SweepDocument d;
+  ops::SweepDocument d;
   d.nodes = {"a", "b"};
   d.transport = "verbs";
   d.bytes = 1 << 20;
@@ -166,7 +167,7 @@ TEST(SweepText, ShowsPortsWithTheirCounters) {
   d.expected_Bps = 1e9;
   d.port_pairs = 8;
   d.notes = {"a note"};
-  const SweepEnd a{"a", run::RdmaPort{"rxe0", 1}}, b{"b", run::RdmaPort{"rxe1", 1}};
+  const ops::SweepEnd a{"a", run::RdmaPort{"rxe0", 1}}, b{"b", run::RdmaPort{"rxe1", 1}};
   d.pairs = {{a, b, 5e8, 2.25e-6, 0.5, {}}, {b, a, 1e9, 3e-3, 1, {}}, {a, a, std::nullopt, {}, {}, {}}};
   d.pairs[0].counters["b"] = {1, {{"rxe1/1", "out_of_seq_request", 0, 7, false, false}}};
   const std::string out = text(d, Style{false});
@@ -184,41 +185,41 @@ TEST(SweepText, ShowsPortsWithTheirCounters) {
 }
 
 TEST(Nagios, IsOneLine) {
-  CheckDocument d = slow_sender();
+  ops::CheckDocument d = slow_sender();
   EXPECT_EQ(nagios(d),
             "CRITICAL: slow-sender node1's sending side, 30.0 MB/s of 60.0 MB/s | "
             "slowest_hop_Bps=30000000;57000000:;51000000:\n");
   d.diagnosis.findings.clear();
   d.diagnosis.verdict = diagnosis::Verdict::healthy;
   EXPECT_EQ(nagios(d).find("OK: 3 nodes, node[0-2] |"), 0u);
-  CheckDocument lost;
-  lost.error = Trouble{{Cause::unreachable, "no | route", "node1 lease", ""}, {}};
+  ops::CheckDocument lost;
+  lost.error = ops::Trouble{{Cause::unreachable, "no | route", "node1 lease", ""}, {}};
   EXPECT_EQ(nagios(lost), "UNKNOWN: node1 lease: no / route\n");
 }
 
 TEST(Failures, NameNodeAndPhase) {
-  Trouble t{{Cause::deadline, "x", "", ""}, {}};
+  ops::Trouble t{{Cause::deadline, "x", "", ""}, {}};
   for (int i = 0; i < 20; ++i)
     t.failures.push_back({"n" + std::to_string(i), Phase::run, {Cause::deadline, "late", "", ""}, i == 0});
   const std::string out = failures_text(t, {});
   EXPECT_EQ(out.find("  n0 run: late\n  n1 run: late (waited for the others)\n"), 0u);
   EXPECT_THAT(out, HasSubstr("and 4 more nodes"));
-  EXPECT_EQ(deadlines_text(Deadlines{10, 60}, t), "deadlines: 10.0 s a phase, 60.0 s a run\n");
+  EXPECT_EQ(deadlines_text(ops::Deadlines{10, 60}, t), "deadlines: 10.0 s a phase, 60.0 s a run\n");
   EXPECT_EQ(deadlines_text(std::nullopt, t), "");
 }
 
 TEST(Failures, AreNotSaidTwice) {
-  Trouble t{{Cause::unavailable, "no driver; also n1", "n0 prepare", ""}, {}};
+  ops::Trouble t{{Cause::unavailable, "no driver; also n1", "n0 prepare", ""}, {}};
   for (const char* node : {"n0", "n1"})
     t.failures.push_back({node, Phase::prepare, {Cause::unavailable, "no driver", "", ""}, true});
   EXPECT_EQ(failures_text(t, {}), "");
-  EXPECT_EQ(deadlines_text(Deadlines{10, 60}, t), "") << "nobody was waited for";
+  EXPECT_EQ(deadlines_text(ops::Deadlines{10, 60}, t), "") << "nobody was waited for";
   t.failures[1].error.what = "no GPU";
   EXPECT_EQ(failures_text(t, {}), "  n0 prepare: no driver\n  n1 prepare: no GPU\n");
 }
 
 TEST(Schedule, DrawsTrees) {
-  ScheduleDocument d;
+  ops::ScheduleDocument d;
   d.algorithm = collective::AlgorithmId::double_tree;
   d.ranks = 3;
   d.steps_omitted = true;
@@ -233,18 +234,18 @@ TEST(Schedule, DrawsTrees) {
 }
 
 TEST(Text, OmnireduceShowsItsRingItsModelAndTheSlowestAggregator) {
-  RunDocument d;
+  ops::RunDocument d;
   d.where = "8 ranks on 8 nodes";
-  RunResult r;
+  ops::RunResult r;
   r.algorithm = collective::AlgorithmId::omnireduce;
   r.transports = {run::Transport::tcp};
   r.bytes = 1024;
-  r.time_s = Spread{1e-3, 1e-3, 1e-3};
-  RunResult ring = r;
+  r.time_s = ops::Spread{1e-3, 1e-3, 1e-3};
+  ops::RunResult ring = r;
   ring.algorithm = collective::AlgorithmId::ring;
   ring.wrong = 5;
   ring.wrong_by_rank = {0, 5};
-  OmniResult o;
+  ops::OmniResult o;
   o.workers = 4;
   o.aggregators = 3;
   o.placement = "dedicated";
@@ -255,15 +256,15 @@ TEST(Text, OmnireduceShowsItsRingItsModelAndTheSlowestAggregator) {
   o.bytes_dense = 4096;
   o.worker_packets = {3, 9};
   o.worker_blocks = {4, 4};
-  o.model = OmniModel{1e-3, 4.0, 1e-3, 2e-3};
-  o.ring = OmniRing{{run::Transport::tcp}, 3e-3, std::nullopt, 3.0, 5};
+  o.model = ops::OmniModel{1e-3, 4.0, 1e-3, 2e-3};
+  o.ring = ops::OmniRing{{run::Transport::tcp}, 3e-3, std::nullopt, 3.0, 5};
   o.share = 0.75;
   o.receive = {{4, "a0", 512, 60e6}, {5, "a1", 512, 20e6}, {6, "a2", 512, 61e6}};
   r.omni = o;
   d.results = {r};
   d.rings = {ring};
-  d.hops = {{0, 5, "n0", "a1", 256, 1e-3, 2e6, std::nullopt, "worker", "aggregator"},
-            {0, 4, "n0", "a0", 256, 1e-3, 6e6, std::nullopt, "worker", "aggregator"}};
+  d.hops = {hop(0, 5, 256, 1e-3), hop(0, 4, 512, 1e-3)};
+  d.rank_nodes = {"n0", "n1", "n2", "n3", "a0", "a1", "a2"};
   d.notes = {"smaller blocks"};
   const std::string out = text(d, {});
   EXPECT_THAT(out, HasSubstr("25.0 %"));

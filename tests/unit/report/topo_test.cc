@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using testing::Not;
 using topology::Cluster;
 
-TopoDocument document_of(Cluster cluster) {
+ops::TopoDocument document_of(Cluster cluster) {
   auto inspection = diagnosis::inspect(cluster);
   return {std::move(cluster), std::move(inspection), std::nullopt};
 }
@@ -35,7 +35,7 @@ diagnosis::Finding finding(diagnosis::Severity severity, const std::string& node
   return f;
 }
 
-std::string text_of(const TopoDocument& document, TopoView view = TopoView::overview, bool all = false) {
+std::string text_of(const ops::TopoDocument& document, TopoView view = TopoView::overview, bool all = false) {
   return text(document, view, all, {});
 }
 
@@ -69,7 +69,7 @@ TEST(TopoTree, NestsDevicesBelowTheirSwitches) {
 
 TEST(TopoTree, MarksWhatIsDegradedWithTheReason) {
   using diagnosis::Severity;
-  TopoDocument document{{{test::hgx_h100("a")}, {}}, {}, {}};
+  ops::TopoDocument document{{{test::hgx_h100("a")}, {}}, {}, {}};
   test::pci_of(document.cluster.nodes[0], document.cluster.nodes[0].gpus[3]).link.width = {8, "sysfs"};
   document.inspection.findings = {
       finding(Severity::critical, "a", "GPU3"), finding(Severity::warning, "a", "mlx5_1/1"),
@@ -91,7 +91,7 @@ TEST(TopoTree, FoldsVirtualDevices) {
     nic.virtual_device = true;
     node.nics.push_back(nic);
   }
-  const TopoDocument document{{{node}, {}}, {}, {}};
+  const ops::TopoDocument document{{{node}, {}}, {}, {}};
   EXPECT_THAT(text_of(document), HasSubstr("3 virtual network devices folded"));
   EXPECT_THAT(text_of(document), Not(HasSubstr("docker0")));
   EXPECT_THAT(text_of(document, TopoView::tree, true), HasSubstr("docker0, virtual"));
@@ -126,7 +126,7 @@ TEST(TopoTree, SurvivesWhatNoMachineHas) {
   gpu.address = node.pci.back().address;
   gpu.model = {"\x1b[31mred\nline\xc2\x9b", "file"};
   node.gpus = {gpu, {}};
-  const TopoDocument document{{{node}, {}}, {}, {}};
+  const ops::TopoDocument document{{{node}, {}}, {}, {}};
   for (const auto view : {TopoView::overview, TopoView::tree, TopoView::links})
     EXPECT_THAT(text_of(document, view, true), Not(HasSubstr("\x1b")));
   EXPECT_THAT(text_of(document), HasSubstr("?[31mred?line??"));
@@ -184,7 +184,7 @@ TEST(TopoText, TellsOnceWhatManyNodesHaveAlike) {
 TEST(TopoJson, IsReadAgainAndSaysMore) {
   Cluster cluster = test::cluster_of(2, test::four_rails);
   (*cluster.nodes[0].nics[1].ports.begin()).width = {1, "sysfs"};
-  const TopoDocument document = document_of(cluster);
+  const ops::TopoDocument document = document_of(cluster);
   std::string out;
   write_json(document, [&](std::string_view piece) { return out += piece, true; });
   const auto read = topology::from_json(out);
@@ -242,7 +242,7 @@ TEST(TopoDot, IsBalancedAndQuoted) {
 }
 
 TEST(GatherText, SaysWhatIsInside) {
-  GatherDocument document;
+  ops::GatherDocument document;
   document.bundles.push_back(
       {"node1", "x/ringtrue-node1.rec.gz", 20480, 812, {"hwloc", "nvml"}, 3, 1.0, true});
   const std::string out = text(document, {});
