@@ -4,6 +4,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "base/phase.h"
 #include "fleet/inspect.h"
 #include "pki/safe_file.h"
 #include "probe/recording.h"
@@ -95,7 +96,7 @@ Outcome<GatherDocument> gather(const GatherRequest& request, const Control& cont
     if (row)
       document.bundles.push_back(std::move(*row));
     else
-      facts.failures.push_back({bundle.node, "gather", row.error(), true});
+      facts.failures.push_back({bundle.node, Phase::inspect, row.error(), true});
   }
   document.error = trouble_of(facts);
   return document;
