@@ -76,22 +76,16 @@ void write_json(const ops::ExplainDocument& d, const Write& write) {
                      {"aggregator_packets", d.multicasts * std::uint64_t(d.workers)}};
   std::string text = head.dump(2);
   text.resize(text.size() - 2);  // without its "\n}"
-  bool on = write(text);
+  if (!write(text)) return;
   if (!d.steps_omitted) {
-    on = on && write(",\n  \"steps\": [");
-    bool first = true;
-    const auto add = [&](const Json& value) {
-      on = on && write(fmt::format("{}\n    {}", first ? "" : ",", value.dump()));
-      first = false;
-    };
+    Rows steps(write, ",\n  \"steps\": [");
     for (const ops::ExplainRound& round : d.rounds) {
-      for (const ops::ExplainPacket& packet : round.packets) add(worker_step(d, round, packet));
-      add(result_step(d, round));
-      if (!on) return;
+      for (const ops::ExplainPacket& packet : round.packets) steps.add(worker_step(d, round, packet));
+      if (!steps.add(result_step(d, round))) return;
     }
-    on = on && write("\n  ]");
+    steps.end();
   }
-  if (on) write("\n}\n");
+  write("\n}\n");
 }
 
 }  // namespace ringtrue::report

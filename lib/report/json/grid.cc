@@ -37,8 +37,8 @@ std::string json(const ops::GridDocument& document) {
                {"placement", document.placement},
                {"overlap", key_of(document.overlap)},
                {"latency_s", document.latency_s},
-               {"least_round_trips", document.least_round_trips},
-               {"most_first_blocks", document.most_first_blocks},
+               {"least_round_trips", document.min_round_trips},
+               {"most_first_blocks", document.max_first_blocks},
                {"worst_deviation", maybe(document.worst)},
                {"worst_on_wire_deviation", maybe(document.worst_on_wire)},
                {"cells", std::move(cells)}});

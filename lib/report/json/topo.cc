@@ -24,21 +24,6 @@ Json way_value(Json row, const topology::Path& path) {
   return row;
 }
 
-// An array of many rows, one a line.
-class Rows {
- public:
-  explicit Rows(const Write& write) : write_(write) {}
-  void add(const Json& row) {
-    write_((first_ ? "\n    " : ",\n    ") + row.dump(-1, ' ', false, Json::error_handler_t::replace));
-    first_ = false;
-  }
-  void end() { write_(first_ ? "]" : "\n  ]"); }
-
- private:
-  const Write& write_;
-  bool first_ = true;
-};
-
 }  // namespace
 
 void write_json(const ops::TopoDocument& document, const Write& write) {
@@ -48,32 +33,28 @@ void write_json(const ops::TopoDocument& document, const Write& write) {
   while (!model.empty() && (model.back() == '\n' || model.back() == ' ')) model.pop_back();
   write(model);
 
-  write(",\n  \"findings\": [");
-  Rows findings(write);
+  Rows findings(write, ",\n  \"findings\": [");
   for (const diagnosis::Finding& f : document.inspection.findings) findings.add(finding_value(f));
   findings.end();
-  write(",\n  \"not_checked\": [");
-  Rows not_checked(write);
+  Rows not_checked(write, ",\n  \"not_checked\": [");
   for (const diagnosis::NotChecked& n : document.inspection.not_checked)
     not_checked.add(not_checked_value(n));
   for (const topology::Node& node : document.cluster.nodes)
-    if (const auto count = devices_of(node).size(); count > most_devices_with_paths)
+    if (const auto count = devices_of(node).size(); count > max_devices_with_paths)
       not_checked.add({{"what", "paths: " + node.name},
                        {"why", fmt::format("{} GPUs and NICs: paths are shown of up to {}", count,
-                                           most_devices_with_paths)}});
+                                           max_devices_with_paths)}});
   not_checked.end();
 
   Ways ways;
-  write(",\n  \"affinity\": [");
-  Rows affinity(write);
+  Rows affinity(write, ",\n  \"affinity\": [");
   for (const topology::Node& node : document.cluster.nodes)
     for (const Way& way : ways.of(node)) {
       if (!has(node.gpus, way.from) || has(node.gpus, way.to)) continue;
       affinity.add(way_value({{"node", node.name}, {"gpu", way.from}, {"nic", way.to}}, way.path));
     }
   affinity.end();
-  write(",\n  \"paths\": [");
-  Rows paths(write);
+  Rows paths(write, ",\n  \"paths\": [");
   for (const topology::Node& node : document.cluster.nodes)
     for (const Way& way : ways.of(node))
       paths.add(way_value({{"node", node.name}, {"from", way.from}, {"to", way.to}}, way.path));

@@ -5,6 +5,7 @@
 
 #include "base/fields.h"
 #include "report/documents.h"
+#include "report/text/text.h"
 #include "run/counter_window.h"
 
 namespace ringtrue::report {
@@ -30,6 +31,26 @@ Json array(const std::vector<T>& items, const auto& value_of) {
   for (const T& item : items) out.push_back(value_of(item));
   return out;
 }
+
+// An array of many rows that is written one row a line, behind `head`. False: the output is closed.
+class Rows {
+ public:
+  Rows(const Write& write, std::string_view head, int indent = 4)
+      : write_(write), indent_(std::size_t(indent), ' '), open_(write(head)) {}
+
+  bool add_text(std::string_view row) {
+    open_ = open_ && write_((first_ ? "\n" : ",\n") + indent_ + std::string(row));
+    first_ = false;
+    return open_;
+  }
+  bool add(const Json& row) { return add_text(row.dump(-1, ' ', false, Json::error_handler_t::replace)); }
+  bool end() { return open_ && write_(first_ ? "]" : "\n" + indent_.substr(2) + "]"); }
+
+ private:
+  const Write& write_;
+  std::string indent_;
+  bool open_, first_ = true;
+};
 
 Json finding_value(const diagnosis::Finding& finding);
 Json not_checked_value(const diagnosis::NotChecked& not_checked);
