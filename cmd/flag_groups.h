@@ -10,7 +10,6 @@
 #include "operator/call_request.h"
 #include "operator/fabric_request.h"
 #include "operator/facts.h"
-#include "operator/gpu_request.h"
 #include "operator/omni_request.h"
 
 namespace ringtrue::cmd {
@@ -33,7 +32,7 @@ Flags fabric_flags(ops::FabricRequest& fabric);
 
 // What looks into nodes: --window, --wake-gpus, and where `files`, --from.
 Flags fact_flags(ops::FactRequest& facts, bool files = true);
-// Errors (bad_input): flags that such facts do not heed.
+// Errors (bad_input): flags that do nothing for such facts.
 Result<void> check_facts(const Context& context, const ops::FactRequest& facts, bool hosts);
 
 std::vector<std::string> algorithm_names();

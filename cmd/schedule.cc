@@ -28,8 +28,9 @@ Result<void> check(const Context& context, const ops::ScheduleRequest& flags) {
                                            {flags.shift.has_value(), "--shift"}},
                                           common(context, {"--ranks-per-node"})});
   if (flags.bitmaps.empty()) return {};
-  return fail(Cause::bad_input, fmt::format("--bitmaps is of omnireduce, not of {}", key_of(flags.algorithm)),
-              {}, "leave it out, or take omnireduce");
+  return fail(Cause::bad_input,
+              fmt::format("--bitmaps is for omnireduce, not for {}", key_of(flags.algorithm)), {},
+              "leave it out, or take omnireduce");
 }
 
 int run(Context& context, ops::ScheduleRequest request) {

@@ -81,7 +81,7 @@ std::string unused(const VerbsFlags& flags) {
   const auto words = words_of(flags);
   std::string names;
   for (std::size_t i = 0; i < words.size(); i += 2) names += (i > 0 ? ", " : "") + words[i];
-  return names.empty() ? names : names + " did nothing: no hop went over RDMA";
+  return names.empty() ? names : names + " did nothing: no hop used RDMA";
 }
 
 Result<run::RdmaSettings> verbs_settings(const Context& context, const VerbsFlags& flags) {

@@ -19,7 +19,7 @@ constexpr std::uint64_t large_bytes = 256 * 1024;
 // A trial costs little for calls shorter than this, and the model may be this far off.
 constexpr double trial_seconds = 5e-3;
 constexpr double model_error = 4;
-constexpr std::size_t most_trials = 4;
+constexpr std::size_t max_trials = 4;
 // Of what a message takes, the part that the sender's processor is busy with; the rest passes by itself.
 constexpr double overhead_share = 0.2;
 
@@ -98,7 +98,7 @@ Outcome<Choice> settle(Runner& runner, const run::Job& job, Choice choice) {
   if (choice.predictions.size() < 2 || choice.predictions[0].second > trial_seconds) return choice;
   std::vector<std::pair<double, collective::AlgorithmId>> tried;
   for (const auto& [algorithm, predicted] : choice.predictions) {
-    if (tried.size() == most_trials || predicted > choice.predictions[0].second * model_error) break;
+    if (tried.size() == max_trials || predicted > choice.predictions[0].second * model_error) break;
     auto time = time_of(runner, job, algorithm, job.call.shift, job.call.bytes());
     if (!time) return tl::unexpected(time.error());
     tried.emplace_back(*time, algorithm);

@@ -13,9 +13,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t max_bytes = std::size_t(256) << 20, most_samples = 64;
-constexpr int most_ranks = 1024;
-constexpr std::uint64_t most_call = std::uint64_t(16) << 30;
+constexpr std::size_t max_bytes = std::size_t(256) << 20, max_samples = 64;
+constexpr int max_ranks = 1024;
+constexpr std::uint64_t max_call = std::uint64_t(16) << 30;
 
 tl::unexpected<Error> bad(std::string what, const std::string& file) {
   return fail(Cause::bad_input, std::move(what), file,
@@ -77,9 +77,9 @@ Result<Calibrated> calibrate_by(const std::string& file, const collective::Call&
     if (!algorithm || !known) return bad("has a result of an unknown algorithm or type", file);
     if (!time || *bytes == 0 || (*algorithm)->uses_packets()) continue;
     const double took = *time;
-    if (*of < 2 || *of > most_ranks || *bytes > most_call || (ranks > 0 && *of != ranks))
+    if (*of < 2 || *of > max_ranks || *bytes > max_call || (ranks > 0 && *of != ranks))
       return bad(
-          fmt::format("has results of other than 2 to {} ranks, or of different numbers of them", most_ranks),
+          fmt::format("has results of other than 2 to {} ranks, or of different numbers of them", max_ranks),
           file);
     if (took < 1e-9 || took > 1e6)
       return bad(fmt::format("has a result that took {} s, not between 1 ns and a million seconds", took),
@@ -89,8 +89,7 @@ Result<Calibrated> calibrate_by(const std::string& file, const collective::Call&
     played.type = *known;
     played.elements = *bytes / size_of(*known);
     samples.push_back({*algorithm, played, Seconds(took)});
-    if (samples.size() > most_samples)
-      return bad(fmt::format("has more than {} results", most_samples), file);
+    if (samples.size() > max_samples) return bad(fmt::format("has more than {} results", max_samples), file);
   }
   if (samples.empty()) return bad("has no result with a time", file);
   if (!shape_given) {

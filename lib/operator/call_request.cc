@@ -14,7 +14,7 @@ Result<std::vector<std::uint64_t>> CallRequest::sizes() const {
                 "give one size or a range");
   }
   if (factor && !from && !to) {
-    return fail(Cause::bad_input, "--factor goes from size to size, and there is one", {},
+    return fail(Cause::bad_input, "--factor needs several sizes, and there is one", {},
                 "give --from, --to or both, or leave it out");
   }
   const std::uint64_t element = size_of(call.type);
@@ -70,7 +70,7 @@ Result<void> CallRequest::check_shift(AlgorithmRequest other) const {
 
 Result<void> check_shift_of(std::optional<int> shift, AlgorithmRequest algorithm) {
   if (!shift || algorithm == collective::AlgorithmId::pairwise) return {};
-  return fail(Cause::bad_input, fmt::format("--shift is of pairwise, not of {}", name(algorithm)), {},
+  return fail(Cause::bad_input, fmt::format("--shift is for pairwise, not for {}", name(algorithm)), {},
               "leave it out, or take pairwise");
 }
 

@@ -33,11 +33,11 @@ struct CallRequest {
   Result<std::vector<std::uint64_t>> sizes() const;
   // The call of that many bytes.
   collective::Call of(std::uint64_t bytes) const;
-  // Errors (bad_input): a --shift that neither it nor the `other` algorithm heeds.
+  // Errors (bad_input): a --shift that neither it nor the `other` algorithm takes.
   Result<void> check_shift(AlgorithmRequest other = {}) const;
 };
 
-// Errors (bad_input): a --shift, and an algorithm that does not heed it.
+// Errors (bad_input): a --shift, and an algorithm that does not take it.
 Result<void> check_shift_of(std::optional<int> shift, AlgorithmRequest algorithm);
 // Errors (bad_input): a pairwise in which every rank sends to itself, with --shift; `shift` may be missing.
 Result<void> check_shift(std::optional<int> shift, int ranks);

@@ -8,6 +8,13 @@ void Carrier::pass(int mtu) {
   if (mtu > 0) path_mtu = path_mtu > 0 ? std::min(path_mtu, mtu) : mtu;
 }
 
+void Carrier::add(const std::vector<run::RdmaUse>& uses) {
+  for (const run::RdmaUse& use : uses) {
+    gids.emplace(use.node, use.gid);
+    pass(use.mtu);
+  }
+}
+
 Carrier carrier_of(const run::RunReport& report,
                    std::map<std::string, std::vector<diagnosis::RdmaPort>> rails) {
   using run::Transport;
@@ -15,12 +22,9 @@ Carrier carrier_of(const run::RunReport& report,
   Carrier carrier{rdma ? Transport::verbs : Transport::tcp, {}, {}, 0, report.notes};
   if (rdma) {
     carrier.rails = std::move(rails);
-    for (const run::RdmaUse& use : report.rdma) {
-      carrier.gids.emplace(use.node, use.gid);
-      carrier.pass(use.mtu);
-    }
+    carrier.add(report.rdma);
   } else if (report.transports != std::vector{Transport::tcp}) {
-    carrier.notes.push_back("some hops could go over RDMA and others not: all are measured over TCP");
+    carrier.notes.push_back("some hops can use RDMA and others not: all are measured over TCP");
   }
   return carrier;
 }
@@ -41,10 +45,7 @@ std::optional<ideal::Efficiency> efficiency_of(const run::RunReport& run) {
       std::find(run.transports.begin(), run.transports.end(), run::Transport::tcp) != run.transports.end();
   if (!tcp && run.rdma.empty()) return std::nullopt;
   Carrier carrier{tcp ? run::Transport::tcp : run::Transport::verbs, {}, {}, 0, {}};
-  for (const run::RdmaUse& use : run.rdma) {
-    carrier.gids.emplace(use.node, use.gid);
-    carrier.pass(use.mtu);
-  }
+  carrier.add(run.rdma);
   return efficiency(carrier);
 }
 

@@ -20,6 +20,7 @@ struct Carrier {
   std::vector<std::string> notes;                                 // why it is not RDMA, a line each
 
   void pass(int mtu);
+  void add(const std::vector<run::RdmaUse>& uses);
 };
 
 // RDMA where all went over it, else TCP for all.

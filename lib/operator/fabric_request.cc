@@ -42,7 +42,7 @@ Result<void> read_fabric(const std::string& name, sim::Description& into) {
   for (const config::Given& one : *given) {
     if (auto single = config::not_a_list(one); !single) return single;
     if (const auto [twice, first] = before.try_emplace(one.key, one.origin); !first)
-      return fail(Cause::bad_input, fmt::format("{} stands there already: {}", one.key, twice->second),
+      return fail(Cause::bad_input, fmt::format("{} is there already: {}", one.key, twice->second),
                   one.origin);
     const auto other = before.find(one.key == "nic" ? "inter" : one.key == "inter" ? "nic" : "");
     if (other != before.end())

@@ -25,7 +25,7 @@ constexpr double rates[] = {10e9 / 8, 100e9 / 8};
 constexpr int worker_counts[] = {2, 4, 8};
 
 // The model leaves out latency, the first blocks, and the end of a call, when some streams are done.
-constexpr double least_round_trips = 100, most_first_blocks = 0.015;
+constexpr double min_round_trips = 100, max_first_blocks = 0.015;
 
 // Twice the bandwidth-delay product in flight hides the round trip; more would only add first blocks. Two
 // streams an aggregator, three of long packets, so that it adds one while others are on their way, of up to
@@ -101,8 +101,8 @@ Result<GridCell> play_cell(const GridTask& task, const OmniRequest& given, int w
 
   const collective::OmniShape blocks(plan->job.call);
   const double first = double(std::min(blocks.columns(), blocks.blocks())) * (1 - density);
-  cell.applies = cell.model_s >= least_round_trips * 2 * task.fabric.inter.latency.value &&
-                 first <= most_first_blocks * density * double(blocks.blocks());
+  cell.applies = cell.model_s >= min_round_trips * 2 * task.fabric.inter.latency.value &&
+                 first <= max_first_blocks * density * double(blocks.blocks());
   return cell;
 }
 
@@ -112,8 +112,8 @@ Result<GridDocument> play_grid(const GridTask& task, const OmniRequest& flags, c
   out.placement = key_of(flags.placement.value_or(Placement::dedicated));
   out.overlap = flags.overlap.value_or(collective::Overlap::same);
   out.latency_s = task.fabric.inter.latency.value;
-  out.least_round_trips = least_round_trips;
-  out.most_first_blocks = most_first_blocks;
+  out.min_round_trips = min_round_trips;
+  out.max_first_blocks = max_first_blocks;
   std::vector<double> all(std::begin(densities), std::end(densities));
   if (flags.density) all = {*flags.density};
   std::vector<double> speeds(std::begin(rates), std::end(rates));
@@ -149,7 +149,7 @@ Outcome<GridDocument> simulate_grid(const SimulateRequest& request, const Contro
     return trouble({Cause::bad_input, std::move(what), {}, std::move(next)});
   };
   if (request.call.algorithm != collective::AlgorithmId::omnireduce)
-    return reject("--grid is of omnireduce", "take omnireduce");
+    return reject("--grid is for omnireduce", "take omnireduce");
   if (auto fits = check(request); !fits) return trouble(fits.error());
   if (!request.bitmaps.empty() || !request.omni.input.empty() || request.omni.acked || request.omni.mtu ||
       request.call.from || request.call.to || request.fabric.random_faults > 0 || request.faulty() ||

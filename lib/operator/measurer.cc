@@ -9,7 +9,6 @@
 #include "base/statistics.h"
 #include "collective/omnireduce/tune.h"
 #include "diagnosis/counters.h"
-#include "operator/gpu_request.h"
 #include "operator/pace.h"
 #include "topology/counters.h"
 
@@ -50,9 +49,9 @@ diagnosis::Experiment greeting(int nodes, std::vector<int> who) {
 // An experiment's error; where it is that `end` has passed, it says so.
 Error said_cut(Error error, const diagnosis::Experiment& experiment, Deadline end) {
   if (error.cause != Cause::deadline || !end.passed()) return error;
-  error.what = fmt::format("{} over {} nodes was cut, as the time for all experiments was over: {}",
+  error.what = fmt::format("{} over {} nodes was aborted, as the time for all experiments was over: {}",
                            key_of(experiment.algorithm), experiment.order.size(), error.what);
-  error.next = "give them more by --budget, or look at what makes them slow";
+  error.next = "increase --budget, or look at what makes them slow";
   return error;
 }
 
@@ -200,8 +199,7 @@ Result<diagnosis::Observation> RunMeasurer::measure(const diagnosis::Experiment&
     return fail(Cause::corrupted,
                 fmt::format("rank {} on {} got {} wrong elements from {}", rank.rank, where, rank.wrong,
                             key_of(experiment.algorithm)),
-                where,
-                "something on the way changes data: look at that node's NIC, its memory and its cables");
+                where, "data is corrupted in transit: look at that node's NIC, its memory and its cables");
   }
   auto observation = observation_of(experiment, job, report_);
   ++runs_;
@@ -228,12 +226,11 @@ Outcome<std::unique_ptr<RunMeasurer>> make_measurer(const Setup& setup, const Me
   Transport transport = request.transport.value_or(setup.config.transport.value);
   if (transport == Transport::cuda) {
     return trouble({Cause::bad_input,
-                    "--transport cuda is between GPUs of one node, and this measures between nodes", "",
+                    "--transport cuda connects GPUs of one node, and this measures between nodes", "",
                     "leave it out; ringtrue sweep --gpu measures GPUs"});
   }
   if (transport == Transport::udp)
-    return trouble(
-        {Cause::bad_input, "udp carries omnireduce alone", "", "leave --transport out, or use tcp"});
+    return trouble({Cause::bad_input, "udp is for omnireduce only", "", "leave --transport out, or use tcp"});
   MeasurerOptions options;
   options.warmup = request.warmup;
   options.verbs = request.verbs;
@@ -243,14 +240,13 @@ Outcome<std::unique_ptr<RunMeasurer>> make_measurer(const Setup& setup, const Me
       return trouble(
           {Cause::bad_input, "--fault needs --local: it does not slow real nodes", "", "leave it out"});
     if (setup.ranks_per_node != 1)
-      return trouble(
-          {Cause::bad_input, "this measures with one rank a node", "", "leave --ranks-per-node out"});
+      return trouble({Cause::bad_input, "check and sweep measure with one rank per node", "",
+                      "leave --ranks-per-node out"});
     options.link_rate = setup.config.link_rate.value;
   } else {
     if (transport == Transport::automatic) transport = Transport::tcp;
     if (transport != Transport::tcp && transport != Transport::verbs) {
-      return trouble({Cause::bad_input,
-                      "between ranks of one process only tcp and verbs have wires to measure", "",
+      return trouble({Cause::bad_input, "between ranks of one process only tcp and verbs can be measured", "",
                       "leave --transport out"});
     }
     auto faults = collective::parse_faults(request.fault);

@@ -126,7 +126,7 @@ Result<Known> value_type(std::string_view type) {
   if (*code == "V2" || *code == "u2")
     return bad(fmt::format("values of type '{}' have no name: bfloat16 has none in .npy files", shown(type)),
                "save them as float32");
-  return bad(fmt::format("values of type '{}' are not reduced here", shown(type)),
+  return bad(fmt::format("values of type '{}' are not supported", shown(type)),
              "save them as float16, float32, float64, int32 or int64");
 }
 
@@ -148,7 +148,7 @@ Result<void> describe_pairs(const std::vector<Field>& fields, Npy& npy) {
       const auto* key = std::find_if(std::begin(key_types), std::end(key_types),
                                      [&](const Known& known) { return known.code == *code; });
       if (key == std::end(key_types))
-        return bad(fmt::format("the first field has type '{}', which is no key", shown(field.type)),
+        return bad(fmt::format("the first field has type '{}', which is not a key", shown(field.type)),
                    "save records of an integer key of 4 or 8 bytes and a value");
       npy.key_bytes = key->bytes;
       npy.key_signed = key->code[0] == 'i';
@@ -164,7 +164,7 @@ Result<void> describe_pairs(const std::vector<Field>& fields, Npy& npy) {
     }
   }
   if (named != 2)
-    return bad(fmt::format("records of {} fields are no pairs", named),
+    return bad(fmt::format("records of {} fields are not pairs", named),
                "save records of two fields, a key and a value");
   npy.pairs = true;
   return {};

@@ -47,7 +47,7 @@ Result<void> OmniRequest::check(AlgorithmRequest algorithm) const {
                                                       {no_ring, "--no-ring"}};
   for (const auto& [given, flag] : shapes) {
     if (!given) continue;
-    return fail(Cause::bad_input, fmt::format("{} is of omnireduce, not of {}", flag, name(algorithm)), {},
+    return fail(Cause::bad_input, fmt::format("{} is for omnireduce, not for {}", flag, name(algorithm)), {},
                 fmt::format("leave it out, or take omnireduce"));
   }
   return {};

@@ -1,4 +1,4 @@
-#include "operator/omni_results.h"
+#include "operator/measurements.h"
 
 #include <algorithm>
 #include <map>

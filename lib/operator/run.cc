@@ -12,7 +12,6 @@
 #include "operator/gpu_facts.h"
 #include "operator/input_file.h"
 #include "operator/measurements.h"
-#include "operator/omni_results.h"
 #include "operator/runner.h"
 #include "run/job.h"
 #include "run/report.h"
@@ -68,7 +67,7 @@ class Run {
     document_.nodes = runner_->place().nodes;
     document_.deadlines = setup_.deadlines();
     if (runner_->place().local && setup_.link_rate_named())
-      note("no ideal by --link-rate: no link lies between ranks of one machine");
+      note("--link-rate gives no ideal: there is no link between ranks of one machine");
     for (std::size_t i = 0; i < sizes->size() && !document_.error; ++i) {
       number_ = i + 1;
       of_ = sizes->size();
@@ -98,7 +97,7 @@ class Run {
       return fail(Cause::bad_input, "--reference is about data on GPUs, and this is in host memory", {},
                   "add --memory device");
     if (datagrams() && !omnireduce()) {
-      return fail(Cause::bad_input, "udp carries omnireduce alone", {}, "leave --transport out, or use tcp");
+      return fail(Cause::bad_input, "udp is for omnireduce only", {}, "leave --transport out, or use tcp");
     }
     if (!datagrams()) {
       const auto faults = collective::parse_faults(request_.call.fault);
@@ -198,12 +197,11 @@ class Run {
     using collective::Operation;
     const Operation op = job.call.operation;
     if (op == Operation::min || op == Operation::max || op == Operation::prod) {
-      return fmt::format("{}: a block that a worker does not send is zeros, and takes part as such",
-                         key_of(op));
+      return fmt::format("{}: blocks that a worker does not send count as zeros", key_of(op));
     }
     const std::uint64_t negative = job.input ? negative_zeros(*job.input) : 0;
     if (negative == 0) return {};
-    return fmt::format("{} -0.0, which is zero in value: that alone makes no block worth sending",
+    return fmt::format("{} -0.0, which counts as zero: blocks of nothing else are not sent",
                        plural(negative, "value is", "values are"));
   }
 

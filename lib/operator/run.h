@@ -5,7 +5,6 @@
 
 #include "operator/call_request.h"
 #include "operator/documents/run.h"
-#include "operator/gpu_request.h"
 #include "operator/omni_request.h"
 #include "operator/setup.h"
 #include "run/rdma.h"

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "config/config.h"
 #include "operator/documents/trouble.h"
@@ -40,6 +41,12 @@ struct Setup {
   std::optional<Deadlines> deadlines() const;
   // Whether a link's rate was given for this once; the configuration speaks of our cluster alone.
   bool link_rate_named() const { return config.link_rate.layer == config::Layer::flag; }
+};
+
+// Which GPUs data on GPUs is on; part of a request.
+struct GpuRequest {
+  std::vector<int> gpus;  // of each node, as CUDA counts them; empty: all
+  bool share = false;
 };
 
 // While a use case goes on.

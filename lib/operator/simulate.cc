@@ -7,7 +7,6 @@
 #include "base/plural.h"
 #include "operator/auto_choice.h"
 #include "operator/measurements.h"
-#include "operator/omni_results.h"
 #include "operator/simulate_omni.h"
 #include "run/job.h"
 #include "sim/simulate.h"
@@ -122,7 +121,7 @@ class Simulation {
       if (auto done = fix(task_.sizes.back()); !done) return trouble(done.error());
     }
     if (!document_.error && document_.corrupted)
-      document_.notes.push_back("a value was damaged on its way: the result is wrong");
+      document_.notes.push_back("a value was corrupted in transit: the result is wrong");
     return std::move(document_);
   }
 
@@ -278,7 +277,7 @@ class Simulation {
       return std::nullopt;
     sim::SimOptions options = options_;
     options.events = false;
-    // What befalls packets, and aggregators, is none of the ring's.
+    // Faults of packets and of aggregators do not apply to the ring.
     std::erase_if(options.faults, [&](const collective::Fault& fault) {
       return fault.unreliable() || fault.source.value_or(0) >= call.omni.workers ||
              fault.destination.value_or(0) >= call.omni.workers;

@@ -7,7 +7,7 @@
 
 #include "collective/omnireduce/omnireduce.h"
 #include "ideal/omnireduce.h"
-#include "operator/omni_results.h"
+#include "operator/measurements.h"
 #include "run/report.h"
 
 namespace ringtrue::ops {

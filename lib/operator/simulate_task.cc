@@ -12,7 +12,7 @@ Result<void> check(const SimulateRequest& flags) {
   const bool omnireduce = flags.call.algorithm == collective::AlgorithmId::omnireduce;
   const AlgorithmRequest other = flags.compare.value_or(AlgorithmRequest());
   if (flags.compare && (!other || other == collective::AlgorithmId::omnireduce || omnireduce))
-    return fail(Cause::bad_input, "--compare is of two dense collectives, by name", {},
+    return fail(Cause::bad_input, "--compare compares two dense collectives, by name", {},
                 "like --compare ring");
   if (auto fits = flags.call.check_shift(other); !fits) return fits;
   if (barrier) {
@@ -42,11 +42,11 @@ Result<void> check(const SimulateRequest& flags) {
   }
   if (!flags.bitmaps.empty() && !omnireduce) {
     return fail(Cause::bad_input,
-                fmt::format("--bitmaps is of omnireduce, not of {}", name(flags.call.algorithm)), {},
+                fmt::format("--bitmaps is for omnireduce, not for {}", name(flags.call.algorithm)), {},
                 "leave it out, or take omnireduce");
   }
   if (flags.even && (!omnireduce || file || flags.omni.overlap || flags.omni.value_density)) {
-    return fail(Cause::bad_input, "--even deals out omnireduce's blocks of a --density", {},
+    return fail(Cause::bad_input, "--even distributes omnireduce's blocks of a --density", {},
                 "leave out files, --overlap and --value-density");
   }
   if (!flags.bitmaps.empty() && (flags.omni.generates() || !flags.omni.input.empty())) {

@@ -48,7 +48,7 @@ class Sweep {
 
   Outcome<SweepDocument> operator()() {
     if (request_.size.value < 4)
-      return trouble({Cause::bad_input, "a pair has to move something", "", "give --size 16M or so"});
+      return trouble({Cause::bad_input, "--size is less than 4 bytes", "", "give --size 16M or so"});
     measuring_.verbs = request_.verbs;
     measuring_.runner.spare_ranks =
         setup_.config.transport.value != run::Transport::tcp;  // a node may meet itself
@@ -87,7 +87,7 @@ class Sweep {
     document_.notes = carrier_.notes;
     if (!rdma() && !request_.unused_verbs.empty()) document_.notes.push_back(request_.unused_verbs);
     if (!rdma() && n_ < 2)
-      return give_up({Cause::bad_input, "one node has no pair to sweep", "", "give two or more"});
+      return give_up({Cause::bad_input, "one node has no pairs to sweep", "", "give two or more"});
     if (rdma() || !request_.per_port) return true;
     return give_up({Cause::bad_input,
                     fmt::format("--per-port is about RDMA, and this is {}", key_of(carrier_.transport)), "",

@@ -6,7 +6,6 @@
 
 #include "base/units.h"
 #include "operator/documents/sweep.h"
-#include "operator/gpu_request.h"
 #include "operator/setup.h"
 #include "run/rdma.h"
 

@@ -17,7 +17,7 @@ Outcome<GpuSweepDocument> sweep_gpus(const GpuSweepRequest& request, const Contr
   const Setup& setup = request.setup;
   const std::uint64_t bytes = request.size.value_or(usual_size).value / 4 * 4;
   if (bytes < 4096)
-    return trouble({Cause::bad_input, "a copy has to move something", {}, "give --size 256M or so"});
+    return trouble({Cause::bad_input, "--size is less than 4K", {}, "give --size 256M or so"});
   auto runner = make_runner(setup, {}, control);
   if (!runner) return tl::unexpected(runner.error());
   GpuSweepDocument document;

@@ -20,7 +20,7 @@ void merge_ports(std::vector<diagnosis::RdmaPort>& into, const std::vector<diagn
 
 Result<Carrier> settle_apart(const Error& why, const std::unique_ptr<RunMeasurer>& measurer,
                              const std::function<Result<void>()>& renew, const Control& control) {
-  Carrier all{"verbs", {}, {}, 0, {"not all nodes can meet at once: " + why.text()}};
+  Carrier all{"verbs", {}, {}, 0, {"not all nodes can be measured at once: " + why.text()}};
   const int n = measurer->nodes();
   for (int node = 0; node < n; ++node) {
     for (int further = 1; further <= std::min(3, n - 1); ++further) {
@@ -46,8 +46,7 @@ AllPorts all_ports(const Setup& setup, const RunnerOptions& options, const Contr
   control.tell(progress::Step{"sweep: looking for ports"});
   Facts facts = facts_beside(setup, options, control);
   for (const Failure& f : facts.failures)
-    out.notes.push_back(
-        fmt::format("the ports of {} are those that data takes by itself: {}", f.node, f.error.what));
+    out.notes.push_back(fmt::format("only the default ports of {} are known: {}", f.node, f.error.what));
   out.unread = trouble_of(facts);
   if (setup.local) {  // all ranks are on one node, which comes first
     for (const topology::Node& here : facts.cluster.nodes)
@@ -62,8 +61,8 @@ AllPorts all_ports(const Setup& setup, const RunnerOptions& options, const Contr
     for (const diagnosis::RdmaPort& port : others[node])
       left_out.push_back(fmt::format("{} of {}", to_text(port), nodes[node]));
   if (!left_out.empty())
-    out.notes.push_back(fmt::format("left out, as nothing passes between InfiniBand and Ethernet: {}",
-                                    fmt::join(left_out, ", ")));
+    out.notes.push_back(
+        fmt::format("left out, as InfiniBand and Ethernet cannot be paired: {}", fmt::join(left_out, ", ")));
   for (std::size_t node = 0; node < nodes.size(); ++node) merge_ports(out.ports[node], active[node]);
   return out;
 }

@@ -23,7 +23,7 @@ bool colour_allowed(Color color, int fd) {
 }
 
 std::size_t text_width(int fd) {
-  constexpr std::size_t least = 20, most = 1000;  // beyond which nobody means it
+  constexpr std::size_t least = 20, most = 1000;  // wider is a mistake
   std::size_t width = 0;
   const char* said = std::getenv("COLUMNS");
   const std::string_view text = said == nullptr ? "" : said;

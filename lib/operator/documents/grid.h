@@ -37,7 +37,7 @@ struct GridDocument {
   collective::Overlap overlap{};
   double latency_s = 0;
   // For the model to apply: what the data has to take, and most of it that may be first blocks.
-  double least_round_trips = 0, most_first_blocks = 0;
+  double min_round_trips = 0, max_first_blocks = 0;
   std::vector<GridCell> cells;
   // The largest deviations of evenly dealt blocks: where the model applies, and from it on the wire anywhere.
   Maybe worst, worst_on_wire;

@@ -53,36 +53,36 @@ std::string text(const ops::CheckDocument& document, const Style& style) {
   out = style.fit(out);
   if (d.verdict == Verdict::unknown && !d.error && !d.not_checked.empty() && d.cost.runs > 0)
     out += style.fit(
-        "no fault found, but not everything could be ruled out: see \"not checked\" below; a longer --budget "
-        "tells more\n");
+        "no fault found, but some suspects could not be ruled out: see \"not checked\" below; a longer "
+        "--budget may settle them\n");
   out += findings_text(d.findings, style);
   if (!d.plans.empty()) out += "\n";
   for (const diagnosis::Plan& plan : d.plans)
-    out += style.fit(fmt::format("until then: {}\n", printable(sentence(plan))));
+    out += style.fit(fmt::format("workaround: {}\n", printable(sentence(plan))));
   RateMatrix rates;
   for (const auto& row : d.rates) {
     rates.emplace_back();
     for (const auto& rate : row) rates.back().push_back(plain(rate));
   }
-  // A matrix that no terminal can hold helps nobody; --json has it.
+  // Larger matrices do not fit a terminal; --json has them.
   if (d.nodes.size() <= 32) {
     const std::string map = heat_map(
         d.nodes, rates, {plain(d.expected.held_against()), document.warning, document.critical}, style);
     if (!map.empty()) out += fmt::format("\n{}", map);
     if (d.verdict == Verdict::healthy && any_below(d, document.warning))
-      out +=
-          style.fit(style.paint("low values there did not persist or may be chance: no fault\n", Ink::dim));
+      out += style.fit(style.paint(
+          "low rates in the matrix did not persist or are within the noise: no fault\n", Ink::dim));
   }
   const std::string above = std::move(out);
   out = "\n";
   if (d.expected.value) {
-    out +=
-        fmt::format("expected of a hop: {} ({}{})\n", to_text(*d.expected.value), key_of(d.expected.origin),
-                    d.expected.source.empty() ? "" : fmt::format(": {}", d.expected.source));
+    out += fmt::format("expected rate of a hop: {} ({}{})\n", to_text(*d.expected.value),
+                       key_of(d.expected.origin),
+                       d.expected.source.empty() ? "" : fmt::format(": {}", d.expected.source));
   }
   const auto& most = d.expected.of_most;
   if (d.expected.value && most && to_text(*most) != to_text(*d.expected.value))
-    out += fmt::format("held against: {}, {:.1f} % of that, which most nodes reach\n", to_text(*most),
+    out += fmt::format("compared with: {}, {:.1f} % of that, which most nodes reach\n", to_text(*most),
                        most->value / d.expected.value->value * 100);
   if (d.ring_busbw) out += fmt::format("ring over all nodes: busbw {}\n", to_text(*d.ring_busbw));
   if (d.coverage.pairs > 0 && d.coverage.pairs_measured < d.coverage.pairs) {

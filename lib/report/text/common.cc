@@ -71,7 +71,7 @@ std::string notes_text(const std::vector<std::string>& notes, const Style& style
 
 std::string deadlines_text(const std::optional<ops::Deadlines>& deadlines, const ops::Trouble& trouble) {
   if (!deadlines || !somebody_was_waited_for(trouble)) return "";
-  return fmt::format("deadlines: {} a phase, {} a run\n", to_text(Seconds(deadlines->phase_s)),
+  return fmt::format("timeouts: {} per phase, {} per run\n", to_text(Seconds(deadlines->phase_s)),
                      to_text(Seconds(deadlines->run_s)));
 }
 

@@ -31,23 +31,16 @@ std::string of_text(const Rate& rate) {
 
 struct Section {
   std::string_view title;
-  std::vector<const Group*> groups;
+  std::vector<Group> groups;
 };
 
-std::vector<const Group*> pointers(const std::vector<Group>& groups) {
-  std::vector<const Group*> out;
-  for (const Group& group : groups) out.push_back(&group);
-  return out;
-}
-
 std::vector<Section> sections(const campaign::Score& s) {
-  std::vector<const Group*> all;
-  for (const Group* group : {&s.single, &s.two, &s.three, &s.pairs, &s.covered, &s.healthy})
-    if (group->cases > 0) all.push_back(group);
-  return {{"faults", all},
-          {"kind", pointers(s.by_kind)},
-          {"nodes", pointers(s.by_nodes)},
-          {"severity", pointers(s.by_severity)}};
+  std::vector<Group> all = {s.single, s.two, s.three, s.pairs, s.covered, s.healthy};
+  std::erase_if(all, [](const Group& group) { return group.cases == 0; });
+  std::vector<Section> out = {
+      {"faults", all}, {"kind", s.by_kind}, {"nodes", s.by_nodes}, {"severity", s.by_severity}};
+  std::erase_if(out, [](const Section& section) { return section.groups.empty(); });
+  return out;
 }
 
 std::vector<std::string> cells_of(const Group& g) {
@@ -62,7 +55,7 @@ std::vector<std::string> cells_of(const Group& g) {
           fmt::format("{:.1f}, {:.1f}", g.seconds.median, g.seconds.p95),
           amount_text(std::uint64_t(g.bytes.median))};
 }
-constexpr const char* headers[] = {"cases",         "recall",  "scope exact", "false accusations", "unknown",
+constexpr const char* headers[] = {"cases",         "recall",  "scope exact", "false positives", "unknown",
                                    "proven after*", "rounds*", "seconds*",    "sent, median"};
 
 std::string listed_text(std::string_view title, const std::vector<campaign::Listed>& list) {
@@ -91,7 +84,7 @@ std::string command_of(const ops::EvaluateDocument& d) {
 
 constexpr const char* legend =
     "recall: every fault of a case was found; scope exact: and named by the smallest class that can be told "
-    "apart, and nothing else; false accusations: of healthy cases; rates with their 95 % intervals "
+    "apart, and nothing else; false positives: findings in healthy cases; rates with their 95 % intervals "
     "(Wilson). *: median, 95th percentile; proven after so many rounds, of which the others went to what "
     "else "
     "read low";
@@ -109,25 +102,24 @@ std::string text(const ops::EvaluateDocument& d, const Style& style) {
   out = style.fit(out);
   if (d.error) out += "ended early: these are the cases that were done\n";
   for (const Section& section : sections(s)) {
-    if (section.groups.empty()) continue;
     std::vector<Table::Column> columns = {left(std::string(section.title))};
     for (const char* header : headers) columns.emplace_back(header);
     Table table(std::move(columns));
-    for (const Group* group : section.groups) table.row(cells_of(*group));
+    for (const Group& group : section.groups) table.row(cells_of(group));
     out += fmt::format("\n{}", table.text());
   }
   std::string said =
-      fmt::format("\nprecision: {} of all accusations touch what is faulty\n", interval(s.precision));
+      fmt::format("\nprecision: {} of all findings concern what is faulty\n", interval(s.precision));
   if (s.pairs.cases > 0)
     said += fmt::format(
         "coverage: checks with a fault of single pairs measured {:.1f} % of the ordered pairs on average\n",
         s.coverage * 100);
-  said += listed_text("accused though healthy", s.accused);
+  said += listed_text("findings in healthy cases", s.accused);
   said += listed_text("missed", s.missed);
   said += listed_text("not exact", s.inexact);
   said += style.paint(legend, Ink::dim) + "\n";
   out += style.fit(said);
-  out += style.paint(fmt::format("one in full: {} --case K", command_of(d)), Ink::dim) + "\n";
+  out += style.paint(fmt::format("to see a case in full: {} --case K", command_of(d)), Ink::dim) + "\n";
   return out;
 }
 
@@ -136,16 +128,15 @@ std::string markdown(const ops::EvaluateDocument& d) {
   std::string out = fmt::format("    {}\n\n{}, {} of them of healthy fabrics; {}.\n", command_of(d),
                                 plural(s.cases, "check"), s.healthy_cases, legend);
   for (const Section& section : sections(s)) {
-    if (section.groups.empty()) continue;
     out += fmt::format("\n| {} | {} |\n|---|{}\n", section.title, fmt::join(headers, " | "), [] {
       std::string dashes;
       for ([[maybe_unused]] const char* header : headers) dashes += "---|";
       return dashes;
     }());
-    for (const Group* group : section.groups)
-      out += fmt::format("| {} |\n", fmt::join(cells_of(*group), " | "));
+    for (const Group& group : section.groups)
+      out += fmt::format("| {} |\n", fmt::join(cells_of(group), " | "));
   }
-  out += fmt::format("\nPrecision: {} of all accusations touch what is faulty.", interval(s.precision));
+  out += fmt::format("\nPrecision: {} of all findings concern what is faulty.", interval(s.precision));
   if (s.pairs.cases > 0)
     out +=
         fmt::format(" Checks with a fault of single pairs measured {:.1f} % of the ordered pairs on average.",
@@ -171,7 +162,7 @@ std::string text(const ops::CaseDocument& document, const Style& style) {
   out += fmt::format("{}\n{}", table.text(), text(document.check, style));
   const campaign::Judgement& j = o.judgement;
   out += style.paint(fmt::format("\n{}, {} found, {}, {} of them wrong", plural(j.faults, "fault"), j.found,
-                                 plural(j.accusations, "accusation"), j.wrong),
+                                 plural(j.accusations, "finding"), j.wrong),
                      Ink::bold);
   if (j.faults > 0) out += style.paint(j.exact ? "; named exactly" : "; not named exactly", Ink::bold);
   return out + "\n";

@@ -8,7 +8,7 @@
 namespace ringtrue::report {
 namespace {
 
-constexpr std::uint64_t most_drawn = 512, most_in_line = 64;  // blocks
+constexpr std::uint64_t max_drawn = 512, max_in_line = 64;  // blocks
 constexpr std::size_t bitmap_indent = 14;
 
 std::string block_text(const std::optional<ops::BlockIndex>& block) {
@@ -28,7 +28,7 @@ std::string drawn(const std::vector<bool>& bitmap, std::uint64_t columns) {
     const std::uint64_t column = block % columns;
     if (block > 0 && column == 0)
       out += ' ';
-    else if (column > 0 && column % most_in_line == 0)
+    else if (column > 0 && column % max_in_line == 0)
       out.append("\n").append(bitmap_indent, ' ');
     out += bitmap[block] ? '#' : '.';
   }
@@ -38,8 +38,8 @@ std::string drawn(const std::vector<bool>& bitmap, std::uint64_t columns) {
 std::string packet_line(const ops::ExplainPacket& packet, const ops::ExplainRound& round) {
   if (packet.blocks.empty()) {
     return fmt::format("    worker {} {}\n", packet.worker,
-                       packet.answers ? "answers without a block: it has none of those that are wanted"
-                                      : "stays silent: it has none of the blocks that are wanted");
+                       packet.answers ? "sends an empty answer: it has none of the requested blocks"
+                                      : "stays silent: it has none of the requested blocks");
   }
   std::vector<std::string> parts;
   for (const ops::ExplainBlock& b : packet.blocks) {
@@ -60,7 +60,7 @@ std::string sum_line(const ops::ExplainSum& sum) {
 std::string multicast_line(const ops::ExplainRound& round) {
   std::vector<std::string> parts;
   for (const ops::ExplainSum& sum : round.sums) {
-    parts.push_back(sum.wanted ? fmt::format("block {}, wants {}", sum.block, *sum.wanted)
+    parts.push_back(sum.wanted ? fmt::format("block {}, requests {}", sum.block, *sum.wanted)
                                : fmt::format("block {}, column done", sum.block));
   }
   return fmt::format("    rank {} => all workers: {}\n", round.aggregator, joined(parts, "; "));
@@ -77,15 +77,15 @@ void write_text(const ops::ExplainDocument& d, const Style& style, const Write& 
                         plural(d.blocks, "block"), plural(d.block, "element"), plural(d.streams, "stream"),
                         plural(d.fusion, "column"), d.acked ? ", every worker answers every round" : ""));
   const std::uint64_t columns = d.streams * d.fusion;
-  if (d.blocks <= most_drawn) {
-    on = on && write(fmt::format("\n# holds something, . is zeros; {} a row, one in each column\n",
+  if (d.blocks <= max_drawn) {
+    on = on && write(fmt::format("\n# is a block with data, . one of zeros; {} per row, one in each column\n",
                                  plural(std::min(columns, d.blocks), "block")));
     for (std::size_t w = 0; w < d.bitmaps.size(); ++w)
       on = on && sink(style.fit(fmt::format("  worker {:<4} {}\n", w, drawn(d.bitmaps[w], columns)),
                                 bitmap_indent - 2));
   }
   const ops::ExplainRound* before = nullptr;
-  if (d.steps_omitted) on = on && write("\nsteps left out; --steps shows them\n");
+  if (d.steps_omitted) on = on && write("\nsteps omitted; --steps shows them\n");
   for (const ops::ExplainRound& round : d.rounds) {
     if (d.steps_omitted) break;
     if (!before || before->stream != round.stream) {
@@ -97,9 +97,8 @@ void write_text(const ops::ExplainDocument& d, const Style& style, const Write& 
                                    round.aggregator - d.workers, round.aggregator));
     }
     before = &round;
-    on = on &&
-         write(fmt::format("  round {}{}\n", round.round,
-                           round.round == 0 ? ": the first block of each column, whatever it holds" : ""));
+    on = on && write(fmt::format("  round {}{}\n", round.round,
+                                 round.round == 0 ? ": the first block of each column, zeros or not" : ""));
     for (const ops::ExplainPacket& packet : round.packets) on = on && write(packet_line(packet, round));
     for (const ops::ExplainSum& sum : round.sums) on = on && write(sum_line(sum));
     on = on && write(multicast_line(round));

@@ -60,17 +60,18 @@ std::string text(const ops::GridDocument& d, const Style& style) {
     out.append("\n").append(part_text({d.cells.data() + i, end - i}, style));
   }
   std::string legend = fmt::format(
-      "\neven: the blocks are dealt evenly over the columns, the same on all workers; %: off the model\n"
+      "\neven: the blocks are distributed evenly over the columns, the same on all workers; %: off the "
+      "model\n"
       "on wire: the model with headers, first blocks, both hops and the packets that fill them; %: how far "
       "even "
       "is off it\n"
       "drawn: the blocks are drawn, {} on the workers, and held against the model at their densities; some "
-      "columns, and so some aggregators, then have more to do than others\n"
+      "columns, and so some aggregators, then have more work than others\n"
       "speed: of even, and the model's own, as against the ring\n"
-      "*: no case for the model: the data takes less than {:g} round trips, or first blocks, which go out "
-      "whatever they hold, are more than {:g} % of it\n",
-      d.overlap == collective::Overlap::same ? "the same" : key_of(d.overlap), d.least_round_trips,
-      d.most_first_blocks * 100);
+      "*: outside of the model: the data takes less than {:g} round trips, or first blocks, which are sent "
+      "even if zero, are more than {:g} % of it\n",
+      d.overlap == collective::Overlap::same ? "the same" : key_of(d.overlap), d.min_round_trips,
+      d.max_first_blocks * 100);
   if (d.worst)
     legend += fmt::format("largest deviation where the model applies: {}\n", deviation_text(*d.worst));
   if (d.worst_on_wire)

@@ -60,11 +60,11 @@ std::string text(const ops::IdealDocument& document, const Style& style) {
   out += inputs.text(2) + "\n";
   if (document.facts) {
     out += rails_text(*document.facts, style);
-    out += style.paint("How they came about", Ink::bold) + "\n";
+    out += style.paint("How these follow", Ink::bold) + "\n";
     for (const std::string& line : document.facts->arithmetic) out += style.fit("  " + line + "\n");
     out += "\n";
   }
-  out += style.paint("Bound on busbw, whatever the algorithm", Ink::bold) + "\n";
+  out += style.paint("Bound on busbw, for any algorithm", Ink::bold) + "\n";
   for (const std::string& line : document.ideal.arithmetic) out += style.fit("  " + line + "\n");
   if (!document.ideal.bound) out += "  unknown\n";
   out += "\n";
@@ -77,7 +77,7 @@ std::string text(const ops::IdealDocument& document, const Style& style) {
   out += table.text(2);
   if (!document.ideal.in_network.empty()) {
     out += fmt::format("\n{}\n",
-                       style.paint("With reduction in the network, which passes the bound", Ink::bold));
+                       style.paint("With reduction in the network, which can exceed the bound", Ink::bold));
     Table reduced({left(""), "ideal", left("arithmetic")});
     for (const ideal::InNetwork& a : document.ideal.in_network)
       reduced.row({a.name, exact(a.busbw), style.paint(a.arithmetic, Ink::dim)});

@@ -38,7 +38,7 @@ std::string model_text(const ops::OmniResult& omni) {
 
 std::string ring_text(const ops::OmniResult& omni) {
   if (!omni.ring) return "";
-  std::string out = fmt::format("ring on the same data: {}, so this is {} as fast",
+  std::string out = fmt::format("ring on the same data: {}; omnireduce is {} as fast",
                                 to_text(Seconds(omni.ring->time_s)), times_text(omni.ring->speedup));
   if (omni.share) out += fmt::format(", {} of the model's", percent_text(omni.share));
   return out + "\n";
@@ -54,9 +54,8 @@ std::string receive_text(const ops::OmniResult& omni, const Style& style) {
     return *a->rate_Bps < *b->rate_Bps;
   });
   const double median = *rated[rated.size() / 2]->rate_Bps;
-  std::string out =
-      style.fit(fmt::format("aggregators while they received (median of {}: {}), the slowest first:\n",
-                            rated.size(), rate_text(median)));
+  std::string out = style.fit(fmt::format("slowest aggregators while they received (median of {}: {}):\n",
+                                          rated.size(), rate_text(median)));
   Table table({left(""), "", "", ""});
   constexpr std::size_t shown = 8;
   for (std::size_t i = 0; i < std::min(rated.size(), shown); ++i) {

@@ -19,7 +19,7 @@ std::string text(const ops::NodesDocument& document, const Style& style) {
                node.cause});
   }
   std::string out = table.text();
-  out += fmt::format("answers from {} of {}\n", answered, plural(document.nodes.size(), "node"));
+  out += fmt::format("{} of {} answer\n", answered, plural(document.nodes.size(), "node"));
   return out;
 }
 

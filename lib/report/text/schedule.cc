@@ -47,7 +47,7 @@ void write_text(const ops::ScheduleDocument& document, const Write& write) {
     }
   }
   if (document.steps_omitted) {
-    write("\nsteps left out at this size; --steps shows them\n");
+    write("\nsteps omitted at this size; --steps shows them\n");
     return;
   }
   if (!on || !document.each_step) return;

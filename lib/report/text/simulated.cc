@@ -34,7 +34,7 @@ std::string model_text(const ops::Simulated& model, const std::string& algorithm
   }
   if (const auto& f = model.fix) {
     const auto time = [](const std::optional<double>& t) {
-      return t ? to_text(Seconds(*t)) : std::string("never done");
+      return t ? to_text(Seconds(*t)) : std::string("never completes");
     };
     out += fmt::format("without {}: {} -> {}", fmt::join(f->faults, "; "), time(f->time_s),
                        time(f->fixed_time_s));

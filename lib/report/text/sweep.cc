@@ -34,7 +34,7 @@ char mark_of(const ops::SweepPair& pair, const ops::SweepDocument& document) {
 std::string pairs_text(const ops::SweepDocument& document, const Style& style) {
   const bool many = document.pairs.size() > shown_pairs;
   Table table({left("from"), left("to"), "rate", "latency, us", "of expected",
-               left("counters meanwhile, or why not")});
+               left("counters that changed, or the error")});
   std::size_t rows = 0, left_out = 0;
   for (const ops::SweepPair& pair : document.pairs) {
     const std::string counters = counters_line(pair);

@@ -24,7 +24,7 @@ std::string text(const ops::CaseDocument& document, const Style& style);
 // The tables of a campaign as documentation shows them, with the command that makes them.
 std::string markdown(const ops::EvaluateDocument& document);
 
-// Schedules may be long: written piece by piece. `write` returns false when nobody listens any more.
+// Schedules may be long: written piece by piece. `write` returns false when the output is closed.
 using Write = std::function<bool(std::string_view)>;
 void write_text(const ops::ScheduleDocument& document, const Write& write);
 void write_text(const ops::ExplainDocument& document, const Style& style, const Write& write);

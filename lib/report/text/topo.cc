@@ -40,7 +40,7 @@ std::string each_kind(const std::vector<topology::Node>& nodes, bool all, const 
     if (!all && i == shown_groups) {
       std::size_t left = 0;
       for (std::size_t k = i; k < groups.size(); ++k) left += groups[k].nodes.size();
-      return out + fmt::format("\nand {} unlike these; --all shows them\n", plural(left, "more node"));
+      return out + fmt::format("\nand {} that differ; --all shows them\n", plural(left, "more node"));
     }
     out += fmt::format(
         "{}{}{}\n{}", out.empty() ? "" : "\n", style.paint(printable(fold_hostlist(group.nodes)), Ink::bold),
@@ -94,7 +94,7 @@ std::string findings_text(const std::vector<diagnosis::Finding>& findings, const
     std::string key =
         fmt::format("{} {} {} {} {} {} {}", int(f.severity), f.kind, int(type), f.scope.subject.device,
                     f.measured ? f.measured->value : -1, f.expected ? f.expected->value : -1, f.confidence);
-    // What was measured between nodes stands for itself.
+    // What was measured between nodes is not grouped.
     if (type == ScopeType::path || type == ScopeType::sender || type == ScopeType::receiver ||
         (type == ScopeType::node && f.measured))
       key += fmt::format(" {}", places.size());
@@ -131,8 +131,8 @@ std::string findings_text(const std::vector<diagnosis::Finding>& findings, const
     if (!f.impact.empty()) said += fmt::format("          {}\n", printable(sentence(f.impact)));
     if (!f.next.empty()) said += fmt::format("          next: {}\n", printable(sentence(f.next)));
     out += style.fit(said);
-    // A shell would take each of its lines for a command.
-    if (!f.command.empty()) out += fmt::format("          see it again: {}\n", printable(f.command));
+    // Not wrapped, so that it can be pasted.
+    if (!f.command.empty()) out += fmt::format("          to reproduce: {}\n", printable(f.command));
   }
   return out;
 }

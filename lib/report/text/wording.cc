@@ -32,7 +32,8 @@ constexpr Wording wordings[] = {
      "{0} -> {1} carries at most {rate_Bps} ({#readings} in {#experiments}, {low_Bps} to {high_Bps}); "
      "expected {expected_Bps}"},
     {StatementKind::ends_do_better, "ends-do-better",
-     "both ends do better with others: {0} sends up to {sends_Bps}, {1} receives up to {receives_Bps}"},
+     "both ends reach more with other partners: {0} sends up to {sends_Bps}, {1} receives up to "
+     "{receives_Bps}"},
     {StatementKind::cannot_be_told_apart, "cannot-be-told-apart",
      "with two nodes, {0}'s sending side, {1}'s receiving side and the path between cannot be told apart: "
      "all three are suspects"},
@@ -47,7 +48,7 @@ constexpr Wording wordings[] = {
     {StatementKind::partners_send, "partners-send",
      "each of these partners sends {rate_Bps} or more with others"},
     {StatementKind::program_holds_back, "program-holds-back",
-     "each time the program on {0} held the data back: its processors are the limit, not the wire"},
+     "in each case the program on {0} was the limit, not the link: its processors could not keep up"},
     {StatementKind::slowest_hop, "slowest-hop",
      "{0} -> {1} was the slowest hop of the ring: {rate_Bps}, typical {typical_Bps}"},
     {StatementKind::aggregator_received, "aggregator-received",
@@ -55,7 +56,7 @@ constexpr Wording wordings[] = {
     {StatementKind::aggregator_sent, "aggregator-sent",
      "in an omnireduce aggregator {aggregator} on {0} sent {rate_Bps}, typical {typical_Bps}"},
     {StatementKind::other_causes, "other-causes",
-     "another set of as few causes would explain the readings as well; more nodes would decide"},
+     "another set of as few causes would explain the readings as well; more nodes would tell them apart"},
     {StatementKind::busy_processors, "busy-processors",
      "processors were more than 90 % busy in all of these experiments"},
     {StatementKind::resent, "resent",
@@ -76,21 +77,21 @@ constexpr Wording wordings[] = {
      "{#pairs} between leaves carry at most {rate_Bps} ({#readings} in {#experiments}); expected "
      "{expected_Bps}"},
     {StatementKind::ends_do_better_below_leaf, "ends-do-better-below-leaf",
-     "the ends of these pairs do better below their own leaves"},
+     "the ends of these pairs reach more with partners below their own leaf"},
     {StatementKind::one_pair, "one-pair", "one of them: {0} -> {1}"},
     {StatementKind::rail_rate, "rail-rate",
      "most nodes' shares on rail {rail} carry {rate_Bps}, those on other rails {usual_Bps}"},
-    {StatementKind::others_went_on, "others-went-on", "the others went on without it"},
+    {StatementKind::others_went_on, "others-went-on", "the other nodes completed without it"},
     {StatementKind::round_trip, "round-trip",
      "smallest round trip {latency_s}, usual {usual_s}, in {#experiments}"},
     {StatementKind::late_with_all, "late-with-all", "with every node that it was measured with"},
     {StatementKind::late_together, "late-together", "both ends answer others as fast as is usual"},
     {StatementKind::above_declared, "above-declared",
-     "most sides carry {rate_Bps}, above the declared link rate: it is not these links' rate, so the "
+     "most sides carry {rate_Bps}, above the declared link rate: it cannot be these links' rate, so the "
      "fleet's majority is used instead"},
     {StatementKind::fleet_rate, "fleet-rate",
-     "most sides reach {rate_Bps}, {reached_share} of what is attainable at the link rate, and none comes "
-     "near it"},
+     "most sides reach {rate_Bps}, {reached_share} of what is attainable at the link rate, and none "
+     "reaches it"},
     {StatementKind::lost_packets, "lost-packets",
      "{lost} of {packets} packets ({lost_percent}) {text}[; of all others, {others_lost} of "
      "{others_packets} packets ({others_percent})]"},
@@ -111,14 +112,14 @@ constexpr Wording wordings[] = {
     {StatementKind::across_leaves, "across-leaves",
      "traffic between leaves that crosses it is held to {rate_Bps}"},
     {StatementKind::slowest_rail, "slowest-rail", "every hop waits for its slowest rail"},
-    {StatementKind::no_collective, "no-collective", "no collective over all nodes can run"},
+    {StatementKind::no_collective, "no-collective", "no collective over all nodes can complete"},
     {StatementKind::late_steps, "late-steps",
      "short messages take that much longer; every step of a collective waits for them"},
     {StatementKind::sent_again, "sent-again",
      "what is lost is sent again, with all that followed: this link is slower than its rate says"},
 
     {StatementKind::look_at_program, "look-at-program",
-     "on {0}, look at what else its processors do, at their clocks and their cooling"},
+     "on {0}, look at the load, the clocks and the cooling of its processors"},
     {StatementKind::look_at_route, "look-at-route",
      "look at the route between {0} and {1} (switch ports, trunks, hash collisions, rate limits)"},
     {StatementKind::look_at_sender, "look-at-sender",
@@ -133,9 +134,9 @@ constexpr Wording wordings[] = {
     {StatementKind::look_at_part, "look-at-part",
      "look at {text} (speed and errors of its ports, cables), then run ringtrue check again"},
     {StatementKind::look_at_rail, "look-at-rail",
-     "look at what the NICs of this rail share: their switches, their settings"},
+     "look at what the NICs of this rail have in common: switches, settings"},
     {StatementKind::look_at_way, "look-at-way",
-     "look at the way to {0}: its port's negotiated mode, forward error correction, a detour"},
+     "look at the path to {0}: its port's negotiated mode, forward error correction, a longer route"},
     {StatementKind::look_at_cable, "look-at-cable",
      "look at the cable and the switch port of {text} (discards, FEC and symbol errors); then run ringtrue "
      "check again"},
@@ -144,7 +145,8 @@ constexpr Wording wordings[] = {
      "ECN is set alike on both; then run ringtrue check again"},
     {StatementKind::look_at_node, "look-at-node", "see that the node is up"},
     {StatementKind::look_at_fleet, "look-at-fleet",
-     "make sure that --link-rate is the links' nominal rate; then look at what all nodes share: switch, "
+     "make sure that --link-rate is the links' nominal rate; then look at what all nodes have in common: "
+     "switch, "
      "MTU, speed negotiation"},
     {StatementKind::give_link_rate, "give-link-rate", "give the links' true rate with --link-rate"},
     {StatementKind::see_ideal, "see-ideal", "see ringtrue ideal, and give --link-rate as the links are"},

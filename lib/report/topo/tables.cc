@@ -16,7 +16,7 @@ namespace {
 
 using namespace topology;
 
-constexpr std::size_t widest_matrix = 40;  // devices
+constexpr std::size_t max_matrix = 40;  // devices
 
 std::string rate(const std::optional<BytesPerSecond>& value) {
   return value ? to_text(*value) : "-";
@@ -37,9 +37,9 @@ std::string matrix_of(const Node& node, Ways& ways) {
   for (const Nic& nic : node.nics)
     if (!nic.virtual_device) add(nic.name, nic.address);
   const std::size_t n = devices.size();
-  if (n > most_devices_with_paths)
-    return fmt::format("  {} GPUs and NICs: paths are shown of up to {}\n", n, most_devices_with_paths);
-  if (n > widest_matrix) return fmt::format("  {} GPUs and NICs: --json has the paths between them\n", n);
+  if (n > max_devices_with_paths)
+    return fmt::format("  {} GPUs and NICs: paths are shown of up to {}\n", n, max_devices_with_paths);
+  if (n > max_matrix) return fmt::format("  {} GPUs and NICs: --json has the paths between them\n", n);
   if (n == 0) return "  no GPU and no NIC\n";
   std::map<std::pair<std::string, std::string>, std::string> kinds;
   for (const Way& way : ways.of(node))

@@ -72,7 +72,7 @@ std::vector<std::string> devices_of(const topology::Node& node) {
 
 namespace {
 
-constexpr std::size_t most_builds = 64;
+constexpr std::size_t max_builds = 64;
 
 // All that paths depend on.
 std::string build_of(const topology::Node& node) {
@@ -99,7 +99,7 @@ std::string build_of(const topology::Node& node) {
 std::vector<Way> ways_of(const topology::Node& node) {
   const std::vector<std::string> devices = devices_of(node);
   std::vector<Way> out;
-  if (devices.size() > most_devices_with_paths) return out;
+  if (devices.size() > max_devices_with_paths) return out;
   const topology::PathFinder paths(node);
   for (std::size_t i = 0; i < devices.size(); ++i)
     for (std::size_t j = i + 1; j < devices.size(); ++j) {
@@ -112,7 +112,7 @@ std::vector<Way> ways_of(const topology::Node& node) {
 }  // namespace
 
 const std::vector<Way>& Ways::of(const topology::Node& node) {
-  if (by_build_.size() >= most_builds) by_build_.clear();
+  if (by_build_.size() >= max_builds) by_build_.clear();
   const auto [place, fresh] = by_build_.try_emplace(build_of(node));
   if (fresh) place->second = ways_of(node);
   return place->second;

@@ -39,7 +39,7 @@ struct Way {
 // The names of what has paths: GPUs, and NICs with hardware. No machine has more than so many; pairs grow by
 // the square, and of a file that says so none are shown.
 std::vector<std::string> devices_of(const topology::Node& node);
-constexpr std::size_t most_devices_with_paths = 256;
+constexpr std::size_t max_devices_with_paths = 256;
 
 // Between all GPUs and hardware NICs of a node, each pair once, GPUs first. Nodes that are built alike, as
 // most of a fleet are, are worked out once.

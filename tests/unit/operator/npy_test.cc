@@ -125,8 +125,8 @@ TEST(Npy, SaysWhatItDoesNotRead) {
     EXPECT_NE(what(type).find("float32"), std::string::npos);
   }
   for (const char* type : {"'|O'", "'<c8'", "'|b1'", "'<u4'", "'<f16'", "''"})
-    EXPECT_NE(what(type).find("not reduced here"), std::string::npos) << type;
-  EXPECT_NE(what("[('v', '<f4')]").find("no key"), std::string::npos);
+    EXPECT_NE(what(type).find("not supported"), std::string::npos) << type;
+  EXPECT_NE(what("[('v', '<f4')]").find("not a key"), std::string::npos);
   EXPECT_NE(what("[('k', '<i4')]").find("records of 1 fields"), std::string::npos);
   EXPECT_NE(what("[('k', '<i4'), ('v', '<f4'), ('w', '<f4')]").find("records of 3 fields"),
             std::string::npos);

@@ -79,7 +79,7 @@ TEST(Evaluate, IsATableForPeopleAndForDocumentation) {
   const ops::EvaluateDocument d = document();
   const std::string shown = text(d, {});
   EXPECT_THAT(shown, HasSubstr("7 checks of 2 to 1024 nodes at 5 % noise, 2 of them healthy"));
-  EXPECT_THAT(shown, HasSubstr("accused though healthy:"));
+  EXPECT_THAT(shown, HasSubstr("findings in healthy cases:"));
   EXPECT_THAT(shown, HasSubstr("--case K"));
   const std::string table = markdown(d);
   EXPECT_THAT(table, HasSubstr("    ringtrue evaluate --seed 7 --cases 7\n"));

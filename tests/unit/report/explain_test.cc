@@ -92,7 +92,7 @@ TEST(Grid, FitsItsSchemaAndMarksWhereTheModelDoesNotApply) {
   d.bytes = 1000;
   d.placement = "dedicated";
   d.overlap = collective::Overlap::same;
-  d.least_round_trips = 100;
+  d.min_round_trips = 100;
   ops::GridCell cell;
   cell.workers = cell.aggregators = 8;
   cell.rate_Bps = 1.25e9;

@@ -209,7 +209,7 @@ TEST(TopoJson, IsReadAgainAndSaysMore) {
 TEST(TopoJson, ShowsNoPathsOfMoreDevicesThanMachinesHave) {
   topology::Node node = test::four_rails("node0");
   const topology::Nic nic = node.nics[0];
-  for (std::size_t i = 0; i < most_devices_with_paths; ++i) {
+  for (std::size_t i = 0; i < max_devices_with_paths; ++i) {
     node.nics.push_back(nic);
     node.nics.back().name = node.nics.back().rdma = fmt::format("mlx5_{}", 100 + i);
   }
