@@ -131,6 +131,7 @@ Error not_understood(const std::string& word, const Typed& typed, const Flags& c
   const Command& command = *typed.commands.back();
   std::vector<std::string> known;
   if (is_option(word)) {
+    known = {"--help", "--version"};
     for (const Flags* flags : {&common, &command.flags})
       for (const Flag& flag : *flags) known.push_back(flag.long_name());
   } else {

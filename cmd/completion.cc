@@ -34,6 +34,8 @@ std::string plain(const std::string& text) {
 void collect(const Command& command, const Flags& common, const std::string& path, std::vector<Level>& out) {
   Level level;
   level.path = path;
+  level.options = {{"--help", "Print this help message and exit"}};
+  if (path.empty()) level.options.push_back({"--version", "Display program version information and exit"});
   for (const Flags* flags : {&common, &command.flags}) {
     for (const Flag& flag : *flags) {
       if (flag.hidden) continue;

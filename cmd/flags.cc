@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <charconv>
 
 namespace ringtrue::cmd {
@@ -80,11 +81,11 @@ Result<double> parse_share_up_to(double most, std::string_view text) {
 
 tl::unexpected<Error> no_choice(const std::string& names, std::string_view text,
                                 const std::vector<std::string>& words) {
-  std::string list = words[0];
+  std::string list = words[0], what;
   for (std::size_t i = 1; i < words.size(); ++i) list += (i + 1 < words.size() ? ", " : " or ") + words[i];
-  return fail(Cause::bad_input,
-              fmt::format("unknown {} '{}'", names.substr(names.find_first_not_of('-')), text.substr(0, 40)),
-              {}, "use " + list);
+  for (const char c : names)  // "--color", "SHELL"
+    if (c != '-' || !what.empty()) what += char(std::tolower(static_cast<unsigned char>(c)));
+  return fail(Cause::bad_input, fmt::format("unknown {} '{}'", what, text.substr(0, 40)), {}, "use " + list);
 }
 
 }  // namespace ringtrue::cmd

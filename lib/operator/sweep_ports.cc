@@ -20,7 +20,7 @@ void merge_ports(std::vector<diagnosis::RdmaPort>& into, const std::vector<diagn
 
 Result<Carrier> settle_apart(const Error& why, const std::unique_ptr<RunMeasurer>& measurer,
                              const std::function<Result<void>()>& renew, const Control& control) {
-  Carrier all{"verbs", {}, {}, 0, {"not all nodes can be measured at once: " + why.text()}};
+  Carrier all{run::Transport::verbs, {}, {}, 0, {"not all nodes can be measured at once: " + why.text()}};
   const int n = measurer->nodes();
   for (int node = 0; node < n; ++node) {
     for (int further = 1; further <= std::min(3, n - 1); ++further) {
