@@ -30,7 +30,7 @@ CommandPtr acquire_command(std::uint64_t sequence, Seconds deadline, const wire:
 CommandPtr prepare_command(std::uint64_t sequence, Seconds deadline, const run::Job& job);
 CommandPtr connect_command(std::uint64_t sequence, Seconds deadline,
                            const std::vector<std::vector<run::Address>>& processes);
-// "barrier", "run", "collect", "release", "abort", "heartbeat"
+// barrier, run, collect, release, abort, heartbeat
 CommandPtr plain_command(std::uint64_t sequence, Seconds deadline, Phase phase);
 
 // The answer to one command.
