@@ -89,7 +89,7 @@ void name_gpus(std::vector<Gpu>& gpus, const std::map<std::string, int>& numbers
 
 }  // namespace
 
-void tell_bridges(std::vector<PciDevice>& devices) {
+void classify_bridges(std::vector<PciDevice>& devices) {
   std::unordered_map<std::string, PciDevice*> known;
   std::set<std::string> above_others;  // bridges with something else than bridges right below
   for (PciDevice& device : devices) {
@@ -112,7 +112,7 @@ void tell_bridges(std::vector<PciDevice>& devices) {
   }
 }
 
-void tell_virtual_functions(std::vector<PciDevice>& devices) {
+void mark_virtual_functions(std::vector<PciDevice>& devices) {
   std::unordered_map<std::string, std::string>
       nearest;  // slots, buses of a maker, makers: the first physical one
   const auto places = [](const PciDevice& device) {

@@ -11,11 +11,11 @@ namespace ringtrue::topology::format {
 
 // Kinds of bridges by where they stand (model.h): root ports below host bridges, below them upstream and
 // downstream ports in turn; one with other devices right below it is no upstream port.
-void tell_bridges(std::vector<PciDevice>& devices);
+void classify_bridges(std::vector<PciDevice>& devices);
 
 // Virtual functions by name or number, where their physical one is on the node as well: in a virtual machine
 // a function that was handed through is all the hardware there is.
-void tell_virtual_functions(std::vector<PciDevice>& devices);
+void mark_virtual_functions(std::vector<PciDevice>& devices);
 
 // Puts all in the order of their numbers and PCI addresses, and names what has no name yet: NICs "NIC0" and
 // so on, NVSwitches "NVSwitch0". GPUs by `numbers` (the library's own, by address) and in that order, where

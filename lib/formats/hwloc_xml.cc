@@ -230,8 +230,8 @@ class Reader {
   }
 
   void devices() {
-    tell_bridges(node_.pci);
-    tell_virtual_functions(node_.pci);
+    classify_bridges(node_.pci);
+    mark_virtual_functions(node_.pci);
     for (const PciDevice& device : node_.pci) {
       const auto theirs = os_devices_.find(device.address);
       const auto found = theirs == os_devices_.end() ? std::vector<OsDevice>{} : theirs->second;

@@ -242,7 +242,7 @@ class Reader {
       if (nic.ports.size() >= 64) break;
       // NCCL's sockets are port 0, with their index for a GUID. They know no GPUDirect; and where the kernel
       // tells no speed, as of wireless and virtual devices, NCCL writes one of its own.
-      constexpr int made_up = 10000;
+      constexpr int placeholder_Mbps = 10000;
       const auto number = integer(attribute(net, "port"));
       const bool socket = number == 0;
       rdma |= number ? !socket : hexadecimal(attribute(net, "guid")).value_or(0) != 0;
@@ -252,7 +252,7 @@ class Reader {
       while (std::any_of(nic.ports.begin(), nic.ports.end(), taken)) ++port.number;
       port.layer = layer;
       if (const auto Mbps = integer(attribute(net, "speed"));
-          Mbps && *Mbps > 0 && !(socket && *Mbps == made_up))
+          Mbps && *Mbps > 0 && !(socket && *Mbps == placeholder_Mbps))
         port.rate = {BytesPerSecond(*Mbps * 1e6 / 8), origin::nccl_xml};
       if (const auto gdr = flag(attribute(net, "gdr")); gdr && !socket && !nic.gdr.is(false))
         nic.gdr = {*gdr, origin::nccl_xml};

@@ -63,19 +63,18 @@ Inside by_pcie(const Node& node, const Gpu& gpu) {
 Inside by_nvlinks(const Node& node, const Gpu& gpu, NodeFacts& facts) {
   const std::vector<NvLink>& links = *gpu.nvlinks;
   std::vector<const NvLink*> up;
-  std::size_t down = 0, doubtful = 0;
+  std::size_t down = 0, unknown = 0;
   for (const NvLink& link : links) {
     down += link.up.is(false);
-    doubtful += !link.up.known();
+    unknown += !link.up.known();
     if (!link.up.is(false)) up.push_back(&link);
   }
   if (down > 0)
     facts.notes.push_back(fmt::format("{}: {} of its {} {} down", gpu.name, down,
                                       plural(links.size(), "NVLink"), down == 1 ? "is" : "are"));
-  if (doubtful > 0)
+  if (unknown > 0)
     facts.notes.push_back(fmt::format("{}: whether {} of its {} {} up is unknown; taken as up", gpu.name,
-                                      doubtful, plural(links.size(), "NVLink"),
-                                      doubtful == 1 ? "is" : "are"));
+                                      unknown, plural(links.size(), "NVLink"), unknown == 1 ? "is" : "are"));
   if (up.empty()) return by_pcie(node, gpu);
   BytesPerSecond sum;
   const MaybeRate first = rate_of(*up.front());
@@ -163,8 +162,8 @@ Least least_of(const std::vector<NodeFacts>& nodes, MaybeRate NodeFacts::*rate) 
 }
 
 // "I, between nodes" and the rest, whether probed or declared; the note where nodes are unlike.
-std::optional<Rate> settle(const std::string& letter, const Least& least, const std::string& arithmetic,
-                           MaybeRate given, Facts& facts) {
+std::optional<Rate> choose_rate(const std::string& letter, const Least& least, const std::string& arithmetic,
+                                MaybeRate given, Facts& facts) {
   if (given) {
     facts.arithmetic.push_back(fmt::format("{}: {}, declared{}", letter, gb(*given),
                                            least.rate ? fmt::format(" (probed: {})", arithmetic) : ""));
@@ -256,10 +255,11 @@ Result<Facts> from_topology(const topology::Cluster& cluster, const FactOptions&
   };
   Inputs& in = facts.inputs;
   const Least inside = least_of(facts.nodes, &NodeFacts::intra);
-  in.intra = settle("B", inside, arithmetic(inside, &NodeFacts::intra_arithmetic), options.intra, facts);
+  in.intra = choose_rate("B", inside, arithmetic(inside, &NodeFacts::intra_arithmetic), options.intra, facts);
   if (inside.node && !options.intra) in.intra_efficiency = inside.node->intra_efficiency;
   const Least between = least_of(facts.nodes, &NodeFacts::inter);
-  in.inter = settle("I", between, arithmetic(between, &NodeFacts::inter_arithmetic), options.inter, facts);
+  in.inter =
+      choose_rate("I", between, arithmetic(between, &NodeFacts::inter_arithmetic), options.inter, facts);
   if (between.node && !options.inter) in.inter_efficiency = between.node->inter_efficiency;
   for (const NodeFacts& node : facts.nodes)
     for (const std::string& note : node.notes)

@@ -81,7 +81,7 @@ std::optional<Netdev> read_netdev(Source& source, const std::string& name, Node&
   if (netdev.has_speed && !port.state.is("down"))
     if (const auto speed = folder.number("speed"); speed && *speed > 0 && *speed < 100'000'000)
       port.rate.offer(megabits(*speed), origin::sysfs);
-  folder.name_gap(node, name);
+  folder.add_gap(node, name);
   return netdev;
 }
 

@@ -72,7 +72,7 @@ Function read_function(Source& source, const std::string& address, Node& node) {
     d.link.max_speed_GTps.offer(speed(folder.text("max_link_speed")), origin::sysfs);
     d.link.max_width.offer(width(folder.number("max_link_width")), origin::sysfs);
   }
-  folder.name_gap(node, address);
+  folder.add_gap(node, address);
   if (!d.device_class.known() && !folder.failed()) {
     node.gaps.push_back({origin::sysfs, address, half_removed});
     f.gone = !d.vendor.known();

@@ -80,7 +80,7 @@ Port read_port(Source& source, const std::string& device, int number, Node& node
       lid && *lid > 0 && *lid <= 0xffff)
     port.lid.offer(int(*lid), origin::sysfs);
   read_gids(folder, port);
-  folder.name_gap(node, fmt::format("{}/{}", device, number));
+  folder.add_gap(node, fmt::format("{}/{}", device, number));
   return port;
 }
 
@@ -150,7 +150,7 @@ void read_device(Source& source, const std::string& name, Node& node) {
   }
   std::sort(nic.ports.begin(), nic.ports.end(),
             [](const Port& a, const Port& b) { return a.number < b.number; });
-  folder.name_gap(node, name);
+  folder.add_gap(node, name);
 }
 
 // ---- verbs

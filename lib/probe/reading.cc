@@ -47,7 +47,7 @@ std::vector<std::string> Folder::list(const std::string& name) {
   return keep(source_.list(path_ + "/" + name), name).value_or(std::vector<std::string>());
 }
 
-void Folder::name_gap(Node& node, const std::string& device) const {
+void Folder::add_gap(Node& node, const std::string& device) const {
   if (!unread_.empty()) node.gaps.push_back({origin::sysfs, fmt::format("{}: {}", device, unread_), why_});
 }
 

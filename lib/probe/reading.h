@@ -25,7 +25,7 @@ class Folder {
   std::optional<std::string> link(const std::string& name);           // where it leads
   std::optional<std::string> link_name(const std::string& name);      // the last name of that
   std::vector<std::string> list(const std::string& name);
-  void name_gap(Node& node, const std::string& device) const;
+  void add_gap(Node& node, const std::string& device) const;
   bool failed() const { return !unread_.empty(); }
 
  private:

@@ -36,7 +36,7 @@ bool sees_own_network(Source& source) {
 
 // GPUs, NICs, NVSwitches and what is above them: of a machine's thousand functions, those that carry the
 // data.
-void keep_what_carries(Node& node) {
+void keep_data_paths(Node& node) {
   std::set<std::string> wanted;
   for (const PciDevice& device : node.pci) {
     if (!is_gpu(device) && !is_nic(device) && !is_nvswitch(device)) continue;
@@ -60,7 +60,7 @@ std::vector<run::CounterSet> CounterWatch::read() {
     probe_pci(*source_, node_);
     probe_rdma(*source_, node_);
     if (netdevs_) probe_netlink(*source_, node_);
-    keep_what_carries(node_);
+    keep_data_paths(node_);
   }
   return probe_counters(*source_, node_);
 }

@@ -233,7 +233,7 @@ std::string plain_guid(std::string_view text) {
 }
 
 // Ports get their peers: by the node GUID and the port's number, or by the port's GUID.
-void meet(std::vector<Node>& nodes, const Fabric& fabric) {
+void set_peers(std::vector<Node>& nodes, const Fabric& fabric) {
   const auto names = fabric_names(fabric);
   std::unordered_set<std::string> switches;
   for (const FabricSwitch& s : fabric.switches) switches.insert(s.guid);
@@ -282,7 +282,7 @@ Cluster merge(std::vector<Cluster> parts) {
     else if (part.fabric)
       all.fabric = std::move(part.fabric);
   }
-  if (all.fabric) meet(all.nodes, *all.fabric);
+  if (all.fabric) set_peers(all.nodes, *all.fabric);
   return all;
 }
 

@@ -49,7 +49,7 @@ bool same(const End& a, const End& b) {
 
 // The first function of a card speaks for the link that all of them share, and so does a physical one for
 // its virtual ones.
-const PciDevice& speaker(const PciTree& tree, const PciDevice& device) {
+const PciDevice& link_owner(const PciTree& tree, const PciDevice& device) {
   const PciDevice* physical = device.virtual_function ? tree.find(device.physical_function) : nullptr;
   const PciDevice& d = physical ? *physical : device;
   const PciDevice* first = tree.find(d.address.substr(0, d.address.rfind('.')) + ".0");
@@ -57,12 +57,12 @@ const PciDevice& speaker(const PciTree& tree, const PciDevice& device) {
 }
 
 // The link above `device`, where it has one of its own.
-void climb(const PciTree& tree, const PciDevice& device, std::vector<PathLink>& links) {
+void add_link(const PciTree& tree, const PciDevice& device, std::vector<PathLink>& links) {
   if (!tree.has_link(device)) return;
   const PciLink& end = tree.slower_end(device);
-  links.push_back(
-      {fmt::format("{} - {}", speaker(tree, device).address, device.parent.empty() ? "host" : device.parent),
-       pci_text(end), pci_rate(end)});
+  links.push_back({fmt::format("{} - {}", link_owner(tree, device).address,
+                               device.parent.empty() ? "host" : device.parent),
+                   pci_text(end), pci_rate(end)});
 }
 
 void find_narrowest(Path& path) {
@@ -139,9 +139,9 @@ Path through_pci(const PciTree& tree, const End& from, const End& to) {
         (!at_end && (*meet_a)->kind != PciKind::root_port && (*meet_a)->kind != PciKind::switch_downstream);
     path.kind = between > 1 ? PathKind::pxb : PathKind::pix;
   }
-  for (auto it = a.begin(); it != meet_a; ++it) climb(tree, **it, path.links);
+  for (auto it = a.begin(); it != meet_a; ++it) add_link(tree, **it, path.links);
   const std::size_t way_up = path.links.size();
-  for (auto it = b.begin(); it != meet_b; ++it) climb(tree, **it, path.links);
+  for (auto it = b.begin(); it != meet_b; ++it) add_link(tree, **it, path.links);
   std::reverse(path.links.begin() + std::ptrdiff_t(way_up), path.links.end());
   find_narrowest(path);
   return path;
@@ -228,7 +228,7 @@ Result<Path> path_to_root(const Node& node, const std::string& device) {
   const PciTree tree(node);
   Path path;
   const Chain chain = tree.up(end->address);
-  for (const PciDevice* at : chain) climb(tree, *at, path.links);
+  for (const PciDevice* at : chain) add_link(tree, *at, path.links);
   path.kind = chain.empty() ? PathKind::unknown : PathKind::phb;
   path.all_known = !chain.empty();
   find_narrowest(path);

@@ -49,7 +49,7 @@ void read(Wire& wire) {
 }
 
 // A port that a hypervisor drew: what it says of its link was made up with it.
-bool made_up(const PciDevice& device) {
+bool is_emulated(const PciDevice& device) {
   constexpr std::uint32_t amazon = 0x1d0f, microsoft = 0x1414, vmware = 0x15ad;
   const std::uint32_t vendor = device.vendor.value_or(0);
   return device.kind != PciKind::endpoint && device.kind != PciKind::unknown &&
@@ -60,7 +60,7 @@ std::vector<Wire> wires(const NodeView& node) {
   std::map<std::string_view, Wire> slots;
   for (const Place& p : node.places) {
     const PciDevice& d = *p.device;
-    if (d.virtual_function || d.kind == PciKind::root_port || made_up(d)) continue;
+    if (d.virtual_function || d.kind == PciKind::root_port || is_emulated(d)) continue;
     const Place* parent = p.parent;
     const PciKind kind = parent ? parent->device->kind : PciKind::unknown;
     if (d.kind == PciKind::switch_downstream && kind == PciKind::switch_upstream)
@@ -69,7 +69,7 @@ std::vector<Wire> wires(const NodeView& node) {
     Wire& wire = at->second;
     if (fresh) {
       wire.below = &p;
-      if ((kind == PciKind::root_port || kind == PciKind::switch_downstream) && !made_up(*parent->device))
+      if ((kind == PciKind::root_port || kind == PciKind::switch_downstream) && !is_emulated(*parent->device))
         wire.above = parent;
     }
     wire.parts.insert(wire.parts.end(), p.parts.begin(), p.parts.end());
@@ -320,7 +320,7 @@ void nic_bound(RuleContext& context) {
       for (const Place* p : node.way_up(where)) {
         const bool gpus = std::ranges::any_of(p->parts, [](const Part* part) { return part->gpu; });
         const auto rate = pci_rate(p->device->link);
-        if (gpus || !rate || made_up(*p->device) || (narrowest && *rate >= *narrowest)) continue;
+        if (gpus || !rate || is_emulated(*p->device) || (narrowest && *rate >= *narrowest)) continue;
         narrowest = rate;
         where = p->device->address;
       }

@@ -110,11 +110,11 @@ void down(RuleContext& context) {
         if (!card.empty() && !cards.insert(card).second) return;
         // Netdevs without a wire may be nobody's business; of those that somebody plugged in, one should
         // talk.
-        const Severity grave = !nic.rdma.empty() ? Severity::critical
-                               : port.physical_state.known() && !port.physical_state.is("disabled")
-                                   ? Severity::warning
-                                   : Severity::info;
-        report_port(context, node, nic, port, grave, "no port of this kind is up on this node");
+        const Severity severity = !nic.rdma.empty() ? Severity::critical
+                                  : port.physical_state.known() && !port.physical_state.is("disabled")
+                                      ? Severity::warning
+                                      : Severity::info;
+        report_port(context, node, nic, port, severity, "no port of this kind is up on this node");
       } else if (seen >= 3) {
         if (others->second.active <= context.limits.majority * seen || !(rail || !nic.rdma.empty())) return;
         report_port(context, node, nic, port, rail ? Severity::critical : Severity::warning,

@@ -43,7 +43,7 @@ bool some_device_is_suspended(Source& files) {
 }
 
 // What hwloc knows of a root from this machine's uname is not the root's.
-void forget_this_machine(std::string& xml, Source& files) {
+void drop_facts_of_this_machine(std::string& xml, Source& files) {
   const std::string kernel = "/proc/sys/kernel/";
   for (const auto& [info, file] : {std::pair{"HostName", "hostname"},
                                    {"OSName", "ostype"},
@@ -83,7 +83,7 @@ Result<std::string> ask_hwloc(const Asking& asking) {
   if (hwloc_topology_export_xmlbuffer(made, &text, &length, 0) != 0) return failed("cannot write its XML");
   std::string xml(text, length > 0 ? std::size_t(length) - 1 : 0);  // without the 0 at its end
   hwloc_free_xmlbuffer(made, text);
-  if (!asking.root.empty()) forget_this_machine(xml, files);
+  if (!asking.root.empty()) drop_facts_of_this_machine(xml, files);
   return xml;
 }
 
