@@ -68,7 +68,7 @@ std::string percent_text(const Maybe& ratio);
 std::string failures_text(const ops::Trouble& trouble, const Style& style);
 // "note: ..." for each.
 std::string notes_text(const std::vector<std::string>& notes, const Style& style);
-// "deadlines: 10 s a phase, 60 s a run", where there are any, and somebody was waited for.
+// "timeouts: 10 s per phase, 60 s per run", where there are any, and somebody was waited for.
 std::string deadlines_text(const std::optional<ops::Deadlines>& deadlines, const ops::Trouble& trouble);
 
 }  // namespace ringtrue::report

@@ -59,13 +59,13 @@ TEST(Explain, TellsARound) {
        {"  worker 0    .. .# #. .\n", "stream 0: columns 0 to 1, aggregator 0 (rank 2)\n",
         "    worker 0 -> rank 2: block 4, its next is none; block 3, its next is none\n",
         "    worker 1 stays silent", "    sum of block 4 = worker 0; min(next) of [none, 6] = 6\n",
-        "    rank 2 => all workers: block 4, wants 6; block 3, column done\n",
+        "    rank 2 => all workers: block 4, requests 6; block 3, column done\n",
         "worker 0: 1 packet, 2 blocks\n", "results: 1 multicast, as 2 packets\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << "\nin\n" << text;
   }
   ops::ExplainDocument acked = document();
   acked.rounds[0].packets[1].answers = true;
-  EXPECT_NE(written(acked, false).find("worker 1 answers without a block"), std::string::npos);
+  EXPECT_NE(written(acked, false).find("worker 1 sends an empty answer"), std::string::npos);
 }
 
 TEST(Explain, FitsTheScheduleSchema) {

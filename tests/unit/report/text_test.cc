@@ -139,7 +139,7 @@ TEST(CheckText, NamesWhatMostReach) {
   d.diagnosis.expected.origin = ideal::Origin::declared;
   EXPECT_THAT(text(d, {}), Not(HasSubstr("compared with")));
   d.diagnosis.expected.of_most = BytesPerSecond(57e6);
-  EXPECT_THAT(text(d, {}), HasSubstr("\nexpected of a hop: 60.0 MB/s (declared)\n"
+  EXPECT_THAT(text(d, {}), HasSubstr("\nexpected rate of a hop: 60.0 MB/s (declared)\n"
                                      "compared with: 57.0 MB/s, 95.0 % of that, which most nodes reach\n"));
 }
 
@@ -150,9 +150,9 @@ TEST(CheckText, MarksWhatIsBelowMost) {
   for (auto& row : d.diagnosis.rates)
     for (auto& rate : row)
       if (rate) rate = BytesPerSecond(55e6);
-  EXPECT_THAT(text(d, {}), HasSubstr("low values there"));
+  EXPECT_THAT(text(d, {}), HasSubstr("low rates in the matrix"));
   d.diagnosis.expected.of_most = BytesPerSecond(56e6);
-  EXPECT_THAT(text(d, {}), Not(HasSubstr("low values there")));
+  EXPECT_THAT(text(d, {}), Not(HasSubstr("low rates in the matrix")));
   EXPECT_THAT(text(d, {}), Not(HasSubstr("55.0?")));
 }
 
@@ -204,7 +204,7 @@ TEST(Failures, NameNodeAndPhase) {
   const std::string out = failures_text(t, {});
   EXPECT_EQ(out.find("  n0 run: late\n  n1 run: late (waited for the others)\n"), 0u);
   EXPECT_THAT(out, HasSubstr("and 4 more nodes"));
-  EXPECT_EQ(deadlines_text(ops::Deadlines{10, 60}, t), "deadlines: 10.0 s a phase, 60.0 s a run\n");
+  EXPECT_EQ(deadlines_text(ops::Deadlines{10, 60}, t), "timeouts: 10.0 s per phase, 60.0 s per run\n");
   EXPECT_EQ(deadlines_text(std::nullopt, t), "");
 }
 
