@@ -86,7 +86,7 @@ class UnaryCall : public std::enable_shared_from_this<Call> {
     if (!ok) return;
     if (!context_.stopping) std::make_shared<Call>(context_)->wait();
     const Peer peer = peer_of(grpc_);
-    if (const grpc::Status may = may_read(peer, context_.identity.node); may.ok())
+    if (const grpc::Status may = may_read(peer, context_.node); may.ok())
       static_cast<Call*>(this)->answer(peer);
     else
       responder_.FinishWithError(may, op_.start(this->shared_from_this(), [](bool) {}));
@@ -106,8 +106,8 @@ class DescribeCall : public UnaryCall<DescribeCall, rpc::DescribeRequest, rpc::D
     const LeaseManager::Status status = context_.manager.status();
     rpc::DescribeReply reply;
     reply.set_protocol(wire::protocol_version);
-    reply.set_version(context_.identity.version);
-    reply.set_node(context_.identity.node);
+    reply.set_version(std::string(wire::program_version()));
+    reply.set_node(context_.node);
     reply.set_holder(status.holder);
     reply.set_held_s(status.held.value);
     reply.set_phase(status.phase);
@@ -142,12 +142,12 @@ class InspectCall : public UnaryCall<InspectCall, rpc::InspectRequest, rpc::Insp
   // From any thread.
   void told(const Inspector::Answer& answer) {
     rpc::InspectReply reply;
-    reply.set_node(context_.identity.node);
+    reply.set_node(context_.node);
     if (answer) {
       reply.set_recording(*answer);
     } else {
       Error error = answer.error();
-      if (error.where.node.empty()) error.where.node = context_.identity.node;
+      if (error.where.node.empty()) error.where.node = context_.node;
       *reply.mutable_error() = wire::to_wire(error);
     }
     finish(reply);
@@ -188,10 +188,9 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
       if (!self->acquired_) self->give_up(first_command_time);
     });
     if (counted_ > max_streams) {
-      refuse(0,
-             {Cause::refused, "too many operators at once", context_.identity.node, "try again in a moment"});
+      refuse(0, {Cause::refused, "too many operators at once", context_.node, "try again in a moment"});
     } else if (peer_.role != pki::Role::run) {
-      const Error error = role_refused(peer_, "run", context_.identity.node);
+      const Error error = role_refused(peer_, "run", context_.node);
       log_warn("refused {}: {}", peer_.name, error.what);
       refuse(0, error);
     }
@@ -219,7 +218,7 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
       if (command.has_heartbeat()) return;
       if (command.has_acquire() || command.has_open() || command.body_case() == rpc::Command::BODY_NOT_SET) {
         refuse(command.sequence(),
-               {Cause::bad_input, "a command that a lease does not know", context_.identity.node, ""});
+               {Cause::bad_input, "a command that a lease does not know", context_.node, ""});
         leave("the operator sent a command that a lease does not know");
         return;
       }
@@ -227,13 +226,12 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
       return;
     }
     if (!command.has_acquire()) {
-      refuse(command.sequence(),
-             {Cause::bad_input, "a lease begins with acquire", context_.identity.node, ""});
+      refuse(command.sequence(), {Cause::bad_input, "a lease begins with acquire", context_.node, ""});
       return;
     }
     if (auto taken = acquire(command); !taken) {
       Error error = taken.error();
-      if (error.where.node.empty()) error.where.node = context_.identity.node;
+      if (error.where.node.empty()) error.where.node = context_.node;
       log_warn("refused {} a lease: {}", peer_.name, error.what);
       refuse(command.sequence(), error);
     }
@@ -243,7 +241,7 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     const rpc::Acquire& message = command.acquire();
     // Before anything else is looked at: another version may mean other things by it.
     if (!wire::compatible(message.version(), message.protocol())) {
-      return tl::unexpected(wire::version_mismatch(context_.identity.version, wire::protocol_version,
+      return tl::unexpected(wire::version_mismatch(wire::program_version(), wire::protocol_version,
                                                    message.version(), message.protocol()));
     }
     auto acquire = wire::from_wire(message);

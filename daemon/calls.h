@@ -38,13 +38,8 @@ class Op {
   Handler handler_;
 };
 
-struct Identity {
-  std::string node;
-  std::string version;
-};
-
 struct CallContext {
-  Identity identity;
+  std::string node;
   LeaseManager& manager;
   Inspector& inspector;
   rpc::Node::AsyncService service;

@@ -17,9 +17,8 @@ std::chrono::steady_clock::time_point time_point(Deadline deadline) {
 
 }  // namespace
 
-LeaseManager::LeaseManager(std::string node, std::string version, Limits limits, StartWorkers start_workers)
+LeaseManager::LeaseManager(std::string node, Limits limits, StartWorkers start_workers)
     : node_(std::move(node)),
-      version_(std::move(version)),
       start_workers_(std::move(start_workers)),
       limits_(limits),
       thread_([this] { serve(); }) {}
@@ -187,7 +186,7 @@ void LeaseManager::start(const std::shared_ptr<Holding>& holding) {
   active_ = holding;
   log_info("lease: taken by {}", holding->holder);
   event.mutable_acquired()->set_protocol(wire::protocol_version);
-  event.mutable_acquired()->set_version(version_);
+  event.mutable_acquired()->set_version(std::string(wire::program_version()));
   event.mutable_acquired()->set_node(node_);
   holding->client->send(std::move(event));
 }

@@ -37,7 +37,7 @@ class LeaseManager {
     std::uint64_t rejected_connections = 0;
   };
 
-  LeaseManager(std::string node, std::string version, Limits limits, StartWorkers start_workers);
+  LeaseManager(std::string node, Limits limits, StartWorkers start_workers);
   ~LeaseManager();  // stops
 
   // Takes the node for `client`, or says who has it. The answer, with `sequence`, goes to the client when the
@@ -87,7 +87,6 @@ class LeaseManager {
   std::shared_ptr<Holding> holding_locked(Ticket ticket) const;
 
   const std::string node_;
-  const std::string version_;
   const StartWorkers start_workers_;
 
   mutable std::mutex mutex_;

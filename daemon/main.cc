@@ -78,15 +78,14 @@ Result<void> Daemon::start() {
   }
   std::string address;  // a node with several RDMA ports is reached at one of them
   if (const auto listen = parse_listen(options_.listen)) address = listen->host;
-  leases_ =
-      std::make_unique<LeaseManager>(options_.node, RINGTRUE_VERSION, options_.limits,
-                                     [program = *worker, address](run::Member member, Deadline deadline) {
-                                       member.node_address = address;
-                                       return worker::start_workers(program, member, deadline);
-                                     });
+  leases_ = std::make_unique<LeaseManager>(
+      options_.node, options_.limits, [program = *worker, address](run::Member member, Deadline deadline) {
+        member.node_address = address;
+        return worker::start_workers(program, member, deadline);
+      });
   take_over_grpc_log();
   inspector_ = std::make_unique<Inspector>(read_node(options_.node));
-  service_ = std::make_unique<Service>(Identity{options_.node, RINGTRUE_VERSION}, *leases_, *inspector_);
+  service_ = std::make_unique<Service>(options_.node, *leases_, *inspector_);
   if (auto started = service_->start(certificates_); !started) return started;
 
   if (!options_.listen.empty()) {

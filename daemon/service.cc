@@ -6,8 +6,8 @@
 
 namespace ringtrue::daemon {
 
-Service::Service(Identity identity, LeaseManager& manager, Inspector& inspector)
-    : context_{std::move(identity), manager, inspector, {}, nullptr, {}} {}
+Service::Service(std::string node, LeaseManager& manager, Inspector& inspector)
+    : context_{std::move(node), manager, inspector, {}, nullptr, {}} {}
 
 Result<void> Service::start(std::shared_ptr<const Certificates> certificates) {
   grpc::ServerBuilder builder;

@@ -5,6 +5,7 @@
 #include <grpcpp/server_builder.h>
 
 #include <memory>
+#include <string>
 #include <thread>
 
 #include "base/clock.h"
@@ -23,7 +24,7 @@ class Service {
   };
 
   // LeaseManager and inspector must outlive this.
-  Service(Identity identity, LeaseManager& manager, Inspector& inspector);
+  Service(std::string node, LeaseManager& manager, Inspector& inspector);
   ~Service() { stop(Deadline::in(Seconds(0))); }
 
   // `certificates` may be null where no connection comes through Door::tls.

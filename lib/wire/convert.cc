@@ -95,6 +95,15 @@ Result<Acquire> from_wire(const rpc::Acquire& m) {
   return a;
 }
 
+std::string_view program_version() {
+  return RINGTRUE_VERSION;
+}
+
+bool compatible(std::string_view their_version, std::uint32_t their_protocol) {
+  const auto series = [](std::string_view version) { return version.substr(0, version.rfind('.')); };
+  return their_protocol == protocol_version && series(their_version) == series(program_version());
+}
+
 Error version_mismatch(std::string_view ours, std::uint32_t our_protocol, std::string_view theirs,
                        std::uint32_t their_protocol) {
   return Error{

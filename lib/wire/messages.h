@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -10,9 +11,17 @@
 #include "run/job.h"
 #include "run/limits.h"
 #include "run/member.h"
-#include "wire/version.h"
 
 namespace ringtrue::wire {
+
+// Raised whenever an old peer would misunderstand a new one.
+inline constexpr std::uint32_t protocol_version = 6;
+
+std::string_view program_version();  // "0.1.0"
+
+// Whether a program of that version and protocol can be talked to: the same protocol and release series
+// ("0.1" of "0.1.3"), since figures of different series are not held against each other.
+bool compatible(std::string_view their_version, std::uint32_t their_protocol);
 
 inline constexpr int max_message_bytes = 64 << 20;
 

@@ -55,7 +55,7 @@ class LeaseManagerTest : public testing::Test {
     ASSERT_EQ(leases_.status().phase, phase);
   }
   Doings doings_;
-  LeaseManager leases_{"node0", "0.1.0", Limits{}, fakes(doings_)};
+  LeaseManager leases_{"node0", Limits{}, fakes(doings_)};
   std::shared_ptr<FakeClient> alice_ = std::make_shared<FakeClient>(), bob_ = std::make_shared<FakeClient>();
 };
 
