@@ -1,5 +1,14 @@
-#include "engine/values/input.h"
-
+// The operator's own data, and what may come out of reducing it.
+//
+// Integers wrap and are exact in any order. Floats are held against a reference in double (of float64: long
+// double):
+//   sum, avg  |got - reference| <= 2 W eps sum|x|  (avg: a W-th of it): each of W-1 additions, in any order,
+//             rounds by at most eps/2 of what has been added so far (Higham, Accuracy and Stability, 4.2)
+//   prod      |got - reference| <= 2 W eps |reference|
+//   min, max  exact
+// and a step of the least denormal. A NaN is expected where the reference is one, infinity where it is
+// infinite. Where it depends on the order whether a part of the sum or product overflows or underflows, every
+// outcome of that is right.
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -9,7 +18,7 @@
 
 #include "engine/kernels/half.h"
 #include "engine/kernels/reduce.h"
-#include "engine/values/compare.h"
+#include "engine/values/job.h"
 #include "run/job.h"
 
 namespace ringtrue::engine {
@@ -91,7 +100,7 @@ void check_sums(const Rows& rows, bool average, const std::byte* got, Mismatch& 
     } else {
       good = std::isnan(x) ? may_rise && may_fall : x > 0 ? may_rise : may_fall;
     }
-    if (!good) note_wrong(found, rows.first + i);
+    if (!good) found.add(rows.first + i);
   }
 }
 
@@ -121,7 +130,7 @@ void check_products(const Rows& rows, const std::byte* got, Mismatch& found) {
         good = std::fabs(x - product) <= 2 * Acc(rows.workers) * F::eps * std::fabs(product) + F::least;
       }
     }
-    if (!good) note_wrong(found, rows.first + i);
+    if (!good) found.add(rows.first + i);
   }
 }
 
@@ -135,7 +144,7 @@ void check_extremes(const Rows& rows, bool least, const std::byte* got, Mismatch
       if (std::isnan(x) || (least ? x < right : x > right)) right = x;
     }
     const Acc x = F::read(got + i * F::size);
-    if (!(std::isnan(right) ? std::isnan(x) : x == right)) note_wrong(found, rows.first + i);
+    if (!(std::isnan(right) ? std::isnan(x) : x == right)) found.add(rows.first + i);
   }
 }
 
@@ -175,34 +184,31 @@ void check_integers(Operation operation, const Rows& rows, const std::byte* got,
       }
     }
     if (operation == Operation::avg) right = T(right / T(rows.workers));
-    if (load<T>(got + i * sizeof(T)) != right) note_wrong(found, rows.first + i);
+    if (load<T>(got + i * sizeof(T)) != right) found.add(rows.first + i);
   }
 }
 
-}  // namespace
+class InputValues final : public JobValues {
+ public:
+  InputValues(const run::Job& job, bool allreduce) : JobValues(job, allreduce), input_(job.input) {
+    assert(input_ && input_->type == type_ && input_->elements == elements_);
+    assert(input_->rows.size() == 1 || input_->rows.size() == std::size_t(workers_));
+  }
 
-InputValues::InputValues(const run::Job& job, bool allreduce)
-    : input_(job.input),
-      type_(job.call.type),
-      operation_(job.call.operation),
-      workers_(job.workers()),
-      shift_(job.call.shift),
-      elements_(job.call.elements),
-      allreduce_(allreduce) {
-  assert(input_ && input_->type == type_ && input_->elements == elements_);
-  assert(input_->rows.size() == 1 || input_->rows.size() == std::size_t(workers_));
-}
+  void fill(Rank rank, std::byte* data, bool) const override {
+    if (rank < workers_) copy_stream(data, input_->row(rank).data(), elements_ * size_of(type_));
+  }
+  Mismatch check(Rank rank, std::byte* data, bool everything) const override;
 
-void InputValues::fill(Rank rank, std::byte* data, bool) const {
-  if (rank < workers_) copy_stream(data, input_->row(rank).data(), elements_ * size_of(type_));
-}
+ private:
+  std::shared_ptr<const run::Input> input_;
+};
 
 Mismatch InputValues::check(Rank rank, std::byte* data, bool) const {
   Mismatch found;
   if (rank >= workers_) return found;
   if (!allreduce_) {
-    const Rank source = Rank(((std::int64_t(rank) - shift_) % workers_ + workers_) % workers_);
-    compare_values(type_, data, input_->row(source).data(), elements_, 0, found);
+    compare_values(type_, data, input_->row(source_of(rank)).data(), elements_, 0, found);
     return found;
   }
   for (std::uint64_t first = 0; first < elements_; first += chunk) {
@@ -230,6 +236,12 @@ Mismatch InputValues::check(Rank rank, std::byte* data, bool) const {
     }
   }
   return found;
+}
+
+}  // namespace
+
+std::unique_ptr<JobValues> input_values(const run::Job& job, bool allreduce) {
+  return std::make_unique<InputValues>(job, allreduce);
 }
 
 }  // namespace ringtrue::engine

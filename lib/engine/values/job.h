@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "collective/chunks.h"
 #include "engine/values/values.h"
 #include "run/job.h"
 
@@ -16,6 +17,13 @@ namespace ringtrue::engine {
 // (aggregators) have nothing to fill and nothing to check.
 class JobValues {
  public:
+  JobValues(const run::Job& job, bool allreduce)
+      : type_(job.call.type),
+        operation_(job.call.operation),
+        workers_(job.workers()),
+        shift_(job.call.shift),
+        elements_(job.call.elements),
+        allreduce_(allreduce) {}
   virtual ~JobValues() = default;
 
   // Writes the rank's input over the whole of `data`. Unless `fresh`, `data` was filled by this object
@@ -35,6 +43,18 @@ class JobValues {
     std::vector<std::byte> input, expected, poison;
   };
   virtual std::optional<Pattern> pattern(collective::Rank) const { return std::nullopt; }
+
+ protected:
+  // Whose input the rank ends up with where nothing is reduced.
+  collective::Rank source_of(collective::Rank rank) const {
+    return collective::wrap(std::int64_t(rank) - shift_, workers_);
+  }
+
+  collective::Type type_;
+  collective::Operation operation_;
+  collective::Rank workers_, shift_;
+  std::uint64_t elements_;
+  bool allreduce_;
 };
 
 // `allreduce` as in collective::Algorithm; otherwise each rank ends up with the input of the rank
@@ -42,6 +62,9 @@ class JobValues {
 // about a second where 2^27 values are drawn one by one, some 10 ms for 64 MiB of sparse blocks, else less.
 // After check_values(job).
 std::unique_ptr<JobValues> values_of(const run::Job& job, bool allreduce);
+// What it chooses from, beside dense data: job.input, job.sparsity.
+std::unique_ptr<JobValues> input_values(const run::Job& job, bool allreduce);
+std::unique_ptr<JobValues> sparse_values(const run::Job& job, bool allreduce);
 
 // Errors, bad_input: job.input has not one row, or one a worker, of call.elements of call.type.
 Result<void> check_values(const run::Job& job);

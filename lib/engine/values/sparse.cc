@@ -1,11 +1,15 @@
-#include "engine/values/sparse.h"
-
+// Generated data of which blocks, and single values in them, are zero: where the pattern says so, otherwise
+// they are those of Values.
+//
+// What must come out is the reduction of exactly these arrays, zeros included: the least of -3 and nothing is
+// -3, of 3 and nothing 0; an average divides by all workers.
 #include <algorithm>
 #include <cstring>
 
+#include "collective/sparse.h"
 #include "engine/kernels/nonzero.h"
 #include "engine/kernels/reduce.h"
-#include "engine/values/compare.h"
+#include "engine/values/job.h"
 #include "run/job.h"
 
 namespace ringtrue::engine {
@@ -69,17 +73,49 @@ void mask(std::byte* into, const std::byte* from, std::uint64_t elements, const 
   }
 }
 
-}  // namespace
+class SparseValues final : public JobValues {
+ public:
+  SparseValues(const run::Job& job, bool allreduce);
+
+  void fill(Rank rank, std::byte* data, bool fresh) const override;
+  Mismatch check(Rank rank, std::byte* data, bool everything) const override;
+
+ private:
+  using Bits = std::vector<std::uint64_t>;
+  struct Piece {                                   // of one block and one period
+    std::uint64_t block, first, elements, offset;  // offset: of `first` in the tables
+  };
+  struct Scratch {
+    std::vector<std::byte> result, masked;
+    std::vector<const void*> sources;
+  };
+
+  template <class Each>
+  void pieces_of(std::uint64_t block, Each each) const;
+  bool has(Rank worker, std::uint64_t block) const;
+  void draw(Rank worker, const Piece& piece, const std::byte* from, std::byte* into) const;
+  const std::byte* input(Rank worker, const Piece& piece, std::byte* masked) const;
+  const std::byte* expected(const Piece& piece, Scratch& scratch) const;
+  void poison(std::byte* data, const std::byte* expected, std::uint64_t bytes) const;
+  void note_touched(const collective::Omni& omni);
+  void note_values();
+
+  bool writes_all_;  // the algorithm writes what is zero everywhere, too
+  std::uint64_t size_, block_, blocks_, period_;
+  collective::SparsePattern pattern_;
+  bool some_values_;                            // not all values of a block are drawn
+  std::vector<std::vector<std::byte>> inputs_;  // by worker, one period of dense values
+  std::vector<std::byte> dense_;                // what comes out where all workers have the block, one period
+  std::vector<std::byte> zeros_;                // a period
+  std::vector<Bits> has_;                       // by worker, or one for all where they are the same
+  std::vector<Bits> value_;                     // by worker and element likewise; empty: ask the pattern
+  Bits touched_;                                // blocks that a right call may write
+};
 
 SparseValues::SparseValues(const run::Job& job, bool allreduce)
-    : type_(job.call.type),
-      operation_(job.call.operation),
-      workers_(job.workers()),
-      shift_(job.call.shift),
-      allreduce_(allreduce),
+    : JobValues(job, allreduce),
       writes_all_(job.call.omni.workers == 0),
       size_(size_of(type_)),
-      elements_(job.call.elements),
       block_(std::max(job.sparsity.block, 1u)),
       blocks_((elements_ + block_ - 1) / block_),
       period_(std::min(Values::period, elements_)),
@@ -257,14 +293,13 @@ void SparseValues::poison(std::byte* data, const std::byte* expected, std::uint6
 Mismatch SparseValues::check(Rank rank, std::byte* data, bool everything) const {
   Mismatch found;
   if (rank >= workers_ || elements_ == 0) return found;
-  const Rank source = Rank(((std::int64_t(rank) - shift_) % workers_ + workers_) % workers_);
   Scratch scratch;
   scratch.result.resize(period_ * size_);
   if (some_values_) scratch.masked.resize(period_ * size_ * std::size_t(allreduce_ ? workers_ : 1));
   const auto check_block = [&](std::uint64_t k) {
     pieces_of(k, [&](const Piece& piece) {
       const std::byte* right =
-          allreduce_ ? expected(piece, scratch) : input(source, piece, scratch.masked.data());
+          allreduce_ ? expected(piece, scratch) : input(source_of(rank), piece, scratch.masked.data());
       std::byte* got = data + piece.first * size_;
       compare_values(type_, got, right, piece.elements, piece.first, found);
       poison(got, right, piece.elements * size_);
@@ -295,6 +330,12 @@ Mismatch SparseValues::check(Rank rank, std::byte* data, bool everything) const 
     });
   }
   return found;
+}
+
+}  // namespace
+
+std::unique_ptr<JobValues> sparse_values(const run::Job& job, bool allreduce) {
+  return std::make_unique<SparseValues>(job, allreduce);
 }
 
 }  // namespace ringtrue::engine

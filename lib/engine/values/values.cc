@@ -54,7 +54,7 @@ std::uint64_t exact(Type type) {
   }
 }
 
-void encode(Type type, double value, unsigned char* to) {
+void encode(Type type, double value, std::byte* to) {
   switch (type) {
     case Type::float64:
       std::memcpy(to, &value, 8);
@@ -72,7 +72,7 @@ void encode(Type type, double value, unsigned char* to) {
   }
 }
 
-void encode(Type type, std::int64_t value, unsigned char* to) {
+void encode(Type type, std::int64_t value, std::byte* to) {
   if (type == Type::int64) {
     std::memcpy(to, &value, 8);
   } else {
@@ -104,7 +104,36 @@ std::int64_t average(Type, std::int64_t sum, int ranks) {
   return sum / ranks;
 }
 
+template <class U>
+void compare(const std::byte* got, const std::byte* right, std::uint64_t elements, std::uint64_t first,
+             U magnitude, Mismatch& found) {
+  for (std::uint64_t i = 0; i < elements; ++i) {
+    U a, b;
+    std::memcpy(&a, got + i * sizeof(U), sizeof(U));
+    std::memcpy(&b, right + i * sizeof(U), sizeof(U));
+    if (a != b && ((a & magnitude) != 0 || (b & magnitude) != 0)) found.add(first + i);
+  }
+}
+
 }  // namespace
+
+void compare_values(Type type, const std::byte* got, const std::byte* right, std::uint64_t elements,
+                    std::uint64_t first, Mismatch& found) {
+  if (elements == 0 || std::memcmp(got, right, elements * size_of(type)) == 0) return;
+  switch (type) {
+    case Type::float16:
+    case Type::bfloat16:
+      return compare<std::uint16_t>(got, right, elements, first, 0x7fff, found);
+    case Type::float32:
+      return compare<std::uint32_t>(got, right, elements, first, 0x7fff'ffff, found);
+    case Type::float64:
+      return compare<std::uint64_t>(got, right, elements, first, ~std::uint64_t(0) >> 1, found);
+    case Type::int32:
+      return compare<std::uint32_t>(got, right, elements, first, ~std::uint32_t(0), found);
+    case Type::int64:
+      return compare<std::uint64_t>(got, right, elements, first, ~std::uint64_t(0), found);
+  }
+}
 
 // One rank's inputs as double or std::int64_t, exact in both and in the type; `store(index, value)` takes
 // them.
@@ -172,7 +201,7 @@ Values::Values(Type type, Operation operation, int ranks, std::uint64_t seed, st
 
   // Floats: a NaN. Integers: the least, which no average, minimum or maximum here comes near, which no
   // product of odd numbers is, and no sum of an odd number of them; one above it for a sum of an even number.
-  poison_.assign(expected_.size(), 0xff);
+  poison_.assign(expected_.size(), std::byte(0xff));
   if (is_integer(type)) {
     const std::int64_t odd = operation == Operation::sum && ranks % 2 == 0;
     const std::int64_t least = type == Type::int64 ? std::numeric_limits<std::int64_t>::min()
@@ -198,7 +227,7 @@ void Values::tabulate() {
   }
 }
 
-void Values::write_period(int rank, unsigned char* data, std::uint64_t elements) const {
+void Values::write_period(int rank, std::byte* data, std::uint64_t elements) const {
   const std::uint64_t size = size_of(type_);
   if (is_integer(type_)) {
     inputs<std::int64_t>(rank, elements,
@@ -210,7 +239,7 @@ void Values::write_period(int rank, unsigned char* data, std::uint64_t elements)
 }
 
 void Values::fill(int rank, void* data, std::uint64_t elements) const {
-  auto* bytes = static_cast<unsigned char*>(data);
+  auto* bytes = static_cast<std::byte*>(data);
   const std::uint64_t total = elements * size_of(type_);
   const std::uint64_t block = std::min(elements, period) * size_of(type_);
   write_period(rank, bytes, std::min(elements, period));
@@ -219,7 +248,7 @@ void Values::fill(int rank, void* data, std::uint64_t elements) const {
     if (total > stream_bytes) {
       copy_stream(bytes + at, bytes, length);
     } else {
-      copy(bytes + at, bytes, length);
+      engine::copy(bytes + at, bytes, length);
     }
   }
 }
@@ -231,59 +260,34 @@ Mismatch Values::check(void* data, std::uint64_t elements, bool poison) const {
 
 Mismatch Values::check_neighbour(int source, void* data, std::uint64_t elements, bool poison) const {
   assert(poison_.size() >= std::min(elements, period) * size_of(type_));
-  std::vector<unsigned char> table(std::min(elements, period) * size_of(type_));
-  write_period(source, table.data(), std::min(elements, period));
-  return compare(table.data(), data, elements, poison);
+  return compare(input(source).data(), data, elements, poison);
 }
 
 void Values::poison(void* data, std::uint64_t elements) const {
   const std::uint64_t total = elements * size_of(type_);
   for (std::uint64_t at = 0; at < total; at += poison_.size()) {
-    copy(static_cast<unsigned char*>(data) + at, poison_.data(),
-         std::min<std::uint64_t>(poison_.size(), total - at));
+    engine::copy(static_cast<std::byte*>(data) + at, poison_.data(),
+                 std::min<std::uint64_t>(poison_.size(), total - at));
   }
 }
-
-namespace {
-
-std::vector<std::byte> bytes_of(const std::vector<unsigned char>& table) {
-  const auto* const begin = reinterpret_cast<const std::byte*>(table.data());
-  return {begin, begin + table.size()};
-}
-
-}  // namespace
 
 std::vector<std::byte> Values::input(int rank) const {
   std::vector<std::byte> table(expected_.size());
-  write_period(rank, reinterpret_cast<unsigned char*>(table.data()), table.size() / size_of(type_));
+  write_period(rank, table.data(), table.size() / size_of(type_));
   return table;
 }
 
-std::vector<std::byte> Values::expected() const {
-  return bytes_of(expected_);
-}
-
-std::vector<std::byte> Values::poison() const {
-  return bytes_of(poison_);
-}
-
-Mismatch Values::compare(const unsigned char* table, void* data, std::uint64_t elements, bool poison) const {
-  Mismatch mismatch;
-  auto* bytes = static_cast<unsigned char*>(data);
+Mismatch Values::compare(const std::byte* table, void* data, std::uint64_t elements, bool poison) const {
+  Mismatch found;
+  auto* bytes = static_cast<std::byte*>(data);
   const std::uint64_t size = size_of(type_);
   const std::uint64_t block = std::min(elements, period);
-  for (std::uint64_t start = 0; start < elements; start += block) {
-    const std::uint64_t count = std::min(block, elements - start);
-    unsigned char* piece = bytes + start * size;
-    if (std::memcmp(piece, table, count * size) != 0) {
-      for (std::uint64_t i = 0; i < count; ++i) {
-        if (std::memcmp(piece + i * size, table + i * size, size) == 0) continue;
-        if (mismatch.count++ == 0) mismatch.first = start + i;
-      }
-    }
-    if (poison) std::memcpy(piece, poison_.data(), count * size);
+  for (std::uint64_t first = 0; first < elements; first += block) {
+    const std::uint64_t count = std::min(block, elements - first);
+    compare_values(type_, bytes + first * size, table, count, first, found);
+    if (poison) std::memcpy(bytes + first * size, poison_.data(), count * size);
   }
-  return mismatch;
+  return found;
 }
 
 }  // namespace ringtrue::engine

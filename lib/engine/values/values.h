@@ -1,7 +1,6 @@
 // What every rank puts into a collective and what has to come out, computed without any collective.
 //
-// Values are exact in their type whatever the order of the reduction, so that a result is compared bit by
-// bit:
+// Values are exact in their type whatever the order of the reduction, so that a result has to be equal:
 //   sum, avg  integers whose magnitudes, summed over all ranks, stay exact (float16: 2048, bfloat16: 256; up
 //   to
 //             7 for bfloat16 at 33 ranks). Where ranks are too many for that, an element is zero on most of
@@ -24,7 +23,16 @@ namespace ringtrue::engine {
 struct Mismatch {
   std::uint64_t count = 0;  // elements that differ
   std::uint64_t first = 0;  // index of the first of them, 0 where there is none
+
+  void add(std::uint64_t element) {
+    if (count++ == 0) first = element;
+  }
 };
+
+// Adds to `found` the elements of `got` that differ from `right`; the first of the arrays is element `first`.
+// Zeros are equal whatever their sign; a NaN equals only its own bits.
+void compare_values(collective::Type type, const std::byte* got, const std::byte* right,
+                    std::uint64_t elements, std::uint64_t first, Mismatch& found);
 
 class Values {
  public:
@@ -50,25 +58,25 @@ class Values {
   // One period, or as many elements as were asked for: what fill() writes for the rank, what check() compares
   // with, and the poison.
   std::vector<std::byte> input(int rank) const;
-  std::vector<std::byte> expected() const;
-  std::vector<std::byte> poison() const;
+  const std::vector<std::byte>& expected() const { return expected_; }
+  const std::vector<std::byte>& poison() const { return poison_; }
 
  private:
   template <class T, class Store>
   void inputs(int rank, std::uint64_t elements, Store store) const;
   template <class T>
   void tabulate();
-  void write_period(int rank, unsigned char* data, std::uint64_t elements) const;
-  Mismatch compare(const unsigned char* table, void* data, std::uint64_t elements, bool poison) const;
+  void write_period(int rank, std::byte* data, std::uint64_t elements) const;
+  Mismatch compare(const std::byte* table, void* data, std::uint64_t elements, bool poison) const;
 
   collective::Type type_;
   collective::Operation operation_;
   int ranks_;
   std::uint64_t seed_;
-  std::uint64_t limit_;                  // of the magnitude of one value
-  std::uint64_t classes_;                // an element is "live" on the ranks of one class, rank % classes_
-  std::vector<unsigned char> expected_;  // one period, or as many elements as asked for
-  std::vector<unsigned char> poison_;    // one block
+  std::uint64_t limit_;              // of the magnitude of one value
+  std::uint64_t classes_;            // an element is "live" on the ranks of one class, rank % classes_
+  std::vector<std::byte> expected_;  // one period, or as many elements as asked for
+  std::vector<std::byte> poison_;    // the same
 };
 
 }  // namespace ringtrue::engine

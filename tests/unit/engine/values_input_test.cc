@@ -1,4 +1,4 @@
-#include "engine/values/input.h"
+#include "engine/values/job.h"
 
 #include <gtest/gtest.h>
 
