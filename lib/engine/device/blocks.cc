@@ -23,16 +23,13 @@ Result<std::unique_ptr<DeviceBlocks>> DeviceBlocks::make(DeviceData& data, const
   const std::uint64_t bytes = std::max<std::uint64_t>((made->blocks_ + 31) / 32 * 4, 256);
   for (auto [into, kind] : {std::pair(&made->map_, cuda::MemoryKind::device),
                             std::pair(&made->found_, cuda::MemoryKind::pinned)}) {
-    auto memory = data.device().allocate(kind, bytes);
-    if (!memory) return tl::unexpected(memory.error());
-    *into = std::move(*memory);
+    if (auto made = assign(*into, data.device().allocate(kind, bytes)); !made)
+      return tl::unexpected(made.error());
   }
   made->words_ = reinterpret_cast<const std::uint32_t*>(made->found_->at());
-  for (std::size_t i = 0; i < window; ++i) {
-    auto event = data.device().make_event();
-    if (!event) return tl::unexpected(event.error());
-    made->landed_.push_back(std::move(*event));
-  }
+  made->landed_.resize(window);
+  for (auto& event : made->landed_)
+    if (auto done = assign(event, data.device().make_event()); !done) return tl::unexpected(done.error());
   return made;
 }
 

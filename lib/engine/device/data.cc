@@ -13,13 +13,6 @@ namespace {
 constexpr Seconds patience{60};  // for a fill, a check, or one copy
 constexpr std::uint64_t max_table = 64 * 1024;
 
-template <class T>
-Result<void> take(std::unique_ptr<T>& into, Result<std::unique_ptr<T>> made) {
-  if (!made) return tl::unexpected(made.error());
-  into = std::move(*made);
-  return {};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<DeviceData>> DeviceData::make(cuda::Driver& driver, int gpu, const run::Job& job,
@@ -31,13 +24,13 @@ Result<std::unique_ptr<DeviceData>> DeviceData::make(cuda::Driver& driver, int g
 }
 
 Result<void> DeviceData::open(cuda::Driver& driver, int gpu) {
-  Result<void> done = take(device_, driver.open(gpu));
+  Result<void> done = assign(device_, driver.open(gpu));
   const std::uint64_t bytes = std::max<std::uint64_t>(job_.call.bytes(), 256);
-  if (done && !at_) done = take(memory_, device_->allocate(cuda::MemoryKind::device, bytes));
+  if (done && !at_) done = assign(memory_, device_->allocate(cuda::MemoryKind::device, bytes));
   if (done && memory_) at_ = memory_->at();
-  if (done) done = take(tables_, device_->allocate(cuda::MemoryKind::device, 3 * max_table + 256));
+  if (done) done = assign(tables_, device_->allocate(cuda::MemoryKind::device, 3 * max_table + 256));
   for (auto* stream : {&down_, &up_})
-    if (done) done = take(*stream, device_->make_stream());
+    if (done) done = assign(*stream, device_->make_stream());
   pattern_ = values_.pattern(rank_);
   if (!done || !pattern_) return done;
   int which = 0;

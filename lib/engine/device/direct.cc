@@ -15,16 +15,12 @@ constexpr Seconds patience{60};  // for one copy
 
 Result<std::unique_ptr<DeviceRoom>> DeviceRoom::make(cuda::Driver& driver, int gpu, std::uint64_t bytes) {
   std::unique_ptr<DeviceRoom> room(new DeviceRoom());
-  auto device = driver.open(gpu);
-  if (!device) return tl::unexpected(device.error());
-  room->device_ = std::move(*device);
   constexpr std::uint64_t page = 2 << 20;  // a dma-buf is whole pages of the GPU
-  auto memory = room->device_->allocate(cuda::MemoryKind::device, (bytes + page - 1) / page * page);
-  if (!memory) return tl::unexpected(memory.error());
-  room->memory_ = std::move(*memory);
-  auto stream = room->device_->make_stream();
-  if (!stream) return tl::unexpected(stream.error());
-  room->stream_ = std::move(*stream);
+  bytes = (bytes + page - 1) / page * page;
+  auto made = assign(room->device_, driver.open(gpu));
+  if (made) made = assign(room->memory_, room->device_->allocate(cuda::MemoryKind::device, bytes));
+  if (made) made = assign(room->stream_, room->device_->make_stream());
+  if (!made) return tl::unexpected(made.error());
   return room;
 }
 
@@ -58,8 +54,7 @@ Result<std::unique_ptr<Store>> DirectStore::make(cuda::Driver& driver, int gpu, 
   if (!setup.values.pattern(rank)) made->host_.resize(setup.job.call.bytes());
   auto data =
       DeviceData::make(driver, gpu, setup.job, setup.values, rank, made->host_.data(), setup.endpoint.data());
-  if (!data) return tl::unexpected(data.error());
-  made->data_ = std::move(*data);
+  if (auto done = assign(made->data_, std::move(data)); !done) return tl::unexpected(done.error());
   return made;
 }
 

@@ -1,7 +1,6 @@
 #include "engine/device/group.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <map>
@@ -9,7 +8,6 @@
 
 #include "collective/recorder.h"
 #include "engine/device/reference.h"
-#include "engine/session/program.h"
 #include "run/job.h"
 #include "run/report.h"
 #include "transport/cuda/dataflow.h"
@@ -20,12 +18,6 @@ namespace cuda = transport::cuda;
 using collective::Rank;
 
 namespace {
-
-double thread_cpu_s() {
-  timespec t;
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
-}
 
 std::uint64_t scratch_of(const collective::Algorithm& algorithm, const collective::Layout& layout,
                          collective::Call call) {
@@ -80,7 +72,7 @@ Result<void> DeviceGroup::prepare(cuda::Driver& driver, const run::Job& job, con
   values_ = values_of(job, algorithm.allreduce);
   ranks_.clear();
   patterns_.clear();
-  cpu_s_ = 0;
+  stopwatch_.clear();
   reference_.reset();
   for (Rank rank = 0; rank < job.ranks(); ++rank) {
     if (job.seats[std::size_t(rank)].process != process_) continue;
@@ -162,11 +154,11 @@ Result<void> DeviceGroup::check(Deadline deadline) {
 }
 
 Result<void> DeviceGroup::play(cuda::Calls calls, bool timed, Deadline deadline) {
-  const double began = thread_cpu_s();
+  if (timed) stopwatch_.start();
   const auto times = group_->run(*algorithm_, layout_, job_.call, calls, deadline);
+  if (timed) stopwatch_.stop();
   if (!times) return tl::unexpected(times.error());
   if (!timed) return {};
-  cpu_s_ += thread_cpu_s() - began;
   std::map<int, Seconds> by_gpu;  // Times has them in the order in which the group's ranks first name them
   for (const run::RankReport& report : ranks_) {
     const int gpu = settings_.seats[std::size_t(report.rank)].gpu;
@@ -212,9 +204,7 @@ Result<void> DeviceGroup::refer(Deadline deadline) {
   auto reference = play_reference({*group_, job_, gpus, nccl_, algorithm_->allreduce,
                                    batch_of(*algorithm_, job_.call), [&] { return fill(deadline); }, wrong},
                                   deadline);
-  if (!reference) return tl::unexpected(reference.error());
-  reference_ = std::move(*reference);
-  return {};
+  return assign(reference_, std::move(reference));
 }
 
 run::RunReport DeviceGroup::collect() const {
@@ -222,7 +212,7 @@ run::RunReport DeviceGroup::collect() const {
   report.transports = {run::Transport::cuda};
   report.reference = reference_;
   report.ranks = ranks_;
-  report.cpu_s = cpu_s_ / double(job_.iterations * batch_of(*algorithm_, job_.call));
+  report.cpu_s = stopwatch_.seconds() / double(job_.iterations * batch_of(*algorithm_, job_.call));
   add_hops(report.trace);
   std::set<int> gpus;
   for (const run::RankReport& rank : ranks_) gpus.insert(settings_.seats[std::size_t(rank.rank)].gpu);

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/session/session.h"
+#include "engine/session/program.h"
 #include "engine/values/job.h"
 #include "run/job.h"
 #include "run/member.h"
@@ -69,7 +69,7 @@ class DeviceGroup {
   std::unique_ptr<JobValues> values_;
   std::vector<run::RankReport> ranks_;        // of this process
   std::vector<JobValues::Pattern> patterns_;  // by index in ranks_; empty: values do not repeat
-  double cpu_s_ = 0;                          // in timed calls
+  Stopwatch stopwatch_;                       // around timed calls
   std::optional<run::Reference> reference_;
 };
 

@@ -27,28 +27,27 @@ Result<std::unique_ptr<Store>> Mirror::make(cuda::Driver& driver, int gpu, const
   std::unique_ptr<Mirror> made(new Mirror(setup));
   auto data =
       DeviceData::make(driver, gpu, setup.job, setup.values, setup.endpoint.rank(), setup.endpoint.data());
-  if (!data) return tl::unexpected(data.error());
-  made->data_ = std::move(*data);
-  if (auto equipped = made->equip(algorithm); !equipped) return tl::unexpected(equipped.error());
+  auto done = assign(made->data_, std::move(data));
+  if (done) done = made->equip(algorithm);
+  if (!done) return tl::unexpected(done.error());
   setup.loop.add_source(made.get());
   return made;
 }
 
 Result<void> Mirror::equip(const collective::Algorithm& algorithm) {
-  for (std::size_t i = 0; i <= window; ++i) {
-    auto event = data_->device().make_event();
-    if (!event) return tl::unexpected(event.error());
-    i < window ? landed_.push_back(std::move(*event)) : void(lifted_ = std::move(*event));
-  }
+  landed_.resize(window);
+  Result<void> made = assign(lifted_, data_->device().make_event());
+  for (auto& event : landed_)
+    if (made) made = assign(event, data_->device().make_event());
+  if (!made) return made;
   const collective::Call& call = setup_.job.call;
   if (!algorithm.uses_packets()) {
     plan_ = transfers_of(algorithm, layout(), rank(), call);
     return {};
   }
-  auto blocks =
-      DeviceBlocks::make(*data_, call, [this](Error error) { good(tl::unexpected(std::move(error))); });
-  if (!blocks) return tl::unexpected(blocks.error());
-  blocks_ = std::move(*blocks);
+  made = assign(blocks_, DeviceBlocks::make(*data_, call,
+                                            [this](Error error) { good(tl::unexpected(std::move(error))); }));
+  if (!made) return made;
   inner().packets()->note_written([this](const Slice& slice) {
     if (slice.space == Space::data) written_.add(slice.offset, slice.length);
   });

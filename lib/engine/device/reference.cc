@@ -60,11 +60,9 @@ Result<run::Reference> play_reference(const ReferenceSetup& setup, Deadline dead
   for (Rank rank = 0; rank < setup.job.ranks(); ++rank) {
     parts.push_back({setup.group.stream(rank).native(), setup.group.data(rank)});
     Watch watch;
-    for (auto* event : {&watch.start, &watch.stop}) {
-      auto made = setup.group.device(rank).make_event();
-      if (!made) return tl::unexpected(made.error());
-      *event = std::move(*made);
-    }
+    for (auto* event : {&watch.start, &watch.stop})
+      if (auto made = assign(*event, setup.group.device(rank).make_event()); !made)
+        return tl::unexpected(made.error());
     watches.push_back(std::move(watch));
   }
   // So many calls, each on what the one before left; the seconds of one, on the slowest GPU.

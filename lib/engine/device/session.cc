@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "engine/device/gpus.h"
-#include "engine/device/limits.h"
 #include "engine/device/mirror.h"
 #include "engine/session/impl.h"
 #include "run/job.h"
@@ -93,9 +92,8 @@ Result<int> DeviceSession::prepare(const run::Job& job) {
     group_.close();
     if (may_be_direct()) {
       host_->offer_room([this, gpu = gpus_of_own().front()](std::uint64_t bytes) -> Result<verbs::Buffer> {
-        auto room = DeviceRoom::make(*driver_, gpu, bytes);
-        if (!room) return tl::unexpected(room.error());
-        room_ = std::move(*room);
+        auto made = assign(room_, DeviceRoom::make(*driver_, gpu, bytes));
+        if (!made) return tl::unexpected(made.error());
         return room_->buffer();
       });
     }
@@ -121,18 +119,13 @@ Result<int> DeviceSession::prepare_limits(const run::Job& job) {
 
 Result<void> DeviceSession::open_driver() {
   if (driver_) return {};
-  auto driver = member_.cuda ? Result<cuda::Driver*>(member_.cuda) : cuda::system_driver();
-  if (!driver) return tl::unexpected(driver.error());
-  driver_ = *driver;
-  return {};
+  return assign(driver_, member_.cuda ? Result<cuda::Driver*>(member_.cuda) : cuda::system_driver());
 }
 
 // The GPUs of this process's ranks, unless others use them.
 Result<void> DeviceSession::take_gpus(const run::Job& job) {
   if (auto opened = open_driver(); !opened) return opened;
-  auto dealt = deal_gpus(*driver_, job, member_.node);
-  if (!dealt) return tl::unexpected(dealt.error());
-  gpus_ = std::move(*dealt);
+  if (auto dealt = assign(gpus_, deal_gpus(*driver_, job, member_.node)); !dealt) return dealt;
   std::set<int> fresh;
   for (std::size_t rank = 0; rank < gpus_.size(); ++rank)
     if (gpus_[rank] >= 0 && job.seats[rank].process == member_.process &&
@@ -149,11 +142,9 @@ Result<void> DeviceSession::take_gpus(const run::Job& job) {
 
 Result<void> DeviceSession::open_group(const run::Job& job) {
   if (auto ready = group_.prepare(*driver_, job, gpus_); !ready || processes_.size() == 1) return ready;
-  auto control = SharedControl::open(member_.shared_memory, control_offset(job, member_.node), place_,
-                                     int(processes_.size()));
-  if (!control) return tl::unexpected(control.error());
-  control_ = std::move(*control);
-  return control_->offer(cuda::encode(group_.offer()));
+  auto opened = assign(control_, SharedControl::open(member_.shared_memory, control_offset(job, member_.node),
+                                                     place_, int(processes_.size())));
+  return opened ? control_->offer(cuda::encode(group_.offer())) : opened;
 }
 
 Result<void> DeviceSession::connect(const std::vector<std::vector<run::Address>>& processes,
@@ -209,15 +200,12 @@ Result<void> DeviceSession::keep_data() {
   }
   const std::span<std::byte> memory = host_->memory();
   if (memory.empty()) return {};
-  auto device = driver_->open(gpus_of_own().front());
-  if (!device) return tl::unexpected(device.error());
-  pinning_ = std::move(*device);
+  if (auto opened = assign(pinning_, driver_->open(gpus_of_own().front())); !opened) return opened;
   constexpr std::uintptr_t page = 4096;
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data()) / page * page;
   const auto end = (reinterpret_cast<std::uintptr_t>(memory.data() + memory.size()) + page - 1) / page * page;
-  auto pinned = pinning_->pin(reinterpret_cast<std::byte*>(begin), end - begin);
-  if (!pinned) return tl::unexpected(pinned.error());
-  pinned_ = std::move(*pinned);
+  auto pinned = assign(pinned_, pinning_->pin(reinterpret_cast<std::byte*>(begin), end - begin));
+  if (!pinned) return pinned;
   const collective::Algorithm& algorithm = collective::algorithm_of(job_.algorithm);
   return host_->keep_data([&](const StoreSetup& setup) {
     return Mirror::make(*driver_, gpus_[std::size_t(setup.endpoint.rank())], setup, algorithm);
@@ -239,12 +227,8 @@ Result<void> DeviceSession::meet(Deadline deadline) {
 }
 
 Result<void> DeviceSession::run(Deadline deadline) {
-  if (measures_) {
-    auto measured = measure_gpus(*driver_, job_, node_, deadline, [this] { return aborted_.load(); });
-    if (!measured) return tl::unexpected(measured.error());
-    limits_ = std::move(*measured);
-    return {};
-  }
+  if (measures_)
+    return assign(limits_, measure_gpus(*driver_, job_, node_, deadline, [this] { return aborted_.load(); }));
   if (!plays_) return host_->run(deadline);
   if (aborted_) return fail(Cause::cancelled, "cancelled before the run");
   return group_.run([&] { return meet(deadline); }, deadline);

@@ -90,10 +90,6 @@ void finish(Type type, Operation operation, void* data, std::uint64_t elements, 
   kernels::best().divide[int(type)](data, elements, ranks);
 }
 
-void copy(void* into, const void* from, std::uint64_t bytes) {
-  if (bytes) std::memcpy(into, from, bytes);
-}
-
 void copy_stream(void* into, const void* from, std::uint64_t bytes) {
   kernels::best().stream(into, from, bytes);
   fence();

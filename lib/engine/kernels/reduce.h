@@ -34,9 +34,6 @@ void reduce_many(collective::Type type, collective::Operation operation, void* i
 void finish(collective::Type type, collective::Operation operation, void* data, std::uint64_t elements,
             int ranks);
 
-// An ordinary copy, through the cache.
-void copy(void* into, const void* from, std::uint64_t bytes);
-
 // A copy past the cache (non-temporal stores, fenced before it returns), for what this core does not read
 // again soon: it saves reading the destination from memory first.
 void copy_stream(void* into, const void* from, std::uint64_t bytes);

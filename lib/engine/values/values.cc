@@ -248,7 +248,7 @@ void Values::fill(int rank, void* data, std::uint64_t elements) const {
     if (total > stream_bytes) {
       copy_stream(bytes + at, bytes, length);
     } else {
-      engine::copy(bytes + at, bytes, length);
+      std::memcpy(bytes + at, bytes, length);
     }
   }
 }
@@ -266,8 +266,8 @@ Mismatch Values::check_neighbour(int source, void* data, std::uint64_t elements,
 void Values::poison(void* data, std::uint64_t elements) const {
   const std::uint64_t total = elements * size_of(type_);
   for (std::uint64_t at = 0; at < total; at += poison_.size()) {
-    engine::copy(static_cast<std::byte*>(data) + at, poison_.data(),
-                 std::min<std::uint64_t>(poison_.size(), total - at));
+    std::memcpy(static_cast<std::byte*>(data) + at, poison_.data(),
+                std::min<std::uint64_t>(poison_.size(), total - at));
   }
 }
 
