@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -14,26 +13,29 @@ namespace {
 
 using Kind = Fault::Kind;
 
-struct KindName {
-  Kind kind;
-  std::string_view name;
-  std::string_view key;  // the key that it takes, beside seed= of the unreliable ones
-  bool needed;           // ... and whether it may be left out
+// What a kind takes beside the seed= of the unreliable ones.
+struct Parameter {
+  std::string_view key;
+  bool needed;
 };
 
-constexpr std::array kinds = {
-    KindName{Kind::delay, "delay", "time", true},
-    KindName{Kind::throttle, "throttle", "rate", true},
-    KindName{Kind::cut, "cut", "after", false},
-    KindName{Kind::drop, "drop", "nth", false},
-    KindName{Kind::corrupt_frame, "corrupt-frame", "nth", false},
-    KindName{Kind::corrupt_value, "corrupt-value", "nth", false},
-    KindName{Kind::stall, "stall", "after", false},
-    KindName{Kind::loss, "loss", "share", true},
-    KindName{Kind::duplicate, "duplicate", "share", true},
-    KindName{Kind::reorder, "reorder", "share", true},
-    KindName{Kind::corrupt, "corrupt", "share", true},
-};
+Parameter parameter_of(Kind kind) {
+  switch (kind) {
+    case Kind::delay:
+      return {"time", true};
+    case Kind::throttle:
+      return {"rate", true};
+    case Kind::cut:
+    case Kind::stall:
+      return {"after", false};
+    case Kind::drop:
+    case Kind::corrupt_frame:
+    case Kind::corrupt_value:
+      return {"nth", false};
+    default:
+      return {"share", true};
+  }
+}
 
 tl::unexpected<Error> bad(std::string what, std::string next = "write it like throttle@3>4:rate=50Mbit") {
   return fail(Cause::bad_input, std::move(what), {}, std::move(next));
@@ -119,26 +121,20 @@ Result<void> parse_value(std::string_view key, std::string_view value, std::stri
 Result<Fault> parse_fault(std::string_view text) {
   const std::size_t at = text.find('@');
   if (at == text.npos) return bad(fmt::format("fault '{}' names no hop", text));
-  const std::string_view kind = text.substr(0, at);
-  const KindName* found = nullptr;
-  std::string names;
-  for (const KindName& k : kinds) {
-    if (k.name == kind) found = &k;
-    names.append(names.empty() ? "" : ", ").append(k.name);
-  }
-  if (!found) return bad(fmt::format("unknown kind of fault '{}'", kind), "use one of " + names);
+  const Result<Kind> kind = parse_one_of<Kind>(text.substr(0, at), "kind of fault");
+  if (!kind) return tl::unexpected(kind.error());
+  const Parameter parameter = parameter_of(*kind);
 
   Fault fault;
-  fault.kind = found->kind;
+  fault.kind = *kind;
   const std::size_t colon = text.find(':', at);
   const std::string_view hop = text.substr(at + 1, colon == text.npos ? text.npos : colon - at - 1);
   const std::size_t arrow = hop.find('>');
   if (arrow == hop.npos)
     return bad(fmt::format("hop '{}' in fault '{}' is not SOURCE>DESTINATION", hop, text));
-  const Result<void> source = parse_end(hop.substr(0, arrow), text, fault.source);
-  if (!source) return tl::unexpected(source.error());
-  const Result<void> destination = parse_end(hop.substr(arrow + 1), text, fault.destination);
-  if (!destination) return tl::unexpected(destination.error());
+  auto ends = parse_end(hop.substr(0, arrow), text, fault.source);
+  if (ends) ends = parse_end(hop.substr(arrow + 1), text, fault.destination);
+  if (!ends) return tl::unexpected(ends.error());
 
   bool given = false;
   std::string_view rest = colon == text.npos ? std::string_view{} : text.substr(colon + 1);
@@ -150,9 +146,9 @@ Result<Fault> parse_fault(std::string_view text) {
     const std::size_t equals = pair.find('=');
     const std::string_view key = pair.substr(0, equals);
     const bool is_seed = fault.unreliable() && key == "seed";
-    if (equals == pair.npos || (!is_seed && key != found->key)) {
-      return bad(fmt::format("'{}' in fault '{}' does not belong to {}", pair, text, found->name),
-                 fmt::format("{} takes {}=VALUE{}", found->name, found->key,
+    if (equals == pair.npos || (!is_seed && key != parameter.key)) {
+      return bad(fmt::format("'{}' in fault '{}' does not belong to {}", pair, text, key_of(*kind)),
+                 fmt::format("{} takes {}=VALUE{}", key_of(*kind), parameter.key,
                              fault.unreliable() ? " and seed=N" : ""));
     }
     bool& before = is_seed ? fault.seeded : given;
@@ -161,9 +157,9 @@ Result<Fault> parse_fault(std::string_view text) {
     const Result<void> value = parse_value(key, pair.substr(equals + 1), text, fault);
     if (!value) return tl::unexpected(value.error());
   }
-  if (found->needed && !given) {
-    return bad(fmt::format("fault '{}' lacks {}", text, found->key),
-               fmt::format("{} needs {}=VALUE", found->name, found->key));
+  if (parameter.needed && !given) {
+    return bad(fmt::format("fault '{}' lacks {}", text, parameter.key),
+               fmt::format("{} needs {}=VALUE", key_of(*kind), parameter.key));
   }
   return fault;
 }
@@ -186,12 +182,6 @@ std::string_view trimmed(std::string_view text) {
 }
 
 }  // namespace
-
-std::string_view name(Fault::Kind kind) {
-  for (const KindName& k : kinds)
-    if (k.kind == kind) return k.name;
-  return "unknown";
-}
 
 std::uint64_t Fault::draw(Rank from, Rank to, std::uint64_t message) const {
   // Each kind, hop and message has a number of its own, whatever else is in the script.
@@ -227,7 +217,7 @@ void seed(std::vector<Fault>& faults, std::uint64_t seed) {
 
 std::string to_text(const Fault& fault) {
   const auto end = [](const std::optional<Rank>& rank) { return rank ? std::to_string(*rank) : "*"; };
-  std::string text = fmt::format("{}@{}>{}", name(fault.kind), end(fault.source), end(fault.destination));
+  std::string text = fmt::format("{}@{}>{}", key_of(fault.kind), end(fault.source), end(fault.destination));
   switch (fault.kind) {
     case Kind::delay:
       return text + ":time=" + in_units(std::round(fault.time.value * 1e9), {"ns", "us", "ms", "s"});

@@ -28,6 +28,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/keys.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "collective/types.h"
@@ -71,7 +72,6 @@ struct Fault {
   }
 };
 
-std::string_view name(Fault::Kind kind);                         // "corrupt-value"
 Result<std::vector<Fault>> parse_faults(std::string_view text);  // "" gives none
 std::string to_text(const Fault& fault);                         // reads back as the same fault
 // Errors (bad_input): a fault of ranks beyond so many, which would strike nobody.
@@ -80,3 +80,12 @@ Result<void> check_ranks(const std::vector<Fault>& faults, int ranks);
 void seed(std::vector<Fault>& faults, std::uint64_t seed);
 
 }  // namespace ringtrue::collective
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<collective::Fault::Kind>[] = {
+    "delay", "throttle", "cut",       "drop",    "corrupt-frame", "corrupt-value",
+    "stall", "loss",     "duplicate", "reorder", "corrupt"};
+
+}  // namespace ringtrue

@@ -4,46 +4,40 @@
 
 namespace ringtrue::collective {
 
-void Recorder::note(Step::Kind kind, Rank peer, Lane lane, Slice slice, Slice with) {
-  sink_(Step{rank_, next_, kind, peer, lane, slice, with});
+Token Recorder::post(Step::Kind kind, std::span<const Rank> peers, Lane lane, Slice slice, Slice with) {
+  for (const Rank peer : peers) sink_(Step{rank_, next_, kind, peer, lane, slice, with});
+  ++next_;
+  return {};
 }
 
 Token Recorder::send(Rank to, Lane lane, Slice from) {
-  note(Step::Kind::send, to, lane, from);
-  ++next_;
-  return {};
+  return post(Step::Kind::send, {&to, 1}, lane, from);
 }
 
 Token Recorder::send_all(std::span<const Rank> to, Lane lane, Slice from) {
-  for (const Rank peer : to) note(Step::Kind::send, peer, lane, from);
-  ++next_;
-  return {};
+  return post(Step::Kind::send, to, lane, from);
 }
 
 Token Recorder::receive(Rank from, Lane lane, Slice into) {
-  note(Step::Kind::receive, from, lane, into);
-  ++next_;
-  return {};
+  return post(Step::Kind::receive, {&from, 1}, lane, into);
 }
 
 Token Recorder::receive_reduce(Rank from, Lane lane, Slice into, Slice with, Arrival how) {
-  note(how == Arrival::reduce_last ? Step::Kind::reduce_last : Step::Kind::reduce, from, lane, into, with);
-  ++next_;
-  return {};
+  return post(how == Arrival::reduce_last ? Step::Kind::reduce_last : Step::Kind::reduce, {&from, 1}, lane,
+              into, with);
 }
 
 Token Recorder::receive_reduce_all(std::span<const Rank> from, Lane lane, Slice into, Arrival how) {
   for (const Rank& peer : from) {
     const bool last = how == Arrival::reduce_last && &peer == &from.back();
-    note(last ? Step::Kind::reduce_last : Step::Kind::reduce, peer, lane, into, into);
+    sink_(Step{rank_, next_, last ? Step::Kind::reduce_last : Step::Kind::reduce, peer, lane, into, into});
   }
   ++next_;
   return {};
 }
 
 void Recorder::copy(Slice into, Slice from) {
-  note(Step::Kind::copy, rank_, 0, into, from);
-  ++next_;
+  post(Step::Kind::copy, {&rank_, 1}, 0, into, from);
 }
 
 void Recorder::resume_when_done(Token, std::coroutine_handle<>) {

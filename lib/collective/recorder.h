@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <string_view>
 #include <vector>
 
 #include "base/keys.h"
@@ -49,7 +48,7 @@ class Recorder final : public Endpoint {
   void resume_when_done(Token, std::coroutine_handle<>) override;
 
  private:
-  void note(Step::Kind kind, Rank peer, Lane lane, Slice slice, Slice with = {});
+  Token post(Step::Kind kind, std::span<const Rank> peers, Lane lane, Slice slice, Slice with = {});
 
   const Layout& layout_;
   Rank rank_;

@@ -21,7 +21,7 @@ Result<Overlap> parse_overlap(std::string_view text) {
   return parse_one_of<Overlap>(text, "overlap");
 }
 
-SparsePattern::SparsePattern(const Sparsity& sparsity, std::uint64_t elements, Rank, std::uint64_t seed)
+SparsePattern::SparsePattern(const Sparsity& sparsity, std::uint64_t elements, std::uint64_t seed)
     : sparsity_(sparsity), elements_(elements), seed_(splitmix64(seed)) {
   const std::uint64_t block = std::max<std::uint64_t>(sparsity_.block, 1);
   sparsity_.block = std::uint32_t(block);

@@ -27,7 +27,7 @@ struct Sparsity {
 
 class SparsePattern {
  public:
-  SparsePattern(const Sparsity& sparsity, std::uint64_t elements, Rank workers, std::uint64_t seed);
+  SparsePattern(const Sparsity& sparsity, std::uint64_t elements, std::uint64_t seed);
 
   std::uint64_t blocks() const { return blocks_; }  // of sparsity.block elements, the last one shorter
   Overlap overlap() const { return sparsity_.overlap; }

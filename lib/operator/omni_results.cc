@@ -11,7 +11,7 @@
 namespace ringtrue::ops {
 collective::Densities densities_of(const run::Job& job, std::uint64_t block) {
   if (job.input) return densities_of(bitmaps_of(*job.input, block));
-  const collective::SparsePattern pattern(job.sparsity, job.call.elements, job.workers(), job.seed);
+  const collective::SparsePattern pattern(job.sparsity, job.call.elements, job.seed);
   return collective::densities(pattern, job.call.elements, job.workers(), block);
 }
 

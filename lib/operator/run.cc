@@ -104,7 +104,7 @@ class Run {
       for (const collective::Fault& fault : faults ? *faults : std::vector<collective::Fault>{}) {
         if (!fault.unreliable()) continue;
         return fail(Cause::bad_input,
-                    fmt::format("{} needs a transport that may lose packets", name(fault.kind)), {},
+                    fmt::format("{} needs a transport that may lose packets", key_of(fault.kind)), {},
                     "use --transport udp, or simulate");
       }
     }

@@ -28,8 +28,7 @@ void generate(OmniPlan& plan, const OmniRequest& flags, std::uint64_t seed) {
   plan.job.seed = seed;
   plan.density = plan.united = sparsity.density;
   if (sparsity.dense() || call.elements == 0) return;
-  const auto pattern =
-      std::make_shared<const collective::SparsePattern>(sparsity, call.elements, call.omni.workers, seed);
+  const auto pattern = std::make_shared<const collective::SparsePattern>(sparsity, call.elements, seed);
   const auto shares = collective::densities(*pattern, call.elements, call.omni.workers, call.omni.block);
   plan.density = shares.worker;
   plan.united = shares.united;

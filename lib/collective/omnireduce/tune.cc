@@ -57,28 +57,24 @@ std::uint32_t block_in(std::uint64_t room, std::uint64_t size) {
   return std::uint32_t(std::min<std::uint64_t>(bytes / size, usual_block));
 }
 
-Result<Shape> fit_datagram(const Tuning& in, std::vector<std::string>& reasons) {
+Shape fit_datagram(const Tuning& in, std::vector<std::string>& reasons) {
   const std::uint64_t size = size_of(in.type);
-  if (in.block && in.fusion) {
-    reasons.push_back(fmt::format("block {}: as given", *in.block));
-    reasons.push_back(fmt::format("fusion {}: as given", *in.fusion));
-    return Shape{*in.block, *in.fusion};
-  }
+  const auto tell = [&](Shape shape, const std::string& why_block, const std::string& why_fusion) {
+    reasons.push_back(fmt::format("block {}: {}", shape.block, why_block));
+    reasons.push_back(fmt::format("fusion {}: {}", shape.fusion, why_fusion));
+    return shape;
+  };
+  const std::string given = "as given";
+  if (in.block && in.fusion) return tell({*in.block, *in.fusion}, given, given);
   if (in.block) {
     const std::uint64_t each = *in.block * size + header_bytes_a_block;
     const std::uint64_t room = in.datagram > header_bytes ? in.datagram - header_bytes : 0;
     const auto fusion = std::uint32_t(std::clamp<std::uint64_t>(room / each, 1, max_fusion));
-    reasons.push_back(fmt::format("block {}: as given", *in.block));
-    reasons.push_back(fmt::format("fusion {}: as many blocks as fit {} bytes", fusion, in.datagram));
-    return Shape{*in.block, fusion};
+    return tell({*in.block, fusion}, given, fmt::format("as many blocks as fit {} bytes", in.datagram));
   }
-  if (in.fusion) {
-    const std::uint32_t block = block_in(room_for_block(in.datagram, *in.fusion), size);
-    reasons.push_back(
-        fmt::format("block {}: the longest of which {} fit {} bytes", block, *in.fusion, in.datagram));
-    reasons.push_back(fmt::format("fusion {}: as given", *in.fusion));
-    return Shape{block, *in.fusion};
-  }
+  if (in.fusion)
+    return tell({block_in(room_for_block(in.datagram, *in.fusion), size), *in.fusion},
+                fmt::format("the longest of which {} fit {} bytes", *in.fusion, in.datagram), given);
   // Of equal payloads the shorter block, which leaves less zeros in a block.
   Shape best{0, 1};
   for (std::uint32_t fusion = 1; fusion <= 16; ++fusion) {
@@ -86,11 +82,10 @@ Result<Shape> fit_datagram(const Tuning& in, std::vector<std::string>& reasons) 
     if (block > 0 && std::uint64_t(block) * fusion >= std::uint64_t(best.block) * best.fusion)
       best = {block, fusion};
   }
-  const std::uint64_t payload = best.block * size * best.fusion;
-  reasons.push_back(fmt::format("block {}: with fusion {}, {} of {} bytes of a datagram are values",
-                                best.block, best.fusion, payload, in.datagram));
-  reasons.push_back(fmt::format("fusion {}: fills the datagram", best.fusion));
-  return best;
+  return tell(best,
+              fmt::format("with fusion {}, {} of {} bytes of a datagram are values", best.fusion,
+                          best.block * size * best.fusion, in.datagram),
+              "fills the datagram");
 }
 
 std::uint64_t packet_of(const Tuning& in, const Shape& shape) {
@@ -164,12 +159,20 @@ class Flow {
     return std::uint64_t(std::max(1.0, bytes / double(on_wire())));
   }
 
+  std::string port_drains() const {
+    return fmt::format("{} packets into one port drain in {}", plural(workers_, "worker's", "workers'"),
+                       to_text(max_queue));
+  }
+  std::string few_blocks() const {
+    return fmt::format("{} no more than {} worth", plural(blocks_, "block makes", "blocks make"),
+                       plural(max_columns(), "column"));
+  }
+
   void relieve_port(std::uint64_t streams) {
     const std::uint64_t each = (streams + aggregators_ - 1) / aggregators_;
     while (shape_.fusion > 1 && max_per_aggregator() < each) {
       --shape_.fusion;
-      fusion_why_ = fmt::format("{} packets into one port drain in {}",
-                                plural(workers_, "worker's", "workers'"), to_text(max_queue));
+      fusion_why_ = port_drains();
     }
   }
 
@@ -182,8 +185,7 @@ class Flow {
       const std::uint64_t fit = std::max<std::uint64_t>(max_columns() / streams_, 1);
       if (fit < shape_.fusion) {
         shape_.fusion = std::uint32_t(fit);
-        fusion_why_ = fmt::format("{} no more than {} worth", plural(blocks_, "block makes", "blocks make"),
-                                  plural(max_columns(), "column"));
+        fusion_why_ = few_blocks();
       }
     }
     const std::uint64_t needed =
@@ -195,12 +197,8 @@ class Flow {
                          in_.rate ? to_text(*in_.rate) : to_text(assumed_rate) + " (assumed)",
                          to_text(in_.round_trip + in_.allowance));
     }
-    limit(max_per_aggregator() * aggregators_,
-          fmt::format("{} packets into one port drain in {}", plural(workers_, "worker's", "workers'"),
-                      to_text(max_queue)));
-    limit(std::max(max_columns() / shape_.fusion, std::uint64_t(1)),
-          fmt::format("{} no more than {} worth", plural(blocks_, "block makes", "blocks make"),
-                      plural(max_columns(), "column")));
+    limit(max_per_aggregator() * aggregators_, port_drains());
+    limit(std::max(max_columns() / shape_.fusion, std::uint64_t(1)), few_blocks());
     limit(max_streams, "as many as there can be");
   }
 
@@ -235,11 +233,10 @@ Result<Tuned> tune(const Tuning& in) {
   out.reasons.push_back(in.aggregators > 0 ? fmt::format("aggregators {}: as given", omni.aggregators)
                                            : fmt::format("aggregators {}: one a worker", omni.aggregators));
   if (in.datagram > 0) {
-    const auto shape = fit_datagram(in, out.reasons);
-    if (!shape) return tl::unexpected(shape.error());
-    omni.block = shape->block;
-    omni.fusion = shape->fusion;
-    if (omni.block == 0 || packet_of(in, *shape) > in.datagram)
+    const Shape shape = fit_datagram(in, out.reasons);
+    omni.block = shape.block;
+    omni.fusion = shape.fusion;
+    if (omni.block == 0 || packet_of(in, shape) > in.datagram)
       return fail(Cause::bad_input,
                   fmt::format("{} blocks of {} {} do not fit a datagram of {} bytes", omni.fusion,
                               std::max(omni.block, 1u), key_of(in.type), in.datagram),

@@ -119,7 +119,7 @@ SparseValues::SparseValues(const run::Job& job, bool allreduce)
       block_(std::max(job.sparsity.block, 1u)),
       blocks_((elements_ + block_ - 1) / block_),
       period_(std::min(Values::period, elements_)),
-      pattern_(job.sparsity, elements_, workers_, job.seed),
+      pattern_(job.sparsity, elements_, job.seed),
       some_values_(job.sparsity.value_density < 1) {
   const Values values(type_, operation_, workers_, job.seed, 0);
   for (Rank worker = 0; worker < workers_; ++worker) {

@@ -22,7 +22,7 @@ TEST(Sparse, ChoosesExactlyItsShareOnEveryWorker) {
   for (const Overlap overlap : {Overlap::same, Overlap::random, Overlap::disjoint}) {
     for (const std::uint64_t blocks : {0u, 1u, 2u, 3u, 7u, 64u, 65u, 1000u, 4097u}) {
       for (const double density : {0.0, 0.001, 0.01, 0.1, 0.25, 0.5, 0.999, 1.0}) {
-        const SparsePattern pattern({.density = density, .overlap = overlap, .block = 4}, blocks * 4, 4, 11);
+        const SparsePattern pattern({.density = density, .overlap = overlap, .block = 4}, blocks * 4, 11);
         ASSERT_EQ(pattern.blocks(), blocks);
         for (Rank w = 0; w < 4; ++w) {
           ASSERT_EQ(blocks_of(pattern, w).size(), std::uint64_t(std::llround(density * double(blocks))))
@@ -36,7 +36,7 @@ TEST(Sparse, ChoosesExactlyItsShareOnEveryWorker) {
 TEST(Sparse, OverlapsAsAsked) {
   const std::uint64_t blocks = 20'000;
   const auto pattern = [&](Overlap overlap, double density) {
-    return SparsePattern({.density = density, .overlap = overlap, .block = 16}, blocks * 16, 8, 3);
+    return SparsePattern({.density = density, .overlap = overlap, .block = 16}, blocks * 16, 3);
   };
   const SparsePattern same = pattern(Overlap::same, 0.1);
   const SparsePattern random = pattern(Overlap::random, 0.1), disjoint = pattern(Overlap::disjoint, 0.1);
@@ -58,9 +58,9 @@ TEST(Sparse, OverlapsAsAsked) {
 
 TEST(Sparse, ScattersItsBlocksAndFollowsItsSeed) {
   const Sparsity tenth{.density = 0.1, .block = 1};
-  const Blocks one = blocks_of(SparsePattern(tenth, 100'000, 1, 1), 0);
-  const Blocks other = blocks_of(SparsePattern(tenth, 100'000, 1, 2), 0);
-  EXPECT_EQ(one, blocks_of(SparsePattern(tenth, 100'000, 1, 1), 0));
+  const Blocks one = blocks_of(SparsePattern(tenth, 100'000, 1), 0);
+  const Blocks other = blocks_of(SparsePattern(tenth, 100'000, 2), 0);
+  EXPECT_EQ(one, blocks_of(SparsePattern(tenth, 100'000, 1), 0));
   std::uint64_t common = 0, in_tenths[10] = {}, neighbours = 0;
   for (const std::uint64_t k : one) {
     common += other.contains(k);
@@ -76,7 +76,7 @@ TEST(Sparse, DrawsValuesInsideBlocks) {
   const std::uint64_t elements = 100'000;
   for (const Overlap overlap : {Overlap::same, Overlap::random, Overlap::disjoint}) {
     const SparsePattern pattern({.density = 0.5, .value_density = 0.1, .overlap = overlap, .block = 8},
-                                elements, 2, 5);
+                                elements, 5);
     std::uint64_t values = 0, both = 0;
     for (std::uint64_t i = 0; i < elements; ++i) {
       values += pattern.value(0, i);
@@ -85,7 +85,7 @@ TEST(Sparse, DrawsValuesInsideBlocks) {
     EXPECT_NEAR(double(values), 10'000, 600);
     EXPECT_NEAR(double(both), overlap == Overlap::same ? 10'000 : 1000, overlap == Overlap::same ? 600 : 200);
   }
-  const SparsePattern none({.value_density = 0}, 1000, 1, 1), all({}, 1000, 1, 1);
+  const SparsePattern none({.value_density = 0}, 1000, 1), all({}, 1000, 1);
   for (std::uint64_t i = 0; i < 1000; ++i) {
     EXPECT_FALSE(none.value(0, i));
     EXPECT_TRUE(all.value(0, i));
@@ -96,7 +96,7 @@ TEST(Sparse, KnowsWhetherAnythingIsInARange) {
   const std::uint64_t elements = 3001;
   for (const double share : {1.0, 0.3, 0.0}) {
     const SparsePattern pattern(
-        {.density = 0.2, .value_density = share, .overlap = Overlap::random, .block = 7}, elements, 3, 9);
+        {.density = 0.2, .value_density = share, .overlap = Overlap::random, .block = 7}, elements, 9);
     for (std::uint64_t begin = 0; begin < elements; begin += 13) {
       for (const std::uint64_t length : {0u, 1u, 5u, 7u, 20u, 64u}) {
         bool any = false;
@@ -112,9 +112,9 @@ TEST(Sparse, KnowsWhetherAnythingIsInARange) {
 // At 1 % of the values, nearly all blocks of 256 hold something.
 TEST(Sparse, CountsBlocksOfAnotherSize) {
   const std::uint64_t elements = 256 * 2000;
-  const SparsePattern values({.value_density = 0.01}, elements, 4, 1);
+  const SparsePattern values({.value_density = 0.01}, elements, 1);
   EXPECT_NEAR(densities(values, elements, 4, 256).worker, 1 - std::pow(0.99, 256), 0.03);
-  const SparsePattern blocks({.density = 0.05, .block = 256}, elements, 4, 1);
+  const SparsePattern blocks({.density = 0.05, .block = 256}, elements, 1);
   EXPECT_DOUBLE_EQ(densities(blocks, elements, 4, 64).worker, 0.05);
   EXPECT_DOUBLE_EQ(densities(blocks, elements, 4, 256).united, 0.05);
   EXPECT_EQ(densities(blocks, 0, 4, 256).worker, 0);

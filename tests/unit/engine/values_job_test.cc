@@ -81,7 +81,7 @@ TEST_P(SparseData, ExpectsWhatADenseAllreduceOfItGives) {
             values->fill(0, got.data(), false);
             EXPECT_EQ(got, inputs[0]);
           }
-          const collective::SparsePattern pattern(job.sparsity, 9001, workers, job.seed);
+          const collective::SparsePattern pattern(job.sparsity, 9001, job.seed);
           const Values dense(type, operation, workers, job.seed);
           Bytes all(job.call.bytes());
           for (Rank w = 0; w < workers; ++w) {
@@ -100,7 +100,7 @@ TEST_P(SparseData, CountsWhatIsWrongWhereverItIs) {
   const run::Job job = job_of(type, operation, 3, elements, {0.02, 1, Overlap::random, 64});
   const auto values = values_of(job, true);
   const Bytes right = reduced(job, inputs_of(job, *values));
-  const collective::SparsePattern pattern(job.sparsity, elements, 3, job.seed);
+  const collective::SparsePattern pattern(job.sparsity, elements, job.seed);
   std::uint64_t inside = elements, outside = elements;  // blocks of somebody, and far from any
   const auto any = [&](std::uint64_t k) {
     return pattern.has(0, k) || pattern.has(1, k) || pattern.has(2, k);

@@ -46,7 +46,7 @@ run::Job drawn_job(std::mt19937_64& random) {
 
 SimReport simulated(const run::Job& job) {
   const collective::Omni& omni = job.call.omni;
-  const collective::SparsePattern pattern(job.sparsity, job.call.elements, job.workers(), job.seed);
+  const collective::SparsePattern pattern(job.sparsity, job.call.elements, job.seed);
   SimOptions options;
   options.events = job.events;
   options.has_block = [&](Rank worker, std::uint64_t k) {

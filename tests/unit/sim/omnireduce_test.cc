@@ -212,7 +212,7 @@ Call call_of(const Case& c) {
 // The blocks that hold something, dealt evenly over the columns, or drawn.
 Timed time_of(const Case& c, bool even) {
   const Call call = call_of(c);
-  const SparsePattern pattern({c.density, 1, c.overlap, call.omni.block}, call.elements, c.workers, 1);
+  const SparsePattern pattern({c.density, 1, c.overlap, call.omni.block}, call.elements, 1);
   const std::uint64_t columns = OmniShape(call).columns();
   Fabric fabric;
   fabric.inter = {Seconds(latency), BytesPerSecond(c.gbit * 1e9 / 8), Seconds(0)};
