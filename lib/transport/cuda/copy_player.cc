@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "transport/cuda/player.h"
+#include "transport/cuda/dataflow.h"
+#include "transport/cuda/group_state.h"
 
 namespace ringtrue::transport::cuda {
 namespace {

@@ -5,7 +5,8 @@
 #include <cstring>
 #include <tuple>
 
-#include "transport/cuda/player.h"
+#include "transport/cuda/dataflow.h"
+#include "transport/cuda/group_state.h"
 
 namespace ringtrue::transport::cuda {
 namespace {

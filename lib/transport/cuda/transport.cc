@@ -7,7 +7,8 @@
 #include <cassert>
 #include <map>
 
-#include "transport/cuda/player.h"
+#include "transport/cuda/dataflow.h"
+#include "transport/cuda/group_state.h"
 
 namespace ringtrue::transport::cuda {
 
