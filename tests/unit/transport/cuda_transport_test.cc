@@ -240,8 +240,6 @@ TEST(CudaTransport, FillsAndChecksWithoutCarryingTheData) {
     EXPECT_EQ(found->first, 5000u);
     EXPECT_EQ((*group)->check(1, poison, {}, size, elements, soon())->count, 0u) << "all is poisoned";
   }
-  EXPECT_FALSE((*group)->fill(0, std::vector<std::byte>(3), 4, 1, soon()));
-  EXPECT_FALSE((*group)->fill(0, std::vector<std::byte>(8), 8, elements + 1, soon()));
 }
 
 TEST(CudaTransport, SeveralProcessesReachEachOtherByIpc) {
