@@ -1,73 +1,26 @@
 #include "diagnosis/sweep/foreign_ports.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <cstdint>
 #include <optional>
 #include <set>
-#include <string_view>
 
 namespace ringtrue::diagnosis {
 namespace {
 
-using Raw = std::array<std::uint16_t, 8>;
-
-template <class T>
-std::optional<T> number(std::string_view text, int base, T most) {
-  unsigned value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value, base);
-  if (error != std::errc() || at != end || value > most) return std::nullopt;
-  return T(value);
-}
-
-std::vector<std::string_view> split(std::string_view text, char by) {
-  std::vector<std::string_view> parts;
-  for (std::size_t at = text.find(by); at != text.npos; at = text.find(by)) {
-    parts.push_back(text.substr(0, at));
-    text.remove_prefix(at + 1);
-  }
-  parts.push_back(text);
-  return parts;
-}
-
-// Groups of four hexadecimal digits at most; nullopt where one is none, or there are more than eight.
-std::optional<std::vector<std::uint16_t>> groups(std::string_view text) {
-  std::vector<std::uint16_t> out;
-  if (text.empty()) return out;
-  for (const std::string_view part : split(text, ':')) {
-    const auto group = number<std::uint16_t>(part, 16, 0xffff);
-    if (!group || out.size() == 8) return std::nullopt;
-    out.push_back(*group);
-  }
-  return out;
-}
+using Raw = std::array<std::uint8_t, 16>;
 
 // As people write addresses, and as sysfs writes GIDs; IPv4 as RoCE has it, ::ffff:a.b.c.d.
-std::optional<Raw> raw_gid(std::string_view text) {
+std::optional<Raw> raw_gid(const std::string& text) {
   Raw raw{};
-  if (text.find(':') == text.npos) {
-    const auto parts = split(text, '.');
-    if (parts.size() != 4) return std::nullopt;
-    raw[5] = 0xffff;
-    for (std::size_t i = 0; i < 4; ++i) {
-      const auto byte = number<std::uint8_t>(parts[i], 10, 255);
-      if (!byte) return std::nullopt;
-      raw[6 + i / 2] = std::uint16_t(raw[6 + i / 2] << 8 | *byte);
-    }
-    return raw;
-  }
-  const std::size_t gap = text.find("::");
-  const auto head = groups(text.substr(0, gap));
-  const auto tail = groups(gap == text.npos ? std::string_view() : text.substr(gap + 2));
-  if (!head || !tail) return std::nullopt;
-  const std::size_t known = head->size() + tail->size();
-  if (gap == text.npos ? known != 8 : known > 7) return std::nullopt;
-  std::copy(head->begin(), head->end(), raw.begin());
-  std::copy(tail->begin(), tail->end(), raw.end() - std::ptrdiff_t(tail->size()));
-  return raw;
+  if (inet_pton(AF_INET6, text.c_str(), raw.data()) == 1) return raw;
+  raw[10] = raw[11] = 0xff;
+  if (inet_pton(AF_INET, text.c_str(), raw.data() + 12) == 1) return raw;
+  return std::nullopt;
 }
 
 }  // namespace
