@@ -1,6 +1,7 @@
 #include "base/statistics.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -32,6 +33,14 @@ double lower_median(std::vector<double> values) {
 
 double percentile(std::vector<double> values, int percent) {
   return values.empty() ? 0 : element(values, values.size() * std::size_t(percent) / 100);
+}
+
+Interval wilson(long count, long of) {
+  constexpr double z = 1.959963984540054;  // of a normal distribution's middle 95 %
+  const double n = double(of), p = double(count) / n, d = 1 + z * z / n;
+  const double middle = (p + z * z / (2 * n)) / d;
+  const double half = z / d * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
+  return {count == 0 ? 0 : std::max(0.0, middle - half), count == of ? 1 : std::min(1.0, middle + half)};
 }
 
 }  // namespace ringtrue

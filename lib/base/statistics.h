@@ -13,4 +13,11 @@ double lower_median(std::vector<double> values);  // the element at (size - 1) /
 // The element at size * percent / 100 in rising order, for 0 <= percent < 100: nothing is interpolated.
 double percentile(std::vector<double> values, int percent);
 
+// So many of so many (at least one), with Wilson's score interval (Wilson 1927) at 95 %, which stays within
+// 0..1 and is sound near its ends.
+struct Interval {
+  double low = 0, high = 0;
+};
+Interval wilson(long count, long of);
+
 }  // namespace ringtrue

@@ -54,7 +54,7 @@ class Judge {
   Judgement operator()() {
     Judgement out;
     out.faults = int(faults_.size());
-    out.accusations = int(findings_.size());
+    out.findings = int(findings_.size());
     bool exact = !faults_.empty();
     for (const Fault* fault : faults_) {
       const auto touching = [&](const Finding* finding) { return touches(*finding, *fault); };

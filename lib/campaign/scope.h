@@ -14,7 +14,7 @@
 //   both: one class. So are a spine then, and the two trunks by which it joins them.
 // - A switch's hash is not known: which of the spines, and which of a leaf's trunks, has no name.
 //   One trunk, one way, is seen as paths that share an end's leaf: those paths or the leaf are exact.
-// - A node both of whose sides are accused is an accused node.
+// - A node both of whose sides are named is a named node.
 #pragma once
 
 #include <vector>
@@ -28,7 +28,7 @@ namespace ringtrue::campaign {
 struct Judgement {
   int faults = 0;        // places that something is wrong with
   int found = 0;         // ... that a finding touches
-  int accusations = 0;   // findings, warnings and critical ones
+  int findings = 0;      // findings, warnings and critical ones
   int wrong = 0;         // ... that touch no fault
   bool exact = false;    // every fault is named by its class, and nothing else is named
   bool covered = true;   // of a fault of single pairs: one of its pairs was measured

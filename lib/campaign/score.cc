@@ -1,20 +1,11 @@
 #include "campaign/score.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/statistics.h"
 
 namespace ringtrue::campaign {
 namespace {
-
-constexpr double z = 1.959963984540054;  // of a normal distribution's middle 95 %
-
-// The interval's middle and half its width.
-std::pair<double, double> wilson(double count, double of) {
-  const double p = count / of, d = 1 + z * z / of;
-  return {(p + z * z / (2 * of)) / d, z / d * std::sqrt(p * (1 - p) / of + z * z / (4 * of * of))};
-}
 
 Spread spread_of(std::vector<double> values) {
   if (values.empty()) return {};
@@ -23,8 +14,8 @@ Spread spread_of(std::vector<double> values) {
 }
 
 template <class Wanted>
-Group group_of(const std::vector<Outcome>& outcomes, std::string_view name, Wanted wanted) {
-  Group out;
+ScoreGroup group_of(const std::vector<Outcome>& outcomes, std::string_view name, Wanted wanted) {
+  ScoreGroup out;
   out.name = name;
   std::vector<double> runs, seconds, bytes, proven;
   for (const Outcome& o : outcomes) {
@@ -32,12 +23,12 @@ Group group_of(const std::vector<Outcome>& outcomes, std::string_view name, Want
     ++out.cases;
     const Judgement& j = o.judgement;
     if (j.faults == 0) {
-      out.false_accusations.add(j.accusations > 0);
+      out.false_positives.add(j.findings > 0);
     } else {
       out.recall.add(j.found == j.faults);
       out.scope_exact.add(j.exact);
     }
-    out.unknown.add(o.verdict == diagnosis::Verdict::unknown && j.accusations == 0);
+    out.unknown.add(o.verdict == diagnosis::Verdict::unknown && j.findings == 0);
     if (j.proven_after > 0) proven.push_back(j.proven_after);
     runs.push_back(o.cost.runs);
     seconds.push_back(o.cost.seconds.value);
@@ -71,20 +62,6 @@ constexpr SeverityRange severity_ranges[] = {
 
 }  // namespace
 
-std::optional<double> Rate::value() const {
-  return of > 0 ? std::optional(double(count) / double(of)) : std::nullopt;
-}
-std::optional<double> Rate::low() const {
-  if (of == 0) return std::nullopt;
-  const auto [middle, half] = wilson(double(count), double(of));
-  return count == 0 ? 0 : std::max(0.0, middle - half);
-}
-std::optional<double> Rate::high() const {
-  if (of == 0) return std::nullopt;
-  const auto [middle, half] = wilson(double(count), double(of));
-  return count == of ? 1 : std::min(1.0, middle + half);
-}
-
 Score score(const std::vector<Outcome>& outcomes) {
   Score out;
   out.cases = int(outcomes.size());
@@ -103,12 +80,12 @@ Score score(const std::vector<Outcome>& outcomes) {
   out.three = of_kind("three");
   out.healthy_cases = out.healthy.cases;
   for (const Kind& kind : kinds()) {
-    Group group = of_kind(kind.name);
+    ScoreGroup group = of_kind(kind.name);
     group.summary = kind.summary;
     if (group.cases > 0) out.by_kind.push_back(std::move(group));
   }
   for (const NodeRange& range : node_ranges) {
-    Group group = group_of(outcomes, range.name, [&](const Outcome& o) {
+    ScoreGroup group = group_of(outcomes, range.name, [&](const Outcome& o) {
       const int n = o.drawn.world.fabric.nodes;
       return n >= range.low && n <= range.high &&
              (is_of(o, Kind::Group::healthy) || is_of(o, Kind::Group::place));
@@ -116,7 +93,7 @@ Score score(const std::vector<Outcome>& outcomes) {
     if (group.cases > 0) out.by_nodes.push_back(std::move(group));
   }
   for (const SeverityRange& range : severity_ranges) {
-    Group group = group_of(outcomes, range.name, [&](const Outcome& o) {
+    ScoreGroup group = group_of(outcomes, range.name, [&](const Outcome& o) {
       return is_of(o, Kind::Group::place) && o.drawn.severity >= range.low && o.drawn.severity < range.high;
     });
     if (group.cases > 0) out.by_severity.push_back(std::move(group));
@@ -124,11 +101,11 @@ Score score(const std::vector<Outcome>& outcomes) {
   double coverage = 0;
   for (const Outcome& o : outcomes) {
     const Judgement& j = o.judgement;
-    out.precision.count += j.accusations - j.wrong;
-    out.precision.of += j.accusations;
+    out.precision.count += j.findings - j.wrong;
+    out.precision.of += j.findings;
     const Listed listed{o.drawn.number, o.drawn.seed, o.drawn.kind->name, o.drawn.world.fabric.nodes,
                         o.drawn.severity};
-    if (j.faults == 0 && j.accusations > 0) out.accused.push_back(listed);
+    if (j.faults == 0 && j.findings > 0) out.false_positives.push_back(listed);
     if (j.found < j.faults) out.missed.push_back(listed);
     if (j.faults > 0 && j.found == j.faults && !j.exact) out.inexact.push_back(listed);
     if (is_of(o, Kind::Group::pair) && o.coverage.pairs > 0)

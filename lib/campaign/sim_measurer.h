@@ -34,7 +34,6 @@ class SimMeasurer final : public diagnosis::Measurer {
 
   // The virtual clock: what the runs so far would have taken on live nodes, setting up included.
   Seconds now() const { return now_; }
-  std::uint64_t runs() const { return runs_; }
 
  private:
   diagnosis::Observation play(const diagnosis::Experiment& experiment, std::span<const Flow> flows, int turns,

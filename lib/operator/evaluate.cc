@@ -20,6 +20,8 @@ CaseDocument play_case(const campaign::Campaign& campaign, std::uint64_t number)
   campaign::Case drawn = campaign::draw_case(campaign.seed, number, campaign.limits);
   document.check.transport = "model";
   document.check.diagnosis = campaign::check(drawn);
+  document.fabric = drawn.text();
+  document.faults = drawn.faults();
   document.outcome = campaign::outcome_of(std::move(drawn), document.check.diagnosis);
   return document;
 }

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "campaign/score.h"
 #include "operator/documents/check.h"
@@ -20,6 +22,8 @@ struct EvaluateDocument {
 struct CaseDocument {
   std::uint64_t campaign_seed = 1;
   campaign::Outcome outcome;
+  std::string fabric;               // in words, its faults with it
+  std::vector<std::string> faults;  // as --fault takes them
   CheckDocument check;
 };
 

@@ -5,7 +5,7 @@
 namespace ringtrue::report {
 namespace {
 
-using campaign::Group;
+using campaign::ScoreGroup;
 
 void add_rate(Json& into, const std::string& name, const campaign::Rate& rate) {
   into[name] = maybe(rate.value());
@@ -18,13 +18,13 @@ Json spread_value(const campaign::Spread& spread) {
   return {{"median", known(spread.median)}, {"p95", known(spread.p95)}, {"max", known(spread.most)}};
 }
 
-Json group_value(const Group& group, const char* key = "name") {
+Json group_value(const ScoreGroup& group, const char* key = "name") {
   Json out = {{key, group.name}};
   if (!group.summary.empty()) out["summary"] = group.summary;
   out["cases"] = group.cases;
   add_rate(out, "recall", group.recall);
   add_rate(out, "scope_exact", group.scope_exact);
-  add_rate(out, "false_accusation_rate", group.false_accusations);
+  add_rate(out, "false_accusation_rate", group.false_positives);
   add_rate(out, "unknown", group.unknown);
   out["rounds"] = spread_value(group.runs);
   out["proven_after_rounds"] = spread_value(group.proven);
@@ -33,9 +33,9 @@ Json group_value(const Group& group, const char* key = "name") {
   return out;
 }
 
-Json groups_value(const std::vector<Group>& groups, const char* key) {
+Json groups_value(const std::vector<ScoreGroup>& groups, const char* key) {
   Json out = Json::array();
-  for (const Group& group : groups) out.push_back(group_value(group, key));
+  for (const ScoreGroup& group : groups) out.push_back(group_value(group, key));
   return out;
 }
 
@@ -65,7 +65,7 @@ std::string json(const ops::EvaluateDocument& document) {
               {"cases", s.cases},
               {"healthy_cases", s.healthy_cases}};
   add_rate(out, "recall", s.single.recall);
-  add_rate(out, "false_accusation_rate", s.healthy.false_accusations);
+  add_rate(out, "false_accusation_rate", s.healthy.false_positives);
   add_rate(out, "scope_exact", s.single.scope_exact);
   add_rate(out, "precision", s.precision);
   out["rounds"] = spread_value(s.single.runs);
@@ -84,7 +84,7 @@ std::string json(const ops::EvaluateDocument& document) {
   out["by_severity"] = groups_value(s.by_severity, "severity");
   out["missed"] = listed_value(s.missed);
   out["inexact"] = listed_value(s.inexact);
-  out["false_accusations"] = listed_value(s.accused);
+  out["false_accusations"] = listed_value(s.false_positives);
   out["error"] = maybe_error(document.error);
   return dump(out);
 }
@@ -100,11 +100,11 @@ std::string json(const ops::CaseDocument& document) {
                  {"seed", c.seed},
                  {"kind", c.kind->name},
                  {"severity", c.severity > 0 ? Json(c.severity) : Json(nullptr)},
-                 {"fabric", c.text()},
-                 {"faults", c.faults()},
+                 {"fabric", document.fabric},
+                 {"faults", document.faults},
                  {"found", o.judgement.found},
                  {"exact", o.judgement.exact},
-                 {"accusations", o.judgement.accusations},
+                 {"accusations", o.judgement.findings},
                  {"wrong_accusations", o.judgement.wrong}}},
                {"check", Json::parse(json(document.check))},
                {"error", nullptr}});

@@ -10,7 +10,7 @@
 namespace ringtrue::report {
 namespace {
 
-using campaign::Group;
+using campaign::ScoreGroup;
 using campaign::Rate;
 
 constexpr std::size_t listed_at_most = 20;
@@ -31,24 +31,24 @@ std::string of_text(const Rate& rate) {
 
 struct Section {
   std::string_view title;
-  std::vector<Group> groups;
+  std::vector<ScoreGroup> groups;
 };
 
 std::vector<Section> sections(const campaign::Score& s) {
-  std::vector<Group> all = {s.single, s.two, s.three, s.pairs, s.covered, s.healthy};
-  std::erase_if(all, [](const Group& group) { return group.cases == 0; });
+  std::vector<ScoreGroup> all = {s.single, s.two, s.three, s.pairs, s.covered, s.healthy};
+  std::erase_if(all, [](const ScoreGroup& group) { return group.cases == 0; });
   std::vector<Section> out = {
       {"faults", all}, {"kind", s.by_kind}, {"nodes", s.by_nodes}, {"severity", s.by_severity}};
   std::erase_if(out, [](const Section& section) { return section.groups.empty(); });
   return out;
 }
 
-std::vector<std::string> cells_of(const Group& g) {
+std::vector<std::string> cells_of(const ScoreGroup& g) {
   return {std::string(g.name),
           fmt::format("{}", g.cases),
           interval(g.recall),
           interval(g.scope_exact),
-          interval(g.false_accusations),
+          interval(g.false_positives),
           of_text(g.unknown),
           g.proven.of > 0 ? fmt::format("{:g}, {:g}", g.proven.median, g.proven.p95) : "-",
           fmt::format("{:g}, {:g}", g.runs.median, g.runs.p95),
@@ -105,7 +105,7 @@ std::string text(const ops::EvaluateDocument& d, const Style& style) {
     std::vector<Table::Column> columns = {left(std::string(section.title))};
     for (const char* header : headers) columns.emplace_back(header);
     Table table(std::move(columns));
-    for (const Group& group : section.groups) table.row(cells_of(group));
+    for (const ScoreGroup& group : section.groups) table.row(cells_of(group));
     out += fmt::format("\n{}", table.text());
   }
   std::string said =
@@ -114,7 +114,7 @@ std::string text(const ops::EvaluateDocument& d, const Style& style) {
     said += fmt::format(
         "coverage: checks with a fault of single pairs measured {:.1f} % of the ordered pairs on average\n",
         s.coverage * 100);
-  said += listed_text("findings in healthy cases", s.accused);
+  said += listed_text("findings in healthy cases", s.false_positives);
   said += listed_text("missed", s.missed);
   said += listed_text("not exact", s.inexact);
   said += style.paint(legend, Ink::dim) + "\n";
@@ -133,7 +133,7 @@ std::string markdown(const ops::EvaluateDocument& d) {
       for ([[maybe_unused]] const char* header : headers) dashes += "---|";
       return dashes;
     }());
-    for (const Group& group : section.groups)
+    for (const ScoreGroup& group : section.groups)
       out += fmt::format("| {} |\n", fmt::join(cells_of(group), " | "));
   }
   out += fmt::format("\nPrecision: {} of all findings concern what is faulty.", interval(s.precision));
@@ -151,7 +151,7 @@ std::string text(const ops::CaseDocument& document, const Style& style) {
       style.paint(fmt::format("case {} of seed {}: {}", c.number, document.campaign_seed, c.kind->summary),
                   Ink::bold) +
       "\n";
-  out = style.fit(out + c.text() + "\n\n");
+  out = style.fit(out + document.fabric + "\n\n");
   Table table({left("stage"), left("algorithm"), "nodes", "shift", "calls", "of", "time of one"});
   for (const diagnosis::RunRecord& run : document.check.diagnosis.runs) {
     const diagnosis::Experiment& e = run.experiment;
@@ -162,7 +162,7 @@ std::string text(const ops::CaseDocument& document, const Style& style) {
   out += fmt::format("{}\n{}", table.text(), text(document.check, style));
   const campaign::Judgement& j = o.judgement;
   out += style.paint(fmt::format("\n{}, {} found, {}, {} of them wrong", plural(j.faults, "fault"), j.found,
-                                 plural(j.accusations, "finding"), j.wrong),
+                                 plural(j.findings, "finding"), j.wrong),
                      Ink::bold);
   if (j.faults > 0) out += style.paint(j.exact ? "; named exactly" : "; not named exactly", Ink::bold);
   return out + "\n";

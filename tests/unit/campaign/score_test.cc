@@ -157,11 +157,11 @@ TEST(Score, OfASmallCampaignIsGood) {
   campaign.cases = 300;
   campaign.limits.most = 64;
   const Score s = score(play(campaign));
-  EXPECT_EQ(s.healthy.false_accusations.count, 0);
+  EXPECT_EQ(s.healthy.false_positives.count, 0);
   EXPECT_GE(*s.single.recall.value(), 0.98);
   EXPECT_GE(*s.single.scope_exact.value(), 0.95);
   int kinds = 0;
-  for (const Group& group : s.by_kind) kinds += group.cases;
+  for (const ScoreGroup& group : s.by_kind) kinds += group.cases;
   EXPECT_EQ(kinds, 300);
   EXPECT_EQ(s.single.recall.of - s.single.recall.count + s.pairs.recall.of - s.pairs.recall.count +
                 s.two.recall.of - s.two.recall.count + s.three.recall.of - s.three.recall.count,

@@ -91,6 +91,8 @@ TEST(Evaluate, ShowsOneCaseInFull) {
   campaign::Case c = campaign::draw_case(1, 1, {});
   ops::CaseDocument d;
   d.check.diagnosis = campaign::check(c);
+  d.fabric = c.text();
+  d.faults = c.faults();
   d.outcome = campaign::outcome_of(std::move(c), d.check.diagnosis);
   const auto value = nlohmann::json::parse(json(d));
   EXPECT_EQ(faults_of(value), "");
