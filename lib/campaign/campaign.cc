@@ -16,7 +16,7 @@ diagnosis::Diagnosis check(const Case& c) {
   options.efficiency = *ideal::ethernet_tcp(c.world.fabric.mtu);
   options.seed = c.seed;
   options.clock = [&] { return measurer.now(); };
-  return diagnosis::Check(measurer, options).run();
+  return diagnosis::run_check(measurer, options);
 }
 
 Outcome outcome_of(Case c, const diagnosis::Diagnosis& diagnosis) {

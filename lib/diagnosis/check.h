@@ -8,7 +8,7 @@
 //            what the pairs find and never a reason by itself
 //   pairs    pairwise shifts, each port with one flow in and one out: every ordered pair; where the ring
 //            showed a hop below 60 % of the typical one, short ones over all nodes first, then full ones
-//            without the nodes to blame for it
+//            without the nodes that cause it
 //   confirm  suspects again, at least twice, in orders that give them known-good partners and new ones
 //   duet     where both sides of a node look slow: each direction by itself, because acknowledgements that
 //            queue behind a slow port's data slow the other direction too; of two nodes alone, always
@@ -17,7 +17,7 @@
 // neighbours, pairs are two rounds of such, so that no trunk is shared; suspects meet other neighbours until
 // they are proven or cleared, most often in two more; pairs across leaves, until each spine was met; the ring
 // comes last, if at all. What is slow may then be a NIC, a rail, a leaf, a trunk or a spine (attribute.h).
-//   cover    where asked for: rings that together hold every ordered pair (rings.h)
+//   cover    where asked for: shifts over all nodes that together hold every ordered pair
 //
 // How a reading is judged is in judge.h. Limits: the reference without a link rate is the fleet's majority,
 // so it is wrong when half of all sides or more are slow alike; with two nodes sender, receiver and path
@@ -41,7 +41,7 @@ namespace ringtrue::diagnosis {
 enum class PathCoverage {
   ports,   // those that rating every port takes
   trunks,  // as many between leaves, where these are known, as meet each spine most likely
-  pairs    // all ordered pairs, by rings that together hold each of them once, as far as the budget goes
+  pairs    // all ordered pairs, by shifts that together hold each of them once, as far as the budget goes
 };
 
 struct Options {
@@ -67,15 +67,7 @@ struct Options {
   std::function<bool()> cancelled;
 };
 
-class Check {
- public:
-  Check(Measurer& measurer, Options options);
-  // Never fails as a whole: an experiment that fails ends the check, with what was proven until then.
-  Diagnosis run();
-
- private:
-  Measurer& measurer_;
-  Options options_;
-};
+// Never fails as a whole: an experiment that fails ends the check, with what was proven until then.
+Diagnosis run_check(Measurer& measurer, const Options& options);
 
 }  // namespace ringtrue::diagnosis

@@ -171,7 +171,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
       document.notes.push_back(request.unused_verbs);
     options.efficiency = efficiency(*carrier);
     (*measurer)->end_by(Deadline::in(options.budget + grace_of(options.budget)));
-    document.diagnosis = diagnosis::Check(**measurer, options).run();
+    document.diagnosis = diagnosis::run_check(**measurer, options);
     if (nodes) add_commands(request.again, nodes->targets, document.diagnosis.findings);
   } else {
     for (int node = 0; node < (*measurer)->nodes(); ++node)

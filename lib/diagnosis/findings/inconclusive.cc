@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/plural.h"
+#include "diagnosis/findings/combine.h"
 #include "diagnosis/findings/conclusion.h"
 #include "diagnosis/plan/plan.h"
 
@@ -117,15 +118,9 @@ void Conclusion::add_held_back() {
 }
 
 void Conclusion::decide() {
-  Severity worst = Severity::info;
-  for (const Finding& f : out_.findings) worst = std::max(worst, f.severity);
-  if (worst == Severity::critical) {
-    out_.verdict = Verdict::faulty;
-  } else if (worst == Severity::warning) {
-    out_.verdict = Verdict::degraded;
-  } else {
-    out_.verdict = out_.error || reference_ <= 0 || may_be_faulty() ? Verdict::unknown : Verdict::healthy;
-  }
+  out_.verdict = verdict_of(out_.findings);
+  const bool untold = out_.verdict == Verdict::healthy && (out_.error || reference_ <= 0 || may_be_faulty());
+  if (untold) out_.verdict = Verdict::unknown;
 }
 
 // No pass, though not proven either.

@@ -56,14 +56,14 @@ struct Fit {
   double gain = 0;
 };
 
-Statement share_lost(const Blame& blame, const Lost& all, bool tcp) {
-  const Scope& s = blame.scope;
+Statement share_lost(const Culprit& culprit, const Lost& all, bool tcp) {
+  const Scope& s = culprit.scope;
   const std::string what =
       s.type == ScopeType::path       ? fmt::format("that {} sent to {}", s.subject.node, s.peer_name)
       : s.type == ScopeType::sender   ? fmt::format("that {} sent", s.subject.node)
       : s.type == ScopeType::receiver ? fmt::format("that were sent to {}", s.subject.node)
                                       : fmt::format("that {} sent or was sent", s.subject.node);
-  const Lost &inside = blame.inside, rest = all - inside;
+  const Lost &inside = culprit.inside, rest = all - inside;
   Statement out{
       StatementKind::lost_packets,
       {s.subject},
@@ -165,23 +165,23 @@ std::map<int, Lost> Losses::by_run(const Scope& scope) const {
   return runs;
 }
 
-bool Losses::steady(const Blame& blame) const {
-  const auto runs = by_run(blame.scope);
+bool Losses::steady(const Culprit& culprit) const {
+  const auto runs = by_run(culprit.scope);
   const auto losing = std::size_t(std::count_if(runs.begin(), runs.end(), [&](const auto& run) {
-    return run.second.share() >= blame.inside.share() / 4;
+    return run.second.share() >= culprit.inside.share() / 4;
   }));
-  return losing >= 3 && 4 * losing >= 3 * runs.size() && 2 * blame.inside.lost >= all().lost;
+  return losing >= 3 && 4 * losing >= 3 * runs.size() && 2 * culprit.inside.lost >= all().lost;
 }
 
-bool Losses::repeated(const Blame& blame) const {
-  const auto runs = by_run(blame.scope);
+bool Losses::repeated(const Culprit& culprit) const {
+  const auto runs = by_run(culprit.scope);
   const auto worst = std::max_element(
       runs.begin(), runs.end(), [](const auto& a, const auto& b) { return a.second.lost < b.second.lost; });
-  const Lost rest = worst == runs.end() ? Lost{} : blame.inside - worst->second;
-  return rest.lost >= min_losses / 4 && rest.share() >= blame.inside.share() / 4;
+  const Lost rest = worst == runs.end() ? Lost{} : culprit.inside - worst->second;
+  return rest.lost >= min_losses / 4 && rest.share() >= culprit.inside.share() / 4;
 }
 
-std::optional<Blame> Losses::blame() const {
+std::optional<Culprit> Losses::culprit() const {
   const Lost sum = all();
   if (sum.lost < min_losses) return std::nullopt;
   std::map<int, Lost> sent, received;
@@ -202,7 +202,7 @@ std::optional<Blame> Losses::blame() const {
   for (Fit& fit : fits) fit.gain = gain(fit.inside, sum);
   std::stable_sort(fits.begin(), fits.end(), [](const Fit& a, const Fit& b) { return a.gain > b.gain; });
   if (fits.empty() || fits[0].gain < stands_out || fits[0].inside.lost < min_losses) return std::nullopt;
-  Blame out{fits[0].scope, fits[0].inside, std::nullopt};
+  Culprit out{fits[0].scope, fits[0].inside, std::nullopt};
   if (!repeated(out)) return std::nullopt;
   for (const Fit& fit : fits) {
     const bool same = fit.inside.packets == out.inside.packets && fit.inside.lost == out.inside.lost;
@@ -218,8 +218,8 @@ void add_losses(const Losses& losses, const Windows& windows, const Rails& rails
                 Diagnosis& diagnosis) {
   const Lost all = losses.all();
   if (all.lost < min_losses) return;
-  auto blame = losses.blame();
-  if (!blame) {
+  auto culprit = losses.culprit();
+  if (!culprit) {
     if (!rails.empty() && all.share() >= loss_warning)
       diagnosis.not_checked.push_back(
           {"where RDMA loses packets",
@@ -227,13 +227,14 @@ void add_losses(const Losses& losses, const Windows& windows, const Rails& rails
                        all.packets)});
     return;
   }
-  if (blame->inside.share() < loss_warning) return;
-  Scope& scope = blame->scope;
+  if (culprit->inside.share() < loss_warning) return;
+  Scope& scope = culprit->scope;
   name_nodes(scope, diagnosis.nodes);
   const Pace seen_pace = pace(scope);
   const bool tcp = rails.empty();
-  if (tcp && !(seen_pace.rate > 0 && seen_pace.share() < thresholds.warning && losses.steady(*blame))) return;
-  std::vector<Statement> evidence{share_lost(*blame, all, tcp)};
+  if (tcp && !(seen_pace.rate > 0 && seen_pace.share() < thresholds.warning && losses.steady(*culprit)))
+    return;
+  std::vector<Statement> evidence{share_lost(*culprit, all, tcp)};
   for (const std::string& name : counting_nodes(windows, rails, diagnosis, scope)) {
     const auto window = windows.find(name);
     const auto ports = rails.find(name);
@@ -241,9 +242,9 @@ void add_losses(const Losses& losses, const Windows& windows, const Rails& rails
     for (const std::string& line : risen_by_name(window->second, ports->second))
       evidence.push_back({StatementKind::counter, {name}, {}, line});
   }
-  if (blame->rival) {
-    name_nodes(*blame->rival, diagnosis.nodes);
-    evidence.push_back({StatementKind::other_scope, {}, {}, blame->rival->text()});
+  if (culprit->rival) {
+    name_nodes(*culprit->rival, diagnosis.nodes);
+    evidence.push_back({StatementKind::other_scope, {}, {}, culprit->rival->text()});
   }
   const auto ports = rails.find(scope.subject.node);
   if (ports != rails.end() && ports->second.size() == 1)
@@ -262,7 +263,7 @@ void add_losses(const Losses& losses, const Windows& windows, const Rails& rails
   Finding f;
   f.kind = "lossy-" + std::string(key_of(scope.type));
   const bool critical =
-      tcp ? seen_pace.share() < thresholds.critical : blame->inside.share() >= loss_critical;
+      tcp ? seen_pace.share() < thresholds.critical : culprit->inside.share() >= loss_critical;
   f.severity = critical ? Severity::critical : Severity::warning;
   if (seen_pace.rate > 0 && seen_pace.share() < 1 && seen_pace.reference > 0) {
     f.measured = BytesPerSecond(seen_pace.rate);
@@ -270,7 +271,7 @@ void add_losses(const Losses& losses, const Windows& windows, const Rails& rails
     f.ratio = seen_pace.share();
   }
   f.scope = scope;
-  f.confidence = std::clamp(blame->inside.lost / all.lost, 0.0, 1.0) * (blame->rival ? 0.7 : 1);
+  f.confidence = std::clamp(culprit->inside.lost / all.lost, 0.0, 1.0) * (culprit->rival ? 0.7 : 1);
   f.evidence = std::move(evidence);
   f.impact = StatementKind::sent_again;
   f.next = {tcp ? StatementKind::look_at_cable : StatementKind::look_at_rdma_cable,

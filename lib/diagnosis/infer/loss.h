@@ -40,7 +40,7 @@ struct Lost {
 };
 
 // What is likeliest to lose.
-struct Blame {
+struct Culprit {
   Scope scope;  // without names
   Lost inside;  // of its pairs
   // Another one is nearly as likely: more packets between other pairs would tell.
@@ -54,9 +54,9 @@ class Losses {
   void add(int source, int destination, Lost lost, int run);
   Lost all() const;
   // nullopt: few losses, or nothing stands out.
-  std::optional<Blame> blame() const;
+  std::optional<Culprit> culprit() const;
   // Whether most experiments show it, and most losses are its own.
-  bool steady(const Blame& blame) const;
+  bool steady(const Culprit& culprit) const;
 
  private:
   struct Seen {
@@ -64,7 +64,7 @@ class Losses {
     Lost lost;
   };
   std::map<int, Lost> by_run(const Scope& scope) const;
-  bool repeated(const Blame& blame) const;
+  bool repeated(const Culprit& culprit) const;
 
   std::vector<Seen> seen_;
 };

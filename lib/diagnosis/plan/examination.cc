@@ -20,10 +20,8 @@ constexpr int max_dead = 8;  // nodes that a check goes on without
 
 }  // namespace
 
-Check::Check(Measurer& measurer, Options options) : measurer_(measurer), options_(std::move(options)) {}
-
-Diagnosis Check::run() {
-  return Examination(measurer_, options_).run();
+Diagnosis run_check(Measurer& measurer, const Options& options) {
+  return Examination(measurer, options).run();
 }
 
 Examination::Examination(Measurer& measurer, const Options& options)
@@ -123,9 +121,10 @@ void Examination::settle_losses() {
   for (int round = 0; round < max_rounds && n > 2; ++round) {
     const Lost all = losses_.all();
     if (all.lost < min_losses || all.share() < worth_it) return;
-    const auto blame = losses_.blame();
-    if (blame && !blame->rival) return;
-    if (out_.rails.empty() && !(blame && pace(blame->scope, judge()).share() < thresholds_.warning)) return;
+    const auto culprit = losses_.culprit();
+    if (culprit && !culprit->rival) return;
+    if (out_.rails.empty() && !(culprit && pace(culprit->scope, judge()).share() < thresholds_.warning))
+      return;
     const int shift = 1 + round % (n - 1);
     const Bytes hop = hop_bytes(all_, shift, 0.05 * options_.budget.value);
     if (!fits(all_, shift, hop) ||

@@ -99,7 +99,7 @@ class Examination {
   double stretch_ = 1.3;    // what it takes over its timed transfer: checking, a warm-up, as seen so far
   double typical_ = 0;      // bytes per second of most hops
   double slowest_ = 0;      // of the slowest hop seen in a ring
-  bool gross_ = false;      // a hop is so slow that every experiment with it is dear
+  bool gross_ = false;      // a hop is so slow that every experiment with it is expensive
   bool overlapped_one_way_ = false;  // the world cannot use one direction at a time
   int fleet_repeats_ = 0;
   int confirm_rounds_ = 0;

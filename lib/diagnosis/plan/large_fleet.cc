@@ -6,7 +6,6 @@
 
 #include "diagnosis/infer/attribute.h"
 #include "diagnosis/plan/examination.h"
-#include "diagnosis/plan/hamiltonian_cycles.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -34,7 +33,7 @@ bool Examination::probe() {
   return false;
 }
 
-// The ends of pairs that were slow when they were measured first: either may be to blame.
+// The ends of pairs that were slow when they were measured first: either may be the culprit.
 bool Examination::slow_ends(Wanted& wanted) const {
   const double due = thresholds_.warning * judge().reference.rate;
   bool any = false;
@@ -128,20 +127,17 @@ bool Examination::is_open(const Inference& inference, const Parts& parts) const 
          std::any_of(late.begin(), late.end(), [](const Late& l) { return !l.confirmed(); });
 }
 
-// Rings that together hold all pairs, where that was asked for. Their hops may meet on the trunks between
-// leaves, so that there they may rule out and not confirm.
+// All pairs, where that was asked for: each node with the next, then with the one behind that, and so on.
+// Hops may meet on the trunks between leaves, so that there they may rule out and not confirm.
 bool Examination::cover() {
-  if (options_.path_coverage != PathCoverage::pairs || all_.size() < 2) return true;
-  const HamiltonianCycles rings(int(all_.size()));
-  for (int k = 0; k < rings.rings(); ++k) {
-    std::vector<int> order = rings.ring(k);
-    for (int& node : order) node = all_[std::size_t(node)];
-    const Bytes hop = hop_bytes(order, 1, 1.3 * cover_seconds);
-    if (elapsed() > 0.85 * options_.budget.value || !fits(order, 1, hop)) break;
-    const std::string what = fmt::format("all pairs, ring {} of {}", k + 1, rings.rings());
-    const auto before = all_.size();
-    if (!measure_pairs(Stage::cover, what, pairwise_over(order, 1, hop, options_.max_bytes))) return false;
-    if (all_.size() != before) break;  // a node has died, and the rings were made with it
+  if (options_.path_coverage != PathCoverage::pairs) return true;
+  const std::size_t n = all_.size();
+  for (int shift = 1; shift < int(n); ++shift) {
+    const Bytes hop = hop_bytes(all_, shift, 1.3 * cover_seconds);
+    if (elapsed() > 0.85 * options_.budget.value || !fits(all_, shift, hop)) break;
+    const std::string what = fmt::format("all pairs, {} of {}", shift, n - 1);
+    if (!measure_pairs(Stage::cover, what, pairwise_over(all_, shift, hop, options_.max_bytes))) return false;
+    if (all_.size() != n) break;  // a node has died, and what was measured does not go on from there
   }
   return settle();
 }

@@ -51,7 +51,7 @@ bool Examination::rings() {
     return false;
   }
   const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
-  // One as short as the probe says nothing new, and a very slow hop makes it dear.
+  // One as short as the probe says nothing new, and a very slow hop makes it expensive.
   if (!fits(all_, 1, hop) || double(hop.value) < 1.5 * probe_bytes) return true;
   const auto ring = measure(Stage::ring, "a ring over all nodes", ring_over(all_, hop, options_.max_bytes));
   if (!ring) return false;

@@ -86,7 +86,7 @@ TEST(Program, ThatTakesItsDataSlowlyIsNoWire) {
     fleet.slow_programs = {1};
     Options options = fleet.options();
     options.link_rate = BytesPerSecond(Fleet::rail_rate);
-    const Diagnosis d = Check(fleet, options).run();
+    const Diagnosis d = run_check(fleet, options);
     EXPECT_EQ(named(d), Names{"slow-compute node1"}) << nodes << explain(d);
   }
 }

@@ -86,7 +86,7 @@ TEST(Counters, ACheckJoinsThemToItsFindings) {
   };
   Options options;
   options.clock = [&] { return Seconds(wires.clock); };
-  const Diagnosis d = Check(wires, options).run();
+  const Diagnosis d = run_check(wires, options);
   ASSERT_EQ(d.findings.size(), 1u);
   EXPECT_EQ(d.findings[0].scope.node, 3);
   EXPECT_THAT(report::sentences(d.findings[0].evidence),

@@ -23,7 +23,7 @@ TEST(Ring, OneTraceShowsTheSlowHopAmongEight) {
     const Diagnosis d = wires.check();
     ASSERT_EQ(wires.asked.size(), 2u);
     EXPECT_EQ(wires.asked[0].algorithm, collective::AlgorithmId::ring);
-    EXPECT_EQ(accused(d), Names{});  // a single reading accuses nobody
+    EXPECT_EQ(scopes_of(d), Names{});  // a single reading accuses nobody
     const std::string hop = "node" + std::to_string(node) + " -> node" + std::to_string((node + 1) % 8);
     EXPECT_NE(doubts(d).find(hop), std::string::npos) << explain(d);
     EXPECT_EQ(d.verdict, Verdict::unknown);
@@ -35,7 +35,7 @@ TEST(Partners, InnocentNeighbourOfASlowSenderIsExonerated) {
   wires.sends[3] *= 0.5;
   const Diagnosis d = wires.check();
   // In the ring as given, node4 receives from node3 alone, so that either may be to blame.
-  EXPECT_EQ(accused(d), Names{"sender node3"}) << explain(d);
+  EXPECT_EQ(scopes_of(d), Names{"sender node3"}) << explain(d);
   EXPECT_NEAR(d.rates[5][4]->value / Wires::full, 1, 0.04);
   std::set<int> before, repeats;
   for (const RunRecord& run : d.runs) {
@@ -62,7 +62,7 @@ TEST(Partners, NodeThatWasDisturbedForAWhileIsExonerated) {
       }
     };
     const Diagnosis d = wires.check();
-    ASSERT_EQ(accused(d), Names{}) << explain(d);
+    ASSERT_EQ(scopes_of(d), Names{}) << explain(d);
     EXPECT_EQ(d.verdict, Verdict::healthy);
     EXPECT_GE(wires.asked.size(), 10u);
   }
@@ -78,7 +78,7 @@ TEST(HeldBack, ReceivingProgramIsNamedAndNotItsWire) {
     }
   };
   const Diagnosis d = wires.check();
-  EXPECT_EQ(accused(d), Names{"node node6"}) << explain(d);
+  EXPECT_EQ(scopes_of(d), Names{"node node6"}) << explain(d);
   EXPECT_EQ(d.findings[0].kind, "slow-compute");
   EXPECT_FALSE(d.rates[0][6]);  // nothing is known of the wire
 }
@@ -92,7 +92,7 @@ TEST(HeldBack, NowAndThenAccusesNobody) {
       hop.receiver_limited = hop.busy * 0.9;
     }
   };
-  EXPECT_EQ(accused(wires.check()), Names{});
+  EXPECT_EQ(scopes_of(wires.check()), Names{});
 }
 
 TEST(LateAcknowledgement, OfShortMessagesIsNoSlowPath) {
@@ -107,7 +107,7 @@ TEST(LateAcknowledgement, OfShortMessagesIsNoSlowPath) {
         }
       };
       const Diagnosis d = wires.check(false);
-      EXPECT_EQ(accused(d), Names{"receiver node2"}) << slow << explain(d);
+      EXPECT_EQ(scopes_of(d), Names{"receiver node2"}) << slow << explain(d);
       EXPECT_LT(d.cost.seconds.value, 16);
     }
   }
@@ -125,7 +125,7 @@ TEST(Errors, WhatWasProvenBeforeIsKept) {
   Wires two(4, 3);
   two.sends[3] *= 0.5;
   two.receives[1] *= 0.92;
-  EXPECT_EQ(accused(Wires(two).check()), (Names{"receiver node1", "sender node3"}));
+  EXPECT_EQ(scopes_of(Wires(two).check()), (Names{"receiver node1", "sender node3"}));
   int confirmed_at = 0;
   for (int at = 5; at < 30 && confirmed_at == 0; ++at) {
     Wires broken = two;
@@ -133,7 +133,7 @@ TEST(Errors, WhatWasProvenBeforeIsKept) {
     const Diagnosis partial = broken.check();
     if (partial.error && partial.verdict == Verdict::faulty) {
       confirmed_at = at;
-      EXPECT_EQ(accused(partial), Names{"sender node3"}) << explain(partial);
+      EXPECT_EQ(scopes_of(partial), Names{"sender node3"}) << explain(partial);
     }
   }
   EXPECT_GT(confirmed_at, 0);
@@ -143,7 +143,7 @@ TEST(Errors, StopsWhenAskedTo) {
   Wires wires(8);
   Options options = wires.options();
   options.cancelled = [&] { return wires.asked.size() >= 3; };
-  const Diagnosis d = Check(wires, options).run();
+  const Diagnosis d = run_check(wires, options);
   ASSERT_TRUE(d.error);
   EXPECT_EQ(d.error->cause, Cause::cancelled);
   EXPECT_EQ(wires.asked.size(), 3u);
@@ -175,7 +175,7 @@ TEST(Time, IsKeptOnVerySlowAndVeryFastNetworks) {
     const Diagnosis d = wires.check(false);
     EXPECT_LT(d.cost.seconds.value, 18) << scale << explain(d);
     if (scale >= 0.1) {
-      EXPECT_EQ(accused(d), Names{"sender node2"}) << scale << explain(d);
+      EXPECT_EQ(scopes_of(d), Names{"sender node2"}) << scale << explain(d);
     }
     for (const Experiment& e : wires.asked) EXPECT_LE(e.bytes.value, 256u << 20);
   }
@@ -185,7 +185,7 @@ TEST(Time, ABudgetThatIsTooShortIsNotAPassForTheUnmeasured) {
   Wires wires(16);
   Options options = wires.options();
   options.budget = Seconds(1.5);
-  const Diagnosis d = Check(wires, options).run();
+  const Diagnosis d = run_check(wires, options);
   EXPECT_LT(d.cost.seconds.value, 2.2);
   EXPECT_LT(d.coverage.pairs_measured, d.coverage.pairs);
   EXPECT_NE(doubts(d).find("ordered pairs were measured"), std::string::npos);
@@ -200,7 +200,7 @@ TEST(Document, CountsItsCostAndNamesItsRuns) {
     EXPECT_GE(used, 0);
     EXPECT_LE(used, 1);
   };
-  const Diagnosis d = Check(wires, options).run();
+  const Diagnosis d = run_check(wires, options);
   EXPECT_EQ(d.cost.runs, int(wires.asked.size()));
   EXPECT_EQ(stages, (Names{"probe", "ring", "pairs", "pairs", "pairs"}));
   EXPECT_EQ(d.runs.size(), 5u);

@@ -22,7 +22,7 @@ TEST(OneSide, IsNamedWithItsSideAndRate) {
           wires.acknowledgements = true;
           slow_down(wires, node, sends, share);
           const Diagnosis d = wires.check(link_rate);
-          ASSERT_EQ(accused(d), Names{(sends ? "sender node" : "receiver node") + std::to_string(node)})
+          ASSERT_EQ(scopes_of(d), Names{(sends ? "sender node" : "receiver node") + std::to_string(node)})
               << share << " " << link_rate << " " << explain(d);
           EXPECT_EQ(d.verdict, Verdict::faulty);
           const Finding& f = d.findings[0];
@@ -47,7 +47,8 @@ TEST(OneSide, IsNamedInFleetsOfAnySize) {
           wires.acknowledgements = true;
           slow_down(wires, nodes - 1, sends, share);
           const Diagnosis d = wires.check(link_rate);
-          ASSERT_EQ(accused(d), Names{(sends ? "sender node" : "receiver node") + std::to_string(nodes - 1)})
+          ASSERT_EQ(scopes_of(d),
+                    Names{(sends ? "sender node" : "receiver node") + std::to_string(nodes - 1)})
               << nodes << " " << share << " " << explain(d);
           EXPECT_LT(d.cost.seconds.value, 18) << explain(d);
         }
@@ -67,7 +68,7 @@ TEST(Gross, SideIsNamedWithinTheBudget) {
         wires.warmup = 1;
         slow_down(wires, 2, sends, share);
         const Diagnosis d = wires.check(seed % 3 != 0);
-        ASSERT_EQ(accused(d), Names{sends ? "sender node2" : "receiver node2"})
+        ASSERT_EQ(scopes_of(d), Names{sends ? "sender node2" : "receiver node2"})
             << share << " " << seed << " " << explain(d);
         EXPECT_EQ(d.verdict, Verdict::faulty);
         EXPECT_LT(d.cost.seconds.value, 18) << share << explain(d);
@@ -90,10 +91,10 @@ TEST(Gross, IsNeverHealthyHoweverSmallTheBudget) {
             slow_down(wires, nodes > 2 ? 2 : 0, true, share);
             Options options = wires.options(link_rate);
             options.budget = Seconds(budget);
-            const Diagnosis d = Check(wires, options).run();
+            const Diagnosis d = run_check(wires, options);
             ASSERT_NE(d.verdict, Verdict::healthy)
                 << nodes << " nodes " << share << " in " << budget << " " << explain(d);
-            for (const std::string& name : accused(d)) {
+            for (const std::string& name : scopes_of(d)) {
               ASSERT_TRUE(nodes == 2 || name == "sender node2")
                   << nodes << " nodes " << share << " in " << budget << " " << explain(d);
             }
@@ -113,7 +114,7 @@ TEST(Gross, SideThatKeepsAllOthersShortIsNotTakenForTheFleet) {
     }
     wires.receives[0] *= 0.12;
     const Diagnosis d = wires.check(false);
-    EXPECT_EQ(accused(d), Names{"receiver node0"}) << nodes << explain(d);
+    EXPECT_EQ(scopes_of(d), Names{"receiver node0"}) << nodes << explain(d);
   }
 }
 
@@ -137,7 +138,7 @@ TEST(Ticks, NeitherAccuseNorRaiseTheReference) {
     // One path so slow that all others are measured in a few ticks.
     wires.paths[{2, 5}] = 0.01 * Wires::full;
     const Diagnosis d = wires.check();
-    for (const std::string& name : accused(d)) ASSERT_EQ(name, "path node2 -> node5") << explain(d);
+    for (const std::string& name : scopes_of(d)) ASSERT_EQ(name, "path node2 -> node5") << explain(d);
     EXPECT_NE(d.verdict, Verdict::healthy) << explain(d);
     for (const Finding& f : d.findings) EXPECT_NE(f.kind, "above-link-rate") << explain(d);
   }
@@ -153,8 +154,8 @@ TEST(Ticks, LinksTooFastToBeMeasuredAccuseNobody) {
     wires.tick = 0.004;
     Options options = wires.options(false);
     options.max_bytes = Bytes(1 << 20);
-    const Diagnosis d = Check(wires, options).run();
-    ASSERT_EQ(accused(d), Names{}) << seed << explain(d);
+    const Diagnosis d = run_check(wires, options);
+    ASSERT_EQ(scopes_of(d), Names{}) << seed << explain(d);
   }
 }
 
@@ -162,7 +163,7 @@ TEST(OneSide, BetweenTheThresholdsIsAWarning) {
   Wires wires(8);
   wires.sends[4] *= 0.9;
   const Diagnosis d = wires.check();
-  EXPECT_EQ(accused(d), Names{"sender node4"}) << explain(d);
+  EXPECT_EQ(scopes_of(d), Names{"sender node4"}) << explain(d);
   EXPECT_EQ(d.verdict, Verdict::degraded);
   EXPECT_EQ(exit_code(d.verdict), 1);
 }
@@ -180,14 +181,14 @@ TEST(TwoNodes, CannotTellSidesFromThePath) {
     Wires wires(2);
     wires.sends[0] *= 0.5;
     const Diagnosis d = wires.check(link_rate);
-    ASSERT_EQ(accused(d), Names{"path node0 -> node1"}) << explain(d);
+    ASSERT_EQ(scopes_of(d), Names{"path node0 -> node1"}) << explain(d);
     EXPECT_NE(report::sentence(d.findings[0].evidence[1]).find("cannot be told apart"), std::string::npos);
   }
   Wires both(2);
   both.sends = {0.5 * Wires::full, 0.5 * Wires::full};
-  EXPECT_EQ(accused(both.check()), (Names{"path node0 -> node1", "path node1 -> node0"}));
+  EXPECT_EQ(scopes_of(both.check()), (Names{"path node0 -> node1", "path node1 -> node0"}));
   const Diagnosis blind = both.check(false);
-  EXPECT_EQ(accused(blind), Names{});
+  EXPECT_EQ(scopes_of(blind), Names{});
   EXPECT_FALSE(blind.not_checked.empty());
 }
 
@@ -196,7 +197,7 @@ TEST(TwoNodes, WhatAcknowledgementsSlowIsNoFault) {
     Wires wires(2, 3);
     wires.acknowledgements = true;
     wires.receives[1] *= share;
-    EXPECT_EQ(accused(wires.check()), Names{"path node0 -> node1"}) << explain(wires.check());
+    EXPECT_EQ(scopes_of(wires.check()), Names{"path node0 -> node1"}) << explain(wires.check());
   }
 }
 
@@ -210,7 +211,7 @@ TEST(BothSides, OfOneNodeAreTheNode) {
         slow_down(wires, 2, true, share);
         slow_down(wires, 2, false, share);
         const Diagnosis d = wires.check(link_rate);
-        ASSERT_EQ(accused(d), Names{"node node2"}) << nodes << " " << share << " " << explain(d);
+        ASSERT_EQ(scopes_of(d), Names{"node node2"}) << nodes << " " << share << " " << explain(d);
       }
     }
   }
@@ -221,10 +222,10 @@ TEST(BothSides, OfWhichOneIsVerySlowAreToldApartOneAtATime) {
   wires.acknowledgements = true;
   wires.sends[2] *= 0.1;
   wires.receives[2] *= 0.5;
-  EXPECT_EQ(accused(wires.check()), Names{"node node2"}) << explain(wires.check());
+  EXPECT_EQ(scopes_of(wires.check()), Names{"node node2"}) << explain(wires.check());
   wires.one_at_a_time = false;  // then the other side cannot be judged
   const Diagnosis d = wires.check();
-  EXPECT_EQ(accused(d), Names{"sender node2"}) << explain(d);
+  EXPECT_EQ(scopes_of(d), Names{"sender node2"}) << explain(d);
   const auto& doubts = d.not_checked;
   EXPECT_TRUE(std::any_of(doubts.begin(), doubts.end(), [](const NotChecked& n) {
     return n.what.find("node2's receiving side") == 0 && n.why.find("acknowledgements") != std::string::npos;
@@ -245,7 +246,7 @@ TEST(TwoFaults, AreBothNamedWhereverTheyAre) {
           Names names{"sender node" + std::to_string(a),
                       (b_sends ? "sender node" : "receiver node") + std::to_string(b)};
           std::sort(names.begin(), names.end());
-          ASSERT_EQ(accused(d), names) << share << " " << explain(d);
+          ASSERT_EQ(scopes_of(d), names) << share << " " << explain(d);
           EXPECT_LT(d.cost.seconds.value, 17) << explain(d);
         }
       }
@@ -259,7 +260,7 @@ TEST(TwoFaults, OfWhichOneIsFarWorse) {
   wires.acknowledgements = true;
   wires.sends[1] *= 0.1;
   wires.receives[2] *= 0.8;
-  EXPECT_EQ(accused(wires.check()), (Names{"receiver node2", "sender node1"})) << explain(wires.check());
+  EXPECT_EQ(scopes_of(wires.check()), (Names{"receiver node2", "sender node1"})) << explain(wires.check());
 }
 
 TEST(TwoFaults, InFourNodes) {
@@ -269,7 +270,7 @@ TEST(TwoFaults, InFourNodes) {
     wires.sends[0] *= 0.5;
     wires.receives[1] *= 0.8;
     const Diagnosis d = wires.check(link_rate);
-    EXPECT_EQ(accused(d), (Names{"receiver node1", "sender node0"})) << explain(d);
+    EXPECT_EQ(scopes_of(d), (Names{"receiver node1", "sender node0"})) << explain(d);
   }
 }
 
@@ -281,7 +282,7 @@ TEST(Path, OfOnePairAloneAccusesNoNode) {
         wires.disturbed = 0.2;
         wires.paths[{x, y}] = share * Wires::full;
         const Diagnosis d = wires.check(x % 2 == 0);
-        ASSERT_EQ(accused(d), Names{"path node" + std::to_string(x) + " -> node" + std::to_string(y)})
+        ASSERT_EQ(scopes_of(d), Names{"path node" + std::to_string(x) + " -> node" + std::to_string(y)})
             << share << " " << explain(d);
         EXPECT_LT(d.cost.seconds.value, 17) << explain(d);
       }
@@ -294,7 +295,7 @@ TEST(Path, InThreeAndFourNodes) {
     Wires wires(nodes);
     wires.paths[{0, 1}] = 0.5 * Wires::full;
     const Diagnosis d = wires.check();
-    EXPECT_EQ(accused(d), Names{"path node0 -> node1"}) << explain(d);
+    EXPECT_EQ(scopes_of(d), Names{"path node0 -> node1"}) << explain(d);
   }
 }
 
@@ -304,7 +305,7 @@ TEST(Path, BesideASlowSide) {
   wires.sends[6] *= 0.8;
   wires.paths[{1, 3}] = 0.5 * Wires::full;
   const Diagnosis d = wires.check();
-  EXPECT_EQ(accused(d), (Names{"path node1 -> node3", "sender node6"})) << explain(d);
+  EXPECT_EQ(scopes_of(d), (Names{"path node1 -> node3", "sender node6"})) << explain(d);
 }
 
 TEST(Path, OfANodeThatReceivesSlowlyIsToldOneDirectionAtATime) {
@@ -315,7 +316,7 @@ TEST(Path, OfANodeThatReceivesSlowlyIsToldOneDirectionAtATime) {
       wires.receives[2] *= share;
       wires.paths[{2, 6}] = 0.5 * Wires::full;
       const Diagnosis d = wires.check(link_rate);
-      EXPECT_EQ(accused(d), (Names{"path node2 -> node6", "receiver node2"})) << share << " " << explain(d);
+      EXPECT_EQ(scopes_of(d), (Names{"path node2 -> node6", "receiver node2"})) << share << " " << explain(d);
       EXPECT_LT(d.cost.seconds.value, 17) << explain(d);
     }
   }

@@ -95,7 +95,7 @@ class Fleet : public Measurer {
     options.clock = [this] { return Seconds(clock); };
     return options;
   }
-  Diagnosis check() { return Check(*this, options()).run(); }
+  Diagnosis check() { return run_check(*this, options()); }
 
  private:
   bool across(const HopReading& hop) const {

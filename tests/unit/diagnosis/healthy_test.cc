@@ -13,7 +13,7 @@ TEST(Healthy, IsNeverAccused) {
       Wires wires(8, seed);
       wires.disturbed = 0.3;
       const Diagnosis d = wires.check(link_rate);
-      ASSERT_EQ(accused(d), Names{}) << seed << " " << explain(d);
+      ASSERT_EQ(scopes_of(d), Names{}) << seed << " " << explain(d);
       ASSERT_EQ(d.verdict, Verdict::healthy);
       ASSERT_LT(d.cost.seconds.value, 16);
     }
@@ -27,7 +27,7 @@ TEST(Healthy, IsNotAccusedWhenMostReadingsAreDisturbed) {
       wires.disturbed = 0.8;
       wires.disturbance = 0.15;
       const Diagnosis d = wires.check(seed % 2 == 0);
-      ASSERT_EQ(accused(d), Names{}) << nodes << " " << seed << " " << explain(d);
+      ASSERT_EQ(scopes_of(d), Names{}) << nodes << " " << seed << " " << explain(d);
     }
   }
 }
@@ -41,14 +41,14 @@ TEST(Healthy, WhereAllReadingsScatterWidelyOnlyGrossFaultsAreNamed) {
     wires.disturbed = 1;
     wires.disturbance = 0.5;
     const Diagnosis d = wires.check(false);
-    ASSERT_EQ(accused(d), Names{}) << seed << " " << explain(d);
+    ASSERT_EQ(scopes_of(d), Names{}) << seed << " " << explain(d);
     healthy += d.verdict == Verdict::healthy;
     Wires slow(4, seed);
     slow.disturbed = 1;
     slow.disturbance = 0.5;
     slow.sends[2] *= 0.1;
     const Diagnosis told = slow.check(false);
-    const Names names = accused(told);
+    const Names names = scopes_of(told);
     named += std::count(names.begin(), names.end(), "sender node2");
     others += long(names.size()) - (std::count(names.begin(), names.end(), "sender node2"));
     if (names.empty()) {  // no pass
@@ -113,11 +113,11 @@ TEST(Healthy, MeasuringMayCostAFewPercentEverywhere) {
 TEST(Fleet, AllLinksAtHalfOfTheDeclaredRateIsOneFinding) {
   Wires wires(8);
   for (double& rate : wires.sends) rate *= 0.5;
-  EXPECT_EQ(accused(wires.check()), Names{"fleet"});
-  EXPECT_EQ(accused(wires.check(false)), Names{});  // nothing to hold it against
-  wires.cpu_busy = 0.97;                            // no wonder then
+  EXPECT_EQ(scopes_of(wires.check()), Names{"fleet"});
+  EXPECT_EQ(scopes_of(wires.check(false)), Names{});  // nothing to hold it against
+  wires.cpu_busy = 0.97;                              // no wonder then
   const Diagnosis d = wires.check();
-  EXPECT_EQ(accused(d), Names{});
+  EXPECT_EQ(scopes_of(d), Names{});
   EXPECT_FALSE(d.not_checked.empty());
 }
 
@@ -126,8 +126,8 @@ TEST(Fleet, LinkRateThatIsTooLowIsSaidToBeWrong) {
   wires.sends[2] = 0.5 * Wires::full;
   Options options = wires.options();
   options.link_rate = BytesPerSecond(12.5e6);
-  const Diagnosis d = Check(wires, options).run();
-  EXPECT_EQ(accused(d), Names{"sender node2"}) << explain(d);
+  const Diagnosis d = run_check(wires, options);
+  EXPECT_EQ(scopes_of(d), Names{"sender node2"}) << explain(d);
   EXPECT_EQ(d.findings.back().kind, "above-link-rate");
   EXPECT_EQ(d.findings.back().severity, Severity::info);
 }

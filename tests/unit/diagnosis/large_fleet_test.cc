@@ -162,7 +162,7 @@ TEST(Coverage, OfAllPairsIsReachedWhereItIsAskedFor) {
   options.path_coverage = PathCoverage::pairs;
   options.budget = Seconds(60);
   fleet.clock = 0;
-  const Diagnosis d = Check(fleet, options).run();
+  const Diagnosis d = run_check(fleet, options);
   EXPECT_EQ(named(d), Names{"slow-path node7 node29"}) << explain(d);
   EXPECT_EQ(d.coverage.pairs_measured, 40 * 39);
   EXPECT_EQ(
@@ -176,7 +176,7 @@ TEST(Coverage, EndsWithTheBudgetAndSaysHowFarItCame) {
   Options options = fleet.options();
   options.path_coverage = PathCoverage::pairs;
   options.budget = Seconds(3);
-  const Diagnosis d = Check(fleet, options).run();
+  const Diagnosis d = run_check(fleet, options);
   EXPECT_LT(d.cost.seconds.value, 3.5);
   EXPECT_LT(d.coverage.pairs_measured, d.coverage.pairs);
   EXPECT_FALSE(d.not_checked.empty());

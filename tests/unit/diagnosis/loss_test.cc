@@ -150,16 +150,16 @@ TEST(Loss, FewPacketsToOthersAreWeighed) {
     losses.add(1, 2, {0, 1000}, run);
     losses.add(2, 0, {0, 1000}, run);
   }
-  ASSERT_TRUE(losses.blame());
-  EXPECT_EQ(losses.blame()->scope.type, ScopeType::path);  // nothing else was measured of either end
+  ASSERT_TRUE(losses.culprit());
+  EXPECT_EQ(losses.culprit()->scope.type, ScopeType::path);  // nothing else was measured of either end
   losses.add(0, 2, {4, 200}, 5);
   losses.add(0, 2, {4, 200}, 6);
   losses.add(2, 1, {0, 1000}, 5);
-  ASSERT_TRUE(losses.blame());
-  EXPECT_EQ(losses.blame()->scope.type, ScopeType::sender);
-  EXPECT_EQ(losses.blame()->scope.node, 0);
+  ASSERT_TRUE(losses.culprit());
+  EXPECT_EQ(losses.culprit()->scope.type, ScopeType::sender);
+  EXPECT_EQ(losses.culprit()->scope.node, 0);
   losses.add(0, 2, {0, 4000}, 7);
-  EXPECT_EQ(losses.blame()->scope.type, ScopeType::path);
+  EXPECT_EQ(losses.culprit()->scope.type, ScopeType::path);
 }
 
 TEST(Loss, TooFewPacketsElsewhereLeaveARival) {
@@ -170,10 +170,10 @@ TEST(Loss, TooFewPacketsElsewhereLeaveARival) {
     losses.add(0, 2, {0, 10}, run);
     losses.add(2, 1, {0, 1000}, run);
   }
-  ASSERT_TRUE(losses.blame());
-  EXPECT_EQ(losses.blame()->scope.type, ScopeType::path);
-  ASSERT_TRUE(losses.blame()->rival);
-  EXPECT_EQ(losses.blame()->rival->type, ScopeType::sender);
+  ASSERT_TRUE(losses.culprit());
+  EXPECT_EQ(losses.culprit()->scope.type, ScopeType::path);
+  ASSERT_TRUE(losses.culprit()->rival);
+  EXPECT_EQ(losses.culprit()->rival->type, ScopeType::sender);
 }
 
 TEST(Loss, WhatIsSpreadOverAllAccusesNobody) {
@@ -189,7 +189,7 @@ TEST(Loss, OneBurstAccusesNobody) {
   Losses losses;
   for (int run = 0; run < 6; ++run)
     for (int x = 0; x < 4; ++x) losses.add(x, (x + 1) % 4, {run == 3 && x == 2 ? 400.0 : 0, 10'000}, run);
-  EXPECT_FALSE(losses.blame());
+  EXPECT_FALSE(losses.culprit());
 }
 
 TEST(Loss, AFewAreChance) {
@@ -197,7 +197,7 @@ TEST(Loss, AFewAreChance) {
   Ports rare([](int x, int) { return x == 0 ? 0.00008 : 0; });
   EXPECT_TRUE(rare.seen().findings.empty());
   EXPECT_TRUE(rare.diagnosis.not_checked.empty());
-  EXPECT_FALSE(Losses().blame());
+  EXPECT_FALSE(Losses().culprit());
 }
 
 TEST(Loss, OthersDevicesSayNothing) {
@@ -259,7 +259,7 @@ TEST(Loss, OfTcpOnlyWhereTheRateSuffers) {
 // Where all lose some, one path's bad moments are no fault of its.
 TEST(Loss, OfTcpAccusesNobodyForABadMoment) {
   const auto slow = [](const Scope&) { return Pace{0.7e8, 1e8}; };
-  const auto accused = [&](std::vector<double> on_the_path, double elsewhere) {
+  const auto named = [&](std::vector<double> on_the_path, double elsewhere) {
     Losses losses;
     for (int run = 0; run < int(on_the_path.size()); ++run) {
       losses.add(5, 7, {on_the_path[std::size_t(run)], 10'000}, run);
@@ -270,10 +270,10 @@ TEST(Loss, OfTcpAccusesNobodyForABadMoment) {
     add_losses(losses, {}, {}, slow, {}, d);
     return d.findings.size();
   };
-  EXPECT_EQ(accused({80, 60, 64}, 20), 0u) << "most losses are elsewhere";
-  EXPECT_EQ(accused({150, 80, 0, 1}, 2), 0u) << "half of the time it lost nothing";
-  EXPECT_EQ(accused({150, 80}, 2), 0u) << "twice is not often";
-  EXPECT_EQ(accused({150, 80, 120, 100}, 2), 1u);
+  EXPECT_EQ(named({80, 60, 64}, 20), 0u) << "most losses are elsewhere";
+  EXPECT_EQ(named({150, 80, 0, 1}, 2), 0u) << "half of the time it lost nothing";
+  EXPECT_EQ(named({150, 80}, 2), 0u) << "twice is not often";
+  EXPECT_EQ(named({150, 80, 120, 100}, 2), 1u);
 }
 
 // A check over RDMA: node3's port is slow and loses what it sends.

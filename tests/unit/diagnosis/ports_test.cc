@@ -53,7 +53,7 @@ class Incast : public Wires {
   Diagnosis check_with(int workers, bool link_rate = true) {
     Options o = options(link_rate);
     o.workers = workers;
-    return Check(*this, o).run();
+    return run_check(*this, o);
   }
 
  private:
@@ -74,7 +74,7 @@ TEST(Ports, OfAHealthyClusterAccuseNobody) {
         Incast wires(12, seed);
         wires.disturbed = 0.3;
         const Diagnosis d = wires.check_with(workers, link_rate);
-        ASSERT_EQ(accused(d), Names{}) << explain(d);
+        ASSERT_EQ(scopes_of(d), Names{}) << explain(d);
         ASSERT_EQ(d.verdict, Verdict::healthy) << explain(d);
         const RunRecord* run = ports_of(d);
         ASSERT_TRUE(run);
@@ -92,7 +92,7 @@ TEST(Ports, ThatLookSlowInAnIncastAloneAccuseNobody) {
   Incast wires(8);
   wires.spoiled = 0.3;
   const Diagnosis d = wires.check_with(4);
-  EXPECT_EQ(accused(d), Names{}) << explain(d);
+  EXPECT_EQ(scopes_of(d), Names{}) << explain(d);
   EXPECT_EQ(d.verdict, Verdict::healthy);
 }
 
@@ -100,7 +100,7 @@ TEST(Ports, OfASlowAggregatorAreNamedAndWitnessed) {
   Incast wires(8);
   wires.receives[6] = 0.4 * Wires::full;
   const Diagnosis d = wires.check_with(5);
-  ASSERT_EQ(accused(d), Names{"receiver node6"}) << explain(d);
+  ASSERT_EQ(scopes_of(d), Names{"receiver node6"}) << explain(d);
   EXPECT_EQ(d.verdict, Verdict::faulty);
   EXPECT_THAT(explain(d), HasSubstr("aggregator 1 on node6 received"));
 }
@@ -109,7 +109,7 @@ TEST(Ports, OfASlowSendingSideAreWitnessedThere) {
   Incast wires(8);
   wires.sends[7] = 0.5 * Wires::full;
   const Diagnosis d = wires.check_with(8);  // aggregators beside the workers
-  ASSERT_EQ(accused(d), Names{"sender node7"}) << explain(d);
+  ASSERT_EQ(scopes_of(d), Names{"sender node7"}) << explain(d);
   EXPECT_THAT(explain(d), HasSubstr("aggregator 7 on node7 sent"));
 }
 
@@ -117,7 +117,7 @@ TEST(Ports, OfASlowWorkerAreNot) {
   Incast wires(8);
   wires.sends[1] = 0.5 * Wires::full;
   const Diagnosis d = wires.check_with(5);
-  ASSERT_EQ(accused(d), Names{"sender node1"}) << explain(d);
+  ASSERT_EQ(scopes_of(d), Names{"sender node1"}) << explain(d);
   EXPECT_THAT(explain(d), testing::Not(HasSubstr("aggregator")));
 }
 

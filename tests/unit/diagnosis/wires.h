@@ -108,7 +108,7 @@ class Wires : public Measurer {
   }
 
   Diagnosis check(bool link_rate = true) {
-    Diagnosis diagnosis = Check(*this, options(link_rate)).run();
+    Diagnosis diagnosis = run_check(*this, options(link_rate));
     return diagnosis;
   }
 
@@ -124,7 +124,7 @@ class Wires : public Measurer {
 };
 
 // "sender node3", "path node1 -> node2": warnings and worse, sorted.
-inline std::vector<std::string> accused(const Diagnosis& d) {
+inline std::vector<std::string> scopes_of(const Diagnosis& d) {
   std::vector<std::string> out;
   for (const Finding& f : d.findings) {
     if (f.severity == Severity::info) continue;
