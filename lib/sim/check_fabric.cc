@@ -98,11 +98,6 @@ Result<void> check(const Fabric& fabric) {
       if (!above_zero(value)) return refuse(fmt::format("node {}'s factor must be above zero", node));
     }
   }
-  for (const auto& [pair, value] : fabric.path) {
-    if (!above_zero(value)) {
-      return refuse(fmt::format("the factor of path {}>{} must be above zero", pair.first, pair.second));
-    }
-  }
   if (auto fits = check_shape(fabric, nodes); !fits) return fits;
   for (const FabricFault& fault : fabric.faults) {
     if (auto there = check_place(fabric, fault); !there) return there;

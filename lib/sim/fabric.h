@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "collective/choose.h"
@@ -40,9 +39,8 @@ struct Fabric {
   int mtu = 9000;               // bytes
   Bytes bucket;  // of a NIC that a shaper holds to its rate, see sharing.h; of fair sharing alone
 
-  // Factors on the rate of a node's ports, all rails; a node or a path that is not there has 1.
+  // Factors on the rate of a node's ports, all rails; a node that is not there has 1.
   std::map<int, double> egress, ingress;
-  std::map<std::pair<int, int>, double> path;  // of a directed pair of nodes
 
   std::vector<FabricFault> faults;
 

@@ -81,9 +81,6 @@ Network::Network(const Fabric& fabric, std::uint64_t seed, double run_noise)
   for (std::size_t i = trunk_; i < links_.size(); ++i) {
     links_[i].rate = fabric.inter.rate.value * fabric.leaf / (fabric.oversubscription * spines_);
   }
-  for (const auto& [pair, value] : fabric.path) {
-    paths_[pair].rate = fabric.inter.rate.value * value;
-  }
   if (run_noise > 0) {
     for (std::size_t i = 0; i < links_.size(); ++i) {
       links_[i].rate /= 1 + run_noise * double(splitmix64(splitmix64(seed ^ 0x4c1) + i) >> 11) * 0x1p-53;

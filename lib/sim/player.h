@@ -131,7 +131,6 @@ class Player final : public collective::Endpoint, public collective::Packets {
   // A packet is here. The handler gets it from welcome_packets(), in order.
   void take_packet(Rank from, PacketBody::Shared packet) { mail_.push_back({from, std::move(packet)}); }
   void welcome_packets();
-  collective::PacketHandler* handler() const { return handler_; }
 
   collective::Task program;
   bool finished = false;

@@ -137,7 +137,7 @@ TEST(Simulate, IsDeterministicFromItsSeed) {
 // All hops of a ring take equally long in all; only the slow one is busy all the time.
 TEST(Simulate, ShowsTheSlowHopInARingsTrace) {
   Fabric fabric = cluster(8);
-  fabric.path[{3, 4}] = 0.5;
+  fabric.faults = *parse_fabric_faults("slow-link@node3>node4:share=50%");
   const SimReport report = play("ring", 32 << 20, fabric);
   for (const run::Hop& hop : report.trace.hops) {
     EXPECT_NEAR(hop.rate()->value / 62.5e6, hop.source == 3 ? 0.5 : 1.0, 0.02) << hop.source;
@@ -175,7 +175,7 @@ TEST(Simulate, TellsIncastFromASlowWire) {
 // One sender's slow path does not slow its other paths down.
 TEST(Simulate, LeavesAPortsOtherMessagesAlone) {
   Fabric fabric = cluster(4);
-  fabric.path[{0, 1}] = 0.1;
+  fabric.faults = *parse_fabric_faults("slow-link@node0>node1:share=10%");
   const SimReport report = play("naive", 1 << 20, fabric);
   EXPECT_NEAR(hop(report, 0, 1).rate()->value / 62.5e6, 0.1, 0.02);
   EXPECT_NEAR(hop(report, 0, 2).rate()->value / 62.5e6, 1, 0.02);
