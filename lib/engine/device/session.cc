@@ -6,7 +6,7 @@
 
 #include "engine/device/gpus.h"
 #include "engine/device/mirror.h"
-#include "engine/session/impl.h"
+#include "engine/session/host.h"
 #include "run/job.h"
 #include "run/member.h"
 #include "run/rdma.h"
@@ -30,7 +30,7 @@ std::vector<int> processes_of(const run::Job& job, int node) {
 // Behind all that the host session shares.
 std::uint64_t control_offset(const run::Job& job, int node) {
   constexpr std::uint64_t page = 4096;
-  return (SessionImpl::shared_bytes(job, node) + page - 1) / page * page;
+  return (HostSession::shared_bytes(job, node) + page - 1) / page * page;
 }
 
 // A process of aggregators alone needs no GPU.
@@ -51,7 +51,7 @@ run::Job on_host(const run::Job& job) {
 
 }  // namespace
 
-DeviceSession::DeviceSession(run::Member member, std::unique_ptr<SessionImpl> host)
+DeviceSession::DeviceSession(run::Member member, std::unique_ptr<HostSession> host)
     : member_(std::move(member)), host_(std::move(host)), group_(member_) {}
 
 DeviceSession::~DeviceSession() {
@@ -59,13 +59,13 @@ DeviceSession::~DeviceSession() {
 }
 
 std::uint64_t DeviceSession::shared_bytes(const run::Job& job, int node) {
-  if (job.memory == run::Memory::host) return SessionImpl::shared_bytes(job, node);
+  if (job.memory == run::Memory::host) return HostSession::shared_bytes(job, node);
   return control_offset(job, node) + SharedControl::bytes(int(processes_of(job, node).size()));
 }
 
 Result<int> DeviceSession::prepare(const run::Job& job) {
   plays_ = measures_ = false;
-  refused_.clear();
+  why_not_.clear();
   limits_.clear();
   control_.reset();
   host_->forget_run();  // and what it has of GPUs
@@ -86,8 +86,8 @@ Result<int> DeviceSession::prepare(const run::Job& job) {
   processes_ = processes_of(job, member_.node);
   place_ = int(std::find(processes_.begin(), processes_.end(), member_.process) - processes_.begin());
   if (auto taken = take_gpus(job); !taken) return tl::unexpected(taken.error());
-  refused_ = DeviceGroup::why_not(job);
-  plays_ = refused_.empty();
+  why_not_ = DeviceGroup::why_not(job);
+  plays_ = why_not_.empty();
   if (!plays_) {
     group_.close();
     if (may_be_direct()) {
@@ -98,7 +98,7 @@ Result<int> DeviceSession::prepare(const run::Job& job) {
       });
     }
     if (!only_cuda_) return host_->prepare(job);
-    return fail(Cause::bad_input, fmt::format("the GPUs cannot play this among themselves: {}", refused_), {},
+    return fail(Cause::bad_input, fmt::format("the GPUs cannot play this among themselves: {}", why_not_), {},
                 "use --transport auto, which stages their memory through the host's");
   }
   if (auto opened = open_group(job); !opened) return tl::unexpected(opened.error());
@@ -168,16 +168,16 @@ Result<void> DeviceSession::barrier(Deadline deadline) {
   if (auto met = host_->barrier(deadline); !met) return met;
   if (control_) {
     if (auto met = meet(deadline); !met) return met;
-    for (int place = 0; place < int(processes_.size()) && refused_.empty(); ++place)
-      refused_ = control_->refusal_of(place);
-    plays_ = refused_.empty();
+    for (int place = 0; place < int(processes_.size()) && why_not_.empty(); ++place)
+      why_not_ = control_->refusal_of(place);
+    plays_ = why_not_.empty();
     if (!plays_) {
       group_.disconnect();
       if (auto met = meet(deadline); !met) return met;
       group_.close();
     }
     if (!plays_ && only_cuda_)
-      return fail(Cause::unavailable, refused_, {},
+      return fail(Cause::unavailable, why_not_, {},
                   "use --transport auto, which stages GPU memory through the host's");
   }
   return plays_ || job_.memory == run::Memory::host ? Result<void>() : keep_data();
@@ -241,17 +241,17 @@ Result<run::RunReport> DeviceSession::collect() {
   if (plays_ && processes_.size() > 1)
     group_.disconnect();  // the next prepare() may free what others have open
   if (!report) return report;
-  if (!refused_.empty()) {
+  if (!why_not_.empty()) {
     if (!job_.reference.empty())
       report->reference =
-          run::Reference{.why_not = fmt::format("the GPUs do not play this among themselves: {}", refused_)};
+          run::Reference{.why_not = fmt::format("the GPUs do not play this among themselves: {}", why_not_)};
     const bool direct = host_->in_room();
     if (!direct) {
       const std::string& no_room = host_->why_no_room();
       report->remarks.push_back({run::Remark::Kind::mirrored,
                                  node_,
                                  {},
-                                 no_room.empty() ? refused_ : fmt::format("{}, and {}", refused_, no_room)});
+                                 no_room.empty() ? why_not_ : fmt::format("{}, and {}", why_not_, no_room)});
     }
     const std::vector<int> own = gpus_of_own();
     for (const int gpu : std::set<int>(own.begin(), own.end()))

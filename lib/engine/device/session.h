@@ -20,11 +20,11 @@
 
 namespace ringtrue::engine {
 
-class SessionImpl;
+class HostSession;
 
 class DeviceSession final : public Session {
  public:
-  DeviceSession(run::Member member, std::unique_ptr<SessionImpl> host);
+  DeviceSession(run::Member member, std::unique_ptr<HostSession> host);
   ~DeviceSession() override;
 
   Result<int> prepare(const run::Job& job) override;
@@ -48,7 +48,7 @@ class DeviceSession final : public Session {
   Result<void> meet(Deadline deadline);
 
   run::Member member_;
-  std::unique_ptr<SessionImpl> host_;
+  std::unique_ptr<HostSession> host_;
   DeviceGroup group_;
   std::atomic<bool> aborted_{false};
   transport::cuda::Driver* driver_ = nullptr;
@@ -62,7 +62,7 @@ class DeviceSession final : public Session {
   int place_ = 0;               // of this process among them
   bool plays_ = false;          // the group
   bool only_cuda_ = false;      // by name: nothing else may
-  std::string refused_;         // why it does not
+  std::string why_not_;         // why it does not
   bool measures_ = false;       // the GPUs' limits, and nothing is played
   std::vector<run::GpuLimit> limits_;
   std::unique_ptr<SharedControl> control_;  // of a group of several processes

@@ -11,7 +11,7 @@
 #include "engine/packets/channel.h"
 #include "engine/packets/datagram.h"
 #include "engine/packets/endpoint.h"
-#include "engine/session/impl.h"
+#include "engine/session/host.h"
 #include "run/job.h"
 #include "run/member.h"
 
@@ -34,7 +34,7 @@ run::Job with_data_for(const std::vector<Rank>& ranks, run::Job job) {
 
 }  // namespace
 
-Result<void> SessionImpl::validate(const run::Job& job) {
+Result<void> HostSession::validate(const run::Job& job) {
   algorithm_ = &collective::algorithm_of(job.algorithm);
   auto faults = collective::parse_faults(job.fault);
   if (!faults) return tl::unexpected(faults.error());
@@ -53,7 +53,7 @@ Result<void> SessionImpl::validate(const run::Job& job) {
     if (fault.unreliable() && !datagrams)
       return fail(Cause::bad_input, fmt::format("{} needs a transport that may lose packets", to_text(fault)),
                   {}, "use --transport udp");
-  if (!can_plan(job, member_.node))
+  if (!Session::can_plan(job, member_.node))
     return fail(
         Cause::bad_input,
         fmt::format("{} ranks with {} lanes are more than this node can plan", job.ranks(), job.call.lanes),
@@ -80,13 +80,13 @@ Result<void> SessionImpl::validate(const run::Job& job) {
   return datagrams ? check_datagrams(job, *algorithm_) : Result<void>();
 }
 
-Result<int> SessionImpl::prepare(const run::Job& job) {
+Result<int> HostSession::prepare(const run::Job& job) {
   forget_run();
   if (const auto valid = validate(job); !valid) return tl::unexpected(valid.error());
   job_ = job;
   layout_ = job.layout();
   edges_ = edges_on_node(job, *algorithm_, member_.node);
-  threads_ = one_thread_plays(job, member_.node) ? 1 : int(workers_.size());
+  threads_ = Session::one_thread_plays(job, member_.node) ? 1 : int(workers_.size());
   plan_ = plan_of(job, *algorithm_, member_.node, edges_, threads_);
   shared_layout_ = shm::lay_out(plan_);
   reducer_ = std::make_unique<CallReducer>(job_.call, job_.workers());
@@ -109,7 +109,7 @@ Result<int> SessionImpl::prepare(const run::Job& job) {
 }
 
 // One port for both kinds of data, so that one number tells peers all.
-Result<void> SessionImpl::listen(std::vector<tcp::SeatId> seats) {
+Result<void> HostSession::listen(std::vector<tcp::SeatId> seats) {
   transport::Loop& loop = *workers_[0]->loop;
   const bool fresh = !tcp_;
   std::vector<std::unique_ptr<tcp::Transport>>
@@ -136,7 +136,7 @@ Result<void> SessionImpl::listen(std::vector<tcp::SeatId> seats) {
   }
 }
 
-Result<void> SessionImpl::map_memory() {
+Result<void> HostSession::map_memory() {
   const std::uint64_t bytes = shared_layout_.bytes;
   if (!memory_ || mapped_ < bytes) {
     if (memory_ && verbs_) (void)verbs_->use({});  // nothing of it stays registered
@@ -169,7 +169,7 @@ Result<void> SessionImpl::map_memory() {
   return {};
 }
 
-void SessionImpl::forget_run() {
+void HostSession::forget_run() {
   if (udp_) udp_->end_run();
   for (const auto& worker : workers_) {
     worker->loop->clear_sources();
@@ -185,7 +185,7 @@ void SessionImpl::forget_run() {
   uses_shm_ = uses_tcp_ = uses_udp_ = false;
 }
 
-tcp::ConnectionKey SessionImpl::connection_key(Rank rank, const collective::Edge& edge) const {
+tcp::ConnectionKey HostSession::connection_key(Rank rank, const collective::Edge& edge) const {
   const run::Seat& self = job_.seats[std::size_t(rank)];
   const run::Seat& peer = job_.seats[std::size_t(edge.peer)];
   return {{std::uint32_t(self.node), std::uint32_t(self.local)},
@@ -193,7 +193,7 @@ tcp::ConnectionKey SessionImpl::connection_key(Rank rank, const collective::Edge
           edge.lane};
 }
 
-Result<void> SessionImpl::connect(const std::vector<std::vector<run::Address>>& processes,
+Result<void> HostSession::connect(const std::vector<std::vector<run::Address>>& processes,
                                   Deadline deadline) {
   std::map<tcp::ConnectionKey, transport::PeerAddress> wanted;
   for (const Rank rank : mine_)
@@ -261,7 +261,7 @@ Result<void> SessionImpl::connect(const std::vector<std::vector<run::Address>>& 
   return {};
 }
 
-void SessionImpl::open_packets(Player& player, Worker& worker, std::size_t place) {
+void HostSession::open_packets(Player& player, Worker& worker, std::size_t place) {
   const Rank rank = player.endpoint->rank();
   PacketEndpoint::Setup setup;
   setup.call = &job_.call;
@@ -274,7 +274,7 @@ void SessionImpl::open_packets(Player& player, Worker& worker, std::size_t place
       std::make_unique<PacketEndpoint>(*player.endpoint, *worker.loop, std::move(setup)));
 }
 
-Result<void> SessionImpl::open_datagrams(Player& player, Rank peer, const run::Address& address) {
+Result<void> HostSession::open_datagrams(Player& player, Rank peer, const run::Address& address) {
   RankEndpoint& endpoint = *player.endpoint;
   const udp::Player player_of{endpoint.rank(), endpoint.packets(), reducer_.get(), &endpoint};
   const auto opened = udp_->open(player_of, peer, {address.host, address.port, node_of(peer)});
@@ -283,7 +283,7 @@ Result<void> SessionImpl::open_datagrams(Player& player, Rank peer, const run::A
   return {};
 }
 
-void SessionImpl::open_channel(Player& player, Worker& worker, Rank rank, const collective::Edge& edge) {
+void HostSession::open_channel(Player& player, Worker& worker, Rank rank, const collective::Edge& edge) {
   transport::Hop hop{rank, edge.peer, edge.lane, node_of(edge.peer)};
   // The barrier is ours, not the operator's traffic: scripts do not count its messages. Nor do they those
   // beside datagrams.

@@ -8,7 +8,7 @@
 
 #include "engine/device/session.h"
 #include "engine/packets/endpoint.h"
-#include "engine/session/impl.h"
+#include "engine/session/host.h"
 
 namespace ringtrue::engine {
 
@@ -20,7 +20,7 @@ constexpr std::uint64_t one_thread_bytes = 128 * 1024;
 
 }  // namespace
 
-SessionImpl::~SessionImpl() {
+HostSession::~HostSession() {
   forget_run();
   verbs_.reset();
   udp_.reset();
@@ -28,7 +28,7 @@ SessionImpl::~SessionImpl() {
   if (memory_) ::munmap(memory_, mapped_);
 }
 
-Result<void> SessionImpl::start() {
+Result<void> HostSession::start() {
   const int cores = std::max(1, int(std::thread::hardware_concurrency()));
   const int threads = member_.processes > 1 ? 1 : member_.threads > 0 ? member_.threads : cores;
   for (int t = 0; t < threads; ++t) {
@@ -42,12 +42,12 @@ Result<void> SessionImpl::start() {
   return {};
 }
 
-void SessionImpl::abort() {
+void HostSession::abort() {
   aborted_.store(true);
   for (const auto& worker : workers_) worker->loop->ring();
 }
 
-void SessionImpl::failed(Error error) {
+void HostSession::failed(Error error) {
   {
     const std::lock_guard lock(mutex_);
     if (!error_) error_ = std::move(error);
@@ -56,14 +56,14 @@ void SessionImpl::failed(Error error) {
   for (const auto& worker : workers_) worker->loop->ring();
 }
 
-std::string SessionImpl::describe(Rank rank) const {
+std::string HostSession::describe(Rank rank) const {
   if (!algorithm_->uses_packets()) return fmt::format("rank {} on {}", rank, node_of(rank));
   const Rank workers = job_.workers();
   return rank < workers ? fmt::format("worker {} on {}", rank, node_of(rank))
                         : fmt::format("aggregator {} on {} (rank {})", rank - workers, node_of(rank), rank);
 }
 
-Error SessionImpl::overdue(Phase phase) const {
+Error HostSession::overdue(Phase phase) const {
   for (const auto& worker : workers_)
     for (const Player& player : worker->players) {
       if (player.finished) continue;
@@ -82,7 +82,7 @@ Error SessionImpl::overdue(Phase phase) const {
 }
 
 // Told to stop. Whom a rank waited for then may be the one that does not even answer this.
-Error SessionImpl::cancelled(Phase phase) const {
+Error HostSession::cancelled(Phase phase) const {
   for (const auto& worker : workers_)
     for (const Player& player : worker->players) {
       const Rank peer = player.finished ? -1 : player.endpoint->waiting().peer;
@@ -97,7 +97,7 @@ Error SessionImpl::cancelled(Phase phase) const {
 }
 
 template <class Make>
-Result<void> SessionImpl::play_all(Phase phase, Deadline deadline, Make make) {
+Result<void> HostSession::play_all(Phase phase, Deadline deadline, Make make) {
   std::atomic<bool> late{false};
   auto play_thread = [&](Worker& worker) {
     for (Player& player : worker.players) {
@@ -138,16 +138,16 @@ Result<void> SessionImpl::play_all(Phase phase, Deadline deadline, Make make) {
   return {};
 }
 
-Result<void> SessionImpl::barrier(Deadline deadline) {
+Result<void> HostSession::barrier(Deadline deadline) {
   return play_all(Phase::barrier, deadline,
                   [](Player& player, Worker&) { return collective::barrier(*player.endpoint); });
 }
 
-StoreSetup SessionImpl::store_of(Player& player, Worker& worker) {
+StoreSetup HostSession::store_of(Player& player, Worker& worker) {
   return {*player.endpoint, *worker.loop, *this, job_, *values_};
 }
 
-Result<void> SessionImpl::keep_data(const MakeStore& make) {
+Result<void> HostSession::keep_data(const MakeStore& make) {
   for (const auto& worker : workers_)
     for (Player& player : worker->players) {
       if (player.endpoint->rank() >= job_.workers()) continue;  // an aggregator
@@ -158,12 +158,12 @@ Result<void> SessionImpl::keep_data(const MakeStore& make) {
   return {};
 }
 
-std::span<std::byte> SessionImpl::memory() const {
+std::span<std::byte> HostSession::memory() const {
   const verbs::Buffer all = memory_of_ranks();
   return {static_cast<std::byte*>(all.at), all.bytes};
 }
 
-Result<void> SessionImpl::run(Deadline deadline) {
+Result<void> HostSession::run(Deadline deadline) {
   return play_all(Phase::run, deadline, [this](Player& player, Worker& worker) {
     player.report = {};
     if (!player.store) player.store = std::make_unique<HostStore>(store_of(player, worker));
@@ -173,7 +173,7 @@ Result<void> SessionImpl::run(Deadline deadline) {
   });
 }
 
-Result<run::RunReport> SessionImpl::collect() {
+Result<run::RunReport> HostSession::collect() {
   run::RunReport report;
   add_rdma(report);
   if (tcp_) report.rejected_connections = tcp_->rejected();
@@ -196,7 +196,7 @@ Result<run::RunReport> SessionImpl::collect() {
 }
 
 Result<std::unique_ptr<Session>> Session::open(run::Member member) {
-  auto session = std::make_unique<SessionImpl>(member);
+  auto session = std::make_unique<HostSession>(member);
   if (const auto started = session->start(); !started) return tl::unexpected(started.error());
   return std::make_unique<DeviceSession>(std::move(member), std::move(session));
 }
@@ -219,7 +219,7 @@ std::uint64_t Session::shared_bytes(const run::Job& job, int node) {
   return DeviceSession::shared_bytes(job, node);
 }
 
-std::uint64_t SessionImpl::shared_bytes(const run::Job& job, int node) {
+std::uint64_t HostSession::shared_bytes(const run::Job& job, int node) {
   const collective::Algorithm& algorithm = collective::algorithm_of(job.algorithm);
   return shm::lay_out(plan_of(job, algorithm, node, edges_on_node(job, algorithm, node), 1)).bytes;
 }

@@ -7,7 +7,7 @@
 
 #include "collective/omnireduce/omnireduce.h"
 #include "engine/packets/channel.h"
-#include "engine/session/impl.h"
+#include "engine/session/host.h"
 #include "run/member.h"
 #include "run/rdma.h"
 #include "run/report.h"
@@ -46,19 +46,19 @@ void add_numbers(const std::string& host, std::vector<std::string>& numbers) {
 
 }  // namespace
 
-int SessionImpl::thread_of(Rank rank) const {
+int HostSession::thread_of(Rank rank) const {
   return plan_.thread_of[std::size_t(plan_.position(rank))] - member_.process * threads_;
 }
 
 // All that is mapped, so that calls of other sizes register nothing anew; beside other processes of the node
 // no more than our own ranks', because registered memory is limited.
-verbs::Buffer SessionImpl::memory_of_ranks() const {
+verbs::Buffer HostSession::memory_of_ranks() const {
   if (member_.processes == 1) return {memory_, mapped_, false, {}};
   const auto [begin, end] = range_of_ranks();
   return begin < end ? verbs::Buffer{memory_ + begin, end - begin, false, {}} : verbs::Buffer{};
 }
 
-std::pair<std::uint64_t, std::uint64_t> SessionImpl::range_of_ranks() const {
+std::pair<std::uint64_t, std::uint64_t> HostSession::range_of_ranks() const {
   std::uint64_t begin = UINT64_MAX, end = 0;
   for (const Rank rank : mine_) {
     const auto place = std::size_t(plan_.position(rank));
@@ -72,7 +72,7 @@ std::pair<std::uint64_t, std::uint64_t> SessionImpl::range_of_ranks() const {
   return {begin, end};
 }
 
-void SessionImpl::take_room() {
+void HostSession::take_room() {
   const auto [begin, end] = range_of_ranks();
   if (begin >= end) return;
   const auto room = make_room_(end - begin);
@@ -83,7 +83,7 @@ void SessionImpl::take_room() {
   room_begin_ = begin;
 }
 
-Result<void> SessionImpl::open_verbs() {
+Result<void> HostSession::open_verbs() {
   no_verbs_.clear();
   const auto here = [&](Rank rank) {
     return std::any_of(edges_[rank].begin(), edges_[rank].end(),
@@ -119,7 +119,7 @@ Result<void> SessionImpl::open_verbs() {
   return {};
 }
 
-verbs::Greeting SessionImpl::offer(Meeting& m) {
+verbs::Greeting HostSession::offer(Meeting& m) {
   verbs::Greeting none;
   none.why_not = no_verbs_;
   if (!no_verbs_.empty()) return none;
@@ -133,7 +133,7 @@ verbs::Greeting SessionImpl::offer(Meeting& m) {
 }
 
 // Why the hop cannot go over verbs as this end sees it; empty: it can, once the other end agrees.
-std::string SessionImpl::accept(Meeting& m, const verbs::Greeting& theirs,
+std::string HostSession::accept(Meeting& m, const verbs::Greeting& theirs,
                                 std::map<int, Error>& unreachable) {
   const bool first = m.key.self < m.key.peer;  // so that both ends say it in the same words
   std::string why = first ? verbs::mismatch(m.ours, theirs) : verbs::mismatch(theirs, m.ours);
@@ -160,7 +160,7 @@ std::string SessionImpl::accept(Meeting& m, const verbs::Greeting& theirs,
 }
 
 // Between one hop and the next. Whoever could not be reached is why it took so long.
-Result<void> SessionImpl::go_on(Deadline deadline, const std::map<int, Error>& unreachable) const {
+Result<void> HostSession::go_on(Deadline deadline, const std::map<int, Error>& unreachable) const {
   if (over()) return fail(Cause::cancelled, "cancelled while RDMA was connected");
   if (!deadline.passed()) return {};
   if (unreachable.empty())
@@ -170,7 +170,7 @@ Result<void> SessionImpl::go_on(Deadline deadline, const std::map<int, Error>& u
               job_.nodes[std::size_t(node)], why.next);
 }
 
-Result<void> SessionImpl::meet(const std::vector<std::vector<run::Address>>& processes, Deadline deadline) {
+Result<void> HostSession::meet(const std::vector<std::vector<run::Address>>& processes, Deadline deadline) {
   std::vector<Meeting> meetings;
   for (const Rank rank : mine_)
     for (const collective::Edge& edge : edges_[rank])
@@ -229,7 +229,7 @@ Result<void> SessionImpl::meet(const std::vector<std::vector<run::Address>>& pro
 }
 
 // Said of the node that has no partner for them.
-void SessionImpl::add_unpaired(const Meeting& m) {
+void HostSession::add_unpaired(const Meeting& m) {
   std::string ports;
   for (const run::RdmaPort& port : verbs_->unpaired(m.key))
     ports += (ports.empty() ? "" : ", ") + run::to_text(port);
@@ -239,7 +239,7 @@ void SessionImpl::add_unpaired(const Meeting& m) {
 }
 
 // Where verbs were asked for by name: an error, and whose.
-Error SessionImpl::no_verbs(const Meeting& m) const {
+Error HostSession::no_verbs(const Meeting& m) const {
   if (!m.remark.peer.empty())
     return {Cause::unavailable,
             fmt::format("no RDMA between {} and {}: {}", m.remark.node, m.remark.peer, m.remark.why),
@@ -248,7 +248,7 @@ Error SessionImpl::no_verbs(const Meeting& m) const {
   return m.failed ? *m.failed : Error{Cause::unavailable, m.remark.why, m.remark.node, {}};
 }
 
-Result<void> SessionImpl::begin_verbs(std::size_t hops, std::vector<std::string> others) {
+Result<void> HostSession::begin_verbs(std::size_t hops, std::vector<std::string> others) {
   if (!no_verbs_.empty()) return {};
   verbs::Transport::Run run;
   for (int t = 0; t < threads_; ++t) run.loops.push_back(workers_[std::size_t(t)]->loop.get());
@@ -265,7 +265,7 @@ Result<void> SessionImpl::begin_verbs(std::size_t hops, std::vector<std::string>
   return {};
 }
 
-void SessionImpl::add_rdma(run::RunReport& report) const {
+void HostSession::add_rdma(run::RunReport& report) const {
   bool data_over_tcp = false;
   for (const Rank rank : mine_)
     for (const collective::Edge& edge : edges_.at(rank))

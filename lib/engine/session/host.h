@@ -1,5 +1,6 @@
-// A session as it is made: what it holds, and who holds what. session.cc has the phases that play,
-// session_connect.cc those before them, session_verbs.cc what of them is about RDMA.
+// The phases of jobs that are played in the host's memory, or in what GPUs offer in its place
+// (device/session.h). session.cc has those that play, connect.cc those before them, verbs.cc what of them is
+// about RDMA.
 #pragma once
 
 #include <atomic>
@@ -39,19 +40,19 @@ namespace udp = transport::udp;
 namespace verbs = transport::verbs;
 using collective::Task;
 
-class SessionImpl final : public Session, public FailureListener {
+class HostSession final : public FailureListener {
  public:
-  explicit SessionImpl(run::Member member) : member_(std::move(member)) {}
-  ~SessionImpl() override;
+  explicit HostSession(run::Member member) : member_(std::move(member)) {}
+  ~HostSession() override;
 
   Result<void> start();
-  Result<int> prepare(const run::Job& job) override;
-  Result<void> connect(const std::vector<std::vector<run::Address>>& processes, Deadline deadline) override;
-  Result<void> barrier(Deadline deadline) override;
-  Result<void> run(Deadline deadline) override;
-  Result<run::RunReport> collect() override;
-
-  void abort() override;
+  // As Session's.
+  Result<int> prepare(const run::Job& job);
+  Result<void> connect(const std::vector<std::vector<run::Address>>& processes, Deadline deadline);
+  Result<void> barrier(Deadline deadline);
+  Result<void> run(Deadline deadline);
+  Result<run::RunReport> collect();
+  void abort();
 
   // Whether the job makes sense; the first step of prepare().
   Result<void> validate(const run::Job& job);
