@@ -39,9 +39,9 @@ inline Slice slice_of(const Call& call, Range range, Space space = Space::data) 
 class Slicing {
  public:
   // No more slices than this a range, so that posts and tokens stay bounded: longer ranges get longer slices.
-  static constexpr std::uint64_t most = 1024;
+  static constexpr std::uint64_t max_slices = 1024;
 
-  Slicing(const Call& call, std::uint64_t largest, std::uint64_t at_most = most) {
+  Slicing(const Call& call, std::uint64_t largest, std::uint64_t at_most = max_slices) {
     const std::uint64_t wanted = std::max<std::uint64_t>(call.slice_bytes / size_of(call.type), 1);
     at_most = std::max<std::uint64_t>(at_most, 1);
     each_ = std::max(wanted, largest / at_most + (largest % at_most ? 1 : 0));

@@ -49,7 +49,7 @@ struct Flow {
     Call finer = call;
     const std::uint64_t bytes = range.size() * size_of(call.type);
     finer.slice_bytes = std::min(call.slice_bytes, std::max<std::uint64_t>(16 * 1024, bytes / 32));
-    return Slicing(finer, range.size(), 8 * Slicing::most);
+    return Slicing(finer, range.size(), 8 * Slicing::max_slices);
   }
   Slice slice(std::uint64_t k) const { return slice_of(call, slicing.of(range, k)); }
   std::uint64_t count() const { return slicing.count(); }

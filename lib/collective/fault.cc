@@ -49,27 +49,6 @@ std::optional<N> number(std::string_view text, N least) {
   return value;
 }
 
-// "5%" or "0.05", rounded to whole billionths so that the text form can be exact.
-std::optional<double> share_of(std::string_view text) {
-  const bool percent = text.ends_with('%');
-  if (percent) text.remove_suffix(1);
-  double value = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  if (percent) value /= 100;
-  if (!(value >= 0 && value <= 1)) return std::nullopt;  // nor is it NaN
-  return std::round(value * 1e9) / 1e9;
-}
-
-std::string percent(double share) {
-  const auto billionths = std::uint64_t(std::round(share * 1e9));
-  std::string text = fmt::format("{}.{:07}", billionths / 10'000'000, billionths % 10'000'000);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.ends_with('.')) text.pop_back();
-  return text + "%";
-}
-
 // A rank or '*' into `into`.
 Result<void> parse_end(std::string_view text, std::string_view fault, std::optional<Rank>& into) {
   if (text == "*") return {};
@@ -101,7 +80,7 @@ Result<void> parse_value(std::string_view key, std::string_view value, std::stri
     if (!after) return explain(after.error());
     fault.after = *after;
   } else if (key == "share") {
-    const std::optional<double> share = share_of(value);
+    const std::optional<double> share = parse_share(value);
     if (!share)
       return bad(fmt::format("'{}' in fault '{}' is no share from 0 to 100%", value, text),
                  "write it like share=5% or share=0.05");
@@ -175,13 +154,33 @@ std::string in_units(double value, std::initializer_list<std::string_view> units
   return fmt::format("{}{}", whole, *unit);
 }
 
+}  // namespace
+
+std::optional<double> parse_share(std::string_view text) {
+  const bool percent = text.ends_with('%');
+  if (percent) text.remove_suffix(1);
+  double value = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  if (percent) value /= 100;
+  if (!(value >= 0 && value <= 1)) return std::nullopt;  // nor is it NaN
+  return std::round(value * 1e9) / 1e9;
+}
+
+std::string share_text(double share) {
+  const auto billionths = std::uint64_t(std::round(share * 1e9));
+  std::string text = fmt::format("{}.{:07}", billionths / 10'000'000, billionths % 10'000'000);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text + "%";
+}
+
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\n");
   if (first == text.npos) return {};
   return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
 }
-
-}  // namespace
 
 std::uint64_t Fault::draw(Rank from, Rank to, std::uint64_t message) const {
   // Each kind, hop and message has a number of its own, whatever else is in the script.
@@ -230,7 +229,7 @@ std::string to_text(const Fault& fault) {
     case Kind::duplicate:
     case Kind::reorder:
     case Kind::corrupt:
-      text += ":share=" + percent(fault.share);
+      text += ":share=" + share_text(fault.share);
       return fault.seeded ? text + fmt::format(",seed={}", fault.seed) : text;
     default:
       return text + fmt::format(":nth={}", fault.nth);

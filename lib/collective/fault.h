@@ -79,6 +79,12 @@ Result<void> check_ranks(const std::vector<Fault>& faults, int ranks);
 // Gives the faults that strike by chance, and do not say another, this seed.
 void seed(std::vector<Fault>& faults, std::uint64_t seed);
 
+// For this grammar and the simulator's. "5%" or "0.05": 0 to 1, rounded to whole billionths so that the text
+// form can be exact.
+std::optional<double> parse_share(std::string_view text);
+std::string share_text(double share);
+std::string_view trimmed(std::string_view text);  // without white space around it
+
 }  // namespace ringtrue::collective
 
 namespace ringtrue {

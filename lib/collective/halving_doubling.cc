@@ -124,10 +124,10 @@ Task halving_doubling(Endpoint& self, const Call& call) {
   const Fold fold(self.ranks());
   const std::uint64_t lanes = std::uint64_t(std::max(call.lanes, 1));
   const Slicing slicing(call, call.elements,
-                        std::max<std::uint64_t>(Slicing::most, std::uint64_t(fold.power) * lanes));
+                        std::max<std::uint64_t>(Slicing::max_slices, std::uint64_t(fold.power) * lanes));
   const Rank me = self.rank();
   if (fold.folds(me)) {
-    const Task folded = hand_over(self, call, me - 1, slicing, Slicing::most);
+    const Task folded = hand_over(self, call, me - 1, slicing, Slicing::max_slices);
     co_await folded;
   } else {
     const Task playing = play(self, call, fold, slicing);

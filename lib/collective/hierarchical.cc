@@ -48,33 +48,22 @@ struct Plan {
   Gate reduced, complete;  // segments that passed the first, the second stage
 };
 
-// The leader adds its node's data up; the others send theirs.
-Task collect(Endpoint& self, const Call& call, const Plan& plan, Range range) {
+// Up: each follower of the node sends its data, and the leader adds it up. Down: the leader sends the result
+// to its followers.
+Task to_leader_or_back(Endpoint& self, const Call& call, const Plan& plan, Range range, bool up) {
   const std::vector<Rank> followers = plan.followers();
+  const Rank leader = plan.places.neighbours()[0];
   const Slicing slicing(call, range.size());
   std::vector<Token> tokens;
   for (std::uint64_t k = 0; k < slicing.count(); ++k) {
     const Slice slice = slice_of(call, slicing.of(range, k));
-    if (!plan.leads) {
-      tokens.push_back(self.send(plan.places.neighbours()[0], 0, slice));
-    } else if (!followers.empty()) {
-      tokens.push_back(self.receive_reduce_all(followers, 0, slice, Arrival::reduce));
-    }
-  }
-  for (const Token token : tokens) co_await self.wait(token);
-}
-
-Task spread(Endpoint& self, const Call& call, const Plan& plan, Range range) {
-  const std::vector<Rank> followers = plan.followers();
-  const Slicing slicing(call, range.size());
-  std::vector<Token> tokens;
-  for (std::uint64_t k = 0; k < slicing.count(); ++k) {
-    const Slice slice = slice_of(call, slicing.of(range, k));
-    if (!plan.leads) {
-      tokens.push_back(self.receive(plan.places.neighbours()[0], plan.gather_lane, slice));
-    } else if (!followers.empty()) {
-      tokens.push_back(self.send_all(followers, plan.gather_lane, slice));
-    }
+    if (plan.leads && followers.empty()) break;
+    if (up)
+      tokens.push_back(plan.leads ? self.receive_reduce_all(followers, 0, slice, Arrival::reduce)
+                                  : self.send(leader, 0, slice));
+    else
+      tokens.push_back(plan.leads ? self.send_all(followers, plan.gather_lane, slice)
+                                  : self.receive(leader, plan.gather_lane, slice));
   }
   for (const Token token : tokens) co_await self.wait(token);
 }
@@ -88,7 +77,7 @@ Task first_stage(Endpoint& self, const Call& call, Plan& plan) {
           ring_steps(self, call, plan.inside, segment, Steps::reduce_scatter(plan.inside.size), last, 0);
       co_await scatter;
     } else {
-      const Task collecting = collect(self, call, plan, segment);
+      const Task collecting = to_leader_or_back(self, call, plan, segment, true);
       co_await collecting;
     }
     plan.reduced.raise();
@@ -121,7 +110,7 @@ Task third_stage(Endpoint& self, const Call& call, Plan& plan) {
                                      Arrival::store, plan.gather_lane);
       co_await gather;
     } else {
-      const Task spreading = spread(self, call, plan, segment);
+      const Task spreading = to_leader_or_back(self, call, plan, segment, false);
       co_await spreading;
     }
   }

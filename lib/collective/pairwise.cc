@@ -12,7 +12,7 @@ Task pairwise(Endpoint& self, const Call& call) {
   if (n < 2 || wrap(call.shift, n) == 0 || call.elements == 0) co_return;
   const Rank to = wrap(std::int64_t(me) + call.shift, n), from = wrap(std::int64_t(me) - call.shift, n);
 
-  const Slicing slicing(call, call.elements, 8 * Slicing::most);
+  const Slicing slicing(call, call.elements, 8 * Slicing::max_slices);
   const std::uint64_t count = slicing.count(), lanes = std::uint64_t(std::max(call.lanes, 1));
   constexpr std::uint64_t ahead = 256;
 

@@ -55,7 +55,7 @@ Task recursive_doubling(Endpoint& self, const Call& call) {
   const Slicing slicing(call, call.elements);
   const Rank me = self.rank();
   if (fold.folds(me)) {
-    const Task folded = hand_over(self, call, me - 1, slicing, Slicing::most);
+    const Task folded = hand_over(self, call, me - 1, slicing, Slicing::max_slices);
     co_await folded;
   } else {
     const Task playing = play(self, call, fold, slicing);

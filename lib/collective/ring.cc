@@ -19,7 +19,7 @@ Task ring_steps(Endpoint& self, const Call& call, Circle circle, Range range, St
   // Receive i overwrites what send i - turn read, one way round the circle earlier.
   const std::uint64_t turn = std::uint64_t(n - 1) * slices;
   const std::uint64_t ahead = std::clamp<std::uint64_t>(turn * 3 / 4, 1, 512);
-  constexpr std::uint64_t max_sends = 2 * Slicing::most;
+  constexpr std::uint64_t max_sends = 2 * Slicing::max_slices;
   const std::uint64_t lanes = std::uint64_t(std::max(call.lanes, 1));
 
   std::vector<Token> sent(transfers), received(transfers);

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <optional>
 
+#include "collective/fault.h"
+
 namespace ringtrue::sim {
 
 namespace {
@@ -54,19 +56,6 @@ std::optional<int> number(std::string_view text) {
   return value;
 }
 
-// "5%" or "0.05", whole billionths so that the text form can be exact.
-std::optional<double> share_of(std::string_view text) {
-  const bool percent = text.ends_with('%');
-  if (percent) text.remove_suffix(1);
-  double value = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  if (percent) value /= 100;
-  if (!(value > 0 && value < 1)) return std::nullopt;  // nor is it NaN
-  return std::floor(value * 1e9 + 0.5) / 1e9;
-}
-
 std::optional<int> after(std::string_view text, std::string_view word) {
   return text.starts_with(word) ? number(text.substr(word.size())) : std::nullopt;
 }
@@ -111,8 +100,8 @@ Result<void> set(FabricFault& fault, std::string_view key, std::string_view valu
     return bad(fmt::format("{} in fault '{}'", error.what, text), error.next);
   };
   if (key == "share") {
-    const auto share = share_of(value);
-    if (!share)
+    const auto share = collective::parse_share(value);
+    if (!share || *share <= 0 || *share >= 1)
       return bad(fmt::format("'{}' in fault '{}' is no share between 0 and 100%", value, text),
                  "write it like share=50% or share=0.5");
     fault.share = *share;
@@ -202,24 +191,10 @@ std::string time_text(Seconds time) {
   return in_units(time.value * 1e9, {"ns", "us", "ms", "s"});
 }
 
-std::string percent(double share) {
-  const auto billionths = std::uint64_t(share * 1e9 + 0.5);
-  std::string text = fmt::format("{}.{:07}", billionths / 10'000'000, billionths % 10'000'000);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.ends_with('.')) text.pop_back();
-  return text + "%";
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\n");
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
-}
-
 }  // namespace
 
 bool is_fabric_fault(std::string_view text) {
-  text = trimmed(text);
+  text = collective::trimmed(text);
   const std::string_view word = text.substr(0, text.find('@'));
   return std::any_of(kinds.begin(), kinds.end(), [&](const KindName& k) { return k.name == word; });
 }
@@ -269,10 +244,10 @@ Result<Place> parse_place(std::string_view text) {
 
 Result<std::vector<FabricFault>> parse_fabric_faults(std::string_view text) {
   std::vector<FabricFault> faults;
-  if (trimmed(text).empty()) return faults;
+  if (collective::trimmed(text).empty()) return faults;
   for (;;) {
     const std::size_t end = text.find(';');
-    auto fault = parse_one(trimmed(text.substr(0, end)));
+    auto fault = parse_one(collective::trimmed(text.substr(0, end)));
     if (!fault) return tl::unexpected(fault.error());
     faults.push_back(*fault);
     if (end == text.npos) return faults;
@@ -314,11 +289,13 @@ std::string to_text(const FabricFault& fault) {
   const std::string text = fmt::format("{}@{}", named(fault.kind).name, to_text(fault.place));
   switch (fault.kind) {
     case Kind::lossy:
-      return text + fmt::format(":share={},time={}", percent(fault.share), time_text(fault.time));
+      return text +
+             fmt::format(":share={},time={}", collective::share_text(fault.share), time_text(fault.time));
     case Kind::late:
       return text + ":time=" + time_text(fault.time);
     case Kind::flapping:
-      return text + fmt::format(":share={},period={}", percent(fault.share), time_text(fault.period));
+      return text +
+             fmt::format(":share={},period={}", collective::share_text(fault.share), time_text(fault.period));
     case Kind::dead:
       return text;
     case Kind::mtu:
@@ -326,7 +303,7 @@ std::string to_text(const FabricFault& fault) {
     case Kind::background:
       return text + ":rate=" + in_units(fault.rate.value, {"B/s", "kB/s", "MB/s", "GB/s"});
     default:
-      return text + ":share=" + percent(fault.share);
+      return text + ":share=" + collective::share_text(fault.share);
   }
 }
 

@@ -16,7 +16,7 @@ using collective::Range;
 
 constexpr std::uint64_t window = 64;  // transfers whose sends are at hand
 // As in collective/ring.cc.
-constexpr std::uint64_t max_ahead = 512, max_sends = 2 * collective::Slicing::most;
+constexpr std::uint64_t max_ahead = 512, max_sends = 2 * collective::Slicing::max_slices;
 
 // The last rows of a table of one value for every transfer (row) and rank (column).
 class Window {

@@ -177,7 +177,7 @@ std::uint64_t OmniAggregator::due(std::size_t index, Rank worker) const {
   return mask;
 }
 
-Placed OmniAggregator::refuse() {
+Placed OmniAggregator::reject() {
   if (reliable_) return Placed::broken;
   ++packets_.counts().dropped;
   return Placed::dropped;
@@ -203,7 +203,7 @@ Placed OmniAggregator::place(Rank from, std::span<const std::byte> header, std::
   if (!packet || packet->kind != OmniHeader::Kind::blocks || packet->stream >= shape_.streams() ||
       shape_.columns_of(packet->stream) == 0 || shape_.aggregator_of(packet->stream) != self_.rank() ||
       from < 0 || from >= omni_.workers) {
-    return refuse();
+    return reject();
   }
   const std::size_t index = index_of(packet->stream);
   Slot& slot = slots_[index];
@@ -212,7 +212,7 @@ Placed OmniAggregator::place(Rank from, std::span<const std::byte> header, std::
     // A packet of the round before: this worker has not got the result.
     if (slot.collecting && slot.round > 0 && packet->round == slot.round - 1) send_again(slot, from);
   }
-  if (!fits(index, *packet, from)) return refuse();
+  if (!fits(index, *packet, from)) return reject();
   seen_[seen_at(index, from)] = 1;
   const auto row_of = [&](std::uint32_t c) { return column(index, c).row; };
   for_each_run(packet->mask, row_of, [&](std::uint32_t c, std::uint32_t count) {

@@ -61,7 +61,7 @@ class OmniAggregator final : public PacketHandler {
 
   std::uint64_t due(std::size_t index, Rank worker) const;
   bool fits(std::size_t index, const OmniHeader& packet, Rank from) const;
-  Placed refuse();
+  Placed reject();
   Seconds look_for_silence();
   Rank silent_worker(Seconds now) const;
 

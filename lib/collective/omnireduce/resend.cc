@@ -16,7 +16,7 @@ Resender::Resender(Endpoint& self, const OmniShape& shape, Rank first_aggregator
   for (std::size_t i = 0; i < peers_.size(); ++i) peers_[i].rank = first_ + Rank(i);
   for (std::uint32_t stream = 0; stream < shape.streams(); ++stream) {
     packets_of_[stream].aggregator = shape.aggregator_of(stream);
-    if (shape.columns_of(stream) > 0) peer(shape.aggregator_of(stream)).most += 1;
+    if (shape.columns_of(stream) > 0) peer(shape.aggregator_of(stream)).max_window += 1;
   }
 }
 
@@ -67,10 +67,10 @@ void Resender::answered(std::uint32_t stream) {
   packet.unanswered = false;
   --to.unanswered;
   const Seconds round_trip = packets_.now() - packet.posted;
-  to.quickest = std::min(to.quickest * 1.01, round_trip);
+  to.min_round_trip = std::min(to.min_round_trip * 1.01, round_trip);
   if (packet.tries == 0) {
     measure(to, round_trip);
-    to.window = std::min(to.most, to.window + (to.window < to.threshold ? 1 : 1 / to.window));
+    to.window = std::min(to.max_window, to.window + (to.window < to.threshold ? 1 : 1 / to.window));
   }
   free_place(packet);
 }
@@ -90,7 +90,7 @@ void Resender::measure(Peer& peer, Seconds round_trip) {
 }
 
 void Resender::set_timeout(Peer& peer, Seconds timeout) {
-  peer.timeout = std::clamp(std::min(timeout, peer.quickest * 12), min_timeout, max_timeout);
+  peer.timeout = std::clamp(std::min(timeout, peer.min_round_trip * 12), min_timeout, max_timeout);
 }
 
 void Resender::slow_down(Peer& peer, Seconds now) {

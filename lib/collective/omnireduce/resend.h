@@ -6,7 +6,7 @@
 // - When a packet is sent again: retransmission timeout from the round trips (RFC 6298), not measured on
 //   packets that were sent twice (Karn), doubled with each try. A result waits for the slowest worker of its
 //   round, so that round trips hold the others' timeouts, which hold ours: where much is lost, they would
-//   drive each other to the cap. So no timeout is more than 12 times the quickest of late round trips.
+//   drive each other to the cap. So no timeout is more than 12 times the shortest of late round trips.
 // - When to give up: an aggregator that was asked and says nothing for `silence`.
 //
 // A packet waits for its answer as long as the slowest worker of its round. So a timeout also frees the
@@ -68,15 +68,15 @@ class Resender {
   };
   struct Peer {
     Rank rank = 0;
-    double window = 16, threshold = 1e9, most = 0;  // packets
-    std::uint32_t places = 0;                       // taken
+    double window = 16, threshold = 1e9, max_window = 0;  // packets
+    std::uint32_t places = 0;                             // taken
     std::uint32_t unanswered = 0;
     std::set<std::pair<std::uint64_t, std::uint32_t>> queue;  // for a place: round and stream
     bool measured = false;
     Seconds smoothed, variation, timeout = first_timeout;
-    Seconds quickest = max_timeout;  // round trip, forgotten by a hundredth with each further one
-    Seconds asked, heard;            // since when packets are unanswered; the last packet from there
-    Seconds calm_until;              // one loss halves once
+    Seconds min_round_trip = max_timeout;  // forgotten by a hundredth with each further one
+    Seconds asked, heard;                  // since when packets are unanswered; the last packet from there
+    Seconds calm_until;                    // one loss halves once
   };
 
   Peer& peer(Rank aggregator) { return peers_[std::size_t(aggregator - first_)]; }

@@ -181,7 +181,7 @@ void OmniWorker::send(std::uint32_t index, std::uint64_t mask) {
 }
 
 // Nobody sends what does not fit; a duplicate or a late packet does not either, where there can be such.
-Placed OmniWorker::refuse() {
+Placed OmniWorker::reject() {
   if (reliable_) return Placed::broken;
   ++packets_.counts().dropped;
   return Placed::dropped;
@@ -207,9 +207,9 @@ bool OmniWorker::fits(const OmniHeader& packet) const {
 
 Placed OmniWorker::place(Rank from, std::span<const std::byte> header, std::vector<PacketPart>& parts) {
   const std::optional<OmniHeader> packet = decode(header);
-  if (!packet || !sends(*packet, from)) return refuse();
+  if (!packet || !sends(*packet, from)) return reject();
   if (resender_) resender_->heard(from);
-  if (!fits(*packet)) return refuse();
+  if (!fits(*packet)) return reject();
   streams_[packet->stream].listening = false;
   const auto row_of = [&](std::uint32_t c) { return column(packet->stream, c).wanted; };
   for_each_run(packet->mask, row_of, [&](std::uint32_t c, std::uint32_t count) {

@@ -56,7 +56,7 @@ class OmniWorker final : public PacketHandler {
   }
   bool sends(const OmniHeader& packet, Rank from) const;
   bool fits(const OmniHeader& packet) const;
-  Placed refuse();
+  Placed reject();
 
   Endpoint& self_;
   Packets& packets_;
