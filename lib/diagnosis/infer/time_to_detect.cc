@@ -3,7 +3,7 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-std::tuple<std::string, int, int, std::string> key_of(const Finding& finding) {
+std::tuple<std::string, int, int, std::string> identity_of(const Finding& finding) {
   return {finding.kind, finding.scope.node, finding.scope.peer, finding.scope.subject.device};
 }
 
@@ -13,8 +13,8 @@ void TimeToDetect::note(const std::vector<Finding>& findings, int runs) {
   std::map<Key, int> now;
   for (const Finding& finding : findings) {
     if (finding.severity == Severity::info) continue;
-    const auto before = since_.find(key_of(finding));
-    now.emplace(key_of(finding), before != since_.end() ? before->second : runs);
+    const auto before = since_.find(identity_of(finding));
+    now.emplace(identity_of(finding), before != since_.end() ? before->second : runs);
   }
   since_ = std::move(now);
 }
@@ -22,7 +22,7 @@ void TimeToDetect::note(const std::vector<Finding>& findings, int runs) {
 void TimeToDetect::tell(std::vector<Finding>& findings, int runs) const {
   for (Finding& finding : findings) {
     if (finding.severity == Severity::info) continue;
-    const auto since = since_.find(key_of(finding));
+    const auto since = since_.find(identity_of(finding));
     finding.proven_after = since != since_.end() ? since->second : runs;
     finding.evidence.push_back(
         {finding.proven_after < runs ? StatementKind::confirmed_after : StatementKind::confirmed_last,

@@ -97,7 +97,7 @@ TEST(SimMeasurer, TellsHowItsNodesHangTogether) {
 TEST(SimMeasurer, RefusesWhatItDoesNotModel) {
   SimMeasurer measurer(world_of(4));
   for (const AlgorithmId algorithm : {AlgorithmId::omnireduce, AlgorithmId::naive, AlgorithmId::double_tree})
-    EXPECT_EQ(measurer.measure(over_all(algorithm, 4)).error().cause, Cause::bad_input) << name(algorithm);
+    EXPECT_EQ(measurer.measure(over_all(algorithm, 4)).error().cause, Cause::bad_input) << key_of(algorithm);
   EXPECT_FALSE(measurer.measure(over_all(AlgorithmId::ring, 1)));
 }
 

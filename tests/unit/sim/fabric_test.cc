@@ -238,7 +238,6 @@ TEST(ClosedForms, ReproduceLogGOPSimsDissemination) {
   fabric.receive_overhead = Seconds(1500e-9);
   const collective::Algorithm barrier = {
       collective::AlgorithmId::barrier,
-      "barrier",
       "",
       [](collective::Endpoint& self, const collective::Call&) { return collective::barrier(self); },
       [](const collective::Layout&, Rank, const collective::Call&) -> std::uint64_t { return 0; },

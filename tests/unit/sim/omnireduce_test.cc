@@ -176,7 +176,7 @@ TEST(SimOmnireduce, NamesASilentAggregator) {
   const auto report =
       simulate(**find_algorithm("omnireduce"), call_of(rows, {2, 1, 2, true}), fabric, options);
   ASSERT_TRUE(report && report->error);
-  EXPECT_NE(report->error->where.find("> rank 3"), std::string::npos) << report->error->text();
+  EXPECT_NE(report->error->where.text().find("> rank 3"), std::string::npos) << report->error->text();
 }
 
 // ---- the model ----

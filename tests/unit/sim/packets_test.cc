@@ -64,7 +64,7 @@ std::uint64_t no_scratch(const Layout&, Rank, const Call&) {
   return 0;
 }
 Algorithm algorithm(Task (*program)(Endpoint&, const Call&)) {
-  return {AlgorithmId::omnireduce, "test", "a test", program, no_scratch, true, all_edges};
+  return {AlgorithmId::omnireduce, "a test", program, no_scratch, true, all_edges};
 }
 
 // Rank 0 sends call.elements packets; rank 1 listens, after call.shift milliseconds, for call.lanes of them.
