@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/area.h"
 #include "base/splitmix64.h"
-#include "sim/area.h"
 
 namespace ringtrue::sim {
 

@@ -17,7 +17,7 @@ using Group = std::vector<const Suspect*>;
 
 class Conclusion {
  public:
-  Conclusion(const Case& c, Diagnosis& out)
+  Conclusion(const Measured& c, Diagnosis& out)
       : c_(c),
         out_(out),
         reference_(c.inference.reference.rate),
@@ -49,7 +49,7 @@ class Conclusion {
   bool may_be_faulty();
   bool ring_is_slow();
 
-  const Case& c_;
+  const Measured& c_;
   Diagnosis& out_;
   const double reference_;
   const Parts parts_;

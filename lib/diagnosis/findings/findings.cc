@@ -225,7 +225,7 @@ Severity Conclusion::severity(double ratio) const {
                                          : Severity::info;
 }
 
-void conclude(const Case& c, Diagnosis& diagnosis) {
+void conclude(const Measured& c, Diagnosis& diagnosis) {
   Conclusion(c, diagnosis).run();
 }
 

@@ -25,7 +25,8 @@ struct DeadNode {
   Error error;
 };
 
-struct Case {
+// What findings are drawn from.
+struct Measured {
   const Readings& readings;
   const Inference& inference;
   const Thresholds& thresholds;
@@ -40,6 +41,6 @@ struct Case {
 
 // Adds findings, not_checked and rates to `diagnosis`, whose nodes, expected and ring_busbw are filled in,
 // and sets its verdict.
-void conclude(const Case& c, Diagnosis& diagnosis);
+void conclude(const Measured& m, Diagnosis& diagnosis);
 
 }  // namespace ringtrue::diagnosis

@@ -86,7 +86,7 @@ Diagnosis Examination::run() {
                      to_text(BytesPerSecond(port.rate)), to_text(BytesPerSecond(port.typical)))});
   }
   out_.cost.seconds = Seconds(elapsed());
-  conclude(case_of(inference), out_);
+  conclude(measured(inference), out_);
   add_losses(
       losses_, out_.counters, out_.rails, [&](const Scope& s) { return pace(s, inference); }, thresholds_,
       out_);
@@ -143,7 +143,7 @@ Inference Examination::judge() const {
   return infer(readings_, alone_, attainable_, nominal, thresholds_, structure_);
 }
 
-Case Examination::case_of(const Inference& inference) const {
+Measured Examination::measured(const Inference& inference) const {
   return {readings_,
           inference,
           thresholds_,
@@ -162,7 +162,7 @@ void Examination::note_confirmed(const Inference& inference) {
   now.nodes = out_.nodes;
   now.rails = out_.rails;
   now.ring_busbw = out_.ring_busbw;
-  conclude(case_of(inference), now);
+  conclude(measured(inference), now);
   time_to_detect_.note(now.findings, out_.cost.runs);
   if (options_.on_suspects) options_.on_suspects(now.findings);
 }

@@ -71,7 +71,7 @@ class Examination {
 
   bool known(const SlowestHop& slowest) const;  // measured as a pair as well
   Inference judge() const;
-  Case case_of(const Inference& inference) const;
+  Measured measured(const Inference& inference) const;
   void note_confirmed(const Inference& inference);
   // Nodes with a side below 60 % of the reference: they make every experiment long that they are part of.
   std::vector<int> very_slow(const Inference& inference) const;

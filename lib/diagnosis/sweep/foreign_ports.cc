@@ -1,38 +1,22 @@
 #include "diagnosis/sweep/foreign_ports.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
-#include <optional>
 #include <set>
 
+#include "base/ip.h"
+
 namespace ringtrue::diagnosis {
-namespace {
-
-using Raw = std::array<std::uint8_t, 16>;
-
-// As people write addresses, and as sysfs writes GIDs; IPv4 as RoCE has it, ::ffff:a.b.c.d.
-std::optional<Raw> raw_gid(const std::string& text) {
-  Raw raw{};
-  if (inet_pton(AF_INET6, text.c_str(), raw.data()) == 1) return raw;
-  raw[10] = raw[11] = 0xff;
-  if (inet_pton(AF_INET, text.c_str(), raw.data() + 12) == 1) return raw;
-  return std::nullopt;
-}
-
-}  // namespace
 
 void drop_foreign_ports(topology::Cluster& cluster, const Addresses& addresses) {
-  std::map<Raw, std::string> owner;
+  std::map<IpBytes, std::string> owner;
   for (const auto& [node, address] : addresses)
-    if (const auto raw = raw_gid(address)) owner.emplace(*raw, node);
+    if (const auto raw = parse_ip(address)) owner.emplace(*raw, node);
   for (topology::Node& node : cluster.nodes) {
     const auto foreign = [&](const topology::Port& port) {
       return std::any_of(port.gids.begin(), port.gids.end(), [&](const std::string& gid) {
-        const auto raw = raw_gid(gid);
+        const auto raw = parse_ip(gid);
         const auto found = raw ? owner.find(*raw) : owner.end();
         return found != owner.end() && found->second != node.name;
       });

@@ -6,7 +6,9 @@
 namespace ringtrue::report {
 
 // Written line by line: steps may be millions.
-void write_json(const ops::ScheduleDocument& document, const Write& write) {
+void write_json(const ops::ScheduleDocument& document, const Write& to) {
+  bool open = true;
+  const Write write = [&](std::string_view text) { return open = open && to(text); };
   if (!write(fmt::format("{{\n  \"schema\": \"ringtrue.schedule/1\",\n  \"algorithm\": \"{}\",\n  \"ranks\": "
                          "{},\n  \"bytes\": {}",
                          key_of(document.algorithm), document.ranks, document.bytes)))
@@ -21,13 +23,12 @@ void write_json(const ops::ScheduleDocument& document, const Write& write) {
   write(fmt::format(",\n  \"steps_omitted\": {}", document.steps_omitted));
   if (!document.steps_omitted && document.each_step) {
     Rows steps(write, ",\n  \"steps\": [");
-    bool open = true;
     document.each_step([&](const ops::StepRow& s) {
-      open = open &&
-             steps.add_text(fmt::format(R"({{"rank": {}, "step": {}, "kind": "{}", "peer": {}, "lane": {}, )"
-                                        R"("range": {{"space": "{}", "offset": {}, "length": {}}}}})",
-                                        s.rank, s.step, key_of(s.kind), s.peer, s.lane,
-                                        s.scratch ? "scratch" : "data", s.offset, s.length));
+      if (open)
+        steps.add_text(fmt::format(R"({{"rank": {}, "step": {}, "kind": "{}", "peer": {}, "lane": {}, )"
+                                   R"("range": {{"space": "{}", "offset": {}, "length": {}}}}})",
+                                   s.rank, s.step, key_of(s.kind), s.peer, s.lane,
+                                   s.scratch ? "scratch" : "data", s.offset, s.length));
     });
     steps.end();
   }

@@ -7,12 +7,11 @@
 #include <array>
 #include <cstring>
 
+#include "base/ip.h"
 #include "run/rail_rule.h"
 
 namespace ringtrue::transport::verbs {
 namespace {
-
-using Raw = std::array<std::byte, 16>;
 
 // Preference of a GID; the lowest is used.
 int order(const Gid& gid) {
@@ -21,19 +20,9 @@ int order(const Gid& gid) {
   return link_local ? 2 : 1;
 }
 
-// The address as a RoCE v2 GID holds it.
-std::optional<Raw> to_raw(const std::string& address) {
-  Raw raw{};
-  if (::inet_pton(AF_INET6, address.substr(0, address.find('%')).c_str(), raw.data()) == 1) return raw;
-  raw.fill(std::byte(0));
-  raw[10] = raw[11] = std::byte(0xff);
-  if (::inet_pton(AF_INET, address.c_str(), raw.data() + 12) == 1) return raw;
-  return std::nullopt;
-}
-
-struct Raws {  // of Addresses
-  std::optional<Raw> own;
-  std::vector<Raw> others;
+struct Raws {  // of Addresses, as RoCE v2 GIDs hold them
+  std::optional<IpBytes> own;
+  std::vector<IpBytes> others;
 };
 
 struct Candidate {
@@ -171,7 +160,7 @@ LeftOut left_out(const Candidate& each, const Rail& rail, const std::string& dow
 
 }  // namespace
 
-bool is_ipv4(const Raw& raw) {
+bool is_ipv4(const IpBytes& raw) {
   constexpr std::array<unsigned char, 12> before = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   return std::memcmp(raw.data(), before.data(), before.size()) == 0;
 }
@@ -195,9 +184,9 @@ Result<Choice> choose_rails(const Devices& devices, const run::RdmaSettings& set
   if (devices.opened.empty())
     return tl::unexpected(devices.closed.empty() ? unusable("no RDMA device", "")
                                                  : devices.closed.begin()->second);
-  Raws known{to_raw(addresses.own), {}};
+  Raws known{parse_ip(addresses.own), {}};
   for (const std::string& other : addresses.others.value_or(std::vector<std::string>{}))
-    if (const auto raw = to_raw(other); raw && raw != known.own) known.others.push_back(*raw);
+    if (const auto raw = parse_ip(other); raw && raw != known.own) known.others.push_back(*raw);
   if (!settings.ports.empty()) return named_rails(devices, settings, known);
 
   std::vector<Candidate> usable, rest;

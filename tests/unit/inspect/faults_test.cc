@@ -114,7 +114,7 @@ const Fault faults[] = {
     {"ReplaysRise",
      [](Machine& m) { m.nvlink(1, 4)["errors"][0] = 2; },
      {"critical nvlink-errors GPU1"},
-     {"GPU1: 5 nvlink4_replay within 10.0 s: 2 -> 7"},
+     {"GPU1: 5 nvlink4_replay within 10.0 s (2 -> 7)"},
      [](Machine& m) { m.nvlink(1, 4)["errors"][0] = 7; }},
     {"OldReplays",
      [](Machine& m) {

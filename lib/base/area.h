@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <memory>
 
-namespace ringtrue::sim {
+namespace ringtrue {
 
 struct FreeArea {
   void operator()(std::byte* area) const { std::free(area); }
@@ -15,4 +15,4 @@ using Area = std::unique_ptr<std::byte, FreeArea>;
 // Aligned to 64 bytes at least; not set to anything. Throws std::bad_alloc.
 Area make_area(std::size_t bytes);
 
-}  // namespace ringtrue::sim
+}  // namespace ringtrue

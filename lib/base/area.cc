@@ -1,10 +1,10 @@
-#include "sim/area.h"
+#include "base/area.h"
 
 #include <sys/mman.h>
 
 #include <new>
 
-namespace ringtrue::sim {
+namespace ringtrue {
 
 Area make_area(std::size_t bytes) {
   constexpr std::size_t page = std::size_t(2) << 20;
@@ -19,4 +19,4 @@ Area make_area(std::size_t bytes) {
   return area;
 }
 
-}  // namespace ringtrue::sim
+}  // namespace ringtrue
