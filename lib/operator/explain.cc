@@ -38,9 +38,11 @@ std::vector<ExplainRound> rounds_of(const collective::OmniShape& shape, std::uin
     return shape.block(stream, column, at);
   };
   std::vector<ExplainRound> out;
-  for (const auto& [number, exchange] : exchanges) {
+  for (const auto& numbered : exchanges) {
+    const auto& exchange = numbered.second;
     if (!exchange.result) continue;
-    ExplainRound& round = out.emplace_back(ExplainRound{stream, number, shape.aggregator_of(stream), {}, {}});
+    ExplainRound& round =
+        out.emplace_back(ExplainRound{stream, numbered.first, shape.aggregator_of(stream), {}, {}});
     for (std::size_t worker = 0; worker < bitmaps.size(); ++worker) {
       ExplainPacket& packet = round.packets.emplace_back(ExplainPacket{int(worker), acked, {}});
       const auto sent = exchange.sent.find(int(worker));
