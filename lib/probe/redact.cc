@@ -40,7 +40,8 @@ class Redactor {
     });
     each(recording.links, [&](const std::string&, std::string& to) { to = path(to); });
     each(recording.errors, [&](const std::string&, Error& error) {
-      for (std::string* part : {&error.what, &error.where.node, &error.next}) *part = pseudonyms_.text(*part, {});
+      for (std::string* part : {&error.what, &error.where.node, &error.next})
+        *part = pseudonyms_.text(*part, {});
     });
   }
 

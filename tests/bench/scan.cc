@@ -126,8 +126,9 @@ int main(int argc, char** argv) {
           std::pair(Type::float32, 1), std::pair(Type::float32, 10), std::pair(Type::float32, 100)}) {
       for (char* at : memory) plant(at, bytes, std::uint64_t(percent));
       const Measured m = measure(memory, bytes, type);
-      std::printf("%7u  %-8s  %6d %%  %10.2f  %10.2f  %5.1f %%\n", threads, std::string(ringtrue::key_of(type)).c_str(),
-                  percent, m.read / 1e9, m.scan / 1e9, m.share * 100);
+      std::printf("%7u  %-8s  %6d %%  %10.2f  %10.2f  %5.1f %%\n", threads,
+                  std::string(ringtrue::key_of(type)).c_str(), percent, m.read / 1e9, m.scan / 1e9,
+                  m.share * 100);
       std::fflush(stdout);
     }
   }

@@ -10,8 +10,8 @@
 namespace ringtrue::report {
 namespace {
 
-using campaign::ScoreGroup;
 using campaign::Rate;
+using campaign::ScoreGroup;
 
 constexpr std::size_t listed_at_most = 20;
 

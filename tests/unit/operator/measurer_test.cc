@@ -251,7 +251,8 @@ TEST(RunMeasurer, SaysThatAnExperimentWasCut) {
   const Error cut = measurer.measure(experiment).error();
   EXPECT_EQ(script.left_ms, 0);
   EXPECT_EQ(cut.cause, Cause::deadline);
-  EXPECT_EQ(cut.what, "ring over 3 nodes was aborted, as the time for all experiments was over: " + late.what);
+  EXPECT_EQ(cut.what,
+            "ring over 3 nodes was aborted, as the time for all experiments was over: " + late.what);
   EXPECT_EQ(cut.where, Subject("b", Phase::run));
   EXPECT_THAT(cut.next, HasSubstr("--budget"));
 }

@@ -75,7 +75,8 @@ std::string everything(const Recording& recording) {
     for (const auto& name : names) all += name + "\n";
   }
   for (const auto& [from, to] : recording.links) all += from + " " + to + "\n";
-  for (const auto& [key, error] : recording.errors) all += key + error.what + error.where.text() + error.next + "\n";
+  for (const auto& [key, error] : recording.errors)
+    all += key + error.what + error.where.text() + error.next + "\n";
   return all;
 }
 

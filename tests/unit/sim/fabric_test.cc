@@ -237,11 +237,9 @@ TEST(ClosedForms, ReproduceLogGOPSimsDissemination) {
   fabric.inter = {Seconds(2500e-9), BytesPerSecond(1e9), Seconds(1500e-9)};
   fabric.receive_overhead = Seconds(1500e-9);
   const collective::Algorithm barrier = {
-      collective::AlgorithmId::barrier,
-      "",
+      collective::AlgorithmId::barrier, "",
       [](collective::Endpoint& self, const collective::Call&) { return collective::barrier(self); },
-      [](const collective::Layout&, Rank, const collective::Call&) -> std::uint64_t { return 0; },
-      false};
+      [](const collective::Layout&, Rank, const collective::Call&) -> std::uint64_t { return 0; }, false};
   const auto report = simulate(barrier, {}, fabric);
   ASSERT_TRUE(report && !report->error);
   EXPECT_NEAR(report->time.value, 22'000e-9, 1e-15);

@@ -89,7 +89,8 @@ class VerbsLibrary : public testing::TestWithParam<Provider> {
     return pair ? std::move(*pair) : nullptr;
   }
   static void connect(QueuePair& from, const End& near, const QueuePair& to, const End& far,
-                      std::uint32_t from_sequence, std::uint32_t to_sequence, const RetryLimits& patience = {}) {
+                      std::uint32_t from_sequence, std::uint32_t to_sequence,
+                      const RetryLimits& patience = {}) {
     Path path;
     path.port = near.rail.name.port;
     path.mtu = std::min(near.rail.port.mtu, far.rail.port.mtu);
