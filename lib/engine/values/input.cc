@@ -208,7 +208,7 @@ Mismatch InputValues::check(Rank rank, std::byte* data, bool) const {
   Mismatch found;
   if (rank >= workers_) return found;
   if (!allreduce_) {
-    compare_values(type_, data, input_->row(source_of(rank)).data(), elements_, 0, found);
+    compare_values(type_, data, input_->row(source_of(rank)).data(), elements_, 0, Zeros::equal, found);
     return found;
   }
   for (std::uint64_t first = 0; first < elements_; first += chunk) {

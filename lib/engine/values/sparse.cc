@@ -301,7 +301,7 @@ Mismatch SparseValues::check(Rank rank, std::byte* data, bool everything) const 
       const std::byte* right =
           allreduce_ ? expected(piece, scratch) : input(source_of(rank), piece, scratch.masked.data());
       std::byte* got = data + piece.first * size_;
-      compare_values(type_, got, right, piece.elements, piece.first, found);
+      compare_values(type_, got, right, piece.elements, piece.first, Zeros::equal, found);
       poison(got, right, piece.elements * size_);
     });
   };
@@ -326,7 +326,8 @@ Mismatch SparseValues::check(Rank rank, std::byte* data, bool everything) const 
     const std::uint64_t first = k * block_, count = std::min(block_, elements_ - first);
     if (!any_non_zero(type_, data + first * size_, count)) continue;
     pieces_of(k, [&](const Piece& piece) {
-      compare_values(type_, data + piece.first * size_, zeros_.data(), piece.elements, piece.first, found);
+      compare_values(type_, data + piece.first * size_, zeros_.data(), piece.elements, piece.first,
+                     Zeros::equal, found);
     });
   }
   return found;

@@ -106,32 +106,29 @@ std::int64_t average(Type, std::int64_t sum, int ranks) {
 
 template <class U>
 void compare(const std::byte* got, const std::byte* right, std::uint64_t elements, std::uint64_t first,
-             U magnitude, Mismatch& found) {
+             bool sign_counts, Mismatch& found) {
+  const U zero_bits = sign_counts ? U(~U(0)) : U(U(~U(0)) >> 1);  // a value without any of them is a zero
   for (std::uint64_t i = 0; i < elements; ++i) {
     U a, b;
     std::memcpy(&a, got + i * sizeof(U), sizeof(U));
     std::memcpy(&b, right + i * sizeof(U), sizeof(U));
-    if (a != b && ((a & magnitude) != 0 || (b & magnitude) != 0)) found.add(first + i);
+    if (a != b && ((a | b) & zero_bits) != 0) found.add(first + i);
   }
 }
 
 }  // namespace
 
 void compare_values(Type type, const std::byte* got, const std::byte* right, std::uint64_t elements,
-                    std::uint64_t first, Mismatch& found) {
+                    std::uint64_t first, Zeros zeros, Mismatch& found) {
   if (elements == 0 || std::memcmp(got, right, elements * size_of(type)) == 0) return;
-  switch (type) {
-    case Type::float16:
-    case Type::bfloat16:
-      return compare<std::uint16_t>(got, right, elements, first, 0x7fff, found);
-    case Type::float32:
-      return compare<std::uint32_t>(got, right, elements, first, 0x7fff'ffff, found);
-    case Type::float64:
-      return compare<std::uint64_t>(got, right, elements, first, ~std::uint64_t(0) >> 1, found);
-    case Type::int32:
-      return compare<std::uint32_t>(got, right, elements, first, ~std::uint32_t(0), found);
-    case Type::int64:
-      return compare<std::uint64_t>(got, right, elements, first, ~std::uint64_t(0), found);
+  const bool sign_counts = zeros == Zeros::signed_apart || is_integer(type);
+  switch (size_of(type)) {
+    case 2:
+      return compare<std::uint16_t>(got, right, elements, first, sign_counts, found);
+    case 4:
+      return compare<std::uint32_t>(got, right, elements, first, sign_counts, found);
+    default:
+      return compare<std::uint64_t>(got, right, elements, first, sign_counts, found);
   }
 }
 
@@ -284,7 +281,7 @@ Mismatch Values::compare(const std::byte* table, void* data, std::uint64_t eleme
   const std::uint64_t block = std::min(elements, period);
   for (std::uint64_t first = 0; first < elements; first += block) {
     const std::uint64_t count = std::min(block, elements - first);
-    compare_values(type_, bytes + first * size, table, count, first, found);
+    compare_values(type_, bytes + first * size, table, count, first, Zeros::signed_apart, found);
     if (poison) std::memcpy(bytes + first * size, poison_.data(), count * size);
   }
   return found;

@@ -29,10 +29,12 @@ struct Mismatch {
   }
 };
 
+enum class Zeros { equal, signed_apart };  // whether -0 is a right result where 0 is expected
+
 // Adds to `found` the elements of `got` that differ from `right`; the first of the arrays is element `first`.
-// Zeros are equal whatever their sign; a NaN equals only its own bits.
+// A NaN equals only its own bits.
 void compare_values(collective::Type type, const std::byte* got, const std::byte* right,
-                    std::uint64_t elements, std::uint64_t first, Mismatch& found);
+                    std::uint64_t elements, std::uint64_t first, Zeros zeros, Mismatch& found);
 
 class Values {
  public:
@@ -45,9 +47,9 @@ class Values {
 
   // Any alignment; at memory speed.
   void fill(int rank, void* data, std::uint64_t elements) const;
-  // Compares with the result of the whole collective. With `poison`, overwrites all that it has compared with
-  // a value that is a right result for no element and no seed, so that a run which writes nothing is found
-  // out.
+  // Compares with the result of the whole collective, bit for bit. With `poison`, overwrites all that it has
+  // compared with a value that is a right result for no element and no seed, so that a run which writes
+  // nothing is found out.
   Mismatch check(void* data, std::uint64_t elements, bool poison) const;
   // Compares with what fill(source, ...) wrote: for pairwise, which reduces nothing. The poison is the same,
   // and no rank's input either.

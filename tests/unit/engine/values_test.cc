@@ -188,6 +188,18 @@ TEST(Values, AveragesTruncateAndRound) {
   EXPECT_EQ(values.check(average.data(), Values::period, false).count, 0u);
 }
 
+TEST(Values, ASignOfZeroCountsWhereAsked) {
+  const float right[] = {0.0f, 1.0f, -2.0f}, got[] = {-0.0f, 1.0f, 2.0f};
+  const auto differing = [&](Zeros zeros) {
+    Mismatch found;
+    compare_values(Type::float32, reinterpret_cast<const std::byte*>(got),
+                   reinterpret_cast<const std::byte*>(right), 3, 100, zeros, found);
+    return std::pair(found.count, found.first);
+  };
+  EXPECT_EQ(differing(Zeros::signed_apart), std::pair(std::uint64_t(2), std::uint64_t(100)));
+  EXPECT_EQ(differing(Zeros::equal), std::pair(std::uint64_t(1), std::uint64_t(102)));
+}
+
 TEST(Values, NothingIsRight) {
   const Values values(Type::float64, Operation::sum, 2, 1, 0);
   EXPECT_EQ(values.check(nullptr, 0, true).count, 0u);
