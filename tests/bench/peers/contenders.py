@@ -39,10 +39,10 @@ class Failure(Exception):
 
 
 class Place:
-    """Where ranks run: 8 processes on this machine, or one a node of a lab."""
+    """Where ranks run: 8 processes on this machine, or one a node of a lab. earlier: the same for another build."""
 
-    def __init__(self, programs, peers, cluster=None):
-        self.programs, self.peers, self.cluster = programs, peers, cluster
+    def __init__(self, programs, peers, cluster=None, earlier=None):
+        self.programs, self.peers, self.cluster, self.earlier = programs, peers, cluster, earlier
 
     @property
     def ranks(self):
@@ -108,6 +108,16 @@ class Ringtrue:
                 time = row["time_s"]
                 found.append(Measurement(row["bytes"], time["median"], time["min"], time["max"], row["cpu_s"]))
         return found
+
+
+class EarlierBuild:
+    """One of ringtrue's contenders, as another build of it does."""
+
+    def __init__(self, contender):
+        self.contender, self.label = contender, f"{contender.label}, earlier build"
+
+    def run(self, place, job):
+        return self.contender.run(place.earlier, job)
 
 
 class OpenMpi:

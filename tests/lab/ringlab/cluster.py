@@ -81,9 +81,10 @@ def parent(pid):
 
 
 class Cluster:
-    def __init__(self, network, programs, directory):
+    def __init__(self, network, programs, directory, port=PORT):
         """programs: the folder with ringtrue and ringtrued. directory: for states, certificates and logs."""
         self.network, self.programs, self.directory = network, os.path.abspath(programs), directory
+        self.port = port
         self.pki = os.path.join(directory, "pki")
         self.daemons = {}  # Popen by node name
         os.makedirs(directory, exist_ok=True)
@@ -96,7 +97,8 @@ class Cluster:
 
     @property
     def hosts(self):
-        return f"{self.network.prefix}[0-{self.network.size - 1}]" if self.network.size > 1 else "node0"
+        names = f"{self.network.prefix}[0-{self.network.size - 1}]" if self.network.size > 1 else "node0"
+        return names if self.port == PORT else f"{names}:{self.port}"
 
     # Certificates.
 
@@ -109,7 +111,7 @@ class Cluster:
     def make_certificates(self):
         if not os.path.exists(os.path.join(self.pki, "ca.crt")):
             self.certify("init", "--dir", self.pki)
-            self.certify("issue", "--dir", self.pki, self.hosts)
+            self.certify("issue", "--dir", self.pki, ",".join(self.network.names()))
 
     # Daemons.
 
@@ -132,7 +134,7 @@ class Cluster:
             raise LabError(f"{node} has a daemon already")
         os.makedirs(self.state(node), exist_ok=True)
         command = [*wrapper, program or self.program("ringtrued"),
-                   "--listen", f"{self.network.address(node)}:{PORT}", "--state", self.state(node),
+                   "--listen", f"{self.network.address(node)}:{self.port}", "--state", self.state(node),
                    "--pki", pki or self.pki, "--node", node, *extra]
         with open(self.log(node), "ab") as log:
             self.daemons[node] = subprocess.Popen(self.network.command(node, command), stdin=subprocess.DEVNULL,
@@ -146,13 +148,14 @@ class Cluster:
 
     def wait_ready(self, nodes=None, seconds=15):
         """Until every daemon answers. Raises what is known about the one that does not."""
+        hosts = ",".join(nodes) if nodes else self.hosts
         nodes = nodes or self.network.names()
         until = time.monotonic() + seconds
         while True:
             for node in nodes:
                 if self.daemons[node].poll() is not None:
                     raise LabError(f"{node}: the daemon ended at once: {self.log_text(node).strip()[-300:]}")
-            answer = self.ringtrue("nodes", "--hosts", ",".join(nodes), "--pki", self.pki, timeout=30)
+            answer = self.ringtrue("nodes", "--hosts", hosts, "--pki", self.pki, timeout=30)
             if answer.code == 0:
                 return
             if time.monotonic() > until:
