@@ -21,9 +21,10 @@ inline constexpr const char* keys_of<Cause>[] = {"bad_input", "unavailable", "un
                                                  "refused",   "deadline",    "peer_lost",
                                                  "corrupted", "cancelled",   "internal"};
 
+// "?" of a value that is none of the enumeration's.
 template <class E>
 constexpr const char* key_of(E value) {
-  return keys_of<E>[std::size_t(value)];
+  return std::size_t(value) < std::size(keys_of<E>) ? keys_of<E>[std::size_t(value)] : "?";
 }
 
 template <class E>
