@@ -14,9 +14,14 @@ Json error_value(const ops::Trouble& trouble) {
                         {"next", text_or_null(f.error.next)},
                         {"culprit", f.culprit}});
   }
+  const Subject& where = trouble.error.where;
   return {{"cause", key_of(trouble.error.cause)},
           {"what", trouble.error.what},
-          {"where", text_or_null(trouble.error.where.text())},
+          {"where", text_or_null(where.text())},
+          {"node", text_or_null(where.node)},
+          {"device", text_or_null(where.device)},
+          {"rank", where.rank < 0 ? Json(nullptr) : Json(where.rank)},
+          {"phase", text_or_null(key_of(where.phase))},
           {"next", text_or_null(trouble.error.next)},
           {"failures", failures}};
 }

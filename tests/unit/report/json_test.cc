@@ -212,11 +212,15 @@ TEST(Json, SimulateFitsItsSchema) {
 
 TEST(Json, FailuresNameNodeAndPhase) {
   ops::RunDocument d;
-  d.error = ops::Trouble{{Cause::deadline, "no answer within 10 s", "node3 connect", "look at it"},
+  d.error = ops::Trouble{{Cause::deadline, "no answer within 10 s", {"node3", Phase::connect}, "look at it"},
                          {{"node3", Phase::connect, {Cause::deadline, "no answer", "", ""}, true},
                           {"node4", Phase::connect, {Cause::cancelled, "waited", "", ""}, false}}};
   const auto value = valid("run", json(d));
   EXPECT_EQ(value["error"]["cause"], "deadline");
+  EXPECT_EQ(value["error"]["where"], "node3 connect");
+  EXPECT_EQ(value["error"]["node"], "node3");
+  EXPECT_EQ(value["error"]["phase"], "connect");
+  EXPECT_EQ(value["error"]["rank"], nullptr);
   EXPECT_EQ(value["error"]["failures"][0]["node"], "node3");
   EXPECT_EQ(value["error"]["failures"][1]["culprit"], false);
   for (const char* command :
