@@ -36,7 +36,7 @@ int run(Context& context, const TopoFlags& flags) {
   clear_progress();
   if (flags.xml) {
     const auto& nodes = document->cluster.nodes;
-    if (nodes.size() == 1) return print(topology::write_hwloc_xml(nodes.front()), Exit::healthy);
+    if (nodes.size() == 1) return print(formats::write_hwloc_xml(nodes.front()), Exit::healthy);
     return failed(context, Error{Cause::bad_input,
                                  fmt::format("--hwloc-xml is of one node, and there are {}", nodes.size()),
                                  "", "name one"});

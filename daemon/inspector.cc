@@ -74,7 +74,7 @@ void Inspector::serve(const std::stop_token& stop, const Request& request) {
 Inspector::Answer Inspector::answer(const std::stop_token& stop, const Request& request) const {
   auto recording = read_(request, stop);
   if (!recording) return tl::unexpected(recording.error());
-  return topology::write_recording(*recording);
+  return probe::write_recording(*recording);
 }
 
 std::list<Inspector::Reading>::iterator Inspector::find(const Request& request) {
@@ -98,9 +98,9 @@ void Inspector::stop() {
 
 Inspector::Read read_node(std::string node) {
   return [node = std::move(node)](const Inspector::Request& request, const std::stop_token& stop) {
-    topology::LiveOptions options;
+    probe::LiveOptions options;
     options.wake_gpus = request.wake_gpus;
-    return topology::read_this_machine(options, node, request.window, stop);
+    return probe::read_this_machine(options, node, request.window, stop);
   };
 }
 

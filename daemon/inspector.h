@@ -18,12 +18,12 @@ namespace ringtrue::daemon {
 
 class Inspector {
  public:
-  using Request = topology::ReadRequest;
+  using Request = probe::ReadRequest;
   // The recording, packed by gzip.
   using Answer = Result<std::string>;
   using Told = std::function<void(const Answer&)>;
   // Blocks until the node is read, or soon after a stop is asked for.
-  using Read = std::function<Result<topology::Recording>(const Request&, const std::stop_token&)>;
+  using Read = std::function<Result<probe::Recording>(const Request&, const std::stop_token&)>;
 
   // Has no thread while nobody asks.
   explicit Inspector(Read read);

@@ -49,12 +49,12 @@ Result<std::string> interface_address(const std::string& interface) {
 }
 
 Lease::Lease(wire::Acquire acquire, Limits limits, StartWorkers start_workers,
-             std::unique_ptr<topology::CounterWatch> counters)
+             std::unique_ptr<probe::CounterWatch> counters)
     : acquire_(std::move(acquire)),
       limits_(limits),
       start_workers_(std::move(start_workers)),
       ends_(Deadline::in(limits.lease)),
-      counters_(counters ? std::move(counters) : std::make_unique<topology::CounterWatch>()),
+      counters_(counters ? std::move(counters) : std::make_unique<probe::CounterWatch>()),
       hosts_(acquire_.nodes.size()) {}
 
 Result<void> Lease::start(Deadline deadline) {

@@ -40,7 +40,7 @@ class Lease {
 
   // `counters`: where this node's counters are read around runs; null: this machine's files.
   Lease(wire::Acquire acquire, Limits limits, StartWorkers start_workers,
-        std::unique_ptr<topology::CounterWatch> counters = nullptr);
+        std::unique_ptr<probe::CounterWatch> counters = nullptr);
 
   // Starts the workers. The thread that calls this must live as long as the lease.
   Result<void> start(Deadline deadline);
@@ -79,7 +79,7 @@ class Lease {
   std::atomic<Phase> phase_ = Phase::none;
   std::atomic<std::uint64_t> rejected_connections_ = 0;
   std::string data_address_;
-  std::unique_ptr<topology::CounterWatch> counters_;
+  std::unique_ptr<probe::CounterWatch> counters_;
   std::vector<int> ports_;          // by process, of the current job
   std::vector<std::string> hosts_;  // by node: where it was first said to be; it stays there for the lease
 };

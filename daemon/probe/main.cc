@@ -25,7 +25,7 @@
 namespace {
 
 using namespace ringtrue;
-using namespace ringtrue::topology;
+using namespace ringtrue::probe;
 
 constexpr double max_window = 3600, max_deadline = 600;
 

@@ -11,12 +11,12 @@ namespace ringtrue::fleet {
 namespace {
 
 Result<topology::Cluster> facts_of(const std::string& bytes, const std::string& node) {
-  const auto recording = topology::read_recording(bytes);
+  const auto recording = probe::read_recording(bytes);
   if (!recording) {
     return fail(Cause::corrupted, "what its daemon told cannot be read: " + recording.error().what, node,
                 "install the same version on both");
   }
-  topology::Cluster cluster = topology::probe_cluster(*recording);
+  topology::Cluster cluster = probe::probe_cluster(*recording);
   cluster.nodes.front().name = node;
   return cluster;
 }
@@ -24,7 +24,7 @@ Result<topology::Cluster> facts_of(const std::string& bytes, const std::string& 
 }  // namespace
 
 std::vector<NodeInspection> inspect(const std::vector<Target>& targets, const Options& options,
-                                    const topology::ReadRequest& request, Seconds deadline) {
+                                    const probe::ReadRequest& request, Seconds deadline) {
   std::vector<NodeInspection> nodes;
   for (const Target& target : targets)
     nodes.push_back({target.node, fail(Cause::internal, "nobody asked", target.node), {}});

@@ -23,6 +23,6 @@ struct NodeInspection {
 // Each node has `deadline` to answer, beyond the window. Never fails as a whole; some hundred nodes at a
 // time. Order as given.
 std::vector<NodeInspection> inspect(const std::vector<Target>& targets, const Options& options,
-                                    const topology::ReadRequest& request, Seconds deadline);
+                                    const probe::ReadRequest& request, Seconds deadline);
 
 }  // namespace ringtrue::fleet

@@ -377,7 +377,7 @@ void ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadlin
           });
 }
 
-void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const topology::ReadRequest& question,
+void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const probe::ReadRequest& question,
                  Seconds deadline, const std::function<void(std::size_t, Result<std::string>)>& told) {
   constexpr std::size_t at_once = 256;
   rpc::InspectRequest request;

@@ -83,7 +83,7 @@ void ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadlin
 
 // Asks every daemon for a recording of its node, 256 at a time, each for at most `deadline`; returns when all
 // have answered. `told` is called once a target, from any thread.
-void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const topology::ReadRequest& question,
+void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const probe::ReadRequest& question,
                  Seconds deadline,
                  const std::function<void(std::size_t target, Result<std::string> recording)>& told);
 

@@ -10,8 +10,10 @@
 
 #include "formats/text.h"
 
-namespace ringtrue::topology::format {
+namespace ringtrue::formats {
 namespace {
+
+using namespace topology;
 
 constexpr std::uint32_t bridge_class = 0x0604;
 
@@ -147,4 +149,4 @@ void name_devices(Node& node, const std::map<std::string, int>& numbers) {
     node.nvswitches[i].name = fmt::format("NVSwitch{}", i);
 }
 
-}  // namespace ringtrue::topology::format
+}  // namespace ringtrue::formats

@@ -8,7 +8,7 @@
 
 #include "formats/format.h"
 
-namespace ringtrue::topology::format {
+namespace ringtrue::formats {
 namespace {
 
 constexpr int gzip_window = 15 + 16;  // the largest window, gzip's framing
@@ -71,4 +71,4 @@ std::string gzip(std::string_view bytes) {
   return result;
 }
 
-}  // namespace ringtrue::topology::format
+}  // namespace ringtrue::formats

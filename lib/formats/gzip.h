@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace ringtrue::topology::format {
+namespace ringtrue::formats {
 
 bool is_gzip(std::string_view bytes);
 // All members, one after the other. Refuses what is cut off, damaged, followed by something else, larger than
@@ -14,4 +14,4 @@ bool is_gzip(std::string_view bytes);
 Result<std::string> gunzip(std::string_view bytes);
 std::string gzip(std::string_view bytes);
 
-}  // namespace ringtrue::topology::format
+}  // namespace ringtrue::formats

@@ -10,8 +10,10 @@
 #include "formats/xml.h"
 #include "topology/links.h"
 
-namespace ringtrue::topology::format {
+namespace ringtrue::formats {
 namespace {
+
+using namespace topology;
 
 constexpr std::size_t max_objects = 2048;  // of a matrix
 
@@ -142,9 +144,9 @@ std::optional<int> nvlink_version(const Gpu& gpu, const PciDevice* pci) {
   return std::nullopt;
 }
 
-Result<void> read_nvlinks(const pugi::xml_node& topology, const HwlocPeers& peers, Node& node) {
+Result<void> read_nvlinks(const pugi::xml_node& root, const HwlocPeers& peers, Node& node) {
   for (const char* name : {"distances2", "distances2hetero"}) {
-    for (const auto& distances : topology.children(name)) {
+    for (const auto& distances : root.children(name)) {
       if (attribute(distances, "name") != "NVLinkBandwidth") continue;
       const auto matrix = read(distances, peers);
       if (!matrix) return tl::unexpected(matrix.error());
@@ -154,4 +156,4 @@ Result<void> read_nvlinks(const pugi::xml_node& topology, const HwlocPeers& peer
   return {};
 }
 
-}  // namespace ringtrue::topology::format
+}  // namespace ringtrue::formats

@@ -8,8 +8,10 @@
 #include "formats/text.h"
 #include "formats/xml.h"
 
-namespace ringtrue::topology::format {
+namespace ringtrue::formats {
 namespace {
+
+using namespace topology;
 
 constexpr int max_ports = 64, max_gids = 256;
 constexpr std::uint32_t infiniband_class = 0x0207, infiniband_of_old = 0x0c06, ethernet_class = 0x0200;
@@ -160,4 +162,4 @@ void make_nics(const PciDevice& pci, const std::vector<OsDevice>& devices, std::
   }
 }
 
-}  // namespace ringtrue::topology::format
+}  // namespace ringtrue::formats

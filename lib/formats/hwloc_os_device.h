@@ -8,7 +8,7 @@
 
 #include "topology/model.h"
 
-namespace ringtrue::topology::format {
+namespace ringtrue::formats {
 
 struct OsDevice {
   std::string name;  // "nvml0", "mlx5_0", "eth0"
@@ -20,8 +20,9 @@ struct OsDevice {
 // `version` is that of the file: types are counted from 0 up to version 2 and are bits from version 3 on.
 OsDevice read_os_device(const pugi::xml_node& node, int version);
 
-Gpu make_gpu(const PciDevice& pci, const std::vector<OsDevice>& devices);
+topology::Gpu make_gpu(const topology::PciDevice& pci, const std::vector<OsDevice>& devices);
 // One NIC a function, or a NIC for each device that no PCI function of a NIC has (`pci` without address).
-void make_nics(const PciDevice& pci, const std::vector<OsDevice>& devices, std::vector<Nic>& nics);
+void make_nics(const topology::PciDevice& pci, const std::vector<OsDevice>& devices,
+               std::vector<topology::Nic>& nics);
 
-}  // namespace ringtrue::topology::format
+}  // namespace ringtrue::formats

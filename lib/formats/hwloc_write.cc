@@ -12,10 +12,10 @@
 #include "formats/text.h"
 #include "topology/links.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::formats {
 namespace {
 
-using namespace format;
+using namespace topology;
 
 using Set = std::set<int>;  // of processors or NUMA nodes
 
@@ -354,4 +354,4 @@ std::string write_hwloc_xml(const Node& node) {
   return Writer(node).run();
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::formats

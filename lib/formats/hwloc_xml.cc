@@ -13,10 +13,10 @@
 #include "formats/text.h"
 #include "formats/xml.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::formats {
 namespace {
 
-using namespace format;
+using namespace topology;
 
 tl::unexpected<Error> bad(std::string what) {
   return fail(Cause::bad_input, "not an hwloc XML: " + std::move(what));
@@ -32,21 +32,21 @@ struct Place {
 
 class Reader {
  public:
-  Reader(const pugi::xml_node& topology, std::string name) : topology_(topology) {
+  Reader(const pugi::xml_node& root, std::string name) : root_(root) {
     node_.name = std::move(name);
-    version_ = static_cast<int>(std::min(real(attribute(topology, "version")).value_or(1), 9.0));
+    version_ = static_cast<int>(std::min(real(attribute(root, "version")).value_or(1), 9.0));
   }
 
   Result<Node> run() {
-    information(topology_);  // of the machine, from version 3 on
-    for (const auto& child : topology_.children("object")) {
+    information(root_);  // of the machine, from version 3 on
+    for (const auto& child : root_.children("object")) {
       machine_ = child;
       if (const auto read = object(child, {}); !read) return tl::unexpected(read.error());
     }
     if (!machine_) return bad("no object");
     processors();
     devices();
-    if (const auto read = read_nvlinks(topology_, peers_, node_); !read) return bad(read.error().what);
+    if (const auto read = read_nvlinks(root_, peers_, node_); !read) return bad(read.error().what);
     return std::move(node_);
   }
 
@@ -250,7 +250,7 @@ class Reader {
     name_devices(node_, numbers);
   }
 
-  pugi::xml_node topology_, machine_;
+  pugi::xml_node root_, machine_;
   int version_ = 1;
   Node node_;
   std::map<std::string, std::string, std::less<>> machine_info_;
@@ -268,11 +268,11 @@ Result<Node> read_hwloc_xml(std::string_view text, const std::string& name) {
   if (text.size() > max_file_bytes) return bad(fmt::format("larger than {} MiB", max_file_bytes >> 20));
   pugi::xml_document document;
   if (const auto loaded = load_xml(text, document); !loaded) return bad(loaded.error().what);
-  const pugi::xml_node topology = document.child("topology");
-  if (!topology)
+  const pugi::xml_node root = document.child("topology");
+  if (!root)
     return bad(
         fmt::format("the root element is <{}>, not <topology>", clean(document.document_element().name())));
-  return Reader(topology, name).run();
+  return Reader(root, name).run();
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::formats

@@ -19,10 +19,10 @@
 #include "formats/text.h"
 #include "topology/links.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::formats {
 namespace {
 
-using namespace format;
+using namespace topology;
 
 constexpr int max_ports = 1024, max_links = 1'000'000;
 
@@ -292,4 +292,4 @@ Result<Fabric> read_ibnetdiscover(std::string_view text) {
   return Reader().run(text);
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::formats

@@ -14,10 +14,10 @@
 #include "formats/xml.h"
 #include "topology/links.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::formats {
 namespace {
 
-using namespace format;
+using namespace topology;
 
 constexpr int max_nvlinks_of_a_gpu = 64, max_nics = 4096;
 
@@ -282,4 +282,4 @@ Result<Node> read_nccl_xml(std::string_view text, const std::string& name) {
   return Reader(name).run(system);
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::formats

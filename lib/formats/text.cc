@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace ringtrue::topology::format {
+namespace ringtrue::formats {
 namespace {
 
 constexpr int max_numbers = 65536;
@@ -206,4 +206,4 @@ std::optional<Numbers> number_list(std::string_view text) {
   return numbers;
 }
 
-}  // namespace ringtrue::topology::format
+}  // namespace ringtrue::formats

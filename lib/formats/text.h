@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace ringtrue::topology::format {
+namespace ringtrue::formats {
 
 std::string_view trim(std::string_view text);
 // Between separators, empty parts included.
@@ -46,4 +46,4 @@ struct Numbers {
 std::optional<Numbers> mask(std::string_view text);
 std::optional<Numbers> number_list(std::string_view text);  // "0-15,32-47"
 
-}  // namespace ringtrue::topology::format
+}  // namespace ringtrue::formats

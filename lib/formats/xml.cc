@@ -6,7 +6,7 @@
 
 #include "formats/text.h"
 
-namespace ringtrue::topology::format {
+namespace ringtrue::formats {
 namespace {
 
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
@@ -87,4 +87,4 @@ std::string_view attribute(const pugi::xml_node& node, const char* name) {
   return node.attribute(name).value();
 }
 
-}  // namespace ringtrue::topology::format
+}  // namespace ringtrue::formats

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-namespace ringtrue::topology::format {
+namespace ringtrue::formats {
 
 inline constexpr int max_xml_depth = 256;
 inline constexpr std::size_t max_xml_elements = 1'000'000;
@@ -22,4 +22,4 @@ std::string xml_root(std::string_view text);
 // An attribute's value; empty: it is not there.
 std::string_view attribute(const pugi::xml_node& node, const char* name);
 
-}  // namespace ringtrue::topology::format
+}  // namespace ringtrue::formats

@@ -25,22 +25,22 @@ std::string name_here(const Setup& setup) {
 Result<topology::Cluster> cluster_here(const Setup& setup, const FactRequest& request) {
   const auto recording = record_here(setup, request);
   if (!recording) return tl::unexpected(recording.error());
-  return topology::merge({topology::probe_cluster(*recording)});  // ports meet the fabric
+  return topology::merge({probe::probe_cluster(*recording)});  // ports meet the fabric
 }
 
 }  // namespace
 
-Result<topology::Recording> record_here(const Setup& setup, const FactRequest& request) {
-  topology::LiveOptions options;
+Result<probe::Recording> record_here(const Setup& setup, const FactRequest& request) {
+  probe::LiveOptions options;
   options.root = request.root;
   options.wake_gpus = request.wake_gpus;
-  return topology::read_this_machine(options, name_here(setup), request.window.value_or(Seconds(0)));
+  return probe::read_this_machine(options, name_here(setup), request.window.value_or(Seconds(0)));
 }
 
 Seconds long_patience(const FactRequest& request) {
-  topology::LiveOptions options;
+  probe::LiveOptions options;
   options.wake_gpus = request.wake_gpus;
-  return topology::max_reading_time(options) + Seconds(2);  // its daemon says why before that
+  return probe::max_reading_time(options) + Seconds(2);  // its daemon says why before that
 }
 
 Facts ask_facts(const std::vector<fleet::Target>& targets, const fleet::Options& options,
@@ -80,7 +80,7 @@ Outcome<Facts> read_facts(const Setup& setup, const FactRequest& request, bool h
   const std::int64_t began = now_ns();
   Facts facts;
   if (!request.from.empty()) {
-    auto cluster = topology::load(request.from);
+    auto cluster = probe::load(request.from);
     if (!cluster) return trouble(cluster.error());
     facts.cluster = std::move(*cluster);
   } else if (hosts) {

@@ -23,7 +23,7 @@ struct FactRequest {
   bool wake_gpus = false;
   std::string root;  // of a tree of files instead of this machine's
 
-  topology::ReadRequest reading() const { return {window.value_or(Seconds(0)), wake_gpus}; }
+  probe::ReadRequest reading() const { return {window.value_or(Seconds(0)), wake_gpus}; }
 };
 
 struct Facts {
@@ -43,7 +43,7 @@ Facts facts_beside(const Setup& setup, const RunnerOptions& options, const Contr
 // How long a daemon may take beyond the window where its answer is all that is asked for.
 Seconds long_patience(const FactRequest& request);
 // This machine's recording, under the name that the configuration or the system has for it.
-Result<topology::Recording> record_here(const Setup& setup, const FactRequest& request);
+Result<probe::Recording> record_here(const Setup& setup, const FactRequest& request);
 
 // The rules over the facts, by the configuration's thresholds; nodes that could not be read are not checked.
 Result<diagnosis::Inspection> inspect(const config::Config& config, const Facts& facts);

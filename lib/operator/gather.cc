@@ -14,7 +14,7 @@ namespace {
 
 struct Bundle {
   std::string node;  // as it was asked for
-  Result<topology::Recording> recording;
+  Result<probe::Recording> recording;
 };
 
 bool is_folder(const std::string& path) {
@@ -47,17 +47,17 @@ Result<std::vector<Bundle>> bundles_of(const GatherRequest& request, const Contr
     if (!node.facts) {
       bundles.push_back({node.node, tl::unexpected(node.facts.error())});
     } else {
-      bundles.push_back({node.node, topology::read_recording(node.recording)});
+      bundles.push_back({node.node, probe::read_recording(node.recording)});
       if (bundles.back().recording) bundles.back().recording->node = node.node;
     }
   }
   return bundles;
 }
 
-Result<BundleRow> store(topology::Recording recording, const GatherRequest& request, const std::string& salt,
+Result<BundleRow> store(probe::Recording recording, const GatherRequest& request, const std::string& salt,
                         bool folder) {
-  if (request.redact) topology::redact(recording, salt);
-  const std::string bytes = topology::write_recording(recording);
+  if (request.redact) probe::redact(recording, salt);
+  const std::string bytes = probe::write_recording(recording);
   std::string path = request.output;
   if (path.empty() || folder)
     path += fmt::format("{}{}", path.empty() || path.back() == '/' ? "" : "/", file_name(recording.node));

@@ -87,7 +87,7 @@ class LocalRunner final : public Runner {
   int processes_;
   Seconds deadline_;
   bool deadline_is_given_;
-  topology::CounterWatch counters_;
+  probe::CounterWatch counters_;
   std::stop_source stopper_;
   Stop::Handler guard_{control_.stop(),
                        [this] { stopper_.request_stop(); }};  // what is complete by then is told

@@ -11,8 +11,10 @@
 #include "run/counter_window.h"
 #include "topology/counters.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 using nlohmann::json;
 
@@ -24,8 +26,8 @@ void read_all(Source& source, const std::string& folder, run::CounterSet& set) {
   for (const auto& name : *names) {
     if (name == "lifespan" || set.values.size() == max_counters) continue;  // for how long values are kept
     const auto text = source.read(folder + "/" + name);
-    const auto value = text ? format::decimal(*text) : std::nullopt;
-    if (value) set.values.emplace(format::clean(name), *value);
+    const auto value = text ? formats::decimal(*text) : std::nullopt;
+    if (value) set.values.emplace(formats::clean(name), *value);
   }
 }
 
@@ -52,7 +54,7 @@ run::CounterSet read_netdev(Source& source, const std::string& name, const json&
   read_all(source, folder + "/statistics", set);
   for (const char* counter : {"carrier_changes", "carrier_up_count", "carrier_down_count"}) {
     const auto text = source.read(folder + "/" + counter);
-    if (const auto value = text ? format::decimal(*text) : std::nullopt) set.values[counter] = *value;
+    if (const auto value = text ? formats::decimal(*text) : std::nullopt) set.values[counter] = *value;
   }
   const auto told = ethtool.find(name);
   if (told == ethtool.end() || !told->is_object()) return set;
@@ -60,7 +62,7 @@ run::CounterSet read_netdev(Source& source, const std::string& name, const json&
   if (statistics == told->end() || !statistics->is_object()) return set;
   for (const auto& [counter, value] : statistics->items())
     if (value.is_number_unsigned() && set.values.size() < max_counters)
-      set.values.emplace(format::clean(counter), value.get<std::uint64_t>());
+      set.values.emplace(formats::clean(counter), value.get<std::uint64_t>());
   return set;
 }
 
@@ -71,10 +73,10 @@ run::CounterSet read_aer(Source& source, const std::string& address) {
   for (const char* severity : {"correctable", "nonfatal", "fatal"}) {
     const auto text = source.read(fmt::format("/sys/bus/pci/devices/{}/aer_dev_{}", address, severity));
     if (!text) continue;
-    for (const auto line : format::split(*text, '\n')) {
+    for (const auto line : formats::split(*text, '\n')) {
       const auto space = line.rfind(' ');
       if (!line.starts_with("TOTAL_ERR_") || space == std::string_view::npos) continue;
-      if (const auto value = format::decimal(line.substr(space + 1)))
+      if (const auto value = formats::decimal(line.substr(space + 1)))
         set.values[fmt::format("aer_{}", severity)] = *value;
     }
   }
@@ -108,4 +110,4 @@ std::vector<run::CounterSet> probe_counters(Source& source, const Node& node) {
   return sets;
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -5,7 +5,9 @@
 #include "probe/probe.h"
 #include "probe/reading.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
+
+using namespace topology;
 
 std::optional<Fabric> probe_fabric(Source& source, Node& node) {
   const bool infiniband = std::any_of(node.nics.begin(), node.nics.end(), [](const Nic& nic) {
@@ -19,7 +21,7 @@ std::optional<Fabric> probe_fabric(Source& source, Node& node) {
       node.gaps.push_back(gap_of(origin::fabric, "fabric", text.error()));
     return std::nullopt;
   }
-  auto fabric = read_ibnetdiscover(*text);
+  auto fabric = formats::read_ibnetdiscover(*text);
   if (!fabric) {
     node.gaps.push_back(gap_of(origin::fabric, "fabric", fabric.error()));
     return std::nullopt;
@@ -27,4 +29,4 @@ std::optional<Fabric> probe_fabric(Source& source, Node& node) {
   return std::move(*fabric);
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

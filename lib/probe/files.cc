@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "probe/live.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
 
 namespace fs = std::filesystem;
@@ -114,4 +114,4 @@ Result<std::string> Files::answer(std::string_view library) {
   return fail(Cause::unavailable, fmt::format("only files are read here, {} is not asked", library));
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

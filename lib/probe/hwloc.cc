@@ -7,8 +7,10 @@
 #include "probe/reading.h"
 #include "topology/merge.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 void add_pci(const Node& seen, Node& node) {
   if (node.pci.empty()) {
@@ -35,7 +37,7 @@ void add_pci(const Node& seen, Node& node) {
 
 void probe_hwloc(Source& source, Node& node) {
   const auto xml = source.answer("hwloc");
-  const auto seen = xml ? read_hwloc_xml(*xml, node.name) : tl::unexpected(xml.error());
+  const auto seen = xml ? formats::read_hwloc_xml(*xml, node.name) : tl::unexpected(xml.error());
   if (!seen) {
     node.gaps.push_back(gap_of(origin::hwloc, "packages, caches, names of PCI devices", seen.error()));
     return;
@@ -45,4 +47,4 @@ void probe_hwloc(Source& source, Node& node) {
   learn(node.system, seen->system);
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -11,8 +11,10 @@
 #include "probe/probe.h"
 #include "probe/recording.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 using Clock = std::chrono::steady_clock;
 
@@ -132,4 +134,4 @@ Result<Recording> read_this_machine(const LiveOptions& options, const std::strin
   });
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -10,7 +10,7 @@
 #include "probe/source.h"
 #include "probe/spawn.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 
 inline constexpr const char* all_libraries[] = {"system", "ethtool", "verbs", "nvml", "hwloc", "fabric"};
 
@@ -68,4 +68,4 @@ Seconds max_reading_time(const LiveOptions& options);
 // Whether this machine is read through ringtrue-probe: its path, or what is missing (unavailable).
 Result<std::string> find_probe(const LiveOptions& options);
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -14,10 +14,11 @@
 #include "topology/json.h"
 #include "topology/merge.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
 
-using namespace format;
+using namespace formats;
+using namespace topology;
 
 constexpr const char* what_is_read =
     "give hwloc XML, NCCL's topology XML, ibnetdiscover's output, a bundle of `ringtrue gather` or "
@@ -159,4 +160,4 @@ Result<Cluster> load(const std::vector<std::string>& paths) {
   return merge(std::move(parts));
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

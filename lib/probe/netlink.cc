@@ -9,8 +9,10 @@
 #include "probe/reading.h"
 #include "topology/merge.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 using nlohmann::json;
 
@@ -166,7 +168,7 @@ void order_and_name(Node& node) {
     const auto& [soft_b, y] = b;
     if (soft_a != soft_b) return soft_b;
     if (x.address.empty() != y.address.empty()) return y.address.empty();
-    return !soft_a && format::pci_before(x.address, y.address);
+    return !soft_a && formats::pci_before(x.address, y.address);
   });
   node.nics.clear();
   for (auto& [is_soft, nic] : sorted) {
@@ -201,4 +203,4 @@ void probe_netlink(Source& source, Node& node) {
   order_and_name(node);
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -9,8 +9,10 @@
 #include "run/counter_window.h"
 #include "topology/links.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 using nlohmann::json;
 
@@ -20,7 +22,7 @@ constexpr std::size_t max_gpus = 1024, max_links = 128;
 // ---- reading the answer, which may come from a recording that anybody wrote
 
 std::string address(const json& object, const char* key) {
-  return format::pci_address(get<std::string>(object, key).value_or("")).value_or("");
+  return formats::pci_address(get<std::string>(object, key).value_or("")).value_or("");
 }
 
 json parse(const std::string& answer) {
@@ -86,7 +88,7 @@ std::vector<NvLink> links(const Node& node, const json& gpu) {
     link.remote = remote_kind(node, told, link.remote_address);
     if (const auto errors = told.find("errors"); errors != told.end() && errors->is_object())
       for (const auto& [name, count] : errors->items())
-        if (count.is_number_unsigned() && link.errors.size() < 64) link.errors[format::clean(name)] = count;
+        if (count.is_number_unsigned() && link.errors.size() < 64) link.errors[formats::clean(name)] = count;
     all.push_back(std::move(link));
   }
   std::sort(all.begin(), all.end(), [](const NvLink& a, const NvLink& b) { return a.index < b.index; });
@@ -131,7 +133,7 @@ std::vector<const PciDevice*> functions(const Node& node, bool (*wanted)(const P
   for (const auto& device : node.pci)
     if (wanted(device) && !device.virtual_function) found.push_back(&device);
   std::sort(found.begin(), found.end(), [](const PciDevice* a, const PciDevice* b) {
-    return format::pci_before(a->address, b->address);
+    return formats::pci_before(a->address, b->address);
   });
   return found;
 }
@@ -210,7 +212,7 @@ void add_switches(Node& node) {
       for (const auto& link : *gpu.nvlinks)
         if (link.remote == Remote::nvswitch && !link.remote_address.empty())
           remote.push_back(link.remote_address);
-  std::sort(remote.begin(), remote.end(), format::pci_before);
+  std::sort(remote.begin(), remote.end(), formats::pci_before);
   for (const auto& address : remote) add(address);
 }
 
@@ -288,4 +290,4 @@ std::vector<run::CounterSet> nvml_counters(Source& source, const Node& node) {
   return sets;
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -9,8 +9,10 @@
 #include "probe/probe.h"
 #include "probe/reading.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 constexpr const char* top = "/sys/bus/pci/devices";
 constexpr std::size_t max_functions = 16384, max_depth = 64;
@@ -21,7 +23,7 @@ constexpr std::size_t max_functions = 16384, max_depth = 64;
 std::optional<double> speed(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   const auto end = text->find(" GT/s");
-  const auto value = end == std::string::npos ? std::nullopt : format::real(text->substr(0, end));
+  const auto value = end == std::string::npos ? std::nullopt : formats::real(text->substr(0, end));
   return value && *value >= 2.5 && *value <= 256 ? value : std::nullopt;
 }
 
@@ -60,7 +62,7 @@ Function read_function(Source& source, const std::string& address, Node& node) {
     d.iommu_group.offer(int(*group), origin::sysfs);
   if (const auto physical = folder.link_name("physfn")) {
     d.virtual_function = true;
-    d.physical_function = format::pci_address(*physical).value_or("");
+    d.physical_function = formats::pci_address(*physical).value_or("");
   }
   // Of a suspended function, reading its link or configuration would wake it. A virtual one has no link.
   f.asleep = d.power.is("suspended");
@@ -173,7 +175,7 @@ void probe_pci(Source& source, Node& node) {
   // Real paths, in whose order parents come before their children.
   std::map<std::string, Function> functions;
   for (const auto& name : *addresses) {
-    const auto address = format::pci_address(name);
+    const auto address = formats::pci_address(name);
     if (!address || *address != name || functions.size() == max_functions) continue;
     Function f = read_function(source, name, node);
     const auto path = source.link(fmt::format("{}/{}", top, name));
@@ -218,4 +220,4 @@ void probe_pci(Source& source, Node& node) {
                          "needs root: the kernel shows others only the first 64 bytes of the configuration"});
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

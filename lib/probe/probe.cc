@@ -2,7 +2,9 @@
 
 #include "topology/merge.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
+
+using namespace topology;
 
 Node probe(Source& source) {
   Node node;
@@ -36,4 +38,4 @@ Cluster probe_cluster(const Recording& recording) {
   return cluster;
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -10,27 +10,32 @@
 #include "run/counter_window.h"
 #include "topology/model.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 
 // All probes, one after the other.
-Node probe(Source& source);
+topology::Node probe(Source& source);
 // A recording's node, with its counters' window where it has a second reading.
-Node probe(const Recording& recording);
+topology::Node probe(const Recording& recording);
 // The same with the fabric where the node saw one.
-Cluster probe_cluster(const Recording& recording);
+topology::Cluster probe_cluster(const Recording& recording);
 
-void probe_pci(Source& source, Node& node);  // /sys/bus/pci/devices: the tree, links, drivers, ACS, AER
-void probe_hwloc(Source& source,
-                 Node& node);  // packages, NUMA, caches, names; the PCI tree where sysfs has none
-void probe_rdma(Source& source, Node& node);     // /sys/class/infiniband and the answer of verbs
-void probe_netlink(Source& source, Node& node);  // /sys/class/net and the answer of ethtool
-void probe_nvml(Source& source, Node& node);     // GPUs; without NVML those that PCI shows
-void probe_system(Source& source, Node& node);   // kernel, IOMMU, limits, modules, governor, hugepages
+// /sys/bus/pci/devices: the tree, links, drivers, ACS, AER.
+void probe_pci(Source& source, topology::Node& node);
+// Packages, NUMA, caches, names; the PCI tree where sysfs has none.
+void probe_hwloc(Source& source, topology::Node& node);
+// /sys/class/infiniband and the answer of verbs.
+void probe_rdma(Source& source, topology::Node& node);
+// /sys/class/net and the answer of ethtool.
+void probe_netlink(Source& source, topology::Node& node);
+// GPUs; without NVML those that PCI shows.
+void probe_nvml(Source& source, topology::Node& node);
+// Kernel, IOMMU, limits, modules, governor, hugepages.
+void probe_system(Source& source, topology::Node& node);
 // Counters of ports, netdevs, PCI devices and GPUs of a node that was probed before.
-std::vector<run::CounterSet> probe_counters(Source& source, const Node& node);
+std::vector<run::CounterSet> probe_counters(Source& source, const topology::Node& node);
 // Of GPUs alone, as NVML's answer has them: a part of probe_counters.
-std::vector<run::CounterSet> nvml_counters(Source& source, const Node& node);
+std::vector<run::CounterSet> nvml_counters(Source& source, const topology::Node& node);
 // The fabric as its answer has it; nothing where there is none.
-std::optional<Fabric> probe_fabric(Source& source, Node& node);
+std::optional<topology::Fabric> probe_fabric(Source& source, topology::Node& node);
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

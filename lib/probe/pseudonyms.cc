@@ -11,8 +11,10 @@
 
 #include "formats/text.h"
 
-namespace ringtrue::topology::format {
+namespace ringtrue::probe {
 namespace {
+
+using namespace formats;
 
 constexpr std::string_view hex_digits = "0123456789abcdefABCDEF";
 
@@ -276,4 +278,4 @@ std::string Pseudonyms::text(std::string_view text, Reading reading) {
   return out;
 }
 
-}  // namespace ringtrue::topology::format
+}  // namespace ringtrue::probe

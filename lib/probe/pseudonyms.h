@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace ringtrue::topology::format {
+namespace ringtrue::probe {
 
 class Pseudonyms {
  public:
@@ -52,4 +52,4 @@ class Pseudonyms {
   std::set<std::uint64_t> guids_, macs_;
 };
 
-}  // namespace ringtrue::topology::format
+}  // namespace ringtrue::probe

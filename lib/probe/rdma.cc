@@ -8,8 +8,10 @@
 #include "probe/reading.h"
 #include "topology/links.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 using nlohmann::json;
 
@@ -22,12 +24,12 @@ std::optional<std::string> word_of(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   const std::string_view line = *text;
   const auto colon = line.find(':');
-  const auto word = format::trim(colon == line.npos ? line : line.substr(colon + 1));
-  return word.empty() ? std::nullopt : std::optional(format::lower(word));
+  const auto word = formats::trim(colon == line.npos ? line : line.substr(colon + 1));
+  return word.empty() ? std::nullopt : std::optional(formats::lower(word));
 }
 
 LinkLayer layer_of(std::string_view text) {
-  const std::string layer = format::lower(text);
+  const std::string layer = formats::lower(text);
   return layer == "infiniband" ? LinkLayer::infiniband
          : layer == "ethernet" ? LinkLayer::ethernet
                                : LinkLayer::unknown;
@@ -37,12 +39,12 @@ LinkLayer layer_of(std::string_view text) {
 // rate is looked up; Ethernet rates are reported in the notation of InfiniBand speeds.
 void read_rate(const std::string& text, Port& port) {
   const auto unit = text.find(" Gb/sec");
-  const double number = unit == std::string::npos ? 0 : format::real(text.substr(0, unit)).value_or(0);
+  const double number = unit == std::string::npos ? 0 : formats::real(text.substr(0, unit)).value_or(0);
   if (port.layer == LinkLayer::infiniband) {
     const auto open = text.find('('), lanes = text.find("X ", open), close = text.find(')', open);
     if (open != std::string::npos && lanes != std::string::npos && close != std::string::npos &&
         lanes < close) {
-      if (const auto width = format::decimal(text.substr(open + 1, lanes - open - 1));
+      if (const auto width = formats::decimal(text.substr(open + 1, lanes - open - 1));
           width && *width >= 1 && *width <= 12)
         port.width.offer(int(*width), origin::sysfs);
       port.speed.offer(text.substr(lanes + 2, close - lanes - 2), origin::sysfs);
@@ -63,7 +65,7 @@ void read_gids(Folder& folder, Port& port) {
     empty = set ? 0 : empty + 1;
   }
   if (port.layer != LinkLayer::infiniband || port.gids.empty() || port.gids[0].size() != 39) return;
-  port.guid.offer(format::guid(port.gids[0].substr(20)), origin::sysfs);
+  port.guid.offer(formats::guid(port.gids[0].substr(20)), origin::sysfs);
 }
 
 Port read_port(Source& source, const std::string& device, int number, Node& node) {
@@ -76,7 +78,7 @@ Port read_port(Source& source, const std::string& device, int number, Node& node
   // A port that is down names the least that it knows ("2.5 Gb/sec (1X SDR)"), which is no link's rate.
   const auto rate = folder.text("rate");
   if (rate && !port.state.is("down")) read_rate(*rate, port);
-  if (const auto lid = format::hexadecimal(folder.text("lid").value_or(""));
+  if (const auto lid = formats::hexadecimal(folder.text("lid").value_or(""));
       lid && *lid > 0 && *lid <= 0xffff)
     port.lid.offer(int(*lid), origin::sysfs);
   read_gids(folder, port);
@@ -139,7 +141,7 @@ void read_device(Source& source, const std::string& name, Node& node) {
   Nic& nic = nic_of(source, folder, node);
   nic.name = nic.rdma = name;
   nic.firmware.offer(folder.text("fw_ver"), origin::sysfs);
-  nic.guid.offer(format::guid(folder.text("node_guid").value_or("")), origin::sysfs);
+  nic.guid.offer(formats::guid(folder.text("node_guid").value_or("")), origin::sysfs);
   const std::string type =
       model(nic, folder.text("board_id").value_or(""), folder.text("hca_type").value_or(""), node);
   if (!type.empty()) nic.model.offer(type, origin::sysfs);
@@ -167,7 +169,7 @@ void add_port(const json& told, Port& port) {
   if (port.gids.empty())
     for (const json& gid : list(told, "gids"))
       if (gid.is_string() && port.gids.size() < max_gids)
-        port.gids.push_back(format::clean(gid.get_ref<const std::string&>()));
+        port.gids.push_back(formats::clean(gid.get_ref<const std::string&>()));
   // Of Ethernet, these are an InfiniBand speed and path MTU that the port does not have.
   if (port.layer != LinkLayer::infiniband) return;
   port.lid.offer(positive(told, "lid", 0xffff), origin::verbs);
@@ -194,7 +196,7 @@ void add_verbs(Source& source, Node& node) {
                                   [&](const Nic& n) { return name && n.rdma == *name; });
     if (nic == node.nics.end()) continue;
     nic->firmware.offer(get<std::string>(told, "firmware"), origin::verbs);
-    nic->guid.offer(format::guid(get<std::string>(told, "node_guid").value_or("")), origin::verbs);
+    nic->guid.offer(formats::guid(get<std::string>(told, "node_guid").value_or("")), origin::verbs);
     if (const auto error = get<std::string>(told, "error"))
       node.gaps.push_back({origin::verbs, nic->name, *error});
     for (const json& port_told : list(told, "ports")) {
@@ -221,4 +223,4 @@ void probe_rdma(Source& source, Node& node) {
   add_verbs(source, node);
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

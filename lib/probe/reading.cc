@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <charconv>
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
+
+using namespace topology;
 
 template <class T>
 std::optional<T> Folder::keep(Result<T> result, const std::string& name) {
@@ -19,7 +21,7 @@ std::optional<T> Folder::keep(Result<T> result, const std::string& name) {
 
 std::optional<std::string> Folder::text(const std::string& name) {
   auto text = keep(source_.read(path_ + "/" + name), name);
-  if (text) *text = format::clean(*text);
+  if (text) *text = formats::clean(*text);
   return text && !text->empty() ? text : std::nullopt;
 }
 
@@ -30,7 +32,7 @@ std::optional<std::int64_t> Folder::number(const std::string& name) {
 
 std::optional<std::uint32_t> Folder::hexadecimal(const std::string& name) {
   const auto text = this->text(name);
-  const auto value = text ? format::hexadecimal(*text) : std::nullopt;
+  const auto value = text ? formats::hexadecimal(*text) : std::nullopt;
   return value && *value <= 0xffffffff ? std::optional(std::uint32_t(*value)) : std::nullopt;
 }
 
@@ -40,7 +42,7 @@ std::optional<std::string> Folder::link(const std::string& name) {
 
 std::optional<std::string> Folder::link_name(const std::string& name) {
   const auto to = link(name);
-  return to ? std::optional(format::clean(last_name(*to))) : std::nullopt;
+  return to ? std::optional(formats::clean(last_name(*to))) : std::nullopt;
 }
 
 std::vector<std::string> Folder::list(const std::string& name) {
@@ -61,10 +63,10 @@ std::string last_name(std::string_view path) {
 
 PciPlace pci_place(std::string_view path) {
   PciPlace place;
-  for (const std::string_view part : format::split(path, '/')) {
+  for (const std::string_view part : formats::split(path, '/')) {
     if (part.starts_with("pci") && part.find(':') != std::string_view::npos) {
       place = {std::string(part.substr(3)), {}};
-    } else if (const auto address = format::pci_address(part); address && *address == part) {
+    } else if (const auto address = formats::pci_address(part); address && *address == part) {
       place.addresses.push_back(*address);
     }
   }
@@ -109,4 +111,4 @@ const nlohmann::json& list(const nlohmann::json& object, const char* key) {
   return it != object.end() && it->is_array() ? *it : none;
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

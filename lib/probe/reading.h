@@ -12,7 +12,7 @@
 #include "probe/source.h"
 #include "topology/model.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 
 // Reads the files of one device's folder. What does not exist is nullopt and no more; what exists and cannot
 // be read becomes one gap for the device, once all of it was tried.
@@ -25,7 +25,7 @@ class Folder {
   std::optional<std::string> link(const std::string& name);           // where it leads
   std::optional<std::string> link_name(const std::string& name);      // the last name of that
   std::vector<std::string> list(const std::string& name);
-  void add_gap(Node& node, const std::string& device) const;
+  void add_gap(topology::Node& node, const std::string& device) const;
   bool failed() const { return !unread_.empty(); }
 
  private:
@@ -54,12 +54,13 @@ PciPlace pci_place(std::string_view path);
 std::optional<std::int64_t> integer(std::string_view text);
 
 // The NIC that is this PCI function itself, made where there is none. `address` is not empty.
-Nic& hardware_nic(Node& node, const std::string& address);
+topology::Nic& hardware_nic(topology::Node& node, const std::string& address);
 
-Gap gap_of(const char* source, std::string what, const Error& error);
+topology::Gap gap_of(const char* source, std::string what, const Error& error);
 
 // An answer's JSON object; null where it is none, or nobody answered (a gap says what is then unknown).
-nlohmann::json answer_of(Source& source, const char* library, const char* what_it_tells, Node& node);
+nlohmann::json answer_of(Source& source, const char* library, const char* what_it_tells,
+                         topology::Node& node);
 
 // A field of an answer, which may come from a recording that anybody wrote; nullopt: not there, of another
 // kind, empty, or out of range.
@@ -70,7 +71,7 @@ std::optional<T> get(const nlohmann::json& object, const char* key, std::uint64_
   if constexpr (std::is_same_v<T, bool>) {
     if (it->is_boolean()) return it->template get<bool>();
   } else if constexpr (std::is_same_v<T, std::string>) {
-    auto text = it->is_string() ? format::clean(it->template get_ref<const std::string&>()) : std::string();
+    auto text = it->is_string() ? formats::clean(it->template get_ref<const std::string&>()) : std::string();
     if (!text.empty()) return text;
   } else if (it->is_number_unsigned()) {
     const auto value = it->template get<std::uint64_t>();
@@ -81,4 +82,4 @@ std::optional<T> get(const nlohmann::json& object, const char* key, std::uint64_
 // The same of a list; empty where there is none.
 const nlohmann::json& list(const nlohmann::json& object, const char* key);
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

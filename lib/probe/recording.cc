@@ -17,7 +17,9 @@
 #include "formats/text.h"
 #include "probe/recording.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
+
+using namespace topology;
 
 template <class V, Is<Recording>... X>
 void fields(V&& v, X&... x) {
@@ -47,7 +49,7 @@ std::optional<std::string> from_hex(std::string_view digits) {
   std::string bytes;
   if (digits.size() % 2 != 0) return std::nullopt;
   for (std::size_t i = 0; i < digits.size(); i += 2) {
-    const auto byte = format::hexadecimal(digits.substr(i, 2));
+    const auto byte = formats::hexadecimal(digits.substr(i, 2));
     if (!byte || digits[i + 1] == 'x') return std::nullopt;
     bytes += static_cast<char>(*byte);
   }
@@ -64,7 +66,7 @@ bool good_name(std::string_view name) {
 bool good_path(std::string_view path) {
   if (path.size() > max_path_length || !path.starts_with('/')) return false;
   if (path.size() == 1) return true;
-  for (const std::string_view name : format::split(path.substr(1), '/'))
+  for (const std::string_view name : formats::split(path.substr(1), '/'))
     if (!good_name(name)) return false;
   return true;
 }
@@ -72,7 +74,7 @@ bool good_path(std::string_view path) {
 struct Writer : JsonWriter<Writer> {
   using JsonWriter::JsonWriter;
   void put_special(const std::string& text, const About&) {
-    if (format::is_utf8(text)) return put(text);
+    if (formats::is_utf8(text)) return put(text);
     open('{');
     key("hex");
     std::string digits;
@@ -109,12 +111,12 @@ std::string trouble_with(const json& document) {
   fields(known, none);
   for (const auto& [key, value] : document.items())
     if (value.is_structured() && !known.all.contains(key))
-      return fmt::format("{:?} is not of the form of a recording", format::clean(key));
+      return fmt::format("{:?} is not of the form of a recording", formats::clean(key));
   for (const char* part : {"files", "later_files", "folders", "links"}) {
     const auto section = document.find(part);
     if (section == document.end()) continue;
     for (const auto& [path, value] : section->items())
-      if (!good_path(path)) return fmt::format("{:?} is no absolute path", format::clean(path));
+      if (!good_path(path)) return fmt::format("{:?} is no absolute path", formats::clean(path));
   }
   return {};
 }
@@ -133,13 +135,13 @@ std::string trouble_with(const Recording& recording) {
 std::string write_recording(const Recording& recording) {
   Writer writer(-1);
   writer.put(recording, {});
-  return format::gzip(fmt::format(R"({{"schema":"{}",{})", schema, writer.take().substr(1)));
+  return formats::gzip(fmt::format(R"({{"schema":"{}",{})", schema, writer.take().substr(1)));
 }
 
 Result<Recording> read_recording(std::string_view bytes) {
   std::string unpacked;
-  if (format::is_gzip(bytes)) {
-    auto text = format::gunzip(bytes);
+  if (formats::is_gzip(bytes)) {
+    auto text = formats::gunzip(bytes);
     if (!text) return fail(text.error().cause, "not a recording: " + text.error().what);
     unpacked = std::move(*text);
     bytes = unpacked;
@@ -147,12 +149,12 @@ Result<Recording> read_recording(std::string_view bytes) {
   // Commas bound what the parser makes of a hostile document.
   if (std::count(bytes.begin(), bytes.end(), ',') > max_entries)
     return refuse(fmt::format("more than {} entries", max_entries));
-  const auto document = parse_json(bytes, max_file_bytes, max_depth, "a document");
+  const auto document = parse_json(bytes, formats::max_file_bytes, max_depth, "a document");
   if (!document) return refuse(document.error().what);
   if (!document->is_object()) return refuse("not of the form of a recording");
   if (const auto says = document->value("schema", json()); says != schema)
     return refuse(says.is_string()
-                      ? fmt::format("schema {:?}, not {}", format::clean(says.get<std::string>()), schema)
+                      ? fmt::format("schema {:?}, not {}", formats::clean(says.get<std::string>()), schema)
                       : fmt::format("no schema {:?}", schema));
   if (const std::string why = trouble_with(*document); !why.empty()) return refuse(why);
   Reader reader(*document, true);
@@ -163,4 +165,4 @@ Result<Recording> read_recording(std::string_view bytes) {
   return recording;
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

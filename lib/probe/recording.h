@@ -10,7 +10,7 @@
 #include "probe/source.h"
 #include "topology/model.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 
 // A recording as it lies on disk: JSON ("ringtrue.recording/1"), packed by gzip.
 std::string write_recording(const Recording& recording);
@@ -22,10 +22,10 @@ void redact(Recording& recording, std::string_view salt);
 
 // Any of these, or a topo document (topology/json.h), told apart by what is in it. `path` is for messages and
 // names.
-Result<Cluster> read_any(std::string_view bytes, const std::string& path);
+Result<topology::Cluster> read_any(std::string_view bytes, const std::string& path);
 // Reads the file first. A folder is refused; "-" is not special.
-Result<Cluster> load(const std::string& path);
+Result<topology::Cluster> load(const std::string& path);
 // Several, merged.
-Result<Cluster> load(const std::vector<std::string>& paths);
+Result<topology::Cluster> load(const std::vector<std::string>& paths);
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -7,10 +7,10 @@
 #include "probe/pseudonyms.h"
 #include "probe/recording.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
 
-using namespace format;
+using namespace formats;
 using nlohmann::json;
 
 bool any_of(std::string_view text, std::initializer_list<std::string_view> words) {
@@ -194,4 +194,4 @@ void redact(Recording& recording, std::string_view salt) {
   Redactor(salt).run(recording);
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

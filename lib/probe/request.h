@@ -3,7 +3,7 @@
 
 #include "base/units.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 
 struct ReadRequest {
   Seconds window{0};       // the counters are read twice, so far apart; 0: once; at most 60
@@ -11,4 +11,4 @@ struct ReadRequest {
   bool operator==(const ReadRequest&) const = default;
 };
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

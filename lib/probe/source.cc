@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
 
 // What a map has of `key`; else the error that was recorded, else that there is none.
@@ -79,4 +79,4 @@ Result<std::string> RememberingSource::answer(std::string_view library) {
   return result;
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 
 // Errors of all calls: bad_input where there is no such thing, refused without permission, unavailable for
 // anything else (a device that is going away: ENODEV, EIO), deadline for a library that did not answer.
@@ -72,4 +72,4 @@ class RememberingSource : public Source {
   bool later_;
 };
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -11,7 +11,7 @@
 
 #include "base/fields_json.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
 
 constexpr std::size_t max_errors = 64u << 10;  // bytes of standard error that are kept
@@ -162,4 +162,4 @@ Error read_error_line(std::string_view text, Error fallback) {
   return reader.wrong().empty() && !error.what.empty() ? error : fallback;
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

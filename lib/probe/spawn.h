@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "base/units.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 
 // One process, in a group of its own, with /dev/null as its input. Killed at its deadline, when it has
 // printed more than `limit` bytes, when a stop is asked for, and when this object goes. One that cannot be
@@ -60,4 +60,4 @@ Result<std::string> run_program(const std::vector<std::string>& argv, Seconds de
 std::string error_line(const Error& error);
 Error read_error_line(std::string_view text, Error fallback);
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -7,26 +7,28 @@
 #include "probe/probe.h"
 #include "probe/reading.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 constexpr std::uint64_t unlimited = ~0ull;
 
 std::optional<std::string> line(Source& source, const std::string& path) {
   const auto text = source.read(path);
-  auto words = format::clean(text.value_or(""));
+  auto words = formats::clean(text.value_or(""));
   return words.empty() ? std::nullopt : std::optional(std::move(words));
 }
 
 // What stands behind `key` and a separator on a line of its own.
 std::optional<std::string> value_of(const std::string& text, std::string_view key, char separator) {
-  for (const auto row : format::split(text, '\n')) {
+  for (const auto row : formats::split(text, '\n')) {
     const auto at = row.find(separator);
-    if (at == std::string_view::npos || format::trim(row.substr(0, at)) != key) continue;
-    auto value = format::trim(row.substr(at + 1));
+    if (at == std::string_view::npos || formats::trim(row.substr(0, at)) != key) continue;
+    auto value = formats::trim(row.substr(at + 1));
     if (value.size() > 1 && value.front() == '"' && value.back() == '"')
       value = value.substr(1, value.size() - 2);
-    return format::clean(value);
+    return formats::clean(value);
   }
   return std::nullopt;
 }
@@ -46,7 +48,7 @@ void read_names(Source& source, System& system) {
 // ---- IOMMU
 
 bool has_word(const std::string& line, std::string_view word) {
-  for (const auto part : format::split(line, ' '))
+  for (const auto part : formats::split(line, ' '))
     if (part == word) return true;
   return false;
 }
@@ -95,7 +97,7 @@ void read_nvidia(Source& source, System& system) {
   const auto text = source.read("/proc/driver/nvidia/version");
   if (!text) return;
   const std::string first(text->substr(0, text->find('\n')));
-  for (const auto word : format::split(first, ' '))
+  for (const auto word : formats::split(first, ' '))
     if (word.find('.') != std::string_view::npos &&
         word.find_first_not_of("0123456789.") == std::string_view::npos)
       system.nvidia_driver.offer(std::string(word), origin::sysfs);
@@ -103,10 +105,10 @@ void read_nvidia(Source& source, System& system) {
 }
 
 std::optional<std::pair<int, int>> major_minor(const std::string& version) {
-  const auto parts = format::split(version, '.');
+  const auto parts = formats::split(version, '.');
   if (parts.size() < 2) return std::nullopt;
   const auto minor = parts[1].substr(0, parts[1].find_first_not_of("0123456789"));
-  const auto a = format::decimal(parts[0]), b = format::decimal(minor);
+  const auto a = formats::decimal(parts[0]), b = formats::decimal(minor);
   if (!a || !b || *a > 1000 || *b > 1000) return std::nullopt;
   return std::pair(int(*a), int(*b));
 }
@@ -125,11 +127,11 @@ void derive_dmabuf(System& system) {
 void read_memlock(Source& source, System& system) {
   constexpr std::string_view key = "Max locked memory";
   const auto text = source.read("/proc/self/limits").value_or("");
-  for (const auto row : format::split(text, '\n')) {
+  for (const auto row : formats::split(text, '\n')) {
     if (!row.starts_with(key)) continue;
-    const auto rest = format::trim(row.substr(key.size()));
+    const auto rest = formats::trim(row.substr(key.size()));
     const auto soft = rest.substr(0, rest.find(' '));
-    const auto bytes = soft == "unlimited" ? std::optional(unlimited) : format::decimal(soft);
+    const auto bytes = soft == "unlimited" ? std::optional(unlimited) : formats::decimal(soft);
     if (bytes) system.memlock.offer(Bytes(*bytes), origin::sysfs);
   }
 }
@@ -166,7 +168,7 @@ void read_processors(Source& source, Processors& processors) {
     processors.vendor.offer(value_of(info, "vendor_id", ':'), origin::sysfs);
   }
   if (processors.threads.known() && processors.cores.known() && processors.packages.known()) return;
-  const auto online = format::number_list(line(source, top + "/online").value_or(""));
+  const auto online = formats::number_list(line(source, top + "/online").value_or(""));
   if (!online) return;
   std::set<std::string> packages;
   std::set<std::pair<std::string, std::string>> cores;
@@ -189,13 +191,13 @@ void read_numa(Source& source, Processors& processors) {
   if (!processors.numa.empty()) return;
   const std::string top = "/sys/devices/system/node";
   for (const auto& name : source.list(top).value_or(std::vector<std::string>())) {
-    const auto number = name.starts_with("node") ? format::decimal(name.substr(4)) : std::nullopt;
+    const auto number = name.starts_with("node") ? formats::decimal(name.substr(4)) : std::nullopt;
     if (!number || *number >= 65536) continue;
     NumaNode numa;
     numa.number = int(*number);
     const std::string folder = fmt::format("{}/{}/", top, name);
     numa.cpus = line(source, folder + "cpulist").value_or("");
-    if (const auto cpus = format::number_list(numa.cpus)) {
+    if (const auto cpus = formats::number_list(numa.cpus)) {
       numa.processors.offer(cpus->count(), origin::sysfs);
       const auto package =
           line(source, fmt::format("/sys/devices/system/cpu/cpu{}/topology/physical_package_id",
@@ -205,7 +207,7 @@ void read_numa(Source& source, Processors& processors) {
     const auto memory =
         value_of(source.read(folder + "meminfo").value_or(""), fmt::format("Node {} MemTotal", *number), ':');
     if (memory)
-      if (const auto kilobytes = format::decimal(memory->substr(0, memory->find(' ')));
+      if (const auto kilobytes = formats::decimal(memory->substr(0, memory->find(' ')));
           kilobytes && *kilobytes < 1ull << 50)
         numa.memory.offer(Bytes(*kilobytes * 1024), origin::sysfs);
     processors.numa.push_back(std::move(numa));
@@ -243,4 +245,4 @@ void probe_system(Source& source, Node& node) {
   read_numa(source, node.processors);
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

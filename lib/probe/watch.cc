@@ -14,8 +14,10 @@
 #include "topology/counters.h"
 #include "topology/merge.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 std::set<std::string> own_interfaces() {
   std::set<std::string> names;
@@ -92,4 +94,4 @@ run::CounterWindow worth_keeping(run::CounterWindow window, std::size_t most) {
   return window;
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

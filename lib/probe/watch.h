@@ -10,7 +10,7 @@
 #include "run/counter_window.h"
 #include "topology/model.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 
 class CounterWatch {
  public:
@@ -31,7 +31,7 @@ class CounterWatch {
 
   std::unique_ptr<Source> source_;
   bool probed_ = false, netdevs_ = true, begun_ = false;
-  Node node_;                          // the devices that there are
+  topology::Node node_;                // the devices that there are
   std::vector<run::CounterSet> last_;  // as read at last_ns_
   std::int64_t last_ns_ = 0;
 };
@@ -39,4 +39,4 @@ class CounterWatch {
 // What matters of a window: errors, congestion, traffic; worst first, no more than `most`.
 run::CounterWindow worth_keeping(run::CounterWindow window, std::size_t most);
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -3,7 +3,7 @@
 #include "tests/fuzz/expect.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace ringtrue::topology;
+  using namespace ringtrue::formats;
   const auto node = read_hwloc_xml(std::string_view(reinterpret_cast<const char*>(data), size), "fuzzed");
   if (!node) {
     expect(!node.error().what.empty());

@@ -5,6 +5,7 @@
 #include "tests/fuzz/expect.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace ringtrue::formats;
   using namespace ringtrue::topology;
   const auto fabric = read_ibnetdiscover(std::string_view(reinterpret_cast<const char*>(data), size));
   if (!fabric) {

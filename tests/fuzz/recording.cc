@@ -3,7 +3,7 @@
 #include "tests/fuzz/expect.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace ringtrue::topology;
+  using namespace ringtrue::probe;
   auto recording = read_recording(std::string_view(reinterpret_cast<const char*>(data), size));
   if (!recording) {
     expect(!recording.error().what.empty());

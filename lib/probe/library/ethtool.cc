@@ -30,7 +30,7 @@
 #include "probe/library/library.h"
 #include "probe/live.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
 
 using nlohmann::json;
@@ -250,4 +250,4 @@ Result<std::string> ask_ethtool(const Asking& asking) {
   return answer.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -13,7 +13,7 @@
 #include "probe/library/library.h"
 #include "probe/live.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
 
 struct Port {
@@ -175,4 +175,4 @@ Result<std::string> ask_fabric(const Asking& asking) {
   return text;
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
 
 std::string word(Source& files, const std::string& path) {
@@ -65,4 +65,4 @@ NvidiaGpus nvidia_gpus(Source& files) {
   return result;
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -6,7 +6,7 @@
 
 #include "probe/source.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 
 struct NvidiaGpus {
   std::vector<std::string> awake, asleep;  // PCI addresses, in their order
@@ -25,4 +25,4 @@ struct NvidiaGpus {
 // function's `config` resume a suspended device.
 NvidiaGpus nvidia_gpus(Source& files);
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

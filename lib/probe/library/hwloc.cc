@@ -11,7 +11,7 @@
 #include "probe/library/library.h"
 #include "probe/live.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
 
 // Nothing of the environment may send hwloc elsewhere. Plugins that talk to GPUs, or to an X server, are not
@@ -87,4 +87,4 @@ Result<std::string> ask_hwloc(const Asking& asking) {
   return xml;
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

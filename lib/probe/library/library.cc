@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
 
 constexpr std::pair<std::string_view, Result<std::string> (*)(const Asking&)> libraries[] = {
@@ -24,4 +24,4 @@ Result<std::string> ask(std::string_view library, const Asking& asking) {
               fmt::format("one of {}", fmt::join(names, ", ")));
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 
 struct Asking {
   std::string root;  // of recorded files, where the library can be told (hwloc); empty: this machine
@@ -32,4 +32,4 @@ Result<std::string> ask_system(const Asking& asking);
 // By name; bad_input, listing what there is, for another.
 Result<std::string> ask(std::string_view library, const Asking& asking);
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -25,7 +25,7 @@
 #include "probe/library/nvml_library.h"
 #include "probe/live.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
 
 using nlohmann::json;
@@ -356,4 +356,4 @@ Result<std::string> ask_nvml(const Asking& asking) {
   return answer.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-namespace ringtrue::topology::nvml {
+namespace ringtrue::probe::nvml {
 
 std::string words(Return result) {
   constexpr std::pair<Return, const char*> known[] = {
@@ -72,4 +72,4 @@ Library::~Library() {
   if (handle_) (void)call("nvmlShutdown");
 }
 
-}  // namespace ringtrue::topology::nvml
+}  // namespace ringtrue::probe::nvml

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 
-namespace ringtrue::topology::nvml {
+namespace ringtrue::probe::nvml {
 
 enum Return : unsigned {
   success = 0,
@@ -96,4 +96,4 @@ class Library {
   void* handle_;
 };
 
-}  // namespace ringtrue::topology::nvml
+}  // namespace ringtrue::probe::nvml

@@ -10,7 +10,7 @@
 
 #include "probe/library/library.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 
 Result<std::string> ask_system(const Asking& asking) {
   if (!asking.root.empty())
@@ -27,4 +27,4 @@ Result<std::string> ask_system(const Asking& asking) {
   return answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -23,7 +23,7 @@
 
 #include "probe/library/library.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
 
 using nlohmann::json;
@@ -154,4 +154,4 @@ Result<std::string> ask_verbs(const Asking& asking) {
   return answer.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -20,7 +20,7 @@
 
 #include "probe/library/nvml_library.h"
 
-using namespace ringtrue::topology::nvml;
+using namespace ringtrue::probe::nvml;
 using nlohmann::json;
 
 namespace {

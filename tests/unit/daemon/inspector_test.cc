@@ -16,7 +16,7 @@ namespace {
 // A node that is read when the test lets it.
 class SlowNode {
  public:
-  Result<topology::Recording> read(const Inspector::Request& request, const std::stop_token& stop) {
+  Result<probe::Recording> read(const Inspector::Request& request, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     ++readings_;
     changed_.notify_all();
@@ -24,7 +24,7 @@ class SlowNode {
     if (stop.stop_requested()) return fail(Cause::cancelled, "stopped");
     --allowed_;
     if (fails) return fail(Cause::unavailable, "no probe");
-    topology::Recording recording;
+    probe::Recording recording;
     recording.node = "node0";
     recording.window_s = request.window.value;
     return recording;
@@ -76,8 +76,8 @@ TEST_F(InspectorTest, SharesOneReadingAmongThoseWhoAskAlike) {
   const auto a = first.get(), b = second.get(), c = other.get();
   ASSERT_TRUE(a && b && c);
   EXPECT_EQ(*a, *b);
-  EXPECT_EQ(topology::read_recording(*a)->window_s, 1);
-  EXPECT_EQ(topology::read_recording(*c)->window_s, 2);
+  EXPECT_EQ(probe::read_recording(*a)->window_s, 1);
+  EXPECT_EQ(probe::read_recording(*c)->window_s, 2);
   EXPECT_EQ(node_.readings(), 2);
 }
 
@@ -87,7 +87,7 @@ TEST_F(InspectorTest, TellsARecordingThatCanBePlayed) {
   ASSERT_TRUE(over(answer));
   const auto bytes = answer.get();
   ASSERT_TRUE(bytes);
-  const auto cluster = topology::read_any(*bytes, "answer");
+  const auto cluster = probe::read_any(*bytes, "answer");
   ASSERT_TRUE(cluster) << cluster.error().text();
   EXPECT_EQ(cluster->nodes.at(0).name, "node0");
 }

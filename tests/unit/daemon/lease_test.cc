@@ -72,7 +72,7 @@ TEST_F(LeaseTest, CountersAreReadAroundARun) {
   Limits limits;
   lease_ = std::make_unique<Lease>(
       some_acquire(), limits, fakes(doings_),
-      std::make_unique<topology::CounterWatch>(std::make_unique<topology::Files>(tree.root())));
+      std::make_unique<probe::CounterWatch>(std::make_unique<probe::Files>(tree.root())));
   ASSERT_TRUE(lease_->start(Deadline::in(Seconds(1))));
   for (const char* phase : {"prepare", "connect", "barrier", "run"}) expect_done(phase);
   tree.file(statistics + "rx_crc_errors", "419\n");
@@ -97,7 +97,7 @@ TEST_F(LeaseTest, ANodeWithoutSysfsRunsAllTheSame) {
   test::SysfsTree nothing;
   lease_ = std::make_unique<Lease>(
       some_acquire(), Limits{}, fakes(doings_),
-      std::make_unique<topology::CounterWatch>(std::make_unique<topology::Files>(nothing.root())));
+      std::make_unique<probe::CounterWatch>(std::make_unique<probe::Files>(nothing.root())));
   ASSERT_TRUE(lease_->start(Deadline::in(Seconds(1))));
   for (const char* phase : {"prepare", "connect", "barrier", "run"}) expect_done(phase);
   const auto report = wire::from_wire(play(command_of("collect")).report());

@@ -315,7 +315,7 @@ TEST_F(RingtruedTest, TellsWhatIsInItsNodeWhoeverHoldsIt) {
   const rpc::InspectReply reply = inspect(0.1);
   ASSERT_FALSE(reply.has_error()) << reply.error().what();
   EXPECT_EQ(reply.node(), "node0");
-  const auto cluster = topology::read_any(reply.recording(), "reply");
+  const auto cluster = probe::read_any(reply.recording(), "reply");
   ASSERT_TRUE(cluster) << cluster.error().text();
   ASSERT_EQ(cluster->nodes.size(), 1u);
   EXPECT_EQ(cluster->nodes[0].name, "node0");
@@ -323,7 +323,7 @@ TEST_F(RingtruedTest, TellsWhatIsInItsNodeWhoeverHoldsIt) {
   ASSERT_TRUE(cluster->nodes[0].window);
   EXPECT_GE(cluster->nodes[0].window->seconds, 0.1);
 
-  const auto recording = topology::read_recording(inspect(0).recording());
+  const auto recording = probe::read_recording(inspect(0).recording());
   ASSERT_TRUE(recording) << recording.error().text();
   EXPECT_EQ(recording->node, "node0");
   EXPECT_EQ(wire::from_wire(inspect(61).error()).cause, Cause::bad_input);

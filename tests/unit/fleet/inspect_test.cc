@@ -14,10 +14,10 @@ namespace {
 using testing::HasSubstr;
 
 std::string recording(const std::string& node, const std::string& kernel) {
-  topology::Recording recording;
+  probe::Recording recording;
   recording.node = node;
   recording.files["/proc/sys/kernel/osrelease"] = kernel;
-  return topology::write_recording(recording);
+  return probe::write_recording(recording);
 }
 
 TEST(Inspect, GivesEachNodeItsFactsOrTheReason) {
@@ -56,13 +56,13 @@ TEST(Inspect, GivesEachNodeItsFactsOrTheReason) {
 
 TEST(Inspect, BringsRecordings) {
   FakeDaemon daemon("a");
-  topology::Recording recording;
+  probe::Recording recording;
   recording.node = "a";
   recording.files["/proc/sys/kernel/osrelease"] = "6.1.0";
-  daemon.tell(topology::write_recording(recording));
+  daemon.tell(probe::write_recording(recording));
   const auto nodes = inspect({daemon.target()}, {}, {}, Seconds(10));
   ASSERT_TRUE(nodes[0].facts) << nodes[0].facts.error().text();
-  EXPECT_EQ(*topology::read_recording(nodes[0].recording), recording);
+  EXPECT_EQ(*probe::read_recording(nodes[0].recording), recording);
 }
 
 TEST(Inspect, AsksMoreNodesThanAtOnce) {

@@ -9,8 +9,10 @@
 #include "tests/support/machines.h"
 #include "topology/links.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::formats {
 namespace {
+
+using namespace topology;
 
 using ringtrue::test::fixture;
 using ringtrue::test::value;
@@ -48,7 +50,7 @@ TEST(HwlocWrite, ComesBack) {
     EXPECT_EQ(again.nics.size(), node.nics.size());
     ASSERT_EQ(again.processors.numa.size(), std::max<std::size_t>(node.processors.numa.size(), 1));
     for (std::size_t i = 0; i < node.processors.numa.size(); ++i) {
-      EXPECT_EQ(again.processors.numa[i].cpus, format::number_list(node.processors.numa[i].cpus)->text());
+      EXPECT_EQ(again.processors.numa[i].cpus, number_list(node.processors.numa[i].cpus)->text());
       EXPECT_EQ(again.processors.numa[i].memory.value, node.processors.numa[i].memory.value);
     }
   }
@@ -87,4 +89,4 @@ TEST(HwlocWrite, LstopoReadsIt) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::formats

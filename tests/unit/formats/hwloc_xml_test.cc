@@ -3,8 +3,10 @@
 #include "formats/format.h"
 #include "tests/support/format_fixture.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::formats {
 namespace {
+
+using namespace topology;
 
 using ringtrue::test::fixture;
 using ringtrue::test::refusal;
@@ -176,4 +178,4 @@ TEST(HwlocXml, Refuses) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::formats

@@ -4,8 +4,10 @@
 #include "tests/support/format_fixture.h"
 #include "topology/links.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::formats {
 namespace {
+
+using namespace topology;
 
 using ringtrue::test::fixture;
 using ringtrue::test::refusal;
@@ -84,4 +86,4 @@ TEST(Ibnetdiscover, Refuses) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::formats

@@ -5,8 +5,10 @@
 #include "topology/links.h"
 #include "topology/path.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::formats {
 namespace {
+
+using namespace topology;
 
 using ringtrue::test::fixture;
 using ringtrue::test::refusal;
@@ -146,4 +148,4 @@ TEST(NcclXml, Refuses) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::formats

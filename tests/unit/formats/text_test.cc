@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ringtrue::topology::format {
+namespace ringtrue::formats {
 namespace {
 
 TEST(FormatText, PciAddresses) {
@@ -40,4 +40,4 @@ TEST(FormatText, Utf8) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology::format
+}  // namespace ringtrue::formats

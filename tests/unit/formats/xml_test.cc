@@ -4,7 +4,7 @@
 
 #include "tests/support/format_fixture.h"
 
-namespace ringtrue::topology::format {
+namespace ringtrue::formats {
 namespace {
 
 using ringtrue::test::refusal;
@@ -71,4 +71,4 @@ TEST(FormatXml, RefusesWhatIsBroken) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology::format
+}  // namespace ringtrue::formats

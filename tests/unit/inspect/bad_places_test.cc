@@ -20,14 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 using diagnosis::Inspection;
+using probe::LiveOptions;
+using probe::Recording;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-using topology::LiveOptions;
 using topology::Node;
-using topology::Recording;
 
 class BadPlaces : public testing::Test {
  protected:
@@ -36,7 +36,7 @@ class BadPlaces : public testing::Test {
     machine.save();
     options.program = RINGTRUE_PROBE;
     options.root = machine.tree.root();
-    return topology::read_this_machine(options, "node0", window);
+    return probe::read_this_machine(options, "node0", window);
   }
   // What a gap says, "" where there is none of it.
   static std::string gap(const Node& node, const std::string& source, const std::string& what) {
@@ -76,7 +76,7 @@ TEST_F(BadPlaces, TheProgramReadsWhatTheLibraryReads) {
   EXPECT_EQ(program->folders, here.folders);
   EXPECT_EQ(program->links, here.links);
   EXPECT_EQ(program->answers["nvml"], here.answers.at("nvml"));
-  EXPECT_EQ(topology::probe(*program), topology::probe(here));
+  EXPECT_EQ(probe::probe(*program), probe::probe(here));
   EXPECT_THAT(accusations(inspect(*program)), IsEmpty());
 }
 
@@ -123,7 +123,7 @@ TEST_F(BadPlaces, NvmlThatHangsIsCutShort) {
     options.deadline = Seconds(1);
     const auto recording = read();
     ASSERT_TRUE(recording) << recording.error().text();
-    const Node node = topology::probe(*recording);
+    const Node node = probe::probe(*recording);
     EXPECT_EQ(node.gpus.size(), 8u);
     EXPECT_FALSE(node.gpus[0].nvlinks.has_value());
     EXPECT_EQ(node.nics.size(), 5u);
@@ -140,13 +140,13 @@ TEST_F(BadPlaces, NvmlThatHangsCostsLessThanFiveSeconds) {
   const auto recording = read();
   EXPECT_LT(seconds_since(begin), 5);
   ASSERT_TRUE(recording) << recording.error().text();
-  EXPECT_EQ(gap(topology::probe(*recording), "nvml", "GPUs"), "nvml did not answer within 3 s");
+  EXPECT_EQ(gap(probe::probe(*recording), "nvml", "GPUs"), "nvml did not answer within 3 s");
 }
 
 TEST_F(BadPlaces, OneLostGpuIsNamedAndTheOthersShown) {
   machine.gpu(3)["handle"] = 15;
   const Recording recording = machine.record();
-  const Node node = topology::probe(recording);
+  const Node node = probe::probe(recording);
   ASSERT_EQ(node.gpus.size(), 8u);
   EXPECT_EQ(node.gpus[3].address, Machine::gpu_address(3));
   EXPECT_FALSE(node.gpus[3].uuid.known());
@@ -158,7 +158,7 @@ TEST_F(BadPlaces, OneLostGpuIsNamedAndTheOthersShown) {
 TEST_F(BadPlaces, OneFailingQuestionCostsItsFactAlone) {
   machine.gpu(3)["errors"] = {{"nvmlDeviceGetNvLinkState", 4}};  // no permission
   const Recording recording = machine.record();
-  const Node node = topology::probe(recording);
+  const Node node = probe::probe(recording);
   EXPECT_EQ(node.gpus[3].model.value, "NVIDIA H100 80GB HBM3");
   EXPECT_THAT(gap(node, "nvml", "GPU3"), HasSubstr("no permission (nvmlDeviceGetNvLinkState)"));
   EXPECT_THAT(accusations(inspect(recording)), IsEmpty());
@@ -167,7 +167,7 @@ TEST_F(BadPlaces, OneFailingQuestionCostsItsFactAlone) {
 TEST_F(BadPlaces, AnOldDriverTellsWhatItCan) {
   ::setenv("RINGTRUE_NVML", RINGTRUE_OLD_FAKE_NVML_LIBRARY, 1);
   const Recording recording = machine.record();
-  const Node node = topology::probe(recording);
+  const Node node = probe::probe(recording);
   EXPECT_FALSE(node.gpus[0].mig.known());
   EXPECT_EQ(node.gpus[0].nvlinks->size(), 18u);
   EXPECT_EQ(node.gpus[0].nvlinks->at(0).remote, topology::Remote::nvswitch);
@@ -178,7 +178,7 @@ TEST_F(BadPlaces, WithoutADriverTheGpusAreThoseOfPci) {
   ::setenv("RINGTRUE_NVML", "/nonexistent/libnvidia-ml.so.1", 1);
   for (const char* why : {"is not installed", "its kernel module is not loaded"}) {
     const Recording recording = machine.record();
-    const Node node = topology::probe(recording);
+    const Node node = probe::probe(recording);
     EXPECT_EQ(node.gpus.size(), 8u);
     EXPECT_EQ(node.gpus[7].name, "GPU7");
     EXPECT_THAT(gap(node, "nvml", "GPUs"), HasSubstr(std::string("no NVIDIA driver: ")));
@@ -196,12 +196,12 @@ TEST_F(BadPlaces, SleepingGpusAreLeftAlone) {
   machine.tree.folder("/sys/module/nvidia/holders/nvidia_modeset");
   const Recording recording = machine.record();
   EXPECT_EQ(log(), "");
-  const Node node = topology::probe(recording);
+  const Node node = probe::probe(recording);
   EXPECT_EQ(node.gpus.size(), 8u);
   EXPECT_THAT(gap(node, "nvml", "GPUs"), HasSubstr("--wake-gpus asks"));
   EXPECT_THAT(accusations(inspect(recording)), IsEmpty());
 
-  const Node woken = topology::probe(machine.record(true));
+  const Node woken = probe::probe(machine.record(true));
   EXPECT_THAT(log(), HasSubstr("nvmlDeviceGetName " + Machine::gpu_address(7)));
   EXPECT_EQ(woken.gpus[7].nvlinks->size(), 18u);
   EXPECT_EQ(gap(woken, "nvml", "GPUs"), "");
@@ -213,7 +213,7 @@ TEST_F(BadPlaces, OneSleepingGpuIsLeftAlone) {
   const Recording recording = machine.record();
   EXPECT_THAT(log(), Not(HasSubstr(Machine::gpu_address(2))));
   EXPECT_THAT(log(), HasSubstr(Machine::gpu_address(3)));
-  EXPECT_THAT(gap(topology::probe(recording), "nvml", "GPU2"), HasSubstr("asleep"));
+  EXPECT_THAT(gap(probe::probe(recording), "nvml", "GPU2"), HasSubstr("asleep"));
   EXPECT_THAT(accusations(inspect(recording)), IsEmpty());
   EXPECT_FALSE(recording.files.contains("/sys/bus/pci/devices/" + Machine::gpu_address(2) + "/config"));
 }
@@ -226,7 +226,7 @@ TEST_F(BadPlaces, WithoutSysfsThereIsAnEmptyNode) {
   machine.nvml["gpus"] = nlohmann::json::array();
   const auto recording = read();
   ASSERT_TRUE(recording) << recording.error().text();
-  const Node node = topology::probe(*recording);
+  const Node node = probe::probe(*recording);
   EXPECT_TRUE(node.pci.empty());
   EXPECT_TRUE(node.gpus.empty());
   EXPECT_EQ(gap(node, "sysfs", "PCI devices"), "there is no /sys/bus/pci/devices");
@@ -237,7 +237,7 @@ TEST_F(BadPlaces, WithoutSysfsThereIsAnEmptyNode) {
 TEST_F(BadPlaces, WithoutSysfsNvmlStillTellsOfItsGpus) {
   machine.tree.remove("/sys");
   const Recording recording = machine.record();
-  const Node node = topology::probe(recording);
+  const Node node = probe::probe(recording);
   ASSERT_EQ(node.gpus.size(), 8u);
   EXPECT_EQ(node.gpus[7].nvlinks->size(), 18u);
   EXPECT_EQ(node.nvswitches.size(), 4u);
@@ -247,9 +247,9 @@ TEST_F(BadPlaces, WithoutSysfsNvmlStillTellsOfItsGpus) {
 TEST_F(BadPlaces, ARootThatIsNotThere) {
   options.program = RINGTRUE_PROBE;
   options.root = machine.tree.root() + "/nowhere";
-  const auto recording = topology::read_this_machine(options, "node0", Seconds(0));
+  const auto recording = probe::read_this_machine(options, "node0", Seconds(0));
   ASSERT_TRUE(recording) << recording.error().text();
-  EXPECT_TRUE(topology::probe(*recording).nics.empty());
+  EXPECT_TRUE(probe::probe(*recording).nics.empty());
 }
 
 // A file that root cannot open either: a socket.
@@ -274,7 +274,7 @@ TEST_F(BadPlaces, AFileThatCannotBeReadIsAGap) {
   make_unreadable(nic + "/infiniband/mlx5_1/ports/1/rate");
   make_unreadable(nic + "/net/ib1/mtu");
   const Recording recording = machine.record();
-  const Node node = topology::probe(recording);
+  const Node node = probe::probe(recording);
   EXPECT_THAT(gap(node, "sysfs", "0000:25:00.0: max_link_width"), HasSubstr("No such device or address"));
   EXPECT_THAT(gap(node, "sysfs", "mlx5_1/1: rate"), HasSubstr("No such device or address"));
   ASSERT_NE(node.find_nic("mlx5_1"), nullptr);
@@ -299,7 +299,7 @@ TEST_F(BadPlaces, AHalfRemovedDeviceCostsItselfAlone) {
   machine.tree.remove("/sys/class/infiniband/mlx5_0/ports");
   const auto recording = read();
   ASSERT_TRUE(recording) << recording.error().text();
-  const Node node = topology::probe(*recording);
+  const Node node = probe::probe(*recording);
   EXPECT_EQ(node.gpus.size(), 8u);
   EXPECT_TRUE(node.find_nic("mlx5_0")->ports.empty());
   EXPECT_TRUE(node.find_nic("mlx5_1")->ports[0].rate.known());
@@ -316,11 +316,11 @@ TEST_F(BadPlaces, AProgramThatDiesIsNamed) {
   machine.tree.file("/probe", "#!/bin/sh\nkill -9 $$\n");
   options.program = machine.tree.root() + "/probe";
   ::chmod(options.program.c_str(), 0755);
-  const auto killed = topology::read_this_machine(options, "node0", Seconds(0));
+  const auto killed = probe::read_this_machine(options, "node0", Seconds(0));
   ASSERT_FALSE(killed);
   EXPECT_THAT(killed.error().text(), HasSubstr("probe died: Killed"));
   options.program = machine.tree.root() + "/missing";
-  const auto missing = topology::read_this_machine(options, "node0", Seconds(0));
+  const auto missing = probe::read_this_machine(options, "node0", Seconds(0));
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error().text(), HasSubstr("cannot be started: No such file"));
 }

@@ -16,10 +16,10 @@ namespace ringtrue::test {
 namespace {
 
 using diagnosis::Inspection;
+using probe::Recording;
 using testing::HasSubstr;
 using testing::Not;
 using testing::UnorderedElementsAreArray;
-using topology::Recording;
 using Change = std::function<void(Machine&)>;
 
 struct Fault {
@@ -308,10 +308,10 @@ TEST_P(Machines, AreJudgedByTheirFiles) {
 TEST_P(Machines, AreTheSameInABundle) {
   Machine machine;
   const Recording recording = record(GetParam(), machine);
-  const auto unpacked = topology::read_recording(topology::write_recording(recording));
+  const auto unpacked = probe::read_recording(probe::write_recording(recording));
   ASSERT_TRUE(unpacked) << unpacked.error().text();
-  topology::Node live = machine.probe(), bundled = topology::probe(*unpacked);
-  EXPECT_EQ(topology::probe(recording), bundled);
+  topology::Node live = machine.probe(), bundled = probe::probe(*unpacked);
+  EXPECT_EQ(probe::probe(recording), bundled);
   bundled.window.reset();
   if (!GetParam().later) {
     EXPECT_EQ(live, bundled);
@@ -323,7 +323,7 @@ TEST_P(Machines, AreJudgedAlikeWithoutTheirNames) {
   Machine machine;
   Recording recording = record(GetParam(), machine);
   const Inspection before = inspect(recording);
-  topology::redact(recording, "salt");
+  probe::redact(recording, "salt");
   const Inspection after = inspect(recording);
   EXPECT_EQ(accusations(before, true), accusations(after, true));
   const auto sentences = [](const diagnosis::Finding& finding) {
@@ -335,7 +335,7 @@ TEST_P(Machines, AreJudgedAlikeWithoutTheirNames) {
     EXPECT_EQ(sentences(before.findings[i]), sentences(after.findings[i]));
   EXPECT_EQ(before.not_checked.size(), after.not_checked.size());
   EXPECT_EQ(before.rules, after.rules);
-  const std::string shown = topology::to_json({{topology::probe(recording)}, {}});
+  const std::string shown = topology::to_json({{probe::probe(recording)}, {}});
   for (const char* name : {"node0", "9c06", "c0ffee", "165003"}) EXPECT_THAT(shown, Not(HasSubstr(name)));
 }
 

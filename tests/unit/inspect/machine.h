@@ -94,31 +94,31 @@ class Machine {
   void save() const { std::ofstream(nvml_file()) << nvml; }
 
   // As `ringtrue-probe record` does, within this process.
-  topology::Recording record(bool wake_gpus = false) {
+  probe::Recording record(bool wake_gpus = false) {
     save();
-    topology::Recording recording;
+    probe::Recording recording;
     recording.node = "node0";
     Here here(tree.root(), wake_gpus);
-    topology::RememberingSource source(here, recording);
-    for (const char* library : topology::all_libraries) (void)source.answer(library);
-    topology::Node node = topology::probe(source);
-    (void)topology::probe_fabric(source, node);
+    probe::RememberingSource source(here, recording);
+    for (const char* library : probe::all_libraries) (void)source.answer(library);
+    topology::Node node = probe::probe(source);
+    (void)probe::probe_fabric(source, node);
     return recording;
   }
   // Without a recording.
   topology::Node probe() {
     save();
     Here here(tree.root(), false);
-    topology::Node node = topology::probe(here);
+    topology::Node node = probe::probe(here);
     node.name = "node0";
     return node;
   }
   // With a second reading, 10 s after `change`.
   template <class Change>
-  topology::Recording record_window(Change change) {
-    topology::Recording recording = record();
+  probe::Recording record_window(Change change) {
+    probe::Recording recording = record();
     change(*this);
-    topology::Recording later = record();
+    probe::Recording later = record();
     recording.window_s = 10;
     recording.later_files = std::move(later.files);
     recording.later_answers = std::move(later.answers);
@@ -129,13 +129,13 @@ class Machine {
   nlohmann::json nvml;
 
  private:
-  class Here : public topology::Files {
+  class Here : public probe::Files {
    public:
     Here(std::string root, bool wake_gpus) : Files(root), asking_{std::move(root), wake_gpus} {}
-    Result<std::string> answer(std::string_view library) override { return topology::ask(library, asking_); }
+    Result<std::string> answer(std::string_view library) override { return probe::ask(library, asking_); }
 
    private:
-    topology::Asking asking_;
+    probe::Asking asking_;
   };
 
   static std::string chain(int s, int slot) {
@@ -252,9 +252,9 @@ class Machine {
   }
 };
 
-inline diagnosis::Inspection inspect(const topology::Recording& recording) {
+inline diagnosis::Inspection inspect(const probe::Recording& recording) {
   topology::Cluster cluster;
-  cluster.nodes.push_back(topology::probe(recording));
+  cluster.nodes.push_back(probe::probe(recording));
   return diagnosis::inspect(cluster);
 }
 

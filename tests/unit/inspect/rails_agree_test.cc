@@ -75,9 +75,9 @@ std::vector<Machine> machines() {
     if (node) all.push_back({file, std::move(*node)});
   };
   for (const char* file : {"hwloc-v1.xml", "hwloc-v2.xml"})
-    add(file, topology::read_hwloc_xml(fixture(file), "n"));
+    add(file, formats::read_hwloc_xml(fixture(file), "n"));
   for (const char* file : {"nccl-h100.xml", "nccl-cloud.xml"})
-    add(file, topology::read_nccl_xml(fixture(file), "n"));
+    add(file, formats::read_nccl_xml(fixture(file), "n"));
   // Storage on Ethernet beside the rails, at their rate.
   topology::Node storage = four_rails("n");
   topology::Nic& nic = storage.nics.emplace_back(storage.nics[0]);

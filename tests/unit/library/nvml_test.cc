@@ -13,7 +13,7 @@
 #include "probe/source.h"
 #include "probe/spawn.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
 
 using nlohmann::json;
@@ -410,4 +410,4 @@ TEST_F(Sleep, WithoutAnySignTheyAreAwake) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

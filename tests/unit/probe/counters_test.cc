@@ -7,8 +7,10 @@
 #include "tests/support/machines.h"
 #include "tests/support/sysfs_tree.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 using test::SysfsTree;
 using testing::Contains;
@@ -168,4 +170,4 @@ TEST_F(Counters, IncludeEthtools) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

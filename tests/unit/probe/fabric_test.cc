@@ -4,8 +4,10 @@
 
 #include "probe/probe.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 using ::testing::IsEmpty;
 
@@ -75,4 +77,4 @@ TEST(FabricProbe, ADamagedAnswerIsAGap) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

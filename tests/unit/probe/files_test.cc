@@ -4,7 +4,7 @@
 #include "probe/live.h"
 #include "tests/support/sysfs_tree.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
 
 TEST(Files, ReadsWithoutTrailingWhiteSpace) {
@@ -74,4 +74,4 @@ TEST(Files, ReadsThisMachine) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

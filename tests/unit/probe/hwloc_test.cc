@@ -4,8 +4,10 @@
 
 #include "probe/probe.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -99,4 +101,4 @@ TEST(HwlocProbe, WithoutItThereIsAGapAndNothingLost) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -13,7 +13,7 @@
 
 #include "probe/spawn.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
 
 using ::testing::HasSubstr;
@@ -182,4 +182,4 @@ TEST_F(Live, AnEmptyRootIsNoError) {
 #endif
 
 }  // namespace
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

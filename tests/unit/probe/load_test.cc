@@ -10,8 +10,10 @@
 #include "tests/support/format_fixture.h"
 #include "topology/json.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 using ringtrue::test::fixture;
 using ringtrue::test::refusal;
@@ -25,7 +27,7 @@ TEST(Load, ByContent) {
   EXPECT_EQ(hwloc.nodes[0].recorded, "dgx.xml (hwloc XML)");
   EXPECT_EQ(value(read_any(fixture("hwloc-v1.xml"), "x.xml")).nodes.at(0).name, "old1");
   EXPECT_EQ(value(read_any(fixture("nccl-cloud.xml"), "ndv4-topo.txt")).nodes.at(0).name, "ndv4-topo");
-  EXPECT_EQ(value(read_any(format::gzip(fixture("nccl-h100.xml")), "a/h100.xml.gz")).nodes.at(0).name,
+  EXPECT_EQ(value(read_any(formats::gzip(fixture("nccl-h100.xml")), "a/h100.xml.gz")).nodes.at(0).name,
             "h100");
   EXPECT_EQ(value(read_any(fixture("fabric.ibnetdiscover"), "ib")).fabric->switches.size(), 2u);
   const Cluster again = value(read_any(to_json(hwloc), "x.json"));
@@ -54,7 +56,7 @@ TEST(Load, SaysWhatElseItIs) {
                   "ELF..."),
               HasSubstr("a program"));
   EXPECT_THAT(why(std::string(257, 'x') + "ustar"), HasSubstr("a tar archive"));
-  EXPECT_THAT(why(format::gzip("../evil" + std::string(250, '\0') + "ustar")), HasSubstr("a tar archive"));
+  EXPECT_THAT(why(formats::gzip("../evil" + std::string(250, '\0') + "ustar")), HasSubstr("a tar archive"));
   EXPECT_THAT(why(std::string_view("abc\0def", 7)), HasSubstr("binary data"));
   EXPECT_THAT(why("some words"), HasSubstr("not the output of ibnetdiscover"));
   EXPECT_THAT(why("<html><body/></html>"), HasSubstr("an XML document of <html>"));
@@ -62,8 +64,8 @@ TEST(Load, SaysWhatElseItIs) {
   EXPECT_THAT(why("<!DOCTYPE topology [<!ENTITY a 'b'>]><topology>&a;</topology>"), HasSubstr("entities"));
   EXPECT_THAT(why("{\"schema\": \"other/1\"}"), HasSubstr("schema \"other/1\""));
   EXPECT_THAT(why("{\"nodes\": ["), HasSubstr("without a schema"));
-  EXPECT_THAT(why(format::gzip(format::gzip("x"))), HasSubstr("packed by gzip twice"));
-  EXPECT_THAT(why(format::gzip("<topology>").substr(0, 15)), HasSubstr("cut off"));
+  EXPECT_THAT(why(formats::gzip(formats::gzip("x"))), HasSubstr("packed by gzip twice"));
+  EXPECT_THAT(why(formats::gzip("<topology>").substr(0, 15)), HasSubstr("cut off"));
 }
 
 TEST(Load, Files) {
@@ -77,7 +79,7 @@ TEST(Load, Files) {
   EXPECT_THAT(refusal(load("/dev/zero")), HasSubstr("not a regular file"));
   const std::string large = (folder / "large").string();
   std::ofstream(large) << "x";
-  std::filesystem::resize_file(large, max_file_bytes + 1);
+  std::filesystem::resize_file(large, formats::max_file_bytes + 1);
   EXPECT_THAT(refusal(load(large)), HasSubstr("larger than 64 MiB"));
   std::filesystem::remove_all(folder);
 
@@ -90,4 +92,4 @@ TEST(Load, Files) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -5,8 +5,10 @@
 #include "probe/probe.h"
 #include "tests/support/sysfs_tree.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 using test::PciFunction;
 using test::SysfsTree;
@@ -170,4 +172,4 @@ TEST(ProbeNetlink, NamesASilentEthtool) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -8,8 +8,10 @@
 
 #include <nlohmann/json.hpp>
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 using nlohmann::json;
 using ::testing::ElementsAre;
@@ -232,4 +234,4 @@ TEST_F(NvmlProbe, NothingInAnAnswerIsTrusted) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

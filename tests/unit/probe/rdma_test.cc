@@ -4,8 +4,10 @@
 #include "probe/probe.h"
 #include "tests/support/sysfs_tree.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 using test::SysfsTree;
 
@@ -167,4 +169,4 @@ TEST(ProbeRdma, KnowsVirtualFunctions) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

@@ -4,8 +4,10 @@
 #include "probe/recording.h"
 #include "tests/support/format_fixture.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 using ringtrue::test::refusal;
 using ringtrue::test::value;
@@ -31,9 +33,9 @@ Recording example() {
 
 TEST(Recording, ComesBackAsItWas) {
   const std::string bytes = write_recording(example());
-  EXPECT_TRUE(format::is_gzip(bytes));
+  EXPECT_TRUE(formats::is_gzip(bytes));
   EXPECT_EQ(value(read_recording(bytes)), example());
-  EXPECT_EQ(value(read_recording(value(format::gunzip(bytes)))), example());
+  EXPECT_EQ(value(read_recording(value(formats::gunzip(bytes)))), example());
 }
 
 TEST(Recording, RefusesPathsThatClimb) {
@@ -71,8 +73,8 @@ TEST(Recording, RefusesAnotherForm) {
 }
 
 TEST(Gzip, Bounds) {
-  using format::gunzip;
-  using format::gzip;
+  using formats::gunzip;
+  using formats::gzip;
   const std::string text(100000, 'x');
   EXPECT_EQ(value(gunzip(gzip(text))), text);
   EXPECT_EQ(value(gunzip(gzip("one, ") + gzip("two"))), "one, two");  // members, one after the other
@@ -94,4 +96,4 @@ TEST(Gzip, Bounds) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

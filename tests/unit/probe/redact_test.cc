@@ -7,8 +7,10 @@
 #include "probe/recording.h"
 #include "tests/support/format_fixture.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 using ringtrue::test::fixture;
 using ringtrue::test::value;
@@ -139,8 +141,8 @@ TEST(Redact, JoinsStay) {
   EXPECT_EQ(gid, "fe80:0000:0000:0000:" + guid);
   EXPECT_THAT(recording.answers["hwloc"], HasSubstr("\"" + guid + "\""));
   std::erase(guid, ':');
-  const Fabric before = value(read_ibnetdiscover(realistic().answers["fabric"]));
-  const Fabric after = value(read_ibnetdiscover(recording.answers["fabric"]));
+  const Fabric before = value(formats::read_ibnetdiscover(realistic().answers["fabric"]));
+  const Fabric after = value(formats::read_ibnetdiscover(recording.answers["fabric"]));
   EXPECT_EQ(after.hosts.at(0).guid, guid);
   EXPECT_EQ(after.hosts.at(0).port_guid, guid);
   EXPECT_TRUE(after.hosts.at(2).aggregation);
@@ -160,7 +162,7 @@ TEST(Redact, JoinsStay) {
   const auto gpu = nlohmann::json::parse(recording.answers["nvml"])["gpus"][0];
   EXPECT_THAT(recording.answers["hwloc"], HasSubstr(gpu["uuid"].get<std::string>()));
   EXPECT_THAT(recording.answers["hwloc"], HasSubstr(gpu["serial"].get<std::string>()));
-  EXPECT_EQ(value(read_hwloc_xml(recording.answers["hwloc"], "x")).name.substr(0, 5), "host-");
+  EXPECT_EQ(value(formats::read_hwloc_xml(recording.answers["hwloc"], "x")).name.substr(0, 5), "host-");
 }
 
 TEST(Redact, SaltTellsSitesApart) {
@@ -175,4 +177,4 @@ TEST(Redact, SaltTellsSitesApart) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

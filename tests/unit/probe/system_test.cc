@@ -6,8 +6,10 @@
 #include "probe/probe.h"
 #include "tests/support/sysfs_tree.h"
 
-namespace ringtrue::topology {
+namespace ringtrue::probe {
 namespace {
+
+using namespace topology;
 
 using test::SysfsTree;
 
@@ -203,4 +205,4 @@ TEST(Probe, OfThisMachineNeedsNoLibrary) {
 }
 
 }  // namespace
-}  // namespace ringtrue::topology
+}  // namespace ringtrue::probe

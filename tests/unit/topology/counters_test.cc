@@ -69,7 +69,7 @@ TEST(CounterWatches, AWatchTellsWhatRosePortByPort) {
   tree.file(counters + "symbol_error", "5\n");
   tree.file(counters + "link_downed", "255\n");
   tree.file(counters + "port_xmit_data", "100\n");
-  CounterWatch watch(std::make_unique<Files>(tree.root()));
+  probe::CounterWatch watch(std::make_unique<probe::Files>(tree.root()));
   EXPECT_TRUE(watch.end().changes.empty());  // nothing was begun
   watch.begin();
   tree.file(counters + "symbol_error", "417\n");
@@ -91,7 +91,7 @@ TEST(CounterWatches, AWatchLooksAtWhatCarriesDataAndAboveIt) {
       tree.file(device + "/aer_dev_correctable", fmt::format("RxErr {0}\nTOTAL_ERR_COR {0}\n", count));
   };
   errors(1);
-  CounterWatch watch(std::make_unique<Files>(tree.root()));
+  probe::CounterWatch watch(std::make_unique<probe::Files>(tree.root()));
   watch.begin();
   errors(4);
   const run::CounterWindow window = watch.end();
@@ -107,12 +107,12 @@ TEST(CounterNames, WhatMattersComesFirstAndIsBounded) {
   window.changes.push_back({"mlx5_0/1", "lifespan", 0, 5, false, false});
   window.changes.push_back({"mlx5_0/1", "np_cnp_sent", 0, 5, false, false});
   window.changes.push_back({"mlx5_0/1", "symbol_error", 0, 5, false, false});
-  const run::CounterWindow kept = worth_keeping(window, 4);
+  const run::CounterWindow kept = probe::worth_keeping(window, 4);
   ASSERT_EQ(kept.changes.size(), 4u);
   EXPECT_EQ(kept.changes[0].counter, "symbol_error");
   EXPECT_EQ(kept.changes[1].counter, "np_cnp_sent");
   EXPECT_EQ(kept.changes[2].device, "eth0");
-  EXPECT_EQ(worth_keeping(window, 100).changes.size(), 12u);  // the lifespan is no counter of anything
+  EXPECT_EQ(probe::worth_keeping(window, 100).changes.size(), 12u);  // the lifespan is no counter of anything
 }
 
 }  // namespace
