@@ -44,11 +44,12 @@ void add_commands(const ReproduceWords& again, const std::vector<fleet::Target>&
   };
   std::vector<std::string> dead;  // asked together, as the report tells of them
   for (const diagnosis::Finding& f : findings)
-    if (const auto node = name_of(f.scope.node); node && f.kind == "dead-node") dead.push_back(*node);
+    if (const auto node = name_of(f.scope.node); node && f.kind == diagnosis::FindingKind::dead_node)
+      dead.push_back(*node);
   for (diagnosis::Finding& f : findings) {
     const auto node = name_of(f.scope.node), peer = name_of(f.scope.peer);
     const bool pair = f.scope.type == diagnosis::ScopeType::path && node && peer;
-    if (!pair && !(f.kind == "dead-node" && node)) continue;
+    if (!pair && !(f.kind == diagnosis::FindingKind::dead_node && node)) continue;
     Words words = {"ringtrue", pair ? "sweep" : "nodes", "--hosts",
                    pair ? fmt::format("{},{}", *node, *peer) : fmt::format("{}", fmt::join(dead, ","))};
     for (const Words& more : {again.reach, pair ? again.carry : Words()})

@@ -21,7 +21,7 @@ std::string nagios(const ops::CheckDocument& document) {
       ++others;
       continue;
     }
-    first = fmt::format("{} {}", f.kind, f.scope.text());
+    first = fmt::format("{} {}", key_of(f.kind), f.scope.text());
     if (f.measured && f.expected) {
       first += fmt::format(", {} of {}", to_text(*f.measured), to_text(*f.expected));
     }

@@ -20,7 +20,7 @@ void hold_against_ideal(ideal::Inputs wires, Diagnosis& diagnosis) {
   ring->above = ideal::explain_above(*ring->busbw, *ideal, wires, collective::AlgorithmId::ring);
   if (!ring->above) return;
   Finding finding;
-  finding.kind = "above-ideal";
+  finding.kind = FindingKind::above_ideal;
   finding.scope.type = ScopeType::fleet;
   finding.measured = ring->busbw;
   finding.expected = own->busbw;

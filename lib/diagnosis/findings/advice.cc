@@ -92,7 +92,7 @@ Order order_of(const Diagnosis& d) {
     for (int node = 0; node < int(d.nodes.size()); ++node) order.push_back(node);
   }
   for (const Finding& f : d.findings) {
-    if (f.kind == "dead-node") std::erase(order, f.scope.node);
+    if (f.kind == FindingKind::dead_node) std::erase(order, f.scope.node);
   }
   return order;
 }

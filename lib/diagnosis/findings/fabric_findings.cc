@@ -56,7 +56,7 @@ void Conclusion::add_parts() {
     Finding f;
     f.scope.type = part.type;
     f.scope.subject.device = part.device;
-    f.kind = fmt::format("slow-{}", key_of(part.type));
+    f.kind = slow_kind(part.type);
     f.severity = severity(all.ratio);
     f.measured = BytesPerSecond(best);
     f.expected = BytesPerSecond(reference_);
@@ -79,7 +79,7 @@ void Conclusion::add_parts() {
   }
   if (const auto& rail = parts_.slow_rail()) {
     Finding f;
-    f.kind = "slow-rail";
+    f.kind = FindingKind::slow_rail;
     f.scope.type = ScopeType::rail;
     f.scope.subject.device = fmt::format("rail {}", rail->rail);
     f.severity = severity(rail->rate / rail->usual);
@@ -100,7 +100,7 @@ void Conclusion::add_parts() {
 void Conclusion::add_dead() {
   for (const DeadNode& dead : c_.dead) {
     Finding f;
-    f.kind = "dead-node";
+    f.kind = FindingKind::dead_node;
     f.severity = Severity::critical;
     f.scope.type = ScopeType::node;
     f.scope.node = dead.node;
@@ -127,7 +127,7 @@ void Conclusion::add_late() {
     }
     Finding f;
     f.scope.type = late.peer < 0 ? ScopeType::node : ScopeType::path;
-    f.kind = fmt::format("late-{}", key_of(f.scope.type));
+    f.kind = late.peer < 0 ? FindingKind::late_node : FindingKind::late_path;
     f.severity = Severity::warning;
     f.scope.node = late.node;
     f.scope.subject = node(late.node);

@@ -180,7 +180,7 @@ void Conclusion::add_finding(const Group& group) {
     f.scope.peer_name = node(worst.peer);
   }
   name_rails(group, f);
-  f.kind = worst.type == ScopeType::node ? "slow-compute" : "slow-" + std::string(key_of(f.scope.type));
+  f.kind = worst.type == ScopeType::node ? FindingKind::slow_compute : slow_kind(f.scope.type);
   f.severity = severity(worst.ratio);
   f.measured = BytesPerSecond(worst.best);
   f.expected = BytesPerSecond(reference_);

@@ -13,7 +13,7 @@ void Conclusion::add_fleet() {
   const Reference& r = c_.inference.reference;
   if (r.above_declared && out_.expected.value) {
     Finding f;
-    f.kind = "above-link-rate";
+    f.kind = FindingKind::above_link_rate;
     f.scope.type = ScopeType::fleet;
     f.measured = BytesPerSecond(r.rate);
     f.expected = out_.expected.value;
@@ -47,7 +47,7 @@ void Conclusion::add_fleet() {
     return;
   }
   Finding f;
-  f.kind = "slow-fleet";
+  f.kind = FindingKind::slow_fleet;
   f.scope.type = ScopeType::fleet;
   f.severity = severity(r.share);
   f.measured = BytesPerSecond(r.rate);

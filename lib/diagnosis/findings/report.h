@@ -13,6 +13,7 @@
 #include "base/subject.h"
 #include "base/units.h"
 #include "diagnosis/findings/advice.h"
+#include "diagnosis/findings/kinds.h"
 #include "diagnosis/findings/statement.h"
 #include "diagnosis/infer/readings.h"
 #include "diagnosis/measurer.h"
@@ -49,6 +50,13 @@ enum class ScopeType {
   counter
 };
 
+constexpr FindingKind slow_kind(ScopeType scope) {
+  return FindingKind(scope);
+}
+constexpr FindingKind lossy_kind(ScopeType scope) {
+  return FindingKind(int(FindingKind::lossy_path) + int(scope));
+}
+
 struct Scope {
   ScopeType type = ScopeType::path;
   int node = -1;    // path: the sending end; -1 for the fleet
@@ -62,8 +70,7 @@ struct Scope {
 
 struct Finding {
   Severity severity = Severity::info;
-  std::string kind;  // "slow-sender", "slow-nic", "slow-path", "slow-compute", "late-node", "dead-node",
-                     // "slow-fleet", ...
+  FindingKind kind{};
   Scope scope;
   std::optional<BytesPerSecond> measured;  // best of all readings: disturbances only ever lower them
   std::optional<BytesPerSecond> expected;

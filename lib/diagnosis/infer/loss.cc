@@ -252,7 +252,7 @@ void add_losses(const Losses& losses, const Windows& windows, const Rails& rails
 
   const auto same = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(), [&](const Finding& f) {
     const Scope& s = f.scope;
-    if (!f.kind.starts_with("slow-") || s.type == ScopeType::fleet) return false;
+    if (f.kind > FindingKind::slow_compute || s.type == ScopeType::fleet) return false;
     return s.node == scope.node || s.peer == scope.node;
   });
   if (same != diagnosis.findings.end()) {
@@ -261,7 +261,7 @@ void add_losses(const Losses& losses, const Windows& windows, const Rails& rails
     return;
   }
   Finding f;
-  f.kind = "lossy-" + std::string(key_of(scope.type));
+  f.kind = lossy_kind(scope.type);
   const bool critical =
       tcp ? seen_pace.share() < thresholds.critical : culprit->inside.share() >= loss_critical;
   f.severity = critical ? Severity::critical : Severity::warning;

@@ -3,7 +3,7 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-std::tuple<std::string, int, int, std::string> identity_of(const Finding& finding) {
+std::tuple<FindingKind, int, int, std::string> identity_of(const Finding& finding) {
   return {finding.kind, finding.scope.node, finding.scope.peer, finding.scope.subject.device};
 }
 

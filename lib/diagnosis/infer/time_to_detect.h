@@ -18,7 +18,7 @@ class TimeToDetect {
   void tell(std::vector<Finding>& findings, int runs) const;
 
  private:
-  using Key = std::tuple<std::string, int, int, std::string>;  // kind, node, peer, device
+  using Key = std::tuple<FindingKind, int, int, std::string>;  // kind, node, peer, device
   std::map<Key, int> since_;
 };
 

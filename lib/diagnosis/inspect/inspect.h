@@ -41,7 +41,7 @@ Result<void> set(InspectThresholds& thresholds, std::string_view name, double va
 struct Inspection {
   std::vector<Finding> findings;  // worst first
   std::vector<NotChecked> not_checked;
-  std::vector<std::string> rules;   // ids of those that applied
+  std::vector<FindingKind> rules;   // those that applied
   std::vector<std::string> unread;  // nodes that told neither of PCI nor of network devices: not judged
 };
 
@@ -49,7 +49,7 @@ struct Inspection {
 class RuleContext;
 
 struct Rule {
-  std::string_view id;     // also the finding's `kind`: "pcie-link-degraded"
+  FindingKind kind;        // of its findings
   Severity severity;       // the gravest that it gives
   ScopeType type;          // what it is about, mostly
   std::string_view title;  // "PCIe link below its own maximum"

@@ -130,7 +130,7 @@ void RuleContext::begin(const Rule& rule) {
 }
 
 void RuleContext::applies() {
-  if (!applied_) out_.rules.emplace_back(rule_->id);
+  if (!applied_) out_.rules.push_back(rule_->kind);
   applied_ = true;
 }
 
@@ -138,7 +138,7 @@ void RuleContext::report(const NodeView* node, const std::string& device, Report
   applies();
   Finding f;
   f.severity = r.severity.value_or(rule_->severity);
-  f.kind = rule_->id;
+  f.kind = rule_->kind;
   f.scope.type = r.type.value_or(rule_->type);
   f.scope.node = node ? node->index : -1;
   if (node) f.scope.subject = node->node.name;
@@ -154,7 +154,7 @@ void RuleContext::report(const NodeView* node, const std::string& device, Report
     f.evidence.push_back({StatementKind::told, {f.scope.subject}, values, std::move(line)});
   f.impact = std::move(r.impact);
   f.next = std::move(r.next);
-  if (f.severity != Severity::info) reported_.emplace(f.scope.node, device, rule_->id);
+  if (f.severity != Severity::info) reported_.emplace(f.scope.node, device, key_of(rule_->kind));
   out_.findings.push_back(std::move(f));
 }
 
@@ -168,7 +168,7 @@ bool RuleContext::reported(const NodeView* node, const std::string& device, std:
 void RuleContext::cannot(const NodeView* node, const std::string& device, const std::string& why,
                          std::string_view about) {
   applies();
-  missing(node, device, why, about.empty() ? rule_->id : about);
+  missing(node, device, why, about.empty() ? key_of(rule_->kind) : about);
 }
 
 void RuleContext::missing(const NodeView* node, const std::string& device, const std::string& why,

@@ -95,8 +95,9 @@ void gpudirect(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {"gpu-far-nic", Severity::warning, ScopeType::gpu, "GPU without a NIC on its socket", far_nic},
-    {"gpudirect-impossible", Severity::warning, ScopeType::node, "GPUDirect RDMA impossible", gpudirect},
+    {FindingKind::gpu_far_nic, Severity::warning, ScopeType::gpu, "GPU without a NIC on its socket", far_nic},
+    {FindingKind::gpudirect_impossible, Severity::warning, ScopeType::node, "GPUDirect RDMA impossible",
+     gpudirect},
 };
 
 }  // namespace

@@ -225,14 +225,14 @@ void isolated(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {"fabric-link-degraded", Severity::warning, ScopeType::link, "Cable of the fabric below what it can do",
-     link_degraded},
-    {"fabric-trunk-slower", Severity::warning, ScopeType::link, "Trunk slower than its parallel sisters",
-     trunk_slower},
-    {"fabric-trunks-fewer", Severity::warning, ScopeType::fabric_switch,
+    {FindingKind::fabric_link_degraded, Severity::warning, ScopeType::link,
+     "Cable of the fabric below what it can do", link_degraded},
+    {FindingKind::fabric_trunk_slower, Severity::warning, ScopeType::link,
+     "Trunk slower than its parallel sisters", trunk_slower},
+    {FindingKind::fabric_trunks_fewer, Severity::warning, ScopeType::fabric_switch,
      "Leaf with fewer cables to a spine than its sisters", trunks_fewer},
-    {"fabric-switch-isolated", Severity::warning, ScopeType::fabric_switch, "Switch without a trunk",
-     isolated},
+    {FindingKind::fabric_switch_isolated, Severity::warning, ScopeType::fabric_switch,
+     "Switch without a trunk", isolated},
 };
 
 }  // namespace

@@ -215,18 +215,20 @@ void memory(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {"mtu-mismatch", Severity::warning, ScopeType::node, "MTU unlike the fleet's", mtu},
-    {"firmware-mismatch", Severity::warning, ScopeType::node, "NIC firmware unlike the fleet's", firmware},
-    {"driver-mismatch", Severity::warning, ScopeType::node, "Driver unlike the fleet's", driver},
-    {"kernel-mismatch", Severity::warning, ScopeType::node, "Kernel unlike the fleet's", kernel},
-    {"gpu-model-mismatch", Severity::warning, ScopeType::node, "GPU model unlike the fleet's", gpu_model},
-    {"gpu-count-mismatch", Severity::critical, ScopeType::node, "Number of GPUs unlike the fleet's",
-     gpu_count},
-    {"nic-count-mismatch", Severity::critical, ScopeType::node, "Number of rails unlike the fleet's",
-     nic_count},
-    {"nvlink-count-mismatch", Severity::critical, ScopeType::node, "Number of NVLinks unlike the fleet's",
-     nvlink_count},
-    {"memory-mismatch", Severity::warning, ScopeType::node, "Memory unlike the fleet's", memory},
+    {FindingKind::mtu_mismatch, Severity::warning, ScopeType::node, "MTU unlike the fleet's", mtu},
+    {FindingKind::firmware_mismatch, Severity::warning, ScopeType::node, "NIC firmware unlike the fleet's",
+     firmware},
+    {FindingKind::driver_mismatch, Severity::warning, ScopeType::node, "Driver unlike the fleet's", driver},
+    {FindingKind::kernel_mismatch, Severity::warning, ScopeType::node, "Kernel unlike the fleet's", kernel},
+    {FindingKind::gpu_model_mismatch, Severity::warning, ScopeType::node, "GPU model unlike the fleet's",
+     gpu_model},
+    {FindingKind::gpu_count_mismatch, Severity::critical, ScopeType::node,
+     "Number of GPUs unlike the fleet's", gpu_count},
+    {FindingKind::nic_count_mismatch, Severity::critical, ScopeType::node,
+     "Number of rails unlike the fleet's", nic_count},
+    {FindingKind::nvlink_count_mismatch, Severity::critical, ScopeType::node,
+     "Number of NVLinks unlike the fleet's", nvlink_count},
+    {FindingKind::memory_mismatch, Severity::warning, ScopeType::node, "Memory unlike the fleet's", memory},
 };
 
 }  // namespace

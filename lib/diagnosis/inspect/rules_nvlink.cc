@@ -201,10 +201,10 @@ void errors(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {"nvlink-down", Severity::critical, ScopeType::gpu, "NVLink that is down", down},
-    {"nvlink-fewer-than-sisters", Severity::critical, ScopeType::gpu,
+    {FindingKind::nvlink_down, Severity::critical, ScopeType::gpu, "NVLink that is down", down},
+    {FindingKind::nvlink_fewer_than_sisters, Severity::critical, ScopeType::gpu,
      "GPU with fewer NVLinks than its sisters", fewer},
-    {"nvlink-errors", Severity::critical, ScopeType::gpu, "NVLink errors that rise", errors},
+    {FindingKind::nvlink_errors, Severity::critical, ScopeType::gpu, "NVLink errors that rise", errors},
 };
 
 }  // namespace

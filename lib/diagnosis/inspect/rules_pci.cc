@@ -363,14 +363,14 @@ void nic_bound(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {"pcie-link-degraded", Severity::critical, ScopeType::link,
+    {FindingKind::pcie_link_degraded, Severity::critical, ScopeType::link,
      "PCIe link below what both of its ends can do", link_degraded},
-    {"pcie-link-limited", Severity::info, ScopeType::link, "PCIe link whose ends cannot do the same",
-     link_limited},
-    {"pcie-uplink-slower", Severity::warning, ScopeType::link,
+    {FindingKind::pcie_link_limited, Severity::info, ScopeType::link,
+     "PCIe link whose ends cannot do the same", link_limited},
+    {FindingKind::pcie_uplink_slower, Severity::warning, ScopeType::link,
      "PCIe port without a known maximum, slower than what is below", uplink_slower},
-    {"nic-pcie-bound", Severity::warning, ScopeType::nic, "NIC whose ports are faster than its PCIe path",
-     nic_bound},
+    {FindingKind::nic_pcie_bound, Severity::warning, ScopeType::nic,
+     "NIC whose ports are faster than its PCIe path", nic_bound},
 };
 
 }  // namespace

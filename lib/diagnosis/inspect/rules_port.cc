@@ -328,11 +328,12 @@ void unlike_sisters(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {"port-down", Severity::critical, ScopeType::port, "Port that is down", down},
-    {"port-not-active", Severity::critical, ScopeType::port, "Port with a wire that carries no data",
-     not_active},
-    {"port-rate-degraded", Severity::critical, ScopeType::port, "Port below its own maximum", rate_degraded},
-    {"rail-unlike-sisters", Severity::critical, ScopeType::nic, "Rail slower than its sisters",
+    {FindingKind::port_down, Severity::critical, ScopeType::port, "Port that is down", down},
+    {FindingKind::port_not_active, Severity::critical, ScopeType::port,
+     "Port with a wire that carries no data", not_active},
+    {FindingKind::port_rate_degraded, Severity::critical, ScopeType::port, "Port below its own maximum",
+     rate_degraded},
+    {FindingKind::rail_unlike_sisters, Severity::critical, ScopeType::nic, "Rail slower than its sisters",
      unlike_sisters},
 };
 

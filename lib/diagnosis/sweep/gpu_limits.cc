@@ -199,7 +199,8 @@ class Judge {
     const GpuLimit& limit = rate.limit;
     Finding finding;
     finding.severity = *rate.ratio < critical_ ? Severity::critical : Severity::warning;
-    finding.kind = limit.kind == Kind::device_copy ? "slow-gpu-memory" : "slow-gpu-link";
+    finding.kind =
+        limit.kind == Kind::device_copy ? FindingKind::slow_gpu_memory : FindingKind::slow_gpu_link;
     finding.scope.type = of_peers(limit) ? ScopeType::link : ScopeType::gpu;
     finding.scope.subject = limit.node;
     finding.scope.subject.device = of_peers(limit)

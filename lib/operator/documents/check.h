@@ -12,7 +12,7 @@ namespace ringtrue::ops {
 
 // The inspection that a check began with, or was all of it.
 struct Inspected {
-  std::vector<std::string> rules;  // that applied
+  std::vector<diagnosis::FindingKind> rules;  // that applied
   double seconds = 0;
 };
 

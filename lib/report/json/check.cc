@@ -6,8 +6,9 @@ namespace ringtrue::report {
 namespace {
 
 // Its numbers: {"kind": "path-rate", "nodes": ["node1", "node2"], "rate_Bps": 5e9, ...}.
-Json statement_value(const diagnosis::Statement& s, const std::string& kind) {
-  Json out = {{"kind", s.kind == diagnosis::StatementKind::told ? kind : std::string(name(s.kind))}};
+Json statement_value(const diagnosis::Statement& s, diagnosis::FindingKind kind) {
+  Json out = {{"kind", s.kind == diagnosis::StatementKind::told ? std::string(key_of(kind))
+                                                                : std::string(name(s.kind))}};
   for (const Subject& subject : s.subjects) {
     if (!subject.node.empty()) out["nodes"].push_back(subject.node);
     if (!subject.device.empty()) out["device"] = subject.device;
@@ -20,7 +21,7 @@ Json statement_value(const diagnosis::Statement& s, const std::string& kind) {
 
 Json finding_value(const diagnosis::Finding& f) {
   Json out = {{"severity", key_of(f.severity)},
-              {"kind", f.kind},
+              {"kind", key_of(f.kind)},
               {"scope",
                {{"type", key_of(f.scope.type)},
                 {"node", text_or_null(f.scope.subject.node)},
@@ -113,8 +114,11 @@ std::string json(const ops::CheckDocument& document) {
        {"nodes", array(d.nodes, [&](const auto& node) { return node_value(node, document.error); })},
        {"transport", text_or_null(document.transport)},
        {"notes", document.notes},
-       {"inspection",
-        inspection ? Json{{"rules", inspection->rules}, {"seconds", inspection->seconds}} : Json(nullptr)},
+       {"inspection", inspection
+                          ? Json{{"rules", array(inspection->rules,
+                                                 [](diagnosis::FindingKind rule) { return key_of(rule); })},
+                                 {"seconds", inspection->seconds}}
+                          : Json(nullptr)},
        {"expected",
         {{"rate_Bps", maybe(d.expected.value)},
          {"origin", key_of(d.expected.origin)},

@@ -92,7 +92,7 @@ std::string findings_text(const std::vector<diagnosis::Finding>& findings, const
   for (const diagnosis::Finding& f : findings) {
     const auto type = f.scope.type;
     std::string key =
-        fmt::format("{} {} {} {} {} {} {}", int(f.severity), f.kind, int(type), f.scope.subject.device,
+        fmt::format("{} {} {} {} {} {} {}", int(f.severity), int(f.kind), int(type), f.scope.subject.device,
                     f.measured ? f.measured->value : -1, f.expected ? f.expected->value : -1, f.confidence);
     // What was measured between nodes is not grouped.
     if (type == ScopeType::path || type == ScopeType::sender || type == ScopeType::receiver ||
@@ -116,7 +116,7 @@ std::string findings_text(const std::vector<diagnosis::Finding>& findings, const
                           f.scope.subject.device.empty() ? "" : ": " + f.scope.subject.device);
     std::string said =
         fmt::format("\n{}  {}: {}", style.paint(fmt::format("{:<8}", key_of(f.severity)), ink_of(f.severity)),
-                    f.kind, style.paint(printable(where), Ink::bold));
+                    key_of(f.kind), style.paint(printable(where), Ink::bold));
     if (f.measured) {
       said += fmt::format(", {}", to_text(*f.measured));
       if (f.expected) said += fmt::format(" of {} expected", to_text(*f.expected));

@@ -67,7 +67,8 @@ std::string links_of(const Node& node, const Marks& marks, Ways& ways, const Sty
         {finding ? style.paint(std::string(1, mark_of(finding->severity)), ink_of(finding->severity)) : "",
          kind, printable(link.from), printable(link.to), rate(link.rate.value), rate(link.max_rate.value),
          printable(link.up ? link.text : "down, " + link.text) +
-             (finding ? style.paint("  <- " + finding->kind, ink_of(finding->severity)) : "")});
+             (finding ? style.paint(std::string("  <- ") + key_of(finding->kind), ink_of(finding->severity))
+                      : "")});
   }
   std::string out = table.text(2);
   Table narrowest({left(""), left(""), left(""), "narrowest", left("at")});
@@ -151,7 +152,7 @@ std::string fabric_text(const Fabric& fabric, const Marks& marks, bool all, cons
                                  plural(s.trunks, "trunk", "trunks"), to));
     if (finding)
       out += style.paint(
-          printable("  <- " + finding->kind +
+          printable(std::string("  <- ") + key_of(finding->kind) +
                     (finding->evidence.empty() ? "" : ": " + sentence(finding->evidence.front()))),
           ink_of(finding->severity));
     out += "\n";

@@ -155,7 +155,7 @@ class Tree {
     if (finding)
       out_ += "  " +
               style_.paint(printable(fmt::format(
-                               "<- {}{}", finding->kind,
+                               "<- {}{}", key_of(finding->kind),
                                finding->evidence.empty() ? "" : ": " + sentence(finding->evidence.front()))),
                            ink_of(finding->severity));
     out_ += "\n";

@@ -5,7 +5,7 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-Finding finding(Severity severity, const std::string& kind, const std::string& node) {
+Finding finding(Severity severity, FindingKind kind, const std::string& node) {
   Finding f;
   f.severity = severity;
   f.kind = kind;
@@ -19,7 +19,7 @@ Verdict combined(Verdict measured, std::optional<Severity> seen) {
   Diagnosis d;
   d.verdict = measured;
   Inspection inspection;
-  if (seen) inspection.findings = {finding(*seen, "seen", "a")};
+  if (seen) inspection.findings = {finding(*seen, FindingKind::gpu_lost, "a")};
   combine(d, std::move(inspection));
   return d.verdict;
 }
@@ -41,17 +41,17 @@ TEST(Combine, TakesTheWorseVerdict) {
 TEST(Combine, PutsTheWorstFirstAndMeasuredOnesBeforeOthers) {
   Diagnosis d;
   d.nodes = {"b", "a"};
-  d.findings = {finding(Severity::warning, "measured", "a")};
+  d.findings = {finding(Severity::warning, FindingKind::slow_node, "a")};
   d.not_checked = {{"x", "y"}};
   Inspection inspection;
-  inspection.findings = {finding(Severity::critical, "seen", "a"),
-                         finding(Severity::warning, "seen", "elsewhere")};
+  inspection.findings = {finding(Severity::critical, FindingKind::gpu_lost, "a"),
+                         finding(Severity::warning, FindingKind::gpu_lost, "elsewhere")};
   inspection.not_checked = {{"z", "w"}};
   combine(d, std::move(inspection));
   ASSERT_EQ(d.findings.size(), 3u);
   EXPECT_EQ(d.findings[0].severity, Severity::critical);
   EXPECT_EQ(d.findings[0].scope.node, 1);  // as this diagnosis counts its nodes
-  EXPECT_EQ(d.findings[1].kind, "measured");
+  EXPECT_EQ(d.findings[1].kind, FindingKind::slow_node);
   EXPECT_EQ(d.findings[2].scope.node, -1);
   EXPECT_EQ(d.not_checked.size(), 2u);
 }

@@ -115,7 +115,7 @@ TEST(AboveIdeal, IsAFindingThatChangesNoVerdict) {
   EXPECT_FALSE(below.runs[0].above);
   hold_against_ideal(wires_of(12.5e6), d);
   ASSERT_EQ(d.findings.size(), 1u);
-  EXPECT_EQ(d.findings[0].kind, "above-ideal");
+  EXPECT_EQ(d.findings[0].kind, FindingKind::above_ideal);
   EXPECT_EQ(d.findings[0].severity, Severity::info);
   EXPECT_THAT(report::sentence(d.findings[0].evidence[0]),
               HasSubstr("wrong model: busbw 98.0 MB/s is 784.0 % of the ideal"));

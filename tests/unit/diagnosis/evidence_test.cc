@@ -79,7 +79,7 @@ TEST(HeldBack, ReceivingProgramIsNamedAndNotItsWire) {
   };
   const Diagnosis d = wires.check();
   EXPECT_EQ(scopes_of(d), Names{"node node6"}) << explain(d);
-  EXPECT_EQ(d.findings[0].kind, "slow-compute");
+  EXPECT_EQ(d.findings[0].kind, FindingKind::slow_compute);
   EXPECT_FALSE(d.rates[0][6]);  // nothing is known of the wire
 }
 

@@ -140,7 +140,7 @@ TEST(Ticks, NeitherAccuseNorRaiseTheReference) {
     const Diagnosis d = wires.check();
     for (const std::string& name : scopes_of(d)) ASSERT_EQ(name, "path node2 -> node5") << explain(d);
     EXPECT_NE(d.verdict, Verdict::healthy) << explain(d);
-    for (const Finding& f : d.findings) EXPECT_NE(f.kind, "above-link-rate") << explain(d);
+    for (const Finding& f : d.findings) EXPECT_NE(f.kind, FindingKind::above_link_rate) << explain(d);
   }
 }
 

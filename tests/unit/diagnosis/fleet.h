@@ -113,7 +113,7 @@ inline std::vector<std::string> named(const Diagnosis& d) {
   std::vector<std::string> out;
   for (const Finding& f : d.findings) {
     if (f.severity == Severity::info) continue;
-    std::string text = f.kind;
+    std::string text = key_of(f.kind);
     for (const std::string& part : {f.scope.subject.node, f.scope.peer_name, f.scope.subject.device})
       if (!part.empty()) text += " " + part;
     out.push_back(text);

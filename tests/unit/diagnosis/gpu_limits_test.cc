@@ -110,7 +110,7 @@ TEST(GpuLimits, ASlowLinkIsNamedAndANarrowSlotIsNot) {
   const auto slow = judged(node_of(1), {host(Kind::to_host, 0, 27e9)});
   ASSERT_EQ(slow.findings.size(), 1u);
   const Finding& finding = slow.findings[0];
-  EXPECT_EQ(finding.kind, "slow-gpu-link");
+  EXPECT_EQ(finding.kind, FindingKind::slow_gpu_link);
   EXPECT_EQ(finding.severity, Severity::critical);
   EXPECT_EQ(finding.scope.type, ScopeType::gpu);
   EXPECT_EQ(finding.scope.subject.node, "node1");
@@ -192,7 +192,7 @@ TEST(GpuLimits, MemoriesAreComparedWithTheirLike) {
   for (int i = 0; i < 4; ++i) limits.push_back(limit_of(Kind::device_copy, i, i == 2 ? 1.5e12 : 2.6e12));
   const auto out = judged(node_of(4), limits);
   ASSERT_EQ(out.findings.size(), 1u);
-  EXPECT_EQ(out.findings[0].kind, "slow-gpu-memory");
+  EXPECT_EQ(out.findings[0].kind, FindingKind::slow_gpu_memory);
   EXPECT_EQ(out.findings[0].scope.subject.device, "GPU 2 (GPU-2)");
   EXPECT_EQ(out.rates[2].origin, ideal::Origin::fleet_majority);
   // Two are no majority.

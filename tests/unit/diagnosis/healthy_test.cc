@@ -128,7 +128,7 @@ TEST(Fleet, LinkRateThatIsTooLowIsSaidToBeWrong) {
   options.link_rate = BytesPerSecond(12.5e6);
   const Diagnosis d = run_check(wires, options);
   EXPECT_EQ(scopes_of(d), Names{"sender node2"}) << explain(d);
-  EXPECT_EQ(d.findings.back().kind, "above-link-rate");
+  EXPECT_EQ(d.findings.back().kind, FindingKind::above_link_rate);
   EXPECT_EQ(d.findings.back().severity, Severity::info);
 }
 

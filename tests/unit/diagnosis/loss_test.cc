@@ -75,7 +75,7 @@ struct Ports {
 
 Finding slow(ScopeType type, int node, int peer = -1) {
   Finding f;
-  f.kind = "slow-" + std::string(key_of(type));
+  f.kind = slow_kind(type);
   f.severity = Severity::critical;
   f.scope = {type, node, peer, "node" + std::to_string(node), peer < 0 ? "" : "node" + std::to_string(peer)};
   return f;
@@ -87,7 +87,7 @@ TEST(Loss, ASendersIsWithEveryReceiver) {
     const Diagnosis& d = ports.seen();
     ASSERT_EQ(d.findings.size(), 1u);
     const Finding& f = d.findings[0];
-    EXPECT_EQ(f.kind, "lossy-sender");
+    EXPECT_EQ(f.kind, FindingKind::lossy_sender);
     EXPECT_EQ(f.scope.text(), "node0's sending side");
     EXPECT_EQ(f.scope.subject.device, mlx5 ? "mlx5_0/1" : "rxe0/1");
     EXPECT_EQ(f.severity, Severity::critical);
@@ -109,7 +109,7 @@ TEST(Loss, AReceiversIsWithEverySender) {
   Ports ports([](int x, int y) { return y == 1 ? 0.001 : x == 2 ? 0.00001 : 0; });
   const Diagnosis& d = ports.seen();
   ASSERT_EQ(d.findings.size(), 1u);
-  EXPECT_EQ(d.findings[0].kind, "lossy-receiver");
+  EXPECT_EQ(d.findings[0].kind, FindingKind::lossy_receiver);
   EXPECT_EQ(d.findings[0].scope.node, 1);
   EXPECT_EQ(d.findings[0].severity, Severity::warning);
   EXPECT_THAT(report::sentences(d.findings[0].evidence),
@@ -121,7 +121,7 @@ TEST(Loss, APathsIsBetweenItsEndsAlone) {
   Ports ports([](int x, int y) { return x == 1 && y == 3 ? 0.01 : 0.00001; });
   const Diagnosis& d = ports.seen();
   ASSERT_EQ(d.findings.size(), 1u);
-  EXPECT_EQ(d.findings[0].kind, "lossy-path");
+  EXPECT_EQ(d.findings[0].kind, FindingKind::lossy_path);
   EXPECT_EQ(d.findings[0].scope.text(), "the path node1 -> node3");
   EXPECT_THAT(report::sentences(d.findings[0].evidence),
               ElementsAre(HasSubstr("2000 of 200000 packets (1 %) that node1 sent to node3"),
@@ -138,7 +138,7 @@ TEST(Loss, ANodesIsInBothDirections) {
   Ports ports([](int x, int y) { return x == 1 || y == 1 ? 0.003 : 0; });
   const Diagnosis& d = ports.seen();
   ASSERT_EQ(d.findings.size(), 1u);
-  EXPECT_EQ(d.findings[0].kind, "lossy-node");
+  EXPECT_EQ(d.findings[0].kind, FindingKind::lossy_node);
   EXPECT_EQ(d.findings[0].scope.node, 1);
 }
 
@@ -246,7 +246,7 @@ TEST(Loss, OfTcpOnlyWhereTheRateSuffers) {
         {}, d);
     ASSERT_EQ(d.findings.size(), share < 0.95 ? 1u : 0u);
     if (d.findings.empty()) continue;
-    EXPECT_EQ(d.findings[0].kind, "lossy-sender");
+    EXPECT_EQ(d.findings[0].kind, FindingKind::lossy_sender);
     EXPECT_EQ(d.findings[0].scope.node, 2);
     EXPECT_EQ(d.findings[0].severity, share < 0.85 ? Severity::critical : Severity::warning);
     EXPECT_EQ(d.findings[0].ratio, share);
@@ -301,7 +301,7 @@ TEST(Loss, ACheckNamesThePortThatLoses) {
   const Diagnosis d = wires.check();
   ASSERT_EQ(d.findings.size(), 1u) << explain(d);
   const Finding& f = d.findings[0];
-  EXPECT_EQ(f.kind, "slow-sender");
+  EXPECT_EQ(f.kind, FindingKind::slow_sender);
   EXPECT_EQ(f.scope.subject.device, "rxe3/1");
   EXPECT_THAT(report::sentences(f.evidence), Contains("node3's data went through rxe3 port 1"));
   EXPECT_THAT(report::sentences(f.evidence),
@@ -313,7 +313,7 @@ TEST(Loss, ACheckNamesThePortThatLoses) {
   fast.tamper = wires.tamper;
   const Diagnosis lossy = fast.check();
   ASSERT_EQ(lossy.findings.size(), 1u) << explain(lossy);
-  EXPECT_EQ(lossy.findings[0].kind, "lossy-sender");
+  EXPECT_EQ(lossy.findings[0].kind, FindingKind::lossy_sender);
   EXPECT_EQ(lossy.verdict, Verdict::faulty);
   for (const char* line : {"node3 rxe3 port 1: rcvd_seq_err +", "node0 rxe0 port 1: out_of_seq_request +"})
     EXPECT_THAT(report::sentences(lossy.findings[0].evidence), Contains(StartsWith(line)).Times(1));

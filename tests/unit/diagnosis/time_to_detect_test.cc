@@ -7,7 +7,7 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-Finding slow(const char* kind, int node, Severity severity = Severity::critical) {
+Finding slow(FindingKind kind, int node, Severity severity = Severity::critical) {
   Finding out;
   out.kind = kind;
   out.scope.node = node;
@@ -18,9 +18,10 @@ Finding slow(const char* kind, int node, Severity severity = Severity::critical)
 TEST(TimeToDetect, CountFromTheRunSinceWhichAnAccusationStands) {
   TimeToDetect proofs;
   proofs.note({}, 2);
-  proofs.note({slow("slow-sender", 3)}, 4);
-  proofs.note({slow("slow-sender", 3), slow("slow-receiver", 5)}, 5);
-  std::vector<Finding> findings = {slow("slow-sender", 3), slow("slow-receiver", 5), slow("slow-sender", 6)};
+  proofs.note({slow(FindingKind::slow_sender, 3)}, 4);
+  proofs.note({slow(FindingKind::slow_sender, 3), slow(FindingKind::slow_receiver, 5)}, 5);
+  std::vector<Finding> findings = {slow(FindingKind::slow_sender, 3), slow(FindingKind::slow_receiver, 5),
+                                   slow(FindingKind::slow_sender, 6)};
   proofs.tell(findings, 7);
   EXPECT_EQ(findings[0].proven_after, 4);
   EXPECT_EQ(findings[1].proven_after, 5);
@@ -31,18 +32,18 @@ TEST(TimeToDetect, CountFromTheRunSinceWhichAnAccusationStands) {
 
 TEST(TimeToDetect, BeginAnewWhereAnAccusationFell) {
   TimeToDetect proofs;
-  proofs.note({slow("slow-sender", 3)}, 4);
+  proofs.note({slow(FindingKind::slow_sender, 3)}, 4);
   proofs.note({}, 5);
-  proofs.note({slow("slow-sender", 3)}, 6);
-  std::vector<Finding> findings = {slow("slow-sender", 3)};
+  proofs.note({slow(FindingKind::slow_sender, 3)}, 6);
+  std::vector<Finding> findings = {slow(FindingKind::slow_sender, 3)};
   proofs.tell(findings, 6);
   EXPECT_EQ(findings[0].proven_after, 6);
 }
 
 TEST(TimeToDetect, AreOfAccusationsAlone) {
   TimeToDetect proofs;
-  proofs.note({slow("counter", 3, Severity::info)}, 4);
-  std::vector<Finding> findings = {slow("counter", 3, Severity::info)};
+  proofs.note({slow(FindingKind::counter_saturated, 3, Severity::info)}, 4);
+  std::vector<Finding> findings = {slow(FindingKind::counter_saturated, 3, Severity::info)};
   proofs.tell(findings, 6);
   EXPECT_EQ(findings[0].proven_after, 0);
   EXPECT_TRUE(findings[0].evidence.empty());

@@ -142,7 +142,7 @@ inline std::string explain(const Diagnosis& d) {
   std::string out = std::string(key_of(d.verdict)) + ", " + std::to_string(d.cost.runs) + " runs, " +
                     to_text(d.cost.seconds) + "\n";
   for (const Finding& f : d.findings) {
-    out += "  " + std::string(key_of(f.severity)) + " " + f.kind + " " + f.scope.text() + " ratio " +
+    out += "  " + std::string(key_of(f.severity)) + " " + key_of(f.kind) + " " + f.scope.text() + " ratio " +
            std::to_string(f.ratio.value_or(-1)) + " confidence " + std::to_string(f.confidence) + "\n";
     for (const auto& line : report::sentences(f.evidence)) out += "    " + line + "\n";
     out += "    " + report::sentence(f.impact) + "\n    " + report::sentence(f.next) + "\n";

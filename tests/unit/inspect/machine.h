@@ -260,7 +260,8 @@ inline diagnosis::Inspection inspect(const probe::Recording& recording) {
 
 // "critical nvlink-down GPU3"
 inline std::string words(const diagnosis::Finding& finding) {
-  return fmt::format("{} {} {}", key_of(finding.severity), finding.kind, finding.scope.subject.device);
+  return fmt::format("{} {} {}", key_of(finding.severity), key_of(finding.kind),
+                     finding.scope.subject.device);
 }
 // Warnings and critical ones; of all, `with_info`.
 inline std::vector<std::string> accusations(const diagnosis::Inspection& inspection, bool with_info = false) {

@@ -39,7 +39,7 @@ TEST(Check, NamesASlowSenderAndTellsItsSuspectsMeanwhile) {
   ASSERT_TRUE(document);
   ASSERT_EQ(document->diagnosis.findings.size(), 1u);
   const diagnosis::Finding& finding = document->diagnosis.findings[0];
-  EXPECT_EQ(finding.kind, "slow-sender");
+  EXPECT_EQ(finding.kind, diagnosis::FindingKind::slow_sender);
   EXPECT_EQ(finding.scope.subject.node, "node2");
   EXPECT_EQ(document->diagnosis.verdict, diagnosis::Verdict::faulty);
 

@@ -50,7 +50,7 @@ ops::GpuSweepDocument sweep() {
   document.limits.rates = {slow, staged};
   diagnosis::Finding finding;
   finding.severity = diagnosis::Severity::critical;
-  finding.kind = "slow-gpu-link";
+  finding.kind = diagnosis::FindingKind::slow_gpu_link;
   finding.scope = {diagnosis::ScopeType::gpu, -1, -1, "node1", ""};
   finding.scope.subject.device = "GPU 0 (GPU-0)";
   finding.evidence = {"host-to-device carried 27 GB/s"};

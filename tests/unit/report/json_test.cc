@@ -236,7 +236,7 @@ ops::CheckDocument check_document() {
   g.nodes = {"node0", "node1"};
   diagnosis::Finding f;
   f.severity = diagnosis::Severity::critical;
-  f.kind = "slow-sender";
+  f.kind = diagnosis::FindingKind::slow_sender;
   f.scope.type = diagnosis::ScopeType::sender;
   f.scope.node = 1;
   f.scope.subject.node = "node1";

@@ -94,7 +94,7 @@ ops::CheckDocument slow_sender() {
   d.diagnosis.nodes = {"node0", "node1", "node2"};
   diagnosis::Finding f;
   f.severity = diagnosis::Severity::critical;
-  f.kind = "slow-sender";
+  f.kind = diagnosis::FindingKind::slow_sender;
   f.scope.type = diagnosis::ScopeType::sender;
   f.scope.node = 1;
   f.scope.subject.node = "node1";

@@ -27,7 +27,7 @@ ops::TopoDocument document_of(Cluster cluster) {
 diagnosis::Finding finding(diagnosis::Severity severity, const std::string& node, const std::string& device) {
   diagnosis::Finding f;
   f.severity = severity;
-  f.kind = "some-rule";
+  f.kind = diagnosis::FindingKind::port_down;
   f.scope.type = diagnosis::ScopeType::gpu;
   f.scope.subject.node = node;
   f.scope.subject.device = device;
@@ -76,7 +76,7 @@ TEST(TopoTree, MarksWhatIsDegradedWithTheReason) {
       finding(Severity::info, "a", "0000:20:01.0"), finding(Severity::critical, "b", "GPU4")};
   const std::string out = text_of(document, TopoView::tree);
   EXPECT_THAT(line_with(out, "GPU3 "),
-              testing::MatchesRegex("! .*32 GT/s x8 of 32 GT/s x16.*<- some-rule: it is so"));
+              testing::MatchesRegex("! .*32 GT/s x8 of 32 GT/s x16.*<- port-down: it is so"));
   EXPECT_EQ(count_of(out, "<- "), 3);
   EXPECT_THAT(line_with(out, "? "), HasSubstr("port 1: InfiniBand"));
   EXPECT_THAT(line_with(out, "i "), HasSubstr("root port 0000:20:01.0"));  // shown because it is marked
@@ -175,10 +175,10 @@ TEST(TopoText, TellsOnceWhatManyNodesHaveAlike) {
     findings.push_back(finding(Severity::warning, fmt::format("n{}", i), "GPU1"));
   const std::string out = findings_text(findings, {});
   EXPECT_THAT(out, HasSubstr("500 nodes, n[1-500]: GPU1"));
-  EXPECT_EQ(count_of(out, "some-rule"), 1);
+  EXPECT_EQ(count_of(out, "port-down"), 1);
   // What was measured between nodes stands for itself.
   for (auto& f : findings) f.scope.type = diagnosis::ScopeType::sender;
-  EXPECT_GT(count_of(findings_text(findings, {}), "some-rule"), 1);
+  EXPECT_GT(count_of(findings_text(findings, {}), "port-down"), 1);
 }
 
 TEST(TopoJson, IsReadAgainAndSaysMore) {

@@ -33,7 +33,7 @@ const Cases& cases() {
 std::string describe(const Inspection& inspection) {
   std::string text;
   for (const Finding& f : inspection.findings) {
-    text += fmt::format("\n{} {} {}", key_of(f.severity), f.kind, f.scope.text());
+    text += fmt::format("\n{} {} {}", key_of(f.severity), key_of(f.kind), f.scope.text());
     for (const std::string& e : report::sentences(f.evidence)) text += "\n    " + e;
     text += "\n    cost: " + report::sentence(f.impact) + "\n    next: " + report::sentence(f.next);
   }
@@ -46,10 +46,11 @@ std::string describe(const Inspection& inspection) {
 bool fires(const Inspection& inspection, const Case& c) {
   const Rule* rule = nullptr;
   for (const Rule& r : rules())
-    if (r.id == c.rule) rule = &r;
+    if (key_of(r.kind) == c.rule) rule = &r;
   const Severity least = rule->severity == Severity::info ? Severity::info : Severity::warning;
   for (const Finding& f : inspection.findings)
-    if (f.kind == c.rule && f.severity >= least && (c.device.empty() || f.scope.subject.device == c.device))
+    if (key_of(f.kind) == c.rule && f.severity >= least &&
+        (c.device.empty() || f.scope.subject.device == c.device))
       return true;
   return false;
 }
@@ -66,8 +67,10 @@ TEST(Inspection, has_a_fault_and_a_look_alike_for_each_rule) {
   std::map<std::string_view, std::set<bool>> seen;
   for (const Case& c : cases()) seen[c.rule].insert(c.fires);
   for (const Rule& rule : rules()) {
-    EXPECT_TRUE(seen[rule.id].contains(true)) << rule.id << " has no machine on which it fires";
-    EXPECT_TRUE(seen[rule.id].contains(false)) << rule.id << " has no look-alike on which it stays quiet";
+    EXPECT_TRUE(seen[key_of(rule.kind)].contains(true))
+        << key_of(rule.kind) << " has no machine on which it fires";
+    EXPECT_TRUE(seen[key_of(rule.kind)].contains(false))
+        << key_of(rule.kind) << " has no look-alike on which it stays quiet";
   }
   EXPECT_EQ(seen.size(), rules().size()) << "a case is of no rule";
 }
@@ -80,7 +83,7 @@ TEST(Inspection, leaves_look_alikes_alone_altogether) {
     const Inspection found = inspect(c.cluster);
     for (const Finding& f : found.findings)
       if (f.severity != Severity::info) {
-        EXPECT_THAT(c.also, testing::Contains(f.kind)) << describe(found);
+        EXPECT_THAT(c.also, testing::Contains(key_of(f.kind))) << describe(found);
       }
   }
 }
@@ -110,8 +113,8 @@ TEST(Inspection, writes_findings_that_a_person_can_act_on) {
         EXPECT_EQ(f.scope.subject.node, c.cluster.nodes[std::size_t(f.scope.node)].name);
       }
       for (const Rule& r : rules())
-        if (r.id == f.kind) {
-          EXPECT_LE(f.severity, r.severity) << f.kind;
+        if (r.kind == f.kind) {
+          EXPECT_LE(f.severity, r.severity) << key_of(f.kind);
         }
       EXPECT_THAT(found.rules, testing::Contains(f.kind));
     }
@@ -129,8 +132,8 @@ TEST(Inspection, applies_rules_only_where_their_hardware_is) {
   EXPECT_TRUE(found.not_checked.empty()) << describe(found);
 
   found = inspect(cluster_of(1, pcie_box));
-  EXPECT_THAT(found.rules, testing::Not(testing::Contains("nvlink-errors")));
-  EXPECT_THAT(found.rules, testing::Contains("pcie-link-degraded"));
+  EXPECT_THAT(found.rules, testing::Not(testing::Contains(FindingKind::nvlink_errors)));
+  EXPECT_THAT(found.rules, testing::Contains(FindingKind::pcie_link_degraded));
 }
 
 bool says(const Inspection& found, const std::string& what, const std::string& why) {
@@ -173,7 +176,7 @@ TEST(Inspection, speaks_of_a_degraded_uplink_as_it_is) {
   }));
   int ports = 0;
   for (const Finding& f : found.findings) {
-    if (f.kind != "pcie-uplink-slower") continue;
+    if (f.kind != FindingKind::pcie_uplink_slower) continue;
     ++ports;
     EXPECT_EQ(f.severity, Severity::warning);
     EXPECT_THAT(report::sentence(f.impact),
@@ -274,7 +277,7 @@ TEST(Inspection, has_a_page_for_each_rule) {
   std::set<std::string> told, known;
   for (std::string line; std::getline(in, line);)
     if (line.starts_with("### `")) told.insert(line.substr(5, line.find('`', 5) - 5));
-  for (const Rule& rule : rules()) EXPECT_TRUE(known.insert(std::string(rule.id)).second) << rule.id;
+  for (const Rule& rule : rules()) EXPECT_TRUE(known.insert(key_of(rule.kind)).second) << key_of(rule.kind);
   EXPECT_EQ(told, known);
 }
 

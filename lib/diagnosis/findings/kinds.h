@@ -1,0 +1,170 @@
+// What findings are of: the kinds of what is measured, and the rules of inspection.
+#pragma once
+
+#include <cstdint>
+
+#include "base/keys.h"
+
+namespace ringtrue::diagnosis {
+
+enum class FindingKind : std::uint8_t {
+  // Of a scope, in the order of ScopeType: see slow_kind() and lossy_kind() in report.h.
+  slow_path,
+  slow_sender,
+  slow_receiver,
+  slow_node,
+  slow_fleet,
+  slow_rail,
+  slow_leaf,
+  slow_trunk,
+  slow_spine,
+  slow_gpu_link,
+  slow_nic,
+  // Of no scope's own.
+  slow_compute,
+  slow_gpu_memory,
+  // In the order of ScopeType.
+  lossy_path,
+  lossy_sender,
+  lossy_receiver,
+  lossy_node,
+  // Others.
+  late_path,
+  late_node,
+  dead_node,
+  above_ideal,
+  above_link_rate,
+  // inspect/rules_pci.cc
+  pcie_link_degraded,
+  pcie_link_limited,
+  pcie_uplink_slower,
+  nic_pcie_bound,
+  // inspect/rules_nvlink.cc
+  nvlink_down,
+  nvlink_fewer_than_sisters,
+  nvlink_errors,
+  // inspect/rules_gpu.cc
+  gpu_lost,
+  gpu_throttled,
+  ecc_errors,
+  ecc_retirement_pending,
+  ecc_off,
+  mig_enabled,
+  gpu_link_unlike_sisters,
+  // inspect/rules_port.cc
+  port_down,
+  port_not_active,
+  port_rate_degraded,
+  rail_unlike_sisters,
+  // inspect/rules_counters.cc
+  symbol_errors,
+  link_error_recovery,
+  port_receive_errors,
+  port_discards,
+  port_fatal_errors,
+  carrier_changes,
+  roce_retransmissions,
+  roce_congestion,
+  pcie_errors,
+  counter_saturated,
+  // inspect/rules_affinity.cc
+  gpu_far_nic,
+  gpudirect_impossible,
+  // inspect/rules_system.cc
+  acs_redirect,
+  iommu_translated,
+  memlock_low,
+  governor_not_performance,
+  // inspect/rules_fleet.cc
+  mtu_mismatch,
+  firmware_mismatch,
+  driver_mismatch,
+  kernel_mismatch,
+  gpu_model_mismatch,
+  gpu_count_mismatch,
+  nic_count_mismatch,
+  nvlink_count_mismatch,
+  memory_mismatch,
+  // inspect/rules_fabric.cc
+  fabric_link_degraded,
+  fabric_trunk_slower,
+  fabric_trunks_fewer,
+  fabric_switch_isolated,
+};
+
+}  // namespace ringtrue::diagnosis
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<diagnosis::FindingKind>[] = {"slow-path",
+                                                                  "slow-sender",
+                                                                  "slow-receiver",
+                                                                  "slow-node",
+                                                                  "slow-fleet",
+                                                                  "slow-rail",
+                                                                  "slow-leaf",
+                                                                  "slow-trunk",
+                                                                  "slow-spine",
+                                                                  "slow-gpu-link",
+                                                                  "slow-nic",
+                                                                  "slow-compute",
+                                                                  "slow-gpu-memory",
+                                                                  "lossy-path",
+                                                                  "lossy-sender",
+                                                                  "lossy-receiver",
+                                                                  "lossy-node",
+                                                                  "late-path",
+                                                                  "late-node",
+                                                                  "dead-node",
+                                                                  "above-ideal",
+                                                                  "above-link-rate",
+                                                                  "pcie-link-degraded",
+                                                                  "pcie-link-limited",
+                                                                  "pcie-uplink-slower",
+                                                                  "nic-pcie-bound",
+                                                                  "nvlink-down",
+                                                                  "nvlink-fewer-than-sisters",
+                                                                  "nvlink-errors",
+                                                                  "gpu-lost",
+                                                                  "gpu-throttled",
+                                                                  "ecc-errors",
+                                                                  "ecc-retirement-pending",
+                                                                  "ecc-off",
+                                                                  "mig-enabled",
+                                                                  "gpu-link-unlike-sisters",
+                                                                  "port-down",
+                                                                  "port-not-active",
+                                                                  "port-rate-degraded",
+                                                                  "rail-unlike-sisters",
+                                                                  "symbol-errors",
+                                                                  "link-error-recovery",
+                                                                  "port-receive-errors",
+                                                                  "port-discards",
+                                                                  "port-fatal-errors",
+                                                                  "carrier-changes",
+                                                                  "roce-retransmissions",
+                                                                  "roce-congestion",
+                                                                  "pcie-errors",
+                                                                  "counter-saturated",
+                                                                  "gpu-far-nic",
+                                                                  "gpudirect-impossible",
+                                                                  "acs-redirect",
+                                                                  "iommu-translated",
+                                                                  "memlock-low",
+                                                                  "governor-not-performance",
+                                                                  "mtu-mismatch",
+                                                                  "firmware-mismatch",
+                                                                  "driver-mismatch",
+                                                                  "kernel-mismatch",
+                                                                  "gpu-model-mismatch",
+                                                                  "gpu-count-mismatch",
+                                                                  "nic-count-mismatch",
+                                                                  "nvlink-count-mismatch",
+                                                                  "memory-mismatch",
+                                                                  "fabric-link-degraded",
+                                                                  "fabric-trunk-slower",
+                                                                  "fabric-trunks-fewer",
+                                                                  "fabric-switch-isolated"};
+
+}  // namespace ringtrue
