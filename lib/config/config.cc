@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/suggest.h"
+#include "run/inspect_thresholds.h"
 
 namespace ringtrue::config {
 namespace {
@@ -174,22 +175,13 @@ constexpr Key keys[] = {
     daemon_key<&Daemon::max_seconds>("daemon.max_seconds"),
 };
 
-// [inspect]: the names of diagnosis::InspectThresholds, which a test compares with these.
 constexpr std::string_view inspect = "inspect.";
-constexpr std::string_view inspect_names[] = {
-    "symbol_error_per_s",
-    "symbol_error_per_hour",
-    "link_error_recovery_per_min",
-    "port_rcv_errors_per_s",
-    "port_xmit_discards_per_s",
-    "carrier_changes",
-    "pci_correctable_per_s",
-    "nvlink_crc_per_s",
-    "memlock_bytes",
-    "pci_warning",
-    "pci_critical",
-    "majority",
-};
+
+std::vector<std::string> inspect_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : run::list(run::InspectThresholds{})) names.push_back(name);
+  return names;
+}
 
 constexpr std::string_view verbs = "verbs.";
 
@@ -239,7 +231,7 @@ HostGroups Config::host_groups() const {
 std::vector<std::string> known_keys() {
   std::vector<std::string> names;
   for (const Key& key : keys) names.emplace_back(key.name);
-  for (std::string_view name : inspect_names) names.push_back(std::string(inspect).append(name));
+  for (const std::string& name : inspect_names()) names.push_back(std::string(inspect).append(name));
   for (const std::string& name : run::rdma_setting_names()) names.push_back(std::string(verbs).append(name));
   return names;
 }
@@ -261,7 +253,7 @@ Result<void> apply(Config& config, const Given& given) {
     if (given.key.ends_with('.') && key.name.starts_with(given.key)) return {};  // an empty, known table
   }
   if (given.key == inspect || given.key == verbs) return {};
-  if (const auto name = name_in(inspect, inspect_names, given.key); !name.empty())
+  if (const auto name = name_in(inspect, inspect_names(), given.key); !name.empty())
     return !single ? single : put_threshold(config.inspect[name], given);
   if (const auto name = name_in(verbs, run::rdma_setting_names(), given.key); !name.empty())
     return put(config.verbs[name], given);

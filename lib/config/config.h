@@ -71,7 +71,7 @@ struct Config {
   Setting<Seconds> run_deadline{Seconds(60)};
   std::map<std::string, Setting<std::string>, std::less<>> groups;
   // Thresholds of inspection, by name; only those that were given. Their built-in values and ranges are
-  // diagnosis::InspectThresholds's.
+  // run::InspectThresholds's.
   std::map<std::string, Setting<double>> inspect;
   // Settings of RDMA, by name, as text; only those that were given: run::set() reads them.
   std::map<std::string, Setting<std::string>> verbs;

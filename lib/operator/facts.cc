@@ -100,9 +100,9 @@ Outcome<Facts> read_facts(const Setup& setup, const FactRequest& request, bool h
 }
 
 Result<diagnosis::Inspection> inspect(const config::Config& config, const Facts& facts) {
-  diagnosis::InspectThresholds thresholds;
+  run::InspectThresholds thresholds;
   for (const auto& [name, setting] : config.inspect) {
-    if (auto known = diagnosis::set(thresholds, name, setting.value); !known) {
+    if (auto known = run::set(thresholds, name, setting.value); !known) {
       Error error = known.error();
       error.where = setting.origin;
       return tl::unexpected(std::move(error));

@@ -120,7 +120,7 @@ std::optional<int> width_of(const Fact<int>& width) {
   return width.known() && *width > 0 && *width <= 32 ? width.value : std::nullopt;
 }
 
-RuleContext::RuleContext(const Cluster& c, const InspectThresholds& t, const std::vector<NodeView>& n,
+RuleContext::RuleContext(const Cluster& c, const run::InspectThresholds& t, const std::vector<NodeView>& n,
                          Inspection& out)
     : cluster(c), limits(t), nodes(n), out_(out) {}
 

@@ -86,11 +86,11 @@ struct Report {
 
 class RuleContext {
  public:
-  RuleContext(const topology::Cluster& cluster, const InspectThresholds& limits,
+  RuleContext(const topology::Cluster& cluster, const run::InspectThresholds& limits,
               const std::vector<NodeView>& nodes, Inspection& out);
 
   const topology::Cluster& cluster;
-  const InspectThresholds& limits;
+  const run::InspectThresholds& limits;
   const std::vector<NodeView>& nodes;
 
   void begin(const Rule& rule);
