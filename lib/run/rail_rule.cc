@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <vector>
 
 namespace ringtrue::run {
 
@@ -24,6 +25,15 @@ std::string kind_for_data(std::span<const PortForData> ports) {
            std::tie(b.second.rate, b.second.count, b.first);
   });
   return best == kinds.end() ? "" : best->first;
+}
+
+std::string kind_that_is_down(std::span<const PortForData> ports) {
+  std::vector<PortForData> all(ports.begin(), ports.end());
+  for (PortForData& port : all) port.active = true;
+  std::string kind = kind_for_data(all);
+  const bool up =
+      std::any_of(ports.begin(), ports.end(), [&](const auto& p) { return p.active && p.kind == kind; });
+  return up ? "" : kind;
 }
 
 }  // namespace ringtrue::run

@@ -17,5 +17,8 @@ struct PortForData {
 // none is active, the same of all ports. Of equals the last by name: InfiniBand before Ethernet. "": no
 // ports.
 std::string kind_for_data(std::span<const PortForData> ports);
+// The kind that would carry most if all ports were active, where none of its own is: its ports are down, and
+// what is in use stands in for them. "": there is none.
+std::string kind_that_is_down(std::span<const PortForData> ports);
 
 }  // namespace ringtrue::run

@@ -80,9 +80,9 @@ void keep_one_kind(const Node& node, std::vector<RailPort>& ports) {
   for (const RailPort& p : ports)
     if (p.why_not == NoRail::none)
       those.push_back({kind_of(p), best_rate(*p.port).value_or(BytesPerSecond()).value, !is_down(*p.port)});
-  const std::string kind = run::kind_for_data(those);
+  const std::string kind = run::kind_for_data(those), down = run::kind_that_is_down(those);
   for (RailPort& p : ports)
-    if (p.why_not == NoRail::none && kind_of(p) != kind) p.why_not = NoRail::other_kind;
+    if (p.why_not == NoRail::none && kind_of(p) != kind && kind_of(p) != down) p.why_not = NoRail::other_kind;
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ struct RailPort {
 
 // All ports, in the order of the node's NICs. Rails are hardware, or else what was passed through to a
 // virtual machine, or else whatever there is; with RDMA where any of these has it; of the layer and model
-// that carries most (run/rail_rule.h); and not known to be down. `names`: the ports of these NICs alone, in
-// this order, whatever they are, unless they are down.
+// that carries most, or would if its ports were not down (run/rail_rule.h); and not known to be down.
+// `names`: the ports of these NICs alone, in this order, whatever they are, unless they are down.
 std::vector<RailPort> find_rails(const Node& node, const std::vector<std::string>& names = {});
 
 // What the port can do, or does as far as that is known.

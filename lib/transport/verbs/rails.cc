@@ -136,12 +136,9 @@ std::string fabric_that_is_down(const std::vector<Candidate>& used, const std::v
   std::vector<run::PortForData> ports;
   for (const auto* each : {&used, &rest})
     for (const Candidate& candidate : *each)
-      if (!candidate.rail.port.state.empty()) ports.push_back({fabric_of(candidate.rail.port)});
-  const std::string most = run::kind_for_data(ports);
-  const auto is_up = [&](const Candidate& each) {
-    return each.rail.port.active && fabric_of(each.rail.port) == most;
-  };
-  return std::ranges::any_of(used, is_up) || std::ranges::any_of(rest, is_up) ? "" : most;
+      if (const PortState& port = candidate.rail.port; !port.state.empty())
+        ports.push_back({fabric_of(port), 0, port.active});
+  return run::kind_that_is_down(ports);
 }
 
 // Why `each` is none of the rails, of which `rail` is one; `down`: see fabric_that_is_down().

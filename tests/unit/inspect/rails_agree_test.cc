@@ -107,5 +107,24 @@ TEST(Rails, ThatAreDownAreInspectedButNotUsed) {
   EXPECT_EQ(by_transport(node), by_ideal(node));
 }
 
+TEST(Rails, ThatAreAllDownAreInspectedWhereAnotherFabricStandsIn) {
+  topology::Node node = four_rails("n");
+  Names down;
+  for (topology::Nic& nic : node.nics) {
+    nic.ports[0].state = from<std::string>(topology::origin::sysfs, "down");
+    down.insert(nic.name);
+  }
+  topology::Nic& storage = node.nics.emplace_back(node.nics[0]);
+  storage.name = storage.rdma = "storage";
+  storage.address.clear();
+  storage.ports[0].layer = topology::LinkLayer::ethernet;
+  storage.ports[0].state = from<std::string>(topology::origin::sysfs, "active");
+  EXPECT_EQ(by_ideal(node), Names{"storage"});
+  EXPECT_EQ(by_transport(node), by_ideal(node));
+  Names all = down;
+  all.insert("storage");
+  EXPECT_EQ(by_inspection(node), all);
+}
+
 }  // namespace
 }  // namespace ringtrue

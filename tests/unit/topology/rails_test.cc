@@ -90,10 +90,14 @@ TEST(Rails, ThatAreDownAreNamedAndDoNotCount) {
   node.nics[1].ports[0].state = from<std::string>(origin::sysfs, "down");
   EXPECT_THAT(rails(node), ElementsAre("a0: rail", "a1: down", "b0: other kind"));
   node.nics[0].ports[0].physical_state = from<std::string>(origin::sysfs, "disabled");
-  EXPECT_THAT(rails(node), ElementsAre("a0: other kind", "a1: other kind", "b0: rail"));
+  // Another kind stands in for them: that does not make them storage or management.
+  EXPECT_THAT(rails(node), ElementsAre("a0: down", "a1: down", "b0: rail"));
   // Where all are down, the kind that would carry most.
   node.nics[2].ports[0].state = from<std::string>(origin::sysfs, "down");
   EXPECT_THAT(rails(node), ElementsAre("a0: down", "a1: down", "b0: other kind"));
+  // A lesser kind that is down is nobody's rail.
+  for (int i : {0, 1}) node.nics[std::size_t(i)] = nic(i ? "a1" : "a0", 400);
+  EXPECT_THAT(rails(node), ElementsAre("a0: rail", "a1: rail", "b0: other kind"));
 }
 
 TEST(Rails, CanBeNamed) {
@@ -126,6 +130,9 @@ TEST(KindForData, IsTheOneThatCarriesMost) {
   EXPECT_EQ(run::kind_for_data(Ports{{"a", 9, false}, {"b", 1, true}}), "b");
   EXPECT_EQ(run::kind_for_data(Ports{{"a", 9, false}, {"b", 1, false}}), "a");
   EXPECT_EQ(run::kind_for_data(Ports{{"InfiniBand", 1}, {"Ethernet", 1}}), "InfiniBand");
+  EXPECT_EQ(run::kind_that_is_down(Ports{{"a", 9, false}, {"b", 1, true}}), "a");
+  EXPECT_EQ(run::kind_that_is_down(Ports{{"a", 9, false}, {"a", 9, true}, {"b", 1, false}}), "");
+  EXPECT_EQ(run::kind_that_is_down(Ports{{"a", 9, true}, {"b", 1, false}}), "");
 }
 
 }  // namespace
