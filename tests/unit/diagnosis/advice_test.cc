@@ -22,7 +22,7 @@ Diagnosis cluster(int nodes) {
   return d;
 }
 
-void accuse(Diagnosis& d, ScopeType type, int node, double share, int peer = -1) {
+void blame(Diagnosis& d, ScopeType type, int node, double share, int peer = -1) {
   Finding& f = d.findings.emplace_back();
   f.scope.type = type;
   f.scope.node = node;
@@ -33,7 +33,7 @@ void accuse(Diagnosis& d, ScopeType type, int node, double share, int peer = -1)
 
 TEST(Advice, SaysWhatFixingASlowSenderBringsAndLeavesItOut) {
   Diagnosis d = cluster(8);
-  accuse(d, ScopeType::sender, 3, 0.5);
+  blame(d, ScopeType::sender, 3, 0.5);
   const std::vector<Plan> plans = advise(d);
   EXPECT_EQ(sentence(d.findings[0].impact), "fixing it: 30.0 MB/s -> 60.0 MB/s busbw");
   ASSERT_EQ(plans.size(), 1u);
@@ -47,8 +47,8 @@ TEST(Advice, SaysWhatFixingASlowSenderBringsAndLeavesItOut) {
 TEST(Advice, GoesAroundSlowPaths) {
   for (const int nodes : {4, 5, 8, 33}) {
     Diagnosis d = cluster(nodes);
-    accuse(d, ScopeType::path, 1, 0.4, 2);
-    accuse(d, ScopeType::path, nodes - 1, 0.4, 0);
+    blame(d, ScopeType::path, 1, 0.4, 2);
+    blame(d, ScopeType::path, nodes - 1, 0.4, 0);
     const std::vector<Plan> plans = advise(d);
     ASSERT_EQ(plans.size(), 1u) << nodes;
     EXPECT_EQ(plans[0].kind, Plan::Kind::reorder);
@@ -69,9 +69,9 @@ TEST(Advice, GoesAroundSlowPaths) {
 TEST(Advice, CountsTheWorstOfSeveral) {
   Diagnosis d = cluster(6);
   d.ring_busbw = BytesPerSecond(14.5e6);
-  accuse(d, ScopeType::node, 1, 0.25);
-  accuse(d, ScopeType::receiver, 4, 0.5);
-  accuse(d, ScopeType::path, 0, 0.5, 3);
+  blame(d, ScopeType::node, 1, 0.25);
+  blame(d, ScopeType::receiver, 4, 0.5);
+  blame(d, ScopeType::path, 0, 0.5, 3);
   const std::vector<Plan> plans = advise(d);
   EXPECT_EQ(sentence(d.findings[0].impact),
             "fixing it: 14.5 MB/s -> 30.0 MB/s busbw; the other findings as well: 60.0 MB/s");
@@ -88,7 +88,7 @@ TEST(Advice, CountsTheWorstOfSeveral) {
 
 TEST(Advice, LeavesOutARail) {
   Diagnosis d = cluster(4);
-  accuse(d, ScopeType::nic, 2, 0.25);
+  blame(d, ScopeType::nic, 2, 0.25);
   d.findings[0].scope.subject.device = "mlx5_1/1";
   for (const std::string& node : d.nodes) d.rails[node] = {{"mlx5_0", 1}, {"mlx5_1", 1}};
   const std::vector<Plan> plans = advise(d);
@@ -102,13 +102,13 @@ TEST(Advice, LeavesOutARail) {
 TEST(Advice, SaysNothingWhereNothingWasMeasured) {
   Diagnosis d = cluster(4);
   EXPECT_TRUE(advise(d).empty());
-  accuse(d, ScopeType::path, 0, 1, 1);
+  blame(d, ScopeType::path, 0, 1, 1);
   d.findings[0].measured.reset();
   d.findings[0].impact = "as it was";
   EXPECT_TRUE(advise(d).empty());
   EXPECT_EQ(sentence(d.findings[0].impact), "as it was");
   Diagnosis two = cluster(2);
-  accuse(two, ScopeType::path, 0, 0.5, 1);
+  blame(two, ScopeType::path, 0, 0.5, 1);
   EXPECT_TRUE(advise(two).empty()) << "two nodes have one ring";
 }
 

@@ -40,7 +40,7 @@ TEST(Counters, ErrorsThatRoseAreEvidence) {
   const auto line = "node3 mlx5_0 port 1: 412 symbol errors during the check";
   EXPECT_THAT(report::sentences(findings[0].evidence), ElementsAre(line));
   EXPECT_THAT(report::sentences(findings[1].evidence), ElementsAre(line));
-  EXPECT_TRUE(findings[2].evidence.empty());  // a constant one, traffic and congestion accuse nobody
+  EXPECT_TRUE(findings[2].evidence.empty());  // a constant one, traffic and congestion blame nobody
   EXPECT_TRUE(findings[3].evidence.empty());
 }
 

@@ -23,14 +23,14 @@ TEST(Ring, OneTraceShowsTheSlowHopAmongEight) {
     const Diagnosis d = wires.check();
     ASSERT_EQ(wires.asked.size(), 2u);
     EXPECT_EQ(wires.asked[0].algorithm, collective::AlgorithmId::ring);
-    EXPECT_EQ(scopes_of(d), Names{});  // a single reading accuses nobody
+    EXPECT_EQ(scopes_of(d), Names{});  // a single reading blames nobody
     const std::string hop = "node" + std::to_string(node) + " -> node" + std::to_string((node + 1) % 8);
     EXPECT_NE(doubts(d).find(hop), std::string::npos) << explain(d);
     EXPECT_EQ(d.verdict, Verdict::unknown);
   }
 }
 
-TEST(Partners, InnocentNeighbourOfASlowSenderIsExonerated) {
+TEST(Partners, NeighbourOfASlowSenderIsNotBlamed) {
   Wires wires(8);
   wires.sends[3] *= 0.5;
   const Diagnosis d = wires.check();
@@ -83,7 +83,7 @@ TEST(HeldBack, ReceivingProgramIsNamedAndNotItsWire) {
   EXPECT_FALSE(d.rates[0][6]);  // nothing is known of the wire
 }
 
-TEST(HeldBack, NowAndThenAccusesNobody) {
+TEST(HeldBack, NowAndThenBlamesNobody) {
   Wires wires(8);
   wires.tamper = [&](Observation& o) {
     for (HopReading& hop : o.hops) {

@@ -129,7 +129,7 @@ TEST(Gross, SlowestHopOfTheRingIsNamedWhereNothingElseFits) {
   EXPECT_EQ(d.not_checked[0].what, "node2 -> node3") << explain(d);
 }
 
-TEST(Ticks, NeitherAccuseNorRaiseTheReference) {
+TEST(Ticks, NeitherBlameNorRaiseTheReference) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Wires wires(8, seed);
     wires.disturbed = 0.3;
@@ -144,7 +144,7 @@ TEST(Ticks, NeitherAccuseNorRaiseTheReference) {
   }
 }
 
-TEST(Ticks, LinksTooFastToBeMeasuredAccuseNobody) {
+TEST(Ticks, LinksTooFastToBeMeasuredBlameNobody) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Wires wires(4, seed);
     for (auto* side : {&wires.sends, &wires.receives}) {
@@ -274,7 +274,7 @@ TEST(TwoFaults, InFourNodes) {
   }
 }
 
-TEST(Path, OfOnePairAloneAccusesNoNode) {
+TEST(Path, OfOnePairAloneBlamesNoNode) {
   for (const double share : {0.8, 0.5, 0.1}) {
     for (const auto& [x, y] : {std::pair{0, 1}, {6, 2}, {7, 0}, {3, 5}}) {
       for (const int nodes : {8, 12}) {

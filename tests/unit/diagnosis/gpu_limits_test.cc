@@ -128,7 +128,7 @@ TEST(GpuLimits, SlightlySlowIsAWarning) {
   EXPECT_EQ(out.findings[0].severity, Severity::warning);
 }
 
-TEST(GpuLimits, FarAndPageableMemoryAccuseNobody) {
+TEST(GpuLimits, FarAndPageableMemoryBlameNobody) {
   const auto out = judged(node_of(1), {host(Kind::to_device, 0, 20e9, Host::pinned, 1),
                                        host(Kind::to_device, 0, 9e9, Host::pageable, -1)});
   EXPECT_THAT(out.findings, IsEmpty());

@@ -7,7 +7,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-TEST(Healthy, IsNeverAccused) {
+TEST(Healthy, IsNeverBlamed) {
   for (const bool link_rate : {true, false}) {
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
       Wires wires(8, seed);
@@ -20,7 +20,7 @@ TEST(Healthy, IsNeverAccused) {
   }
 }
 
-TEST(Healthy, IsNotAccusedWhenMostReadingsAreDisturbed) {
+TEST(Healthy, IsNotBlamedWhenMostReadingsAreDisturbed) {
   for (const int nodes : {2, 3, 4, 8, 16}) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
       Wires wires(nodes, seed);

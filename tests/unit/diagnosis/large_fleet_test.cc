@@ -63,7 +63,7 @@ TEST(Economy, TwoFaultsAreBothFound) {
   EXPECT_LE(d.cost.runs, 8);
 }
 
-TEST(Disturbed, LargeFleetsAreNotAccused) {
+TEST(Disturbed, LargeFleetsAreNotBlamed) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     Fleet fleet(int(20 + 15 * seed), seed % 2 ? 0 : 8, 2, seed);
     fleet.disturbed = 0.05;
@@ -72,7 +72,7 @@ TEST(Disturbed, LargeFleetsAreNotAccused) {
   }
 }
 
-TEST(Disturbed, NodesThatSendAndReceiveForOthersAreNotAccused) {
+TEST(Disturbed, NodesThatSendAndReceiveForOthersAreNotBlamed) {
   // The first three: where chance below 0.01 % of a path, or 0.1 % of a node, would have sufficed.
   std::vector<std::uint64_t> seeds{1829, 1904, 2006};
   for (std::uint64_t seed = 1; seed <= 30; ++seed) seeds.push_back(seed);
@@ -120,7 +120,7 @@ TEST(Chance, IsLessWhereReadingsLieNearTogether) {
   EXPECT_GT(chance_of(low, {0.005, 0.005, 0.005, 0.05}), chance_of(low, {0.005, 0.005, 0.005, 0.005}));
 }
 
-TEST(Repetition, NobodyIsAccusedOfWhatWasSeenOnce) {
+TEST(Repetition, NobodyIsBlamedForWhatWasSeenOnce) {
   // As slow as can be, in the second round alone.
   Fleet fleet(64);
   fleet.sends = [&](int node, int) { return node == 9 && fleet.asked.size() == 3 ? 0.2 : 1.0; };

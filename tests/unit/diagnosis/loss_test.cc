@@ -129,7 +129,7 @@ TEST(Loss, APathsIsBetweenItsEndsAlone) {
                           StartsWith("node3 rxe3 port 1: out_of_seq_request +20")));
 }
 
-TEST(Loss, OfTwoNodesNoneIsAccusedAlone) {
+TEST(Loss, OfTwoNodesNoneIsBlamedAlone) {
   Ports ports([](int x, int) { return x == 0 ? 0.01 : 0; }, false, 2);
   EXPECT_EQ(ports.seen().findings.at(0).scope.text(), "the path node0 -> node1");
 }
@@ -176,7 +176,7 @@ TEST(Loss, TooFewPacketsElsewhereLeaveARival) {
   EXPECT_EQ(losses.culprit()->rival->type, ScopeType::sender);
 }
 
-TEST(Loss, WhatIsSpreadOverAllAccusesNobody) {
+TEST(Loss, WhatIsSpreadOverAllBlamesNobody) {
   Ports ports([](int x, int y) { return 0.0005 + 0.00002 * ((x + y) % 3); });
   const Diagnosis& d = ports.seen();
   EXPECT_TRUE(d.findings.empty());
@@ -185,7 +185,7 @@ TEST(Loss, WhatIsSpreadOverAllAccusesNobody) {
   EXPECT_EQ(d.verdict, Verdict::healthy);
 }
 
-TEST(Loss, OneBurstAccusesNobody) {
+TEST(Loss, OneBurstBlamesNobody) {
   Losses losses;
   for (int run = 0; run < 6; ++run)
     for (int x = 0; x < 4; ++x) losses.add(x, (x + 1) % 4, {run == 3 && x == 2 ? 400.0 : 0, 10'000}, run);
@@ -257,7 +257,7 @@ TEST(Loss, OfTcpOnlyWhereTheRateSuffers) {
 }
 
 // Where all lose some, one path's bad moments are no fault of its.
-TEST(Loss, OfTcpAccusesNobodyForABadMoment) {
+TEST(Loss, OfTcpBlamesNobodyForABadMoment) {
   const auto slow = [](const Scope&) { return Pace{0.7e8, 1e8}; };
   const auto named = [&](std::vector<double> on_the_path, double elsewhere) {
     Losses losses;

@@ -67,7 +67,7 @@ const RunRecord* ports_of(const Diagnosis& d) {
   return nullptr;
 }
 
-TEST(Ports, OfAHealthyClusterAccuseNobody) {
+TEST(Ports, OfAHealthyClusterBlameNobody) {
   for (const int workers : {4, 8, 12}) {  // of twelve: the last ones beside the workers
     for (const bool link_rate : {true, false}) {
       for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -88,7 +88,7 @@ TEST(Ports, OfAHealthyClusterAccuseNobody) {
   }
 }
 
-TEST(Ports, ThatLookSlowInAnIncastAloneAccuseNobody) {
+TEST(Ports, ThatLookSlowInAnIncastAloneBlameNobody) {
   Incast wires(8);
   wires.spoiled = 0.3;
   const Diagnosis d = wires.check_with(4);

@@ -15,7 +15,7 @@ Finding slow(FindingKind kind, int node, Severity severity = Severity::critical)
   return out;
 }
 
-TEST(TimeToDetect, CountFromTheRunSinceWhichAnAccusationStands) {
+TEST(TimeToDetect, CountFromTheRunSinceWhichAFindingStands) {
   TimeToDetect proofs;
   proofs.note({}, 2);
   proofs.note({slow(FindingKind::slow_sender, 3)}, 4);
@@ -30,7 +30,7 @@ TEST(TimeToDetect, CountFromTheRunSinceWhichAnAccusationStands) {
   EXPECT_THAT(report::sentences(findings[2].evidence), testing::ElementsAre("proven after 7 runs"));
 }
 
-TEST(TimeToDetect, BeginAnewWhereAnAccusationFell) {
+TEST(TimeToDetect, BeginAnewWhereAFindingFell) {
   TimeToDetect proofs;
   proofs.note({slow(FindingKind::slow_sender, 3)}, 4);
   proofs.note({}, 5);
@@ -40,7 +40,7 @@ TEST(TimeToDetect, BeginAnewWhereAnAccusationFell) {
   EXPECT_EQ(findings[0].proven_after, 6);
 }
 
-TEST(TimeToDetect, AreOfAccusationsAlone) {
+TEST(TimeToDetect, AreOfFindingsAlone) {
   TimeToDetect proofs;
   proofs.note({slow(FindingKind::counter_saturated, 3, Severity::info)}, 4);
   std::vector<Finding> findings = {slow(FindingKind::counter_saturated, 3, Severity::info)};

@@ -443,8 +443,8 @@ TEST_F(Verbs, APeerThatDiesIsNamedAtOnce) {
   EXPECT_EQ(errors_[1].cause, Cause::cancelled);
   // The others lose it, or one another as they go.
   EXPECT_EQ(report.error().cause, Cause::peer_lost) << report.error().text();
-  const auto accuses = [](const Error& e) { return e.cause == Cause::peer_lost && e.where == "node1"; };
-  EXPECT_TRUE(accuses(errors_[0]) || accuses(errors_[2])) << errors_[0].text() << "\n" << errors_[2].text();
+  const auto blames = [](const Error& e) { return e.cause == Cause::peer_lost && e.where == "node1"; };
+  EXPECT_TRUE(blames(errors_[0]) || blames(errors_[2])) << errors_[0].text() << "\n" << errors_[2].text();
   during_run_ = {};
   job.fault.clear();
   const auto next = play(job);

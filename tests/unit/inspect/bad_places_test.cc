@@ -77,7 +77,7 @@ TEST_F(BadPlaces, TheProgramReadsWhatTheLibraryReads) {
   EXPECT_EQ(program->links, here.links);
   EXPECT_EQ(program->answers["nvml"], here.answers.at("nvml"));
   EXPECT_EQ(probe::probe(*program), probe::probe(here));
-  EXPECT_THAT(accusations(inspect(*program)), IsEmpty());
+  EXPECT_THAT(blamed(inspect(*program)), IsEmpty());
 }
 
 TEST_F(BadPlaces, AReadingIsCheap) {
@@ -112,7 +112,7 @@ TEST_F(BadPlaces, AWindowIsReadByTheProgram) {
   machine.nvml["later"] = {{{"op", "replace"}, {"path", "/gpus/1/links/4/errors/0"}, {"value", 5}}};
   const auto recording = read(Seconds(0.2));
   ASSERT_TRUE(recording) << recording.error().text();
-  EXPECT_THAT(accusations(inspect(*recording)), ElementsAre("critical nvlink-errors GPU1"));
+  EXPECT_THAT(blamed(inspect(*recording)), ElementsAre("critical nvlink-errors GPU1"));
 }
 
 // ---- NVML
@@ -129,7 +129,7 @@ TEST_F(BadPlaces, NvmlThatHangsIsCutShort) {
     EXPECT_EQ(node.nics.size(), 5u);
     EXPECT_EQ(node.processors.packages.value, 2);
     EXPECT_EQ(gap(node, "nvml", "GPUs"), "nvml did not answer within 1 s");
-    EXPECT_THAT(accusations(inspect(*recording)), IsEmpty());
+    EXPECT_THAT(blamed(inspect(*recording)), IsEmpty());
   }
 }
 
@@ -152,7 +152,7 @@ TEST_F(BadPlaces, OneLostGpuIsNamedAndTheOthersShown) {
   EXPECT_FALSE(node.gpus[3].uuid.known());
   EXPECT_EQ(node.gpus[4].nvlinks->size(), 18u);
   EXPECT_THAT(gap(node, "nvml", "GPU3"), HasSubstr("fell off the bus"));
-  EXPECT_THAT(accusations(inspect(recording)), ElementsAre("critical gpu-lost GPU3"));
+  EXPECT_THAT(blamed(inspect(recording)), ElementsAre("critical gpu-lost GPU3"));
 }
 
 TEST_F(BadPlaces, OneFailingQuestionCostsItsFactAlone) {
@@ -161,7 +161,7 @@ TEST_F(BadPlaces, OneFailingQuestionCostsItsFactAlone) {
   const Node node = probe::probe(recording);
   EXPECT_EQ(node.gpus[3].model.value, "NVIDIA H100 80GB HBM3");
   EXPECT_THAT(gap(node, "nvml", "GPU3"), HasSubstr("no permission (nvmlDeviceGetNvLinkState)"));
-  EXPECT_THAT(accusations(inspect(recording)), IsEmpty());
+  EXPECT_THAT(blamed(inspect(recording)), IsEmpty());
 }
 
 TEST_F(BadPlaces, AnOldDriverTellsWhatItCan) {
@@ -171,7 +171,7 @@ TEST_F(BadPlaces, AnOldDriverTellsWhatItCan) {
   EXPECT_FALSE(node.gpus[0].mig.known());
   EXPECT_EQ(node.gpus[0].nvlinks->size(), 18u);
   EXPECT_EQ(node.gpus[0].nvlinks->at(0).remote, topology::Remote::nvswitch);
-  EXPECT_THAT(accusations(inspect(recording)), IsEmpty());
+  EXPECT_THAT(blamed(inspect(recording)), IsEmpty());
 }
 
 TEST_F(BadPlaces, WithoutADriverTheGpusAreThoseOfPci) {
@@ -183,7 +183,7 @@ TEST_F(BadPlaces, WithoutADriverTheGpusAreThoseOfPci) {
     EXPECT_EQ(node.gpus[7].name, "GPU7");
     EXPECT_THAT(gap(node, "nvml", "GPUs"), HasSubstr(std::string("no NVIDIA driver: ")));
     EXPECT_THAT(gap(node, "nvml", "GPUs"), HasSubstr(why));
-    EXPECT_THAT(accusations(inspect(recording)), IsEmpty());
+    EXPECT_THAT(blamed(inspect(recording)), IsEmpty());
     ::setenv("RINGTRUE_NVML", RINGTRUE_FAKE_NVML_LIBRARY, 1);
     machine.nvml["init"] = 9;
   }
@@ -199,7 +199,7 @@ TEST_F(BadPlaces, SleepingGpusAreLeftAlone) {
   const Node node = probe::probe(recording);
   EXPECT_EQ(node.gpus.size(), 8u);
   EXPECT_THAT(gap(node, "nvml", "GPUs"), HasSubstr("--wake-gpus asks"));
-  EXPECT_THAT(accusations(inspect(recording)), IsEmpty());
+  EXPECT_THAT(blamed(inspect(recording)), IsEmpty());
 
   const Node woken = probe::probe(machine.record(true));
   EXPECT_THAT(log(), HasSubstr("nvmlDeviceGetName " + Machine::gpu_address(7)));
@@ -214,7 +214,7 @@ TEST_F(BadPlaces, OneSleepingGpuIsLeftAlone) {
   EXPECT_THAT(log(), Not(HasSubstr(Machine::gpu_address(2))));
   EXPECT_THAT(log(), HasSubstr(Machine::gpu_address(3)));
   EXPECT_THAT(gap(probe::probe(recording), "nvml", "GPU2"), HasSubstr("asleep"));
-  EXPECT_THAT(accusations(inspect(recording)), IsEmpty());
+  EXPECT_THAT(blamed(inspect(recording)), IsEmpty());
   EXPECT_FALSE(recording.files.contains("/sys/bus/pci/devices/" + Machine::gpu_address(2) + "/config"));
 }
 
@@ -231,7 +231,7 @@ TEST_F(BadPlaces, WithoutSysfsThereIsAnEmptyNode) {
   EXPECT_TRUE(node.gpus.empty());
   EXPECT_EQ(gap(node, "sysfs", "PCI devices"), "there is no /sys/bus/pci/devices");
   EXPECT_EQ(gap(node, "sysfs", "netdevs"), "there is no /sys/class/net");
-  EXPECT_THAT(accusations(inspect(*recording)), IsEmpty());
+  EXPECT_THAT(blamed(inspect(*recording)), IsEmpty());
 }
 
 TEST_F(BadPlaces, WithoutSysfsNvmlStillTellsOfItsGpus) {
@@ -241,7 +241,7 @@ TEST_F(BadPlaces, WithoutSysfsNvmlStillTellsOfItsGpus) {
   ASSERT_EQ(node.gpus.size(), 8u);
   EXPECT_EQ(node.gpus[7].nvlinks->size(), 18u);
   EXPECT_EQ(node.nvswitches.size(), 4u);
-  EXPECT_THAT(accusations(inspect(recording)), IsEmpty());
+  EXPECT_THAT(blamed(inspect(recording)), IsEmpty());
 }
 
 TEST_F(BadPlaces, ARootThatIsNotThere) {
@@ -280,7 +280,7 @@ TEST_F(BadPlaces, AFileThatCannotBeReadIsAGap) {
   ASSERT_NE(node.find_nic("mlx5_1"), nullptr);
   EXPECT_TRUE(node.find_nic("mlx5_1")->ports[0].state.is("active"));
   EXPECT_TRUE(node.find_nic("mlx5_0")->ports[0].rate.known());
-  EXPECT_THAT(accusations(inspect(recording)), IsEmpty());
+  EXPECT_THAT(blamed(inspect(recording)), IsEmpty());
 }
 
 TEST_F(BadPlaces, WithoutPermissionTheGapSaysSo) {
@@ -307,7 +307,7 @@ TEST_F(BadPlaces, AHalfRemovedDeviceCostsItselfAlone) {
   EXPECT_TRUE(node.find_nic("mlx5_3")->ports[0].rate.known());
   for (const char* gone : {"0000:35:00.0", "mlx5_2", "ib2", "0000:25:00.0", "mlx5_0"})
     EXPECT_THAT(gap(node, "sysfs", gone), HasSubstr("its files are gone")) << gone;
-  EXPECT_THAT(accusations(inspect(*recording)), IsEmpty());
+  EXPECT_THAT(blamed(inspect(*recording)), IsEmpty());
 }
 
 // ---- the program

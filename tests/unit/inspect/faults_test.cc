@@ -24,10 +24,10 @@ using Change = std::function<void(Machine&)>;
 
 struct Fault {
   const char* name;
-  Change change;                          // before the first reading
-  std::vector<std::string> accused = {};  // warnings and critical ones, "critical nvlink-down GPU3"
-  std::vector<std::string> said = {};     // in evidence, impact or what was not checked
-  Change later = {};                      // between the readings of a window of 10 s; empty: one reading
+  Change change;                         // before the first reading
+  std::vector<std::string> blamed = {};  // warnings and critical ones, "critical nvlink-down GPU3"
+  std::vector<std::string> said = {};    // in evidence, impact or what was not checked
+  Change later = {};                     // between the readings of a window of 10 s; empty: one reading
 };
 void PrintTo(const Fault& fault, std::ostream* out) {
   *out << fault.name;
@@ -299,9 +299,9 @@ TEST_P(Machines, AreJudgedByTheirFiles) {
   const Fault& fault = GetParam();
   Machine machine;
   const Inspection inspection = inspect(record(fault, machine));
-  EXPECT_THAT(accusations(inspection), UnorderedElementsAreArray(fault.accused)) << all_text(inspection);
+  EXPECT_THAT(blamed(inspection), UnorderedElementsAreArray(fault.blamed)) << all_text(inspection);
   for (const auto& words : fault.said) EXPECT_THAT(all_text(inspection), HasSubstr(words));
-  EXPECT_EQ(diagnosis::verdict_of(inspection.findings) == diagnosis::Verdict::healthy, fault.accused.empty());
+  EXPECT_EQ(diagnosis::verdict_of(inspection.findings) == diagnosis::Verdict::healthy, fault.blamed.empty());
 }
 
 // What a live source says, what its recording says, and what that says once it was packed and unpacked.
@@ -325,7 +325,7 @@ TEST_P(Machines, AreJudgedAlikeWithoutTheirNames) {
   const Inspection before = inspect(recording);
   probe::redact(recording, "salt");
   const Inspection after = inspect(recording);
-  EXPECT_EQ(accusations(before, true), accusations(after, true));
+  EXPECT_EQ(blamed(before, true), blamed(after, true));
   const auto sentences = [](const diagnosis::Finding& finding) {
     std::vector<std::string> all;
     for (const diagnosis::Statement& statement : finding.evidence) all.push_back(report::sentence(statement));

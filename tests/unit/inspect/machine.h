@@ -264,7 +264,7 @@ inline std::string words(const diagnosis::Finding& finding) {
                      finding.scope.subject.device);
 }
 // Warnings and critical ones; of all, `with_info`.
-inline std::vector<std::string> accusations(const diagnosis::Inspection& inspection, bool with_info = false) {
+inline std::vector<std::string> blamed(const diagnosis::Inspection& inspection, bool with_info = false) {
   std::vector<std::string> all;
   for (const auto& finding : inspection.findings)
     if (with_info || finding.severity != diagnosis::Severity::info) all.push_back(words(finding));

@@ -24,15 +24,15 @@ std::string faults_of(const nlohmann::json& value) {
   return out;
 }
 
-campaign::Outcome outcome(const char* kind, int faults, int found, bool exact, int accusations, int wrong) {
+campaign::Outcome outcome(const char* kind, int faults, int found, bool exact, int findings, int wrong) {
   static std::uint64_t number = 0;
   campaign::Outcome o;
   o.drawn.number = number++;
   o.drawn.kind = *campaign::find_kind(kind);
   o.drawn.severity = faults > 0 ? 0.25 : 0;
   o.drawn.world.fabric.nodes = 8;
-  o.judgement = {faults, found, accusations, wrong, exact, true};
-  o.verdict = accusations > 0 ? diagnosis::Verdict::faulty : diagnosis::Verdict::healthy;
+  o.judgement = {faults, found, findings, wrong, exact, true};
+  o.verdict = findings > 0 ? diagnosis::Verdict::faulty : diagnosis::Verdict::healthy;
   o.cost = {5, Seconds(1.5), Bytes(1 << 20)};
   o.coverage = {14, 56};
   return o;

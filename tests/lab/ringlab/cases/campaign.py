@@ -1,20 +1,20 @@
 """A campaign against real kernels: one fault after another, healthy networks among them, and a table in the end.
 
 `./dev lab campaign` runs them all; 'campaign/slow-out*' some. Nothing of 20 % and more may be missed, and nobody who
-is innocent accused; that the scope is exact is counted. Every check of a fault is one of the command that users type.
+is in order is blamed; that the scope is exact is counted. Every check of a fault is one of the command that users type.
 """
 import itertools
 
 from . import expect, register
-from .slow_wire import NODES, RATE, accusations, check
+from .slow_wire import NODES, RATE, blamed, check
 
-RESULTS = []  # (kind, faults, found, exact, wrong accusations, runs, seconds) of the cases so far
+RESULTS = []  # (kind, faults, found, exact, wrong findings, runs, seconds) of the cases so far
 SIDES = {"out": "egress", "in": "ingress", "node": "both"}
 SCOPES = {"out": "sender", "in": "receiver", "node": "node"}
 
 
 def touches(got, fault):
-    """Is what is accused about the fault's place, if only in part?"""
+    """Is what is blamed about the fault's place, if only in part?"""
     return bool({got[1], got[2]} & set(fault[1:]))
 
 
@@ -23,14 +23,14 @@ def judged(kind, rated, make, faults=()):
     def run(lab):
         make(lab.network)
         outcome = check(lab, rated)
-        got = accusations(outcome.data)
+        got = blamed(outcome.data)
         found = [fault for fault in faults if any(touches(one, fault) for one in got)]
         wrong = [one for one in got if not any(touches(one, fault) for fault in faults)]
         exact = len(got) == len(faults) and all(any(one[:len(fault)] == fault for one in got) for fault in faults)
         RESULTS.append((kind, len(faults), len(found), exact, len(wrong), outcome.data["cost"]["runs"],
                         outcome.seconds))
-        expect(not wrong, f"accuses {wrong}; at fault: {list(faults)}", outcome)
-        expect(len(found) == len(faults), f"finds {found} of {list(faults)}; accuses {got}", outcome)
+        expect(not wrong, f"blames {wrong}; at fault: {list(faults)}", outcome)
+        expect(len(found) == len(faults), f"finds {found} of {list(faults)}; blames {got}", outcome)
         expect(outcome.seconds < 20, f"took {outcome.seconds:.1f} s, not under 20", outcome)
 
     return run
@@ -50,7 +50,7 @@ def wilson(count, of):
 def table(_lab):
     """Markdown, as docs/accuracy.md has it."""
     expect(RESULTS, "no case of the campaign ran before its table")
-    print("# | kind | cases | recall | scope exact | false accusations | rounds | seconds |")
+    print("# | kind | cases | recall | scope exact | false findings | rounds | seconds |")
     print("# |---|---|---|---|---|---|---|")
     for kind in [*dict.fromkeys(row[0] for row in RESULTS), "all"]:
         rows = [row for row in RESULTS if kind in (row[0], "all")]

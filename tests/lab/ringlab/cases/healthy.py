@@ -1,6 +1,6 @@
 """Nothing is wrong: check says so, every time, whatever else the machine does."""
 from . import expect, register
-from .slow_wire import accusations, check
+from .slow_wire import blamed, check
 from ..load import busy_core
 
 
@@ -10,7 +10,7 @@ def healthy(times, rated, busy=False):
             with busy_core(30 if busy else 0):
                 outcome = check(lab, rated)
             which = f"check {attempt} of {times}: "
-            expect(not accusations(outcome.data), which + f"accuses {accusations(outcome.data)}", outcome)
+            expect(not blamed(outcome.data), which + f"blames {blamed(outcome.data)}", outcome)
             expect(outcome.data["verdict"] == "healthy", which + f"verdict {outcome.data['verdict']}", outcome)
             expect(outcome.code == 0, which + f"exit {outcome.code}", outcome)
 

@@ -3,7 +3,7 @@ import time
 
 from . import expect, register
 from .broken_peers import Watched, DaemonKilled, DaemonStopped, VICTIM, WorkerKilled, WorkerStopped, settled
-from .slow_wire import RATE, accusations, expect_named
+from .slow_wire import RATE, blamed, expect_named
 from .wire_rate import results
 from ..load import busy_core
 
@@ -105,7 +105,7 @@ def healthy(times, rated, placement="dedicated", busy=False):
             with busy_core(30 if busy else 0):
                 outcome = check(lab, rated, placement)
             which = f"check {attempt} of {times}: "
-            expect(not accusations(outcome.data), which + f"accuses {accusations(outcome.data)}", outcome)
+            expect(not blamed(outcome.data), which + f"blames {blamed(outcome.data)}", outcome)
             expect(outcome.data["verdict"] == "healthy", which + f"verdict {outcome.data['verdict']}", outcome)
             expect(outcome.code == 0, which + f"exit {outcome.code}", outcome)
 

@@ -10,7 +10,7 @@ RATE = 500
 SERIOUS = ("warning", "critical")
 
 
-def accusations(data):
+def blamed(data):
     """(type, node, peer) of every finding that would make an operator act."""
     return [(f["scope"].get("type"), f["scope"].get("node"), f["scope"].get("peer"))
             for f in data["findings"] if f["severity"] in SERIOUS]
@@ -25,11 +25,11 @@ def check(lab, rated, timeout=60):
 
 def expect_named(outcome, wanted):
     """wanted: (type, node[, peer]) for each fault. All of them found, nothing else, and in time."""
-    found = accusations(outcome.data)
+    found = blamed(outcome.data)
     for fault in wanted:
         expect(any(got[:len(fault)] == fault for got in found), f"{fault} is not among {found}", outcome)
     for got in found:
-        expect(any(got[:len(fault)] == fault for fault in wanted), f"{got} is accused; only {wanted} is at fault",
+        expect(any(got[:len(fault)] == fault for fault in wanted), f"{got} is blamed; only {wanted} is at fault",
                outcome)
     expect(outcome.data["verdict"] == "faulty", f"verdict {outcome.data['verdict']}", outcome)
     expect(outcome.code == 2, f"exit {outcome.code}, not 2", outcome)

@@ -56,18 +56,18 @@ def counters(lab):
     expect(5 <= window["seconds"] < 15, f"a window of 5 s: {window['seconds']}")
 
 
-def not_accused(lab):
+def not_blamed(lab):
     """A virtual link that is down is nobody's fault."""
     outcome = lab.run("ip link set veth1 down; ringtrue topo --json; ulimit -l unlimited; "
                       "ringtrue check --inspect --json >/run/check; code=$?; ip link set veth1 up; exit $code")
     port, = nics(outcome.data)["rxe_veth0"]["ports"]
     expect(known(port["state"]) == "down", f"the port's state: {port}")
     check = lab.run("cat /run/check")
-    expect(outcome.code == 0 and check.data["verdict"] == "healthy", "a virtual device is accused", check)
+    expect(outcome.code == 0 and check.data["verdict"] == "healthy", "a virtual device is blamed", check)
 
 
 def memlock(lab):
-    """The kernel's 8 MiB are too few for RDMA. (That unlimited is enough is seen in not_accused.)"""
+    """The kernel's 8 MiB are too few for RDMA. (That unlimited is enough is seen in not_blamed.)"""
     outcome = lab.run("ringtrue check --inspect --json")
     kinds = [finding["kind"] for finding in outcome.data["findings"] if finding["severity"] != "info"]
     expect(kinds == ["memlock-low"] and outcome.code == 1, "a warning of that alone", outcome)
@@ -82,5 +82,5 @@ def without_devices(lab):
     expect(document["counts"]["nics"] == 1, f"the NIC is still there: {document['counts']}")
 
 
-for case in (devices, counters, not_accused, memlock, without_devices):
+for case in (devices, counters, not_blamed, memlock, without_devices):
     register(f"vm/soft-roce-{case.__name__.replace('_', '-')}", case, quick=True, machine="roce")

@@ -3,7 +3,7 @@ import itertools
 import re
 
 from . import expect, register
-from .slow_wire import accusations
+from .slow_wire import blamed
 from .wire_rate import results
 from ..rdma import PLAIN
 
@@ -79,11 +79,11 @@ def check(lab, *words, nodes=4):
 
 
 def expect_side(outcome, side, node):
-    """The node's side is accused, nobody else is."""
-    found = accusations(outcome.data)
+    """The node's side is blamed, nobody else is."""
+    found = blamed(outcome.data)
     kind = {"egress": "sender", "ingress": "receiver"}[side]
     expect(any(got[:2] == (kind, f"node{node}") for got in found), f"node{node}'s {kind} is not among {found}", outcome)
-    expect(all(got[1] == f"node{node}" for got in found), f"others than node{node} are accused: {found}", outcome)
+    expect(all(got[1] == f"node{node}" for got in found), f"others than node{node} are blamed: {found}", outcome)
     expect(outcome.data["verdict"] == "faulty", f"verdict {outcome.data['verdict']}", outcome)
     expect(outcome.code == 2, f"exit {outcome.code}, not 2", outcome)
 
@@ -102,7 +102,7 @@ def lossy(node, side):
     def run(lab):
         lab.lose(node, side, 2)
         outcome = check(lab)
-        found, name = accusations(outcome.data), f"node{node}"
+        found, name = blamed(outcome.data), f"node{node}"
         right = [got for got in found if (got[:2] in (("sender", name), ("path", name)) if side == "egress" else
                                           got[:2] == ("receiver", name) or got[::2] == ("path", name))]
         expect(found and right == found, f"not the {side} of {name} alone: {found}", outcome)
@@ -121,7 +121,7 @@ def healthy(times):
         for attempt in range(1, times + 1):
             outcome = check(lab, "--budget", "45s")
             which = f"check {attempt} of {times}: "
-            expect(not accusations(outcome.data), which + f"accuses {accusations(outcome.data)}", outcome)
+            expect(not blamed(outcome.data), which + f"blames {blamed(outcome.data)}", outcome)
             expect(outcome.data["verdict"] == "healthy", which + f"verdict {outcome.data['verdict']}", outcome)
 
     return run

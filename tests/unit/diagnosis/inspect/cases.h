@@ -18,7 +18,7 @@ struct Case {
   topology::Cluster cluster;
   bool fires = false;
   std::string device = {};             // of the finding; empty: any
-  std::vector<std::string> also = {};  // of a look-alike: other rules that accuse it, and rightly
+  std::vector<std::string> also = {};  // of a look-alike: other rules that fire on it, and rightly
 };
 
 using Cases = std::vector<Case>;

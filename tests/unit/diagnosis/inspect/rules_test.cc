@@ -1,4 +1,4 @@
-// Each rule finds its fault and leaves its look-alikes alone; healthy machines are not accused of anything.
+// Each rule finds its fault and leaves its look-alikes alone; healthy machines have no findings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
