@@ -65,10 +65,11 @@ class Holdup {
 };
 
 // "; suspect: node3's sending side (87 %) and 1 more"
-std::string phrase(const std::vector<ops::progress::Suspect>& suspects) {
+std::string phrase(const std::vector<diagnosis::Candidate>& suspects) {
   if (suspects.empty()) return "";
   const std::string more = suspects.size() > 1 ? fmt::format(" and {} more", suspects.size() - 1) : "";
-  return fmt::format("; suspect: {} ({:.0f} %){}", suspects[0].what, suspects[0].confidence * 100, more);
+  return fmt::format("; suspect: {} ({:.0f} %){}", suspects[0].scope.text(), suspects[0].confidence * 100,
+                     more);
 }
 
 // The line for each event; empty: none. Suspects stand behind the experiments that follow.

@@ -44,6 +44,13 @@ enum class PathCoverage {
   pairs    // all ordered pairs, by shifts that together hold each of them once, as far as the budget goes
 };
 
+// What is suspected while a check goes on.
+struct Candidate {
+  Scope scope;
+  double confidence = 0;   // 0..1, see confidence() in judge.h
+  bool confirmed = false;  // it would be a finding if the check ended now
+};
+
 struct Options {
   std::optional<BytesPerSecond>
       link_rate;  // nominal, one way; unknown: the fleet's majority is the reference
@@ -61,8 +68,8 @@ struct Options {
   std::function<Seconds()> clock;  // monotonic; the machine's if not given
   // Before each experiment: the stage, what it does in a few words, and how much of the budget is used, 0..1.
   std::function<void(Stage stage, const std::string& what, double used)> on_progress;
-  // After each round: what would be found if the check ended there, most severe first.
-  std::function<void(const std::vector<Finding>& suspects)> on_suspects;
+  // After each round: what is confirmed by then, most severe first, and then what else is suspected.
+  std::function<void(const std::vector<Candidate>& suspects)> on_suspects;
   // True ends the check before the next experiment, as an error with Cause::cancelled.
   std::function<bool()> cancelled;
 };

@@ -158,10 +158,8 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   options.on_progress = [&control](diagnosis::Stage stage, const std::string& what, double used) {
     control.tell(progress::Experiment{stage, what, used});
   };
-  options.on_suspects = [&control](const std::vector<diagnosis::Finding>& suspects) {
-    progress::Suspects event;
-    for (const diagnosis::Finding& f : suspects) event.suspects.push_back({f.scope.text(), f.confidence});
-    control.tell(event);
+  options.on_suspects = [&control](const std::vector<diagnosis::Candidate>& suspects) {
+    control.tell(progress::Suspects{suspects});
   };
   options.cancelled = [&control] { return control.stopped(); };
   auto carrier = (*measurer)->nodes() < 2 ? Result<Carrier>(Carrier{}) : (*measurer)->settle();

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/phase.h"
-#include "diagnosis/findings/report.h"
+#include "diagnosis/check.h"
 #include "diagnosis/measurer.h"
 
 namespace ringtrue::ops::progress {
@@ -53,13 +53,9 @@ struct Reading {
   std::uint64_t runs = 0, bytes = 0;
 };
 
-// What a check suspects after a round.
-struct Suspect {
-  std::string what;       // "node3's receiving side"
-  double confidence = 0;  // 0..1
-};
+// What a check suspects after a round: what is confirmed first.
 struct Suspects {
-  std::vector<Suspect> suspects;  // most severe first
+  std::vector<diagnosis::Candidate> suspects;
 };
 
 using Event = std::variant<Phase, Step, Part, Call, Experiment, Reading, Suspects>;

@@ -156,7 +156,7 @@ Measured Examination::measured(const Inference& inference) const {
           dead_};
 }
 
-// What would be suspected if the check ended here.
+// What would be found if the check ended here.
 void Examination::note_confirmed(const Inference& inference) {
   Diagnosis now;
   now.nodes = out_.nodes;
@@ -164,7 +164,15 @@ void Examination::note_confirmed(const Inference& inference) {
   now.ring_busbw = out_.ring_busbw;
   conclude(measured(inference), now);
   time_to_detect_.note(now.findings, out_.cost.runs);
-  if (options_.on_suspects) options_.on_suspects(now.findings);
+  if (!options_.on_suspects) return;
+  std::vector<Candidate> candidates;
+  for (const Finding& f : now.findings) candidates.push_back({f.scope, f.confidence, true});
+  const auto name = [&](int node) { return node < 0 ? std::string() : now.nodes[std::size_t(node)]; };
+  for (const Suspect& s : inference.suspects) {
+    if (s.confirmed) continue;
+    candidates.push_back({{s.type, s.node, s.peer, {name(s.node)}, name(s.peer)}, confidence(s), false});
+  }
+  options_.on_suspects(candidates);
 }
 
 void Examination::set_expected(const Inference& inference) {

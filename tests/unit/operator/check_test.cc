@@ -45,9 +45,12 @@ TEST(Check, NamesASlowSenderAndTellsItsSuspectsMeanwhile) {
 
   const auto told = scene.told<progress::Suspects>();
   ASSERT_FALSE(told.empty());
+  ASSERT_FALSE(told.front().suspects.empty());
+  EXPECT_FALSE(told.front().suspects[0].confirmed);
   ASSERT_EQ(told.back().suspects.size(), 1u);
-  EXPECT_EQ(told.back().suspects[0].what, finding.scope.text());
+  EXPECT_EQ(told.back().suspects[0].scope.text(), finding.scope.text());
   EXPECT_EQ(told.back().suspects[0].confidence, finding.confidence);
+  EXPECT_TRUE(told.back().suspects[0].confirmed);
 }
 
 TEST(Check, TellsHowFarItIs) {
