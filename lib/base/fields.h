@@ -36,12 +36,14 @@ struct About {
     name,  // refused unless it is 1 to max_text printable characters without blanks
     word,  // the same, or empty
   };
+  enum class Join : std::uint8_t { largest, least, sum };  // of several measurements side by side
 
   const char* unit = "";  // of facts; "" where there is none
   double min = -endless, max = endless;
   std::size_t max_items = any;  // of a list or a map
   std::size_t max_text = any;
   Text text = Text::free;
+  Join join = Join::largest;
 
   constexpr About() = default;
   constexpr About(const char* of) : unit(of) {}  // NOLINT: a unit alone says enough of a fact
@@ -61,6 +63,11 @@ constexpr About range(double min, double max) {
 }
 // Finite and not negative: every time and rate that is exchanged.
 constexpr About measured = range(0, std::numeric_limits<double>::max());
+
+constexpr About joined(About::Join how, About about = {}) {
+  about.join = how;
+  return about;
+}
 
 constexpr About text_of(About::Text kind, std::size_t longest) {
   About about;

@@ -117,20 +117,22 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("counts", {}, counts);
 }
 
+// Of a hop's lanes, which work side by side, the times of the busiest count.
+
 template <class V, Is<TcpHop>... X>
 void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("busy_s", measured, busy);
   RINGTRUE_FIELD("rwnd_limited_s", measured, rwnd_limited);
   RINGTRUE_FIELD("sndbuf_limited_s", measured, sndbuf_limited);
-  RINGTRUE_FIELD("retransmits", {}, retransmits);
-  RINGTRUE_FIELD("min_rtt_s", measured, min_rtt);
-  RINGTRUE_FIELD("delivery_rate_Bps", measured, delivery_rate);
+  RINGTRUE_FIELD("retransmits", joined(About::Join::sum), retransmits);
+  RINGTRUE_FIELD("min_rtt_s", joined(About::Join::least, measured), min_rtt);
+  RINGTRUE_FIELD("delivery_rate_Bps", joined(About::Join::sum, measured), delivery_rate);
 }
 
 template <class V, Is<RdmaRail>... X>
 void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("port", {}, port);
-  RINGTRUE_FIELD("bytes", {}, bytes);
+  RINGTRUE_FIELD("bytes", joined(About::Join::sum), bytes);
   RINGTRUE_FIELD("busy_s", measured, busy);
 }
 
@@ -139,7 +141,7 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("busy_s", measured, busy);
   RINGTRUE_FIELD("credit_limited_s", measured, credit_limited);
   RINGTRUE_FIELD("queue_limited_s", measured, queue_limited);
-  RINGTRUE_FIELD("writes", {}, writes);
+  RINGTRUE_FIELD("writes", joined(About::Join::sum), writes);
   RINGTRUE_FIELD("rails", at_most(max_rdma_ports), rails);
 }
 

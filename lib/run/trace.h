@@ -85,4 +85,9 @@ struct Trace {
   bool operator==(const Trace&) const = default;
 };
 
+// Adds what one more of a hop's lanes measured (About::join). Lanes work side by side, so that of times the
+// largest counts.
+void join_lane(std::optional<TcpHop>& total, const TcpHop& lane);
+void join_lane(std::optional<RdmaHop>& total, const RdmaHop& lane);
+
 }  // namespace ringtrue::run

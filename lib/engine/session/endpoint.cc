@@ -1,11 +1,12 @@
 #include "engine/session/endpoint.h"
-#include "run/trace.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+
+#include "run/trace.h"
 
 namespace ringtrue::engine {
 
@@ -15,20 +16,6 @@ namespace {
 // still read as done.
 constexpr int index_bits = 24;
 constexpr std::uint64_t index_mask = (1u << index_bits) - 1;
-
-// Of a further lane.
-void add_rails(const std::vector<run::RdmaRail>& more, std::vector<run::RdmaRail>& rails) {
-  for (const run::RdmaRail& rail : more) {
-    const auto same =
-        std::find_if(rails.begin(), rails.end(), [&](const auto& r) { return r.port == rail.port; });
-    if (same == rails.end()) {
-      rails.push_back(rail);
-    } else {
-      same->bytes += rail.bytes;
-      same->busy = std::max(same->busy, rail.busy);
-    }
-  }
-}
 
 }  // namespace
 
@@ -195,24 +182,10 @@ void RankEndpoint::add_hops(std::vector<run::Hop>& hops) const {
         // The kernel counts until the last acknowledgement, but in ticks of some milliseconds.
         constexpr Seconds many_ticks(0.05);
         busy = tcp->busy < many_ticks ? std::max(tcp->busy, busy) : tcp->busy;
-        if (!hop.tcp) {
-          hop.tcp = *tcp;
-        } else {
-          hop.tcp->busy = std::max(hop.tcp->busy, tcp->busy);
-          hop.tcp->rwnd_limited = std::max(hop.tcp->rwnd_limited, tcp->rwnd_limited);
-          hop.tcp->sndbuf_limited = std::max(hop.tcp->sndbuf_limited, tcp->sndbuf_limited);
-          hop.tcp->retransmits += tcp->retransmits;
-          hop.tcp->min_rtt = std::min(hop.tcp->min_rtt, tcp->min_rtt);
-          hop.tcp->delivery_rate = BytesPerSecond(hop.tcp->delivery_rate.value + tcp->delivery_rate.value);
-        }
+        run::join_lane(hop.tcp, *tcp);
       }
       if (const auto* rdma = std::get_if<run::RdmaHop>(&statistics)) {
-        if (!hop.rdma) hop.rdma.emplace();
-        hop.rdma->busy = std::max(hop.rdma->busy, rdma->busy);
-        hop.rdma->credit_limited = std::max(hop.rdma->credit_limited, rdma->credit_limited);
-        hop.rdma->queue_limited = std::max(hop.rdma->queue_limited, rdma->queue_limited);
-        hop.rdma->writes += rdma->writes;
-        add_rails(rdma->rails, hop.rdma->rails);
+        run::join_lane(hop.rdma, *rdma);
         busy = rdma->busy;
       }
       hop.busy = std::max(hop.busy, busy);
