@@ -1,7 +1,5 @@
 #include "report/json/json.h"
 #include "report/json/value.h"
-#include "run/counter_window.h"
-#include "topology/counters.h"
 
 namespace ringtrue::report {
 namespace {
@@ -63,23 +61,6 @@ std::string json(const ops::IdealDocument& document) {
                {"nodes", array(facts.nodes, node_value)},
                {"arithmetic", arithmetic},
                {"notes", notes}});
-}
-
-Json counters_value(const std::map<std::string, run::CounterWindow>& counters) {
-  const auto change = [](const run::CounterChange& c) -> Json {
-    return {{"device", c.device},
-            {"counter", c.counter},
-            {"class", key_of(topology::counter_class(c.counter))},
-            {"before", c.before},
-            {"after", c.after},
-            {"delta", topology::rise(c)},
-            {"saturated", c.saturated},
-            {"reset", c.reset}};
-  };
-  Json out = Json::array();
-  for (const auto& [node, window] : counters)
-    out.push_back({{"node", node}, {"seconds", window.seconds}, {"changes", array(window.changes, change)}});
-  return out;
 }
 
 Json above_value(const std::optional<ideal::AboveIdeal>& above) {

@@ -1,30 +1,8 @@
 #include "report/json/json.h"
 #include "report/json/value.h"
-#include "run/fields.h"
 
 namespace ringtrue::report {
 namespace {
-
-// Parts of the record of a run, by the tables of their fields.
-template <class T>
-Json record_value(const T& value) {
-  if constexpr (Part<T>) {
-    Json out = Json::object();
-    fields([&](const char* key, const About&, const auto& field) { out.emplace(key, record_value(field)); },
-           value);
-    return out;
-  } else if constexpr (is_vector<T>) {
-    return array(value, [](const auto& item) { return record_value(item); });
-  } else if constexpr (std::is_enum_v<T>) {
-    return key_of(value);
-  } else if constexpr (IsQuantity<T>) {
-    return value.value;
-  } else if constexpr (std::same_as<T, run::RdmaPort>) {
-    return to_text(value);
-  } else {
-    return value;
-  }
-}
 
 Json spread_value(const std::optional<ops::Spread>& spread) {
   if (!spread) return nullptr;

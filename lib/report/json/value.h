@@ -6,7 +6,7 @@
 #include "base/fields.h"
 #include "report/documents.h"
 #include "report/text/text.h"
-#include "run/counter_window.h"
+#include "run/fields.h"
 
 namespace ringtrue::report {
 
@@ -30,6 +30,27 @@ Json array(const std::vector<T>& items, const auto& value_of) {
   Json out = Json::array();
   for (const T& item : items) out.push_back(value_of(item));
   return out;
+}
+
+// Parts of the record of a run, by the tables of their fields.
+template <class T>
+Json record_value(const T& value) {
+  if constexpr (Part<T>) {
+    Json out = Json::object();
+    fields([&](const char* key, const About&, const auto& field) { out.emplace(key, record_value(field)); },
+           value);
+    return out;
+  } else if constexpr (is_vector<T>) {
+    return array(value, [](const auto& item) { return record_value(item); });
+  } else if constexpr (std::is_enum_v<T>) {
+    return key_of(value);
+  } else if constexpr (IsQuantity<T>) {
+    return value.value;
+  } else if constexpr (std::same_as<T, run::RdmaPort>) {
+    return to_text(value);
+  } else {
+    return value;
+  }
 }
 
 // An array of many rows that is written one row a line, behind `head`. False: the output is closed.

@@ -4,10 +4,12 @@
 
 #include <cmath>
 #include <fstream>
+#include <memory>
+#include <set>
 
 #include "hop.h"
 #include "paths.h"
-#include "run/trace.h"
+#include "run/fields.h"
 #include "schema.h"
 
 namespace ringtrue::report {
@@ -32,6 +34,31 @@ nlohmann::json valid(const std::string& name, const std::string& text) {
   EXPECT_EQ(faults_of(name, value), "") << text;
   EXPECT_EQ(value["schema"], "ringtrue." + name + "/1");
   return value;
+}
+
+// A record's schema has each field of the record's table, and `besides`.
+template <class T>
+void expect_table(const nlohmann::json& schema, const char* at, std::set<std::string> besides = {},
+                  const std::string& without = "") {
+  fields([&](const char* key, const About&, const auto&) { besides.insert(key); },
+         std::as_const(*std::make_unique<T>()));
+  besides.erase(without);
+  std::set<std::string> properties;
+  for (const auto& [key, value] : schema[nlohmann::json::json_pointer(at)]["properties"].items())
+    properties.insert(key);
+  EXPECT_EQ(properties, besides) << at;
+}
+
+TEST(Schema, HasTheFieldsOfTheRecord) {
+  const nlohmann::json schema = schema_of("run");
+  expect_table<run::GpuUse>(schema, "/properties/gpus/items");
+  expect_table<run::RdmaUse>(schema, "/properties/rdma/items");
+  expect_table<run::Event>(schema, "/properties/events/items");
+  expect_table<run::RdmaHop>(schema, "/properties/hops/items/properties/rdma", {}, "busy_s");
+  expect_table<run::RdmaRail>(schema, "/properties/hops/items/properties/rdma/properties/rails/items",
+                              {"rate_Bps"});
+  expect_table<run::CounterChange>(schema, "/properties/counters/items/properties/changes/items",
+                                   {"class", "delta"});
 }
 
 ops::RunDocument run_document() {
