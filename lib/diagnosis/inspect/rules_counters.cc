@@ -13,6 +13,7 @@ namespace {
 
 using namespace topology;
 using run::CounterChange;
+using run::InspectThresholds;
 
 constexpr const char* bad_wire =
     "clean or swap the cable and transceiver, then the port; see whether the errors move with the cable";
