@@ -64,13 +64,15 @@ class Endpoint {
   virtual const Layout& layout() const = 0;
   Rank ranks() const { return layout().ranks(); }
 
-  virtual Token send(Rank to, Lane lane, Slice from) = 0;
+  Token send(Rank to, Lane lane, Slice from) { return send_all({&to, 1}, lane, from); }
   // The same bytes to several ranks; one token for all of them. A world that can multicast does.
   virtual Token send_all(std::span<const Rank> to, Lane lane, Slice from) = 0;
 
   // into = incoming
-  virtual Token receive(Rank from, Lane lane, Slice into) = 0;
-  // into = with (op) incoming. `with` may be `into` itself.
+  Token receive(Rank from, Lane lane, Slice into) {
+    return receive_reduce(from, lane, into, {}, Arrival::store);
+  }
+  // into = with (op) incoming. `with` may be `into` itself; receive() has none.
   virtual Token receive_reduce(Rank from, Lane lane, Slice into, Slice with, Arrival how) = 0;
   // into = into (op) incoming[0] (op) incoming[1] ..., in the order of `from`; one token for all of them.
   // `how` is reduce or reduce_last.

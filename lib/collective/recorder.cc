@@ -10,21 +10,13 @@ Token Recorder::post(Step::Kind kind, std::span<const Rank> peers, Lane lane, Sl
   return {};
 }
 
-Token Recorder::send(Rank to, Lane lane, Slice from) {
-  return post(Step::Kind::send, {&to, 1}, lane, from);
-}
-
 Token Recorder::send_all(std::span<const Rank> to, Lane lane, Slice from) {
   return post(Step::Kind::send, to, lane, from);
 }
 
-Token Recorder::receive(Rank from, Lane lane, Slice into) {
-  return post(Step::Kind::receive, {&from, 1}, lane, into);
-}
-
 Token Recorder::receive_reduce(Rank from, Lane lane, Slice into, Slice with, Arrival how) {
-  return post(how == Arrival::reduce_last ? Step::Kind::reduce_last : Step::Kind::reduce, {&from, 1}, lane,
-              into, with);
+  constexpr Step::Kind kinds[] = {Step::Kind::receive, Step::Kind::reduce, Step::Kind::reduce_last};
+  return post(kinds[std::size_t(how)], {&from, 1}, lane, into, with);
 }
 
 Token Recorder::receive_reduce_all(std::span<const Rank> from, Lane lane, Slice into, Arrival how) {

@@ -38,9 +38,7 @@ class Recorder final : public Endpoint {
 
   Rank rank() const override { return rank_; }
   const Layout& layout() const override { return layout_; }
-  Token send(Rank to, Lane lane, Slice from) override;
   Token send_all(std::span<const Rank> to, Lane lane, Slice from) override;
-  Token receive(Rank from, Lane lane, Slice into) override;
   Token receive_reduce(Rank from, Lane lane, Slice into, Slice with, Arrival how) override;
   Token receive_reduce_all(std::span<const Rank> from, Lane lane, Slice into, Arrival how) override;
   void copy(Slice into, Slice from) override;

@@ -91,13 +91,9 @@ class Player final : public collective::Endpoint, public collective::Packets {
 
   Rank rank() const override { return rank_; }
   const collective::Layout& layout() const override;
-  Token send(Rank to, Lane lane, Slice from) override { return send_all({&to, 1}, lane, from); }
   Token send_all(std::span<const Rank> to, Lane lane, Slice from) override;
-  Token receive(Rank from, Lane lane, Slice into) override {
-    return receive_from({&from, 1}, lane, into, false);
-  }
-  Token receive_reduce(Rank from, Lane lane, Slice into, Slice, Arrival) override {
-    return receive_from({&from, 1}, lane, into, true);
+  Token receive_reduce(Rank from, Lane lane, Slice into, Slice, Arrival how) override {
+    return receive_from({&from, 1}, lane, into, how != Arrival::store);
   }
   Token receive_reduce_all(std::span<const Rank> from, Lane lane, Slice into, Arrival) override {
     return receive_from(from, lane, into, true);

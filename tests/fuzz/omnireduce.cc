@@ -90,13 +90,15 @@ class World final : public Endpoint, public Packets, public NonZeroBlocks {
   // Endpoint.
   Rank rank() const override { return rank_; }
   const Layout& layout() const override { return layout_; }
-  Token send(Rank to, Lane lane, Slice from) override {
-    expect(to >= 0 && to < layout_.ranks() && lane == farewell_lane && from.length == 0);
+  Token send_all(std::span<const Rank> to, Lane lane, Slice from) override {
+    expect(to.size() == 1 && to[0] >= 0 && to[0] < layout_.ranks() && lane == farewell_lane &&
+           from.length == 0);
     return post();
   }
-  Token receive(Rank from, Lane lane, Slice into) override { return send(from, lane, into); }
-  Token send_all(std::span<const Rank>, Lane, Slice) override { return none(); }
-  Token receive_reduce(Rank, Lane, Slice, Slice, Arrival) override { return none(); }
+  Token receive_reduce(Rank from, Lane lane, Slice into, Slice, Arrival how) override {
+    expect(how == Arrival::store);
+    return send(from, lane, into);
+  }
   Token receive_reduce_all(std::span<const Rank>, Lane, Slice, Arrival) override { return none(); }
   void copy(Slice, Slice) override { none(); }
   Packets* packets() override { return this; }

@@ -111,13 +111,12 @@ class PacketWorld {
     Rank rank() const override { return me; }
     const collective::Layout& layout() const override { return world.layout_; }
     collective::Packets* packets() override { return this; }
-    Token send(Rank to, Lane lane, Slice from) override { return world.farewell(*this, me, to, lane, from); }
-    Token receive(Rank from, Lane lane, Slice into) override {
-      return world.farewell(*this, from, me, lane, into);
+    Token send_all(std::span<const Rank> to, Lane lane, Slice from) override {
+      return to.size() == 1 ? world.farewell(*this, me, to[0], lane, from) : unused("send_all");
     }
-    Token send_all(std::span<const Rank>, Lane, Slice) override { return unused("send_all"); }
-    Token receive_reduce(Rank, Lane, Slice, Slice, collective::Arrival) override {
-      return unused("receive_reduce");
+    Token receive_reduce(Rank from, Lane lane, Slice into, Slice, collective::Arrival how) override {
+      return how == collective::Arrival::store ? world.farewell(*this, from, me, lane, into)
+                                               : unused("receive_reduce");
     }
     Token receive_reduce_all(std::span<const Rank>, Lane, Slice, collective::Arrival) override {
       return unused("receive_reduce_all");

@@ -88,12 +88,8 @@ class PayloadWorld {
     Player(PayloadWorld& w, Rank r) : world(w), me(r) {}
     Rank rank() const override { return me; }
     const Layout& layout() const override { return world.layout_; }
-    Token send(Rank to, Lane lane, Slice from) override { return send_all({&to, 1}, lane, from); }
     Token send_all(std::span<const Rank> to, Lane lane, Slice from) override {
       return world.post(*this, {lane, from, {}, false, Arrival::store, {to.begin(), to.end()}, 0, {}});
-    }
-    Token receive(Rank from, Lane lane, Slice into) override {
-      return world.post(*this, {lane, into, {}, true, Arrival::store, {from}, 0, {}});
     }
     Token receive_reduce(Rank from, Lane lane, Slice into, Slice with, Arrival how) override {
       return world.post(*this, {lane, into, with, true, how, {from}, 0, {}});

@@ -202,21 +202,11 @@ std::vector<std::uint32_t> Mirror::steps_of(PostName (*name)(Rank, Lane), std::s
   return steps;
 }
 
-Token Mirror::send(Rank to, Lane lane, Slice from) {
-  return post({step_of(PostName::send(to, lane))},
-              [=](RankEndpoint& inner) { return inner.send(to, lane, from); });
-}
-
 Token Mirror::send_all(std::span<const Rank> to, Lane lane, Slice from) {
   return post(steps_of(PostName::send, to, lane),
               [=, to = std::vector<Rank>(to.begin(), to.end())](RankEndpoint& inner) {
                 return inner.send_all(to, lane, from);
               });
-}
-
-Token Mirror::receive(Rank from, Lane lane, Slice into) {
-  return post({step_of(PostName::receive(from, lane))},
-              [=](RankEndpoint& inner) { return inner.receive(from, lane, into); });
 }
 
 Token Mirror::receive_reduce(Rank from, Lane lane, Slice into, Slice with, Arrival how) {

@@ -36,9 +36,7 @@ class Mirror final : public Store, public collective::Endpoint, public transport
   // memory.
   Rank rank() const override { return inner().rank(); }
   const collective::Layout& layout() const override { return inner().layout(); }
-  Token send(Rank to, Lane lane, Slice from) override;
   Token send_all(std::span<const Rank> to, Lane lane, Slice from) override;
-  Token receive(Rank from, Lane lane, Slice into) override;
   Token receive_reduce(Rank from, Lane lane, Slice into, Slice with, Arrival how) override;
   Token receive_reduce_all(std::span<const Rank> from, Lane lane, Slice into, Arrival how) override;
   void copy(Slice into, Slice from) override;

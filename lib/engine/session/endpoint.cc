@@ -86,22 +86,10 @@ void RankEndpoint::drop(std::uint64_t token) {
   free_.push_back(std::uint32_t(token & index_mask));
 }
 
-Token RankEndpoint::send(Rank to, Lane lane, Slice from) {
-  const std::uint64_t token = open(Kind::send, to, 1);
-  link(to, lane).channel->send(token, address(from), from.length);
-  return Token{token};
-}
-
 Token RankEndpoint::send_all(std::span<const Rank> to, Lane lane, Slice from) {
   if (to.empty()) return Token{};
   const std::uint64_t token = open(Kind::send, to.front(), std::uint32_t(to.size()));
   for (const Rank peer : to) link(peer, lane).channel->send(token, address(from), from.length);
-  return Token{token};
-}
-
-Token RankEndpoint::receive(Rank from, Lane lane, Slice into) {
-  const std::uint64_t token = open(Kind::receive, from, 1);
-  link(from, lane).channel->receive(token, {address(into), nullptr, into.length, Arrival::store});
   return Token{token};
 }
 
