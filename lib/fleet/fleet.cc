@@ -16,7 +16,6 @@
 #include "fleet/targets.h"
 #include "run/member.h"
 #include "run/report.h"
-#include "wire/messages.h"
 
 namespace ringtrue::fleet {
 namespace {
@@ -86,11 +85,11 @@ class GrpcFleet final : public Fleet {
     std::vector<int> all;
     for (std::size_t i = 0; i < targets_.size(); ++i) all.push_back(int(i));
     sessions_->open(*dialer_, targets_);
-    auto replies = sessions_->phase(Phase::lease, all, options_.phase_deadline,
-                                    [&](std::uint64_t sequence, Seconds deadline, int node) {
-                                      acquire.member.node = node;
-                                      return acquire_command(sequence, deadline, acquire);
-                                    });
+    rpc::Command command;
+    *command.mutable_acquire() = wire::to_wire(acquire);
+    auto replies = sessions_->phase(
+        all, options_.phase_deadline, std::move(command),
+        [](rpc::Command& own, int node) { own.mutable_acquire()->mutable_member()->set_node(node); });
     if (!replies) return tl::unexpected(replies.error());
     return {};
   }
@@ -103,16 +102,15 @@ class GrpcFleet final : public Fleet {
     const std::vector<int>& who = *members;
     if (auto fits = wire::sendable(job); !fits) return refuse(fits.error(), Phase::prepare);
 
-    auto prepared = all_alike(
-        Phase::prepare, who, options_.phase_deadline,
-        [&](std::uint64_t sequence, Seconds deadline) { return prepare_command(sequence, deadline, job); });
+    rpc::Command prepare;
+    *prepare.mutable_prepare()->mutable_job() = wire::to_wire(job);
+    auto prepared = sessions_->phase(who, options_.phase_deadline, std::move(prepare));
     if (!prepared) return tl::unexpected(prepared.error());
     auto addresses = addresses_of(who, *prepared);
     if (!addresses) return refuse(addresses.error(), Phase::prepare);
-    auto done = all_alike(Phase::connect, who, options_.phase_deadline,
-                          [&](std::uint64_t sequence, Seconds deadline) {
-                            return connect_command(sequence, deadline, *addresses);
-                          });
+    rpc::Command connect;
+    *connect.mutable_connect() = wire::to_wire(*addresses);
+    auto done = sessions_->phase(who, options_.phase_deadline, std::move(connect));
     for (const Phase phase : {Phase::barrier, Phase::run, Phase::collect}) {
       if (!done) return tl::unexpected(done.error());
       Seconds deadline = options_.phase_deadline;
@@ -121,9 +119,7 @@ class GrpcFleet final : public Fleet {
         if (const int left = until.left_ms(); left >= 0)
           deadline = Seconds(std::min(deadline.value, std::max(0.1, left * 1e-3)));
       }
-      done = all_alike(phase, who, deadline, [phase](std::uint64_t sequence, Seconds limit) {
-        return plain_command(sequence, limit, phase);
-      });
+      done = sessions_->phase(who, deadline, wire::plain_command(phase));
     }
     if (!done) return tl::unexpected(done.error());
     std::vector<run::RunReport> reports;
@@ -139,16 +135,6 @@ class GrpcFleet final : public Fleet {
   void cancel() override { sessions_->cancel(); }
 
  private:
-  template <class Make>
-  FleetResult<std::vector<Reply>> all_alike(Phase phase, const std::vector<int>& who, Seconds deadline,
-                                            Make make) {
-    CommandPtr command;
-    return sessions_->phase(phase, who, deadline, [&](std::uint64_t sequence, Seconds limit, int) {
-      if (!command) command = make(sequence, limit);
-      return command;
-    });
-  }
-
   Result<std::vector<int>> members_of(const run::Job& job) const {
     if (job.nodes != names_) return fail(Cause::internal, "the job's nodes are not those of the lease");
     std::set<int> nodes;

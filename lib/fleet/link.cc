@@ -1,14 +1,14 @@
 #include "fleet/link.h"
 
-#include <fmt/format.h>
 #include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,15 +16,9 @@
 #include "fleet/unreachable.h"
 #include "pki/pki.h"
 #include "run/member.h"
-#include "wire/convert.h"
 #include "wire/node.grpc.pb.h"
 
 namespace ringtrue::fleet {
-
-class Command {
- public:
-  rpc::Command message;
-};
 
 class Dialer {
  public:
@@ -51,13 +45,6 @@ class Dialer {
 };
 
 namespace {
-
-std::shared_ptr<Command> command(std::uint64_t sequence, Seconds deadline) {
-  auto c = std::make_shared<Command>();
-  c->message.set_sequence(sequence);
-  c->message.set_deadline_s(deadline.value);
-  return c;
-}
 
 Error error_of(const grpc::Status& status, const Target& target, const pki::PemBundle* credentials) {
   const std::string said = status.error_message().empty() ? "no reason given" : status.error_message();
@@ -157,11 +144,11 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
     const std::lock_guard lock(mutex_);
     if (over_ || closing_) return;
     queue_.push_back(std::move(command));
-    if (queue_.size() == 1) StartWrite(&queue_.front()->message);
+    if (queue_.size() == 1) StartWrite(queue_.front().get());
   }
 
   void heartbeat() override {
-    static const CommandPtr beat = plain_command(0, Seconds(0), Phase::heartbeat);
+    static const auto beat = std::make_shared<const rpc::Command>(wire::plain_command(Phase::heartbeat));
     {
       const std::lock_guard lock(mutex_);
       if (!queue_.empty()) return;  // what is under way says as much
@@ -213,7 +200,7 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
       return;
     }
     if (!queue_.empty())
-      StartWrite(&queue_.front()->message);
+      StartWrite(queue_.front().get());
     else if (closing_)
       StartWritesDone();
   }
@@ -239,88 +226,33 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
   bool over_ = false;
 };
 
-// Asks every daemon something, `at_once` at a time, each for at most `deadline`: `start` begins the call of
-// one, `told` takes what came of it, in any thread. Returns when all have answered.
-template <class Reply>
-class Questions {
- public:
-  Questions(const Dialer& dialer, const std::vector<Target>& targets, Seconds deadline)
-      : dialer_(dialer), targets_(targets), deadline_(deadline) {}
-
-  void ask(std::size_t at_once, const auto& start, const auto& told) {
-    for (std::size_t i = 0; i < targets_.size(); ++i) {
-      wait_until(at_once - 1);
-      auto call = std::make_shared<Call>();
-      call->context.set_deadline(std::chrono::system_clock::now() +
-                                 std::chrono::microseconds(std::int64_t(deadline_.value * 1e6)));
-      call->stub = rpc::Node::NewStub(dialer_.dial(targets_[i]));
-      {
-        const std::lock_guard lock(mutex_);
-        ++asking_;
-      }
-      start(*call, [this, i, call, &told](const grpc::Status& status) mutable {
-        if (status.ok())
-          told(i, Result<Reply>(std::move(call->reply)));
-        else
-          told(i, Result<Reply>(tl::unexpected(error_of(status, targets_[i], dialer_.own.get()))));
-        const std::lock_guard lock(mutex_);
-        over_.push_back(std::move(call));
-        --asking_;
-        ended_.notify_one();
-      });
+// Asks every daemon something, some hundred at a time, each for at most `deadline`: `call` is a method of the
+// stub, `told` takes what came of it, in any thread. Returns when all have answered.
+template <class Request, class Reply>
+void ask(const Dialer& dialer, const std::vector<Target>& targets, Seconds deadline, const Request& request,
+         grpc::Status (rpc::Node::Stub::*call)(grpc::ClientContext*, const Request&, Reply*),
+         const std::function<void(std::size_t, Result<Reply>)>& told) {
+  constexpr std::size_t at_once = 256;
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < targets.size(); i = next++) {
+      grpc::ClientContext context;
+      context.set_deadline(std::chrono::system_clock::now() +
+                           std::chrono::microseconds(std::int64_t(deadline.value * 1e6)));
+      Reply reply;
+      rpc::Node::Stub stub(dialer.dial(targets[i]));
+      const grpc::Status status = (stub.*call)(&context, request, &reply);
+      if (status.ok())
+        told(i, std::move(reply));
+      else
+        told(i, tl::unexpected(error_of(status, targets[i], dialer.own.get())));
     }
-    wait_until(0);  // gRPC keeps the deadline of each, so this comes to an end
-  }
-
- private:
-  struct Call {
-    grpc::ClientContext context;
-    std::unique_ptr<rpc::Node::Stub> stub;
-    Reply reply;
   };
-
-  void wait_until(std::size_t few) {
-    std::vector<std::shared_ptr<Call>> gone;
-    std::unique_lock lock(mutex_);
-    ended_.wait(lock, [&] { return asking_ <= few; });
-    gone.swap(over_);
-  }
-
-  const Dialer& dialer_;
-  const std::vector<Target>& targets_;
-  const Seconds deadline_;
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  std::size_t asking_ = 0;
-  std::vector<std::shared_ptr<Call>> over_;  // destroyed by who asks: a call may not be in its own callback
-};
+  std::vector<std::jthread> threads;
+  while (threads.size() < std::min(at_once, targets.size())) threads.emplace_back(work);
+}
 
 }  // namespace
-
-CommandPtr acquire_command(std::uint64_t sequence, Seconds deadline, const wire::Acquire& acquire) {
-  auto c = command(sequence, deadline);
-  *c->message.mutable_acquire() = wire::to_wire(acquire);
-  return c;
-}
-
-CommandPtr prepare_command(std::uint64_t sequence, Seconds deadline, const run::Job& job) {
-  auto c = command(sequence, deadline);
-  *c->message.mutable_prepare()->mutable_job() = wire::to_wire(job);
-  return c;
-}
-
-CommandPtr connect_command(std::uint64_t sequence, Seconds deadline,
-                           const std::vector<std::vector<run::Address>>& processes) {
-  auto c = command(sequence, deadline);
-  *c->message.mutable_connect() = wire::to_wire(processes);
-  return c;
-}
-
-CommandPtr plain_command(std::uint64_t sequence, Seconds deadline, Phase phase) {
-  auto c = command(sequence, deadline);
-  c->message.MergeFrom(wire::plain_command(phase));
-  return c;
-}
 
 std::shared_ptr<Dialer> make_dialer(std::shared_ptr<const pki::PemBundle> own, Seconds connect_time) {
   // What gRPC has to say goes to nobody's terminal: every failure comes back as an error of ours.
@@ -364,39 +296,29 @@ void ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadlin
   rpc::DescribeRequest request;
   request.set_protocol(wire::protocol_version);
   request.set_version(std::string(wire::program_version()));
-  Questions<rpc::DescribeReply>(dialer, targets, deadline)
-      .ask(
-          targets.size(),
-          [&](auto& call, auto answered) {
-            call.stub->async()->Describe(&call.context, &request, &call.reply, std::move(answered));
-          },
-          [&](std::size_t i, const Result<rpc::DescribeReply>& reply) {
-            told(i, reply.map([&](const rpc::DescribeReply& r) {
-              return NodeState{targets[i].node, true, r.version(), r.holder(), ""};
-            }));
-          });
+  ask<rpc::DescribeRequest, rpc::DescribeReply>(
+      dialer, targets, deadline, request, &rpc::Node::Stub::Describe,
+      [&](std::size_t i, const Result<rpc::DescribeReply>& reply) {
+        told(i, reply.map([&](const rpc::DescribeReply& r) {
+          return NodeState{targets[i].node, true, r.version(), r.holder(), ""};
+        }));
+      });
 }
 
 void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const probe::ReadRequest& question,
                  Seconds deadline, const std::function<void(std::size_t, Result<std::string>)>& told) {
-  constexpr std::size_t at_once = 256;
   rpc::InspectRequest request;
   request.set_window_s(question.window.value);
   request.set_wake_gpus(question.wake_gpus);
-  Questions<rpc::InspectReply>(dialer, targets, deadline)
-      .ask(
-          at_once,
-          [&](auto& call, auto answered) {
-            call.stub->async()->Inspect(&call.context, &request, &call.reply, std::move(answered));
-          },
-          [&](std::size_t i, Result<rpc::InspectReply> reply) {
-            if (!reply)
-              told(i, tl::unexpected(reply.error()));
-            else if (reply->has_error())
-              told(i, tl::unexpected(wire::from_wire(reply->error())));
-            else
-              told(i, std::move(*reply->mutable_recording()));
-          });
+  ask<rpc::InspectRequest, rpc::InspectReply>(dialer, targets, deadline, request, &rpc::Node::Stub::Inspect,
+                                              [&](std::size_t i, Result<rpc::InspectReply> reply) {
+                                                if (!reply)
+                                                  told(i, tl::unexpected(reply.error()));
+                                                else if (reply->has_error())
+                                                  told(i, tl::unexpected(wire::from_wire(reply->error())));
+                                                else
+                                                  told(i, std::move(*reply->mutable_recording()));
+                                              });
 }
 
 }  // namespace ringtrue::fleet

@@ -1,4 +1,4 @@
-// One daemon's stream of commands and events, in plain types. gRPC stays behind this header (link.cc).
+// One daemon's stream of commands and events. gRPC stays behind this header (link.cc).
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,14 @@
 #include "run/job.h"
 #include "run/member.h"
 #include "run/report.h"
-#include "wire/messages.h"
+#include "wire/convert.h"
 
 namespace ringtrue::fleet {
 
 inline constexpr Seconds heartbeat_interval{1};
 
 // A command that is made once and sent to any number of daemons.
-class Command;
-using CommandPtr = std::shared_ptr<const Command>;
-
-CommandPtr acquire_command(std::uint64_t sequence, Seconds deadline, const wire::Acquire& acquire);
-CommandPtr prepare_command(std::uint64_t sequence, Seconds deadline, const run::Job& job);
-CommandPtr connect_command(std::uint64_t sequence, Seconds deadline,
-                           const std::vector<std::vector<run::Address>>& processes);
-// barrier, run, collect, release, abort, heartbeat
-CommandPtr plain_command(std::uint64_t sequence, Seconds deadline, Phase phase);
+using CommandPtr = std::shared_ptr<const rpc::Command>;
 
 // The answer to one command.
 struct Reply {
@@ -77,12 +69,12 @@ std::shared_ptr<Link> open_link(Dialer& dialer, const Target& target, int node,
 // Destroys the streams that are over. Never from a Listener's call.
 void sweep_links();
 
-// Asks every daemon what it is; returns when all have answered or at the deadline. `told` as below.
+// Asks every daemon what it is, 256 at a time, each for at most `deadline`; returns when all have answered.
+// `told` is called once a target, from any thread.
 void ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline,
              const std::function<void(std::size_t target, Result<NodeState> state)>& told);
 
-// Asks every daemon for a recording of its node, 256 at a time, each for at most `deadline`; returns when all
-// have answered. `told` is called once a target, from any thread.
+// The same for a recording of its node.
 void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const probe::ReadRequest& question,
                  Seconds deadline,
                  const std::function<void(std::size_t target, Result<std::string> recording)>& told);

@@ -12,6 +12,12 @@ std::int64_t ns(Seconds s) {
   return std::int64_t(s.value * 1e9);
 }
 
+CommandPtr numbered(rpc::Command command, std::uint64_t sequence, Seconds deadline) {
+  command.set_sequence(sequence);
+  command.set_deadline_s(deadline.value);
+  return std::make_shared<const rpc::Command>(std::move(command));
+}
+
 bool names_another(const Error& error, const std::string& self, const std::vector<std::string>& nodes) {
   const std::string& node = error.where.node;
   return node != self && std::find(nodes.begin(), nodes.end(), node) != nodes.end();
@@ -150,7 +156,7 @@ bool NodeSessions::await(Lock& lock, Phase phase, const std::vector<int>& who, S
 }
 
 void NodeSessions::stop_the_rest(Lock& lock, const std::vector<int>& who) {
-  const CommandPtr abort = plain_command(++sequence_, abort_grace, Phase::abort);
+  const CommandPtr abort = numbered(wire::plain_command(Phase::abort), ++sequence_, abort_grace);
   for (const int node : who) {
     const Member& m = state_->members[std::size_t(node)];
     if (!answered(node) && m.link) m.link->send(abort);
@@ -196,18 +202,21 @@ std::vector<Answer> NodeSessions::answers(Phase phase, const std::vector<int>& w
   return all;
 }
 
-FleetResult<std::vector<Reply>> NodeSessions::phase(Phase phase, const std::vector<int>& who,
-                                                    Seconds deadline, const Make& make) {
+FleetResult<std::vector<Reply>> NodeSessions::phase(
+    const std::vector<int>& who, Seconds deadline, rpc::Command command,
+    const std::function<void(rpc::Command&, int node)>& adapt) {
+  const Phase phase = wire::phase_of(command);
+  const CommandPtr to_all = numbered(std::move(command), ++sequence_, deadline);
   Lock lock(state_->mutex);
   const auto member = [&](int node) -> Member& { return state_->members[std::size_t(node)]; };
-  const std::uint64_t sequence = state_->awaited = ++sequence_;
+  state_->awaited = sequence_;
   const std::int64_t begun = now_ns();
   for (const int node : who) member(node).reply.reset();
   for (const int node : who) {
-    const std::shared_ptr<Link> link = member(node).link;
-    lock.unlock();  // making a command may take a while
-    if (link) link->send(make(sequence, deadline, node));
-    lock.lock();
+    if (!member(node).link) continue;
+    const auto own = adapt ? std::make_shared<rpc::Command>(*to_all) : nullptr;
+    if (own) adapt(*own, node);
+    member(node).link->send(own ? own : to_all);
   }
   const bool time_up = await(lock, phase, who, deadline);
   const bool good = !state_->cancelled && std::all_of(who.begin(), who.end(), [&](int node) {
@@ -240,7 +249,7 @@ FleetResult<std::vector<Reply>> NodeSessions::phase(Phase phase, const std::vect
 void NodeSessions::release() {
   Lock lock(state_->mutex);
   state_->awaited = ++sequence_;
-  const CommandPtr command = plain_command(sequence_, release_grace, Phase::release);
+  const CommandPtr command = numbered(wire::plain_command(Phase::release), sequence_, release_grace);
   std::vector<Member*> asked;
   for (Member& m : state_->members) {
     m.reply.reset();

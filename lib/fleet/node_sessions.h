@@ -28,18 +28,17 @@ inline constexpr Seconds silence_is_suspect{3};  // without a heartbeat: named, 
 
 class NodeSessions {
  public:
-  using Make = std::function<CommandPtr(std::uint64_t sequence, Seconds deadline, int node)>;
-
   NodeSessions(std::vector<std::string> nodes, std::function<void(Phase, int, int)> progress);
   ~NodeSessions();  // releases what is still held; at most about a second
 
   // Opens a stream to every node and keeps it alive from now on.
   void open(Dialer& dialer, const std::vector<Target>& targets);
 
-  // Sends a command to the nodes of `who` and gathers their answers, in that order. On the first failure, and
-  // on cancel(), the others are told to stop, and these sessions are fit only for destruction.
-  FleetResult<std::vector<Reply>> phase(Phase phase, const std::vector<int>& who, Seconds deadline,
-                                        const Make& make);
+  // Sends a command to the nodes of `who` and gathers their answers, in that order; `adapt` makes it a node's
+  // own. On the first failure, and on cancel(), the others are told to stop, and these sessions are fit only
+  // for destruction.
+  FleetResult<std::vector<Reply>> phase(const std::vector<int>& who, Seconds deadline, rpc::Command command,
+                                        const std::function<void(rpc::Command&, int node)>& adapt = nullptr);
 
   void cancel();  // from any thread
 
