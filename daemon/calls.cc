@@ -8,7 +8,6 @@
 
 #include <deque>
 #include <mutex>
-#include <optional>
 
 #include "base/log.h"
 #include "daemon/grpc_log.h"

@@ -2,8 +2,6 @@
 
 #include <grpc/support/log.h>
 
-#include <cstdlib>
-#include <string>
 #include <string_view>
 
 #include "base/log.h"

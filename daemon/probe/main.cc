@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 
 #include "base/process.h"

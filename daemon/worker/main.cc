@@ -6,11 +6,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <charconv>
 #include <condition_variable>
 #include <cstdio>
-#include <cstring>
 #include <deque>
 #include <memory>
 #include <mutex>

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <coroutine>
-#include <cstdlib>
 #include <exception>
 #include <utility>
 #include <vector>

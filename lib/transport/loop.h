@@ -4,7 +4,6 @@
 // they are still in this core's cache.
 #pragma once
 
-#include <atomic>
 #include <compare>
 #include <coroutine>
 #include <cstdint>

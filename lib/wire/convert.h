@@ -5,14 +5,11 @@
 // records that lib/run describes, and are checked by it.
 #pragma once
 
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/phase.h"
 #include "base/result.h"
 #include "run/job.h"
-#include "run/limits.h"
 #include "run/member.h"
 #include "run/report.h"
 #include "wire/messages.h"

@@ -5,7 +5,6 @@
 // crashes, hangs or is stopped costs the phase it was in: the error says how it died.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 

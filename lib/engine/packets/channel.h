@@ -7,8 +7,6 @@
 // The route is the owner of its channel. It works off what comes as it comes, without a coroutine in between.
 #pragma once
 
-#include <functional>
-
 #include "engine/packets/route.h"
 #include "run/trace.h"
 

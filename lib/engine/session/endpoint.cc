@@ -1,7 +1,5 @@
 #include "engine/session/endpoint.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cassert>
 #include <cstring>

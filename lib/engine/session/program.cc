@@ -2,8 +2,6 @@
 
 #include <time.h>
 
-#include <algorithm>
-
 #include "base/clock.h"
 #include "engine/packets/endpoint.h"
 

@@ -8,9 +8,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <stop_token>
-#include <string>
 #include <vector>
 
 #include "base/clock.h"

@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "transport/cuda/arithmetic.h"
 #include "transport/cuda/jobs.h"

@@ -16,11 +16,8 @@
 // calls are played in host memory by the engine's other transports, with download() and upload() around them.
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "base/clock.h"

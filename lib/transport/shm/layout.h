@@ -9,10 +9,7 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
-#include <map>
-#include <tuple>
 #include <vector>
 
 #include "collective/endpoint.h"

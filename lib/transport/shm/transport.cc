@@ -1,7 +1,6 @@
 #include "transport/shm/transport.h"
 
 #include <algorithm>
-#include <cassert>
 
 namespace ringtrue::transport::shm {
 

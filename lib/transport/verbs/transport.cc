@@ -1,6 +1,5 @@
 #include "transport/verbs/transport.h"
 
-#include <fmt/format.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
