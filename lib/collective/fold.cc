@@ -19,4 +19,13 @@ Task hand_over(Endpoint& self, const Call& call, Rank to, Slicing slicing, std::
   for (const Token token : received) co_await self.wait(token);
 }
 
+Task fold_and_play(Endpoint& self, const Call& call, Slicing slicing,
+                   Task (*play)(Endpoint&, const Call&, Fold, Slicing)) {
+  const Fold fold(self.ranks());
+  const Rank me = self.rank();
+  const Task program = fold.folds(me) ? hand_over(self, call, me - 1, slicing, Slicing::max_slices)
+                                      : play(self, call, fold, slicing);
+  co_await program;
+}
+
 }  // namespace ringtrue::collective

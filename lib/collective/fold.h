@@ -22,6 +22,10 @@ struct Fold {
   Rank rank_of(Rank number) const { return number < extra ? 2 * number : number + extra; }
 };
 
+// The program of all ranks: those that fold hand over, the others `play`.
+Task fold_and_play(Endpoint& self, const Call& call, Slicing slicing,
+                   Task (*play)(Endpoint& self, const Call& call, Fold fold, Slicing slicing));
+
 // Sends all slices of the call to rank `to` and receives the result from it in their place, on lane 0, at
 // most `ahead` slices at a time.
 Task hand_over(Endpoint& self, const Call& call, Rank to, Slicing slicing, std::uint64_t ahead);

@@ -125,14 +125,8 @@ Task halving_doubling(Endpoint& self, const Call& call) {
   const std::uint64_t lanes = std::uint64_t(std::max(call.lanes, 1));
   const Slicing slicing(call, call.elements,
                         std::max<std::uint64_t>(Slicing::max_slices, std::uint64_t(fold.power) * lanes));
-  const Rank me = self.rank();
-  if (fold.folds(me)) {
-    const Task folded = hand_over(self, call, me - 1, slicing, Slicing::max_slices);
-    co_await folded;
-  } else {
-    const Task playing = play(self, call, fold, slicing);
-    co_await playing;
-  }
+  const Task program = fold_and_play(self, call, slicing, play);
+  co_await program;
 }
 
 }  // namespace ringtrue::collective

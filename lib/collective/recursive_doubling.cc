@@ -51,16 +51,8 @@ Task play(Endpoint& self, const Call& call, Fold fold, Slicing slicing) {
 
 Task recursive_doubling(Endpoint& self, const Call& call) {
   if (self.ranks() < 2 || call.elements == 0) co_return;
-  const Fold fold(self.ranks());
-  const Slicing slicing(call, call.elements);
-  const Rank me = self.rank();
-  if (fold.folds(me)) {
-    const Task folded = hand_over(self, call, me - 1, slicing, Slicing::max_slices);
-    co_await folded;
-  } else {
-    const Task playing = play(self, call, fold, slicing);
-    co_await playing;
-  }
+  const Task program = fold_and_play(self, call, Slicing(call, call.elements), play);
+  co_await program;
 }
 
 }  // namespace ringtrue::collective
