@@ -16,47 +16,31 @@ using Kind = Fault::Kind;
 // What a kind takes beside the seed= of the unreliable ones.
 struct Parameter {
   std::string_view key;
-  bool needed;
+  bool needed = false;
 };
-
-Parameter parameter_of(Kind kind) {
-  switch (kind) {
-    case Kind::delay:
-      return {"time", true};
-    case Kind::throttle:
-      return {"rate", true};
-    case Kind::cut:
-    case Kind::stall:
-      return {"after", false};
-    case Kind::drop:
-    case Kind::corrupt_frame:
-    case Kind::corrupt_value:
-      return {"nth", false};
-    default:
-      return {"share", true};
-  }
-}
+constexpr Parameter parameters[] = {
+    {"time", true}, {"rate", true},  {"after"},       {"nth"},         {"nth"},         {"nth"},
+    {"after"},      {"share", true}, {"share", true}, {"share", true}, {"share", true},
+};
+static_assert(std::size(parameters) == std::size(keys_of<Kind>));
 
 tl::unexpected<Error> bad(std::string what, std::string next = "write it like throttle@3>4:rate=50Mbit") {
   return fail(Cause::bad_input, std::move(what), {}, std::move(next));
 }
 
 template <class N>
-std::optional<N> number(std::string_view text, N least) {
+std::optional<N> number(std::string_view text, N min) {
   N value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < least) return std::nullopt;
+  if (error != std::errc{} || end != text.data() + text.size() || value < min) return std::nullopt;
   return value;
 }
 
 // A rank or '*' into `into`.
 Result<void> parse_end(std::string_view text, std::string_view fault, std::optional<Rank>& into) {
-  if (text == "*") return {};
-  into = number<Rank>(text, 0);
-  if (!into) {
-    return bad(fmt::format("'{}' in fault '{}' is no rank", text, fault), "use a rank from 0, or * for any");
-  }
-  return {};
+  if (text != "*") into = number<Rank>(text, 0);
+  if (text == "*" || into) return {};
+  return bad(fmt::format("'{}' in fault '{}' is no rank", text, fault), "use a rank from 0, or * for any");
 }
 
 // Gives what a key's value holds; only the errors of its parser know the cause.
@@ -102,7 +86,7 @@ Result<Fault> parse_fault(std::string_view text) {
   if (at == text.npos) return bad(fmt::format("fault '{}' names no hop", text));
   const Result<Kind> kind = parse_one_of<Kind>(text.substr(0, at), "kind of fault");
   if (!kind) return tl::unexpected(kind.error());
-  const Parameter parameter = parameter_of(*kind);
+  const Parameter& parameter = parameters[std::size_t(*kind)];
 
   Fault fault;
   fault.kind = *kind;
@@ -217,23 +201,15 @@ void seed(std::vector<Fault>& faults, std::uint64_t seed) {
 std::string to_text(const Fault& fault) {
   const auto end = [](const std::optional<Rank>& rank) { return rank ? std::to_string(*rank) : "*"; };
   std::string text = fmt::format("{}@{}>{}", key_of(fault.kind), end(fault.source), end(fault.destination));
-  switch (fault.kind) {
-    case Kind::delay:
-      return text + ":time=" + in_units(std::round(fault.time.value * 1e9), {"ns", "us", "ms", "s"});
-    case Kind::throttle:
-      return text + ":rate=" + in_units(fault.rate.value, {"B/s", "kB/s", "MB/s", "GB/s"});
-    case Kind::cut:
-    case Kind::stall:
-      return text + ":after=" + to_text(fault.after);
-    case Kind::loss:
-    case Kind::duplicate:
-    case Kind::reorder:
-    case Kind::corrupt:
-      text += ":share=" + share_text(fault.share);
-      return fault.seeded ? text + fmt::format(",seed={}", fault.seed) : text;
-    default:
-      return text + fmt::format(":nth={}", fault.nth);
-  }
+  const std::string_view key = parameters[std::size_t(fault.kind)].key;
+  const std::string value = key == "time"
+                                ? in_units(std::round(fault.time.value * 1e9), {"ns", "us", "ms", "s"})
+                            : key == "rate"  ? in_units(fault.rate.value, {"B/s", "kB/s", "MB/s", "GB/s"})
+                            : key == "after" ? to_text(fault.after)
+                            : key == "share" ? share_text(fault.share)
+                                             : std::to_string(fault.nth);
+  text += fmt::format(":{}={}", key, value);
+  return fault.seeded ? text + fmt::format(",seed={}", fault.seed) : text;
 }
 
 Result<void> check_ranks(const std::vector<Fault>& faults, int ranks) {
