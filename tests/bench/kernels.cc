@@ -79,22 +79,6 @@ void copy_stream(benchmark::State& state) {
   rate(state, 2 * bytes);
 }
 
-// One cached slice to seven buffers, slice after slice: how a two-shot's results leave.
-void copy_stream_many(benchmark::State& state) {
-  const auto bytes = std::uint64_t(state.range(0));
-  const std::uint64_t slice = 128 << 10;
-  const Buffer from(slice);
-  const auto into = buffers(7, bytes);
-  for (auto _ : state) {
-    for (std::uint64_t at = 0; at < bytes; at += slice) {
-      void* pointers[7];
-      for (int i = 0; i < 7; ++i) pointers[i] = into[std::size_t(i)].data() + at;
-      engine::copy_stream_many(pointers, 7, from.data(), slice);
-    }
-  }
-  rate(state, 7 * bytes);
-}
-
 void reduce_many(benchmark::State& state, Type type, Operation operation, int sources, std::uint64_t slice) {
   const auto bytes = std::uint64_t(state.range(0));
   const auto from = buffers(sources - 1, bytes);
@@ -170,7 +154,6 @@ int main(int argc, char** argv) {
     benchmark::RegisterBenchmark("memcpy", memcpy_)->Arg(bytes);
     benchmark::RegisterBenchmark("copy_stream", copy_stream)->Arg(bytes);
   }
-  benchmark::RegisterBenchmark("copy_stream_many", copy_stream_many)->Arg(large);
   for (const int sources : {2, 8}) {
     const std::string name = "reduce/" + std::to_string(sources) + '/';
     for (const Type type : ringtrue::collective::all_types) {

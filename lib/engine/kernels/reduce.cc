@@ -1,6 +1,5 @@
 #include "engine/kernels/reduce.h"
 
-#include <algorithm>
 #include <cassert>
 #include <cstring>
 
@@ -16,15 +15,6 @@ using collective::Operation;
 using collective::Type;
 
 namespace {
-
-// Sources are pulled through the cache in blocks of this size by copy_stream_many.
-constexpr std::uint64_t block_bytes = 16 * 1024;
-
-void fence() {
-#if defined(__x86_64__)
-  _mm_sfence();
-#endif
-}
 
 void divide_int32(void* data, std::uint64_t elements, int ranks) {
   // Two 32-bit integers divide in double without error: the quotient is never rounded up to an integer.
@@ -92,18 +82,9 @@ void finish(Type type, Operation operation, void* data, std::uint64_t elements, 
 
 void copy_stream(void* into, const void* from, std::uint64_t bytes) {
   kernels::best().stream(into, from, bytes);
-  fence();
-}
-
-void copy_stream_many(void* const* into, int count, const void* from, std::uint64_t bytes) {
-  const kernels::Stream stream = kernels::best().stream;
-  for (std::uint64_t at = 0; at < bytes; at += block_bytes) {
-    const std::uint64_t length = std::min(block_bytes, bytes - at);
-    for (int i = 0; i < count; ++i) {
-      stream(static_cast<char*>(into[i]) + at, static_cast<const char*>(from) + at, length);
-    }
-  }
-  fence();
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
 }
 
 }  // namespace ringtrue::engine

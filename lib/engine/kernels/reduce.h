@@ -38,7 +38,4 @@ void finish(collective::Type type, collective::Operation operation, void* data, 
 // again soon: it saves reading the destination from memory first.
 void copy_stream(void* into, const void* from, std::uint64_t bytes);
 
-// The same to `count` destinations of one source, which is read once and should be in cache.
-void copy_stream_many(void* const* into, int count, const void* from, std::uint64_t bytes);
-
 }  // namespace ringtrue::engine
