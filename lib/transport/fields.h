@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -94,5 +95,26 @@ class FieldReader {
  private:
   std::span<const std::byte> left_;
 };
+
+// An offer, all of whose fields `each_field(fields, offer)` names, behind `magic`.
+template <class Offer, class EachField>
+std::vector<std::byte> encode_offer(std::uint32_t magic, const Offer& offer, EachField each_field) {
+  FieldWriter out;
+  out.field(magic);
+  each_field(out, offer);
+  return std::move(out.bytes);
+}
+// nullopt: not what encode_offer() makes, or longer than `max`.
+template <class Offer, class EachField>
+std::optional<Offer> decode_offer(std::uint32_t magic, std::span<const std::byte> bytes, std::size_t max,
+                                  EachField each_field) {
+  FieldReader in(bytes);
+  std::uint32_t begin = 0;
+  Offer offer;
+  in.field(begin);
+  each_field(in, offer);
+  const bool whole = bytes.size() <= max && begin == magic && in.good && in.over();
+  return whole ? std::optional(std::move(offer)) : std::nullopt;
+}
 
 }  // namespace ringtrue::transport

@@ -11,9 +11,8 @@ namespace {
 constexpr std::uint32_t magic = 0x31635452;  // "RTc1"
 constexpr std::size_t max_name = 64, max_reason = 512;
 
-// `O` is const where `fields` writes.
-template <class Fields, class O>
-void each_field(Fields& fields, O& offer) {
+// `offer` is const where `fields` writes.
+constexpr auto each = [](auto& fields, auto& offer) {
   fields.field(offer.process);
   fields.text(offer.machine, max_name);
   fields.list(offer.members, max_ranks, [&](auto& member) {
@@ -24,28 +23,18 @@ void each_field(Fields& fields, O& offer) {
     fields.field(member.data_bytes);
     fields.field(member.scratch_bytes);
   });
-}
+};
 
 }  // namespace
 
 std::vector<std::byte> encode(const Offer& offer) {
-  FieldWriter out;
-  out.field(magic);
-  each_field(out, offer);
-  return std::move(out.bytes);
+  return encode_offer(magic, offer, each);
 }
 
 std::optional<Offer> decode(std::span<const std::byte> bytes) {
-  if (bytes.size() > max_offer) return std::nullopt;
-  FieldReader in(bytes);
-  std::uint32_t begin = 0;
-  Offer offer;
-  in.field(begin);
-  each_field(in, offer);
+  auto offer = decode_offer<Offer>(magic, bytes, max_offer, each);
   const auto is_rank = [](const Offer::Member& member) { return member.rank < std::uint32_t(max_ranks); };
-  const bool whole = begin == magic && in.good && in.over();
-  return whole && std::ranges::all_of(offer.members, is_rank) ? std::optional(std::move(offer))
-                                                              : std::nullopt;
+  return offer && std::ranges::all_of(offer->members, is_rank) ? offer : std::nullopt;
 }
 
 }  // namespace ringtrue::transport::cuda

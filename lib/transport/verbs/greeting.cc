@@ -53,9 +53,8 @@ std::string mismatch(const Greeting::Rail& our, const Greeting::Rail& their) {
   return {};
 }
 
-// `G` is const where `fields` writes.
-template <class Fields, class G>
-void each_field(Fields& fields, G& greeting) {
+// `greeting` is const where `fields` writes.
+constexpr auto each_field = [](auto& fields, auto& greeting) {
   fields.text(greeting.why_not, max_reason);
   if (!greeting.why_not.empty()) return;
   fields.field(greeting.ring_address);
@@ -71,7 +70,7 @@ void each_field(Fields& fields, G& greeting) {
     fields.field(rail.ring_key);
     fields.list(rail.queue_pairs, run::max_queue_pairs, [&](auto& number) { fields.field(number); });
   });
-}
+};
 
 bool is_valid(const Greeting& greeting) {
   if (!greeting.why_not.empty()) return true;
@@ -90,21 +89,12 @@ bool is_valid(const Greeting& greeting) {
 }  // namespace
 
 std::vector<std::byte> encode(const Greeting& greeting) {
-  FieldWriter out;
-  out.field(magic);
-  each_field(out, greeting);
-  return std::move(out.bytes);
+  return encode_offer(magic, greeting, each_field);
 }
 
 std::optional<Greeting> decode(std::span<const std::byte> bytes) {
-  if (bytes.size() > max_greeting) return std::nullopt;
-  FieldReader in(bytes);
-  std::uint32_t begin = 0;
-  Greeting greeting;
-  in.field(begin);
-  each_field(in, greeting);
-  const bool whole = begin == magic && in.good && in.over();
-  return whole && is_valid(greeting) ? std::optional(std::move(greeting)) : std::nullopt;
+  auto greeting = decode_offer<Greeting>(magic, bytes, max_greeting, each_field);
+  return greeting && is_valid(*greeting) ? greeting : std::nullopt;
 }
 
 std::vector<std::pair<std::size_t, std::size_t>> pair_rails(const Greeting& ours, const Greeting& theirs) {
