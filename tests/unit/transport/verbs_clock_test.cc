@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "transport/verbs/device_clock.h"
+#include "transport/verbs/channel.h"
 
 namespace ringtrue::transport::verbs {
 namespace {
