@@ -17,7 +17,6 @@
 #include "run/member.h"
 
 namespace ringtrue::daemon {
-namespace {}  // namespace
 
 Result<std::string> interface_address(const std::string& interface) {
   ifaddrs* list = nullptr;
@@ -71,9 +70,7 @@ Result<void> Lease::start(Deadline deadline) {
                 "", "raise max_ranks in the daemon's configuration");
   }
   if (!acquire_.data_interface.empty()) {
-    auto address = interface_address(acquire_.data_interface);
-    if (!address) return tl::unexpected(address.error());
-    data_address_ = *address;
+    if (auto found = assign(data_address_, interface_address(acquire_.data_interface)); !found) return found;
   }
   run::Member member = acquire_.member;
   member.process = member.threads = 0;  // this node's own business, as where it listens
@@ -216,9 +213,7 @@ Result<void> Lease::prepare(const rpc::Prepare& message, Deadline deadline, rpc:
   if (!job) return tl::unexpected(job.error());
   if (auto may = allowed(*job); !may) return may;
   counters_->begin();
-  auto ports = workers_->prepare(*job, deadline);
-  if (!ports) return tl::unexpected(ports.error());
-  ports_ = *ports;
+  if (auto prepared = assign(ports_, workers_->prepare(*job, deadline)); !prepared) return prepared;
   *event.mutable_prepared() = wire::to_wire(wire::Prepared{ports_, data_address_});
   state_ = State::prepared;
   return {};

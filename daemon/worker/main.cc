@@ -140,9 +140,7 @@ class Worker {
       for (std::size_t i = 1; i < descriptors_.size(); ++i)
         member->doorbells.push_back(descriptors_[i].get());
     }
-    auto session = engine::Session::open(std::move(*member));
-    if (!session) return tl::unexpected(session.error());
-    session_ = std::move(*session);
+    if (auto opened = assign(session_, engine::Session::open(std::move(*member))); !opened) return opened;
     if (aborted_) session_->abort();
     return {};
   }

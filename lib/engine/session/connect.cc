@@ -36,9 +36,7 @@ run::Job with_data_for(const std::vector<Rank>& ranks, run::Job job) {
 
 Result<void> HostSession::validate(const run::Job& job) {
   algorithm_ = &collective::algorithm_of(job.algorithm);
-  auto faults = collective::parse_faults(job.fault);
-  if (!faults) return tl::unexpected(faults.error());
-  faults_ = std::move(*faults);
+  if (auto parsed = assign(faults_, collective::parse_faults(job.fault)); !parsed) return parsed;
   if (job.seats.empty()) return fail(Cause::bad_input, "a job without ranks");
   if (job.iterations < 1 || job.warmup < 0) return fail(Cause::bad_input, "a job without iterations");
   if (job.call.lanes < 1 || job.call.lanes > 64) return fail(Cause::bad_input, "lanes must be 1 to 64");

@@ -151,9 +151,7 @@ Result<void> HostSession::keep_data(const MakeStore& make) {
   for (const auto& worker : workers_)
     for (Player& player : worker->players) {
       if (player.endpoint->rank() >= job_.workers()) continue;  // an aggregator
-      auto store = make(store_of(player, *worker));
-      if (!store) return tl::unexpected(store.error());
-      player.store = std::move(*store);
+      if (auto made = assign(player.store, make(store_of(player, *worker))); !made) return made;
     }
   return {};
 }
