@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <memory>
+#include <regex>
 
 #include "base/log.h"
 
@@ -40,11 +40,6 @@ std::string peer_name(int fd) {
   return host;
 }
 
-bool is_number(const std::string& text, int& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return !text.empty() && error == std::errc() && end == text.data() + text.size();
-}
-
 Error listen_error(const ListenAddress& address, int error) {
   const std::string at = address.host.empty() ? "all addresses" : address.host;
   switch (error) {
@@ -68,30 +63,15 @@ Error listen_error(const ListenAddress& address, int error) {
 }  // namespace
 
 Result<ListenAddress> parse_listen(const std::string& text) {
+  static const std::regex form(R"((?:\[([^\]]*)\]|([^:\[]*))(?::([0-9]{1,5}))?)");
+  std::smatch parts;
+  const bool fits = std::regex_match(text, parts, form);
   ListenAddress address;
-  std::string port;
-  const Error bad{Cause::bad_input, fmt::format("'{}' is no address to listen on", text), "--listen",
-                  "write ADDRESS:PORT, as in 0.0.0.0:7464 or [::]:7464"};
-  if (!text.empty() && text.front() == '[') {
-    const std::size_t end = text.find(']');
-    if (end == std::string::npos) return tl::unexpected(bad);
-    address.host = text.substr(1, end - 1);
-    if (end + 1 < text.size()) {
-      if (text[end + 1] != ':') return tl::unexpected(bad);
-      port = text.substr(end + 2);
-      if (port.empty()) return tl::unexpected(bad);
-    }
-  } else {
-    const std::size_t colon = text.find(':');
-    if (colon != text.rfind(':')) return tl::unexpected(bad);
-    address.host = text.substr(0, colon);
-    if (colon != std::string::npos) {
-      port = text.substr(colon + 1);
-      if (port.empty()) return tl::unexpected(bad);
-    }
-  }
-  if (!port.empty() && (!is_number(port, address.port) || address.port < 1 || address.port > 65'535))
-    return tl::unexpected(bad);
+  if (fits && parts[3].matched) address.port = std::stoi(parts[3]);
+  if (!fits || address.port < 1 || address.port > 65'535)
+    return fail(Cause::bad_input, fmt::format("'{}' is no address to listen on", text), "--listen",
+                "write ADDRESS:PORT, as in 0.0.0.0:7464 or [::]:7464");
+  address.host = parts[1].str() + parts[2].str();  // with brackets, or without
   if (address.host == "*") address.host.clear();
   return address;
 }

@@ -4,11 +4,13 @@
 #include <netdb.h>
 #include <sys/un.h>
 
+#include <algorithm>
+#include <atomic>
 #include <charconv>
-#include <condition_variable>
+#include <chrono>
 #include <cstdlib>
+#include <future>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <thread>
 
@@ -50,21 +52,18 @@ Result<Parts> split(const std::string& name) {
   return Parts{host, number};
 }
 
-// The address that a name stands for; empty, and why, where it stands for none.
-std::string look_up(const std::string& name, std::string& why) {
+// The address that a name stands for, or why it stands for none.
+using Found = tl::expected<std::string, std::string>;
+
+Found look_up(const std::string& name) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (const int code = getaddrinfo(name.c_str(), nullptr, &hints, &found); code != 0) {
-    why = gai_strerror(code);
-    return {};
-  }
+  if (const int code = getaddrinfo(name.c_str(), nullptr, &hints, &found); code != 0)
+    return tl::unexpected(std::string(gai_strerror(code)));
   const addrinfo* chosen = found;
-  for (const addrinfo* a = found; a; a = a->ai_next)
-    if (a->ai_family == AF_INET) {
-      chosen = a;
-      break;
-    }
+  while (chosen && chosen->ai_family != AF_INET) chosen = chosen->ai_next;
+  if (!chosen) chosen = found;
   char text[NI_MAXHOST] = "";
   getnameinfo(chosen->ai_addr, chosen->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
   freeaddrinfo(found);
@@ -73,57 +72,36 @@ std::string look_up(const std::string& name, std::string& why) {
 
 // getaddrinfo() knows no deadline: it runs on a few threads that may outlive the question.
 struct Lookups {
-  std::mutex mutex;
-  std::condition_variable done;
-  std::vector<std::string> names;      // never changed once the threads run
-  std::vector<std::string> addresses;  // by name; empty until known
-  std::vector<std::string> reasons;
-  std::size_t next = 0;
-  std::size_t finished = 0;
+  const std::vector<std::string> names;
+  std::vector<std::promise<Found>> found{names.size()};  // by name
+  std::atomic<std::size_t> next = 0;
 
   void work() {
-    for (;;) {
-      std::size_t mine;
-      {
-        const std::lock_guard lock(mutex);
-        if (next == names.size()) return;
-        mine = next++;
-      }
-      std::string why;
-      std::string address = look_up(names[mine], why);
-      const std::lock_guard lock(mutex);
-      addresses[mine] = std::move(address);
-      reasons[mine] = std::move(why);
-      if (++finished == names.size()) done.notify_all();
-    }
+    for (std::size_t i = next++; i < names.size(); i = next++) found[i].set_value(look_up(names[i]));
   }
 };
 
 Result<std::map<std::string, std::string>> look_up_all(std::vector<std::string> names, Seconds deadline) {
-  const auto lookups = std::make_shared<Lookups>();
-  lookups->addresses.resize(names.size());
-  lookups->reasons.resize(names.size());
-  lookups->names = std::move(names);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(deadline.value);
+  const std::shared_ptr<Lookups> lookups(new Lookups{std::move(names)});
   const std::size_t threads = std::min<std::size_t>(16, lookups->names.size());
   for (std::size_t i = 0; i < threads; ++i) std::thread([lookups] { lookups->work(); }).detach();
 
-  std::unique_lock lock(lookups->mutex);
-  lookups->done.wait_for(lock, std::chrono::duration<double>(deadline.value),
-                         [&] { return lookups->finished == lookups->names.size(); });
   std::map<std::string, std::string> addresses;
   for (std::size_t i = 0; i < lookups->names.size(); ++i) {
     const std::string& name = lookups->names[i];
-    if (!lookups->addresses[i].empty()) {
-      addresses[name] = lookups->addresses[i];
-    } else if (!lookups->reasons[i].empty()) {
-      return fail(Cause::bad_input, "unknown host " + name + " (" + lookups->reasons[i] + ")", name,
-                  "check the spelling, /etc/hosts and the name server");
-    } else {
+    std::future<Found> answer = lookups->found[i].get_future();
+    if (answer.wait_until(until) != std::future_status::ready) {
+      lookups->next = lookups->names.size();
       return fail(Cause::deadline, "no answer to the look-up of " + name + " within " + to_text(deadline),
                   name, "check this machine's name server, or give the address instead");
     }
+    const Found found = answer.get();
+    if (!found)
+      return fail(Cause::bad_input, "unknown host " + name + " (" + found.error() + ")", name,
+                  "check the spelling, /etc/hosts and the name server");
+    addresses[name] = *found;
   }
-  lookups->next = lookups->names.size();
   return addresses;
 }
 
