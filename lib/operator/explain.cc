@@ -1,8 +1,6 @@
 // The schedule of an omnireduce: from the packets of a simulated one to the story of its rounds.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
 #include <map>
 
 #include "base/plural.h"
@@ -18,7 +16,7 @@ namespace {
 
 using collective::OmniHeader;
 
-constexpr std::size_t max_with_rounds = 10'000;
+constexpr std::uint64_t max_with_rounds = 10'000;
 
 // The packets of a round: of each worker that sent one, and the result.
 struct Exchange {
@@ -27,43 +25,45 @@ struct Exchange {
 };
 
 // One stream from round to round.
-std::vector<ExplainRound> rounds_of(const collective::OmniShape& shape, std::uint32_t stream,
-                                    const std::map<std::uint32_t, Exchange>& exchanges,
-                                    const Bitmaps& bitmaps, bool acked) {
+void add_stream(const collective::OmniShape& shape, std::uint32_t stream,
+                const std::map<std::uint32_t, Exchange>& exchanges, ExplainDocument& out) {
   using Block = std::optional<BlockIndex>;
-  std::vector<std::uint32_t> row(shape.columns_of(stream), 0);       // by column: the one that is wanted
-  std::vector next(bitmaps.size(), std::vector<Block>(row.size()));  // by worker and column, as last told
+  using Kind = ExplainStep::Kind;
+  const auto workers = out.bitmaps.size();
+  std::vector<std::uint32_t> row(shape.columns_of(stream), 0);  // by column: the one that is wanted
+  std::vector next(workers, std::vector<Block>(row.size()));    // by worker and column, as last told
   const auto block_of = [&](std::uint32_t column, std::uint32_t at) -> Block {
     if (at == collective::no_row) return std::nullopt;
     return shape.block(stream, column, at);
   };
-  std::vector<ExplainRound> out;
+  const int aggregator = shape.aggregator_of(stream);
   for (const auto& numbered : exchanges) {
     const auto& exchange = numbered.second;
     if (!exchange.result) continue;
-    ExplainRound& round =
-        out.emplace_back(ExplainRound{stream, numbered.first, shape.aggregator_of(stream), {}, {}});
-    for (std::size_t worker = 0; worker < bitmaps.size(); ++worker) {
-      ExplainPacket& packet = round.packets.emplace_back(ExplainPacket{int(worker), acked, {}});
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+      ExplainStep& step = out.steps.emplace_back(ExplainStep{stream, numbered.first, int(worker), aggregator,
+                                                             out.omni.acked ? Kind::answer : Kind::silent});
       const auto sent = exchange.sent.find(int(worker));
       if (sent == exchange.sent.end()) continue;
       collective::for_each_column(sent->second.mask, [&](std::uint32_t column) {
         const BlockIndex block = shape.block(stream, column, row[column]);
         next[worker][column] = block_of(column, sent->second.row[column]);
-        packet.blocks.push_back({block, next[worker][column], !bitmaps[worker][std::size_t(block)]});
+        step.kind = Kind::send;
+        step.blocks.push_back({block, next[worker][column], !out.bitmaps[worker][std::size_t(block)]});
       });
     }
+    ExplainStep& step =
+        out.steps.emplace_back(ExplainStep{stream, numbered.first, aggregator, aggregator, Kind::multicast});
     collective::for_each_column(exchange.result->mask, [&](std::uint32_t column) {
-      ExplainSum& sum = round.sums.emplace_back();
+      ExplainBlock& sum = step.blocks.emplace_back();
       sum.block = shape.block(stream, column, row[column]);
       for (const auto& [worker, header] : exchange.sent)
         if (header.mask & collective::column_bit(column)) sum.workers.push_back(worker);
       for (const auto& of_worker : next) sum.nexts.push_back(of_worker[column]);
       row[column] = exchange.result->row[column];
-      sum.wanted = block_of(column, row[column]);
+      sum.next = block_of(column, row[column]);
     });
   }
-  return out;
 }
 
 // `played` kept its packets and was not disturbed.
@@ -80,30 +80,10 @@ ExplainDocument explain(const collective::Call& call, const Bitmaps& bitmaps, co
       exchange.sent.emplace(packet.from, *header);
     }
   }
-
-  ExplainDocument out;
-  out.workers = call.omni.workers;
-  out.aggregators = call.omni.aggregators;
-  out.blocks = shape.blocks();
-  out.block = call.omni.block;
-  out.element_bytes = size_of(call.type);
-  out.streams = shape.streams();
-  out.fusion = shape.fusion();
-  out.acked = call.omni.acked;
-  out.bitmaps = bitmaps;
-  for (const auto& [number, rounds] : streams) {
-    auto told = rounds_of(shape, number, rounds, bitmaps, call.omni.acked);
-    std::move(told.begin(), told.end(), std::back_inserter(out.rounds));
-  }
-  for (collective::Rank rank = 0; rank < collective::Rank(played.counts.size()); ++rank) {
-    const collective::PacketCounts& counts = played.counts[std::size_t(rank)];
-    if (rank < call.omni.workers) {
-      out.worker_packets.push_back(counts.packets);
-      out.worker_blocks.push_back(counts.blocks);
-    } else {
-      out.multicasts += counts.multicasts;
-    }
-  }
+  ExplainDocument out{call.omni, shape.blocks(), size_of(call.type), bitmaps, {}, {}};
+  for (const auto& [number, rounds] : streams) add_stream(shape, number, rounds, out);
+  for (std::size_t rank = 0; rank < played.counts.size(); ++rank)
+    out.counts.add(played.counts[rank], collective::Rank(rank) < call.omni.workers);
   return out;
 }
 
@@ -122,11 +102,11 @@ ScheduleDocument edges_of(const collective::Call& call) {
   ScheduleDocument document;
   document.algorithm = collective::AlgorithmId::omnireduce;
   document.ranks = layout.ranks();
-  document.each_step = [layout, call](const std::function<void(const StepRow&)>& visit) {
+  document.each_step = [layout, call](const collective::Recorder::Sink& visit) {
     for (collective::Rank rank = 0; rank < layout.ranks(); ++rank) {
       for (const collective::Edge& edge : collective::omnireduce_edges(layout, rank, call)) {
         if (edge.lane == collective::packet_lane)
-          visit({rank, 0, collective::Step::Kind::send, edge.peer, edge.lane, false, 0, 0});
+          visit({rank, 0, collective::Step::Kind::send, edge.peer, edge.lane, {}, {}});
       }
     }
   };
@@ -162,7 +142,8 @@ Result<Schedule> schedule_omnireduce(const ScheduleRequest& request) {
   if (!played) return tl::unexpected(played.error());
   if (played->error) return tl::unexpected(*played->error);
   ExplainDocument document = explain(*call, *bitmaps, *played);
-  document.steps_omitted = request.no_steps || (!request.steps && document.rounds.size() > max_with_rounds);
+  const bool many = document.counts.multicasts > max_with_rounds;
+  document.steps_omitted = request.no_steps || (!request.steps && many);
   return document;
 }
 

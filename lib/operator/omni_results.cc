@@ -31,29 +31,25 @@ std::optional<OmniModel> omni_model(const collective::Call& call, const collecti
   return OmniModel{here.time.value, here.speedup, model->dedicated.time.value, model->colocated.time.value};
 }
 
+void OmniCounts::add(const collective::PacketCounts& of_rank, bool worker) {
+  resent += of_rank.resent;
+  dropped += of_rank.dropped;
+  multicasts += of_rank.multicasts;
+  if (!worker) return;
+  worker_packets.push_back(of_rank.packets);
+  worker_blocks.push_back(of_rank.blocks);
+}
+
 OmniResult omni_result(const run::Job& job, const run::RunReport& run, Placement placement,
                        const collective::Densities& densities, std::optional<OmniModel> model) {
   const collective::Omni& omni = job.call.omni;
   OmniResult out;
-  out.workers = omni.workers;
-  out.aggregators = omni.aggregators;
+  out.shape = omni;
   out.placement = key_of(placement);
-  out.block = omni.block;
-  out.streams = omni.streams;
-  out.fusion = omni.fusion;
-  out.acked = omni.acked;
   out.density = densities.worker;
   out.density_union = densities.united;
   out.bytes_dense = job.call.bytes() * std::uint64_t(omni.workers);
-  for (const run::RankReport& rank : run.ranks) {
-    out.resent += rank.counts.resent;
-    out.dropped += rank.counts.dropped;
-    out.multicasts += rank.counts.multicasts;
-    if (rank.rank >= omni.workers) continue;
-    out.worker_packets.push_back(rank.counts.packets);
-    out.worker_blocks.push_back(rank.counts.blocks);
-  }
-  out.aggregator_packets = out.multicasts * std::uint64_t(omni.workers);
+  for (const run::RankReport& rank : run.ranks) out.counts.add(rank.counts, rank.rank < omni.workers);
 
   // The hops hold all timed samples.
   const auto calls = std::uint64_t(std::max(job.iterations, 1));

@@ -18,21 +18,15 @@ collective::Layout layout_of(int ranks, int per_node) {
   return layout;
 }
 
-std::vector<TreeNode> tree_of(int tree, const collective::Layout& layout, bool rank_per_node) {
-  std::vector<TreeNode> out;
+std::vector<collective::TreeRole> tree_of(int tree, const collective::Layout& layout, bool rank_per_node) {
+  std::vector<collective::TreeRole> out;
   for (collective::Rank rank = 0; rank < layout.ranks(); ++rank) {
-    collective::TreeRole role;
     if (rank_per_node) {  // O(log n) a rank, where the general case looks at all of them
       const collective::TreeNode shape = collective::double_tree_node(tree, rank, layout.ranks());
-      role = {shape.parent, {shape.children().begin(), shape.children().end()}};
+      out.push_back({shape.parent, {shape.children().begin(), shape.children().end()}});
     } else {
-      role = collective::double_tree_role(tree, layout, rank);
+      out.push_back(collective::double_tree_role(tree, layout, rank));
     }
-    TreeNode node;
-    node.rank = rank;
-    if (role.parent >= 0) node.parent = role.parent;
-    node.children.assign(role.children.begin(), role.children.end());
-    out.push_back(std::move(node));
   }
   return out;
 }
@@ -64,13 +58,9 @@ Result<Schedule> schedule(const ScheduleRequest& request) {
   }
   document.steps_omitted = request.no_steps || (!request.steps && ranks > max_with_steps);
   document.each_step = [layout, call, play = &collective::algorithm_of(request.algorithm)](
-                           const std::function<void(const StepRow&)>& visit) {
-    for (collective::Rank rank = 0; rank < layout.ranks(); ++rank) {
-      collective::record(*play, layout, rank, call, [&](const collective::Step& s) {
-        visit({s.rank, s.step, s.kind, s.peer, s.lane, s.slice.space == collective::Space::scratch,
-               s.slice.offset, s.slice.length});
-      });
-    }
+                           const collective::Recorder::Sink& visit) {
+    for (collective::Rank rank = 0; rank < layout.ranks(); ++rank)
+      collective::record(*play, layout, rank, call, visit);
   };
   return document;
 }

@@ -51,19 +51,25 @@ struct OmniRing {
   std::optional<std::uint64_t> wrong;
 };
 
-struct OmniResult {
-  int workers = 0, aggregators = 0;
-  std::string placement;  // "dedicated" or "colocated"; in one process too, where no wires are between them
-  std::uint64_t block = 0, streams = 0, fusion = 0;  // elements, slots, blocks in a packet
-  bool acked = false;
-  Maybe density, density_union;  // shares of blocks: of the densest worker, of all workers together
+// What the protocol did in one call.
+struct OmniCounts {
+  std::vector<std::uint64_t> worker_packets, worker_blocks;  // by worker
+  std::uint64_t multicasts = 0;                              // a packet to each worker
   std::uint64_t resent = 0, dropped = 0;
-  std::uint64_t bytes_sent = 0;   // by all workers in one call, as the hops count them
-  std::uint64_t bytes_dense = 0;  // what they would have to send were no block zero
-  std::vector<std::uint64_t> worker_packets, worker_blocks;  // of one call, by worker
-  std::uint64_t multicasts = 0, aggregator_packets = 0;      // workers x multicasts
-  std::vector<OmniStream> order;                             // by stream; simulated runs
-  std::optional<OmniModel> model;                            // unknown without a link rate
+
+  void add(const collective::PacketCounts& of_rank, bool worker);
+  std::uint64_t aggregator_packets() const { return multicasts * worker_packets.size(); }
+};
+
+struct OmniResult {
+  collective::Omni shape;
+  std::string placement;  // "dedicated" or "colocated"; in one process too, where no wires are between them
+  Maybe density, density_union;  // shares of blocks: of the densest worker, of all workers together
+  OmniCounts counts;
+  std::uint64_t bytes_sent = 0;    // by all workers in one call, as the hops count them
+  std::uint64_t bytes_dense = 0;   // what they would have to send were no block zero
+  std::vector<OmniStream> order;   // by stream; simulated runs
+  std::optional<OmniModel> model;  // unknown without a link rate
   std::optional<OmniRing> ring;
   Maybe share;  // the speed-up over the ring that was reached, over the model's
   std::vector<OmniReceive> receive;
@@ -168,7 +174,7 @@ struct RunDocument {
 
   bool wrong() const;    // whether a result was
   int workers() const {  // of the last omnireduce, whose ranks from there on aggregate; 0: all are alike
-    return results.empty() || !results.back().omni ? 0 : results.back().omni->workers;
+    return results.empty() || !results.back().omni ? 0 : results.back().omni->shape.workers;
   }
 };
 

@@ -20,44 +20,42 @@ Json ring_value(const ops::OmniRing& r) {
           {"wrong", maybe(r.wrong)}};
 }
 
+Json receive_value(const ops::OmniReceive& r) {
+  return {
+      {"rank", r.rank}, {"node", text_or_null(r.node)}, {"bytes", r.bytes}, {"rate_Bps", maybe(r.rate_Bps)}};
+}
+
 }  // namespace
 
+void add_counts(Json& out, const ops::OmniCounts& counts) {
+  out["worker_packets"] = counts.worker_packets;
+  out["worker_blocks"] = counts.worker_blocks;
+  out["multicasts"] = counts.multicasts;
+  out["aggregator_packets"] = counts.aggregator_packets();
+}
+
 void add_omni_counts(Json& out, const ops::OmniResult& omni, bool simulated) {
-  out["worker_packets"] = omni.worker_packets;
-  out["worker_blocks"] = omni.worker_blocks;
-  out["multicasts"] = omni.multicasts;
-  out["aggregator_packets"] = omni.aggregator_packets;
+  add_counts(out, omni.counts);
   if (!simulated) return;
-  Json streams = Json::array();
-  for (const ops::OmniStream& s : omni.order) streams.push_back({{"rounds", s.rounds}, {"order", s.order}});
-  out["streams"] = std::move(streams);
+  out["streams"] = array(omni.order, [](const auto& stream) -> Json {
+    return {{"rounds", stream.rounds}, {"order", stream.order}};
+  });
 }
 
 Json omni_value(const ops::OmniResult& omni) {
-  Json receive = Json::array();
-  for (const ops::OmniReceive& r : omni.receive) {
-    receive.push_back({{"rank", r.rank},
-                       {"node", r.node.empty() ? Json(nullptr) : Json(r.node)},
-                       {"bytes", r.bytes},
-                       {"rate_Bps", maybe(r.rate_Bps)}});
-  }
-  return {{"workers", omni.workers},
-          {"aggregators", omni.aggregators},
-          {"placement", omni.placement},
-          {"block", omni.block},
-          {"streams", omni.streams},
-          {"fusion", omni.fusion},
-          {"acked", omni.acked},
-          {"density", maybe(omni.density)},
-          {"density_union", maybe(omni.density_union)},
-          {"resent", omni.resent},
-          {"dropped", omni.dropped},
-          {"bytes_sent", omni.bytes_sent},
-          {"bytes_dense", omni.bytes_dense},
-          {"model", omni.model ? model_value(*omni.model) : Json(nullptr)},
-          {"ring", omni.ring ? ring_value(*omni.ring) : Json(nullptr)},
-          {"share", maybe(omni.share)},
-          {"receive", std::move(receive)}};
+  Json out = record_value(omni.shape);
+  out.update({{"placement", omni.placement},
+              {"density", maybe(omni.density)},
+              {"density_union", maybe(omni.density_union)},
+              {"resent", omni.counts.resent},
+              {"dropped", omni.counts.dropped},
+              {"bytes_sent", omni.bytes_sent},
+              {"bytes_dense", omni.bytes_dense},
+              {"model", omni.model ? model_value(*omni.model) : Json(nullptr)},
+              {"ring", omni.ring ? ring_value(*omni.ring) : Json(nullptr)},
+              {"share", maybe(omni.share)},
+              {"receive", array(omni.receive, receive_value)}});
+  return out;
 }
 
 }  // namespace ringtrue::report

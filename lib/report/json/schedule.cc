@@ -15,20 +15,24 @@ void write_json(const ops::ScheduleDocument& document, const Write& to) {
     return;
   for (std::size_t t = 0; t < document.trees.size(); ++t) {
     Rows rows(write, t == 0 ? ",\n  \"trees\": [\n    [" : ",\n    [", 6);
-    for (const ops::TreeNode& node : document.trees[t])
-      rows.add(Json{{"rank", node.rank}, {"parent", maybe(node.parent)}, {"children", node.children}});
+    int rank = 0;
+    for (const collective::TreeRole& role : document.trees[t])
+      rows.add(Json{{"rank", rank++},
+                    {"parent", role.parent < 0 ? Json(nullptr) : Json(role.parent)},
+                    {"children", role.children}});
     rows.end();
   }
   if (!document.trees.empty()) write("\n  ]");
   write(fmt::format(",\n  \"steps_omitted\": {}", document.steps_omitted));
   if (!document.steps_omitted && document.each_step) {
     Rows steps(write, ",\n  \"steps\": [");
-    document.each_step([&](const ops::StepRow& s) {
+    document.each_step([&](const collective::Step& s) {
       if (open)
         steps.add_text(fmt::format(R"({{"rank": {}, "step": {}, "kind": "{}", "peer": {}, "lane": {}, )"
                                    R"("range": {{"space": "{}", "offset": {}, "length": {}}}}})",
                                    s.rank, s.step, key_of(s.kind), s.peer, s.lane,
-                                   s.scratch ? "scratch" : "data", s.offset, s.length));
+                                   s.slice.space == collective::Space::scratch ? "scratch" : "data",
+                                   s.slice.offset, s.slice.length));
     });
     steps.end();
   }

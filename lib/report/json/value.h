@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/fields.h"
 #include "report/documents.h"
 #include "report/text/text.h"
 #include "run/fields.h"
@@ -78,6 +77,7 @@ Json not_checked_value(const diagnosis::NotChecked& not_checked);
 // What an omnireduce adds to a result: the protocol's counts, beside its other keys or at the top of a
 // document, and results[i].omnireduce.
 void add_omni_counts(Json& out, const ops::OmniResult& omni, bool simulated);
+void add_counts(Json& out, const ops::OmniCounts& counts);
 Json omni_value(const ops::OmniResult& omni);
 // What only a model can say.
 void add_simulated(Json& out, const ops::Simulated& model);

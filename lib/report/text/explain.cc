@@ -15,12 +15,6 @@ std::string block_text(const std::optional<ops::BlockIndex>& block) {
   return block ? fmt::format("{}", *block) : "none";
 }
 
-std::string joined(const std::vector<std::string>& parts, std::string_view between) {
-  std::string out;
-  for (const std::string& part : parts) out.append(out.empty() ? "" : between).append(part);
-  return out;
-}
-
 // Rows of the columns side by side: "#.#. .#" with a blank after each row, and a line's end in a long one.
 std::string drawn(const std::vector<bool>& bitmap, std::uint64_t columns) {
   std::string out;
@@ -35,84 +29,80 @@ std::string drawn(const std::vector<bool>& bitmap, std::uint64_t columns) {
   return out;
 }
 
-std::string packet_line(const ops::ExplainPacket& packet, const ops::ExplainRound& round) {
-  if (packet.blocks.empty()) {
-    return fmt::format("    worker {} {}\n", packet.worker,
-                       packet.answers ? "sends an empty answer: it has none of the requested blocks"
-                                      : "stays silent: it has none of the requested blocks");
-  }
+std::string worker_line(const ops::ExplainStep& step) {
+  if (step.blocks.empty())
+    return fmt::format(
+        "    worker {} {}: it has none of the requested blocks\n", step.rank,
+        step.kind == ops::ExplainStep::Kind::answer ? "sends an empty answer" : "stays silent");
   std::vector<std::string> parts;
-  for (const ops::ExplainBlock& b : packet.blocks) {
+  for (const ops::ExplainBlock& b : step.blocks)
     parts.push_back(
         fmt::format("block {}{}, its next is {}", b.block, b.zeros ? " (zeros)" : "", block_text(b.next)));
-  }
-  return fmt::format("    worker {} -> rank {}: {}\n", packet.worker, round.aggregator, joined(parts, "; "));
+  return fmt::format("    worker {} -> rank {}: {}\n", step.rank, step.aggregator, fmt::join(parts, "; "));
 }
 
-std::string sum_line(const ops::ExplainSum& sum) {
-  std::vector<std::string> workers, nexts;
-  for (const int worker : sum.workers) workers.push_back(fmt::format("worker {}", worker));
-  for (const auto& next : sum.nexts) nexts.push_back(block_text(next));
-  return fmt::format("    sum of block {} = {}; min(next) of [{}] = {}\n", sum.block, joined(workers, " + "),
-                     joined(nexts, ", "), block_text(sum.wanted));
-}
-
-std::string multicast_line(const ops::ExplainRound& round) {
+// The sums, and what is multicast of them.
+std::string result_lines(const ops::ExplainStep& step) {
+  std::string out;
   std::vector<std::string> parts;
-  for (const ops::ExplainSum& sum : round.sums) {
-    parts.push_back(sum.wanted ? fmt::format("block {}, requests {}", sum.block, *sum.wanted)
-                               : fmt::format("block {}, column done", sum.block));
+  for (const ops::ExplainBlock& b : step.blocks) {
+    std::vector<std::string> workers, nexts;
+    for (const int worker : b.workers) workers.push_back(fmt::format("worker {}", worker));
+    for (const auto& next : b.nexts) nexts.push_back(block_text(next));
+    out += fmt::format("    sum of block {} = {}; min(next) of [{}] = {}\n", b.block,
+                       fmt::join(workers, " + "), fmt::join(nexts, ", "), block_text(b.next));
+    parts.push_back(b.next ? fmt::format("block {}, requests {}", b.block, *b.next)
+                           : fmt::format("block {}, column done", b.block));
   }
-  return fmt::format("    rank {} => all workers: {}\n", round.aggregator, joined(parts, "; "));
+  return out + fmt::format("    rank {} => all workers: {}\n", step.rank, fmt::join(parts, "; "));
+}
+
+std::string stream_line(const ops::ExplainDocument& d, const ops::ExplainStep& step) {
+  const std::uint64_t first = step.stream * d.omni.fusion, columns = d.omni.streams * d.omni.fusion;
+  const std::uint64_t last = std::min({first + d.omni.fusion, columns, d.blocks}) - 1;
+  return fmt::format(
+      "\nstream {}: {}, aggregator {} (rank {})\n", step.stream,
+      first == last ? fmt::format("column {}", first) : fmt::format("columns {} to {}", first, last),
+      step.aggregator - d.omni.workers, step.aggregator);
 }
 
 }  // namespace
 
 void write_text(const ops::ExplainDocument& d, const Style& style, const Write& sink) {
-  const auto write = [&](const std::string& text) { return sink(style.fit(text)); };
-  bool on =
-      write(fmt::format("omnireduce, {} (rank 0 to {}), {} (from rank {}), {} of {}, {} of {}{}\n",
-                        plural(std::uint64_t(d.workers), "worker"), d.workers - 1,
-                        plural(std::uint64_t(d.aggregators), "aggregator"), d.workers,
-                        plural(d.blocks, "block"), plural(d.block, "element"), plural(d.streams, "stream"),
-                        plural(d.fusion, "column"), d.acked ? ", every worker answers every round" : ""));
-  const std::uint64_t columns = d.streams * d.fusion;
+  const collective::Omni& omni = d.omni;
+  bool on = true;
+  const auto write = [&](const std::string& text) { on = on && sink(style.fit(text)); };
+  write(fmt::format("omnireduce, {} (rank 0 to {}), {} (from rank {}), {} of {}, {} of {}{}\n",
+                    plural(omni.workers, "worker"), omni.workers - 1, plural(omni.aggregators, "aggregator"),
+                    omni.workers, plural(d.blocks, "block"), plural(omni.block, "element"),
+                    plural(omni.streams, "stream"), plural(omni.fusion, "column"),
+                    omni.acked ? ", every worker answers every round" : ""));
   if (d.blocks <= max_drawn) {
-    on = on && write(fmt::format("\n# is a block with data, . one of zeros; {} per row, one in each column\n",
-                                 plural(std::min(columns, d.blocks), "block")));
+    const std::uint64_t columns = omni.streams * omni.fusion;
+    write(fmt::format("\n# is a block with data, . one of zeros; {} per row, one in each column\n",
+                      plural(std::min(columns, d.blocks), "block")));
     for (std::size_t w = 0; w < d.bitmaps.size(); ++w)
       on = on && sink(style.fit(fmt::format("  worker {:<4} {}\n", w, drawn(d.bitmaps[w], columns)),
                                 bitmap_indent - 2));
   }
-  const ops::ExplainRound* before = nullptr;
-  if (d.steps_omitted) on = on && write("\nsteps omitted; --steps shows them\n");
-  for (const ops::ExplainRound& round : d.rounds) {
-    if (d.steps_omitted) break;
-    if (!before || before->stream != round.stream) {
-      const std::uint64_t first = round.stream * d.fusion;
-      const std::uint64_t last = std::min(first + d.fusion, std::min(columns, d.blocks)) - 1;
-      const std::string which =
-          first == last ? fmt::format("column {}", first) : fmt::format("columns {} to {}", first, last);
-      on = on && write(fmt::format("\nstream {}: {}, aggregator {} (rank {})\n", round.stream, which,
-                                   round.aggregator - d.workers, round.aggregator));
-    }
-    before = &round;
-    on = on && write(fmt::format("  round {}{}\n", round.round,
-                                 round.round == 0 ? ": the first block of each column, zeros or not" : ""));
-    for (const ops::ExplainPacket& packet : round.packets) on = on && write(packet_line(packet, round));
-    for (const ops::ExplainSum& sum : round.sums) on = on && write(sum_line(sum));
-    on = on && write(multicast_line(round));
-    if (!on) return;
+  if (d.steps_omitted) write("\nsteps omitted; --steps shows them\n");
+  const ops::ExplainStep* before = nullptr;
+  for (const ops::ExplainStep& step : d.steps) {
+    if (d.steps_omitted || !on) break;
+    const bool same_stream = before && before->stream == step.stream;
+    if (!same_stream) write(stream_line(d, step));
+    if (!same_stream || before->round != step.round)
+      write(fmt::format("  round {}{}\n", step.round,
+                        step.round == 0 ? ": the first block of each column, zeros or not" : ""));
+    write(step.kind == ops::ExplainStep::Kind::multicast ? result_lines(step) : worker_line(step));
+    before = &step;
   }
-  on = on && write("\n");
-  for (std::size_t w = 0; w < d.worker_packets.size(); ++w) {
-    on = on && write(fmt::format("worker {}: {}, {}\n", w, plural(d.worker_packets[w], "packet"),
-                                 plural(d.worker_blocks[w], "block")));
-  }
-  if (on) {
-    write(fmt::format("results: {}, as {}\n", plural(d.multicasts, "multicast"),
-                      plural(d.multicasts * std::uint64_t(d.workers), "packet")));
-  }
+  write("\n");
+  for (std::size_t w = 0; w < d.counts.worker_packets.size(); ++w)
+    write(fmt::format("worker {}: {}, {}\n", w, plural(d.counts.worker_packets[w], "packet"),
+                      plural(d.counts.worker_blocks[w], "block")));
+  write(fmt::format("results: {}, as {}\n", plural(d.counts.multicasts, "multicast"),
+                    plural(d.counts.aggregator_packets(), "packet")));
 }
 
 }  // namespace ringtrue::report

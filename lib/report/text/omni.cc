@@ -60,7 +60,7 @@ std::string receive_text(const ops::OmniResult& omni, const Style& style) {
   constexpr std::size_t shown = 8;
   for (std::size_t i = 0; i < std::min(rated.size(), shown); ++i) {
     const ops::OmniReceive& r = *rated[i];
-    const std::string name = fmt::format("aggregator {}{}", r.rank - omni.workers,
+    const std::string name = fmt::format("aggregator {}{}", r.rank - omni.shape.workers,
                                          r.node.empty() ? "" : fmt::format(" on {}", r.node));
     const double share = *r.rate_Bps / median;
     table.row({share < 0.85 ? style.paint(name, Ink::yellow) : name, rate_text(r.rate_Bps),
@@ -76,12 +76,12 @@ std::string receive_text(const ops::OmniResult& omni, const Style& style) {
 std::string omni_text(const ops::RunResult& result, const Style& style) {
   const ops::OmniResult& omni = *result.omni;
   std::string out = fmt::format(
-      "\n{}\n",
-      style.paint(
-          fmt::format("omnireduce: {}, {} ({}); blocks of {}, {} of {}{}", plural(omni.workers, "worker"),
-                      plural(omni.aggregators, "aggregator"), omni.placement, omni.block,
-                      plural(omni.streams, "stream"), omni.fusion, omni.acked ? ", acknowledged" : ""),
-          Ink::bold));
+      "\n{}\n", style.paint(fmt::format("omnireduce: {}, {} ({}); blocks of {}, {} of {}{}",
+                                        plural(omni.shape.workers, "worker"),
+                                        plural(omni.shape.aggregators, "aggregator"), omni.placement,
+                                        omni.shape.block, plural(omni.shape.streams, "stream"),
+                                        omni.shape.fusion, omni.shape.acked ? ", acknowledged" : ""),
+                            Ink::bold));
   if (omni.density) {
     out += fmt::format("density: {} of a worker's blocks, {} of all workers' together\n",
                        percent_text(omni.density), percent_text(omni.density_union));
@@ -90,10 +90,11 @@ std::string omni_text(const ops::RunResult& result, const Style& style) {
   if (omni.bytes_dense > 0)
     out += fmt::format(" of {} dense ({})", amount_text(omni.bytes_dense),
                        percent_text(double(omni.bytes_sent) / double(omni.bytes_dense)));
-  out += fmt::format(": each {}, {} in all; {} to all\n", range_of(omni.worker_packets, "packet"),
-                     range_of(omni.worker_blocks, "block"), plural(omni.multicasts, "result"));
-  if (omni.resent > 0 || omni.dropped > 0)
-    out += fmt::format("resent {}, dropped {}\n", omni.resent, plural(omni.dropped, "duplicate"));
+  out += fmt::format(": each {}, {} in all; {} to all\n", range_of(omni.counts.worker_packets, "packet"),
+                     range_of(omni.counts.worker_blocks, "block"), plural(omni.counts.multicasts, "result"));
+  if (omni.counts.resent > 0 || omni.counts.dropped > 0)
+    out +=
+        fmt::format("resent {}, dropped {}\n", omni.counts.resent, plural(omni.counts.dropped, "duplicate"));
   out += model_text(omni) + ring_text(omni);
   // In shared memory the rates are those of one and the same memory.
   out = style.fit(out);

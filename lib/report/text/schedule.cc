@@ -8,13 +8,14 @@
 namespace ringtrue::report {
 namespace {
 
-std::string range_text(const ops::StepRow& step) {
-  return fmt::format("{}[{}, {})", step.scratch ? "scratch" : "data", step.offset, step.offset + step.length);
+std::string range_text(const collective::Slice& slice) {
+  return fmt::format("{}[{}, {})", slice.space == collective::Space::scratch ? "scratch" : "data",
+                     slice.offset, slice.offset + slice.length);
 }
 
 // The subtree below `rank`, one line a rank, drawn with branches. Iterative: trees of thousands may be
 // chains.
-void draw(const std::vector<ops::TreeNode>& tree, int root, const Write& write) {
+void draw(const std::vector<collective::TreeRole>& tree, int root, const Write& write) {
   struct Open {
     int rank;
     std::string indent;
@@ -42,9 +43,8 @@ void write_text(const ops::ScheduleDocument& document, const Write& write) {
                               plural(document.bytes, "byte")));
   for (std::size_t t = 0; on && t < document.trees.size(); ++t) {
     on = write(fmt::format("\ntree {}\n", t + 1));
-    for (const ops::TreeNode& node : document.trees[t]) {
-      if (!node.parent) draw(document.trees[t], node.rank, write);
-    }
+    for (std::size_t rank = 0; rank < document.trees[t].size(); ++rank)
+      if (document.trees[t][rank].parent < 0) draw(document.trees[t], int(rank), write);
   }
   if (document.steps_omitted) {
     write("\nsteps omitted at this size; --steps shows them\n");
@@ -52,7 +52,7 @@ void write_text(const ops::ScheduleDocument& document, const Write& write) {
   }
   if (!on || !document.each_step) return;
   int rank = -1;
-  document.each_step([&](const ops::StepRow& step) {
+  document.each_step([&](const collective::Step& step) {
     if (!on) return;
     if (step.rank != rank) {
       rank = step.rank;
@@ -60,10 +60,10 @@ void write_text(const ops::ScheduleDocument& document, const Write& write) {
     }
     const bool out = step.kind == collective::Step::Kind::send;
     if (step.kind == collective::Step::Kind::copy) {
-      on = on && write(fmt::format("  {:>5}  copy         {}\n", step.step, range_text(step)));
+      on = on && write(fmt::format("  {:>5}  copy         {}\n", step.step, range_text(step.slice)));
     } else {
       on = on && write(fmt::format("  {:>5}  {:<12} {} {:<5} {}{}\n", step.step, key_of(step.kind),
-                                   out ? "to  " : "from", step.peer, range_text(step),
+                                   out ? "to  " : "from", step.peer, range_text(step.slice),
                                    step.lane == 0 ? "" : fmt::format("  lane {}", step.lane)));
     }
   });
@@ -75,15 +75,13 @@ void write_dot(const ops::ScheduleDocument& document, const Write& write) {
   static constexpr std::string_view colours[] = {"black", "red", "blue", "darkgreen"};
   if (!document.trees.empty()) {
     for (std::size_t t = 0; t < document.trees.size(); ++t) {
-      for (const ops::TreeNode& node : document.trees[t]) {
-        for (int child : node.children) {
-          on = on && write(fmt::format("  {} -> {} [color={}];\n", node.rank, child, colours[t % 4]));
-        }
-      }
+      for (std::size_t rank = 0; rank < document.trees[t].size(); ++rank)
+        for (const int child : document.trees[t][rank].children)
+          on = on && write(fmt::format("  {} -> {} [color={}];\n", rank, child, colours[t % 4]));
     }
   } else if (document.each_step) {
     std::set<std::pair<int, int>> pairs;
-    document.each_step([&](const ops::StepRow& step) {
+    document.each_step([&](const collective::Step& step) {
       if (step.kind == collective::Step::Kind::send) pairs.emplace(step.rank, step.peer);
     });
     for (const auto& [from, to] : pairs) on = on && write(fmt::format("  {} -> {};\n", from, to));

@@ -36,20 +36,17 @@ std::string written(const ops::ExplainDocument& document, bool json) {
 // Two workers, one stream of two columns: blocks 4, 3 of worker 0 and 6 of worker 1.
 ops::ExplainDocument document() {
   ops::ExplainDocument d;
-  d.workers = 2;
-  d.aggregators = 1;
+  d.omni = {2, 1, 1, 1, 2, false};
   d.blocks = 7;
-  d.fusion = 2;
   d.bitmaps = {{0, 0, 0, 1, 1, 0, 0}, {0, 0, 0, 0, 0, 0, 1}};
-  ops::ExplainRound round;
-  round.round = 1;
-  round.aggregator = 2;
-  round.packets = {{0, false, {{4, std::nullopt, false}, {3, std::nullopt, false}}}, {1, false, {}}};
-  round.sums = {{4, {0}, {std::nullopt, 6}, 6}, {3, {0}, {std::nullopt, std::nullopt}, std::nullopt}};
-  d.rounds = {round};
-  d.worker_packets = {1, 0};
-  d.worker_blocks = {2, 0};
-  d.multicasts = 1;
+  using Kind = ops::ExplainStep::Kind;
+  d.steps = {
+      {0, 1, 0, 2, Kind::send, {{4, std::nullopt}, {3, std::nullopt}}},
+      {0, 1, 1, 2, Kind::silent},
+      {0, 1, 2, 2, Kind::multicast, {{4, 6, false, {0}, {std::nullopt, 6}}, {3, {}, false, {0}, {{}, {}}}}}};
+  d.counts.worker_packets = {1, 0};
+  d.counts.worker_blocks = {2, 0};
+  d.counts.multicasts = 1;
   return d;
 }
 
@@ -64,7 +61,7 @@ TEST(Explain, TellsARound) {
     EXPECT_NE(text.find(line), std::string::npos) << line << "\nin\n" << text;
   }
   ops::ExplainDocument acked = document();
-  acked.rounds[0].packets[1].answers = true;
+  acked.steps[1].kind = ops::ExplainStep::Kind::answer;
   EXPECT_NE(written(acked, false).find("worker 1 sends an empty answer"), std::string::npos);
 }
 

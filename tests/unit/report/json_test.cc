@@ -151,27 +151,26 @@ ops::RunDocument omni_document() {
   ops::RunResult& r = d.results[0];
   r.algorithm = collective::AlgorithmId::omnireduce;
   ops::OmniResult o;
-  o.workers = 2;
-  o.aggregators = 1;
+  o.shape.workers = 2;
+  o.shape.aggregators = 1;
   o.placement = "dedicated";
-  o.block = 64;
-  o.streams = 2;
-  o.fusion = 2;
+  o.shape.block = 64;
+  o.shape.streams = 2;
+  o.shape.fusion = 2;
   o.density = 0.25;
   o.density_union = 0.5;
   o.bytes_sent = 512;
   o.bytes_dense = 2048;
-  o.worker_packets = {3, 4};
-  o.worker_blocks = {5, 6};
-  o.multicasts = 4;
-  o.aggregator_packets = 8;
+  o.counts.worker_packets = {3, 4};
+  o.counts.worker_blocks = {5, 6};
+  o.counts.multicasts = 4;
   o.model = ops::OmniModel{1e-3, 4.0, 1e-3, 2e-3};
   o.ring = ops::OmniRing{{run::Transport::tcp}, 6e-3, 170e3, 3.0, 0};
   o.share = 0.75;
   o.receive = {{2, "node9", 512, 1e6}};
   r.omni = o;
   d.notes = {"blocks of 64 elements"};
-  d.hops[0].destination = o.workers;
+  d.hops[0].destination = o.shape.workers;
   return d;
 }
 
@@ -345,10 +344,10 @@ TEST(Json, ScheduleIsWrittenInPieces) {
   ops::ScheduleDocument d;
   d.algorithm = collective::AlgorithmId::double_tree;
   d.ranks = 2;
-  d.trees = {{{0, std::nullopt, {1}}, {1, 0, {}}}, {{0, 1, {}}, {1, std::nullopt, {0}}}};
-  d.each_step = [](const std::function<void(const ops::StepRow&)>& visit) {
-    visit({0, 0, collective::Step::Kind::send, 1, 0, false, 0, 512});
-    visit({1, 0, collective::Step::Kind::reduce_last, 0, 0, true, 512, 512});
+  d.trees = {{{-1, {1}}, {0, {}}}, {{1, {}}, {-1, {0}}}};
+  d.each_step = [](const collective::Recorder::Sink& visit) {
+    visit({0, 0, collective::Step::Kind::send, 1, 0, {collective::Space::data, 0, 512}, {}});
+    visit({1, 0, collective::Step::Kind::reduce_last, 0, 0, {collective::Space::scratch, 512, 512}, {}});
   };
   std::string text;
   const Write write = [&](std::string_view piece) { return text += piece, true; };
