@@ -4,7 +4,7 @@
 
 #include <new>
 
-#include "base/standard_files.h"
+#include "base/fd.h"
 #include "cmd/command.h"
 #include "cmd/command_line.h"
 #include "cmd/interrupt.h"

@@ -13,7 +13,6 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/standard_files.h"
 #include "daemon/grpc_log.h"
 #include "daemon/listener.h"
 #include "daemon/options.h"

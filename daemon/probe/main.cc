@@ -14,8 +14,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/fd.h"
 #include "base/process.h"
-#include "base/standard_files.h"
 #include "probe/library/library.h"
 #include "probe/live.h"
 #include "probe/recording.h"

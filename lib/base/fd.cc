@@ -1,5 +1,6 @@
 #include "base/fd.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace ringtrue {
@@ -7,6 +8,15 @@ namespace ringtrue {
 void OwnedFd::reset(int fd) {
   if (fd_ >= 0) ::close(fd_);
   fd_ = fd;
+}
+
+void fill_standard_files() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    // A document that nobody can read is no success: standard output refuses what is written.
+    const int how = fd == STDOUT_FILENO ? O_RDONLY : O_RDWR;
+    // open() takes the lowest free descriptor, which is this one.
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", how) != fd) return;
+  }
 }
 
 }  // namespace ringtrue
