@@ -10,8 +10,7 @@
 #include "collective/packets.h"
 #include "collective/types.h"
 #include "run/counter_window.h"
-#include "run/gpu_limit.h"
-#include "run/gpu_use.h"
+#include "run/gpu.h"
 #include "run/trace.h"
 #include "run/transport.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ideal/ideal.h"
-#include "run/gpu_use.h"
+#include "run/gpu.h"
 #include "topology/model.h"
 
 namespace ringtrue::diagnosis {

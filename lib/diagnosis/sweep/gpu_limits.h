@@ -16,7 +16,7 @@
 
 #include "diagnosis/findings/report.h"
 #include "ideal/rates.h"
-#include "run/gpu_limit.h"
+#include "run/gpu.h"
 #include "topology/model.h"
 
 namespace ringtrue::diagnosis {

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "run/gpu_limit.h"
+#include "run/gpu.h"
 #include "run/job.h"
 #include "transport/cuda/driver.h"
 

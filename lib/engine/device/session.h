@@ -12,7 +12,7 @@
 #include "engine/device/group.h"
 #include "engine/device/shared_control.h"
 #include "engine/session/session.h"
-#include "run/gpu_limit.h"
+#include "run/gpu.h"
 #include "run/job.h"
 #include "run/member.h"
 #include "run/report.h"

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "run/gpu_limit.h"
+#include "run/gpu.h"
 #include "transport/cuda/driver.h"
 
 namespace ringtrue::transport::cuda {

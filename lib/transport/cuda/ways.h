@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "collective/types.h"
-#include "run/gpu_use.h"
+#include "run/gpu.h"
 
 namespace ringtrue::transport::cuda {
 

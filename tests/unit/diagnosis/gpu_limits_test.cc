@@ -1,7 +1,7 @@
 // What GPUs carried, held against their links: what is slow is named, and look-alikes stay quiet.
 #include "diagnosis/sweep/gpu_limits.h"
 #include "report/text/wording.h"
-#include "run/gpu_limit.h"
+#include "run/gpu.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

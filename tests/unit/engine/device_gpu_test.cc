@@ -1,7 +1,7 @@
 // Whole runs on a real GPU; skipped where there is none.
 #include <gtest/gtest.h>
 
-#include "run/gpu_limit.h"
+#include "run/gpu.h"
 #include "run/job.h"
 #include "tests/support/local_job.h"
 #include "transport/cuda/load.h"
