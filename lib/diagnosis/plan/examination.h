@@ -1,4 +1,6 @@
-// One check as it goes: the stages of check.h, the time they may take, and what they have seen so far.
+// One check as it goes: the stages of check.h, the time they may take, and what they have seen so far. In
+// four files: examination.cc measures, sizes and concludes, small_fleet.cc and large_fleet.cc have the
+// stages, one_way.cc what tells a node's two directions apart.
 #pragma once
 
 #include <optional>
@@ -30,13 +32,20 @@ class Examination {
   static constexpr double target_seconds = 0.25;        // of a hop at full speed
   static constexpr double very_slow_share = 0.6;
 
-  // Stages; false ends the check.
+  // --- small_fleet.cc; stages: false ends the check
   bool rings();
-  bool ports();
+  bool ports();  // of a large fleet, too
   bool pairs();
   bool confirm();
   bool rings_again();
-  // Of a large fleet, or one whose leaves are known.
+  bool shifts_over(const std::vector<int>& nodes, int most, double share_of_budget, const std::string& what);
+  Experiment exchange(const std::vector<int>& order, int shift, Bytes hop) const;
+  void note_ring(const Observation& observation);
+  // Nodes with a side below 60 % of the reference: they make every experiment long that they are part of.
+  std::vector<int> very_slow(const Inference& inference) const;
+  std::vector<int> nodes_without(const std::vector<int>& some) const;
+
+  // --- large_fleet.cc
   bool large();
   bool probe();
   bool last_ring();
@@ -47,6 +56,8 @@ class Examination {
   bool slow_ends(Wanted& wanted) const;
   bool trunks_wanted(const Inference& inference, const Parts& parts) const;
   double crossings_measured() const;  // pairs between leaves, times their rails
+
+  // --- one_way.cc
   struct OneWayTest {
     int node = 0;
     int partner = 0;
@@ -57,25 +68,20 @@ class Examination {
   bool undecided_alone(int node, const Inference& inference) const;
   bool play_one_way(const OneWayTest& pair, Bytes hop);
 
+  // --- examination.cc
   void settle_losses();
   Pace pace(const Scope& scope, const Inference& inference) const;
-  Experiment exchange(const std::vector<int>& order, int shift, Bytes hop) const;
-  bool shifts_over(const std::vector<int>& nodes, int most, double share_of_budget, const std::string& what);
   // Plays one experiment; nullopt when it failed or the check was cancelled (error is set then).
   std::optional<Observation> measure(Stage stage, const std::string& what, const Experiment& experiment);
   std::optional<Observation> without_the_dead(const Error& error, Stage stage, const std::string& what,
                                               Experiment experiment);
   bool measure_pairs(Stage stage, const std::string& what, const Experiment& experiment);
-  void note_ring(const Observation& observation);
   void set_expected(const Inference& inference);
 
   bool known(const SlowestHop& slowest) const;  // measured as a pair as well
   Inference judge() const;
   Measured measured(const Inference& inference) const;
   void note_confirmed(const Inference& inference);
-  // Nodes with a side below 60 % of the reference: they make every experiment long that they are part of.
-  std::vector<int> very_slow(const Inference& inference) const;
-  std::vector<int> nodes_without(const std::vector<int>& some) const;
 
   double elapsed() const;
   double left() const { return options_.budget.value - elapsed(); }
