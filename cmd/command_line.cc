@@ -10,7 +10,6 @@
 
 #include "base/suggest.h"
 #include "report/style.h"
-#include "report/wrap.h"
 
 namespace ringtrue::cmd {
 namespace {

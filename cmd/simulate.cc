@@ -27,7 +27,16 @@ Result<void> check_grid(const Context& context, const ops::SimulateRequest& flag
                   {!flags.calibrate.empty(), "--calibrate"},
                   {flags.even, "--even", "leave it out: the grid has a column of it"},
                   {flags.omni.no_ring, "--no-ring"},
-                  {flags.call.events, "--events"}}});
+                  {flags.call.events, "--events"},
+                  {flags.call.from.has_value(), "--from"},
+                  {flags.call.to.has_value(), "--to"},
+                  {!flags.bitmaps.empty(), "--bitmaps"},
+                  {!flags.omni.input.empty(), "--input"},
+                  {flags.omni.acked, "--acked"},
+                  {flags.omni.mtu.has_value(), "--mtu"},
+                  {flags.faulty(), "--fault"},
+                  {flags.fabric.random_faults > 0, "--random-faults"},
+                  {!fabric.topology.empty(), "--topology"}}});
 }
 
 Result<void> check(const Context& context, const ops::SimulateRequest& flags) {

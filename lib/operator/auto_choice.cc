@@ -82,35 +82,24 @@ Outcome<collective::Costs> measure_costs(Runner& runner, const run::Job& like) {
   return costs;
 }
 
-Choice choice_of(const collective::Layout& layout, const collective::Call& call,
-                 const collective::Costs& costs) {
-  const collective::Choice choice = collective::choose(layout, call, costs);
-  Choice out;
-  out.bytes = call.bytes();
-  out.algorithm = choice.algorithm->id;
-  out.reason = choice.reason;
-  for (const collective::Prediction& p : choice.predictions)
-    out.predictions.emplace_back(p.algorithm, p.time.value);
-  return out;
-}
-
-Outcome<Choice> settle(Runner& runner, const run::Job& job, Choice choice) {
-  if (choice.predictions.size() < 2 || choice.predictions[0].second > trial_seconds) return choice;
+Outcome<collective::Choice> settle(Runner& runner, const run::Job& job, collective::Choice choice) {
+  const auto& predicted = choice.predictions;
+  if (predicted.size() < 2 || predicted[0].time.value > trial_seconds) return choice;
   std::vector<std::pair<double, collective::AlgorithmId>> tried;
-  for (const auto& [algorithm, predicted] : choice.predictions) {
-    if (tried.size() == max_trials || predicted > choice.predictions[0].second * model_error) break;
-    auto time = time_of(runner, job, algorithm, job.call.shift, job.call.bytes());
-    if (!time) return tl::unexpected(time.error());
-    tried.emplace_back(*time, algorithm);
+  for (const auto& [algorithm, time] : predicted) {
+    if (tried.size() == max_trials || time.value > predicted[0].time.value * model_error) break;
+    auto took = time_of(runner, job, algorithm, job.call.shift, job.call.bytes());
+    if (!took) return tl::unexpected(took.error());
+    tried.emplace_back(*took, algorithm);
   }
   if (tried.size() < 2) return choice;
   std::sort(tried.begin(), tried.end());
-  choice.algorithm = tried[0].second;
+  choice.algorithm = &collective::algorithm_of(tried[0].second);
   choice.reason =
       fmt::format("{}: {} over {} took {} in a trial, {} {} (the model's first choice: {}, {})",
-                  key_of(tried[0].second), to_text(Bytes(choice.bytes)), plural(job.ranks(), "rank"),
+                  key_of(tried[0].second), to_text(Bytes(job.call.bytes())), plural(job.ranks(), "rank"),
                   to_text(Seconds(tried[0].first)), key_of(tried[1].second), to_text(Seconds(tried[1].first)),
-                  key_of(choice.predictions[0].first), to_text(Seconds(choice.predictions[0].second)));
+                  key_of(predicted[0].algorithm), to_text(predicted[0].time));
   return choice;
 }
 

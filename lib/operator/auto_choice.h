@@ -13,9 +13,6 @@ Outcome<collective::Costs> measure_costs(Runner& runner, const run::Job& like);
 
 // The model is for choosing among what differs much; where several algorithms are close to its first choice
 // and the call is short, each is tried a few times, and the fastest is taken.
-Outcome<Choice> settle(Runner& runner, const run::Job& job, Choice choice);
-
-Choice choice_of(const collective::Layout& layout, const collective::Call& call,
-                 const collective::Costs& costs);
+Outcome<collective::Choice> settle(Runner& runner, const run::Job& job, collective::Choice choice);
 
 }  // namespace ringtrue::ops

@@ -44,32 +44,23 @@ std::string read_row(const Json& value, std::size_t worker, std::vector<bool>& r
 }
 
 // Whether all values are zero; -0.0 is.
-template <class Word>
-bool all_zero(const std::byte* data, std::uint64_t count, Word sign) {
-  for (std::uint64_t i = 0; i < count; ++i) {
-    Word value;
-    std::memcpy(&value, data + i * sizeof(Word), sizeof(Word));
-    if (Word(value & Word(~sign)) != 0) return false;
+bool all_zero(collective::Type type, const std::byte* data, std::uint64_t count) {
+  const std::size_t unit = size_of(type);
+  const bool integer = type == collective::Type::int32 || type == collective::Type::int64;
+  for (std::size_t i = 0; i < count * unit; ++i) {
+    const bool sign = !integer && i % unit == unit - 1;  // little endian: the last byte's highest bit
+    if ((data[i] & std::byte(sign ? 0x7f : 0xff)) != std::byte{}) return false;
   }
   return true;
 }
 
-bool all_zero(collective::Type type, const std::byte* data, std::uint64_t count) {
-  const bool integer = type == collective::Type::int32 || type == collective::Type::int64;
-  switch (size_of(type)) {
-    case 2:
-      return all_zero<std::uint16_t>(data, count, 0x8000);
-    case 4:
-      return all_zero<std::uint32_t>(data, count, integer ? 0 : 0x80000000u);
-    default:
-      return all_zero<std::uint64_t>(data, count, integer ? 0 : std::uint64_t(1) << 63);
-  }
-}
-
 }  // namespace
 
-Result<Bitmaps> parse_bitmaps(std::string_view text, std::string_view file) {
-  const Json value = Json::parse(text.begin(), text.end(), nullptr, false);
+Result<Bitmaps> read_bitmaps(const std::string& file) {
+  const auto text = read_file(file, max_bytes);
+  if (!text && text.error().code == EFBIG) return bad(fmt::format("more than {} bytes", max_bytes), file);
+  if (!text) return fail(Cause::bad_input, fmt::format("cannot be read: {}", text.error().what), file);
+  const Json value = Json::parse(*text, nullptr, false);
   if (value.is_discarded()) return bad("this is not JSON", file);
   if (!value.is_array()) return bad("this is no array of rows", file);
   if (value.empty()) return bad("there is no row, so no worker", file);
@@ -88,13 +79,6 @@ Result<Bitmaps> parse_bitmaps(std::string_view text, std::string_view file) {
   }
   if (rows[0].empty()) return bad("the rows are empty", file);
   return rows;
-}
-
-Result<Bitmaps> read_bitmaps(const std::string& file) {
-  const auto text = read_file(file, max_bytes);
-  if (text) return parse_bitmaps(*text, file);
-  if (text.error().code == EFBIG) return bad(fmt::format("more than {} bytes", max_bytes), file);
-  return fail(Cause::bad_input, fmt::format("cannot be read: {}", text.error().what), file);
 }
 
 Result<collective::Call> call_of(const Bitmaps& bitmaps, const OmniRequest& flags) {

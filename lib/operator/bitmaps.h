@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -19,7 +18,6 @@ using Bitmaps =
     std::vector<std::vector<bool>>;  // by worker, by block; at least one of each, rows equally long
 
 // A JSON array with one array of 0/1 (or false/true) a worker. Errors: bad_input, with the place.
-Result<Bitmaps> parse_bitmaps(std::string_view text, std::string_view file);
 Result<Bitmaps> read_bitmaps(const std::string& file);
 
 // The call of an omnireduce over these blocks, as the flags shape it: one element a block, one aggregator,

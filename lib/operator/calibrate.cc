@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/fields_json.h"
 #include "base/file.h"
 #include "collective/algorithm.h"
 #include "sim/calibrate.h"
@@ -14,7 +13,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t max_bytes = std::size_t(256) << 20, max_samples = 64;
-constexpr int max_ranks = 1024;
+constexpr int max_ranks = 1024, max_depth = 32;
 constexpr std::uint64_t max_call = std::uint64_t(16) << 30;
 
 tl::unexpected<Error> bad(std::string what, const std::string& file) {
@@ -41,14 +40,8 @@ std::optional<T> field(const Json& object, const char* name) {
 Result<Json> read(const std::string& file) {
   const auto text = read_file(file, max_bytes);
   if (!text) return bad("cannot be read, or is larger than 256M", file);
-  int depth = 0;
-  const auto shallow = [&](int, Json::parse_event_t event, Json&) {
-    depth += event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-    depth -= event == Json::parse_event_t::object_end || event == Json::parse_event_t::array_end;
-    return depth <= 32;
-  };
-  Json document = Json::parse(*text, shallow, false);
-  if (document.is_discarded() || !document.is_object()) return bad("is no JSON of a run", file);
+  auto document = parse_json(*text, max_bytes, max_depth, "JSON of a run");
+  if (!document || !document->is_object()) return bad("is no JSON of a run", file);
   return document;
 }
 
@@ -102,24 +95,12 @@ Result<Calibrated> calibrate_by(const std::string& file, const collective::Call&
   if (std::uint64_t(fabric.nodes) * std::uint64_t(fabric.ranks_per_node) != ranks)
     return bad(fmt::format("is of {} ranks, the fabric of {}", ranks, fabric.nodes * fabric.ranks_per_node),
                file);
-  const auto fitted = sim::calibrate(samples, fabric);
+  auto fitted = sim::calibrate(samples, fabric);
   if (!fitted) return tl::unexpected(fitted.error());
   (fabric.nodes > 1 ? fabric.inter : fabric.intra) = fitted->cost;
   fabric.bucket = fitted->bucket;
   const bool of_model = schema && schema->starts_with("ringtrue.simulate/");
-  Calibrated out{file,
-                 of_model,
-                 fitted->cost.latency.value,
-                 fitted->cost.rate.value,
-                 fitted->cost.overhead.value,
-                 fitted->bucket.value,
-                 fitted->worst,
-                 {}};
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    out.samples.push_back({std::string(samples[i].algorithm->name), samples[i].call.bytes(),
-                           samples[i].time.value, fitted->simulated[i].value});
-  }
-  return out;
+  return Calibrated{file, of_model, std::move(*fitted), std::move(samples)};
 }
 
 }  // namespace ringtrue::ops

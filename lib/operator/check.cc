@@ -12,7 +12,6 @@
 #include "diagnosis/sweep/foreign_ports.h"
 #include "ideal/facts.h"
 #include "operator/measurer.h"
-#include "operator/pace.h"
 #include "topology/merge.h"
 
 namespace ringtrue::ops {

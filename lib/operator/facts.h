@@ -7,12 +7,14 @@
 
 #include "diagnosis/inspect/inspect.h"
 #include "fleet/fleet.h"
+#include "ideal/ideal.h"
 #include "operator/documents/nodes.h"
 #include "operator/documents/topo.h"
 #include "operator/runner.h"
 #include "operator/setup.h"
 #include "probe/request.h"
 #include "probe/source.h"
+#include "run/report.h"
 #include "topology/model.h"
 
 namespace ringtrue::ops {
@@ -57,5 +59,21 @@ Outcome<TopoDocument> topo(const Setup& setup, const FactRequest& request, bool 
 
 // Which daemons answer. Fails where there are no hosts; a node that is silent says so in its row.
 Outcome<NodesDocument> nodes(const Setup& setup, const Control& control);
+
+// The nodes' facts, under the runner's names for them. What cannot be read is left out, and noted.
+topology::Cluster facts_of_nodes(const Setup& setup, const Runner& runner, const Control& control,
+                                 std::vector<std::string>& notes);
+
+// Looks at the nodes once, when it is first needed.
+class GpuLinks {
+ public:
+  // Adds what the links between the GPUs of a run on one node allow, and notes how that came about or why
+  // there is nothing.
+  void add(const Setup& setup, const Runner& runner, const Control& control, const run::RunReport& run,
+           ideal::Inputs& inputs, std::vector<std::string>& notes);
+
+ private:
+  std::optional<topology::Cluster> facts_;
+};
 
 }  // namespace ringtrue::ops

@@ -10,13 +10,6 @@
 namespace ringtrue::ops {
 namespace {
 
-struct GridTask {
-  collective::Call call;               // elements, type, operation
-  sim::Fabric fabric;                  // its latency and overhead; nodes and rate are the grid's
-  std::optional<BytesPerSecond> rate;  // instead of the grid's two
-  std::uint64_t seed = 1;
-};
-
 constexpr std::uint64_t grid_bytes = 100'000'000;
 constexpr Seconds grid_latency{5e-6};
 
@@ -30,11 +23,12 @@ constexpr double min_round_trips = 100, max_first_blocks = 0.015;
 // Twice the bandwidth-delay product in flight hides the round trip; more would only add first blocks. Two
 // streams an aggregator, three of long packets, so that it adds one while others are on their way, of up to
 // four columns; else more streams.
-void shape(OmniRequest& flags, const GridTask& task, int aggregators, BytesPerSecond rate) {
+void shape(OmniRequest& flags, const OmniCase& what) {
+  const int aggregators = flags.aggregators.value_or(what.workers.nodes);
   flags.aggregators = aggregators;
   if (!flags.block) flags.block = 256;
-  const double in_flight = 2 * 2 * task.fabric.inter.latency.value * rate.value;
-  const double block = double(*flags.block) * double(size_of(task.call.type));
+  const double in_flight = 2 * 2 * what.workers.inter.latency.value * what.workers.inter.rate.value;
+  const double block = double(*flags.block) * double(size_of(what.call.type));
   const double columns = std::ceil(in_flight / block / aggregators);  // of each aggregator
   if (!flags.fusion) flags.fusion = std::uint32_t(std::clamp(std::ceil(columns / 2), 1.0, 4.0));
   if (flags.streams) return;
@@ -59,15 +53,9 @@ Result<GridTime> timed(const OmniPlan& plan, double model) {
   return GridTime{*seconds, model > 0 ? *seconds / model - 1 : 0};
 }
 
-Result<GridCell> play_cell(const GridTask& task, const OmniRequest& given, int workers, BytesPerSecond rate,
-                           double density, double ring_s) {
-  OmniRequest flags = given;
+Result<GridCell> play_cell(const OmniCase& what, OmniRequest flags, double density, double ring_s) {
   flags.density = density;
-  shape(flags, task, given.aggregators.value_or(workers), rate);
-  OmniCase what{task.call, task.fabric, {}, task.seed};
-  what.workers.nodes = workers;
-  what.workers.ranks_per_node = 1;
-  what.workers.inter.rate = rate;
+  shape(flags, what);
   auto plan = plan_omnireduce(what, flags);
   if (!plan) return tl::unexpected(plan.error());
   const collective::Omni& omni = plan->job.call.omni;
@@ -77,7 +65,7 @@ Result<GridCell> play_cell(const GridTask& task, const OmniRequest& given, int w
   cell.aggregators = omni.aggregators;
   cell.density = density;
   cell.density_union = plan->united;
-  cell.rate_Bps = rate.value;
+  cell.rate_Bps = what.workers.inter.rate.value;
   cell.block = omni.block;
   cell.streams = omni.streams;
   cell.fusion = omni.fusion;
@@ -101,35 +89,34 @@ Result<GridCell> play_cell(const GridTask& task, const OmniRequest& given, int w
 
   const collective::OmniShape blocks(plan->job.call);
   const double first = double(std::min(blocks.columns(), blocks.blocks())) * (1 - density);
-  cell.applies = cell.model_s >= min_round_trips * 2 * task.fabric.inter.latency.value &&
+  cell.applies = cell.model_s >= min_round_trips * 2 * what.workers.inter.latency.value &&
                  first <= max_first_blocks * density * double(blocks.blocks());
   return cell;
 }
 
-Result<GridDocument> play_grid(const GridTask& task, const OmniRequest& flags, const Control& control) {
+// Over the workers and densities of the grid, and the `speeds` of links.
+Result<GridDocument> play_grid(OmniCase what, const std::vector<double>& speeds, const OmniRequest& flags,
+                               const Control& control) {
   GridDocument out;
-  out.bytes = task.call.bytes();
+  out.bytes = what.call.bytes();
   out.placement = key_of(flags.placement.value_or(Placement::dedicated));
   out.overlap = flags.overlap.value_or(collective::Overlap::same);
-  out.latency_s = task.fabric.inter.latency.value;
+  out.latency_s = what.workers.inter.latency.value;
   out.min_round_trips = min_round_trips;
   out.max_first_blocks = max_first_blocks;
   std::vector<double> all(std::begin(densities), std::end(densities));
   if (flags.density) all = {*flags.density};
-  std::vector<double> speeds(std::begin(rates), std::end(rates));
-  if (task.rate) speeds = {task.rate->value};
+  what.workers.ranks_per_node = 1;
   for (const double rate : speeds) {
     for (const int workers : worker_counts) {
-      sim::Fabric fabric = task.fabric;
-      fabric.nodes = workers;
-      fabric.ranks_per_node = 1;
-      fabric.inter.rate = BytesPerSecond(rate);
-      const auto ring = seconds_of(collective::AlgorithmId::ring, task.call, fabric, {});
+      what.workers.nodes = workers;
+      what.workers.inter.rate = BytesPerSecond(rate);
+      const auto ring = seconds_of(collective::AlgorithmId::ring, what.call, what.workers, {});
       if (!ring) return tl::unexpected(ring.error());
       for (const double density : all) {
         control.tell(progress::Step{
             fmt::format("{} workers at {}, density {:g}", workers, to_text(BytesPerSecond(rate)), density)});
-        auto cell = play_cell(task, flags, workers, BytesPerSecond(rate), density, *ring);
+        auto cell = play_cell(what, flags, density, *ring);
         if (!cell) return tl::unexpected(cell.error());
         const double deviation = cell->even.deviation;
         if (cell->applies && std::abs(deviation) >= std::abs(out.worst.value_or(0))) out.worst = deviation;
@@ -145,28 +132,15 @@ Result<GridDocument> play_grid(const GridTask& task, const OmniRequest& flags, c
 }  // namespace
 
 Outcome<GridDocument> simulate_grid(const SimulateRequest& request, const Control& control) {
-  const auto reject = [](std::string what, std::string next) {
-    return trouble({Cause::bad_input, std::move(what), {}, std::move(next)});
-  };
-  if (request.call.algorithm != collective::AlgorithmId::omnireduce)
-    return reject("--grid is for omnireduce", "take omnireduce");
   if (auto fits = check(request); !fits) return trouble(fits.error());
-  if (!request.bitmaps.empty() || !request.omni.input.empty() || request.omni.acked || request.omni.mtu ||
-      request.call.from || request.call.to || request.fabric.random_faults > 0 || request.faulty() ||
-      !request.fabric.topology.empty()) {
-    return reject("--grid plays undisturbed calls of one size with generated data",
-                  "leave out files, --topology, faults, --from, --to, --acked and --mtu");
-  }
-  GridTask task;
-  const std::uint64_t bytes = request.call.size ? request.call.size->value : grid_bytes;
-  task.call = request.call.of(bytes);
   auto fabric = fabric_of(request.fabric, request.setup.config.link_rate.value);
   if (!fabric) return trouble(fabric.error());
-  task.fabric = std::move(*fabric);
-  if (!request.fabric.has("latency")) task.fabric.inter.latency = grid_latency;
-  if (request.fabric.has("inter")) task.rate = task.fabric.inter.rate;
-  task.seed = request.drawn_from();
-  auto document = play_grid(task, request.omni, control);
+  if (!request.fabric.has("latency")) fabric->inter.latency = grid_latency;
+  std::vector<double> speeds(std::begin(rates), std::end(rates));
+  if (request.fabric.has("inter")) speeds = {fabric->inter.rate.value};
+  const std::uint64_t bytes = request.call.size ? request.call.size->value : grid_bytes;
+  auto document = play_grid({request.call.of(bytes), std::move(*fabric), {}, request.drawn_from()}, speeds,
+                            request.omni, control);
   if (!document) return trouble(document.error());
   return std::move(*document);
 }

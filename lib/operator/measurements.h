@@ -19,6 +19,8 @@ namespace ringtrue::ops {
 ideal::Inputs ideal_inputs(int nodes, int ranks_per_node, std::optional<BytesPerSecond> link_rate,
                            std::optional<ideal::Efficiency> efficiency);
 
+// Fills in what the job says of a result.
+void set_call(RunResult& result, const run::Job& job);
 RunResult result_of(const run::Job& job, const run::RunReport& run, const ideal::Inputs& inputs);
 
 // Fills in the rates from bytes, ranks and the median time.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "collective/fault.h"
 #include "diagnosis/measurer.h"
 #include "operator/carrier.h"
@@ -87,5 +88,16 @@ struct MeasurerRequest {
 
 Outcome<std::unique_ptr<RunMeasurer>> make_measurer(const Setup& setup, const MeasurerRequest& request,
                                                     const Control& control);
+
+// Ranks of one process have no wires between them, only processors that they share: what a hop carries then
+// says nothing, unless it is held to a rate that these processors reach with ease.
+BytesPerSecond local_pace(int ranks);
+
+// The faults between nodes, as faults between the ranks of a run over `order`.
+std::string faults_by_rank(const std::vector<collective::Fault>& by_node, const std::vector<int>& order);
+
+// Makes every hop that `experiment` uses as slow as `pace`, or as a throttle among `by_node` has it.
+std::vector<collective::Fault> paced(const diagnosis::Experiment& experiment,
+                                     const std::vector<collective::Fault>& by_node, BytesPerSecond pace);
 
 }  // namespace ringtrue::ops

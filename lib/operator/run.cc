@@ -9,7 +9,7 @@
 #include "diagnosis/counters.h"
 #include "operator/auto_choice.h"
 #include "operator/carrier.h"
-#include "operator/gpu_facts.h"
+#include "operator/facts.h"
 #include "operator/input_file.h"
 #include "operator/measurements.h"
 #include "operator/runner.h"
@@ -212,10 +212,10 @@ class Run {
       if (!measured) return tl::unexpected(measured.error());
       costs_ = *measured;
     }
-    auto choice = settle(*runner_, job, choice_of(job.layout(), job.call, *costs_));
+    auto choice = settle(*runner_, job, collective::choose(job.layout(), job.call, *costs_));
     if (!choice) return tl::unexpected(choice.error());
-    document_.choices.push_back(std::move(*choice));
-    job.algorithm = document_.choices.back().algorithm;
+    job.algorithm = choice->algorithm->id;
+    document_.choices.push_back({job.call.bytes(), std::move(*choice)});
     return {};
   }
 
@@ -270,21 +270,15 @@ class Run {
 
   // Our own ring over the workers, on the data that the omnireduce had.
   Outcome<void> play_ring(const run::Job& omni) {
-    run::Job job = runner_->job();
+    run::Job job = omni;
+    job.seats = runner_->job().seats;
     job.algorithm = collective::AlgorithmId::ring;
-    job.call = omni.call;
     job.call.omni = {};
-    job.transport = datagrams() ? run::Transport::tcp : omni.transport;
-    job.verbs = omni.verbs;
-    job.memory = omni.memory;
-    job.gpus = omni.gpus;
-    job.share_gpus = omni.share_gpus;
+    if (datagrams()) job.transport = run::Transport::tcp;
     job.iterations = std::min(omni.iterations, max_ring_iterations);
     job.warmup = std::min(omni.warmup, 1);
-    job.check = omni.check;
-    job.seed = omni.seed;
-    job.sparsity = omni.sparsity;
-    job.input = omni.input;
+    job.events = false;
+    job.reference.clear();
     job.fault = reliable_faults(omni.fault, job.ranks());
     control_.tell(progress::Call{collective::AlgorithmId::ring, job.call.bytes(), number_, of_, true});
     auto report = runner_->play(job);

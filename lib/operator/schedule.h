@@ -31,6 +31,4 @@ struct ScheduleRequest {
 using Schedule = std::variant<ScheduleDocument, ExplainDocument>;
 Result<Schedule> schedule(const ScheduleRequest& request);
 
-Result<Schedule> schedule_omnireduce(const ScheduleRequest& request);
-
 }  // namespace ringtrue::ops

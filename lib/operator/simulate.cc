@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/plural.h"
-#include "operator/auto_choice.h"
 #include "operator/measurements.h"
 #include "operator/simulate_omni.h"
 #include "run/job.h"
@@ -172,8 +171,8 @@ class Simulation {
     } else {
       collective::Costs costs{fabric_.intra, fabric_.inter, false};
       costs.inter.rate = costs.inter.rate * double(fabric_.rails);
-      document_.choices.push_back(choice_of(fabric_.layout(), job.call, costs));
-      job.algorithm = document_.choices.back().algorithm;
+      document_.choices.push_back({job.call.bytes(), collective::choose(fabric_.layout(), job.call, costs)});
+      job.algorithm = document_.choices.back().made.algorithm->id;
     }
     for (int node = 0; node < fabric_.nodes; ++node) {
       job.nodes.push_back(fmt::format("node{}", node));
@@ -295,11 +294,7 @@ class Simulation {
   RunResult result_of(const run::Job& job, const sim::SimReport& played) const {
     RunResult result;
     result.algorithm = job.algorithm;
-    result.ranks = job.workers();
-    result.bytes = job.call.bytes();
-    result.count = job.call.elements;
-    result.type = key_of(job.call.type);
-    result.op = key_of(job.call.operation);
+    set_call(result, job);
     result.iterations = 1;
     if (!played.error) {
       result.time_s = Spread{played.time.value, played.time.value, played.time.value};

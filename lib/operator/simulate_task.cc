@@ -8,55 +8,46 @@
 namespace ringtrue::ops {
 
 Result<void> check(const SimulateRequest& flags) {
-  const bool barrier = flags.call.algorithm == collective::AlgorithmId::barrier;
-  const bool omnireduce = flags.call.algorithm == collective::AlgorithmId::omnireduce;
+  const CallRequest& call = flags.call;
+  const bool barrier = call.algorithm == collective::AlgorithmId::barrier;
+  const bool omnireduce = call.algorithm == collective::AlgorithmId::omnireduce;
   const AlgorithmRequest other = flags.compare.value_or(AlgorithmRequest());
-  if (flags.compare && (!other || other == collective::AlgorithmId::omnireduce || omnireduce))
-    return fail(Cause::bad_input, "--compare compares two dense collectives, by name", {},
-                "like --compare ring");
-  if (auto fits = flags.call.check_shift(other); !fits) return fits;
-  if (barrier) {
-    const CallRequest& call = flags.call;
-    const bool sized = call.size || call.from || call.to || call.factor;
-    if (sized)
-      return fail(Cause::bad_input, "a size does nothing in simulate barrier", {},
-                  "leave it out: no data moves");
-    if (call.type_given)
-      return fail(Cause::bad_input, "--type does nothing in simulate barrier", {}, "leave it out");
-  }
-  if (flags.fix && flags.faults.fabric.empty() && flags.fabric.random_faults == 0) {
-    return fail(Cause::bad_input, fmt::format("no fault is at {}", sim::to_text(*flags.fix)), "--fix",
-                "give a fault there, like --fault 'slow-link@node3>:share=50%'");
-  }
-  if (auto fits = flags.omni.check(flags.call.algorithm); !fits) return fits;
-  if (!omnireduce && flags.omni.generates()) {
-    return fail(Cause::bad_input,
-                fmt::format("--density, --value-density and --overlap do nothing in simulate {}",
-                            name(flags.call.algorithm)),
-                {}, "leave them out, or take omnireduce: all others move zeros, too");
-  }
-  const bool file = !flags.bitmaps.empty() || !flags.omni.input.empty();
-  if (flags.omni.aggregator_hosts) {
-    return fail(Cause::bad_input, "--aggregator-hosts names hosts, and a model has none", {},
-                "use --aggregators and --placement");
-  }
-  if (!flags.bitmaps.empty() && !omnireduce) {
-    return fail(Cause::bad_input,
-                fmt::format("--bitmaps is for omnireduce, not for {}", name(flags.call.algorithm)), {},
-                "leave it out, or take omnireduce");
-  }
-  if (flags.even && (!omnireduce || file || flags.omni.overlap || flags.omni.value_density)) {
-    return fail(Cause::bad_input, "--even distributes omnireduce's blocks of a --density", {},
-                "leave out files, --overlap and --value-density");
-  }
-  if (!flags.bitmaps.empty() && (flags.omni.generates() || !flags.omni.input.empty())) {
-    return fail(Cause::bad_input, "--bitmaps says where the data is zero", {},
-                "leave out densities and --input");
-  }
-  if (file && (flags.call.size || flags.call.from || flags.call.to)) {
-    return fail(Cause::bad_input, "a file of data and --size, --from, --to exclude each other", {},
-                "the file says how much there is");
-  }
+  const bool bitmaps = !flags.bitmaps.empty(), file = bitmaps || !flags.omni.input.empty();
+  const bool sized = call.size || call.from || call.to;
+  const std::string_view algorithm = name(call.algorithm);
+  if (auto fits = call.check_shift(other); !fits) return fits;
+  if (auto fits = flags.omni.check(call.algorithm); !fits) return fits;
+  struct Mistake {
+    bool made;
+    std::string what, next;
+  };
+  const Mistake mistakes[] = {
+      {flags.grid && !omnireduce, "--grid is for omnireduce", "take omnireduce"},
+      {flags.compare && (!other || other == collective::AlgorithmId::omnireduce || omnireduce),
+       "--compare compares two dense collectives, by name", "like --compare ring"},
+      {barrier && (sized || call.factor), "a size does nothing in simulate barrier",
+       "leave it out: no data moves"},
+      {barrier && call.type_given, "--type does nothing in simulate barrier", "leave it out"},
+      {flags.fix && flags.faults.fabric.empty() && flags.fabric.random_faults == 0,
+       fmt::format("--fix: no fault is at {}", flags.fix ? sim::to_text(*flags.fix) : ""),
+       "give a fault there, like --fault 'slow-link@node3>:share=50%'"},
+      {!omnireduce && flags.omni.generates(),
+       fmt::format("--density, --value-density and --overlap do nothing in simulate {}", algorithm),
+       "leave them out, or take omnireduce: all others move zeros, too"},
+      {flags.omni.aggregator_hosts.has_value(), "--aggregator-hosts names hosts, and a model has none",
+       "use --aggregators and --placement"},
+      {bitmaps && !omnireduce, fmt::format("--bitmaps is for omnireduce, not for {}", algorithm),
+       "leave it out, or take omnireduce"},
+      {flags.even && (!omnireduce || file || flags.omni.overlap || flags.omni.value_density),
+       "--even distributes omnireduce's blocks of a --density",
+       "leave out files, --overlap and --value-density"},
+      {bitmaps && (flags.omni.generates() || !flags.omni.input.empty()),
+       "--bitmaps says where the data is zero", "leave out densities and --input"},
+      {file && sized, "a file of data and --size, --from, --to exclude each other",
+       "the file says how much there is"},
+  };
+  for (const Mistake& mistake : mistakes)
+    if (mistake.made) return fail(Cause::bad_input, mistake.what, {}, mistake.next);
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
-#include "operator/gpu_facts.h"
+#include "diagnosis/findings/combine.h"
+#include "operator/facts.h"
 #include "operator/runner.h"
 #include "operator/sweep.h"
 #include "run/job.h"
@@ -57,13 +58,8 @@ Outcome<GpuSweepDocument> sweep_gpus(const GpuSweepRequest& request, const Contr
 diagnosis::Verdict verdict_of(const GpuSweepDocument& document) {
   using diagnosis::Verdict;
   if (document.error) return Verdict::unknown;
-  const auto& findings = document.limits.findings;
-  if (!findings.empty()) {
-    const bool critical = std::any_of(findings.begin(), findings.end(), [](const diagnosis::Finding& f) {
-      return f.severity == diagnosis::Severity::critical;
-    });
-    return critical ? Verdict::faulty : Verdict::degraded;
-  }
+  if (const auto verdict = diagnosis::verdict_of(document.limits.findings); verdict != Verdict::healthy)
+    return verdict;
   const auto& rates = document.limits.rates;
   const bool left_out = std::any_of(rates.begin(), rates.end(), [](const diagnosis::GpuRate& rate) {
     return rate.limit.why_not.starts_with(run::left_out);

@@ -1,6 +1,7 @@
 // Whether and how text may be coloured.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -30,5 +31,11 @@ struct Style {
 
 // Columns that a UTF-8 text takes on a terminal (code points; escape sequences count as nothing).
 std::size_t display_width(std::string_view text);
+
+constexpr std::size_t usual_width = 80;  // of files that people read
+
+// Breaks each line that is wider than `width` at blanks. What follows a break is indented as its line is and
+// by `hang` more. A word that is too wide stays whole; escape sequences count as nothing.
+std::string wrap(std::string_view text, std::size_t width, std::size_t hang = 2);
 
 }  // namespace ringtrue::report

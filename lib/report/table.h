@@ -1,9 +1,12 @@
-// Aligned columns.
+// Aligned columns, and who sends to whom how fast as a heat map with numbers.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "report/documents.h"
+#include "report/style.h"
 
 namespace ringtrue::report {
 
@@ -35,5 +38,27 @@ class Table {
 inline Table::Column left(std::string header) {
   return {std::move(header), Table::Align::left};
 }
+
+using RateMatrix = std::vector<std::vector<Maybe>>;  // row sends to column; unknown on the diagonal
+
+struct Gates {
+  Maybe expected_Bps;  // unknown: nothing is marked
+  double warning = 0.95, critical = 0.85;
+};
+
+// '!' of a share that is critical, '?' of one to warn of, ' ' of any other and where it is unknown.
+char mark_of(const Maybe& share, double warning, double critical);
+// The text with its mark behind it, in the mark's colour.
+std::string marked(const std::string& text, char mark, const Style& style);
+
+// Indented by two, headed by "rate, MB/s, rows send to columns". Without colour, cells below the gates carry
+// '?' or '!'. Empty where no rate is known.
+std::string heat_map(const std::vector<std::string>& nodes, const RateMatrix& rates, const Gates& gates,
+                     const Style& style);
+
+// Any square of cells with its rows' and columns' names; long names stand in the rows alone, columns are then
+// numbered.
+std::string matrix_text(const std::vector<std::string>& nodes,
+                        const std::vector<std::vector<std::string>>& cells);
 
 }  // namespace ringtrue::report

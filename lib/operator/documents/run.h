@@ -5,15 +5,16 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "collective/choose.h"
 #include "ideal/facts.h"
 #include "ideal/ideal.h"
 #include "operator/documents/trouble.h"
 #include "run/counter_window.h"
 #include "run/report.h"
 #include "run/trace.h"
+#include "sim/calibrate.h"
 
 namespace ringtrue::ops {
 
@@ -108,9 +109,7 @@ struct ReferenceResult {
 // Why "auto" took what it took.
 struct Choice {
   std::uint64_t bytes = 0;
-  collective::AlgorithmId algorithm{};
-  std::string reason;
-  std::vector<std::pair<collective::AlgorithmId, double>> predictions;  // seconds by algorithm
+  collective::Choice made;
 };
 
 // The last size by another algorithm.
@@ -131,17 +130,10 @@ struct Fix {
 
 // What the fabric's cost was taken from.
 struct Calibrated {
-  struct Sample {
-    std::string algorithm;
-    std::uint64_t bytes = 0;
-    double measured_s = 0, simulated_s = 0;
-  };
   std::string file;
-  bool of_model = false;                               // simulate printed the file: nothing was measured
-  double latency_s = 0, rate_Bps = 0, overhead_s = 0;  // of a hop; overhead: of a slice
-  std::uint64_t bucket_bytes = 0;                      // of a shaper; 0: none
-  double worst = 0;                                    // largest deviation, as a share of what was measured
-  std::vector<Sample> samples;
+  bool of_model = false;  // simulate printed the file: nothing was measured
+  sim::Calibration fitted;
+  std::vector<sim::Sample> samples;
 };
 
 struct Simulated {

@@ -9,10 +9,94 @@ Json spread_value(const std::optional<ops::Spread>& spread) {
   return {{"min", spread->min}, {"median", spread->median}, {"max", spread->max}};
 }
 
+Json model_value(const ops::OmniModel& m) {
+  return {{"time_s", m.time_s},
+          {"speedup", maybe(m.speedup)},
+          {"dedicated_s", maybe(m.dedicated_s)},
+          {"colocated_s", maybe(m.colocated_s)},
+          {"on_wire_s", maybe(m.on_wire_s)}};
+}
+
+Json ring_value(const ops::OmniRing& r) {
+  return {{"transport", transport_text(r.transports)},
+          {"time_s", r.time_s},
+          {"algbw_Bps", maybe(r.algbw_Bps)},
+          {"speedup", maybe(r.speedup)},
+          {"wrong", maybe(r.wrong)}};
+}
+
+Json receive_value(const ops::OmniReceive& r) {
+  return {
+      {"rank", r.rank}, {"node", text_or_null(r.node)}, {"bytes", r.bytes}, {"rate_Bps", maybe(r.rate_Bps)}};
+}
+
+void add_omni_counts(Json& out, const ops::OmniResult& omni, bool simulated) {
+  add_counts(out, omni.counts);
+  if (!simulated) return;
+  out["streams"] = array(omni.order, [](const auto& stream) -> Json {
+    return {{"rounds", stream.rounds}, {"order", stream.order}};
+  });
+}
+
+Json omni_value(const ops::OmniResult& omni) {
+  Json out = record_value(omni.shape);
+  out.update({{"placement", omni.placement},
+              {"density", maybe(omni.density)},
+              {"density_union", maybe(omni.density_union)},
+              {"resent", omni.counts.resent},
+              {"dropped", omni.counts.dropped},
+              {"bytes_sent", omni.bytes_sent},
+              {"bytes_dense", omni.bytes_dense},
+              {"model", omni.model ? model_value(*omni.model) : Json(nullptr)},
+              {"ring", omni.ring ? ring_value(*omni.ring) : Json(nullptr)},
+              {"share", maybe(omni.share)},
+              {"receive", array(omni.receive, receive_value)}});
+  return out;
+}
+
+void add_simulated(Json& out, const ops::Simulated& model) {
+  out["method"] = text_or_null(model.method);
+  out["sharing"] = text_or_null(model.sharing);
+  out["faults"] = model.faults;
+  if (const auto& c = model.comparison) {
+    out["comparison"] = {{"algorithm", c->algorithm},
+                         {"time_s", c->time_s},
+                         {"ratio", c->ratio},
+                         {"published_ratio", maybe(c->published)}};
+  }
+  if (const auto& c = model.calibration) {
+    const auto& [cost, bucket, simulated, worst] = c->fitted;
+    Json samples = Json::array();
+    for (std::size_t i = 0; i < c->samples.size(); ++i) {
+      const sim::Sample& s = c->samples[i];
+      samples.push_back({{"algorithm", s.algorithm->name},
+                         {"bytes", s.call.bytes()},
+                         {"measured_s", s.time.value},
+                         {"simulated_s", simulated[i].value},
+                         {"deviation", simulated[i] / s.time - 1}});
+    }
+    out["calibration"] = {{"file", c->file},
+                          {"of_model", c->of_model},
+                          {"latency_s", cost.latency.value},
+                          {"rate_Bps", cost.rate.value},
+                          {"overhead_s", cost.overhead.value},
+                          {"bucket_bytes", bucket.value},
+                          {"worst", worst},
+                          {"samples", samples}};
+  }
+  if (const auto& f = model.fix) {
+    out["fix"] = {{"place", f->place},
+                  {"faults", f->faults},
+                  {"time_s", maybe(f->time_s)},
+                  {"fixed_time_s", maybe(f->fixed_time_s)},
+                  {"gain", maybe(f->gain)}};
+  }
+}
+
 Json result_value(const ops::RunResult& r, bool simulated) {
   Json out = {{"algorithm", key_of(r.algorithm)},
               {"transport", transport_text(r.transports)},
-              {"congestion", r.congestion.empty() ? Json(nullptr) : Json(r.congestion)},
+              {"congestion", text_or_null(r.congestion)},
               {"ranks", r.ranks},
               {"bytes", r.bytes},
               {"count", r.count},
@@ -26,7 +110,7 @@ Json result_value(const ops::RunResult& r, bool simulated) {
               {"ideal_busbw_Bps", maybe(r.ideal_busbw_Bps)},
               {"attainable_busbw_Bps", maybe(r.attainable_busbw_Bps)},
               {"bound_busbw_Bps", maybe(r.bound_busbw_Bps)},
-              {"ideal_origin", r.ideal_origin.empty() ? Json(nullptr) : Json(r.ideal_origin)},
+              {"ideal_origin", text_or_null(r.ideal_origin)},
               {"ratio", maybe(r.ratio)},
               {"above_ideal", above_value(r.above)},
               {"cpu_s", maybe(r.cpu_s)},
@@ -78,6 +162,15 @@ Json hop_value(const run::Hop& hop, const ops::RunDocument& document, int worker
   return row;
 }
 
+Json choice_value(const ops::Choice& choice) {
+  Json predictions = Json::object();
+  for (const auto& [algorithm, time] : choice.made.predictions) predictions[key_of(algorithm)] = time.value;
+  return {{"bytes", choice.bytes},
+          {"algorithm", key_of(choice.made.algorithm->id)},
+          {"reason", choice.made.reason},
+          {"predicted_s", predictions}};
+}
+
 Json reference_value(const ops::ReferenceResult& r) {
   return {{"library", text_or_null(r.reference.library)},
           {"how", text_or_null(r.reference.how)},
@@ -91,16 +184,14 @@ Json reference_value(const ops::ReferenceResult& r) {
 
 }  // namespace
 
+void add_counts(Json& out, const ops::OmniCounts& counts) {
+  out["worker_packets"] = counts.worker_packets;
+  out["worker_blocks"] = counts.worker_blocks;
+  out["multicasts"] = counts.multicasts;
+  out["aggregator_packets"] = counts.aggregator_packets();
+}
+
 std::string json(const ops::RunDocument& document) {
-  Json choices = Json::array();
-  for (const ops::Choice& choice : document.choices) {
-    Json predictions = Json::object();
-    for (const auto& [algorithm, seconds] : choice.predictions) predictions[key_of(algorithm)] = seconds;
-    choices.push_back({{"bytes", choice.bytes},
-                       {"algorithm", key_of(choice.algorithm)},
-                       {"reason", choice.reason},
-                       {"predicted_s", predictions}});
-  }
   Json out = {{"schema", document.simulated ? "ringtrue.simulate/1" : "ringtrue.run/1"},
               {"simulated", document.simulated}};
   if (!document.nodes.empty()) out["nodes"] = document.nodes;
@@ -113,7 +204,7 @@ std::string json(const ops::RunDocument& document) {
   if (!document.results.empty() && document.results.back().omni)
     add_omni_counts(out, *document.results.back().omni, document.simulated);
   if (!document.notes.empty()) out["notes"] = document.notes;
-  if (!choices.empty()) out["choice"] = choices;
+  if (!document.choices.empty()) out["choice"] = array(document.choices, choice_value);
   out["results"] =
       array(document.results, [&](const ops::RunResult& r) { return result_value(r, document.simulated); });
   const auto workers = document.workers();

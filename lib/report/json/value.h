@@ -74,13 +74,9 @@ class Rows {
 
 Json finding_value(const diagnosis::Finding& finding);
 Json not_checked_value(const diagnosis::NotChecked& not_checked);
-// What an omnireduce adds to a result: the protocol's counts, beside its other keys or at the top of a
-// document, and results[i].omnireduce.
-void add_omni_counts(Json& out, const ops::OmniResult& omni, bool simulated);
+// The protocol's counts of an omnireduce, beside the other keys of a result or at the top of a document.
 void add_counts(Json& out, const ops::OmniCounts& counts);
-Json omni_value(const ops::OmniResult& omni);
-// What only a model can say.
-void add_simulated(Json& out, const ops::Simulated& model);
+
 Json error_value(const ops::Trouble& trouble);
 Json maybe_deadlines(const std::optional<ops::Deadlines>& deadlines);
 Json maybe_error(const std::optional<ops::Trouble>& trouble);

@@ -2,7 +2,7 @@
 
 #include "base/hostlist.h"
 #include "base/plural.h"
-#include "report/matrix.h"
+#include "report/table.h"
 #include "report/text/text.h"
 #include "report/text/wording.h"
 #include "report/topo/topo.h"

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <climits>
 #include <cmath>
 
 #include "base/plural.h"
+#include "base/units.h"
 #include "report/table.h"
 #include "report/text/text.h"
 
@@ -169,6 +171,44 @@ std::string results_text(const ops::RunDocument& document, const Style& style) {
   return table.text();
 }
 
+std::string model_text(const ops::Simulated& model, const std::string& algorithm, std::uint64_t bytes) {
+  std::string out;
+  if (!model.method.empty()) out += fmt::format("played by {}; links: {}\n", model.method, model.sharing);
+  if (const auto& c = model.calibration) {
+    const auto& [cost, bucket, simulated, worst] = c->fitted;
+    out += fmt::format("calibrated by {}{}: {} after {}, {} a slice{}; off by up to {:.1f} %\n", c->file,
+                       c->of_model ? " (simulated, nothing measured)" : "", to_text(cost.rate),
+                       to_text(cost.latency), to_text(cost.overhead),
+                       bucket.value > 0 ? fmt::format(", a bucket of {}", to_text(bucket)) : "", worst * 100);
+    for (std::size_t i = 0; i < c->samples.size(); ++i) {
+      const sim::Sample& s = c->samples[i];
+      out += fmt::format("  {} of {}: {} {}, simulated {}, {:+.1f} %\n", s.algorithm->name,
+                         to_text(Bytes(s.call.bytes())), c->of_model ? "there" : "measured", to_text(s.time),
+                         to_text(simulated[i]), (simulated[i] / s.time - 1) * 100);
+    }
+  }
+  for (const std::string& fault : model.faults) out += fmt::format("fault: {}\n", fault);
+  if (const auto& c = model.comparison) {
+    out += fmt::format("{} takes {} for {} bytes; {} takes {:.3g} times as long", c->algorithm,
+                       to_text(Seconds(c->time_s)), bytes, algorithm, c->ratio);
+    if (c->published) {
+      out += fmt::format(" (published for NCCL's ring against its double tree on 24,576 GPUs: up to {:g}x)",
+                         *c->published);
+    }
+    out += "\n";
+  }
+  if (const auto& f = model.fix) {
+    const auto time = [](const std::optional<double>& t) {
+      return t ? to_text(Seconds(*t)) : std::string("never completes");
+    };
+    out += fmt::format("without {}: {} -> {}", fmt::join(f->faults, "; "), time(f->time_s),
+                       time(f->fixed_time_s));
+    if (f->gain) out += fmt::format(", {:.1f} % faster", *f->gain * 100);
+    out += "\n";
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string text(const ops::RunDocument& document, const Style& style) {
@@ -182,7 +222,7 @@ std::string text(const ops::RunDocument& document, const Style& style) {
     out += "\n";
     for (const ops::Choice& choice : document.choices) {
       // The reason begins with the algorithm's name and the size.
-      out += fmt::format("auto: {}\n", choice.reason);
+      out += fmt::format("auto: {}\n", choice.made.reason);
     }
     if (document.simulated) out += fmt::format("of {}, {}\n", first.type, first.op);
     above = style.fit(out) + results_text(document, style);

@@ -2,10 +2,10 @@
 
 #include "base/hostlist.h"
 #include "base/plural.h"
-#include "report/matrix.h"
 #include "report/table.h"
 #include "report/text/text.h"
 #include "run/counter_window.h"
+#include "run/gpu.h"
 #include "topology/counters.h"
 
 namespace ringtrue::report {
@@ -25,11 +25,6 @@ std::string counters_line(const ops::SweepPair& pair) {
   return out;
 }
 
-char mark_of(const ops::SweepPair& pair, const ops::SweepDocument& document) {
-  if (!pair.ratio) return ' ';
-  return *pair.ratio < document.critical ? '!' : *pair.ratio < document.warning ? '?' : ' ';
-}
-
 // Ports by themselves; where there are very many, those that have something to say.
 std::string pairs_text(const ops::SweepDocument& document, const Style& style) {
   const bool many = document.pairs.size() > shown_pairs;
@@ -38,7 +33,7 @@ std::string pairs_text(const ops::SweepDocument& document, const Style& style) {
   std::size_t rows = 0, left_out = 0;
   for (const ops::SweepPair& pair : document.pairs) {
     const std::string counters = counters_line(pair);
-    const char mark = mark_of(pair, document);
+    const char mark = mark_of(pair.ratio, document.warning, document.critical);
     // Whole nodes are in the matrix.
     if (!pair.source.port && counters.empty()) continue;
     if (many && ((mark == ' ' && counters.empty()) || rows == shown_pairs)) {
@@ -46,10 +41,7 @@ std::string pairs_text(const ops::SweepDocument& document, const Style& style) {
       continue;
     }
     ++rows;
-    const std::string rate =
-        fmt::format("{}{}", rate_text(pair.rate_Bps), mark == ' ' ? "" : std::string(1, mark));
-    table.row({name(pair.source), name(pair.destination),
-               mark == ' ' ? rate : style.paint(rate, mark == '!' ? Ink::red : Ink::yellow),
+    table.row({name(pair.source), name(pair.destination), marked(rate_text(pair.rate_Bps), mark, style),
                pair.latency_s ? fmt::format("{:.1f}", *pair.latency_s * 1e6) : "-", percent_text(pair.ratio),
                counters});
   }
@@ -100,6 +92,51 @@ std::string text(const ops::SweepDocument& document, const Style& style) {
             Ink::dim) +
         "\n");
   }
+  out += style.fit(notes_text(document.notes, style));
+  if (document.error) out += failures_text(*document.error, style);
+  return out;
+}
+
+namespace {
+
+std::string way_of(const diagnosis::GpuRate& r) {
+  const run::GpuLimit& limit = r.limit;
+  if (limit.peer.index >= 0) return fmt::format("GPU {} with {}", limit.gpu.index, limit.peer.index);
+  std::string way = fmt::format("GPU {}", limit.gpu.index);
+  if (limit.host != run::GpuLimit::Host::none) way.append(", ").append(key_of(limit.host));
+  if (limit.numa >= 0) way += fmt::format(", NUMA {}", limit.numa);
+  if (r.near) way += *r.near ? " (near)" : " (far)";
+  return way;
+}
+
+Maybe value_of(const std::optional<BytesPerSecond>& rate) {
+  return rate ? Maybe(rate->value) : std::nullopt;
+}
+
+}  // namespace
+
+std::string text(const ops::GpuSweepDocument& document, const Style& style) {
+  std::string out, node;
+  Table table({left("node"), left("what"), left("between"), "rate", "ideal", "attainable", "of attainable",
+               "latency, us", left("")});
+  for (const diagnosis::GpuRate& r : document.limits.rates) {
+    const char mark = mark_of(r.ratio, document.warning, document.critical);
+    table.row({r.limit.node == node ? "" : r.limit.node, key_of(r.limit.kind), way_of(r),
+               rate_text(value_of(r.limit.rate)), rate_text(value_of(r.ideal)),
+               rate_text(value_of(r.attainable)), marked(percent_text(r.ratio), mark, style),
+               r.limit.latency ? fmt::format("{:.1f}", r.limit.latency->value * 1e6) : "-",
+               r.limit.why_not.empty() ? r.source : r.limit.why_not});
+    node = r.limit.node;
+  }
+  if (!document.limits.rates.empty()) {
+    out += style.paint(fmt::format("GPUs of {}, copies of {}", plural(document.nodes.size(), "node"),
+                                   amount_text(document.bytes)),
+                       Ink::bold) +
+           "\n" + table.text();
+  }
+  out += findings_text(document.limits.findings, style);
+  for (const diagnosis::NotChecked& n : document.limits.not_checked)
+    out += style.fit(style.paint(fmt::format("not checked: {}: {}", n.what, n.why), Ink::dim) + "\n");
   out += style.fit(notes_text(document.notes, style));
   if (document.error) out += failures_text(*document.error, style);
   return out;

@@ -52,10 +52,8 @@ std::string findings_text(const std::vector<diagnosis::Finding>& findings, const
 std::string counters_text(const std::map<std::string, run::CounterWindow>& counters, std::string_view when,
                           const Style& style);
 
-// Lines about an omnireduce, and about what only a model can say; the last result is of `algorithm` and
-// `bytes`.
+// Lines about an omnireduce.
 std::string omni_text(const ops::RunResult& result, const Style& style);
-std::string model_text(const ops::Simulated& model, const std::string& algorithm, std::uint64_t bytes);
 
 // "12.5 GB/s", or "-" where it is unknown.
 std::string rate_text(const Maybe& rate_Bps);

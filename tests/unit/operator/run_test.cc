@@ -84,7 +84,7 @@ TEST(Run, ChoosesAnAlgorithmFromTwoShortRuns) {
   const auto document = run(request_of(scene, std::nullopt), scene.control);
   ASSERT_TRUE(document);
   ASSERT_EQ(document->choices.size(), 1u);
-  EXPECT_EQ(document->results[0].algorithm, document->choices[0].algorithm);
+  EXPECT_EQ(document->results[0].algorithm, document->choices[0].made.algorithm->id);
   ASSERT_GE(scene.fleet.played.size(), 3u);
   EXPECT_EQ(scene.fleet.played[0].algorithm, collective::AlgorithmId::pairwise);
   EXPECT_EQ(scene.fleet.played[1].algorithm, collective::AlgorithmId::pairwise);

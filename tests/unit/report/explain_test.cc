@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "paths.h"
-#include "report/wrap.h"
+#include "report/style.h"
 #include "schema.h"
 
 namespace ringtrue::report {

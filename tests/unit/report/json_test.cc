@@ -65,8 +65,10 @@ ops::RunDocument run_document() {
   ops::RunDocument d;
   d.nodes = {"node0", "node1"};
   using collective::AlgorithmId;
-  d.choices = {
-      {1024, AlgorithmId::ring, "ring: because", {{AlgorithmId::ring, 1e-3}, {AlgorithmId::naive, 2e-3}}}};
+  d.choices = {{1024,
+                {&collective::algorithm_of(AlgorithmId::ring),
+                 "ring: because",
+                 {{AlgorithmId::ring, Seconds(1e-3)}, {AlgorithmId::naive, Seconds(2e-3)}}}}};
   ops::RunResult r;
   r.algorithm = collective::AlgorithmId::ring;
   r.transports = {run::Transport::tcp};

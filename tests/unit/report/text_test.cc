@@ -6,7 +6,6 @@
 #include <cstdlib>
 
 #include "hop.h"
-#include "report/matrix.h"
 #include "report/nagios.h"
 #include "report/table.h"
 

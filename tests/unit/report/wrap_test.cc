@@ -1,4 +1,3 @@
-#include "report/wrap.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
