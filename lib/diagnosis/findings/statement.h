@@ -1,13 +1,18 @@
-// What a finding says, as numbers: evidence, impact and what to do next. lib/report/text/wording.cc has the
-// sentences.
+// What a finding says, as values: evidence, impact and what to do next. The sentences are in lib/report/text,
+// wording.cc and, of rules of inspection, rules.cc.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/subject.h"
+#include "diagnosis/findings/kinds.h"
 
 namespace ringtrue::diagnosis {
 
@@ -50,6 +55,7 @@ enum class StatementKind {
   counter,
   confirmed_after,
   confirmed_last,
+  gpu_carried,
   // Impact.
   repair,
   repair_first,
@@ -60,6 +66,7 @@ enum class StatementKind {
   no_collective,
   late_steps,
   sent_again,
+  repair_gpu,
   // What to do next.
   look_at_program,
   look_at_route,
@@ -75,21 +82,55 @@ enum class StatementKind {
   look_at_fleet,
   give_link_rate,
   see_ideal,
+  look_at_gpu_links,
+  look_at_gpu,
+  // What a rule of inspection says of all the values that it gathered.
+  rule_evidence,
+  rule_impact,
+  rule_next,
 };
 
 // The name tells the unit, as keys of JSON do: "rate_Bps", "latency_s", "reached_share", "lost_percent"; what
 // has no unit is a count.
 struct Quantity {
   std::string_view name;
-  double value = 0;
+  // Also words of a machine's own: names of devices, states, origins. Nothing: unknown, empty or not so.
+  std::variant<std::monostate, double, std::uint64_t, std::string, std::vector<std::string>> value;
+
+  template <class T>
+  Quantity(std::string_view its_name, const T& v) : name(its_name) {
+    set(v);
+  }
+  bool known() const { return value.index() > 0; }
   bool operator==(const Quantity&) const = default;
+
+ private:
+  template <class T>
+  void set(const T& v) {
+    if constexpr (std::is_same_v<T, bool>) {
+      if (v) value = 1.0;
+    } else if constexpr (std::is_unsigned_v<T>) {
+      value = std::uint64_t(v);
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      value = double(v);
+    } else if constexpr (std::is_convertible_v<T, std::string_view>) {
+      if (const std::string_view text = v; !text.empty()) value = std::string(text);
+    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+      if (!v.empty()) value = v;
+    } else if constexpr (requires { v.has_value(); }) {
+      if (v) set(*v);
+    } else {  // of base/units.h
+      set(v.value);
+    }
+  }
 };
 
 struct Statement {
   StatementKind kind = StatementKind::told;
   std::vector<Subject> subjects;
   std::vector<Quantity> values;
-  std::string text;  // what is no number: names of devices, words of others
+  std::string text;                   // what is no number: names of devices, words of others
+  std::optional<FindingKind> rule{};  // that says it
 
   Statement() = default;
   Statement(const char* words) : text(words) {}

@@ -92,10 +92,10 @@ bool NodeView::nvidia(const Gpu& gpu) const {
   return !p || p->device->vendor.value_or(0x10de) == 0x10de;
 }
 
-std::string names(const std::vector<const Part*>& parts) {
+std::vector<std::string> names(const std::vector<const Part*>& parts) {
   std::vector<std::string> all;
   for (const Part* part : parts) all.push_back(part->name);
-  return listed(all);
+  return all;
 }
 
 std::string kind_of(const Nic& nic, const NodeView::Place* place) {
@@ -147,13 +147,14 @@ void RuleContext::report(const NodeView* node, const std::string& device, Report
   f.expected = r.expected;
   if (r.measured && r.expected && r.expected->value > 0) f.ratio = *r.measured / *r.expected;
   f.confidence = 1;  // read, not measured
-  std::vector<Quantity> values;
-  if (r.measured) values.push_back({"measured_Bps", r.measured->value});
-  if (r.expected) values.push_back({"expected_Bps", r.expected->value});
-  for (std::string& line : r.evidence)
-    f.evidence.push_back({StatementKind::told, {f.scope.subject}, values, std::move(line)});
-  f.impact = std::move(r.impact);
-  f.next = std::move(r.next);
+  r.values.emplace_back("measured_Bps", r.measured);
+  r.values.emplace_back("expected_Bps", r.expected);
+  Statement said = {StatementKind::rule_evidence, {f.scope.subject}, std::move(r.values)};
+  said.rule = f.kind;
+  f.evidence = {said};
+  f.impact = f.next = std::move(said);
+  f.impact.kind = StatementKind::rule_impact;
+  f.next.kind = StatementKind::rule_next;
   if (f.severity != Severity::info) reported_.emplace(f.scope.node, device, key_of(rule_->kind));
   out_.findings.push_back(std::move(f));
 }
@@ -215,12 +216,14 @@ void RuleContext::end() {
   });
 }
 
-std::string rise_text(const run::CounterChange& c, double seconds) {
-  return fmt::format("{} within {} ({} -> {})", text(c), to_text(Seconds(seconds)), c.before, c.after);
-}
-
-std::string percent(double share) {
-  return fmt::format("{:.3g} %", share * 100);
+std::vector<Quantity> rise_values(const run::CounterChange& c, double seconds, std::vector<Quantity> more) {
+  const std::uint64_t by = rise(c);
+  std::vector<Quantity> out = {
+      {"counter", c.counter},    {"rise", by},         {"rise_per_s", seconds > 0 ? double(by) / seconds : 0},
+      {"window_s", seconds},     {"before", c.before}, {"after", c.after},
+      {"saturated", c.saturated}};
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
 }
 
 }  // namespace ringtrue::diagnosis

@@ -67,7 +67,7 @@ class NodeView {
   bool physical_nics_ = false;
 };
 
-std::string names(const std::vector<const Part*>& parts);  // "GPU0, GPU1 and mlx5_0"
+std::vector<std::string> names(const std::vector<const Part*>& parts);
 // What makes NICs sisters: vendor, device, board and link layer. `place`: nullptr where it has no PCI device.
 std::string kind_of(const topology::Nic& nic, const NodeView::Place* place);
 std::string port_name(const topology::Nic& nic, const topology::Port& port);  // "mlx5_0/1"
@@ -79,8 +79,7 @@ std::optional<int> width_of(const topology::Fact<int>& width);
 struct Report {
   std::optional<Severity> severity = {};  // nullopt: the rule's
   std::optional<ScopeType> type = {};     // nullopt: the rule's
-  std::vector<std::string> evidence = {};
-  std::string impact = {}, next = {};
+  std::vector<Quantity> values = {};      // what lib/report/text/rules.cc has sentences for
   std::optional<BytesPerSecond> measured = {}, expected = {};
 };
 
@@ -139,9 +138,9 @@ const T* majority(const std::map<T, int>& votes, double share) {
   return nullptr;
 }
 
-// "mlx5_0 port 1: 412 symbol errors within 10 s (0 -> 412)"
-std::string rise_text(const run::CounterChange& change, double seconds);
-std::string percent(double share);  // "50 %"
+// How a counter rose within a window, and `more`.
+std::vector<Quantity> rise_values(const run::CounterChange& change, double seconds,
+                                  std::vector<Quantity> more = {});
 
 // The tables of rules, one a file.
 extern const std::span<const Rule> pci_rules, nvlink_rules, gpu_rules, port_rules, counter_rules,

@@ -35,17 +35,12 @@ void far_nic(RuleContext& context) {
       const auto& [far, far_nics] = *nics.begin();
       const bool inevitable = node.rails.size() < gpus.size();  // fewer NICs than sockets with GPUs
       for (const std::string& gpu : names)
-        context.report(
-            &node, gpu,
-            {.severity = inevitable ? Severity::info : Severity::warning,
-             .evidence = {fmt::format("{} is on socket {}", gpu, socket),
-                          fmt::format("the NICs that carry data are elsewhere: {} on socket {}",
-                                      listed(far_nics), far)},
-             .impact = fmt::format("what {} sends to other nodes crosses the link between sockets, "
-                                   "which all of them share: SYS instead of PIX, PXB or NODE",
-                                   gpu),
-             .next = inevitable ? "nothing: there are fewer NICs than sockets with GPUs"
-                                : fmt::format("move a NIC to a slot of socket {}", socket)});
+        context.report(&node, gpu,
+                       {.severity = inevitable ? Severity::info : Severity::warning,
+                        .values = {{"socket", socket},
+                                   {"far_nics", far_nics},
+                                   {"far_socket", far},
+                                   {"inevitable", inevitable}}});
     }
   }
 }
@@ -58,17 +53,12 @@ void gpudirect(RuleContext& context) {
     if (!gpus || !(node.has_rdma() || told)) continue;
     context.applies();
     const System& s = n.system;
-    std::vector<std::string> why;
-    std::string device;
+    std::vector<Quantity> why;
     if (s.nvidia_peermem.is(false) && s.dmabuf.is(false)) {
-      why.push_back(fmt::format("the module nvidia_peermem is not loaded ({})", s.nvidia_peermem.origin));
-      why.push_back(
-          fmt::format("kernel and driver cannot share GPU memory by dma-buf ({})", s.dmabuf.origin));
-      if (s.open_kernel_module.is(false))
-        why.push_back(
-            fmt::format("NVIDIA's closed kernel modules are loaded: dma-buf needs the open ones ({})",
-                        s.open_kernel_module.origin));
-      if (s.kernel.known()) why.push_back(fmt::format("the kernel is {}", *s.kernel));
+      why = {{"peermem_origin", s.nvidia_peermem.origin},
+             {"dmabuf_origin", s.dmabuf.origin},
+             {"closed_modules_origin", s.open_kernel_module.is(false) ? s.open_kernel_module.origin : ""},
+             {"kernel", s.kernel.value}};
     }
     std::vector<std::string> refused;
     const auto refuses = [&](const std::string& name, const Fact<bool>& gdr) {
@@ -77,20 +67,14 @@ void gpudirect(RuleContext& context) {
     for (const Gpu& gpu : n.gpus) refuses(gpu.name, gpu.gdr);
     for (const Nic& nic : n.nics)
       if (node.has_hardware(nic)) refuses(nic.name, nic.gdr);
-    if (why.empty() && !refused.empty())
-      why.push_back(fmt::format("no GPUDirect RDMA for {}", listed(refused)));
+    if (why.empty() && !refused.empty()) why = {{"without_gdr", refused}};
     if (why.empty()) {
       const bool possible = s.nvidia_peermem.is(true) || s.dmabuf.is(true) || told;
       if (!possible)
         context.cannot(&node, "", "whether nvidia_peermem is loaded or dma-buf works is unknown");
       continue;
     }
-    context.report(&node, "",
-                   {.evidence = std::move(why),
-                    .impact = "GPU memory goes through host memory on its way to the wire: twice over PCIe, "
-                              "often half the rate",
-                    .next = "modprobe nvidia_peermem, or use NVIDIA's open kernel modules with a kernel from "
-                            "5.12 on"});
+    context.report(&node, "", {.values = std::move(why)});
   }
 }
 

@@ -15,14 +15,10 @@ using namespace topology;
 using run::CounterChange;
 using run::InspectThresholds;
 
-constexpr const char* bad_wire =
-    "clean or swap the cable and transceiver, then the port; see whether the errors move with the cable";
-constexpr const char* repeats = "damaged packets are sent again: this rail is slower than its rate says";
-
 struct Threshold {
   double InspectThresholds::*limit = nullptr;  // nullptr: none
   double period_s = 1;                         // 0: so many in a window, however long
-  const char* unit = "/s";
+  std::string_view name = "warning_per_s";
 };
 
 // Counters of a port that a rule looks at together.
@@ -30,57 +26,39 @@ struct Family {
   std::array<std::string_view, 4> names;  // how they begin
   std::optional<Severity> severity;       // of a rise below the thresholds; nullopt: not worth a finding
   Threshold warning, critical;
-  const char *impact, *next;
-  const char* gauge = "";  // where there is no threshold
 };
 
 constexpr Family symbol_errors{
     .names = {"symbol_error"},
     .severity = Severity::info,
     .warning = {&InspectThresholds::symbol_error_per_s},
-    .critical = {&InspectThresholds::symbol_error_per_hour, 3600, " an hour"},
-    .impact = repeats,
-    .next = bad_wire,
+    .critical = {&InspectThresholds::symbol_error_per_hour, 3600, "critical_per_hour"},
 };
 constexpr Family recovery{
     .names = {"link_error_recovery"},
     .severity = Severity::info,
-    .warning = {&InspectThresholds::link_error_recovery_per_min, 60, " a minute"},
-    .impact = "each recovery stops the link",
-    .next = bad_wire,
+    .warning = {&InspectThresholds::link_error_recovery_per_min, 60, "warning_per_min"},
 };
 constexpr Family receive_errors{
     .names = {"port_rcv_errors", "rx_crc_errors"},
     .severity = Severity::info,
     .warning = {&InspectThresholds::port_rcv_errors_per_s},
-    .impact = repeats,
-    .next = bad_wire,
 };
 constexpr Family discards{
     .names = {"port_xmit_discards"},
     .warning = {&InspectThresholds::port_xmit_discards_per_s},
-    .impact = "discarded packets are sent again",
-    .next = "look for congestion and for a receiver that is slow or gone",
 };
 constexpr Family fatal{
     .names = {"link_down", "excessive_buffer_overrun", "local_link_integrity", "rnr_nak_retry_err"},
     .severity = Severity::critical,
-    .impact = "jobs that use this rail stall or die",
-    .next = bad_wire,
-    .gauge = "any at all is a fault",
 };
 constexpr Family carrier{
     .names = {"carrier_changes"},
-    .warning = {&InspectThresholds::carrier_changes, 0, " in a window"},
-    .impact = "the link goes up and down: connections stall",
-    .next = bad_wire,
+    .warning = {&InspectThresholds::carrier_changes, 0, "warning_per_window"},
 };
 constexpr Family retransmissions{
     .names = {"out_of_sequence", "packet_seq_err", "local_ack_timeout_err"},
     .severity = Severity::warning,
-    .impact = "packets were lost or came late and are sent again, with all that followed",
-    .next = "see that PFC or ECN is set alike on NICs and switches, and look for discards on the switches",
-    .gauge = "a lossless network repeats nothing",
 };
 
 bool matches(std::string_view counter, const Family& family) {
@@ -118,15 +96,6 @@ bool above(std::uint64_t by, const Threshold& threshold, const InspectThresholds
   return by >= 3 && rose > expected + 3 * std::sqrt(expected);
 }
 
-std::string gauge(const Family& family, const InspectThresholds& limits) {
-  std::string text = family.gauge;
-  for (const auto& [word, threshold] : {std::pair("warning", family.warning), {"critical", family.critical}})
-    if (threshold.limit)
-      text += fmt::format("{}{} above {:g}{}", text.empty() ? "" : ", ", word, limits.*threshold.limit,
-                          threshold.unit);
-  return text;
-}
-
 template <const Family& family>
 void rises(RuleContext& context) {
   for (const NodeView& node : context.nodes) {
@@ -149,14 +118,13 @@ void rises(RuleContext& context) {
                             : above(by, family.warning, context.limits, seconds) ? Severity::warning
                                                                                  : family.severity;
       if (!severity) return;
+      std::vector<Quantity> thresholds;
+      for (const Threshold& t : {family.warning, family.critical})
+        if (t.limit) thresholds.emplace_back(t.name, context.limits.*t.limit);
       context.report(&node, c.device,
                      {.severity = severity,
                       .type = type_of(c),
-                      .evidence = {rise_text(c, seconds), fmt::format("{} rose by {:.3g}/s; {}", c.counter,
-                                                                      seconds > 0 ? double(by) / seconds : 0,
-                                                                      gauge(family, context.limits))},
-                      .impact = family.impact,
-                      .next = family.next});
+                      .values = rise_values(c, seconds, std::move(thresholds))});
     });
   }
 }
@@ -173,17 +141,13 @@ void congestion(RuleContext& context) {
       if (c.reset || rise(c) == 0) continue;
       context.report(
           &node, c.device,
-          {.type = type_of(c),
-           .evidence = {rise_text(c, node.node.window->seconds)},
-           .impact = "something along the way is shared: senders were slowed down",
-           .next = pause ? "look for who sends the pauses: a slow receiver or PCIe link behind it"
-                         : "nothing, where traffic meets; elsewhere look at the switches' queues"});
+          {.type = type_of(c), .values = rise_values(c, node.node.window->seconds, {{"pause", pause}})});
     }
   }
 }
 
 void pcie_errors(RuleContext& context) {
-  constexpr Family aer{.names = {"aer_"}, .impact = "", .next = ""};
+  constexpr Family aer{.names = {"aer_"}};
   constexpr Threshold often{&InspectThresholds::pci_correctable_per_s};
   for (const NodeView& node : context.nodes) {
     if (!counts(node.node, aer)) continue;
@@ -194,21 +158,17 @@ void pcie_errors(RuleContext& context) {
       const bool nonfatal = c.counter.find("nonfatal") != std::string::npos;
       const auto* place = node.place(c.device);
       const bool matters = place && !place->parts.empty();
-      const std::string below = matters ? names(place->parts) : "";
-      context.report(
-          &node, c.device,
-          {.severity = !matters                                                ? Severity::info
-                       : !correctable && !nonfatal                             ? Severity::critical
-                       : nonfatal || above(by, often, context.limits, seconds) ? Severity::warning
-                                                                               : Severity::info,
-           .evidence = {rise_text(c, seconds), correctable ? fmt::format("warning above {:g}/s",
-                                                                         context.limits.pci_correctable_per_s)
-                                                           : "PCIe could not mend them"},
-           .impact = !matters      ? "no GPU and no NIC is below it"
-                     : correctable ? fmt::format("each is repeated on the link to {}", below)
-                                   : fmt::format("transfers of {} failed", below),
-           .next = "see dmesg for AER; reseat the card or riser; errors often come before a link "
-                   "loses lanes or speed"});
+      context.report(&node, c.device,
+                     {.severity = !matters                                                ? Severity::info
+                                  : !correctable && !nonfatal                             ? Severity::critical
+                                  : nonfatal || above(by, often, context.limits, seconds) ? Severity::warning
+                                                                                          : Severity::info,
+                      .values = rise_values(
+                          c, seconds,
+                          {{"correctable", correctable},
+                           {"warning_per_s",
+                            correctable ? std::optional(context.limits.pci_correctable_per_s) : std::nullopt},
+                           {"parts", matters ? names(place->parts) : std::vector<std::string>()}})});
     });
   }
 }
@@ -220,11 +180,7 @@ void saturated(RuleContext& context) {
       if (counter_class(c.counter) != CounterClass::error || !of_hardware(node, c)) continue;
       context.applies();
       if (!c.saturated) continue;
-      context.report(&node, c.device,
-                     {.evidence = {fmt::format("{} stands at {}, as high as it goes: it may hide any number",
-                                               c.counter, c.after)},
-                      .impact = "new errors of this kind are not seen",
-                      .next = "reset it (perfquery -R on InfiniBand) and look again"});
+      context.report(&node, c.device, {.values = {{"counter", c.counter}, {"after", c.after}}});
     }
   }
 }

@@ -81,13 +81,13 @@ void link_degraded(RuleContext& context) {
         for (const FabricPort* p : {&l.a, &l.b})
           if (cables.is_switch(p->guid)) ++widths[{p->guid, cables.is_trunk(l)}][*l.width];
     for (const FabricLink& l : cables.fabric.links) {
-      std::vector<std::string> evidence = {fmt::format("{} runs at {} ({})", cables.text(l), now_text(l),
-                                                       l.width.known() ? l.width.origin : l.rate.origin)};
+      std::vector<Quantity> values = {{"link", now_text(l)},
+                                      {"origin", l.width.known() ? l.width.origin : l.rate.origin}};
       std::optional<BytesPerSecond> could;
       if (l.rate.known() && l.max_rate.known() &&
           l.rate->value < l.max_rate->value * context.limits.pci_warning && !may_be_split(l)) {
         could = l.max_rate.value;
-        evidence.push_back(fmt::format("both ends can do {} ({})", to_text(*could), l.max_rate.origin));
+        values.emplace_back("max_origin", l.max_rate.origin);
       } else if (l.width.known() && !may_be_split(l)) {
         const auto& votes = widths[{l.a.guid, cables.is_trunk(l)}];
         int all = 0;
@@ -95,19 +95,15 @@ void link_degraded(RuleContext& context) {
         const int* most = all >= 3 ? majority(votes, 0.5) : nullptr;
         if (!most || *l.width >= *most) continue;
         if (l.speed.known()) could = infiniband_rate(*l.speed, *most);
-        evidence.push_back(fmt::format("{} of the {} cables like it at {} have {} lanes", votes.at(*most),
-                                       all, cables.name(l.a.guid), *most));
+        values.insert(values.end(), {{"alike", votes.at(*most)},
+                                     {"cables", all},
+                                     {"switch", cables.name(l.a.guid)},
+                                     {"usual_lanes", *most}});
       } else {
         continue;
       }
       context.report(nullptr, cables.text(l),
-                     {.evidence = std::move(evidence),
-                      .impact = could && l.rate.known() ? fmt::format("this cable carries {} of {}",
-                                                                      to_text(*l.rate), to_text(*could))
-                                                        : "this cable carries a part of what it could",
-                      .next = "reseat or swap the cable; see ibportstate and mlxlink at both ends",
-                      .measured = l.rate.value,
-                      .expected = could});
+                     {.values = std::move(values), .measured = l.rate.value, .expected = could});
     }
   });
 }
@@ -131,12 +127,7 @@ void trunk_slower(RuleContext& context) {
         if (context.reported(nullptr, cables.text(*l), "fabric-")) continue;
         context.report(
             nullptr, cables.text(*l),
-            {.evidence = {fmt::format("{} runs at {} ({})", cables.text(*l), now_text(*l), l->rate.origin),
-                          fmt::format("of the {} cables between these two switches the best runs at {}",
-                                      parallel.size(), to_text(*best))},
-             .impact =
-                 fmt::format("flows that are routed over it get {} of {}", to_text(*l->rate), to_text(*best)),
-             .next = "reseat or swap the cable; see ibportstate and mlxlink at both ends",
+            {.values = {{"link", now_text(*l)}, {"origin", l->rate.origin}, {"cables", parallel.size()}},
              .measured = l->rate.value,
              .expected = best.value});
       }
@@ -191,16 +182,12 @@ void trunks_fewer(RuleContext& context) {
         if ((n == 0 || own.size() > 1) && !(usual && *usual == *most)) continue;
         if (n > 0 && own.size() == 1 && cables_of.size() > 1)
           continue;  // a leaf with fewer everywhere was built so
-        context.report(
-            nullptr, cables.name(std::string(leaf)),
-            {.evidence = {fmt::format("{} has {} to {}", cables.name(std::string(leaf)),
-                                      n == 1   ? "1 cable"
-                                      : n == 0 ? "no cable"
-                                               : fmt::format("{} cables", n),
-                                      cables.name(std::string(spine))),
-                          fmt::format("{} of {} leaves have {}", votes.at(*most), all.size(), *most)},
-             .impact = fmt::format("this leaf reaches the spine with {} of {} cables", n, *most),
-             .next = "look for a cable that is unplugged or a port that is disabled on either side"});
+        context.report(nullptr, cables.name(std::string(leaf)),
+                       {.values = {{"cables", n},
+                                   {"spine", cables.name(std::string(spine))},
+                                   {"alike", votes.at(*most)},
+                                   {"leaves", all.size()},
+                                   {"usual", *most}}});
       }
     }
   });
@@ -216,10 +203,7 @@ void isolated(RuleContext& context) {
     for (const FabricSwitch& s : cables.fabric.switches) {
       if (trunked.contains(s.guid)) continue;
       context.report(nullptr, cables.name(s.guid),
-                     {.evidence = {fmt::format("{} has no cable to another switch", cables.name(s.guid)),
-                                   fmt::format("{} of {} switches have", trunked.size(), all)},
-                      .impact = "its hosts reach those of no other switch",
-                      .next = "look at its uplinks"});
+                     {.values = {{"trunked", trunked.size()}, {"switches", all}}});
     }
   });
 }

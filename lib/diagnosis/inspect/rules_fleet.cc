@@ -36,9 +36,7 @@ void vote(Votes& votes, const NodeView& node, const std::string& key, const std:
 }
 
 struct Words {
-  const char* thing;  // "firmware"
-  const char* impact;
-  const char* next;
+  const char* thing;    // "firmware"
   bool number = false;  // a count: fewer than most is graver than more
 };
 
@@ -70,11 +68,12 @@ void judge(RuleContext& context, const Votes& votes, const Words& words) {
           {.severity = lacks ? Severity::critical : Severity::warning,
            .type = nics ? (devices[0].find('/') != std::string::npos ? ScopeType::port : ScopeType::nic)
                         : ScopeType::node,
-           .evidence = {fmt::format("{} of {}{}: {}", words.thing, s.node->node.name,
-                                    devices.empty() ? "" : " (" + listed(devices) + ")", mine),
-                        fmt::format("{} of {} nodes have {}", counts.at(*most), said.size(), *most)},
-           .impact = words.impact,
-           .next = words.next});
+           .values = {{"thing", words.thing},
+                      {"devices", devices},
+                      {"value", mine},
+                      {"alike", counts.at(*most)},
+                      {"of_nodes", said.size()},
+                      {"usual", *most}}});
     }
   }
 }
@@ -87,9 +86,7 @@ void mtu(RuleContext& context) {
         if (port.mtu.known() && !port.state.is("down"))
           vote(votes, node, kind_of(*nic, node.place(nic->address)), port_name(*nic, port),
                fmt::format("{}", *port.mtu));
-  judge(context, votes,
-        {"MTU", "large packets are cut, refused or dropped between this node and the others",
-         "set the MTU as on the other nodes: ip link set DEVICE mtu, and on the switch's port"});
+  judge(context, votes, {"MTU"});
 }
 
 void firmware(RuleContext& context) {
@@ -98,9 +95,7 @@ void firmware(RuleContext& context) {
     for (const Nic& nic : node.node.nics)
       if (node.has_hardware(nic) && nic.firmware.known())
         vote(votes, node, kind_of(nic, node.place(nic.address)), nic.name, *nic.firmware);
-  judge(context, votes,
-        {"firmware", "this node may behave, fail and perform unlike the others",
-         "bring the firmware to the fleet's: mlxfwmanager or flint, then a cold start"});
+  judge(context, votes, {"firmware"});
 }
 
 void driver(RuleContext& context) {
@@ -114,18 +109,14 @@ void driver(RuleContext& context) {
         vote(votes, node, kind_of(*nic, node.place(nic->address)), nic->name, *nic->driver);
     if (!node.rails.empty() && s.rdma_core.known()) vote(votes, node, "rdma-core", "", *s.rdma_core);
   }
-  judge(context, votes,
-        {"driver", "this node may behave, fail and perform unlike the others",
-         "install the driver that the other nodes have"});
+  judge(context, votes, {"driver"});
 }
 
 void kernel(RuleContext& context) {
   Votes votes;
   for (const NodeView& node : context.nodes)
     if (node.node.system.kernel.known()) vote(votes, node, "", "", *node.node.system.kernel);
-  judge(context, votes,
-        {"kernel", "this node may behave, fail and perform unlike the others",
-         "start the kernel that the other nodes run"});
+  judge(context, votes, {"kernel"});
 }
 
 void gpu_model(RuleContext& context) {
@@ -133,9 +124,7 @@ void gpu_model(RuleContext& context) {
   for (const NodeView& node : context.nodes)
     for (const Gpu& gpu : node.node.gpus)
       if (gpu.model.known()) vote(votes, node, "", "", *gpu.model);
-  judge(context, votes,
-        {"GPU model", "jobs over this node and others go at the pace of the lesser GPU",
-         "keep nodes of different GPUs in different partitions"});
+  judge(context, votes, {"GPU model"});
 }
 
 // Votes on a number of things; where nobody has any, there is nothing to compare. A node whose devices could
@@ -155,32 +144,25 @@ void count(RuleContext& context, const Words& words, Count count_of) {
 }
 
 void gpu_count(RuleContext& context) {
-  count(context,
-        {"number of GPUs", "jobs that count on the others' number do not start here",
-         "look for GPUs that fell off the bus: dmesg (Xid 79), lspci", true},
+  count(context, {"number of GPUs", true},
         [](const NodeView& n) -> std::optional<std::size_t> { return n.node.gpus.size(); });
 }
 
 void nic_count(RuleContext& context) {
-  count(context,
-        {"number of NICs that carry data", "this node has fewer or more rails than the others",
-         "look for cards that are missing or switched off: lspci, dmesg", true},
+  count(context, {"number of NICs that carry data", true},
         [](const NodeView& n) -> std::optional<std::size_t> { return n.rails.size(); });
 }
 
 // By GPU: one that is missing, or that has fewer than its sisters, is told of already.
 void nvlink_count(RuleContext& context) {
-  count(context,
-        {"fewest NVLinks of a GPU", "GPUs of this node talk at another rate than those of others",
-         "see nvidia-smi nvlink -s", true},
-        [&](const NodeView& n) -> std::optional<std::size_t> {
-          std::optional<std::size_t> min_links;
-          for (const Gpu& gpu : n.node.gpus) {
-            if (!gpu.nvlinks || context.reported(&n, gpu.name, "nvlink-")) return std::nullopt;
-            min_links = std::min(min_links.value_or(gpu.nvlinks->size()), gpu.nvlinks->size());
-          }
-          return min_links;
-        });
+  count(context, {"fewest NVLinks of a GPU", true}, [&](const NodeView& n) -> std::optional<std::size_t> {
+    std::optional<std::size_t> min_links;
+    for (const Gpu& gpu : n.node.gpus) {
+      if (!gpu.nvlinks || context.reported(&n, gpu.name, "nvlink-")) return std::nullopt;
+      min_links = std::min(min_links.value_or(gpu.nvlinks->size()), gpu.nvlinks->size());
+    }
+    return min_links;
+  });
 }
 
 // Nodes of one kind differ by some pages; one per cent is a module.
@@ -207,10 +189,8 @@ void memory(RuleContext& context) {
     if (near(size)) continue;
     context.report(
         node, "",
-        {.evidence = {fmt::format("{} has {:.1f} GiB of memory", node->node.name, size / (1 << 30)),
-                      fmt::format("{} of {} nodes have {:.1f} GiB", many, all.size(), middle / (1 << 30))},
-         .impact = "jobs sized for the others may not fit, and memory channels may be missing",
-         .next = "look for memory modules that failed: dmidecode -t memory, the firmware's log"});
+        {.values = {
+             {"memory_bytes", size}, {"alike", many}, {"of_nodes", all.size()}, {"usual_bytes", middle}}});
   }
 }
 

@@ -37,13 +37,6 @@ void lost(RuleContext& context) {
   for (const NodeView& node : context.nodes) {
     const auto told = [](const Gpu& g) { return g.uuid.origin == origin::nvml && g.uuid.known(); };
     const bool answers = std::ranges::any_of(node.node.gpus, told);
-    const auto report = [&](const std::string& device, std::string evidence) {
-      context.report(&node, device,
-                     {.evidence = {std::move(evidence)},
-                      .impact = "this GPU takes no part in anything; jobs on this node fail",
-                      .next = "see dmesg for Xid 79 and 48; drain the node, reset the GPU (nvidia-smi -r) or "
-                              "restart the node, and if it comes again, have the GPU replaced"});
-    };
     std::set<std::string> named;
     std::string asleep;  // "GPU1, GPU2,"
     for (const Gap& gap : node.node.gaps) {
@@ -58,7 +51,7 @@ void lost(RuleContext& context) {
       const Gpu* gpu = node.node.find_gpu(device);
       if (gpu && !gpu->address.empty() && !told(*gpu) && !driven_by(node, *gpu, "nvidia")) continue;
       if (named.insert(device).second)
-        report(device, fmt::format("the driver answers for {}: {} (nvml)", gap.what, gap.why));
+        context.report(&node, device, {.values = {{"asked", gap.what}, {"answer", gap.why}}});
     }
     for (const Gpu& gpu : node.node.gpus) {
       if (!node.nvidia(gpu)) continue;
@@ -67,9 +60,7 @@ void lost(RuleContext& context) {
       if (asleep.find(gpu.name + ",") != std::string::npos)
         context.cannot(&node, gpu.name, "the GPU sleeps, and asking would wake it");
       else if (answers && driven_by(node, gpu, "nvidia"))
-        report(gpu.name, fmt::format("PCI shows {} at {} (sysfs), and the driver does not name it among its "
-                                     "GPUs (nvml)",
-                                     gpu.name, gpu.address));
+        context.report(&node, gpu.name, {.values = {{"address", gpu.address}}});
       else
         context.cannot(&node, gpu.name, "the driver was not asked or does not know this GPU");
     }
@@ -88,23 +79,18 @@ void throttled(RuleContext& context) {
     const bool fault = !why.empty();
     if (!fault && !(bits & power_cap)) return;
     if (!fault) why.push_back("power cap by software");
-    std::vector<std::string> evidence = {
-        fmt::format("{}: {} (bits {:#x}, {})", gpu.name, listed(why), bits, gpu.throttle.origin)};
-    if (gpu.temperature_C.known()) evidence.push_back(fmt::format("{} degrees Celsius", *gpu.temperature_C));
-    std::string impact = "its clocks are lowered";
-    if (gpu.sm_clock_MHz.known() && gpu.max_sm_clock_MHz.known())
-      impact += fmt::format(": {} of {} MHz", *gpu.sm_clock_MHz, *gpu.max_sm_clock_MHz);
-    context.report(
-        &node, gpu.name,
-        {.severity = !fault                                            ? Severity::info
-                     : bits & (hw_thermal | power_brake | hw_slowdown) ? Severity::critical
-                                                                       : Severity::warning,
-         .evidence = std::move(evidence),
-         .impact = impact + (fault ? "; all GPUs of a job wait for it" : ""),
-         .next = !fault                             ? "nothing: a GPU under load runs at its limit"
-                 : bits & (hw_thermal | sw_thermal) ? "look at fans, air flow, inlet temperature and "
-                                                      "the heat sink's seat"
-                                                    : "look at the power supplies and cables"});
+    context.report(&node, gpu.name,
+                   {.severity = !fault                                            ? Severity::info
+                                : bits & (hw_thermal | power_brake | hw_slowdown) ? Severity::critical
+                                                                                  : Severity::warning,
+                    .values = {{"reasons", why},
+                               {"bits", bits},
+                               {"origin", gpu.throttle.origin},
+                               {"temperature_C", gpu.temperature_C.value},
+                               {"sm_clock_MHz", gpu.sm_clock_MHz.value},
+                               {"max_sm_clock_MHz", gpu.max_sm_clock_MHz.value},
+                               {"fault", fault},
+                               {"thermal", (bits & (hw_thermal | sw_thermal)) != 0}}});
   });
 }
 
@@ -115,21 +101,14 @@ void ecc_errors(RuleContext& context) {
       return context.cannot(&node, gpu.name, "its count of memory errors is unknown");
     if (*gpu.ecc_uncorrected == 0) return;
     context.report(&node, gpu.name,
-                   {.evidence = {fmt::format("{} uncorrected memory errors since the driver was loaded ({})",
-                                             *gpu.ecc_uncorrected, gpu.ecc_uncorrected.origin)},
-                    .impact = "jobs on this GPU die, or compute with what is left of its memory",
-                    .next = "reset the GPU, then run dcgmi diag -r 3; if it comes again, have it replaced"});
+                   {.values = {{"errors", *gpu.ecc_uncorrected}, {"origin", gpu.ecc_uncorrected.origin}}});
   });
 }
 
 void retired_pending(RuleContext& context) {
   each_nvidia(context, [&](const NodeView& node, const Gpu& gpu) {
     if (!gpu.retired_pending.is(true)) return;
-    context.report(&node, gpu.name,
-                   {.evidence = {fmt::format("memory pages or rows wait to be retired at the next reset ({})",
-                                             gpu.retired_pending.origin)},
-                    .impact = "until then bad memory stays in use",
-                    .next = "drain the node and reset the GPU (nvidia-smi -r)"});
+    context.report(&node, gpu.name, {.values = {{"origin", gpu.retired_pending.origin}}});
   });
 }
 
@@ -146,23 +125,18 @@ void ecc_off(RuleContext& context) {
     context.applies();
     const bool* most = majority(v, context.limits.majority);
     if (*gpu.ecc || !most || !*most) return;
-    context.report(
-        &node, gpu.name,
-        {.evidence = {fmt::format("ECC is off ({})", gpu.ecc.origin),
-                      fmt::format("{} of {} GPUs of this model have it on", v[true], v[true] + v[false])},
-         .impact = "memory errors of this GPU pass unseen, into results",
-         .next = fmt::format("nvidia-smi -i {} -e 1, then reset the GPU", gpu.address)});
+    context.report(&node, gpu.name,
+                   {.values = {{"origin", gpu.ecc.origin},
+                               {"alike", v[true]},
+                               {"of_gpus", v[true] + v[false]},
+                               {"address", gpu.address}}});
   });
 }
 
 void mig(RuleContext& context) {
   each_nvidia(context, [&](const NodeView& node, const Gpu& gpu) {
     if (!gpu.mig.is(true)) return;
-    context.report(
-        &node, gpu.name,
-        {.evidence = {fmt::format("MIG is on ({})", gpu.mig.origin)},
-         .impact = "its slices use no NVLink and no peer-to-peer: collectives go through host memory",
-         .next = "for collectives over whole GPUs turn it off: nvidia-smi -mig 0"});
+    context.report(&node, gpu.name, {.values = {{"origin", gpu.mig.origin}}});
   });
 }
 
@@ -192,19 +166,15 @@ void gpu_unlike(RuleContext& context) {
         const bool narrow = width && w && *w < *width;
         const bool slow = speed && s && link.speed_GTps.origin == origin::nccl_xml && *s < *speed;
         if (!(narrow || slow) || context.reported(&node, p->name, "pcie-")) continue;
-        context.report(
-            &node, p->name,
-            {.evidence = {fmt::format("the link of {} ({}) is {} ({})", p->name, p->device->address,
-                                      pci_text(link), link.width.origin),
-                          narrow ? fmt::format("{} of its {} sisters have x{}", widths.at(*width),
-                                               parts.size() - 1, *width)
-                                 : fmt::format("{} of its {} sisters run at {:g} GT/s", speeds.at(*speed),
-                                               parts.size() - 1, *speed)},
-             .impact = fmt::format("{} is slower to reach than its sisters: every collective waits "
-                                   "for it where it goes by PCIe",
-                                   p->name),
-             .next = "compare its slot with those of its sisters; reseat the card",
-             .measured = pci_rate(link)});
+        context.report(&node, p->name,
+                       {.values = {{"address", p->device->address},
+                                   {"link", pci_text(link)},
+                                   {"origin", link.width.origin},
+                                   {"alike", narrow ? widths.at(*width) : speeds.at(*speed)},
+                                   {"sisters", parts.size() - 1},
+                                   {"usual_lanes", narrow ? std::optional(*width) : std::nullopt},
+                                   {"usual_GTps", narrow ? std::nullopt : std::optional(*speed)}},
+                        .measured = pci_rate(link)});
       }
     }
   }

@@ -64,10 +64,10 @@ std::string link_text(const NodeView& node, const NvLink& link, bool with_remote
   return text + " to " + link.remote_address;
 }
 
-std::string rate_of(int links, const Gpu& gpu) {
+std::optional<BytesPerSecond> rate_of(int links, const Gpu& gpu) {
   for (const NvLink& l : *gpu.nvlinks)
-    if (l.rate.known()) return to_text(*l.rate * links);
-  return plural(links, "link");
+    if (l.rate.known()) return *l.rate * links;
+  return std::nullopt;
 }
 
 std::string origin_of(const Gpu& gpu) {
@@ -77,24 +77,21 @@ std::string origin_of(const Gpu& gpu) {
 }
 
 void report_down(RuleContext& context, const NodeView& node, const Gpu& gpu, Severity severity,
-                 const std::string& beside) {
+                 const std::vector<Quantity>& beside) {
   const bool few = count_up(gpu, false) <= 4;
   std::vector<std::string> indices;
   for (const NvLink& l : *gpu.nvlinks)
     if (l.up.is(false)) indices.push_back(link_text(node, l, few));
   const int up = count_up(gpu, true), all = up + int(indices.size());
-  context.report(
-      &node, gpu.name,
-      {.severity = severity,
-       .evidence = {fmt::format("{} of {} NVLinks are down: {} ({})", indices.size(), all,
-                                listed(indices, 18), origin_of(gpu)),
-                    beside},
-       .impact = fmt::format("{} carries {} of {} by NVLink; collectives go at its pace", gpu.name,
-                             rate_of(up, gpu), rate_of(all, gpu)),
-       .next = up == 0 ? "see nvidia-smi nvlink -s; on machines with NVSwitches look whether the "
-                         "fabric manager runs, then reset the GPUs"
-                       : "see nvidia-smi nvlink -s and -e, and dmesg for Xid 74; reset the GPU, and "
-                         "if it stays, have the board repaired"});
+  std::vector<Quantity> values = {{"down", indices},
+                                  {"links_down", indices.size()},
+                                  {"links_up", up},
+                                  {"links", all},
+                                  {"origin", origin_of(gpu)},
+                                  {"rate_Bps", rate_of(up, gpu)},
+                                  {"could_Bps", rate_of(all, gpu)}};
+  values.insert(values.end(), beside.begin(), beside.end());
+  context.report(&node, gpu.name, {.severity = severity, .values = std::move(values)});
 }
 
 void down(RuleContext& context) {
@@ -115,12 +112,11 @@ void down(RuleContext& context) {
         if (!g->nvlinks || count_up(*g, false) == 0) continue;
         const int up = count_up(*g, true);
         const auto board = on_baseboard(node, *g);
-        const std::string sisters =
-            gpus.size() < 2 ? "it has no sister to compare with"
-                            : fmt::format("{} of {} GPUs of this model have links up", linked, gpus.size());
+        std::vector<Quantity> sisters;
+        if (gpus.size() > 1) sisters = {{"linked", linked}, {"of_gpus", gpus.size()}};
         if (up == 0) {
           if (board.value_or(false))
-            report_down(context, node, *g, Severity::critical, "this board's links are wired: none is up");
+            report_down(context, node, *g, Severity::critical, {{"wired", true}});
           else if (!board && linked > 0)
             report_down(context, node, *g, Severity::critical, sisters);
           else if (!board)
@@ -132,9 +128,7 @@ void down(RuleContext& context) {
         if (alike) {
           // Built so, or cut alike; boards that are known to have more are worth a look.
           if (board.value_or(false) && up < full_board(*g))
-            report_down(context, node, *g, Severity::info,
-                        fmt::format("boards of this model may have {} NVLinks; all GPUs here are alike",
-                                    full_board(*g)));
+            report_down(context, node, *g, Severity::info, {{"full_board", full_board(*g)}});
           continue;
         }
         report_down(context, node, *g, Severity::critical, sisters);
@@ -165,12 +159,8 @@ void fewer(RuleContext& context) {
         if (have == 0 && !on_baseboard(node, *g).value_or(true)) continue;
         context.report(
             &node, g->name,
-            {.evidence = {fmt::format("{} has {} NVLinks", g->name, have),
-                          fmt::format("{} of the {} GPUs of this model here have {}", votes.at(*most),
-                                      gpus.size(), *most)},
-             .impact = fmt::format("{} carries {} of {} of its sisters' NVLink rate", g->name, have, *most),
-             .next = "see nvidia-smi nvlink -s on this GPU and a sister; reset it, and if it stays, "
-                     "have the board repaired"});
+            {.values = {
+                 {"links", have}, {"alike", votes.at(*most)}, {"of_gpus", gpus.size()}, {"usual", *most}}});
       }
     }
 }
@@ -186,16 +176,11 @@ void errors(RuleContext& context) {
     };
     context.each_rise(node, wanted, [&](const run::CounterChange& c, std::uint64_t by, double seconds) {
       const bool crc = c.counter.find("crc") != std::string::npos;
-      const double per_s = seconds > 0 ? double(by) / seconds : 0;
-      if (crc && per_s < context.limits.nvlink_crc_per_s) return;
-      context.report(&node, c.device,
-                     {.evidence = {rise_text(c, seconds),
-                                   crc ? fmt::format("{:.0f}/s; from {:g}/s a link is failing", per_s,
-                                                     context.limits.nvlink_crc_per_s)
-                                       : "a healthy NVLink repeats nothing and recovers from nothing"},
-                      .impact = "every repetition stops the link; traffic through it stutters",
-                      .next = "see nvidia-smi nvlink -e, and dmesg for Xid 74; reset the GPU, and if the "
-                              "counters rise again, have the board repaired"});
+      const double limit = context.limits.nvlink_crc_per_s;
+      if (crc && (seconds > 0 ? double(by) / seconds : 0) < limit) return;
+      std::vector<Quantity> gauge;
+      if (crc) gauge.emplace_back("critical_per_s", limit);
+      context.report(&node, c.device, {.values = rise_values(c, seconds, std::move(gauge))});
     });
   }
 }

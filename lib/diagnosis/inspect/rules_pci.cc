@@ -120,42 +120,29 @@ ScopeType type_of(const Wire& wire) {
   return part.gpu ? ScopeType::gpu : part.nic ? ScopeType::nic : ScopeType::link;
 }
 
-std::string end_text(const Place& place) {
-  const PciDevice& d = *place.device;
-  const std::string who =
-      place.parts.size() == 1 && place.children.empty() ? place.parts[0]->name : std::string(name(d.kind));
-  const bool known = d.link.max_speed_GTps.known() || d.link.max_width.known();
-  return fmt::format("{} ({}) can do {}{}", who, d.address, known ? pci_max_text(d.link) : "an unknown speed",
-                     known ? fmt::format(" ({})", d.link.max_speed_GTps.known() ? d.link.max_speed_GTps.origin
-                                                                                : d.link.max_width.origin)
-                           : "");
-}
-
-std::string now_text(const Wire& wire) {
+// The link as it runs, and what its ends can do.
+std::vector<Quantity> link_values(const Wire& wire) {
   const PciLink& link = wire.device().link;
   const bool own = speed_of(link.speed_GTps) || width_of(link.width) || link.rate.known();
   const PciLink& told = own || !wire.above ? link : wire.above->device->link;
-  const std::string& from = told.speed_GTps.known() ? told.speed_GTps.origin
-                            : told.width.known()    ? told.width.origin
-                                                    : told.rate.origin;
-  return fmt::format("the link runs at {} ({})", pci_text(told), from);
-}
-
-std::string cost(const Wire& wire, std::optional<BytesPerSecond> now, std::optional<BytesPerSecond> could) {
-  if (wire.parts.empty()) return "no GPU and no NIC is below it: collectives do not use it";
-  const std::string who = names(wire.parts);
-  if (!now || !could) return fmt::format("{} may be slower to reach than could be", who);
-  const std::string rates = fmt::format("{} of {}", to_text(*now), to_text(*could));
-  const BytesPerSecond wanted = need(wire.parts);
-  const bool only_nics = std::ranges::all_of(wire.parts, [](const Part* part) { return part->nic; });
-  if (only_nics && wanted.value > 0) {
-    return *now < wanted
-               ? fmt::format("this rail ({}) carries {} of {}", who, to_text(*now), to_text(wanted))
-               : fmt::format("none yet: {} needs {}, the link still carries {}", who, to_text(wanted), rates);
-  }
-  if (wire.parts.size() == 1)
-    return fmt::format("{}'s path to host memory and to other devices: {}", who, rates);
-  return fmt::format("{} share {} to what is above", who, rates);
+  std::vector<Quantity> out = {{"link", pci_text(told)},
+                               {"origin", told.speed_GTps.known() ? told.speed_GTps.origin
+                                          : told.width.known()    ? told.width.origin
+                                                                  : told.rate.origin}};
+  using Names = std::array<std::string_view, 4>;
+  const auto add = [&](const Place& place, const Names& called) {
+    const PciDevice& d = *place.device;
+    const bool alone = place.parts.size() == 1 && place.children.empty();
+    out.emplace_back(called[0], alone ? place.parts[0]->name : std::string(name(d.kind)));
+    out.emplace_back(called[1], d.address);
+    if (!d.link.max_speed_GTps.known() && !d.link.max_width.known()) return;
+    out.emplace_back(called[2], pci_max_text(d.link));
+    out.emplace_back(called[3],
+                     d.link.max_speed_GTps.known() ? d.link.max_speed_GTps.origin : d.link.max_width.origin);
+  };
+  add(*wire.below, {"below", "below_address", "below_max", "below_origin"});
+  if (wire.above) add(*wire.above, {"above", "above_address", "above_max", "above_origin"});
+  return out;
 }
 
 void degraded(RuleContext& context, const NodeView& node, const Wire& wire) {
@@ -177,28 +164,26 @@ void degraded(RuleContext& context, const NodeView& node, const Wire& wire) {
   Severity severity = ratio <= context.limits.pci_critical ? Severity::critical
                       : ratio < context.limits.pci_warning ? Severity::warning
                                                            : Severity::info;
-  const bool enough = now && need(wire.parts).value > 0 && *now >= need(wire.parts) &&
-                      std::ranges::all_of(wire.parts, [](const Part* part) { return part->nic; });
+  const bool only_nics = std::ranges::all_of(wire.parts, [](const Part* part) { return part->nic; });
+  const BytesPerSecond wanted = need(wire.parts);
+  const bool enough = now && wanted.value > 0 && *now >= wanted && only_nics;
   if (!wire.both_ends || enough) severity = std::min(severity, Severity::warning);
   if (!matters(wire)) severity = Severity::info;
 
-  std::vector<std::string> evidence = {now_text(wire), end_text(*wire.below)};
-  if (wire.above) evidence.push_back(end_text(*wire.above));
-  if (!wire.both_ends) evidence.push_back("only one end tells what it can do: the other may be the limit");
-  if (lanes_alone && wire.slow())
-    evidence.push_back("the low speed may be power saving and is not counted; the lost lanes are not");
-  context.report(
-      &node, name,
-      {.severity = severity,
-       .type = type_of(wire),
-       .evidence = std::move(evidence),
-       .impact = cost(wire, now, could),
-       .next = wire.narrow() ? "reseat the card or cable; look for dirt, a bent riser or a slot that "
-                               "shares its lanes; then try another slot"
-                             : "look at the slot's speed in the firmware set-up and for PCIe errors "
-                               "(pcie-errors); reseat the card",
-       .measured = now,
-       .expected = could});
+  std::vector<Quantity> values = link_values(wire);
+  values.insert(values.end(), {{"one_end", !wire.both_ends},
+                               {"speed_not_counted", lanes_alone && wire.slow()},
+                               {"narrow", wire.narrow()},
+                               {"parts", names(wire.parts)},
+                               {"single", wire.parts.size() == 1}});
+  if (only_nics && wanted.value > 0)
+    values.insert(values.end(), {{"needed_Bps", wanted}, {"too_slow", now && *now < wanted}});
+  context.report(&node, name,
+                 {.severity = severity,
+                  .type = type_of(wire),
+                  .values = std::move(values),
+                  .measured = now,
+                  .expected = could});
 }
 
 void link_degraded(RuleContext& context) {
@@ -228,15 +213,13 @@ void link_limited(RuleContext& context) {
       const bool card_more =
           (ds && wire.speed && *ds > *wire.speed) || (dw && wire.width && *dw > *wire.width);
       if (!port_more && !card_more) continue;
-      context.report(
-          &node, card_more ? name_of(wire) : wire.above->device->address,
-          {.type = card_more ? type_of(wire) : ScopeType::link,
-           .evidence = {now_text(wire), end_text(*wire.below), end_text(*wire.above)},
-           .impact = card_more ? "the slot cannot give all that the card could take"
-                               : "none: the device below can do no more",
-           .next = card_more ? "where that rate is needed, move the card to a larger slot" : "nothing",
-           .measured = wire.rate(),
-           .expected = card_more ? pci_max_rate(d) : pci_max_rate(u)});
+      std::vector<Quantity> values = link_values(wire);
+      values.emplace_back("card_more", card_more);
+      context.report(&node, card_more ? name_of(wire) : wire.above->device->address,
+                     {.type = card_more ? type_of(wire) : ScopeType::link,
+                      .values = std::move(values),
+                      .measured = wire.rate(),
+                      .expected = card_more ? pci_max_rate(d) : pci_max_rate(u)});
     }
 }
 
@@ -281,23 +264,19 @@ void uplink_slower(RuleContext& context) {
         continue;
       }
       if (rate->value >= most->value * context.limits.pci_warning || saves_power(wire)) continue;
-      const std::string who = names(wire.parts);
-      context.report(
-          &node, wire.device().address,
-          {.evidence = {fmt::format("{} {} runs at {} ({}), and what it can do is unknown",
-                                    name(wire.device().kind), wire.device().address, pci_text(link),
-                                    link.speed_GTps.known() ? link.speed_GTps.origin : link.rate.origin),
-                        fmt::format("{} below it runs at {} ({})", fastest->name, pci_text(*fastest_link),
-                                    fastest_link->speed_GTps.known() ? fastest_link->speed_GTps.origin
-                                                                     : fastest_link->rate.origin),
-                        "peer traffic below the switch does not cross this port and is not affected"},
-           .impact = fmt::format("{} share {} to the processors and to all that is beyond, where {} alone "
-                                 "could use {}; peer traffic under the switch is not affected",
-                                 who, to_text(*rate), fastest->name, to_text(*most)),
-           .next = "compare with lspci -vv (LnkCap, LnkSta) as root on the machine; a port below its own "
-                   "maximum wants the switch or riser reseated",
-           .measured = rate,
-           .expected = most});
+      const auto origin_of = [](const PciLink& l) {
+        return l.speed_GTps.known() ? l.speed_GTps.origin : l.rate.origin;
+      };
+      context.report(&node, wire.device().address,
+                     {.values = {{"device_kind", name(wire.device().kind)},
+                                 {"link", pci_text(link)},
+                                 {"origin", origin_of(link)},
+                                 {"fastest", fastest->name},
+                                 {"fastest_link", pci_text(*fastest_link)},
+                                 {"fastest_origin", origin_of(*fastest_link)},
+                                 {"parts", names(wire.parts)}},
+                      .measured = rate,
+                      .expected = most});
     }
 }
 
@@ -338,17 +317,13 @@ void nic_bound(RuleContext& context) {
       // NCCL's files have what both ends can do, and nothing else.
       const bool at_best = wire.both_ends || wire.device().link.speed_GTps.origin == origin::nccl_xml;
       const bool by_design = at_best && where == wire.device().address && *narrowest >= largest;
-      bound.emplace_back(
-          wire.parts.size() == 1 ? nic->name : name,
-          Report{.severity = rail && !by_design ? Severity::warning : Severity::info,
-                 .evidence = {fmt::format("the ports of {} run at {} in all", names(wire.parts),
-                                          to_text(wanted)),
-                              fmt::format("its narrowest PCIe link, at {}, carries {} ({})", where,
-                                          to_text(*narrowest), pci_text(node.place(where)->device->link))},
-                 .impact = fmt::format("this rail carries {} of {}", to_text(*narrowest), to_text(wanted)),
-                 .next = "move the card to a slot with more lanes or a later generation",
-                 .measured = narrowest,
-                 .expected = wanted});
+      bound.emplace_back(wire.parts.size() == 1 ? nic->name : name,
+                         Report{.severity = rail && !by_design ? Severity::warning : Severity::info,
+                                .values = {{"parts", names(wire.parts)},
+                                           {"narrowest", where},
+                                           {"link", pci_text(node.place(where)->device->link)}},
+                                .measured = narrowest,
+                                .expected = wanted});
     }
     // Where all are alike, the machine was built so.
     const bool alike =

@@ -36,27 +36,20 @@ std::string slot(const Nic& nic, const Port& port, const std::string& kind) {
   return fmt::format("{}|{}/{}", kind, nic.address.empty() ? nic.name : nic.address, port.number);
 }
 
-std::string state_text(const Nic& nic, const Port& port) {
-  std::string text = fmt::format("{} is {} ({})", port_name(nic, port), *port.state, port.state.origin);
-  if (port.physical_state.known()) text += fmt::format(", its wire \"{}\"", *port.physical_state);
-  return text;
+std::vector<Quantity> state_values(const Port& port) {
+  return {{"state", *port.state}, {"origin", port.state.origin}, {"wire_state", port.physical_state.value}};
 }
 
 void report_port(RuleContext& context, const NodeView& node, const Nic& nic, const Port& port,
-                 Severity severity, const std::string& beside) {
-  const bool disabled = port.physical_state.is("disabled");
-  const auto could = best_rate(port);
-  context.report(
-      &node, port_name(nic, port),
-      {.severity = severity,
-       .evidence = {state_text(nic, port), beside},
-       .impact = could && port.max_rate.known() ? fmt::format("this rail carries 0 of {}", to_text(*could))
-                                                : "this rail carries nothing",
-       .next = disabled ? "it was switched off: enable it (ip link set up, or mlxlink / ibportstate)"
-                        : "look at cable, transceiver and the switch's port; swap the cable with a "
-                          "good rail's and see whether the fault moves",
-       .measured = BytesPerSecond(0),
-       .expected = port.max_rate.known() ? could : std::nullopt});
+                 Severity severity, const std::vector<Quantity>& beside) {
+  std::vector<Quantity> values = state_values(port);
+  values.emplace_back("disabled", port.physical_state.is("disabled"));
+  values.insert(values.end(), beside.begin(), beside.end());
+  context.report(&node, port_name(nic, port),
+                 {.severity = severity,
+                  .values = std::move(values),
+                  .measured = BytesPerSecond(0),
+                  .expected = port.max_rate.known() ? best_rate(port) : std::nullopt});
 }
 
 // A kind of NIC of which no port on the node is up.
@@ -114,15 +107,14 @@ void down(RuleContext& context) {
                                   : port.physical_state.known() && !port.physical_state.is("disabled")
                                       ? Severity::warning
                                       : Severity::info;
-        report_port(context, node, nic, port, severity, "no port of this kind is up on this node");
+        report_port(context, node, nic, port, severity, {});
       } else if (seen >= 3) {
         if (others->second.active <= context.limits.majority * seen || !(rail || !nic.rdma.empty())) return;
         report_port(context, node, nic, port, rail ? Severity::critical : Severity::warning,
-                    fmt::format("on {} of {} nodes the same port is active", others->second.active, seen));
+                    {{"active", others->second.active}, {"of_nodes", seen}});
       } else if (rail && same.active >= same.down) {
         report_port(context, node, nic, port, Severity::critical,
-                    fmt::format("{} of the {} ports like it on this node are active", same.active,
-                                same.active + same.down));
+                    {{"active", same.active}, {"of_ports", same.active + same.down}});
       }
     });
   }
@@ -134,12 +126,9 @@ void not_active(RuleContext& context) {
       if (nic.rdma.empty()) return;
       context.applies();
       if (!port.state.known() || is_up(port) || port.state.is("down")) return;
-      context.report(&node, port_name(nic, port),
-                     {.evidence = {state_text(nic, port)},
-                      .impact = "the wire is there and carries no data yet: this rail carries nothing",
-                      .next = port.layer == LinkLayer::infiniband
-                                  ? "see whether a subnet manager runs (sminfo) and reaches this port"
-                                  : "see ip link and dmesg for this interface"});
+      std::vector<Quantity> values = state_values(port);
+      values.emplace_back("infiniband", port.layer == LinkLayer::infiniband);
+      context.report(&node, port_name(nic, port), {.values = std::move(values)});
     });
 }
 
@@ -188,37 +177,21 @@ void rate_degraded(RuleContext& context) {
                          !(narrow && *port.width == 1);
       double share = slow ? *port.rate / *port.max_rate : 1;
       if (narrow) share = std::min(share, double(*port.width) / *lanes);
-      std::vector<std::string> evidence = {
-          fmt::format("{} runs at {}{}{} ({})", port_name(nic, port),
-                      port.rate.known() ? to_text(*port.rate) : "an unknown rate",
-                      port.speed.known() ? ", " + *port.speed : "",
-                      port.width.known() ? fmt::format(" {}x", *port.width) : "",
-                      port.rate.known() ? port.rate.origin : port.width.origin)};
-      if (port.max_rate.known())
-        evidence.push_back(fmt::format("it can do {} ({})", to_text(*port.max_rate), port.max_rate.origin));
-      if (narrow)
-        evidence.push_back(fmt::format("{} of {} lanes are in use ({})", *port.width, *lanes, lanes.origin));
-      if (alike)
-        evidence.push_back(
-            fmt::format("all {} active ports of this kind run at this rate: the other ends "
-                        "may do no more",
-                        group->second.ports));
-      context.report(
-          &node, port_name(nic, port),
-          {.severity = alike || !rail                         ? Severity::info
-                       : share <= context.limits.pci_critical ? Severity::critical
-                                                              : Severity::warning,
-           .evidence = std::move(evidence),
-           .impact =
-               port.rate.known() && port.max_rate.known()
-                   ? fmt::format("this {} carries {} of {}", rail ? "rail" : "port", to_text(*port.rate),
-                                 to_text(*port.max_rate))
-                   : fmt::format("this {} carries {} of what it can", rail ? "rail" : "port", percent(share)),
-           .next = alike ? "where the switches can do more, look at their ports' settings"
-                         : "reseat or swap the cable; see mlxlink or ethtool for lanes, speeds and "
-                           "forced settings on both ends",
-           .measured = port.rate.value,
-           .expected = port.max_rate.value});
+      context.report(&node, port_name(nic, port),
+                     {.severity = alike || !rail                         ? Severity::info
+                                  : share <= context.limits.pci_critical ? Severity::critical
+                                                                         : Severity::warning,
+                      .values = {{"speed", port.speed.value},
+                                 {"lanes_used", port.width.value},
+                                 {"origin", port.rate.known() ? port.rate.origin : port.width.origin},
+                                 {"max_origin", port.max_rate.known() ? port.max_rate.origin : ""},
+                                 {"lanes", narrow ? lanes.value : std::nullopt},
+                                 {"lanes_origin", lanes.origin},
+                                 {"alike", alike ? std::optional(group->second.ports) : std::nullopt},
+                                 {"rail", rail},
+                                 {"carried_percent", share * 100}},
+                      .measured = port.rate.value,
+                      .expected = port.max_rate.value});
     });
 }
 
@@ -265,27 +238,26 @@ void compare(RuleContext& context, const Rails& rails, bool fleet, const char* w
     if (context.reported(node, nic->name, "pcie-") || context.reported(node, nic->name, "nic-") ||
         context.reported(node, port_name(*nic, nic->ports[0]), "port-"))
       continue;
-    std::vector<std::string> evidence = {
-        fmt::format("{} of {}: {}", what, nic->name, to_text(*rate)),
-        fmt::format("{} of the {} NICs of this kind {} have {}", votes.at(*most), rails.size(),
-                    fleet ? "in the fleet" : "here", to_text(BytesPerSecond(*most)))};
     // A lower speed may be that of another network; lanes that its sisters use at the same speed are lost.
     const std::string here = speed_text(*nic), there = speed_text(*sister.nic);
     const Port &port = nic->ports[0], &like = sister.nic->ports[0];
     const bool lanes =
         !here.empty() && !there.empty() && port.speed == like.speed && *port.width < *like.width;
-    if (here != there)
-      evidence.push_back(fmt::format("{} is {}, {}{} is {}", nic->name, here,
-                                     fleet ? sister.node->node.name + "'s " : "", sister.nic->name, there));
     const double striped = fleet ? 1 : double(rails.size());
+    std::vector<Quantity> values = {{"compared", what},
+                                    {"fleet", fleet},
+                                    {"alike", votes.at(*most)},
+                                    {"rails", rails.size()},
+                                    {"all_rails_Bps", *rate * striped},
+                                    {"all_rails_expected_Bps", *most * striped}};
+    if (here != there)
+      values.insert(values.end(), {{"mode", here},
+                                   {"sister", sister.nic->name},
+                                   {"sister_node", sister.node->node.name},
+                                   {"sister_mode", there}});
     context.report(node, nic->name,
                    {.severity = lanes ? Severity::critical : Severity::warning,
-                    .evidence = std::move(evidence),
-                    .impact = fmt::format("{}, all go at its pace: {} instead of {}",
-                                          fleet ? "in a collective over these nodes"
-                                                : fmt::format("striped over {} rails", rails.size()),
-                                          to_text(*rate * striped), to_text(BytesPerSecond(*most) * striped)),
-                    .next = "compare its cable, slot and settings with a sister's",
+                    .values = std::move(values),
                     .measured = rate,
                     .expected = BytesPerSecond(*most)});
   }

@@ -35,14 +35,7 @@ void acs(RuleContext& context) {
       }
     }
     if (on.empty()) continue;
-    context.report(
-        &node, on[0],
-        {.evidence = {fmt::format("ACS sends peer traffic up to the root at {} ({})", listed(on), origin)},
-         .impact = fmt::format("traffic between {} goes through the root port instead of the switch: "
-                               "slower, and shared by all",
-                               names(parts)),
-         .next = "outside of virtual machines turn it off: in the firmware set-up, or setpci -s "
-                 "ADDRESS ECAP_ACS+6.w=0000 after each start"});
+    context.report(&node, on[0], {.values = {{"ports", on}, {"origin", origin}, {"parts", names(parts)}}});
   }
 }
 
@@ -56,21 +49,8 @@ void iommu(RuleContext& context) {
     if (!mode.is("translated")) continue;
     context.report(
         &node, "",
-        {.severity = gpus && rdma ? Severity::warning : Severity::info,
-         .evidence = {fmt::format("the IOMMU translates the addresses of all devices ({})", mode.origin)},
-         .impact = "each access to memory by a device is looked up first; peer traffic goes through "
-                   "the root",
-         .next = "start the kernel with iommu=pt, or turn the IOMMU off in the firmware set-up"});
+        {.severity = gpus && rdma ? Severity::warning : Severity::info, .values = {{"origin", mode.origin}}});
   }
-}
-
-// "8 MiB"
-std::string size_text(double bytes) {
-  std::string text = to_text(Bytes(std::uint64_t(bytes)));
-  const char unit = text.back();
-  if (unit < 'A') return text + " bytes";
-  text.pop_back();
-  return fmt::format("{} {}iB", text, unit);
 }
 
 void memlock(RuleContext& context) {
@@ -81,13 +61,9 @@ void memlock(RuleContext& context) {
     if (!limit.known()) context.cannot(&node, "", "the limit on locked memory is unknown");
     if (!limit.known() || double(limit->value) >= context.limits.memlock_bytes) continue;
     context.report(&node, "",
-                   {.evidence = {fmt::format("the soft limit on locked memory is {} ({})",
-                                             size_text(double(limit->value)), limit.origin),
-                                 fmt::format("RDMA locks what it registers; below {} that fails",
-                                             size_text(context.limits.memlock_bytes))},
-                    .impact = "jobs cannot register their buffers: they fail, or fall back to TCP",
-                    .next = "set memlock to unlimited in /etc/security/limits.d and LimitMEMLOCK=infinity in "
-                            "the services that start jobs"});
+                   {.values = {{"limit_bytes", limit.value},
+                               {"origin", limit.origin},
+                               {"needed_bytes", context.limits.memlock_bytes}}});
   }
 }
 
@@ -98,11 +74,7 @@ void governor(RuleContext& context) {
     if (!now.known()) continue;  // machines without frequency scaling, and virtual ones, have none
     context.applies();
     if (*now == "performance") continue;
-    context.report(
-        &node, "",
-        {.evidence = {fmt::format("the processors' frequency governor is {} ({})", *now, now.origin)},
-         .impact = "small messages may take longer while processors wake up",
-         .next = "cpupower frequency-set -g performance"});
+    context.report(&node, "", {.values = {{"governor", *now}, {"origin", now.origin}}});
   }
 }
 

@@ -212,17 +212,16 @@ class Judge {
     // As with hops: the gap against what repeated measurements differ by at most where nothing is wrong.
     const double gap = 1 - *rate.ratio;
     finding.confidence = gap / (gap + 0.02);
-    const std::vector<Quantity> values = {{"measured_Bps", limit.rate->value},
-                                          {"expected_Bps", rate.attainable->value}};
-    finding.evidence.emplace_back(
-        StatementKind::told, std::vector{finding.scope.subject}, values,
-        fmt::format("{} carried {}, {:.0f} % of the {} that {} allows", text_of(limit), to_text(*limit.rate),
-                    *rate.ratio * 100, to_text(*rate.attainable), rate.source));
-    finding.impact = fmt::format("mending it: {} -> {}", to_text(*limit.rate), to_text(*rate.attainable));
-    finding.next =
-        of_peers(limit)
-            ? "see ringtrue topo --view links for what is between the two, and nvidia-smi nvlink -s"
-            : "see ringtrue check --inspect, and nvidia-smi -q -d PERFORMANCE,CLOCK for what slows it";
+    const Quantity measured = {"measured_Bps", limit.rate}, expected = {"expected_Bps", rate.attainable};
+    finding.evidence = {{StatementKind::gpu_carried,
+                         {finding.scope.subject},
+                         {measured,
+                          expected,
+                          {"reached_percent", *rate.ratio * 100},
+                          {"limit", text_of(limit)},
+                          {"source", rate.source}}}};
+    finding.impact = {StatementKind::repair_gpu, {}, {measured, expected}};
+    finding.next = of_peers(limit) ? StatementKind::look_at_gpu_links : StatementKind::look_at_gpu;
     out_.findings.push_back(std::move(finding));
   }
 

@@ -5,15 +5,21 @@
 namespace ringtrue::report {
 namespace {
 
-// Its numbers: {"kind": "path-rate", "nodes": ["node1", "node2"], "rate_Bps": 5e9, ...}.
-Json statement_value(const diagnosis::Statement& s, diagnosis::FindingKind kind) {
-  Json out = {{"kind", s.kind == diagnosis::StatementKind::told ? std::string(key_of(kind))
-                                                                : std::string(name(s.kind))}};
+// Its values: {"kind": "path-rate", "nodes": ["node1", "node2"], "rate_Bps": 5e9, ...}; of words of others
+// the kind is the finding's.
+Json statement_value(const diagnosis::Statement& s, const diagnosis::Finding& f) {
+  if (s.empty()) return nullptr;
+  Json out = {{"kind", s.kind == diagnosis::StatementKind::told ? key_of(f.kind) : name(s)}};
   for (const Subject& subject : s.subjects) {
     if (!subject.node.empty()) out["nodes"].push_back(subject.node);
     if (!subject.device.empty()) out["device"] = subject.device;
   }
-  for (const diagnosis::Quantity& q : s.values) out[std::string(q.name)] = q.value;
+  for (const diagnosis::Quantity& q : s.values)
+    std::visit(
+        [&]<class T>(const T& value) {
+          if constexpr (!std::is_same_v<T, std::monostate>) out[std::string(q.name)] = value;
+        },
+        q.value);
   return out;
 }
 
@@ -34,11 +40,10 @@ Json finding_value(const diagnosis::Finding& f) {
               {"evidence", sentences(f.evidence)},
               {"evidence_values", Json::array()},
               {"impact", text_or_null(sentence(f.impact))},
-              {"impact_values", f.impact.empty() ? Json(nullptr) : statement_value(f.impact, f.kind)},
+              {"impact_values", statement_value(f.impact, f)},
               {"next", text_or_null(sentence(f.next))},
-              {"next_kind", f.next.empty() ? Json(nullptr) : statement_value(f.next, f.kind)["kind"]}};
-  for (const diagnosis::Statement& s : f.evidence)
-    out["evidence_values"].push_back(statement_value(s, f.kind));
+              {"next_kind", f.next.empty() ? Json(nullptr) : statement_value(f.next, f)["kind"]}};
+  for (const diagnosis::Statement& s : f.evidence) out["evidence_values"].push_back(statement_value(s, f));
   if (!f.command.empty()) out["command"] = f.command;
   if (f.proven_after > 0) out["proven_after_runs"] = f.proven_after;
   return out;

@@ -8,19 +8,17 @@
 
 #include "base/plural.h"
 #include "base/units.h"
+#include "report/text/template.h"
 
 namespace ringtrue::report {
 namespace {
 
 using diagnosis::Plan;
-using diagnosis::Quantity;
 using diagnosis::Statement;
 using diagnosis::StatementKind;
 
 constexpr std::size_t names_shown = 16;
 
-// {0}: the first subject's node; {rate_Bps}: that quantity, "unknown" where there is none; {#readings}: "3
-// readings"; {text}: the statement's own words; [...]: left out where a quantity in it is missing.
 struct Wording {
   StatementKind kind;
   std::string_view name, sentence;
@@ -100,6 +98,8 @@ constexpr Wording wordings[] = {
     {StatementKind::counter, "counter", "{0} {text}"},
     {StatementKind::confirmed_after, "confirmed-after", "proven after {runs} of {all_runs} runs"},
     {StatementKind::confirmed_last, "confirmed-last", "proven after {#runs}"},
+    {StatementKind::gpu_carried, "gpu-carried",
+     "{limit} carried {measured_Bps}, {reached_percent:.0f} % of the {expected_Bps} that {source} allows"},
 
     {StatementKind::repair, "repair", "fixing it: {from_Bps} -> {to_Bps} busbw"},
     {StatementKind::repair_first, "repair-first",
@@ -117,6 +117,7 @@ constexpr Wording wordings[] = {
      "short messages take that much longer; every step of a collective waits for them"},
     {StatementKind::sent_again, "sent-again",
      "what is lost is sent again, with all that followed: this link is slower than its rate says"},
+    {StatementKind::repair_gpu, "repair-gpu", "mending it: {measured_Bps} -> {expected_Bps}"},
 
     {StatementKind::look_at_program, "look-at-program",
      "on {0}, look at the load, the clocks and the cooling of its processors"},
@@ -150,61 +151,18 @@ constexpr Wording wordings[] = {
      "MTU, speed negotiation"},
     {StatementKind::give_link_rate, "give-link-rate", "give the links' true rate with --link-rate"},
     {StatementKind::see_ideal, "see-ideal", "see ringtrue ideal, and give --link-rate as the links are"},
+    {StatementKind::look_at_gpu_links, "look-at-gpu-links",
+     "see ringtrue topo --view links for what is between the two, and nvidia-smi nvlink -s"},
+    {StatementKind::look_at_gpu, "look-at-gpu",
+     "see ringtrue check --inspect, and nvidia-smi -q -d PERFORMANCE,CLOCK for what slows it"},
 };
 
 constexpr bool in_order() {
   for (std::size_t i = 0; i < std::size(wordings); ++i)
     if (std::size_t(wordings[i].kind) != i) return false;
-  return std::size_t(StatementKind::see_ideal) + 1 == std::size(wordings);
+  return StatementKind(std::size(wordings)) == StatementKind::rule_evidence;
 }
-static_assert(in_order(), "a wording for each fact, in the order of the facts");
-
-const Quantity* find(const Statement& s, std::string_view name) {
-  const auto at =
-      std::find_if(s.values.begin(), s.values.end(), [&](const Quantity& q) { return q.name == name; });
-  return at == s.values.end() ? nullptr : &*at;
-}
-
-std::string number(const Quantity& q) {
-  if (q.name.ends_with("_Bps")) return to_text(BytesPerSecond(q.value));
-  if (q.name.ends_with("_s")) return fmt::format("{:.1f} us", q.value * 1e6);
-  if (q.name.ends_with("_share")) return fmt::format("{:.1f} %", q.value * 100);
-  if (q.name.ends_with("_percent")) return fmt::format("{:.2g} %", q.value);
-  return fmt::format("{:.0f}", q.value);
-}
-
-std::string filled(const Statement& s, std::string_view key) {
-  if (key == "text") return s.text;
-  if (key == "0" || key == "1") {
-    const std::size_t i = std::size_t(key[0] - '0');
-    return i < s.subjects.size() ? s.subjects[i].node : std::string();
-  }
-  const bool counted = key.starts_with('#');
-  if (counted) key.remove_prefix(1);
-  const Quantity* q = find(s, key);
-  if (!q) return "unknown";
-  return counted ? plural(std::size_t(q->value), std::string(key.substr(0, key.size() - 1))) : number(*q);
-}
-
-std::string fill(const Statement& s, std::string_view words) {
-  std::string out;
-  for (std::size_t at = 0; at < words.size(); ++at) {
-    if (words[at] == '{') {
-      const auto end = words.find('}', at);
-      out += filled(s, words.substr(at + 1, end - at - 1));
-      at = end;
-    } else if (words[at] == '[') {
-      const auto end = words.find(']', at);
-      const auto part = words.substr(at + 1, end - at - 1);
-      const auto key = part.substr(part.find('{') + 1);
-      if (find(s, key.substr(0, key.find('}')))) out += fill(s, part);
-      at = end;
-    } else {
-      out += words[at];
-    }
-  }
-  return out;
-}
+static_assert(in_order(), "a wording for each statement but those of rules, in their order");
 
 std::string list_of(const std::vector<std::string>& names) {
   const std::size_t shown = std::min(names.size(), names_shown);
@@ -214,17 +172,20 @@ std::string list_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::string_view name(StatementKind kind) {
-  return wordings[std::size_t(kind)].name;
+std::string_view name(const Statement& s) {
+  return s.rule ? key_of(*s.rule) : wordings[std::size_t(s.kind)].name;
 }
 
-std::string sentence(const Statement& statement) {
-  return fill(statement, wordings[std::size_t(statement.kind)].sentence);
+std::string sentence(const Statement& s) {
+  return s.rule ? rule_sentences(s).at(0) : fill(s, wordings[std::size_t(s.kind)].sentence);
 }
 
 std::vector<std::string> sentences(const std::vector<Statement>& statements) {
   std::vector<std::string> out;
-  for (const Statement& s : statements) out.push_back(sentence(s));
+  for (const Statement& s : statements) {
+    std::vector<std::string> said = s.rule ? rule_sentences(s) : std::vector{sentence(s)};
+    out.insert(out.end(), std::move_iterator(said.begin()), std::move_iterator(said.end()));
+  }
   return out;
 }
 

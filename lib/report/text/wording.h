@@ -10,8 +10,10 @@
 
 namespace ringtrue::report {
 
-std::string_view name(diagnosis::StatementKind kind);  // "path-rate", as JSON has it
+std::string_view name(const diagnosis::Statement& statement);  // "path-rate", as JSON has it
 std::string sentence(const diagnosis::Statement& statement);
+// Of what a rule of inspection says, and says at least: one of its impact, and of what to do.
+std::vector<std::string> rule_sentences(const diagnosis::Statement& statement);
 std::vector<std::string> sentences(const std::vector<diagnosis::Statement>& statements);
 // "leave out node3: 31.2 MB/s -> 59.8 MB/s busbw over 7 of 8 nodes"
 std::string sentence(const diagnosis::Plan& plan);
