@@ -42,7 +42,7 @@ std::string all_text(const Inspection& inspection) {
   std::string text;
   for (const auto& f : inspection.findings) {
     text += words(f) + '\n';
-    for (const auto& sentence : f.evidence) text += "  " + report::sentence(sentence) + '\n';
+    for (const auto& sentence : report::sentences(f.evidence)) text += "  " + sentence + '\n';
     text += "  " + report::sentence(f.impact) + '\n';
   }
   for (const auto& n : inspection.not_checked) text += n.what + ": " + n.why + '\n';
@@ -326,13 +326,8 @@ TEST_P(Machines, AreJudgedAlikeWithoutTheirNames) {
   probe::redact(recording, "salt");
   const Inspection after = inspect(recording);
   EXPECT_EQ(blamed(before, true), blamed(after, true));
-  const auto sentences = [](const diagnosis::Finding& finding) {
-    std::vector<std::string> all;
-    for (const diagnosis::Statement& statement : finding.evidence) all.push_back(report::sentence(statement));
-    return all;
-  };
   for (std::size_t i = 0; i < std::min(before.findings.size(), after.findings.size()); ++i)
-    EXPECT_EQ(sentences(before.findings[i]), sentences(after.findings[i]));
+    EXPECT_EQ(report::sentences(before.findings[i].evidence), report::sentences(after.findings[i].evidence));
   EXPECT_EQ(before.not_checked.size(), after.not_checked.size());
   EXPECT_EQ(before.rules, after.rules);
   const std::string shown = topology::to_json({{probe::probe(recording)}, {}});
