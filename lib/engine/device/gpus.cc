@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <fstream>
 #include <map>
 
+#include "base/hostlist.h"
 #include "transport/cuda/limits.h"
 
 namespace ringtrue::engine {
@@ -40,29 +40,15 @@ bool is_known_here(int pid) {
   return ::kill(pid, 0) == 0 || errno != ESRCH;
 }
 
-// The numbers of a kernel's list, "0-1,4"; at most as many as machines have NUMA nodes.
-std::vector<int> numbers_of(const std::string& list) {
-  constexpr int most = 1024;
-  std::vector<int> numbers;
-  const char* at = list.data();
-  const char* const end = at + list.size();
-  while (at < end && int(numbers.size()) < most) {
-    int first = 0;
-    auto [next, error] = std::from_chars(at, end, first);
-    if (error != std::errc()) break;
-    int last = first;
-    if (next < end && *next == '-') next = std::from_chars(next + 1, end, last).ptr;
-    for (int n = first; n <= last && int(numbers.size()) < most; ++n) numbers.push_back(n);
-    at = next + 1;  // past the comma
-  }
-  return numbers;
-}
-
 std::vector<int> numa_nodes() {
   std::ifstream file("/sys/devices/system/node/has_memory");
   std::string list;
   std::getline(file, list);
-  return numbers_of(list);
+  std::vector<int> numbers;
+  // "0-1,4": what stands between the brackets of a hostlist.
+  if (const auto names = expand_hostlist(fmt::format("node[{}]", list)))
+    for (const std::string& name : *names) numbers.push_back(std::stoi(name.substr(4)));
+  return numbers;
 }
 
 }  // namespace
