@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
+#include <iterator>
 
 #include "engine/kernels/reduce.h"
 
@@ -13,58 +13,31 @@ using collective::Type;
 
 namespace {
 
-template <class T>
-void fill(void* into, std::uint64_t elements, T value) {
-  auto* at = static_cast<std::byte*>(into);
-  constexpr std::uint64_t many = 64;
-  T block[many];
-  std::fill_n(block, many, value);
-  for (; elements >= many; elements -= many, at += sizeof block) std::memcpy(at, block, sizeof block);
-  std::memcpy(at, block, elements * sizeof(T));
-}
-
-template <class T>
-T choose(Operation operation, T zero, T one, T greatest, T least) {
-  switch (operation) {
-    case Operation::prod:
-      return one;
-    case Operation::min:
-      return greatest;
-    case Operation::max:
-      return least;
-    default:
-      return zero;
-  }
-}
-
-template <class Float>
-Float neutral_float(Operation operation) {
-  constexpr Float infinity = std::numeric_limits<Float>::infinity();
-  return choose<Float>(operation, Float(-0.0), 1, infinity, -infinity);
-}
-
-template <class Int>
-Int neutral_int(Operation operation) {
-  return choose<Int>(operation, 0, 1, std::numeric_limits<Int>::max(), std::numeric_limits<Int>::min());
-}
+// Bits, by type, of what changes no sum, product, minimum, maximum.
+constexpr std::uint64_t neutral_bits[][4] = {
+    {0x8000'0000, 0x3f80'0000, 0x7f80'0000, 0xff80'0000},  // float32: -0, 1, infinity, -infinity
+    {0x8000'0000'0000'0000, 0x3ff0'0000'0000'0000, 0x7ff0'0000'0000'0000, 0xfff0'0000'0000'0000},
+    {0x8000, 0x3c00, 0x7c00, 0xfc00},  // float16
+    {0x8000, 0x3f80, 0x7f80, 0xff80},  // bfloat16
+    {0, 1, 0x7fff'ffff, 0x8000'0000},  // int32
+    {0, 1, 0x7fff'ffff'ffff'ffff, 0x8000'0000'0000'0000},
+};
 
 }  // namespace
 
 void fill_neutral(Type type, Operation operation, void* into, std::uint64_t elements) {
-  switch (type) {
-    case Type::float32:
-      return fill(into, elements, neutral_float<float>(operation));
-    case Type::float64:
-      return fill(into, elements, neutral_float<double>(operation));
-    case Type::float16:  // by their bits
-      return fill(into, elements, choose<std::uint16_t>(operation, 0x8000, 0x3c00, 0x7c00, 0xfc00));
-    case Type::bfloat16:
-      return fill(into, elements, choose<std::uint16_t>(operation, 0x8000, 0x3f80, 0x7f80, 0xff80));
-    case Type::int32:
-      return fill(into, elements, neutral_int<std::int32_t>(operation));
-    case Type::int64:
-      return fill(into, elements, neutral_int<std::int64_t>(operation));
-  }
+  const std::uint64_t size = size_of(type);
+  const std::uint64_t bits =
+      neutral_bits[int(type)][operation == Operation::avg ? int(Operation::sum) : int(operation)];
+  std::uint64_t block[64];
+  std::fill_n(block, std::size(block),
+              bits * (size == 2   ? 0x1'0001'0001'0001
+                      : size == 4 ? 0x1'0000'0001
+                                  : 1));
+  auto* at = static_cast<std::byte*>(into);
+  std::uint64_t left = elements * size;
+  for (; left >= sizeof block; left -= sizeof block, at += sizeof block) std::memcpy(at, block, sizeof block);
+  std::memcpy(at, block, left);
 }
 
 void conclude(Type type, Operation operation, void* data, std::uint64_t elements, collective::Rank workers,
@@ -73,10 +46,10 @@ void conclude(Type type, Operation operation, void* data, std::uint64_t elements
       operation == Operation::min || operation == Operation::max || operation == Operation::prod;
   if (missing > 0 && zero_matters) {
     static const std::byte zeros[16 * 1024]{};
-    const std::uint64_t unit = size_of(type), most = sizeof zeros / unit;
+    const std::uint64_t unit = size_of(type), max_elements = sizeof zeros / unit;
     auto* at = static_cast<std::byte*>(data);
     for (std::uint64_t left = elements; left > 0;) {
-      const std::uint64_t now = std::min(left, most);
+      const std::uint64_t now = std::min(left, max_elements);
       reduce(type, operation, at, at, zeros, now);
       at += now * unit;
       left -= now;
