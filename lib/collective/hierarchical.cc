@@ -27,9 +27,9 @@ struct Plan {
     gather_lane = Lane(std::max(call.lanes, 1));
     // Messages between nodes of at least 64 KiB, where the call is long enough for more than one segment, and
     // nodes have something to do meanwhile.
-    const std::uint64_t least = std::uint64_t(layout.ranks()) * 64 * 1024;
+    const std::uint64_t min_segment = std::uint64_t(layout.ranks()) * 64 * 1024;
     const bool alone = even && near.size() == 1;
-    segments = alone ? 1 : std::clamp<std::uint64_t>(call.bytes() / least, 1, 16);
+    segments = alone ? 1 : std::clamp<std::uint64_t>(call.bytes() / min_segment, 1, 16);
   }
 
   static Circle circle(const std::vector<Rank>& members, std::size_t index) {

@@ -182,7 +182,7 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
         Reply broken;
         broken.sequence = event_.sequence();
         broken.at = now_ns();
-        broken.error = Error{Cause::corrupted, "its daemon sent nonsense: " + reply.error().what,
+        broken.error = Error{Cause::corrupted, "its daemon sent an invalid message: " + reply.error().what,
                              target_.node, "install the same version on both"};
         reply = std::move(broken);
       }
@@ -218,7 +218,7 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
   grpc::ClientContext context_;
   std::unique_ptr<rpc::Node::Stub> stub_;
   rpc::Event event_;
-  std::optional<Error> parting_;  // the daemon's last words
+  std::optional<Error> parting_;  // why the daemon ends the stream
 
   std::mutex mutex_;
   std::deque<CommandPtr> queue_;  // the front is being written

@@ -240,8 +240,8 @@ Rank OmniAggregator::waiting_for() const {
     if (slots_[i].open == 0 || !slots_[i].collecting) continue;
     for (const Rank w : workers_) owed[std::size_t(w)] += missing(i, w);
   }
-  const auto most = std::max_element(owed.begin(), owed.end());
-  if (*most > 0) return Rank(most - owed.begin());
+  const auto max_owed = std::max_element(owed.begin(), owed.end());
+  if (*max_owed > 0) return Rank(max_owed - owed.begin());
   for (std::size_t w = 0; w < farewells_.size(); ++w) {
     if (!self_.done(farewells_[w])) return Rank(w);
   }

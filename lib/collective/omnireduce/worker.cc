@@ -236,8 +236,8 @@ Rank OmniWorker::waiting_for() const {
   for (std::uint32_t j = 0; j < used_; ++j) {
     if (streams_[j].open != 0 && streams_[j].listening) ++owed[j % std::uint32_t(omni_.aggregators)];
   }
-  const auto most = std::max_element(owed.begin(), owed.end());
-  return *most > 0 ? Rank(omni_.workers + (most - owed.begin())) : -1;
+  const auto max_owed = std::max_element(owed.begin(), owed.end());
+  return *max_owed > 0 ? Rank(omni_.workers + (max_owed - owed.begin())) : -1;
 }
 
 }  // namespace ringtrue::collective

@@ -74,11 +74,11 @@ void DeviceBlocks::look_further() {
 
 void DeviceBlocks::bring() {
   const std::uint64_t size = std::uint64_t(call_.omni.block) * size_of(call_.type);
-  const std::uint64_t most = std::max<std::uint64_t>(max_copy / size, 1);
+  const std::uint64_t max_blocks = std::max<std::uint64_t>(max_copy / size, 1);
   while (asked_ < blocks_ && under_way_.size() < window) {
     while (asked_ < blocks_ && !(*this)[asked_]) ++asked_;
     const std::uint64_t begin = asked_;
-    while (asked_ < blocks_ && asked_ - begin < most && (*this)[asked_]) ++asked_;
+    while (asked_ < blocks_ && asked_ - begin < max_blocks && (*this)[asked_]) ++asked_;
     if (begin == asked_) return;  // nothing but zeros up to the end
     const std::uint64_t end = std::min(asked_ * size, call_.bytes());
     Result<void> told = data_.down(begin * size, end - begin * size);

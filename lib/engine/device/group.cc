@@ -21,14 +21,14 @@ namespace {
 
 std::uint64_t scratch_of(const collective::Algorithm& algorithm, const collective::Layout& layout,
                          collective::Call call) {
-  std::uint64_t most = 0;
+  std::uint64_t max_bytes = 0;
   call = cuda::sliced(call, layout.ranks());
   for (const std::uint64_t slice : {call.slice_bytes, std::min<std::uint64_t>(call.slice_bytes, 1 << 20)}) {
     call.slice_bytes = slice;
     for (Rank rank = 0; rank < layout.ranks(); ++rank)
-      most = std::max(most, algorithm.scratch_bytes(layout, rank, call));
+      max_bytes = std::max(max_bytes, algorithm.scratch_bytes(layout, rank, call));
   }
-  return most;
+  return max_bytes;
 }
 
 }  // namespace

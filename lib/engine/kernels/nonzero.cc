@@ -59,16 +59,16 @@ void NonZeroScanner::start(Type type, const std::byte* data, std::uint64_t eleme
 
 void NonZeroScanner::look_further() {
   if (known_ == blocks_) return;
-  const std::uint64_t most = bytes_a_look / size_of(type_);
-  if (block_ <= most) {
-    const std::uint64_t count = std::min(blocks_ - known_, most / block_);
+  const std::uint64_t max_elements = bytes_a_look / size_of(type_);
+  if (block_ <= max_elements) {
+    const std::uint64_t count = std::min(blocks_ - known_, max_elements / block_);
     find_non_zero(type_, data_, elements_, block_, known_, count, bitmap_.data());
     known_ += count;
     return;
   }
   // A block that is too long for one look.
   const std::uint64_t start = known_ * block_, length = std::min<std::uint64_t>(block_, elements_ - start);
-  const std::uint64_t piece = std::min(most, length - looked_at_);
+  const std::uint64_t piece = std::min(max_elements, length - looked_at_);
   const bool found = any_non_zero(type_, data_ + (start + looked_at_) * size_of(type_), piece);
   looked_at_ += piece;
   if (!found && looked_at_ < length) return;

@@ -10,9 +10,9 @@ namespace {
 
 namespace udp = transport::udp;
 
-// The largest block, at most `most`, with which packets fit into `room` bytes; 0: none does.
-std::uint32_t largest_block(collective::Call call, std::uint64_t room, std::uint32_t most) {
-  std::uint32_t fits = 0, too_large = most + 1;
+// The largest block, at most `max`, with which packets fit into `room` bytes; 0: none does.
+std::uint32_t largest_block(collective::Call call, std::uint64_t room, std::uint32_t max) {
+  std::uint32_t fits = 0, too_large = max + 1;
   while (too_large - fits > 1) {
     call.omni.block = fits + (too_large - fits) / 2;
     (collective::max_packet(call) <= room ? fits : too_large) = call.omni.block;
@@ -34,11 +34,11 @@ Result<void> check_datagrams(const run::Job& job, const collective::Algorithm& a
     return fail(Cause::bad_input, fmt::format("no network has packets of {} bytes", job.mtu), {},
                 "use an --mtu from 576 to 65535");
   const std::uint64_t room = std::uint64_t(job.mtu) - framing;
-  const std::uint64_t longest = collective::max_packet(job.call);
-  if (longest <= room) return {};
+  const std::uint64_t max_bytes = collective::max_packet(job.call);
+  if (max_bytes <= room) return {};
   const std::uint32_t block = largest_block(job.call, room, job.call.omni.block);
   return fail(Cause::bad_input,
-              fmt::format("packets of {} bytes do not fit an MTU of {}", longest + framing, job.mtu), {},
+              fmt::format("packets of {} bytes do not fit an MTU of {}", max_bytes + framing, job.mtu), {},
               block > 0 ? fmt::format("use --block {} or less, or a smaller --fusion", block)
                         : "use a smaller --fusion");
 }

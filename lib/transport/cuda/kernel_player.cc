@@ -16,7 +16,7 @@ using collective::Call;
 using collective::Layout;
 using collective::Rank;
 
-// Pinned: the host's word to the kernels, and their last words.
+// Pinned: the host's word to the kernels, and what they leave when they stop.
 struct Control {
   std::uint32_t abort = 0;
   Stop stops[max_ranks];
