@@ -1,5 +1,4 @@
-#include "daemon/calls.h"
-
+// The calls of the service as state machines on one completion queue.
 #include <fmt/format.h>
 #include <grpc/grpc_security_constants.h>
 #include <grpc/support/time.h>
@@ -11,6 +10,7 @@
 
 #include "base/log.h"
 #include "daemon/grpc_log.h"
+#include "daemon/service.h"
 #include "pki/pki.h"
 
 namespace ringtrue::daemon {
@@ -20,6 +20,28 @@ constexpr int max_streams = 32;
 constexpr Seconds first_command_time{5};
 constexpr int missed_heartbeats = 3;
 constexpr Seconds max_window{60};
+
+// One operation on the queue; keeps its call alive until it is done.
+class Op {
+ public:
+  using Handler = std::function<void(bool ok)>;
+  // The tag for gRPC. An op is started again only after it was done.
+  void* start(std::shared_ptr<void> call, Handler handler) {
+    call_ = std::move(call);
+    handler_ = std::move(handler);
+    return this;
+  }
+  void done(bool ok) {
+    // Moved out first: the handler may start the op again.
+    const std::shared_ptr<void> call = std::move(call_);
+    const Handler handler = std::move(handler_);
+    handler(ok);
+  }
+
+ private:
+  std::shared_ptr<void> call_;
+  Handler handler_;
+};
 
 struct Peer {
   pki::Role role = pki::Role::none;

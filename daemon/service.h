@@ -1,19 +1,48 @@
 // The gRPC service: streams in, events out. One thread serves all of gRPC; it never blocks.
 #pragma once
 
+#include <grpcpp/completion_queue.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
+#include <atomic>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "daemon/calls.h"
 #include "daemon/credentials.h"
+#include "daemon/inspector.h"
+#include "daemon/lease_manager.h"
+#include "wire/node.grpc.pb.h"
 
 namespace ringtrue::daemon {
+
+// What the calls share.
+struct CallContext {
+  std::string node;
+  LeaseManager& manager;
+  Inspector& inspector;
+  rpc::Node::AsyncService service;
+  std::unique_ptr<grpc::ServerCompletionQueue> queue;
+  std::atomic<bool> stopping;
+  std::atomic<int> leases = 0;  // streams that are open
+  // Of the queue's thread: what to do at its time (now_ns). Not grpc::Alarm: after a few that ring every
+  // second, gRPC's own timer thread wakes several times a second for ever.
+  std::multimap<std::int64_t, std::function<void()>> timers{};
+
+  void after(Seconds time, std::function<void()> act) {
+    timers.emplace(Deadline::in(time).at_ns(), std::move(act));
+  }
+};
+
+// Handles what comes in until the queue is shut down.
+void serve_queue(CallContext& context);
+// Waits for the first call of each kind; each call then waits for the next one of its kind.
+void accept_calls(CallContext& context);
 
 class Service {
  public:
