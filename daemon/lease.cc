@@ -131,18 +131,14 @@ Result<void> Lease::play(const rpc::Command& command, Deadline deadline, rpc::Ev
       return prepare(command.prepare(), deadline, event);
     case rpc::Command::kConnect:
       return connect(command.connect(), deadline);
-    case rpc::Command::kBarrier: {
-      if (auto fits = in_state(State::connected, Phase::connect); !fits) return fits;
-      auto done = workers_->barrier(deadline);
-      if (done) state_ = State::synchronized;
-      return done;
-    }
-    case rpc::Command::kRun: {
-      if (auto fits = in_state(State::synchronized, Phase::barrier); !fits) return fits;
-      auto done = workers_->run(deadline);
-      if (done) state_ = State::finished;
-      return done;
-    }
+    case rpc::Command::kBarrier:
+      return in_state(State::connected, Phase::connect)
+          .and_then([&] { return workers_->barrier(deadline); })
+          .map([&] { state_ = State::synchronized; });
+    case rpc::Command::kRun:
+      return in_state(State::synchronized, Phase::barrier)
+          .and_then([&] { return workers_->run(deadline); })
+          .map([&] { state_ = State::finished; });
     case rpc::Command::kCollect: {
       if (auto fits = in_state(State::finished, Phase::run); !fits) return fits;
       auto report = workers_->collect(deadline);
