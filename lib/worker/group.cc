@@ -27,62 +27,54 @@ constexpr Seconds grace{1};  // for an answer that is late, or for stopping afte
 class WorkerProcess {
  public:
   // Runs `program 3`, its end of the socket pair as descriptor 3, nothing else but the standard streams open.
-  static Result<WorkerProcess> spawn(const std::string& program);
+  static Result<WorkerProcess> spawn(const std::string& program) {
+    auto pair = open_socket_pair();
+    if (!pair)
+      return fail(Cause::unavailable,
+                  std::string("no socket pair for a worker: ") + std::strerror(pair.error()));
+    auto process = ChildProcess::start(program, {"ringtrue-worker", "3"}, {.channel = pair->theirs.get()});
+    if (!process)
+      return fail(Cause::unavailable,
+                  "the worker " + program + " cannot be run: " + std::strerror(process.error()));
+    WorkerProcess worker;
+    worker.process_ = std::move(*process);
+    worker.channel_ = Channel(std::move(pair->ours));
+    return worker;
+  }
 
   Channel& channel() { return channel_; }
   pid_t pid() const { return process_.pid(); }  // 0 once reaped
 
   // How the process ended: "killed by signal 9". Waits a moment for a process whose socket has closed, and
   // ends one that stays.
-  std::string reap_dead();
+  std::string reap_dead() {
+    if (!process_.ended(Deadline::in(Seconds(0.5)))) {
+      kill();
+      return "closed its channel";
+    }
+    const int status = process_.status();
+    if (WIFSIGNALED(status)) return "was killed by signal " + std::to_string(WTERMSIG(status));
+    if (WIFEXITED(status)) return "exited with status " + std::to_string(WEXITSTATUS(status));
+    return "ended";
+  }
   // Ends it however it stands, and reaps it.
-  void kill();
+  void kill() {
+    // Only a process inside a kernel call that cannot be interrupted outlives this; the kernel's own reaper
+    // has to take it, once we are gone.
+    process_.kill(Seconds(5));
+    channel_.close();
+  }
   // Closes the socket and gives the process until the deadline to go; then as kill().
-  void let_go(Deadline deadline);
+  void let_go(Deadline deadline) {
+    channel_.close();
+    process_.ended(deadline);
+    kill();
+  }
 
  private:
   ChildProcess process_;
   Channel channel_;
 };
-
-Result<WorkerProcess> WorkerProcess::spawn(const std::string& program) {
-  auto pair = open_socket_pair();
-  if (!pair)
-    return fail(Cause::unavailable,
-                std::string("no socket pair for a worker: ") + std::strerror(pair.error()));
-  auto process = ChildProcess::start(program, {"ringtrue-worker", "3"}, {.channel = pair->theirs.get()});
-  if (!process)
-    return fail(Cause::unavailable,
-                "the worker " + program + " cannot be run: " + std::strerror(process.error()));
-  WorkerProcess worker;
-  worker.process_ = std::move(*process);
-  worker.channel_ = Channel(std::move(pair->ours));
-  return worker;
-}
-
-std::string WorkerProcess::reap_dead() {
-  if (!process_.ended(Deadline::in(Seconds(0.5)))) {
-    kill();
-    return "closed its channel";
-  }
-  const int status = process_.status();
-  if (WIFSIGNALED(status)) return "was killed by signal " + std::to_string(WTERMSIG(status));
-  if (WIFEXITED(status)) return "exited with status " + std::to_string(WEXITSTATUS(status));
-  return "ended";
-}
-
-void WorkerProcess::kill() {
-  // Only a process inside a kernel call that cannot be interrupted outlives this; the kernel's own reaper has
-  // to take it, once we are gone.
-  process_.kill(Seconds(5));
-  channel_.close();
-}
-
-void WorkerProcess::let_go(Deadline deadline) {
-  channel_.close();
-  process_.ended(deadline);
-  kill();
-}
 
 // Who is to blame, when several workers fail in one phase: the gravest is reported.
 enum class Weight { none, cancelled, reported, silent, died };
