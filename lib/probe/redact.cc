@@ -1,6 +1,5 @@
 // What names people and places in a recording, by where it stands.
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "formats/text.h"
@@ -13,7 +12,7 @@ namespace {
 using namespace formats;
 using nlohmann::json;
 
-bool any_of(std::string_view text, std::initializer_list<std::string_view> words) {
+bool has_any(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::any_of(words.begin(), words.end(), [&](auto word) { return text.find(word) != text.npos; });
 }
 
@@ -75,16 +74,15 @@ class Redactor {
   // One value and what it is called.
   std::string value(const std::string& name, const std::string& text) {
     const std::string key = lower(name);
-    if (any_of(key, {"serial", "asset_tag", "assettag"})) pseudonyms_.learn_serial(text);
+    if (has_any(key, {"serial", "asset_tag", "assettag"})) pseudonyms_.learn_serial(text);
     if (key == "hostname" || key == "domainname" || key == "nodename" || key == "node")
       pseudonyms_.learn_host(text);
     if (key == "node_desc" || key == "node_description") return pseudonyms_.description(text);
     if (key == "cmdline") return command_line(text);
     if (key == "linuxcgroup" || key == "commandline" || key == "ifalias") return {};
-    const bool guids = any_of(key, {"guid", "phys_port_id", "phys_switch_id", "switch_id"});
     return pseudonyms_.text(
-        text, {.versions = any_of(key, {"version", "fw", "firmware", "driver", "bios", "release"}),
-               .guids = guids});
+        text, {.versions = has_any(key, {"version", "fw", "firmware", "driver", "bios", "release"}),
+               .guids = has_any(key, {"guid", "phys_port_id", "switch_id"})});
   }
 
   // PCI's configuration space, without the serial number in it, which is a NIC's MAC or GUID.
@@ -104,8 +102,8 @@ class Redactor {
   static std::string command_line(std::string_view text) {
     std::string result;
     for (const std::string_view word : split(text, ' '))
-      if (any_of(word.substr(0, word.find('=')),
-                 {"iommu", "pci", "hugepage", "isolcpus", "nohz", "mitigations"})) {
+      if (has_any(word.substr(0, word.find('=')),
+                  {"iommu", "pci", "hugepage", "isolcpus", "nohz", "mitigations"})) {
         if (!result.empty()) result += ' ';
         result += word;
       }
