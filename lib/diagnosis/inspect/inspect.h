@@ -29,10 +29,9 @@ struct Inspection {
 class RuleContext;
 
 struct Rule {
-  FindingKind kind;        // of its findings
-  Severity severity;       // the gravest that it gives
-  ScopeType type;          // what it is about, mostly
-  std::string_view title;  // "PCIe link below its own maximum"
+  FindingKind kind;   // of its findings
+  Severity severity;  // the gravest that it gives
+  ScopeType type;     // what it is about, mostly
   void (*look)(RuleContext& context);
 };
 

@@ -79,9 +79,8 @@ void gpudirect(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {FindingKind::gpu_far_nic, Severity::warning, ScopeType::gpu, "GPU without a NIC on its socket", far_nic},
-    {FindingKind::gpudirect_impossible, Severity::warning, ScopeType::node, "GPUDirect RDMA impossible",
-     gpudirect},
+    {FindingKind::gpu_far_nic, Severity::warning, ScopeType::gpu, far_nic},
+    {FindingKind::gpudirect_impossible, Severity::warning, ScopeType::node, gpudirect},
 };
 
 }  // namespace

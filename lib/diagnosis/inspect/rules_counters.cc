@@ -186,23 +186,16 @@ void saturated(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {FindingKind::symbol_errors, Severity::critical, ScopeType::port, "Symbol errors that rise",
-     rises<symbol_errors>},
-    {FindingKind::link_error_recovery, Severity::warning, ScopeType::port,
-     "Link that recovers again and again", rises<recovery>},
-    {FindingKind::port_receive_errors, Severity::warning, ScopeType::port, "Receive errors that rise",
-     rises<receive_errors>},
-    {FindingKind::port_discards, Severity::warning, ScopeType::port, "Packets discarded at a port",
-     rises<discards>},
-    {FindingKind::port_fatal_errors, Severity::critical, ScopeType::port,
-     "Errors of which any is one too many", rises<fatal>},
-    {FindingKind::carrier_changes, Severity::warning, ScopeType::port, "Link that goes up and down",
-     rises<carrier>},
-    {FindingKind::roce_retransmissions, Severity::warning, ScopeType::port, "RoCE packets sent again",
-     rises<retransmissions>},
-    {FindingKind::roce_congestion, Severity::info, ScopeType::port, "RoCE senders slowed down", congestion},
-    {FindingKind::pcie_errors, Severity::critical, ScopeType::link, "PCIe errors that rise", pcie_errors},
-    {FindingKind::counter_saturated, Severity::info, ScopeType::counter, "Counter at its end", saturated},
+    {FindingKind::symbol_errors, Severity::critical, ScopeType::port, rises<symbol_errors>},
+    {FindingKind::link_error_recovery, Severity::warning, ScopeType::port, rises<recovery>},
+    {FindingKind::port_receive_errors, Severity::warning, ScopeType::port, rises<receive_errors>},
+    {FindingKind::port_discards, Severity::warning, ScopeType::port, rises<discards>},
+    {FindingKind::port_fatal_errors, Severity::critical, ScopeType::port, rises<fatal>},
+    {FindingKind::carrier_changes, Severity::warning, ScopeType::port, rises<carrier>},
+    {FindingKind::roce_retransmissions, Severity::warning, ScopeType::port, rises<retransmissions>},
+    {FindingKind::roce_congestion, Severity::info, ScopeType::port, congestion},
+    {FindingKind::pcie_errors, Severity::critical, ScopeType::link, pcie_errors},
+    {FindingKind::counter_saturated, Severity::info, ScopeType::counter, saturated},
 };
 
 }  // namespace

@@ -209,14 +209,10 @@ void isolated(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {FindingKind::fabric_link_degraded, Severity::warning, ScopeType::link,
-     "Cable of the fabric below what it can do", link_degraded},
-    {FindingKind::fabric_trunk_slower, Severity::warning, ScopeType::link,
-     "Trunk slower than its parallel sisters", trunk_slower},
-    {FindingKind::fabric_trunks_fewer, Severity::warning, ScopeType::fabric_switch,
-     "Leaf with fewer cables to a spine than its sisters", trunks_fewer},
-    {FindingKind::fabric_switch_isolated, Severity::warning, ScopeType::fabric_switch,
-     "Switch without a trunk", isolated},
+    {FindingKind::fabric_link_degraded, Severity::warning, ScopeType::link, link_degraded},
+    {FindingKind::fabric_trunk_slower, Severity::warning, ScopeType::link, trunk_slower},
+    {FindingKind::fabric_trunks_fewer, Severity::warning, ScopeType::fabric_switch, trunks_fewer},
+    {FindingKind::fabric_switch_isolated, Severity::warning, ScopeType::fabric_switch, isolated},
 };
 
 }  // namespace

@@ -195,20 +195,15 @@ void memory(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {FindingKind::mtu_mismatch, Severity::warning, ScopeType::node, "MTU unlike the fleet's", mtu},
-    {FindingKind::firmware_mismatch, Severity::warning, ScopeType::node, "NIC firmware unlike the fleet's",
-     firmware},
-    {FindingKind::driver_mismatch, Severity::warning, ScopeType::node, "Driver unlike the fleet's", driver},
-    {FindingKind::kernel_mismatch, Severity::warning, ScopeType::node, "Kernel unlike the fleet's", kernel},
-    {FindingKind::gpu_model_mismatch, Severity::warning, ScopeType::node, "GPU model unlike the fleet's",
-     gpu_model},
-    {FindingKind::gpu_count_mismatch, Severity::critical, ScopeType::node,
-     "Number of GPUs unlike the fleet's", gpu_count},
-    {FindingKind::nic_count_mismatch, Severity::critical, ScopeType::node,
-     "Number of rails unlike the fleet's", nic_count},
-    {FindingKind::nvlink_count_mismatch, Severity::critical, ScopeType::node,
-     "Number of NVLinks unlike the fleet's", nvlink_count},
-    {FindingKind::memory_mismatch, Severity::warning, ScopeType::node, "Memory unlike the fleet's", memory},
+    {FindingKind::mtu_mismatch, Severity::warning, ScopeType::node, mtu},
+    {FindingKind::firmware_mismatch, Severity::warning, ScopeType::node, firmware},
+    {FindingKind::driver_mismatch, Severity::warning, ScopeType::node, driver},
+    {FindingKind::kernel_mismatch, Severity::warning, ScopeType::node, kernel},
+    {FindingKind::gpu_model_mismatch, Severity::warning, ScopeType::node, gpu_model},
+    {FindingKind::gpu_count_mismatch, Severity::critical, ScopeType::node, gpu_count},
+    {FindingKind::nic_count_mismatch, Severity::critical, ScopeType::node, nic_count},
+    {FindingKind::nvlink_count_mismatch, Severity::critical, ScopeType::node, nvlink_count},
+    {FindingKind::memory_mismatch, Severity::warning, ScopeType::node, memory},
 };
 
 }  // namespace

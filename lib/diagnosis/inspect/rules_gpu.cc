@@ -181,16 +181,13 @@ void gpu_unlike(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {FindingKind::gpu_lost, Severity::critical, ScopeType::gpu, "GPU that the driver lost", lost},
-    {FindingKind::gpu_throttled, Severity::critical, ScopeType::gpu, "GPU with lowered clocks", throttled},
-    {FindingKind::ecc_errors, Severity::critical, ScopeType::gpu, "Uncorrected memory errors of a GPU",
-     ecc_errors},
-    {FindingKind::ecc_retirement_pending, Severity::warning, ScopeType::gpu,
-     "GPU memory that waits to be retired", retired_pending},
-    {FindingKind::ecc_off, Severity::warning, ScopeType::gpu, "GPU without ECC, unlike its sisters", ecc_off},
-    {FindingKind::mig_enabled, Severity::info, ScopeType::gpu, "GPU in slices (MIG)", mig},
-    {FindingKind::gpu_link_unlike_sisters, Severity::warning, ScopeType::gpu,
-     "GPU with a lesser PCIe link than its sisters", gpu_unlike},
+    {FindingKind::gpu_lost, Severity::critical, ScopeType::gpu, lost},
+    {FindingKind::gpu_throttled, Severity::critical, ScopeType::gpu, throttled},
+    {FindingKind::ecc_errors, Severity::critical, ScopeType::gpu, ecc_errors},
+    {FindingKind::ecc_retirement_pending, Severity::warning, ScopeType::gpu, retired_pending},
+    {FindingKind::ecc_off, Severity::warning, ScopeType::gpu, ecc_off},
+    {FindingKind::mig_enabled, Severity::info, ScopeType::gpu, mig},
+    {FindingKind::gpu_link_unlike_sisters, Severity::warning, ScopeType::gpu, gpu_unlike},
 };
 
 }  // namespace

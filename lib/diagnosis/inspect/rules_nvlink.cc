@@ -186,10 +186,9 @@ void errors(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {FindingKind::nvlink_down, Severity::critical, ScopeType::gpu, "NVLink that is down", down},
-    {FindingKind::nvlink_fewer_than_sisters, Severity::critical, ScopeType::gpu,
-     "GPU with fewer NVLinks than its sisters", fewer},
-    {FindingKind::nvlink_errors, Severity::critical, ScopeType::gpu, "NVLink errors that rise", errors},
+    {FindingKind::nvlink_down, Severity::critical, ScopeType::gpu, down},
+    {FindingKind::nvlink_fewer_than_sisters, Severity::critical, ScopeType::gpu, fewer},
+    {FindingKind::nvlink_errors, Severity::critical, ScopeType::gpu, errors},
 };
 
 }  // namespace

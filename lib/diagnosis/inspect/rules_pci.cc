@@ -338,14 +338,10 @@ void nic_bound(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {FindingKind::pcie_link_degraded, Severity::critical, ScopeType::link,
-     "PCIe link below what both of its ends can do", link_degraded},
-    {FindingKind::pcie_link_limited, Severity::info, ScopeType::link,
-     "PCIe link whose ends cannot do the same", link_limited},
-    {FindingKind::pcie_uplink_slower, Severity::warning, ScopeType::link,
-     "PCIe port without a known maximum, slower than what is below", uplink_slower},
-    {FindingKind::nic_pcie_bound, Severity::warning, ScopeType::nic,
-     "NIC whose ports are faster than its PCIe path", nic_bound},
+    {FindingKind::pcie_link_degraded, Severity::critical, ScopeType::link, link_degraded},
+    {FindingKind::pcie_link_limited, Severity::info, ScopeType::link, link_limited},
+    {FindingKind::pcie_uplink_slower, Severity::warning, ScopeType::link, uplink_slower},
+    {FindingKind::nic_pcie_bound, Severity::warning, ScopeType::nic, nic_bound},
 };
 
 }  // namespace

@@ -300,13 +300,10 @@ void unlike_sisters(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {FindingKind::port_down, Severity::critical, ScopeType::port, "Port that is down", down},
-    {FindingKind::port_not_active, Severity::critical, ScopeType::port,
-     "Port with a wire that carries no data", not_active},
-    {FindingKind::port_rate_degraded, Severity::critical, ScopeType::port, "Port below its own maximum",
-     rate_degraded},
-    {FindingKind::rail_unlike_sisters, Severity::critical, ScopeType::nic, "Rail slower than its sisters",
-     unlike_sisters},
+    {FindingKind::port_down, Severity::critical, ScopeType::port, down},
+    {FindingKind::port_not_active, Severity::critical, ScopeType::port, not_active},
+    {FindingKind::port_rate_degraded, Severity::critical, ScopeType::port, rate_degraded},
+    {FindingKind::rail_unlike_sisters, Severity::critical, ScopeType::nic, unlike_sisters},
 };
 
 }  // namespace

@@ -79,11 +79,10 @@ void governor(RuleContext& context) {
 }
 
 constexpr Rule table[] = {
-    {FindingKind::acs_redirect, Severity::warning, ScopeType::link, "ACS in the way of peer traffic", acs},
-    {FindingKind::iommu_translated, Severity::warning, ScopeType::node, "IOMMU in the way of devices", iommu},
-    {FindingKind::memlock_low, Severity::warning, ScopeType::node, "Limit on locked memory too low", memlock},
-    {FindingKind::governor_not_performance, Severity::info, ScopeType::node, "Processors that save power",
-     governor},
+    {FindingKind::acs_redirect, Severity::warning, ScopeType::link, acs},
+    {FindingKind::iommu_translated, Severity::warning, ScopeType::node, iommu},
+    {FindingKind::memlock_low, Severity::warning, ScopeType::node, memlock},
+    {FindingKind::governor_not_performance, Severity::info, ScopeType::node, governor},
 };
 
 }  // namespace
