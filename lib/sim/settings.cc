@@ -51,24 +51,19 @@ void dgx(Fabric& fabric, double nvlink, double nic, int leaf) {
   fabric.mtu = 4096;
 }
 
-struct Machine {
-  Preset preset;
-  void (*describe)(Fabric&);
-};
-
 // Latencies are round figures for one hop: NVLink with a copying kernel, InfiniBand with its verbs.
-constexpr Machine machines[] = {
+constexpr Preset machines[] = {
     // NVIDIA DGX SuperPOD Reference Architecture, DGX H100 (RA-11333-001): 8 GPUs with 900 GB/s of NVLink
     // both ways, 8 ConnectX-7 at 400 Gbit/s, rail-optimised, 32 nodes a scalable unit, no oversubscription.
-    {{"dgx-h100", "8 H100, NVLink 450 GB/s, 8 NICs of 400 Gbit/s, 32 nodes below a leaf"},
+    {"dgx-h100", "8 H100, NVLink 450 GB/s, 8 NICs of 400 Gbit/s, 32 nodes below a leaf",
      [](Fabric& f) { dgx(f, 450e9, 50e9, 32); }},
     // NVIDIA DGX SuperPOD Reference Architecture, DGX A100 (RA-10331): 600 GB/s of NVLink both ways, 8 HDR
     // ports for computing, 20 nodes a scalable unit.
-    {{"dgx-a100", "8 A100, NVLink 300 GB/s, 8 NICs of 200 Gbit/s, 20 nodes below a leaf"},
+    {"dgx-a100", "8 A100, NVLink 300 GB/s, 8 NICs of 200 Gbit/s, 20 nodes below a leaf",
      [](Fabric& f) { dgx(f, 300e9, 25e9, 20); }},
     // Summit (Vazhkudai et al., SC18): 6 V100 a node, 50 GB/s of NVLink one way between GPUs, two EDR ports,
     // 18 nodes a rack, a fat tree without oversubscription.
-    {{"summit", "6 V100, NVLink 50 GB/s, 2 NICs of 100 Gbit/s, 18 nodes below a leaf"},
+    {"summit", "6 V100, NVLink 50 GB/s, 2 NICs of 100 Gbit/s, 18 nodes below a leaf",
      [](Fabric& f) {
        f.ranks_per_node = 6;
        f.rails = 2;
@@ -78,7 +73,7 @@ constexpr Machine machines[] = {
        f.mtu = 4096;
      }},
     // A server with PCIe Gen4 x16 cards and one port of 100 Gbit/s Ethernet.
-    {{"pcie-gen4", "4 GPUs on PCIe Gen4 x16, one NIC of 100 Gbit/s"},
+    {"pcie-gen4", "4 GPUs on PCIe Gen4 x16, one NIC of 100 Gbit/s",
      [](Fabric& f) {
        f.ranks_per_node = 4;
        f.pcie = true;
@@ -89,9 +84,9 @@ constexpr Machine machines[] = {
 
 Result<void> set_preset(Description& d, std::string_view text) {
   std::string names;
-  for (const Machine& machine : machines) {
-    names.append(names.empty() ? "" : ", ").append(machine.preset.name);
-    if (machine.preset.name != text) continue;
+  for (const Preset& machine : machines) {
+    names.append(names.empty() ? "" : ", ").append(machine.name);
+    if (machine.name != text) continue;
     d.per_node.reset();
     machine.describe(d.fabric);
     return {};
@@ -176,12 +171,7 @@ Result<void> set(Description& description, std::string_view name, std::string_vi
 }
 
 std::span<const Preset> presets() {
-  static const std::vector<Preset> all = [] {
-    std::vector<Preset> out;
-    for (const Machine& machine : machines) out.push_back(machine.preset);
-    return out;
-  }();
-  return all;
+  return machines;
 }
 
 Result<Fabric> Description::finished() const {

@@ -33,6 +33,7 @@ Result<void> set(Description& description, std::string_view name, std::string_vi
 struct Preset {
   std::string_view name;
   std::string_view summary;
+  void (*describe)(Fabric&);
 };
 std::span<const Preset> presets();
 
