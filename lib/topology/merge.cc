@@ -15,53 +15,38 @@
 namespace ringtrue::topology {
 namespace {
 
-// What makes two the same thing. Of devices the PCI address first: two sources may number them differently.
-std::vector<std::string> keys(const PciDevice& d) {
-  return {d.address};
-}
 std::string by_name(const std::string& name) {
   return "name " + name;
 }
-std::vector<std::string> keys(const Gpu& gpu) {
-  return {gpu.address, by_name(gpu.name)};
-}
-std::vector<std::string> keys(const NvSwitch& nvswitch) {
-  return {nvswitch.address, by_name(nvswitch.name)};
-}
-std::vector<std::string> keys(const Nic& nic) {
-  std::vector<std::string> all = {nic.address, by_name(nic.name), by_name(nic.rdma)};
-  for (const auto& netdev : nic.netdevs) all.push_back(by_name(netdev));
-  return all;
-}
-std::vector<std::string> keys(const Port& port) {
-  return {std::to_string(port.number)};
-}
-std::vector<std::string> keys(const NumaNode& numa) {
-  return {std::to_string(numa.number)};
-}
-std::vector<std::string> keys(const Cache& cache) {
-  return {cache.kind};
-}
-std::vector<std::string> keys(const run::CounterSet& set) {
-  return {set.device};
-}
-std::vector<std::string> keys(const FabricSwitch& s) {
-  return {s.guid};
-}
-std::vector<std::string> keys(const FabricHost& host) {
-  return {host.guid};
-}
-std::vector<std::string> keys(const FabricLink& link) {  // a cable has two ends, in either order
-  const auto text = [](const FabricPort& p) { return fmt::format("{}/{}", p.guid, p.port); };
-  const auto ends = std::minmax({text(link.a), text(link.b)});
-  return {ends.first + " " + ends.second};
-}
 
-std::vector<std::string> keys(const Gap& gap) {
-  return {gap.source + '\n' + gap.what + '\n' + gap.why};
-}
-std::vector<std::string> keys(const std::string& text) {
-  return {text};
+// What makes two the same thing. Of devices the PCI address first: two sources may number them differently.
+template <class T>
+std::vector<std::string> keys(const T& x) {
+  if constexpr (std::same_as<T, Gpu> || std::same_as<T, NvSwitch>) {
+    return {x.address, by_name(x.name)};
+  } else if constexpr (std::same_as<T, Nic>) {
+    std::vector<std::string> all = {x.address, by_name(x.name), by_name(x.rdma)};
+    for (const auto& netdev : x.netdevs) all.push_back(by_name(netdev));
+    return all;
+  } else if constexpr (std::same_as<T, FabricLink>) {  // a cable has two ends, in either order
+    const auto text = [](const FabricPort& p) { return fmt::format("{}/{}", p.guid, p.port); };
+    const auto ends = std::minmax({text(x.a), text(x.b)});
+    return {ends.first + " " + ends.second};
+  } else if constexpr (requires { x.address; }) {
+    return {x.address};
+  } else if constexpr (requires { x.number; }) {
+    return {std::to_string(x.number)};
+  } else if constexpr (requires { x.guid; }) {
+    return {x.guid};
+  } else if constexpr (std::same_as<T, Cache>) {
+    return {x.kind};
+  } else if constexpr (std::same_as<T, run::CounterSet>) {
+    return {x.device};
+  } else if constexpr (std::same_as<T, Gap>) {
+    return {x.source + '\n' + x.what + '\n' + x.why};
+  } else {
+    return {x};  // a text
+  }
 }
 
 // `a` learns what only `b` knows.
@@ -286,18 +271,14 @@ Cluster merge(std::vector<Cluster> parts) {
   return all;
 }
 
-void learn(PciDevice& a, const PciDevice& b) {
+template <class T>
+void learn(T& a, const T& b) {
   Merge::learn(a, b);
 }
-void learn(Processors& a, const Processors& b) {
-  Merge::learn(a, b);
-}
-void learn(System& a, const System& b) {
-  Merge::learn(a, b);
-}
-void learn(Port& a, const Port& b) {
-  Merge::learn(a, b);
-}
+template void learn(PciDevice&, const PciDevice&);
+template void learn(Processors&, const Processors&);
+template void learn(System&, const System&);
+template void learn(Port&, const Port&);
 
 run::CounterWindow difference(const std::vector<run::CounterSet>& before,
                               const std::vector<run::CounterSet>& after, double seconds) {

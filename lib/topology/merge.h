@@ -15,11 +15,9 @@ namespace ringtrue::topology {
 // Port::peer is set.
 Cluster merge(std::vector<Cluster> parts);
 
-// `a` learns what only `b` knows.
-void learn(PciDevice& a, const PciDevice& b);
-void learn(Processors& a, const Processors& b);
-void learn(System& a, const System& b);
-void learn(Port& a, const Port& b);
+// `a` learns what only `b` knows: PciDevice, Processors, System, Port.
+template <class T>
+void learn(T& a, const T& b);
 
 // Counters that changed from one reading to the next, and those that stand at their end.
 run::CounterWindow difference(const std::vector<run::CounterSet>& before,
