@@ -15,12 +15,6 @@ namespace {
 
 using namespace topology;
 
-constexpr std::uint32_t bridge_class = 0x0604;
-
-bool is_bridge(const PciDevice& device) {
-  return device.device_class.value_or(0) >> 8 == bridge_class;
-}
-
 // Functions that only exist beside a physical one, for recordings that carry no names.
 constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 24> virtual_ids = {{
     {0x1137, 0x0071}, {0x1137, 0x00cf},                                      // Cisco VIC

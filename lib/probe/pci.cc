@@ -32,10 +32,6 @@ std::optional<int> width(const std::optional<std::int64_t>& lanes) {
   return lanes && *lanes >= 1 && *lanes <= 32 ? std::optional(int(*lanes)) : std::nullopt;
 }
 
-bool is_bridge(const PciDevice& device) {
-  return device.device_class.value_or(0) >> 8 == 0x0604;
-}
-
 struct Function {
   PciDevice device;
   bool has_link_files = true;

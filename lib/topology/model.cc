@@ -53,6 +53,10 @@ const char* name(LinkLayer layer) {
   return names[int(layer)];
 }
 
+bool is_bridge(const PciDevice& device) {
+  return base_class(device) == 0x0604;
+}
+
 bool is_gpu(const PciDevice& device) {
   const std::uint32_t vendor = device.vendor.value_or(0);
   switch (base_class(device)) {

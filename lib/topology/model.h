@@ -278,6 +278,7 @@ const char* name(LinkLayer layer);
 // Whether a PCI function is a GPU or an NIC by its class and vendor: 3D controllers (0302) of anyone, VGA
 // (0300) and other display (0380) controllers of makers of compute GPUs, processing accelerators (1200) of
 // AMD; network controllers (02xx) and InfiniBand adapters of old (0c06). A BMC's VGA is no GPU.
+bool is_bridge(const PciDevice& device);
 bool is_gpu(const PciDevice& device);
 bool is_nic(const PciDevice& device);
 bool is_nvswitch(const PciDevice& device);
