@@ -265,14 +265,10 @@ class Reader {
 }  // namespace
 
 Result<Node> read_hwloc_xml(std::string_view text, const std::string& name) {
-  if (text.size() > max_file_bytes) return bad(fmt::format("larger than {} MiB", max_file_bytes >> 20));
   pugi::xml_document document;
-  if (const auto loaded = load_xml(text, document); !loaded) return bad(loaded.error().what);
-  const pugi::xml_node root = document.child("topology");
-  if (!root)
-    return bad(
-        fmt::format("the root element is <{}>, not <topology>", clean(document.document_element().name())));
-  return Reader(root, name).run();
+  const auto root = load_xml(text, "topology", document);
+  if (!root) return bad(root.error().what);
+  return Reader(*root, name).run();
 }
 
 }  // namespace ringtrue::formats

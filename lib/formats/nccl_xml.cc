@@ -141,8 +141,7 @@ class Reader {
     device.numa = said(numa);
     device.link.speed_GTps = said(speed(attribute(element, "link_speed")));
     device.link.width = said(width(attribute(element, "link_width")));
-    const bool is_switch =
-        device.device_class.known() ? *device.device_class >> 8 == 0x0604 : bool(element.child("pci"));
+    const bool is_switch = device.device_class.known() ? is_bridge(device) : bool(element.child("pci"));
     device.kind = is_switch ? PciKind::switch_upstream : PciKind::endpoint;
     // Some write a GPU's class without its maker.
     if (is_gpu(device) || element.child("gpu") || device.device_class.value_or(0) >> 8 == 0x0300) {
@@ -272,14 +271,10 @@ class Reader {
 }  // namespace
 
 Result<Node> read_nccl_xml(std::string_view text, const std::string& name) {
-  if (text.size() > max_file_bytes) return bad(fmt::format("larger than {} MiB", max_file_bytes >> 20));
   pugi::xml_document document;
-  if (const auto loaded = load_xml(text, document); !loaded) return bad(loaded.error().what);
-  const pugi::xml_node system = document.child("system");
-  if (!system)
-    return bad(
-        fmt::format("the root element is <{}>, not <system>", clean(document.document_element().name())));
-  return Reader(name).run(system);
+  const auto system = load_xml(text, "system", document);
+  if (!system) return bad(system.error().what);
+  return Reader(name).run(*system);
 }
 
 }  // namespace ringtrue::formats

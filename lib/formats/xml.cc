@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "formats/format.h"
 #include "formats/text.h"
 
 namespace ringtrue::formats {
@@ -69,6 +70,15 @@ Result<void> load_xml(std::string_view text, pugi::xml_document& document) {
   if (walk.too_deep) return fail(Cause::bad_input, fmt::format("nests deeper than {}", max_xml_depth));
   if (const char* wrong = wrong_at_root(document)) return fail(Cause::bad_input, wrong);
   return {};
+}
+
+Result<pugi::xml_node> load_xml(std::string_view text, const char* root, pugi::xml_document& document) {
+  if (text.size() > max_file_bytes)
+    return fail(Cause::bad_input, fmt::format("larger than {} MiB", max_file_bytes >> 20));
+  if (const auto loaded = load_xml(text, document); !loaded) return tl::unexpected(loaded.error());
+  if (const pugi::xml_node found = document.child(root)) return found;
+  return fail(Cause::bad_input, fmt::format("the root element is <{}>, not <{}>",
+                                            clean(document.document_element().name()), root));
 }
 
 std::string xml_root(std::string_view text) {
