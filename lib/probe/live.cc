@@ -38,12 +38,13 @@ std::string now_utc() {
   return text;
 }
 
-}  // namespace
-
+// Its path, or what is missing (unavailable).
 Result<std::string> find_probe(const LiveOptions& options) {
   if (!options.program.empty()) return options.program;
   return find_in_package(program);
 }
+
+}  // namespace
 
 // ---- libraries
 

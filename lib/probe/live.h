@@ -65,7 +65,4 @@ Result<Recording> read_this_machine(const LiveOptions& options, const std::strin
 // How long that may take beyond the window, before it is ended.
 Seconds max_reading_time(const LiveOptions& options);
 
-// Whether this machine is read through ringtrue-probe: its path, or what is missing (unavailable).
-Result<std::string> find_probe(const LiveOptions& options);
-
 }  // namespace ringtrue::probe

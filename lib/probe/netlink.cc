@@ -19,6 +19,7 @@ using nlohmann::json;
 constexpr const char* top = "/sys/class/net";
 constexpr std::size_t max_netdevs = 8192;
 constexpr int loopback = 772, ethernet = 1, infiniband = 32;
+constexpr std::uint64_t max_rate = 100'000'000;  // above it: "unknown"
 
 BytesPerSecond megabits(std::int64_t rate) {
   return BytesPerSecond(double(rate) * 1e6 / 8);
@@ -87,20 +88,15 @@ std::optional<Netdev> read_netdev(Source& source, const std::string& name, Node&
   return netdev;
 }
 
-// What ethtool says of a rate or a count; nullopt for none, and for "unknown".
-std::optional<int> positive(const json& told, const char* key) {
-  const auto value = get<int>(told, key, 100'000'000);
-  return value && *value > 0 ? value : std::nullopt;
-}
-
 void add_ethtool(const json& told, bool has_speed, Port& port) {
   port.pause_rx.offer(get<bool>(told, "pause_rx"), origin::ethtool);
   port.pause_tx.offer(get<bool>(told, "pause_tx"), origin::ethtool);
   if (has_speed && !port.state.is("down")) {
-    if (const auto speed = positive(told, "speed_Mbps")) port.rate.offer(megabits(*speed), origin::ethtool);
-    port.width.offer(positive(told, "lanes"), origin::ethtool);
+    if (const auto speed = positive(told, "speed_Mbps", max_rate))
+      port.rate.offer(megabits(*speed), origin::ethtool);
+    port.width.offer(positive(told, "lanes", max_rate), origin::ethtool);
   }
-  const auto supported = positive(told, "supported_Mbps");
+  const auto supported = positive(told, "supported_Mbps", max_rate);
   // A list of modes that lacks the present one is no list of all that it can do.
   if (supported && !(port.rate.known() && megabits(*supported) < *port.rate))
     port.max_rate.offer(megabits(*supported), origin::ethtool);

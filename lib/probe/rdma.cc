@@ -157,11 +157,6 @@ void read_device(Source& source, const std::string& name, Node& node) {
 
 // ---- verbs
 
-std::optional<int> positive(const json& object, const char* key, std::uint64_t max = 1 << 20) {
-  const auto value = get<int>(object, key, max);
-  return value && *value > 0 ? value : std::nullopt;
-}
-
 void add_port(const json& told, Port& port) {
   if (port.layer == LinkLayer::unknown) port.layer = layer_of(get<std::string>(told, "layer").value_or(""));
   port.state.offer(get<std::string>(told, "state"), origin::verbs);
@@ -173,13 +168,13 @@ void add_port(const json& told, Port& port) {
   // Of Ethernet, these are an InfiniBand speed and path MTU that the port does not have.
   if (port.layer != LinkLayer::infiniband) return;
   port.lid.offer(positive(told, "lid", 0xffff), origin::verbs);
-  port.max_mtu.offer(positive(told, "max_mtu"), origin::verbs);
+  port.max_mtu.offer(positive(told, "max_mtu", 1 << 20), origin::verbs);
   const auto speed = get<std::string>(told, "supported_speed");
   port.max_width.offer(positive(told, "supported_width", 12), origin::verbs);
   if (speed && port.max_width.known())
     port.max_rate.offer(infiniband_rate(*speed, *port.max_width), origin::verbs);
   if (port.state.is("down")) return;
-  port.mtu.offer(positive(told, "active_mtu"), origin::verbs);
+  port.mtu.offer(positive(told, "active_mtu", 1 << 20), origin::verbs);
   port.speed.offer(get<std::string>(told, "active_speed"), origin::verbs);
   port.width.offer(positive(told, "active_width", 12), origin::verbs);
   if (port.speed.known() && port.width.known())

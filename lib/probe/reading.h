@@ -79,6 +79,11 @@ std::optional<T> get(const nlohmann::json& object, const char* key, std::uint64_
   }
   return std::nullopt;
 }
+// Of a count or rate, of which 0 is none.
+inline std::optional<int> positive(const nlohmann::json& object, const char* key, std::uint64_t max) {
+  const auto value = get<int>(object, key, max);
+  return value && *value > 0 ? value : std::nullopt;
+}
 // The same of a list; empty where there is none.
 const nlohmann::json& list(const nlohmann::json& object, const char* key);
 
