@@ -57,18 +57,14 @@ class Judge {
     out.findings = int(findings_.size());
     bool exact = !faults_.empty();
     for (const Fault* fault : faults_) {
-      const auto touching = [&](const Finding* finding) { return touches(*finding, *fault); };
-      const auto naming = [&](const Finding* finding) { return names(*finding, *fault); };
-      out.found += std::any_of(findings_.begin(), findings_.end(), touching);
-      exact = exact && std::any_of(findings_.begin(), findings_.end(), naming);
+      out.found += std::ranges::any_of(findings_, [&](auto* finding) { return touches(*finding, *fault); });
+      exact = exact && std::ranges::any_of(findings_, [&](auto* f) { return names(*f, *fault); });
     }
     for (const Finding* finding : findings_) {
-      const auto is_of = [&](const Fault* fault) { return touches(*finding, *fault); };
-      const auto is_exactly = [&](const Fault* fault) { return names(*finding, *fault); };
-      const bool right = std::any_of(faults_.begin(), faults_.end(), is_of);
+      const bool right = std::ranges::any_of(faults_, [&](auto* f) { return touches(*finding, *f); });
       out.wrong += !right;
       if (right) out.proven_after = std::max(out.proven_after, finding->proven_after);
-      exact = exact && std::any_of(faults_.begin(), faults_.end(), is_exactly);
+      exact = exact && std::ranges::any_of(faults_, [&](auto* fault) { return names(*finding, *fault); });
     }
     out.exact = exact;
     if (case_.kind->group == Kind::Group::pair) out.covered = covered(*faults_.front());
