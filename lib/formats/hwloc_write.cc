@@ -50,24 +50,26 @@ class Writer {
   }
 
  private:
-  pugi::xml_node object(pugi::xml_node parent, const char* type) {
+  using Attributes = std::initializer_list<std::pair<const char*, std::string>>;
+  pugi::xml_node object(pugi::xml_node parent, const char* type, Attributes attributes = {}) {
     pugi::xml_node result = parent.append_child("object");
     result.append_attribute("type") = type;
     result.append_attribute("gp_index") = ++last_index_;
+    set(result, attributes);
     return result;
   }
-  static void set(pugi::xml_node& object, const char* name, const std::string& value) {
-    object.append_attribute(name) = value.c_str();
+  static void set(pugi::xml_node& object, Attributes attributes) {
+    for (const auto& [name, value] : attributes) object.append_attribute(name) = value.c_str();
   }
   static void sets(pugi::xml_node& object, const Set& cpus, const Set& nodes) {
-    for (const char* name : {"cpuset", "complete_cpuset"}) set(object, name, mask_text(cpus));
-    for (const char* name : {"nodeset", "complete_nodeset"}) set(object, name, mask_text(nodes));
+    const std::string cpu_mask = mask_text(cpus), node_mask = mask_text(nodes);
+    set(object, {{"cpuset", cpu_mask}, {"complete_cpuset", cpu_mask}});
+    set(object, {{"nodeset", node_mask}, {"complete_nodeset", node_mask}});
   }
   static void info(pugi::xml_node& object, const char* name, const Fact<std::string>& value) {
     if (!value.known()) return;
     pugi::xml_node entry = object.append_child("info");
-    set(entry, "name", name);
-    set(entry, "value", clean(*value));
+    set(entry, {{"name", name}, {"value", clean(*value)}});
   }
 
   struct Memory {
@@ -75,6 +77,15 @@ class Writer {
     Set cpus;
     Set node() const { return {numa.number}; }
   };
+
+  static std::pair<Set, Set> sets_of(const std::vector<Memory>& memories) {
+    Set cpus, nodes;
+    for (const Memory& memory : memories) {
+      cpus.insert(memory.cpus.begin(), memory.cpus.end());
+      nodes.insert(memory.numa.number);
+    }
+    return {cpus, nodes};
+  }
 
   // A processor belongs to one NUMA node alone, and somebody has to have one.
   std::vector<Memory> memories() const {
@@ -95,25 +106,18 @@ class Writer {
 
   pugi::xml_node processors(pugi::xml_node topology) {
     std::vector<Memory> all = memories();
-    Set cpus, nodes;
-    for (const Memory& memory : all) {
-      cpus.insert(memory.cpus.begin(), memory.cpus.end());
-      nodes.insert(memory.numa.number);
-    }
-    pugi::xml_node machine = object(topology, "Machine");
-    set(machine, "os_index", "0");
+    const auto [cpus, nodes] = sets_of(all);
+    pugi::xml_node machine = object(topology, "Machine", {{"os_index", "0"}});
     sets(machine, cpus, nodes);
-    set(machine, "allowed_cpuset", mask_text(cpus));
-    set(machine, "allowed_nodeset", mask_text(nodes));
+    set(machine, {{"allowed_cpuset", mask_text(cpus)}, {"allowed_nodeset", mask_text(nodes)}});
     info(machine, "DMIProductName", node_.system.board);
     info(machine, "OSRelease", node_.system.kernel);
     info(machine, "HostName", {node_.name, origin::hwloc});
     info(machine, "Architecture", node_.processors.architecture);
     // In the order of their processors, as hwloc wants it; memory without processors belongs to the machine.
-    std::erase_if(all, [&](const Memory& memory) {
+    for (const Memory& memory : all)
       if (memory.cpus.empty()) numa_node(machine, memory, cpus);
-      return memory.cpus.empty();
-    });
+    std::erase_if(all, [](const Memory& memory) { return memory.cpus.empty(); });
     std::sort(all.begin(), all.end(),
               [](const Memory& a, const Memory& b) { return *a.cpus.begin() < *b.cpus.begin(); });
     std::vector<std::pair<int, std::vector<Memory>>> packages;
@@ -130,13 +134,8 @@ class Writer {
   void package(pugi::xml_node machine, int number, const std::vector<Memory>& memories) {
     pugi::xml_node above = machine;
     if (number >= 0) {
-      Set cpus, nodes;
-      for (const Memory& memory : memories) {
-        cpus.insert(memory.cpus.begin(), memory.cpus.end());
-        nodes.insert(memory.numa.number);
-      }
-      above = object(machine, "Package");
-      set(above, "os_index", std::to_string(number));
+      const auto [cpus, nodes] = sets_of(memories);
+      above = object(machine, "Package", {{"os_index", std::to_string(number)}});
       sets(above, cpus, nodes);
       info(above, "CPUVendor", node_.processors.vendor);
       info(above, "CPUModel", node_.processors.model);
@@ -149,8 +148,7 @@ class Writer {
       }
       numa_node(place, memory, memory.cpus);
       for (const int i : memory.cpus) {
-        pugi::xml_node pu = object(place, "PU");
-        set(pu, "os_index", std::to_string(i));
+        pugi::xml_node pu = object(place, "PU", {{"os_index", std::to_string(i)}});
         sets(pu, {i}, memory.node());
       }
       places_.emplace(memory.numa.number, place);
@@ -158,10 +156,9 @@ class Writer {
   }
 
   void numa_node(pugi::xml_node place, const Memory& memory, const Set& cpus) {
-    pugi::xml_node node = object(place, "NUMANode");
-    set(node, "os_index", std::to_string(memory.numa.number));
+    pugi::xml_node node = object(place, "NUMANode", {{"os_index", std::to_string(memory.numa.number)}});
     sets(node, cpus, memory.node());
-    if (memory.numa.memory.known()) set(node, "local_memory", std::to_string(memory.numa.memory->value));
+    if (memory.numa.memory.known()) set(node, {{"local_memory", std::to_string(memory.numa.memory->value)}});
   }
 
   // ---- devices
@@ -214,25 +211,23 @@ class Writer {
       pugi::xml_node& above = devices_[devices_.contains(device.parent) ? device.parent : root_of(device)];
       if (!above) {
         const auto place = places_.find(device.numa.value_or(-1));
-        above = object(place == places_.end() ? machine_ : place->second, "Bridge");
-        set(above, "bridge_type", "0-1");
-        set(above, "depth", "0");
-        set(above, "bridge_pci", reach(below, root_of(device), device));
+        above = object(
+            place == places_.end() ? machine_ : place->second, "Bridge",
+            {{"bridge_type", "0-1"}, {"depth", "0"}, {"bridge_pci", reach(below, root_of(device), device)}});
       }
-      const bool is_bridge = below.contains(device.address) || device.device_class.value_or(0) >> 8 == 0x0604;
+      const bool is_bridge = below.contains(device.address) || topology::is_bridge(device);
       pugi::xml_node own = object(above, is_bridge ? "Bridge" : "PCIDev");
-      if (is_bridge) {
-        set(own, "bridge_type", "1-1");
-        set(own, "depth", std::to_string(above.attribute("depth").as_int() + 1));
-        set(own, "bridge_pci", reach(below, device.address, device));
-      }
-      set(own, "pci_busid", device.address);
-      set(own, "pci_type",
-          fmt::format("{:04x} [{:04x}:{:04x}] [{:04x}:{:04x}] 00", device.device_class.value_or(0) >> 8,
-                      device.vendor.value_or(0), device.device.value_or(0),
-                      device.subsystem_vendor.value_or(0), device.subsystem_device.value_or(0)));
-      set(own, "pci_link_speed",
-          fmt::format("{:.6f}", pci_rate(device.link).value_or(BytesPerSecond(0)).value / 1e9));
+      if (is_bridge)
+        set(own, {{"bridge_type", "1-1"},
+                  {"depth", std::to_string(above.attribute("depth").as_int() + 1)},
+                  {"bridge_pci", reach(below, device.address, device)}});
+      const double GBps = pci_rate(device.link).value_or(BytesPerSecond(0)).value / 1e9;
+      set(own, {{"pci_busid", device.address},
+                {"pci_type", fmt::format("{:04x} [{:04x}:{:04x}] [{:04x}:{:04x}] 00",
+                                         device.device_class.value_or(0) >> 8, device.vendor.value_or(0),
+                                         device.device.value_or(0), device.subsystem_vendor.value_or(0),
+                                         device.subsystem_device.value_or(0))},
+                {"pci_link_speed", fmt::format("{:.6f}", GBps)}});
       info(own, "PCIDevice", device.name);
       devices_[device.address] = own;
       described(own, device.address);
@@ -241,7 +236,7 @@ class Writer {
 
   void described(pugi::xml_node& own, const std::string& address) {
     for (const NvSwitch& nvswitch : node_.nvswitches)
-      if (nvswitch.address == address) set(own, "subtype", "NVSwitch");
+      if (nvswitch.address == address) set(own, {{"subtype", "NVSwitch"}});
     for (const Gpu& gpu : node_.gpus)
       if (gpu.address == address) os_device(own, gpu);
     for (const Nic& nic : node_.nics)
@@ -249,16 +244,13 @@ class Writer {
   }
 
   pugi::xml_node os_device(pugi::xml_node parent, const std::string& name, const char* type) {
-    pugi::xml_node own = object(parent, "OSDev");
-    set(own, "name", clean(name));
-    set(own, "osdev_type", type);
-    return own;
+    return object(parent, "OSDev", {{"name", clean(name)}, {"osdev_type", type}});
   }
 
   void os_device(pugi::xml_node parent, const Gpu& gpu) {
     pugi::xml_node own =
         os_device(parent, gpu.name.starts_with("GPU") ? "nvml" + gpu.name.substr(3) : gpu.name, "1");
-    set(own, "subtype", "NVML");
+    set(own, {{"subtype", "NVML"}});
     info(own, "GPUModel", gpu.model);
     info(own, "NVIDIASerial", gpu.serial);
     info(own, "NVIDIAUUID", gpu.uuid);
