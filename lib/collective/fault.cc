@@ -127,7 +127,8 @@ Result<Fault> parse_fault(std::string_view text) {
   return fault;
 }
 
-// `value` in the largest of some units, each a thousand times the one before, in which it is whole.
+}  // namespace
+
 std::string in_units(double value, std::initializer_list<std::string_view> units) {
   auto unit = units.begin();
   std::uint64_t whole = std::uint64_t(value);
@@ -137,8 +138,6 @@ std::string in_units(double value, std::initializer_list<std::string_view> units
   }
   return fmt::format("{}{}", whole, *unit);
 }
-
-}  // namespace
 
 std::optional<double> parse_share(std::string_view text) {
   const bool percent = text.ends_with('%');
@@ -177,17 +176,7 @@ bool Fault::strikes(Rank from, Rank to, std::uint64_t message) const {
 }
 
 Result<std::vector<Fault>> parse_faults(std::string_view text) {
-  std::vector<Fault> faults;
-  if (trimmed(text).empty()) return faults;
-  for (;;) {
-    const std::size_t end = text.find(';');
-    const std::string_view one = trimmed(text.substr(0, end));
-    Result<Fault> fault = parse_fault(one);
-    if (!fault) return tl::unexpected(fault.error());
-    faults.push_back(*fault);
-    if (end == text.npos) return faults;
-    text = text.substr(end + 1);
-  }
+  return parse_script<Fault>(text, parse_fault);
 }
 
 void seed(std::vector<Fault>& faults, std::uint64_t seed) {

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -84,6 +85,23 @@ void seed(std::vector<Fault>& faults, std::uint64_t seed);
 std::optional<double> parse_share(std::string_view text);
 std::string share_text(double share);
 std::string_view trimmed(std::string_view text);  // without white space around it
+// `value` in the largest of some units, each a thousand times the one before, in which it is whole.
+std::string in_units(double value, std::initializer_list<std::string_view> units);
+
+// Several faults, separated by ';', each read by `parse`; "" gives none.
+template <class F>
+Result<std::vector<F>> parse_script(std::string_view text, Result<F> (*parse)(std::string_view)) {
+  std::vector<F> faults;
+  if (trimmed(text).empty()) return faults;
+  for (;;) {
+    const std::size_t end = text.find(';');
+    Result<F> fault = parse(trimmed(text.substr(0, end)));
+    if (!fault) return tl::unexpected(fault.error());
+    faults.push_back(*fault);
+    if (end == text.npos) return faults;
+    text = text.substr(end + 1);
+  }
+}
 
 }  // namespace ringtrue::collective
 

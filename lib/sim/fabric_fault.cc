@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -18,31 +17,19 @@ using Kind = FabricFault::Kind;
 using What = Place::What;
 using Side = Place::Side;
 
-struct KindName {
-  Kind kind;
-  std::string_view name;
-  std::string_view needed;    // a key, or none
-  std::string_view optional;  // a key, or none
-  std::string_view where;     // the places that it may be at
+constexpr std::string_view links = "node, NIC, gpu, path or trunk", cards = "node or NIC";
+
+// What each kind takes, in their order.
+struct Taken {
+  std::string_view needed, optional;  // keys; "": none
+  std::string_view where;             // the places that it may be at
 };
-
-constexpr std::string_view links = "node, NIC, gpu, path or trunk", nodes = "node", paths = "path";
-
-constexpr std::array kinds = {
-    KindName{Kind::slow_link, "slow-link", "share", "", links},
-    KindName{Kind::narrow, "narrow", "", "share", "node or NIC"},
-    KindName{Kind::lossy, "lossy", "share", "time", links},
-    KindName{Kind::late, "late", "time", "", links},
-    KindName{Kind::flapping, "flapping", "share", "period", links},
-    KindName{Kind::slow_node, "slow-node", "share", "", nodes},
-    KindName{Kind::dead, "dead", "", "", nodes},
-    KindName{Kind::mtu, "mtu", "mtu", "", "node or NIC"},
-    KindName{Kind::background, "background", "rate", "", paths},
+constexpr Taken taken[] = {
+    {"share", "", links}, {"", "share", cards},       {"share", "time", links},
+    {"time", "", links},  {"share", "period", links}, {"share", "", "node"},
+    {"", "", "node"},     {"mtu", "", cards},         {"rate", "", "path"},
 };
-
-const KindName& named(Kind kind) {
-  return *std::find_if(kinds.begin(), kinds.end(), [&](const KindName& k) { return k.kind == kind; });
-}
+static_assert(std::size(taken) == std::size(keys_of<Kind>));
 
 tl::unexpected<Error> bad(std::string what, std::string next = "write it like slow-link@node3>:share=50%") {
   return fail(Cause::bad_input, std::move(what), {}, std::move(next));
@@ -87,12 +74,10 @@ std::optional<Place> end_of(std::string_view text) {
   return std::nullopt;
 }
 
-bool may_be_at(const KindName& kind, const Place& place) {
-  const bool node = place.what == What::node, nic = place.what == What::nic, path = place.what == What::path;
-  if (kind.where == links) return true;
-  if (kind.where == paths) return path;
-  if (kind.where == nodes) return node && place.side == Side::both;
-  return node || nic;
+bool may_be_at(std::string_view where, const Place& place) {
+  if (where == links) return true;
+  if (where == cards) return place.what == What::node || place.what == What::nic;
+  return where == "path" ? place.what == What::path : place.what == What::node && place.side == Side::both;
 }
 
 Result<void> set(FabricFault& fault, std::string_view key, std::string_view value, std::string_view text) {
@@ -127,48 +112,41 @@ Result<void> set(FabricFault& fault, std::string_view key, std::string_view valu
 
 Result<FabricFault> parse_one(std::string_view text) {
   const std::size_t at = text.find('@');
-  const std::string_view word = text.substr(0, at);
-  const auto found =
-      std::find_if(kinds.begin(), kinds.end(), [&](const KindName& k) { return k.name == word; });
-  if (found == kinds.end()) {
-    std::string names;
-    for (const KindName& k : kinds) names.append(names.empty() ? "" : ", ").append(k.name);
-    return bad(fmt::format("unknown kind of fault '{}'", word.substr(0, 60)), "use one of " + names);
-  }
+  const auto kind = parse_one_of<Kind>(text.substr(0, std::min<std::size_t>(at, 60)), "kind of fault");
+  if (!kind) return tl::unexpected(kind.error());
+  const auto& [required, optional, where] = taken[std::size_t(*kind)];
   if (at == text.npos) return bad(fmt::format("fault '{}' names no place", text.substr(0, 60)));
   const std::size_t colon = text.find(':', at);
   const auto place = parse_place(text.substr(at + 1, colon == text.npos ? colon : colon - at - 1));
   if (!place) return tl::unexpected(place.error());
-  if (!may_be_at(*found, *place)) {
+  if (!may_be_at(where, *place))
     return bad(fmt::format("fault '{}': {} is no place for it", text, to_text(*place)),
-               fmt::format("{} is of a {}", found->name, found->where));
-  }
+               fmt::format("{} is of a {}", key_of(*kind), where));
   FabricFault fault;
-  fault.kind = found->kind;
+  fault.kind = *kind;
   fault.place = *place;
   if (fault.kind == Kind::narrow) fault.share = 0.5;
   if (fault.kind == Kind::lossy) fault.time = Seconds(1e-3);
   if (fault.kind == Kind::flapping) fault.period = Seconds(1e-3);
   std::string_view rest = colon == text.npos ? std::string_view{} : text.substr(colon + 1);
-  bool given = found->needed.empty(), chosen = false;
+  bool given = required.empty(), chosen = false;
   while (!rest.empty()) {
     const std::size_t comma = rest.find(',');
     const std::string_view pair = rest.substr(0, comma);
     rest = comma == rest.npos ? std::string_view{} : rest.substr(comma + 1);
     const std::size_t equals = pair.find('=');
     const std::string_view key = pair.substr(0, equals);
-    const bool needed = key == found->needed;
-    if (equals == pair.npos || key.empty() || (!needed && key != found->optional))
-      return bad(fmt::format("'{}' in fault '{}' does not belong to {}", pair, text, found->name));
-    if (needed ? !found->needed.empty() && given : chosen)
-      return bad(fmt::format("fault '{}' gives {} twice", text, key));
+    const bool needed = key == required;
+    if (equals == pair.npos || key.empty() || (!needed && key != optional))
+      return bad(fmt::format("'{}' in fault '{}' does not belong to {}", pair, text, key_of(*kind)));
+    if (needed ? given : chosen) return bad(fmt::format("fault '{}' gives {} twice", text, key));
     (needed ? given : chosen) = true;
     if (auto done = set(fault, key, pair.substr(equals + 1), text); !done)
       return tl::unexpected(done.error());
   }
   if (!given) {
-    return bad(fmt::format("fault '{}' lacks {}", text, found->needed),
-               fmt::format("{} needs {}=VALUE", found->name, found->needed));
+    return bad(fmt::format("fault '{}' lacks {}", text, required),
+               fmt::format("{} needs {}=VALUE", key_of(*kind), required));
   }
   // Each period is an event for every message that it meets.
   if (fault.kind == Kind::flapping && (fault.share > 0.999 || fault.period.value < 1e-6))
@@ -177,26 +155,19 @@ Result<FabricFault> parse_one(std::string_view text) {
   return fault;
 }
 
-std::string in_units(double value, std::initializer_list<std::string_view> units) {
-  auto unit = units.begin();
-  std::uint64_t whole = std::uint64_t(value + 0.5);
-  while (whole && whole % 1000 == 0 && unit + 1 != units.end()) {
-    whole /= 1000;
-    ++unit;
-  }
-  return fmt::format("{}{}", whole, *unit);
-}
-
-std::string time_text(Seconds time) {
-  return in_units(time.value * 1e9, {"ns", "us", "ms", "s"});
+std::string value_text(const FabricFault& fault, std::string_view key) {
+  if (key == "share") return collective::share_text(fault.share);
+  if (key == "mtu") return std::to_string(fault.mtu);
+  if (key == "rate") return collective::in_units(fault.rate.value + 0.5, {"B/s", "kB/s", "MB/s", "GB/s"});
+  return collective::in_units((key == "time" ? fault.time : fault.period).value * 1e9 + 0.5,
+                              {"ns", "us", "ms", "s"});
 }
 
 }  // namespace
 
 bool is_fabric_fault(std::string_view text) {
   text = collective::trimmed(text);
-  const std::string_view word = text.substr(0, text.find('@'));
-  return std::any_of(kinds.begin(), kinds.end(), [&](const KindName& k) { return k.name == word; });
+  return parse_key<Kind>(text.substr(0, text.find('@'))).has_value();
 }
 
 bool contains(const Place& place, const Place& part) {
@@ -243,16 +214,7 @@ Result<Place> parse_place(std::string_view text) {
 }
 
 Result<std::vector<FabricFault>> parse_fabric_faults(std::string_view text) {
-  std::vector<FabricFault> faults;
-  if (collective::trimmed(text).empty()) return faults;
-  for (;;) {
-    const std::size_t end = text.find(';');
-    auto fault = parse_one(collective::trimmed(text.substr(0, end)));
-    if (!fault) return tl::unexpected(fault.error());
-    faults.push_back(*fault);
-    if (end == text.npos) return faults;
-    text = text.substr(end + 1);
-  }
+  return collective::parse_script<FabricFault>(text, parse_one);
 }
 
 std::string to_text(const Place& place) {
@@ -286,25 +248,15 @@ std::string to_text(const Place& place) {
 }
 
 std::string to_text(const FabricFault& fault) {
-  const std::string text = fmt::format("{}@{}", named(fault.kind).name, to_text(fault.place));
-  switch (fault.kind) {
-    case Kind::lossy:
-      return text +
-             fmt::format(":share={},time={}", collective::share_text(fault.share), time_text(fault.time));
-    case Kind::late:
-      return text + ":time=" + time_text(fault.time);
-    case Kind::flapping:
-      return text +
-             fmt::format(":share={},period={}", collective::share_text(fault.share), time_text(fault.period));
-    case Kind::dead:
-      return text;
-    case Kind::mtu:
-      return text + fmt::format(":mtu={}", fault.mtu);
-    case Kind::background:
-      return text + ":rate=" + in_units(fault.rate.value, {"B/s", "kB/s", "MB/s", "GB/s"});
-    default:
-      return text + ":share=" + collective::share_text(fault.share);
+  std::string text = fmt::format("{}@{}", key_of(fault.kind), to_text(fault.place));
+  const Taken& takes = taken[std::size_t(fault.kind)];
+  char separator = ':';
+  for (const std::string_view key : {takes.needed, takes.optional}) {
+    if (key.empty()) continue;
+    text += fmt::format("{}{}={}", separator, key, value_text(fault, key));
+    separator = ',';
   }
+  return text;
 }
 
 }  // namespace ringtrue::sim

@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/keys.h"
 #include "base/result.h"
 #include "base/units.h"
 
@@ -78,3 +79,11 @@ struct Fabric;
 std::vector<FabricFault> draw_faults(const Fabric& fabric, std::uint64_t seed, int count);
 
 }  // namespace ringtrue::sim
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<sim::FabricFault::Kind>[] = {
+    "slow-link", "narrow", "lossy", "late", "flapping", "slow-node", "dead", "mtu", "background"};
+
+}  // namespace ringtrue
