@@ -1,11 +1,8 @@
 #include "operator/check.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/plural.h"
 #include "diagnosis/check.h"
 #include "diagnosis/findings/above.h"
 #include "diagnosis/findings/combine.h"
@@ -176,12 +173,11 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
     document.diagnosis.error = carrier.error();
   }
   if (local) {
-    document.diagnosis.not_checked.push_back(
-        {"wires", fmt::format("{} none between them: each hop was held to {}{}, which shows "
-                              "how the check works and what --fault slows; use --hosts for a network",
-                              plural(*local, "rank of one process has", "ranks of one process have"),
-                              to_text(local_pace(int(*local))),
-                              setup.link_rate_named() ? ", not to --link-rate" : "")});
+    document.diagnosis.not_checked.push_back({diagnosis::StatementKind::one_process,
+                                              {},
+                                              {{"ranks", *local},
+                                               {"pace_Bps", local_pace(int(*local))},
+                                               {"link_rate_named", setup.link_rate_named()}}});
   }
   diagnosis::hold_against_ideal(wires_of(setup, facts), document.diagnosis);
   // Counters that are read twice tell of the time under load between; --window asks for a time before it.

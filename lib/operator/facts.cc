@@ -114,7 +114,7 @@ Result<diagnosis::Inspection> inspect(const config::Config& config, const Facts&
   }
   diagnosis::Inspection inspection = diagnosis::inspect(facts.cluster, thresholds);
   for (const Failure& f : facts.failures)
-    inspection.not_checked.push_back({fmt::format("what is in {}", f.node), f.error.what});
+    inspection.not_checked.push_back({diagnosis::StatementKind::unread_node, {f.node}, {}, f.error.what});
   return inspection;
 }
 

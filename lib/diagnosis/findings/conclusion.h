@@ -59,7 +59,4 @@ class Conclusion {
 std::optional<double> slow_ring(const Diagnosis& diagnosis, double reference, const Readings& readings,
                                 double round_trip, const Thresholds& thresholds);
 
-std::string rate_text(double rate);
-std::string share_text(double share);
-
 }  // namespace ringtrue::diagnosis

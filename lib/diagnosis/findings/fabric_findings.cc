@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "base/plural.h"
 #include "diagnosis/findings/conclusion.h"
 
 namespace ringtrue::diagnosis {
@@ -41,12 +40,14 @@ void Conclusion::add_parts() {
     std::set<int> runs;
     for (const Reading& r : part.readings) runs.insert(r.run);
     if (!part.confirmed) {
-      out_.not_checked.push_back(
-          {part.device, fmt::format("{} between leaves carry at most {} ({} in {}); expected {}; that is too "
-                                    "little to name it",
-                                    plural(part.pairs.size(), "pair"), rate_text(best),
-                                    plural(part.readings.size(), "reading"),
-                                    plural(runs.size(), "experiment"), rate_text(reference_))});
+      out_.not_checked.push_back({StatementKind::unnamed_part,
+                                  {},
+                                  {{"pairs", part.pairs.size()},
+                                   {"rate_Bps", best},
+                                   {"readings", part.readings.size()},
+                                   {"experiments", runs.size()},
+                                   {"expected_Bps", reference_}},
+                                  part.device});
       continue;
     }
     Suspect all;
@@ -116,13 +117,13 @@ void Conclusion::add_dead() {
 
 void Conclusion::add_late() {
   for (const Late& late : c_.late) {
-    const std::string who =
-        late.peer < 0 ? node(late.node) : fmt::format("{} <-> {}", node(late.node), node(late.peer));
     if (!late.confirmed()) {
+      std::vector<Subject> who = {node(late.node)};
+      if (late.peer >= 0) who.push_back(node(late.peer));
       out_.not_checked.push_back(
-          {who + " answers late",
-           fmt::format("smallest round trip {:.1f} us, usual {:.1f} us, in {}: too few", late.latency * 1e6,
-                       late.usual * 1e6, plural(late.runs, "experiment"))});
+          {StatementKind::answers_late,
+           std::move(who),
+           {{"latency_s", late.latency}, {"usual_s", late.usual}, {"experiments", late.runs}}});
       continue;
     }
     Finding f;

@@ -14,14 +14,6 @@ constexpr int max_rows = 256;  // of the matrix of rates
 
 }  // namespace
 
-std::string rate_text(double rate) {
-  return to_text(BytesPerSecond(rate));
-}
-
-std::string share_text(double share) {
-  return fmt::format("{:.1f} %", share * 100);
-}
-
 void Conclusion::run() {
   fill_rates();
   add_dead();

@@ -1,8 +1,6 @@
-#include <fmt/format.h>
 
 #include <algorithm>
 
-#include "base/plural.h"
 #include "diagnosis/findings/combine.h"
 #include "diagnosis/findings/conclusion.h"
 #include "diagnosis/plan/plan.h"
@@ -26,10 +24,7 @@ void Conclusion::add_fleet() {
   if (!r.fleet_slow) {
     if (r.share > 0 && r.share < c_.thresholds.warning) {
       out_.not_checked.push_back(
-          {fmt::format("the last {} of all links' rate", share_text(1 - r.share)),
-           fmt::format("most sides reach {} of what is attainable at the link rate; so little "
-                       "may be lost in measuring",
-                       share_text(r.share))});
+          {StatementKind::last_share, {}, {{"missing_share", 1 - r.share}, {"reached_share", r.share}}});
     }
     return;
   }
@@ -40,10 +35,7 @@ void Conclusion::add_fleet() {
   });
   if (busy || c_.fleet_repeats < 2) {
     out_.not_checked.push_back(
-        {"whether all links are slow",
-         fmt::format("most sides reach {}, {} of what is attainable at the link rate, but {}",
-                     rate_text(r.rate), share_text(r.share),
-                     busy ? "processors were more than 90 % busy" : "it was measured too seldom")});
+        {StatementKind::all_links, {}, {{"rate_Bps", r.rate}, {"reached_share", r.share}, {"busy", busy}}});
     return;
   }
   Finding f;
@@ -74,17 +66,16 @@ void Conclusion::add_inconclusive() {
       continue;
     }
     const Scope scope{s.type, s.node, s.peer, node(s.node), s.peer < 0 ? "" : node(s.peer)};
-    out_.not_checked.push_back(
-        {fmt::format("{}: {} of {}", scope.text(), rate_text(s.best), rate_text(reference_)), s.missing});
+    out_.not_checked.push_back({StatementKind::unconfirmed,
+                                {},
+                                {{"scope", scope.text()}, {"rate_Bps", s.best}, {"expected_Bps", reference_}},
+                                s.missing});
   }
   if (unclear_paths > 0) {
-    out_.not_checked.push_back({plural(unclear_paths, "path", "paths") + " of nodes with a slow side",
-                                "acknowledgements queue there, and there was no time to measure one "
-                                "direction at a time; check again after the repair"});
+    out_.not_checked.push_back({StatementKind::unclear_paths, {}, {{"paths", unclear_paths}}});
   }
   if (chance > 0) {
-    out_.not_checked.push_back({plural(chance, "path", "paths") + " that read low",
-                                "so do others that can do better: it may be chance"});
+    out_.not_checked.push_back({StatementKind::low_by_chance, {}, {{"paths", chance}}});
   }
   add_held_back();
   for (const Side& side : c_.inference.overshadowed) {
@@ -94,10 +85,9 @@ void Conclusion::add_inconclusive() {
     if (!other || !limit || *limit >= c_.thresholds.warning * reference_) continue;
     if (c_.inference.find(sends ? ScopeType::sender : ScopeType::receiver, side.node)) continue;
     if (c_.inference.cleared_at(side)) continue;
-    out_.not_checked.push_back(
-        {fmt::format("{}'s {} side: {} of {}", node(side.node), sends ? "sending" : "receiving",
-                     rate_text(*limit), rate_text(reference_)),
-         "its other side is so slow that acknowledgements queue behind it; check again after the repair"});
+    out_.not_checked.push_back({StatementKind::hidden_side,
+                                {node(side.node)},
+                                {{"sends", sends}, {"rate_Bps", limit}, {"expected_Bps", reference_}}});
   }
 }
 
@@ -110,10 +100,7 @@ void Conclusion::add_held_back() {
     for (const int x : c_.readings.senders_to(y))
       for (const Reading& r : c_.readings.of(x, y)) all += r.held_back;
     if (all == 0) continue;
-    out_.not_checked.push_back({fmt::format("{}'s receiving side", node(y)),
-                                fmt::format("in all of {} the program on {} took the data too slowly to "
-                                            "rate the wire; look at its processors",
-                                            plural(all, "reading", "readings"), node(y))});
+    out_.not_checked.push_back({StatementKind::held_back_side, {node(y)}, {{"readings", all}}});
   }
 }
 
@@ -135,9 +122,9 @@ bool Conclusion::may_be_faulty() {
   for (const auto& [x, y] : inconclusive_pairs(c_.readings, c_.inference, c_.thresholds)) {
     grave = true;
     if (c_.inference.explains(x, y)) continue;
-    out_.not_checked.push_back({fmt::format("{} -> {}: {} of {}", node(x), node(y),
-                                            rate_text(*c_.readings.best(x, y)), rate_text(reference_)),
-                                "too few readings tell whether it can do better"});
+    out_.not_checked.push_back({StatementKind::too_few_readings,
+                                {node(x), node(y)},
+                                {{"rate_Bps", c_.readings.best(x, y)}, {"expected_Bps", reference_}}});
   }
   const auto& w = c_.slowest_hop;
   grave |=
@@ -150,8 +137,7 @@ bool Conclusion::ring_is_slow() {
   const auto expected = slow_ring(out_, reference_, c_.readings, c_.round_trip, c_.thresholds);
   if (!expected) return false;
   out_.not_checked.push_back(
-      {fmt::format("the ring's busbw: {} of {}", rate_text(out_.ring_busbw->value), rate_text(*expected)),
-       "no slow link explains it; see the same with ringtrue run ring"});
+      {StatementKind::slow_ring, {}, {{"rate_Bps", out_.ring_busbw}, {"expected_Bps", expected}}});
   return true;
 }
 

@@ -84,10 +84,7 @@ struct Finding {
 };
 
 // Something that could not be told. Never changes the verdict by itself.
-struct NotChecked {
-  std::string what;
-  std::string why;
-};
+using NotChecked = Statement;
 
 struct Expected {
   std::optional<BytesPerSecond> value;            // of a hop; nullopt where nothing could be measured

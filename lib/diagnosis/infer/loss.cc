@@ -222,9 +222,7 @@ void add_losses(const Losses& losses, const Windows& windows, const Rails& rails
   if (!culprit) {
     if (!rails.empty() && all.share() >= loss_warning)
       diagnosis.not_checked.push_back(
-          {"where RDMA loses packets",
-           fmt::format("{:.0f} of {:.0f} were lost on the way, and no node's part stands out", all.lost,
-                       all.packets)});
+          {StatementKind::lossy_somewhere, {}, {{"lost", all.lost}, {"packets", all.packets}}});
     return;
   }
   if (culprit->inside.share() < loss_warning) return;

@@ -202,14 +202,10 @@ void RuleContext::each_rise(
 
 void RuleContext::end() {
   for (const Unknown& u : unknown_) {
-    std::string where = listed(u.nodes, 4);
-    if (u.node_count > u.nodes.size()) where += fmt::format(" and {} more", u.node_count - u.nodes.size());
-    std::string what = u.about;
-    if (!u.devices.empty() && u.node_count <= 1)
-      what += fmt::format(": {}{}", listed(u.devices), where.empty() ? "" : " of " + where);
-    else if (!where.empty())
-      what += ": " + where;
-    out_.not_checked.push_back({what, u.why});
+    std::vector<Quantity> values = {{"missing", u.about}, {"of", u.nodes}};
+    if (u.node_count <= 1) values.emplace_back("devices", u.devices);
+    if (u.node_count > u.nodes.size()) values.emplace_back("more", u.node_count - u.nodes.size());
+    out_.not_checked.push_back({StatementKind::missing_fact, {}, std::move(values), u.why});
   }
   std::ranges::stable_sort(out_.findings, [](const Finding& a, const Finding& b) {
     return a.severity != b.severity ? a.severity > b.severity : a.scope.node < b.scope.node;

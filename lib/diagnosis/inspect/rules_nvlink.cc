@@ -1,7 +1,6 @@
 // NVLinks: down, fewer than the sisters' and erring ones.
 #include <algorithm>
 
-#include "base/plural.h"
 #include "diagnosis/inspect/rule_context.h"
 #include "run/counter_window.h"
 #include "topology/counters.h"

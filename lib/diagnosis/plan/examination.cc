@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "base/clock.h"
-#include "base/plural.h"
 #include "base/statistics.h"
 #include "diagnosis/counters.h"
 #include "diagnosis/infer/loss.h"
@@ -53,7 +52,7 @@ double Examination::elapsed() const {
 Diagnosis Examination::run() {
   start_ = elapsed();  // start_ is 0 here
   if (n_ < 2) {
-    out_.not_checked.push_back({"the network", plural(n_, "node has", "nodes have") + " no wire to measure"});
+    out_.not_checked.push_back({StatementKind::no_wire, {}, {{"members", n_}}});
   } else {
     // Each stage goes on from what the one before has shown; one that fails ends the check.
     (void)(between_neighbours(structure_, n_) ? large()
@@ -63,27 +62,21 @@ Diagnosis Examination::run() {
   const Inference inference = judge();
   set_expected(inference);
   if (n_ == 2 && !options_.link_rate && !out_.error) {
-    out_.not_checked.push_back({"whether both directions are slow alike",
-                                "with two nodes, only --link-rate tells what they should carry"});
+    out_.not_checked.push_back(StatementKind::alike_directions);
   }
   if (slowest_hop_ && slowest_hop_->rate < 0.8 * slowest_hop_->typical && !known(*slowest_hop_)) {
     out_.not_checked.push_back(
-        {fmt::format("{} -> {}", out_.nodes[std::size_t(slowest_hop_->source)],
-                     out_.nodes[std::size_t(slowest_hop_->destination)]),
-         fmt::format("it was the slowest hop of the ring ({}, typical {}), and the check ended before it "
-                     "could be repeated",
-                     to_text(BytesPerSecond(slowest_hop_->rate)),
-                     to_text(BytesPerSecond(slowest_hop_->typical)))});
+        {StatementKind::seen_once,
+         {out_.nodes[std::size_t(slowest_hop_->source)], out_.nodes[std::size_t(slowest_hop_->destination)]},
+         {{"rate_Bps", slowest_hop_->rate}, {"typical_Bps", slowest_hop_->typical}}});
   }
   for (const PortReading& port : ports_) {
     const auto& side = port.receives ? inference.receives : inference.sends;
     if (port.rate >= very_slow_share * port.typical || side[std::size_t(port.node)]) continue;
     out_.not_checked.push_back(
-        {fmt::format("{}'s {} side", out_.nodes[std::size_t(port.node)],
-                     port.receives ? "receiving" : "sending"),
-         fmt::format("in an omnireduce its port carried {} (typical {}), and the check ended before pairs "
-                     "could tell why",
-                     to_text(BytesPerSecond(port.rate)), to_text(BytesPerSecond(port.typical)))});
+        {StatementKind::port_seen_once,
+         {out_.nodes[std::size_t(port.node)]},
+         {{"receives", port.receives}, {"rate_Bps", port.rate}, {"typical_Bps", port.typical}}});
   }
   out_.cost.seconds = Seconds(elapsed());
   conclude(measured(inference), out_);
@@ -95,8 +88,9 @@ Diagnosis Examination::run() {
   join_counters(out_.counters, out_.rails, "during the check", out_.findings);
   if (out_.coverage.pairs_measured < out_.coverage.pairs && n_ >= 2) {
     out_.not_checked.push_back(
-        {"paths of single pairs", fmt::format("{} of {} ordered pairs were measured",
-                                              out_.coverage.pairs_measured, out_.coverage.pairs)});
+        {StatementKind::single_paths,
+         {},
+         {{"pairs_measured", out_.coverage.pairs_measured}, {"pairs", out_.coverage.pairs}}});
   }
   return std::move(out_);
 }

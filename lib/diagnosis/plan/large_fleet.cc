@@ -29,7 +29,7 @@ bool Examination::probe() {
   if (!seen) return false;
   note_ring(*seen);
   if (slowest_hop_) return true;
-  out_.not_checked.push_back({"every hop", "the trace holds no hop that moved anything"});
+  out_.not_checked.push_back(StatementKind::no_data_moved);
   return false;
 }
 

@@ -47,7 +47,7 @@ bool Examination::rings() {
   if (!probe) return false;
   note_ring(*probe);
   if (!slowest_hop_) {
-    out_.not_checked.push_back({"every hop", "the ring's trace holds no hop that moved anything"});
+    out_.not_checked.push_back({StatementKind::no_data_moved, {}, {{"ring", true}}});
     return false;
   }
   const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
@@ -70,9 +70,7 @@ bool Examination::ports() {
       std::min(std::max(target_seconds * typical_, min_hop_bytes), slowest * seconds / stretch_);
   const Bytes port(std::uint64_t(std::max(wanted, min_call_bytes)));
   if (overhead_ + 1.2 * stretch_ * double(port.value) / slowest > 0.3 * left()) {
-    out_.not_checked.push_back({"the aggregators' ports under an omnireduce",
-                                fmt::format("the slowest hop ({}) makes it too long for the time there is",
-                                            to_text(BytesPerSecond(slowest)))});
+    out_.not_checked.push_back({StatementKind::too_long_for_ports, {}, {{"rate_Bps", slowest}}});
     return true;
   }
   const auto observation = measure(Stage::ports, "an omnireduce, for its aggregators' ports",

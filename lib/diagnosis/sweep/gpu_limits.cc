@@ -120,16 +120,16 @@ class Judge {
   }
 
  private:
-  void inconclusive(std::string what, std::string why) {
-    const auto same = [&](const NotChecked& n) { return n.what == what && n.why == why; };
-    if (std::none_of(out_.not_checked.begin(), out_.not_checked.end(), same))
-      out_.not_checked.push_back({std::move(what), std::move(why)});
+  void inconclusive(StatementKind kind, const GpuLimit& limit, std::string_view what, std::string why = {}) {
+    NotChecked told = {kind, {limit.node}, {{"limit", what}}, std::move(why)};
+    if (std::ranges::find(out_.not_checked, told) == out_.not_checked.end())
+      out_.not_checked.push_back(std::move(told));
   }
 
   GpuRate rate_of(GpuLimit limit) {
     GpuRate rate;
     if (!limit.why_not.empty()) {
-      inconclusive(text_of(limit), limit.why_not);
+      inconclusive(StatementKind::gpu_not_measured, limit, text_of(limit), limit.why_not);
       if (of_peers(limit) && !limit.rate && !limit.why_not.starts_with(run::left_out))
         staged_.insert({limit.node, limit.gpu.index, limit.peer.index});
     }
@@ -137,8 +137,7 @@ class Judge {
                                    [&](const Node& n) { return n.name == limit.node; });
     const Gpu* const gpu = node == cluster_.nodes.end() ? nullptr : find(*node, limit.gpu);
     if (!gpu) {
-      inconclusive(fmt::format("what {} of {} can carry", name_of(limit.gpu), limit.node),
-                   "the node's facts do not have it");
+      inconclusive(StatementKind::gpu_not_known, limit, name_of(limit.gpu));
       rate.limit = std::move(limit);
       return rate;
     }
@@ -153,7 +152,7 @@ class Judge {
     }
     const bool linked = of_peers(limit) || limit.host == GpuLimit::Host::pinned;
     if (linked && !way && rate.near.value_or(true))
-      inconclusive(text_of(limit), "the facts do not tell what links it goes through, or how fast they are");
+      inconclusive(StatementKind::gpu_links_not_known, limit, text_of(limit));
     if (way) {
       const double ways = limit.kind == Kind::host_both || limit.kind == Kind::peer_both ? 2 : 1;
       rate.ideal = way->ideal * ways;
@@ -181,8 +180,8 @@ class Judge {
         if (out_.rates[i].limit.rate) values.push_back(out_.rates[i].limit.rate->value);
       if (values.size() < few) {
         for (const std::size_t i : rates)
-          inconclusive(text_of(out_.rates[i].limit),
-                       "no fact tells its memory's rate, and there are not three of its model to compare");
+          inconclusive(StatementKind::gpu_memory_not_known, out_.rates[i].limit,
+                       text_of(out_.rates[i].limit));
         continue;
       }
       const BytesPerSecond middle(upper_median(values));

@@ -5,11 +5,7 @@
 namespace ringtrue::report {
 namespace {
 
-// Its values: {"kind": "path-rate", "nodes": ["node1", "node2"], "rate_Bps": 5e9, ...}; of words of others
-// the kind is the finding's.
-Json statement_value(const diagnosis::Statement& s, const diagnosis::Finding& f) {
-  if (s.empty()) return nullptr;
-  Json out = {{"kind", s.kind == diagnosis::StatementKind::told ? key_of(f.kind) : name(s)}};
+void add_values(Json& out, const diagnosis::Statement& s) {
   for (const Subject& subject : s.subjects) {
     if (!subject.node.empty()) out["nodes"].push_back(subject.node);
     if (!subject.device.empty()) out["device"] = subject.device;
@@ -20,6 +16,14 @@ Json statement_value(const diagnosis::Statement& s, const diagnosis::Finding& f)
           if constexpr (!std::is_same_v<T, std::monostate>) out[std::string(q.name)] = value;
         },
         q.value);
+}
+
+// Its values: {"kind": "path-rate", "nodes": ["node1", "node2"], "rate_Bps": 5e9, ...}; of words of others
+// the kind is the finding's.
+Json statement_value(const diagnosis::Statement& s, const diagnosis::Finding& f) {
+  if (s.empty()) return nullptr;
+  Json out = {{"kind", s.kind == diagnosis::StatementKind::told ? key_of(f.kind) : name(s)}};
+  add_values(out, s);
   return out;
 }
 
@@ -50,7 +54,10 @@ Json finding_value(const diagnosis::Finding& f) {
 }
 
 Json not_checked_value(const diagnosis::NotChecked& n) {
-  return {{"what", n.what}, {"why", n.why}};
+  const NotCheckedText text = not_checked(n);
+  Json out = {{"what", text.what}, {"why", text.why}, {"kind", name(n)}};
+  add_values(out, n);
+  return out;
 }
 
 namespace {

@@ -96,7 +96,7 @@ std::string text(const ops::CheckDocument& document, const Style& style) {
                                 to_text(Seconds(document.inspection->seconds))),
                     Ink::dim);
   for (std::size_t i = 0; i < d.not_checked.size(); ++i) {
-    const diagnosis::NotChecked& n = d.not_checked[i];
+    const NotCheckedText n = not_checked(d.not_checked[i]);
     if (i == shown_not_checked) {
       out += style.paint(fmt::format("not checked: {} more; --json lists them\n", d.not_checked.size() - i),
                          Ink::dim);

@@ -4,6 +4,7 @@
 #include "base/plural.h"
 #include "report/table.h"
 #include "report/text/text.h"
+#include "report/text/wording.h"
 #include "run/counter_window.h"
 #include "run/gpu.h"
 #include "topology/counters.h"
@@ -135,8 +136,10 @@ std::string text(const ops::GpuSweepDocument& document, const Style& style) {
            "\n" + table.text();
   }
   out += findings_text(document.limits.findings, style);
-  for (const diagnosis::NotChecked& n : document.limits.not_checked)
+  for (const diagnosis::NotChecked& told : document.limits.not_checked) {
+    const NotCheckedText n = not_checked(told);
     out += style.fit(style.paint(fmt::format("not checked: {}: {}", n.what, n.why), Ink::dim) + "\n");
+  }
   out += style.fit(notes_text(document.notes, style));
   if (document.error) out += failures_text(*document.error, style);
   return out;

@@ -82,8 +82,11 @@ std::string text_of(const Statement& s, const Field& field) {
   if (field.sign == '?' || field.sign == '!') return {};
   const Quantity q = value_of(s, field.name);
   if (field.sign == '#' && q.known()) {
-    const auto word = field.format.empty() ? field.name.substr(0, field.name.size() - 1) : field.format;
-    return plural(std::uint64_t(number_of(q)), word);
+    const auto count = std::uint64_t(number_of(q));
+    if (field.format.empty()) return plural(count, field.name.substr(0, field.name.size() - 1));
+    const auto slash = field.format.find('/');
+    const bool regular = slash == field.format.npos;
+    return plural(count, field.format.substr(0, slash), regular ? "" : field.format.substr(slash + 1));
   }
   if (const auto* text = std::get_if<std::string>(&q.value)) {
     if (field.format != "words") return *text;

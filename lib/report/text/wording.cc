@@ -155,6 +155,69 @@ constexpr Wording wordings[] = {
      "see ringtrue topo --view links for what is between the two, and nvidia-smi nvlink -s"},
     {StatementKind::look_at_gpu, "look-at-gpu",
      "see ringtrue check --inspect, and nvidia-smi -q -d PERFORMANCE,CLOCK for what slows it"},
+
+    {StatementKind::unread_node, "unread-node", "what is in {0}\n{text}"},
+    {StatementKind::no_wire, "no-wire", "the network\n{#members:node has/nodes have} no wire to measure"},
+    {StatementKind::one_process, "one-process",
+     "wires\n{#ranks:rank of one process has/ranks of one process have} none between them: each hop was held "
+     "to "
+     "{pace_Bps}[{?link_rate_named}, not to --link-rate], which shows how the check works and what --fault "
+     "slows; use --hosts for a network"},
+    {StatementKind::alike_directions, "alike-directions",
+     "whether both directions are slow alike\nwith two nodes, only --link-rate tells what they should carry"},
+    {StatementKind::seen_once, "seen-once",
+     "{0} -> {1}\nit was the slowest hop of the ring ({rate_Bps}, typical {typical_Bps}), and the check "
+     "ended before it could be repeated"},
+    {StatementKind::port_seen_once, "port-seen-once",
+     "{0}'s [{?receives}receiving][{!receives}sending] side\nin an omnireduce its port carried {rate_Bps} "
+     "(typical {typical_Bps}), and the check ended before pairs could tell why"},
+    {StatementKind::single_paths, "single-paths",
+     "paths of single pairs\n{pairs_measured} of {pairs} ordered pairs were measured"},
+    {StatementKind::no_data_moved, "no-data-moved",
+     "every hop\nthe [{?ring}ring's ]trace holds no hop that moved anything"},
+    {StatementKind::too_long_for_ports, "too-long-for-ports",
+     "the aggregators' ports under an omnireduce\nthe slowest hop ({rate_Bps}) makes it too long for the "
+     "time there is"},
+    {StatementKind::last_share, "last-share",
+     "the last {missing_share} of all links' rate\nmost sides reach {reached_share} of what is attainable at "
+     "the link rate; so little may be lost in measuring"},
+    {StatementKind::all_links, "all-links",
+     "whether all links are slow\nmost sides reach {rate_Bps}, {reached_share} of what is attainable at the "
+     "link rate, but [{?busy}processors were more than 90 % busy][{!busy}it was measured too seldom]"},
+    {StatementKind::unconfirmed, "unconfirmed", "{scope}: {rate_Bps} of {expected_Bps}\n{text}"},
+    {StatementKind::unclear_paths, "unclear-paths",
+     "{#paths} of nodes with a slow side\nacknowledgements queue there, and there was no time to measure one "
+     "direction at a time; check again after the repair"},
+    {StatementKind::low_by_chance, "low-by-chance",
+     "{#paths} that read low\nso do others that can do better: it may be chance"},
+    {StatementKind::hidden_side, "hidden-side",
+     "{0}'s [{?sends}sending][{!sends}receiving] side: {rate_Bps} of {expected_Bps}\nits other side is so "
+     "slow that acknowledgements queue behind it; check again after the repair"},
+    {StatementKind::held_back_side, "held-back-side",
+     "{0}'s receiving side\nin all of {#readings} the program on {0} took the data too slowly to rate the "
+     "wire; look at its processors"},
+    {StatementKind::too_few_readings, "too-few-readings",
+     "{0} -> {1}: {rate_Bps} of {expected_Bps}\ntoo few readings tell whether it can do better"},
+    {StatementKind::slow_ring, "slow-ring",
+     "the ring's busbw: {rate_Bps} of {expected_Bps}\nno slow link explains it; see the same with ringtrue "
+     "run ring"},
+    {StatementKind::unnamed_part, "unnamed-part",
+     "{text}\n{#pairs} between leaves carry at most {rate_Bps} ({#readings} in {#experiments}); expected "
+     "{expected_Bps}; that is too little to name it"},
+    {StatementKind::answers_late, "answers-late",
+     "{0}[ <-> {1}] answers late\nsmallest round trip {latency_s}, usual {usual_s}, in {#experiments}: too "
+     "few"},
+    {StatementKind::lossy_somewhere, "lossy-somewhere",
+     "where RDMA loses packets\n{lost} of {packets} were lost on the way, and no node's part stands out"},
+    {StatementKind::gpu_not_measured, "gpu-not-measured", "{limit}\n{text}"},
+    {StatementKind::gpu_not_known, "gpu-not-known",
+     "what {limit} of {0} can carry\nthe node's facts do not have it"},
+    {StatementKind::gpu_links_not_known, "gpu-links-not-known",
+     "{limit}\nthe facts do not tell what links it goes through, or how fast they are"},
+    {StatementKind::gpu_memory_not_known, "gpu-memory-not-known",
+     "{limit}\nno fact tells its memory's rate, and there are not three of its model to compare"},
+    {StatementKind::missing_fact, "missing-fact",
+     "{missing}[: {devices}][{!devices}: {of}][{?devices} of {of}][ and {more} more]\n{text}"},
 };
 
 constexpr bool in_order() {
@@ -187,6 +250,12 @@ std::vector<std::string> sentences(const std::vector<Statement>& statements) {
     out.insert(out.end(), std::move_iterator(said.begin()), std::move_iterator(said.end()));
   }
   return out;
+}
+
+NotCheckedText not_checked(const Statement& s) {
+  const std::string_view words = wordings[std::size_t(s.kind)].sentence;
+  const auto end = words.find('\n');
+  return {fill(s, words.substr(0, end)), end == words.npos ? "" : fill(s, words.substr(end + 1))};
 }
 
 std::string sentence(const Plan& plan) {

@@ -5,8 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "diagnosis/findings/advice.h"
-#include "diagnosis/findings/statement.h"
+#include "diagnosis/findings/report.h"
 
 namespace ringtrue::report {
 
@@ -15,6 +14,10 @@ std::string sentence(const diagnosis::Statement& statement);
 // Of what a rule of inspection says, and says at least: one of its impact, and of what to do.
 std::vector<std::string> rule_sentences(const diagnosis::Statement& statement);
 std::vector<std::string> sentences(const std::vector<diagnosis::Statement>& statements);
+struct NotCheckedText {
+  std::string what, why;
+};
+NotCheckedText not_checked(const diagnosis::NotChecked& statement);
 // "leave out node3: 31.2 MB/s -> 59.8 MB/s busbw over 7 of 8 nodes"
 std::string sentence(const diagnosis::Plan& plan);
 

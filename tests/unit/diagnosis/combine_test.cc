@@ -42,11 +42,11 @@ TEST(Combine, PutsTheWorstFirstAndMeasuredOnesBeforeOthers) {
   Diagnosis d;
   d.nodes = {"b", "a"};
   d.findings = {finding(Severity::warning, FindingKind::slow_node, "a")};
-  d.not_checked = {{"x", "y"}};
+  d.not_checked = {StatementKind::no_wire};
   Inspection inspection;
   inspection.findings = {finding(Severity::critical, FindingKind::gpu_lost, "a"),
                          finding(Severity::warning, FindingKind::gpu_lost, "elsewhere")};
-  inspection.not_checked = {{"z", "w"}};
+  inspection.not_checked = {StatementKind::alike_directions};
   combine(d, std::move(inspection));
   ASSERT_EQ(d.findings.size(), 3u);
   EXPECT_EQ(d.findings[0].severity, Severity::critical);

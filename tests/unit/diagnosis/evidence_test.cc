@@ -11,7 +11,8 @@ using Names = std::vector<std::string>;
 
 std::string doubts(const Diagnosis& d) {
   std::string out;
-  for (const NotChecked& n : d.not_checked) out += n.what + ": " + n.why + "\n";
+  for (const NotChecked& n : d.not_checked)
+    out += report::not_checked(n).what + ": " + report::not_checked(n).why + "\n";
   return out;
 }
 

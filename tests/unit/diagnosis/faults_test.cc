@@ -126,7 +126,7 @@ TEST(Gross, SlowestHopOfTheRingIsNamedWhereNothingElseFits) {
   EXPECT_EQ(d.verdict, Verdict::unknown) << explain(d);
   EXPECT_FALSE(d.error);
   ASSERT_FALSE(d.not_checked.empty());
-  EXPECT_EQ(d.not_checked[0].what, "node2 -> node3") << explain(d);
+  EXPECT_EQ(report::not_checked(d.not_checked[0]).what, "node2 -> node3") << explain(d);
 }
 
 TEST(Ticks, NeitherBlameNorRaiseTheReference) {
@@ -228,7 +228,8 @@ TEST(BothSides, OfWhichOneIsVerySlowAreToldApartOneAtATime) {
   EXPECT_EQ(scopes_of(d), Names{"sender node2"}) << explain(d);
   const auto& doubts = d.not_checked;
   EXPECT_TRUE(std::any_of(doubts.begin(), doubts.end(), [](const NotChecked& n) {
-    return n.what.find("node2's receiving side") == 0 && n.why.find("acknowledgements") != std::string::npos;
+    const auto [what, why] = report::not_checked(n);
+    return what.find("node2's receiving side") == 0 && why.find("acknowledgements") != std::string::npos;
   })) << explain(d);
 }
 

@@ -181,7 +181,7 @@ TEST(Loss, WhatIsSpreadOverAllBlamesNobody) {
   const Diagnosis& d = ports.seen();
   EXPECT_TRUE(d.findings.empty());
   ASSERT_EQ(d.not_checked.size(), 1u);
-  EXPECT_THAT(d.not_checked[0].why, HasSubstr("no node's part stands out"));
+  EXPECT_THAT(report::not_checked(d.not_checked[0]).why, HasSubstr("no node's part stands out"));
   EXPECT_EQ(d.verdict, Verdict::healthy);
 }
 

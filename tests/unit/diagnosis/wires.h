@@ -147,7 +147,8 @@ inline std::string explain(const Diagnosis& d) {
     for (const auto& line : report::sentences(f.evidence)) out += "    " + line + "\n";
     out += "    " + report::sentence(f.impact) + "\n    " + report::sentence(f.next) + "\n";
   }
-  for (const NotChecked& n : d.not_checked) out += "  not checked: " + n.what + ": " + n.why + "\n";
+  for (const NotChecked& n : d.not_checked)
+    out += "  not checked: " + report::not_checked(n).what + ": " + report::not_checked(n).why + "\n";
   for (const RunRecord& r : d.runs) {
     out += "  " + std::string(key_of(r.stage)) + " " + std::string(key_of(r.experiment.algorithm)) + " " +
            to_text(r.experiment.bytes) + " " + to_text(r.time) + "\n";

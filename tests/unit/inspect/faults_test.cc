@@ -45,7 +45,10 @@ std::string all_text(const Inspection& inspection) {
     for (const auto& sentence : report::sentences(f.evidence)) text += "  " + sentence + '\n';
     text += "  " + report::sentence(f.impact) + '\n';
   }
-  for (const auto& n : inspection.not_checked) text += n.what + ": " + n.why + '\n';
+  for (const auto& told : inspection.not_checked) {
+    const auto [what, why] = report::not_checked(told);
+    text += what + ": " + why + '\n';
+  }
   return text;
 }
 

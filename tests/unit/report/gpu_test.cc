@@ -55,7 +55,8 @@ ops::GpuSweepDocument sweep() {
   finding.scope.subject.device = "GPU 0 (GPU-0)";
   finding.evidence = {"host-to-device carried 27 GB/s"};
   document.limits.findings = {finding};
-  document.limits.not_checked = {{"peer-read", "no peer access"}};
+  document.limits.not_checked = {
+      {diagnosis::StatementKind::gpu_not_measured, {"node0"}, {{"limit", "peer-read"}}, "no peer access"}};
   document.notes = {"a note"};
   return document;
 }

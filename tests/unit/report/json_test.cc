@@ -276,7 +276,7 @@ ops::CheckDocument check_document() {
   f.impact = "fixing it: 30 MB/s -> 60 MB/s";
   f.next = "look at its port";
   g.findings = {f};
-  g.not_checked = {{"counters", "no daemon"}};
+  g.not_checked = {{diagnosis::StatementKind::unread_node, {"node1"}, {}, "no daemon"}};
   g.expected = {BytesPerSecond(60e6), ideal::Origin::declared, "500 Mbit"};
   g.rates = {{std::nullopt, BytesPerSecond(60e6)}, {BytesPerSecond(30e6), std::nullopt}};
   diagnosis::RunRecord record;

@@ -107,7 +107,7 @@ ops::CheckDocument slow_sender() {
   d.diagnosis.expected.value = BytesPerSecond(60e6);
   d.diagnosis.rates.assign(3, std::vector<std::optional<BytesPerSecond>>(3, BytesPerSecond(60e6)));
   d.diagnosis.rates[1][2] = BytesPerSecond(30e6);
-  d.diagnosis.not_checked = {{"counters", "none here"}};
+  d.diagnosis.not_checked = {{diagnosis::StatementKind::unread_node, {"node1"}, {}, "none here"}};
   return d;
 }
 
@@ -119,7 +119,7 @@ TEST(CheckText, NamesTheSlowWire) {
                      "99 % sure"));
   EXPECT_THAT(out, HasSubstr("next: look at its port"));
   EXPECT_THAT(out, HasSubstr("30.0!"));
-  EXPECT_THAT(out, HasSubstr("not checked: counters (none here)"));
+  EXPECT_THAT(out, HasSubstr("not checked: what is in node1 (none here)"));
   EXPECT_THAT(out, Not(HasSubstr("\x1b")));
 }
 
