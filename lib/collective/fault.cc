@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 
+#include "base/number.h"
 #include "base/splitmix64.h"
 
 namespace ringtrue::collective {
@@ -30,10 +30,8 @@ tl::unexpected<Error> bad(std::string what, std::string next = "write it like th
 
 template <class N>
 std::optional<N> number(std::string_view text, N min) {
-  N value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < min) return std::nullopt;
-  return value;
+  const auto value = parse_number<N>(text);
+  return value && *value >= min ? value : std::nullopt;
 }
 
 // A rank or '*' into `into`.
@@ -142,13 +140,10 @@ std::string in_units(double value, std::initializer_list<std::string_view> units
 std::optional<double> parse_share(std::string_view text) {
   const bool percent = text.ends_with('%');
   if (percent) text.remove_suffix(1);
-  double value = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  if (percent) value /= 100;
-  if (!(value >= 0 && value <= 1)) return std::nullopt;  // nor is it NaN
-  return std::round(value * 1e9) / 1e9;
+  auto value = parse_number<double>(text, std::chars_format::fixed);
+  if (value && percent) *value /= 100;
+  if (!value || !(*value >= 0 && *value <= 1)) return std::nullopt;  // nor is it NaN
+  return std::round(*value * 1e9) / 1e9;
 }
 
 std::string share_text(double share) {

@@ -3,22 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+
+#include "base/number.h"
 
 namespace ringtrue::formats {
 namespace {
 
 constexpr int max_numbers = 65536;
 constexpr std::string_view white = " \t\r\n\f\v";
-
-template <class T>
-std::optional<T> number(std::string_view text, int base) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 void add(Numbers& numbers, int first, int last) {
   if (!numbers.ranges.empty() && numbers.ranges.back().second + 1 == first)
@@ -104,20 +97,17 @@ Result<void> check_text(std::string_view text) {
 }
 
 std::optional<std::uint64_t> decimal(std::string_view text) {
-  return number<std::uint64_t>(text, 10);
+  return parse_number<std::uint64_t>(text);
 }
 
 std::optional<std::uint64_t> hexadecimal(std::string_view text) {
   if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
-  return number<std::uint64_t>(text, 16);
+  return parse_number<std::uint64_t>(text, 16);
 }
 
 std::optional<double> real(std::string_view text) {
-  double value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value < 0)
-    return std::nullopt;
-  return value;
+  const auto value = parse_number<double>(text);
+  return value && std::isfinite(*value) && *value >= 0 ? value : std::nullopt;
 }
 
 std::string hex64(std::uint64_t value) {
@@ -140,7 +130,7 @@ std::optional<std::string> pci_address(std::string_view text) {
   constexpr std::size_t max_digits[] = {8, 2, 2, 1};
   std::uint32_t values[4];
   for (int i = 0; i < 4; ++i) {
-    const auto value = number<std::uint32_t>(digits[i], 16);
+    const auto value = parse_number<std::uint32_t>(digits[i], 16);
     if (!value || digits[i].size() > max_digits[i]) return std::nullopt;
     values[i] = *value;
   }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ideal/rails.h"
+
 namespace ringtrue::ideal {
 namespace {
 
@@ -13,10 +15,6 @@ constexpr long max_ranks = 4'194'304;
 // Exact enough to be checked by hand: six significant digits, in GB/s.
 std::string in_gb(BytesPerSecond rate) {
   return fmt::format("{:.6g}", rate.value / 1e9);
-}
-
-std::string result(BytesPerSecond rate) {
-  return in_gb(rate) + " GB/s";
 }
 
 Result<void> validate(const Inputs& in) {
@@ -89,7 +87,7 @@ AlgorithmIdeal rate_algorithm(const Schedule& schedule, const Shape& shape, cons
     out.arithmetic = "one rank: nothing moves";
   } else {
     out.arithmetic = fmt::format("{:.6g} / max({}) = {}", factor, terms,
-                                 out.busbw ? result(*out.busbw) : std::string("unknown"));
+                                 out.busbw ? gb(*out.busbw) : std::string("unknown"));
   }
   return out;
 }
@@ -99,28 +97,28 @@ void add_bound(const Inputs& in, const Shape& shape, Ideal& ideal) {
   if (in.nodes == 1) {
     if (in.gpus_per_node > 1 && in.intra) {
       ideal.intra_node = in.intra->value;
-      ideal.arithmetic.push_back(fmt::format("one node: B = {}", result(*ideal.intra_node)));
+      ideal.arithmetic.push_back(fmt::format("one node: B = {}", gb(*ideal.intra_node)));
     }
   } else {
     if (in.inter) {
       ideal.inter_node = BytesPerSecond(in.inter->value.value * (n - 1) * q / (n * (q - 1)));
       ideal.arithmetic.push_back(
           fmt::format("between nodes: I (N-1) Q / (N (Q-1)) = {} x {} x {} / ({} x {}) = {}",
-                      in_gb(in.inter->value), n - 1, q, n, q - 1, result(*ideal.inter_node)));
+                      in_gb(in.inter->value), n - 1, q, n, q - 1, gb(*ideal.inter_node)));
     }
     if (in.gpus_per_node > 1 && in.intra) {
       ideal.intra_node = BytesPerSecond(in.intra->value.value * (n - 1) / (n - q));
       ideal.arithmetic.push_back(fmt::format("inside nodes: B (N-1) / (N-Q) = {} x {} / ({} - {}) = {}",
-                                             in_gb(in.intra->value), n - 1, n, q, result(*ideal.intra_node)));
+                                             in_gb(in.intra->value), n - 1, n, q, gb(*ideal.intra_node)));
     }
   }
   if (ideal.inter_node && ideal.intra_node) {
     ideal.bound = std::min(*ideal.inter_node, *ideal.intra_node);
     ideal.arithmetic.push_back(fmt::format("bound: min({}, {}) = {}", in_gb(*ideal.inter_node),
-                                           in_gb(*ideal.intra_node), result(*ideal.bound)));
+                                           in_gb(*ideal.intra_node), gb(*ideal.bound)));
   } else if (ideal.inter_node || ideal.intra_node) {
     ideal.bound = ideal.inter_node ? ideal.inter_node : ideal.intra_node;
-    ideal.arithmetic.push_back(fmt::format("bound: {}", result(*ideal.bound)));
+    ideal.arithmetic.push_back(fmt::format("bound: {}", gb(*ideal.bound)));
   }
   if (shape.ranks() == 1) ideal.notes.push_back("one rank: nothing moves, so there is no bound");
   if (in.nodes > 1 && !in.inter) {
@@ -147,13 +145,13 @@ void add_in_network(const Inputs& in, const Shape& shape, Ideal& ideal) {
     const BytesPerSecond rate(2 * in.intra->value.value * (p - 1) / (p + 1));
     ideal.in_network.push_back({"nvlink-sharp", rate,
                                 fmt::format("2 B (P-1) / (P+1) = 2 x {} x {} / {} = {}",
-                                            in_gb(in.intra->value), p - 1, p + 1, result(rate))});
+                                            in_gb(in.intra->value), p - 1, p + 1, gb(rate))});
   }
   if (in.nodes > 1 && in.inter) {
     const BytesPerSecond rate(2 * (n - 1) / n * in.inter->value.value);
-    ideal.in_network.push_back({"infiniband-sharp", rate,
-                                fmt::format("2 (N-1) / N x I = 2 x {} / {} x {} = {}", n - 1, n,
-                                            in_gb(in.inter->value), result(rate))});
+    ideal.in_network.push_back(
+        {"infiniband-sharp", rate,
+         fmt::format("2 (N-1) / N x I = 2 x {} / {} x {} = {}", n - 1, n, in_gb(in.inter->value), gb(rate))});
   }
 }
 

@@ -54,7 +54,7 @@ Function read_function(Source& source, const std::string& address, Node& node) {
     d.numa.offer(int(*numa), origin::sysfs);
   d.power.offer(folder.text("power/runtime_status"), origin::sysfs);
   d.driver.offer(folder.link_name("driver"), origin::sysfs);
-  if (const auto group = integer(folder.link_name("iommu_group").value_or("")))
+  if (const auto group = parse_number<std::int64_t>(folder.link_name("iommu_group").value_or("")))
     d.iommu_group.offer(int(*group), origin::sysfs);
   if (const auto physical = folder.link_name("physfn")) {
     d.virtual_function = true;

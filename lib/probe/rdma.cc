@@ -146,7 +146,7 @@ void read_device(Source& source, const std::string& name, Node& node) {
       model(nic, folder.text("board_id").value_or(""), folder.text("hca_type").value_or(""), node);
   if (!type.empty()) nic.model.offer(type, origin::sysfs);
   for (const auto& entry : ports) {
-    const auto number = integer(entry);
+    const auto number = parse_number<std::int64_t>(entry);
     if (number && *number >= 1 && *number <= 255 && nic.ports.size() < max_ports)
       nic.ports.push_back(read_port(source, name, int(*number), node));
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace ringtrue::probe {
 
@@ -27,7 +26,7 @@ std::optional<std::string> Folder::text(const std::string& name) {
 
 std::optional<std::int64_t> Folder::number(const std::string& name) {
   const auto text = this->text(name);
-  return text ? integer(*text) : std::nullopt;
+  return text ? parse_number<std::int64_t>(*text) : std::nullopt;
 }
 
 std::optional<std::uint32_t> Folder::hexadecimal(const std::string& name) {
@@ -71,13 +70,6 @@ PciPlace pci_place(std::string_view path) {
     }
   }
   return place;
-}
-
-std::optional<std::int64_t> integer(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 Nic& hardware_nic(Node& node, const std::string& address) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/number.h"
 #include "formats/text.h"
 #include "probe/source.h"
 #include "topology/model.h"
@@ -50,8 +51,6 @@ struct PciPlace {
   std::vector<std::string> addresses;
 };
 PciPlace pci_place(std::string_view path);
-
-std::optional<std::int64_t> integer(std::string_view text);
 
 // The NIC that is this PCI function itself, made where there is none. `address` is not empty.
 topology::Nic& hardware_nic(topology::Node& node, const std::string& address);

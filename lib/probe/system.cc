@@ -153,7 +153,9 @@ void read_hugepages(Source& source, System& system) {
   if (!sizes) return;
   std::int64_t pages = 0;
   for (const auto& size : *sizes)
-    pages += integer(line(source, fmt::format("{}/{}/nr_hugepages", top, size)).value_or("0")).value_or(0);
+    pages +=
+        parse_number<std::int64_t>(line(source, fmt::format("{}/{}/nr_hugepages", top, size)).value_or("0"))
+            .value_or(0);
   system.hugepages.offer(int(std::clamp<std::int64_t>(pages, 0, 1 << 30)), origin::sysfs);
 }
 
@@ -202,7 +204,8 @@ void read_numa(Source& source, Processors& processors) {
       const auto package =
           line(source, fmt::format("/sys/devices/system/cpu/cpu{}/topology/physical_package_id",
                                    cpus->ranges.empty() ? 0 : cpus->ranges[0].first));
-      if (!cpus->ranges.empty()) numa.package = int(integer(package.value_or("")).value_or(-1));
+      if (!cpus->ranges.empty())
+        numa.package = int(parse_number<std::int64_t>(package.value_or("")).value_or(-1));
     }
     const auto memory =
         value_of(source.read(folder + "meminfo").value_or(""), fmt::format("Node {} MemTotal", *number), ':');

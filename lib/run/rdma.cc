@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <type_traits>
 
+#include "base/number.h"
 #include "base/units.h"
 #include "run/fields.h"
 
@@ -51,9 +51,10 @@ Result<void> parse(bool& on, std::string_view text) {
               "use on or off");
 }
 
-Result<void> parse(int& number, std::string_view text) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && end == text.data() + text.size()) return {};
+Result<void> parse(int& into, std::string_view text) {
+  const auto number = parse_number<int>(text);
+  into = number.value_or(into);
+  if (number) return {};
   return fail(Cause::bad_input, fmt::format("'{}' is not a whole number", text.substr(0, max_name)));
 }
 
@@ -64,10 +65,8 @@ Result<RdmaPort> parse_port(std::string_view text) {
   RdmaPort port{std::string(text.substr(0, colon))};
   bool good = is_name(port.device);
   if (colon != text.npos) {
-    const auto number = text.substr(colon + 1);
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), port.port);
-    good = good && error == std::errc() && end == number.data() + number.size() && port.port >= 1 &&
-           port.port <= 255;
+    port.port = parse_number<int>(text.substr(colon + 1)).value_or(0);
+    good = good && port.port >= 1 && port.port <= 255;
   }
   if (good) return port;
   return fail(Cause::bad_input, fmt::format("\"{}\" is no port of an RDMA device", text.substr(0, max_name)),

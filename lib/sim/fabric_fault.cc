@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
+#include "base/number.h"
 #include "collective/fault.h"
 
 namespace ringtrue::sim {
@@ -36,11 +36,8 @@ tl::unexpected<Error> bad(std::string what, std::string next = "write it like sl
 }
 
 std::optional<int> number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 0 || value > 1'000'000)
-    return std::nullopt;
-  return value;
+  const auto value = parse_number<int>(text);
+  return value && *value >= 0 && *value <= 1'000'000 ? value : std::nullopt;
 }
 
 std::optional<int> after(std::string_view text, std::string_view word) {

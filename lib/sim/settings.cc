@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/number.h"
 #include "base/suggest.h"
 #include "sim/network.h"
 
@@ -13,24 +13,19 @@ namespace ringtrue::sim {
 namespace {
 
 Result<void> whole(std::string_view text, int low, int high, int& into) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high) {
+  const auto value = parse_number<int>(text);
+  if (!value || *value < low || *value > high)
     return fail(Cause::bad_input,
                 fmt::format("'{}' is no whole number from {} to {}", text.substr(0, 40), low, high));
-  }
-  into = value;
+  into = *value;
   return {};
 }
 
 Result<void> ratio(std::string_view text, double& into) {
-  double value = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-  if (error != std::errc{} || end != text.data() + text.size() || !(value > 0 && value <= 1000)) {
+  const auto value = parse_number<double>(text, std::chars_format::fixed);
+  if (!value || !(*value > 0 && *value <= 1000))
     return fail(Cause::bad_input, fmt::format("'{}' is no ratio above 0 and up to 1000", text.substr(0, 40)));
-  }
-  into = value;
+  into = *value;
   return {};
 }
 

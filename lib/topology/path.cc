@@ -194,15 +194,6 @@ std::optional<Path> through_nvlinks(const End& from, const End& to) {
   return along({{from.name + " - NVSwitch", out}, {"NVSwitch - " + to.name, in}});
 }
 
-Result<Path> between(const PciTree& tree, const std::string& from, const std::string& to, bool nvlinks) {
-  const auto a = find(tree.node(), from), b = find(tree.node(), to);
-  if (!a) return tl::unexpected(a.error());
-  if (!b) return tl::unexpected(b.error());
-  if (nvlinks)
-    if (auto path = through_nvlinks(*a, *b)) return *path;
-  return through_pci(tree, *a, *b);
-}
-
 }  // namespace
 
 std::string Path::text() const {
@@ -211,15 +202,15 @@ std::string Path::text() const {
 }
 
 Result<Path> path(const Node& node, const std::string& from, const std::string& to) {
-  return between(PciTree(node), from, to, true);
-}
-
-Result<Path> pci_path(const Node& node, const std::string& from, const std::string& to) {
-  return between(PciTree(node), from, to, false);
+  return PathFinder(node).path(from, to);
 }
 
 Result<Path> PathFinder::path(const std::string& from, const std::string& to) const {
-  return between(tree_, from, to, true);
+  const auto a = find(tree_.node(), from), b = find(tree_.node(), to);
+  if (!a) return tl::unexpected(a.error());
+  if (!b) return tl::unexpected(b.error());
+  if (auto path = through_nvlinks(*a, *b)) return *path;
+  return through_pci(tree_, *a, *b);
 }
 
 Result<Path> path_to_root(const Node& node, const std::string& device) {

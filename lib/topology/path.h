@@ -36,8 +36,6 @@ struct Path {
 
 // Devices by name: GPUs, NICs, NVSwitches, or PCI addresses. Error: bad_input, listing what there is.
 Result<Path> path(const Node& node, const std::string& from, const std::string& to);
-// PCIe alone, even where NVLinks lead there.
-Result<Path> pci_path(const Node& node, const std::string& from, const std::string& to);
 // Of a device up to its host bridge.
 Result<Path> path_to_root(const Node& node, const std::string& device);
 

@@ -16,6 +16,12 @@ std::string kind(const Node& node, const std::string& from, const std::string& t
   return found ? found->text() : found.error().text();
 }
 
+// As if there were no NVLinks.
+Result<Path> pci_path(Node node, const std::string& from, const std::string& to) {
+  for (Gpu& gpu : node.gpus) gpu.nvlinks.reset();
+  return path(node, from, to);
+}
+
 TEST(Path, KindsOnAnHgx) {
   const Node node = hgx_h100("node0");
   EXPECT_EQ(kind(node, "GPU0", "GPU7"), "NV18");
