@@ -84,7 +84,7 @@ Command evaluate_command() {
   const auto range = [](std::string_view text) -> Result<void> {
     const auto nodes = parse_nodes(text);
     if (!nodes) return tl::unexpected(nodes.error());
-    std::tie(flags.campaign.limits.fewest, flags.campaign.limits.most) = *nodes;
+    std::tie(flags.campaign.limits.min_nodes, flags.campaign.limits.max_nodes) = *nodes;
     return {};
   };
   return {

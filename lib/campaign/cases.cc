@@ -58,12 +58,12 @@ int min_nodes(const Kind& kind) {
   return kind.group == Group::pair || kind.name == "late" ? 3 : 2;
 }
 
-// Every doubling from `fewest` on is as likely; within one, every number.
-int draw_nodes(Draw& draw, int fewest, int most) {
+// Every doubling from `min` on is as likely; within one, every number.
+int draw_nodes(Draw& draw, int min, int max) {
   int doublings = 1;
-  while (fewest << doublings < most) ++doublings;
-  const int low = fewest << draw.below(doublings);
-  const int high = std::min(most, 2 * low == most ? most : 2 * low - 1);
+  while (min << doublings < max) ++doublings;
+  const int low = min << draw.below(doublings);
+  const int high = std::min(max, 2 * low == max ? max : 2 * low - 1);
   return low + draw.below(std::max(high - low, 0) + 1);
 }
 
@@ -79,7 +79,7 @@ void lay_leaves(Draw& draw, sim::Fabric& fabric, bool always) {
 
 sim::Fabric draw_fabric(Draw& draw, const Limits& limits, bool leaves) {
   sim::Fabric fabric;
-  fabric.nodes = draw_nodes(draw, limits.fewest, limits.most);
+  fabric.nodes = draw_nodes(draw, limits.min_nodes, limits.max_nodes);
   fabric.rails = draw.of(std::vector<int>{1, 1, 2, 4, 8});
   const double nominal = draw.of(std::vector<double>{10e9, 25e9, 100e9, 200e9, 400e9}) / 8;
   fabric.inter.rate = BytesPerSecond(nominal * ideal::ethernet_tcp(fabric.mtu)->share);
@@ -193,7 +193,7 @@ std::span<const Kind> kinds() {
 }
 
 bool fits(const Kind& kind, const Limits& limits) {
-  return kind.group != Group::healthy && limits.most >= min_nodes(kind);
+  return kind.group != Group::healthy && limits.max_nodes >= min_nodes(kind);
 }
 
 Result<const Kind*> find_kind(std::string_view name) {
@@ -226,7 +226,7 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
                                                     : draw.between(0.2, 0.9);
   }
   Limits room = limits;
-  room.fewest = std::max(room.fewest, min_nodes(*out.kind));
+  room.min_nodes = std::max(room.min_nodes, min_nodes(*out.kind));
   out.world.fabric = draw_fabric(draw, room, needs_leaves(*out.kind));
   sim::Fabric& fabric = out.world.fabric;
   if (out.severity > 0 || out.kind->name == "dead")

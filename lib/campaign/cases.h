@@ -25,7 +25,7 @@ std::span<const Kind> kinds();
 Result<const Kind*> find_kind(std::string_view name);
 
 struct Limits {
-  int fewest = 2, most = 1024;     // nodes
+  int min_nodes = 2, max_nodes = 1024;
   double noise = 0.05;             // of a run and of a slice
   std::vector<const Kind*> kinds;  // faulty ones to draw from; empty: all
 };

@@ -27,7 +27,7 @@ struct Rate {
 // What something cost, over cases.
 struct Spread {
   int of = 0;  // nothing can be said of none
-  double median = 0, p95 = 0, most = 0;
+  double median = 0, p95 = 0, max = 0;
 };
 
 struct ScoreGroup {

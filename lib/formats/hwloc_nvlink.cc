@@ -111,8 +111,8 @@ Result<void> apply(const Matrix& matrix, Node& node) {
 }  // namespace
 
 int max_nvlinks(int version) {
-  constexpr int most[] = {0, 4, 6, 12, 18, 18, 36};
-  return version >= 1 && version <= 6 ? most[version] : 36;
+  constexpr int links[] = {0, 4, 6, 12, 18, 18, 36};
+  return version >= 1 && version <= 6 ? links[version] : 36;
 }
 
 std::optional<int> nvlink_version(int compute_capability) {

@@ -62,9 +62,9 @@ std::string lower(std::string_view text) {
 }
 
 std::string clean(std::string_view text) {
-  constexpr std::size_t longest = 256;
+  constexpr std::size_t max_size = 256;
   std::string result;
-  for (std::size_t at = 0; at < text.size() && result.size() < longest;) {
+  for (std::size_t at = 0; at < text.size() && result.size() < max_size;) {
     const std::size_t length = character(text.substr(at));
     if (length > 1 || (length == 1 && text[at] >= 0x20 && text[at] != 0x7f))
       result += text.substr(at, length);

@@ -206,21 +206,22 @@ Result<Calibration> calibrate(const std::vector<Sample>& samples, const Fabric& 
     return fail(Cause::bad_input, what, "calibration",
                 "give a run of several sizes, like --from 64K --to 256M");
   };
-  const Sample *least = nullptr, *most = nullptr;
+  const Sample *smallest = nullptr, *largest = nullptr;
   for (const Sample& sample : samples) {
     if (!(sample.time.value > 0) || !std::isfinite(sample.time.value)) return refuse("a sample has no time");
     if (sample.algorithm->uses_packets()) return refuse("packets are not calibrated with");
     if (sample.call.elements == 0) return refuse("a sample has no bytes");
-    if (!least || sample.call.bytes() < least->call.bytes()) least = &sample;
-    if (!most || sample.call.bytes() > most->call.bytes()) most = &sample;
+    if (!smallest || sample.call.bytes() < smallest->call.bytes()) smallest = &sample;
+    if (!largest || sample.call.bytes() > largest->call.bytes()) largest = &sample;
   }
-  if (!least || least->call.bytes() == most->call.bytes()) return refuse("there are no two sizes");
+  if (!smallest || smallest->call.bytes() == largest->call.bytes()) return refuse("there are no two sizes");
 
   // Where it begins: a ring's bytes over the longest call, its steps over the shortest.
   const double ranks = std::max(2.0, double(fabric.layout().ranks()));
-  const HopCost start{least->time / (2 * (ranks - 1)),
-                      BytesPerSecond(2 * (ranks - 1) / ranks * double(most->call.bytes()) / most->time.value),
-                      Seconds(1e-6)};
+  const HopCost start{
+      smallest->time / (2 * (ranks - 1)),
+      BytesPerSecond(2 * (ranks - 1) / ranks * double(largest->call.bytes()) / largest->time.value),
+      Seconds(1e-6)};
   Search plain(samples, fabric);
   plain.cost() = start;
   const double left = plain.run(false);

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view schema = "ringtrue.topo/1";
-constexpr std::size_t longest = 64u << 20;
+constexpr std::size_t max_bytes = 64u << 20;
 constexpr int max_depth = 32;
 
 // ---- writing
@@ -107,7 +107,7 @@ std::string to_json(const Cluster& cluster, int indent) {
 }
 
 Result<Cluster> from_json(std::string_view text) {
-  const auto parsed = parse_json(text, longest, max_depth, "a topo document");
+  const auto parsed = parse_json(text, max_bytes, max_depth, "a topo document");
   if (!parsed) return tl::unexpected(parsed.error());
   const json& document = *parsed;
   const auto says = document.is_object() ? document.find("schema") : document.end();

@@ -17,12 +17,12 @@ struct End {
 };
 
 std::string inventory(const Node& node) {
-  constexpr std::size_t most = 40;
+  constexpr std::size_t max_names = 40;
   std::vector<std::string> names;
   for (const auto& gpu : node.gpus) names.push_back(gpu.name);
   for (const auto& nic : node.nics) names.push_back(nic.name);
   for (const auto& nvswitch : node.nvswitches) names.push_back(nvswitch.name);
-  const std::size_t more = names.size() > most ? names.size() - most : 0;
+  const std::size_t more = names.size() > max_names ? names.size() - max_names : 0;
   names.resize(names.size() - more);
   if (names.empty()) return "it has PCI addresses only";
   return fmt::format("there are {}{}", fmt::join(names, ", "), more ? fmt::format(" and {} more", more) : "");

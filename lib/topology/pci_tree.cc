@@ -71,12 +71,12 @@ Link bundle_of(const std::vector<NvLink>& sisters, const std::vector<const NvLin
   Link bundle;
   bundle.kind = LinkKind::nvlink;
   bundle.count = 0;
-  BytesPerSecond now, most;
+  BytesPerSecond now, max;
   bool now_known = true, max_known = true;
   for (const NvLink* link : links) {
     const auto rate = rate_of(*link);
     const auto nominal = rate ? rate : usual;
-    if (nominal) most += *nominal;
+    if (nominal) max += *nominal;
     max_known = max_known && nominal;
     if (link->up.is(false)) continue;
     ++bundle.count;
@@ -86,7 +86,7 @@ Link bundle_of(const std::vector<NvLink>& sisters, const std::vector<const NvLin
   const std::string from = links.empty() ? origin::unknown : links.front()->up.origin;
   bundle.up = bundle.count > 0;
   if (bundle.up && now_known) bundle.rate = {now, from};
-  if (max_known) bundle.max_rate = {most, from};
+  if (max_known) bundle.max_rate = {max, from};
   const int count = int(links.size());
   bundle.text = bundle.count == count ? fmt::format("{} NVLink{}", count, count == 1 ? "" : "s")
                                       : fmt::format("{} of {} NVLinks up", bundle.count, count);

@@ -15,7 +15,7 @@ void add_rate(Json& into, const std::string& name, const campaign::Rate& rate) {
 
 Json spread_value(const campaign::Spread& spread) {
   const auto known = [&](double value) { return spread.of > 0 ? Json(value) : Json(nullptr); };
-  return {{"median", known(spread.median)}, {"p95", known(spread.p95)}, {"max", known(spread.most)}};
+  return {{"median", known(spread.median)}, {"p95", known(spread.p95)}, {"max", known(spread.max)}};
 }
 
 Json group_value(const ScoreGroup& group, const char* key = "name") {
@@ -59,7 +59,7 @@ std::string json(const ops::EvaluateDocument& document) {
               {"simulated", true},
               {"seed", document.seed},
               {"noise", document.limits.noise},
-              {"nodes", {{"min", document.limits.fewest}, {"max", document.limits.most}}},
+              {"nodes", {{"min", document.limits.min_nodes}, {"max", document.limits.max_nodes}}},
               {"interval", "Wilson, 95 %"},
               {"ended_early", document.error.has_value()},
               {"cases", s.cases},

@@ -74,8 +74,8 @@ std::string listed_text(std::string_view title, const std::vector<campaign::List
 std::string command_of(const ops::EvaluateDocument& d) {
   std::string out = fmt::format("ringtrue evaluate --seed {} --cases {}", d.seed, d.score.cases);
   const campaign::Limits usual;
-  if (d.limits.fewest != usual.fewest || d.limits.most != usual.most)
-    out += fmt::format(" --nodes {}-{}", d.limits.fewest, d.limits.most);
+  if (d.limits.min_nodes != usual.min_nodes || d.limits.max_nodes != usual.max_nodes)
+    out += fmt::format(" --nodes {}-{}", d.limits.min_nodes, d.limits.max_nodes);
   if (d.limits.noise != usual.noise) out += fmt::format(" --noise {:g}%", d.limits.noise * 100);
   for (std::size_t i = 0; i < d.limits.kinds.size(); ++i)
     out += fmt::format("{}{}", i ? "," : " --kinds ", d.limits.kinds[i]->name);
@@ -95,8 +95,8 @@ std::string text(const ops::EvaluateDocument& d, const Style& style) {
   const campaign::Score& s = d.score;
   std::string out =
       style.paint(fmt::format("Simulated: {} of {} to {} nodes at {:g} % noise, {} of them healthy",
-                              plural(s.cases, "check"), d.limits.fewest, d.limits.most, d.limits.noise * 100,
-                              s.healthy_cases),
+                              plural(s.cases, "check"), d.limits.min_nodes, d.limits.max_nodes,
+                              d.limits.noise * 100, s.healthy_cases),
                   Ink::bold) +
       "\n";
   out = style.fit(out);

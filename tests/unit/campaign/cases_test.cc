@@ -56,7 +56,7 @@ TEST(Cases, AreHalfHealthyOfEveryKindAndSizeAndCanBePlayed) {
 
 TEST(Cases, KeepToTheirLimits) {
   Limits limits;
-  limits.fewest = limits.most = 6;
+  limits.min_nodes = limits.max_nodes = 6;
   limits.kinds = {*find_kind("two"), *find_kind("three"), *find_kind("slow-leaf")};
   limits.noise = 0.1;
   for (std::uint64_t k = 0; k < 100; ++k) {

@@ -139,7 +139,7 @@ TEST(Rate, HasWilsonsInterval) {
 TEST(Score, DoesNotDependOnTheNumberOfThreads) {
   Campaign campaign;
   campaign.cases = 60;
-  campaign.limits.most = 40;
+  campaign.limits.max_nodes = 40;
   campaign.threads = 1;
   const Score one = score(play(campaign));
   campaign.threads = 4;
@@ -148,14 +148,14 @@ TEST(Score, DoesNotDependOnTheNumberOfThreads) {
   EXPECT_EQ(one.cases, 60);
   EXPECT_EQ(one.single.recall.count, four.single.recall.count);
   EXPECT_EQ(one.single.scope_exact.count, four.single.scope_exact.count);
-  EXPECT_EQ(one.single.seconds.most, four.single.seconds.most);
+  EXPECT_EQ(one.single.seconds.max, four.single.seconds.max);
   EXPECT_EQ(one.single.bytes.median, four.single.bytes.median);
 }
 
 TEST(Score, OfASmallCampaignIsGood) {
   Campaign campaign;
   campaign.cases = 300;
-  campaign.limits.most = 64;
+  campaign.limits.max_nodes = 64;
   const Score s = score(play(campaign));
   EXPECT_EQ(s.healthy.false_positives.count, 0);
   EXPECT_GE(*s.single.recall.value(), 0.98);

@@ -60,7 +60,7 @@ TEST(Evaluate, TellsHowFarItIsAndEndsWhenItIsStopped) {
   Scene scene;
   campaign::Campaign campaign;
   campaign.cases = 4;
-  campaign.limits.most = 8;
+  campaign.limits.max_nodes = 8;
   campaign.threads = 1;
   EXPECT_FALSE(evaluate(campaign, scene.control).error);
   EXPECT_EQ(scene.told<progress::Part>().size(), 4u);
