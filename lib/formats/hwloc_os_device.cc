@@ -76,6 +76,14 @@ bool is_virtual_name(const std::string& name) {
   return std::any_of(prefixes.begin(), prefixes.end(), [&](const char* p) { return name.starts_with(p); });
 }
 
+// Of which the netdevs alone tell.
+Port port_of(const PciDevice& pci, const std::vector<const OsDevice*>& netdevs) {
+  Port port;
+  port.layer = layer_of(pci, netdevs, false);
+  port.guid.offer(guid_of_address(*netdevs[0]), origin::hwloc);
+  return port;
+}
+
 }  // namespace
 
 OsDevice read_os_device(const pugi::xml_node& node, int version) {
@@ -142,22 +150,14 @@ void make_nics(const PciDevice& pci, const std::vector<OsDevice>& devices, std::
         if (info(*rdmas[i], fmt::format("Port{}State", number)))
           nic.ports.push_back(read_port(*rdmas[i], number, pci, netdevs));
     }
-    if (nic.ports.empty() && i == 0 && !netdevs.empty()) {
-      Port port;
-      port.layer = layer_of(pci, netdevs, false);
-      port.guid.offer(guid_of_address(*netdevs[0]), origin::hwloc);
-      nic.ports.push_back(std::move(port));
-    }
+    if (nic.ports.empty() && i == 0 && !netdevs.empty()) nic.ports.push_back(port_of(pci, netdevs));
     nics.push_back(std::move(nic));
   }
   for (const OsDevice* netdev : alone) {
     Nic nic;
     nic.netdevs = {netdev->name};
     nic.virtual_device = is_virtual_name(netdev->name);
-    Port port;
-    port.layer = layer_of({}, {netdev}, false);
-    port.guid.offer(guid_of_address(*netdev), origin::hwloc);
-    nic.ports.push_back(std::move(port));
+    nic.ports.push_back(port_of({}, {netdev}));
     nics.push_back(std::move(nic));
   }
 }

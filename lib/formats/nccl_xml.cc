@@ -116,7 +116,7 @@ class Reader {
       const std::string_view name = child.name();
       if (name == "pci") {
         if (const auto read = pci(child, numa, parent); !read) return read;
-      } else if (name == "nic") {
+      } else if (name == "nic" && parent.empty()) {
         nic(child, nullptr);  // without PCI: NCCL repeats it below each cpu
       }
     }
@@ -152,13 +152,7 @@ class Reader {
       nvswitch_addresses_.insert(*address);
     }
     node_.pci.push_back(std::move(device));
-    return below_pci(element, numa, *address);
-  }
-
-  Result<void> below_pci(const pugi::xml_node& element, std::optional<int> numa, const std::string& address) {
-    for (const auto& child : element.children("pci"))
-      if (const auto read = pci(child, numa, address); !read) return read;
-    return {};
+    return below(element, numa, *address);
   }
 
   Result<void> gpu(const pugi::xml_node& element, const std::string& address) {
