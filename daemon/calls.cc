@@ -270,7 +270,6 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     if (!(command.deadline_s() > 0 && command.deadline_s() < 1e6))
       return fail(Cause::bad_input, "a command without a deadline");
     interval_ = acquire->heartbeat;
-    holder_ = acquire->holder;
     auto ticket = context_.manager.acquire(std::move(*acquire), command.sequence(),
                                            Deadline::in(Seconds(command.deadline_s())), shared_from_this());
     if (!ticket) return tl::unexpected(ticket.error());
@@ -360,7 +359,6 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
 
   // Of the queue's thread.
   Peer peer_;
-  std::string holder_;
   std::int64_t heard_ = 0;
   Seconds interval_{0};
   int counted_ = 0;

@@ -60,7 +60,7 @@ Result<void> Inspector::join_or_begin(const Request& request, Told& told) {
 }
 
 void Inspector::serve(const std::stop_token& stop, const Request& request) {
-  const Answer answer = this->answer(stop, request);
+  const Answer answer = read_(request, stop).map(probe::write_recording);
   // Under the lock, so that nobody is told after stop() has returned.
   const std::lock_guard lock(mutex_);
   const auto mine = find(request);
@@ -69,12 +69,6 @@ void Inspector::serve(const std::stop_token& stop, const Request& request) {
   for (const Told& told : mine->askers) told(answer);
   finished_.push_back(std::move(mine->thread));
   readings_.erase(mine);
-}
-
-Inspector::Answer Inspector::answer(const std::stop_token& stop, const Request& request) const {
-  auto recording = read_(request, stop);
-  if (!recording) return tl::unexpected(recording.error());
-  return probe::write_recording(*recording);
 }
 
 std::list<Inspector::Reading>::iterator Inspector::find(const Request& request) {

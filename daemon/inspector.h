@@ -44,7 +44,6 @@ class Inspector {
   };
 
   void serve(const std::stop_token& stop, const Request& request);
-  Answer answer(const std::stop_token& stop, const Request& request) const;
   Result<void> join_or_begin(const Request& request, Told& told);  // under the lock
   std::list<Reading>::iterator find(const Request& request);
 

@@ -94,7 +94,6 @@ class PacketEndpoint final : public collective::Packets, public PacketReceiver {
     std::uint64_t token = 0;
     std::uint32_t left = 0;  // messages not sent yet, and one while it is being posted
     std::byte* buffer = nullptr;
-    std::uint32_t header_bytes = 0;
     std::vector<std::span<const std::byte>> parts;
     std::vector<Rank> to;  // only while it waits for a buffer
   };
