@@ -33,12 +33,7 @@ void Channel::send(std::uint64_t token, const std::byte* from, std::uint64_t len
   if (script_.empty()) return enqueue_send(std::move(post));
 
   const faulty::Fate fate = script_.next(length, now_ns());
-  if (fate.breaks)
-    return owner_.failed(Error{Cause::peer_lost,
-                               fmt::format("rank {}'s shared-memory channel to rank {} on {} was cut",
-                                           hop_.self, hop_.peer, hop_.peer_node),
-                               hop_.peer_node,
-                               {}});
+  if (fate.breaks) return owner_.failed(connection_lost(hop_, "the connection was cut"));
   if (fate.silent) return;
   if (fate.vanishes) return owner_.post_done(token);
   if (fate.broken_frame) post.sequence ^= 0x40000000u;
