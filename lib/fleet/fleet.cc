@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <set>
 
@@ -97,9 +98,7 @@ class GrpcFleet final : public Fleet {
   const std::vector<Target>& targets() const override { return targets_; }
 
   FleetResult<run::RunReport> run(const run::Job& job, Deadline until) override {
-    auto members = members_of(job);
-    if (!members) return refuse(members.error(), Phase::prepare);
-    const std::vector<int>& who = *members;
+    const std::vector<int> who = members_of(job);
     if (auto fits = wire::sendable(job); !fits) return refuse(fits.error(), Phase::prepare);
 
     rpc::Command prepare;
@@ -135,17 +134,11 @@ class GrpcFleet final : public Fleet {
   void cancel() override { sessions_->cancel(); }
 
  private:
-  Result<std::vector<int>> members_of(const run::Job& job) const {
-    if (job.nodes != names_) return fail(Cause::internal, "the job's nodes are not those of the lease");
+  std::vector<int> members_of(const run::Job& job) const {
+    assert(job.nodes == names_ && !job.seats.empty());
     std::set<int> nodes;
-    for (const run::Seat& seat : job.seats) {
-      if (seat.node < 0 || seat.node >= int(names_.size()) || seat.process < 0 ||
-          seat.process >= options_.processes)
-        return fail(Cause::internal, "the job has a seat outside of the lease");
-      nodes.insert(seat.node);
-    }
-    if (nodes.empty()) return fail(Cause::bad_input, "a job without ranks");
-    return std::vector<int>(nodes.begin(), nodes.end());
+    for (const run::Seat& seat : job.seats) nodes.insert(seat.node);
+    return {nodes.begin(), nodes.end()};
   }
 
   Result<std::vector<std::vector<run::Address>>> addresses_of(const std::vector<int>& who,
