@@ -2,6 +2,7 @@
 // the diagnosis cannot tell them apart.
 #pragma once
 
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -56,6 +57,12 @@ struct HopReading {
   std::optional<Seconds> latency;  // smallest round trip seen
   int source_rank = -1, destination_rank = -1;
   std::vector<RailReading> rails{};  // by rail, where the world tells them apart; empty: it does not
+
+  // Bytes per second while it carried; nullopt where nothing moved.
+  std::optional<double> rate() const {
+    const double value = (bytes / busy).value;
+    return bytes.value > 0 && busy.value > 0 && std::isfinite(value) ? std::optional(value) : std::nullopt;
+  }
 };
 
 struct Observation {

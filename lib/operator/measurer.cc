@@ -72,7 +72,6 @@ run::Job job_of(const diagnosis::Experiment& experiment, const std::vector<std::
   job.call.operation = collective::Operation::sum;
   job.call.elements = experiment.bytes.value / collective::size_of(job.call.type);
   job.call.shift = experiment.shift;
-  job.call.lanes = options.lanes;
   if (experiment.slice.value > 0) job.call.slice_bytes = experiment.slice.value;
   job.transport = options.transport;
   job.verbs = options.verbs;

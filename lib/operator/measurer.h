@@ -21,7 +21,6 @@ namespace ringtrue::ops {
 
 struct MeasurerOptions {
   run::Transport transport = run::Transport::tcp;
-  int lanes = 1;
   int warmup = 1;                             // calls before those that are timed
   std::optional<BytesPerSecond> link_rate{};  // for the shape of an omnireduce
   run::RdmaSettings verbs{};

@@ -123,7 +123,7 @@ class Sweep {
       }
       for (const diagnosis::HopReading& hop : observation->hops) {
         if (hop.source < 0 || hop.source >= n_ || hop.destination < 0 || hop.destination >= n_) continue;
-        SweepPair pair{end(hop.source, nullptr), end(hop.destination, nullptr), rate(hop), {}, {}, {}};
+        SweepPair pair{end(hop.source, nullptr), end(hop.destination, nullptr), hop.rate(), {}, {}, {}};
         if (hop.latency) pair.latency_s = hop.latency->value;
         add_counters(*observation, {hop.source, hop.destination}, pair);
         keep(hop.source, hop.destination, std::move(pair));
@@ -233,7 +233,7 @@ class Sweep {
         const auto from = int(forth ? i : i + round.size()), to = int(forth ? i + round.size() : i);
         SweepPair pair = pair_of(m, forth);
         for (const diagnosis::HopReading& hop : bulk->hops)
-          if (hop.source_rank == from && hop.destination_rank == to) pair.rate_Bps = rate(hop);
+          if (hop.source_rank == from && hop.destination_rank == to) pair.rate_Bps = hop.rate();
         if (latency) pair.latency_s = latency->value;
         for (const auto* seen : {&*bulk, &*short_ones}) add_counters(*seen, {m.node, m.peer}, pair);
         if (pair.source == pair.destination && !forth) {  // of one port to itself: both flows are its own
@@ -260,11 +260,6 @@ class Sweep {
 
   SweepEnd end(int node, const diagnosis::RdmaPort* port, bool here = false) const {
     return {here ? "local" : document_.nodes[std::size_t(node)], port ? std::optional(*port) : std::nullopt};
-  }
-
-  static Maybe rate(const diagnosis::HopReading& hop) {
-    if (hop.bytes.value == 0 || !(hop.busy.value > 0)) return std::nullopt;
-    return (hop.bytes / hop.busy).value;
   }
 
   const std::vector<diagnosis::RdmaPort>& rails(const std::string& node) const {

@@ -10,13 +10,6 @@ namespace {
 
 constexpr int max_rails = 64;
 
-std::optional<double> rate_of(const HopReading& hop) {
-  if (hop.bytes.value == 0 || !(hop.busy.value > 0)) return std::nullopt;
-  const double rate = (hop.bytes / hop.busy).value;
-  if (!std::isfinite(rate)) return std::nullopt;
-  return rate;
-}
-
 double held_share(const HopReading& hop) {
   return hop.busy.value > 0 ? hop.receiver_limited.value / hop.busy.value : 0;
 }
@@ -26,7 +19,7 @@ double held_share(const HopReading& hop) {
 std::vector<double> hop_rates(const Observation& observation) {
   std::vector<double> rates;
   for (const HopReading& hop : observation.hops) {
-    if (const auto rate = rate_of(hop)) rates.push_back(*rate);
+    if (const auto rate = hop.rate()) rates.push_back(*rate);
   }
   return rates;
 }
@@ -80,7 +73,7 @@ void Readings::add(const Observation& observation, int run, bool confirming, boo
   for (const HopReading& hop : observation.hops) shares.push_back(held_share(hop));
   const double usual = lower_median(std::move(shares));
   for (const HopReading& hop : observation.hops) {
-    const auto rate = rate_of(hop);
+    const auto rate = hop.rate();
     const bool known =
         hop.source >= 0 && hop.source < nodes() && hop.destination >= 0 && hop.destination < nodes();
     if (!rate || !known || hop.source == hop.destination) continue;

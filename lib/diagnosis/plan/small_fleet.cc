@@ -21,11 +21,9 @@ void Examination::note_ring(const Observation& observation) {
   const std::vector<double> rates = hop_rates(observation);
   slowest.typical = upper_median(rates);
   for (const HopReading& hop : observation.hops) {
-    if (hop.bytes.value == 0 || !(hop.busy.value > 0)) continue;
-    const double rate = (hop.bytes / hop.busy).value;
-    if (slowest.source < 0 || rate < slowest.rate) {
-      slowest.source = hop.source, slowest.destination = hop.destination, slowest.rate = rate;
-    }
+    const auto rate = hop.rate();
+    if (rate && (slowest.source < 0 || *rate < slowest.rate))
+      slowest.source = hop.source, slowest.destination = hop.destination, slowest.rate = *rate;
   }
   if (slowest.source >= 0) {
     slowest_hop_ = slowest;

@@ -74,7 +74,7 @@ run::RunReport three_ranks() {
 TEST(RunMeasurer, TurnsAnExperimentIntoAJob) {
   Script script;
   script.answer = three_ranks();
-  Measuring measuring(script, {.transport = run::Transport::tcp, .lanes = 2, .warmup = 3});
+  Measuring measuring(script, {.transport = run::Transport::tcp, .warmup = 3});
   RunMeasurer& measurer = measuring.measurer;
   EXPECT_EQ(measurer.nodes(), 3);
   EXPECT_EQ(measurer.name(1), "b");
@@ -93,7 +93,6 @@ TEST(RunMeasurer, TurnsAnExperimentIntoAJob) {
   EXPECT_EQ(job.seats[0].node, 2);
   EXPECT_EQ(job.call.bytes(), 4000u);  // whole elements
   EXPECT_EQ(job.call.shift, 2);
-  EXPECT_EQ(job.call.lanes, 2);
   EXPECT_EQ(job.call.slice_bytes, 8192u);
   EXPECT_EQ(job.iterations, 4);
   EXPECT_EQ(job.warmup, 3);
