@@ -164,22 +164,13 @@ void GpuLinks::add(const Setup& setup, const Runner& runner, const Control& cont
       notes.push_back("no ideal: the rate between the nodes is not declared; give --link-rate");
     return;
   }
-  std::vector<diagnosis::GpuPart> parts;
-  for (const run::GpuUse& use : run.gpus) {
-    const auto known =
-        std::find_if(parts.begin(), parts.end(), [&](const auto& part) { return part.uuid == use.uuid; });
-    if (known == parts.end())
-      parts.push_back({use.uuid, int(use.ranks.size()), use.play, use.ways});
-    else  // of another process
-      known->ranks += int(use.ranks.size());
-  }
   const topology::Node* node = nullptr;
-  if (diagnosis::why_no_ideal(parts).empty()) {
+  if (diagnosis::why_no_ideal(run.gpus).empty()) {
     if (!facts_) facts_ = facts_of_nodes(setup, runner, control, notes);
     for (const topology::Node& each : facts_->nodes)
       if (each.name == run.gpus.front().node) node = &each;
   }
-  const diagnosis::GpuIdeal ideal = diagnosis::gpu_ideal(node, parts);
+  const diagnosis::GpuIdeal ideal = diagnosis::gpu_ideal(node, run.gpus);
   inputs.intra = ideal.intra;
   inputs.intra_efficiency = ideal.efficiency;
   notes.push_back(ideal.note);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "ideal/facts.h"
 
@@ -28,27 +29,28 @@ bool leads_out(const NvLink& link, const std::vector<Gpu>& used) {
 
 }  // namespace
 
-std::string why_no_ideal(const std::vector<GpuPart>& gpus) {
-  for (const GpuPart& part : gpus) {
+std::string why_no_ideal(const std::vector<run::GpuUse>& gpus) {
+  std::set<std::string> seen;
+  for (const run::GpuUse& part : gpus) {
     if (part.play != run::GpuPlay::kernel && part.play != run::GpuPlay::copy_engines)
       return "the host's memory takes part, and no fact tells what that carries";
-    if (part.ranks > 1)
+    if (part.ranks.size() > 1 || !seen.insert(part.uuid).second)
       return "ranks share a GPU, and no fact tells what a GPU's memory carries; see sweep --gpu";
   }
   return {};
 }
 
-GpuIdeal gpu_ideal(const Node* node, const std::vector<GpuPart>& gpus) {
+GpuIdeal gpu_ideal(const Node* node, const std::vector<run::GpuUse>& gpus) {
   if (std::string why = why_no_ideal(gpus); !why.empty()) return none(std::move(why));
   if (!node) return none("what is in the node could not be read");
-  const bool staged = std::any_of(gpus.begin(), gpus.end(), [](const GpuPart& part) {
+  const bool staged = std::any_of(gpus.begin(), gpus.end(), [](const run::GpuUse& part) {
     return std::find(part.ways.begin(), part.ways.end(), run::GpuWay::staged) != part.ways.end();
   });
   topology::Cluster cluster;
   cluster.nodes = {*node};
   std::vector<Gpu>& used = cluster.nodes.front().gpus;
   used.clear();
-  for (const GpuPart& part : gpus) {
+  for (const run::GpuUse& part : gpus) {
     const auto found = std::find_if(node->gpus.begin(), node->gpus.end(),
                                     [&](const Gpu& gpu) { return gpu.uuid.is(part.uuid); });
     if (found == node->gpus.end()) return none(fmt::format("the node's facts do not have {}", part.uuid));

@@ -14,24 +14,17 @@
 
 namespace ringtrue::diagnosis {
 
-// A GPU that a run was on.
-struct GpuPart {
-  std::string uuid;
-  int ranks = 1;  // on it
-  run::GpuPlay play = run::GpuPlay::kernel;
-  std::vector<run::GpuWay> ways;
-};
-
 struct GpuIdeal {
   std::optional<ideal::Rate> intra;
   std::optional<ideal::Efficiency> efficiency;
   std::string note;  // how it came about, or why there is none
 };
 
-// Why there is none whatever the facts are; empty: they are asked.
-std::string why_no_ideal(const std::vector<GpuPart>& gpus);
+// `gpus`: those that a run was on, by process. Why there is none whatever the facts are; empty: they are
+// asked.
+std::string why_no_ideal(const std::vector<run::GpuUse>& gpus);
 
 // `node`: nullptr where its facts could not be read.
-GpuIdeal gpu_ideal(const topology::Node* node, const std::vector<GpuPart>& gpus);
+GpuIdeal gpu_ideal(const topology::Node* node, const std::vector<run::GpuUse>& gpus);
 
 }  // namespace ringtrue::diagnosis

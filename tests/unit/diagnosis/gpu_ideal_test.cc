@@ -40,10 +40,10 @@ topology::Node node_of(std::vector<int> links) {
   return node;
 }
 
-std::vector<GpuPart> parts(std::vector<int> gpus, run::GpuWay way = run::GpuWay::peer,
-                           run::GpuPlay play = run::GpuPlay::kernel) {
-  std::vector<GpuPart> all;
-  for (const int gpu : gpus) all.push_back({"GPU-" + std::to_string(gpu), 1, play, {way}});
+std::vector<run::GpuUse> parts(std::vector<int> gpus, run::GpuWay way = run::GpuWay::peer,
+                               run::GpuPlay play = run::GpuPlay::kernel) {
+  std::vector<run::GpuUse> all;
+  for (const int gpu : gpus) all.push_back({"a", gpu, "", "GPU-" + std::to_string(gpu), {gpu}, play, {way}});
   return all;
 }
 
@@ -98,15 +98,16 @@ TEST(GpuIdeal, LinksToGpusOutsideTheRunCarryNothingOfIt) {
 
 TEST(GpuIdeal, SaysWhyThereIsNone) {
   const topology::Node node = node_of({18, 18});
-  const auto why = [&](const topology::Node* facts, const std::vector<GpuPart>& gpus) {
+  const auto why = [&](const topology::Node* facts, const std::vector<run::GpuUse>& gpus) {
     const GpuIdeal ideal = gpu_ideal(facts, gpus);
     EXPECT_FALSE(ideal.intra);
     EXPECT_TRUE(ideal.note.starts_with("no ideal: ")) << ideal.note;
     return ideal.note;
   };
-  std::vector<GpuPart> shared = parts({0, 1});
-  shared[1].ranks = 2;
+  std::vector<run::GpuUse> shared = parts({0, 1});
+  shared[1].ranks = {1, 2};
   EXPECT_THAT(why(&node, shared), HasSubstr("ranks share a GPU"));
+  EXPECT_THAT(why(&node, parts({0, 0})), HasSubstr("ranks share a GPU")) << "of two processes";
   EXPECT_THAT(why(&node, parts({0, 1}, {}, run::GpuPlay::mirror)), HasSubstr("the host's memory takes part"));
   EXPECT_THAT(why(nullptr, parts({0, 1})), HasSubstr("could not be read"));
   EXPECT_THAT(why(&node, parts({0, 7})), HasSubstr("do not have GPU-7"));
