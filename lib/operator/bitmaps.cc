@@ -111,13 +111,13 @@ Bitmaps bitmaps_of(const run::Input& input, std::uint64_t block) {
 collective::Densities densities_of(const Bitmaps& bitmaps) {
   if (bitmaps[0].empty()) return {};
   std::vector<bool> any(bitmaps[0].size());
-  std::size_t most = 0;
+  std::size_t max = 0;
   for (const auto& row : bitmaps) {
-    most = std::max(most, std::size_t(std::count(row.begin(), row.end(), true)));
+    max = std::max(max, std::size_t(std::count(row.begin(), row.end(), true)));
     for (std::size_t k = 0; k < row.size(); ++k) any[k] = any[k] || row[k];
   }
   const double blocks = double(any.size());
-  return {double(most) / blocks, double(std::count(any.begin(), any.end(), true)) / blocks};
+  return {double(max) / blocks, double(std::count(any.begin(), any.end(), true)) / blocks};
 }
 
 sim::HasBlock has_block(const Bitmaps& bitmaps) {

@@ -154,25 +154,25 @@ bool on_pcie(const topology::Cluster& cluster) {
 }
 
 void lay_nics(const ideal::Facts& facts, ProbedFabric& out) {
-  double most = 0;
+  double fastest = 0;
   std::size_t rails = 1;
   for (const ideal::NodeFacts& node : facts.nodes) {
     rails = std::max(rails, node.rails.size());
-    if (node.inter) most = std::max(most, node.inter->value);
+    if (node.inter) fastest = std::max(fastest, node.inter->value);
     if (!node.inter && out.between) {
       out.between = false;
       out.why_between = node.inter_arithmetic.empty() ? "unknown" : node.inter_arithmetic;
     }
   }
   out.fabric.rails = int(std::min<std::size_t>(rails, 64));
-  if (!out.between || most <= 0) return;
-  out.fabric.inter.rate = BytesPerSecond(most / out.fabric.rails);
+  if (!out.between || fastest <= 0) return;
+  out.fabric.inter.rate = BytesPerSecond(fastest / out.fabric.rails);
   for (std::size_t n = 0; n < facts.nodes.size(); ++n) {
-    const double share = facts.nodes[n].inter->value / most;
+    const double share = facts.nodes[n].inter->value / fastest;
     if (share >= 1) continue;
     out.fabric.egress[int(n)] = out.fabric.ingress[int(n)] = share;
     out.notes.push_back(fmt::format("node{}, {}, has {} of {}", n, facts.nodes[n].node,
-                                    to_text(*facts.nodes[n].inter), to_text(BytesPerSecond(most))));
+                                    to_text(*facts.nodes[n].inter), to_text(BytesPerSecond(fastest))));
   }
 }
 

@@ -79,7 +79,7 @@ Result<OwnData> input_of(const std::string& name, int workers, std::optional<col
     }
   }
   std::vector<Loaded> files;
-  std::uint64_t longest = 0;
+  std::uint64_t length = 0;
   for (const std::string& path : paths) {
     auto file = load(path, name.find(rank_mark) != std::string::npos ? 0 : workers);
     if (!file) return tl::unexpected(file.error());
@@ -92,7 +92,7 @@ Result<OwnData> input_of(const std::string& name, int workers, std::optional<col
       out.note = fmt::format("{} has {} for {}: all of it is every worker's data", path,
                              plural(file->unlike, "row"), plural(workers, "worker"));
     }
-    longest = std::max<std::uint64_t>(longest, file->values.size());
+    length = std::max<std::uint64_t>(length, file->values.size());
     files.push_back(std::move(*file));
   }
   auto input = std::make_shared<run::Input>();
@@ -103,8 +103,8 @@ Result<OwnData> input_of(const std::string& name, int workers, std::optional<col
                   fmt::format("{} and {} hold values of different types", paths[0], paths[i]));
     }
     // The pairs of one file say nothing of how far the keys of the others go.
-    if (file.pairs && file.values.size() < longest) file.values.resize(longest, std::byte{});
-    if (file.values.size() != longest) {
+    if (file.pairs && file.values.size() < length) file.values.resize(length, std::byte{});
+    if (file.values.size() != length) {
       return fail(Cause::bad_input,
                   fmt::format("{} and {} hold different numbers of values", paths[0], paths[i]));
     }

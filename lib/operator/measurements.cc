@@ -34,6 +34,11 @@ void set_call(RunResult& result, const run::Job& job) {
 
 namespace {
 
+// The hops hold all timed samples.
+std::uint64_t timed_calls(const run::Job& job) {
+  return std::uint64_t(std::max(job.iterations, 1));
+}
+
 void set_rates(RunResult& result, double busbw_factor) {
   if (result.bytes == 0 || busbw_factor <= 0 || !result.time_s || result.time_s->median <= 0) return;
   result.algbw_Bps = double(result.bytes) / result.time_s->median;
@@ -165,42 +170,46 @@ void OmniCounts::add(const collective::PacketCounts& of_rank, bool worker) {
   worker_blocks.push_back(of_rank.blocks);
 }
 
-OmniResult omni_result(const run::Job& job, const run::RunReport& run, Placement placement,
-                       const collective::Densities& densities, std::optional<OmniModel> model) {
-  const collective::Omni& omni = job.call.omni;
+OmniResult omni_result(const run::Job& job, Placement placement, const collective::Densities& densities,
+                       std::optional<OmniModel> model) {
   OmniResult out;
-  out.shape = omni;
+  out.shape = job.call.omni;
   out.placement = key_of(placement);
   out.density = densities.worker;
   out.density_union = densities.united;
-  out.bytes_dense = job.call.bytes() * std::uint64_t(omni.workers);
-  for (const run::RankReport& rank : run.ranks) out.counts.add(rank.counts, rank.rank < omni.workers);
+  out.bytes_dense = job.call.bytes() * std::uint64_t(job.call.omni.workers);
+  out.model = std::move(model);
+  return out;
+}
 
-  // The hops hold all timed samples.
-  const auto calls = std::uint64_t(std::max(job.iterations, 1));
-  std::map<int, double> busy;
-  std::map<int, std::uint64_t> bytes;
-  // What an aggregator received, as it saw it itself: from the first packet of a call to the last one.
-  for (const run::Hop& hop : run.trace.hops) {
-    if (hop.source >= omni.workers || hop.destination < omni.workers) continue;
-    if (!hop.receiver) {
-      out.bytes_sent += hop.bytes.value;
-    } else {
-      bytes[hop.destination] += hop.bytes.value;
-      busy[hop.destination] = std::max(busy[hop.destination], hop.busy.value);
-    }
-  }
-  out.bytes_sent /= calls;
-  for (const auto& [rank, received] : bytes) {
+void add_received(OmniResult& out, const run::Job& job, const std::map<int, run::Hop>& received) {
+  for (const auto& [rank, hop] : received) {
     OmniReceive row;
     row.rank = rank;
     if (job.nodes.size() > 1) row.node = job.nodes[std::size_t(job.seats[std::size_t(rank)].node)];
-    row.bytes = received / calls;
-    if (received > 0 && busy[rank] > 0) row.rate_Bps = double(received) / busy[rank];
+    row.bytes = hop.bytes.value / timed_calls(job);
+    if (const auto rate = hop.rate()) row.rate_Bps = rate->value;
     out.receive.push_back(std::move(row));
   }
-  out.model = std::move(model);
-  return out;
+}
+
+void add_run(OmniResult& out, const run::Job& job, const run::RunReport& run) {
+  const collective::Rank workers = job.call.omni.workers;
+  for (const run::RankReport& rank : run.ranks) out.counts.add(rank.counts, rank.rank < workers);
+  // What an aggregator received, as it saw it itself: from the first packet of a call to the last one.
+  std::map<int, run::Hop> received;
+  for (const run::Hop& hop : run.trace.hops) {
+    if (hop.source >= workers || hop.destination < workers) continue;
+    if (!hop.receiver) {
+      out.bytes_sent += hop.bytes.value;
+      continue;
+    }
+    run::Hop& all = received[hop.destination];
+    all.bytes += hop.bytes;
+    all.busy = std::max(all.busy, hop.busy);
+  }
+  out.bytes_sent /= timed_calls(job);
+  add_received(out, job, received);
 }
 
 void add_omni_rates(RunResult& result, std::optional<double> efficiency) {

@@ -1,6 +1,7 @@
 // From what the engine (or the simulator) reports to what is printed, with the ideals beside it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -46,10 +47,13 @@ collective::Densities densities_of(const run::Job& job, std::uint64_t block);
 std::optional<OmniModel> omni_model(const collective::Call& call, const collective::Densities& densities,
                                     Placement placement, BytesPerSecond rate, Seconds latency = Seconds(0));
 
-// Everything but the ring. What aggregators received is in the hops that they kept (run::Hop::receiver).
-OmniResult omni_result(const run::Job& job, const run::RunReport& run, Placement placement,
-                       const collective::Densities& densities, std::optional<OmniModel> model);
-
+// What the job says of it. Then come what a run's ranks counted and its hops carried, or what a model's did.
+OmniResult omni_result(const run::Job& job, Placement placement, const collective::Densities& densities,
+                       std::optional<OmniModel> model);
+// What aggregators received is in the hops that they kept (run::Hop::receiver).
+void add_run(OmniResult& out, const run::Job& job, const run::RunReport& run);
+// By aggregator's rank: all that it received.
+void add_received(OmniResult& out, const run::Job& job, const std::map<int, run::Hop>& received);
 // Ideal and attainable busbw of a result with a model, and its ratio. `efficiency`: of the link.
 void add_omni_rates(RunResult& result, std::optional<double> efficiency);
 

@@ -263,7 +263,8 @@ class Run {
     const collective::Densities densities = densities_of(job, job.call.omni.block);
     std::optional<OmniModel> model;
     if (rate && job.call.bytes() > 0) model = omni_model(job.call, densities, placement(), *rate);
-    result.omni = omni_result(job, *report, placement(), densities, std::move(model));
+    result.omni = omni_result(job, placement(), densities, std::move(model));
+    add_run(*result.omni, job, *report);
     add_omni_rates(result, efficiency);
     return request_.omni.no_ring ? Outcome<void>() : play_ring(job);
   }

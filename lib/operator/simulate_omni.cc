@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "collective/omnireduce/omnireduce.h"
 #include "ideal/omnireduce.h"
 #include "operator/measurements.h"
-#include "run/report.h"
 
 namespace ringtrue::ops {
 namespace {
@@ -167,32 +167,20 @@ std::optional<OmniModel> model_of(const OmniPlan& plan) {
 void add_omni(RunResult& result, const OmniPlan& plan, const sim::SimReport& played,
               const std::optional<RunResult>& ring) {
   const collective::Omni& omni = plan.job.call.omni;
-  run::RunReport run;
-  for (Rank rank = 0; rank < Rank(played.counts.size()); ++rank) {
-    run::RankReport& report = run.ranks.emplace_back();
-    report.rank = rank;
-    report.counts = played.counts[std::size_t(rank)];
-  }
+  OmniResult out = omni_result(plan.job, plan.placement, {plan.density, plan.united}, model_of(plan));
+  for (std::size_t rank = 0; rank < played.counts.size(); ++rank)
+    out.counts.add(played.counts[rank], Rank(rank) < omni.workers);
   // What goes to an aggregator, together: there may be millions of hops. The simulator knows when its port
   // was in use.
-  std::vector<run::Hop>& received = run.trace.hops;
-  received.resize(std::size_t(omni.aggregators));
-  for (Rank a = 0; a < omni.aggregators; ++a) {
-    run::Hop& hop = received[std::size_t(a)];
-    hop.destination = omni.workers + a;
-    hop.receiver = true;
-    hop.busy = played.receiving[std::size_t(hop.destination)];
-  }
+  std::map<int, run::Hop> received;
   for (const run::Hop& sent : played.trace.hops) {
-    if (sent.source < omni.workers && sent.destination >= omni.workers)
-      received[std::size_t(sent.destination - omni.workers)].bytes += sent.bytes;
+    if (sent.source >= omni.workers || sent.destination < omni.workers || sent.bytes.value == 0) continue;
+    run::Hop& hop = received[sent.destination];
+    hop.bytes += sent.bytes;
+    hop.busy = played.receiving[std::size_t(sent.destination)];
+    out.bytes_sent += sent.bytes.value;
   }
-  std::erase_if(received, [](const run::Hop& hop) { return hop.bytes.value == 0; });
-  for (std::size_t i = 0, n = received.size(); i < n; ++i) {
-    received.push_back(received[i]);  // as its senders saw it
-    received.back().receiver = false;
-  }
-  OmniResult out = omni_result(plan.job, run, plan.placement, {plan.density, plan.united}, model_of(plan));
+  add_received(out, plan.job, received);
   out.order.resize(omni.streams);
   for (const collective::RoundSeen& round : played.rounds) {
     OmniStream& stream = out.order[round.stream];
