@@ -21,16 +21,6 @@ struct EvaluateFlags {
   bool markdown = false;
 };
 
-// "8", "2-1024"
-Result<std::pair<int, int>> parse_nodes(std::string_view text) {
-  const auto dash = text.find('-');
-  const auto low = parse_whole(text.substr(0, dash), 2, max_nodes);
-  if (!low) return tl::unexpected(low.error());
-  const auto high = dash == text.npos ? low : parse_whole(text.substr(dash + 1), *low, max_nodes);
-  if (!high) return tl::unexpected(high.error());
-  return std::pair(int(*low), int(*high));
-}
-
 Result<std::vector<const campaign::Kind*>> parse_kinds(std::string_view text) {
   std::vector<const campaign::Kind*> out;
   while (!text.empty()) {
@@ -82,7 +72,7 @@ Command evaluate_command() {
     if (kind.group != campaign::Kind::Group::healthy) names.emplace_back(kind.name);
   const auto noise = [](std::string_view text) { return parse_share_up_to(0.5, text); };
   const auto range = [](std::string_view text) -> Result<void> {
-    const auto nodes = parse_nodes(text);
+    const auto nodes = parse_range(text, 2, max_nodes);
     if (!nodes) return tl::unexpected(nodes.error());
     std::tie(flags.campaign.limits.min_nodes, flags.campaign.limits.max_nodes) = *nodes;
     return {};

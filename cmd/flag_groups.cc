@@ -127,14 +127,9 @@ Result<std::vector<int>> parse_gpus(std::string_view text) {
   while (true) {
     const auto comma = text.find(',');
     const std::string_view part = text.substr(0, comma);
-    const auto dash = part.find('-');
-    const auto first = parse_whole(part.substr(0, dash), 0, max_gpu);
-    const auto last = dash == part.npos ? first : parse_whole(part.substr(dash + 1), 0, max_gpu);
-    for (const auto* end : {&first, &last})
-      if (!*end) return tl::unexpected(end->error());
-    if (*last < *first)
-      return fail(Cause::bad_input, fmt::format("'{}' is not ascending", part), {}, "use 0,2 or 4-7");
-    for (long gpu = *first; gpu <= *last; ++gpu) {
+    const auto range = parse_range(part, 0, max_gpu);
+    if (!range) return tl::unexpected(range.error());
+    for (long gpu = range->first; gpu <= range->second; ++gpu) {
       if (std::find(gpus.begin(), gpus.end(), int(gpu)) != gpus.end())
         return fail(Cause::bad_input, fmt::format("GPU {} is there twice", gpu), {}, "give each once");
       gpus.push_back(int(gpu));

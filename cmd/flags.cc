@@ -65,15 +65,26 @@ Result<long> parse_whole(std::string_view text, long low, long high) {
   return value;
 }
 
-Result<double> parse_share_up_to(double most, std::string_view text) {
+Result<std::pair<long, long>> parse_range(std::string_view text, long low, long high) {
+  const auto dash = text.find('-');
+  const auto first = parse_whole(text.substr(0, dash), low, high);
+  if (!first) return tl::unexpected(first.error());
+  const auto last = dash == text.npos ? first : parse_whole(text.substr(dash + 1), low, high);
+  if (!last) return tl::unexpected(last.error());
+  if (*last < *first)
+    return fail(Cause::bad_input, fmt::format("'{}' is not ascending", text), {}, "give the lower one first");
+  return std::pair(*first, *last);
+}
+
+Result<double> parse_share_up_to(double max, std::string_view text) {
   const std::string_view whole = text.substr(0, 40);
   double value = -1;
   const bool percent = text.ends_with('%');
   if (percent) text.remove_suffix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const double share = percent ? value / 100 : value;
-  if (error != std::errc() || end != text.data() + text.size() || !(share >= 0 && share <= most)) {
-    return fail(Cause::bad_input, fmt::format("'{}' is not a share from 0 to {:g}%", whole, most * 100), {},
+  if (error != std::errc() || end != text.data() + text.size() || !(share >= 0 && share <= max)) {
+    return fail(Cause::bad_input, fmt::format("'{}' is not a share from 0 to {:g}%", whole, max * 100), {},
                 "like 5% or 0.05");
   }
   return share;

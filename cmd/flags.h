@@ -81,14 +81,16 @@ Flag texts(const std::string& names, std::vector<std::string>& target, const std
 // A whole number from `low` to `high`.
 Result<long> parse_whole(std::string_view text, long low, long high);
 
+// "8", "2-1024": from one to another, rising.
+Result<std::pair<long, long>> parse_range(std::string_view text, long low, long high);
 template <class Target>
 Flag whole(const std::string& names, Target& target, long low, long high, const std::string& help) {
   const auto parse = [low, high](std::string_view text) { return parse_whole(text, low, high); };
   return parsed(names, target, parse, "N", help);
 }
 
-// "5%" or "0.05", from 0 to `most`.
-Result<double> parse_share_up_to(double most, std::string_view text);
+// "5%" or "0.05", from 0 to `max`.
+Result<double> parse_share_up_to(double max, std::string_view text);
 
 // The error of a value that is none of `words`.
 tl::unexpected<Error> no_choice(const std::string& names, std::string_view text,
