@@ -21,7 +21,7 @@ bool colour_allowed(Color color, int fd) {
 }
 
 std::size_t text_width(int fd) {
-  constexpr std::size_t least = 20, most = 1000;  // wider is a mistake
+  constexpr std::size_t min = 20, max = 1000;  // wider is a mistake
   std::size_t width = 0;
   const char* said = std::getenv("COLUMNS");
   const std::string_view text = said == nullptr ? "" : said;
@@ -29,7 +29,7 @@ std::size_t text_width(int fd) {
   if (const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), width);
       error != std::errc() || end != text.data() + text.size())
     width = ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-  return width == 0 ? usual_width : std::clamp(width, least, most);
+  return width == 0 ? usual_width : std::clamp(width, min, max);
 }
 
 std::string Style::fit(std::string_view prose, std::size_t hang) const {

@@ -25,6 +25,7 @@ struct Style {
   std::string fit(std::string_view prose, std::size_t hang = 2) const;
 
   std::string paint(std::string_view text, Ink ink) const;
+  std::string line(std::string_view text, Ink ink) const { return paint(text, ink) + '\n'; }
   // `text` on a background from red over yellow to green, for a share of what is expected (1 is all of it).
   std::string heat(std::string_view text, double share, double warning, double critical) const;
 };

@@ -58,9 +58,9 @@ std::string marked(const std::string& text, char mark, const Style& style) {
 
 std::string matrix_text(const std::vector<std::string>& nodes,
                         const std::vector<std::vector<std::string>>& cells) {
-  std::size_t longest = 0;
-  for (const std::string& node : nodes) longest = std::max(longest, display_width(node));
-  const bool numbered = longest > 8;
+  std::size_t max_width = 0;
+  for (const std::string& node : nodes) max_width = std::max(max_width, display_width(node));
+  const bool numbered = max_width > 8;
   std::vector<Table::Column> columns = {left("")};
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     columns.push_back({numbered ? fmt::format("[{}]", i) : nodes[i], Table::Align::right});
@@ -76,13 +76,13 @@ std::string matrix_text(const std::vector<std::string>& nodes,
 
 std::string heat_map(const std::vector<std::string>& nodes, const RateMatrix& rates, const Gates& gates,
                      const Style& style) {
-  double most = 0;
+  double max = 0;
   for (const auto& row : rates) {
-    for (const Maybe& rate : row) most = std::max(most, rate.value_or(0));
+    for (const Maybe& rate : row) max = std::max(max, rate.value_or(0));
   }
   const std::size_t n = nodes.size();
-  if (most <= 0 || rates.size() != n) return "";
-  const bool giga = most >= 1e9;
+  if (max <= 0 || rates.size() != n) return "";
+  const bool giga = max >= 1e9;
   const double unit = giga ? 1e9 : 1e6;
   const auto render = [&](const Maybe& rate) { return rate ? fmt::format("{:.1f}", *rate / unit) : "."; };
   std::size_t width = 0;

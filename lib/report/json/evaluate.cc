@@ -34,21 +34,15 @@ Json group_value(const ScoreGroup& group, const char* key = "name") {
 }
 
 Json groups_value(const std::vector<ScoreGroup>& groups, const char* key) {
-  Json out = Json::array();
-  for (const ScoreGroup& group : groups) out.push_back(group_value(group, key));
-  return out;
+  return array(groups, [&](const ScoreGroup& group) { return group_value(group, key); });
 }
 
-Json listed_value(const std::vector<campaign::Listed>& list) {
-  Json out = Json::array();
-  for (const campaign::Listed& c : list) {
-    out.push_back({{"case", c.number},
-                   {"seed", c.seed},
-                   {"kind", c.kind},
-                   {"nodes", c.nodes},
-                   {"severity", c.severity > 0 ? Json(c.severity) : Json(nullptr)}});
-  }
-  return out;
+Json listed_value(const campaign::Listed& c) {
+  return {{"case", c.number},
+          {"seed", c.seed},
+          {"kind", c.kind},
+          {"nodes", c.nodes},
+          {"severity", c.severity > 0 ? Json(c.severity) : Json(nullptr)}};
 }
 
 }  // namespace
@@ -82,9 +76,9 @@ std::string json(const ops::EvaluateDocument& document) {
   out["by_kind"] = groups_value(s.by_kind, "kind");
   out["by_nodes"] = groups_value(s.by_nodes, "nodes");
   out["by_severity"] = groups_value(s.by_severity, "severity");
-  out["missed"] = listed_value(s.missed);
-  out["inexact"] = listed_value(s.inexact);
-  out["false_accusations"] = listed_value(s.false_positives);
+  out["missed"] = array(s.missed, listed_value);
+  out["inexact"] = array(s.inexact, listed_value);
+  out["false_accusations"] = array(s.false_positives, listed_value);
   out["error"] = maybe_error(document.error);
   return dump(out);
 }

@@ -5,15 +5,10 @@
 namespace ringtrue::report {
 
 Json error_value(const ops::Trouble& trouble) {
-  Json failures = Json::array();
-  for (const ops::Failure& f : trouble.failures) {
-    failures.push_back({{"node", f.node},
-                        {"phase", key_of(f.phase)},
-                        {"cause", key_of(f.error.cause)},
-                        {"what", f.error.what},
-                        {"next", text_or_null(f.error.next)},
-                        {"culprit", f.culprit}});
-  }
+  const auto failure = [](const ops::Failure& f) -> Json {
+    return {{"node", f.node},       {"phase", key_of(f.phase)},           {"cause", key_of(f.error.cause)},
+            {"what", f.error.what}, {"next", text_or_null(f.error.next)}, {"culprit", f.culprit}};
+  };
   const Subject& where = trouble.error.where;
   return {{"cause", key_of(trouble.error.cause)},
           {"what", trouble.error.what},
@@ -23,7 +18,7 @@ Json error_value(const ops::Trouble& trouble) {
           {"rank", where.rank < 0 ? Json(nullptr) : Json(where.rank)},
           {"phase", text_or_null(key_of(where.phase))},
           {"next", text_or_null(trouble.error.next)},
-          {"failures", failures}};
+          {"failures", array(trouble.failures, failure)}};
 }
 
 Json maybe_deadlines(const std::optional<ops::Deadlines>& deadlines) {
@@ -45,31 +40,30 @@ std::string json(const ops::Trouble& trouble, const std::string& command) {
 }
 
 std::string json(const ops::NodesDocument& document) {
-  Json nodes = Json::array();
-  for (const fleet::NodeState& node : document.nodes) {
-    nodes.push_back({{"node", node.node},
-                     {"reachable", node.reachable},
-                     {"version", text_or_null(node.version)},
-                     {"lease", text_or_null(node.lease)},
-                     {"cause", text_or_null(node.cause)}});
-  }
-  return dump({{"schema", "ringtrue.nodes/1"}, {"nodes", nodes}, {"error", maybe_error(document.error)}});
+  const auto row = [](const fleet::NodeState& node) -> Json {
+    return {{"node", node.node},
+            {"reachable", node.reachable},
+            {"version", text_or_null(node.version)},
+            {"lease", text_or_null(node.lease)},
+            {"cause", text_or_null(node.cause)}};
+  };
+  return dump({{"schema", "ringtrue.nodes/1"},
+               {"nodes", array(document.nodes, row)},
+               {"error", maybe_error(document.error)}});
 }
 
 std::string json(const ops::ConfigDocument& document) {
-  Json settings = Json::array();
-  for (const config::Given& row : document.settings) {
-    settings.push_back({{"key", row.key}, {"value", text_or_null(row.text)}, {"origin", row.origin}});
-  }
-  return dump({{"schema", "ringtrue.config/1"}, {"settings", settings}});
+  const auto row = [](const config::Given& given) -> Json {
+    return {{"key", given.key}, {"value", text_or_null(given.text)}, {"origin", given.origin}};
+  };
+  return dump({{"schema", "ringtrue.config/1"}, {"settings", array(document.settings, row)}});
 }
 
 std::string json(const ops::PkiDocument& document) {
-  Json certificates = Json::array();
-  for (const pki::Issued& row : document.certificates) {
-    certificates.push_back({{"name", row.name}, {"folder", row.folder}, {"until", row.until}});
-  }
-  return dump({{"schema", "ringtrue.pki/1"}, {"certificates", certificates}});
+  const auto row = [](const pki::Issued& issued) -> Json {
+    return {{"name", issued.name}, {"folder", issued.folder}, {"until", issued.until}};
+  };
+  return dump({{"schema", "ringtrue.pki/1"}, {"certificates", array(document.certificates, row)}});
 }
 
 }  // namespace ringtrue::report

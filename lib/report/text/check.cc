@@ -102,14 +102,12 @@ std::string text(const ops::CheckDocument& document, const Style& style) {
                          Ink::dim);
       break;
     }
-    out += style.paint(fmt::format("not checked: {} ({})", n.what, n.why), Ink::dim);
-    out += "\n";
+    out += style.line(fmt::format("not checked: {} ({})", n.what, n.why), Ink::dim);
   }
   if (d.cost.runs > 0) {
-    out += style.paint(fmt::format("{}, {}, {} sent", plural(d.cost.runs, "run"), to_text(d.cost.seconds),
-                                   amount_text(d.cost.bytes.value)),
-                       Ink::dim);
-    out += "\n";
+    out += style.line(fmt::format("{}, {}, {} sent", plural(d.cost.runs, "run"), to_text(d.cost.seconds),
+                                  amount_text(d.cost.bytes.value)),
+                      Ink::dim);
   }
   if (document.error)
     out += failures_text(*document.error, style) + deadlines_text(document.deadlines, *document.error);

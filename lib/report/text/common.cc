@@ -65,7 +65,7 @@ std::string failures_text(const ops::Trouble& trouble, const Style& style) {
 
 std::string notes_text(const std::vector<std::string>& notes, const Style& style) {
   std::string out;
-  for (const std::string& note : notes) out += style.paint("note: " + note, Ink::dim) + "\n";
+  for (const std::string& note : notes) out += style.line("note: " + note, Ink::dim);
   return out;
 }
 

@@ -94,11 +94,10 @@ constexpr const char* legend =
 std::string text(const ops::EvaluateDocument& d, const Style& style) {
   const campaign::Score& s = d.score;
   std::string out =
-      style.paint(fmt::format("Simulated: {} of {} to {} nodes at {:g} % noise, {} of them healthy",
-                              plural(s.cases, "check"), d.limits.min_nodes, d.limits.max_nodes,
-                              d.limits.noise * 100, s.healthy_cases),
-                  Ink::bold) +
-      "\n";
+      style.line(fmt::format("Simulated: {} of {} to {} nodes at {:g} % noise, {} of them healthy",
+                             plural(s.cases, "check"), d.limits.min_nodes, d.limits.max_nodes,
+                             d.limits.noise * 100, s.healthy_cases),
+                 Ink::bold);
   out = style.fit(out);
   if (d.error) out += "ended early: these are the cases that were done\n";
   for (const Section& section : sections(s)) {
@@ -117,9 +116,9 @@ std::string text(const ops::EvaluateDocument& d, const Style& style) {
   said += listed_text("findings in healthy cases", s.false_positives);
   said += listed_text("missed", s.missed);
   said += listed_text("not exact", s.inexact);
-  said += style.paint(legend, Ink::dim) + "\n";
+  said += style.line(legend, Ink::dim);
   out += style.fit(said);
-  out += style.paint(fmt::format("to see a case in full: {} --case K", command_of(d)), Ink::dim) + "\n";
+  out += style.line(fmt::format("to see a case in full: {} --case K", command_of(d)), Ink::dim);
   return out;
 }
 
@@ -147,10 +146,8 @@ std::string markdown(const ops::EvaluateDocument& d) {
 std::string text(const ops::CaseDocument& document, const Style& style) {
   const campaign::Outcome& o = document.outcome;
   const campaign::Case& c = o.drawn;
-  std::string out =
-      style.paint(fmt::format("case {} of seed {}: {}", c.number, document.campaign_seed, c.kind->summary),
-                  Ink::bold) +
-      "\n";
+  std::string out = style.line(
+      fmt::format("case {} of seed {}: {}", c.number, document.campaign_seed, c.kind->summary), Ink::bold);
   out = style.fit(out + document.fabric + "\n\n");
   Table table({left("stage"), left("algorithm"), "nodes", "shift", "calls", "of", "time of one"});
   for (const diagnosis::RunRecord& run : document.check.diagnosis.runs) {

@@ -37,7 +37,7 @@ std::string rails_text(const ideal::Facts& facts, const Style& style) {
   }
   for (std::size_t i = 0; i < seen.size(); ++i) {
     const std::string more = seen[i].second > 1 ? fmt::format(" and {} more alike", seen[i].second - 1) : "";
-    out += style.paint(fmt::format("Rails of {}{}", first[i], more), Ink::bold) + "\n" + seen[i].first + "\n";
+    out += style.line(fmt::format("Rails of {}{}", first[i], more), Ink::bold) + seen[i].first + "\n";
   }
   return out;
 }
@@ -45,7 +45,7 @@ std::string rails_text(const ideal::Facts& facts, const Style& style) {
 }  // namespace
 
 std::string text(const ops::IdealDocument& document, const Style& style) {
-  std::string out = style.paint("Inputs", Ink::bold) + "\n";
+  std::string out = style.line("Inputs", Ink::bold);
   Table inputs({left(""), "", left("")});
   for (const ideal::NamedInput& input : ideal::list(document.inputs)) {
     std::string value = "unknown";
@@ -60,15 +60,15 @@ std::string text(const ops::IdealDocument& document, const Style& style) {
   out += inputs.text(2) + "\n";
   if (document.facts) {
     out += rails_text(*document.facts, style);
-    out += style.paint("How these follow", Ink::bold) + "\n";
+    out += style.line("How these follow", Ink::bold);
     for (const std::string& line : document.facts->arithmetic) out += style.fit("  " + line + "\n");
     out += "\n";
   }
-  out += style.paint("Bound on busbw, for any algorithm", Ink::bold) + "\n";
+  out += style.line("Bound on busbw, for any algorithm", Ink::bold);
   for (const std::string& line : document.ideal.arithmetic) out += style.fit("  " + line + "\n");
   if (!document.ideal.bound) out += "  unknown\n";
   out += "\n";
-  out += style.paint("Ideal busbw of each algorithm", Ink::bold) + "\n";
+  out += style.line("Ideal busbw of each algorithm", Ink::bold);
   Table table({left("algorithm"), "ideal", "attainable", left("arithmetic")});
   for (const ideal::AlgorithmIdeal& a : document.ideal.algorithms) {
     table.row(
@@ -97,11 +97,9 @@ std::string counters_text(const std::map<std::string, run::CounterWindow>& count
   for (const auto& [node, window] : counters)
     for (const std::string& line : diagnosis::risen(window))
       if (++lines <= shown)
-        out += style.paint(fmt::format("counters {}: {} {}", when, node, line), Ink::yellow) + "\n";
+        out += style.line(fmt::format("counters {}: {} {}", when, node, line), Ink::yellow);
   if (lines > shown)
-    out +=
-        style.paint(fmt::format("counters {}: {} more; --json has them", when, lines - shown), Ink::yellow) +
-        "\n";
+    out += style.line(fmt::format("counters {}: {} more; --json has them", when, lines - shown), Ink::yellow);
   return out;
 }
 

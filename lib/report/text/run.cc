@@ -20,10 +20,10 @@ struct Unit {
 };
 
 Unit rate_unit(const std::vector<ops::RunResult>& results) {
-  double most = 0;
+  double max = 0;
   for (const ops::RunResult& r : results)
-    most = std::max({most, r.algbw_Bps.value_or(0), r.busbw_Bps.value_or(0)});
-  return most < 1e9 ? Unit{1e6, "MB/s"} : Unit{1e9, "GB/s"};
+    max = std::max({max, r.algbw_Bps.value_or(0), r.busbw_Bps.value_or(0)});
+  return max < 1e9 ? Unit{1e6, "MB/s"} : Unit{1e9, "GB/s"};
 }
 
 std::string number(double value) {
@@ -240,28 +240,25 @@ std::string text(const ops::RunDocument& document, const Style& style) {
       for (std::size_t rank = 0; rank < r.wrong_by_rank.size(); ++rank) {
         if (r.wrong_by_rank[rank] > 0) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
       }
-      out += style.paint(fmt::format("wrong results: {} at {}: {}, on rank {}", key_of(r.algorithm),
-                                     plural(r.bytes, "byte"), plural(*r.wrong, "element"), ranks),
-                         Ink::red) +
-             "\n";
+      out += style.line(fmt::format("wrong results: {} at {}: {}, on rank {}", key_of(r.algorithm),
+                                    plural(r.bytes, "byte"), plural(*r.wrong, "element"), ranks),
+                        Ink::red);
     }
     for (const ops::RunResult& r : all) {
       if (!r.above || !r.busbw_Bps || !r.ideal_busbw_Bps) continue;
-      out += style.paint(
-                 fmt::format("{} of {} bytes: {}", key_of(r.algorithm), r.bytes,
-                             r.above->text(BytesPerSecond(*r.busbw_Bps), BytesPerSecond(*r.ideal_busbw_Bps))),
-                 Ink::yellow) +
-             "\n";
+      out += style.line(
+          fmt::format("{} of {} bytes: {}", key_of(r.algorithm), r.bytes,
+                      r.above->text(BytesPerSecond(*r.busbw_Bps), BytesPerSecond(*r.ideal_busbw_Bps))),
+          Ink::yellow);
     }
     out += gpus_text(document.gpus);
     out += rdma_text(document.rdma);
     if (document.simulated) out += model_text(document.model, key_of(last.algorithm), last.bytes);
     out += counters_text(document.counters, "during the run", style);
     if (last.rejected_connections > 0) {
-      out += style.paint(fmt::format("rejected {}",
-                                     plural(last.rejected_connections, "unauthenticated data connection")),
-                         Ink::yellow) +
-             "\n";
+      out += style.line(
+          fmt::format("rejected {}", plural(last.rejected_connections, "unauthenticated data connection")),
+          Ink::yellow);
     }
     above += style.fit(out);
     out.clear();

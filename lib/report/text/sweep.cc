@@ -85,13 +85,10 @@ std::string text(const ops::SweepDocument& document, const Style& style) {
   out += pairs_text(document, style);
   if (document.port_pairs > 0) {
     const long measured = document.port_pairs_measured();
-    out += style.fit(
-        style.paint(
-            fmt::format("pairs of ports of different nodes: {} of {} measured{}", measured,
-                        document.port_pairs,
-                        measured < document.port_pairs && !document.error ? "; --per-port measures all" : ""),
-            Ink::dim) +
-        "\n");
+    out += style.fit(style.line(
+        fmt::format("pairs of ports of different nodes: {} of {} measured{}", measured, document.port_pairs,
+                    measured < document.port_pairs && !document.error ? "; --per-port measures all" : ""),
+        Ink::dim));
   }
   out += style.fit(notes_text(document.notes, style));
   if (document.error) out += failures_text(*document.error, style);
@@ -130,15 +127,15 @@ std::string text(const ops::GpuSweepDocument& document, const Style& style) {
     node = r.limit.node;
   }
   if (!document.limits.rates.empty()) {
-    out += style.paint(fmt::format("GPUs of {}, copies of {}", plural(document.nodes.size(), "node"),
-                                   amount_text(document.bytes)),
-                       Ink::bold) +
-           "\n" + table.text();
+    out += style.line(fmt::format("GPUs of {}, copies of {}", plural(document.nodes.size(), "node"),
+                                  amount_text(document.bytes)),
+                      Ink::bold) +
+           table.text();
   }
   out += findings_text(document.limits.findings, style);
   for (const diagnosis::NotChecked& told : document.limits.not_checked) {
     const NotCheckedText n = not_checked(told);
-    out += style.fit(style.paint(fmt::format("not checked: {}: {}", n.what, n.why), Ink::dim) + "\n");
+    out += style.fit(style.line(fmt::format("not checked: {}: {}", n.what, n.why), Ink::dim));
   }
   out += style.fit(notes_text(document.notes, style));
   if (document.error) out += failures_text(*document.error, style);

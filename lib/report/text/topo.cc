@@ -67,14 +67,12 @@ std::string gaps_text(const std::vector<topology::Node>& nodes, const Style& sty
   std::string out;
   for (std::size_t i = 0; i < lacks.size(); ++i) {
     if (i == shown_gaps) {
-      out +=
-          style.paint(fmt::format("not readable: {} more; --json lists them", lacks.size() - i), Ink::dim) +
-          "\n";
+      out += style.line(fmt::format("not readable: {} more; --json lists them", lacks.size() - i), Ink::dim);
       break;
     }
     const std::string who =
         nodes.size() > 1 ? fmt::format("{}: ", printable(fold_hostlist(lacks[i].nodes))) : "";
-    out += style.paint(fmt::format("not readable: {}{}", who, lacks[i].line), Ink::dim) + "\n";
+    out += style.line(fmt::format("not readable: {}{}", who, lacks[i].line), Ink::dim);
   }
   return style.fit(out);
 }
@@ -169,10 +167,9 @@ std::string text(const ops::TopoDocument& document, TopoView view, bool all, con
     out += findings_text(document.inspection.findings, style);
     out += fmt::format("\n{}", gaps_text(cluster.nodes, style));
     if (!document.inspection.not_checked.empty())
-      out += style.fit(style.paint(fmt::format("not checked: {}; `ringtrue check --inspect` says why",
-                                               plural(int(document.inspection.not_checked.size()), "thing")),
-                                   Ink::dim) +
-                       "\n");
+      out += style.fit(style.line(fmt::format("not checked: {}; `ringtrue check --inspect` says why",
+                                              plural(int(document.inspection.not_checked.size()), "thing")),
+                                  Ink::dim));
   }
   if (document.error) out += failures_text(*document.error, style);
   return out;

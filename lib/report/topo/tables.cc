@@ -151,11 +151,10 @@ std::string fabric_text(const Fabric& fabric, const Marks& marks, bool all, cons
     out += printable(fmt::format(" {}: {}, {}{}", s.name, plural(s.hosts, "host", "hosts"),
                                  plural(s.trunks, "trunk", "trunks"), to));
     if (finding)
-      out += style.paint(
-          printable(std::string("  <- ") + key_of(finding->kind) +
-                    (finding->evidence.empty() ? "" : ": " + sentence(finding->evidence.front()))),
-          ink_of(finding->severity));
-    out += "\n";
+      out +=
+          style.line(printable(std::string("  <- ") + key_of(finding->kind) +
+                               (finding->evidence.empty() ? "" : ": " + sentence(finding->evidence.front()))),
+                     ink_of(finding->severity));
   }
   return out;
 }

@@ -30,10 +30,10 @@ std::string rate(const std::optional<BytesPerSecond>& value) {
 
 // "8 GT/s x16 of 16 GT/s x16, 15.8 GB/s"
 std::string link_text(const PciLink& link) {
-  const auto now = pci_rate(link), most = pci_max_rate(link);
-  if (!now) return most ? "link unknown of " + pci_max_text(link) : "";
+  const auto now = pci_rate(link), max = pci_max_rate(link);
+  if (!now) return max ? "link unknown of " + pci_max_text(link) : "";
   std::string out = pci_text(link);
-  if (most && most->value > now->value) out += " of " + pci_max_text(link);
+  if (max && max->value > now->value) out += " of " + pci_max_text(link);
   const std::string plain = to_text(*now);
   return out == plain ? out : out + ", " + plain;
 }
