@@ -12,7 +12,7 @@ void OwnedFd::reset(int fd) {
 
 void fill_standard_files() {
   for (int fd = 0; fd <= 2; ++fd) {
-    // A document that nobody can read is no success: standard output refuses what is written.
+    // A document that nobody can read is no success: standard output rejects what is written.
     const int how = fd == STDOUT_FILENO ? O_RDONLY : O_RDWR;
     // open() takes the lowest free descriptor, which is this one.
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", how) != fd) return;

@@ -26,14 +26,14 @@
 namespace ringtrue {
 
 // What is known of a field beside its key. The limits are for values that come from outside: a number out of
-// range is refused, NaN with it.
+// range is rejected, NaN with it.
 struct About {
   static constexpr double endless = std::numeric_limits<double>::infinity();
   static constexpr std::size_t any = ~std::size_t(0);
   enum class Text : std::uint8_t {
-    free,  // as it is; refused where it is longer than max_text
+    free,  // as it is; rejected where it is longer than max_text
     line,  // cut to max_text bytes of ASCII, control characters as blanks: for a log or a terminal
-    name,  // refused unless it is 1 to max_text printable characters without blanks
+    name,  // rejected unless it is 1 to max_text printable characters without blanks
     word,  // the same, or empty
   };
   enum class Join : std::uint8_t { largest, least, sum };  // of several measurements side by side
@@ -69,20 +69,20 @@ constexpr About joined(About::Join how, About about = {}) {
   return about;
 }
 
-constexpr About text_of(About::Text kind, std::size_t longest) {
+constexpr About text_of(About::Text kind, std::size_t max_text) {
   About about;
   about.text = kind;
-  about.max_text = longest;
+  about.max_text = max_text;
   return about;
 }
-constexpr About line(std::size_t longest) {
-  return text_of(About::Text::line, longest);
+constexpr About line(std::size_t max_text) {
+  return text_of(About::Text::line, max_text);
 }
-constexpr About proper_name(std::size_t longest) {
-  return text_of(About::Text::name, longest);
+constexpr About proper_name(std::size_t max_text) {
+  return text_of(About::Text::name, max_text);
 }
-constexpr About word(std::size_t longest) {
-  return text_of(About::Text::word, longest);
+constexpr About word(std::size_t max_text) {
+  return text_of(About::Text::word, max_text);
 }
 constexpr About at_most(std::size_t items, About each = {}) {
   each.max_items = items;

@@ -51,7 +51,7 @@ Result<Bytes> parse_size(std::string_view text);
 Result<BytesPerSecond> parse_rate(std::string_view text);
 // "20ms", "1.5s", "3us", "2m": seconds, not negative. A bare number is seconds.
 Result<Seconds> parse_duration(std::string_view text);
-// The same of what takes microseconds: a bare number other than 0 is refused, because seconds are not meant.
+// The same of what takes microseconds: a bare number other than 0 is rejected, because seconds are not meant.
 Result<Seconds> parse_delay(std::string_view text);
 
 std::string to_text(Bytes size);           // "64M", "1.5K", "123": the form that parse_size reads

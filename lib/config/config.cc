@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t max_file = 1u << 20;
 
-tl::unexpected<Error> refuse(const Given& given, std::string what, std::string next = {}) {
+tl::unexpected<Error> rejected(const Given& given, std::string what, std::string next = {}) {
   return fail(Cause::bad_input, std::move(what), given.origin, std::move(next));
 }
 
@@ -39,15 +39,15 @@ Result<void> parse(double& value, const Given& given) {
   if (percent) digits.remove_suffix(1);
   while (digits.ends_with(' ')) digits.remove_suffix(1);
   if (read_number(digits, value) && value > 0 && (value /= percent ? 100 : 1) <= 1) return {};
-  return refuse(given, fmt::format("'{}' is not a share of the attainable rate", given.text),
-                "give one above 0 and at most 1, such as 0.95 or 95%");
+  return rejected(given, fmt::format("'{}' is not a share of the attainable rate", given.text),
+                  "give one above 0 and at most 1, such as 0.95 or 95%");
 }
 
 // A number of ranks.
 Result<void> parse(int& value, const Given& given) {
   constexpr int max = 65'536;
   if (read_number(given.text, value) && value >= 1 && value <= max) return {};
-  return refuse(given, fmt::format("'{}' is not a whole number from 1 to {}", given.text, max));
+  return rejected(given, fmt::format("'{}' is not a whole number from 1 to {}", given.text, max));
 }
 
 Result<void> parse(Ports& value, const Given& given) {
@@ -58,7 +58,7 @@ Result<void> parse(Ports& value, const Given& given) {
   const bool numbers = read_number(text.substr(0, dash), value.low) &&
                        read_number(text.substr(dash == text.npos ? 0 : dash + 1), value.high);
   if (numbers && 1 <= value.low && value.low <= value.high && value.high <= 65'535) return {};
-  return refuse(given, fmt::format("bad port range '{}'", text), "give LOW-HIGH such as 7500-7599");
+  return rejected(given, fmt::format("bad port range '{}'", text), "give LOW-HIGH such as 7500-7599");
 }
 
 template <class T>
@@ -82,7 +82,7 @@ Result<void> parse(Bytes& value, const Given& given) {
 
 Result<void> parse(Seconds& value, const Given& given) {
   auto read = take(value, parse_duration(given.text), given);
-  if (read && value.value <= 0) return refuse(given, given.key + " is 0", "give it at least 1ms");
+  if (read && value.value <= 0) return rejected(given, given.key + " is 0", "give it at least 1ms");
   return read;
 }
 
@@ -188,7 +188,7 @@ constexpr std::string_view verbs = "verbs.";
 Result<void> put_threshold(Setting<double>& setting, const Given& given) {
   double value = 0;
   if (!read_number(given.text, value) || !(value >= 0) || value > 1e18)
-    return refuse(given, fmt::format("'{}' is not a number from 0 on", given.text.substr(0, 64)));
+    return rejected(given, fmt::format("'{}' is not a number from 0 on", given.text.substr(0, 64)));
   setting = {value, given.origin, given.layer};
   return {};
 }

@@ -89,7 +89,7 @@ struct Given {
   Layer layer = Layer::file;
 };
 
-// Refuses a list where a single value is meant, with its origin.
+// Rejects a list where a single value is meant, with its origin.
 Result<void> not_a_list(const Given& given);
 // Sets one value. Errors (Cause::bad_input) name the origin.
 Result<void> apply(Config& config, const Given& given);
