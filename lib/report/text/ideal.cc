@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "diagnosis/counters.h"
+#include "report/alike.h"
 #include "report/table.h"
 #include "report/text/text.h"
 #include "run/counter_window.h"
@@ -16,28 +15,19 @@ std::string exact(const std::optional<BytesPerSecond>& rate) {
 }
 
 std::string rails_text(const ideal::Facts& facts, const Style& style) {
-  std::string out;
-  // Nodes that are alike are shown once.
-  std::vector<std::pair<std::string, int>> seen;  // the table's text, and of how many nodes
-  std::vector<std::string> first;
+  AlikeNodes alike;
   for (const ideal::NodeFacts& node : facts.nodes) {
     if (node.rails.empty()) continue;
     Table table({left("NIC"), "port", "port's rate", "PCIe", "rail", left("limit")});
     for (const ideal::Rail& rail : node.rails)
       table.row({rail.nic, fmt::format("{}", rail.port), exact(rail.port_rate), exact(rail.pcie),
                  exact(rail.rate), rail.limit});
-    const std::string text = table.text(2);
-    const auto same = std::find_if(seen.begin(), seen.end(), [&](const auto& s) { return s.first == text; });
-    if (same != seen.end()) {
-      ++same->second;
-      continue;
-    }
-    seen.emplace_back(text, 1);
-    first.push_back(node.node);
+    alike.add(table.text(2), node.node);
   }
-  for (std::size_t i = 0; i < seen.size(); ++i) {
-    const std::string more = seen[i].second > 1 ? fmt::format(" and {} more alike", seen[i].second - 1) : "";
-    out += style.line(fmt::format("Rails of {}{}", first[i], more), Ink::bold) + seen[i].first + "\n";
+  std::string out;
+  for (const auto& [text, nodes] : alike.all()) {
+    const std::string more = nodes.size() > 1 ? fmt::format(" and {} more alike", nodes.size() - 1) : "";
+    out += style.line(fmt::format("Rails of {}{}", nodes[0], more), Ink::bold) + text + "\n";
   }
   return out;
 }

@@ -7,6 +7,7 @@
 
 #include "base/plural.h"
 #include "base/units.h"
+#include "report/alike.h"
 #include "report/table.h"
 #include "report/text/text.h"
 
@@ -67,18 +68,16 @@ std::string hop_name(const run::Hop& hop, const ops::RunDocument& document) {
 
 // A line for the nodes that went alike: "RDMA on 8 nodes: mlx5_0:1, path MTU 4096, memory: host".
 std::string rdma_text(const std::vector<run::RdmaUse>& rows) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> alike;
+  AlikeNodes alike;
   for (const run::RdmaUse& row : rows) {
     std::string how;
     for (const run::RdmaPort& port : row.ports) how += (how.empty() ? "" : " ") + to_text(port);
     if (row.mtu > 0) how += fmt::format(", path MTU {}", row.mtu);
     how += fmt::format(", memory: {}", row.memory);
-    auto at = std::find_if(alike.begin(), alike.end(), [&](const auto& a) { return a.first == how; });
-    if (at == alike.end()) at = alike.insert(at, {std::move(how), {}});
-    at->second.push_back(row.gid.empty() ? row.node : fmt::format("{} ({})", row.node, row.gid));
+    alike.add(how, row.gid.empty() ? row.node : fmt::format("{} ({})", row.node, row.gid));
   }
   std::string out;
-  for (const auto& [how, nodes] : alike)
+  for (const auto& [how, nodes] : alike.all())
     out += fmt::format("RDMA on {}: {}\n",
                        nodes.size() == 1 ? nodes[0] : fmt::format("{} nodes", nodes.size()), how);
   return out;

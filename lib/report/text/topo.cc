@@ -34,7 +34,9 @@ std::string count_text(const topology::Counts& c) {
 std::string each_kind(const std::vector<topology::Node>& nodes, bool all, const Style& style,
                       const auto& text_of) {
   std::string out;
-  const std::vector<Alike> groups = alike(nodes, text_of);
+  AlikeNodes alike;
+  for (const topology::Node& node : nodes) alike.add(text_of(node), node.name);
+  const std::vector<Alike>& groups = alike.all();
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const Alike& group = groups[i];
     if (!all && i == shown_groups) {
@@ -50,20 +52,11 @@ std::string each_kind(const std::vector<topology::Node>& nodes, bool all, const 
 }
 
 std::string gaps_text(const std::vector<topology::Node>& nodes, const Style& style) {
-  struct Lack {
-    std::string line;
-    std::vector<std::string> nodes;
-  };
-  std::vector<Lack> lacks;
-  std::map<std::string, std::size_t> places;
+  AlikeNodes alike;
   for (const topology::Node& node : nodes)
-    for (const topology::Gap& gap : node.gaps) {
-      const std::string line = printable(fmt::format("{} ({}): {}", gap.what, gap.source, gap.why));
-      const auto [place, fresh] = places.emplace(line, lacks.size());
-      if (fresh) lacks.push_back({line, {}});
-      auto& who = lacks[place->second].nodes;
-      if (who.empty() || who.back() != node.name) who.push_back(node.name);
-    }
+    for (const topology::Gap& gap : node.gaps)
+      alike.add(printable(fmt::format("{} ({}): {}", gap.what, gap.source, gap.why)), node.name);
+  const std::vector<Alike>& lacks = alike.all();
   std::string out;
   for (std::size_t i = 0; i < lacks.size(); ++i) {
     if (i == shown_gaps) {
@@ -72,7 +65,7 @@ std::string gaps_text(const std::vector<topology::Node>& nodes, const Style& sty
     }
     const std::string who =
         nodes.size() > 1 ? fmt::format("{}: ", printable(fold_hostlist(lacks[i].nodes))) : "";
-    out += style.line(fmt::format("not readable: {}{}", who, lacks[i].line), Ink::dim);
+    out += style.line(fmt::format("not readable: {}{}", who, lacks[i].text), Ink::dim);
   }
   return style.fit(out);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "diagnosis/inspect/inspect.h"
+#include "report/alike.h"
 #include "report/style.h"
 #include "topology/path.h"
 
@@ -50,23 +51,6 @@ class Ways {
  private:
   std::map<std::string, std::vector<Way>> by_build_;
 };
-
-// Nodes whose text is the same, in the order of the first of each.
-struct Alike {
-  std::vector<std::string> nodes;
-  std::string text;
-};
-std::vector<Alike> alike(const std::vector<topology::Node>& nodes, const auto& text_of) {
-  std::vector<Alike> groups;
-  std::map<std::string, std::size_t> places;
-  for (const topology::Node& node : nodes) {
-    std::string text = text_of(node);
-    const auto [place, fresh] = places.emplace(std::move(text), groups.size());
-    if (fresh) groups.push_back({{}, place->first});
-    groups[place->second].nodes.push_back(node.name);
-  }
-  return groups;
-}
 
 // Parts of text(TopoDocument), each ending with a line's end. `peers`: which switch port each port leads to,
 // which makes all nodes different.
