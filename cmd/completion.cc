@@ -1,6 +1,8 @@
 // Completion scripts made of the program's own commands and options, so that they never lag behind.
 #include <fmt/format.h>
 
+#include <sstream>
+
 #include "cmd/command.h"
 #include "cmd/inapplicable.h"
 #include "cmd/output.h"
@@ -11,6 +13,8 @@ namespace {
 struct Word {
   std::string name;
   std::string help;
+  bool takes_value = false;
+  std::vector<std::string> values{};  // what it may be; empty: a file
 };
 
 struct Level {
@@ -18,8 +22,6 @@ struct Level {
   std::vector<Word> commands;
   std::vector<Word> options;
   std::vector<std::string> operands;  // values of the first positional
-  std::vector<std::pair<std::string, std::vector<std::string>>>
-      values;  // of options that take one; empty: a file
 };
 
 std::string plain(const std::string& text) {
@@ -41,8 +43,7 @@ void collect(const Command& command, const Flags& common, const std::string& pat
       if (flag.hidden) continue;
       if (flag.operand() && level.operands.empty()) level.operands = flag.choices;
       if (flag.operand()) continue;
-      level.options.push_back({flag.long_name(), plain(flag.help)});
-      if (flag.takes_value()) level.values.emplace_back(flag.long_name(), flag.choices);
+      level.options.push_back({flag.long_name(), plain(flag.help), flag.takes_value(), flag.choices});
     }
   }
   for (const Command& below : command.below) level.commands.push_back({below.name, plain(below.summary)});
@@ -70,9 +71,10 @@ std::string path_cases(const std::vector<Level>& levels, std::string_view variab
 std::string value_cases(const std::vector<Level>& levels, const std::string& files, const auto& choices) {
   std::string out;
   for (const Level& level : levels)
-    for (const auto& [option, values] : level.values)
-      out += fmt::format("    '{} {}') {}; return ;;\n", level.path, option,
-                         values.empty() ? files : choices(fmt::format("{}", fmt::join(values, " "))));
+    for (const Word& o : level.options)
+      if (o.takes_value)
+        out += fmt::format("    '{} {}') {}; return ;;\n", level.path, o.name,
+                           o.values.empty() ? files : choices(fmt::format("{}", fmt::join(o.values, " "))));
   return out;
 }
 
@@ -137,17 +139,11 @@ std::string fish(const std::vector<Level>& levels) {
       "# fish completion of ringtrue; made by `ringtrue completion fish`\n"
       "complete -c ringtrue -f\n";
   for (const Level& level : levels) {
-    std::string condition = "__fish_use_subcommand";
-    if (!level.path.empty()) {
-      condition.clear();
-      std::size_t at = 0;
-      while (at <= level.path.size()) {
-        const std::size_t end = std::min(level.path.find(' ', at), level.path.size());
-        condition += fmt::format("{}__fish_seen_subcommand_from {}", condition.empty() ? "" : "; and ",
-                                 level.path.substr(at, end - at));
-        at = end + 1;
-      }
-    }
+    std::string condition;
+    std::istringstream path(level.path);
+    for (std::string word; path >> word;)
+      condition += fmt::format("{}__fish_seen_subcommand_from {}", condition.empty() ? "" : "; and ", word);
+    if (condition.empty()) condition = "__fish_use_subcommand";
     for (const Word& c : level.commands) {
       out += fmt::format("complete -c ringtrue -n '{}' -a {} -d '{}'\n", condition, c.name, c.help);
     }
@@ -155,11 +151,9 @@ std::string fish(const std::vector<Level>& levels) {
       out += fmt::format("complete -c ringtrue -n '{}' -a '{}'\n", condition, fmt::join(level.operands, " "));
     }
     for (const Word& o : level.options) {
-      std::string argument;
-      for (const auto& [option, values] : level.values) {
-        if (option != o.name) continue;
-        argument = values.empty() ? " -r -F" : fmt::format(" -x -a '{}'", fmt::join(values, " "));
-      }
+      const std::string argument = !o.takes_value     ? ""
+                                   : o.values.empty() ? " -r -F"
+                                                      : fmt::format(" -x -a '{}'", fmt::join(o.values, " "));
       out += fmt::format("complete -c ringtrue -n '{}' -l {}{} -d '{}'\n", condition, o.name.substr(2),
                          argument, o.help);
     }
