@@ -75,7 +75,7 @@ Result<GridCell> play_cell(const OmniCase& what, OmniRequest flags, double densi
   if (!drawn) return tl::unexpected(drawn.error());
   cell.drawn = *drawn;
 
-  deal_evenly(*plan, density);
+  distribute_evenly(*plan, density);
   const auto model = model_of(*plan);
   if (!model) return fail(Cause::internal, "the model has no time for this", "grid");
   cell.model_s = model->time_s;

@@ -48,7 +48,7 @@ diagnosis::Experiment greeting(int nodes, std::vector<int> who) {
 }
 
 // An experiment's error; where it is that `end` has passed, it says so.
-Error said_cut(Error error, const diagnosis::Experiment& experiment, Deadline end) {
+Error with_end_named(Error error, const diagnosis::Experiment& experiment, Deadline end) {
   if (error.cause != Cause::deadline || !end.passed()) return error;
   error.what = fmt::format("{} over {} nodes was aborted, as the time for all experiments was over: {}",
                            key_of(experiment.algorithm), experiment.order.size(), error.what);
@@ -186,7 +186,7 @@ Result<diagnosis::Observation> RunMeasurer::measure(const diagnosis::Experiment&
   auto report = runner_->play(job, end_);
   if (!report) {
     failures_ = std::move(report.error().failures);
-    return tl::unexpected(said_cut(std::move(report.error().error), experiment, end_));
+    return tl::unexpected(with_end_named(std::move(report.error().error), experiment, end_));
   }
   report_ = std::move(*report);
   for (const run::RankReport& rank : report_.ranks) {
@@ -251,7 +251,7 @@ Outcome<std::unique_ptr<RunMeasurer>> make_measurer(const Setup& setup, const Me
     }
     auto faults = collective::parse_faults(request.fault);
     if (!faults) return trouble(faults.error());
-    if (auto strike = collective::check_ranks(*faults, *setup.local); !strike) return trouble(strike.error());
+    if (auto fits = collective::check_ranks(*faults, *setup.local); !fits) return trouble(fits.error());
     options.faults = std::move(*faults);
     options.paced = request.paced;
   }

@@ -59,9 +59,9 @@ class Run {
 
     const auto faults = collective::parse_faults(request_.call.fault);
     const int ranks = runner_->job().ranks() + runner_->place().aggregators;
-    if (auto strike = collective::check_ranks(faults ? *faults : std::vector<collective::Fault>(), ranks);
-        !strike)
-      return trouble(strike.error());
+    if (auto fits = collective::check_ranks(faults ? *faults : std::vector<collective::Fault>(), ranks);
+        !fits)
+      return trouble(fits.error());
 
     document_.where = runner_->place().text;
     document_.nodes = runner_->place().nodes;

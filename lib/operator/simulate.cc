@@ -188,7 +188,7 @@ class Simulation {
     OmniCase what{call_of(bytes), fabric_, options_.faults, options_.seed, task_.bitmaps, task_.input};
     auto plan = plan_omnireduce(what, request_.omni);
     if (!plan) return tl::unexpected(plan.error());
-    if (request_.even) deal_evenly(*plan, request_.omni.density.value_or(1));
+    if (request_.even) distribute_evenly(*plan, request_.omni.density.value_or(1));
     if (!task_.note.empty()) plan->notes.insert(plan->notes.begin(), task_.note);
     for (const std::string& note : plan->notes) {
       if (std::find(document_.notes.begin(), document_.notes.end(), note) == document_.notes.end())

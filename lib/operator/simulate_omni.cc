@@ -131,7 +131,7 @@ Result<OmniPlan> plan_omnireduce(const OmniCase& what, const OmniRequest& flags)
   return plan;
 }
 
-void deal_evenly(OmniPlan& plan, double density) {
+void distribute_evenly(OmniPlan& plan, double density) {
   plan.density = plan.united = density;
   const std::uint64_t columns = collective::OmniShape(plan.job.call).columns();
   plan.has_block = [columns, density](Rank, std::uint64_t block) {

@@ -40,7 +40,7 @@ Result<OmniPlan> plan_omnireduce(const OmniCase& what, const OmniRequest& flags)
 
 // Instead of drawn blocks: of `density`, the same on all workers, and as many in every column (give or take
 // one), which is what the model assumes.
-void deal_evenly(OmniPlan& plan, double density);
+void distribute_evenly(OmniPlan& plan, double density);
 
 // The model's prediction for the plan; nothing where a node has several workers, which it does not know.
 std::optional<OmniModel> model_of(const OmniPlan& plan);

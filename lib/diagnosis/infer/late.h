@@ -35,7 +35,7 @@ class Latencies {
     double least = 0;
     int runs = 0, last = -1;
   };
-  std::map<std::pair<int, int>, Seen> pairs_;  // the lesser node first
+  std::map<std::pair<int, int>, Seen> pairs_;  // the lower node first
 };
 
 }  // namespace ringtrue::diagnosis

@@ -12,7 +12,7 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-// Seconds, and a little more: a lesser gap may be the count of ticks.
+// Seconds, and a little more: a smaller gap may be the count of ticks.
 constexpr double one_tick = 0.005;
 
 // Readings above the longer ones by no more than a burst explains say the same as they do. Whether there were

@@ -295,8 +295,8 @@ double Examination::slowest_of(const std::vector<int>& order, int shift) const {
 Bytes Examination::hop_bytes(const std::vector<int>& order, int shift, double seconds) const {
   const double slowest = slowest_of(order, shift);
   const double wanted = std::max(target_seconds * typical_, min_hop_bytes);
-  const double least = std::clamp(0.3 * slowest, min_call_bytes, 2e6);
-  return Bytes(std::uint64_t(std::min(wanted, std::max(least, slowest * seconds / stretch_))));
+  const double min_bytes = std::clamp(0.3 * slowest, min_call_bytes, 2e6);
+  return Bytes(std::uint64_t(std::min(wanted, std::max(min_bytes, slowest * seconds / stretch_))));
 }
 
 bool Examination::fits(const std::vector<int>& order, int shift, Bytes hop) const {

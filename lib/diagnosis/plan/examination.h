@@ -38,7 +38,8 @@ class Examination {
   bool pairs();
   bool confirm();
   bool rings_again();
-  bool shifts_over(const std::vector<int>& nodes, int most, double share_of_budget, const std::string& what);
+  bool shifts_over(const std::vector<int>& nodes, int max_shifts, double share_of_budget,
+                   const std::string& what);
   Experiment exchange(const std::vector<int>& order, int shift, Bytes hop) const;
   void note_ring(const Observation& observation);
   // Nodes with a side below 60 % of the reference: they make every experiment long that they are part of.

@@ -10,12 +10,12 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-constexpr int screening = 2;           // rounds that every check has
-constexpr int max_rounds = 24;         // for what is grave, and for pairs between leaves
-constexpr double spine_met = 4.6;      // pairs a spine: one of them crosses it with 99 %
-constexpr int rounds_for_paths = 5;    // and for single paths where others read as low
-constexpr int rounds_for_trails = 14;  // and for those of them that stay low
-constexpr int economical = 6;          // runs; a ring for its busbw is played only within them
+constexpr int screening = 2;             // rounds that every check has
+constexpr int max_rounds = 24;           // for what is severe, and for pairs between leaves
+constexpr double spine_met = 4.6;        // pairs a spine: one of them crosses it with 99 %
+constexpr int rounds_for_paths = 5;      // and for single paths where others read as low
+constexpr int rounds_for_repeated = 14;  // and for those of them that stay low when repeated
+constexpr int economical = 6;            // runs; a ring for its busbw is played only within them
 constexpr double share_of_round = 0.06;
 constexpr double cover_seconds = 0.06;  // of a hop: long enough to be no matter of ticks
 
@@ -71,7 +71,7 @@ bool Examination::large() {
 
 // Rounds until nothing is left that may be proven or cleared.
 bool Examination::settle() {
-  for (int most = rounds_ + max_rounds; rounds_ < most;) {
+  for (const int last = rounds_ + max_rounds; rounds_ < last;) {
     const Inference inference = judge();
     note_confirmed(inference);
     const auto pair = rounds_ < screening ? std::nullopt : node_for_one_way(inference);
@@ -120,10 +120,10 @@ bool Examination::is_open(const Inference& inference, const Parts& parts) const 
     if (s.type != ScopeType::path) return true;
     const FabricPart* part = parts.part_of(s.node, s.peer);
     // What stays low is worth more rounds than what read low once.
-    const int worth = proven ? 0 : s.readings.size() >= 3 ? rounds_for_trails : rounds_for_paths;
+    const int worth = proven ? 0 : s.readings.size() >= 3 ? rounds_for_repeated : rounds_for_paths;
     if (!(part && part->confirmed) && (!s.chance || rounds_ < worth)) return true;
   }
-  return (parts.undecided() && !proven && rounds_ < rounds_for_trails) ||
+  return (parts.undecided() && !proven && rounds_ < rounds_for_repeated) ||
          std::any_of(late.begin(), late.end(), [](const Late& l) { return !l.confirmed(); });
 }
 

@@ -49,7 +49,7 @@ class Order {
       const auto list = chained(leaf);
       order.insert(order.end(), list.begin(), list.end());
     }
-    mend(order);
+    improve(order);
     return order;
   }
 
@@ -133,7 +133,7 @@ class Order {
   }
 
   // Swaps nodes of one leaf where that tells more.
-  void mend(std::vector<int>& order) {
+  void improve(std::vector<int>& order) {
     const std::size_t n = order.size();
     std::map<int, std::pair<std::size_t, std::size_t>> range;
     for (std::size_t i = 0; i < n; ++i) {

@@ -37,8 +37,8 @@ std::optional<Examination::OneWayTest> Examination::path_for_one_way(const Infer
   for (const Suspect& s : inference.suspects) {  // slowest first
     if (s.type != ScopeType::path || !s.alone || s.confirmed || overlapped_one_way_) continue;
     if (alone_.of(s.node, s.peer).size() >= max_one_way) continue;
-    // One that was slow alone as well is a trail; most others are healthy, and cleared by a single one-way
-    // test.
+    // One that was slow alone as well is worth more tests; most others are healthy, and cleared by a single
+    // one-way test.
     if (!next || (next->readings.empty() && !s.readings.empty())) next = &s;
   }
   if (!next) return std::nullopt;
@@ -49,10 +49,10 @@ std::optional<Examination::OneWayTest> Examination::path_for_one_way(const Infer
 bool Examination::undecided_alone(int x, const Inference& inference) const {
   const auto send = inference.sends[std::size_t(x)], receive = inference.receives[std::size_t(x)];
   if (!send || !receive) return false;
-  const double most = std::max(*send, *receive), least = std::min(*send, *receive);
-  if (most >= thresholds_.warning * inference.reference.rate) return false;
-  // A mere disturbance passes by itself, at a lesser price.
-  if (least >= thresholds_.gross * inference.reference.rate && confirm_rounds_ < 2) return false;
+  const double better = std::max(*send, *receive), worse = std::min(*send, *receive);
+  if (better >= thresholds_.warning * inference.reference.rate) return false;
+  // A mere disturbance passes by itself, and waiting costs less.
+  if (worse >= thresholds_.gross * inference.reference.rate && confirm_rounds_ < 2) return false;
   std::size_t tests = 0;
   for (const int y : alone_.receivers_of(x)) tests += alone_.of(x, y).size();
   const std::size_t enough = between_neighbours(structure_, n_) ? 1 : one_way_to_agree;

@@ -12,8 +12,8 @@ Bytes rounded(double bytes) {
   return Bytes(std::max<std::uint64_t>(8, std::uint64_t(bytes) / 8 * 8));
 }
 
-void size_call(Experiment& experiment, double call, Bytes most) {
-  const double limit = double(std::max<std::uint64_t>(most.value, 8));
+void size_call(Experiment& experiment, double call, Bytes max_bytes) {
+  const double limit = double(std::max<std::uint64_t>(max_bytes.value, 8));
   experiment.iterations = std::max(1, int(std::min(1000.0, (call + limit - 1) / limit)));
   experiment.bytes = rounded(std::min(call / experiment.iterations, limit));
 }
@@ -49,15 +49,15 @@ bool between_neighbours(const Structure& structure, int nodes) {
   return nodes > all_pairs_up_to || (nodes > 4 && !structure.leaf.empty() && *low != *high);
 }
 
-std::vector<int> shifts(int n, int most) {
+std::vector<int> shifts(int n, int max) {
   std::vector<int> out;
   if (n < 2) return out;
-  if (n - 1 <= most || most < 2) {
+  if (n - 1 <= max || max < 2) {
     out.resize(std::size_t(n - 1));
     std::iota(out.begin(), out.end(), 1);
     return out;
   }
-  for (int i = 0; i < most; ++i) out.push_back(1 + int(std::int64_t(i) * (n - 2) / (most - 1)));
+  for (int i = 0; i < max; ++i) out.push_back(1 + int(std::int64_t(i) * (n - 2) / (max - 1)));
   return out;
 }
 
@@ -65,35 +65,35 @@ std::vector<int> changed_partners(const std::vector<int>& nodes, const std::vect
                                   const Inference& inference, const PairCounts& counts, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<int> order = nodes, best = nodes;
-  double most = -1e300;
+  double highest = -1e300;
   for (int attempt = 0; attempt < 64; ++attempt) {
     // Not std::shuffle: its draws differ between standard libraries.
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
     const double s = score(order, suspects, inference, counts);
-    if (s > most) most = s, best = order;
+    if (s > highest) highest = s, best = order;
   }
   return best;
 }
 
-Experiment pairwise_over(std::vector<int> order, int shift, Bytes hop, Bytes most) {
+Experiment pairwise_over(std::vector<int> order, int shift, Bytes hop, Bytes max_bytes) {
   Experiment e;
   e.algorithm = collective::AlgorithmId::pairwise;
   e.order = std::move(order);
   e.shift = shift;
-  size_call(e, double(hop.value), most);
+  size_call(e, double(hop.value), max_bytes);
   return e;
 }
 
-Experiment ring_over(std::vector<int> order, Bytes hop, Bytes most) {
+Experiment ring_over(std::vector<int> order, Bytes hop, Bytes max_bytes) {
   Experiment e;
   e.algorithm = collective::AlgorithmId::ring;
   const double n = double(order.size());
   e.order = std::move(order);
-  size_call(e, double(hop.value) * n / (2 * (n - 1)), most);
+  size_call(e, double(hop.value) * n / (2 * (n - 1)), max_bytes);
   return e;
 }
 
-Experiment omnireduce_over(const std::vector<int>& nodes, int workers, Bytes port, Bytes most) {
+Experiment omnireduce_over(const std::vector<int>& nodes, int workers, Bytes port, Bytes max_bytes) {
   Experiment e;
   e.algorithm = collective::AlgorithmId::omnireduce;
   e.order = nodes;
@@ -102,15 +102,15 @@ Experiment omnireduce_over(const std::vector<int>& nodes, int workers, Bytes por
   if (beside) e.order.insert(e.order.end(), nodes.begin(), nodes.end());
   const double aggregators = double(e.order.size()) - workers;
   // Each aggregator takes in its share of every worker's call.
-  size_call(e, double(port.value) * aggregators / workers, most);
+  size_call(e, double(port.value) * aggregators / workers, max_bytes);
   return e;
 }
 
-Experiment one_way_test(int a, int b, Bytes hop, Bytes most) {
+Experiment one_way_test(int a, int b, Bytes hop, Bytes max_bytes) {
   Experiment e;
   e.algorithm = collective::AlgorithmId::naive;
   e.order = {a, b};
-  size_call(e, double(hop.value), most);
+  size_call(e, double(hop.value), max_bytes);
   e.slice = e.bytes;
   return e;
 }

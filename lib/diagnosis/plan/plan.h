@@ -17,8 +17,8 @@ inline constexpr int all_pairs_up_to = 16;  // nodes; beyond, a choice
 // Whether a fleet is measured between neighbours: a large one, or one whose leaves are known.
 bool between_neighbours(const Structure& structure, int nodes);
 
-// Shifts over n nodes, at most `most` of them: 1 .. n-1, or an even choice that holds 1 and n-1.
-std::vector<int> shifts(int n, int most);
+// Shifts over n nodes, at most `max` of them: 1 .. n-1, or an even choice that holds 1 and n-1.
+std::vector<int> shifts(int n, int max);
 
 // How many times each ordered pair was measured, to prefer new partners.
 using PairCounts = std::map<std::pair<int, int>, int>;
@@ -29,14 +29,14 @@ using PairCounts = std::map<std::pair<int, int>, int>;
 std::vector<int> changed_partners(const std::vector<int>& nodes, const std::vector<const Suspect*>& suspects,
                                   const Inference& inference, const PairCounts& counts, std::uint64_t seed);
 
-// Bytes and iterations so that each hop carries about `hop` bytes, each call at most `most` bytes.
-Experiment pairwise_over(std::vector<int> order, int shift, Bytes hop, Bytes most);
+// Bytes and iterations so that each hop carries about `hop` bytes, each call at most `max_bytes`.
+Experiment pairwise_over(std::vector<int> order, int shift, Bytes hop, Bytes max_bytes);
 // The same for a ring, where a hop carries 2 (N-1)/N of the call.
-Experiment ring_over(std::vector<int> order, Bytes hop, Bytes most);
+Experiment ring_over(std::vector<int> order, Bytes hop, Bytes max_bytes);
 // An omnireduce whose aggregators' ports carry about `port` bytes each way: over the first `workers` of
 // `nodes`, aggregated by the others, or by all where there are none.
-Experiment omnireduce_over(const std::vector<int>& nodes, int workers, Bytes port, Bytes most);
+Experiment omnireduce_over(const std::vector<int>& nodes, int workers, Bytes port, Bytes max_bytes);
 // Both directions between two nodes, one after the other.
-Experiment one_way_test(int a, int b, Bytes hop, Bytes most);
+Experiment one_way_test(int a, int b, Bytes hop, Bytes max_bytes);
 
 }  // namespace ringtrue::diagnosis

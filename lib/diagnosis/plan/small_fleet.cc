@@ -84,10 +84,10 @@ Experiment Examination::exchange(const std::vector<int>& order, int shift, Bytes
   return pairwise_over(order, shift, hop, options_.max_bytes);
 }
 
-bool Examination::shifts_over(const std::vector<int>& nodes, int most, double share_of_budget,
+bool Examination::shifts_over(const std::vector<int>& nodes, int max_shifts, double share_of_budget,
                               const std::string& what) {
   const int n = int(nodes.size());
-  const auto list = shifts(n, std::min(most, n <= all_pairs_up_to ? n - 1 : shifts_beyond));
+  const auto list = shifts(n, std::min(max_shifts, n <= all_pairs_up_to ? n - 1 : shifts_beyond));
   const double seconds = share_of_budget * options_.budget.value / double(list.size()) - overhead_;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Bytes hop = hop_bytes(nodes, list[i], std::max(seconds, 0.05));
@@ -120,8 +120,8 @@ bool Examination::pairs() {
   const bool gross = slowest_ < very_slow_share * typical_;
   // Where even short messages take long, two partners of each node must do: enough for a side that is slow
   // with both, and time remains to repeat it.
-  const double least = overhead_ + stretch_ * min_call_bytes / std::max(slowest_, 1.0);
-  gross_ = gross && n_ > 3 && least * (n_ - 1) > 0.3 * options_.budget.value;
+  const double min_seconds = overhead_ + stretch_ * min_call_bytes / std::max(slowest_, 1.0);
+  gross_ = gross && n_ > 3 && min_seconds * (n_ - 1) > 0.3 * options_.budget.value;
   if (!shifts_over(all_, gross_ ? 2 : n_, gross ? 0.15 : 0.4, "every port with changing partners"))
     return false;
   const auto slow = very_slow(judge());

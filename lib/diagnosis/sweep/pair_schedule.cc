@@ -66,10 +66,10 @@ std::vector<Round> pair_ports(const Ports& ports, bool all) {
 
 std::vector<Round> loopback_pairs(const Ports& ports) {
   std::vector<Round> rounds;
-  std::size_t most = 0;
-  for (const auto& list : ports) most = std::max(most, list.size());
-  for (std::size_t apart = 0; apart < most; ++apart) {
-    for (std::size_t k = 0; k + apart < most; ++k) {
+  std::size_t max_ports = 0;
+  for (const auto& list : ports) max_ports = std::max(max_ports, list.size());
+  for (std::size_t apart = 0; apart < max_ports; ++apart) {
+    for (std::size_t k = 0; k + apart < max_ports; ++k) {
       Round round;
       for (std::size_t node = 0; node < ports.size(); ++node) {
         if (k + apart >= ports[node].size()) continue;
@@ -162,12 +162,12 @@ std::optional<Seconds> one_way(const Observation& observation, std::size_t test)
   const std::size_t other = test + observation.experiment.order.size() / 2;
   if (other >= observation.times.size()) return std::nullopt;
   const auto &a = observation.times[test], &b = observation.times[other];
-  std::optional<Seconds> least;
+  std::optional<Seconds> smallest;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     const Seconds half((a[i] + b[i]) / 2);
-    if (half.value > 0 && (!least || half < *least)) least = half;
+    if (half.value > 0 && (!smallest || half < *smallest)) smallest = half;
   }
-  return least;
+  return smallest;
 }
 
 }  // namespace ringtrue::diagnosis

@@ -23,7 +23,7 @@ struct GridCell {
   double model_s = 0;            // of blocks that are the same on all workers
   double on_wire_s = 0;          // with headers, first blocks and both hops
   bool applies = true;           // whether the model's assumptions hold
-  GridTime even;                 // blocks dealt evenly over the columns, the same on all workers
+  GridTime even;                 // blocks distributed evenly over the columns, the same on all workers
   double on_wire_deviation = 0;  // of even.time_s from on_wire_s
   GridTime drawn;                // blocks drawn; held against the model at their density and union
   double ring_s = 0;             // our ring on the same workers
@@ -39,7 +39,7 @@ struct GridDocument {
   // For the model to apply: what the data has to take, and most of it that may be first blocks.
   double min_round_trips = 0, max_first_blocks = 0;
   std::vector<GridCell> cells;
-  // The largest deviations of evenly dealt blocks: where the model applies, and from it on the wire anywhere.
+  // The largest deviations of evenly distributed blocks: where the model applies, and from it on the wire anywhere.
   Maybe worst, worst_on_wire;
 };
 
