@@ -5,6 +5,7 @@
 
 #include "base/hostlist.h"
 #include "base/plural.h"
+#include "report/alike.h"
 #include "report/text/text.h"
 #include "report/text/wording.h"
 #include "report/topo/topo.h"

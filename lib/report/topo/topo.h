@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "diagnosis/inspect/inspect.h"
-#include "report/alike.h"
 #include "report/style.h"
 #include "topology/path.h"
 
