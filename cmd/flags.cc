@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <cctype>
-#include <charconv>
+
+#include "base/number.h"
 
 namespace ringtrue::cmd {
 
@@ -55,14 +56,10 @@ Flag texts(const std::string& names, std::vector<std::string>& target, const std
 }
 
 Result<long> parse_whole(std::string_view text, long low, long high) {
-  long value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || end != text.data() + text.size() || error != std::errc() || value < low ||
-      value > high) {
-    return fail(Cause::bad_input,
-                fmt::format("'{}' is not a whole number from {} to {}", text.substr(0, 40), low, high));
-  }
-  return value;
+  const auto value = parse_number<long>(text);
+  if (value && *value >= low && *value <= high) return *value;
+  return fail(Cause::bad_input,
+              fmt::format("'{}' is not a whole number from {} to {}", text.substr(0, 40), low, high));
 }
 
 Result<std::pair<long, long>> parse_range(std::string_view text, long low, long high) {
@@ -78,16 +75,12 @@ Result<std::pair<long, long>> parse_range(std::string_view text, long low, long 
 
 Result<double> parse_share_up_to(double max, std::string_view text) {
   const std::string_view whole = text.substr(0, 40);
-  double value = -1;
   const bool percent = text.ends_with('%');
   if (percent) text.remove_suffix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const double share = percent ? value / 100 : value;
-  if (error != std::errc() || end != text.data() + text.size() || !(share >= 0 && share <= max)) {
-    return fail(Cause::bad_input, fmt::format("'{}' is not a share from 0 to {:g}%", whole, max * 100), {},
-                "like 5% or 0.05");
-  }
-  return share;
+  const double share = parse_number<double>(text).value_or(-1) / (percent ? 100 : 1);
+  if (share >= 0 && share <= max) return share;
+  return fail(Cause::bad_input, fmt::format("'{}' is not a share from 0 to {:g}%", whole, max * 100), {},
+              "like 5% or 0.05");
 }
 
 tl::unexpected<Error> no_choice(const std::string& names, std::string_view text,

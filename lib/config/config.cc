@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <type_traits>
 
 #include "base/file.h"
+#include "base/number.h"
 #include "base/suggest.h"
 #include "run/inspect_thresholds.h"
 
@@ -21,8 +21,9 @@ tl::unexpected<Error> rejected(const Given& given, std::string what, std::string
 
 template <class Number>
 bool read_number(std::string_view text, Number& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
+  const auto number = parse_number<Number>(text);
+  value = number.value_or(Number{});
+  return number.has_value();
 }
 
 // ---- a value of each type: from what was given, and as a text that reads back
