@@ -20,9 +20,9 @@ diagnosis::Diagnosis check(const Case& c) {
 }
 
 Outcome outcome_of(Case c, const diagnosis::Diagnosis& diagnosis) {
-  const Judgement judgement = judge(c, diagnosis);
+  const diagnosis::CaseScore score = score_case(c, diagnosis);
   c.world.fabric.faults.shrink_to_fit();
-  return {std::move(c), diagnosis.verdict, judgement, diagnosis.cost, diagnosis.coverage};
+  return {std::move(c), diagnosis.verdict, score, diagnosis.cost, diagnosis.coverage};
 }
 
 std::vector<Outcome> play(const Campaign& campaign) {

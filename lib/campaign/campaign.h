@@ -23,7 +23,7 @@ struct Campaign {
 struct Outcome {
   Case drawn;
   diagnosis::Verdict verdict = diagnosis::Verdict::unknown;
-  Judgement judgement;
+  diagnosis::CaseScore score;
   diagnosis::Cost cost;
   diagnosis::Coverage coverage;
 };

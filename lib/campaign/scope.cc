@@ -39,9 +39,10 @@ struct Marked {
   sim::Network network;
 };
 
-class Judge {
+class CaseScorer {
  public:
-  Judge(const Case& c, const diagnosis::Diagnosis& d) : case_(c), fabric_(c.world.fabric), diagnosis_(d) {
+  CaseScorer(const Case& c, const diagnosis::Diagnosis& d)
+      : case_(c), fabric_(c.world.fabric), diagnosis_(d) {
     for (const Finding& finding : d.findings)
       if (finding.severity != diagnosis::Severity::info) findings_.push_back(&finding);
     for (const Fault& fault : fabric_.faults) {
@@ -51,8 +52,8 @@ class Judge {
     }
   }
 
-  Judgement operator()() {
-    Judgement out;
+  diagnosis::CaseScore operator()() {
+    diagnosis::CaseScore out;
     out.faults = int(faults_.size());
     out.findings = int(findings_.size());
     bool exact = !faults_.empty();
@@ -193,8 +194,8 @@ class Judge {
 
 }  // namespace
 
-Judgement judge(const Case& c, const diagnosis::Diagnosis& diagnosis) {
-  return Judge(c, diagnosis)();
+diagnosis::CaseScore score_case(const Case& c, const diagnosis::Diagnosis& diagnosis) {
+  return CaseScorer(c, diagnosis)();
 }
 
 }  // namespace ringtrue::campaign

@@ -17,24 +17,12 @@
 // - A node both of whose sides are named is a named node.
 #pragma once
 
-#include <vector>
-
 #include "campaign/cases.h"
+#include "diagnosis/accuracy.h"
 #include "diagnosis/findings/report.h"
 
 namespace ringtrue::campaign {
 
-// What a diagnosis says of a case.
-struct Judgement {
-  int faults = 0;        // places that something is wrong with
-  int found = 0;         // ... that a finding touches
-  int findings = 0;      // findings, warnings and critical ones
-  int wrong = 0;         // ... that touch no fault
-  bool exact = false;    // every fault is named by its class, and nothing else is named
-  bool covered = true;   // of a fault of single pairs: one of its pairs was measured
-  int proven_after = 0;  // runs of the check after which all that touch a fault were proven; 0: none does
-};
-
-Judgement judge(const Case& c, const diagnosis::Diagnosis& diagnosis);
+diagnosis::CaseScore score_case(const Case& c, const diagnosis::Diagnosis& diagnosis);
 
 }  // namespace ringtrue::campaign

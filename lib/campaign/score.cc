@@ -7,6 +7,12 @@
 namespace ringtrue::campaign {
 namespace {
 
+using diagnosis::CaseScore;
+using diagnosis::Listed;
+using diagnosis::Score;
+using diagnosis::ScoreGroup;
+using diagnosis::Spread;
+
 Spread spread_of(std::vector<double> values) {
   if (values.empty()) return {};
   return {int(values.size()), upper_median(values), percentile(values, 95),
@@ -21,7 +27,7 @@ ScoreGroup group_of(const std::vector<Outcome>& outcomes, std::string_view name,
   for (const Outcome& o : outcomes) {
     if (!wanted(o)) continue;
     ++out.cases;
-    const Judgement& j = o.judgement;
+    const CaseScore& j = o.score;
     if (j.faults == 0) {
       out.false_positives.add(j.findings > 0);
     } else {
@@ -62,7 +68,11 @@ constexpr SeverityRange severity_ranges[] = {
 
 }  // namespace
 
-Score score(const std::vector<Outcome>& outcomes) {
+Listed listed(const Case& c) {
+  return {c.number, c.seed, c.kind->name, c.world.fabric.nodes, c.severity};
+}
+
+diagnosis::Score score(const std::vector<Outcome>& outcomes) {
   Score out;
   out.cases = int(outcomes.size());
   const auto of_group = [&](std::string_view name, Kind::Group group) {
@@ -75,7 +85,7 @@ Score score(const std::vector<Outcome>& outcomes) {
   out.single = of_group("single faults", Kind::Group::place);
   out.pairs = of_group("faults of single pairs", Kind::Group::pair);
   out.covered = group_of(outcomes, "... that were measured",
-                         [](const Outcome& o) { return is_of(o, Kind::Group::pair) && o.judgement.covered; });
+                         [](const Outcome& o) { return is_of(o, Kind::Group::pair) && o.score.covered; });
   out.two = of_kind("two");
   out.three = of_kind("three");
   out.healthy_cases = out.healthy.cases;
@@ -100,14 +110,13 @@ Score score(const std::vector<Outcome>& outcomes) {
   }
   double coverage = 0;
   for (const Outcome& o : outcomes) {
-    const Judgement& j = o.judgement;
+    const CaseScore& j = o.score;
     out.precision.count += j.findings - j.wrong;
     out.precision.of += j.findings;
-    const Listed listed{o.drawn.number, o.drawn.seed, o.drawn.kind->name, o.drawn.world.fabric.nodes,
-                        o.drawn.severity};
-    if (j.faults == 0 && j.findings > 0) out.false_positives.push_back(listed);
-    if (j.found < j.faults) out.missed.push_back(listed);
-    if (j.faults > 0 && j.found == j.faults && !j.exact) out.inexact.push_back(listed);
+    const Listed case_ = listed(o.drawn);
+    if (j.faults == 0 && j.findings > 0) out.false_positives.push_back(case_);
+    if (j.found < j.faults) out.missed.push_back(case_);
+    if (j.faults > 0 && j.found == j.faults && !j.exact) out.inexact.push_back(case_);
     if (is_of(o, Kind::Group::pair) && o.coverage.pairs > 0)
       coverage += double(o.coverage.pairs_measured) / o.coverage.pairs;
   }

@@ -1,6 +1,24 @@
 #include "operator/evaluate.h"
 
+#include <fmt/format.h>
+
+#include "campaign/score.h"
+
 namespace ringtrue::ops {
+namespace {
+
+std::string command_of(const campaign::Campaign& c, int cases) {
+  std::string out = fmt::format("ringtrue evaluate --seed {} --cases {}", c.seed, cases);
+  const campaign::Limits usual;
+  if (c.limits.min_nodes != usual.min_nodes || c.limits.max_nodes != usual.max_nodes)
+    out += fmt::format(" --nodes {}-{}", c.limits.min_nodes, c.limits.max_nodes);
+  if (c.limits.noise != usual.noise) out += fmt::format(" --noise {:g}%", c.limits.noise * 100);
+  for (std::size_t i = 0; i < c.limits.kinds.size(); ++i)
+    out += fmt::format("{}{}", i ? "," : " --kinds ", c.limits.kinds[i]->name);
+  return out;
+}
+
+}  // namespace
 
 EvaluateDocument evaluate(campaign::Campaign campaign, const Control& control) {
   campaign.on_progress = [&](int done) {
@@ -9,20 +27,25 @@ EvaluateDocument evaluate(campaign::Campaign campaign, const Control& control) {
   };
   const Stop::Handler handler(control.stop(), [] {});
   const auto outcomes = campaign::play(campaign);
-  EvaluateDocument document{campaign.seed, campaign.limits, campaign::score(outcomes), {}};
+  const campaign::Limits& limits = campaign.limits;
+  EvaluateDocument document{
+      campaign.seed, limits.min_nodes, limits.max_nodes, limits.noise, {}, campaign::score(outcomes), {}};
+  document.command = command_of(campaign, document.score.cases);
   if (control.stopped()) document.error = Trouble{Error{Cause::cancelled, "interrupted", "", ""}, {}};
   return document;
 }
 
 CaseDocument play_case(const campaign::Campaign& campaign, std::uint64_t number) {
+  const campaign::Case drawn = campaign::draw_case(campaign.seed, number, campaign.limits);
   CaseDocument document;
   document.campaign_seed = campaign.seed;
-  campaign::Case drawn = campaign::draw_case(campaign.seed, number, campaign.limits);
-  document.check.transport = "model";
-  document.check.diagnosis = campaign::check(drawn);
+  document.drawn = campaign::listed(drawn);
+  document.summary = drawn.kind->summary;
   document.fabric = drawn.text();
   document.faults = drawn.faults();
-  document.outcome = campaign::outcome_of(std::move(drawn), document.check.diagnosis);
+  document.check.transport = "model";
+  document.check.diagnosis = campaign::check(drawn);
+  document.score = campaign::score_case(drawn, document.check.diagnosis);
   return document;
 }
 

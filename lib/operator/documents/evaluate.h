@@ -6,24 +6,28 @@
 #include <string>
 #include <vector>
 
-#include "campaign/score.h"
+#include "diagnosis/accuracy.h"
 #include "operator/documents/check.h"
 
 namespace ringtrue::ops {
 
 struct EvaluateDocument {
   std::uint64_t seed = 1;
-  campaign::Limits limits;
-  campaign::Score score;
+  int min_nodes = 0, max_nodes = 0;  // of the modelled clusters
+  double noise = 0;                  // of a run and of a slice
+  std::string command;               // that plays the same cases again
+  diagnosis::Score score;
   std::optional<Trouble> error;  // why not all cases were played
 };
 
 // One case in full: what is wrong, what was measured, what was said.
 struct CaseDocument {
   std::uint64_t campaign_seed = 1;
-  campaign::Outcome outcome;
+  diagnosis::Listed drawn;
+  std::string summary;              // of its kind
   std::string fabric;               // in words, its faults with it
   std::vector<std::string> faults;  // as --fault takes them
+  diagnosis::CaseScore score;
   CheckDocument check;
 };
 

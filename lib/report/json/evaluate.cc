@@ -5,15 +5,15 @@
 namespace ringtrue::report {
 namespace {
 
-using campaign::ScoreGroup;
+using diagnosis::ScoreGroup;
 
-void add_rate(Json& into, const std::string& name, const campaign::Rate& rate) {
+void add_rate(Json& into, const std::string& name, const diagnosis::Rate& rate) {
   into[name] = maybe(rate.value());
   into[name + "_low"] = maybe(rate.low());
   into[name + "_high"] = maybe(rate.high());
 }
 
-Json spread_value(const campaign::Spread& spread) {
+Json spread_value(const diagnosis::Spread& spread) {
   const auto known = [&](double value) { return spread.of > 0 ? Json(value) : Json(nullptr); };
   return {{"median", known(spread.median)}, {"p95", known(spread.p95)}, {"max", known(spread.max)}};
 }
@@ -37,7 +37,7 @@ Json groups_value(const std::vector<ScoreGroup>& groups, const char* key) {
   return array(groups, [&](const ScoreGroup& group) { return group_value(group, key); });
 }
 
-Json listed_value(const campaign::Listed& c) {
+Json listed_value(const diagnosis::Listed& c) {
   return {{"case", c.number},
           {"seed", c.seed},
           {"kind", c.kind},
@@ -48,12 +48,12 @@ Json listed_value(const campaign::Listed& c) {
 }  // namespace
 
 std::string json(const ops::EvaluateDocument& document) {
-  const campaign::Score& s = document.score;
+  const diagnosis::Score& s = document.score;
   Json out = {{"schema", "ringtrue.evaluate/1"},
               {"simulated", true},
               {"seed", document.seed},
-              {"noise", document.limits.noise},
-              {"nodes", {{"min", document.limits.min_nodes}, {"max", document.limits.max_nodes}}},
+              {"noise", document.noise},
+              {"nodes", {{"min", document.min_nodes}, {"max", document.max_nodes}}},
               {"interval", "Wilson, 95 %"},
               {"ended_early", document.error.has_value()},
               {"cases", s.cases},
@@ -84,22 +84,21 @@ std::string json(const ops::EvaluateDocument& document) {
 }
 
 std::string json(const ops::CaseDocument& document) {
-  const campaign::Outcome& o = document.outcome;
-  const campaign::Case& c = o.drawn;
+  const diagnosis::Listed& c = document.drawn;
   return dump({{"schema", "ringtrue.evaluate/1"},
                {"simulated", true},
                {"seed", document.campaign_seed},
                {"case",
                 {{"case", c.number},
                  {"seed", c.seed},
-                 {"kind", c.kind->name},
+                 {"kind", c.kind},
                  {"severity", c.severity > 0 ? Json(c.severity) : Json(nullptr)},
                  {"fabric", document.fabric},
                  {"faults", document.faults},
-                 {"found", o.judgement.found},
-                 {"exact", o.judgement.exact},
-                 {"accusations", o.judgement.findings},
-                 {"wrong_accusations", o.judgement.wrong}}},
+                 {"found", document.score.found},
+                 {"exact", document.score.exact},
+                 {"accusations", document.score.findings},
+                 {"wrong_accusations", document.score.wrong}}},
                {"check", Json::parse(json(document.check))},
                {"error", nullptr}});
 }

@@ -10,8 +10,8 @@
 namespace ringtrue::report {
 namespace {
 
-using campaign::Rate;
-using campaign::ScoreGroup;
+using diagnosis::Rate;
+using diagnosis::ScoreGroup;
 
 constexpr std::size_t listed_at_most = 20;
 
@@ -34,7 +34,7 @@ struct Section {
   std::vector<ScoreGroup> groups;
 };
 
-std::vector<Section> sections(const campaign::Score& s) {
+std::vector<Section> sections(const diagnosis::Score& s) {
   std::vector<ScoreGroup> all = {s.single, s.two, s.three, s.pairs, s.covered, s.healthy};
   std::erase_if(all, [](const ScoreGroup& group) { return group.cases == 0; });
   std::vector<Section> out = {
@@ -58,28 +58,17 @@ std::vector<std::string> cells_of(const ScoreGroup& g) {
 constexpr const char* headers[] = {"cases",         "recall",  "scope exact", "false positives", "unknown",
                                    "proven after*", "rounds*", "seconds*",    "sent, median"};
 
-std::string listed_text(std::string_view title, const std::vector<campaign::Listed>& list) {
+std::string listed_text(std::string_view title, const std::vector<diagnosis::Listed>& list) {
   if (list.empty()) return "";
   std::string out = fmt::format("{}:", title);
   for (std::size_t i = 0; i < std::min(list.size(), listed_at_most); ++i) {
-    const campaign::Listed& c = list[i];
+    const diagnosis::Listed& c = list[i];
     out += fmt::format(" {} ({}, {}){}", c.number, c.kind, plural(c.nodes, "node"),
                        i + 1 < list.size() ? "," : "");
   }
   if (list.size() > listed_at_most)
     out += fmt::format(" and {} more; --json lists them", list.size() - listed_at_most);
   return out + "\n";
-}
-
-std::string command_of(const ops::EvaluateDocument& d) {
-  std::string out = fmt::format("ringtrue evaluate --seed {} --cases {}", d.seed, d.score.cases);
-  const campaign::Limits usual;
-  if (d.limits.min_nodes != usual.min_nodes || d.limits.max_nodes != usual.max_nodes)
-    out += fmt::format(" --nodes {}-{}", d.limits.min_nodes, d.limits.max_nodes);
-  if (d.limits.noise != usual.noise) out += fmt::format(" --noise {:g}%", d.limits.noise * 100);
-  for (std::size_t i = 0; i < d.limits.kinds.size(); ++i)
-    out += fmt::format("{}{}", i ? "," : " --kinds ", d.limits.kinds[i]->name);
-  return out;
 }
 
 constexpr const char* legend =
@@ -92,12 +81,11 @@ constexpr const char* legend =
 }  // namespace
 
 std::string text(const ops::EvaluateDocument& d, const Style& style) {
-  const campaign::Score& s = d.score;
-  std::string out =
-      style.line(fmt::format("Simulated: {} of {} to {} nodes at {:g} % noise, {} of them healthy",
-                             plural(s.cases, "check"), d.limits.min_nodes, d.limits.max_nodes,
-                             d.limits.noise * 100, s.healthy_cases),
-                 Ink::bold);
+  const diagnosis::Score& s = d.score;
+  std::string out = style.line(
+      fmt::format("Simulated: {} of {} to {} nodes at {:g} % noise, {} of them healthy",
+                  plural(s.cases, "check"), d.min_nodes, d.max_nodes, d.noise * 100, s.healthy_cases),
+      Ink::bold);
   out = style.fit(out);
   if (d.error) out += "ended early: these are the cases that were done\n";
   for (const Section& section : sections(s)) {
@@ -118,13 +106,13 @@ std::string text(const ops::EvaluateDocument& d, const Style& style) {
   said += listed_text("not exact", s.inexact);
   said += style.line(legend, Ink::dim);
   out += style.fit(said);
-  out += style.line(fmt::format("to see a case in full: {} --case K", command_of(d)), Ink::dim);
+  out += style.line(fmt::format("to see a case in full: {} --case K", d.command), Ink::dim);
   return out;
 }
 
 std::string markdown(const ops::EvaluateDocument& d) {
-  const campaign::Score& s = d.score;
-  std::string out = fmt::format("    {}\n\n{}, {} of them of healthy fabrics; {}.\n", command_of(d),
+  const diagnosis::Score& s = d.score;
+  std::string out = fmt::format("    {}\n\n{}, {} of them of healthy fabrics; {}.\n", d.command,
                                 plural(s.cases, "check"), s.healthy_cases, legend);
   for (const Section& section : sections(s)) {
     out += fmt::format("\n| {} | {} |\n|---|{}\n", section.title, fmt::join(headers, " | "), [] {
@@ -144,10 +132,9 @@ std::string markdown(const ops::EvaluateDocument& d) {
 }
 
 std::string text(const ops::CaseDocument& document, const Style& style) {
-  const campaign::Outcome& o = document.outcome;
-  const campaign::Case& c = o.drawn;
   std::string out = style.line(
-      fmt::format("case {} of seed {}: {}", c.number, document.campaign_seed, c.kind->summary), Ink::bold);
+      fmt::format("case {} of seed {}: {}", document.drawn.number, document.campaign_seed, document.summary),
+      Ink::bold);
   out = style.fit(out + document.fabric + "\n\n");
   Table table({left("stage"), left("algorithm"), "nodes", "shift", "calls", "of", "time of one"});
   for (const diagnosis::RunRecord& run : document.check.diagnosis.runs) {
@@ -157,7 +144,7 @@ std::string text(const ops::CaseDocument& document, const Style& style) {
                fmt::format("{}", e.iterations), amount_text(e.bytes.value), to_text(run.time)});
   }
   out += fmt::format("{}\n{}", table.text(), text(document.check, style));
-  const campaign::Judgement& j = o.judgement;
+  const diagnosis::CaseScore& j = document.score;
   out += style.paint(fmt::format("\n{}, {} found, {}, {} of them wrong", plural(j.faults, "fault"), j.found,
                                  plural(j.findings, "finding"), j.wrong),
                      Ink::bold);

@@ -6,6 +6,7 @@ namespace ringtrue::campaign {
 namespace {
 
 using diagnosis::Finding;
+using diagnosis::Rate;
 using diagnosis::ScopeType;
 
 Case case_of(int nodes, const char* faults, int rails = 1, int leaf = 0) {
@@ -27,10 +28,10 @@ Finding finding(ScopeType type, int node, int peer = -1, const char* device = ""
   return f;
 }
 
-Judgement of(const Case& c, std::vector<Finding> findings) {
+diagnosis::CaseScore of(const Case& c, std::vector<Finding> findings) {
   diagnosis::Diagnosis d;
   d.findings = std::move(findings);
-  return judge(c, d);
+  return score_case(c, d);
 }
 
 TEST(Scope, OfASideIsThatSideAndNothingElse) {
@@ -115,12 +116,12 @@ TEST(Scope, OfATrunkIsThePathsThatCrossIt) {
       d.runs.emplace_back();
       d.runs[0].experiment.algorithm = collective::AlgorithmId::naive;
       d.runs[0].experiment.order = {from, to};
-      EXPECT_TRUE(!exact || judge(c, d).covered) << from << " > " << to;
+      EXPECT_TRUE(!exact || score_case(c, d).covered) << from << " > " << to;
     }
   }
   EXPECT_GT(crossing, 4);  // of 48, one of four spines
   EXPECT_LT(crossing, 24);
-  EXPECT_FALSE(judge(c, {}).covered);
+  EXPECT_FALSE(score_case(c, {}).covered);
 }
 
 TEST(Rate, HasWilsonsInterval) {
@@ -156,12 +157,12 @@ TEST(Score, OfASmallCampaignIsGood) {
   Campaign campaign;
   campaign.cases = 300;
   campaign.limits.max_nodes = 64;
-  const Score s = score(play(campaign));
+  const diagnosis::Score s = score(play(campaign));
   EXPECT_EQ(s.healthy.false_positives.count, 0);
   EXPECT_GE(*s.single.recall.value(), 0.98);
   EXPECT_GE(*s.single.scope_exact.value(), 0.95);
   int kinds = 0;
-  for (const ScoreGroup& group : s.by_kind) kinds += group.cases;
+  for (const diagnosis::ScoreGroup& group : s.by_kind) kinds += group.cases;
   EXPECT_EQ(kinds, 300);
   EXPECT_EQ(s.single.recall.of - s.single.recall.count + s.pairs.recall.of - s.pairs.recall.count +
                 s.two.recall.of - s.two.recall.count + s.three.recall.of - s.three.recall.count,

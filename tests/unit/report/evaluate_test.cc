@@ -1,4 +1,5 @@
-#include "operator/documents/evaluate.h"
+#include "operator/evaluate.h"
+#include "campaign/score.h"
 #include "report/json/json.h"
 #include "report/text/text.h"
 
@@ -31,7 +32,7 @@ campaign::Outcome outcome(const char* kind, int faults, int found, bool exact, i
   o.drawn.kind = *campaign::find_kind(kind);
   o.drawn.severity = faults > 0 ? 0.25 : 0;
   o.drawn.world.fabric.nodes = 8;
-  o.judgement = {faults, found, findings, wrong, exact, true};
+  o.score = {faults, found, findings, wrong, exact, true};
   o.verdict = findings > 0 ? diagnosis::Verdict::faulty : diagnosis::Verdict::healthy;
   o.cost = {5, Seconds(1.5), Bytes(1 << 20)};
   o.coverage = {14, 56};
@@ -41,6 +42,10 @@ campaign::Outcome outcome(const char* kind, int faults, int found, bool exact, i
 ops::EvaluateDocument document() {
   ops::EvaluateDocument d;
   d.seed = 7;
+  d.min_nodes = 2;
+  d.max_nodes = 1024;
+  d.noise = 0.05;
+  d.command = "ringtrue evaluate --seed 7 --cases 7";
   d.score =
       campaign::score({outcome("healthy", 0, 0, false, 0, 0), outcome("healthy-busy", 0, 0, false, 1, 1),
                        outcome("slow-out", 1, 1, true, 1, 0), outcome("slow-in", 1, 1, false, 2, 1),
@@ -88,12 +93,7 @@ TEST(Evaluate, IsATableForPeopleAndForDocumentation) {
 }
 
 TEST(Evaluate, ShowsOneCaseInFull) {
-  campaign::Case c = campaign::draw_case(1, 1, {});
-  ops::CaseDocument d;
-  d.check.diagnosis = campaign::check(c);
-  d.fabric = c.text();
-  d.faults = c.faults();
-  d.outcome = campaign::outcome_of(std::move(c), d.check.diagnosis);
+  const ops::CaseDocument d = ops::play_case({}, 1);
   const auto value = nlohmann::json::parse(json(d));
   EXPECT_EQ(faults_of(value), "");
   EXPECT_EQ(value["case"]["case"], 1);
