@@ -42,13 +42,7 @@ struct Options {
   std::function<void(Phase phase, int answered, int nodes)> progress;
 };
 
-// One node's part in a failed phase.
-struct Failure {
-  std::string node;
-  Phase phase = Phase::none;
-  Error error;
-  bool culprit = true;  // false where this node only waited for a culprit
-};
+using run::Failure;
 
 // Why a phase failed. Culprits come first.
 struct FleetError {

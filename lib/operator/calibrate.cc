@@ -100,7 +100,12 @@ Result<Calibrated> calibrate_by(const std::string& file, const collective::Call&
   (fabric.nodes > 1 ? fabric.inter : fabric.intra) = fitted->cost;
   fabric.bucket = fitted->bucket;
   const bool of_model = schema && schema->starts_with("ringtrue.simulate/");
-  return Calibrated{file, of_model, std::move(*fitted), std::move(samples)};
+  const auto& [cost, bucket, simulated, worst] = *fitted;
+  Calibrated out{file, of_model, cost.latency, cost.overhead, cost.rate, bucket, worst, {}};
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    out.samples.push_back(
+        {std::string(samples[i].algorithm->name), samples[i].call.bytes(), samples[i].time, simulated[i]});
+  return out;
 }
 
 }  // namespace ringtrue::ops

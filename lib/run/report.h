@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/phase.h"
+#include "base/result.h"
 #include "collective/packets.h"
 #include "collective/types.h"
 #include "run/counter_window.h"
@@ -63,6 +65,14 @@ struct Remark {
   Kind kind = Kind::over_tcp;
   std::string node, peer, why;
   auto operator<=>(const Remark&) const = default;
+};
+
+// One node's part in a failed phase of a run.
+struct Failure {
+  std::string node;
+  Phase phase = Phase::none;
+  Error error;
+  bool culprit = true;  // false where this node only waited for a culprit
 };
 
 struct RunReport {

@@ -14,7 +14,6 @@
 #include "run/counter_window.h"
 #include "run/report.h"
 #include "run/trace.h"
-#include "sim/calibrate.h"
 
 namespace ringtrue::ops {
 
@@ -131,9 +130,18 @@ struct Fix {
 // What the fabric's cost was taken from.
 struct Calibrated {
   std::string file;
-  bool of_model = false;  // simulate printed the file: nothing was measured
-  sim::Calibration fitted;
-  std::vector<sim::Sample> samples;
+  bool of_model = false;      // simulate printed the file: nothing was measured
+  Seconds latency, overhead;  // of a hop, of a slice
+  BytesPerSecond rate;
+  Bytes bucket;      // of the NICs' shapers; 0: none
+  double worst = 0;  // largest deviation of a sample, as a share of what was measured
+  struct Sample {
+    std::string algorithm;
+    std::uint64_t bytes = 0;
+    Seconds measured, simulated;
+    double deviation() const { return simulated / measured - 1; }
+  };
+  std::vector<Sample> samples;
 };
 
 struct Simulated {

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/result.h"
-#include "fleet/fleet.h"
+#include "run/report.h"
 
 namespace ringtrue::ops {
 
 using Maybe = std::optional<double>;
 
-using fleet::Failure;
+using run::Failure;
 
 // Why a command could not do what it was asked.
 struct Trouble {

@@ -65,24 +65,21 @@ void add_simulated(Json& out, const ops::Simulated& model) {
                          {"published_ratio", maybe(c->published)}};
   }
   if (const auto& c = model.calibration) {
-    const auto& [cost, bucket, simulated, worst] = c->fitted;
-    Json samples = Json::array();
-    for (std::size_t i = 0; i < c->samples.size(); ++i) {
-      const sim::Sample& s = c->samples[i];
-      samples.push_back({{"algorithm", s.algorithm->name},
-                         {"bytes", s.call.bytes()},
-                         {"measured_s", s.time.value},
-                         {"simulated_s", simulated[i].value},
-                         {"deviation", simulated[i] / s.time - 1}});
-    }
+    const auto sample = [](const ops::Calibrated::Sample& s) -> Json {
+      return {{"algorithm", s.algorithm},
+              {"bytes", s.bytes},
+              {"measured_s", s.measured.value},
+              {"simulated_s", s.simulated.value},
+              {"deviation", s.deviation()}};
+    };
     out["calibration"] = {{"file", c->file},
                           {"of_model", c->of_model},
-                          {"latency_s", cost.latency.value},
-                          {"rate_Bps", cost.rate.value},
-                          {"overhead_s", cost.overhead.value},
-                          {"bucket_bytes", bucket.value},
-                          {"worst", worst},
-                          {"samples", samples}};
+                          {"latency_s", c->latency.value},
+                          {"rate_Bps", c->rate.value},
+                          {"overhead_s", c->overhead.value},
+                          {"bucket_bytes", c->bucket.value},
+                          {"worst", c->worst},
+                          {"samples", array(c->samples, sample)}};
   }
   if (const auto& f = model.fix) {
     out["fix"] = {{"place", f->place},

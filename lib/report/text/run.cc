@@ -174,16 +174,15 @@ std::string model_text(const ops::Simulated& model, const std::string& algorithm
   std::string out;
   if (!model.method.empty()) out += fmt::format("played by {}; links: {}\n", model.method, model.sharing);
   if (const auto& c = model.calibration) {
-    const auto& [cost, bucket, simulated, worst] = c->fitted;
     out += fmt::format("calibrated by {}{}: {} after {}, {} a slice{}; off by up to {:.1f} %\n", c->file,
-                       c->of_model ? " (simulated, nothing measured)" : "", to_text(cost.rate),
-                       to_text(cost.latency), to_text(cost.overhead),
-                       bucket.value > 0 ? fmt::format(", a bucket of {}", to_text(bucket)) : "", worst * 100);
-    for (std::size_t i = 0; i < c->samples.size(); ++i) {
-      const sim::Sample& s = c->samples[i];
-      out += fmt::format("  {} of {}: {} {}, simulated {}, {:+.1f} %\n", s.algorithm->name,
-                         to_text(Bytes(s.call.bytes())), c->of_model ? "there" : "measured", to_text(s.time),
-                         to_text(simulated[i]), (simulated[i] / s.time - 1) * 100);
+                       c->of_model ? " (simulated, nothing measured)" : "", to_text(c->rate),
+                       to_text(c->latency), to_text(c->overhead),
+                       c->bucket.value > 0 ? fmt::format(", a bucket of {}", to_text(c->bucket)) : "",
+                       c->worst * 100);
+    for (const ops::Calibrated::Sample& s : c->samples) {
+      out += fmt::format("  {} of {}: {} {}, simulated {}, {:+.1f} %\n", s.algorithm, to_text(Bytes(s.bytes)),
+                         c->of_model ? "there" : "measured", to_text(s.measured), to_text(s.simulated),
+                         s.deviation() * 100);
     }
   }
   for (const std::string& fault : model.faults) out += fmt::format("fault: {}\n", fault);

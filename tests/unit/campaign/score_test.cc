@@ -7,6 +7,7 @@ namespace {
 
 using diagnosis::Finding;
 using diagnosis::Rate;
+using diagnosis::Score;
 using diagnosis::ScopeType;
 
 Case case_of(int nodes, const char* faults, int rails = 1, int leaf = 0) {
@@ -157,7 +158,7 @@ TEST(Score, OfASmallCampaignIsGood) {
   Campaign campaign;
   campaign.cases = 300;
   campaign.limits.max_nodes = 64;
-  const diagnosis::Score s = score(play(campaign));
+  const Score s = score(play(campaign));
   EXPECT_EQ(s.healthy.false_positives.count, 0);
   EXPECT_GE(*s.single.recall.value(), 0.98);
   EXPECT_GE(*s.single.scope_exact.value(), 0.95);
