@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,21 +38,19 @@ const std::vector<Room> house = {
     {"lib/engine", {"transport/", "run/", "collective/", "base/"}},
     {"lib/sim", {"run/", "collective/", "base/"}},
     {"lib/diagnosis", {"ideal/", "topology/", "run/", "collective/", "base/"}},
-    {"lib/campaign", {"sim/", "diagnosis/", "ideal/", "topology/", "run/", "collective/", "base/"}},
-    {"lib/wire", {"topology/", "run/", "collective/", "base/"}},
-    {"lib/worker", {"wire/", "engine/session/", "run/", "collective/", "base/"}},
+    {"lib/campaign", {"sim/", "diagnosis/", "ideal/", "base/"}},
+    {"lib/wire", {"run/", "base/"}},
+    {"lib/worker", {"wire/", "engine/session/", "run/", "base/"}},
     {"lib/pki", {"base/"}},
-    {"lib/fleet",
-     {"wire/", "pki/", "diagnosis/", "ideal/", "config/", "probe/", "topology/", "run/", "collective/",
-      "base/"}},
-    {"lib/report",
-     {"operator/documents/", "diagnosis/", "ideal/", "topology/", "run/", "collective/", "base/"}},
+    {"lib/fleet", {"wire/", "pki/", "probe/", "topology/", "run/", "base/"}},
+    {"lib/operator/documents",
+     {"fleet/", "pki/", "config/", "diagnosis/", "ideal/", "topology/", "run/", "collective/", "base/"}},
+    {"lib/report", {"operator/documents/", "diagnosis/", "topology/", "run/", "base/"}},
     {"lib/operator",
      {"fleet/", "worker/", "engine/session/", "sim/", "campaign/", "diagnosis/", "ideal/", "probe/", "pki/",
-      "formats/", "topology/", "config/", "run/", "collective/", "base/"}},
+      "topology/", "config/", "run/", "collective/", "base/"}},
     {"daemon",
-     {"worker/", "engine/session/", "wire/", "pki/", "probe/", "formats/", "topology/", "config/", "run/",
-      "collective/", "base/"}},
+     {"worker/", "engine/session/", "wire/", "pki/", "probe/", "config/", "run/", "collective/", "base/"}},
     {"cmd",
      {"operator/", "pki/", "report/", "campaign/", "sim/", "config/", "formats/", "ideal/", "run/",
       "collective/", "base/"}},
@@ -152,7 +152,7 @@ std::vector<Include> all_includes() {
     if (!fs::exists(root / top)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
       const auto extension = entry.path().extension();
-      if (extension != ".h" && extension != ".cc" && extension != ".cu") continue;
+      if (extension != ".h" && extension != ".cc" && extension != ".cu" && extension != ".cuh") continue;
       std::ifstream in(entry.path());
       std::string line;
       for (int number = 1; std::getline(in, line); ++number) {
@@ -181,6 +181,57 @@ TEST(IncludeWall, OursAreNamedFromTheRootsAndExist) {
     EXPECT_TRUE(fs::exists(root / "lib" / include.header) || fs::exists(root / include.header))
         << include.file << ':' << include.line << " includes " << include.header;
   }
+}
+
+// Nothing is allowed that nobody needs.
+TEST(IncludeWall, EveryArrowOfTheTableIsUsed) {
+  const auto includes = all_includes();
+  for (const Room& room : house) {
+    for (const std::string_view may : room.may) {
+      const bool used = std::any_of(includes.begin(), includes.end(), [&](const Include& include) {
+        return room_of(include.file) == &room && include.header.starts_with(may);
+      });
+      EXPECT_TRUE(used) << room.folder << " includes nothing of " << may;
+    }
+  }
+}
+
+// "ROOM -> ROOM, ROOM" of docs/ARCHITECTURE.md, continued on lines that begin with more blanks.
+std::map<std::string, std::set<std::string>> drawn_arrows() {
+  std::ifstream in(RINGTRUE_SOURCE_DIR "/docs/ARCHITECTURE.md");
+  std::map<std::string, std::set<std::string>> arrows;
+  static const std::regex arrow(R"(^    ([a-z/]+) +-> (.*)$)"), more(R"(^ {10,}([a-z].*)$)"),
+      name(R"([a-z/]+)");
+  std::smatch match;
+  std::string line, room, names;
+  while (std::getline(in, line) && line != "### Who includes whom") {
+  }
+  while (std::getline(in, line) && !line.starts_with("##")) {
+    if (std::regex_match(line, match, arrow)) {
+      room = match[1];
+      names = match[2];
+    } else if (!room.empty() && std::regex_match(line, match, more)) {
+      names = match[1];
+    } else {
+      room.clear();
+      continue;
+    }
+    arrows[room];
+    for (std::sregex_iterator i(names.begin(), names.end(), name), end; i != end; ++i)
+      arrows[room].insert(i->str());
+  }
+  return arrows;
+}
+
+TEST(IncludeWall, TheArchitecturesPageDrawsTheTable) {
+  std::map<std::string, std::set<std::string>> table;
+  for (const Room& room : house) {
+    if (room.folder == "lib/base") continue;
+    auto& arrows = table[std::string(room.folder.substr(room.folder.starts_with("lib/") ? 4 : 0))];
+    for (const std::string_view may : room.may)
+      if (may != "base/") arrows.emplace(may.substr(0, may.size() - 1));
+  }
+  EXPECT_EQ(drawn_arrows(), table);
 }
 
 TEST(IncludeWall, TheTableSaysNo) {
