@@ -27,7 +27,7 @@ Result<Bytes> parse_slice(std::string_view text) {
 Result<double> parse_share(std::string_view text) {
   auto share = parse_share_up_to(1, text);
   if (!share)
-    return fail(Cause::bad_input, fmt::format("'{}' is no share", text.substr(0, 40)), {},
+    return fail(Cause::bad_input, fmt::format("'{}' is not a share", text.substr(0, 40)), {},
                 "give 0 to 1, or a percentage such as 1%");
   return share;
 }

@@ -53,7 +53,7 @@ void log_line_of_grpc(gpr_log_func_args* line) {
     if (*before > 0) log_warn("refused {} more TLS clients", *before);
     const std::string_view why = reason(text);
     if (why.empty()) {
-      log_warn("refused a TLS client: what it sends is no proper TLS ({})", last_part(text));
+      log_warn("refused a TLS client: what it sends is not valid TLS ({})", last_part(text));
     } else {
       log_warn("refused a TLS client: {}", why);
     }

@@ -53,7 +53,7 @@ Result<LeaseManager::Ticket> LeaseManager::acquire(wire::Acquire acquire, std::u
   if (draining_) return fail(Cause::refused, "ringtrued is being stopped", node_);
   if (current_ && !current_->leaving) {
     return fail(Cause::refused,
-                fmt::format("the node is leased to {} since {:.0f} s", current_->holder,
+                fmt::format("the node has been leased to {} for {:.0f} s", current_->holder,
                             seconds_since(current_->since).value),
                 node_, "wait for that run, or ask who started it to end it");
   }

@@ -51,7 +51,7 @@ Error listen_error(const ListenAddress& address, int error) {
       return {Cause::unavailable, fmt::format("no permission to listen on port {} on {}", address.port, at),
               "", "choose a port above 1023 with --listen"};
     case EADDRNOTAVAIL:
-      return {Cause::unavailable, fmt::format("{} is no address of this machine", at), "",
+      return {Cause::unavailable, fmt::format("{} is not an address of this machine", at), "",
               "see `ip address`, or listen on all addresses with --listen 0.0.0.0"};
     default:
       return {Cause::unavailable,
@@ -69,7 +69,7 @@ Result<ListenAddress> parse_listen(const std::string& text) {
   ListenAddress address;
   if (fits && parts[3].matched) address.port = std::stoi(parts[3]);
   if (!fits || address.port < 1 || address.port > 65'535)
-    return fail(Cause::bad_input, fmt::format("'{}' is no address to listen on", text), "--listen",
+    return fail(Cause::bad_input, fmt::format("'{}' is not an address to listen on", text), "--listen",
                 "write ADDRESS:PORT, as in 0.0.0.0:7464 or [::]:7464");
   address.host = parts[1].str() + parts[2].str();  // with brackets, or without
   if (address.host == "*") address.host.clear();
@@ -90,8 +90,9 @@ Result<Listener> Listener::tcp(const ListenAddress& address, Opening opening, Ha
   addrinfo* found = nullptr;
   const std::string host = address.host.empty() ? "0.0.0.0" : address.host;
   if (const int e = ::getaddrinfo(host.c_str(), std::to_string(address.port).c_str(), &hints, &found); e != 0)
-    return fail(Cause::bad_input, fmt::format("'{}' is no address to listen on: {}", host, ::gai_strerror(e)),
-                "--listen", "write ADDRESS:PORT, as in 0.0.0.0:7464");
+    return fail(Cause::bad_input,
+                fmt::format("'{}' is not an address to listen on: {}", host, ::gai_strerror(e)), "--listen",
+                "write ADDRESS:PORT, as in 0.0.0.0:7464");
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
   OwnedFd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return tl::unexpected(listen_error(address, errno));

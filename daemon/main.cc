@@ -66,7 +66,7 @@ Result<void> Daemon::start() {
   if (!options_.listen.empty() && !options_.insecure) {
     if (options_.pki.empty()) {
       return fail(Cause::bad_input, "no certificates, so TCP stays closed", "--listen",
-                  "give --pki DIR (see `ringtrue pki`), or --insecure to let everybody in");
+                  "give --pki DIR (see `ringtrue pki`), or --insecure to accept any client");
     }
     certificates_ = std::make_shared<Certificates>(options_.pki, options_.node);
     if (auto loaded = certificates_->load(); !loaded) {

@@ -62,6 +62,11 @@ Result<std::variant<Options, int>> read_options(int argc, char** argv) {
   const auto give = [&](const char* flag, const char* key, const std::string& text) {
     if (app.count(flag) > 0) options.flags.push_back({key, text, flag});
   };
+  for (const char* flag : {"--listen", "--state", "--pki", "--node", "--config"})
+    if (app.count(flag) > 0 && app.get_option(flag)->as<std::string>().empty())
+      return fail(Cause::bad_input, "an empty value", flag, "give one, or leave the flag out");
+  if (options.insecure && app.count("--pki") > 0)
+    return fail(Cause::bad_input, "--insecure and --pki exclude each other", "", "leave one of them out");
   give("--listen", "daemon.listen", listen);
   give("--state", "daemon.state", state);
   give("--pki", "pki", pki);
@@ -74,9 +79,11 @@ Result<std::variant<Options, int>> read_options(int argc, char** argv) {
   options.pki = config->pki.value;
   options.node = config->daemon.node.value.empty() ? host_name() : config->daemon.node.value;
   options.limits = limits_of(*config);
+  if (options.insecure && options.listen.empty())
+    return fail(Cause::bad_input, "does nothing without a TCP listener", "--insecure", "give --listen as well");
   if (options.node.size() > 255 || options.node.empty() ||
       options.node.find_first_of(" \t\r\n") != std::string::npos)
-    return fail(Cause::bad_input, fmt::format("'{}' is no node's name", options.node), "--node");
+    return fail(Cause::bad_input, fmt::format("'{}' is not a node's name", options.node), "--node");
   return options;
 }
 

@@ -124,7 +124,7 @@ class Worker {
         return {};
       }
       default:
-        return fail(Cause::internal, "a command that is no phase");
+        return fail(Cause::internal, "a command that is not a phase");
     }
   }
 

@@ -282,7 +282,7 @@ class JsonReader {
       std::string checked = name;
       if (limited_) check_text(checked, about);
       if (wrong_.empty()) get(all[std::move(checked)], about.of_each());
-      if (std::integral<T> && !wrong_.empty()) complain("a count that is no whole number");
+      if (std::integral<T> && !wrong_.empty()) complain("a count that is not a whole number");
       if (!wrong_.empty()) break;
     }
     at_ = &items;

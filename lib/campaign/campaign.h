@@ -1,4 +1,4 @@
-// Many cases, each judged by the same diagnosis that judges live runs.
+// Many cases, each through the same diagnosis as live runs.
 #pragma once
 
 #include <cstdint>

@@ -79,7 +79,7 @@ Result<diagnosis::Observation> SimMeasurer::measure(const diagnosis::Experiment&
         experiment.order.end())
       continue;
     now_ += until_missed;
-    return fail(Cause::unreachable, "it does not answer", name(fault.place.node), "look after the node");
+    return fail(Cause::unreachable, "it does not answer", name(fault.place.node), "look at the node");
   }
   std::vector<Flow> flows;
   const std::size_t shift = ring || naive ? 1 : std::size_t(experiment.shift);

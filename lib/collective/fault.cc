@@ -38,7 +38,7 @@ std::optional<N> number(std::string_view text, N min) {
 Result<void> parse_end(std::string_view text, std::string_view fault, std::optional<Rank>& into) {
   if (text != "*") into = number<Rank>(text, 0);
   if (text == "*" || into) return {};
-  return bad(fmt::format("'{}' in fault '{}' is no rank", text, fault), "use a rank from 0, or * for any");
+  return bad(fmt::format("'{}' in fault '{}' is not a rank", text, fault), "use a rank from 0, or * for any");
 }
 
 // Gives what a key's value holds; only the errors of its parser know the cause.
@@ -64,16 +64,16 @@ Result<void> parse_value(std::string_view key, std::string_view value, std::stri
   } else if (key == "share") {
     const std::optional<double> share = parse_share(value);
     if (!share)
-      return bad(fmt::format("'{}' in fault '{}' is no share from 0 to 100%", value, text),
+      return bad(fmt::format("'{}' in fault '{}' is not a share from 0 to 100%", value, text),
                  "write it like share=5% or share=0.05");
     fault.share = *share;
   } else if (key == "seed") {
     const std::optional<std::uint64_t> seed = number<std::uint64_t>(value, 0);
-    if (!seed) return bad(fmt::format("'{}' in fault '{}' is no seed", value, text), "use a whole number");
+    if (!seed) return bad(fmt::format("'{}' in fault '{}' is not a seed", value, text), "use a whole number");
     fault.seed = *seed;
   } else {
     const std::optional<std::uint64_t> nth = number<std::uint64_t>(value, 1);
-    if (!nth) return bad(fmt::format("'{}' in fault '{}' is no count from 1", value, text));
+    if (!nth) return bad(fmt::format("'{}' in fault '{}' is not a count from 1", value, text));
     fault.nth = *nth;
   }
   return {};

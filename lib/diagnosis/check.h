@@ -10,19 +10,20 @@
 //            showed a hop below 60 % of the typical one, short ones over all nodes first, then full ones
 //            without the nodes that cause it
 //   confirm  suspects again, at least twice, in orders that give them known-good partners and new ones
-//   duet     where both sides of a node look slow: each direction by itself, because acknowledgements that
+//   one-way  where both sides of a node look slow: each direction by itself, because acknowledgements that
 //            queue behind a slow port's data slow the other direction too; of two nodes alone, always
 //
 // Of more than 16 nodes, or where leaves are known (large_fleet.cc): the probe is an exchange between
 // neighbours, pairs are two rounds of such, so that no trunk is shared; suspects meet other neighbours until
-// they are proven or cleared, most often in two more; pairs across leaves, until each spine was met; the ring
-// comes last, if at all. What is slow may then be a NIC, a rail, a leaf, a trunk or a spine (attribute.h).
+// they are proven or ruled out, most often in two more; pairs across leaves, until each spine was met; the
+// ring comes last, if at all. What is slow may then be a NIC, a rail, a leaf, a trunk or a spine
+// (attribute.h).
 //   cover    where asked for: shifts over all nodes that together hold every ordered pair
 //
-// How a reading is judged is in judge.h. Limits: the reference without a link rate is the fleet's majority,
-// so it is wrong when half of all sides or more are slow alike; with two nodes sender, receiver and path
-// cannot be told apart; a path fault milder than 7 % is not looked for; beyond 16 nodes, only paths that were
-// measured (coverage) are rated.
+// How a reading is judged is in inference.h. Limits: the reference without a link rate is the fleet's
+// majority, so it is wrong when half of all sides or more are slow alike; with two nodes sender, receiver and
+// path cannot be told apart; a path fault milder than 7 % is not looked for; beyond 16 nodes, only paths that
+// were measured (coverage) are rated.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +48,7 @@ enum class PathCoverage {
 // What is suspected while a check goes on.
 struct Candidate {
   Scope scope;
-  double confidence = 0;   // 0..1, see confidence() in judge.h
+  double confidence = 0;   // 0..1, see confidence() in inference.h
   bool confirmed = false;  // it would be a finding if the check ended now
 };
 

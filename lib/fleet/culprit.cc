@@ -60,11 +60,11 @@ struct Answers {
 
   // Of the errors that lead to no culprit yet: the node that they name most. Nullopt where there are
   // none, or where all only waited and all are waited for alike.
-  std::optional<int> most_blamed() const {
+  std::optional<int> worst_node() const {
     struct Weight {
       int lost = 0;
       int waited = 0;
-      bool names_nobody = false;
+      bool names_none = false;
       double first = 0;
     };
     std::map<int, Weight> weights;
@@ -74,18 +74,18 @@ struct Answers {
       auto [w, fresh] = weights.try_emplace(*blamed[i]);
       const bool lost = answers[i].error.cause != Cause::deadline;
       (lost ? w->second.lost : w->second.waited) += 1;
-      w->second.names_nobody = !blamed[std::size_t(*blamed[i])];
+      w->second.names_none = !blamed[std::size_t(*blamed[i])];
       w->second.first = fresh ? answers[i].at : std::min(w->second.first, answers[i].at);
     }
     const auto worst = std::max_element(weights.begin(), weights.end(), [](const auto& a, const auto& b) {
       if (a.second.lost != b.second.lost) return a.second.lost < b.second.lost;
       if (a.second.waited != b.second.waited) return a.second.waited < b.second.waited;
-      if (a.second.names_nobody != b.second.names_nobody) return b.second.names_nobody;
+      if (a.second.names_none != b.second.names_none) return b.second.names_none;
       return a.second.first > b.second.first;
     });
     if (worst == weights.end()) return std::nullopt;
     const bool alike = std::all_of(weights.begin(), weights.end(), [&](const auto& w) {
-      return w.second.lost == 0 && w.second.waited == worst->second.waited && !w.second.names_nobody;
+      return w.second.lost == 0 && w.second.waited == worst->second.waited && !w.second.names_none;
     });
     return alike && weights.size() > 1 ? std::nullopt : std::optional(worst->first);
   }
@@ -100,7 +100,7 @@ struct Answers {
       if (!first || answers[i].at < first->at) first = &answers[i];
     }
     Error error = first->error;
-    error.what = "blamed by " + first->node + ": " + first->error.what;
+    error.what = "reported by " + first->node + ": " + first->error.what;
     if (error.next.empty() && error.cause == Cause::deadline) error.next = too_long;
     if (others > 1) error.what += " (and by " + std::to_string(others - 1) + " more)";
     return error;
@@ -113,7 +113,7 @@ std::vector<Failure> find_culprits(Phase phase, const std::vector<Answer>& answe
   Answers c(answers);
   std::vector<Failure> culprits, affected;
   std::map<int, Error> blames;
-  while (const auto worst = c.most_blamed()) {
+  while (const auto worst = c.worst_node()) {
     blames[*worst] = c.blame(*worst);
     c.culprit[std::size_t(*worst)] = true;
   }

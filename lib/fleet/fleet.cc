@@ -178,7 +178,7 @@ std::string holder_here(std::string_view what) {
 }
 
 Error FleetError::summary() const {
-  if (failures.empty()) return Error{Cause::internal, "a phase failed and nobody said why", "", ""};
+  if (failures.empty()) return Error{Cause::internal, "a phase failed and no node gave a reason", "", ""};
   const Failure& first = failures.front();
   Error error = first.error;
   error.where = Subject(first.node, first.phase);

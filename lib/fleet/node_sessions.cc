@@ -192,8 +192,7 @@ std::vector<Answer> NodeSessions::answers(Phase phase, const std::vector<int>& w
       a.error.where = a.node;
       a.error.what =
           lifeless ? fmt::format(
-                         "no sign of life for {:.1f} s: its daemon is stopped, or the network to it is down",
-                         quiet)
+                         "no answer for {:.1f} s: its daemon is stopped, or the network to it is down", quiet)
                    : fmt::format("no answer for {:.1f} s", double(now - begun) * 1e-9);
       a.error.next = "look at ringtrued on that node";
     }

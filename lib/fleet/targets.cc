@@ -121,7 +121,7 @@ Result<std::vector<Target>> make_targets(const std::vector<std::string>& names,
       if (target.socket.empty() || target.socket.size() >= sizeof(sockaddr_un::sun_path))
         return refuse(name, "holds no path that a Unix socket can have (1 to 107 bytes)");
       if (!sockets.insert(target.socket).second)
-        return fail(Cause::bad_input, name + " is in the list of hosts twice", name, "leave one away");
+        return fail(Cause::bad_input, name + " is in the list of hosts twice", name, "remove one of them");
     } else {
       auto parts = split(name);
       if (!parts) return tl::unexpected(parts.error());
@@ -167,7 +167,7 @@ Result<std::vector<Target>> make_targets(const std::vector<std::string>& names,
         other->second == target.node
             ? target.node + " is in the list of hosts twice"
             : target.node + " and " + other->second + " are the same daemon, " + address_text(target);
-    return fail(Cause::bad_input, what, target.node, "leave one away");
+    return fail(Cause::bad_input, what, target.node, "remove one of them");
   }
   return targets;
 }

@@ -139,7 +139,7 @@ class Reader {
       return {};
     }
     const auto address = pci_address(attribute(node, "pci_busid"));
-    if (!address) return bad(fmt::format("{:?} is no PCI address", clean(attribute(node, "pci_busid"))));
+    if (!address) return bad(fmt::format("{:?} is not a PCI address", clean(attribute(node, "pci_busid"))));
     if (!at_.emplace(*address, node_.pci.size()).second)
       return bad(fmt::format("two devices at {}", *address));
     if (node_.pci.size() >= max_devices) return bad(fmt::format("more than {} PCI devices", max_devices));

@@ -125,7 +125,7 @@ class Reader {
 
   Result<void> pci(const pugi::xml_node& element, std::optional<int> numa, const std::string& parent) {
     const auto address = pci_address(attribute(element, "busid"));
-    if (!address) return bad(fmt::format("{:?} is no PCI address", clean(attribute(element, "busid"))));
+    if (!address) return bad(fmt::format("{:?} is not a PCI address", clean(attribute(element, "busid"))));
     if (!addresses_.insert(*address).second) return bad(fmt::format("two devices at {}", *address));
     if (node_.pci.size() >= max_devices) return bad(fmt::format("more than {} PCI devices", max_devices));
     PciDevice device;

@@ -147,7 +147,7 @@ struct Least {
   std::vector<std::string> unknown;
 };
 
-Least least_of(const std::vector<NodeFacts>& nodes, MaybeRate NodeFacts::*rate) {
+Least min_of(const std::vector<NodeFacts>& nodes, MaybeRate NodeFacts::*rate) {
   Least least;
   for (const NodeFacts& node : nodes) {
     const MaybeRate& r = node.*rate;
@@ -254,10 +254,10 @@ Result<Facts> from_topology(const topology::Cluster& cluster, const FactOptions&
     return (least.node ? *least.node : facts.nodes.front()).*text;
   };
   Inputs& in = facts.inputs;
-  const Least inside = least_of(facts.nodes, &NodeFacts::intra);
+  const Least inside = min_of(facts.nodes, &NodeFacts::intra);
   in.intra = choose_rate("B", inside, arithmetic(inside, &NodeFacts::intra_arithmetic), options.intra, facts);
   if (inside.node && !options.intra) in.intra_efficiency = inside.node->intra_efficiency;
-  const Least between = least_of(facts.nodes, &NodeFacts::inter);
+  const Least between = min_of(facts.nodes, &NodeFacts::inter);
   in.inter =
       choose_rate("I", between, arithmetic(between, &NodeFacts::inter_arithmetic), options.inter, facts);
   if (between.node && !options.inter) in.inter_efficiency = between.node->inter_efficiency;

@@ -20,7 +20,7 @@ std::string in_gb(BytesPerSecond rate) {
 Result<void> validate(const Inputs& in) {
   if (in.nodes < 1 || in.gpus_per_node < 1) {
     return fail(Cause::bad_input,
-                fmt::format("{} nodes of {} GPUs is no cluster", in.nodes, in.gpus_per_node), {},
+                fmt::format("{} nodes of {} GPUs is not a cluster", in.nodes, in.gpus_per_node), {},
                 "give at least one of each");
   }
   if (long(in.nodes) * in.gpus_per_node > max_ranks) {
@@ -29,8 +29,8 @@ Result<void> validate(const Inputs& in) {
   }
   for (const auto* rate : {&in.inter, &in.intra}) {
     if (*rate && !(std::isfinite((*rate)->value.value) && (*rate)->value.value > 0)) {
-      return fail(Cause::bad_input, fmt::format("{} bytes per second is no rate", (*rate)->value.value), {},
-                  "rates are above zero; leave out what is not known");
+      return fail(Cause::bad_input, fmt::format("{} bytes per second is not a rate", (*rate)->value.value),
+                  {}, "rates are above zero; leave out what is not known");
     }
   }
   for (const auto* share : {&in.inter_efficiency, &in.intra_efficiency}) {

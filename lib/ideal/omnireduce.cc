@@ -16,7 +16,7 @@ Result<void> validate(const OmniInputs& in) {
   const auto share = [](double x) { return x >= 0 && x <= 1; };
   if (!share(in.density) || !share(in.density_union) || !share(in.first))
     return fail(Cause::bad_input,
-                fmt::format("densities of {} and {}, and {} of first blocks, are no shares", in.density,
+                fmt::format("densities of {} and {}, and {} of first blocks, are not shares", in.density,
                             in.density_union, in.first),
                 {}, "give densities from 0 to 1");
   if (in.density_union < in.density)
@@ -24,7 +24,7 @@ Result<void> validate(const OmniInputs& in) {
                 fmt::format("a union density of {} is below a worker's {}", in.density_union, in.density), {},
                 "the union of all workers holds every worker's blocks");
   if (!(std::isfinite(in.rate.value) && in.rate.value > 0))
-    return fail(Cause::bad_input, fmt::format("{} bytes per second is no rate", in.rate.value), {},
+    return fail(Cause::bad_input, fmt::format("{} bytes per second is not a rate", in.rate.value), {},
                 "rates are above zero");
   if (!(in.payload > 0 && in.payload <= 1))
     return fail(Cause::bad_input, fmt::format("a payload share of {} is not possible", in.payload), {},

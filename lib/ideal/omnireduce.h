@@ -56,7 +56,7 @@ struct OmniModel {
 // payload that is none.
 Result<OmniModel> omnireduce_model(const OmniInputs& inputs);
 
-// On the wire; errors as above, and an F that is no share.
+// On the wire; errors as above, and an F that is not a share.
 Result<Seconds> omnireduce_on_the_wire(const OmniInputs& inputs, bool colocated);
 
 // Blocks of `block_bytes`, `fusion` of them in a packet: with a header of 16 bytes, 4 a block, and what the

@@ -25,7 +25,7 @@ tl::unexpected<Error> bad(std::string what, std::string_view file) {
 
 // Fills `row`; what is wrong with it, or "".
 std::string read_row(const Json& value, std::size_t worker, std::vector<bool>& row) {
-  if (!value.is_array()) return fmt::format("row {} is no array", worker);
+  if (!value.is_array()) return fmt::format("row {} is not an array", worker);
   row.reserve(value.size());
   for (const Json& cell : value) {
     if (cell.is_boolean()) {
@@ -62,7 +62,7 @@ Result<Bitmaps> read_bitmaps(const std::string& file) {
   if (!text) return fail(Cause::bad_input, fmt::format("cannot be read: {}", text.error().what), file);
   const Json value = Json::parse(*text, nullptr, false);
   if (value.is_discarded()) return bad("this is not JSON", file);
-  if (!value.is_array()) return bad("this is no array of rows", file);
+  if (!value.is_array()) return bad("this is not an array of rows", file);
   if (value.empty()) return bad("there is no row, so no worker", file);
   if (value.size() > max_workers) {
     return bad(fmt::format("{} workers are more than {}", value.size(), max_workers), file);

@@ -41,7 +41,7 @@ Result<Json> read(const std::string& file) {
   const auto text = read_file(file, max_bytes);
   if (!text) return bad("cannot be read, or is larger than 256M", file);
   auto document = parse_json(*text, max_bytes, max_depth, "JSON of a run");
-  if (!document || !document->is_object()) return bad("is no JSON of a run", file);
+  if (!document || !document->is_object()) return bad("is not the JSON of a run", file);
   return document;
 }
 

@@ -28,7 +28,7 @@ Result<std::string> bytes_of(const std::string& path) {
   if (bytes) return *std::move(bytes);
   const int code = bytes.error().code;
   const std::string why =
-      code == EISDIR || code == EINVAL ? "it is no file"
+      code == EISDIR || code == EINVAL ? "it is not a file"
       : code == EFBIG
           ? fmt::format("it is longer than {}, half of the memory that is free", to_text(Bytes(max_bytes())))
           : bytes.error().what;

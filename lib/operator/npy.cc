@@ -184,7 +184,7 @@ Result<Npy> parse_npy(std::span<const std::byte> file) {
   constexpr std::string_view magic = "\x93NUMPY";
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (text.size() < 10 || !text.starts_with(magic))
-    return bad("this is no .npy file",
+    return bad("this is not an .npy file",
                "write one with numpy.save(); an .npz is an archive of them: unzip it");
   const int major = std::uint8_t(text[6]), minor = std::uint8_t(text[7]);
   if (major < 1 || major > 3 || minor != 0)

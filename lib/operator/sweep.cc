@@ -193,7 +193,7 @@ class Sweep {
     return {};
   }
 
-  // A meeting's one direction, without numbers.
+  // One direction of a pair, without numbers.
   SweepPair pair_of(const diagnosis::PairTest& m, bool forth) const {
     const bool here = m.node == m.peer && local();
     const diagnosis::RdmaPort *first = m.ports ? &m.ports->first : nullptr,

@@ -48,7 +48,7 @@ Outcome<GpuSweepDocument> sweep_gpus(const GpuSweepRequest& request, const Contr
     const topology::Cluster cluster =
         control.stopped() ? topology::Cluster() : facts_of_nodes(setup, **runner, control, document.notes);
     document.limits =
-        diagnosis::judge_gpus(std::move(report->gpu_limits), cluster, document.warning, document.critical);
+        diagnosis::rate_gpus(std::move(report->gpu_limits), cluster, document.warning, document.critical);
   }
   runner->reset();  // releases the nodes before anything is printed
   document.interrupted = control.stopped();

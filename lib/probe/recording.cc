@@ -116,7 +116,7 @@ std::string trouble_with(const json& document) {
     const auto section = document.find(part);
     if (section == document.end()) continue;
     for (const auto& [path, value] : section->items())
-      if (!good_path(path)) return fmt::format("{:?} is no absolute path", formats::clean(path));
+      if (!good_path(path)) return fmt::format("{:?} is not an absolute path", formats::clean(path));
   }
   return {};
 }

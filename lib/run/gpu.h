@@ -1,5 +1,5 @@
-// GPUs in the record of a run: how one was used, and what one, or a way to it, carried when it was measured by
-// itself.
+// GPUs in the record of a run: how one was used, and what one, or a way to it, carried when it was measured
+// by itself.
 #pragma once
 
 #include <cstdint>

@@ -56,7 +56,7 @@ struct Job {
   // By rank: the ports that its RDMA goes through, instead of verbs.ports; empty, or a rank's is: those.
   std::vector<std::vector<run::RdmaPort>> ports;
   Memory memory = Memory::host;
-  std::vector<int> gpus;    // device: distributed to each node's ranks in turn, as CUDA counts them; empty: all
+  std::vector<int> gpus;  // device: distributed to each node's ranks in turn, as CUDA counts them; empty: all
   bool share_gpus = false;  // device: those that other processes compute on, too
   // device: instead of the collective, what GPUs and the ways to them carry, with copies of call.bytes(),
   // `iterations` times; a rank for each node.

@@ -69,8 +69,9 @@ Result<RdmaPort> parse_port(std::string_view text) {
     good = good && port.port >= 1 && port.port <= 255;
   }
   if (good) return port;
-  return fail(Cause::bad_input, fmt::format("\"{}\" is no port of an RDMA device", text.substr(0, max_name)),
-              {}, "write the device and the port's number, as in mlx5_0:1");
+  return fail(Cause::bad_input,
+              fmt::format("\"{}\" is not a port of an RDMA device", text.substr(0, max_name)), {},
+              "write the device and the port's number, as in mlx5_0:1");
 }
 
 std::string to_text(const RdmaPort& port) {

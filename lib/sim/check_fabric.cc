@@ -72,7 +72,7 @@ Result<void> check_place(const Fabric& fabric, const FabricFault& fault) {
 
 Result<void> check(const Fabric& fabric) {
   if (fabric.node_of_rank.empty() && (fabric.nodes < 1 || fabric.ranks_per_node < 1)) {
-    return refuse(fmt::format("{} nodes of {} ranks are no cluster", fabric.nodes, fabric.ranks_per_node));
+    return refuse(fmt::format("{} nodes of {} ranks are not a cluster", fabric.nodes, fabric.ranks_per_node));
   }
   const std::int64_t ranks = fabric.node_of_rank.empty() ? std::int64_t(fabric.nodes) * fabric.ranks_per_node
                                                          : std::int64_t(fabric.node_of_rank.size());
@@ -92,7 +92,7 @@ Result<void> check(const Fabric& fabric) {
   if (!not_negative(fabric.receive_overhead.value) || !not_negative(fabric.spine_latency.value))
     return refuse("a latency must not be negative");
   if (!not_negative(fabric.reduce_rate.value)) return refuse("a rate must not be negative");
-  if (fabric.mtu < 256 || fabric.mtu > 65536) return refuse(fmt::format("{} is no MTU", fabric.mtu));
+  if (fabric.mtu < 256 || fabric.mtu > 65536) return refuse(fmt::format("{} is not an MTU", fabric.mtu));
   for (const auto* factors : {&fabric.egress, &fabric.ingress}) {
     for (const auto& [node, value] : *factors) {
       if (!above_zero(value)) return refuse(fmt::format("node {}'s factor must be above zero", node));

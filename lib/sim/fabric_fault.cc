@@ -84,7 +84,7 @@ Result<void> set(FabricFault& fault, std::string_view key, std::string_view valu
   if (key == "share") {
     const auto share = collective::parse_share(value);
     if (!share || *share <= 0 || *share >= 1)
-      return bad(fmt::format("'{}' in fault '{}' is no share between 0 and 100%", value, text),
+      return bad(fmt::format("'{}' in fault '{}' is not a share between 0 and 100%", value, text),
                  "write it like share=50% or share=0.5");
     fault.share = *share;
   } else if (key == "rate") {
@@ -95,7 +95,7 @@ Result<void> set(FabricFault& fault, std::string_view key, std::string_view valu
   } else if (key == "mtu") {
     const auto mtu = number(value);
     if (!mtu || *mtu < 256 || *mtu > 65536)
-      return bad(fmt::format("'{}' in fault '{}' is no MTU from 256 to 65536", value, text));
+      return bad(fmt::format("'{}' in fault '{}' is not an MTU from 256 to 65536", value, text));
     fault.mtu = *mtu;
   } else {
     const auto time = parse_delay(value);
@@ -117,7 +117,7 @@ Result<FabricFault> parse_one(std::string_view text) {
   const auto place = parse_place(text.substr(at + 1, colon == text.npos ? colon : colon - at - 1));
   if (!place) return tl::unexpected(place.error());
   if (!may_be_at(where, *place))
-    return bad(fmt::format("fault '{}': {} is no place for it", text, to_text(*place)),
+    return bad(fmt::format("fault '{}': {} is not a place for it", text, to_text(*place)),
                fmt::format("{} is of a {}", key_of(*kind), where));
   FabricFault fault;
   fault.kind = *kind;
@@ -181,7 +181,7 @@ bool contains(const Place& place, const Place& part) {
 
 Result<Place> parse_place(std::string_view text) {
   const auto none = [&] {
-    return bad(fmt::format("'{}' is no place in a fabric", text.substr(0, 60)),
+    return bad(fmt::format("'{}' is not a place in a fabric", text.substr(0, 60)),
                "name one like node3, node3>, >node3, node3.nic1, node3>node6, leaf0, leaf0>spine1");
   };
   const std::size_t arrow = text.find('>');

@@ -18,12 +18,12 @@ namespace ringtrue::sim {
 
 // Things by number that stay where they are, in areas that double.
 template <class T>
-class Shelf {
+class StableVector {
  public:
-  Shelf() = default;
-  Shelf(const Shelf&) = delete;
-  Shelf& operator=(const Shelf&) = delete;
-  ~Shelf() {
+  StableVector() = default;
+  StableVector(const StableVector&) = delete;
+  StableVector& operator=(const StableVector&) = delete;
+  ~StableVector() {
     for (std::uint32_t i = 0; i < size_; ++i) (*this)[i].~T();
   }
 

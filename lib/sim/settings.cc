@@ -16,7 +16,7 @@ Result<void> whole(std::string_view text, int low, int high, int& into) {
   const auto value = parse_number<int>(text);
   if (!value || *value < low || *value > high)
     return fail(Cause::bad_input,
-                fmt::format("'{}' is no whole number from {} to {}", text.substr(0, 40), low, high));
+                fmt::format("'{}' is not a whole number from {} to {}", text.substr(0, 40), low, high));
   into = *value;
   return {};
 }
@@ -24,7 +24,8 @@ Result<void> whole(std::string_view text, int low, int high, int& into) {
 Result<void> ratio(std::string_view text, double& into) {
   const auto value = parse_number<double>(text, std::chars_format::fixed);
   if (!value || !(*value > 0 && *value <= 1000))
-    return fail(Cause::bad_input, fmt::format("'{}' is no ratio above 0 and up to 1000", text.substr(0, 40)));
+    return fail(Cause::bad_input,
+                fmt::format("'{}' is not a ratio above 0 and up to 1000", text.substr(0, 40)));
   into = *value;
   return {};
 }

@@ -293,7 +293,7 @@ void World::explain_standstill(bool late) {
   }
   report_.error = Error{late ? Cause::deadline : Cause::internal,
                         late ? plural(waiting, "rank was", "ranks were") + " not done in time"
-                             : wait + " for messages that nobody sends",
+                             : wait + " for messages that no rank sends",
                         "simulation", late ? "allow more time" : ""};
 }
 

@@ -190,10 +190,10 @@ class World {
   std::vector<Port> ports_;  // by link
   Index hop_numbers_, wire_numbers_;
   std::vector<std::vector<std::uint32_t>> packet_wires_;  // by source and destination
-  Shelf<Hop> hops_;
-  Shelf<Wire> wires_;
-  Shelf<Connection> connections_;
-  Shelf<Message> messages_;
+  StableVector<Hop> hops_;
+  StableVector<Wire> wires_;
+  StableVector<Connection> connections_;
+  StableVector<Message> messages_;
   std::vector<std::uint32_t> unused_;
   Agenda agenda_;
   std::deque<std::pair<Rank, std::coroutine_handle<>>> ready_;

@@ -86,7 +86,7 @@ Result<Acquire> from_wire(const rpc::Acquire& m) {
   a.ranks_per_node = m.ranks_per_node();
   if (m.data_interface().size() > 15 || !printable(m.data_interface()) ||
       m.data_interface().find('/') != std::string::npos)
-    return bad("a data interface that is no interface's name");
+    return bad("a data interface that is not an interface's name");
   a.data_interface = m.data_interface();
   if (m.heartbeat_s() != 0) {
     if (!(m.heartbeat_s() >= 0.1 && m.heartbeat_s() <= 60)) return bad("a heartbeat that is not 0.1 to 60 s");

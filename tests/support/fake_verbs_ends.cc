@@ -221,7 +221,7 @@ class PairEnd : public QueuePair {
 class DeviceEnd : public Device {
  public:
   DeviceEnd(World& world, ContextPtr context)
-      : world_(world), context_(std::move(context)), is_(context_->card->is) {}
+      : world_(world), context_(std::move(context)), card_(context_->card->is) {}
   ~DeviceEnd() override {
     const Lock lock(world_.mutex);
     if (context_->objects > 0)
@@ -229,18 +229,18 @@ class DeviceEnd : public Device {
     context_->open = false;
     --world_.live.devices;
   }
-  const std::string& name() const override { return is_.name; }
-  const DeviceLimits& limits() const override { return is_.limits; }
+  const std::string& name() const override { return card_.name; }
+  const DeviceLimits& limits() const override { return card_.limits; }
   Result<PortState> port(int number) const override {
     const Lock lock(world_.mutex);
-    if (number < 1 || std::size_t(number) > is_.ports.size())
-      return refuse(fmt::format("{} has no port {}", is_.name, number));
-    return is_.ports[std::size_t(number - 1)].state;
+    if (number < 1 || std::size_t(number) > card_.ports.size())
+      return refuse(fmt::format("{} has no port {}", card_.name, number));
+    return card_.ports[std::size_t(number - 1)].state;
   }
   std::vector<Gid> gids(int number) const override {
     const Lock lock(world_.mutex);
-    if (number < 1 || std::size_t(number) > is_.ports.size()) return {};
-    return is_.ports[std::size_t(number - 1)].gids;
+    if (number < 1 || std::size_t(number) > card_.ports.size()) return {};
+    return card_.ports[std::size_t(number - 1)].gids;
   }
 
   Result<std::unique_ptr<Region>> register_memory(std::byte* at, std::uint64_t bytes,
@@ -249,21 +249,21 @@ class DeviceEnd : public Device {
     const bool gpu = std::any_of(world_.gpu.begin(), world_.gpu.end(), [&](const auto& piece) {
       return at < piece.first + piece.second && at + bytes > piece.first;
     });
-    if (gpu && !is_.peermem)
-      return refuse(fmt::format("cannot register memory on {}: bad address", is_.name));
-    return add({is_.name, at, bytes, access, false}, gpu);
+    if (gpu && !card_.peermem)
+      return refuse(fmt::format("cannot register memory on {}: bad address", card_.name));
+    return add({card_.name, at, bytes, access, false}, gpu);
   }
   Result<std::unique_ptr<Region>> register_dmabuf(int descriptor, std::uint64_t, std::uint64_t bytes,
                                                   const std::byte* at, Access access) override {
     const Lock lock(world_.mutex);
-    if (!is_.dmabuf || descriptor < 0)
-      return refuse(fmt::format("{} takes no dma-buf: operation not supported", is_.name));
-    return add({is_.name, at, bytes, access, true}, true);
+    if (!card_.dmabuf || descriptor < 0)
+      return refuse(fmt::format("{} takes no dma-buf: operation not supported", card_.name));
+    return add({card_.name, at, bytes, access, true}, true);
   }
   Result<std::unique_ptr<CompletionQueue>> make_completion_queue(int completions) override {
     const Lock lock(world_.mutex);
-    if (completions < 1 || completions > is_.limits.completions)
-      return refuse(fmt::format("{} has no completion queue of {}", is_.name, completions));
+    if (completions < 1 || completions > card_.limits.completions)
+      return refuse(fmt::format("{} has no completion queue of {}", card_.name, completions));
     auto queue = std::make_shared<Queue>();
     queue->context = context_;
     queue->capacity = std::size_t(completions);
@@ -273,8 +273,8 @@ class DeviceEnd : public Device {
   }
   Result<std::unique_ptr<SharedReceiveQueue>> make_shared_receive_queue(int receives) override {
     const Lock lock(world_.mutex);
-    if (is_.limits.shared_queues == 0 || receives < 1 || receives > is_.limits.shared_work_requests)
-      return refuse(fmt::format("{} has no shared receive queue of {}", is_.name, receives));
+    if (card_.limits.shared_queues == 0 || receives < 1 || receives > card_.limits.shared_work_requests)
+      return refuse(fmt::format("{} has no shared receive queue of {}", card_.name, receives));
     auto made =
         std::make_shared<Receives>(Receives{.context = context_, .capacity = receives, .shared = true});
     ++context_->objects;
@@ -285,16 +285,16 @@ class DeviceEnd : public Device {
                                                      int port, int sends, int receives, int inline_bytes,
                                                      int pkey_index) override {
     const Lock lock(world_.mutex);
-    if (port < 1 || std::size_t(port) > is_.ports.size())
-      return refuse(fmt::format("{} has no port {}", is_.name, port));
-    const int most = is_.limits.work_requests;
+    if (port < 1 || std::size_t(port) > card_.ports.size())
+      return refuse(fmt::format("{} has no port {}", card_.name, port));
+    const int most = card_.limits.work_requests;
     if (sends < 1 || sends > most || receives > most ||
-        int(world_.live.queue_pairs) >= is_.limits.queue_pairs)
+        int(world_.live.queue_pairs) >= card_.limits.queue_pairs)
       return refuse(
-          fmt::format("{} has no queue pair for {} sends and {} receives", is_.name, sends, receives));
-    if (pkey_index >= is_.pkeys)
+          fmt::format("{} has no queue pair for {} sends and {} receives", card_.name, sends, receives));
+    if (pkey_index >= card_.pkeys)
       return refuse(fmt::format("cannot bring a queue pair to INIT with the P_Key at index {} on {}",
-                                pkey_index, is_.name));
+                                pkey_index, card_.name));
     auto pair = std::make_shared<Pair>();
     pair->number = world_.next_number++;
     pair->context = context_;
@@ -307,7 +307,7 @@ class DeviceEnd : public Device {
     }
     pair->port = port;
     pair->sends = sends;
-    pair->max_inline = std::min(inline_bytes, is_.max_inline);
+    pair->max_inline = std::min(inline_bytes, card_.max_inline);
     ++pair->queue->users;
     ++pair->receives->users;
     ++context_->objects;
@@ -333,10 +333,10 @@ class DeviceEnd : public Device {
   Result<std::unique_ptr<Region>> add(FakeFabric::LiveRegion region, bool gpu) {
     Card& card = *context_->card;
     if (!region.at || region.bytes == 0)
-      return refuse(fmt::format("cannot register no memory on {}", is_.name));
-    if (!gpu && region.bytes > is_.max_pinned - std::min(card.pinned, is_.max_pinned))
-      return tl::unexpected(cannot_pin(is_.name, region.bytes, is_.max_pinned));
-    if (region.access.relaxed_ordering && !is_.limits.relaxed_ordering)
+      return refuse(fmt::format("cannot register no memory on {}", card_.name));
+    if (!gpu && region.bytes > card_.max_pinned - std::min(card.pinned, card_.max_pinned))
+      return tl::unexpected(cannot_pin(card_.name, region.bytes, card_.max_pinned));
+    if (region.access.relaxed_ordering && !card_.limits.relaxed_ordering)
       world_.complain("{} is asked for relaxed ordering, which it does not know", world_.name(*context_));
     const std::uint32_t key = world_.next_key++;
     const std::uint64_t pinned = gpu ? 0 : region.bytes;
@@ -351,7 +351,7 @@ class DeviceEnd : public Device {
 
   World& world_;
   ContextPtr context_;
-  const FakeDevice& is_;
+  const FakeDevice& card_;
 };
 
 }  // namespace

@@ -35,7 +35,7 @@ Result<void> validate(const Tuning& in) {
   if (auto r = within("streams", in.streams, max_streams); !r) return r;
   if (auto r = within("fusion", in.fusion, max_fusion); !r) return r;
   if (in.rate && !(in.rate->value > 0))
-    return fail(Cause::bad_input, fmt::format("{} bytes per second is no rate", in.rate->value), {},
+    return fail(Cause::bad_input, fmt::format("{} bytes per second is not a rate", in.rate->value), {},
                 "rates are above zero");
   return {};
 }

@@ -151,7 +151,7 @@ void Conclusion::add_other_side(const Suspect& s, Finding& f) const {
   if (s.type == ScopeType::path || s.type == ScopeType::node) return;
   const bool sends = s.type == ScopeType::sender;
   const Side side{s.node, sends ? Direction::receives : Direction::sends};
-  if (const auto alone = c_.inference.cleared_at(side))
+  if (const auto alone = c_.inference.fine_alone_at(side))
     f.evidence.push_back(
         {sends ? StatementKind::alone_receives : StatementKind::alone_sends, {}, {{"rate_Bps", *alone}}});
   if (c_.inference.is_overshadowed(side)) return;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "diagnosis/findings/report.h"
-#include "diagnosis/infer/judge.h"
+#include "diagnosis/infer/inference.h"
 #include "diagnosis/infer/late.h"
 
 namespace ringtrue::diagnosis {

@@ -84,7 +84,7 @@ void Conclusion::add_inconclusive() {
     const Suspect* other = c_.inference.find(sends ? ScopeType::receiver : ScopeType::sender, side.node);
     if (!other || !limit || *limit >= c_.thresholds.warning * reference_) continue;
     if (c_.inference.find(sends ? ScopeType::sender : ScopeType::receiver, side.node)) continue;
-    if (c_.inference.cleared_at(side)) continue;
+    if (c_.inference.fine_alone_at(side)) continue;
     out_.not_checked.push_back({StatementKind::hidden_side,
                                 {node(side.node)},
                                 {{"sends", sends}, {"rate_Bps", limit}, {"expected_Bps", reference_}}});

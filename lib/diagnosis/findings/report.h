@@ -75,7 +75,7 @@ struct Finding {
   std::optional<BytesPerSecond> measured;  // best of all readings: disturbances only ever lower them
   std::optional<BytesPerSecond> expected;
   std::optional<double> ratio;
-  double confidence = 0;  // 0..1, see confidence() in judge.h
+  double confidence = 0;  // 0..1, see confidence() in inference.h
   std::vector<Statement> evidence;
   Statement impact;
   Statement next;         // what to do
@@ -105,7 +105,7 @@ enum class Stage : std::uint8_t {
   ports,    // an omnireduce, for its aggregators' ports
   pairs,    // by which each node is judged
   confirm,  // what was slow, again
-  duet,     // a pair, one direction at a time
+  one_way,  // a pair, one direction at a time
   cover,    // every trunk
 };
 
@@ -163,7 +163,7 @@ inline constexpr const char* keys_of<diagnosis::ScopeType>[] = {
     "path",  "sender", "receiver", "node", "fleet", "rail",   "leaf",   "trunk",
     "spine", "gpu",    "nic",      "port", "link",  "switch", "counter"};
 template <>
-inline constexpr const char* keys_of<diagnosis::Stage>[] = {"probe",   "ring", "ports", "pairs",
-                                                            "confirm", "duet", "cover"};
+inline constexpr const char* keys_of<diagnosis::Stage>[] = {"probe",   "ring",    "ports", "pairs",
+                                                            "confirm", "one-way", "cover"};
 
 }  // namespace ringtrue

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "diagnosis/findings/report.h"
-#include "diagnosis/infer/judge.h"
+#include "diagnosis/infer/inference.h"
 #include "diagnosis/infer/readings.h"
 #include "diagnosis/measurer.h"
 

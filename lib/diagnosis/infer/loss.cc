@@ -207,7 +207,7 @@ std::optional<Culprit> Losses::culprit() const {
   for (const Fit& fit : fits) {
     const bool same = fit.inside.packets == out.inside.packets && fit.inside.lost == out.inside.lost;
     if (same || fit.gain < fits[0].gain - nearly_as_likely) continue;
-    out.rival = fit.scope;
+    out.alternative = fit.scope;
     break;
   }
   return out;
@@ -240,9 +240,9 @@ void add_losses(const Losses& losses, const Windows& windows, const Rails& rails
     for (const std::string& line : risen_by_name(window->second, ports->second))
       evidence.push_back({StatementKind::counter, {name}, {}, line});
   }
-  if (culprit->rival) {
-    name_nodes(*culprit->rival, diagnosis.nodes);
-    evidence.push_back({StatementKind::other_scope, {}, {}, culprit->rival->text()});
+  if (culprit->alternative) {
+    name_nodes(*culprit->alternative, diagnosis.nodes);
+    evidence.push_back({StatementKind::other_scope, {}, {}, culprit->alternative->text()});
   }
   const auto ports = rails.find(scope.subject.node);
   if (ports != rails.end() && ports->second.size() == 1)
@@ -269,7 +269,7 @@ void add_losses(const Losses& losses, const Windows& windows, const Rails& rails
     f.ratio = seen_pace.share();
   }
   f.scope = scope;
-  f.confidence = std::clamp(culprit->inside.lost / all.lost, 0.0, 1.0) * (culprit->rival ? 0.7 : 1);
+  f.confidence = std::clamp(culprit->inside.lost / all.lost, 0.0, 1.0) * (culprit->alternative ? 0.7 : 1);
   f.evidence = std::move(evidence);
   f.impact = StatementKind::sent_again;
   f.next = {tcp ? StatementKind::look_at_cable : StatementKind::look_at_rdma_cable,

@@ -20,7 +20,7 @@
 
 #include "diagnosis/counters.h"
 #include "diagnosis/findings/report.h"
-#include "diagnosis/infer/judge.h"
+#include "diagnosis/infer/inference.h"
 #include "diagnosis/measurer.h"
 
 namespace ringtrue::diagnosis {
@@ -44,7 +44,7 @@ struct Culprit {
   Scope scope;  // without names
   Lost inside;  // of its pairs
   // Another one is nearly as likely: more packets between other pairs would tell.
-  std::optional<Scope> rival;
+  std::optional<Scope> alternative;
 };
 
 class Losses {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "diagnosis/infer/judge.h"
+#include "diagnosis/infer/inference.h"
 #include "diagnosis/infer/readings.h"
 
 namespace ringtrue::diagnosis {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "diagnosis/infer/judge.h"
+#include "diagnosis/infer/inference.h"
 
 namespace ringtrue::diagnosis {
 

@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnosis/infer/judge.h"
+#include "diagnosis/infer/inference.h"
 
 namespace ringtrue::diagnosis {
 

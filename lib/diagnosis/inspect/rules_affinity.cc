@@ -22,9 +22,9 @@ void far_nic(RuleContext& context) {
       if (socket)
         into[*socket].push_back(name);
       else
-        context.cannot(
-            &node, name,
-            numa ? "nobody tells which NUMA nodes share a socket" : "the NUMA node of the device is unknown"),
+        context.cannot(&node, name,
+                       numa ? "it is not known which NUMA nodes share a socket"
+                            : "the NUMA node of the device is unknown"),
             all_known = false;
     };
     for (const Nic* nic : node.rails) place(nic->name, nic->address, nics);

@@ -40,7 +40,7 @@ struct Words {
   bool number = false;  // a count: fewer than most is graver than more
 };
 
-void judge(RuleContext& context, const Votes& votes, const Words& words) {
+void compare(RuleContext& context, const Votes& votes, const Words& words) {
   for (const auto& [key, said] : votes) {
     if (said.size() < 2) continue;
     std::map<std::string, int> counts;
@@ -86,7 +86,7 @@ void mtu(RuleContext& context) {
         if (port.mtu.known() && !port.state.is("down"))
           vote(votes, node, kind_of(*nic, node.place(nic->address)), port_name(*nic, port),
                fmt::format("{}", *port.mtu));
-  judge(context, votes, {"MTU"});
+  compare(context, votes, {"MTU"});
 }
 
 void firmware(RuleContext& context) {
@@ -95,7 +95,7 @@ void firmware(RuleContext& context) {
     for (const Nic& nic : node.node.nics)
       if (node.has_hardware(nic) && nic.firmware.known())
         vote(votes, node, kind_of(nic, node.place(nic.address)), nic.name, *nic.firmware);
-  judge(context, votes, {"firmware"});
+  compare(context, votes, {"firmware"});
 }
 
 void driver(RuleContext& context) {
@@ -109,14 +109,14 @@ void driver(RuleContext& context) {
         vote(votes, node, kind_of(*nic, node.place(nic->address)), nic->name, *nic->driver);
     if (!node.rails.empty() && s.rdma_core.known()) vote(votes, node, "rdma-core", "", *s.rdma_core);
   }
-  judge(context, votes, {"driver"});
+  compare(context, votes, {"driver"});
 }
 
 void kernel(RuleContext& context) {
   Votes votes;
   for (const NodeView& node : context.nodes)
     if (node.node.system.kernel.known()) vote(votes, node, "", "", *node.node.system.kernel);
-  judge(context, votes, {"kernel"});
+  compare(context, votes, {"kernel"});
 }
 
 void gpu_model(RuleContext& context) {
@@ -124,7 +124,7 @@ void gpu_model(RuleContext& context) {
   for (const NodeView& node : context.nodes)
     for (const Gpu& gpu : node.node.gpus)
       if (gpu.model.known()) vote(votes, node, "", "", *gpu.model);
-  judge(context, votes, {"GPU model"});
+  compare(context, votes, {"GPU model"});
 }
 
 // Votes on a number of things; where nobody has any, there is nothing to compare. A node whose devices could
@@ -140,7 +140,7 @@ void count(RuleContext& context, const Words& words, Count count_of) {
       any |= *n > 0;
     }
   }
-  if (any) judge(context, votes, words);
+  if (any) compare(context, votes, words);
 }
 
 void gpu_count(RuleContext& context) {

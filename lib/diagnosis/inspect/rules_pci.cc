@@ -150,7 +150,7 @@ void degraded(RuleContext& context, const NodeView& node, const Wire& wire) {
   const std::string name = name_of(wire);
   if (power || wire.device().power.is("suspended")) {
     context.cannot(&node, name,
-                   power ? "idle, or nobody knows how busy: a link's speed falls then to save power; measure "
+                   power ? "idle, or of unknown load: a link's speed falls then to save power; measure "
                            "it under load"
                          : "the device sleeps");
     return;

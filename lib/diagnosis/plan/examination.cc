@@ -59,7 +59,7 @@ Diagnosis Examination::run() {
                                               : rings() && ports() && pairs() && confirm() && rings_again());
   }
   if (!out_.error) settle_losses();
-  const Inference inference = judge();
+  const Inference inference = infer_now();
   set_expected(inference);
   if (n_ == 2 && !options_.link_rate && !out_.error) {
     out_.not_checked.push_back(StatementKind::alike_directions);
@@ -116,8 +116,8 @@ void Examination::settle_losses() {
     const Lost all = losses_.all();
     if (all.lost < min_losses || all.share() < worth_it) return;
     const auto culprit = losses_.culprit();
-    if (culprit && !culprit->rival) return;
-    if (out_.rails.empty() && !(culprit && pace(culprit->scope, judge()).share() < thresholds_.warning))
+    if (culprit && !culprit->alternative) return;
+    if (out_.rails.empty() && !(culprit && pace(culprit->scope, infer_now()).share() < thresholds_.warning))
       return;
     const int shift = 1 + round % (n - 1);
     const Bytes hop = hop_bytes(all_, shift, 0.05 * options_.budget.value);
@@ -131,7 +131,7 @@ bool Examination::known(const SlowestHop& slowest) const {
   return !readings_.of(slowest.source, slowest.destination).empty();
 }
 
-Inference Examination::judge() const {
+Inference Examination::infer_now() const {
   std::optional<double> nominal;
   if (options_.link_rate) nominal = options_.link_rate->value;
   return infer(readings_, alone_, attainable_, nominal, thresholds_, structure_);

@@ -10,7 +10,7 @@
 #include "diagnosis/check.h"
 #include "diagnosis/findings/findings.h"
 #include "diagnosis/infer/attribute.h"
-#include "diagnosis/infer/judge.h"
+#include "diagnosis/infer/inference.h"
 #include "diagnosis/infer/late.h"
 #include "diagnosis/infer/loss.h"
 #include "diagnosis/infer/readings.h"
@@ -80,7 +80,7 @@ class Examination {
   void set_expected(const Inference& inference);
 
   bool known(const SlowestHop& slowest) const;  // measured as a pair as well
-  Inference judge() const;
+  Inference infer_now() const;
   Measured measured(const Inference& inference) const;
   void note_confirmed(const Inference& inference);
 

@@ -1,5 +1,5 @@
 // A large fleet, or one whose leaves are known: every port with a neighbour, another neighbour, and an end
-// where nothing is slow. What is slow meets good ones until it is proven or cleared.
+// where nothing is slow. What is slow meets good ones until it is proven or ruled out.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ bool Examination::probe() {
 
 // The ends of pairs that were slow when they were measured first: either may be the culprit.
 bool Examination::slow_ends(Wanted& wanted) const {
-  const double due = thresholds_.warning * judge().reference.rate;
+  const double due = thresholds_.warning * infer_now().reference.rate;
   bool any = false;
   readings_.each_pair([&](int x, int y) {
     double best = 0;
@@ -69,10 +69,10 @@ bool Examination::large() {
   return probe() && ports() && settle() && cover() && last_ring();
 }
 
-// Rounds until nothing is left that may be proven or cleared.
+// Rounds until nothing is left that may be proven or ruled out.
 bool Examination::settle() {
   for (const int last = rounds_ + max_rounds; rounds_ < last;) {
-    const Inference inference = judge();
+    const Inference inference = infer_now();
     note_confirmed(inference);
     const auto pair = rounds_ < screening ? std::nullopt : node_for_one_way(inference);
     if (pair) {

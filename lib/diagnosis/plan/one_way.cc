@@ -37,7 +37,7 @@ std::optional<Examination::OneWayTest> Examination::path_for_one_way(const Infer
   for (const Suspect& s : inference.suspects) {  // slowest first
     if (s.type != ScopeType::path || !s.alone || s.confirmed || overlapped_one_way_) continue;
     if (alone_.of(s.node, s.peer).size() >= max_one_way) continue;
-    // One that was slow alone as well is worth more tests; most others are healthy, and cleared by a single
+    // One that was slow alone as well is worth more tests; most others are healthy, and ruled out by a single
     // one-way test.
     if (!next || (next->readings.empty() && !s.readings.empty())) next = &s;
   }
@@ -56,10 +56,10 @@ bool Examination::undecided_alone(int x, const Inference& inference) const {
   std::size_t tests = 0;
   for (const int y : alone_.receivers_of(x)) tests += alone_.of(x, y).size();
   const std::size_t enough = between_neighbours(structure_, n_) ? 1 : one_way_to_agree;
-  // With one of them cleared, nothing disturbs the other one's readings.
-  const bool one_cleared =
-      inference.cleared_at({x, Direction::sends}) || inference.cleared_at({x, Direction::receives});
-  if (one_cleared) return false;
+  // With one of them ruled out, nothing disturbs the other one's readings.
+  const bool one_fine =
+      inference.fine_alone_at({x, Direction::sends}) || inference.fine_alone_at({x, Direction::receives});
+  if (one_fine) return false;
   for (const Direction d : {Direction::sends, Direction::receives}) {
     const Suspect* s = inference.find(d == Direction::sends ? ScopeType::sender : ScopeType::receiver, x);
     if (inference.is_overshadowed({x, d}) ? !s || !s->confirmed : tests < enough) return true;
@@ -69,7 +69,7 @@ bool Examination::undecided_alone(int x, const Inference& inference) const {
 
 bool Examination::play_one_way(const OneWayTest& pair, Bytes hop) {
   const auto observation =
-      measure(Stage::duet, out_.nodes[std::size_t(pair.node)] + ", one direction at a time",
+      measure(Stage::one_way, out_.nodes[std::size_t(pair.node)] + ", one direction at a time",
               one_way_test(pair.partner, pair.node, hop, options_.max_bytes));
   if (!observation) return false;
   double busy = 0;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "diagnosis/infer/judge.h"
+#include "diagnosis/infer/inference.h"
 #include "diagnosis/measurer.h"
 
 namespace ringtrue::diagnosis {

@@ -124,7 +124,7 @@ bool Examination::pairs() {
   gross_ = gross && n_ > 3 && min_seconds * (n_ - 1) > 0.3 * options_.budget.value;
   if (!shifts_over(all_, gross_ ? 2 : n_, gross ? 0.15 : 0.4, "every port with changing partners"))
     return false;
-  const auto slow = very_slow(judge());
+  const auto slow = very_slow(infer_now());
   const auto rest = nodes_without(slow);
   // Long enough experiments for the others, which the slow ones kept short.
   const bool all_long = std::none_of(rest.begin(), rest.end(), [&](int x) {
@@ -148,7 +148,7 @@ bool Examination::pairs() {
 
 bool Examination::confirm() {
   for (int round = 0; round < 64; ++round) {
-    const Inference inference = judge();
+    const Inference inference = infer_now();
     note_confirmed(inference);
     std::vector<const Suspect*> very, fine;
     for (const Suspect& s : inference.suspects) {
@@ -226,7 +226,7 @@ bool Examination::confirm() {
 // What held up a ring that no link explains may have been that moment's: the best of three counts.
 bool Examination::rings_again() {
   for (int times = 0; times < 2; ++times) {
-    const Inference inference = judge();
+    const Inference inference = infer_now();
     const bool slow = inference.suspects.empty() &&
                       slow_ring(out_, inference.reference.rate, readings_, latencies_.usual(), thresholds_);
     const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);

@@ -233,8 +233,8 @@ class Judge {
 
 }  // namespace
 
-GpuLimits judge_gpus(std::vector<GpuLimit> limits, const topology::Cluster& cluster, double warning,
-                     double critical) {
+GpuLimits rate_gpus(std::vector<GpuLimit> limits, const topology::Cluster& cluster, double warning,
+                    double critical) {
   return Judge(cluster, warning, critical)(std::move(limits));
 }
 

@@ -37,7 +37,7 @@ struct GpuLimits {
 };
 
 // `warning`, `critical`: shares of what is attainable.
-GpuLimits judge_gpus(std::vector<run::GpuLimit> limits, const topology::Cluster& cluster, double warning,
-                     double critical);
+GpuLimits rate_gpus(std::vector<run::GpuLimit> limits, const topology::Cluster& cluster, double warning,
+                    double critical);
 
 }  // namespace ringtrue::diagnosis

@@ -95,7 +95,7 @@ class HostSession final : public FailureListener {
   };
 
   // A hop whose ends settle whether it goes over verbs.
-  struct Meeting {
+  struct Pairing {
     tcp::ConnectionKey key;
     Rank rank;
     collective::Edge edge;
@@ -113,11 +113,11 @@ class HostSession final : public FailureListener {
   Result<void> listen(std::vector<tcp::SeatId> seats);
   Result<void> open_verbs();
   Result<void> meet(const std::vector<std::vector<run::Address>>& processes, Deadline deadline);
-  verbs::Greeting offer(Meeting& meeting);
-  std::string accept(Meeting& meeting, const verbs::Greeting& theirs, std::map<int, Error>& unreachable);
+  verbs::Greeting offer(Pairing& pairing);
+  std::string accept(Pairing& pairing, const verbs::Greeting& theirs, std::map<int, Error>& unreachable);
   Result<void> go_on(Deadline deadline, const std::map<int, Error>& unreachable) const;
-  void add_unpaired(const Meeting& meeting);
-  Error no_verbs(const Meeting& meeting) const;
+  void add_unpaired(const Pairing& pairing);
+  Error no_verbs(const Pairing& pairing) const;
   verbs::Buffer memory_of_ranks() const;
   std::pair<std::uint64_t, std::uint64_t> range_of_ranks() const;  // of the layout: begin, end
   void take_room();

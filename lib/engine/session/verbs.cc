@@ -119,7 +119,7 @@ Result<void> HostSession::open_verbs() {
   return {};
 }
 
-verbs::Greeting HostSession::offer(Meeting& m) {
+verbs::Greeting HostSession::offer(Pairing& m) {
   verbs::Greeting none;
   none.why_not = no_verbs_;
   if (!no_verbs_.empty()) return none;
@@ -133,7 +133,7 @@ verbs::Greeting HostSession::offer(Meeting& m) {
 }
 
 // Why the hop cannot go over verbs as this end sees it; empty: it can, once the other end agrees.
-std::string HostSession::accept(Meeting& m, const verbs::Greeting& theirs,
+std::string HostSession::accept(Pairing& m, const verbs::Greeting& theirs,
                                 std::map<int, Error>& unreachable) {
   const bool first = m.key.self < m.key.peer;  // so that both ends say it in the same words
   std::string why = first ? verbs::mismatch(m.ours, theirs) : verbs::mismatch(theirs, m.ours);
@@ -171,20 +171,20 @@ Result<void> HostSession::go_on(Deadline deadline, const std::map<int, Error>& u
 }
 
 Result<void> HostSession::meet(const std::vector<std::vector<run::Address>>& processes, Deadline deadline) {
-  std::vector<Meeting> meetings;
+  std::vector<Pairing> pairings;
   for (const Rank rank : mine_)
     for (const collective::Edge& edge : edges_[rank])
       if (may_be_verbs(job_, rank, edge))
-        meetings.push_back({connection_key(rank, edge), rank, edge, {}, {}, {}});
-  if (meetings.empty()) return {};
+        pairings.push_back({connection_key(rank, edge), rank, edge, {}, {}, {}});
+  if (pairings.empty()) return {};
   std::vector<std::string> others;  // a few are enough to tell whether this node's devices are its own
   for (std::size_t node = 0; node < processes.size() && others.size() < 4; ++node)
     if (int(node) != member_.node && !processes[node].empty()) add_numbers(processes[node][0].host, others);
-  if (const auto begun = begin_verbs(meetings.size(), std::move(others)); !begun) return begun;
+  if (const auto begun = begin_verbs(pairings.size(), std::move(others)); !begun) return begun;
 
   const auto stop = [this] { return over(); };
   tcp::Transport::Messages messages;
-  for (Meeting& m : meetings) {
+  for (Pairing& m : pairings) {
     if (const auto on = go_on(deadline, {}); !on) return on;
     m.ours = offer(m);
     messages[m.key] = {verbs::encode(m.ours), node_of(m.edge.peer)};
@@ -194,7 +194,7 @@ Result<void> HostSession::meet(const std::vector<std::vector<run::Address>>& pro
 
   messages.clear();
   std::map<int, Error> unreachable;  // by node
-  for (Meeting& m : meetings) {
+  for (Pairing& m : pairings) {
     if (const auto on = go_on(deadline, unreachable); !on) return on;
     const std::string& there = node_of(m.edge.peer);
     const auto theirs = verbs::decode((*answers)[m.key].bytes);
@@ -212,7 +212,7 @@ Result<void> HostSession::meet(const std::vector<std::vector<run::Address>>& pro
       tcp_->exchange(std::move(messages), max_reason, "confirmation that RDMA is ready", stop, deadline);
   if (!answers) return tl::unexpected(answers.error());
 
-  for (Meeting& m : meetings) {
+  for (Pairing& m : pairings) {
     const auto answer = answers->find(m.key);
     if (m.remark.why.empty()) m.remark.why = text_of(answer->second.bytes);
     if (m.remark.why.empty()) {
@@ -229,7 +229,7 @@ Result<void> HostSession::meet(const std::vector<std::vector<run::Address>>& pro
 }
 
 // Said of the node that has no partner for them.
-void HostSession::add_unpaired(const Meeting& m) {
+void HostSession::add_unpaired(const Pairing& m) {
   std::string ports;
   for (const run::RdmaPort& port : verbs_->unpaired(m.key))
     ports += (ports.empty() ? "" : ", ") + run::to_text(port);
@@ -239,7 +239,7 @@ void HostSession::add_unpaired(const Meeting& m) {
 }
 
 // Where verbs were asked for by name: an error, and whose.
-Error HostSession::no_verbs(const Meeting& m) const {
+Error HostSession::no_verbs(const Pairing& m) const {
   if (!m.remark.peer.empty())
     return {Cause::unavailable,
             fmt::format("no RDMA between {} and {}: {}", m.remark.node, m.remark.peer, m.remark.why),

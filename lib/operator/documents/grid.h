@@ -39,7 +39,8 @@ struct GridDocument {
   // For the model to apply: what the data has to take, and most of it that may be first blocks.
   double min_round_trips = 0, max_first_blocks = 0;
   std::vector<GridCell> cells;
-  // The largest deviations of evenly distributed blocks: where the model applies, and from it on the wire anywhere.
+  // The largest deviations of evenly distributed blocks: where the model applies, and from it on the wire
+  // anywhere.
   Maybe worst, worst_on_wire;
 };
 

@@ -62,7 +62,7 @@ Result<Library> Library::open(const std::string& name) {
       return fail(Cause::refused, "NVML may not talk to the driver: no permission for /dev/nvidiactl", {},
                   "run as root or as a member of the group of /dev/nvidiactl");
     case function_not_found:
-      return fail(Cause::unavailable, fmt::format("{} is no NVML: it has no nvmlInit", name));
+      return fail(Cause::unavailable, fmt::format("{} is not NVML: it has no nvmlInit", name));
     default:
       return fail(Cause::unavailable, fmt::format("NVML does not start: {}", words(result)));
   }

@@ -172,7 +172,7 @@ std::string results_text(const ops::RunDocument& document, const Style& style) {
 
 std::string model_text(const ops::Simulated& model, const std::string& algorithm, std::uint64_t bytes) {
   std::string out;
-  if (!model.method.empty()) out += fmt::format("played by {}; links: {}\n", model.method, model.sharing);
+  if (!model.method.empty()) out += fmt::format("method: {}; links: {}\n", model.method, model.sharing);
   if (const auto& c = model.calibration) {
     out += fmt::format("calibrated by {}{}: {} after {}, {} a slice{}; off by up to {:.1f} %\n", c->file,
                        c->of_model ? " (simulated, nothing measured)" : "", to_text(c->rate),

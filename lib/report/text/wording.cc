@@ -117,7 +117,7 @@ constexpr Wording wordings[] = {
      "short messages take that much longer; every step of a collective waits for them"},
     {StatementKind::sent_again, "sent-again",
      "what is lost is sent again, with all that followed: this link is slower than its rate says"},
-    {StatementKind::repair_gpu, "repair-gpu", "mending it: {measured_Bps} -> {expected_Bps}"},
+    {StatementKind::repair_gpu, "repair-gpu", "fixing it: {measured_Bps} -> {expected_Bps}"},
 
     {StatementKind::look_at_program, "look-at-program",
      "on {0}, look at the load, the clocks and the cooling of its processors"},
@@ -150,7 +150,7 @@ constexpr Wording wordings[] = {
      "switch, "
      "MTU, speed negotiation"},
     {StatementKind::give_link_rate, "give-link-rate", "give the links' true rate with --link-rate"},
-    {StatementKind::see_ideal, "see-ideal", "see ringtrue ideal, and give --link-rate as the links are"},
+    {StatementKind::see_ideal, "see-ideal", "see ringtrue ideal, and give the links' rate with --link-rate"},
     {StatementKind::look_at_gpu_links, "look-at-gpu-links",
      "see ringtrue topo --view links for what is between the two, and nvidia-smi nvlink -s"},
     {StatementKind::look_at_gpu, "look-at-gpu",

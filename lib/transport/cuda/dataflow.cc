@@ -98,7 +98,7 @@ class Bytes {
   Map maps_[2];
 };
 
-using Meeting = std::tuple<Rank, Rank, Lane>;  // sender, receiver
+using LaneKey = std::tuple<Rank, Rank, Lane>;  // sender, receiver
 
 class Compiler {
  public:
@@ -130,7 +130,7 @@ class Compiler {
 
   // A node for each receive, and for each send the node that reads it.
   Result<void> meet() {
-    std::map<Meeting, std::deque<std::pair<Id, const Step*>>> receives;
+    std::map<LaneKey, std::deque<std::pair<Id, const Step*>>> receives;
     nodes_of_.resize(steps_.size());
     for (Rank r = 0; r < ranks_; ++r) {
       const std::vector<Step>& steps = steps_[std::size_t(r)];
@@ -175,10 +175,10 @@ class Compiler {
         }
       }
     }
-    for (const auto& [meeting, waiting] : receives) {
+    for (const auto& [lane, waiting] : receives) {
       if (!waiting.empty())
         return fail(Cause::internal, fmt::format("rank {} receives what rank {} does not send",
-                                                 std::get<1>(meeting), std::get<0>(meeting)));
+                                                 std::get<1>(lane), std::get<0>(lane)));
     }
     return {};
   }

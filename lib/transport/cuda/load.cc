@@ -33,7 +33,7 @@ Result<std::unique_ptr<Driver>> load(const std::string& module, const std::strin
   const auto entry = reinterpret_cast<EntryFunction>(::dlsym(opened, entry_name));
   if (!entry) {
     ::dlclose(opened);
-    return fail(Cause::unavailable, fmt::format("{} is no CUDA module of ringtrue", module));
+    return fail(Cause::unavailable, fmt::format("{} is not a CUDA module of ringtrue", module));
   }
   if (entry()->abi != abi) {
     const std::uint32_t theirs = entry()->abi;

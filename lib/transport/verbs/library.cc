@@ -96,7 +96,7 @@ Result<Api> Api::load(const std::string& file) {
 #undef RINGTRUE_REQUIRED
 #undef RINGTRUE_OPTIONAL
   if (missing)
-    return fail(Cause::unavailable, fmt::format("{} is no libibverbs: it has no {}", file, missing));
+    return fail(Cause::unavailable, fmt::format("{} is not libibverbs: it has no {}", file, missing));
   return api;
 }
 

@@ -30,7 +30,7 @@ def megabits(text):
     """500, "500", "500Mbit", "1Gbit" as Mbit/s."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(|m|mbit|g|gbit)", str(text).strip().lower())
     if not match or float(match[1]) <= 0:
-        raise LabError(f"'{text}' is no rate; write 500, 500Mbit or 1Gbit")
+        raise LabError(f"'{text}' is not a rate; write 500, 500Mbit or 1Gbit")
     return float(match[1]) * (1000 if match[2].startswith("g") else 1)
 
 

@@ -7,8 +7,8 @@ namespace {
 
 using diagnosis::Finding;
 using diagnosis::Rate;
-using diagnosis::Score;
 using diagnosis::ScopeType;
+using diagnosis::Score;
 
 Case case_of(int nodes, const char* faults, int rails = 1, int leaf = 0) {
   Case c;

@@ -68,7 +68,7 @@ TEST_F(LeaseManagerTest, LendsToOneAtATime) {
   const auto second = acquire(bob_, "bob");
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().cause, Cause::refused);
-  EXPECT_NE(second.error().what.find("leased to alice since"), std::string::npos) << second.error().what;
+  EXPECT_NE(second.error().what.find("leased to alice for"), std::string::npos) << second.error().what;
   leases_.command(*first, command_of("release", 2));
   ASSERT_TRUE(alice_->end());
   EXPECT_TRUE(alice_->end()->what.empty());

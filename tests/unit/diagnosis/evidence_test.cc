@@ -9,7 +9,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-std::string doubts(const Diagnosis& d) {
+std::string reasons(const Diagnosis& d) {
   std::string out;
   for (const NotChecked& n : d.not_checked)
     out += report::not_checked(n).what + ": " + report::not_checked(n).why + "\n";
@@ -26,7 +26,7 @@ TEST(Ring, OneTraceShowsTheSlowHopAmongEight) {
     EXPECT_EQ(wires.asked[0].algorithm, collective::AlgorithmId::ring);
     EXPECT_EQ(scopes_of(d), Names{});  // a single reading blames nobody
     const std::string hop = "node" + std::to_string(node) + " -> node" + std::to_string((node + 1) % 8);
-    EXPECT_NE(doubts(d).find(hop), std::string::npos) << explain(d);
+    EXPECT_NE(reasons(d).find(hop), std::string::npos) << explain(d);
     EXPECT_EQ(d.verdict, Verdict::unknown);
   }
 }
@@ -189,7 +189,7 @@ TEST(Time, ABudgetThatIsTooShortIsNotAPassForTheUnmeasured) {
   const Diagnosis d = run_check(wires, options);
   EXPECT_LT(d.cost.seconds.value, 2.2);
   EXPECT_LT(d.coverage.pairs_measured, d.coverage.pairs);
-  EXPECT_NE(doubts(d).find("ordered pairs were measured"), std::string::npos);
+  EXPECT_NE(reasons(d).find("ordered pairs were measured"), std::string::npos);
 }
 
 TEST(Document, CountsItsCostAndNamesItsRuns) {

@@ -226,8 +226,8 @@ TEST(BothSides, OfWhichOneIsVerySlowAreToldApartOneAtATime) {
   wires.one_at_a_time = false;  // then the other side cannot be judged
   const Diagnosis d = wires.check();
   EXPECT_EQ(scopes_of(d), Names{"sender node2"}) << explain(d);
-  const auto& doubts = d.not_checked;
-  EXPECT_TRUE(std::any_of(doubts.begin(), doubts.end(), [](const NotChecked& n) {
+  const auto& reasons = d.not_checked;
+  EXPECT_TRUE(std::any_of(reasons.begin(), reasons.end(), [](const NotChecked& n) {
     const auto [what, why] = report::not_checked(n);
     return what.find("node2's receiving side") == 0 && why.find("acknowledgements") != std::string::npos;
   })) << explain(d);

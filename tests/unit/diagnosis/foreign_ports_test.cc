@@ -30,7 +30,7 @@ topology::Node node(const std::string& name) {
   return n;
 }
 
-TEST(Owners, APortIsTheNodesThatSendsFromIt) {
+TEST(ForeignPorts, APortIsTheNodesThatSendsFromIt) {
   topology::Cluster cluster;
   cluster.nodes = {node("a"), node("b")};
   drop_foreign_ports(cluster, {{"a", "10.1.0.1"}, {"b", "10.1.0.2"}, {"c", ""}, {"d", "nonsense"}});
@@ -46,7 +46,7 @@ TEST(Owners, APortIsTheNodesThatSendsFromIt) {
   EXPECT_EQ(ports[2], (std::vector<RdmaPort>{{"rxe1", 1}}));
 }
 
-TEST(Owners, PortsOfTheOtherLayerMeetNobody) {
+TEST(ForeignPorts, PortsOfTheOtherLayerMeetNobody) {
   topology::Cluster cluster;
   cluster.nodes = {node("a"), node("b")};
   for (topology::Node& n : cluster.nodes) {
@@ -65,7 +65,7 @@ TEST(Owners, PortsOfTheOtherLayerMeetNobody) {
   EXPECT_EQ(kept, all);
 }
 
-TEST(Owners, WithoutAddressesAllStays) {
+TEST(ForeignPorts, WithoutAddressesAllStays) {
   topology::Cluster cluster;
   cluster.nodes = {node("a"), node("b")};
   const topology::Cluster before = cluster;
@@ -78,7 +78,7 @@ TEST(Owners, WithoutAddressesAllStays) {
   EXPECT_EQ(cluster.nodes[1].nics.size(), 2u);
 }
 
-TEST(Owners, WhatIsNoAddressOwnsNothing) {
+TEST(ForeignPorts, WhatIsNoAddressOwnsNothing) {
   topology::Cluster cluster;
   cluster.nodes = {node("b")};
   const topology::Cluster before = cluster;

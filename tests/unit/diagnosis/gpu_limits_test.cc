@@ -92,7 +92,7 @@ run::GpuLimit pair(Kind kind, int gpu, int peer, double rate) {
 }
 
 GpuLimits judged(const topology::Node& node, std::vector<run::GpuLimit> limits) {
-  return judge_gpus(std::move(limits), topology::Cluster{{node}, {}}, 0.95, 0.85);
+  return rate_gpus(std::move(limits), topology::Cluster{{node}, {}}, 0.95, 0.85);
 }
 
 std::string why(const NotChecked& n) {

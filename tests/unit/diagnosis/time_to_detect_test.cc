@@ -16,13 +16,13 @@ Finding slow(FindingKind kind, int node, Severity severity = Severity::critical)
 }
 
 TEST(TimeToDetect, CountFromTheRunSinceWhichAFindingStands) {
-  TimeToDetect proofs;
-  proofs.note({}, 2);
-  proofs.note({slow(FindingKind::slow_sender, 3)}, 4);
-  proofs.note({slow(FindingKind::slow_sender, 3), slow(FindingKind::slow_receiver, 5)}, 5);
+  TimeToDetect detected;
+  detected.note({}, 2);
+  detected.note({slow(FindingKind::slow_sender, 3)}, 4);
+  detected.note({slow(FindingKind::slow_sender, 3), slow(FindingKind::slow_receiver, 5)}, 5);
   std::vector<Finding> findings = {slow(FindingKind::slow_sender, 3), slow(FindingKind::slow_receiver, 5),
                                    slow(FindingKind::slow_sender, 6)};
-  proofs.tell(findings, 7);
+  detected.tell(findings, 7);
   EXPECT_EQ(findings[0].proven_after, 4);
   EXPECT_EQ(findings[1].proven_after, 5);
   EXPECT_EQ(findings[2].proven_after, 7) << "new at the end";
@@ -31,20 +31,20 @@ TEST(TimeToDetect, CountFromTheRunSinceWhichAFindingStands) {
 }
 
 TEST(TimeToDetect, BeginAnewWhereAFindingFell) {
-  TimeToDetect proofs;
-  proofs.note({slow(FindingKind::slow_sender, 3)}, 4);
-  proofs.note({}, 5);
-  proofs.note({slow(FindingKind::slow_sender, 3)}, 6);
+  TimeToDetect detected;
+  detected.note({slow(FindingKind::slow_sender, 3)}, 4);
+  detected.note({}, 5);
+  detected.note({slow(FindingKind::slow_sender, 3)}, 6);
   std::vector<Finding> findings = {slow(FindingKind::slow_sender, 3)};
-  proofs.tell(findings, 6);
+  detected.tell(findings, 6);
   EXPECT_EQ(findings[0].proven_after, 6);
 }
 
 TEST(TimeToDetect, AreOfFindingsAlone) {
-  TimeToDetect proofs;
-  proofs.note({slow(FindingKind::counter_saturated, 3, Severity::info)}, 4);
+  TimeToDetect detected;
+  detected.note({slow(FindingKind::counter_saturated, 3, Severity::info)}, 4);
   std::vector<Finding> findings = {slow(FindingKind::counter_saturated, 3, Severity::info)};
-  proofs.tell(findings, 6);
+  detected.tell(findings, 6);
   EXPECT_EQ(findings[0].proven_after, 0);
   EXPECT_TRUE(findings[0].evidence.empty());
 }

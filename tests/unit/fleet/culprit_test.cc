@@ -89,7 +89,7 @@ TEST(Culprits, TheMostBlamedWhereEverybodyBlames) {
   ASSERT_EQ(failures.size(), 4u);
   EXPECT_EQ(failures[0].node, "b");
   EXPECT_TRUE(failures[0].culprit);
-  EXPECT_EQ(failures[0].error.what, "blamed by a: waited for b (and by 2 more)");
+  EXPECT_EQ(failures[0].error.what, "reported by a: waited for b (and by 2 more)");
   for (int i = 1; i < 4; ++i) EXPECT_FALSE(failures[std::size_t(i)].culprit);
 }
 

@@ -91,7 +91,7 @@ const std::vector<Guest> guests = {
     {{"hwy/"}, {"lib/engine/kernels/simd.cc"}},
 };
 
-// Algorithms, models and judgements do no I/O, hold no threads and read no clock.
+// Algorithms, models and the diagnosis do no I/O, hold no threads and read no clock.
 const Names pure = {"lib/collective/", "lib/run/", "lib/topology/", "lib/formats/",
                     "lib/ideal/",      "lib/sim/", "lib/diagnosis/"};
 const Names impure = {
@@ -236,7 +236,7 @@ TEST(IncludeWall, TheArchitecturesPageDrawsTheTable) {
 
 TEST(IncludeWall, TheTableSaysNo) {
   EXPECT_NE(complaint("lib/base/units.cc", "config/config.h", true), "");
-  EXPECT_NE(complaint("lib/diagnosis/infer/judge.cc", "engine/session/session.h", true), "");
+  EXPECT_NE(complaint("lib/diagnosis/infer/inference.cc", "engine/session/session.h", true), "");
   EXPECT_NE(complaint("lib/collective/ring.cc", "transport/tcp/frame.h", true), "");
   EXPECT_NE(complaint("lib/transport/tcp/channel.cc", "transport/shm/layout.h", true), "");
   EXPECT_NE(complaint("lib/report/text/text.h", "engine/kernels/reduce.h", true), "");

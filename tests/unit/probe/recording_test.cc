@@ -45,7 +45,7 @@ TEST(Recording, RefusesPathsThatClimb) {
        {"../../etc/passwd", "/sys/../etc/passwd", "sys/x", "/sys//x", "/sys/./x", "/a\\u0000b", ""})
     for (const char* part : {"files", "later_files", "links", "folders"})
       EXPECT_THAT(why(head + "\"" + part + "\": {\"" + path + "\": \"x\"}}"),
-                  HasSubstr("is no absolute path"));
+                  HasSubstr("is not an absolute path"));
   EXPECT_THAT(why(head + R"("links": {"/sys/x": "../y"}})"), HasSubstr("leads to no absolute path"));
   EXPECT_THAT(why(head + R"("folders": {"/sys": [".."]}})"), HasSubstr("lists a path"));
   EXPECT_THAT(why(head + R"("folders": {"/sys": ["a/b"]}})"), HasSubstr("lists a path"));

@@ -42,10 +42,10 @@ TEST(Agenda, GivesEventsByTimeAndThenAsTheyWereTold) {
   EXPECT_EQ(seen, told);
 }
 
-TEST(Shelf, KeepsThingsWhereTheyAreAndEndsThem) {
+TEST(StableVector, KeepsThingsWhereTheyAreAndEndsThem) {
   const auto counted = std::make_shared<int>(0);
   {
-    Shelf<std::shared_ptr<int>> shelf;
+    StableVector<std::shared_ptr<int>> shelf;
     std::vector<const std::shared_ptr<int>*> places;
     for (std::uint32_t i = 0; i < 100'000; ++i) {
       shelf.add() = counted;

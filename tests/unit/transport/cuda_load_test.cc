@@ -38,7 +38,7 @@ TEST(CudaLoad, TakesNoModuleThatIsNotOne) {
   expect_one_line(missing.error());
   const auto other = load("libm.so.6", "libc.so.6");
   ASSERT_FALSE(other);
-  EXPECT_EQ(other.error().what, "libm.so.6 is no CUDA module of ringtrue");
+  EXPECT_EQ(other.error().what, "libm.so.6 is not a CUDA module of ringtrue");
   const auto newer = load(beside_the_test("libfake-cuda-module.so"), "libc.so.6");
   ASSERT_FALSE(newer);
   EXPECT_THAT(newer.error().what, HasSubstr("is of another build"));

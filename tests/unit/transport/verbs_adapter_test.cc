@@ -323,7 +323,7 @@ TEST(VerbsLoader, SaysWhatIsNotInstalled) {
   EXPECT_NE(missing.error().next.find("rdma-core"), std::string::npos);
   const auto another = load_library("libc.so.6", name)->devices();
   ASSERT_FALSE(another);
-  EXPECT_EQ(another.error().what.find("libc.so.6 is no libibverbs: it has no ibv_"), 0u);
+  EXPECT_EQ(another.error().what.find("libc.so.6 is not libibverbs: it has no ibv_"), 0u);
   fs::remove_all(name);
 }
 

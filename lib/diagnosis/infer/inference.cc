@@ -1,4 +1,4 @@
-#include "diagnosis/infer/judge.h"
+#include "diagnosis/infer/inference.h"
 
 #include <algorithm>
 #include <cmath>
@@ -137,7 +137,7 @@ class Judge {
       const auto best = best_alone(side);
       if (!best) continue;
       if (!slow(*best)) {
-        out_.cleared.push_back({side, *best});
+        out_.fine_alone.push_back({side, *best});
         continue;
       }
       suspected_.push_back(side);
@@ -193,7 +193,7 @@ class Judge {
 
   // What a side can do, as far as is known; nullopt: its readings mean nothing.
   std::optional<double> side_limit(Side side) const {
-    if (overshadowed(side)) return out_.cleared_at(side);
+    if (overshadowed(side)) return out_.fine_alone_at(side);
     return (side.direction == Direction::sends ? out_.sends : out_.receives)[std::size_t(side.node)];
   }
 
@@ -304,8 +304,8 @@ bool Inference::is_overshadowed(Side side) const {
   return std::find(overshadowed.begin(), overshadowed.end(), side) != overshadowed.end();
 }
 
-std::optional<double> Inference::cleared_at(Side side) const {
-  for (const Cleared& c : cleared) {
+std::optional<double> Inference::fine_alone_at(Side side) const {
+  for (const FineAlone& c : fine_alone) {
     if (c.side == side) return c.rate;
   }
   return std::nullopt;

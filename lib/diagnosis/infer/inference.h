@@ -77,16 +77,16 @@ struct Inference {
   // Sides whose readings mean nothing beside their node's other side, which is slow: alone they did better,
   // or, where that is not known, the other side is below Thresholds::gross.
   std::vector<Side> overshadowed;
-  struct Cleared {
+  struct FineAlone {
     Side side;
     double rate = 0;
   };
-  std::vector<Cleared> cleared;  // of these: alone, they did well
+  std::vector<FineAlone> fine_alone;  // of these: alone, they did well
 
   const Suspect* find(ScopeType type, int node) const;  // sender or receiver
   bool is_overshadowed(Side side) const;
-  std::optional<double> cleared_at(Side side) const;  // the rate, or nullopt
-  bool explains(int source, int destination) const;   // whether any suspect does
+  std::optional<double> fine_alone_at(Side side) const;  // the rate, or nullopt
+  bool explains(int source, int destination) const;      // whether any suspect does
 };
 
 // `attainable`: of the declared link rate; nullopt: unknown. `alone`: readings of single directions (one-way
