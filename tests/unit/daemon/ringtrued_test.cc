@@ -353,6 +353,11 @@ TEST(RingtruedStart, BadFlagsAndFolders) {
       {"--state", folder / "s", "--node", "n", "--listen", "1.2.3.4.5:99", "--insecure"},
       {"--state", folder / "s", "--node", "n", "--listen", "127.0.0.1:7464", "--pki", folder / "nowhere"},
       {"--state", folder / std::string(200, 'x'), "--node", "n"},
+      {"--state", folder / "s", "--node", ""},
+      {"--state", folder / "s", "--node", "n", "--listen", ""},
+      {"--state", folder / "s", "--node", "n", "--insecure"},
+      {"--state", folder / "s", "--node", "n", "--listen", "127.0.0.1:7464", "--pki", folder / "p",
+       "--insecure"},
   };
   int number = 0;
   for (const auto& arguments : bad) {
