@@ -1,4 +1,4 @@
-#include "operator/evaluate.h"
+#include "operator/documents/evaluate.h"
 #include "campaign/score.h"
 #include "report/json/json.h"
 #include "report/text/text.h"
@@ -93,7 +93,13 @@ TEST(Evaluate, IsATableForPeopleAndForDocumentation) {
 }
 
 TEST(Evaluate, ShowsOneCaseInFull) {
-  const ops::CaseDocument d = ops::play_case({}, 1);
+  const campaign::Case c = campaign::draw_case(1, 1, {});
+  ops::CaseDocument d;
+  d.drawn = campaign::listed(c);
+  d.fabric = c.text();
+  d.faults = c.faults();
+  d.check.diagnosis = campaign::check(c);
+  d.score = campaign::score_case(c, d.check.diagnosis);
   const auto value = nlohmann::json::parse(json(d));
   EXPECT_EQ(faults_of(value), "");
   EXPECT_EQ(value["case"]["case"], 1);
