@@ -172,8 +172,8 @@ TEST(Loss, TooFewPacketsElsewhereLeaveARival) {
   }
   ASSERT_TRUE(losses.culprit());
   EXPECT_EQ(losses.culprit()->scope.type, ScopeType::path);
-  ASSERT_TRUE(losses.culprit()->rival);
-  EXPECT_EQ(losses.culprit()->rival->type, ScopeType::sender);
+  ASSERT_TRUE(losses.culprit()->alternative);
+  EXPECT_EQ(losses.culprit()->alternative->type, ScopeType::sender);
 }
 
 TEST(Loss, WhatIsSpreadOverAllBlamesNobody) {
