@@ -24,8 +24,8 @@ struct Threshold {
 // Counters of a port that a rule looks at together.
 struct Family {
   std::array<std::string_view, 4> names;  // how they begin
-  std::optional<Severity> severity;       // of a rise below the thresholds; nullopt: not worth a finding
-  Threshold warning, critical;
+  std::optional<Severity> severity{};     // of a rise below the thresholds; nullopt: not worth a finding
+  Threshold warning{}, critical{};
 };
 
 constexpr Family symbol_errors{

@@ -169,7 +169,7 @@ TEST(HwlocXml, Refuses) {
   EXPECT_THAT(why("<system/>"), HasSubstr("not an hwloc XML: the root element is <system>"));
   EXPECT_THAT(why("<topology/>"), HasSubstr("no object"));
   const std::string head = "<topology version='2.0'><object type='Machine'>", tail = "</object></topology>";
-  EXPECT_THAT(why(head + "<object type='PCIDev' pci_busid='../..'/>" + tail), HasSubstr("no PCI address"));
+  EXPECT_THAT(why(head + "<object type='PCIDev' pci_busid='../..'/>" + tail), HasSubstr("not a PCI address"));
   const std::string one = "<object type='PCIDev' pci_busid='0000:01:00.0'/>";
   EXPECT_THAT(why(head + one + one + tail), HasSubstr("two devices at 0000:01:00.0"));
   const std::string matrix = "</object><distances2 name='NVLinkBandwidth' ";
