@@ -13,7 +13,7 @@ namespace {
 
 struct CheckFlags {
   ops::CheckRequest request;
-  VerbsFlags verbs{{}, short_timeouts()};
+  VerbsFlags verbs;
   std::string format = "text";
   std::optional<Pause> pause;
 };
@@ -68,10 +68,7 @@ int run(Context& context, const CheckFlags& flags) {
     if (!fits) return failed(context, fits.error());
   } else {
     if (auto fits = reject_where(context); !fits) return failed(context, fits.error());
-    auto verbs = verbs_settings(context, flags.verbs);
-    if (!verbs) return failed(context, verbs.error());
-    request.verbs = *verbs;
-    request.unused_verbs = unused(flags.verbs);
+    request.setup.rdma = settings_of(flags.verbs);
     request.again = words_again(context.common, flags.verbs);
   }
   const auto document = ops::check(request, control(flags.pause));

@@ -17,11 +17,8 @@ int run(Context& context, ops::RunRequest request, const VerbsFlags& flags,
       {{{request.call.events && !context.common.json, "--events", "add --json, which they are shown in"}}});
   if (fits) fits = reject_where(context);
   if (!fits) return failed(context, fits.error());
-  auto verbs = verbs_settings(context, flags);
-  if (!verbs) return failed(context, verbs.error());
   request.setup = setup_of(context);
-  request.verbs = *verbs;
-  request.unused_verbs = unused(flags);
+  request.setup.rdma = settings_of(flags);
   const auto document = ops::run(request, control(pause));
   if (!document) return failed(context, document.error());
   const int code = document->wrong() ? Exit::faulty : document->error ? Exit::unknown : Exit::healthy;

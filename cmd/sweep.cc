@@ -14,7 +14,7 @@ struct SweepFlags {
   std::optional<Bytes> size;
   std::optional<int> iterations;
   ops::SweepRequest request;
-  VerbsFlags verbs{{}, short_timeouts()};
+  VerbsFlags verbs;
   bool gpu = false;
   ops::GpuRequest gpus;
   std::optional<Pause> pause;
@@ -26,14 +26,11 @@ int run(Context& context, const SweepFlags& flags) {
                                       {flags.gpus.share, "--share-gpus", "add --gpu, or leave it out"}}});
   if (fits) fits = reject_where(context);
   if (!fits) return failed(context, fits.error());
-  auto verbs = verbs_settings(context, flags.verbs);
-  if (!verbs) return failed(context, verbs.error());
   ops::SweepRequest request = flags.request;
   request.setup = setup_of(context);
   request.size = flags.size.value_or(request.size);
   request.iterations = flags.iterations.value_or(request.iterations);
-  request.verbs = *verbs;
-  request.unused_verbs = unused(flags.verbs);
+  request.setup.rdma = settings_of(flags.verbs);
   const auto document = ops::sweep(request, control(flags.pause));
   if (!document) return failed(context, document.error());
   return show(context, *document, document->error ? Exit::unknown : Exit::healthy);

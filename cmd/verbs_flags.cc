@@ -77,45 +77,10 @@ Inapplicables given(const VerbsFlags& flags) {
   return {{true, words.front()}};
 }
 
-std::string unused(const VerbsFlags& flags) {
-  const auto words = words_of(flags);
-  std::string names;
-  for (std::size_t i = 0; i < words.size(); i += 2) names += (i > 0 ? ", " : "") + words[i];
-  return names.empty() ? names : names + " did nothing: no hop used RDMA";
-}
-
-Result<run::RdmaSettings> verbs_settings(const Context& context, const VerbsFlags& flags) {
-  const run::Transport transport = context.config.transport.value;
-  const bool automatic = transport == run::Transport::automatic;
-  const bool possible = transport == run::Transport::verbs || (automatic && !context.common.local);
-  if (const auto words = words_of(flags); !words.empty() && !possible) {
-    const std::string where = context.common.local && automatic
-                                  ? context.command + " --local"
-                                  : fmt::format("{} over {}", context.command, key_of(transport));
-    return fail(Cause::bad_input, fmt::format("{} does nothing in {}", words.front(), where), {},
-                "leave it out, or take --transport verbs");
-  }
-  run::RdmaSettings out = flags.defaults;
-  for (const Setting& setting : settings) {
-    const auto configured = context.config.verbs.find(std::string(setting.name));
-    const auto flag = flags.given.find(std::string(setting.name));
-    std::string text, origin;
-    if (flag != flags.given.end() && !flag->second.empty()) {
-      text = flag->second;
-      origin = setting.flag();
-    } else if (configured != context.config.verbs.end()) {
-      text = configured->second.value;
-      origin = configured->second.origin;
-    } else {
-      continue;
-    }
-    if (auto done = run::set(out, setting.name, text); !done) {
-      Error error = done.error();
-      error.where = origin;
-      return tl::unexpected(error);
-    }
-  }
-  return out;
+std::map<std::string, std::string> settings_of(const VerbsFlags& flags) {
+  std::map<std::string, std::string> settings = flags.given;
+  std::erase_if(settings, [](const auto& setting) { return setting.second.empty(); });
+  return settings;
 }
 
 }  // namespace ringtrue::cmd

@@ -9,6 +9,7 @@
 #include "diagnosis/sweep/foreign_ports.h"
 #include "ideal/facts.h"
 #include "operator/measurer.h"
+#include "operator/rdma_settings.h"
 #include "topology/merge.h"
 
 namespace ringtrue::ops {
@@ -107,10 +108,12 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
     return trouble(
         {Cause::bad_input, "--local and --aggregator-hosts exclude each other", "", "leave one out"});
   }
+  const auto rdma = rdma_settings(setup, short_timeouts());
+  if (!rdma) return trouble(rdma.error());
   const std::int64_t began = now_ns();
   MeasurerRequest measuring;
   measuring.fault = request.fault;
-  measuring.verbs = request.verbs;
+  measuring.verbs = *rdma;
   // A connection's slow start is over within a hundredth of an experiment; twice the experiments tell more.
   measuring.warmup = 0;
   measuring.paced = true;
@@ -161,8 +164,9 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   auto carrier = (*measurer)->nodes() < 2 ? Result<Carrier>(Carrier{}) : (*measurer)->settle();
   if (carrier) {
     document.notes = carrier->notes;
-    if (carrier->transport != run::Transport::verbs && !request.unused_verbs.empty())
-      document.notes.push_back(request.unused_verbs);
+    if (const std::string unused = unused_rdma(setup);
+        carrier->transport != run::Transport::verbs && !unused.empty())
+      document.notes.push_back(unused);
     options.efficiency = efficiency(*carrier);
     (*measurer)->end_by(Deadline::in(options.budget + grace_of(options.budget)));
     document.diagnosis = diagnosis::run_check(**measurer, options);

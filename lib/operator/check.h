@@ -9,7 +9,6 @@
 #include "operator/facts.h"
 #include "operator/reproduce.h"
 #include "operator/setup.h"
-#include "run/rdma.h"
 
 namespace ringtrue::ops {
 
@@ -22,8 +21,6 @@ struct CheckRequest {
   std::optional<long> seed;
   std::optional<diagnosis::PathCoverage> paths;
   std::string fault;  // between local ranks
-  run::RdmaSettings verbs;
-  std::string unused_verbs;  // what to note where settings of RDMA did nothing, as no hop went over it
   FactRequest facts;
   bool inspect = false;     // facts alone, nothing measured; so it is where facts.from says something
   bool no_inspect = false;  // measure without looking into the nodes

@@ -12,6 +12,7 @@
 #include "operator/facts.h"
 #include "operator/input_file.h"
 #include "operator/measurements.h"
+#include "operator/rdma_settings.h"
 #include "operator/runner.h"
 #include "run/job.h"
 #include "run/report.h"
@@ -41,6 +42,10 @@ class Run {
 
   Outcome<RunDocument> operator()() {
     if (auto fits = check(); !fits) return trouble(fits.error());
+    if (auto settings = rdma_settings(setup_); settings)
+      rdma_ = *settings;
+    else
+      return trouble(settings.error());
     if (auto read = read_input(); !read) return trouble(read.error());
     auto sizes = sizes_of_calls();
     if (!sizes) return trouble(sizes.error());
@@ -153,7 +158,7 @@ class Run {
       job.input = input_;
     }
     job.transport = setup_.config.transport.value;
-    job.verbs = request_.verbs;
+    job.verbs = rdma_;
     job.memory = setup_.config.memory.value;
     job.gpus = request_.gpus.gpus;
     job.share_gpus = request_.gpus.share;
@@ -250,7 +255,7 @@ class Run {
     diagnosis::add(report->counters, document_.counters);
     document_.events = std::move(report->trace.events);
     for (const std::string& line : report->notes) note(line);
-    if (last && document_.rdma.empty()) note(request_.unused_verbs);
+    if (last && document_.rdma.empty()) note(unused_rdma(setup_));
     note(note_on_reference(*report));
     if (!omnireduce()) return {};
 
@@ -305,6 +310,7 @@ class Run {
 
   const RunRequest& request_;
   const Setup& setup_;
+  run::RdmaSettings rdma_;
   const Control& control_;
   std::unique_ptr<Runner> runner_;
   std::shared_ptr<const run::Input> input_;

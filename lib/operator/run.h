@@ -7,7 +7,6 @@
 #include "operator/documents/run.h"
 #include "operator/omni_request.h"
 #include "operator/setup.h"
-#include "run/rdma.h"
 
 namespace ringtrue::ops {
 
@@ -15,8 +14,6 @@ struct RunRequest {
   Setup setup;
   CallRequest call;
   OmniRequest omni;
-  run::RdmaSettings verbs;
-  std::string unused_verbs;  // what to note where settings of RDMA did nothing, as no hop went over it
   GpuRequest gpus;
   int processes = 1;  // a node
   int iterations = 5, warmup = 1;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,8 +33,9 @@ struct Setup {
   config::Config config;     // hosts, transport, deadlines, thresholds
   std::optional<int> local;  // so many ranks on this machine, instead of hosts
   int ranks_per_node = 1;
-  bool insecure = false;  // daemons without TLS
-  std::string command;    // "check": as others are told who holds a node
+  bool insecure = false;                      // daemons without TLS
+  std::string command;                        // "check": as others are told who holds a node
+  std::map<std::string, std::string> rdma{};  // settings for this once, by key of [verbs]: "gid_index": "3"
   // Makes the runners instead of what stands above, as a test's script does.
   std::function<Outcome<std::unique_ptr<Runner>>(const RunnerOptions&, const Control&)> runners{};
 

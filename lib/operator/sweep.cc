@@ -9,6 +9,7 @@
 #include "diagnosis/counters.h"
 #include "diagnosis/sweep/pair_schedule.h"
 #include "operator/measurer.h"
+#include "operator/rdma_settings.h"
 #include "operator/sweep_ports.h"
 #include "run/counter_window.h"
 #include "topology/counters.h"
@@ -49,7 +50,9 @@ class Sweep {
   Outcome<SweepDocument> operator()() {
     if (request_.size.value < 4)
       return trouble({Cause::bad_input, "--size is less than 4 bytes", "", "give --size 16M or so"});
-    measuring_.verbs = request_.verbs;
+    const auto settings = rdma_settings(setup_, short_timeouts());
+    if (!settings) return trouble(settings.error());
+    measuring_.verbs = *settings;
     measuring_.runner.spare_ranks =
         setup_.config.transport.value != run::Transport::tcp;  // a node may meet itself
     auto measurer = make_measurer(setup_, measuring_, control_);
@@ -85,7 +88,8 @@ class Sweep {
     if (!carrier) return give_up(carrier.error());
     carrier_ = std::move(*carrier);
     document_.notes = carrier_.notes;
-    if (!rdma() && !request_.unused_verbs.empty()) document_.notes.push_back(request_.unused_verbs);
+    if (const std::string unused = unused_rdma(setup_); !rdma() && !unused.empty())
+      document_.notes.push_back(unused);
     if (!rdma() && n_ < 2)
       return give_up({Cause::bad_input, "one node has no pairs to sweep", "", "give two or more"});
     if (rdma() || !request_.per_port) return true;

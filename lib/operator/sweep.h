@@ -7,7 +7,6 @@
 #include "base/units.h"
 #include "operator/documents/sweep.h"
 #include "operator/setup.h"
-#include "run/rdma.h"
 
 namespace ringtrue::ops {
 
@@ -16,8 +15,6 @@ struct SweepRequest {
   Bytes size{16u << 20};  // that a pair moves at once
   int iterations = 2;
   bool per_port = false;  // of RDMA: every active port with every one of the other nodes
-  run::RdmaSettings verbs;
-  std::string unused_verbs;  // what to note where settings of RDMA did nothing, as no hop went over it
 };
 Outcome<SweepDocument> sweep(const SweepRequest& request, const Control& control);
 
