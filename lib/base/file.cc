@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/fd.h"
@@ -68,6 +69,18 @@ tl::expected<std::string, FileError> read_file(const std::string& path, std::siz
   auto text = read_up_to(file.get(), max_bytes + 1);
   if (text && text->size() > max_bytes) return too_large(max_bytes);
   return text;
+}
+
+std::string first_line(const std::string& path) {
+  const auto text = read_file(path, 1 << 20);
+  return text ? text->substr(0, text->find('\n')) : std::string();
+}
+
+std::optional<std::uint64_t> kib_field(const std::string& path, std::string_view name) {
+  const auto text = read_file(path, 1 << 20);
+  const auto at = text ? ("\n" + *text).find(fmt::format("\n{}:", name)) : std::string::npos;
+  if (at == std::string::npos) return std::nullopt;
+  return std::strtoull(text->c_str() + at + name.size() + 1, nullptr, 10) * 1024;
 }
 
 }  // namespace ringtrue

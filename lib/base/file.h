@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -22,5 +25,10 @@ tl::expected<std::string, FileError> read_file(const std::string& path, std::siz
 
 // What is left in an open file, or the first max_bytes of it.
 tl::expected<std::string, FileError> read_up_to(int fd, std::size_t max_bytes);
+
+// Of the kernel's small files: the first line without its end; "" where there is none or it cannot be read.
+std::string first_line(const std::string& path);
+// The number behind `name` in a file of lines "Name:   123 kB", in bytes.
+std::optional<std::uint64_t> kib_field(const std::string& path, std::string_view name);
 
 }  // namespace ringtrue

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
 #include <map>
 
+#include "base/file.h"
 #include "base/hostlist.h"
 #include "transport/cuda/limits.h"
 
@@ -20,9 +20,7 @@ namespace {
 
 // 0: not known, as of processes in another container.
 int parent_of(int pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text;
-  std::getline(file, text);
+  const std::string text = first_line(fmt::format("/proc/{}/stat", pid));
   const auto name_ends = text.rfind(')');
   int parent = 0;
   if (name_ends != text.npos) std::sscanf(text.c_str() + name_ends + 1, " %*c %d", &parent);
@@ -41,9 +39,7 @@ bool is_known_here(int pid) {
 }
 
 std::vector<int> numa_nodes() {
-  std::ifstream file("/sys/devices/system/node/has_memory");
-  std::string list;
-  std::getline(file, list);
+  const std::string list = first_line("/sys/devices/system/node/has_memory");
   std::vector<int> numbers;
   // "0-1,4": what stands between the brackets of a hostlist.
   if (const auto names = expand_hostlist(fmt::format("node[{}]", list)))

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+
+#include "base/file.h"
 
 namespace ringtrue::transport::cuda {
 
@@ -19,10 +20,7 @@ std::string GroupState::name(Rank rank) {
 namespace {
 
 std::string machine() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id.substr(0, 64);
+  return first_line("/proc/sys/kernel/random/boot_id").substr(0, 64);
 }
 
 // Makes `owner`'s memory readable for kernels on `context`.

@@ -8,8 +8,8 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
+#include "base/file.h"
 #include "transport/verbs/errors.h"
 #include "transport/verbs/library_api.h"
 
@@ -64,10 +64,7 @@ constexpr Meaning meanings[] = {
 
 // What this process has pinned already, by its "VmPin: 8 kB".
 std::uint64_t pinned_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmPin:")) return std::strtoull(line.c_str() + 6, nullptr, 10) * 1024;
-  return 0;
+  return kib_field("/proc/self/status", "VmPin").value_or(0);
 }
 
 class RealRegion : public Region {
@@ -233,10 +230,7 @@ class RealDevice : public Device {
   }
 
   std::string type_text(int port, int index) const {
-    std::ifstream file(fmt::format("{}/{}/ports/{}/gid_attrs/types/{}", sysfs_, name_, port, index));
-    std::string text;
-    std::getline(file, text);
-    return text;
+    return first_line(fmt::format("{}/{}/ports/{}/gid_attrs/types/{}", sysfs_, name_, port, index));
   }
 
   unsigned flags_of(Access access) const {

@@ -113,5 +113,17 @@ TEST_F(File, ThatIsOpenIsReadUpToALimit) {
   EXPECT_EQ(read_up_to(open.get(), 60)->size(), 40u);
 }
 
+TEST(KernelsFiles, TheFirstLineAndAFieldInKib) {
+  char name[] = "/tmp/ringtrue-test-XXXXXX";
+  const OwnedFd made(::mkstemp(name));
+  std::ofstream(name) << "Name:\tx\nVmPinned:\t  7 kB\nVmPin:\t  8 kB\n";
+  EXPECT_EQ(first_line(name), "Name:\tx");
+  EXPECT_EQ(kib_field(name, "VmPin"), 8192u);
+  EXPECT_EQ(kib_field(name, "Pin"), std::nullopt);
+  ::unlink(name);
+  EXPECT_EQ(first_line(name), "");
+  EXPECT_EQ(kib_field(name, "VmPin"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace ringtrue
