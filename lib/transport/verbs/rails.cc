@@ -216,17 +216,15 @@ Result<Choice> choose_rails(const Devices& devices, const run::RdmaSettings& set
     std::move(end, usable.end(), std::back_inserter(rest));
     usable.erase(end, usable.end());
   };
-  double fastest = 0;
-  for (const Candidate& each : usable) fastest = std::max(fastest, each.rail.port.rate.value);
-  keep([&](const Candidate& each) { return each.rail.port.rate.value >= 0.99 * fastest; });
+  // Ports of one purchase have one fabric and one rate; among them a slow one would hold up the others.
+  const auto kind_of = [](const Candidate& each) {
+    return fmt::format("{} {}", fabric_of(each.rail.port), gigabits(each.rail.port));
+  };
+  std::vector<run::PortForData> ports;
+  for (const Candidate& each : usable) ports.push_back({kind_of(each), each.rail.port.rate.value});
+  keep([&, kind = run::kind_for_data(ports)](const Candidate& each) { return kind_of(each) == kind; });
   const auto own = [](const Candidate& each) { return each.own; };
   if (shared && std::any_of(usable.begin(), usable.end(), own)) keep(own);
-  std::vector<run::PortForData> ports;
-  for (const Candidate& each : usable)
-    ports.push_back({fabric_of(each.rail.port), each.rail.port.rate.value});
-  keep([&, kind = run::kind_for_data(ports)](const Candidate& each) {
-    return fabric_of(each.rail.port) == kind;
-  });
 
   const std::string down = fabric_that_is_down(usable, rest);
   Choice choice;

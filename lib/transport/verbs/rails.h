@@ -48,9 +48,9 @@ struct Choice {
   std::vector<LeftOut> left_out;  // nothing where the settings name the ports
 };
 
-// The settings' ports, each of which has to be active; or else the fastest of all active ones: InfiniBand by
-// LID; Ethernet by its RoCE v2 GID, an IPv4 address before IPv6, a routable one before link-local. Where both
-// have them, those with the higher rate in all. A port with another node's address is left to that node; of
+// The settings' ports, each of which has to be active; or else, of all active ones, those of one fabric
+// and rate that are fastest together (run/rail_rule.h): InfiniBand by LID; Ethernet by its RoCE v2 GID, an IPv4
+// address before IPv6, a routable one before link-local. A port with another node's address is left to that node; of
 // equals, where there is such a one, only those with this node's own address are its own. Sorted by name.
 // Errors: unavailable, with the reason in one line for the operator: no device, none active, no GID.
 Result<Choice> choose_rails(const Devices& devices, const run::RdmaSettings& settings,

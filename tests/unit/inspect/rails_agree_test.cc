@@ -85,6 +85,14 @@ std::vector<Machine> machines() {
   nic.address.clear();
   nic.ports[0].layer = topology::LinkLayer::ethernet;
   all.push_back({"four_rails and storage", std::move(storage)});
+  // One port of another model that is faster than each of the rails, and slower than all of them.
+  topology::Node fast = four_rails("n");
+  topology::Nic& dpu = fast.nics.emplace_back(fast.nics[0]);
+  dpu.name = dpu.rdma = "dpu";
+  dpu.model = from<std::string>(topology::origin::sysfs, "another");
+  dpu.address.clear();
+  dpu.ports[0].rate = dpu.ports[0].max_rate = from(topology::origin::sysfs, BytesPerSecond(50e9));
+  all.push_back({"four_rails and a faster port", std::move(fast)});
   return all;
 }
 
