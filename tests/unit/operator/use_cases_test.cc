@@ -68,6 +68,40 @@ TEST(Evaluate, TellsHowFarItIsAndEndsWhenItIsStopped) {
   EXPECT_TRUE(evaluate(campaign, scene.control).error);
 }
 
+TEST(Evaluate, PlaysOneCaseInFull) {
+  const CaseDocument document = play_case({}, 1);
+  EXPECT_EQ(document.drawn.number, 1u);
+  EXPECT_EQ(document.faults.size(), 1u);
+  EXPECT_EQ(document.check.diagnosis.verdict, diagnosis::Verdict::faulty);
+  EXPECT_EQ(document.score.found, 1);
+  EXPECT_EQ(document.score.wrong, 0);
+}
+
+TEST(Grid, GoesThroughWhatIsGiven) {
+  Scene scene;
+  SimulateRequest request;
+  request.grid = true;
+  request.call.algorithm = collective::AlgorithmId::omnireduce;
+  request.call.size = Bytes(1 << 20);
+  request.fabric.given = {{"nodes", "2"}, {"inter", "10Gbit"}};
+  request.omni.density = 0.1;
+  const auto document = simulate_grid(request, scene.control);
+  ASSERT_TRUE(document) << document.error().error.text();
+  ASSERT_EQ(document->cells.size(), 1u);
+  EXPECT_EQ(document->cells[0].workers, 2);
+  EXPECT_GT(document->cells[0].speedup, 1);
+}
+
+TEST(Topo, IsOfTheFilesThatAreGiven) {
+  Scene scene;
+  FactRequest request;
+  request.from = {RINGTRUE_SOURCE_DIR "/tests/fixtures/topology/nccl-h100.xml"};
+  const auto document = topo(scene.setup(), request, false, scene.control);
+  ASSERT_TRUE(document) << document.error().error.text();
+  ASSERT_EQ(document->cluster.nodes.size(), 1u);
+  EXPECT_EQ(document->cluster.nodes[0].gpus.size(), 8u);
+}
+
 TEST(Topo, NeedsFilesThatThereAre) {
   Scene scene;
   FactRequest request;
