@@ -83,12 +83,13 @@ TEST(Grid, GoesThroughWhatIsGiven) {
   request.grid = true;
   request.call.algorithm = collective::AlgorithmId::omnireduce;
   request.call.size = Bytes(1 << 20);
-  request.fabric.given = {{"nodes", "2"}, {"inter", "10Gbit"}};
+  request.fabric.given = {{"inter", "10Gbit"}};
+  request.omni.density = 0.1;
   const auto document = simulate_grid(request, scene.control);
   ASSERT_TRUE(document) << document.error().error.text();
-  ASSERT_FALSE(document->cells.empty());
+  ASSERT_EQ(document->cells.size(), 3u);  // 2, 4 and 8 workers
   for (const GridCell& cell : document->cells) {
-    EXPECT_EQ(cell.workers, 2);
+    EXPECT_EQ(cell.density, 0.1);
     EXPECT_EQ(cell.rate_Bps, 1.25e9);
     EXPECT_GT(cell.even.time_s, 0);
     EXPECT_GT(cell.ring_s, 0);
