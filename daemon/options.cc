@@ -80,7 +80,8 @@ Result<std::variant<Options, int>> read_options(int argc, char** argv) {
   options.node = config->daemon.node.value.empty() ? host_name() : config->daemon.node.value;
   options.limits = limits_of(*config);
   if (options.insecure && options.listen.empty())
-    return fail(Cause::bad_input, "does nothing without a TCP listener", "--insecure", "give --listen as well");
+    return fail(Cause::bad_input, "does nothing without a TCP listener", "--insecure",
+                "give --listen as well");
   if (options.node.size() > 255 || options.node.empty() ||
       options.node.find_first_of(" \t\r\n") != std::string::npos)
     return fail(Cause::bad_input, fmt::format("'{}' is not a node's name", options.node), "--node");

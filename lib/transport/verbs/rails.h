@@ -49,10 +49,11 @@ struct Choice {
 };
 
 // The settings' ports, each of which has to be active; or else, of all active ones, those of one fabric
-// and rate that are fastest together (run/rail_rule.h): InfiniBand by LID; Ethernet by its RoCE v2 GID, an IPv4
-// address before IPv6, a routable one before link-local. A port with another node's address is left to that node; of
-// equals, where there is such a one, only those with this node's own address are its own. Sorted by name.
-// Errors: unavailable, with the reason in one line for the operator: no device, none active, no GID.
+// and rate that are fastest together (run/rail_rule.h): InfiniBand by LID; Ethernet by its RoCE v2 GID, an
+// IPv4 address before IPv6, a routable one before link-local. A port with another node's address is left to
+// that node; of equals, where there is such a one, only those with this node's own address are its own.
+// Sorted by name. Errors: unavailable, with the reason in one line for the operator: no device, none active,
+// no GID.
 Result<Choice> choose_rails(const Devices& devices, const run::RdmaSettings& settings,
                             const Addresses& addresses);
 

@@ -137,7 +137,8 @@ TEST(NcclXml, Refuses) {
   const auto why = [](std::string_view text) { return refusal(read_nccl_xml(text, "x")); };
   EXPECT_THAT(why("<graphs/>"), HasSubstr("not a topology of NCCL: the root element is <graphs>"));
   EXPECT_THAT(why("<system/>"), HasSubstr("no cpu and no device"));
-  EXPECT_THAT(why("<system><cpu numaid='0'><pci busid='zz'/></cpu></system>"), HasSubstr("not a PCI address"));
+  EXPECT_THAT(why("<system><cpu numaid='0'><pci busid='zz'/></cpu></system>"),
+              HasSubstr("not a PCI address"));
   EXPECT_THAT(why("<system><cpu numaid='0'><pci busid='1:0.0'><pci busid='1:0.0'/></pci></cpu></system>"),
               HasSubstr("two devices"));
   EXPECT_THAT(why("<system><cpu host_hash='1'/><cpu host_hash='2'/></system>"), HasSubstr("2 hosts"));
