@@ -23,8 +23,7 @@ constexpr std::string_view
     // Evidence.
     risen =
         "{device:words}: [{?saturated}at least ]{rise} {counter:words}[{?saturated} (the counter stands at "
-        "its "
-        "end)] within {window_s:time} ({before} -> {after})",
+        "its end)] within {window_s:time} ({before} -> {after})",
     risen_any = "{counter} rose by {rise_per_s:.3g}/s; any at all is a fault",
     risen_often =
         "{counter} rose by {rise_per_s:.3g}/s; warning above {warning_per_s:g}/s[, critical above "
@@ -60,8 +59,7 @@ constexpr RuleWording wordings[] = {
      "{parts} share {measured_Bps} of {expected_Bps} to what is above|"
      "{parts} may be slower to reach than could be",
      "{?narrow}reseat the card or cable; look for dirt, a bent riser or a slot that shares its lanes; then "
-     "try "
-     "another slot|"
+     "try another slot|"
      "look at the slot's speed in the firmware set-up and for PCIe errors (pcie-errors); reseat the card"},
     {FindingKind::pcie_link_limited,
      {runs_at, below_can, above_can},
@@ -72,8 +70,7 @@ constexpr RuleWording wordings[] = {
       "{fastest} below it runs at {fastest_link} ({fastest_origin})",
       "peer traffic below the switch does not cross this port and is not affected"},
      "{parts} share {measured_Bps} to the processors and to all that is beyond, where {fastest} alone could "
-     "use "
-     "{expected_Bps}; peer traffic under the switch is not affected",
+     "use {expected_Bps}; peer traffic under the switch is not affected",
      "compare with lspci -vv (LnkCap, LnkSta) as root on the machine; a port below its own maximum wants the "
      "switch or riser reseated"},
     {FindingKind::nic_pcie_bound,
@@ -90,11 +87,9 @@ constexpr RuleWording wordings[] = {
      "{device} carries {rate_Bps} of {could_Bps} by NVLink; collectives go at its pace|"
      "{device} carries {#links_up:link} of {#links} by NVLink; collectives go at its pace",
      "{?links_up}see nvidia-smi nvlink -s and -e, and dmesg for Xid 74; reset the GPU, and if it stays, have "
-     "the "
-     "board repaired|"
+     "the board repaired|"
      "see nvidia-smi nvlink -s; on machines with NVSwitches look whether the fabric manager runs, then reset "
-     "the "
-     "GPUs"},
+     "the GPUs"},
     {FindingKind::nvlink_fewer_than_sisters,
      {"{device} has {links} NVLinks", "{alike} of the {of_gpus} GPUs of this model here have {usual}"},
      "{device} carries {links} of {usual} of its sisters' NVLink rate",
@@ -105,16 +100,14 @@ constexpr RuleWording wordings[] = {
       "a healthy NVLink repeats nothing and recovers from nothing"},
      "every repetition stops the link; traffic through it stutters",
      "see nvidia-smi nvlink -e, and dmesg for Xid 74; reset the GPU, and if the counters rise again, have "
-     "the "
-     "board repaired"},
+     "the board repaired"},
     // GPUs.
     {FindingKind::gpu_lost,
      {"the driver answers for {asked}: {answer} (nvml)|"
       "PCI shows {device} at {address} (sysfs), and the driver does not name it among its GPUs (nvml)"},
      "this GPU takes no part in anything; jobs on this node fail",
      "see dmesg for Xid 79 and 48; drain the node, reset the GPU (nvidia-smi -r) or restart the node, and if "
-     "it "
-     "comes again, have the GPU replaced"},
+     "it comes again, have the GPU replaced"},
     {FindingKind::gpu_throttled,
      {"{device}: {reasons} (bits {bits:hex}, {origin})", "{temperature_C} degrees Celsius"},
      "its clocks are lowered[: {sm_clock_MHz} of {max_sm_clock_MHz} MHz][{?fault}; all GPUs of a job wait "
@@ -153,8 +146,7 @@ constexpr RuleWording wordings[] = {
      "this rail carries 0 of {expected_Bps}|this rail carries nothing",
      "{?disabled}it was switched off: enable it (ip link set up, or mlxlink / ibportstate)|"
      "look at cable, transceiver and the switch's port; swap the cable with a good rail's and see whether "
-     "the fault "
-     "moves"},
+     "the fault moves"},
     {FindingKind::port_not_active,
      {port_state},
      "the wire is there and carries no data yet: this rail carries nothing",
@@ -219,8 +211,7 @@ constexpr RuleWording wordings[] = {
      {"{device} is on socket {socket}",
       "the NICs that carry data are elsewhere: {far_nics} on socket {far_socket}"},
      "what {device} sends to other nodes crosses the link between sockets, which all of them share: SYS "
-     "instead of "
-     "PIX, PXB or NODE",
+     "instead of PIX, PXB or NODE",
      "{?inevitable}nothing: there are fewer NICs than sockets with GPUs|move a NIC to a slot of socket "
      "{socket}"},
     {FindingKind::gpudirect_impossible,
@@ -235,8 +226,7 @@ constexpr RuleWording wordings[] = {
      {"ACS sends peer traffic up to the root at {ports} ({origin})"},
      "traffic between {parts} goes through the root port instead of the switch: slower, and shared by all",
      "outside of virtual machines turn it off: in the firmware set-up, or setpci -s ADDRESS "
-     "ECAP_ACS+6.w=0000 after "
-     "each start"},
+     "ECAP_ACS+6.w=0000 after each start"},
     {FindingKind::iommu_translated,
      {"the IOMMU translates the addresses of all devices ({origin})"},
      "each access to memory by a device is looked up first; peer traffic goes through the root",

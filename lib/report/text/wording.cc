@@ -61,8 +61,8 @@ constexpr Wording wordings[] = {
      "it loses packets: {resent} had to be sent again, {resent_per_GB} for each gigabyte; elsewhere "
      "{elsewhere_per_GB}"},
     {StatementKind::alone_sends, "alone-sends",
-     "while both directions are in use it sends less, as acknowledgements queue behind the slow side's "
-     "data; alone it sends {rate_Bps}: that side is fine"},
+     "while both directions are in use it sends less, as acknowledgements queue behind the slow side's data; "
+     "alone it sends {rate_Bps}: that side is fine"},
     {StatementKind::alone_receives, "alone-receives",
      "while both directions are in use it receives less, as acknowledgements queue behind the slow side's "
      "data; alone it receives {rate_Bps}: that side is fine"},
@@ -88,11 +88,11 @@ constexpr Wording wordings[] = {
      "most sides carry {rate_Bps}, above the declared link rate: it cannot be these links' rate, so the "
      "fleet's majority is used instead"},
     {StatementKind::fleet_rate, "fleet-rate",
-     "most sides reach {rate_Bps}, {reached_share} of what is attainable at the link rate, and none "
-     "reaches it"},
+     "most sides reach {rate_Bps}, {reached_share} of what is attainable at the link rate, and none reaches "
+     "it"},
     {StatementKind::lost_packets, "lost-packets",
-     "{lost} of {packets} packets ({lost_percent}) {text}[; of all others, {others_lost} of "
-     "{others_packets} packets ({others_percent})]"},
+     "{lost} of {packets} packets ({lost_percent}) {text}[; of all others, {others_lost} of {others_packets} "
+     "packets ({others_percent})]"},
     {StatementKind::other_scope, "other-scope",
      "{text} would explain the counts nearly as well: too few packets went elsewhere"},
     {StatementKind::counter, "counter", "{0} {text}"},
@@ -124,14 +124,14 @@ constexpr Wording wordings[] = {
     {StatementKind::look_at_route, "look-at-route",
      "look at the route between {0} and {1} (switch ports, trunks, hash collisions, rate limits)"},
     {StatementKind::look_at_sender, "look-at-sender",
-     "on {0}, look at what it sends through: port speed, shaping, errors on its cable (ethtool, ethtool "
-     "-S, tc qdisc); after the repair run ringtrue check again"},
+     "on {0}, look at what it sends through: port speed, shaping, errors on its cable (ethtool, ethtool -S, "
+     "tc qdisc); after the repair run ringtrue check again"},
     {StatementKind::look_at_receiver, "look-at-receiver",
-     "on {0}, look at what it receives through: its switch port, ring drops, pause frames (ethtool, "
-     "ethtool -S, tc qdisc); after the repair run ringtrue check again"},
+     "on {0}, look at what it receives through: its switch port, ring drops, pause frames (ethtool, ethtool "
+     "-S, tc qdisc); after the repair run ringtrue check again"},
     {StatementKind::look_at_port, "look-at-port",
-     "on {0}, look at its port, cable and slot: speed, width, errors (ethtool, ethtool -S, tc qdisc); "
-     "after the repair run ringtrue check again"},
+     "on {0}, look at its port, cable and slot: speed, width, errors (ethtool, ethtool -S, tc qdisc); after "
+     "the repair run ringtrue check again"},
     {StatementKind::look_at_part, "look-at-part",
      "look at {text} (speed and errors of its ports, cables), then run ringtrue check again"},
     {StatementKind::look_at_rail, "look-at-rail",
@@ -142,13 +142,12 @@ constexpr Wording wordings[] = {
      "look at the cable and the switch port of {text} (discards, FEC and symbol errors); then run ringtrue "
      "check again"},
     {StatementKind::look_at_rdma_cable, "look-at-rdma-cable",
-     "look at the cable and the switch port of {text} (discards, FEC and symbol errors), and that PFC or "
-     "ECN is set alike on both; then run ringtrue check again"},
+     "look at the cable and the switch port of {text} (discards, FEC and symbol errors), and that PFC or ECN "
+     "is set alike on both; then run ringtrue check again"},
     {StatementKind::look_at_node, "look-at-node", "see that the node is up"},
     {StatementKind::look_at_fleet, "look-at-fleet",
      "make sure that --link-rate is the links' nominal rate; then look at what all nodes have in common: "
-     "switch, "
-     "MTU, speed negotiation"},
+     "switch, MTU, speed negotiation"},
     {StatementKind::give_link_rate, "give-link-rate", "give the links' true rate with --link-rate"},
     {StatementKind::see_ideal, "see-ideal", "see ringtrue ideal, and give the links' rate with --link-rate"},
     {StatementKind::look_at_gpu_links, "look-at-gpu-links",
@@ -160,9 +159,8 @@ constexpr Wording wordings[] = {
     {StatementKind::no_wire, "no-wire", "the network\n{#members:node has/nodes have} no wire to measure"},
     {StatementKind::one_process, "one-process",
      "wires\n{#ranks:rank of one process has/ranks of one process have} none between them: each hop was held "
-     "to "
-     "{pace_Bps}[{?link_rate_named}, not to --link-rate], which shows how the check works and what --fault "
-     "slows; use --hosts for a network"},
+     "to {pace_Bps}[{?link_rate_named}, not to --link-rate], which shows how the check works and what "
+     "--fault slows; use --hosts for a network"},
     {StatementKind::alike_directions, "alike-directions",
      "whether both directions are slow alike\nwith two nodes, only --link-rate tells what they should carry"},
     {StatementKind::seen_once, "seen-once",
