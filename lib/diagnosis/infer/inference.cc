@@ -17,10 +17,10 @@ namespace {
 // A program that takes as little is slow; above, its readings may be its partners'.
 constexpr double slow_program = 0.9;
 
-class Judge {
+class InferenceBuilder {
  public:
-  Judge(const Readings& readings, const Readings& alone, const Thresholds& thresholds,
-        const Structure& structure, Inference& inference)
+  InferenceBuilder(const Readings& readings, const Readings& alone, const Thresholds& thresholds,
+                   const Structure& structure, Inference& inference)
       : readings_(readings),
         alone_(alone),
         t_(thresholds),
@@ -289,7 +289,7 @@ Inference infer(const Readings& readings, const Readings& alone, std::optional<d
   inference.reference = reference_of(sends, receives, attainable, nominal);
   inference.sends = std::move(sends.rate);
   inference.receives = std::move(receives.rate);
-  if (inference.reference.rate > 0) Judge(readings, alone, thresholds, structure, inference).run();
+  if (inference.reference.rate > 0) InferenceBuilder(readings, alone, thresholds, structure, inference).run();
   return inference;
 }
 
