@@ -74,12 +74,9 @@ Result<std::pair<long, long>> parse_range(std::string_view text, long low, long 
 }
 
 Result<double> parse_share_up_to(double max, std::string_view text) {
-  const std::string_view whole = text.substr(0, 40);
-  const bool percent = text.ends_with('%');
-  if (percent) text.remove_suffix(1);
-  const double share = parse_number<double>(text).value_or(-1) / (percent ? 100 : 1);
-  if (share >= 0 && share <= max) return share;
-  return fail(Cause::bad_input, fmt::format("'{}' is not a share from 0 to {:g}%", whole, max * 100), {},
+  if (const auto share = parse_share(text, max)) return *share;
+  return fail(Cause::bad_input,
+              fmt::format("'{}' is not a share from 0 to {:g}%", text.substr(0, 40), max * 100), {},
               "like 5% or 0.05");
 }
 

@@ -138,12 +138,8 @@ std::string in_units(double value, std::initializer_list<std::string_view> units
 }
 
 std::optional<double> parse_share(std::string_view text) {
-  const bool percent = text.ends_with('%');
-  if (percent) text.remove_suffix(1);
-  auto value = parse_number<double>(text, std::chars_format::fixed);
-  if (value && percent) *value /= 100;
-  if (!value || !(*value >= 0 && *value <= 1)) return std::nullopt;  // nor is it NaN
-  return std::round(*value * 1e9) / 1e9;
+  const auto share = ringtrue::parse_share(text, 1);
+  return share ? std::optional(std::round(*share * 1e9) / 1e9) : std::nullopt;
 }
 
 std::string share_text(double share) {
