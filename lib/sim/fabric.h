@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "base/keys.h"
 #include "collective/choose.h"
 #include "collective/types.h"
 #include "sim/fabric_fault.h"
@@ -13,10 +14,18 @@ namespace ringtrue::sim {
 
 using collective::HopCost;
 
+// How a leaf chooses the spine, and so the trunks, of what leaves it.
+enum class Hashing : std::uint8_t {
+  addresses,    // by a hash of both nodes and the lane: the same in every run
+  connections,  // by a hash of the ports, too: another one in every run
+  destination,  // by the destination alone, in turn: the tables of a fat tree (d-mod-k)
+  adaptive      // message by message, where there is room: all trunks of a leaf as if they were one
+};
+
 // Inside a node, every rank has a port out of it and one into it. A node has `rails` NICs, each with a port
 // out of it and one into it; messages between two nodes are dealt to the rails in turn and stay on their
 // rail. The nodes hang below leaf switches, one a rail for each group of `leaf` nodes, and these below
-// spines, each over one trunk in each direction; a connection takes the spine that its hash says. What a
+// spines, each over one trunk in each direction; `hashing` says which spine a connection takes. What a
 // switch itself does takes no time and has no limit. docs/simulator.md tells it at length.
 struct Fabric {
   int nodes = 1;
@@ -32,8 +41,10 @@ struct Fabric {
   bool pcie = false;
 
   int rails = 1;
-  int leaf = 0;                 // nodes below a leaf; 0: one switch for all
-  int spines = 0;               // 0: as many as a leaf has NICs' worth of uplinks
+  int leaf = 0;    // nodes below a leaf; 0: one switch for all
+  int spines = 0;  // 0: as many as a leaf has NICs' worth of uplinks
+  Hashing hashing = Hashing::addresses;
+  std::vector<int> slots;       // by node: its place below the leaves; empty: node n is in place n
   double oversubscription = 1;  // of a leaf's downlinks over its uplinks
   Seconds spine_latency{1e-6};  // more, where a hop crosses a spine
   int mtu = 9000;               // bytes
@@ -44,6 +55,9 @@ struct Fabric {
 
   std::vector<FabricFault> faults;
 
+  // Which leaves a node hangs below, one a rail; there are leaves.
+  int group_of(int node) const { return (slots.empty() ? node : slots[std::size_t(node)]) / leaf; }
+
   collective::Layout layout() const {
     if (!node_of_rank.empty()) return {node_of_rank};
     return collective::Layout::uniform(nodes, ranks_per_node);
@@ -51,3 +65,11 @@ struct Fabric {
 };
 
 }  // namespace ringtrue::sim
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<sim::Hashing>[] = {"addresses", "connections", "destination",
+                                                        "adaptive"};
+
+}  // namespace ringtrue

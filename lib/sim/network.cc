@@ -57,7 +57,7 @@ int spines_of(const Fabric& fabric) {
 }
 
 Network::Network(const Fabric& fabric, std::uint64_t seed, double run_noise)
-    : fabric_(fabric), layout_(fabric.layout()) {
+    : fabric_(fabric), layout_(fabric.layout()), seed_(seed) {
   const std::size_t ranks = std::size_t(layout_.ranks());
   for (const int node : layout_.node_of_rank) nodes_ = std::max(nodes_, node + 1);
   local_.resize(ranks);
@@ -90,6 +90,24 @@ Network::Network(const Fabric& fabric, std::uint64_t seed, double run_noise)
   dead_.resize(std::size_t(nodes_));
   mtu_.assign(std::size_t(nodes_), fabric.mtu);
   for (const FabricFault& fault : fabric.faults) break_down(fault);
+  if (fabric.hashing == Hashing::adaptive) add_bundles();
+}
+
+void Network::add_bundles() {
+  bundle_ = links_.size();
+  links_.resize(bundle_ + 2 * std::size_t(leaves_));
+  for (int leaf = 0; leaf < leaves_; ++leaf) {
+    for (const bool down : {false, true}) {
+      Link& all = links_[bundle(leaf, down)];
+      for (int spine = 0; spine < spines_; ++spine) {
+        const Link& one = links_[trunk(leaf, spine, down)];
+        all.rate += one.rate;
+        all.lost += one.lost / spines_;
+        all.patience = std::max(all.patience, one.patience);
+        all.latency = std::max(all.latency, one.latency);
+      }
+    }
+  }
 }
 
 std::vector<std::uint32_t> Network::links_of(const Place& place) const {
@@ -185,17 +203,30 @@ std::uint32_t Network::add_private(double rate) {
   return std::uint32_t(links_.size() - 1);
 }
 
+int Network::spine_of(int a, int b, Lane lane, int rail) const {
+  if (fabric_.hashing == Hashing::destination)
+    return (fabric_.slots.empty() ? b : fabric_.slots[std::size_t(b)]) % spines_;
+  // As switches do: a hash over the connection's ends.
+  std::uint64_t hash = splitmix64(std::uint64_t(a) << 32 | std::uint64_t(b));
+  hash = splitmix64(hash ^ (std::uint64_t(rail) << 16 | lane));
+  if (fabric_.hashing == Hashing::connections) hash = splitmix64(hash ^ seed_);
+  return int(hash % std::uint64_t(spines_));
+}
+
 // From NIC to NIC, both of them included.
 void Network::between(int a, int b, Lane lane, int rail, Route& route) {
   const auto cross = [&](std::uint32_t link) { route.link[route.links++] = link; };
   cross(nic(a, rail, false));
-  if (spines_ > 0 && a / fabric_.leaf != b / fabric_.leaf) {
-    // As switches do: a hash over the connection's ends.
-    std::uint64_t hash = splitmix64(std::uint64_t(a) << 32 | std::uint64_t(b));
-    hash = splitmix64(hash ^ (std::uint64_t(rail) << 16 | lane));
-    const int spine = int(hash % std::uint64_t(spines_));
-    cross(trunk(leaf_of(a, rail), spine, false));
-    cross(trunk(leaf_of(b, rail), spine, true));
+  if (spines_ > 0 && fabric_.group_of(a) != fabric_.group_of(b)) {
+    const int up = leaf_of(a, rail), down = leaf_of(b, rail);
+    if (fabric_.hashing == Hashing::adaptive) {
+      cross(bundle(up, false));
+      cross(bundle(down, true));
+    } else {
+      const int spine = spine_of(a, b, lane, rail);
+      cross(trunk(up, spine, false));
+      cross(trunk(down, spine, true));
+    }
     route.latency += fabric_.spine_latency.value;
   }
   cross(nic(b, rail, true));

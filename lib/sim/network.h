@@ -80,7 +80,7 @@ class Network {
   std::vector<Background> background();
 
  private:
-  int leaf_of(int node, int rail) const { return node / fabric_.leaf * fabric_.rails + rail; }
+  int leaf_of(int node, int rail) const { return fabric_.group_of(node) * fabric_.rails + rail; }
   std::uint32_t port(collective::Rank rank, bool in) const { return std::uint32_t(2 * rank + in); }
   std::uint32_t host(int node, bool back) const {
     return std::uint32_t(host_ + 2 * std::size_t(node) + back);
@@ -92,6 +92,12 @@ class Network {
   std::uint32_t trunk(int leaf, int spine, bool down) const {
     return std::uint32_t(trunk_ + 2 * (std::size_t(leaf) * std::size_t(spines_) + std::size_t(spine)) + down);
   }
+  // All trunks of a leaf, one way, where each message takes the best of them.
+  std::uint32_t bundle(int leaf, bool down) const {
+    return std::uint32_t(bundle_ + 2 * std::size_t(leaf) + down);
+  }
+  void add_bundles();
+  int spine_of(int a, int b, collective::Lane lane, int rail) const;
   std::vector<std::uint32_t> links_of(const Place& place) const;
   void break_down(const FabricFault& fault);
   void between(int a, int b, collective::Lane lane, int rail, Route& route);
@@ -100,7 +106,8 @@ class Network {
   collective::Layout layout_;
   std::vector<int> local_;     // by rank: which of its node
   std::vector<int> ranks_of_;  // by node
-  std::size_t host_ = 0, nic_ = 0, trunk_ = 0;
+  std::uint64_t seed_ = 0;
+  std::size_t host_ = 0, nic_ = 0, trunk_ = 0, bundle_ = 0;
   int nodes_ = 0, leaves_ = 0, spines_ = 0;
   std::vector<Link> links_;
   std::vector<double> reduce_rate_;

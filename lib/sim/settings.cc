@@ -138,6 +138,13 @@ constexpr Setting table[] = {
      [](Description& d, std::string_view t) { return whole(t, 1, 4096, d.fabric.spines); }},
     {"spine-oversubscription", "RATIO", "of a leaf's downlinks over its uplinks (1)",
      [](Description& d, std::string_view t) { return ratio(t, d.fabric.oversubscription); }},
+    {"hashing", "WORD",
+     "what chooses a connection's spine: addresses (the same in every run), connections (another one in "
+     "every "
+     "run), destination (in turn), adaptive (each message the best) (addresses)",
+     [](Description& d, std::string_view t) {
+       return keep(parse_one_of<Hashing>(t, "hashing"), d.fabric.hashing);
+     }},
     {"spine-latency", "TIME", "more, where a hop crosses a spine (1us)",
      [](Description& d, std::string_view t) { return keep(parse_delay(t), d.fabric.spine_latency); }},
     {"bucket", "SIZE",

@@ -99,6 +99,56 @@ TEST(Fabric, HashesConnectionsOverSpines) {
   EXPECT_EQ(network.route(0, 15, 0, 0).links, 2);
 }
 
+TEST(Fabric, HashesConnectionsAnewInEveryRunWhereTheirPortsCount) {
+  Fabric fabric = cluster(64);
+  fabric.leaf = 16;
+  const auto uplink = [&](std::uint64_t run, Rank from, Rank to) {
+    return Network(fabric, run, 0).route(from, to, 0, 0).link[1];
+  };
+  int moved = 0;
+  for (std::uint64_t run = 2; run < 12; ++run) moved += uplink(run, 3, 40) != uplink(1, 3, 40);
+  EXPECT_EQ(moved, 0);
+  fabric.hashing = Hashing::connections;
+  for (std::uint64_t run = 2; run < 12; ++run) moved += uplink(run, 3, 40) != uplink(1, 3, 40);
+  EXPECT_GT(moved, 6);
+  EXPECT_EQ(uplink(7, 3, 40), uplink(7, 3, 40));
+}
+
+// A shift over a fat tree whose tables go by the destination shares no trunk.
+TEST(Fabric, SpreadsDestinationsOverSpinesInTurn) {
+  Fabric fabric = cluster(64);
+  fabric.leaf = 16;
+  fabric.hashing = Hashing::destination;
+  Network network(fabric, 1, 0);
+  std::map<std::uint32_t, int> uses;
+  for (Rank from = 0; from < 64; ++from) {
+    const Route route = network.route(from, (from + 16) % 64, 0, 0);
+    for (const std::uint32_t link : route.crossed()) ++uses[link];
+  }
+  for (const auto& [link, count] : uses) EXPECT_EQ(count, 1) << link;
+}
+
+TEST(Fabric, LetsAdaptiveRoutesUseAllTrunksOfALeaf) {
+  Fabric fabric = cluster(8);
+  fabric.leaf = 4;
+  fabric.spine_latency = Seconds(0);
+  fabric.hashing = Hashing::adaptive;
+  const double bytes = 16 << 20, rate = fabric.inter.rate.value;
+  EXPECT_NEAR(play("pairwise", 16 << 20, fabric, 4).time.value, bytes / rate, 1e-3 * bytes / rate);
+  // One of four at 40 %: all of them carry 85 %.
+  const SimReport slow = play("pairwise", 16 << 20, with(fabric, "slow-link@leaf0>spine0:share=40%"), 4);
+  EXPECT_NEAR(slow.time.value, bytes / (0.85 * rate), 1e-2 * bytes / rate);
+}
+
+TEST(Fabric, HangsNodesBelowTheLeavesThatTheirSlotsSay) {
+  Fabric fabric = cluster(8);
+  fabric.leaf = 4;
+  fabric.slots = {0, 4, 1, 5, 2, 6, 3, 7};
+  Network network(fabric, 1, 0);
+  EXPECT_EQ(network.route(0, 2, 0, 0).links, 2);
+  EXPECT_EQ(network.route(0, 1, 0, 0).links, 4);
+}
+
 TEST(Fabric, SendsEverythingThroughThePcieBus) {
   Fabric fabric = cluster(1, 4);
   fabric.intra.rate = BytesPerSecond(1e9);
