@@ -35,6 +35,13 @@ Result<std::vector<const campaign::Kind*>> parse_kinds(std::string_view text) {
   return out;
 }
 
+template <class E>
+std::vector<std::pair<std::string, E>> words() {
+  std::vector<std::pair<std::string, E>> out;
+  for (const std::string& key : all_keys<E>()) out.emplace_back(key, *parse_key<E>(key));
+  return out;
+}
+
 Result<void> check(const Context& context, const EvaluateFlags& flags) {
   auto fits = reject(
       "evaluate", {running(context, "use --nodes"), hosts(context, "leave it out: the clusters are modelled"),
@@ -77,6 +84,15 @@ Command evaluate_command() {
     std::tie(flags.campaign.limits.min_nodes, flags.campaign.limits.max_nodes) = *nodes;
     return {};
   };
+  const auto severity = [](std::string_view text) -> Result<void> {
+    const auto percent = parse_range(text, 1, 99);
+    if (!percent) return tl::unexpected(percent.error());
+    flags.campaign.limits.min_severity = double(percent->first) / 100;
+    flags.campaign.limits.max_severity = double(percent->second) / 100;
+    return {};
+  };
+  std::vector<std::string_view> dials;
+  for (const campaign::Dial& dial : campaign::dials()) dials.push_back(dial.name);
   return {
       "evaluate",
       "Measures how often the check is right, on modelled clusters with known faults",
@@ -88,6 +104,18 @@ Command evaluate_command() {
           {"--nodes", "A-B", "nodes of the clusters (2-1024)", range},
           parsed("--noise", limits.noise, noise, "SHARE",
                  "of a run and of a slice: both are slower by up to this share (5%)"),
+          {"--severity", "A-B", "percent of what is lost, from one to another (20-90)", severity},
+          choice<campaign::Told>("--told", limits.told, words<campaign::Told>(), "WORD",
+                                 "what the check is told of the fabric: nothing, leaves, or fabric (fabric)"),
+          choice<campaign::Fabrics>("--fabrics", limits.fabrics, words<campaign::Fabrics>(), "WORD",
+                                    "plain: spines by a hash of addresses, at most 2:1, nodes in order; "
+                                    "varied: all ways to choose a "
+                                    "spine, up to 8:1, nodes in any order (plain)"),
+          parsed(
+              "--nuisances", limits.nuisances, campaign::parse_nuisances, "DIALS",
+              fmt::format("what healthy clusters have: none, half, full, or some of {} as NAME=SHARE (none)",
+                          fmt::join(dials, ", ")),
+              {"none", "half", "full"}),
           whole("--threads", campaign.threads, 1, 1024, "threads; as many as there are cores if not given"),
           whole("--case", flags.one, 0, max_cases - 1, "one case of the campaign in full"),
           toggle("--markdown", flags.markdown, "tables for documentation"),

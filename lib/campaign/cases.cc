@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "base/plural.h"
 #include "base/splitmix64.h"
@@ -170,7 +172,8 @@ std::vector<Fault> fault_of(Draw& draw, std::string_view kind, double severity, 
 constexpr std::string_view single[] = {"slow-out",   "slow-in", "slow-node-links", "slow-nic",
                                        "narrow-nic", "lossy",   "slow-compute"};
 
-std::vector<Fault> draw_faults(Draw& draw, const Kind& kind, double severity, const sim::Fabric& f) {
+std::vector<Fault> draw_faults(Draw& draw, const Kind& kind, double severity, double least,
+                               const sim::Fabric& f) {
   const int several = kind.name == "two" ? 2 : kind.name == "three" ? 3 : 0;
   if (several == 0) return fault_of(draw, kind.name, severity, draw.below(f.nodes), f);
   std::vector<Fault> out;
@@ -178,12 +181,55 @@ std::vector<Fault> draw_faults(Draw& draw, const Kind& kind, double severity, co
   while (int(nodes.size()) < several) {
     const int node = draw.below(f.nodes);
     if (std::find(nodes.begin(), nodes.end(), node) != nodes.end()) continue;
-    const double worst = nodes.empty() ? severity : draw.between(0.2, severity);
+    const double worst = nodes.empty() ? severity : draw.between(least, severity);
     nodes.push_back(node);
     const auto more = fault_of(draw, single[draw.below(int(std::size(single)))], worst, node, f);
     out.insert(out.end(), more.begin(), more.end());
   }
   return out;
+}
+
+void vary(Draw& draw, sim::Fabric& fabric) {
+  if (fabric.leaf == 0) return;
+  fabric.hashing = draw.of(std::vector<sim::Hashing>{sim::Hashing::addresses, sim::Hashing::connections,
+                                                     sim::Hashing::destination, sim::Hashing::adaptive});
+  // A fault names its spine: there are to be no fewer of them.
+  const bool names_spine = std::any_of(fabric.faults.begin(), fabric.faults.end(), [](const Fault& fault) {
+    return fault.place.what == What::spine || fault.place.what == What::trunk;
+  });
+  if (!names_spine)
+    fabric.oversubscription = std::min(draw.of(std::vector<double>{1, 2, 4, 8}), double(fabric.leaf));
+  if (!draw.chance(0.5)) return;
+  fabric.slots.resize(std::size_t(fabric.nodes));
+  std::iota(fabric.slots.begin(), fabric.slots.end(), 0);
+  for (int i = fabric.nodes; i > 1; --i)
+    std::swap(fabric.slots[std::size_t(i - 1)], fabric.slots[std::size_t(draw.below(i))]);
+}
+
+// Close to normal: a sum of twelve shares.
+double normal(Draw& draw) {
+  double sum = -6;
+  for (int i = 0; i < 12; ++i) sum += draw.share();
+  return sum;
+}
+
+void annoy(Draw& draw, const Nuisances& nuisances, Case& c) {
+  sim::Fabric& fabric = c.world.fabric;
+  for (int node = 0; node < fabric.nodes; ++node) {
+    const double generation = draw.chance(nuisances.generations) ? 0.5 : 1;
+    for (auto* side : {&fabric.egress, &fabric.ingress}) {
+      const double factor = generation * std::max(0.5, 1 + nuisances.spread * normal(draw));
+      if (factor != 1) (*side)[node] = factor;
+    }
+  }
+  c.world.noise.tail = nuisances.tails;
+  c.world.noise.latency = nuisances.latency;
+  c.world.noise.retransmits = nuisances.retransmits;
+  c.world.lasting = nuisances.lasting;
+  c.world.away = nuisances.away;
+  c.world.period = Seconds(0.5 * (1 << draw.below(7)) * (1 + draw.share()));
+  const double off = nuisances.declared * draw.between(-1, 1);
+  if (c.link_rate && off != 0) c.link_rate = *c.link_rate * (1 + off);
 }
 
 }  // namespace
@@ -220,17 +266,17 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
       if (limits.kinds.empty()) from.push_back(&kind);
     std::erase_if(from, [&](const Kind* kind) { return !fits(*kind, limits); });
     out.kind = from.empty() ? &kind_of("slow-out") : draw.of(from);
-    // From 20 % on, milder ones as often as grave ones.
+    // Milder ones as often as grave ones.
     out.severity = out.kind->name == "dead"         ? 0
                    : out.kind->name == "narrow-nic" ? 0.5
-                                                    : draw.between(0.2, 0.9);
+                                                    : draw.between(limits.min_severity, limits.max_severity);
   }
   Limits room = limits;
   room.min_nodes = std::max(room.min_nodes, min_nodes(*out.kind));
   out.world.fabric = draw_fabric(draw, room, needs_leaves(*out.kind));
   sim::Fabric& fabric = out.world.fabric;
   if (out.severity > 0 || out.kind->name == "dead")
-    fabric.faults = draw_faults(draw, *out.kind, out.severity, fabric);
+    fabric.faults = draw_faults(draw, *out.kind, out.severity, limits.min_severity, fabric);
   out.world.noise = {limits.noise, limits.noise};
   out.world.disturbed = busy ? 0.05 : 0;
   out.world.seed = draw.next();
@@ -238,6 +284,11 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
   const bool told = draw.chance(0.5) || fabric.nodes <= 3;
   if (told)
     out.link_rate = fabric.inter.rate * (double(fabric.rails) / ideal::ethernet_tcp(fabric.mtu)->share);
+  out.world.told = limits.told;
+  // From draws of their own: the rest of a case is the same with and without.
+  Draw more(splitmix64(out.seed ^ 0x0dd5));
+  if (limits.fabrics == Fabrics::varied) vary(more, fabric);
+  annoy(more, limits.nuisances, out);
   return out;
 }
 
@@ -256,6 +307,14 @@ std::string Case::text() const {
                     : std::string(" below one switch");
   out += fmt::format(", {} of {} after {} each, noise {:g} %", plural(f.rails, "NIC"), to_text(f.inter.rate),
                      to_text(f.inter.latency), world.noise.run * 100);
+  if (f.leaf > 0 && f.hashing != sim::Hashing::addresses)
+    out += fmt::format(", spines by {}", key_of(f.hashing));
+  if (!f.slots.empty()) out += ", nodes in any order";
+  if (!f.egress.empty()) out += ", ports that differ";
+  if (world.away > 0)
+    out += fmt::format(", faults away for {:g} % of every {}", world.away * 100, to_text(world.period));
+  if (world.lasting > 0)
+    out += fmt::format(", {:g} % of the nodes send for others throughout", world.lasting * 100);
   if (world.disturbed > 0) out += fmt::format(", {:g} % of the nodes send for others", world.disturbed * 100);
   out += link_rate ? fmt::format("; told: {} a node", to_text(*link_rate)) : std::string("; no rate told");
   for (const std::string& fault : faults()) out += "; " + fault;

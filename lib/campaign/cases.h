@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "campaign/nuisances.h"
 #include "campaign/sim_measurer.h"
 
 namespace ringtrue::campaign {
@@ -24,10 +25,20 @@ std::span<const Kind> kinds();
 // By name. Errors: bad_input, with the names.
 Result<const Kind*> find_kind(std::string_view name);
 
+// How the fabrics of a campaign are drawn.
+enum class Fabrics : std::uint8_t {
+  plain,  // spines by a hash of addresses, 1:1 or 2:1, nodes in the order of their leaves
+  varied  // all ways to choose a spine, 1:1 to 8:1, nodes in any order
+};
+
 struct Limits {
   int min_nodes = 2, max_nodes = 1024;
   double noise = 0.05;             // of a run and of a slice
   std::vector<const Kind*> kinds;  // faulty ones to draw from; empty: all
+  double min_severity = 0.2, max_severity = 0.9;
+  Fabrics fabrics = Fabrics::plain;
+  Nuisances nuisances;
+  Told told = Told::fabric;
 };
 
 struct Case {
@@ -48,3 +59,10 @@ bool fits(const Kind& kind, const Limits& limits);
 Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& limits);
 
 }  // namespace ringtrue::campaign
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<campaign::Fabrics>[] = {"plain", "varied"};
+
+}  // namespace ringtrue

@@ -68,6 +68,7 @@ class Run {
         double sum = 0;
         for (std::uint64_t i = 0; noise_.slice > 0 && i < slices; ++i) sum += draw_.share();
         part.load = double(bytes) * (1 + noise_.slice * sum / double(slices));
+        if (noise_.tail > 0) part.load *= 1 + noise_.tail * heavy_tail();
         if (intake(to) > 0) {
           std::uint32_t& link = processor[std::size_t(to)];
           if (link == 0) link = network_.add_private(intake(to)) + 1;
@@ -76,6 +77,12 @@ class Run {
         parts_.push_back(part);
       }
     }
+  }
+
+  // Of a Pareto distribution with exponent 2, from 0.
+  double heavy_tail() {
+    const double share = 1 - draw_.share();
+    return std::min(5.0, 0.5 * (1 / std::sqrt(share) - 1));
   }
 
   // Sets the ends of all parts.
@@ -138,6 +145,7 @@ class Run {
     }
     double longer = 1;
     for (int i = 0; i < 8; ++i) longer = std::min(longer, draw_.share());
+    if (noise_.latency > 0) least *= 1 + noise_.latency * draw_.share();
     return Seconds(least * (1 + noise_.slice * longer));
   }
 
@@ -155,6 +163,9 @@ class Run {
       busy += draw_.count(slices, 1 - power(1 - lost, std::uint64_t(packets))) * patience;
       reading.retransmits += std::uint64_t(draw_.count(slices * packets, lost));
     }
+    if (noise_.retransmits > 0)
+      reading.retransmits +=
+          std::uint64_t(draw_.count(std::ceil(double(bytes.value) / fabric_.mtu), noise_.retransmits));
     if (fabric_.rails > 1) reading.rails.push_back({part.rail, bytes, Seconds(busy)});
     reading.busy = std::max(reading.busy, Seconds(busy));
   }

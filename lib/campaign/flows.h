@@ -17,10 +17,15 @@ struct Flow {
   Bytes bytes;
 };
 
-// Of what is drawn: every link is slower by up to this share throughout the run, every slice takes up to this
-// share longer.
+// Of what is drawn, as shares.
 struct Noise {
-  double run = 0, slice = 0;
+  double run = 0;    // every link is slower by up to this throughout the run
+  double slice = 0;  // every slice takes up to this longer
+  // A flow on a rail takes longer by this times a draw with a heavy tail: one in ten is above 1.1, one in a
+  // hundred above 4.5, none above 5.
+  double tail = 0;
+  double latency = 0;      // a reading's round trip is longer by up to this
+  double retransmits = 0;  // of the packets, sent again where nothing is wrong
 };
 
 // One reading a flow, as its sender would see it. `busy`: until its last byte has arrived, waits for lost

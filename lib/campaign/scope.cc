@@ -74,11 +74,10 @@ class CaseScorer {
 
  private:
   static bool is(const Finding& finding, ScopeType type) { return finding.scope.type == type; }
-  int leaf_of(int node) const { return fabric_.leaf > 0 && node >= 0 ? node / fabric_.leaf : -1; }
+  int leaf_of(int node) const { return fabric_.leaf > 0 && node >= 0 ? fabric_.group_of(node) : -1; }
   // A switch by the number in its name, else by a node below it.
   int leaf_of(const Finding& finding) const {
-    const int number = number_in(finding.scope.subject.device);
-    return number >= 0 ? number : leaf_of(finding.scope.node);
+    return finding.scope.node >= 0 ? leaf_of(finding.scope.node) : number_in(finding.scope.subject.device);
   }
   bool two_leaves() const { return fabric_.nodes == 2 * fabric_.leaf; }
   // Leaves of a trunk and of a leaf, over all rails, are those of groups of nodes.
@@ -88,7 +87,13 @@ class CaseScorer {
            is(finding, ScopeType::fabric_switch);
   }
 
-  // Whether a hop between these nodes crosses what is faulty. Of a trunk or spine that its hash decides.
+  // Which trunk a connection takes changes from run to run, or from message to message.
+  bool unsteady_routes() const {
+    return fabric_.hashing == sim::Hashing::connections || fabric_.hashing == sim::Hashing::adaptive;
+  }
+
+  // Whether a hop between these nodes crosses what is faulty. Of a trunk or spine that its hash decides;
+  // where that changes, it may cross it.
   bool crosses(int from, int to, const Fault& fault) {
     const sim::Place& place = fault.place;
     if (from < 0 || to < 0 || from == to) return false;
@@ -102,6 +107,7 @@ class CaseScorer {
     const bool trunk = place.what == What::trunk;
     if (trunk && place.side == Side::out && a != group(fault)) return false;
     if (trunk && place.side == Side::in && b != group(fault)) return false;
+    if (unsteady_routes()) return true;
     if (!marked_ || marked_->fault != &fault) marked_ = std::make_unique<Marked>(fabric_, fault);
     for (int rail = 0; rail < fabric_.rails; ++rail)
       if (marked_->network.route(from, to, 0, rail).latency >= 1) return true;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/splitmix64.h"
 #include "campaign/draw.h"
@@ -21,12 +22,11 @@ Bytes carried(const diagnosis::Experiment& e) {
   return Bytes(std::uint64_t(double(e.bytes.value) * of_call) * std::uint64_t(e.iterations));
 }
 
-// The same fabric with traffic of others.
-sim::Fabric disturbed(const World& world, std::uint64_t seed) {
-  sim::Fabric out = world.fabric;
+// Adds traffic of others, from this share of the nodes.
+void disturb(sim::Fabric& out, double share, std::uint64_t seed) {
   Draw draw(seed ^ 0xba4);
   for (int node = 0; node < out.nodes; ++node) {
-    if (!draw.chance(world.disturbed)) continue;
+    if (!draw.chance(share)) continue;
     sim::FabricFault traffic;
     traffic.kind = sim::FabricFault::Kind::background;
     traffic.place = {sim::Place::What::path, sim::Place::Side::both, node,
@@ -34,16 +34,29 @@ sim::Fabric disturbed(const World& world, std::uint64_t seed) {
     traffic.rate = out.inter.rate * (double(out.rails) * draw.between(0.05, 0.5));
     out.faults.push_back(traffic);
   }
-  return out;
 }
 
 }  // namespace
 
 diagnosis::Structure SimMeasurer::structure() const {
   const sim::Fabric& f = world_.fabric;
+  if (world_.told == Told::nothing) return {};
   if (f.leaf <= 0) return {std::vector<int>(std::size_t(f.nodes), 0), 0, 1};
-  diagnosis::Structure out{{}, sim::spines_of(f), f.oversubscription};
-  for (int node = 0; node < f.nodes; ++node) out.leaf.push_back(node / f.leaf);
+  diagnosis::Structure out;
+  if (world_.told == Told::fabric) out.spines = sim::spines_of(f), out.oversubscription = f.oversubscription;
+  for (int node = 0; node < f.nodes; ++node) out.leaf.push_back(f.group_of(node));
+  return out;
+}
+
+// The fabric as it is in one run.
+sim::Fabric SimMeasurer::fabric_now(std::uint64_t seed) const {
+  sim::Fabric out = world_.fabric;
+  if (world_.away > 0) {
+    const double turns = now_.value / world_.period.value + double(splitmix64(world_.seed) >> 11) * 0x1p-53;
+    if (turns - std::floor(turns) >= 1 - world_.away) out.faults.clear();
+  }
+  if (world_.disturbed > 0) disturb(out, world_.disturbed, seed);
+  if (world_.lasting > 0) disturb(out, world_.lasting, splitmix64(world_.seed ^ 0x1a57));
   return out;
 }
 
@@ -52,9 +65,9 @@ diagnosis::Observation SimMeasurer::play(const diagnosis::Experiment& experiment
                                          int turns, std::uint64_t seed) const {
   diagnosis::Observation seen;
   seen.experiment = experiment;
-  const sim::Fabric others = world_.disturbed > 0 ? disturbed(world_, seed) : sim::Fabric{};
-  const sim::Fabric& fabric = world_.disturbed > 0 ? others : world_.fabric;
-  seen.hops = play_flows(fabric, flows, world_.noise, seed, now_);
+  const bool steady = world_.disturbed == 0 && world_.lasting == 0 && world_.away == 0;
+  const sim::Fabric now = steady ? sim::Fabric{} : fabric_now(seed);
+  seen.hops = play_flows(steady ? world_.fabric : now, flows, world_.noise, seed, now_);
   double longest = 0, latency = 0;
   for (const diagnosis::HopReading& hop : seen.hops) {
     longest = std::max(longest, hop.busy.value);

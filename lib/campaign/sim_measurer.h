@@ -7,17 +7,30 @@
 #include <span>
 #include <string>
 
+#include "base/keys.h"
 #include "campaign/flows.h"
 #include "diagnosis/measurer.h"
 #include "sim/fabric.h"
 
 namespace ringtrue::campaign {
 
+// What the diagnosis is told of how the nodes hang together.
+enum class Told : std::uint8_t {
+  nothing,  // as a live check without --leaves
+  leaves,   // the leaf that each node hangs below
+  fabric    // and how many spines there are, and the oversubscription
+};
+
 struct World {
   sim::Fabric fabric;  // one rank a node, with what is wrong with it
   Noise noise;
-  // Share of the nodes that, in each run, send to another one for themselves, at up to half a NIC's rate.
-  double disturbed = 0;
+  // Share of the nodes that send to another one for themselves, at up to half of what their NICs carry:
+  // in each run others, and the same ones throughout.
+  double disturbed = 0, lasting = 0;
+  // The faults are away for the last share `away` of every period; 0: they are always there.
+  double away = 0;
+  Seconds period;
+  Told told = Told::fabric;
   std::uint64_t seed = 1;
 };
 
@@ -36,6 +49,7 @@ class SimMeasurer final : public diagnosis::Measurer {
   Seconds now() const { return now_; }
 
  private:
+  sim::Fabric fabric_now(std::uint64_t seed) const;
   diagnosis::Observation play(const diagnosis::Experiment& experiment, std::span<const Flow> flows, int turns,
                               std::uint64_t seed) const;
 
@@ -45,3 +59,10 @@ class SimMeasurer final : public diagnosis::Measurer {
 };
 
 }  // namespace ringtrue::campaign
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<campaign::Told>[] = {"nothing", "leaves", "fabric"};
+
+}  // namespace ringtrue

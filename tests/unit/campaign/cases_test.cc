@@ -71,6 +71,32 @@ TEST(Cases, KeepToTheirLimits) {
   }
 }
 
+TEST(Cases, OfVariedFabricsHaveAllOfThem) {
+  Limits limits;
+  limits.fabrics = Fabrics::varied;
+  limits.min_nodes = 16;
+  std::map<sim::Hashing, int> hashings;
+  std::map<double, int> oversubscriptions;
+  int shuffled = 0;
+  for (std::uint64_t k = 0; k < 1000; ++k) {
+    const Case c = draw_case(4, k, limits);
+    const sim::Fabric& f = c.world.fabric;
+    ASSERT_TRUE(sim::check(f)) << c.text();
+    if (f.leaf == 0) continue;
+    ++hashings[f.hashing];
+    ++oversubscriptions[f.oversubscription];
+    if (f.slots.empty()) continue;
+    ++shuffled;
+    EXPECT_EQ(std::set<int>(f.slots.begin(), f.slots.end()).size(), std::size_t(f.nodes));
+    std::map<int, int> members;
+    for (int node = 0; node < f.nodes; ++node) ++members[f.group_of(node)];
+    for (const auto& [leaf, count] : members) EXPECT_EQ(count, f.leaf) << c.text();
+  }
+  EXPECT_EQ(hashings.size(), 4u);
+  for (const double ratio : {1.0, 2.0, 4.0, 8.0}) EXPECT_GT(oversubscriptions[ratio], 20) << ratio;
+  EXPECT_GT(shuffled, 100);
+}
+
 TEST(Cases, OfALossyLinkLoseWhatTheySay) {
   Limits limits;
   limits.kinds = {*find_kind("lossy")};

@@ -101,5 +101,60 @@ TEST(SimMeasurer, RefusesWhatItDoesNotModel) {
   EXPECT_FALSE(measurer.measure(over_all(AlgorithmId::ring, 1)));
 }
 
+TEST(SimMeasurer, TellsOfTheFabricWhatItIsToTell) {
+  World world = world_of(8);
+  world.fabric.leaf = 4;
+  world.fabric.oversubscription = 2;
+  world.fabric.slots = {0, 4, 1, 5, 2, 6, 3, 7};
+  world.told = Told::nothing;
+  EXPECT_TRUE(SimMeasurer(world).structure().leaf.empty());
+  world.told = Told::leaves;
+  const auto leaves = SimMeasurer(world).structure();
+  EXPECT_EQ(leaves.leaf, (std::vector<int>{0, 1, 0, 1, 0, 1, 0, 1}));
+  EXPECT_EQ(leaves.spines, 0);
+  world.told = Told::fabric;
+  EXPECT_EQ(SimMeasurer(world).structure().spines, 2);
+}
+
+double rate_of(SimMeasurer& measurer) {
+  const auto seen = measurer.measure(over_all(AlgorithmId::pairwise, 2));
+  return seen ? (seen->hops[0].bytes / seen->hops[0].busy).value : 0;
+}
+
+TEST(SimMeasurer, LetsFaultsComeAndGo) {
+  World world = world_of(2, "slow-link@node0>:share=50%");
+  world.away = 0.5;
+  world.period = Seconds(2);
+  SimMeasurer measurer(world);
+  int slow = 0, changes = 0;
+  bool before = false;
+  for (int run = 0; run < 100; ++run) {
+    const bool now = rate_of(measurer) < 0.6e9;
+    slow += now, changes += run > 0 && now != before, before = now;
+  }
+  EXPECT_GT(slow, 30);
+  EXPECT_LT(slow, 70);
+  EXPECT_GT(changes, 5);  // some 20 s in turns of 1 s
+  EXPECT_LT(changes, 40);
+}
+
+TEST(SimMeasurer, LetsTheSameNodesSendForOthersThroughout) {
+  World world = world_of(40);
+  world.lasting = 0.2;
+  SimMeasurer measurer(world);
+  std::vector<int> low(40);
+  for (int run = 0; run < 6; ++run) {
+    auto e = over_all(AlgorithmId::pairwise, 40);
+    e.shift = 1 + run;
+    const auto seen = measurer.measure(e);
+    ASSERT_TRUE(seen);
+    for (const auto& hop : seen->hops) low[std::size_t(hop.source)] += *hop.rate() < 0.99e9;
+  }
+  int always = 0;
+  for (const int runs : low) always += runs == 6;
+  EXPECT_GT(always, 3);
+  EXPECT_LT(always, 20);
+}
+
 }  // namespace
 }  // namespace ringtrue::campaign

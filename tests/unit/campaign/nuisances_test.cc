@@ -1,0 +1,68 @@
+#include "campaign/nuisances.h"
+
+#include <gtest/gtest.h>
+
+#include "campaign/cases.h"
+
+namespace ringtrue::campaign {
+namespace {
+
+TEST(Nuisances, ReadBackAsTheyAreWritten) {
+  for (const char* text :
+       {"none", "half", "full", "spread=3%", "latency=10%,lasting=5%", "retransmits=0.01%"}) {
+    const auto nuisances = parse_nuisances(text);
+    ASSERT_TRUE(nuisances) << text;
+    EXPECT_EQ(to_text(*nuisances), text);
+  }
+  EXPECT_EQ(parse_nuisances("none"), Nuisances{});
+  for (const Dial& dial : dials()) {
+    EXPECT_EQ((*parse_nuisances("full")).*dial.value, dial.full);
+    EXPECT_EQ((*parse_nuisances("half")).*dial.value, dial.full / 2);
+  }
+  EXPECT_EQ(to_text(*parse_nuisances("spread=0.03")), "spread=3%");
+}
+
+TEST(Nuisances, ThatAreNoneAreRefusedWithWhatThereIs) {
+  for (const char* text : {"much", "spread", "spread=", "spread=-1%", "spread=91%", "spread=3%;away=1%",
+                           "=3%", "spread=3%,", ",spread=3%", "spread=nan", "spread=3%,,away=1%"}) {
+    const auto nuisances = parse_nuisances(text);
+    ASSERT_FALSE(nuisances) << text;
+    EXPECT_EQ(nuisances.error().cause, Cause::bad_input) << text;
+    EXPECT_NE(nuisances.error().next.find("spread"), std::string::npos) << text;
+  }
+}
+
+// Each dial changes what it says, and nothing else of a case.
+TEST(Nuisances, LeaveTheRestOfACaseAlone) {
+  constexpr int cases = 40;
+  const Limits none;
+  for (const Dial& dial : dials()) {
+    Limits limits;
+    limits.nuisances.*dial.value = dial.full;
+    int changed = 0;
+    for (std::uint64_t k = 0; k < cases; ++k) {
+      const Case before = draw_case(9, k, none);
+      Case after = draw_case(9, k, limits);
+      const World &a = before.world, &b = after.world;
+      changed += a.fabric.egress != b.fabric.egress || a.noise.tail != b.noise.tail ||
+                 a.noise.latency != b.noise.latency || a.noise.retransmits != b.noise.retransmits ||
+                 a.lasting != b.lasting || a.away != b.away || before.link_rate != after.link_rate;
+      EXPECT_EQ(before.faults(), after.faults()) << dial.name;
+      EXPECT_EQ(a.fabric.nodes, b.fabric.nodes) << dial.name;
+      EXPECT_EQ(a.seed, b.seed) << dial.name;
+      if (before.link_rate)
+        EXPECT_NEAR(after.link_rate->value / before.link_rate->value, 1, limits.nuisances.declared);
+    }
+    EXPECT_GT(changed, cases / 4) << dial.name;
+  }
+}
+
+TEST(Nuisances, ThatAreNoneLeaveCasesAsTheyWere) {
+  Limits limits;
+  limits.nuisances = *parse_nuisances("none");
+  for (std::uint64_t k = 0; k < 20; ++k)
+    EXPECT_EQ(draw_case(9, k, limits).text(), draw_case(9, k, {}).text());
+}
+
+}  // namespace
+}  // namespace ringtrue::campaign
