@@ -33,6 +33,7 @@ Result<void> check_flags(const Context& context, const CheckFlags& flags) {
                     {asked.budget.has_value(), "--budget"},
                     {asked.seed.has_value(), "--seed"},
                     {asked.paths.has_value(), "--paths"},
+                    {asked.leaves.has_value(), "--leaves"},
                     {!asked.fault.empty(), "--fault"}},
                    cmd::common(context, {"--link-rate"}),
                    given(flags.verbs)});
@@ -107,6 +108,10 @@ Command check_command(Common& common) {
           "NAME",
           "which paths of more than 16 nodes to measure: as many as rate every port, as many "
           "as use every trunk, or all pairs as far as --budget allows"),
+      text("--leaves", request.leaves, "FILE",
+           "which leaf switch each node hangs below: Slurm's topology.conf, the output of ibnetdiscover, or "
+           "lines "
+           "like 'leaf1: node[1-18]'"),
       fault_flag(request.fault, "with --local: slow something, e.g. throttle@3>*:rate=50Mbit"),
       toggle("--inspect", request.inspect,
              "inspect only, measure nothing: the hosts, --from FILE... or this machine"),

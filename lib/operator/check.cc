@@ -1,12 +1,17 @@
 #include "operator/check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "diagnosis/check.h"
 #include "diagnosis/findings/above.h"
 #include "diagnosis/findings/combine.h"
 #include "diagnosis/sweep/foreign_ports.h"
+#include "formats/format.h"
+#include "formats/leaves.h"
 #include "ideal/facts.h"
 #include "operator/measurer.h"
 #include "operator/rdma_settings.h"
@@ -77,6 +82,25 @@ void add_windows(Facts& facts, const Facts& later, double seconds) {
   }
 }
 
+// Which leaf each node hangs below, as a file tells it.
+Result<diagnosis::Structure> structure_of(const std::string& file, const diagnosis::Measurer& measurer) {
+  auto text = read_file(file, formats::max_file_bytes);
+  if (!text) return fail(Cause::bad_input, text.error().what, file, "look at the file");
+  const auto named = [&](Error error) {
+    error.what = fmt::format("{}: {}", file, error.what);
+    return tl::unexpected(std::move(error));
+  };
+  const auto leaves = formats::read_leaves(*text);
+  if (!leaves) return named(leaves.error());
+  std::vector<std::string> nodes;
+  for (int node = 0; node < measurer.nodes(); ++node) nodes.push_back(measurer.name(node));
+  auto numbers = formats::leaf_numbers(*leaves, nodes);
+  if (!numbers) return named(numbers.error());
+  diagnosis::Structure structure;
+  structure.leaf = std::move(*numbers);
+  return structure;
+}
+
 // The rates of the wires as far as they are known, declared or probed. What is measured is held against the
 // declared ones or the fleet's majority; these are for what lies above them.
 ideal::Inputs wires_of(const Setup& setup, const std::optional<Facts>& facts) {
@@ -135,6 +159,11 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
     return document;
   }
 
+  if (request.leaves) {
+    auto structure = structure_of(*request.leaves, **measurer);
+    if (!structure) return trouble(structure.error());
+    (*measurer)->hang(std::move(*structure));
+  }
   const std::optional<int>& local = setup.local;
   std::optional<Nodes> nodes;
   if (auto known = nodes_of(setup, measuring.runner); known && !local) nodes = std::move(*known);

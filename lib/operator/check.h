@@ -20,7 +20,8 @@ struct CheckRequest {
   std::optional<Seconds> budget;                // for all measurements together
   std::optional<long> seed;
   std::optional<diagnosis::PathCoverage> paths;
-  std::string fault;  // between local ranks
+  std::optional<std::string> leaves;  // a file, see formats/leaves.h
+  std::string fault;                  // between local ranks
   FactRequest facts;
   bool inspect = false;     // facts alone, nothing measured; so it is where facts.from says something
   bool no_inspect = false;  // measure without looking into the nodes

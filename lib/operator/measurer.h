@@ -42,6 +42,9 @@ class RunMeasurer final : public diagnosis::Measurer {
   std::string name(int node) const override { return names_[std::size_t(node)]; }
   // corrupted: a rank got a wrong result, which is named. Otherwise the runner's error.
   Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override;
+  diagnosis::Structure structure() const override { return structure_; }
+  // What is known of how the nodes hang together; unknown if not said.
+  void hang(diagnosis::Structure structure) { structure_ = std::move(structure); }
   bool outlives_failures() const override { return runner_->place().local; }  // a fleet ends with its first
   // By then every experiment ends, however slow its wires are: one that does not is cut, as an error with
   // Cause::deadline that says so.
@@ -62,6 +65,7 @@ class RunMeasurer final : public diagnosis::Measurer {
   MeasurerOptions options_;
   Control control_;
   std::vector<std::string> names_;
+  diagnosis::Structure structure_;
   Deadline end_ = Deadline::never();
   run::RunReport report_;  // the last
   std::vector<Failure> failures_;

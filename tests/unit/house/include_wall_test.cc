@@ -48,7 +48,7 @@ const std::vector<Room> house = {
     {"lib/report", {"operator/documents/", "diagnosis/", "topology/", "run/", "base/"}},
     {"lib/operator",
      {"fleet/", "worker/", "engine/session/", "sim/", "campaign/", "diagnosis/", "ideal/", "probe/", "pki/",
-      "topology/", "config/", "run/", "collective/", "base/"}},
+      "formats/", "topology/", "config/", "run/", "collective/", "base/"}},
     {"daemon",
      {"worker/", "engine/session/", "wire/", "pki/", "probe/", "config/", "run/", "collective/", "base/"}},
     {"cmd",
