@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/hostlist.h"
 #include "diagnosis/findings/conclusion.h"
 
 namespace ringtrue::diagnosis {
@@ -36,6 +37,13 @@ void Conclusion::name_rails(const Group& group, Finding& f) const {
 void Conclusion::add_parts() {
   for (const FabricPart& part : parts_.fabric()) {
     if (part.readings.empty()) continue;
+    std::string device = part.device;
+    if (!part.members.empty()) {
+      std::vector<std::string> names;
+      for (const int member : part.members) names.push_back(node(member));
+      device += " " + fold_hostlist(names);
+      if (part.device == "between") device += " and the other nodes";
+    }
     const double best = part.readings.front().rate;
     std::set<int> runs;
     for (const Reading& r : part.readings) runs.insert(r.run);
@@ -47,7 +55,7 @@ void Conclusion::add_parts() {
                                    {"readings", part.readings.size()},
                                    {"experiments", runs.size()},
                                    {"expected_Bps", reference_}},
-                                  part.device});
+                                  device});
       continue;
     }
     Suspect all;
@@ -56,7 +64,8 @@ void Conclusion::add_parts() {
     all.readings = part.readings;
     Finding f;
     f.scope.type = part.type;
-    f.scope.subject.device = part.device;
+    f.scope.subject.device = device;
+    if (!part.members.empty()) f.scope.node = part.members.front();
     f.kind = slow_kind(part.type);
     f.severity = severity(all.ratio);
     f.measured = BytesPerSecond(best);
@@ -75,7 +84,7 @@ void Conclusion::add_parts() {
       f.evidence.push_back(
           {StatementKind::one_pair, {node(part.pairs[i].first), node(part.pairs[i].second)}});
     f.impact = {StatementKind::across_leaves, {}, {{"rate_Bps", best}}};
-    f.next = {StatementKind::look_at_part, {}, {}, part.device};
+    f.next = {StatementKind::look_at_part, {}, {}, device};
     out_.findings.push_back(std::move(f));
   }
   if (const auto& rail = parts_.slow_rail()) {

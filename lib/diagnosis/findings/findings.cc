@@ -42,11 +42,17 @@ void Conclusion::fill_rates() {
   }
   // What shared links with others and read low says nothing of its path.
   int unrated = 0;
+  const auto alone = [&](int x, int y) {  // it has readings of its own
+    return std::any_of(c_.inference.suspects.begin(), c_.inference.suspects.end(), [&](const Suspect& s) {
+      return s.type == ScopeType::path && !s.readings.empty() && s.explains(x, y);
+    });
+  };
   c_.readings.each_pair([&](int x, int y) {
     const auto list = c_.readings.of(x, y);
-    unrated += std::all_of(list.begin(), list.end(), [&](const Reading& r) {
-      return r.shared && r.rate < c_.thresholds.path * reference_;
-    });
+    unrated +=
+        std::all_of(list.begin(), list.end(),
+                    [&](const Reading& r) { return r.shared && r.rate < c_.thresholds.path * reference_; }) &&
+        !alone(x, y);
   });
   out_.coverage = {c_.readings.pairs_measured() - unrated, n * (n - 1)};
 }

@@ -33,7 +33,7 @@ void Conclusion::add_fleet() {
   c_.readings.each_pair([&](int x, int y) {
     for (const Reading& reading : c_.readings.of(x, y)) busy &= reading.cpu_busy > 0.9;
   });
-  if (busy || c_.fleet_repeats < 2) {
+  if (busy || c_.inference.crowded || c_.fleet_repeats < 2) {
     out_.not_checked.push_back(
         {StatementKind::all_links, {}, {{"rate_Bps", r.rate}, {"reached_share", r.share}, {"busy", busy}}});
     return;
@@ -61,6 +61,7 @@ void Conclusion::add_inconclusive() {
       ++chance;
       continue;
     }
+    if (s.readings.empty() && c_.inference.crowded && s.type == ScopeType::path) continue;  // told as a whole
     if (s.readings.empty()) {
       ++unclear_paths;
       continue;
@@ -77,6 +78,8 @@ void Conclusion::add_inconclusive() {
   if (chance > 0) {
     out_.not_checked.push_back({StatementKind::low_by_chance, {}, {{"paths", chance}}});
   }
+  if (c_.inference.crowded)
+    out_.not_checked.push_back({StatementKind::shared_links, {}, {{"pairs", c_.inference.low_pairs}}});
   add_held_back();
   for (const Side& side : c_.inference.overshadowed) {
     const bool sends = side.direction == Direction::sends;
@@ -116,8 +119,25 @@ bool Conclusion::may_be_faulty() {
   const auto& all = c_.inference.suspects;
   bool grave = std::any_of(all.begin(), all.end(), [&](const Suspect& s) {
     const bool chance = s.chance && between_neighbours(c_.structure, c_.readings.nodes());
-    return !s.confirmed && !chance && s.best < critical;
+    const bool crowd = c_.inference.crowded && s.type == ScopeType::path &&
+                       (s.readings.empty() || parts_.part_of(s.node, s.peer));
+    return !s.confirmed && !chance && !crowd && s.best < critical;
   });
+  // Where hops share links, a side counts as good once it was seen to be.
+  if (c_.structure.leaf.empty() && c_.inference.crowded) {
+    const auto open = [&](const std::optional<double>& shown, int node, ScopeType type) {
+      const bool named = std::any_of(out_.findings.begin(), out_.findings.end(),
+                                     [&](const Finding& f) { return f.scope.node == node; });
+      if (!shown || *shown >= critical || named || c_.inference.find(type, node)) return;
+      grave = true;
+    };
+    for (int node = 0; node < c_.readings.nodes(); ++node) {
+      open(c_.inference.sends[std::size_t(node)], node, ScopeType::sender);
+      open(c_.inference.receives[std::size_t(node)], node, ScopeType::receiver);
+    }
+  }
+  for (const SlowGroup& group : c_.inference.groups)
+    grave |= !group.confirmed && group.readings.size() >= 2 && group.readings.front().rate < critical;
   // Too few readings for a suspect, or only the ring's.
   for (const auto& [x, y] : inconclusive_pairs(c_.readings, c_.inference, c_.thresholds)) {
     grave = true;
@@ -126,6 +146,7 @@ bool Conclusion::may_be_faulty() {
                                 {node(x), node(y)},
                                 {{"rate_Bps", c_.readings.best(x, y)}, {"expected_Bps", reference_}}});
   }
+  if (c_.inference.crowded) return grave;  // hops that share links make a ring slow, and are told
   const auto& w = c_.slowest_hop;
   grave |=
       w && w->rate < critical && w->rate < 0.8 * w->typical && !c_.readings.best(w->source, w->destination);

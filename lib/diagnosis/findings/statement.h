@@ -99,6 +99,7 @@ enum class StatementKind {
   unconfirmed,
   unclear_paths,
   low_by_chance,
+  shared_links,
   hidden_side,
   held_back_side,
   too_few_readings,

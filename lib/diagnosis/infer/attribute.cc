@@ -28,10 +28,18 @@ bool proven(const FabricPart& part) {
 }  // namespace
 
 Parts::Parts(const Structure& structure, const Readings& readings, const Inference& inference)
-    : readings_(readings) {
+    : readings_(readings), untold_(structure.leaf.empty()) {
   find_rail();
   if (structure.leaf.size() == std::size_t(readings.nodes()) && inference.reference.rate > 0)
     fold(crossings(structure, inference), inference);
+  for (const SlowGroup& group : inference.groups) {
+    const ScopeType type = group.halves || group.sends != group.receives ? ScopeType::trunk : ScopeType::leaf;
+    const char* const what = group.halves              ? "between"
+                             : type == ScopeType::leaf ? "leaf of"
+                             : group.sends             ? "uplinks of"
+                                                       : "downlinks of";
+    fabric_.push_back({type, what, group.pairs, group.readings, group.confirmed, group.members});
+  }
 }
 
 // The majority is taken over sides, as for whole hops: of three nodes one bad one has most of the readings.
@@ -39,7 +47,8 @@ void Parts::find_rail() {
   const auto n = std::size_t(readings_.nodes());
   std::vector<std::vector<double>> best;  // by rail: of what each node sends, then receives
   readings_.each_pair([&](int x, int y) {
-    for (const Reading& r : readings_.counting(x, y)) {
+    // Where nobody told who is near whom, few readings count, and all show what a rail carries at least.
+    for (const Reading& r : untold_ ? readings_.usable(x, y) : readings_.counting(x, y)) {
       best.resize(std::max(best.size(), r.rails.size()), std::vector<double>(2 * n, 0));
       for (std::size_t k = 0; k < r.rails.size(); ++k)
         for (const std::size_t side : {std::size_t(x), n + std::size_t(y)})
@@ -82,9 +91,14 @@ std::vector<int> Parts::slow_rails(const std::vector<Reading>& readings) const {
 }
 
 const FabricPart* Parts::part_of(int source, int destination) const {
-  for (const FabricPart& part : fabric_)
+  for (const FabricPart& part : fabric_) {
     for (const auto& [x, y] : part.pairs)
       if (x == source && y == destination) return &part;
+    const auto inside = [&](int node) {
+      return std::binary_search(part.members.begin(), part.members.end(), node);
+    };
+    if (inside(source) != inside(destination)) return &part;
+  }
   return nullptr;
 }
 

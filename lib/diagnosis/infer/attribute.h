@@ -28,6 +28,7 @@ struct FabricPart {
   std::vector<std::pair<int, int>> pairs;
   std::vector<Reading> readings;  // of these pairs, fastest first
   bool confirmed = false;         // three readings in three experiments, two of them repeats
+  std::vector<int> members{};     // nodes, where `device` is what they share, which nobody told
 };
 
 struct SlowRail {
@@ -71,6 +72,7 @@ class Parts {
   void find_rail();
 
   const Readings& readings_;
+  const bool untold_;
   std::vector<double> usual_;  // by rail: upper median of what the sides do at their best
   std::optional<SlowRail> slow_rail_;
   std::vector<FabricPart> fabric_;

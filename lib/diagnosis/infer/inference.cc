@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/statistics.h"
+#include "diagnosis/infer/groups.h"
 #include "diagnosis/infer/reference.h"
 #include "diagnosis/infer/set_cover.h"
 #include "diagnosis/infer/significance.h"
@@ -27,12 +28,14 @@ class InferenceBuilder {
         out_(inference),
         n_(readings.nodes()),
         sparse_(between_neighbours(structure, n_)),
+        untold_(structure.leaf.empty()),
         scales_(readings, thresholds, structure, inference) {}
 
   void run() {
     find_overshadowed();
     choose_sides();
     scales_.join_sides(out_.suspects);
+    find_crowds();
     add_paths();
     add_programs();
     std::stable_sort(out_.suspects.begin(), out_.suspects.end(),
@@ -197,6 +200,33 @@ class InferenceBuilder {
     return (side.direction == Direction::sends ? out_.sends : out_.receives)[std::size_t(side.node)];
   }
 
+  // What both ends of a path can do, where neither is suspected; nullopt: they say nothing of the path.
+  std::optional<double> good_ends(int x, int y) const {
+    const auto send = side_limit({x, Direction::sends}), receive = side_limit({y, Direction::receives});
+    if (!send || !receive || unclear(x, y)) return std::nullopt;
+    if (is_suspected(x, Direction::sends) || is_suspected(y, Direction::receives)) return std::nullopt;
+    return std::min({reference(), *send, *receive});
+  }
+
+  void find_crowds() {
+    constexpr int min_small = 5;  // nodes
+    if (n_ < min_small || !untold_) return;
+    int repeated = 0, again = 0, more = 0;
+    readings_.each_pair([&](int x, int y) {
+      const auto limit = good_ends(x, y);
+      int all = 0, low = 0;
+      for (const Reading& r : readings_.of(x, y))
+        if (limit && !r.held_back && !r.momentary) ++all, low += r.rate < t_.path * *limit;
+      if (low == 0) return;
+      ++out_.low_pairs;
+      if (all > 1) ++repeated, again += low - 1, more += all - 1;
+    });
+    // Most pairs of a large fleet are measured once. Of a small one disturbances make any pair low, and hops
+    // that share links the same ones more often.
+    out_.crowded =
+        sparse_ ? out_.low_pairs > 3 : repeated >= std::max(4, n_ / 2) && again >= 4 && again > 0.3 * more;
+  }
+
   // The median of a side's readings, and whether most of them had packets to send again.
   std::pair<double, bool> usual_of(Side side) const {
     std::vector<double> rates;
@@ -208,8 +238,9 @@ class InferenceBuilder {
   }
 
   void add_paths() {
+    if (out_.crowded && sparse_) return;  // too many to look at each of them alone
     readings_.each_pair([&](int x, int y) {
-      const auto best = readings_.best(x, y);
+      const auto best = untold_ && (sparse_ || out_.crowded) ? readings_.shown(x, y) : readings_.best(x, y);
       const auto send = side_limit({x, Direction::sends}), receive = side_limit({y, Direction::receives});
       if (!best || !send || !receive || readings_.only_momentary(x, y)) return;
       double limit = reference(), share = t_.warning;
@@ -232,7 +263,8 @@ class InferenceBuilder {
       s.peer = y;
       s.partners = 1;
       // Beside a slow side of the same node, acknowledgements queue: then only the path alone says more.
-      s.alone = unclear(x, y) || is_suspected(x, Direction::receives) || is_suspected(y, Direction::sends);
+      s.alone = out_.crowded || (untold_ && sparse_) || unclear(x, y) ||
+                is_suspected(x, Direction::receives) || is_suspected(y, Direction::sends);
       const auto alone = alone_.best(x, y);
       if (s.alone && alone && *alone >= share * limit) return;
       auto list = s.alone ? alone_.counting(x, y) : readings_.counting(x, y);
@@ -266,10 +298,29 @@ class InferenceBuilder {
   const Thresholds& t_;
   Inference& out_;
   const int n_;
-  const bool sparse_;
+  const bool sparse_, untold_;
   const Significance scales_;
   std::vector<Side> suspected_;
 };
+
+}  // namespace
+
+namespace {
+
+// Where nobody told how the nodes hang together, what a side has shown in any company holds: it is never
+// less. What most of them have shown may be too little all the same, where links are shared by many; what few
+// hops at once show is nearer to the truth then.
+Reference take_shown(const Readings& readings, const Reference& counted, std::optional<double> attainable,
+                     std::optional<double> nominal, Limits& sends, Limits& receives) {
+  const Shown shown(readings);
+  for (std::size_t i = 0; i < sends.rate.size(); ++i) {
+    if (shown.sends[i] > sends.rate[i].value_or(0)) sends.rate[i] = shown.sends[i], sends.brief[i] = false;
+    if (shown.receives[i] > receives.rate[i].value_or(0))
+      receives.rate[i] = shown.receives[i], receives.brief[i] = false;
+  }
+  const Reference all = reference_of(sends, receives, attainable, nominal);
+  return counted.rate > all.rate * 1.05 ? counted : all;
+}
 
 }  // namespace
 
@@ -287,10 +338,19 @@ Inference infer(const Readings& readings, const Readings& alone, std::optional<d
   sends.settle();
   receives.settle();
   inference.reference = reference_of(sends, receives, attainable, nominal);
+  if (structure.leaf.empty() && between_neighbours(structure, n))
+    inference.reference = take_shown(readings, inference.reference, attainable, nominal, sends, receives);
   inference.sends = std::move(sends.rate);
   inference.receives = std::move(receives.rate);
   if (inference.reference.rate > 0) InferenceBuilder(readings, alone, thresholds, structure, inference).run();
+  if (n > 2 && structure.leaf.empty()) inference.groups = slow_groups(readings, alone, inference, thresholds);
   return inference;
+}
+
+bool SlowGroup::explains(int source, int destination) const {
+  const bool from = std::binary_search(members.begin(), members.end(), source);
+  const bool to = std::binary_search(members.begin(), members.end(), destination);
+  return from != to && (from ? sends : receives);
 }
 
 const Suspect* Inference::find(ScopeType type, int node) const {
@@ -324,6 +384,7 @@ bool Inference::explains(int source, int destination) const {
 std::vector<std::pair<int, int>> inconclusive_pairs(const Readings& readings, const Inference& inference,
                                                     const Thresholds& thresholds) {
   std::vector<std::pair<int, int>> out;
+  if (inference.crowded) return out;
   const double n = readings.nodes(), critical = thresholds.critical * inference.reference.rate;
   const BaseRate common(readings, [](int, int) { return 0.0; });
   readings.each_pair([&](int x, int y) {

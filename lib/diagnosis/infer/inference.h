@@ -69,11 +69,30 @@ struct Suspect {
   bool explains(int source, int destination) const;
 };
 
+// Nodes that are slow alike with all others and not among themselves; see groups.h.
+struct SlowGroup {
+  std::vector<int> members;  // rising
+  bool sends = false, receives = false;
+  std::vector<std::pair<int, int>> pairs;  // between it and the others, in the slow direction
+  std::vector<Reading> readings;           // of these, alone or in runs of few hops; fastest first
+  bool halves = false;     // the others are one group too: nobody can say which of the two it is
+  bool confirmed = false;  // so many low readings of several members and partners are no chance
+
+  // Whether it slows what `source` sends to `destination`.
+  bool explains(int source, int destination) const;
+};
+
 struct Inference {
   Reference reference;
   std::vector<std::optional<double>> sends;  // by node: best of its pairs
   std::vector<std::optional<double>> receives;
   std::vector<Suspect> suspects;  // slowest first
+  // Pairs that read low now and then though both of their ends do well, where nobody told how the nodes hang
+  // together; and whether they are so many that hops seem to share links, as the company has it. Then a path
+  // is decided by what it carries alone.
+  int low_pairs = 0;
+  bool crowded = false;
+  std::vector<SlowGroup> groups;  // where nobody told how the nodes hang together
   // Sides whose readings mean nothing beside their node's other side, which is slow: alone they did better,
   // or, where that is not known, the other side is below Thresholds::gross.
   std::vector<Side> overshadowed;

@@ -10,6 +10,27 @@ namespace {
 
 constexpr int max_rails = 64;
 
+// The best of several readings; of those that tell rails apart, of each rail. A hop is dealt to its rails
+// evenly, and is as fast as the slowest of them.
+class AtBest {
+ public:
+  void note(const Reading& r) {
+    if (r.held_back || r.brief) return;
+    whole_ = std::max(whole_, r.rate);
+    if (r.rails.empty()) return;
+    rails_.resize(std::max(rails_.size(), r.rails.size()), 0);
+    for (std::size_t k = 0; k < r.rails.size(); ++k) rails_[k] = std::max(rails_[k], r.rails[k]);
+  }
+  double rate() const {
+    if (rails_.empty()) return whole_;
+    return std::max(whole_, double(rails_.size()) * *std::min_element(rails_.begin(), rails_.end()));
+  }
+
+ private:
+  double whole_ = 0;
+  std::vector<double> rails_;
+};
+
 double held_share(const HopReading& hop) {
   return hop.busy.value > 0 ? hop.receiver_limited.value / hop.busy.value : 0;
 }
@@ -90,6 +111,7 @@ void Readings::add(const Observation& observation, int run, bool confirming, boo
     reading.brief = reading.momentary || double(hop.bytes.value) < brief_below;
     reading.cpu_busy = observation.cpu_busy;
     reading.shared = shared;
+    reading.company = int(observation.hops.size());
     reading.retransmits = hop.retransmits;
     for (const RailReading& rail : hop.rails) {
       if (rail.rail < 0 || rail.rail >= max_rails || !(rail.busy.value > 0)) continue;
@@ -124,8 +146,15 @@ bool Readings::only_momentary(int source, int destination) const {
 std::vector<Reading> Readings::counting(int source, int destination) const {
   std::vector<Reading> out;
   for (const Reading& r : of(source, destination)) {
-    if (!r.held_back && !r.shared && !r.momentary) out.push_back(r);
+    if (r.counts()) out.push_back(r);
   }
+  return out;
+}
+
+std::vector<Reading> Readings::usable(int source, int destination) const {
+  std::vector<Reading> out;
+  for (const Reading& r : of(source, destination))
+    if (!r.held_back && !r.momentary) out.push_back(r);
   return out;
 }
 
@@ -141,6 +170,22 @@ std::optional<double> Readings::best(int source, int destination) const {
   return counts ? best : std::nullopt;
 }
 
+std::optional<double> Readings::shown(int source, int destination) const {
+  AtBest best;
+  for (const Reading& r : of(source, destination)) best.note(r);
+  return best.rate() > 0 ? std::optional(best.rate()) : std::nullopt;
+}
+
+Shown::Shown(const Readings& readings) : sends(std::size_t(readings.nodes())), receives(sends) {
+  std::vector<AtBest> sending(sends.size()), receiving(sends.size());
+  readings.each_pair([&](int x, int y) {
+    for (const Reading& r : readings.of(x, y))
+      sending[std::size_t(x)].note(r), receiving[std::size_t(y)].note(r);
+  });
+  for (std::size_t i = 0; i < sends.size(); ++i)
+    sends[i] = sending[i].rate(), receives[i] = receiving[i].rate();
+}
+
 double Readings::least() const {
   double least = 0;
   each_pair([&](int x, int y) {
@@ -154,8 +199,9 @@ BaseRate::BaseRate(const Readings& readings, const std::function<double(int, int
   readings.each_pair([&](int x, int y) {
     const double most = limit(x, y);
     if (most < 0) return;
-    for (const Reading& r : readings.counting(x, y)) {
-      items_.push_back({r.rate, most, x, y});
+    for (const Reading& r : readings.of(x, y)) {
+      if (!r.counts()) continue;
+      items_.push_back({r.rate, most, x, y, &r});
       if (most > 0 && !r.brief) shares.push_back(r.rate / most);
     }
   });

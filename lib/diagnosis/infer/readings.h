@@ -29,12 +29,21 @@ struct Reading {
   // Other hops of its run may have shared links with it, which nobody ruled out: it may rule a suspect out,
   // never confirm one.
   bool shared = false;
+  int company = 0;  // hops in its run
   double busy = 0;  // seconds
   std::uint64_t bytes = 0;
   double cpu_busy = 0;
   std::uint64_t retransmits = 0;
   std::vector<double> rails{};  // rates by rail; empty: the world does not tell them apart
+
+  // Whether it may confirm a suspect.
+  bool counts() const { return !held_back && !shared && !momentary; }
 };
+
+// Up to so many hops at once seldom share a link between switches.
+constexpr int few_hops(int nodes) {
+  return nodes > 16 ? nodes / 4 : 4;
+}
 
 inline constexpr double brief_below = 6e6;       // bytes
 inline constexpr double momentary_below = 0.02;  // seconds
@@ -77,8 +86,12 @@ class Readings {
   }
   // Those that may confirm a suspect: not held back, shared or momentary.
   std::vector<Reading> counting(int source, int destination) const;
+  // The same with those that are shared.
+  std::vector<Reading> usable(int source, int destination) const;
   // Best reading of a pair; nullopt where there is none that says something.
   std::optional<double> best(int source, int destination) const;
+  // What a pair has shown to carry in whatever company: of several rails, each rail at its best.
+  std::optional<double> shown(int source, int destination) const;
   bool only_brief(int source, int destination) const;
   bool only_momentary(int source, int destination) const;
   int pairs_measured() const { return pairs_; }
@@ -97,6 +110,23 @@ class Readings {
   std::vector<std::vector<int>> columns_;  // by destination: sources
   int pairs_ = 0;
 };
+
+// The same of every side of a fleet, by node; 0: nothing.
+struct Shown {
+  explicit Shown(const Readings& readings);
+  std::vector<double> sends, receives;  // bytes per second
+};
+
+// Nodes that stand near each other in the order given hang below one switch most often, where nobody told.
+constexpr bool is_near(int a, int b) {
+  return (a > b ? a - b : b - a) <= 4;
+}
+
+// What a hop would have carried if all its rails were like this one; -1: what it carried.
+inline double rate_on(const Reading& r, int rail) {
+  const auto k = std::size_t(rail);
+  return rail < 0 || k >= r.rails.size() ? r.rate : r.rails[k] * double(r.rails.size());
+}
 
 // How common readings of a rate and less are among those of other pairs. Where disturbances are as deep as
 // that, a low reading says little.
@@ -127,6 +157,17 @@ class BaseRate {
     }
     return double(within) / all;
   }
+  // The share of readings as low on one rail (-1: of whole hops), of pairs that are near each other in the
+  // order given, or of the others; taken as half of one more than were low, of one more than there are.
+  template <class Mine>
+  double share_as_low_by(bool near, int rail, double rate, const Mine& mine) const {
+    double all = 1, low = 0.5;
+    for (const Item& item : items_) {
+      if (is_near(item.source, item.destination) != near || mine(item.source, item.destination)) continue;
+      ++all, low += rate_on(*item.reading, rail) <= rate;
+    }
+    return low / all;
+  }
   // What readings scatter by: 1.4826 times the median deviation from their median, of rate / limit.
   double noise() const { return noise_; }
 
@@ -134,6 +175,7 @@ class BaseRate {
   struct Item {
     double rate = 0, limit = 0;
     int source = 0, destination = 0;
+    const Reading* reading = nullptr;
   };
   std::vector<Item> items_;
   double noise_ = 0;

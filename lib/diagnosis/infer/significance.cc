@@ -49,6 +49,7 @@ Significance::Significance(const Readings& readings, const Thresholds& threshold
       inference_(inference),
       n_(readings.nodes()),
       sparse_(between_neighbours(structure, n_)),
+      untold_(sparse_ && structure.leaf.empty()),
       common_(readings, [&](int x, int y) {
         // Where most pairs are measured once, what their ends do tells what they can do.
         if (!sparse_ || readings.of(x, y).size() > 1) return readings.best(x, y).value_or(0);
@@ -60,6 +61,7 @@ Significance::Significance(const Readings& readings, const Thresholds& threshold
 std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, double limit,
                                           int partners_needed) const {
   const bool path = s.type == ScopeType::path;
+  if (untold_ && !path && !s.alone) return test_untold(std::move(s), std::move(list), limit, partners_needed);
   if (list.empty() && !path) return std::nullopt;  // nothing that may confirm it
   const Reference& reference = inference_.reference;
   const bool evened = even_out_bursts(list);
@@ -98,6 +100,65 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
     s.missing =
         fmt::format("others that can do better read as low in {:.0f} % of their readings", as_low * 100);
   }
+  s.confirmed = s.missing.empty();
+  return s;
+}
+
+namespace {
+
+// The rail on which a suspect does worst, by its best readings; -1 where rails are not told apart.
+int worst_rail(const std::vector<Reading>& list) {
+  std::vector<double> best;
+  for (const Reading& r : list) {
+    best.resize(std::max(best.size(), r.rails.size()), 0);
+    for (std::size_t k = 0; k < r.rails.size(); ++k) best[k] = std::max(best[k], r.rails[k]);
+  }
+  return best.empty() ? -1 : int(std::min_element(best.begin(), best.end()) - best.begin());
+}
+
+}  // namespace
+
+// Hops may share links with others, some rails of them or all. Looked at is the rail on which it does worst,
+// and of readings with near partners and with others those that are seldom low with others.
+std::optional<Suspect> Significance::test_untold(Suspect s, std::vector<Reading> list, double limit,
+                                                 int partners_needed) const {
+  if (list.empty()) return std::nullopt;
+  (void)even_out_bursts(list);
+  const int rail = worst_rail(list);
+  for (Reading& r : list) r.rate = rate_on(r, rail);
+  std::sort(list.begin(), list.end(), [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
+  s.best = list.front().rate;
+  s.ratio = s.best / inference_.reference.rate;
+  if (s.best >= t_.warning * limit) return std::nullopt;
+  const auto mine = [&](int x, int y) { return s.explains(x, y); };
+  const double low = std::max(s.best, (1 - (1 - s.best / limit) / 2) * limit);  // half way to what is due
+  double share[2], chance[2] = {1, 1};
+  for (const bool near : {false, true}) share[near] = common_.share_as_low_by(near, rail, low, mine);
+  std::set<int> runs[2];
+  for (const Reading& r : list)
+    if (runs[0].count(r.run) + runs[1].count(r.run) == 0)
+      runs[is_near(r.source, r.destination)].insert(r.run);
+  for (const bool near : {false, true}) chance[near] = chance_of(share[near], int(runs[near].size()));
+  // The kind of which low readings are rare has the readings that tell.
+  const bool near = share[1] < share[0];
+  std::vector<Reading> telling;
+  std::set<int> partners;
+  for (const Reading& r : list) {
+    if (is_near(r.source, r.destination) != near) continue;
+    telling.push_back(r);
+    partners.insert(s.type == ScopeType::sender ? r.destination : r.source);
+  }
+  if (telling.size() >= 3)
+    s.partners = int(partners.size());
+  else
+    telling = list;
+  s.missing = lacks(telling, s.best / limit, s.partners, partners_needed, false);
+  s.readings = std::move(telling);
+  s.else_sure = s.missing.empty();
+  s.chance = may_be_chance(chance[0] * chance[1], 100 * 2.0 * n_);
+  if (s.chance && s.missing.empty())
+    s.missing =
+        fmt::format("others read as low in {:.0f} % of their readings", std::max(share[0], share[1]) * 100);
   s.confirmed = s.missing.empty();
   return s;
 }

@@ -53,6 +53,8 @@ class Significance {
   void join_sides(std::vector<Suspect>& suspects) const;
 
  private:
+  std::optional<Suspect> test_untold(Suspect suspect, std::vector<Reading> readings, double limit,
+                                     int partners_needed) const;
   std::string lacks(const std::vector<Reading>& readings, double ratio, int partners, int partners_needed,
                     bool crosses) const;
   std::vector<double> shares_between(const Suspect& suspect) const;
@@ -64,6 +66,7 @@ class Significance {
   const Inference& inference_;
   const int n_;
   const bool sparse_;  // measured between neighbours
+  const bool untold_;  // nobody told how the nodes hang together, and they are many
   const BaseRate common_;
 };
 

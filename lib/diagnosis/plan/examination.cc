@@ -251,10 +251,10 @@ std::optional<Observation> Examination::without_the_dead(const Error& error, Sta
   return seen;
 }
 
-bool Examination::measure_pairs(Stage stage, const std::string& what, const Experiment& experiment) {
+bool Examination::measure_pairs(Stage stage, const std::string& what, const Experiment& experiment,
+                                bool shared) {
   const auto observation = measure(stage, what, experiment);
   if (!observation) return false;
-  const bool shared = stage == Stage::cover && structure_.spines > 0;
   readings_.add(*observation, out_.cost.runs, stage == Stage::confirm, shared);
   for (const HopReading& hop : observation->hops) {
     if (hop.source < 0 || hop.source >= n_ || hop.destination < 0 || hop.destination >= n_) continue;

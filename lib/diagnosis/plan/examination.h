@@ -1,6 +1,7 @@
 // One check as it goes: the stages of check.h, the time they may take, and what they have seen so far. In
-// four files: examination.cc measures, sizes and concludes, small_fleet.cc and large_fleet.cc have the
-// stages, one_way.cc what tells a node's two directions apart.
+// five files: examination.cc measures, sizes and concludes, small_fleet.cc and large_fleet.cc have the
+// stages, few_at_once.cc those of a fleet of which nobody told how it hangs together, one_way.cc what tells a
+// node's two directions apart.
 #pragma once
 
 #include <optional>
@@ -58,6 +59,15 @@ class Examination {
   bool trunks_wanted(const Inference& inference, const Parts& parts) const;
   double crossings_measured() const;  // pairs between leaves, times their rails
 
+  // --- few_at_once.cc
+  using NodePairs = std::vector<std::pair<int, int>>;
+  bool settle_untold();
+  bool few_at_once(const NodePairs& pairs, const std::string& what, double seconds, bool shared);
+  NodePairs next_pairs(const Inference& inference, bool more);
+  int partner_of(int x, int turn, const std::vector<int>& fine, const std::vector<int>& open,
+                 const std::vector<char>& used);
+  NodePairs low_paths(const Inference& inference);  // of a small fleet, to be ruled out
+
   // --- one_way.cc
   struct OneWayTest {
     int node = 0;
@@ -76,7 +86,7 @@ class Examination {
   std::optional<Observation> measure(Stage stage, const std::string& what, const Experiment& experiment);
   std::optional<Observation> without_the_dead(const Error& error, Stage stage, const std::string& what,
                                               Experiment experiment);
-  bool measure_pairs(Stage stage, const std::string& what, const Experiment& experiment);
+  bool measure_pairs(Stage stage, const std::string& what, const Experiment& experiment, bool shared = false);
   void set_expected(const Inference& inference);
 
   bool known(const SlowestHop& slowest) const;  // measured as a pair as well
@@ -111,7 +121,11 @@ class Examination {
   int fleet_repeats_ = 0;
   int confirm_rounds_ = 0;
   int retries_ = 0;
-  int rounds_ = 0;  // of a large fleet
+  int rounds_ = 0;              // of a large fleet
+  int few_rounds_ = 0;          // with few pairs at once
+  std::vector<int> few_times_;  // by node: in so many of them
+  PairCounts few_pairs_;        // and by pair
+  double crowding_ = 1;         // a share of the pairs that a round may have, halved while good ones read low
   int too_shorts_ = 0;
   std::optional<SlowestHop> slowest_hop_;
   std::vector<PortReading> ports_;

@@ -71,6 +71,7 @@ bool Examination::large() {
 
 // Rounds until nothing is left that may be proven or ruled out.
 bool Examination::settle() {
+  if (structure_.leaf.empty()) return settle_untold();
   for (const int last = rounds_ + max_rounds; rounds_ < last;) {
     const Inference inference = infer_now();
     note_confirmed(inference);
@@ -136,7 +137,9 @@ bool Examination::cover() {
     const Bytes hop = hop_bytes(all_, shift, 1.3 * cover_seconds);
     if (elapsed() > 0.85 * options_.budget.value || !fits(all_, shift, hop)) break;
     const std::string what = fmt::format("all pairs, {} of {}", shift, n - 1);
-    if (!measure_pairs(Stage::cover, what, pairwise_over(all_, shift, hop, options_.max_bytes))) return false;
+    if (!measure_pairs(Stage::cover, what, pairwise_over(all_, shift, hop, options_.max_bytes),
+                       structure_.leaf.empty() || structure_.spines > 0))
+      return false;
     if (all_.size() != n) break;  // a node has died, and what was measured does not go on from there
   }
   return settle();

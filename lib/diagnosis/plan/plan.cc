@@ -84,6 +84,13 @@ Experiment pairwise_over(std::vector<int> order, int shift, Bytes hop, Bytes max
   return e;
 }
 
+Experiment between_pairs(const std::vector<std::pair<int, int>>& pairs, Bytes hop, Bytes max_bytes) {
+  std::vector<int> order;
+  for (const auto& pair : pairs) order.push_back(pair.first);
+  for (const auto& pair : pairs) order.push_back(pair.second);
+  return pairwise_over(std::move(order), int(pairs.size()), hop, max_bytes);
+}
+
 Experiment ring_over(std::vector<int> order, Bytes hop, Bytes max_bytes) {
   Experiment e;
   e.algorithm = collective::AlgorithmId::ring;

@@ -31,6 +31,8 @@ std::vector<int> changed_partners(const std::vector<int>& nodes, const std::vect
 
 // Bytes and iterations so that each hop carries about `hop` bytes, each call at most `max_bytes`.
 Experiment pairwise_over(std::vector<int> order, int shift, Bytes hop, Bytes max_bytes);
+// Pairs of nodes, each of both ways at once, and nothing else; no node is in two of them.
+Experiment between_pairs(const std::vector<std::pair<int, int>>& pairs, Bytes hop, Bytes max_bytes);
 // The same for a ring, where a hop carries 2 (N-1)/N of the call.
 Experiment ring_over(std::vector<int> order, Bytes hop, Bytes max_bytes);
 // An omnireduce whose aggregators' ports carry about `port` bytes each way: over the first `workers` of

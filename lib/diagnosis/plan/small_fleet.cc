@@ -10,9 +10,10 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-constexpr int shifts_beyond = 8;  // where there are more nodes than that
-constexpr int max_doublings = 4;  // of the bytes in one-way tests of one path
-constexpr int max_retries = 6;    // of pairs that read low though nobody is suspected
+constexpr int shifts_beyond = 8;    // where there are more nodes than that
+constexpr int max_doublings = 4;    // of the bytes in one-way tests of one path
+constexpr int max_few_rounds = 12;  // of paths that read low, a few at a time
+constexpr int max_retries = 6;      // of pairs that read low though nobody is suspected
 
 }  // namespace
 
@@ -161,13 +162,21 @@ bool Examination::confirm() {
     if (gross_ && !very.empty()) pair.reset();  // the very slow first
     double share = 0.04;
     int doublings = 0;
+    if (const auto low = low_paths(inference);
+        !pair && nothing_else && !low.empty() && few_rounds_ < max_few_rounds) {
+      const int before = few_rounds_;
+      if (!few_at_once(low, "paths that read low, a few at a time", 0.01 * options_.budget.value, false))
+        return false;
+      if (few_rounds_ > before) continue;
+    }
     // There may be many such paths, and most are healthy.
     if (!pair && nothing_else) {
       pair = path_for_one_way(inference);
       share = 0.015;
       // The slow direction keeps them short, so that a late acknowledgement (40 ms) is most of the other
       // one's time: the same in all of them. Of a slow path, longer ones take as much longer.
-      if (pair) doublings = std::min(int(alone_.of(pair->node, pair->partner).size()), max_doublings);
+      if (pair && !inference.crowded)
+        doublings = std::min(int(alone_.of(pair->node, pair->partner).size()), max_doublings);
       // What was begun is worth more of the time than what may be nothing.
       if (elapsed() >= (doublings > 0 ? 0.9 : 0.75) * options_.budget.value) pair.reset();
     }

@@ -188,6 +188,10 @@ constexpr Wording wordings[] = {
      "direction at a time; check again after the repair"},
     {StatementKind::low_by_chance, "low-by-chance",
      "{#paths} that read low\nso do others that can do better: it may be chance"},
+    {StatementKind::shared_links, "shared-links",
+     "{#pairs} that read low now and then, though their ends do well\nconnections seem to share links "
+     "between "
+     "switches, as they do where switches hash them: give --leaves, or see the counters of the switches"},
     {StatementKind::hidden_side, "hidden-side",
      "{0}'s [{?sends}sending][{!sends}receiving] side: {rate_Bps} of {expected_Bps}\nits other side is so "
      "slow that acknowledgements queue behind it; check again after the repair"},

