@@ -176,7 +176,7 @@ link set br0 up
     def down(self):
         if not self.size:
             return
-        for name in self.names() + [self.switch]:
+        for name in self.names() + self._switches():
             if not os.path.exists(f"/run/netns/{name}"):
                 continue
             self._end_processes(name)
@@ -188,6 +188,9 @@ link set br0 up
             subprocess.run(["umount", "/etc/hosts"], capture_output=True)
         os.unlink(self.file)
         self.state = {}
+
+    def _switches(self):
+        return [self.switch]
 
     @staticmethod
     def _end_processes(name):

@@ -6,6 +6,7 @@ import time
 import traceback
 
 from . import cases, sanitizer
+from .fabric import LeafNetwork
 from .cluster import Cluster, alive, processes
 from .network import LabError, Missing, Network
 from .rdma import RdmaLab
@@ -21,9 +22,9 @@ class Skip(Exception):
 class Lab:
     """What a case gets: a network with a daemon on every node."""
 
-    def __init__(self, programs, directory, nodes, rate):
-        self.key = ("", nodes, rate)
-        self.network = Network()
+    def __init__(self, programs, directory, nodes, rate, fabric=()):
+        self.key = ("", nodes, rate, fabric)
+        self.network = LeafNetwork(*fabric) if fabric else Network()
         self.network.up(nodes, rate)
         self.read = {}  # how far each log was searched for sanitizers' reports
         self.cluster = Cluster(self.network, programs, directory)
@@ -113,7 +114,7 @@ def select(patterns):
 
 def key(case):
     """Cases of one key share a lab, one after the other."""
-    return (case.machine,) if case.machine else ("", case.nodes, case.rate)
+    return (case.machine,) if case.machine else ("", case.nodes, case.rate, case.fabric)
 
 
 def run(programs, patterns, directory, keep_logs):
@@ -131,7 +132,7 @@ def run(programs, patterns, directory, keep_logs):
                     lab = None
                 shutil.rmtree(directory, ignore_errors=True)
                 lab = MACHINES.get(case.machine, VirtualLab)(programs, directory, case.machine) if case.machine else \
-                    Lab(programs, directory, case.nodes, case.rate)
+                    Lab(programs, directory, case.nodes, case.rate, case.fabric)
             began = time.monotonic()
             lab.begin()
             case.run(lab)

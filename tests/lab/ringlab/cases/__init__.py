@@ -4,7 +4,7 @@ import importlib
 from typing import Callable
 
 MODULES = ("slow_wire", "healthy", "wire_rate", "calibration", "broken_peers", "no_way_in", "idle", "omnireduce",
-           "campaign", "vm_topology", "vm_roce", "vm_provider", "vm_verbs", "vm_verbs_faults")
+           "campaign", "fabric", "vm_topology", "vm_roce", "vm_provider", "vm_verbs", "vm_verbs_faults")
 
 
 @dataclasses.dataclass
@@ -14,6 +14,7 @@ class Case:
     quick: bool      # part of the default selection
     nodes: int = 8
     rate: int = 500  # Mbit/s
+    fabric: tuple = ()  # of a ringlab.fabric.LeafNetwork: leaves, spines, hash policy, a trunk's rate over a node's
     machine: str = ""  # a virtual machine of ringlab.virtual instead of nodes on a network
 
 

@@ -16,8 +16,8 @@ def blamed(data):
             for f in data["findings"] if f["severity"] in SERIOUS]
 
 
-def check(lab, rated, timeout=60):
-    words = ["check"] + (["--link-rate", f"{lab.network.rate:g}Mbit"] if rated else [])
+def check(lab, rated, *extra, timeout=60):
+    words = ["check", *extra] + (["--link-rate", f"{lab.network.rate:g}Mbit"] if rated else [])
     outcome = lab.cluster.fleet(*words, timeout=timeout)
     expect(outcome.data is not None, "no JSON", outcome)
     return outcome
