@@ -28,7 +28,7 @@ bool proven(const FabricPart& part) {
 }  // namespace
 
 Parts::Parts(const Structure& structure, const Readings& readings, const Inference& inference)
-    : readings_(readings), untold_(structure.leaf.empty()) {
+    : readings_(readings), untold_(structure.leaf.empty()), crowded_(inference.crowded) {
   find_rail();
   if (structure.leaf.size() == std::size_t(readings.nodes()) && inference.reference.rate > 0)
     fold(crossings(structure, inference), inference);
@@ -70,7 +70,7 @@ void Parts::find_rail() {
   std::vector<double> others = usual_;
   others.erase(others.begin() + std::ptrdiff_t(slowest));
   const double usual = upper_median(others);
-  if (usual_[slowest] < slow_share * usual) slow_rail_ = {int(slowest), usual_[slowest], usual};
+  if (usual_[slowest] < slow_share * usual && !crowded_) slow_rail_ = {int(slowest), usual_[slowest], usual};
 }
 
 std::vector<int> Parts::slow_rails(const Suspect& s) const {

@@ -72,7 +72,7 @@ class Parts {
   void find_rail();
 
   const Readings& readings_;
-  const bool untold_;
+  const bool untold_, crowded_;
   std::vector<double> usual_;  // by rail: upper median of what the sides do at their best
   std::optional<SlowRail> slow_rail_;
   std::vector<FabricPart> fabric_;

@@ -318,8 +318,14 @@ Reference take_shown(const Readings& readings, const Reference& counted, std::op
     if (shown.receives[i] > receives.rate[i].value_or(0))
       receives.rate[i] = shown.receives[i], receives.brief[i] = false;
   }
-  const Reference all = reference_of(sends, receives, attainable, nominal);
-  return counted.rate > all.rate * 1.05 ? counted : all;
+  Reference out = reference_of(sends, receives, attainable, nominal);
+  if (counted.rate > out.rate * 1.05) out = counted;
+  // Of a fleet that shares links few may have shown what all can do; measuring costs them a little as well.
+  const double best = std::max(*std::max_element(shown.sends.begin(), shown.sends.end()),
+                               *std::max_element(shown.receives.begin(), shown.receives.end()));
+  if (attainable && !out.majority && best >= 0.9 * *attainable)
+    out.rate = std::min(*attainable, best), out.majority = true;
+  return out;
 }
 
 }  // namespace

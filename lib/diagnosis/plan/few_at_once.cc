@@ -18,6 +18,7 @@ constexpr int max_few_rounds = 48;
 constexpr int min_pairs = 3;
 constexpr int nodes_a_pair = 16;       // of a round
 constexpr int enough_for_a_node = 14;  // rounds: what is open then, more of the same does not close
+constexpr int together_times = 3;
 constexpr int enough_for_a_path = 6;
 constexpr int tries_of_a_low_path = 3;  // before it is measured alone
 constexpr double seconds_share = 0.03;
@@ -77,8 +78,12 @@ Examination::NodePairs Examination::next_pairs(const Inference& inference, bool 
   };
   for (const auto& [x, y] : paths)
     if (out.size() < room && !used[std::size_t(x)] && !used[std::size_t(y)]) take(x, y);
+  // Those that stay open may share a link with one another: then not all of them at once, so that each has
+  // other company in other rounds.
+  const bool apart = open.size() > 1 && few_times_[std::size_t(open.front())] >= together_times;
+  const std::size_t last = out.size() + (apart ? (open.size() + 1) / 2 : open.size());
   for (const int x : open) {
-    if (out.size() >= room || used[std::size_t(x)]) continue;
+    if (out.size() >= std::min(room, last) || used[std::size_t(x)]) continue;
     const int best = partner_of(x, few_times_[std::size_t(x)] % 3, fine, open, used);
     if (best >= 0) take(x, best);
   }
