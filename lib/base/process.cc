@@ -114,6 +114,14 @@ bool ChildProcess::ended(Deadline deadline) {
   return true;
 }
 
+bool ChildProcess::stopped() const {
+  if (pid_ <= 0) return false;
+  siginfo_t info{};
+  // WNOWAIT: it stays to be asked for as long as it is stopped, and to be reaped.
+  const int asked = ::waitid(P_PID, id_t(pid_), &info, WSTOPPED | WNOHANG | WNOWAIT);
+  return asked == 0 && info.si_pid == pid_ && info.si_code == CLD_STOPPED;
+}
+
 void ChildProcess::kill(Seconds patience) {
   if (pid_ <= 0) return;
   ::kill(pid_, SIGKILL);

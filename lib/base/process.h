@@ -46,6 +46,8 @@ class ChildProcess {
   // Whether it has ended, waiting for that until the deadline.
   bool ended(Deadline deadline);
   bool ended() { return ended(Deadline::in(Seconds(0))); }
+  // Whether a signal (SIGSTOP) keeps it from going on.
+  bool stopped() const;
   // Ends it however it stands. One inside a driver's call dies only when the driver lets it: after `patience`
   // it is left to the kernel.
   void kill(Seconds patience);

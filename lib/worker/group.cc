@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -22,6 +23,8 @@ namespace ringtrue::worker {
 namespace {
 
 constexpr Seconds grace{1};  // for an answer that is late, or for stopping after a failure elsewhere
+constexpr Seconds stopped_patience{1};  // for a process that a signal has stopped
+constexpr int look_ms = 250;            // after whether one is
 
 // One worker at the other end of a socket pair. Killed and reaped when it goes.
 class WorkerProcess {
@@ -44,6 +47,8 @@ class WorkerProcess {
 
   Channel& channel() { return channel_; }
   pid_t pid() const { return process_.pid(); }  // 0 once reaped
+
+  bool stopped() const { return process_.stopped(); }
 
   // How the process ended: "killed by signal 9". Waits a moment for a process whose socket has closed, and
   // ends one that stays.
@@ -98,10 +103,13 @@ class Workers final : public WorkerGroup {
     WorkerProcess process;
     rpc::Event answer;
     bool answered = true;
+    std::int64_t stopped_since = 0;  // by a signal; 0: it is not
   };
 
   Result<void> exchange(rpc::Command command, Deadline deadline, const std::vector<int>& descriptors = {});
   void receive_from(std::size_t index, Phase phase);
+  void look_for_stopped(Phase phase);
+  void give_up(std::size_t index, Phase phase, Seconds silence);
   void stop_others();
   void fault(Weight weight, Error error);
   std::string worker_name(std::size_t index) const;
@@ -142,7 +150,7 @@ Result<void> Workers::start(const std::string& program, const run::Member& membe
   for (int p = 0; p < member.processes; ++p) {
     auto process = WorkerProcess::spawn(program);
     if (!process) return tl::unexpected(process.error());
-    members_.push_back({std::move(*process), {}, true});
+    members_.push_back({std::move(*process), {}, true, 0});
   }
   rpc::Command command;
   *command.mutable_open() = wire::to_wire(member_);
@@ -168,6 +176,35 @@ void Workers::stop_others() {
     // A worker that is dead or does not take it is found out by its silence.
     if (m.process.pid() > 0 && !m.answered) (void)m.process.channel().send(command, Deadline::in(Seconds(0)));
   }
+}
+
+// A process that somebody has stopped keeps all others waiting until the deadline, and nothing else shows it.
+void Workers::look_for_stopped(Phase phase) {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    Member& m = members_[i];
+    if (m.answered || !m.process.stopped()) {
+      m.stopped_since = 0;
+    } else if (m.stopped_since == 0) {
+      m.stopped_since = now_ns();
+    } else if (seconds_since(m.stopped_since) >= stopped_patience) {
+      give_up(i, phase, seconds_since(m.stopped_since));
+    }
+  }
+}
+
+void Workers::give_up(std::size_t index, Phase phase, Seconds silence) {
+  Member& m = members_[index];
+  const std::string said =
+      fmt::format("did not answer in phase {} for {:.1f} s and was killed", key_of(phase), silence.value);
+  const bool stopped = m.process.stopped();
+  m.answered = true;
+  m.process.kill();
+  if (stopped)
+    fault(Weight::died, {Cause::peer_lost, worker_name(index) + " was stopped by a signal, " + said, "",
+                         "see who stopped it: SIGSTOP, a debugger, a batch system"});
+  else
+    fault(Weight::silent, {Cause::deadline, worker_name(index) + " " + said, "",
+                           "see whether its node is overloaded, or the process hangs"});
 }
 
 void Workers::receive_from(std::size_t index, Phase phase) {
@@ -205,6 +242,7 @@ Result<void> Workers::exchange(rpc::Command command, Deadline deadline, const st
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (command.has_open()) command.mutable_open()->set_process(int(i));
     members_[i].answered = false;
+    members_[i].stopped_since = 0;
     auto sent = members_[i].process.channel().send(command, deadline, descriptors);
     // Whether it is gone or stuck shows below, where its answer is awaited.
     if (!sent && sent.error().cause == Cause::bad_input) fault(Weight::reported, sent.error());
@@ -226,22 +264,18 @@ Result<void> Workers::exchange(rpc::Command command, Deadline deadline, const st
     }
     if (all) break;
     polled.back() = {stopping_ ? -1 : wake_.get(), POLLIN, 0};
-    const int ready = ::poll(polled.data(), polled.size(), last.left_ms());
+    const int left = last.left_ms();
+    const int ready = ::poll(polled.data(), polled.size(), left < 0 ? look_ms : std::min(left, look_ms));
     if (ready < 0 && errno != EINTR)
       return fail(Cause::internal, std::string("poll: ") + std::strerror(errno));
     if (ready == 0 && last.passed()) break;
     for (std::size_t i = 0; i < members_.size(); ++i) {
       if (polled[i].fd >= 0 && polled[i].revents) receive_from(i, phase);
     }
+    look_for_stopped(phase);
   }
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (members_[i].answered) continue;
-    members_[i].answered = true;
-    members_[i].process.kill();
-    fault(Weight::silent, {Cause::deadline,
-                           fmt::format("{} did not answer in phase {} for {:.1f} s and was killed",
-                                       worker_name(i), key_of(phase), seconds_since(begun).value),
-                           "", "see whether its node is overloaded, or whether the process was stopped"});
+    if (!members_[i].answered) give_up(i, phase, seconds_since(begun));
   }
   if (weight_ != Weight::none) return tl::unexpected(error_);
   return {};

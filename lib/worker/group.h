@@ -29,7 +29,8 @@ class WorkerGroup {
 
   // The phases as in engine::Session, over all workers: each returns when all workers have answered, or soon
   // after the first failure (the others are told to stop and have a second for it), or at the latest a
-  // second after the deadline, when whoever has not answered is killed. After an error the group is fit only
+  // second after the deadline, when whoever has not answered is killed; a worker that a signal has stopped
+  // (SIGSTOP) is killed a second after that, as peer_lost. After an error the group is fit only
   // for destruction.
 
   // The ports by process; 0 where a process listens nowhere.

@@ -113,6 +113,20 @@ TEST(ChildProcess, IsKilledOnRequestAndWhenItGoes) {
   EXPECT_EQ(errno, ECHILD);
 }
 
+TEST(ChildProcess, SaysWhetherASignalHasStoppedIt) {
+  Shell shell("sleep 60");
+  EXPECT_FALSE(shell.child.stopped());
+  ASSERT_EQ(::kill(shell.child.pid(), SIGSTOP), 0);
+  const Deadline soon = Deadline::in(patience);
+  while (!shell.child.stopped() && !soon.passed()) ::usleep(1000);
+  EXPECT_TRUE(shell.child.stopped());
+  EXPECT_TRUE(shell.child.stopped());  // as long as it is
+  EXPECT_FALSE(shell.child.ended());
+  ASSERT_EQ(::kill(shell.child.pid(), SIGCONT), 0);
+  EXPECT_FALSE(shell.child.stopped());
+  EXPECT_FALSE(ChildProcess().stopped());
+}
+
 TEST(ChildProcess, HasOneOwner) {
   Shell shell("sleep 60");
   const pid_t pid = shell.child.pid();
