@@ -37,6 +37,17 @@ struct Answers {
     return answer.kind == Kind::stopped && answer.error.cause != Cause::cancelled;
   }
 
+  // By what it says of itself, or does not say. One that others blame may be healthy.
+  bool dead(std::size_t i) const {
+    const Answer& a = answers[i];
+    if (a.kind == Kind::gone) return looks_dead(a.error.cause);
+    // Mere lateness is Cause::deadline: its daemon may be there and busy.
+    if (a.kind == Kind::silent)
+      return a.error.cause == Cause::peer_lost || a.error.cause == Cause::unreachable;
+    const std::string& where = a.error.where.node;
+    return a.kind == Kind::error && a.error.cause == Cause::peer_lost && (where.empty() || where == a.node);
+  }
+
   // Whether the errors that begin at `node`, each naming the next node, lead to a culprit.
   bool explained(int node) const {
     int at = node;
@@ -122,7 +133,7 @@ std::vector<Failure> find_culprits(Phase phase, const std::vector<Answer>& answe
     if (const auto said = blames.find(int(i)); said != blames.end())
       culprits.push_back({answer.node, phase, said->second, true});
     else if (c.culprit[i])
-      culprits.push_back({answer.node, phase, answer.error, true});
+      culprits.push_back({answer.node, phase, answer.error, true, c.dead(i)});
     else if (c.blamed[i])
       affected.push_back({answer.node, phase, answer.error, false});
   }

@@ -28,7 +28,15 @@ struct Answer {
   double at = 0;  // when it came, in seconds on any clock
 };
 
-// Empty only where no answer is an error, silent or gone. Culprits come first, in order of `answers`.
+// Of a stream that ended or was never there: whether that is how a node that is dead looks from here. One
+// that refuses is not.
+constexpr bool looks_dead(Cause cause) {
+  return cause == Cause::peer_lost || cause == Cause::unreachable || cause == Cause::deadline;
+}
+
+// Empty only where no answer is an error, silent or gone. Culprits come first, in order of `answers`. Dead is
+// a node that is gone, or silent without any sign of life (unreachable, peer_lost), and one whose own error
+// is that it lost its worker (peer_lost).
 std::vector<Failure> find_culprits(Phase phase, const std::vector<Answer>& answers);
 
 }  // namespace ringtrue::fleet

@@ -179,6 +179,31 @@ TEST(Culprits, WhoWasStoppedWaitingForOneThatDoesNotAnswerIsAffected) {
   EXPECT_TRUE(culprits({cancelled("b", "c"), ok("c")}).empty());
 }
 
+TEST(Culprits, AreDeadByWhatTheyThemselvesSayOrFailToSay) {
+  const auto dead = [](const std::vector<Answer>& answers) {
+    Names names;
+    for (const Failure& f : find_culprits(Phase::run, answers))
+      if (f.dead) names.push_back(f.node);
+    return names;
+  };
+  Answer lifeless = silent("b");
+  lifeless.error.cause = Cause::peer_lost;
+  EXPECT_EQ(dead({waited("a", "b"), lifeless}), Names{"b"});
+  EXPECT_EQ(dead({lost("a", "b"), gone("b"), lost("c", "b")}), Names{"b"});
+  Answer killed = own("b", "the worker was killed by signal 9");
+  killed.error.cause = Cause::peer_lost;
+  EXPECT_EQ(dead({lost("a", "b"), killed}), Names{"b"});
+
+  // Blamed by all, and yet its daemon lives and says nothing of itself.
+  EXPECT_EQ(dead({lost("a", "b"), stopped("b"), lost("c", "b")}), Names{});
+  EXPECT_EQ(dead({lost("a", "b"), lost("b", "a")}), Names{});
+  EXPECT_EQ(dead({silent("b"), waited("a", "b")}), Names{}) << "only late";
+  EXPECT_EQ(dead({own("b", "no memory left")}), Names{});
+  Answer refusing = gone("b");
+  refusing.error.cause = Cause::refused;
+  EXPECT_EQ(dead({refusing}), Names{});
+}
+
 TEST(Culprits, TwoFaultsApart) {
   EXPECT_EQ(culprits({waited("a", "b"), ok("b"), waited("c", "d"), ok("d")}), (Names{"b", "d"}));
 }
