@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <set>
 
 #include "base/plural.h"
@@ -65,7 +67,7 @@ class GrpcFleet final : public Fleet {
         hosts_(std::move(hosts)),
         dialer_(std::move(dialer)) {
     for (const Target& t : targets_) names_.push_back(t.node);
-    sessions_ = std::make_unique<NodeSessions>(names_, options_.progress);
+    sessions_ = make_sessions();
   }
 
   FleetResult<void> acquire() {
@@ -83,15 +85,15 @@ class GrpcFleet final : public Fleet {
     acquire.ranks_per_node = options_.ranks_per_node + options_.aggregators_per_node;
     acquire.data_interface = options_.data_interface;
     acquire.heartbeat = heartbeat_interval;
-    std::vector<int> all;
-    for (std::size_t i = 0; i < targets_.size(); ++i) all.push_back(int(i));
-    sessions_->open(*dialer_, targets_);
+    const std::vector<int> who = living();
+    sessions_->open(*dialer_, targets_, who);
     rpc::Command command;
     *command.mutable_acquire() = wire::to_wire(acquire);
     auto replies = sessions_->phase(
-        all, options_.phase_deadline, std::move(command),
+        who, options_.phase_deadline, std::move(command),
         [](rpc::Command& own, int node) { own.mutable_acquire()->mutable_member()->set_node(node); });
     if (!replies) return tl::unexpected(replies.error());
+    dead_.insert(dead_.end(), sessions_->left_out().begin(), sessions_->left_out().end());
     return {};
   }
 
@@ -99,6 +101,76 @@ class GrpcFleet final : public Fleet {
 
   FleetResult<run::RunReport> run(const run::Job& job, Deadline until) override {
     const std::vector<int> who = members_of(job);
+    if (auto known = dead_among(who)) return tl::unexpected(std::move(*known));
+    if (broken_ && options_.outlive_the_dead) {
+      if (auto again = lease_again(); !again) return tl::unexpected(failed(std::move(again.error())));
+      if (auto known = dead_among(who)) return tl::unexpected(std::move(*known));
+    }
+    auto report = play(job, who, until);
+    if (!report) return tl::unexpected(failed(std::move(report.error())));
+    return report;
+  }
+
+  bool can_go_on() const override { return options_.outlive_the_dead && !lost_ && living().size() >= 2; }
+  const std::vector<Failure>& dead() const override { return dead_; }
+
+  void cancel() override {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    sessions_->cancel();
+  }
+
+ private:
+  std::unique_ptr<NodeSessions> make_sessions() const {
+    return std::make_unique<NodeSessions>(names_, options_.progress, options_.outlive_the_dead);
+  }
+
+  bool is_dead(int node) const {
+    return std::ranges::any_of(dead_, [&](const Failure& f) { return f.node == names_[std::size_t(node)]; });
+  }
+  std::vector<int> living() const {
+    std::vector<int> out;
+    for (int node = 0; node < int(names_.size()); ++node)
+      if (!is_dead(node)) out.push_back(node);
+    return out;
+  }
+  // What is known of those of them that are dead.
+  std::optional<FleetError> dead_among(const std::vector<int>& who) const {
+    FleetError error;
+    for (const Failure& f : dead_)
+      if (std::ranges::any_of(who, [&](int node) { return names_[std::size_t(node)] == f.node; }))
+        error.failures.push_back(f);
+    return error.failures.empty() ? std::nullopt : std::optional(std::move(error));
+  }
+
+  // Keeps in mind what follows from a failure.
+  FleetError failed(FleetError error) {
+    broken_ = true;
+    const auto is_dead = [](const Failure& f) { return f.dead; };
+    const auto first_other = std::stable_partition(error.failures.begin(), error.failures.end(), is_dead);
+    lost_ = first_other == error.failures.begin();
+    dead_.insert(dead_.end(), error.failures.begin(), first_other);
+    // Whom others blame beside the dead may have lost them, too. A fault of its own shows again.
+    if (!lost_)
+      for (auto other = first_other; other != error.failures.end(); ++other) other->culprit = false;
+    return error;
+  }
+
+  // A lease that a run has broken is of no use any more.
+  FleetResult<void> lease_again() {
+    std::unique_ptr<NodeSessions> old = make_sessions();
+    {
+      const std::lock_guard lock(mutex_);
+      std::swap(sessions_, old);
+      if (cancelled_) sessions_->cancel();
+    }
+    old.reset();  // releases: nobody else holds the nodes when they are asked again
+    auto acquired = acquire();
+    if (acquired) broken_ = false;
+    return acquired;
+  }
+
+  FleetResult<run::RunReport> play(const run::Job& job, const std::vector<int>& who, Deadline until) {
     if (auto fits = wire::sendable(job); !fits) return refuse(fits.error(), Phase::prepare);
 
     rpc::Command prepare;
@@ -131,9 +203,6 @@ class GrpcFleet final : public Fleet {
     return run::merge(std::move(reports));
   }
 
-  void cancel() override { sessions_->cancel(); }
-
- private:
   std::vector<int> members_of(const run::Job& job) const {
     assert(job.nodes == names_ && !job.seats.empty());
     std::set<int> nodes;
@@ -162,7 +231,12 @@ class GrpcFleet final : public Fleet {
   const Options options_;
   const std::vector<std::string> hosts_;  // by target: where peers connect to
   const std::shared_ptr<Dialer> dialer_;
-  std::vector<std::string> names_;          // by target
+  std::vector<std::string> names_;  // by target
+  std::vector<Failure> dead_;
+  bool broken_ = false;  // a run has failed since the lease
+  bool lost_ = false;    // ... for another reason than nodes that are dead
+  std::mutex mutex_;     // of what follows against cancel()
+  bool cancelled_ = false;
   std::unique_ptr<NodeSessions> sessions_;  // last: it releases
 };
 

@@ -38,6 +38,9 @@ struct Options {
   Seconds phase_deadline{10};  // lease, prepare, connect, barrier, collect, each
   Seconds run_deadline{60};    // one run
   std::string holder;          // who asks, as others are told: "alice@login1 (check)"
+  // Goes on without nodes that are dead (run::Failure): they are left out of the lease, and the first run
+  // after one that they broke leases the others anew.
+  bool outlive_the_dead = false;
   // Called from any thread as phases begin and nodes answer; for progress lines.
   std::function<void(Phase phase, int answered, int nodes)> progress;
 };
@@ -69,15 +72,21 @@ std::vector<NodeState> describe(const std::vector<Target>& targets, const Option
 
 class Fleet {
  public:
-  // All nodes or none.
+  // All nodes or none; with Options::outlive_the_dead, at least two of those that answer.
   static FleetResult<std::unique_ptr<Fleet>> lease(std::vector<Target> targets, Options options);
   virtual ~Fleet() = default;  // releases
 
   virtual const std::vector<Target>& targets() const = 0;
   // Plays one job through all phases. job.nodes and job.seats must refer to targets() by index; a job may
   // leave nodes out. The phase of the run itself ends by `until`, if Options::run_deadline is not sooner.
-  // After a failure the fleet is fit only for destruction.
+  // After a failure the fleet is fit only for destruction, unless can_go_on(). A job over a node that is
+  // known to be dead fails at once, with what is known of it.
   virtual FleetResult<run::RunReport> run(const run::Job& job, Deadline until = Deadline::never()) = 0;
+  // Whether another run may succeed: none has failed, or by nodes that are dead, which it then leaves out,
+  // and two are left. Only with Options::outlive_the_dead.
+  virtual bool can_go_on() const = 0;
+  // Those that are, with what they did last.
+  virtual const std::vector<Failure>& dead() const = 0;
   // Ends a run in progress from another thread or after a signal (run() returns Cause::cancelled soon).
   virtual void cancel() = 0;
 };

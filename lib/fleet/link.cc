@@ -133,7 +133,8 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
   void start(const Dialer& dialer, std::shared_ptr<Stream> self) {
     self_ = std::move(self);
     own_ = dialer.own;
-    stub_ = rpc::Node::NewStub(dialer.dial(target_));
+    channel_ = dialer.dial(target_);
+    stub_ = rpc::Node::NewStub(channel_);
     stub_->async()->Lease(&context_, this);
     AddHold();  // writes are started from outside of reactions
     StartRead(&event_);
@@ -164,6 +165,8 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
   }
 
   void cancel() override { context_.TryCancel(); }
+
+  bool connected() const override { return channel_->GetState(false) == GRPC_CHANNEL_READY; }
 
  private:
   void OnReadDone(bool ok) override {
@@ -216,6 +219,7 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
   std::shared_ptr<const pki::PemBundle> own_;
   std::shared_ptr<Stream> self_;  // until gRPC is done with it
   grpc::ClientContext context_;
+  std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<rpc::Node::Stub> stub_;
   rpc::Event event_;
   std::optional<Error> parting_;  // why the daemon ends the stream

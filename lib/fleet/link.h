@@ -53,6 +53,9 @@ class Link {
   virtual void heartbeat() = 0;
   virtual void close() = 0;   // after what is queued, nothing more comes from this side
   virtual void cancel() = 0;  // the stream ends at once
+  // Whether its daemon has taken the connection: a machine does so for a daemon that is stopped, but only the
+  // daemon itself ends the handshake.
+  virtual bool connected() const = 0;
 };
 
 // What all streams of a fleet share: one set of certificates, read once.

@@ -34,7 +34,9 @@ void NodeSessions::State::heard(int node) {
 void NodeSessions::State::replied(int node, Reply reply) {
   const std::lock_guard lock(mutex);
   if (reply.sequence != awaited) return;  // to an earlier command, or to an abort
-  members[std::size_t(node)].reply = std::move(reply);
+  Member& m = members[std::size_t(node)];
+  if (!reply.error) m.done = phase, m.done_at = now_ns();
+  m.reply = std::move(reply);
   changed.notify_all();
 }
 
@@ -48,8 +50,9 @@ void NodeSessions::State::ended(int node, Error why) {
   changed.notify_all();
 }
 
-NodeSessions::NodeSessions(std::vector<std::string> nodes, std::function<void(Phase, int, int)> progress)
-    : nodes_(std::move(nodes)), progress_(std::move(progress)) {
+NodeSessions::NodeSessions(std::vector<std::string> nodes, std::function<void(Phase, int, int)> progress,
+                           bool outlive_the_dead)
+    : nodes_(std::move(nodes)), progress_(std::move(progress)), outlive_the_dead_(outlive_the_dead) {
   state_->members.resize(nodes_.size());
 }
 
@@ -64,12 +67,13 @@ NodeSessions::~NodeSessions() {
   sweep_links();
 }
 
-void NodeSessions::open(Dialer& dialer, const std::vector<Target>& targets) {
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    auto link = open_link(dialer, targets[i], int(i), state_);
+void NodeSessions::open(Dialer& dialer, const std::vector<Target>& targets, const std::vector<int>& who) {
+  for (const int node : who) {
+    auto link = open_link(dialer, targets[std::size_t(node)], node, state_);
     const std::lock_guard lock(state_->mutex);
-    state_->members[i].link = std::move(link);
-    state_->members[i].heard = now_ns();
+    Member& m = state_->members[std::size_t(node)];
+    if (!m.over) m.link = std::move(link);  // it may have failed already
+    m.heard = now_ns();
   }
   heart_ = std::thread([this] { beat(); });
 }
@@ -79,10 +83,19 @@ void NodeSessions::beat() {
   std::int64_t next = now_ns() + ns(heartbeat_interval);
   while (!state_->leaving) {
     if (wait_until(lock, next)) continue;
+    note_awake();
     next = now_ns() + ns(heartbeat_interval);
     for (Member& m : state_->members)
       if (m.link && !m.over) m.link->heartbeat();
   }
+}
+
+// The silence while this process itself was held up (stopped, or without a processor) is nobody else's.
+void NodeSessions::note_awake() {
+  const std::int64_t now = now_ns();
+  if (state_->awake != 0 && now - state_->awake > ns(heartbeat_interval * 2))
+    for (Member& m : state_->members) m.heard = now;
+  state_->awake = now;
 }
 
 void NodeSessions::cancel() {
@@ -109,7 +122,7 @@ bool NodeSessions::answered(int node) const {
   return m.reply || m.over;
 }
 
-NodeSessions::Standing NodeSessions::standing(const std::vector<int>& who, bool leased) const {
+NodeSessions::Standing NodeSessions::standing(const std::vector<int>& who, Phase phase) const {
   Standing s;
   const std::int64_t now = now_ns();
   for (const int node : who) {
@@ -118,10 +131,14 @@ NodeSessions::Standing NodeSessions::standing(const std::vector<int>& who, bool 
       const bool lost = names_another(*m.reply->error, nodes_[std::size_t(node)], nodes_);
       (lost ? s.lost_peer : s.failed_itself) = true;
     }
-    if (!m.reply && m.over) s.failed_itself = true;
+    // A lease may go on without it.
+    const bool dead = outlive_the_dead_ && phase == Phase::lease && looks_dead(m.end.cause);
+    if (!m.reply && m.over && !dead) s.failed_itself = true;
     if (m.reply || m.over) {
       ++s.answered;
-    } else if (leased) {  // from then on it sends heartbeats
+    } else if (phase == Phase::lease) {
+      s.unconnected += m.link && !m.link->connected();
+    } else {  // by now it sends heartbeats
       const std::int64_t lost = m.heard + ns(silence_is_loss);
       if (lost <= now)
         s.failed_itself = true;
@@ -135,9 +152,11 @@ NodeSessions::Standing NodeSessions::standing(const std::vector<int>& who, bool 
 bool NodeSessions::await(Lock& lock, Phase phase, const std::vector<int>& who, Seconds deadline) {
   const std::int64_t hard = now_ns() + ns(deadline + answer_grace);
   std::int64_t settled_own = INT64_MAX, settled_peer_lost = INT64_MAX;
+  const std::int64_t connected_by = now_ns() + ns(connect_patience);
   int told = -1;
   for (;;) {
-    const Standing s = standing(who, phase != Phase::lease);
+    note_awake();
+    const Standing s = standing(who, phase);
     if (progress_ && s.answered != told) {
       told = s.answered;
       lock.unlock();
@@ -148,7 +167,10 @@ bool NodeSessions::await(Lock& lock, Phase phase, const std::vector<int>& who, S
     const std::int64_t now = now_ns();
     if (s.failed_itself) settled_own = std::min(settled_own, now + ns(settle_own));
     if (s.lost_peer) settled_peer_lost = std::min(settled_peer_lost, now + ns(settle_peer_lost));
-    const std::int64_t settled = std::min(settled_own, settled_peer_lost);
+    const bool connect =
+        outlive_the_dead_ && s.unconnected > 0 && s.answered + s.unconnected == int(who.size());
+    const std::int64_t settled =
+        std::min({settled_own, settled_peer_lost, connect ? connected_by : INT64_MAX});
     if (state_->cancelled || s.answered == int(who.size()) || now >= settled) return false;
     if (now >= hard) return true;
     wait_until(lock, std::min({hard, settled, s.next_silence}));
@@ -187,13 +209,18 @@ std::vector<Answer> NodeSessions::answers(Phase phase, const std::vector<int>& w
     } else {
       const double quiet = double(now - m.heard) * 1e-9;
       const bool lifeless = phase != Phase::lease && quiet >= silence_is_suspect.value;
-      a.kind = time_up || lifeless ? Answer::Kind::silent : Answer::Kind::stopped;
-      a.error.cause = Cause::deadline;
+      const bool unconnected = phase == Phase::lease && m.link && !m.link->connected();
+      a.kind = time_up || lifeless || unconnected ? Answer::Kind::silent : Answer::Kind::stopped;
+      a.error.cause = lifeless ? Cause::peer_lost : unconnected ? Cause::unreachable : Cause::deadline;
       a.error.where = a.node;
       a.error.what =
           lifeless ? fmt::format(
                          "no answer for {:.1f} s: its daemon is stopped, or the network to it is down", quiet)
-                   : fmt::format("no answer for {:.1f} s", double(now - begun) * 1e-9);
+          : unconnected
+              ? fmt::format(
+                    "its daemon took no connection for {:.1f} s: it is stopped, or the network is down",
+                    double(now - begun) * 1e-9)
+              : fmt::format("no answer for {:.1f} s", double(now - begun) * 1e-9);
       a.error.next = "look at ringtrued on that node";
     }
     all.push_back(std::move(a));
@@ -209,6 +236,7 @@ FleetResult<std::vector<Reply>> NodeSessions::phase(
   Lock lock(state_->mutex);
   const auto member = [&](int node) -> Member& { return state_->members[std::size_t(node)]; };
   state_->awaited = sequence_;
+  state_->phase = phase;
   const std::int64_t begun = now_ns();
   for (const int node : who) member(node).reply.reset();
   for (const int node : who) {
@@ -235,14 +263,51 @@ FleetResult<std::vector<Reply>> NodeSessions::phase(
     return tl::unexpected(
         FleetError{{Failure{"", phase, Error{Cause::cancelled, "interrupted", "", ""}, true}}});
   if (!time_up) found = answers(phase, who, false, begun);
+  FleetError error{find_culprits(phase, found)};
+  if (outlive_the_dead_ && phase == Phase::lease && leave_out(error.failures, who)) {
+    std::vector<Reply> replies;
+    for (const int node : who) replies.push_back(member(node).reply.value_or(Reply{}));
+    return replies;
+  }
+  for (Failure& f : error.failures)
+    if (outlive_the_dead_ && f.dead) f.error.what += last_done(f.node);
   lock.unlock();
 
-  FleetError error{find_culprits(phase, found)};
   // Somebody stopped without being told to: strange, but not to be passed over.
   for (const Answer& a : found)
     if (error.failures.empty() && !a.error.what.empty())
       error.failures.push_back({a.node, phase, a.error, true});
   return tl::unexpected(std::move(error));
+}
+
+bool NodeSessions::leave_out(const std::vector<Failure>& failures, const std::vector<int>& who) {
+  const bool all_dead =
+      std::all_of(failures.begin(), failures.end(), [](const Failure& f) { return f.dead || !f.culprit; });
+  const auto granted = std::count_if(who.begin(), who.end(), [&](int node) {
+    const Member& m = state_->members[std::size_t(node)];
+    return m.reply && !m.reply->error && !m.over;
+  });
+  const auto dead = std::count_if(failures.begin(), failures.end(), [](const Failure& f) { return f.dead; });
+  if (!all_dead || granted < 2 || granted + dead != std::ptrdiff_t(who.size())) return false;
+  left_out_ = failures;
+  for (const int node : who) {
+    const Member& m = state_->members[std::size_t(node)];
+    if (!m.reply && m.link) m.link->cancel();
+  }
+  return true;
+}
+
+std::string NodeSessions::last_done(const std::string& node) const {
+  const auto at = std::find(nodes_.begin(), nodes_.end(), node) - nodes_.begin();
+  if (at == std::ptrdiff_t(nodes_.size())) return {};
+  const Member& m = state_->members[std::size_t(at)];
+  if (m.done == Phase::none) return {};
+  std::string text = fmt::format("; the last phase that it answered was {}, {:.1f} s before", key_of(m.done),
+                                 seconds_since(m.done_at).value);
+  // Of one that is silent, that has been said.
+  if (m.over || m.reply)
+    text += fmt::format(", its last sign of life came {:.1f} s before", seconds_since(m.heard).value);
+  return text;
 }
 
 void NodeSessions::release() {

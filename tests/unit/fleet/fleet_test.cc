@@ -1,7 +1,10 @@
 #include "fleet/fleet.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -309,6 +312,180 @@ TEST_F(Fleets, OneCulpritEndsTheRunEverywhereBeforeTheDeadline) {
   ASSERT_EQ(report.error().failures.size(), 2u);  // node0 was told to stop: it says nothing
   EXPECT_EQ(report.error().summary().text(), "node1 run: worker killed by signal 9");
   EXPECT_THAT(daemon(0).log(), testing::Contains(Phase::abort));
+}
+
+// Leases that outlive nodes.
+class OutlivingFleets : public Fleets {
+ protected:
+  void lease(int nodes) {
+    start(nodes);
+    options_.outlive_the_dead = true;
+    options_.phase_deadline = options_.run_deadline = Seconds(30);
+    again();
+  }
+  void again() {
+    auto fleet = Fleet::lease(targets(), options_);
+    ASSERT_TRUE(fleet) << fleet.error().summary().text();
+    fleet_ = std::move(*fleet);
+  }
+  FleetResult<run::RunReport> play(const std::vector<int>& order) {
+    return fleet_->run(job_over(targets(), order, options_));
+  }
+  // The run fails for node1, and another one without it works.
+  void expect_node1_alone_is_lost(const std::string& why) {
+    const auto broken = play({0, 1, 2});
+    ASSERT_FALSE(broken);
+    EXPECT_EQ(broken.error().summary().where.node, "node1");
+    EXPECT_THAT(broken.error().summary().what, HasSubstr(why));
+    ASSERT_TRUE(fleet_->can_go_on());
+    ASSERT_EQ(fleet_->dead().size(), 1u);
+    const std::int64_t begun = now_ns();
+    const auto rest = play({2, 0});
+    ASSERT_TRUE(rest) << rest.error().summary().text();
+    EXPECT_EQ(rest->ranks.size(), 2u);
+    EXPECT_LT(seconds_since(begun).value, 3);
+    // It stays left out, and nobody asks it again.
+    const auto known = play({0, 1});
+    ASSERT_FALSE(known);
+    EXPECT_EQ(known.error().summary().text(), broken.error().summary().text());
+    EXPECT_TRUE(fleet_->can_go_on());
+    EXPECT_TRUE(play({0, 2}));
+    fleet_.reset();
+    EXPECT_FALSE(daemon(0).leased());
+    EXPECT_FALSE(daemon(2).leased());
+  }
+
+  std::unique_ptr<Fleet> fleet_;
+};
+
+TEST_F(OutlivingFleets, GoOnWithoutADaemonThatIsNotThere) {
+  start(3);
+  std::vector<Target> all = targets();
+  daemon(1).stop();
+  options_.outlive_the_dead = true;
+  auto fleet = Fleet::lease(all, options_);
+  ASSERT_TRUE(fleet) << fleet.error().summary().text();
+  EXPECT_TRUE((*fleet)->can_go_on());
+  ASSERT_EQ((*fleet)->dead().size(), 1u);
+  EXPECT_EQ((*fleet)->dead()[0].node, "node1");
+  const auto without = (*fleet)->run(job_over(all, {0, 2}, options_));
+  ASSERT_TRUE(without) << without.error().summary().text();
+  const auto with = (*fleet)->run(job_over(all, {0, 1, 2}, options_));
+  ASSERT_FALSE(with);
+  EXPECT_EQ(with.error().summary().where, Subject("node1", Phase::lease));
+  EXPECT_THAT(with.error().summary().what, HasSubstr("connection refused"));
+  EXPECT_THAT(daemon(0).log(), ElementsAre(Phase::lease, Phase::prepare, Phase::connect, Phase::barrier,
+                                           Phase::run, Phase::collect));
+}
+
+TEST_F(OutlivingFleets, WaitForAConnectionNoLongerThanOthersNeed) {
+  start(2);
+  std::vector<Target> all = targets();
+  // As the machine of a daemon that is stopped: it takes connections for it, and that is all.
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(listener, 8), 0);
+  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  all.push_back({"node2", "127.0.0.1", ntohs(address.sin_port), ""});
+  options_.outlive_the_dead = true;
+  options_.phase_deadline = Seconds(30);
+  const std::int64_t begun = now_ns();
+  auto fleet = Fleet::lease(all, options_);
+  EXPECT_LT(seconds_since(begun).value, 5);
+  ASSERT_TRUE(fleet) << fleet.error().summary().text();
+  ASSERT_EQ((*fleet)->dead().size(), 1u);
+  EXPECT_EQ((*fleet)->dead()[0].node, "node2");
+  EXPECT_THAT((*fleet)->dead()[0].error.what, HasSubstr("took no connection"));
+  EXPECT_TRUE((*fleet)->run(job_over(all, {0, 1}, options_)));
+  ::close(listener);
+}
+
+TEST_F(OutlivingFleets, WaitForADaemonThatTookTheConnection) {
+  start(3);
+  options_.outlive_the_dead = true;
+  daemon(1).script(Phase::lease, Do::stay_quiet);
+  const auto fleet = Fleet::lease(targets(), options_);
+  ASSERT_FALSE(fleet);
+  EXPECT_EQ(fleet.error().summary().where.node, "node1");
+  EXPECT_EQ(fleet.error().summary().cause, Cause::deadline);
+  EXPECT_FALSE(fleet.error().failures[0].dead);
+}
+
+TEST_F(OutlivingFleets, AreNothingWhereOneIsLeft) {
+  start(2);
+  std::vector<Target> all = targets();
+  daemon(1).stop();
+  options_.outlive_the_dead = true;
+  const auto fleet = Fleet::lease(all, options_);
+  ASSERT_FALSE(fleet);
+  EXPECT_EQ(fleet.error().summary().where.node, "node1");
+  expect_nothing_held();
+}
+
+TEST_F(OutlivingFleets, GoOnAfterALostStream) {
+  lease(3);
+  daemon(0).script(Phase::run, Do::wait);
+  daemon(1).script(Phase::run, Do::hang_up);
+  daemon(2).script(Phase::run, Do::error, lost("node1"));
+  const auto broken = play({0, 1, 2});
+  ASSERT_FALSE(broken);
+  EXPECT_EQ(broken.error().summary().where, Subject("node1", Phase::run));
+  EXPECT_THAT(broken.error().summary().what, HasSubstr("the last phase that it answered was barrier"));
+  daemon(0).script(Phase::run, Do::answer);
+  daemon(2).script(Phase::run, Do::answer);
+  expect_node1_alone_is_lost("ended the lease");
+}
+
+TEST_F(OutlivingFleets, GoOnAfterAWorkerThatWasKilled) {
+  lease(3);
+  daemon(1).script(Phase::run, Do::error,
+                   {Cause::peer_lost, "the worker was killed by signal 9 in phase run", "node1", ""});
+  expect_node1_alone_is_lost("killed by signal 9");
+}
+
+TEST_F(OutlivingFleets, GoOnAfterSilence) {
+  lease(3);
+  daemon(1).script(Phase::connect, Do::freeze);
+  const std::int64_t begun = now_ns();
+  expect_node1_alone_is_lost("its daemon is stopped, or the network to it is down");
+  EXPECT_LT(seconds_since(begun).value, 9);
+}
+
+TEST_F(OutlivingFleets, DoNotGoOnWhereItIsOnlySaidThatANodeIsLost) {
+  lease(3);
+  daemon(0).script(Phase::run, Do::error, lost("node1"));
+  daemon(1).script(Phase::run, Do::wait);
+  daemon(2).script(Phase::run, Do::error, lost("node1"));
+  ASSERT_FALSE(play({0, 1, 2}));
+  EXPECT_FALSE(fleet_->can_go_on());
+  EXPECT_TRUE(fleet_->dead().empty());
+}
+
+TEST_F(OutlivingFleets, NameTheDeadBeforeThoseWhomTheyMayHaveSpoiled) {
+  lease(4);
+  daemon(0).script(Phase::run, Do::error, {Cause::unavailable, "port 1 of mlx5_0 went down", "node0", ""});
+  daemon(3).script(Phase::run, Do::hang_up);
+  const auto broken = play({0, 1, 2, 3});
+  ASSERT_FALSE(broken);
+  EXPECT_EQ(broken.error().summary().where, Subject("node3", Phase::run));
+  EXPECT_THAT(broken.error().summary().what, testing::Not(HasSubstr("node0")));
+  ASSERT_TRUE(fleet_->can_go_on());
+  // What was its own shows again, and then nobody is dead.
+  const auto again = play({0, 1, 2});
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().summary().where, Subject("node0", Phase::run));
+  EXPECT_FALSE(fleet_->can_go_on());
+}
+
+TEST_F(OutlivingFleets, DoNotGoOnAfterAFaultOfAnotherKind) {
+  lease(3);
+  daemon(1).script(Phase::prepare, Do::error, {Cause::refused, "too much memory", "node1", ""});
+  ASSERT_FALSE(play({0, 1, 2}));
+  EXPECT_FALSE(fleet_->can_go_on());
 }
 
 TEST_F(Fleets, CancelEndsARun) {
