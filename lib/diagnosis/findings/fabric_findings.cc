@@ -117,6 +117,8 @@ void Conclusion::add_dead() {
     f.scope.subject = node(dead.node);
     f.confidence = 1;
     f.evidence = {dead.error.text()};
+    if (dead.last_run)
+      f.evidence.push_back({StatementKind::last_took_part, {node(dead.node)}, {}, key_of(*dead.last_run)});
     if (c_.readings.pairs_measured() > 0) f.evidence.push_back(StatementKind::others_went_on);
     f.impact = StatementKind::no_collective;
     f.next = dead.error.next.empty() ? Statement(StatementKind::look_at_node) : Statement(dead.error.next);

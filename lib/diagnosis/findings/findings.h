@@ -23,6 +23,7 @@ struct SlowestHop {
 struct DeadNode {
   int node = 0;
   Error error;
+  std::optional<Stage> last_run{};  // that it took part in, of the check's; nullopt: none
 };
 
 // What findings are drawn from.

@@ -139,7 +139,11 @@ bool Conclusion::may_be_faulty() {
   for (const SlowGroup& group : c_.inference.groups)
     grave |= !group.confirmed && group.readings.size() >= 2 && group.readings.front().rate < critical;
   // Too few readings for a suspect, or only the ring's.
+  const auto is_dead = [&](int node) {
+    return std::any_of(c_.dead.begin(), c_.dead.end(), [&](const DeadNode& d) { return d.node == node; });
+  };
   for (const auto& [x, y] : inconclusive_pairs(c_.readings, c_.inference, c_.thresholds)) {
+    if (is_dead(x) || is_dead(y)) continue;
     grave = true;
     if (c_.inference.explains(x, y)) continue;
     out_.not_checked.push_back({StatementKind::too_few_readings,

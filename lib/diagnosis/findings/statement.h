@@ -45,6 +45,7 @@ enum class StatementKind {
   one_pair,
   rail_rate,
   others_went_on,
+  last_took_part,
   round_trip,
   late_with_all,
   late_together,

@@ -119,6 +119,7 @@ void Examination::settle_losses() {
     if (culprit && !culprit->alternative) return;
     if (out_.rails.empty() && !(culprit && pace(culprit->scope, infer_now()).share() < thresholds_.warning))
       return;
+    if (int(all_.size()) != n) return;  // a node has died
     const int shift = 1 + round % (n - 1);
     const Bytes hop = hop_bytes(all_, shift, 0.05 * options_.budget.value);
     if (!fits(all_, shift, hop) ||
@@ -134,7 +135,11 @@ bool Examination::known(const SlowestHop& slowest) const {
 Inference Examination::infer_now() const {
   std::optional<double> nominal;
   if (options_.link_rate) nominal = options_.link_rate->value;
-  return infer(readings_, alone_, attainable_, nominal, thresholds_, structure_);
+  Inference inference = infer(readings_, alone_, attainable_, nominal, thresholds_, structure_);
+  // What was slow about a node that has died since is no matter any more, and cannot be measured again.
+  std::erase_if(inference.suspects,
+                [&](const Suspect& s) { return is_dead(s.node) || (s.peer >= 0 && is_dead(s.peer)); });
+  return inference;
 }
 
 Measured Examination::measured(const Inference& inference) const {
@@ -215,6 +220,10 @@ std::optional<Observation> Examination::measure(Stage stage, const std::string& 
   return *observation;
 }
 
+bool Examination::is_dead(int node) const {
+  return std::any_of(dead_.begin(), dead_.end(), [&](const DeadNode& dead) { return dead.node == node; });
+}
+
 // Where the error names a node that does not answer, the rest go on without it. Only then is it proven that
 // the node is the reason, unless nobody is left to go on.
 std::optional<Observation> Examination::without_the_dead(const Error& error, Stage stage,
@@ -231,22 +240,27 @@ std::optional<Observation> Examination::without_the_dead(const Error& error, Sta
   const int node = *named;
   experiment.order.erase(named);
   std::erase(all_, node);
+  DeadNode dead{node, error};
+  for (const RunRecord& run : out_.runs) {
+    const auto& order = run.experiment.order;
+    if (std::find(order.begin(), order.end(), node) != order.end()) dead.last_run = run.stage;
+  }
   if (experiment.order.size() < 2) {
-    if (all_.size() >= 2) {
-      out_.error = error;
-    } else {
-      dead_.push_back({node, error});
-    }
-    return std::nullopt;
+    dead_.push_back(std::move(dead));
+    if (all_.size() < 2) return std::nullopt;
+    // A test of two nodes of more: what comes next goes on without it.
+    Observation nothing;
+    nothing.experiment = std::move(experiment);
+    return nothing;
   }
   experiment.shift %= int(experiment.order.size());
   experiment.shift = std::max(experiment.shift, 1);
   const auto before = dead_.size();
-  dead_.push_back({node, error});
+  dead_.push_back(std::move(dead));
   auto seen = measure(stage, what, experiment);
   if (!seen) {
     dead_.erase(dead_.begin() + std::ptrdiff_t(before));
-    out_.error = error;
+    if (!out_.error || out_.error->cause != Cause::cancelled) out_.error = error;
   }
   return seen;
 }

@@ -39,8 +39,7 @@ class Examination {
   bool pairs();
   bool confirm();
   bool rings_again();
-  bool shifts_over(const std::vector<int>& nodes, int max_shifts, double share_of_budget,
-                   const std::string& what);
+  bool shifts_over(std::vector<int> nodes, int max_shifts, double share_of_budget, const std::string& what);
   Experiment exchange(const std::vector<int>& order, int shift, Bytes hop) const;
   void note_ring(const Observation& observation);
   // Nodes with a side below 60 % of the reference: they make every experiment long that they are part of.
@@ -84,6 +83,7 @@ class Examination {
   Pace pace(const Scope& scope, const Inference& inference) const;
   // Plays one experiment; nullopt when it failed or the check was cancelled (error is set then).
   std::optional<Observation> measure(Stage stage, const std::string& what, const Experiment& experiment);
+  bool is_dead(int node) const;
   std::optional<Observation> without_the_dead(const Error& error, Stage stage, const std::string& what,
                                               Experiment experiment);
   bool measure_pairs(Stage stage, const std::string& what, const Experiment& experiment, bool shared = false);

@@ -62,6 +62,7 @@ Wanted Examination::wanted(const Inference& inference, const Parts& parts) const
   for (const Late& late : latencies_.late(structure_, n_)) {
     if (late.peer >= 0 && !late.confirmed()) out.paths.emplace_back(late.node, late.peer);
   }
+  std::erase_if(out.paths, [this](const auto& p) { return is_dead(p.first) || is_dead(p.second); });
   return out;
 }
 
@@ -111,7 +112,8 @@ bool Examination::is_open(const Inference& inference, const Parts& parts) const 
     Wanted ends(n_);
     return rounds_ > 0 && slow_ends(ends);
   }
-  const auto late = latencies_.late(structure_, n_);
+  auto late = latencies_.late(structure_, n_);
+  std::erase_if(late, [this](const Late& l) { return is_dead(l.node) || (l.peer >= 0 && is_dead(l.peer)); });
   // Something is proven: then what may be chance can wait.
   bool proven = !dead_.empty();
   for (const Late& l : late) proven |= l.confirmed();

@@ -60,7 +60,8 @@ bool Examination::rings() {
 
 // An incast, for what it tells of the aggregators' ports. Never worth more than a little of the budget.
 bool Examination::ports() {
-  const int workers = std::min(options_.workers, n_);
+  const auto workers = int(
+      std::count_if(all_.begin(), all_.end(), [&](int node) { return node < options_.workers; }));  // alive
   if (workers < 1) return true;
   const double seconds = 0.05 * options_.budget.value;
   // All of them may have to pass the ring's slowest hop.
@@ -85,12 +86,14 @@ Experiment Examination::exchange(const std::vector<int>& order, int shift, Bytes
   return pairwise_over(order, shift, hop, options_.max_bytes);
 }
 
-bool Examination::shifts_over(const std::vector<int>& nodes, int max_shifts, double share_of_budget,
+bool Examination::shifts_over(std::vector<int> nodes, int max_shifts, double share_of_budget,
                               const std::string& what) {
   const int n = int(nodes.size());
   const auto list = shifts(n, std::min(max_shifts, n <= all_pairs_up_to ? n - 1 : shifts_beyond));
   const double seconds = share_of_budget * options_.budget.value / double(list.size()) - overhead_;
   for (std::size_t i = 0; i < list.size(); ++i) {
+    std::erase_if(nodes, [this](int node) { return is_dead(node); });  // in the shift before
+    if (list[i] >= int(nodes.size())) continue;
     const Bytes hop = hop_bytes(nodes, list[i], std::max(seconds, 0.05));
     // What is left must do for repeats, without which nothing can be said.
     if (elapsed() > 0.65 * options_.budget.value || !fits(nodes, list[i], hop)) return true;
@@ -195,6 +198,7 @@ bool Examination::confirm() {
     if (inference.suspects.empty() && retries_ < max_retries)
       for (const auto& pair : inconclusive_pairs(readings_, inference, thresholds_))
         again.paths.push_back(pair);
+    std::erase_if(again.paths, [this](const auto& p) { return is_dead(p.first) || is_dead(p.second); });
     if (nothing_else && again.paths.empty()) return true;
     retries_ += nothing_else;
 

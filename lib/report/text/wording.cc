@@ -80,6 +80,8 @@ constexpr Wording wordings[] = {
     {StatementKind::rail_rate, "rail-rate",
      "most nodes' shares on rail {rail} carry {rate_Bps}, those on other rails {usual_Bps}"},
     {StatementKind::others_went_on, "others-went-on", "the other nodes completed without it"},
+    {StatementKind::last_took_part, "last-took-part",
+     "{0} took part until then: the last run that it completed was of the stage {text}"},
     {StatementKind::round_trip, "round-trip",
      "smallest round trip {latency_s}, usual {usual_s}, in {#experiments}"},
     {StatementKind::late_with_all, "late-with-all", "with every node that it was measured with"},

@@ -36,11 +36,13 @@ class Wires : public Measurer {
   bool one_at_a_time = true;      // can use one direction at a time
   double tick = 0;                // seconds: busy times are counted in whole ones, give or take one
   double cpu_busy = 0;
-  int fails_at = 0;  // experiment that fails, from 1
+  int fails_at = 0;              // experiment that fails, from 1
+  std::map<int, int> dies_at{};  // by node: the experiment from which on it does not answer
   std::function<void(Observation&)> tamper;
 
   double clock = 0;
   std::vector<Experiment> asked;
+  int asked_of_dead = 0;
   std::mt19937_64 random;
 
   int nodes() const override { return int(sends.size()); }
@@ -58,6 +60,12 @@ class Wires : public Measurer {
     if (int(asked.size()) == fails_at) {
       clock += 5;
       return fail(Cause::peer_lost, "connection reset by node2", Subject("node2", Phase::run));
+    }
+    for (const auto& [node, at] : dies_at) {
+      if (int(asked.size()) < at || std::find(e.order.begin(), e.order.end(), node) == e.order.end())
+        continue;
+      clock += asked_of_dead++ == 0 ? 4 : 0;  // once, then it is known
+      return fail(Cause::peer_lost, "no answer for 4.0 s", Subject(name(node), Phase::run));
     }
     Observation o;
     o.experiment = e;

@@ -1,0 +1,91 @@
+// A node that stops answering in the middle of a check costs itself alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/diagnosis/wires.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+using Names = std::vector<std::string>;
+
+std::vector<std::string> kinds_of(const Diagnosis& d) {
+  Names out;
+  for (const Finding& f : d.findings)
+    if (f.severity != Severity::info) out.push_back(std::string(key_of(f.kind)) + " " + f.scope.subject.node);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// As many runs as a check of this fleet has.
+int runs_of(Wires wires) {
+  return wires.check().cost.runs;
+}
+
+TEST(DeadNode, AtAnyRunOfACheckIsNamedAlone) {
+  for (const int nodes : {4, 8, 20}) {
+    const int runs = runs_of(Wires(nodes));
+    for (int at = 1; at <= runs; ++at) {
+      Wires wires(nodes);
+      wires.dies_at[nodes - 3] = at;
+      const Diagnosis d = wires.check();
+      EXPECT_EQ(kinds_of(d), Names{"dead-node node" + std::to_string(nodes - 3)}) << at << explain(d);
+      EXPECT_EQ(d.verdict, Verdict::faulty) << at;
+      EXPECT_FALSE(d.error) << at;
+      EXPECT_EQ(wires.asked_of_dead, 1) << at << ": it was asked again";
+    }
+  }
+}
+
+TEST(DeadNode, AtAnyRunBesideASlowNode) {
+  for (const int nodes : {4, 8}) {
+    Wires slow(nodes);
+    slow.sends[1] *= 0.5;
+    const int runs = runs_of(slow);
+    for (int at = 1; at <= runs; ++at) {
+      Wires wires = slow;
+      wires.dies_at[nodes - 1] = at;
+      const Diagnosis d = wires.check();
+      EXPECT_EQ(kinds_of(d), (Names{"dead-node node" + std::to_string(nodes - 1), "slow-sender node1"}))
+          << nodes << " nodes, run " << at << explain(d);
+      EXPECT_LE(d.cost.seconds.value, 17) << at;
+    }
+  }
+}
+
+TEST(DeadNode, ThatWasSlowIsDeadAndNothingElse) {
+  Wires slow(8);
+  slow.sends[3] *= 0.3;
+  slow.receives[3] *= 0.3;
+  const int runs = runs_of(slow);
+  for (int at = 1; at <= runs; ++at) {
+    Wires wires = slow;
+    wires.dies_at[3] = at;
+    const Diagnosis d = wires.check();
+    EXPECT_EQ(kinds_of(d), Names{"dead-node node3"}) << at << explain(d);
+    EXPECT_FALSE(d.error) << at;
+  }
+}
+
+TEST(DeadNode, SaysWhatItDidLast) {
+  Wires wires(8);
+  wires.dies_at[5] = 6;
+  const Diagnosis d = wires.check();
+  ASSERT_EQ(d.findings.size(), 1u);
+  const auto said = report::sentences(d.findings[0].evidence);
+  EXPECT_THAT(said, testing::Contains("node5 run: no answer for 4.0 s"));
+  EXPECT_THAT(said,
+              testing::Contains(testing::HasSubstr("the last run that it completed was of the stage pairs")));
+}
+
+TEST(DeadNode, ASecondOneIsNamedToo) {
+  Wires wires(8);
+  wires.dies_at[2] = 3;
+  wires.dies_at[6] = 7;
+  wires.receives[0] *= 0.5;
+  const Diagnosis d = wires.check();
+  EXPECT_EQ(kinds_of(d), (Names{"dead-node node2", "dead-node node6", "slow-receiver node0"})) << explain(d);
+}
+
+}  // namespace
+}  // namespace ringtrue::diagnosis
