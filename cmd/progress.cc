@@ -27,12 +27,15 @@ void put(const std::string& text) {
 Result<Pause> parse_pause(std::string_view text) {
   const std::size_t equals = text.find('=');
   const auto phase = parse_key<Phase>(text.substr(0, equals));
-  if (equals == std::string_view::npos || !phase || *phase < Phase::lease || *phase > Phase::collect)
-    return fail(Cause::bad_input, fmt::format("bad pause '{}'", text), {},
-                "give PHASE=TIME with one of lease, prepare, connect, barrier, run, collect");
+  const auto stage = parse_key<diagnosis::Stage>(text.substr(0, equals));
+  const bool known = stage || (phase && *phase >= Phase::lease && *phase <= Phase::collect);
+  if (equals == std::string_view::npos || !known)
+    return fail(
+        Cause::bad_input, fmt::format("bad pause '{}'", text), {},
+        "give PHASE=TIME with one of lease, prepare, connect, barrier, run, collect, or a check's stage");
   auto time = parse_duration(text.substr(equals + 1));
   if (!time) return tl::unexpected(time.error());
-  return Pause{*phase, *time};
+  return Pause{stage ? Phase::none : *phase, stage, *time};
 }
 
 // Holds up a phase, once.
@@ -51,11 +54,23 @@ class Holdup {
     }
     if (now) wait(*now);
   }
+  // ... or the first experiment of a stage.
+  void operator()(const ops::progress::Experiment& experiment) {
+    std::optional<Pause> now;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!pause_ || pause_->stage != experiment.stage) return;
+      now = std::exchange(pause_, std::nullopt);
+    }
+    wait(*now);
+  }
 
  private:
   static void wait(const Pause& pause) {
     clear_progress();
-    put(fmt::format("ringtrue: pause of {} before the phase {}\n", to_text(pause.time), key_of(pause.phase)));
+    put(fmt::format("ringtrue: pause of {} before the {} {}\n", to_text(pause.time),
+                    pause.stage ? "stage" : "phase",
+                    pause.stage ? key_of(*pause.stage) : key_of(pause.phase)));
     const Deadline until = Deadline::in(pause.time);
     while (!until.passed() && !stop().requested()) usleep(10'000);
   }
@@ -132,6 +147,7 @@ ops::Control control(const std::optional<Pause>& pause) {
   return {stop(), [hold, lines](const ops::progress::Event& event) {
             if (const std::string line = std::visit(*lines, event); !line.empty()) show_progress(line);
             if (const auto* phase = std::get_if<ops::progress::Phase>(&event)) (*hold)(*phase);
+            if (const auto* experiment = std::get_if<ops::progress::Experiment>(&event)) (*hold)(*experiment);
           }};
 }
 

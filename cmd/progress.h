@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "cmd/flags.h"
+#include "operator/progress.h"
 #include "operator/setup.h"
 
 namespace ringtrue::cmd {
@@ -18,9 +19,11 @@ void allow_progress(bool on);
 void show_progress(std::string_view text);
 void clear_progress();
 
-// For tests of what happens when something breaks at a given moment: wait before a phase of a run.
+// For tests of what happens when something breaks at a given moment: wait before a phase of a run, or before
+// a stage of a check.
 struct Pause {
   Phase phase{};
+  std::optional<diagnosis::Stage> stage{};
   Seconds time;
 };
 Flag pause_flag(std::optional<Pause>& pause);  // --pause connect=3
