@@ -29,6 +29,16 @@ Seconds grace_of(Seconds budget) {
   return Seconds(std::max(4.0, budget.value / 4));
 }
 
+// What of the command's time is for leases, facts and release, beside the budget.
+constexpr Seconds usual_overhead{3};
+
+// All but those that do not answer: to ask them again would take as long again.
+std::vector<fleet::Target> without(const std::vector<Failure>& dead, std::vector<fleet::Target> targets) {
+  for (const Failure& f : dead)
+    std::erase_if(targets, [&](const auto& target) { return target.node == f.node; });
+  return targets;
+}
+
 // Facts alone: of files, the hosts, or this machine.
 Outcome<CheckDocument> inspect_only(const CheckRequest& request, CheckDocument document,
                                     const Control& control) {
@@ -141,6 +151,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   // A connection's slow start is over within a hundredth of an experiment; twice the experiments tell more.
   measuring.warmup = 0;
   measuring.paced = true;
+  measuring.runner.outlive_the_dead = true;
   if (omnireduce)
     measuring.runner.aggregators = {std::nullopt, request.aggregator_hosts,
                                     request.aggregator_hosts.has_value()};
@@ -169,8 +180,15 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   if (auto known = nodes_of(setup, measuring.runner); known && !local) nodes = std::move(*known);
   const auto look = [&]() -> std::optional<Facts> {
     if (request.no_inspect || !nodes) return std::nullopt;
-    return ask_facts(nodes->targets, fleet_options(setup, {}, *nodes, control), request.facts,
-                     request.facts.wake_gpus ? long_patience(request.facts) : facts_patience);
+    const std::vector<Failure> dead = (*measurer)->dead();
+    Facts facts =
+        ask_facts(without(dead, nodes->targets), fleet_options(setup, {}, *nodes, control), request.facts,
+                  request.facts.wake_gpus ? long_patience(request.facts) : facts_patience);
+    for (const Failure& f : dead) {
+      facts.nodes.push_back(f.node);
+      facts.failures.push_back({f.node, Phase::inspect, f.error, true});
+    }
+    return facts;
   };
   std::optional<Facts> facts = look();
   const std::int64_t looked = now_ns();
@@ -197,6 +215,11 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
         carrier->transport != run::Transport::verbs && !unused.empty())
       document.notes.push_back(unused);
     options.efficiency = efficiency(*carrier);
+    // Waiting for nodes that do not answer is at the cost of the measurement, not of whoever waits for both.
+    if (!request.budget && !(*measurer)->dead().empty()) {
+      const double late = std::max(0.0, seconds_since(began).value - usual_overhead.value);
+      options.budget = Seconds(std::max(options.budget.value / 2, options.budget.value - late));
+    }
     (*measurer)->end_by(Deadline::in(options.budget + grace_of(options.budget)));
     document.diagnosis = diagnosis::run_check(**measurer, options);
     if (nodes) add_commands(request.again, nodes->targets, document.diagnosis.findings);

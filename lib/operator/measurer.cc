@@ -213,7 +213,18 @@ Result<Carrier> RunMeasurer::settle(std::vector<int> who) {
   const Transport asked = options_.transport;
   if (asked == Transport::automatic && nodes() < 2) return Carrier{};
   if (asked != Transport::automatic && asked != Transport::verbs) return Carrier{asked, {}, {}, 0, {}};
-  auto seen = measure(greeting(nodes(), std::move(who)));
+  const auto leave_out_dead = [&] {
+    const std::vector<Failure> dead = this->dead();
+    if (who.empty() && !dead.empty())
+      for (int node = 0; node < nodes(); ++node) who.push_back(node);
+    const auto before = who.size();
+    for (const Failure& f : dead) std::erase_if(who, [&](int node) { return name(node) == f.node; });
+    return who.size() < before;
+  };
+  leave_out_dead();
+  auto seen = measure(greeting(nodes(), who));
+  while (!seen && outlives_failures() && leave_out_dead() && who.size() > 1)
+    seen = measure(greeting(nodes(), who));
   if (!seen) return tl::unexpected(seen.error());
   Carrier carrier = carrier_of(report_, std::move(seen->rails));
   options_.transport = carrier.transport;

@@ -45,13 +45,15 @@ class RunMeasurer final : public diagnosis::Measurer {
   diagnosis::Structure structure() const override { return structure_; }
   // What is known of how the nodes hang together; unknown if not said.
   void hang(diagnosis::Structure structure) { structure_ = std::move(structure); }
-  bool outlives_failures() const override { return runner_->place().local; }  // a fleet ends with its first
+  bool outlives_failures() const override { return runner_->outlives_failures(); }
+  // Nodes that do not answer any more, with what they did last.
+  std::vector<Failure> dead() const { return runner_->dead(); }
   // By then every experiment ends, however slow its wires are: one that does not is cut, as an error with
   // Cause::deadline that says so.
   void end_by(Deadline end) { end_ = end; }
   // What everything will go over, before anything is measured: "auto" is RDMA where all nodes can, else TCP
   // for all, so that hops are alike. Plays a small exchange among these nodes (none: all), unless it is TCP
-  // that was asked for.
+  // that was asked for. Nodes that turn out to be dead are left out.
   Result<Carrier> settle(std::vector<int> who = {});
   // What ran last: "tcp".
   std::string transport() const;

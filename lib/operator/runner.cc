@@ -160,6 +160,8 @@ class FleetRunner final : public Runner {
     if (!report) return tl::unexpected(with_aggregators(trouble_of(report.error()), job));
     return std::move(*report);
   }
+  bool outlives_failures() const override { return fleet_->can_go_on(); }
+  std::vector<Failure> dead() const override { return fleet_->dead(); }
 
  private:
   std::unique_ptr<fleet::Fleet> fleet_;
@@ -272,6 +274,7 @@ fleet::Options fleet_options(const Setup& setup, const RunnerOptions& options, c
   out.port_high = setup.config.data_ports.value.high;
   out.phase_deadline = setup.config.phase_deadline.value;
   out.run_deadline = setup.config.run_deadline.value;
+  out.outlive_the_dead = options.outlive_the_dead;
   out.holder = fleet::holder_here(setup.command);
   out.progress = [control](Phase phase, int answered, int of) {
     control.tell(progress::Phase{phase, answered, of});

@@ -24,7 +24,8 @@ struct AggregatorOptions {
 struct RunnerOptions {
   int processes = 1;  // a node
   std::optional<AggregatorOptions> aggregators;
-  int spare_ranks = 0;  // that a job may have on a node beyond its ranks
+  int spare_ranks = 0;            // that a job may have on a node beyond its ranks
+  bool outlive_the_dead = false;  // of a fleet: go on without nodes that do not answer
 };
 
 // Where a runner's ranks are.
@@ -48,8 +49,13 @@ class Runner {
   // The aggregators of RunnerOptions behind the ranks of job().
   virtual void add_aggregators(run::Job& job) const = 0;
   // Ends by `until`, if the setup's deadline for a run is not sooner. Where it fails on daemons, the runner
-  // is fit only for destruction.
+  // is fit only for destruction, unless it outlives failures.
   virtual Outcome<run::RunReport> play(const run::Job& job, Deadline until = Deadline::never()) = 0;
+  // Whether another job may succeed, after one that failed: here always, on daemons where that was for nodes
+  // that are dead, which a job has to leave out from then on.
+  virtual bool outlives_failures() const { return place_.local; }
+  // Those nodes, with what they did last.
+  virtual std::vector<Failure> dead() const { return {}; }
 
  private:
   const Place place_;

@@ -92,6 +92,39 @@ TEST(Check, KeepsTheErrorOfARunAndWhoCausedIt) {
   EXPECT_EQ(document->diagnosis.verdict, diagnosis::Verdict::unknown);
 }
 
+TEST(Check, GoesOnWithoutADeadNodeAndNamesASlowOneBesideIt) {
+  // Before the exchange that settles the transport, with it, and later.
+  for (const int from : {0, 1, 2, 4, 7}) {
+    Scene scene;
+    scene.fleet.nodes = 8;
+    scene.fleet.sends[2] = 0.5;
+    scene.fleet.dead = 5;
+    scene.fleet.dead_from = from;
+    scene.fleet.outlives = true;
+    const auto document = check(request_of(scene), scene.control);
+    ASSERT_TRUE(document);
+    EXPECT_FALSE(document->error) << from;
+    EXPECT_EQ(document->diagnosis.verdict, diagnosis::Verdict::faulty);
+    std::vector<std::string> found;
+    for (const diagnosis::Finding& f : document->diagnosis.findings)
+      found.push_back(std::string(key_of(f.kind)) + " " + f.scope.subject.node);
+    EXPECT_THAT(found, testing::UnorderedElementsAre("dead-node node5", "slow-sender node2")) << from;
+  }
+}
+
+TEST(Check, CannotTellWithOneNodeLeft) {
+  Scene scene;
+  scene.fleet.nodes = 2;
+  scene.fleet.dead = 1;
+  scene.fleet.outlives = true;
+  const auto document = check(request_of(scene), scene.control);
+  ASSERT_TRUE(document);
+  ASSERT_TRUE(document->error);
+  EXPECT_EQ(document->error->error.where.node, "node1");
+  EXPECT_EQ(document->diagnosis.verdict, diagnosis::Verdict::unknown);
+  EXPECT_TRUE(document->diagnosis.findings.empty());
+}
+
 TEST(Check, RejectsAggregatorsWithoutOmnireduce) {
   Scene scene;
   CheckRequest request = request_of(scene);

@@ -24,6 +24,8 @@ struct Fleet {
   double rate = 100e6;            // bytes per second of every hop
   std::map<int, double> sends{};  // by node: its share of the rate as a sender
   int dead = -1;                  // a node that no run gets over
+  int dead_from = 0;              // the number of the run from which on it is
+  bool outlives = false;          // such a failure
   int ends_at_play = -1;          // the number of the run that fails, from 0
   Error error{Cause::internal, "the script's error", "", ""};
   std::uint64_t wrong = 0;         // elements on rank 0, in every run
@@ -48,15 +50,21 @@ class ScriptedFleet final : public Runner {
     if (fleet_.before) fleet_.before();
     fleet_.played.push_back(job);
     if (int(fleet_.played.size()) - 1 == fleet_.ends_at_play) return trouble(fleet_.error);
-    for (const run::Seat& seat : job.seats)
-      if (seat.node == fleet_.dead) return failed(job.nodes[std::size_t(seat.node)]);
+    for (const run::Seat& seat : job.seats) {
+      if (seat.node != fleet_.dead || int(fleet_.played.size()) <= fleet_.dead_from) continue;
+      const std::string& node = job.nodes[std::size_t(seat.node)];
+      if (fleet_.outlives && dead_.empty()) dead_.push_back(failure(node));
+      return tl::unexpected(trouble_of(fleet::FleetError{{failure(node)}}));
+    }
     return report_of(job);
   }
+  bool outlives_failures() const override { return fleet_.outlives && fleet_.nodes - int(dead_.size()) >= 2; }
+  std::vector<Failure> dead() const override { return dead_; }
 
  private:
-  static Outcome<run::RunReport> failed(const std::string& node) {
+  Failure failure(const std::string& node) const {
     const Error lost{Cause::peer_lost, "its connections were closed", "", "see that it is up"};
-    return tl::unexpected(trouble_of(fleet::FleetError{{{node, Phase::run, lost, true}}}));
+    return {node, Phase::run, lost, true, fleet_.outlives};
   }
 
   run::RunReport report_of(const run::Job& job) const {
@@ -100,6 +108,7 @@ class ScriptedFleet final : public Runner {
   }
 
   Fleet& fleet_;
+  std::vector<Failure> dead_;
 };
 
 // A use case's surroundings: a fleet, who listens, who stops it.
