@@ -233,7 +233,7 @@ std::optional<Observation> Examination::without_the_dead(const Error& error, Sta
   });
   const bool silent = error.cause == Cause::unreachable || error.cause == Cause::peer_lost;
   if (!silent || !measurer_.outlives_failures() || named == experiment.order.end() ||
-      experiment.algorithm == collective::AlgorithmId::omnireduce || dead_.size() >= max_dead) {
+      dead_.size() >= max_dead) {
     out_.error = error;
     return std::nullopt;
   }
@@ -245,10 +245,11 @@ std::optional<Observation> Examination::without_the_dead(const Error& error, Sta
     const auto& order = run.experiment.order;
     if (std::find(order.begin(), order.end(), node) != order.end()) dead.last_run = run.stage;
   }
-  if (experiment.order.size() < 2) {
+  const bool omnireduce = experiment.algorithm == collective::AlgorithmId::omnireduce;
+  if (experiment.order.size() < 2 || omnireduce) {
     dead_.push_back(std::move(dead));
     if (all_.size() < 2) return std::nullopt;
-    // A test of two nodes of more: what comes next goes on without it.
+    // A test of two nodes of more, or one whose shares are dealt by node: what comes next goes on without it.
     Observation nothing;
     nothing.experiment = std::move(experiment);
     return nothing;

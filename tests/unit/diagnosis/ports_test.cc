@@ -21,6 +21,7 @@ class Incast : public Wires {
   Result<Observation> measure(const Experiment& e) override {
     if (e.workers == 0) return Wires::measure(e);
     asked.push_back(e);
+    if (auto dead = dead_among(e)) return tl::unexpected(std::move(*dead));
     Observation o;
     o.experiment = e;
     const int aggregators = int(e.order.size()) - e.workers;
@@ -65,6 +66,23 @@ const RunRecord* ports_of(const Diagnosis& d) {
     if (r.stage == Stage::ports) return &r;
   }
   return nullptr;
+}
+
+TEST(Ports, OfANodeThatDiesCostItAlone) {
+  for (const int workers : {4, 8}) {  // of eight nodes
+    for (const int victim : {2, 6}) {
+      for (int at = 1; at <= 6; ++at) {
+        Incast incast(8);
+        incast.sends[1] *= 0.5;
+        incast.dies_at[victim] = at;
+        const Diagnosis d = incast.check_with(workers);
+        EXPECT_FALSE(d.error) << at;
+        EXPECT_EQ(scopes_of(d), (Names{"node node" + std::to_string(victim), "sender node1"}))
+            << workers << " workers, run " << at << explain(d);
+        EXPECT_EQ(incast.asked_of_dead, 1) << at;
+      }
+    }
+  }
 }
 
 TEST(Ports, OfAHealthyClusterBlameNobody) {

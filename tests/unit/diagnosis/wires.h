@@ -61,12 +61,7 @@ class Wires : public Measurer {
       clock += 5;
       return fail(Cause::peer_lost, "connection reset by node2", Subject("node2", Phase::run));
     }
-    for (const auto& [node, at] : dies_at) {
-      if (int(asked.size()) < at || std::find(e.order.begin(), e.order.end(), node) == e.order.end())
-        continue;
-      clock += asked_of_dead++ == 0 ? 4 : 0;  // once, then it is known
-      return fail(Cause::peer_lost, "no answer for 4.0 s", Subject(name(node), Phase::run));
-    }
+    if (auto dead = dead_among(e)) return tl::unexpected(std::move(*dead));
     Observation o;
     o.experiment = e;
     o.cpu_busy = cpu_busy;
@@ -106,6 +101,17 @@ class Wires : public Measurer {
     clock += overhead + time + warmup * time / e.iterations;
     if (tamper) tamper(o);
     return o;
+  }
+
+  // Why an experiment over such a node fails.
+  std::optional<Error> dead_among(const Experiment& e) {
+    for (const auto& [node, at] : dies_at) {
+      if (int(asked.size()) < at || std::find(e.order.begin(), e.order.end(), node) == e.order.end())
+        continue;
+      clock += asked_of_dead++ == 0 ? 4 : 0;  // once, then it is known
+      return Error{Cause::peer_lost, "no answer for 4.0 s", Subject(name(node), Phase::run), ""};
+    }
+    return std::nullopt;
   }
 
   Options options(bool link_rate = true) {
