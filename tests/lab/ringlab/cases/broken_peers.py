@@ -94,6 +94,8 @@ class DaemonStopped:
 
 
 class Worker:
+    pids = ()
+
     def strike(self, lab):
         self.pids = lab.cluster.workers(VICTIM)
         expect(self.pids, f"{VICTIM} has no worker to strike")
@@ -291,10 +293,13 @@ def two_operators(lab):
 
 
 def unknown_node_down(lab):
-    """A node that was never there is named, and the others keep no lease."""
+    """A node that was never there is named, and the others keep no lease: a run needs it, a check does not."""
     lab.cluster.stop("node2", signal.SIGKILL)
-    outcome = lab.cluster.fleet("check")
+    outcome = lab.cluster.fleet("run", "ring", "--size", "8M", "--iterations", "2")
     expect(outcome.code == 3 and "node2" in outcome.text, "node2 is not named", outcome)
+    lab.expect_clean(8)
+    outcome = lab.cluster.fleet("check")
+    expect(outcome.code == 2 and "node2" in outcome.text, "node2 is not named", outcome)
     lab.cluster.start("node2")
     settled(lab)
 
