@@ -59,6 +59,7 @@ Diagnosis Examination::run() {
                                               : rings() && ports() && pairs() && confirm() && rings_again());
   }
   if (!out_.error) settle_losses();
+  settle_dead();
   const Inference inference = infer_now();
   set_expected(inference);
   if (n_ == 2 && !options_.link_rate && !out_.error) {
@@ -199,6 +200,7 @@ std::optional<Observation> Examination::measure(Stage stage, const std::string& 
   auto observation = measurer_.measure(experiment);
   ++out_.cost.runs;
   if (!observation) return without_the_dead(observation.error(), stage, what, experiment);
+  proven_dead_ = dead_.size();
   const double wall = elapsed() - before;
   const double transfer = observation->time.value * experiment.iterations;
   // Short experiments tell the overhead, long ones how often the transfer is made.
@@ -222,6 +224,15 @@ std::optional<Observation> Examination::measure(Stage stage, const std::string& 
 
 bool Examination::is_dead(int node) const {
   return std::any_of(dead_.begin(), dead_.end(), [&](const DeadNode& dead) { return dead.node == node; });
+}
+
+// Nobody is dead for an error alone: it may be this side that reaches nobody.
+void Examination::settle_dead() {
+  if (!out_.error && dead_.size() > proven_dead_ && all_.size() >= 2)
+    (void)measure(Stage::ring, "a short ring of those that are left",
+                  ring_over(all_, Bytes(std::uint64_t(min_call_bytes)), options_.max_bytes));
+  if (out_.error)
+    dead_.erase(dead_.begin() + std::ptrdiff_t(std::min(proven_dead_, dead_.size())), dead_.end());
 }
 
 // Where the error names a node that does not answer, the rest go on without it. Only then is it proven that

@@ -84,6 +84,7 @@ class Examination {
   // Plays one experiment; nullopt when it failed or the check was cancelled (error is set then).
   std::optional<Observation> measure(Stage stage, const std::string& what, const Experiment& experiment);
   bool is_dead(int node) const;
+  void settle_dead();
   std::optional<Observation> without_the_dead(const Error& error, Stage stage, const std::string& what,
                                               Experiment experiment);
   bool measure_pairs(Stage stage, const std::string& what, const Experiment& experiment, bool shared = false);
@@ -134,6 +135,7 @@ class Examination {
   Latencies latencies_;
   Losses losses_;
   std::vector<DeadNode> dead_;
+  std::size_t proven_dead_ = 0;  // of them, the first: others have completed a run without them
   TimeToDetect time_to_detect_;
 };
 

@@ -78,6 +78,56 @@ TEST(DeadNode, SaysWhatItDidLast) {
               testing::Contains(testing::HasSubstr("the last run that it completed was of the stage pairs")));
 }
 
+TEST(DeadNode, IsNobodyWhereNoRunCompletesWithoutIt) {
+  // Tests of two nodes show that their partner is silent, and nothing completes after them.
+  Wires slow(8);
+  slow.sends[3] *= 0.3;
+  slow.receives[3] *= 0.3;
+  const Diagnosis whole = Wires(slow).check();
+  int two = 0;
+  for (std::size_t i = 0; i < whole.runs.size(); ++i) {
+    if (whole.runs[i].stage != Stage::one_way) continue;
+    class Cut : public Wires {
+     public:
+      explicit Cut(const Wires& wires, int at) : Wires(wires), at_(at) {}
+      Result<Observation> measure(const Experiment& e) override {
+        if (int(asked.size()) + 1 < at_) return Wires::measure(e);
+        asked.push_back(e);
+        return fail(Cause::peer_lost, "no answer for 4.0 s",
+                    int(asked.size()) == at_ ? name(e.order[0]) : "");
+      }
+
+     private:
+      int at_;
+    } cut(slow, int(i) + 1);
+    const Diagnosis d = cut.check();
+    ASSERT_TRUE(d.error);
+    for (const Finding& f : d.findings) EXPECT_NE(f.kind, FindingKind::dead_node) << explain(d);
+    ++two;
+  }
+  EXPECT_GT(two, 0);
+}
+
+TEST(DeadNode, IsProvenByARunOfTheOthersAtLast) {
+  Wires slow(8);
+  slow.sends[3] *= 0.3;
+  slow.receives[3] *= 0.3;
+  const Diagnosis whole = Wires(slow).check();
+  for (std::size_t i = 0; i < whole.runs.size(); ++i) {
+    if (whole.runs[i].stage != Stage::one_way) continue;
+    Wires wires = slow;
+    wires.dies_at[whole.runs[i].experiment.order[0]] = int(i) + 1;
+    const Diagnosis d = wires.check();
+    EXPECT_FALSE(d.error);
+    ASSERT_FALSE(d.runs.empty());
+    EXPECT_GT(d.runs.back().experiment.order.size(), 1u);
+    EXPECT_EQ(std::count_if(d.findings.begin(), d.findings.end(),
+                            [](const Finding& f) { return f.kind == FindingKind::dead_node; }),
+              1)
+        << explain(d);
+  }
+}
+
 TEST(DeadNode, ASecondOneIsNamedToo) {
   Wires wires(8);
   wires.dies_at[2] = 3;
