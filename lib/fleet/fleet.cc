@@ -111,7 +111,9 @@ class GrpcFleet final : public Fleet {
     return report;
   }
 
-  bool can_go_on() const override { return options_.outlive_the_dead && !lost_ && living().size() >= 2; }
+  bool can_go_on() const override {
+    return options_.outlive_the_dead && !lost_ && enough_to_go_on(living().size(), names_.size());
+  }
   const std::vector<Failure>& dead() const override { return dead_; }
 
   void cancel() override {

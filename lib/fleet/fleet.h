@@ -72,7 +72,8 @@ std::vector<NodeState> describe(const std::vector<Target>& targets, const Option
 
 class Fleet {
  public:
-  // All nodes or none; with Options::outlive_the_dead, at least two of those that answer.
+  // All nodes or none; with Options::outlive_the_dead, those that answer, if that is at least half of
+  // them, and two.
   static FleetResult<std::unique_ptr<Fleet>> lease(std::vector<Target> targets, Options options);
   virtual ~Fleet() = default;  // releases
 
@@ -83,7 +84,7 @@ class Fleet {
   // known to be dead fails at once, with what is known of it.
   virtual FleetResult<run::RunReport> run(const run::Job& job, Deadline until = Deadline::never()) = 0;
   // Whether another run may succeed: none has failed, or by nodes that are dead, which it then leaves out,
-  // and two are left. Only with Options::outlive_the_dead.
+  // and half of all are left, at least two. Only with Options::outlive_the_dead.
   virtual bool can_go_on() const = 0;
   // Those that are, with what they did last.
   virtual const std::vector<Failure>& dead() const = 0;

@@ -288,7 +288,9 @@ bool NodeSessions::leave_out(const std::vector<Failure>& failures, const std::ve
     return m.reply && !m.reply->error && !m.over;
   });
   const auto dead = std::count_if(failures.begin(), failures.end(), [](const Failure& f) { return f.dead; });
-  if (!all_dead || granted < 2 || granted + dead != std::ptrdiff_t(who.size())) return false;
+  if (!all_dead || granted + dead != std::ptrdiff_t(who.size()) ||
+      !enough_to_go_on(std::size_t(granted), nodes_.size()))
+    return false;
   left_out_ = failures;
   for (const int node : who) {
     const Member& m = state_->members[std::size_t(node)];

@@ -29,9 +29,15 @@ inline constexpr Seconds silence_is_suspect{3};  // without a heartbeat: named, 
 // it three seconds.
 inline constexpr Seconds connect_patience{4};
 
+// Whether a fleet goes on with so many of its nodes. Where most fall silent, it may be this side that is cut
+// off.
+constexpr bool enough_to_go_on(std::size_t living, std::size_t of) {
+  return living >= 2 && 2 * living >= of;
+}
+
 class NodeSessions {
  public:
-  // `outlive_the_dead`: the lease leaves out nodes that are dead, if two answer, and their errors say what
+  // `outlive_the_dead`: the lease leaves out nodes that are dead, if enough answer, and their errors say what
   // they did last.
   NodeSessions(std::vector<std::string> nodes, std::function<void(Phase, int, int)> progress,
                bool outlive_the_dead = false);

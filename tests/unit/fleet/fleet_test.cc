@@ -415,6 +415,17 @@ TEST_F(OutlivingFleets, WaitForADaemonThatTookTheConnection) {
   EXPECT_FALSE(fleet.error().failures[0].dead);
 }
 
+TEST_F(OutlivingFleets, DoNotGoOnWhereMostAreLost) {
+  lease(5);
+  for (const int node : {2, 3, 4}) daemon(node).script(Phase::run, Do::hang_up);
+  ASSERT_FALSE(play({0, 1, 2, 3, 4}));
+  EXPECT_FALSE(fleet_->can_go_on());
+  fleet_.reset();
+  std::vector<Target> all = targets();
+  for (const int node : {2, 3, 4}) daemon(node).stop();
+  EXPECT_FALSE(Fleet::lease(all, options_));
+}
+
 TEST_F(OutlivingFleets, AreNothingWhereOneIsLeft) {
   start(2);
   std::vector<Target> all = targets();
