@@ -61,8 +61,9 @@ class Examination {
   // --- few_at_once.cc
   using NodePairs = std::vector<std::pair<int, int>>;
   bool settle_untold();
-  bool few_at_once(const NodePairs& pairs, const std::string& what, double seconds, bool shared);
+  bool few_at_once(const NodePairs& pairs, const std::string& what, double seconds);
   NodePairs next_pairs(const Inference& inference, bool more);
+  std::vector<char> taken_by_the_dead() const;
   int partner_of(int x, int turn, const std::vector<int>& fine, const std::vector<int>& open,
                  const std::vector<char>& used);
   NodePairs low_paths(const Inference& inference);  // of a small fleet, to be ruled out
@@ -126,7 +127,6 @@ class Examination {
   int few_rounds_ = 0;          // with few pairs at once
   std::vector<int> few_times_;  // by node: in so many of them
   PairCounts few_pairs_;        // and by pair
-  double crowding_ = 1;         // a share of the pairs that a round may have, halved while good ones read low
   int too_shorts_ = 0;
   std::optional<SlowestHop> slowest_hop_;
   std::vector<PortReading> ports_;

@@ -15,9 +15,9 @@ namespace {
 
 constexpr int dense_rounds = 2;
 constexpr int max_few_rounds = 48;
-constexpr int min_pairs = 3;
-constexpr int nodes_a_pair = 16;       // of a round
-constexpr int enough_for_a_node = 14;  // rounds: what is open then, more of the same does not close
+constexpr std::size_t min_pairs = 3;
+constexpr std::size_t nodes_a_pair = 16;  // of a round
+constexpr int enough_for_a_node = 14;     // rounds: what is open then, more of the same does not close
 constexpr int together_times = 3;
 constexpr int enough_for_a_path = 6;
 constexpr int tries_of_a_low_path = 3;  // before it is measured alone
@@ -69,9 +69,9 @@ Examination::NodePairs Examination::next_pairs(const Inference& inference, bool 
     for (std::size_t i = list->size(); i > 1; --i) std::swap((*list)[i - 1], (*list)[draw() % i]);
   std::stable_sort(open.begin(), open.end(),
                    [&](int a, int b) { return few_times_[std::size_t(a)] < few_times_[std::size_t(b)]; });
-  const auto room = std::size_t(std::max<double>(min_pairs, crowding_ * double(all_.size()) / nodes_a_pair));
+  const auto room = std::max(min_pairs, all_.size() / nodes_a_pair);
   NodePairs out;
-  std::vector<char> used(n, 0);
+  std::vector<char> used = taken_by_the_dead();
   const auto take = [&](int x, int y) {
     out.emplace_back(x, y);
     used[std::size_t(x)] = used[std::size_t(y)] = 1;
@@ -99,6 +99,13 @@ Examination::NodePairs Examination::next_pairs(const Inference& inference, bool 
   return out;
 }
 
+// By node: whether it takes part no more.
+std::vector<char> Examination::taken_by_the_dead() const {
+  std::vector<char> out(std::size_t(n_), 1);
+  for (const int node : all_) out[std::size_t(node)] = 0;
+  return out;
+}
+
 // Whom `x` meets next: one that it has met least.
 int Examination::partner_of(int x, int turn, const std::vector<int>& fine, const std::vector<int>& open,
                             const std::vector<char>& used) {
@@ -122,7 +129,7 @@ Examination::NodePairs Examination::low_paths(const Inference& inference) {
   NodePairs out;
   if (!inference.crowded) return out;
   const auto room = std::size_t(std::max(2, int(all_.size()) / 5));
-  std::vector<char> used(std::size_t(n_), 0);
+  std::vector<char> used = taken_by_the_dead();
   for (const Suspect& s : inference.suspects) {
     if (s.type != ScopeType::path || s.confirmed || !s.readings.empty() || out.size() == room) continue;
     const auto x = std::size_t(s.node), y = std::size_t(s.peer);
@@ -133,7 +140,7 @@ Examination::NodePairs Examination::low_paths(const Inference& inference) {
   return out;
 }
 
-bool Examination::few_at_once(const NodePairs& pairs, const std::string& what, double seconds, bool shared) {
+bool Examination::few_at_once(const NodePairs& pairs, const std::string& what, double seconds) {
   const Experiment shape = between_pairs(pairs, Bytes(8), options_.max_bytes);
   const Bytes hop = hop_bytes(shape.order, shape.shift, seconds);
   if (!fits(shape.order, shape.shift, hop)) return true;
@@ -143,7 +150,7 @@ bool Examination::few_at_once(const NodePairs& pairs, const std::string& what, d
     if (few_times_.empty()) continue;
     ++few_times_[std::size_t(x)], ++few_times_[std::size_t(y)];
   }
-  return measure_pairs(Stage::confirm, what, between_pairs(pairs, hop, options_.max_bytes), shared);
+  return measure_pairs(Stage::confirm, what, between_pairs(pairs, hop, options_.max_bytes));
 }
 
 bool Examination::settle_untold() {
@@ -174,7 +181,7 @@ bool Examination::settle_untold() {
     const int before = few_rounds_;
     if (pairs.empty()) return true;
     if (!few_at_once(pairs, fmt::format("{} of nodes at once", plural(pairs.size(), "pair")),
-                     seconds_share * options_.budget.value, false))
+                     seconds_share * options_.budget.value))
       return false;
     if (few_rounds_ == before) return true;  // there was no time
     fleet_repeats_ += fleet;

@@ -168,7 +168,7 @@ bool Examination::confirm() {
     if (const auto low = low_paths(inference);
         !pair && nothing_else && !low.empty() && few_rounds_ < max_few_rounds) {
       const int before = few_rounds_;
-      if (!few_at_once(low, "paths that read low, a few at a time", 0.01 * options_.budget.value, false))
+      if (!few_at_once(low, "paths that read low, a few at a time", 0.01 * options_.budget.value))
         return false;
       if (few_rounds_ > before) continue;
     }
