@@ -24,7 +24,7 @@ Result<Bytes> parse_slice(std::string_view text) {
 }
 
 // "0.01", "1%": a share, 0 to 1.
-Result<double> parse_share(std::string_view text) {
+Result<double> parse_density(std::string_view text) {
   auto share = parse_share_up_to(1, text);
   if (!share)
     return fail(Cause::bad_input, fmt::format("'{}' is not a share", text.substr(0, 40)), {},
@@ -110,8 +110,8 @@ Flags omni_flags(ops::OmniRequest& omni) {
       toggle("--no-ring", omni.no_ring, "do not run the ring on the same data beside it"),
   };
   const Flags data = {
-      parsed("--density", omni.density, parse_share, "SHARE", "blocks that are not zero: 0.01, 1%"),
-      parsed("--value-density", omni.value_density, parse_share, "SHARE",
+      parsed("--density", omni.density, parse_density, "SHARE", "blocks that are not zero: 0.01, 1%"),
+      parsed("--value-density", omni.value_density, parse_density, "SHARE",
              "values in these blocks that are not zero"),
       parsed("--overlap", omni.overlap, collective::parse_overlap, "HOW",
              "of the workers' blocks: same, random or disjoint", {"same", "random", "disjoint"}),
