@@ -217,6 +217,7 @@ void annoy(Draw& draw, const Nuisances& nuisances, Case& c) {
   sim::Fabric& fabric = c.world.fabric;
   for (int node = 0; node < fabric.nodes; ++node) {
     const double generation = draw.chance(nuisances.generations) ? 0.5 : 1;
+    if (generation != 1) c.world.generations[node] = generation;
     for (auto* side : {&fabric.egress, &fabric.ingress}) {
       const double factor = generation * std::max(0.5, 1 + nuisances.spread * normal(draw));
       if (factor != 1) (*side)[node] = factor;

@@ -29,10 +29,12 @@ class Run {
   Run(const sim::Fabric& fabric, std::span<const Flow> flows, const Noise& noise, std::uint64_t seed)
       : fabric_(fabric), flows_(flows), noise_(noise), draw_(seed), network_(fabric, seed, noise.run) {}
 
-  std::vector<diagnosis::HopReading> operator()(double begin) {
+  Played operator()(double begin) {
     lay_parts();
     share_links(begin);
-    std::vector<diagnosis::HopReading> out(flows_.size());
+    Played played;
+    auto& out = played.hops;
+    out.resize(flows_.size());
     for (std::size_t i = 0; i < out.size(); ++i) {
       out[i].source = flows_[i].source;
       out[i].destination = flows_[i].destination;
@@ -41,7 +43,8 @@ class Run {
     }
     for (const Part& part : parts_) note(part, out[part.flow]);
     for (diagnosis::HopReading& reading : out) note_receiver(reading);
-    return out;
+    played.others = std::move(others_);
+    return played;
   }
 
  private:
@@ -97,7 +100,8 @@ class Run {
     sim::Sharing sharing;
     for (std::uint32_t i = 0; i < network_.links(); ++i)
       sharing.add_link(network_.link(i).up(begin) ? network_.link(i).rate : 0);
-    for (const auto& traffic : others) sharing.start(traffic.links, sim::Sharing::never, none, begin);
+    std::uint32_t tag = std::uint32_t(parts_.size());
+    for (const auto& traffic : others) sharing.start(traffic.links, sim::Sharing::never, tag++, begin);
     std::vector<std::uint32_t> flapping;
     std::size_t left = 0;
     for (std::uint32_t p = 0; p < parts_.size(); ++p) {
@@ -117,6 +121,7 @@ class Run {
         ++left;
       }
     }
+    note_others(others, sharing, begin);
     std::sort(flapping.begin(), flapping.end());
     flapping.erase(std::unique(flapping.begin(), flapping.end()), flapping.end());
 
@@ -133,6 +138,17 @@ class Run {
       left -= ended.size();
       for (const std::uint32_t link : flapping)
         sharing.set_rate(link, network_.link(link).up(now) ? network_.link(link).rate : 0);
+    }
+  }
+
+  // What others get while all flows are there.
+  void note_others(const std::vector<sim::Network::Background>& others, sim::Sharing& sharing, double begin) {
+    if (others.empty()) return;
+    if (sharing.unsettled()) sharing.settle(begin);
+    const std::vector<double> rates = sharing.rates(parts_.size() + others.size());
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      others_[others[i].source].sends += rates[parts_.size() + i];
+      others_[others[i].destination].receives += rates[parts_.size() + i];
     }
   }
 
@@ -176,20 +192,19 @@ class Run {
       reading.receiver_limited = reading.busy * held_share;
   }
 
-  static constexpr std::uint32_t none = ~0u;
-
   const sim::Fabric& fabric_;
   std::span<const Flow> flows_;
   const Noise noise_;
   Draw draw_;
   sim::Network network_;
   std::vector<Part> parts_;
+  std::map<int, diagnosis::OthersTraffic> others_;
 };
 
 }  // namespace
 
-std::vector<diagnosis::HopReading> play_flows(const sim::Fabric& fabric, std::span<const Flow> flows,
-                                              const Noise& noise, std::uint64_t seed, Seconds begin) {
+Played play_flows(const sim::Fabric& fabric, std::span<const Flow> flows, const Noise& noise,
+                  std::uint64_t seed, Seconds begin) {
   return Run(fabric, flows, noise, seed)(begin.value);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -28,12 +29,18 @@ struct Noise {
   double retransmits = 0;  // of the packets, sent again where nothing is wrong
 };
 
+struct Played {
+  std::vector<diagnosis::HopReading> hops;
+  // By node: what others sent and received there at the beginning, where there was any.
+  std::map<int, diagnosis::OthersTraffic> others;
+};
+
 // One reading a flow, as its sender would see it. `busy`: until its last byte has arrived, waits for lost
 // packets, for others on its links and for links that are down included; of several rails, over which the
 // bytes are dealt evenly, until the last is done. `latency`: the smallest round trip, without load.
 // `receiver_limited`: where the destination takes in less than its links carry. `begin`: the time on the
 // fabric's clock, which decides where in their periods flapping links are. No node of `flows` is dead.
-std::vector<diagnosis::HopReading> play_flows(const sim::Fabric& fabric, std::span<const Flow> flows,
-                                              const Noise& noise, std::uint64_t seed, Seconds begin);
+Played play_flows(const sim::Fabric& fabric, std::span<const Flow> flows, const Noise& noise,
+                  std::uint64_t seed, Seconds begin);
 
 }  // namespace ringtrue::campaign

@@ -40,9 +40,17 @@ void disturb(sim::Fabric& out, double share, std::uint64_t seed) {
 
 diagnosis::Structure SimMeasurer::structure() const {
   const sim::Fabric& f = world_.fabric;
-  if (world_.told == Told::nothing) return {};
-  if (f.leaf <= 0) return {std::vector<int>(std::size_t(f.nodes), 0), 0, 1};
   diagnosis::Structure out;
+  for (int node = 0; node < f.nodes; ++node) {
+    const auto at = world_.generations.find(node);
+    out.port_rates.push_back(f.inter.rate.value * f.rails *
+                             (at == world_.generations.end() ? 1 : at->second));
+  }
+  if (world_.told == Told::nothing) return out;
+  if (f.leaf <= 0) {
+    out.leaf.assign(std::size_t(f.nodes), 0);
+    return out;
+  }
   if (world_.told == Told::fabric) out.spines = sim::spines_of(f), out.oversubscription = f.oversubscription;
   for (int node = 0; node < f.nodes; ++node) out.leaf.push_back(f.group_of(node));
   return out;
@@ -67,7 +75,9 @@ diagnosis::Observation SimMeasurer::play(const diagnosis::Experiment& experiment
   seen.experiment = experiment;
   const bool steady = world_.disturbed == 0 && world_.lasting == 0 && world_.away == 0;
   const sim::Fabric now = steady ? sim::Fabric{} : fabric_now(seed);
-  seen.hops = play_flows(steady ? world_.fabric : now, flows, world_.noise, seed, now_);
+  Played played = play_flows(steady ? world_.fabric : now, flows, world_.noise, seed, now_);
+  seen.hops = std::move(played.hops);
+  seen.others = std::move(played.others);
   double longest = 0, latency = 0;
   for (const diagnosis::HopReading& hop : seen.hops) {
     longest = std::max(longest, hop.busy.value);

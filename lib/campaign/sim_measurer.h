@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 
@@ -30,6 +31,8 @@ struct World {
   // The faults are away for the last share `away` of every period; 0: they are always there.
   double away = 0;
   Seconds period;
+  // By node, where its NICs are of another generation: their rate over the others', which their drivers tell.
+  std::map<int, double> generations;
   Told told = Told::fabric;
   std::uint64_t seed = 1;
 };

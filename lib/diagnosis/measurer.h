@@ -65,6 +65,11 @@ struct HopReading {
   }
 };
 
+// What a node's ports carried meanwhile that was not of the experiment, as their own counters tell.
+struct OthersTraffic {
+  double sends = 0, receives = 0;  // bytes per second, over all of its ports that the experiment uses
+};
+
 struct Observation {
   Experiment experiment;
   Seconds time;  // of one iteration: the median of the slowest ranks' times
@@ -77,6 +82,7 @@ struct Observation {
   // The ports that RDMA went through, by name of the node; empty where none did.
   std::map<std::string, std::vector<RdmaPort>> rails{};
   std::vector<std::vector<double>> times{};  // by rank and sample: seconds of one call
+  std::map<int, OthersTraffic> others{};     // by node; one that is not there: none, or nobody knows
 };
 
 // What is known of how the nodes hang together. All of it may be empty: unknown.
@@ -84,6 +90,9 @@ struct Structure {
   std::vector<int> leaf;        // by node: the switch, or group of switches, that it hangs below; -1: unknown
   int spines = 0;               // paths between two leaves; 0: unknown
   double oversubscription = 1;  // of a leaf's downlinks over its uplinks
+  // By node: bytes per second that its ports can do, as their drivers say, whatever they do now. They tell
+  // generations of NICs; 0: unknown.
+  std::vector<double> port_rates{};
 
   bool crosses(int a, int b) const { return !leaf.empty() && leaf[std::size_t(a)] != leaf[std::size_t(b)]; }
 };

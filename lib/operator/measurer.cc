@@ -202,6 +202,7 @@ Result<diagnosis::Observation> RunMeasurer::measure(const diagnosis::Experiment&
                 where, "data is corrupted in transit: look at that node's NIC, its memory and its cables");
   }
   auto observation = observation_of(experiment, job, report_);
+  observation.others = others_.read(observation, job, report_);
   ++runs_;
   for (const diagnosis::HopReading& hop : observation.hops) bytes_ += hop.bytes.value;
   control_.tell(progress::Reading{observation, names_, runs_, bytes_});

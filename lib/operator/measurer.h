@@ -12,6 +12,7 @@
 #include "collective/fault.h"
 #include "diagnosis/measurer.h"
 #include "operator/carrier.h"
+#include "operator/others_traffic.h"
 #include "operator/runner.h"
 #include "run/job.h"
 #include "run/rdma.h"
@@ -71,6 +72,7 @@ class RunMeasurer final : public diagnosis::Measurer {
   Deadline end_ = Deadline::never();
   run::RunReport report_;  // the last
   std::vector<Failure> failures_;
+  OthersTrafficMeter others_;
   std::uint64_t runs_ = 0, bytes_ = 0;
 };
 

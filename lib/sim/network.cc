@@ -282,6 +282,7 @@ std::vector<Network::Background> Network::background() {
       Route route;
       between(fault.place.node, fault.place.part, 0, rail, route);
       Background& added = out.emplace_back();
+      added.source = fault.place.node, added.destination = fault.place.part;
       added.links.assign(route.crossed().begin(), route.crossed().end());
       added.links.push_back(add_private(fault.rate.value / fabric_.rails));
     }

@@ -75,6 +75,7 @@ class Network {
   bool fits(collective::Rank from, collective::Rank to, std::uint64_t bytes) const;
   // Traffic of others: a route, and a private link at its end that caps it.
   struct Background {
+    int source = 0, destination = 0;  // nodes
     std::vector<std::uint32_t> links;
   };
   std::vector<Background> background();

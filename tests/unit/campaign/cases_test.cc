@@ -108,8 +108,8 @@ TEST(Cases, OfALossyLinkLoseWhatTheySay) {
     const bool out = c.world.fabric.faults[0].place.side != sim::Place::Side::in;
     const int other = (node + 1) % quiet.nodes;
     const Flow flow[] = {{out ? node : other, out ? other : node, Bytes(std::uint64_t(quiet.rails) << 32)}};
-    const double lossy = play_flows(c.world.fabric, flow, {}, 1, Seconds(0))[0].busy.value;
-    const double whole = play_flows(quiet, flow, {}, 1, Seconds(0))[0].busy.value;
+    const double lossy = play_flows(c.world.fabric, flow, {}, 1, Seconds(0)).hops[0].busy.value;
+    const double whole = play_flows(quiet, flow, {}, 1, Seconds(0)).hops[0].busy.value;
     EXPECT_NEAR(1 - whole / lossy, c.severity, 0.04) << c.text();
   }
 }

@@ -30,7 +30,7 @@ Readings by_flows(const sim::Fabric& fabric, int shift, std::uint64_t bytes) {
   for (int node = 0; node < fabric.nodes; ++node)
     flows.push_back({node, (node + shift) % fabric.nodes, Bytes(bytes)});
   Readings out;
-  for (const auto& reading : play_flows(fabric, flows, {}, 1, Seconds(0)))
+  for (const auto& reading : play_flows(fabric, flows, {}, 1, Seconds(0)).hops)
     out[{reading.source, reading.destination}] = (reading.bytes / reading.busy).value;
   return out;
 }
@@ -114,7 +114,7 @@ TEST(Flows, OfALossyLinkWaitForWhatWasLost) {
   sim::Fabric fabric = fabric_of(4, 1, 0);
   fabric.faults = *sim::parse_fabric_faults("lossy@node1>:share=0.5%,time=1ms");
   const Flow flows[] = {{0, 1, Bytes(1 << 30)}, {1, 2, Bytes(1 << 30)}};
-  const auto readings = play_flows(fabric, flows, {}, 1, Seconds(0));
+  const auto readings = play_flows(fabric, flows, {}, 1, Seconds(0)).hops;
   EXPECT_EQ(readings[0].retransmits, 0u);
   EXPECT_NEAR((readings[0].bytes / readings[0].busy).value / 1e9, 1, 1e-9);
   // 8192 slices of 15 packets, of which 1 - 0.995^15 = 7.2 % wait.
@@ -127,7 +127,7 @@ TEST(Flows, IntoASlowNodeAreHeldBackByItsProgram) {
   fabric.reduce_rate = BytesPerSecond(2e9);
   fabric.faults = *sim::parse_fabric_faults("slow-node@node2:share=50%");
   const Flow flows[] = {{0, 1, Bytes(1 << 30)}, {1, 2, Bytes(1 << 30)}};
-  const auto readings = play_flows(fabric, flows, {}, 1, Seconds(0));
+  const auto readings = play_flows(fabric, flows, {}, 1, Seconds(0)).hops;
   EXPECT_NEAR((readings[0].bytes / readings[0].busy).value / 2e9, 1, 1e-9);
   EXPECT_EQ(readings[0].receiver_limited.value, 0);
   EXPECT_NEAR((readings[1].bytes / readings[1].busy).value / 1e9, 1, 1e-9);
@@ -139,7 +139,7 @@ TEST(Flows, TellRailsApartAndTheWayThereAndBack) {
   fabric.inter.latency = Seconds(5e-6);
   fabric.faults = *sim::parse_fabric_faults("slow-link@node0.nic2>:share=25%;late@>node1:time=7us");
   const Flow there[] = {{0, 1, Bytes(4000)}};
-  const auto reading = play_flows(fabric, there, {}, 1, Seconds(0))[0];
+  const auto reading = play_flows(fabric, there, {}, 1, Seconds(0)).hops[0];
   ASSERT_EQ(reading.rails.size(), 4u);
   for (const auto& rail : reading.rails) {
     EXPECT_EQ(rail.bytes.value, 1000u);
@@ -155,7 +155,7 @@ TEST(Flows, AreDrawnFromTheSeed) {
   for (int node = 0; node < 64; ++node) flows.push_back({node, (node + 20) % 64, Bytes(bytes)});
   const auto busy = [&](std::uint64_t seed, double noise) {
     std::vector<double> out;
-    for (const auto& r : play_flows(fabric, flows, {noise, noise}, seed, Seconds(0)))
+    for (const auto& r : play_flows(fabric, flows, {noise, noise}, seed, Seconds(0)).hops)
       out.push_back(r.busy.value);
     return out;
   };

@@ -1,0 +1,105 @@
+#include "operator/others_traffic.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/statistics.h"
+#include "diagnosis/counters.h"
+#include "topology/counters.h"
+
+namespace ringtrue::ops {
+namespace {
+
+// Where no run of several nodes has shown it: TCP's headers at an MTU of 1500.
+constexpr double usual_overhead = 1.05;
+constexpr double max_overhead = 1.2;   // more is not of headers
+constexpr std::size_t several = 3;     // nodes, of which the middle one has no others' traffic
+constexpr double exact_to = 0.03;      // of what the run sent
+constexpr double infiniband_word = 4;  // bytes: what port_xmit_data counts
+
+struct Carried {
+  double sent = 0, received = 0;  // bytes
+};
+
+std::map<std::string, Carried> by_device(const run::CounterWindow& window) {
+  std::map<std::string, Carried> out;
+  for (const run::CounterChange& change : window.changes) {
+    const double rise = double(topology::rise(change));
+    if (change.counter == "tx_bytes") out[change.device].sent += rise;
+    if (change.counter == "rx_bytes") out[change.device].received += rise;
+    if (change.counter == "port_xmit_data") out[change.device].sent += rise * infiniband_word;
+    if (change.counter == "port_rcv_data") out[change.device].received += rise * infiniband_word;
+  }
+  return out;
+}
+
+// Of the ports that the run went through; nullopt: the counters do not tell.
+std::optional<Carried> of_ports(const run::CounterWindow& window,
+                                const std::vector<diagnosis::RdmaPort>& rails, const Carried& ours) {
+  const auto devices = by_device(window);
+  Carried sum;
+  for (const auto& [device, carried] : devices)
+    if (diagnosis::of_rails(device, rails)) sum.sent += carried.sent, sum.received += carried.received;
+  if (!rails.empty())
+    return sum.sent >= ours.sent && sum.received >= ours.received ? std::optional(sum) : std::nullopt;
+  std::optional<Carried> least;
+  for (const auto& [device, carried] : devices) {
+    if (device == "lo" || device.find('/') != device.npos) continue;
+    if (carried.sent < ours.sent || carried.received < ours.received) continue;
+    if (!least || carried.sent + carried.received < least->sent + least->received) least = carried;
+  }
+  return least;
+}
+
+}  // namespace
+
+std::map<int, diagnosis::OthersTraffic> OthersTrafficMeter::read(const diagnosis::Observation& observation,
+                                                                 const run::Job& job,
+                                                                 const run::RunReport& report) {
+  const double calls = job.iterations > 0 ? 1 + double(job.warmup) / job.iterations : 1;
+  std::map<int, Carried> ours;
+  for (const diagnosis::HopReading& hop : observation.hops) {
+    if (hop.source == hop.destination) continue;
+    ours[hop.source].sent += double(hop.bytes.value) * calls;
+    ours[hop.destination].received += double(hop.bytes.value) * calls;
+  }
+  struct Seen {
+    int node = 0;
+    Carried ours, all;
+    double seconds = 0;
+  };
+  std::vector<Seen> seen;
+  std::vector<double> overheads;
+  for (const auto& [node, carried] : ours) {
+    const std::string& name = job.nodes[std::size_t(node)];
+    const auto window = report.counters.find(name);
+    if (window == report.counters.end() || !(window->second.seconds > 0)) continue;
+    const auto rails = observation.rails.find(name);
+    const auto all = of_ports(
+        window->second, rails == observation.rails.end() ? std::vector<diagnosis::RdmaPort>() : rails->second,
+        carried);
+    if (!all) continue;
+    seen.push_back({node, carried, *all, window->second.seconds});
+    if (carried.sent > 0) overheads.push_back(all->sent / carried.sent);
+    if (carried.received > 0) overheads.push_back(all->received / carried.received);
+  }
+  if (seen.size() >= several) {
+    const double middle = lower_median(overheads);
+    if (middle <= max_overhead) overhead_ = overhead_ > 0 ? std::min(overhead_, middle) : middle;
+  }
+  const double overhead = overhead_ > 0 ? overhead_ : usual_overhead;
+  std::map<int, diagnosis::OthersTraffic> out;
+  for (const Seen& s : seen) {
+    const double sent = s.all.sent - overhead * s.ours.sent,
+                 received = s.all.received - overhead * s.ours.received;
+    diagnosis::OthersTraffic traffic;
+    if (sent > exact_to * s.ours.sent) traffic.sends = sent / s.seconds;
+    if (received > exact_to * s.ours.received) traffic.receives = received / s.seconds;
+    if (traffic.sends > 0 || traffic.receives > 0) out[s.node] = traffic;
+  }
+  return out;
+}
+
+}  // namespace ringtrue::ops
