@@ -43,6 +43,8 @@ class Conclusion {
   Severity severity(double ratio) const;
 
   void add_fleet();
+  void add_generations();
+  void add_others();
   void add_inconclusive();
   void add_held_back();
   void decide();

@@ -22,8 +22,10 @@ void Conclusion::run() {
     for (const Group& group : groups()) add_finding(group);
     add_parts();
     add_fleet();
+    add_generations();
     add_inconclusive();
   }
+  add_others();
   std::stable_sort(out_.findings.begin(), out_.findings.end(), [](const Finding& a, const Finding& b) {
     if (a.severity != b.severity) return a.severity > b.severity;
     return a.ratio.value_or(1) < b.ratio.value_or(1);
@@ -36,7 +38,7 @@ void Conclusion::fill_rates() {
   if (n <= max_rows) {
     out_.rates.assign(std::size_t(n), std::vector<std::optional<BytesPerSecond>>(std::size_t(n)));
     c_.readings.each_pair([&](int x, int y) {
-      if (const auto best = c_.readings.best(x, y))
+      if (const auto best = c_.measured.best(x, y))
         out_.rates[std::size_t(x)][std::size_t(y)] = BytesPerSecond(*best);
     });
   }
@@ -81,12 +83,13 @@ std::vector<Group> Conclusion::groups() const {
 std::vector<Quantity> Conclusion::readings_of(const Suspect& s) const {
   std::set<int> runs;
   for (const Reading& r : s.readings) runs.insert(r.run);
-  return {{"rate_Bps", s.best},
-          {"expected_Bps", reference_},
+  const double share = c_.inference.generation(s);
+  return {{"rate_Bps", share * s.best},
+          {"expected_Bps", share * reference_},
           {"readings", double(s.readings.size())},
           {"experiments", double(runs.size())},
-          {"low_Bps", s.readings.back().rate},
-          {"high_Bps", s.readings.front().rate}};
+          {"low_Bps", share * s.readings.back().rate},
+          {"high_Bps", share * s.readings.front().rate}};
 }
 
 void Conclusion::add_evidence(const Suspect& s, Finding& f) const {
@@ -180,8 +183,8 @@ void Conclusion::add_finding(const Group& group) {
   name_rails(group, f);
   f.kind = worst.type == ScopeType::node ? FindingKind::slow_compute : slow_kind(f.scope.type);
   f.severity = severity(worst.ratio);
-  f.measured = BytesPerSecond(worst.best);
-  f.expected = BytesPerSecond(reference_);
+  f.measured = BytesPerSecond(worst.best * c_.inference.generation(worst));
+  f.expected = BytesPerSecond(reference_ * c_.inference.generation(worst));
   f.ratio = worst.ratio;
   f.confidence = 1;
   for (const Suspect* s : group) {

@@ -28,7 +28,8 @@ struct DeadNode {
 
 // What findings are drawn from.
 struct Measured {
-  const Readings& readings;
+  const Readings& readings;  // as those of `inference` are
+  const Readings& measured;
   const Inference& inference;
   const Thresholds& thresholds;
   std::optional<SlowestHop> slowest_hop;
@@ -38,6 +39,7 @@ struct Measured {
   std::vector<Late> late{};
   double round_trip = 0;  // seconds: what is usual; 0: unknown
   std::vector<DeadNode> dead{};
+  std::map<int, OthersTraffic> others{};  // by node: the most of it that mattered in any experiment
 };
 
 // Adds findings, not_checked and rates to `diagnosis`, whose nodes, expected and ring_busbw are filled in,

@@ -1,11 +1,17 @@
 
 #include <algorithm>
+#include <map>
 
 #include "diagnosis/findings/combine.h"
 #include "diagnosis/findings/conclusion.h"
 #include "diagnosis/plan/plan.h"
 
 namespace ringtrue::diagnosis {
+namespace {
+
+constexpr std::size_t max_busy_nodes = 8;  // named, the busiest
+
+}  // namespace
 
 void Conclusion::add_fleet() {
   const Reference& r = c_.inference.reference;
@@ -53,6 +59,51 @@ void Conclusion::add_fleet() {
   out_.findings.push_back(std::move(f));
 }
 
+// Not wrong, but what the others are held to would accuse them.
+void Conclusion::add_generations() {
+  std::map<double, std::vector<std::string>> members;  // by their share, of the slower ones
+  for (std::size_t i = 0; i < c_.inference.generations.size(); ++i)
+    if (c_.inference.generations[i] < 1) members[c_.inference.generations[i]].push_back(node(int(i)));
+  if (members.empty()) return;
+  Finding f;
+  f.kind = FindingKind::mixed_generations;
+  f.scope.type = ScopeType::fleet;
+  f.confidence = 1;
+  for (const auto& [share, names] : members)
+    f.evidence.push_back({StatementKind::generation_rate,
+                          {},
+                          {{"members", double(names.size())},
+                           {"rate_Bps", share * reference_},
+                           {"fastest_Bps", reference_},
+                           {"names", names}}});
+  f.next = StatementKind::look_at_generations;
+  out_.findings.push_back(std::move(f));
+}
+
+// What others sent is no fault, and explains what was slower meanwhile.
+void Conclusion::add_others() {
+  if (c_.others.empty()) return;
+  Finding f;
+  f.kind = FindingKind::others_traffic;
+  f.scope.type = ScopeType::fleet;
+  f.confidence = 1;
+  std::vector<std::pair<double, int>> nodes;
+  for (const auto& [at, traffic] : c_.others)
+    nodes.emplace_back(-std::max(traffic.sends, traffic.receives), at);
+  std::sort(nodes.begin(), nodes.end());
+  if (nodes.size() > max_busy_nodes) nodes.resize(max_busy_nodes);
+  for (const auto& [rate, at] : nodes) {
+    const OthersTraffic& traffic = c_.others.at(at);
+    std::vector<Quantity> values;
+    if (traffic.sends > 0) values.push_back({"sends_Bps", traffic.sends});
+    if (traffic.receives > 0) values.push_back({"receives_Bps", traffic.receives});
+    if (values.size() == 2) values.push_back({"both", true});
+    f.evidence.push_back({StatementKind::others_on_ports, {node(at)}, std::move(values)});
+  }
+  f.next = StatementKind::look_at_others;
+  out_.findings.push_back(std::move(f));
+}
+
 void Conclusion::add_inconclusive() {
   std::size_t unclear_paths = 0, chance = 0;
   for (const Suspect& s : c_.inference.suspects) {
@@ -69,7 +120,9 @@ void Conclusion::add_inconclusive() {
     const Scope scope{s.type, s.node, s.peer, node(s.node), s.peer < 0 ? "" : node(s.peer)};
     out_.not_checked.push_back({StatementKind::unconfirmed,
                                 {},
-                                {{"scope", scope.text()}, {"rate_Bps", s.best}, {"expected_Bps", reference_}},
+                                {{"scope", scope.text()},
+                                 {"rate_Bps", s.best * c_.inference.generation(s)},
+                                 {"expected_Bps", reference_ * c_.inference.generation(s)}},
                                 s.missing});
   }
   if (unclear_paths > 0) {
@@ -121,7 +174,7 @@ bool Conclusion::may_be_faulty() {
     const bool chance = s.chance && between_neighbours(c_.structure, c_.readings.nodes());
     const bool crowd = c_.inference.crowded && s.type == ScopeType::path &&
                        (s.readings.empty() || parts_.part_of(s.node, s.peer));
-    return !s.confirmed && !chance && !crowd && s.best < critical;
+    return !s.confirmed && !chance && !crowd && !s.beside_others && s.best < critical;
   });
   // Where hops share links, a side counts as good once it was seen to be.
   if (c_.structure.leaf.empty() && c_.inference.crowded) {
@@ -152,14 +205,16 @@ bool Conclusion::may_be_faulty() {
   }
   if (c_.inference.crowded) return grave;  // hops that share links make a ring slow, and are told
   const auto& w = c_.slowest_hop;
-  grave |=
-      w && w->rate < critical && w->rate < 0.8 * w->typical && !c_.readings.best(w->source, w->destination);
+  const double slowest = c_.inference.slowest_generation();
+  grave |= w && w->rate < slowest * critical && w->rate < 0.8 * slowest * w->typical &&
+           !c_.readings.best(w->source, w->destination);
   return grave || ring_is_slow();
 }
 
 // A ring that no link explains.
 bool Conclusion::ring_is_slow() {
-  const auto expected = slow_ring(out_, reference_, c_.readings, c_.round_trip, c_.thresholds);
+  const auto expected = slow_ring(out_, c_.inference.slowest_generation() * reference_, c_.measured,
+                                  c_.round_trip, c_.thresholds);
   if (!expected) return false;
   out_.not_checked.push_back(
       {StatementKind::slow_ring, {}, {{"rate_Bps", out_.ring_busbw}, {"expected_Bps", expected}}});

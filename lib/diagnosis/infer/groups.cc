@@ -1,6 +1,8 @@
 #include "diagnosis/infer/groups.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
 
 #include "diagnosis/infer/significance.h"
@@ -105,8 +107,8 @@ class GroupEvidence {
     std::sort(out.readings.begin(), out.readings.end(),
               [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
     if (out.readings.empty()) return out;
-    const double chance = few.chance(share_unknown) * alone.chance(share_alone);
-    const double ways = 100.0 * readings_.nodes();
+    const double chance = chance_of_members(out.members, few, alone);
+    constexpr double ways = 100;  // strictly, as a side of a fleet of which nobody told anything
     out.confirmed = out.readings.size() >= min_readings && few.runs.size() + alone.runs.size() >= min_runs &&
                     ours.size() >= min_members &&
                     others.size() >= std::min(min_partners, inside.size() - out.members.size()) &&
@@ -117,10 +119,28 @@ class GroupEvidence {
  private:
   struct Seen {
     std::set<int> runs;
-    int all = 0, low = 0;  // of pairs that do not cross
-    // That all runs' readings were low by chance: as one of `prior` that is added to what was seen.
-    double chance(double prior) const { return chance_of((low + prior) / (all + 1.0), int(runs.size())); }
+    std::map<int, std::set<int>> of;  // by member: its runs
+    int all = 0, low = 0;             // of pairs that do not cross
+    // That all readings of a member were low by chance: as one of `prior` that is added to what was seen.
+    double chance(int member, double prior) const {
+      const auto at = of.find(member);
+      return at == of.end() ? 1 : chance_of((low + prior) / (all + 1.0), int(at->second.size()));
+    }
   };
+
+  // That so many nodes of the fleet as there are members have all their readings low by chance. They need not
+  // be near one another for that: those who were unlucky with all others met each other, as the rounds have
+  // it.
+  double chance_of_members(const std::vector<int>& members, const Seen& few, const Seen& alone) const {
+    double expected = 0;  // of the fleet's nodes
+    for (const int m : members) expected += few.chance(m, share_unknown) * alone.chance(m, share_alone);
+    expected *= double(readings_.nodes()) / double(members.size());
+    // Poisson's tail: 1 - sum of e^-m m^k / k! below.
+    double term = std::exp(-expected), below = 0;
+    for (std::size_t k = 0; k < members.size(); ++k) below += term, term *= expected / double(k + 1);
+    // Where little is left of 1, the tail's first term, which is most of it.
+    return below < 1 - 1e-9 ? 1 - below : term;
+  }
 
   Seen collect(const Readings& from, SlowGroup& out, const std::vector<char>& inside, std::set<int>& ours,
                std::set<int>& others) const {
@@ -137,6 +157,7 @@ class GroupEvidence {
           continue;
         }
         seen.runs.insert(r.run), ours.insert(from_inside ? x : y), others.insert(from_inside ? y : x);
+        seen.of[from_inside ? x : y].insert(r.run);
         out.readings.push_back(r);
         if (out.pairs.empty() || out.pairs.back() != std::pair(x, y)) out.pairs.emplace_back(x, y);
       }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/statistics.h"
+#include "diagnosis/infer/generations.h"
 #include "diagnosis/infer/groups.h"
 #include "diagnosis/infer/reference.h"
 #include "diagnosis/infer/set_cover.h"
@@ -97,7 +98,7 @@ class InferenceBuilder {
   std::optional<double> best_alone(Side side) const {
     std::optional<double> best;
     for (const auto& [x, y] : pairs_of(alone_, side)) {
-      const auto b = alone_.best(x, y);
+      const auto b = alone_.best_of(side.direction, x, y);
       if (b && alone_.only_momentary(x, y) && slow(*b)) continue;
       if (b && (!best || *b > *best)) best = b;
     }
@@ -111,10 +112,12 @@ class InferenceBuilder {
     readings_.each_pair([&](int x, int y) {
       const auto best = readings_.best(x, y);
       if (!best || unclear(x, y) || readings_.only_momentary(x, y)) return;
-      ++row_all[std::size_t(x)], ++column_all[std::size_t(y)];
-      if (!slow(*best)) return;
-      ++row_slow[std::size_t(x)], ++column_slow[std::size_t(y)];
-      slow_pairs.push_back({x, y, *best < t_.path * reference()});
+      // What an end did beside others at the other end is no reason to clear it, nor to suspect it.
+      const bool sent = slow(*readings_.best_of(Direction::sends, x, y)),
+                 received = slow(*readings_.best_of(Direction::receives, x, y));
+      if (slow(*best) || !sent) ++row_all[std::size_t(x)], row_slow[std::size_t(x)] += sent;
+      if (slow(*best) || !received) ++column_all[std::size_t(y)], column_slow[std::size_t(y)] += received;
+      if (slow(*best)) slow_pairs.push_back({x, y, *best < t_.path * reference()});
     });
     std::vector<Side> candidates;
     for (int x = 0; x < n_; ++x) {
@@ -169,7 +172,7 @@ class InferenceBuilder {
       if (!readings_.best(x, y) || unclear(x, y)) continue;
       const int other = sends ? y : x;
       const bool partner_good = !is_suspected(other, sends ? Direction::receives : Direction::sends);
-      for (const Reading& r : readings_.counting(x, y)) {
+      for (const Reading& r : readings_.counting_for(side.direction, x, y)) {
         all.push_back(r), any.insert(other);
         if (partner_good) good.push_back(r), partners.insert(other);
       }
@@ -188,7 +191,8 @@ class InferenceBuilder {
     std::vector<Reading> list;
     std::set<int> partners;
     for (const auto& [x, y] : pairs_of(alone_, side)) {
-      for (const Reading& r : alone_.counting(x, y)) list.push_back(r), partners.insert(sends ? y : x);
+      for (const Reading& r : alone_.counting_for(side.direction, x, y))
+        list.push_back(r), partners.insert(sends ? y : x);
     }
     s.partners = int(partners.size());
     add_suspect(std::move(s), std::move(list), reference(), 2);
@@ -330,26 +334,37 @@ Reference take_shown(const Readings& readings, const Reference& counted, std::op
 
 }  // namespace
 
-Inference infer(const Readings& readings, const Readings& alone, std::optional<double> attainable,
+Inference infer(const Readings& measured, const Readings& measured_alone, std::optional<double> attainable,
                 std::optional<double> nominal, const Thresholds& thresholds, const Structure& structure) {
   Inference inference;
+  inference.generations = generations(measured, structure.port_rates);
+  std::optional<Readings> evened_alone;
+  if (!inference.generations.empty()) {
+    inference.evened = std::make_shared<const Readings>(measured.evened(inference.generations));
+    evened_alone = measured_alone.evened(inference.generations);
+  }
+  const Readings& readings = inference.rated(measured);
+  const Readings& alone = evened_alone ? *evened_alone : measured_alone;
   const int n = readings.nodes();
   Limits sends(n), receives(n);
   readings.each_pair([&](int x, int y) {
-    const auto best = readings.best(x, y);
     for (const Reading& r : readings.of(x, y)) sends.note(x, r), receives.note(y, r);
-    sends.meet(x, best, readings.only_brief(x, y));
-    receives.meet(y, best, readings.only_brief(x, y));
+    sends.meet(x, readings.best_of(Direction::sends, x, y), readings.only_brief(x, y));
+    receives.meet(y, readings.best_of(Direction::receives, x, y), readings.only_brief(x, y));
   });
   sends.settle();
   receives.settle();
   inference.reference = reference_of(sends, receives, attainable, nominal);
   if (structure.leaf.empty() && between_neighbours(structure, n))
     inference.reference = take_shown(readings, inference.reference, attainable, nominal, sends, receives);
+  inference.reference.scatter = scatter_of(sends, receives, inference.reference.rate);
+  inference.thresholds = no_closer_than(inference.reference.scatter, sends, receives, thresholds);
   inference.sends = std::move(sends.rate);
   inference.receives = std::move(receives.rate);
-  if (inference.reference.rate > 0) InferenceBuilder(readings, alone, thresholds, structure, inference).run();
-  if (n > 2 && structure.leaf.empty()) inference.groups = slow_groups(readings, alone, inference, thresholds);
+  if (inference.reference.rate > 0)
+    InferenceBuilder(readings, alone, inference.thresholds, structure, inference).run();
+  if (n > 2 && structure.leaf.empty())
+    inference.groups = slow_groups(readings, alone, inference, inference.thresholds);
   return inference;
 }
 

@@ -15,6 +15,8 @@
 // What the readings of a suspect must be to confirm it is in significance.h.
 #pragma once
 
+#include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,9 +41,8 @@ struct Reference {
   bool above_declared = false;  // readings well above the declared rate: the declaration is wrong
   bool momentary = false;       // most sides were measured for a few ticks only: good for gross faults
   double share = 0;             // the majority over what is attainable at the declared rate; 0: none declared
+  double scatter = 0;           // of what healthy sides do at their best: its standard deviation, as a share
 };
-
-enum class Direction { sends, receives };
 
 struct Side {
   int node = 0;
@@ -58,9 +59,10 @@ struct Suspect {
   double ratio = 0;               // best / reference
   std::vector<Reading> readings;  // that count, fastest first
   int partners = 0;               // different ones in `readings`
-  bool alone = false;      // only one direction at a time says more, and `readings` are of such experiments
-  bool chance = false;     // so many readings are as low that these may be chance
-  bool else_sure = false;  // nothing but that, if that, is missing
+  bool alone = false;   // only one direction at a time says more, and `readings` are of such experiments
+  bool chance = false;  // so many readings are as low that these may be chance
+  bool beside_others = false;  // a path that others' lasting traffic may share links with
+  bool else_sure = false;      // nothing but that, if that, is missing
   bool confirmed = false;
   bool alternative = false;  // another explanation with as few causes exists
   std::string missing;       // why not confirmed; empty when confirmed
@@ -83,7 +85,12 @@ struct SlowGroup {
 };
 
 struct Inference {
-  Reference reference;
+  Reference reference;    // of the fastest generation
+  Thresholds thresholds;  // no closer than the fleet scatters
+  // By node, where there are several generations: its share of what the fastest does. All rates below are
+  // then as if it were the fastest.
+  std::vector<double> generations;
+  std::shared_ptr<const Readings> evened;    // as the rates below are; none: as they were measured
   std::vector<std::optional<double>> sends;  // by node: best of its pairs
   std::vector<std::optional<double>> receives;
   std::vector<Suspect> suspects;  // slowest first
@@ -102,6 +109,15 @@ struct Inference {
   };
   std::vector<FineAlone> fine_alone;  // of these: alone, they did well
 
+  const Readings& rated(const Readings& measured) const { return evened ? *evened : measured; }
+  double generation(int node) const { return generations.empty() ? 1 : generations[std::size_t(node)]; }
+  double slowest_generation() const {
+    return generations.empty() ? 1 : *std::min_element(generations.begin(), generations.end());
+  }
+  // What a rate of the suspect is in truth over what stands here.
+  double generation(const Suspect& s) const {
+    return s.peer < 0 ? generation(s.node) : std::min(generation(s.node), generation(s.peer));
+  }
   const Suspect* find(ScopeType type, int node) const;  // sender or receiver
   bool is_overshadowed(Side side) const;
   std::optional<double> fine_alone_at(Side side) const;  // the rate, or nullopt

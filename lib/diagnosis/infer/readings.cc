@@ -14,12 +14,14 @@ constexpr int max_rails = 64;
 // evenly, and is as fast as the slowest of them.
 class AtBest {
  public:
-  void note(const Reading& r) {
+  // `carried`: with what others had of it.
+  void note(const Reading& r, double carried) {
     if (r.held_back || r.brief) return;
-    whole_ = std::max(whole_, r.rate);
+    whole_ = std::max(whole_, carried);
     if (r.rails.empty()) return;
     rails_.resize(std::max(rails_.size(), r.rails.size()), 0);
-    for (std::size_t k = 0; k < r.rails.size(); ++k) rails_[k] = std::max(rails_[k], r.rails[k]);
+    const double more = (carried - r.rate) / double(r.rails.size());
+    for (std::size_t k = 0; k < r.rails.size(); ++k) rails_[k] = std::max(rails_[k], r.rails[k] + more);
   }
   double rate() const {
     if (rails_.empty()) return whole_;
@@ -71,6 +73,21 @@ std::vector<PortReading> port_readings(const Observation& observation) {
 
 Readings::Readings(int nodes) : rows_(std::size_t(nodes)), columns_(std::size_t(nodes)) {}
 
+Readings Readings::evened(std::vector<double> generations) const {
+  Readings out = *this;
+  for (std::size_t x = 0; x < out.rows_.size(); ++x) {
+    for (Cell& cell : out.rows_[x]) {
+      const double level = std::min(generations[x], generations[std::size_t(cell.destination)]);
+      for (Reading& r : cell.list) {
+        for (double* rate : {&r.rate, &r.others_sent, &r.others_received}) *rate /= level;
+        for (double& rail : r.rails) rail /= level;
+      }
+    }
+  }
+  out.generations_ = std::move(generations);
+  return out;
+}
+
 const Readings::Cell* Readings::find(int source, int destination) const {
   const auto& row = rows_[std::size_t(source)];
   const auto at = std::lower_bound(row.begin(), row.end(), destination,
@@ -113,6 +130,10 @@ void Readings::add(const Observation& observation, int run, bool confirming, boo
     reading.shared = shared;
     reading.company = int(observation.hops.size());
     reading.retransmits = hop.retransmits;
+    if (const auto at = observation.others.find(hop.source); at != observation.others.end())
+      reading.others_sent = at->second.sends;
+    if (const auto at = observation.others.find(hop.destination); at != observation.others.end())
+      reading.others_received = at->second.receives;
     for (const RailReading& rail : hop.rails) {
       if (rail.rail < 0 || rail.rail >= max_rails || !(rail.busy.value > 0)) continue;
       reading.rails.resize(std::max(reading.rails.size(), std::size_t(rail.rail) + 1));
@@ -158,32 +179,80 @@ std::vector<Reading> Readings::usable(int source, int destination) const {
   return out;
 }
 
-std::optional<double> Readings::best(int source, int destination) const {
+namespace {
+
+template <class Rate>  // double(const Reading&)
+std::optional<double> best_of_list(std::span<const Reading> list, bool brief, const Rate& rate) {
   std::optional<double> best;
   bool counts = false;
-  const bool brief = only_brief(source, destination);
-  for (const Reading& r : of(source, destination)) {
+  for (const Reading& r : list) {
     if (r.brief && !brief) continue;
-    if (!best || r.rate > *best) best = r.rate;
+    if (!best || rate(r) > *best) best = rate(r);
     counts |= !r.held_back && !r.shared;
   }
   return counts ? best : std::nullopt;
 }
 
+}  // namespace
+
+std::optional<double> Readings::best(int source, int destination) const {
+  return best_of_list(of(source, destination), only_brief(source, destination),
+                      [](const Reading& r) { return r.carried(); });
+}
+
+std::optional<double> Readings::best_of(Direction end, int source, int destination) const {
+  if (held_by_partner(end, source, destination)) return std::nullopt;
+  return best_of_list(of(source, destination), only_brief(source, destination),
+                      [&](const Reading& r) { return r.carried_by(end); });
+}
+
+std::vector<Reading> Readings::counting_for(Direction end, int source, int destination) const {
+  std::vector<Reading> out;
+  if (held_by_partner(end, source, destination)) return out;
+  for (const Reading& r : of(source, destination)) {
+    if (!r.counts_for(end)) continue;
+    Reading& own = out.emplace_back(r);
+    own.rate = r.carried_by(end);
+    for (double& rail : own.rails) rail += (own.rate - r.rate) / double(own.rails.size());
+  }
+  return out;
+}
+
 std::optional<double> Readings::shown(int source, int destination) const {
   AtBest best;
-  for (const Reading& r : of(source, destination)) best.note(r);
+  for (const Reading& r : of(source, destination)) best.note(r, r.carried());
   return best.rate() > 0 ? std::optional(best.rate()) : std::nullopt;
 }
 
 Shown::Shown(const Readings& readings) : sends(std::size_t(readings.nodes())), receives(sends) {
   std::vector<AtBest> sending(sends.size()), receiving(sends.size());
   readings.each_pair([&](int x, int y) {
-    for (const Reading& r : readings.of(x, y))
-      sending[std::size_t(x)].note(r), receiving[std::size_t(y)].note(r);
+    const bool sends = !readings.held_by_partner(Direction::sends, x, y),
+               receives = !readings.held_by_partner(Direction::receives, x, y);
+    for (const Reading& r : readings.of(x, y)) {
+      if (sends) sending[std::size_t(x)].note(r, r.carried_by(Direction::sends));
+      if (receives) receiving[std::size_t(y)].note(r, r.carried_by(Direction::receives));
+    }
   });
   for (std::size_t i = 0; i < sends.size(); ++i)
     sends[i] = sending[i].rate(), receives[i] = receiving[i].rate();
+}
+
+bool Readings::lasting_others() const {
+  constexpr int fewest = 4;
+  struct Seen {
+    int all = 0, busy = 0;
+  };
+  std::vector<Seen> seen(rows_.size());
+  each_pair([&](int x, int y) {
+    for (const Reading& r : of(x, y)) {
+      ++seen[std::size_t(x)].all, seen[std::size_t(x)].busy += r.is_beside(r.others_sent);
+      ++seen[std::size_t(y)].all, seen[std::size_t(y)].busy += r.is_beside(r.others_received);
+    }
+  });
+  // A node sends and receives; others may do only one of them.
+  return std::any_of(seen.begin(), seen.end(),
+                     [](const Seen& s) { return s.all >= fewest && 3 * s.busy >= s.all; });
 }
 
 double Readings::least() const {

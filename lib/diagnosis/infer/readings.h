@@ -1,6 +1,7 @@
 // What the experiments of a check have said of each ordered pair of nodes.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <span>
@@ -9,6 +10,8 @@
 #include "diagnosis/measurer.h"
 
 namespace ringtrue::diagnosis {
+
+enum class Direction { sends, receives };
 
 struct Reading {
   int source = 0;
@@ -35,9 +38,27 @@ struct Reading {
   double cpu_busy = 0;
   std::uint64_t retransmits = 0;
   std::vector<double> rails{};  // rates by rail; empty: the world does not tell them apart
+  // Bytes per second that the sender's and the receiver's port carried for others meanwhile.
+  double others_sent = 0, others_received = 0;
 
   // Whether it may confirm a suspect.
-  bool counts() const { return !held_back && !shared && !momentary; }
+  bool counts() const {
+    return !held_back && !shared && !momentary && !is_beside(others_sent) && !is_beside(others_received);
+  }
+  // Whether it may confirm that this end of it is slow: what the other end carries for others takes from
+  // what this one can show, and what this end carries is its own.
+  bool counts_for(Direction end) const {
+    return !held_back && !shared && !momentary &&
+           !is_beside(end == Direction::sends ? others_received : others_sent);
+  }
+  // What that end's port carried, the hop and what is others'.
+  double carried_by(Direction end) const {
+    return rate + (end == Direction::sends ? others_sent : others_received);
+  }
+  // What the hop would have carried without others at its ends, at least.
+  double carried() const { return rate + std::max(others_sent, others_received); }
+  // Less of others' traffic is lost in what readings scatter by.
+  bool is_beside(double others) const { return others > 0.07 * (rate + others); }
 };
 
 // Up to so many hops at once seldom share a link between switches.
@@ -73,6 +94,10 @@ class Readings {
   // good for finding the slowest only: do not add them.
   void add(const Observation& observation, int run, bool confirming, bool shared = false);
 
+  // The same as if the ports of all nodes did what those of the fastest generation do: the rates of each pair
+  // over the less of what both nodes do (generations.h).
+  Readings evened(std::vector<double> generations) const;
+
   int nodes() const { return int(rows_.size()); }
   std::span<const Reading> of(int source, int destination) const;
   // Whom this node has sent to, and who has sent to it: rising.
@@ -90,11 +115,18 @@ class Readings {
   std::vector<Reading> usable(int source, int destination) const;
   // Best reading of a pair; nullopt where there is none that says something.
   std::optional<double> best(int source, int destination) const;
+  // The best that one end of a pair carried.
+  std::optional<double> best_of(Direction end, int source, int destination) const;
+  // Those that may confirm that this end is slow, with what it carried as their rates.
+  std::vector<Reading> counting_for(Direction end, int source, int destination) const;
   // What a pair has shown to carry in whatever company: of several rails, each rail at its best.
   std::optional<double> shown(int source, int destination) const;
   bool only_brief(int source, int destination) const;
   bool only_momentary(int source, int destination) const;
   int pairs_measured() const { return pairs_; }
+  // Whether some node carries others' traffic in most experiments: what it crosses between switches is slow
+  // for whoever shares that, and does not change with partners.
+  bool lasting_others() const;
   // The slowest of all readings that count; 0 of none.
   double least() const;
 
@@ -104,10 +136,19 @@ class Readings {
     std::vector<Reading> list{};
   };
   const Cell* find(int source, int destination) const;
+  // Whether that end's partner is of a slower generation, and shows nothing of what it can do.
+  bool held_by_partner(Direction end, int source, int destination) const {
+    if (generations_.empty()) return false;
+    const double mine = generations_[std::size_t(end == Direction::sends ? source : destination)],
+                 others = generations_[std::size_t(end == Direction::sends ? destination : source)];
+    return others < mine;
+  }
+  friend struct Shown;
   Cell& cell(int source, int destination);
 
   std::vector<std::vector<Cell>> rows_;    // by source; cells by rising destination
   std::vector<std::vector<int>> columns_;  // by destination: sources
+  std::vector<double> generations_;        // empty: one
   int pairs_ = 0;
 };
 

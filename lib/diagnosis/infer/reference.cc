@@ -1,10 +1,18 @@
 #include "diagnosis/infer/reference.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/statistics.h"
 
 namespace ringtrue::diagnosis {
+
+namespace {
+
+// A declared rate may be wrong by a tenth: what is above this share of it is what the fleet does.
+constexpr double declared_from = 0.88;
+
+}  // namespace
 
 Limits::Limits(int nodes)
     : rate(std::size_t(nodes)),
@@ -20,7 +28,9 @@ void Limits::meet(int node, const std::optional<double>& best, bool is_brief) {
   brief[i] = is_brief;
 }
 
-void Limits::note(int node, const Reading& r) {
+void Limits::note(int node, const Reading& reading) {
+  Reading r = reading;
+  r.rate = reading.carried_by(node == reading.source ? Direction::sends : Direction::receives);
   const auto i = std::size_t(node);
   if (r.held_back) return;
   if (r.momentary && double(r.bytes) >= brief_below) rough[i] = std::max(rough[i], r.rate);
@@ -71,7 +81,7 @@ Reference reference_of(const Limits& sends, const Limits& receives, std::optiona
   out.share = majority / *attainable;
   if (nominal && mostly_settled && upper_median(settled) > *nominal * 1.1) {
     out.above_declared = true;
-  } else if (out.share >= 0.9) {
+  } else if (out.share >= declared_from) {
     // Measuring costs a little everywhere: nobody is suspected of what most do.
     out.majority = out.share < 1;
     out.rate = std::min(majority, *attainable);
@@ -81,6 +91,52 @@ Reference reference_of(const Limits& sends, const Limits& receives, std::optiona
   } else {
     out.fleet_slow = true;
   }
+  return out;
+}
+
+namespace {
+
+// Slower than that is no scatter.
+constexpr double healthy_from = 0.88;
+// Of two nodes, both sides of a slow direction are half of all.
+constexpr std::size_t fewest_nodes = 3;
+// What ports differ by where nobody has seen it, and how many sides' word that is worth.
+constexpr double usual_scatter = 0.015, usual_weight = 6;
+// Of a normal distribution, five deviations below are one in three million: 2,048 sides in a thousand fleets.
+// Of few sides the deviation itself is known badly.
+constexpr double deviations = 5, more_of_few = 6;
+constexpr double most_scatter = 0.035;  // beyond, it is no matter of ports that differ
+
+std::vector<double> healthy_sides(const Limits& sends, const Limits& receives, double reference) {
+  std::vector<double> out;
+  for (const Limits* limits : {&sends, &receives})
+    for (std::size_t i = 0; i < limits->rate.size(); ++i)
+      if (limits->rate[i] && !limits->momentary(i) && *limits->rate[i] >= healthy_from * reference)
+        out.push_back(*limits->rate[i]);
+  return out;
+}
+
+}  // namespace
+
+double scatter_of(const Limits& sends, const Limits& receives, double reference) {
+  if (!(reference > 0)) return 0;
+  std::vector<double> rates = healthy_sides(sends, receives, reference);
+  if (sends.rate.size() < fewest_nodes) return usual_scatter;
+  const double n = double(rates.size()), middle = upper_median(rates);
+  for (double& rate : rates) rate = std::abs(rate - middle);
+  const double seen = 1.4826 * upper_median(std::move(rates)) / reference;
+  return std::min(most_scatter, std::sqrt((n * seen * seen + usual_weight * usual_scatter * usual_scatter) /
+                                          (n + usual_weight)));
+}
+
+Thresholds no_closer_than(double scatter, const Limits& sends, const Limits& receives,
+                          const Thresholds& wanted) {
+  const double sides = double(std::max<std::size_t>(2, sends.rate.size() + receives.rate.size()));
+  const double limit = 1 - (deviations + more_of_few / sides) * scatter;
+  Thresholds out = wanted;
+  out.warning = std::min(out.warning, limit);
+  out.path = std::min(out.path, limit);
+  out.critical = std::min(out.critical, out.warning);
   return out;
 }
 

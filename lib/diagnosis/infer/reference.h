@@ -31,4 +31,12 @@ struct Limits {
 Reference reference_of(const Limits& sends, const Limits& receives, std::optional<double> attainable,
                        std::optional<double> nominal);
 
+// The standard deviation of what sides do at their best, as a share of the reference, from the middle one's
+// distance to the middle: ports differ for good. Of few sides less than usual is not believed.
+double scatter_of(const Limits& sends, const Limits& receives, double reference);
+// What is called slow is to be so many of those deviations below that it would not happen once in a thousand
+// fleets as large.
+Thresholds no_closer_than(double scatter, const Limits& sends, const Limits& receives,
+                          const Thresholds& wanted);
+
 }  // namespace ringtrue::diagnosis

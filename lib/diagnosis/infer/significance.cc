@@ -12,6 +12,9 @@
 namespace ringtrue::diagnosis {
 namespace {
 
+// Partners that a side is to be slow with where others' traffic lasts: of so many, not all are behind it.
+constexpr int beside_lasting = 6;
+
 // Seconds, and a little more: a smaller gap may be the count of ticks.
 constexpr double one_tick = 0.005;
 
@@ -50,6 +53,7 @@ Significance::Significance(const Readings& readings, const Thresholds& threshold
       n_(readings.nodes()),
       sparse_(between_neighbours(structure, n_)),
       untold_(sparse_ && structure.leaf.empty()),
+      lasting_others_(structure.leaf.empty() && readings.lasting_others()),
       common_(readings, [&](int x, int y) {
         // Where most pairs are measured once, what their ends do tells what they can do.
         if (!sparse_ || readings.of(x, y).size() > 1) return readings.best(x, y).value_or(0);
@@ -100,6 +104,10 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
     s.missing =
         fmt::format("others that can do better read as low in {:.0f} % of their readings", as_low * 100);
   }
+  if (path && n_ > 2 && lasting_others_) {
+    s.beside_others = true;
+    s.missing = "others send meanwhile, and may share links with it";
+  }
   s.confirmed = s.missing.empty();
   return s;
 }
@@ -143,6 +151,7 @@ std::optional<Suspect> Significance::test_untold(Suspect s, std::vector<Reading>
   const bool near = share[1] < share[0];
   std::vector<Reading> telling;
   std::set<int> partners;
+  const int met = s.partners;
   for (const Reading& r : list) {
     if (is_near(r.source, r.destination) != near) continue;
     telling.push_back(r);
@@ -159,6 +168,8 @@ std::optional<Suspect> Significance::test_untold(Suspect s, std::vector<Reading>
   if (s.chance && s.missing.empty())
     s.missing =
         fmt::format("others read as low in {:.0f} % of their readings", std::max(share[0], share[1]) * 100);
+  if (lasting_others_ && s.missing.empty() && met < beside_lasting)
+    s.missing = "others send meanwhile, and may share links with it: more partners are needed";
   s.confirmed = s.missing.empty();
   return s;
 }
@@ -213,6 +224,7 @@ void Significance::join_sides(std::vector<Suspect>& suspects) const {
     if (receive == suspects.end() || (!send.chance && !receive->chance)) continue;
     const double chance = chance_of(share_of_both(send, *receive), runs_of_both(send, *receive));
     if (may_be_chance(chance, 100.0 * n_)) continue;
+    if (lasting_others_ && send.partners + receive->partners < 2 * beside_lasting) continue;
     for (Suspect* s : {&send, &*receive}) {
       s->chance = false;
       s->confirmed = true;
@@ -267,7 +279,7 @@ double chance_of(double share_as_low, const std::vector<double>& between) {
 }
 
 bool may_be_chance(double chance, double candidates) {
-  return chance * candidates > 0.01;
+  return chance * candidates > 0.001;
 }
 
 }  // namespace ringtrue::diagnosis

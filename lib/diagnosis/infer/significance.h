@@ -8,15 +8,15 @@
 //   median below their best), or better ones may still come.
 // - Where pairs that can do better read as low in more than a quarter of their readings, the machine is
 //   disturbed that deeply and there is no suspect; and a suspect is confirmed only if so many low readings in
-//   a row are no chance: share^readings, times the sides and paths that there are, below 1 %.
+//   a row are no chance: share^readings, times the sides and paths that there are, below 0.1 %.
 // - A fleet that is measured between neighbours (plan.h) tells its own noise: the median deviation of all its
 //   readings. A suspect that is 10 % and five times the noise below is confirmed by three readings, two of
 //   them repeats; a path across leaves, on whose trunks others may send, by four. Most of its pairs are
 //   measured once, so that how common low readings are is told by pairs below one leaf; across leaves, where
 //   a way has twice the links and more traffic on them, it is taken three times. There chance is to be below
-//   0.01 %, 0.001 % for a path that is not known to cross leaves. That a side's readings lie near together
+//   0.001 %, 0.0001 % for a path that is not known to cross leaves. That a side's readings lie near together
 //   counts: a slow link's do, disturbances are of all depths. Of a node both of whose sides are slow, what
-//   counts is how often both sides of others read as low in one run; that is to be below 0.01 %.
+//   counts is how often both sides of others read as low in one run; that is to be below 0.001 %.
 #pragma once
 
 #include <optional>
@@ -65,8 +65,9 @@ class Significance {
   const Structure& structure_;
   const Inference& inference_;
   const int n_;
-  const bool sparse_;  // measured between neighbours
-  const bool untold_;  // nobody told how the nodes hang together, and they are many
+  const bool sparse_;          // measured between neighbours
+  const bool untold_;          // nobody told how the nodes hang together, and they are many
+  const bool lasting_others_;  // nor what others' traffic crosses
   const BaseRate common_;
 };
 

@@ -29,7 +29,8 @@ Examination::Examination(Measurer& measurer, const Options& options)
   thresholds_.critical = options.critical;
   thresholds_.path = std::min(thresholds_.path, options.warning);
   structure_ = measurer.structure();
-  if (structure_.leaf.size() != std::size_t(n_)) structure_ = {};
+  if (structure_.leaf.size() != std::size_t(n_)) structure_ = {{}, 0, 1, std::move(structure_.port_rates)};
+  if (structure_.port_rates.size() != std::size_t(n_)) structure_.port_rates.clear();
   groups_ = groups_of(structure_, n_);
   all_.resize(std::size_t(n_));
   std::iota(all_.begin(), all_.end(), 0);
@@ -82,8 +83,8 @@ Diagnosis Examination::run() {
   out_.cost.seconds = Seconds(elapsed());
   conclude(measured(inference), out_);
   add_losses(
-      losses_, out_.counters, out_.rails, [&](const Scope& s) { return pace(s, inference); }, thresholds_,
-      out_);
+      losses_, out_.counters, out_.rails, [&](const Scope& s) { return pace(s, inference); },
+      inference.thresholds, out_);
   time_to_detect_.tell(out_.findings, out_.cost.runs);
   out_.plans = advise(out_);
   join_counters(out_.counters, out_.rails, "during the check", out_.findings);
@@ -144,16 +145,18 @@ Inference Examination::infer_now() const {
 }
 
 Measured Examination::measured(const Inference& inference) const {
-  return {readings_,
+  return {inference.rated(readings_),
+          readings_,
           inference,
-          thresholds_,
+          inference.thresholds,
           slowest_hop_,
           ports_,
           fleet_repeats_,
           structure_,
           latencies_.late(structure_, n_),
           latencies_.usual(),
-          dead_};
+          dead_,
+          others_};
 }
 
 // What would be found if the check ended here.
@@ -211,6 +214,7 @@ std::optional<Observation> Examination::measure(Stage stage, const std::string& 
   add(observation->counters, out_.counters);
   for (const auto& [node, ports] : observation->rails) out_.rails.try_emplace(node, ports);
   losses_.add(*observation, out_.nodes, out_.cost.runs);
+  note_others(*observation);
   RunRecord record{stage, experiment, observation->time, std::nullopt, {}};
   const bool omnireduce = experiment.algorithm == collective::AlgorithmId::omnireduce;
   if ((experiment.algorithm == collective::AlgorithmId::ring || omnireduce) && observation->time.value > 0) {
@@ -220,6 +224,22 @@ std::optional<Observation> Examination::measure(Stage stage, const std::string& 
   if (omnireduce) record.ports = port_readings(*observation);
   out_.runs.push_back(std::move(record));
   return *observation;
+}
+
+// Of each node the most that it carried for others, where that is so much that a reading says less.
+void Examination::note_others(const Observation& observation) {
+  for (const HopReading& hop : observation.hops) {
+    Reading r;
+    r.rate = hop.rate().value_or(0);
+    for (const bool sends : {true, false}) {
+      const auto at = observation.others.find(sends ? hop.source : hop.destination);
+      if (at == observation.others.end()) continue;
+      const double rate = sends ? at->second.sends : at->second.receives;
+      if (!r.is_beside(rate)) continue;
+      double& most = sends ? others_[at->first].sends : others_[at->first].receives;
+      most = std::max(most, rate);
+    }
+  }
 }
 
 bool Examination::is_dead(int node) const {

@@ -62,10 +62,11 @@ class Examination {
   using NodePairs = std::vector<std::pair<int, int>>;
   bool settle_untold();
   bool few_at_once(const NodePairs& pairs, const std::string& what, double seconds);
+  void fit_room(const NodePairs& pairs, const Inference& inference);
   NodePairs next_pairs(const Inference& inference, bool more);
   std::vector<char> taken_by_the_dead() const;
   int partner_of(int x, int turn, const std::vector<int>& fine, const std::vector<int>& open,
-                 const std::vector<char>& used);
+                 const std::vector<char>& used, const Inference& inference);
   NodePairs low_paths(const Inference& inference);  // of a small fleet, to be ruled out
 
   // --- one_way.cc
@@ -84,6 +85,7 @@ class Examination {
   Pace pace(const Scope& scope, const Inference& inference) const;
   // Plays one experiment; nullopt when it failed or the check was cancelled (error is set then).
   std::optional<Observation> measure(Stage stage, const std::string& what, const Experiment& experiment);
+  void note_others(const Observation& observation);
   bool is_dead(int node) const;
   void settle_dead();
   std::optional<Observation> without_the_dead(const Error& error, Stage stage, const std::string& what,
@@ -123,8 +125,10 @@ class Examination {
   int fleet_repeats_ = 0;
   int confirm_rounds_ = 0;
   int retries_ = 0;
-  int rounds_ = 0;              // of a large fleet
-  int few_rounds_ = 0;          // with few pairs at once
+  int rounds_ = 0;      // of a large fleet
+  int few_rounds_ = 0;  // with few pairs at once
+  double room_ = 0;     // pairs of such a round; 0: not chosen yet
+  bool many_open_ = false;
   std::vector<int> few_times_;  // by node: in so many of them
   PairCounts few_pairs_;        // and by pair
   int too_shorts_ = 0;
@@ -135,7 +139,8 @@ class Examination {
   Latencies latencies_;
   Losses losses_;
   std::vector<DeadNode> dead_;
-  std::size_t proven_dead_ = 0;  // of them, the first: others have completed a run without them
+  std::size_t proven_dead_ = 0;          // of them, the first: others have completed a run without them
+  std::map<int, OthersTraffic> others_;  // by node
   TimeToDetect time_to_detect_;
 };
 

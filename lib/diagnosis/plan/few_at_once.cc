@@ -14,10 +14,14 @@ namespace ringtrue::diagnosis {
 namespace {
 
 constexpr int dense_rounds = 2;
-constexpr int max_few_rounds = 48;
+constexpr int max_few_rounds = 96;
 constexpr std::size_t min_pairs = 3;
-constexpr std::size_t nodes_a_pair = 16;  // of a round
-constexpr int enough_for_a_node = 14;     // rounds: what is open then, more of the same does not close
+// Pairs of a round: one of so many nodes at first; fewer where many of them read low, which tells that they
+// share links, and more where hardly any does.
+constexpr double nodes_a_pair = 16, nodes_a_pair_at_least = 8;
+constexpr double seldom_low = 0.1, often_low = 0.35, step = 1.4;
+constexpr double brief_seconds = 0.08;  // of a hop, while more nodes are open than two rounds can have
+constexpr int enough_for_a_node = 14;   // rounds: what is open then, more of the same does not close
 constexpr int together_times = 3;
 constexpr int enough_for_a_path = 6;
 constexpr int tries_of_a_low_path = 3;  // before it is measured alone
@@ -31,20 +35,20 @@ constexpr int turn_near = 0, turn_mutual = 1, turn_any = 2;
 // Nodes with a side that has not read well yet, and good pairs beside them, as many as a round may have.
 // Empty where nothing is open, unless `more` is wanted anyway.
 Examination::NodePairs Examination::next_pairs(const Inference& inference, bool more) {
-  const double good = thresholds_.warning * inference.reference.rate;
+  const double good = inference.thresholds.warning * inference.reference.rate;
   const auto n = std::size_t(n_);
-  const Shown shown(readings_);
+  const Readings& rated = inference.rated(readings_);
+  const Shown shown(rated);
   const auto &sends = shown.sends, &receives = shown.receives;
-  const std::vector<int> component = components(readings_, good);
+  const std::vector<int> component = components(rated, good);
   const auto settled = [&](int node) {  // what is slow of it is proven
     const Suspect* s = inference.find(ScopeType::sender, node);
     const Suspect* r = inference.find(ScopeType::receiver, node);
     const auto i = std::size_t(node);
     const auto in = [&](const SlowGroup& g) { return g.confirmed && g.explains(node, -1); };
     if (std::any_of(inference.groups.begin(), inference.groups.end(), in)) return true;
-    return component[i] == 0 ||
-           ((sends[i] >= good || (s && s->confirmed)) && (receives[i] >= good || (r && r->confirmed)) &&
-            ((s && s->confirmed) || (r && r->confirmed)));
+    return (sends[i] >= good || (s && s->confirmed)) && (receives[i] >= good || (r && r->confirmed)) &&
+           ((s && s->confirmed) || (r && r->confirmed));
   };
   few_times_.resize(n, 0);
   std::vector<int> open, fine;
@@ -69,7 +73,9 @@ Examination::NodePairs Examination::next_pairs(const Inference& inference, bool 
     for (std::size_t i = list->size(); i > 1; --i) std::swap((*list)[i - 1], (*list)[draw() % i]);
   std::stable_sort(open.begin(), open.end(),
                    [&](int a, int b) { return few_times_[std::size_t(a)] < few_times_[std::size_t(b)]; });
-  const auto room = std::max(min_pairs, all_.size() / nodes_a_pair);
+  if (room_ <= 0) room_ = double(all_.size()) / nodes_a_pair;
+  const auto room = std::max(min_pairs, std::size_t(room_));
+  many_open_ = open.size() > 2 * room;
   NodePairs out;
   std::vector<char> used = taken_by_the_dead();
   const auto take = [&](int x, int y) {
@@ -84,7 +90,7 @@ Examination::NodePairs Examination::next_pairs(const Inference& inference, bool 
   const std::size_t last = out.size() + (apart ? (open.size() + 1) / 2 : open.size());
   for (const int x : open) {
     if (out.size() >= std::min(room, last) || used[std::size_t(x)]) continue;
-    const int best = partner_of(x, few_times_[std::size_t(x)] % 3, fine, open, used);
+    const int best = partner_of(x, few_times_[std::size_t(x)] % 3, fine, open, used, inference);
     if (best >= 0) take(x, best);
   }
   // Good pairs tell how common low readings are in such company: near ones and others.
@@ -92,7 +98,7 @@ Examination::NodePairs Examination::next_pairs(const Inference& inference, bool 
     const int x = fine[i];
     if (used[std::size_t(x)]) continue;
     used[std::size_t(x)] = 1;
-    const int y = partner_of(x, out.size() % 2 ? turn_near : turn_any, fine, {}, used);
+    const int y = partner_of(x, out.size() % 2 ? turn_near : turn_any, fine, {}, used, inference);
     used[std::size_t(x)] = 0;
     if (y >= 0) take(x, y);
   }
@@ -108,13 +114,15 @@ std::vector<char> Examination::taken_by_the_dead() const {
 
 // Whom `x` meets next: one that it has met least.
 int Examination::partner_of(int x, int turn, const std::vector<int>& fine, const std::vector<int>& open,
-                            const std::vector<char>& used) {
+                            const std::vector<char>& used, const Inference& inference) {
+  constexpr double shows_nothing = 1000;  // of a slower generation: only where there is nobody else
   int best = -1;
   double least = 1e9;
   const auto look = [&](const std::vector<int>& list, bool near) {
     for (const int y : list) {
       if (y == x || used[std::size_t(y)] || (near && !is_near(x, y))) continue;
-      const double met = few_pairs_[std::minmax(x, y)];
+      double met = few_pairs_[std::minmax(x, y)];
+      if (inference.generation(y) < inference.generation(x)) met += shows_nothing;
       if (met < least) best = y, least = met;
     }
   };
@@ -142,7 +150,9 @@ Examination::NodePairs Examination::low_paths(const Inference& inference) {
 
 bool Examination::few_at_once(const NodePairs& pairs, const std::string& what, double seconds) {
   const Experiment shape = between_pairs(pairs, Bytes(8), options_.max_bytes);
-  const Bytes hop = hop_bytes(shape.order, shape.shift, seconds);
+  Bytes hop = hop_bytes(shape.order, shape.shift, seconds);
+  if (many_open_)
+    hop = std::min(hop, Bytes(std::uint64_t(std::max(min_hop_bytes, brief_seconds * typical_))));
   if (!fits(shape.order, shape.shift, hop)) return true;
   ++few_rounds_;
   for (const auto& [x, y] : pairs) {
@@ -184,10 +194,31 @@ bool Examination::settle_untold() {
                      seconds_share * options_.budget.value))
       return false;
     if (few_rounds_ == before) return true;  // there was no time
+    fit_room(pairs, inference);
     fleet_repeats_ += fleet;
     ++confirm_rounds_;
   }
   return true;
+}
+
+// By how many of the last round's hops read low.
+void Examination::fit_room(const NodePairs& pairs, const Inference& inference) {
+  const double good = inference.thresholds.warning * inference.reference.rate;
+  int all = 0, low = 0;
+  for (const auto& [x, y] : pairs) {
+    for (const auto& [from, to] : {std::pair(x, y), std::pair(y, x)}) {
+      const auto list = readings_.of(from, to);
+      if (list.empty() || list.back().run != out_.cost.runs) continue;
+      const double level = std::min(inference.generation(from), inference.generation(to));
+      ++all, low += list.back().carried() < good * level;
+    }
+  }
+  if (all == 0) return;
+  const double n = double(all_.size()), share = double(low) / all;
+  room_ = std::clamp(share > often_low    ? room_ / step
+                     : share < seldom_low ? room_ * step
+                                          : room_,
+                     double(min_pairs), std::max(double(min_pairs), n / nodes_a_pair_at_least));
 }
 
 }  // namespace ringtrue::diagnosis

@@ -35,7 +35,8 @@ bool Examination::probe() {
 
 // The ends of pairs that were slow when they were measured first: either may be the culprit.
 bool Examination::slow_ends(Wanted& wanted) const {
-  const double due = thresholds_.warning * infer_now().reference.rate;
+  const Inference inference = infer_now();
+  const double due = inference.thresholds.warning * inference.reference.rate;
   bool any = false;
   readings_.each_pair([&](int x, int y) {
     double best = 0;

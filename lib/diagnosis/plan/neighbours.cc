@@ -173,8 +173,15 @@ class Order {
 
 std::vector<int> groups_of(const Structure& structure, int nodes) {
   if (structure.leaf.size() == std::size_t(nodes)) return structure.leaf;
-  std::vector<int> out;
-  for (int node = 0; node < nodes; ++node) out.push_back(node / assumed_leaf);
+  // Nodes of one generation together: a slower one shows nothing of what a faster one can do.
+  const auto rate = [&](int node) {
+    return structure.port_rates.empty() ? 0 : structure.port_rates[std::size_t(node)];
+  };
+  const auto n = std::size_t(nodes);
+  std::vector<int> order(n), out(n);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return rate(a) > rate(b); });
+  for (std::size_t i = 0; i < order.size(); ++i) out[std::size_t(order[i])] = int(i) / assumed_leaf;
   return out;
 }
 

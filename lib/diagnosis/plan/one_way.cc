@@ -50,9 +50,9 @@ bool Examination::undecided_alone(int x, const Inference& inference) const {
   const auto send = inference.sends[std::size_t(x)], receive = inference.receives[std::size_t(x)];
   if (!send || !receive) return false;
   const double better = std::max(*send, *receive), worse = std::min(*send, *receive);
-  if (better >= thresholds_.warning * inference.reference.rate) return false;
+  if (better >= inference.thresholds.warning * inference.reference.rate) return false;
   // A mere disturbance passes by itself, and waiting costs less.
-  if (worse >= thresholds_.gross * inference.reference.rate && confirm_rounds_ < 2) return false;
+  if (worse >= inference.thresholds.gross * inference.reference.rate && confirm_rounds_ < 2) return false;
   std::size_t tests = 0;
   for (const int y : alone_.receivers_of(x)) tests += alone_.of(x, y).size();
   const std::size_t enough = between_neighbours(structure_, n_) ? 1 : one_way_to_agree;

@@ -20,6 +20,7 @@ void size_call(Experiment& experiment, double call, Bytes max_bytes) {
 
 double score(const std::vector<int>& order, const std::vector<const Suspect*>& suspects,
              const Inference& inference, const PairCounts& counts) {
+  const auto slower = [&](int a, int b) { return inference.generation(a) < inference.generation(b); };
   double sum = 0;
   const std::size_t n = order.size();
   for (std::size_t i = 0; i < n; ++i) {
@@ -29,10 +30,10 @@ double score(const std::vector<int>& order, const std::vector<const Suspect*>& s
     for (const Suspect* s : suspects) {
       if (s->type == ScopeType::path && s->node == x && s->peer == y) sum += 3;
       if (s->type == ScopeType::sender && s->node == x) {
-        sum += inference.find(ScopeType::receiver, y) ? -1 : 1 + fresh;
+        sum += inference.find(ScopeType::receiver, y) || slower(y, x) ? -1 : 1 + fresh;
       }
       if ((s->type == ScopeType::receiver || s->type == ScopeType::node) && s->node == y) {
-        sum += inference.find(ScopeType::sender, x) ? -1 : 1 + fresh;
+        sum += inference.find(ScopeType::sender, x) || slower(x, y) ? -1 : 1 + fresh;
       }
     }
     for (const Suspect& s : inference.suspects) {  // a path that is known to be slow only costs time

@@ -196,7 +196,7 @@ bool Examination::confirm() {
     for (const Late& l : latencies_.late(structure_, n_))
       if (l.peer >= 0 && !l.confirmed()) again.paths.emplace_back(l.node, l.peer);
     if (inference.suspects.empty() && retries_ < max_retries)
-      for (const auto& pair : inconclusive_pairs(readings_, inference, thresholds_))
+      for (const auto& pair : inconclusive_pairs(inference.rated(readings_), inference, inference.thresholds))
         again.paths.push_back(pair);
     std::erase_if(again.paths, [this](const auto& p) { return is_dead(p.first) || is_dead(p.second); });
     if (nothing_else && again.paths.empty()) return true;
@@ -241,7 +241,8 @@ bool Examination::rings_again() {
   for (int times = 0; times < 2; ++times) {
     const Inference inference = infer_now();
     const bool slow = inference.suspects.empty() &&
-                      slow_ring(out_, inference.reference.rate, readings_, latencies_.usual(), thresholds_);
+                      slow_ring(out_, inference.slowest_generation() * inference.reference.rate, readings_,
+                                latencies_.usual(), inference.thresholds);
     const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
     if (!slow || !fits(all_, 1, hop)) return true;
     const auto ring =

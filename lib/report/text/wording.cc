@@ -92,6 +92,12 @@ constexpr Wording wordings[] = {
     {StatementKind::fleet_rate, "fleet-rate",
      "most sides reach {rate_Bps}, {reached_share} of what is attainable at the link rate, and none reaches "
      "it"},
+    {StatementKind::generation_rate, "generation-rate",
+     "{#members} send and receive up to {rate_Bps} among themselves, the others {fastest_Bps}: they are held "
+     "to what they do themselves\n{names}"},
+    {StatementKind::others_on_ports, "others-on-ports",
+     "{0}'s ports [{?sends_Bps}sent {sends_Bps}][{?both} and ][{?receives_Bps}received {receives_Bps}] for "
+     "somebody else meanwhile"},
     {StatementKind::lost_packets, "lost-packets",
      "{lost} of {packets} packets ({lost_percent}) {text}[; of all others, {others_lost} of {others_packets} "
      "packets ({others_percent})]"},
@@ -151,6 +157,11 @@ constexpr Wording wordings[] = {
      "make sure that --link-rate is the links' nominal rate; then look at what all nodes have in common: "
      "switch, MTU, speed negotiation"},
     {StatementKind::give_link_rate, "give-link-rate", "give the links' true rate with --link-rate"},
+    {StatementKind::look_at_generations, "look-at-generations",
+     "if these nodes are to be as fast as the others, compare their NICs, ports and cables with the others' "
+     "('ringtrue topo'); a collective over all of them runs at the slower rate"},
+    {StatementKind::look_at_others, "look-at-others",
+     "check again when those nodes are free: what a busy port can do is told less exactly"},
     {StatementKind::see_ideal, "see-ideal", "see ringtrue ideal, and give the links' rate with --link-rate"},
     {StatementKind::look_at_gpu_links, "look-at-gpu-links",
      "see ringtrue topo --view links for what is between the two, and nvidia-smi nvlink -s"},

@@ -1,0 +1,74 @@
+#include "diagnosis/infer/generations.h"
+
+#include <algorithm>
+
+namespace ringtrue::diagnosis {
+namespace {
+
+// Of a generation: its ports differ by no more than this, and it is slower by more than that.
+constexpr double alike = 0.85, slower = 0.8;
+constexpr double fewest_share = 0.05;  // of the nodes; and two
+constexpr double met_share = 0.75;     // of the members, that met another one
+
+struct Node {
+  int node = 0;
+  double rate = 0;
+};
+
+// Whether most of them, `from` to `to`, met one another, and did no better than with others.
+bool slow_among_themselves(const Readings& readings, const std::vector<Node>& nodes, std::size_t from,
+                           std::size_t to, double most) {
+  std::vector<char> inside(std::size_t(readings.nodes()), 0), met(inside);
+  for (std::size_t i = from; i < to; ++i) inside[std::size_t(nodes[i].node)] = 1;
+  bool better = false;
+  readings.each_pair([&](int x, int y) {
+    if (!inside[std::size_t(x)] || !inside[std::size_t(y)]) return;
+    met[std::size_t(x)] = met[std::size_t(y)] = 1;
+    better |= readings.shown(x, y).value_or(0) > most;
+  });
+  return !better && double(std::count(met.begin(), met.end(), 1)) >= met_share * double(to - from);
+}
+
+std::vector<double> by_ports(const std::vector<double>& port_rates) {
+  const double most = *std::max_element(port_rates.begin(), port_rates.end());
+  std::vector<double> out;
+  for (const double rate : port_rates) out.push_back(rate > slower * most ? 1 : rate / most);
+  return *std::min_element(out.begin(), out.end()) < 1 ? out : std::vector<double>();
+}
+
+}  // namespace
+
+std::vector<double> generations(const Readings& readings, const std::vector<double>& port_rates) {
+  if (!port_rates.empty() && std::find(port_rates.begin(), port_rates.end(), 0.0) == port_rates.end())
+    return by_ports(port_rates);
+  const Shown shown(readings);
+  std::vector<Node> nodes;  // with both ways alike, fastest first
+  for (int node = 0; node < readings.nodes(); ++node) {
+    const double sends = shown.sends[std::size_t(node)], receives = shown.receives[std::size_t(node)];
+    if (std::min(sends, receives) > 0 && std::min(sends, receives) >= alike * std::max(sends, receives))
+      nodes.push_back({node, std::max(sends, receives)});
+  }
+  std::stable_sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) { return a.rate > b.rate; });
+  const std::size_t fewest = std::max<std::size_t>(2, std::size_t(fewest_share * readings.nodes()));
+  std::vector<double> out;
+  double first = 0;
+  for (std::size_t from = 0, to = 0; from < nodes.size(); from = to) {
+    for (to = from + 1; to < nodes.size() && nodes[to].rate > slower * nodes[to - 1].rate; ++to) {
+    }
+    const double middle = nodes[(from + to) / 2].rate;
+    if (first == 0) {  // the fastest may be of any number
+      if (2 * (to - from) < 2 * fewest && to - from < nodes.size() / 4) continue;
+      first = middle;
+      continue;
+    }
+    const bool tight = nodes[to - 1].rate >= alike * nodes[from].rate;
+    if (!tight || to - from < fewest || middle > slower * first ||
+        !slow_among_themselves(readings, nodes, from, to, middle / slower))
+      continue;
+    out.resize(std::size_t(readings.nodes()), 1);
+    for (std::size_t i = from; i < to; ++i) out[std::size_t(nodes[i].node)] = middle / first;
+  }
+  return out;
+}
+
+}  // namespace ringtrue::diagnosis
