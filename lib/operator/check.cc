@@ -111,6 +111,23 @@ Result<diagnosis::Structure> structure_of(const std::string& file, const diagnos
   return structure;
 }
 
+// What the fastest port of each node can do, in bytes per second, as its driver says; 0: unknown. A link that
+// came up slower than that, or a port that is down, is no other generation.
+std::vector<double> port_rates(const topology::Cluster& cluster, const diagnosis::Measurer& measurer) {
+  std::vector<double> out;
+  for (int node = 0; node < measurer.nodes(); ++node) {
+    double most = 0;
+    for (const topology::Node& seen : cluster.nodes) {
+      if (seen.name != measurer.name(node)) continue;
+      for (const topology::Nic& nic : seen.nics)
+        for (const topology::Port& port : nic.ports)
+          if (!nic.virtual_device && port.max_rate.value) most = std::max(most, port.max_rate.value->value);
+    }
+    out.push_back(most);
+  }
+  return out;
+}
+
 // The rates of the wires as far as they are known, declared or probed. What is measured is held against the
 // declared ones or the fleet's majority; these are for what lies above them.
 ideal::Inputs wires_of(const Setup& setup, const std::optional<Facts>& facts) {
@@ -170,10 +187,11 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
     return document;
   }
 
+  diagnosis::Structure structure;
   if (request.leaves) {
-    auto structure = structure_of(*request.leaves, **measurer);
-    if (!structure) return trouble(structure.error());
-    (*measurer)->hang(std::move(*structure));
+    auto told = structure_of(*request.leaves, **measurer);
+    if (!told) return trouble(told.error());
+    structure = std::move(*told);
   }
   const std::optional<int>& local = setup.local;
   std::optional<Nodes> nodes;
@@ -192,6 +210,8 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   };
   std::optional<Facts> facts = look();
   const std::int64_t looked = now_ns();
+  if (facts) structure.port_rates = port_rates(facts->cluster, **measurer);
+  (*measurer)->hang(std::move(structure));
 
   diagnosis::Options options;
   if (!local) options.link_rate = setup.config.link_rate.value;

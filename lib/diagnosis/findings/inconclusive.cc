@@ -10,6 +10,7 @@ namespace ringtrue::diagnosis {
 namespace {
 
 constexpr std::size_t max_busy_nodes = 8;  // named, the busiest
+constexpr double worth_telling = 0.95;     // of the declared rate, that most reach
 
 }  // namespace
 
@@ -28,7 +29,7 @@ void Conclusion::add_fleet() {
     out_.findings.push_back(std::move(f));
   }
   if (!r.fleet_slow) {
-    if (r.share > 0 && r.share < c_.thresholds.warning) {
+    if (r.share > 0 && r.share < worth_telling) {
       out_.not_checked.push_back(
           {StatementKind::last_share, {}, {{"missing_share", 1 - r.share}, {"reached_share", r.share}}});
     }

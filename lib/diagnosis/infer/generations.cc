@@ -15,6 +15,22 @@ struct Node {
   double rate = 0;
 };
 
+// Also of brief readings, which is all that a slow part of the fleet may have.
+double best_of(const Readings& readings, int x, int y) {
+  return std::max(readings.shown(x, y).value_or(0), readings.best(x, y).value_or(0));
+}
+
+Shown best_of(const Readings& readings) {
+  Shown out(readings);
+  readings.each_pair([&](int x, int y) {
+    for (const Direction end : {Direction::sends, Direction::receives}) {
+      double& best = end == Direction::sends ? out.sends[std::size_t(x)] : out.receives[std::size_t(y)];
+      best = std::max(best, readings.best_of(end, x, y).value_or(0));
+    }
+  });
+  return out;
+}
+
 // Whether most of them, `from` to `to`, met one another, and did no better than with others.
 bool slow_among_themselves(const Readings& readings, const std::vector<Node>& nodes, std::size_t from,
                            std::size_t to, double most) {
@@ -24,29 +40,42 @@ bool slow_among_themselves(const Readings& readings, const std::vector<Node>& no
   readings.each_pair([&](int x, int y) {
     if (!inside[std::size_t(x)] || !inside[std::size_t(y)]) return;
     met[std::size_t(x)] = met[std::size_t(y)] = 1;
-    better |= readings.shown(x, y).value_or(0) > most;
+    better |= best_of(readings, x, y) > most;
   });
   return !better && double(std::count(met.begin(), met.end(), 1)) >= met_share * double(to - from);
 }
 
-std::vector<double> by_ports(const std::vector<double>& port_rates) {
+// A node that does more than its ports' rate over the fastest's has is none of them: what nodes have beside
+// the ports that are measured says nothing.
+std::vector<double> by_ports(const Readings& readings, const std::vector<double>& port_rates,
+                             const Shown& shown) {
   const double most = *std::max_element(port_rates.begin(), port_rates.end());
   std::vector<double> out;
   for (const double rate : port_rates) out.push_back(rate > slower * most ? 1 : rate / most);
+  double fastest = 0;
+  readings.each_pair([&](int x, int y) {
+    if (out[std::size_t(x)] == 1 && out[std::size_t(y)] == 1)
+      fastest = std::max(fastest, best_of(readings, x, y));
+  });
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (fastest > 0 && slower * std::max(shown.sends[i], shown.receives[i]) > out[i] * fastest) out[i] = 1;
   return *std::min_element(out.begin(), out.end()) < 1 ? out : std::vector<double>();
 }
 
 }  // namespace
 
 std::vector<double> generations(const Readings& readings, const std::vector<double>& port_rates) {
+  const Shown shown = best_of(readings);
   if (!port_rates.empty() && std::find(port_rates.begin(), port_rates.end(), 0.0) == port_rates.end())
-    return by_ports(port_rates);
-  const Shown shown(readings);
+    return by_ports(readings, port_rates, shown);
   std::vector<Node> nodes;  // with both ways alike, fastest first
+  std::vector<Node> others;
   for (int node = 0; node < readings.nodes(); ++node) {
     const double sends = shown.sends[std::size_t(node)], receives = shown.receives[std::size_t(node)];
     if (std::min(sends, receives) > 0 && std::min(sends, receives) >= alike * std::max(sends, receives))
       nodes.push_back({node, std::max(sends, receives)});
+    else
+      others.push_back({node, std::max(sends, receives)});
   }
   std::stable_sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) { return a.rate > b.rate; });
   const std::size_t fewest = std::max<std::size_t>(2, std::size_t(fewest_share * readings.nodes()));
@@ -67,6 +96,10 @@ std::vector<double> generations(const Readings& readings, const std::vector<doub
       continue;
     out.resize(std::size_t(readings.nodes()), 1);
     for (std::size_t i = from; i < to; ++i) out[std::size_t(nodes[i].node)] = middle / first;
+    // One way is slow, and the other as it is to be.
+    for (const Node& node : others)
+      if (node.rate >= alike * middle && alike * node.rate <= middle)
+        out[std::size_t(node.node)] = middle / first;
   }
   return out;
 }

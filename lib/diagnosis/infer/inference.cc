@@ -113,10 +113,12 @@ class InferenceBuilder {
       const auto best = readings_.best(x, y);
       if (!best || unclear(x, y) || readings_.only_momentary(x, y)) return;
       // What an end did beside others at the other end is no reason to clear it, nor to suspect it.
-      const bool sent = slow(*readings_.best_of(Direction::sends, x, y)),
-                 received = slow(*readings_.best_of(Direction::receives, x, y));
-      if (slow(*best) || !sent) ++row_all[std::size_t(x)], row_slow[std::size_t(x)] += sent;
-      if (slow(*best) || !received) ++column_all[std::size_t(y)], column_slow[std::size_t(y)] += received;
+      const auto sent = readings_.best_of(Direction::sends, x, y),
+                 received = readings_.best_of(Direction::receives, x, y);
+      if (sent && (slow(*best) || !slow(*sent)))
+        ++row_all[std::size_t(x)], row_slow[std::size_t(x)] += slow(*sent);
+      if (received && (slow(*best) || !slow(*received)))
+        ++column_all[std::size_t(y)], column_slow[std::size_t(y)] += slow(*received);
       if (slow(*best)) slow_pairs.push_back({x, y, *best < t_.path * reference()});
     });
     std::vector<Side> candidates;

@@ -97,22 +97,22 @@ Reference reference_of(const Limits& sends, const Limits& receives, std::optiona
 namespace {
 
 // Slower than that is no scatter.
-constexpr double healthy_from = 0.88;
+constexpr double healthy_from = 0.8;
 // Of two nodes, both sides of a slow direction are half of all.
 constexpr std::size_t fewest_nodes = 3;
 // What ports differ by where nobody has seen it, and how many sides' word that is worth.
-constexpr double usual_scatter = 0.015, usual_weight = 6;
+constexpr double usual_scatter = 0.015, usual_weight = 16;
 // Of a normal distribution, five deviations below are one in three million: 2,048 sides in a thousand fleets.
 // Of few sides the deviation itself is known badly.
 constexpr double deviations = 5, more_of_few = 6;
+constexpr double brief_limit = 0.85;    // bursts raise what was measured briefly, and most sides were
 constexpr double most_scatter = 0.035;  // beyond, it is no matter of ports that differ
 
 std::vector<double> healthy_sides(const Limits& sends, const Limits& receives, double reference) {
   std::vector<double> out;
   for (const Limits* limits : {&sends, &receives})
     for (std::size_t i = 0; i < limits->rate.size(); ++i)
-      if (limits->rate[i] && !limits->momentary(i) && *limits->rate[i] >= healthy_from * reference)
-        out.push_back(*limits->rate[i]);
+      if (limits->rate[i] && *limits->rate[i] >= healthy_from * reference) out.push_back(*limits->rate[i]);
   return out;
 }
 
@@ -132,7 +132,10 @@ double scatter_of(const Limits& sends, const Limits& receives, double reference)
 Thresholds no_closer_than(double scatter, const Limits& sends, const Limits& receives,
                           const Thresholds& wanted) {
   const double sides = double(std::max<std::size_t>(2, sends.rate.size() + receives.rate.size()));
-  const double limit = 1 - (deviations + more_of_few / sides) * scatter;
+  double limit = 1 - (deviations + more_of_few / sides) * scatter;
+  const auto brief = std::count(sends.brief.begin(), sends.brief.end(), true) +
+                     std::count(receives.brief.begin(), receives.brief.end(), true);
+  if (2 * double(brief) > sides) limit = std::min(limit, brief_limit);
   Thresholds out = wanted;
   out.warning = std::min(out.warning, limit);
   out.path = std::min(out.path, limit);

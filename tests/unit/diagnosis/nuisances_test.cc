@@ -1,0 +1,158 @@
+// What healthy fleets have, and what is told of it: others' traffic, generations, ports that differ.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "diagnosis/infer/generations.h"
+#include "wires.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+using Names = std::vector<std::string>;
+
+bool tells(const Diagnosis& d, FindingKind kind) {
+  return std::any_of(d.findings.begin(), d.findings.end(), [&](const Finding& f) { return f.kind == kind; });
+}
+
+// Scopes of what is more than information.
+Names accused(Diagnosis d) {
+  std::erase_if(d.findings, [](const Finding& f) { return f.severity == Severity::info; });
+  return scopes_of(d);
+}
+
+// `from` sends to `to` for somebody else throughout: hops of either get what is left of its port.
+void send_for_others(Wires& wires, int from, int to, double share) {
+  wires.tamper = [=](Observation& o) {
+    for (HopReading& hop : o.hops) {
+      if (hop.source != from && hop.destination != to) continue;
+      const double rate = std::min(*hop.rate(), (1 - share) * Wires::full);
+      hop.busy = Seconds(double(hop.bytes.value) / rate);
+    }
+    for (const HopReading& hop : o.hops) {
+      if (hop.source == from) o.others[from].sends = share * Wires::full;
+      if (hop.destination == to) o.others[to].receives = share * Wires::full;
+    }
+  };
+}
+
+TEST(OthersTraffic, IsToldAndAccusesNobody) {
+  for (const int nodes : {3, 4, 8, 12})
+    for (const double share : {0.2, 0.5}) {
+      Wires wires(nodes, std::uint64_t(nodes));
+      send_for_others(wires, 1, 2, share);
+      const Diagnosis d = wires.check();
+      EXPECT_EQ(accused(d), Names{}) << nodes << " " << share << " " << explain(d);
+      EXPECT_TRUE(tells(d, FindingKind::others_traffic)) << explain(d);
+    }
+}
+
+TEST(OthersTraffic, DoesNotHideASlowSideElsewhere) {
+  Wires wires(8, 5);
+  wires.sends[5] *= 0.6;
+  send_for_others(wires, 1, 2, 0.4);
+  EXPECT_EQ(accused(wires.check()), Names{"sender node5"}) << explain(wires.check());
+}
+
+// What the port carried for both is too little.
+TEST(OthersTraffic, DoesNotHideASlowSideOfItsOwn) {
+  Wires wires(8, 6);
+  wires.sends[1] *= 0.5;
+  wires.tamper = [](Observation& o) {
+    for (HopReading& hop : o.hops)
+      if (hop.source == 1) {
+        hop.busy = Seconds(double(hop.bytes.value) / (0.3 * Wires::full));
+        o.others[1].sends = 0.2 * Wires::full;
+      }
+  };
+  EXPECT_EQ(accused(wires.check()), Names{"sender node1"}) << explain(wires.check());
+}
+
+TEST(Generations, AreToldAndAccuseNobody) {
+  for (const int nodes : {4, 8, 12})
+    for (const bool half : {true, false}) {
+      Wires wires(nodes, std::uint64_t(nodes));
+      for (int node = 0; node < (half ? nodes / 2 : nodes - 2); ++node)
+        wires.sends[std::size_t(node)] *= 0.6, wires.receives[std::size_t(node)] *= 0.6;
+      const Diagnosis d = wires.check(false);
+      EXPECT_EQ(accused(d), Names{}) << nodes << " " << half << " " << explain(d);
+      EXPECT_TRUE(tells(d, FindingKind::mixed_generations)) << explain(d);
+    }
+}
+
+TEST(Generations, ASlowSideIsHeldToItsOwn) {
+  Wires wires(8, 3);
+  for (int node = 0; node < 4; ++node)
+    wires.sends[std::size_t(node)] *= 0.5, wires.receives[std::size_t(node)] *= 0.5;
+  wires.sends[2] *= 0.6;
+  wires.receives[6] *= 0.7;
+  const Names named = accused(wires.check(false));
+  EXPECT_EQ(std::set<std::string>(named.begin(), named.end()),
+            (std::set<std::string>{"sender node2", "receiver node6"}))
+      << explain(wires.check(false));
+}
+
+TEST(Generations, OneNodeAloneIsNone) {
+  Wires wires(8, 4);
+  wires.sends[3] *= 0.5, wires.receives[3] *= 0.5;
+  EXPECT_EQ(accused(wires.check(false)), Names{"node node3"}) << explain(wires.check(false));
+}
+
+// But where its ports say so.
+TEST(Generations, AreWhatPortsSayTheyAre) {
+  struct Known : Wires {
+    using Wires::Wires;
+    std::vector<double> ports;
+    Structure structure() const override { return {{}, 0, 1, ports}; }
+  };
+  Known wires(6, 4);
+  wires.sends[3] *= 0.5, wires.receives[3] *= 0.5;
+  wires.ports.assign(6, 12.5e9);
+  EXPECT_EQ(accused(wires.check(false)), Names{"node node3"}) << explain(wires.check(false));
+  wires.ports[3] = 6.25e9;
+  EXPECT_EQ(accused(wires.check(false)), Names{}) << explain(wires.check(false));
+  // A port that is not in use says nothing of the one that is.
+  wires.ports[4] = 1.25e9;
+  wires.sends[4] *= 0.5;
+  EXPECT_EQ(accused(wires.check(false)), Names{"sender node4"}) << explain(wires.check(false));
+}
+
+TEST(Scatter, PortsThatDifferForGoodAreNotSlow) {
+  std::mt19937_64 random(11);
+  std::normal_distribution<double> draw(1, 0.03);
+  for (int fleet = 0; fleet < 60; ++fleet) {
+    Wires wires(2 + fleet % 11, std::uint64_t(fleet + 1));
+    for (double& rate : wires.sends) rate *= draw(random);
+    for (double& rate : wires.receives) rate *= draw(random);
+    const Diagnosis d = wires.check(fleet % 2 == 0);
+    EXPECT_EQ(accused(d), Names{}) << fleet << " " << explain(d);
+  }
+}
+
+TEST(Scatter, WhatIsFarBelowItIsSlow) {
+  std::mt19937_64 random(12);
+  std::normal_distribution<double> draw(1, 0.015);
+  for (int fleet = 0; fleet < 20; ++fleet) {
+    Wires wires(8, std::uint64_t(fleet + 1));
+    for (double& rate : wires.sends) rate *= draw(random);
+    for (double& rate : wires.receives) rate *= draw(random);
+    wires.sends[3] = 0.8 * Wires::full;
+    EXPECT_EQ(accused(wires.check(false)), Names{"sender node3"}) << fleet;
+  }
+}
+
+TEST(Declared, ARateThatIsWrongByATenthAccusesNobody) {
+  for (const int nodes : {2, 3, 4, 8})
+    for (const double off : {0.91, 0.95, 1.05, 1.1}) {
+      Wires wires(nodes, 7);
+      for (double& rate : wires.sends) rate /= off;
+      for (double& rate : wires.receives) rate /= off;
+      const Diagnosis d = wires.check(true);
+      EXPECT_EQ(accused(d), Names{}) << nodes << " " << off << " " << explain(d);
+    }
+}
+
+}  // namespace
+}  // namespace ringtrue::diagnosis
