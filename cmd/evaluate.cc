@@ -46,6 +46,9 @@ Result<void> check(const Context& context, const EvaluateFlags& flags) {
   auto fits = reject(
       "evaluate", {running(context, "use --nodes"), hosts(context, "leave it out: the clusters are modelled"),
                    common(context, {"--link-rate"})});
+  if (fits && flags.campaign.limits.told != campaign::Told::routes)
+    fits = reject("evaluate without --told routes",
+                  {{{flags.campaign.limits.stale_routes > 0, "--stale-routes"}}});
   if (fits && flags.one) fits = reject("evaluate --case", {{{flags.campaign.threads > 0, "--threads"}}});
   if (!fits) return fits;
   if (flags.markdown && (flags.one || context.common.json))
@@ -105,8 +108,12 @@ Command evaluate_command() {
           parsed("--noise", limits.noise, noise, "SHARE",
                  "of a run and of a slice: both are slower by up to this share (5%)"),
           {"--severity", "A-B", "percent of what is lost, from one to another (20-90)", severity},
-          choice<campaign::Told>("--told", limits.told, words<campaign::Told>(), "WORD",
-                                 "what the check is told of the fabric: nothing, leaves, or fabric (fabric)"),
+          choice<campaign::Told>(
+              "--told", limits.told, words<campaign::Told>(), "WORD",
+              "what the check is told of the fabric: nothing, leaves, fabric, or routes: tables by "
+              "destination, by which it then forwards (fabric)"),
+          parsed("--stale-routes", limits.stale_routes, noise, "SHARE",
+                 "with --told routes: of the tables' rows, that are not in use any more (0%)"),
           choice<campaign::Fabrics>("--fabrics", limits.fabrics, words<campaign::Fabrics>(), "WORD",
                                     "plain: spines by a hash of addresses, at most 2:1, nodes in order; "
                                     "varied: all ways to choose a "

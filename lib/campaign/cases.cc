@@ -288,6 +288,8 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
   // From draws of their own: the rest of a case is the same with and without.
   Draw more(splitmix64(out.seed ^ 0x0dd5));
   if (limits.fabrics == Fabrics::varied) vary(more, fabric);
+  if (limits.told == Told::routes) fabric.hashing = sim::Hashing::destination;
+  out.world.stale = limits.stale_routes;
   annoy(more, limits.nuisances, out);
   return out;
 }

@@ -39,6 +39,7 @@ struct Limits {
   Fabrics fabrics = Fabrics::plain;
   Nuisances nuisances;
   Told told = Told::fabric;
+  double stale_routes = 0;  // the share of told tables' rows that are not in use any more
 };
 
 struct Case {

@@ -18,7 +18,8 @@ namespace ringtrue::campaign {
 enum class Told : std::uint8_t {
   nothing,  // as a live check without --leaves
   leaves,   // the leaf that each node hangs below
-  fabric    // and how many spines there are, and the oversubscription
+  fabric,   // and how many spines there are, and the oversubscription
+  routes    // the tables by which switches forward, which are by destination then
 };
 
 struct World {
@@ -31,6 +32,7 @@ struct World {
   double away = 0;
   Seconds period;
   Told told = Told::fabric;
+  double stale = 0;  // of the rows of told tables: the share that is not in use any more
   std::uint64_t seed = 1;
 };
 
@@ -63,6 +65,6 @@ class SimMeasurer final : public diagnosis::Measurer {
 namespace ringtrue {
 
 template <>
-inline constexpr const char* keys_of<campaign::Told>[] = {"nothing", "leaves", "fabric"};
+inline constexpr const char* keys_of<campaign::Told>[] = {"nothing", "leaves", "fabric", "routes"};
 
 }  // namespace ringtrue

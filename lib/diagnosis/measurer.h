@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "collective/types.h"
+#include "diagnosis/routes.h"
 #include "run/counter_window.h"
 #include "run/rdma.h"
 
@@ -84,6 +86,7 @@ struct Structure {
   std::vector<int> leaf;        // by node: the switch, or group of switches, that it hangs below; -1: unknown
   int spines = 0;               // paths between two leaves; 0: unknown
   double oversubscription = 1;  // of a leaf's downlinks over its uplinks
+  std::shared_ptr<const NodeRoutes> routes{};  // of these nodes; nullptr: unknown
 
   bool crosses(int a, int b) const { return !leaf.empty() && leaf[std::size_t(a)] != leaf[std::size_t(b)]; }
 };

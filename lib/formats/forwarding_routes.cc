@@ -68,7 +68,7 @@ class Join {
 
   void add(const FabricLink& link) {
     const auto a = switches_.find(link.a.guid), b = switches_.find(link.b.guid);
-    const auto fits = [](int port) { return port > 0 && port < Routes::no_port; };
+    const auto fits = [](int port) { return port > 0 && port < ForwardingTable::unknown; };
     if (a == switches_.end() || !fits(link.a.port) || aggregation_.contains(link.b.guid)) return;
     if (ends_.contains({a->second, link.a.port})) return;
     if (b == switches_.end()) {

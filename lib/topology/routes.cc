@@ -29,7 +29,7 @@ int Routes::add_port(RoutedPort port) {
   return int(ports_.size()) - 1;
 }
 
-std::uint8_t& Routes::out_of(int at, int port) {
+std::uint16_t& Routes::out_of(int at, int port) {
   auto& out = switches_[std::size_t(at)].out;
   if (out.size() <= std::size_t(port))
     out.resize(std::max(ports_.size(), std::size_t(port) + 1), unknown_port);
@@ -37,7 +37,7 @@ std::uint8_t& Routes::out_of(int at, int port) {
 }
 
 void Routes::send(int at, int port, int out) {
-  out_of(at, port) = std::uint8_t(out);
+  out_of(at, port) = std::uint16_t(out);
 }
 
 void Routes::no_way(int at, int port) {
@@ -65,7 +65,7 @@ Routes::Way Routes::next(int at, int port, int& trunk) const {
   trunk = -1;
   if (ports_[std::size_t(port)].at == at) return Way::known;
   if (here.out.size() <= std::size_t(port)) return Way::unknown;
-  const std::uint8_t out = here.out[std::size_t(port)];
+  const std::uint16_t out = here.out[std::size_t(port)];
   if (out == unknown_port) return Way::unknown;
   if (out == no_way_port) return Way::none;
   if (out < here.trunk.size()) trunk = here.trunk[out];

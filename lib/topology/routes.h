@@ -52,16 +52,16 @@ class Routes {
   std::string text(const Trunk& trunk) const;   // "spine06 port 31 -> leaf04 port 43"
   std::string cable(const Trunk& trunk) const;  // "spine06 port 31 <-> leaf04 port 43"
 
-  static constexpr int no_port = 253;  // from here on: what no switch has
+  static constexpr int no_port = 65534;  // from here on: what no switch has
 
  private:
-  static constexpr std::uint8_t unknown_port = 254, no_way_port = 255;
+  static constexpr std::uint16_t unknown_port = 65534, no_way_port = 65535;
   struct Switch {
     std::string name;
-    std::vector<std::uint8_t> out{};  // by port of a host; shorter: unknown
-    std::vector<int> trunk{};         // by its own port; -1: none
+    std::vector<std::uint16_t> out{};  // by port of a host; shorter: unknown
+    std::vector<int> trunk{};          // by its own port; -1: none
   };
-  std::uint8_t& out_of(int at, int port);
+  std::uint16_t& out_of(int at, int port);
 
   std::vector<Switch> switches_;
   std::vector<Trunk> trunks_;
