@@ -107,6 +107,9 @@ Command evaluate_command() {
           {"--nodes", "A-B", "nodes of the clusters (2-1024)", range},
           parsed("--noise", limits.noise, noise, "SHARE",
                  "of a run and of a slice: both are slower by up to this share (5%)"),
+          parsed(
+              "--busy", limits.busy, [](std::string_view text) { return parse_share_up_to(1, text); },
+              "SHARE", "of the cases: those in which 5% of the nodes send for others (25%)"),
           {"--severity", "A-B", "percent of what is lost, from one to another (20-90)", severity},
           choice<campaign::Told>(
               "--told", limits.told, words<campaign::Told>(), "WORD",

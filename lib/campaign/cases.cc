@@ -257,7 +257,7 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
   out.number = number;
   out.seed = splitmix64(splitmix64(campaign_seed) + number);
   Draw draw(out.seed);
-  const bool busy = draw.chance(0.25);
+  const bool busy = draw.chance(limits.busy);
   if (number % 2 == 0) {
     out.kind = &kind_of(busy ? "healthy-busy" : "healthy");
   } else {

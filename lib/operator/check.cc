@@ -15,6 +15,7 @@
 #include "ideal/facts.h"
 #include "operator/measurer.h"
 #include "operator/rdma_settings.h"
+#include "operator/routes.h"
 #include "topology/merge.h"
 
 namespace ringtrue::ops {
@@ -111,6 +112,24 @@ Result<diagnosis::Structure> structure_of(const std::string& file, const diagnos
   return structure;
 }
 
+// The ways between the nodes, as forwarding tables tell them.
+Result<diagnosis::Structure> routed_structure(const std::vector<std::string>& files,
+                                              const diagnosis::Measurer& measurer) {
+  auto routes = read_routes(files);
+  if (!routes) return tl::unexpected(routes.error());
+  std::vector<std::string> nodes;
+  for (int node = 0; node < measurer.nodes(); ++node) nodes.push_back(measurer.name(node));
+  std::string missing;
+  diagnosis::Structure structure;
+  structure.routes =
+      diagnosis::routes_between(nodes, std::make_shared<const topology::Routes>(std::move(*routes)), missing);
+  if (!structure.routes)
+    return fail(Cause::bad_input, "no port of it is in the fabric of --routes", missing,
+                "name the node as ibnetdiscover does, or leave --routes out");
+  structure.leaf = structure.routes->leaves();
+  return structure;
+}
+
 // The rates of the wires as far as they are known, declared or probed. What is measured is held against the
 // declared ones or the fleet's majority; these are for what lies above them.
 ideal::Inputs wires_of(const Setup& setup, const std::optional<Facts>& facts) {
@@ -172,6 +191,11 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
 
   if (request.leaves) {
     auto structure = structure_of(*request.leaves, **measurer);
+    if (!structure) return trouble(structure.error());
+    (*measurer)->hang(std::move(*structure));
+  }
+  if (!request.routes.empty()) {
+    auto structure = routed_structure(request.routes, **measurer);
     if (!structure) return trouble(structure.error());
     (*measurer)->hang(std::move(*structure));
   }

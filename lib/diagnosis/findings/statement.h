@@ -113,6 +113,7 @@ enum class StatementKind {
   trunks_open,
   trunks_hidden,
   trunks_unmet,
+  port_unnamed,
   answers_late,
   lossy_somewhere,
   gpu_not_measured,

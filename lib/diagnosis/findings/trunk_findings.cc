@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/statistics.h"
 #include "diagnosis/findings/combine.h"
@@ -97,6 +98,18 @@ void add_trunks(const MeasuredTrunks& m, const Thresholds& thresholds, Diagnosis
   say(StatementKind::trunks_open, open);
   say(StatementKind::trunks_hidden, m.inference.hidden);
   for (const int e : open) grave |= m.inference.carried[std::size_t(e)] < thresholds.critical * m.reference;
+  std::set<int> told;
+  for (const int port : m.inference.ports) {
+    const int node = m.crossings.node_of(port);
+    const double rate = m.inference.carried[std::size_t(port)];
+    const bool named = std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
+                                   [&](const Finding& f) { return f.scope.node == node; });
+    if (named || rate >= thresholds.critical * m.reference || !told.insert(node).second) continue;
+    grave = true;
+    diagnosis.not_checked.push_back({StatementKind::port_unnamed,
+                                     {diagnosis.nodes[std::size_t(node)]},
+                                     {{"rate_Bps", rate}, {"expected_Bps", m.reference}}});
+  }
   if (m.unmet > 0) diagnosis.not_checked.push_back({StatementKind::trunks_unmet, {}, {{"trunks", m.unmet}}});
   const Verdict seen = verdict_of(diagnosis.findings);
   if (diagnosis.verdict != Verdict::faulty && seen != Verdict::healthy) diagnosis.verdict = seen;

@@ -202,7 +202,11 @@ class TrunkInferrer {
           found.trunks.push_back(other);
           hosts |= !c_.is_trunk(other);
         }
-      if (hosts) found.trunks.clear();
+      if (hosts) {
+        for (const int t : found.trunks)
+          if (!c_.is_trunk(t)) out_.ports.push_back(t);
+        found.trunks.clear();
+      }
       prove(std::move(found), {e});
       return true;
     }

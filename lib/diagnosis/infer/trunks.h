@@ -77,6 +77,7 @@ struct TrunkInference {
   std::vector<double> carried;   // by element: its best reading; 0: none
   std::vector<SlowTrunks> slow;  // trunks, cables and switches; slowest first
   std::vector<int> open;         // elements that may explain a slow reading which nothing proven explains
+  std::vector<int> ports;        // of hosts, proven slow: their sides' readings tell what is slow about them
   std::vector<int> hidden;       // trunks with slow readings only, which something proven explains
   double limit = 0;              // below it, readings are slow
   // Whether a reading over these trunks says something of its ends: all of them have carried what is due.

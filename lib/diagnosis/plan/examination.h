@@ -4,6 +4,7 @@
 // hangs together, one_way.cc what tells a node's two directions apart.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -155,8 +156,9 @@ class Examination {
   std::vector<Seen> seen_;
   std::optional<Crossings> crossings_;
   TrunkInference trunks_;
-  std::vector<int> same_;  // by element, the one that stands for all that no hop tells from it
-  int unmet_ = 0;          // trunks between these nodes that no hop has crossed
+  std::vector<int> same_;          // by element, the one that stands for all that no hop tells from it
+  std::map<int, int> port_times_;  // how often one that is slow was measured for its node's sake
+  int unmet_ = 0;                  // trunks between these nodes that no hop has crossed
   bool screening_ = true;
   std::vector<DeadNode> dead_;
   std::size_t proven_dead_ = 0;  // of them, the first: others have completed a run without them

@@ -18,7 +18,8 @@ constexpr int cover_rounds = 2;      // each trunk in the company of two others,
 constexpr int max_cover_rounds = 6;  // where it takes more to meet all: oversubscribed and irregular fabrics
 constexpr int max_separations = 24;
 constexpr int times_repeated = 3;
-constexpr int few_runs = 3;               // a ring for its busbw is played where these were all
+constexpr int times_port = 8;  // readings by which a port's side is judged, beside those that showed it
+constexpr int few_runs = 3;    // a ring for its busbw is played where these were all
 constexpr double share_of_budget = 0.06;  // a round
 
 }  // namespace
@@ -81,7 +82,10 @@ bool Examination::separate_trunks() {
                     fmt::format("{} that may be slow", plural(trunks_.open.size() + pairs.size(), "link")),
                     next.order, false))
       return false;
-    for (const auto& pair : pairs) ++few_pairs_[pair];
+    for (std::size_t i = 0; i < next.order.size(); ++i) {
+      const std::pair pair(next.order[i], next.order[(i + 1) % next.order.size()]);
+      if (std::find(pairs.begin(), pairs.end(), pair) != pairs.end()) ++few_pairs_[pair];
+    }
     if (out_.cost.runs == runs) return true;
   }
   return true;
@@ -97,6 +101,25 @@ Examination::NodePairs Examination::pairs_to_repeat(const Inference& inference) 
     add(slowest_hop_->source, slowest_hop_->destination);
   for (const Suspect& s : inference.suspects)
     if (s.type == ScopeType::path && !s.confirmed && !s.alone) add(s.node, s.peer);
+  // A port that is slow needs readings with several neighbours, by which its side is judged.
+  for (const int port : trunks_.ports) {
+    const int node = crossings_->node_of(port);
+    const bool sends = (port - crossings_->port_out(node, 0)) % 2 == 0;
+    const Suspect* side = inference.find(sends ? ScopeType::sender : ScopeType::receiver, node);
+    const Suspect* program = inference.find(ScopeType::node, node);
+    if ((side && side->confirmed) || (program && program->confirmed) || port_times_[port] >= times_port)
+      continue;
+    int best = -1;
+    for (const int other : all_) {
+      if (other == node || groups_[std::size_t(other)] != groups_[std::size_t(node)]) continue;
+      const auto pair = sends ? std::pair(node, other) : std::pair(other, node);
+      if (best < 0 || few_pairs_[pair] < few_pairs_[sends ? std::pair(node, best) : std::pair(best, node)])
+        best = other;
+    }
+    if (best < 0) continue;
+    ++port_times_[port];
+    out.push_back(sends ? std::pair(node, best) : std::pair(best, node));
+  }
   return out;
 }
 

@@ -392,11 +392,22 @@ TrunkRounds::Separation TrunkRounds::separate(const std::vector<int>& open,
       break;
     }
   }
+  // Routes that are not in use any more let hops meet all the same: only one of a leaf goes out, and only one
+  // comes in.
+  std::set<int> from, to;
+  for (const int node : nodes_) {
+    const int next = round.next[std::size_t(node)];
+    if (next < 0 || leaf_[std::size_t(node)] == leaf_[std::size_t(next)]) continue;
+    from.insert(leaf_[std::size_t(node)]), to.insert(leaf_[std::size_t(next)]);
+  }
   for (const auto& [x, y] : pairs) {
     if (!round.can_send(x) || !round.can_receive(y)) continue;
+    const int a = leaf_[std::size_t(x)], b = leaf_[std::size_t(y)];
+    if (a != b && (from.contains(a) || to.contains(b))) continue;
     const auto trunks = way(x, y);
     if (!round.free(trunks) || !round.spares(trunks)) continue;
     round.add(x, y, trunks);
+    if (a != b) from.insert(a), to.insert(b);
     for (const int t : trunks) round.kept[std::size_t(t)] = 1;
   }
   for (const auto& [e, with] : always)

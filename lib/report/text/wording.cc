@@ -224,6 +224,9 @@ constexpr Wording wordings[] = {
      "{#trunks} behind what is slower, among them {text}\nafter the repair run ringtrue check again"},
     {StatementKind::trunks_unmet, "trunks-unmet",
      "{#trunks} between switches\nno hop of this check crossed them; a larger --budget may"},
+    {StatementKind::port_unnamed, "port-unnamed",
+     "{0}\nwhat goes through one of its ports reads {rate_Bps} of {expected_Bps}, too seldom to say which "
+     "side is slow"},
     {StatementKind::answers_late, "answers-late",
      "{0}[ <-> {1}] answers late\nsmallest round trip {latency_s}, usual {usual_s}, in {#experiments}: too "
      "few"},
