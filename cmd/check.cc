@@ -34,6 +34,7 @@ Result<void> check_flags(const Context& context, const CheckFlags& flags) {
                     {asked.seed.has_value(), "--seed"},
                     {asked.paths.has_value(), "--paths"},
                     {asked.leaves.has_value(), "--leaves"},
+                    {!asked.routes.empty(), "--routes"},
                     {!asked.fault.empty(), "--fault"}},
                    cmd::common(context, {"--link-rate"}),
                    given(flags.verbs)});
@@ -112,6 +113,10 @@ Command check_command(Common& common) {
            "which leaf switch each node hangs below: Slurm's topology.conf, the output of ibnetdiscover, or "
            "lines "
            "like 'leaf1: node[1-18]'"),
+      excluding(texts("--routes", request.routes, "FILE",
+                      "the forwarding tables between the nodes, as `ringtrue topo --routes` reads them: "
+                      "trunks, cables and switches are told apart then"),
+                "--leaves"),
       fault_flag(request.fault, "with --local: slow something, e.g. throttle@3>*:rate=50Mbit"),
       toggle("--inspect", request.inspect,
              "inspect only, measure nothing: the hosts, --from FILE... or this machine"),

@@ -46,6 +46,9 @@ Result<void> check(const Context& context, const EvaluateFlags& flags) {
   auto fits = reject(
       "evaluate", {running(context, "use --nodes"), hosts(context, "leave it out: the clusters are modelled"),
                    common(context, {"--link-rate"})});
+  if (fits && flags.campaign.limits.told != campaign::Told::routes)
+    fits = reject("evaluate without --told routes",
+                  {{{flags.campaign.limits.stale_routes > 0, "--stale-routes"}}});
   if (fits && flags.one) fits = reject("evaluate --case", {{{flags.campaign.threads > 0, "--threads"}}});
   if (!fits) return fits;
   if (flags.markdown && (flags.one || context.common.json))
@@ -104,9 +107,16 @@ Command evaluate_command() {
           {"--nodes", "A-B", "nodes of the clusters (2-1024)", range},
           parsed("--noise", limits.noise, noise, "SHARE",
                  "of a run and of a slice: both are slower by up to this share (5%)"),
+          parsed(
+              "--busy", limits.busy, [](std::string_view text) { return parse_share_up_to(1, text); },
+              "SHARE", "of the cases: those in which 5% of the nodes send for others (25%)"),
           {"--severity", "A-B", "percent of what is lost, from one to another (20-90)", severity},
-          choice<campaign::Told>("--told", limits.told, words<campaign::Told>(), "WORD",
-                                 "what the check is told of the fabric: nothing, leaves, or fabric (fabric)"),
+          choice<campaign::Told>(
+              "--told", limits.told, words<campaign::Told>(), "WORD",
+              "what the check is told of the fabric: nothing, leaves, fabric, or routes: tables by "
+              "destination, by which it then forwards (fabric)"),
+          parsed("--stale-routes", limits.stale_routes, noise, "SHARE",
+                 "with --told routes: of the tables' rows, that are not in use any more (0%)"),
           choice<campaign::Fabrics>("--fabrics", limits.fabrics, words<campaign::Fabrics>(), "WORD",
                                     "plain: spines by a hash of addresses, at most 2:1, nodes in order; "
                                     "varied: all ways to choose a "

@@ -4,6 +4,7 @@
 #include "cmd/output.h"
 #include "cmd/progress.h"
 #include "formats/format.h"
+#include "operator/routes.h"
 
 #include <fmt/format.h>
 
@@ -16,9 +17,39 @@ struct TopoFlags {
   ops::FactRequest facts;
   std::optional<TopoView> view;
   bool all = false, dot = false, xml = false;
+  std::vector<std::string> routes, between;
 };
 
+// What forwarding tables say: of files alone.
+int run_routes(Context& context, const TopoFlags& flags) {
+  auto fits =
+      reject("topo --routes", {{{flags.view.has_value(), "--view"},
+                                {flags.all, "--all"},
+                                {flags.dot, "--dot"},
+                                {flags.xml, "--hwloc-xml"},
+                                {!flags.facts.from.empty(), "--from", "name its files behind --routes"},
+                                {flags.facts.window.has_value(), "--window"},
+                                {flags.facts.wake_gpus, "--wake-gpus"}},
+                               running(context, "leave it out: nothing is run"),
+                               hosts(context, "leave it out: the files tell"),
+                               common(context, {"--link-rate"})});
+  if (!fits) return failed(context, fits.error());
+  if (!flags.between.empty() && flags.between.size() != 2)
+    return failed(context, Error{Cause::bad_input, fmt::format("{} nodes", flags.between.size()), "--between",
+                                 "name two, such as node1,node2"});
+  const auto document = ops::routes(flags.routes, flags.between);
+  if (!document) return failed(context, document.error());
+  if (!context.common.json) return print(report::text(*document, context.style), Exit::healthy);
+  Output out;
+  report::write_json(*document, [&](std::string_view piece) { return out.write(piece); });
+  return out.finish(Exit::healthy);
+}
+
 int run(Context& context, const TopoFlags& flags) {
+  if (!flags.routes.empty()) return run_routes(context, flags);
+  if (!flags.between.empty())
+    return failed(context,
+                  Error{Cause::bad_input, "there are no routes", "--between", "give --routes FILE..."});
   const bool json = context.common.json;
   if (json && (flags.dot || flags.xml))
     return failed(context, both(flags.dot ? "--dot" : "--hwloc-xml", "--json").value());
@@ -64,6 +95,10 @@ Command topo_command() {
                        "NAME", "overview, tree, matrix (of paths) or links (with rates)"),
       toggle("--all", flags.all, "virtual devices, all of PCI, and every node that differs"),
       toggle("--dot", flags.dot, "for Graphviz"),
+      texts("--routes", flags.routes, "FILE",
+            "ways between hosts instead: the forwarding tables of ibroute, dump_fts, OpenSM, ibdiagnet or "
+            "ibtracert, and the output of ibnetdiscover"),
+      texts("--between", flags.between, "NODE", "with --routes: the ways between these two", ','),
       excluding(toggle("--hwloc-xml", flags.xml, "hwloc's XML, for lstopo -i"), "--dot"),
   };
   return {"topo", "Shows what is in the nodes and between them, with degraded parts marked",

@@ -258,7 +258,7 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
   out.number = number;
   out.seed = splitmix64(splitmix64(campaign_seed) + number);
   Draw draw(out.seed);
-  const bool busy = draw.chance(0.25);
+  const bool busy = draw.chance(limits.busy);
   if (number % 2 == 0) {
     out.kind = &kind_of(busy ? "healthy-busy" : "healthy");
   } else {
@@ -289,6 +289,8 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
   // From draws of their own: the rest of a case is the same with and without.
   Draw more(splitmix64(out.seed ^ 0x0dd5));
   if (limits.fabrics == Fabrics::varied) vary(more, fabric);
+  if (limits.told == Told::routes) fabric.hashing = sim::Hashing::destination;
+  out.world.stale = limits.stale_routes;
   annoy(more, limits.nuisances, out);
   return out;
 }

@@ -34,11 +34,13 @@ enum class Fabrics : std::uint8_t {
 struct Limits {
   int min_nodes = 2, max_nodes = 1024;
   double noise = 0.05;             // of a run and of a slice
+  double busy = 0.25;              // of the cases, in which 5 % of the nodes send for others
   std::vector<const Kind*> kinds;  // faulty ones to draw from; empty: all
   double min_severity = 0.2, max_severity = 0.9;
   Fabrics fabrics = Fabrics::plain;
   Nuisances nuisances;
   Told told = Told::fabric;
+  double stale_routes = 0;  // the share of told tables' rows that are not in use any more
 };
 
 struct Case {

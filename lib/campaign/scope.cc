@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "campaign/sim_routes.h"
 #include "sim/network.h"
 
 namespace ringtrue::campaign {
@@ -87,6 +88,41 @@ class CaseScorer {
            is(finding, ScopeType::fabric_switch);
   }
 
+  bool routed() const { return case_.world.told == Told::routes && fabric_.leaf > 0; }
+
+  // Whether a name has this word: "leaf1", not "leaf12".
+  static bool has_word(std::string_view text, const std::string& word) {
+    for (auto at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+      const auto end = at + word.size();
+      if (end == text.size() || text[end] < '0' || text[end] > '9') return true;
+    }
+    return false;
+  }
+  // Where routes are told, parts of the fabric have names. `exact`: it is that and no more.
+  bool names_part(const Finding& finding, const Fault& fault, bool exact) const {
+    const std::string& device = finding.scope.subject.device;
+    const sim::Place& place = fault.place;
+    if (place.what == What::trunk) {
+      const bool down = place.side == Side::in;
+      if (is(finding, ScopeType::trunk) && finding.kind != diagnosis::FindingKind::slow_cable)
+        return has_word(device, trunk_name(fabric_, place.node, place.part, down));
+      return !exact && (has_word(device, "leaf" + std::to_string(place.node)) ||
+                        has_word(device, "spine" + std::to_string(place.part)));
+    }
+    const int spines = sim::spines_of(fabric_);
+    if (place.what == What::spine) {
+      // The two leaves' ways over it are all that there is.
+      return has_word(device, "spine" + std::to_string(place.part)) || (spines == 1 && of_switch(finding));
+    }
+    if (two_leaves()) return of_switch(finding);
+    for (int rail = 0; rail < fabric_.rails; ++rail) {
+      const std::string leaf = "leaf" + std::to_string(group(fault) * fabric_.rails + rail);
+      // Of one trunk each way, the cable is the leaf.
+      if (exact && spines > 1 ? device == leaf : has_word(device, leaf)) return true;
+    }
+    return false;
+  }
+
   // Which trunk a connection takes changes from run to run, or from message to message.
   bool unsteady_routes() const {
     return fabric_.hashing == sim::Hashing::connections || fabric_.hashing == sim::Hashing::adaptive;
@@ -124,9 +160,11 @@ class CaseScorer {
                at.peer == place.part;
       case What::leaf:
       case What::trunk:
+        if (routed() && of_switch(finding)) return names_part(finding, fault, false);
         if (of_switch(finding)) return is(finding, ScopeType::spine) || names_leaf(finding, fault);
         return leaf_of(at.node) == group(fault) || (at.peer >= 0 && leaf_of(at.peer) == group(fault));
       case What::spine:
+        if (routed() && of_switch(finding)) return names_part(finding, fault, false);
         return of_switch(finding) || crosses(at.node, at.peer, fault);
       default:
         return at.node == place.node || at.peer == place.node;
@@ -152,6 +190,8 @@ class CaseScorer {
     const bool here = at.node == place.node;
     if (fault.kind == Fault::Kind::dead || fault.kind == Fault::Kind::slow_node)
       return here && is(finding, ScopeType::node);
+    const bool part = place.what == What::leaf || place.what == What::spine || place.what == What::trunk;
+    if (part && routed() && of_switch(finding)) return names_part(finding, fault, true);
     if (place.what == What::leaf)
       return (is(finding, ScopeType::leaf) || (two_leaves() && is(finding, ScopeType::trunk))) &&
              names_leaf(finding, fault);

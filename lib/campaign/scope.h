@@ -14,6 +14,8 @@
 //   both: one class. So are a spine then, and the two trunks by which it joins them.
 // - A switch's hash is not known: which of the spines, and which of a leaf's trunks, has no name.
 //   One trunk, one way, is seen as paths that share an end's leaf: those paths or the leaf are exact.
+// - Where routes are told, a trunk is named by both its ends, and only that is exact; a leaf and a spine by
+//   their names. With two leaves every way that crosses a trunk up crosses one down: they are one class.
 // - A node both of whose sides are named is a named node.
 #pragma once
 

@@ -7,6 +7,7 @@
 
 #include "base/splitmix64.h"
 #include "campaign/draw.h"
+#include "campaign/sim_routes.h"
 #include "sim/network.h"
 
 namespace ringtrue::campaign {
@@ -53,6 +54,7 @@ diagnosis::Structure SimMeasurer::structure() const {
   }
   if (world_.told == Told::fabric) out.spines = sim::spines_of(f), out.oversubscription = f.oversubscription;
   for (int node = 0; node < f.nodes; ++node) out.leaf.push_back(f.group_of(node));
+  if (world_.told == Told::routes) out.routes = routes_of(f, world_.stale, world_.seed);
   return out;
 }
 

@@ -19,7 +19,8 @@ namespace ringtrue::campaign {
 enum class Told : std::uint8_t {
   nothing,  // as a live check without --leaves
   leaves,   // the leaf that each node hangs below
-  fabric    // and how many spines there are, and the oversubscription
+  fabric,   // and how many spines there are, and the oversubscription
+  routes    // the tables by which switches forward, which are by destination then
 };
 
 struct World {
@@ -34,6 +35,7 @@ struct World {
   // By node, where its NICs are of another generation: their rate over the others', which their drivers tell.
   std::map<int, double> generations;
   Told told = Told::fabric;
+  double stale = 0;  // of the rows of told tables: the share that is not in use any more
   std::uint64_t seed = 1;
 };
 
@@ -66,6 +68,6 @@ class SimMeasurer final : public diagnosis::Measurer {
 namespace ringtrue {
 
 template <>
-inline constexpr const char* keys_of<campaign::Told>[] = {"nothing", "leaves", "fabric"};
+inline constexpr const char* keys_of<campaign::Told>[] = {"nothing", "leaves", "fabric", "routes"};
 
 }  // namespace ringtrue

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "collective/types.h"
+#include "diagnosis/routes.h"
 #include "run/counter_window.h"
 #include "run/rdma.h"
 
@@ -93,6 +95,7 @@ struct Structure {
   // By node: bytes per second that its ports can do, as their drivers say, whatever they do now. They tell
   // generations of NICs; 0: unknown.
   std::vector<double> port_rates{};
+  std::shared_ptr<const NodeRoutes> routes{};  // of these nodes; nullptr: unknown
 
   bool crosses(int a, int b) const { return !leaf.empty() && leaf[std::size_t(a)] != leaf[std::size_t(b)]; }
 };

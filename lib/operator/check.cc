@@ -15,6 +15,7 @@
 #include "ideal/facts.h"
 #include "operator/measurer.h"
 #include "operator/rdma_settings.h"
+#include "operator/routes.h"
 #include "topology/merge.h"
 
 namespace ringtrue::ops {
@@ -128,6 +129,24 @@ std::vector<double> port_rates(const topology::Cluster& cluster, const diagnosis
   return out;
 }
 
+// The ways between the nodes, as forwarding tables tell them.
+Result<diagnosis::Structure> routed_structure(const std::vector<std::string>& files,
+                                              const diagnosis::Measurer& measurer) {
+  auto routes = read_routes(files);
+  if (!routes) return tl::unexpected(routes.error());
+  std::vector<std::string> nodes;
+  for (int node = 0; node < measurer.nodes(); ++node) nodes.push_back(measurer.name(node));
+  std::string missing;
+  diagnosis::Structure structure;
+  structure.routes =
+      diagnosis::routes_between(nodes, std::make_shared<const topology::Routes>(std::move(*routes)), missing);
+  if (!structure.routes)
+    return fail(Cause::bad_input, "no port of it is in the fabric of --routes", missing,
+                "name the node as ibnetdiscover does, or leave --routes out");
+  structure.leaf = structure.routes->leaves();
+  return structure;
+}
+
 // The rates of the wires as far as they are known, declared or probed. What is measured is held against the
 // declared ones or the fleet's majority; these are for what lies above them.
 ideal::Inputs wires_of(const Setup& setup, const std::optional<Facts>& facts) {
@@ -190,6 +209,11 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   diagnosis::Structure structure;
   if (request.leaves) {
     auto told = structure_of(*request.leaves, **measurer);
+    if (!told) return trouble(told.error());
+    structure = std::move(*told);
+  }
+  if (!request.routes.empty()) {
+    auto told = routed_structure(request.routes, **measurer);
     if (!told) return trouble(told.error());
     structure = std::move(*told);
   }

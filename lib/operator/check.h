@@ -21,6 +21,7 @@ struct CheckRequest {
   std::optional<long> seed;
   std::optional<diagnosis::PathCoverage> paths;
   std::optional<std::string> leaves;  // a file, see formats/leaves.h
+  std::vector<std::string> routes;    // files, see operator/routes.h
   std::string fault;                  // between local ranks
   FactRequest facts;
   bool inspect = false;     // facts alone, nothing measured; so it is where facts.from says something

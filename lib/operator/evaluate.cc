@@ -13,9 +13,11 @@ std::string command_of(const campaign::Campaign& c, int cases) {
   if (c.limits.min_nodes != usual.min_nodes || c.limits.max_nodes != usual.max_nodes)
     out += fmt::format(" --nodes {}-{}", c.limits.min_nodes, c.limits.max_nodes);
   if (c.limits.noise != usual.noise) out += fmt::format(" --noise {:g}%", c.limits.noise * 100);
+  if (c.limits.busy != usual.busy) out += fmt::format(" --busy {:g}%", c.limits.busy * 100);
   if (c.limits.min_severity != usual.min_severity || c.limits.max_severity != usual.max_severity)
     out += fmt::format(" --severity {:g}-{:g}", c.limits.min_severity * 100, c.limits.max_severity * 100);
   if (c.limits.told != usual.told) out += fmt::format(" --told {}", key_of(c.limits.told));
+  if (c.limits.stale_routes > 0) out += fmt::format(" --stale-routes {:g}%", c.limits.stale_routes * 100);
   if (c.limits.fabrics != usual.fabrics) out += fmt::format(" --fabrics {}", key_of(c.limits.fabrics));
   if (c.limits.nuisances != usual.nuisances)
     out += fmt::format(" --nuisances {}", campaign::to_text(c.limits.nuisances));

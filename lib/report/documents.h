@@ -7,6 +7,7 @@
 #include "operator/documents/check.h"
 #include "operator/documents/grid.h"
 #include "operator/documents/nodes.h"
+#include "operator/documents/routes.h"
 #include "operator/documents/run.h"
 #include "operator/documents/schedule.h"
 #include "operator/documents/sweep.h"

@@ -23,6 +23,8 @@ enum class FindingKind : std::uint8_t {
   // Of no scope's own.
   slow_compute,
   slow_gpu_memory,
+  slow_cable,
+  slow_switch,
   // In the order of ScopeType.
   lossy_path,
   lossy_sender,
@@ -112,6 +114,8 @@ inline constexpr const char* keys_of<diagnosis::FindingKind>[] = {"slow-path",
                                                                   "slow-nic",
                                                                   "slow-compute",
                                                                   "slow-gpu-memory",
+                                                                  "slow-cable",
+                                                                  "slow-switch",
                                                                   "lossy-path",
                                                                   "lossy-sender",
                                                                   "lossy-receiver",

@@ -30,7 +30,9 @@ bool proven(const FabricPart& part) {
 Parts::Parts(const Structure& structure, const Readings& readings, const Inference& inference)
     : readings_(readings), untold_(structure.leaf.empty()), crowded_(inference.crowded) {
   find_rail();
-  if (structure.leaf.size() == std::size_t(readings.nodes()) && inference.reference.rate > 0)
+  // Where routes are told, trunks.h names trunks; what no route explains is slow paths and no more.
+  if (!structure.routes && structure.leaf.size() == std::size_t(readings.nodes()) &&
+      inference.reference.rate > 0)
     fold(crossings(structure, inference), inference);
   for (const SlowGroup& group : inference.groups) {
     const ScopeType type = group.halves || group.sends != group.receives ? ScopeType::trunk : ScopeType::leaf;

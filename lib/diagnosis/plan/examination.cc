@@ -29,8 +29,14 @@ Examination::Examination(Measurer& measurer, const Options& options)
   thresholds_.critical = options.critical;
   thresholds_.path = std::min(thresholds_.path, options.warning);
   structure_ = measurer.structure();
-  if (structure_.leaf.size() != std::size_t(n_)) structure_ = {{}, 0, 1, std::move(structure_.port_rates)};
+  if (structure_.leaf.size() != std::size_t(n_)) {
+    Structure unknown;
+    unknown.port_rates = std::move(structure_.port_rates);
+    structure_ = std::move(unknown);
+  }
   if (structure_.port_rates.size() != std::size_t(n_)) structure_.port_rates.clear();
+  if (structure_.routes && structure_.routes->nodes() != n_) structure_.routes = nullptr;
+  if (structure_.routes && between_neighbours(structure_, n_)) crossings_.emplace(*structure_.routes);
   groups_ = groups_of(structure_, n_);
   all_.resize(std::size_t(n_));
   std::iota(all_.begin(), all_.end(), 0);
@@ -56,8 +62,10 @@ Diagnosis Examination::run() {
     out_.not_checked.push_back({StatementKind::no_wire, {}, {{"members", n_}}});
   } else {
     // Each stage goes on from what the one before has shown; one that fails ends the check.
-    (void)(between_neighbours(structure_, n_) ? large()
-                                              : rings() && ports() && pairs() && confirm() && rings_again());
+    (void)(crossings_ ? routed()
+           : between_neighbours(structure_, n_)
+               ? large()
+               : rings() && ports() && pairs() && confirm() && rings_again());
   }
   if (!out_.error) settle_losses();
   settle_dead();
@@ -82,6 +90,7 @@ Diagnosis Examination::run() {
   }
   out_.cost.seconds = Seconds(elapsed());
   conclude(measured(inference), out_);
+  if (crossings_) add_trunks(out_);
   add_losses(
       losses_, out_.counters, out_.rails, [&](const Scope& s) { return pace(s, inference); },
       inference.thresholds, out_);
@@ -166,6 +175,7 @@ void Examination::note_confirmed(const Inference& inference) {
   now.rails = out_.rails;
   now.ring_busbw = out_.ring_busbw;
   conclude(measured(inference), now);
+  if (crossings_) add_trunks(now);
   time_to_detect_.note(now.findings, out_.cost.runs);
   if (!options_.on_suspects) return;
   std::vector<Candidate> candidates;
@@ -301,7 +311,11 @@ bool Examination::measure_pairs(Stage stage, const std::string& what, const Expe
                                 bool shared) {
   const auto observation = measure(stage, what, experiment);
   if (!observation) return false;
-  readings_.add(*observation, out_.cost.runs, stage == Stage::confirm, shared);
+  if (crossings_) {
+    note_crossings(*observation, stage == Stage::confirm, screening_);
+  } else {
+    readings_.add(*observation, out_.cost.runs, stage == Stage::confirm, shared);
+  }
   for (const HopReading& hop : observation->hops) {
     if (hop.source < 0 || hop.source >= n_ || hop.destination < 0 || hop.destination >= n_) continue;
     ++counts_[{hop.source, hop.destination}];

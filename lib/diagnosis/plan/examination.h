@@ -1,9 +1,10 @@
 // One check as it goes: the stages of check.h, the time they may take, and what they have seen so far. In
-// five files: examination.cc measures, sizes and concludes, small_fleet.cc and large_fleet.cc have the
-// stages, few_at_once.cc those of a fleet of which nobody told how it hangs together, one_way.cc what tells a
-// node's two directions apart.
+// six files: examination.cc measures, sizes and concludes, small_fleet.cc and large_fleet.cc have the
+// stages, routed.cc those where routes are known, few_at_once.cc those of a fleet of which nobody told how it
+// hangs together, one_way.cc what tells a node's two directions apart.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "diagnosis/infer/loss.h"
 #include "diagnosis/infer/readings.h"
 #include "diagnosis/infer/time_to_detect.h"
+#include "diagnosis/infer/trunks.h"
 #include "diagnosis/plan/neighbours.h"
 #include "diagnosis/plan/plan.h"
 
@@ -58,8 +60,19 @@ class Examination {
   bool trunks_wanted(const Inference& inference, const Parts& parts) const;
   double crossings_measured() const;  // pairs between leaves, times their rails
 
-  // --- few_at_once.cc
+  // --- routed.cc
   using NodePairs = std::vector<std::pair<int, int>>;
+  NodePairs pairs_to_repeat(const Inference& inference);
+  bool routed();
+  bool cover_trunks();
+  bool separate_trunks();
+  bool play_round(Stage stage, const std::string& what, const std::vector<int>& order, bool screening);
+  void note_crossings(const Observation& observation, bool confirming, bool screening);
+  // Takes readings over trunks that are or may be slow out of those that judge nodes.
+  void judge_trunks();
+  void add_trunks(Diagnosis& to) const;
+
+  // --- few_at_once.cc
   bool settle_untold();
   bool few_at_once(const NodePairs& pairs, const std::string& what, double seconds);
   void fit_room(const NodePairs& pairs, const Inference& inference);
@@ -138,6 +151,19 @@ class Examination {
   std::vector<int> groups_;  // by node: leaves, or what stands for them
   Latencies latencies_;
   Losses losses_;
+  // Where routes are known: what was seen, what crossed which trunks, and what that means.
+  struct Seen {
+    Observation observation;
+    int run = 0;
+    bool confirming = false;
+  };
+  std::vector<Seen> seen_;
+  std::optional<Crossings> crossings_;
+  TrunkInference trunks_;
+  std::vector<int> same_;          // by element, the one that stands for all that no hop tells from it
+  std::map<int, int> port_times_;  // how often one that is slow was measured for its node's sake
+  int unmet_ = 0;                  // trunks between these nodes that no hop has crossed
+  bool screening_ = true;
   std::vector<DeadNode> dead_;
   std::size_t proven_dead_ = 0;          // of them, the first: others have completed a run without them
   std::map<int, OthersTraffic> others_;  // by node

@@ -122,6 +122,7 @@ bool Examination::is_open(const Inference& inference, const Parts& parts) const 
   for (const Suspect& s : inference.suspects) {
     if (s.confirmed || s.alone) continue;
     if (s.type != ScopeType::path) return true;
+    if (crossings_) continue;  // routed.cc has repeated it
     const FabricPart* part = parts.part_of(s.node, s.peer);
     // What stays low is worth more rounds than what read low once.
     const int worth = proven ? 0 : s.readings.size() >= 3 ? rounds_for_repeated : rounds_for_paths;

@@ -24,6 +24,7 @@ std::string json(const ops::CaseDocument& document);
 // topology/json.h's document, which --from reads again, with findings[], not_checked[], affinity[], paths[]
 // and error beside what it has. Written piece by piece: a fleet's may be long.
 void write_json(const ops::TopoDocument& document, const Write& write);
+void write_json(const ops::RoutesDocument& document, const Write& write);
 void write_json(const ops::ScheduleDocument& document, const Write& write);
 // "steps" in the order of the text: a worker's "send", "answer" (empty) or "silent", then an aggregator's
 // "multicast", whose peer is null.

@@ -21,6 +21,7 @@ std::string text(const ops::PkiDocument& document, const Style& style);
 std::string text(const ops::GridDocument& document, const Style& style);
 std::string text(const ops::EvaluateDocument& document, const Style& style);
 std::string text(const ops::CaseDocument& document, const Style& style);
+std::string text(const ops::RoutesDocument& document, const Style& style);
 // The tables of a campaign as documentation shows them, with the command that makes them.
 std::string markdown(const ops::EvaluateDocument& document);
 

@@ -77,6 +77,15 @@ constexpr Wording wordings[] = {
     {StatementKind::ends_do_better_below_leaf, "ends-do-better-below-leaf",
      "the ends of these pairs reach more with partners below their own leaf"},
     {StatementKind::one_pair, "one-pair", "one of them: {0} -> {1}"},
+    {StatementKind::over_trunk, "over-trunk",
+     "{#pairs} whose way goes over {text} carry at most {rate_Bps} ({#readings} in {#experiments}); expected "
+     "{expected_Bps}"},
+    {StatementKind::rest_of_way_is_fine, "rest-of-way-is-fine",
+     "all else on these ways, their ends included, has carried more with others"},
+    {StatementKind::trunks_of_switch, "trunks-of-switch", "{#trunks} of it are slow alike, each way counted"},
+    {StatementKind::no_hop_tells_apart, "no-hop-tells-apart",
+     "every way between these nodes that crosses one of them crosses the other: more switches or nodes would "
+     "tell them apart"},
     {StatementKind::rail_rate, "rail-rate",
      "most nodes' shares on rail {rail} carry {rate_Bps}, those on other rails {usual_Bps}"},
     {StatementKind::others_went_on, "others-went-on", "the other nodes completed without it"},
@@ -219,6 +228,16 @@ constexpr Wording wordings[] = {
     {StatementKind::unnamed_part, "unnamed-part",
      "{text}\n{#pairs} between leaves carry at most {rate_Bps} ({#readings} in {#experiments}); expected "
      "{expected_Bps}; that is too little to name it"},
+    {StatementKind::trunks_open, "trunks-open",
+     "{#trunks} that may be slow, among them {text}\nwhat crosses them read as low as {rate_Bps}, too seldom "
+     "to name one"},
+    {StatementKind::trunks_hidden, "trunks-hidden",
+     "{#trunks} behind what is slower, among them {text}\nafter the repair run ringtrue check again"},
+    {StatementKind::trunks_unmet, "trunks-unmet",
+     "{#trunks} between switches\nno hop of this check crossed them; a larger --budget may"},
+    {StatementKind::port_unnamed, "port-unnamed",
+     "{0}\nwhat goes through one of its ports reads {rate_Bps} of {expected_Bps}, too seldom to say which "
+     "side is slow"},
     {StatementKind::answers_late, "answers-late",
      "{0}[ <-> {1}] answers late\nsmallest round trip {latency_s}, usual {usual_s}, in {#experiments}: too "
      "few"},

@@ -38,7 +38,7 @@ const std::vector<Room> house = {
     {"lib/engine", {"transport/", "run/", "collective/", "base/"}},
     {"lib/sim", {"run/", "collective/", "base/"}},
     {"lib/diagnosis", {"ideal/", "topology/", "run/", "collective/", "base/"}},
-    {"lib/campaign", {"sim/", "diagnosis/", "ideal/", "base/"}},
+    {"lib/campaign", {"sim/", "diagnosis/", "ideal/", "topology/", "base/"}},
     {"lib/wire", {"run/", "base/"}},
     {"lib/worker", {"wire/", "engine/session/", "run/", "base/"}},
     {"lib/pki", {"base/"}},
