@@ -12,12 +12,13 @@
 #include "daemon/grpc_log.h"
 #include "daemon/service.h"
 #include "pki/pki.h"
+#include "wire/parts.h"
 
 namespace ringtrue::daemon {
 namespace {
 
-constexpr int max_streams = 32;
 constexpr Seconds first_command_time{5};
+constexpr Seconds parting_time{1};  // for a client to take our last words
 constexpr int missed_heartbeats = 3;
 constexpr Seconds max_window{60};
 
@@ -201,20 +202,25 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
   void arrived(bool ok) {
     if (!ok) return;
     if (!context_.stopping) std::make_shared<LeaseCall>(context_)->wait();
-    counted_ = ++context_.leases;
     peer_ = peer_of(grpc_);
     heard_ = now_ns();
-    read_next();
-    context_.after(first_command_time, [self = shared_from_this()] {
-      if (!self->acquired_) self->give_up(first_command_time);
-    });
-    if (counted_ > max_streams) {
-      refuse(0, {Cause::refused, "too many operators at once", context_.node, "try again in a moment"});
-    } else if (peer_.role != pki::Role::run) {
+    if (peer_.role != pki::Role::run) {
       const Error error = role_refused(peer_, "run", context_.node);
       log_warn("refused {}: {}", peer_.name, error.what);
       refuse(0, error);
+      return;
     }
+    read_next();
+    after(first_command_time, [this] {
+      if (!acquired_) give_up(first_command_time);
+    });
+  }
+
+  // Does not keep the call: what is over costs nothing until then.
+  void after(Seconds time, std::function<void()> act) {
+    context_.after(time, [self = weak_from_this(), act = std::move(act)] {
+      if (const auto alive = self.lock()) act();
+    });
   }
 
   void read_next() {
@@ -226,18 +232,28 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     if (!ok) {
       leave("the operator's stream ended");
       close(grpc::Status::OK);
-      --context_.leases;
       return;
     }
-    if (!refused_) take(command_);
-    command_.Clear();
-    read_next();
+    take(command_);
+    command_ = {};  // not Clear(), which keeps what the largest one took
+    if (!refused_) read_next();
   }
 
   void take(rpc::Command& command) {
     if (acquired_) {
       if (command.has_heartbeat()) return;
-      if (command.has_acquire() || command.has_open() || command.body_case() == rpc::Command::BODY_NOT_SET) {
+      if (command.has_part()) {
+        auto whole = assembly_.add(command.part());
+        if (!whole) {
+          refuse(command.sequence(), whole.error());
+          leave("the operator sent " + whole.error().what);
+          return;
+        }
+        if (!*whole) return;
+        command = std::move(**whole);
+      }
+      if (command.has_acquire() || command.has_open() || command.has_part() ||
+          command.body_case() == rpc::Command::BODY_NOT_SET) {
         refuse(command.sequence(),
                {Cause::bad_input, "a command that a lease does not know", context_.node, ""});
         leave("the operator sent a command that a lease does not know");
@@ -286,6 +302,8 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     *event.mutable_error() = wire::to_wire(error);
     send(std::move(event));
     close(grpc::Status::OK);
+    // A client that takes nothing would keep the stream for ever.
+    after(parting_time, [this] { cut(); });
   }
 
   void leave(const std::string& why) {
@@ -294,17 +312,21 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
   }
 
   void beat_later() {
-    context_.after(interval_, [self = shared_from_this()] { self->beat(); });
+    after(interval_, [this] { beat(); });
   }
 
   void beat() {
+    {
+      std::lock_guard lock(mutex_);
+      if (finished_) return;
+      if (closing_ && seconds_since(closed_at_) > parting_time) return grpc_.TryCancel();
+    }
     if (const Seconds silence = seconds_since(heard_); silence >= interval_ * (0.99 * missed_heartbeats)) {
       give_up(silence);
       return;
     }
     {
       std::lock_guard lock(mutex_);
-      if (finishing_) return;
       if (answered_ && !closing_ && queue_.empty() && !writing_) {
         queue_.emplace_back().mutable_heartbeat();
         write_locked();
@@ -313,14 +335,15 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     beat_later();
   }
 
+  void cut() {
+    std::lock_guard lock(mutex_);
+    if (!finished_) grpc_.TryCancel();
+  }
+
   void give_up(Seconds silence) {
-    {
-      std::lock_guard lock(mutex_);
-      if (finishing_) return;
-    }
     leave(fmt::format("nothing was heard of the operator for {:.1f} s", silence.value));
     // A client that takes nothing either would hold up the orderly end for ever.
-    grpc_.TryCancel();
+    cut();
   }
 
   // After what is queued has been written, the call is finished with `status`.
@@ -328,6 +351,7 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     std::lock_guard lock(mutex_);
     if (closing_) return;
     closing_ = true;
+    closed_at_ = now_ns();
     status_ = std::move(status);
     write_locked();
   }
@@ -339,7 +363,10 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
       stream_.Write(queue_.front(), write_.start(shared_from_this(), [this](bool ok) { written(ok); }));
     } else if (closing_) {
       finishing_ = true;
-      stream_.Finish(status_, write_.start(shared_from_this(), [](bool) {}));
+      stream_.Finish(status_, write_.start(shared_from_this(), [this](bool) {
+        std::lock_guard lock(mutex_);
+        finished_ = true;
+      }));
     }
   }
 
@@ -355,13 +382,13 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
   grpc::ServerContext grpc_;
   grpc::ServerAsyncReaderWriter<rpc::Event, rpc::Command> stream_;
   rpc::Command command_;
+  wire::Assembly assembly_;
   Op read_, write_;
 
   // Of the queue's thread.
   Peer peer_;
   std::int64_t heard_ = 0;
   Seconds interval_{0};
-  int counted_ = 0;
   bool acquired_ = false;
   bool refused_ = false;
 
@@ -371,8 +398,10 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
   std::deque<rpc::Event> queue_;
   bool answered_ = false;  // acquired has been sent, heartbeats may follow
   bool writing_ = false;
-  bool closing_ = false;    // nothing more is taken for sending
+  bool closing_ = false;  // nothing more is taken for sending
+  std::int64_t closed_at_ = 0;
   bool finishing_ = false;  // Finish has been called
+  bool finished_ = false;   // ... and done
   grpc::Status status_;
 };
 

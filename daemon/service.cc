@@ -4,6 +4,8 @@
 
 #include <chrono>
 
+#include "wire/parts.h"
+
 namespace ringtrue::daemon {
 
 Service::Service(std::string node, LeaseManager& manager, Inspector& inspector)
@@ -12,8 +14,10 @@ Service::Service(std::string node, LeaseManager& manager, Inspector& inspector)
 Result<void> Service::start(std::shared_ptr<const Certificates> certificates) {
   grpc::ServerBuilder builder;
   builder.RegisterService(&context_.service);
-  builder.SetMaxReceiveMessageSize(wire::max_message_bytes);
+  builder.SetMaxReceiveMessageSize(wire::max_request_bytes);
   builder.SetMaxSendMessageSize(wire::max_message_bytes);
+  // A limit on messages holds for what came over the wire, not for what it unpacks to.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   grpc::ResourceQuota quota("ringtrued");
   quota.SetMaxThreads(4);
   quota.Resize(std::size_t(256) << 20);

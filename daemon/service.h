@@ -29,7 +29,6 @@ struct CallContext {
   rpc::Node::AsyncService service;
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   std::atomic<bool> stopping;
-  std::atomic<int> leases = 0;  // streams that are open
   // Of the queue's thread: what to do at its time (now_ns). Not grpc::Alarm: after a few that ring every
   // second, gRPC's own timer thread wakes several times a second for ever.
   std::multimap<std::int64_t, std::function<void()>> timers{};

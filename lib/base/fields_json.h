@@ -139,7 +139,7 @@ class JsonWriter {
 template <class Derived>
 class JsonReader {
  public:
-  // limited: values are held to the limits of the tables.
+  // limited: values, too, are held to the limits of the tables; the lengths of lists always are.
   explicit JsonReader(const nlohmann::json& from, bool limited) : at_(&from), limited_(limited) {}
   const std::string& wrong() const { return wrong_; }  // "nodes/0/name: not a text"; empty: nothing
 
@@ -252,9 +252,19 @@ class JsonReader {
   }
 
   bool fits(const About& about) {
-    if (limited_ && at_->size() > about.max_items)
+    if (at_->size() > about.max_items)
       complain(fmt::format("{} items, more than {}", at_->size(), about.max_items));
     return wrong_.empty();
+  }
+
+  // " (node3)" of a record with a name, for errors.
+  static std::string name_of(const nlohmann::json& item) {
+    const auto it = item.is_object() ? item.find("name") : item.end();
+    if (it == item.end() || !it->is_string()) return {};
+    std::string name = it->template get<std::string>().substr(0, 64);
+    for (char& c : name)
+      if (c <= ' ' || c >= 0x7f) c = '?';
+    return name.empty() ? name : fmt::format(" ({})", name);
   }
 
   template <class T>
@@ -267,7 +277,7 @@ class JsonReader {
     for (std::size_t i = 0; i < items.size() && wrong_.empty(); ++i) {
       at_ = &items[i];
       get(all.emplace_back(), each);
-      if (!wrong_.empty()) within(std::to_string(i));
+      if (!wrong_.empty()) within(fmt::format("{}{}", i, name_of(items[i])));
     }
     at_ = &items;
   }

@@ -19,9 +19,12 @@
 #include "fleet/targets.h"
 #include "run/member.h"
 #include "run/report.h"
+#include "wire/parts.h"
 
 namespace ringtrue::fleet {
 namespace {
+
+constexpr std::size_t room_for_a_nodes_own = 32;  // its index, the sequence, the deadline
 
 tl::unexpected<FleetError> refuse(Error error, Phase phase = Phase::lease) {
   return tl::unexpected(FleetError{{Failure{error.where.node, phase, std::move(error), true}}});
@@ -86,9 +89,14 @@ class GrpcFleet final : public Fleet {
     acquire.data_interface = options_.data_interface;
     acquire.heartbeat = heartbeat_interval;
     const std::vector<int> who = living();
-    sessions_->open(*dialer_, targets_, who);
     rpc::Command command;
     *command.mutable_acquire() = wire::to_wire(acquire);
+    if (command.ByteSizeLong() + room_for_a_nodes_own > std::size_t(wire::max_request_bytes))
+      return refuse({Cause::bad_input,
+                     fmt::format("the names of {} nodes are longer than {} KiB together", names_.size(),
+                                 wire::max_request_bytes >> 10),
+                     "", "give shorter names, or fewer nodes"});
+    sessions_->open(*dialer_, targets_, who);
     auto replies = sessions_->phase(
         who, options_.phase_deadline, std::move(command),
         [](rpc::Command& own, int node) { own.mutable_acquire()->mutable_member()->set_node(node); });

@@ -17,8 +17,12 @@
 #include "pki/pki.h"
 #include "run/member.h"
 #include "wire/node.grpc.pb.h"
+#include "wire/parts.h"
 
 namespace ringtrue::fleet {
+
+constexpr int max_description_bytes = 64 << 10;
+constexpr int max_recording_bytes = 8 << 20;  // a machine of eight GPUs takes some 100 KiB, packed
 
 class Dialer {
  public:
@@ -26,10 +30,12 @@ class Dialer {
   std::shared_ptr<const pki::PemBundle> own;  // null: without TLS
   Seconds connect_time;
 
-  std::shared_ptr<grpc::Channel> dial(const Target& target) const {
+  std::shared_ptr<grpc::Channel> dial(const Target& target, int max_answer_bytes) const {
     grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(wire::max_message_bytes);
-    arguments.SetMaxSendMessageSize(wire::max_message_bytes);
+    arguments.SetMaxReceiveMessageSize(max_answer_bytes);
+    arguments.SetMaxSendMessageSize(wire::max_request_bytes);
+    // A limit on messages holds for what came over the wire, not for what it unpacks to.
+    arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a proxy for the web is none for the cluster
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
@@ -133,7 +139,7 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
   void start(const Dialer& dialer, std::shared_ptr<Stream> self) {
     self_ = std::move(self);
     own_ = dialer.own;
-    channel_ = dialer.dial(target_);
+    channel_ = dialer.dial(target_, wire::max_message_bytes);
     stub_ = rpc::Node::NewStub(channel_);
     stub_->async()->Lease(&context_, this);
     AddHold();  // writes are started from outside of reactions
@@ -235,7 +241,7 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
 template <class Request, class Reply>
 void ask(const Dialer& dialer, const std::vector<Target>& targets, Seconds deadline, const Request& request,
          grpc::Status (rpc::Node::Stub::*call)(grpc::ClientContext*, const Request&, Reply*),
-         const std::function<void(std::size_t, Result<Reply>)>& told) {
+         int max_answer_bytes, const std::function<void(std::size_t, Result<Reply>)>& told) {
   constexpr std::size_t at_once = 256;
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
@@ -244,7 +250,7 @@ void ask(const Dialer& dialer, const std::vector<Target>& targets, Seconds deadl
       context.set_deadline(std::chrono::system_clock::now() +
                            std::chrono::microseconds(std::int64_t(deadline.value * 1e6)));
       Reply reply;
-      rpc::Node::Stub stub(dialer.dial(targets[i]));
+      rpc::Node::Stub stub(dialer.dial(targets[i], max_answer_bytes));
       const grpc::Status status = (stub.*call)(&context, request, &reply);
       if (status.ok())
         told(i, std::move(reply));
@@ -301,7 +307,7 @@ void ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadlin
   request.set_protocol(wire::protocol_version);
   request.set_version(std::string(wire::program_version()));
   ask<rpc::DescribeRequest, rpc::DescribeReply>(
-      dialer, targets, deadline, request, &rpc::Node::Stub::Describe,
+      dialer, targets, deadline, request, &rpc::Node::Stub::Describe, max_description_bytes,
       [&](std::size_t i, const Result<rpc::DescribeReply>& reply) {
         told(i, reply.map([&](const rpc::DescribeReply& r) {
           return NodeState{targets[i].node, true, r.version(), r.holder(), ""};
@@ -315,6 +321,7 @@ void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const probe
   request.set_window_s(question.window.value);
   request.set_wake_gpus(question.wake_gpus);
   ask<rpc::InspectRequest, rpc::InspectReply>(dialer, targets, deadline, request, &rpc::Node::Stub::Inspect,
+                                              max_recording_bytes,
                                               [&](std::size_t i, Result<rpc::InspectReply> reply) {
                                                 if (!reply)
                                                   told(i, tl::unexpected(reply.error()));
