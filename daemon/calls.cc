@@ -8,8 +8,10 @@
 #include <deque>
 #include <mutex>
 
-#include "base/log.h"
+#include "base/text.h"
+#include "daemon/client_limits.h"
 #include "daemon/grpc_log.h"
+#include "daemon/refusal_log.h"
 #include "daemon/service.h"
 #include "pki/pki.h"
 #include "wire/parts.h"
@@ -17,8 +19,6 @@
 namespace ringtrue::daemon {
 namespace {
 
-constexpr Seconds first_command_time{5};
-constexpr Seconds parting_time{1};  // for a client to take our last words
 constexpr int missed_heartbeats = 3;
 constexpr Seconds max_window{60};
 
@@ -44,14 +44,21 @@ class Op {
   Handler handler_;
 };
 
+// Who is at the other end, by certificate or by the kernel's word; nothing that the client says itself.
 struct Peer {
+  std::string connection;  // gRPC's name of it
+  Source source;
   pki::Role role = pki::Role::none;
-  std::string name;  // "operator (ipv4:10.0.0.5:41234)"
+  std::string name;         // "alice (10.0.0.5)", "user alice"
+  std::string certificate;  // empty without TLS
+  std::string refusal;      // why its certificate does not count; empty: it does
 };
 
-Peer peer_of(const grpc::ServerContext& context) {
+Peer peer_of(const grpc::ServerContext& context, const CallContext& call) {
   Peer peer;
-  peer.name = context.peer();
+  peer.connection = context.peer();
+  peer.source = call.connections->source(peer.connection);
+  peer.name = peer.source.text;
   const auto auth = context.auth_context();
   const auto types = auth->FindPropertyValues(GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME);
   const bool tls = !types.empty() && types.front() == GRPC_SSL_TRANSPORT_SECURITY_TYPE;
@@ -61,26 +68,30 @@ Peer peer_of(const grpc::ServerContext& context) {
     return peer;
   }
   const auto pem = auth->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
-  if (!pem.empty()) peer.role = pki::role_of(std::string(pem.front().data(), pem.front().size()));
-  const auto name = auth->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
-  if (!name.empty())
-    peer.name = std::string(name.front().data(), name.front().size()) + " (" + peer.name + ")";
+  if (!pem.empty()) peer.certificate = std::string(pem.front().data(), pem.front().size());
+  const auto identity = call.certificates->identify(peer.certificate);
+  if (!identity) {
+    peer.refusal = identity.error().what;
+    return peer;
+  }
+  peer.role = identity->role;
+  peer.name = fmt::format("{} ({})", one_line(identity->name, 64), peer.source.text);
   return peer;
 }
 
-Error role_refused(const Peer& peer, std::string_view needed, const std::string& node) {
-  return {Cause::refused,
-          fmt::format("this needs a certificate with the role '{}', the one shown has '{}'", needed,
-                      key_of(peer.role)),
-          node, fmt::format("have one made with `ringtrue pki issue --role {}`", needed)};
-}
-
-// Whether the asker may know what is in the node.
-grpc::Status may_read(const Peer& peer, const std::string& node) {
-  if (peer.role == pki::Role::run || peer.role == pki::Role::read) return grpc::Status::OK;
-  const Error error = role_refused(peer, "read", node);
-  log_warn("refused {}: {}", peer.name, error.what);
-  return {grpc::StatusCode::PERMISSION_DENIED, error.what};
+// Whether the peer may do what takes the role; if not, it is logged, and its connection is of no more use.
+Result<void> may(const Peer& peer, pki::Role needed, const CallContext& context) {
+  using pki::Role;
+  if (peer.role == Role::run || (peer.role == Role::read && needed == Role::read)) return {};
+  Error error{Cause::refused, peer.refusal, context.node, "renew it: ringtrue pki issue --role ROLE"};
+  if (peer.refusal.empty()) {
+    error.what = fmt::format("this needs a certificate with the role '{}', the one shown has '{}'",
+                             key_of(needed), key_of(peer.role));
+    error.next = fmt::format("have one made with `ringtrue pki issue --role {}`", key_of(needed));
+  }
+  log_refusal(peer.source, "refused {}: {}", peer.name, error.what);
+  if (peer.role != Role::read) context.connections->drop(peer.connection);
+  return tl::unexpected(error);
 }
 
 // A request with one answer, for whoever may read; `request_next` is the service's RequestNAME.
@@ -96,27 +107,44 @@ class UnaryCall : public std::enable_shared_from_this<Call> {
   }
 
  protected:
+  // From any thread.
   void finish(const Reply& reply) {
-    responder_.Finish(reply, grpc::Status::OK, op_.start(this->shared_from_this(), [](bool) {}));
+    responder_.Finish(reply, grpc::Status::OK, op_.start(this->shared_from_this(), [this](bool) { over(); }));
+  }
+  // Its connection goes if the answer has not been taken by then.
+  void finish_within(Seconds time) {
+    context_.after(time, [self = this->weak_from_this(), &context = context_, connection = peer_.connection] {
+      if (const auto call = self.lock(); call && !call->over_) context.connections->drop(connection);
+    });
   }
 
   CallContext& context_;
   Request request_;
+  Peer peer_;
 
  private:
   void arrived(bool ok) {
     if (!ok) return;
     if (!context_.stopping) std::make_shared<Call>(context_)->wait();
-    const Peer peer = peer_of(grpc_);
-    if (const grpc::Status may = may_read(peer, context_.node); may.ok())
-      static_cast<Call*>(this)->answer(peer);
-    else
-      responder_.FinishWithError(may, op_.start(this->shared_from_this(), [](bool) {}));
+    peer_ = peer_of(grpc_, context_);
+    if (const auto allowed = may(peer_, pki::Role::read, context_); !allowed) {
+      over_ = true;
+      responder_.FinishWithError({grpc::StatusCode::PERMISSION_DENIED, allowed.error().what},
+                                 op_.start(this->shared_from_this(), [](bool) {}));
+      return;
+    }
+    context_.connections->call_begins(peer_.connection, peer_.certificate);
+    static_cast<Call*>(this)->answer();
+  }
+  void over() {
+    over_ = true;
+    context_.connections->call_ends(peer_.connection);
   }
 
   grpc::ServerContext grpc_;
   grpc::ServerAsyncResponseWriter<Reply> responder_;
   Op op_;
+  bool over_ = false;
 };
 
 class DescribeCall : public UnaryCall<DescribeCall, rpc::DescribeRequest, rpc::DescribeReply,
@@ -124,7 +152,8 @@ class DescribeCall : public UnaryCall<DescribeCall, rpc::DescribeRequest, rpc::D
  public:
   using UnaryCall::UnaryCall;
 
-  void answer(const Peer& peer) {
+  void answer() {
+    finish_within(describe_time);
     const LeaseManager::Status status = context_.manager.status();
     rpc::DescribeReply reply;
     reply.set_protocol(wire::protocol_version);
@@ -133,7 +162,7 @@ class DescribeCall : public UnaryCall<DescribeCall, rpc::DescribeRequest, rpc::D
     reply.set_holder(status.holder);
     reply.set_held_s(status.held.value);
     reply.set_phase(status.phase);
-    reply.set_role(std::string(key_of(peer.role)));
+    reply.set_role(std::string(key_of(peer_.role)));
     reply.set_cores(std::int32_t(::sysconf(_SC_NPROCESSORS_ONLN)));
     reply.set_memory_bytes(std::uint64_t(::sysconf(_SC_PHYS_PAGES)) * std::uint64_t(::sysconf(_SC_PAGESIZE)));
     reply.set_refused_handshakes(refused_handshakes());
@@ -148,13 +177,14 @@ class InspectCall : public UnaryCall<InspectCall, rpc::InspectRequest, rpc::Insp
  public:
   using UnaryCall::UnaryCall;
 
-  void answer(const Peer&) {
+  void answer() {
     const double window = request_.window_s();
     if (!(window >= 0 && window <= max_window.value)) {
       told(fail(Cause::bad_input, fmt::format("a window of {} s", window), "",
                 fmt::format("take at most {}", to_text(max_window))));
       return;
     }
+    finish_within(Seconds(window) + inspect_time);
     context_.inspector.ask(
         {Seconds(window), request_.wake_gpus()},
         [self = shared_from_this()](const Inspector::Answer& answer) { self->told(answer); });
@@ -195,6 +225,7 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
 
   void ended(const Error& why) override {
     ticket_ = 0;
+    context_.connections->leases(peer_.connection, false);
     close(why.what.empty() ? grpc::Status::OK : grpc::Status(grpc::StatusCode::UNAVAILABLE, why.what));
   }
 
@@ -202,14 +233,14 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
   void arrived(bool ok) {
     if (!ok) return;
     if (!context_.stopping) std::make_shared<LeaseCall>(context_)->wait();
-    peer_ = peer_of(grpc_);
+    peer_ = peer_of(grpc_, context_);
     heard_ = now_ns();
-    if (peer_.role != pki::Role::run) {
-      const Error error = role_refused(peer_, "run", context_.node);
-      log_warn("refused {}: {}", peer_.name, error.what);
-      refuse(0, error);
+    if (const auto allowed = may(peer_, pki::Role::run, context_); !allowed) {
+      refuse(0, allowed.error());
       return;
     }
+    context_.connections->call_begins(peer_.connection, peer_.certificate);
+    begun_ = true;
     read_next();
     after(first_command_time, [this] {
       if (!acquired_) give_up(first_command_time);
@@ -234,6 +265,7 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
       close(grpc::Status::OK);
       return;
     }
+    context_.connections->message_read(peer_.connection, command_.ByteSizeLong());
     take(command_);
     command_ = {};  // not Clear(), which keeps what the largest one took
     if (!refused_) read_next();
@@ -269,7 +301,7 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     if (auto taken = acquire(command); !taken) {
       Error error = taken.error();
       if (error.where.node.empty()) error.where.node = context_.node;
-      log_warn("refused {} a lease: {}", peer_.name, error.what);
+      log_refusal(peer_.source, "refused {} a lease: {}", peer_.name, error.what);
       refuse(command.sequence(), error);
     }
   }
@@ -286,11 +318,13 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     if (!(command.deadline_s() > 0 && command.deadline_s() < 1e6))
       return fail(Cause::bad_input, "a command without a deadline");
     interval_ = acquire->heartbeat;
+    acquire->holder = peer_.name;
     auto ticket = context_.manager.acquire(std::move(*acquire), command.sequence(),
                                            Deadline::in(Seconds(command.deadline_s())), shared_from_this());
     if (!ticket) return tl::unexpected(ticket.error());
     acquired_ = true;
     ticket_ = *ticket;
+    context_.connections->leases(peer_.connection, true);
     beat_later();
     return {};
   }
@@ -320,6 +354,12 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
       std::lock_guard lock(mutex_);
       if (finished_) return;
       if (closing_ && seconds_since(closed_at_) > parting_time) return grpc_.TryCancel();
+    }
+    if (!peer_.certificate.empty()) {
+      if (const auto still = context_.certificates->identify(peer_.certificate); !still) {
+        leave(still.error().what);
+        return cut();
+      }
     }
     if (const Seconds silence = seconds_since(heard_); silence >= interval_ * (0.99 * missed_heartbeats)) {
       give_up(silence);
@@ -366,6 +406,9 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
       stream_.Finish(status_, write_.start(shared_from_this(), [this](bool) {
         std::lock_guard lock(mutex_);
         finished_ = true;
+        if (begun_) context_.connections->call_ends(peer_.connection);
+        // Done is what gRPC has taken over: a client without a window for it would keep the stream.
+        context_.after(parting_time, [self = shared_from_this()] { self->grpc_.TryCancel(); });
       }));
     }
   }
@@ -389,6 +432,7 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
   Peer peer_;
   std::int64_t heard_ = 0;
   Seconds interval_{0};
+  bool begun_ = false;  // counted as a call of its connection
   bool acquired_ = false;
   bool refused_ = false;
 

@@ -14,6 +14,7 @@
 
 #include "base/fields.h"
 #include "base/result.h"
+#include "base/text.h"
 
 namespace ringtrue {
 
@@ -219,7 +220,8 @@ class JsonReader {
 
   void get_text(std::string& value, const About& about) {
     if (!at_->is_string()) return complain("not a text");
-    value = text();
+    // Elsewhere, texts are for people: a document's names and reasons go to terminals.
+    value = limited_ ? text() : visible(text());
     if (limited_) check_text(value, about);
   }
 

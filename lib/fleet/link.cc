@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "fleet/targets.h"
 #include "fleet/unreachable.h"
 #include "pki/pki.h"
@@ -53,7 +54,8 @@ class Dialer {
 namespace {
 
 Error error_of(const grpc::Status& status, const Target& target, const pki::PemBundle* credentials) {
-  const std::string said = status.error_message().empty() ? "no reason given" : status.error_message();
+  const std::string said =
+      status.error_message().empty() ? "no reason given" : one_line(status.error_message(), 1000);
   const auto error = [&](Cause cause, std::string what, std::string next = {}) {
     return Error{cause, std::move(what), target.node, std::move(next)};
   };
@@ -310,7 +312,7 @@ void ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadlin
       dialer, targets, deadline, request, &rpc::Node::Stub::Describe, max_description_bytes,
       [&](std::size_t i, const Result<rpc::DescribeReply>& reply) {
         told(i, reply.map([&](const rpc::DescribeReply& r) {
-          return NodeState{targets[i].node, true, r.version(), r.holder(), ""};
+          return NodeState{targets[i].node, true, one_line(r.version(), 64), one_line(r.holder(), 200), ""};
         }));
       });
 }

@@ -56,6 +56,16 @@ class TlsDaemonTest : public testing::Test {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
     return stub.Describe(&context, {}, &reply);
   }
+  static rpc::Command acquire(const std::string& holder = "alice") {
+    wire::Acquire a;
+    a.version = wire::program_version();
+    a.holder = holder;
+    a.member.secret = std::string(32, 's');
+    a.nodes = {"node0"};
+    rpc::Command command;
+    *command.mutable_acquire() = wire::to_wire(a);
+    return command;
+  }
   OwnedFd connect() {
     OwnedFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address_), sizeof address_), 0);
