@@ -16,6 +16,7 @@
 #include "fleet/targets.h"
 #include "fleet/unreachable.h"
 #include "pki/pki.h"
+#include "pki/x509.h"
 #include "run/member.h"
 #include "wire/node.grpc.pb.h"
 #include "wire/parts.h"
@@ -86,7 +87,14 @@ Error error_of(const grpc::Status& status, const Target& target, const pki::PemB
   }
 }
 
-Result<Reply> reply_of(rpc::Event& event) {
+// Whether a daemon has the name that the operator used. Addresses and sockets are no names.
+bool is_named(const std::string& daemon, const Target& target) {
+  const std::string name = certificate_name(target);
+  return !target.socket.empty() || pki::is_address(name) || name == "localhost" ||
+         pki::certificate_is_for({daemon}, name);
+}
+
+Result<Reply> reply_of(rpc::Event& event, const Target& target) {
   Reply reply;
   reply.sequence = event.sequence();
   reply.at = now_ns();
@@ -94,6 +102,9 @@ Result<Reply> reply_of(rpc::Event& event) {
   if (event.has_acquired() && !wire::compatible(event.acquired().version(), event.acquired().protocol()))
     reply.error = wire::version_mismatch(event.acquired().version(), event.acquired().protocol(),
                                          wire::program_version(), wire::protocol_version);
+  else if (event.has_acquired() && !is_named(event.acquired().node(), target))
+    reply.error = Error{Cause::refused, "its daemon calls itself " + one_line(event.acquired().node(), 255),
+                        target.node, "give --hosts the name that the daemon has by --node"};
   if (event.has_prepared()) {
     auto prepared = wire::from_wire(event.prepared());
     if (!prepared) return tl::unexpected(prepared.error());
@@ -188,7 +199,7 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
     if (event_.has_error() && event_.sequence() == 0) {  // to no command: why the stream will end
       parting_ = wire::from_wire(event_.error());
     } else if (!event_.has_heartbeat()) {
-      auto reply = reply_of(event_);
+      auto reply = reply_of(event_, target_);
       if (!reply) {
         Reply broken;
         broken.sequence = event_.sequence();

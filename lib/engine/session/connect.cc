@@ -212,7 +212,7 @@ Result<void> HostSession::connect(const std::vector<std::vector<run::Address>>& 
     if (!connected) return connected;
     if (const auto met = meet(processes, deadline); !met) return met;
   }
-  if (uses_udp_) udp_->begin_run(faults_, collective::max_packet(job_.call));
+  if (uses_udp_) udp_->begin_run(faults_, collective::max_packet(job_.call), job_.run);
 
   std::vector<int> doorbells = member_.doorbells;
   if (member_.processes == 1) {

@@ -354,6 +354,22 @@ TEST(RingtruedStart, RefusesTcpWithoutCertificates) {
   EXPECT_NE(open.log().find("--insecure"), std::string::npos) << open.log();
 }
 
+TEST(RingtruedStart, RefusesFoldersThatOthersPrepared) {
+  TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "open");
+  ASSERT_EQ(::chmod((folder / "open").c_str(), 0777), 0);
+  DaemonProcess open({"--state", folder / "open", "--node", "n"}, folder / "log1");
+  EXPECT_EQ(open.exit_status(), 3);
+  EXPECT_NE(open.log().find("belongs to this user alone"), std::string::npos) << open.log();
+  // A link to a file of value, where the lock is due.
+  std::filesystem::create_directory(folder / "linked");
+  std::ofstream(folder / "value") << "of value";
+  std::filesystem::create_hard_link(folder / "value", folder / "linked/ringtrued.lock");
+  DaemonProcess linked({"--state", folder / "linked", "--node", "n"}, folder / "log2");
+  EXPECT_EQ(linked.exit_status(), 3);
+  EXPECT_EQ(std::filesystem::file_size(folder / "value"), 8u);
+}
+
 TEST(RingtruedStart, BadFlagsAndFolders) {
   TemporaryFolder folder;
   std::ofstream(folder / "file") << "x";
