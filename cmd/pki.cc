@@ -19,9 +19,9 @@ Result<void> check(const Context& context) {
        hosts(context, "name them: ringtrue pki issue HOSTLIST"), common(context, {"--link-rate"})});
 }
 
-int show_issued(Context& context, const Result<std::vector<pki::Issued>>& issued) {
+int show_issued(Context& context, const Result<std::vector<pki::Issued>>& issued, std::string next = {}) {
   if (!issued) return failed(context, issued.error());
-  return show(context, ops::PkiDocument{*issued}, Exit::healthy);
+  return show(context, ops::PkiDocument{*issued, std::move(next)}, Exit::healthy);
 }
 
 int init(Context& context) {
@@ -37,6 +37,15 @@ int issue(Context& context) {
   return show_issued(context, pki::issue_certificates(dir, *expanded, options));
 }
 
+int revoke(Context& context) {
+  if (auto fits = check(context); !fits) return failed(context, fits.error());
+  const HostGroups groups = context.config.host_groups();
+  auto expanded = expand_hostlist(names, &groups);
+  if (!expanded) return failed(context, expanded.error());
+  return show_issued(context, pki::revoke_certificates(dir, *expanded),
+                     "copy " + dir + "/revoked beside each node's ca.crt and reload its daemon (SIGHUP)");
+}
+
 }  // namespace
 
 Command pki_command() {
@@ -48,6 +57,10 @@ Command pki_command() {
              "read or run: a certificate of a client of the daemons, instead of a node's", {"read", "run"}),
       whole("--days", options.days, 1, 36500, "days that it is valid"),
   };
+  const Flags revoke_flags = {
+      required(text("--dir", dir, "DIR", "folder of the authority")),
+      required(text("HOSTLIST", names, "", "names that certificates were issued for, or serials")),
+  };
   return {
       "pki",
       "Makes the cluster's certificates",
@@ -55,7 +68,8 @@ Command pki_command() {
       {},
       {},
       {{"init", "Makes an authority, and the operator's certificate", init_flags, {}, init},
-       {"issue", "Makes a certificate per node, or one for a person or a program", issue_flags, {}, issue}}};
+       {"issue", "Makes a certificate per node, or one for a person or a program", issue_flags, {}, issue},
+       {"revoke", "Makes a list of certificates that daemons no longer accept", revoke_flags, {}, revoke}}};
 }
 
 }  // namespace ringtrue::cmd

@@ -8,16 +8,17 @@
 #include <deque>
 #include <mutex>
 
-#include "base/log.h"
+#include "base/text.h"
+#include "daemon/client_limits.h"
 #include "daemon/grpc_log.h"
+#include "daemon/refusal_log.h"
 #include "daemon/service.h"
 #include "pki/pki.h"
+#include "wire/parts.h"
 
 namespace ringtrue::daemon {
 namespace {
 
-constexpr int max_streams = 32;
-constexpr Seconds first_command_time{5};
 constexpr int missed_heartbeats = 3;
 constexpr Seconds max_window{60};
 
@@ -43,14 +44,21 @@ class Op {
   Handler handler_;
 };
 
+// Who is at the other end, by certificate or by the kernel's word; nothing that the client says itself.
 struct Peer {
+  std::string connection;  // gRPC's name of it
+  Source source;
   pki::Role role = pki::Role::none;
-  std::string name;  // "operator (ipv4:10.0.0.5:41234)"
+  std::string name;         // "alice (10.0.0.5)", "user alice"
+  std::string certificate;  // empty without TLS
+  std::string refusal;      // why its certificate does not count; empty: it does
 };
 
-Peer peer_of(const grpc::ServerContext& context) {
+Peer peer_of(const grpc::ServerContext& context, const CallContext& call) {
   Peer peer;
-  peer.name = context.peer();
+  peer.connection = context.peer();
+  peer.source = call.connections->source(peer.connection);
+  peer.name = peer.source.text;
   const auto auth = context.auth_context();
   const auto types = auth->FindPropertyValues(GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME);
   const bool tls = !types.empty() && types.front() == GRPC_SSL_TRANSPORT_SECURITY_TYPE;
@@ -60,26 +68,30 @@ Peer peer_of(const grpc::ServerContext& context) {
     return peer;
   }
   const auto pem = auth->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
-  if (!pem.empty()) peer.role = pki::role_of(std::string(pem.front().data(), pem.front().size()));
-  const auto name = auth->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
-  if (!name.empty())
-    peer.name = std::string(name.front().data(), name.front().size()) + " (" + peer.name + ")";
+  if (!pem.empty()) peer.certificate = std::string(pem.front().data(), pem.front().size());
+  const auto identity = call.certificates->identify(peer.certificate);
+  if (!identity) {
+    peer.refusal = identity.error().what;
+    return peer;
+  }
+  peer.role = identity->role;
+  peer.name = fmt::format("{} ({})", one_line(identity->name, 64), peer.source.text);
   return peer;
 }
 
-Error role_refused(const Peer& peer, std::string_view needed, const std::string& node) {
-  return {Cause::refused,
-          fmt::format("this needs a certificate with the role '{}', the one shown has '{}'", needed,
-                      key_of(peer.role)),
-          node, fmt::format("have one made with `ringtrue pki issue --role {}`", needed)};
-}
-
-// Whether the asker may know what is in the node.
-grpc::Status may_read(const Peer& peer, const std::string& node) {
-  if (peer.role == pki::Role::run || peer.role == pki::Role::read) return grpc::Status::OK;
-  const Error error = role_refused(peer, "read", node);
-  log_warn("refused {}: {}", peer.name, error.what);
-  return {grpc::StatusCode::PERMISSION_DENIED, error.what};
+// Whether the peer may do what takes the role; if not, it is logged, and its connection is of no more use.
+Result<void> may(const Peer& peer, pki::Role needed, const CallContext& context) {
+  using pki::Role;
+  if (peer.role == Role::run || (peer.role == Role::read && needed == Role::read)) return {};
+  Error error{Cause::refused, peer.refusal, context.node, "renew it: ringtrue pki issue --role ROLE"};
+  if (peer.refusal.empty()) {
+    error.what = fmt::format("this needs a certificate with the role '{}', the one shown has '{}'",
+                             key_of(needed), key_of(peer.role));
+    error.next = fmt::format("have one made with `ringtrue pki issue --role {}`", key_of(needed));
+  }
+  log_refusal(peer.source, "refused {}: {}", peer.name, error.what);
+  if (peer.role != Role::read) context.connections->drop(peer.connection);
+  return tl::unexpected(error);
 }
 
 // A request with one answer, for whoever may read; `request_next` is the service's RequestNAME.
@@ -95,27 +107,44 @@ class UnaryCall : public std::enable_shared_from_this<Call> {
   }
 
  protected:
+  // From any thread.
   void finish(const Reply& reply) {
-    responder_.Finish(reply, grpc::Status::OK, op_.start(this->shared_from_this(), [](bool) {}));
+    responder_.Finish(reply, grpc::Status::OK, op_.start(this->shared_from_this(), [this](bool) { over(); }));
+  }
+  // Its connection goes if the answer has not been taken by then.
+  void finish_within(Seconds time) {
+    context_.after(time, [self = this->weak_from_this(), &context = context_, connection = peer_.connection] {
+      if (const auto call = self.lock(); call && !call->over_) context.connections->drop(connection);
+    });
   }
 
   CallContext& context_;
   Request request_;
+  Peer peer_;
 
  private:
   void arrived(bool ok) {
     if (!ok) return;
     if (!context_.stopping) std::make_shared<Call>(context_)->wait();
-    const Peer peer = peer_of(grpc_);
-    if (const grpc::Status may = may_read(peer, context_.node); may.ok())
-      static_cast<Call*>(this)->answer(peer);
-    else
-      responder_.FinishWithError(may, op_.start(this->shared_from_this(), [](bool) {}));
+    peer_ = peer_of(grpc_, context_);
+    if (const auto allowed = may(peer_, pki::Role::read, context_); !allowed) {
+      over_ = true;
+      responder_.FinishWithError({grpc::StatusCode::PERMISSION_DENIED, allowed.error().what},
+                                 op_.start(this->shared_from_this(), [](bool) {}));
+      return;
+    }
+    context_.connections->call_begins(peer_.connection, peer_.certificate);
+    static_cast<Call*>(this)->answer();
+  }
+  void over() {
+    over_ = true;
+    context_.connections->call_ends(peer_.connection);
   }
 
   grpc::ServerContext grpc_;
   grpc::ServerAsyncResponseWriter<Reply> responder_;
   Op op_;
+  bool over_ = false;
 };
 
 class DescribeCall : public UnaryCall<DescribeCall, rpc::DescribeRequest, rpc::DescribeReply,
@@ -123,7 +152,8 @@ class DescribeCall : public UnaryCall<DescribeCall, rpc::DescribeRequest, rpc::D
  public:
   using UnaryCall::UnaryCall;
 
-  void answer(const Peer& peer) {
+  void answer() {
+    finish_within(describe_time);
     const LeaseManager::Status status = context_.manager.status();
     rpc::DescribeReply reply;
     reply.set_protocol(wire::protocol_version);
@@ -132,7 +162,7 @@ class DescribeCall : public UnaryCall<DescribeCall, rpc::DescribeRequest, rpc::D
     reply.set_holder(status.holder);
     reply.set_held_s(status.held.value);
     reply.set_phase(status.phase);
-    reply.set_role(std::string(key_of(peer.role)));
+    reply.set_role(std::string(key_of(peer_.role)));
     reply.set_cores(std::int32_t(::sysconf(_SC_NPROCESSORS_ONLN)));
     reply.set_memory_bytes(std::uint64_t(::sysconf(_SC_PHYS_PAGES)) * std::uint64_t(::sysconf(_SC_PAGESIZE)));
     reply.set_refused_handshakes(refused_handshakes());
@@ -147,13 +177,14 @@ class InspectCall : public UnaryCall<InspectCall, rpc::InspectRequest, rpc::Insp
  public:
   using UnaryCall::UnaryCall;
 
-  void answer(const Peer&) {
+  void answer() {
     const double window = request_.window_s();
     if (!(window >= 0 && window <= max_window.value)) {
       told(fail(Cause::bad_input, fmt::format("a window of {} s", window), "",
                 fmt::format("take at most {}", to_text(max_window))));
       return;
     }
+    finish_within(Seconds(window) + inspect_time);
     context_.inspector.ask(
         {Seconds(window), request_.wake_gpus()},
         [self = shared_from_this()](const Inspector::Answer& answer) { self->told(answer); });
@@ -194,6 +225,7 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
 
   void ended(const Error& why) override {
     ticket_ = 0;
+    context_.connections->leases(peer_.connection, false);
     close(why.what.empty() ? grpc::Status::OK : grpc::Status(grpc::StatusCode::UNAVAILABLE, why.what));
   }
 
@@ -201,20 +233,25 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
   void arrived(bool ok) {
     if (!ok) return;
     if (!context_.stopping) std::make_shared<LeaseCall>(context_)->wait();
-    counted_ = ++context_.leases;
-    peer_ = peer_of(grpc_);
+    peer_ = peer_of(grpc_, context_);
     heard_ = now_ns();
-    read_next();
-    context_.after(first_command_time, [self = shared_from_this()] {
-      if (!self->acquired_) self->give_up(first_command_time);
-    });
-    if (counted_ > max_streams) {
-      refuse(0, {Cause::refused, "too many operators at once", context_.node, "try again in a moment"});
-    } else if (peer_.role != pki::Role::run) {
-      const Error error = role_refused(peer_, "run", context_.node);
-      log_warn("refused {}: {}", peer_.name, error.what);
-      refuse(0, error);
+    if (const auto allowed = may(peer_, pki::Role::run, context_); !allowed) {
+      refuse(0, allowed.error());
+      return;
     }
+    context_.connections->call_begins(peer_.connection, peer_.certificate);
+    begun_ = true;
+    read_next();
+    after(first_command_time, [this] {
+      if (!acquired_) give_up(first_command_time);
+    });
+  }
+
+  // Does not keep the call: what is over costs nothing until then.
+  void after(Seconds time, std::function<void()> act) {
+    context_.after(time, [self = weak_from_this(), act = std::move(act)] {
+      if (const auto alive = self.lock()) act();
+    });
   }
 
   void read_next() {
@@ -226,18 +263,29 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     if (!ok) {
       leave("the operator's stream ended");
       close(grpc::Status::OK);
-      --context_.leases;
       return;
     }
-    if (!refused_) take(command_);
-    command_.Clear();
-    read_next();
+    context_.connections->message_read(peer_.connection, command_.ByteSizeLong());
+    take(command_);
+    command_ = {};  // not Clear(), which keeps what the largest one took
+    if (!refused_) read_next();
   }
 
   void take(rpc::Command& command) {
     if (acquired_) {
       if (command.has_heartbeat()) return;
-      if (command.has_acquire() || command.has_open() || command.body_case() == rpc::Command::BODY_NOT_SET) {
+      if (command.has_part()) {
+        auto whole = assembly_.add(command.part());
+        if (!whole) {
+          refuse(command.sequence(), whole.error());
+          leave("the operator sent " + whole.error().what);
+          return;
+        }
+        if (!*whole) return;
+        command = std::move(**whole);
+      }
+      if (command.has_acquire() || command.has_open() || command.has_part() ||
+          command.body_case() == rpc::Command::BODY_NOT_SET) {
         refuse(command.sequence(),
                {Cause::bad_input, "a command that a lease does not know", context_.node, ""});
         leave("the operator sent a command that a lease does not know");
@@ -253,7 +301,7 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     if (auto taken = acquire(command); !taken) {
       Error error = taken.error();
       if (error.where.node.empty()) error.where.node = context_.node;
-      log_warn("refused {} a lease: {}", peer_.name, error.what);
+      log_refusal(peer_.source, "refused {} a lease: {}", peer_.name, error.what);
       refuse(command.sequence(), error);
     }
   }
@@ -270,11 +318,13 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     if (!(command.deadline_s() > 0 && command.deadline_s() < 1e6))
       return fail(Cause::bad_input, "a command without a deadline");
     interval_ = acquire->heartbeat;
+    acquire->holder = peer_.name;
     auto ticket = context_.manager.acquire(std::move(*acquire), command.sequence(),
                                            Deadline::in(Seconds(command.deadline_s())), shared_from_this());
     if (!ticket) return tl::unexpected(ticket.error());
     acquired_ = true;
     ticket_ = *ticket;
+    context_.connections->leases(peer_.connection, true);
     beat_later();
     return {};
   }
@@ -286,6 +336,8 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     *event.mutable_error() = wire::to_wire(error);
     send(std::move(event));
     close(grpc::Status::OK);
+    // A client that takes nothing would keep the stream for ever.
+    after(parting_time, [this] { cut(); });
   }
 
   void leave(const std::string& why) {
@@ -294,17 +346,27 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
   }
 
   void beat_later() {
-    context_.after(interval_, [self = shared_from_this()] { self->beat(); });
+    after(interval_, [this] { beat(); });
   }
 
   void beat() {
+    {
+      std::lock_guard lock(mutex_);
+      if (finished_) return;
+      if (closing_ && seconds_since(closed_at_) > parting_time) return grpc_.TryCancel();
+    }
+    if (!peer_.certificate.empty()) {
+      if (const auto still = context_.certificates->identify(peer_.certificate); !still) {
+        leave(still.error().what);
+        return cut();
+      }
+    }
     if (const Seconds silence = seconds_since(heard_); silence >= interval_ * (0.99 * missed_heartbeats)) {
       give_up(silence);
       return;
     }
     {
       std::lock_guard lock(mutex_);
-      if (finishing_) return;
       if (answered_ && !closing_ && queue_.empty() && !writing_) {
         queue_.emplace_back().mutable_heartbeat();
         write_locked();
@@ -313,14 +375,15 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     beat_later();
   }
 
+  void cut() {
+    std::lock_guard lock(mutex_);
+    if (!finished_) grpc_.TryCancel();
+  }
+
   void give_up(Seconds silence) {
-    {
-      std::lock_guard lock(mutex_);
-      if (finishing_) return;
-    }
     leave(fmt::format("nothing was heard of the operator for {:.1f} s", silence.value));
     // A client that takes nothing either would hold up the orderly end for ever.
-    grpc_.TryCancel();
+    cut();
   }
 
   // After what is queued has been written, the call is finished with `status`.
@@ -328,6 +391,7 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     std::lock_guard lock(mutex_);
     if (closing_) return;
     closing_ = true;
+    closed_at_ = now_ns();
     status_ = std::move(status);
     write_locked();
   }
@@ -339,7 +403,13 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
       stream_.Write(queue_.front(), write_.start(shared_from_this(), [this](bool ok) { written(ok); }));
     } else if (closing_) {
       finishing_ = true;
-      stream_.Finish(status_, write_.start(shared_from_this(), [](bool) {}));
+      stream_.Finish(status_, write_.start(shared_from_this(), [this](bool) {
+        std::lock_guard lock(mutex_);
+        finished_ = true;
+        if (begun_) context_.connections->call_ends(peer_.connection);
+        // Done is what gRPC has taken over: a client without a window for it would keep the stream.
+        context_.after(parting_time, [self = shared_from_this()] { self->grpc_.TryCancel(); });
+      }));
     }
   }
 
@@ -355,13 +425,14 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
   grpc::ServerContext grpc_;
   grpc::ServerAsyncReaderWriter<rpc::Event, rpc::Command> stream_;
   rpc::Command command_;
+  wire::Assembly assembly_;
   Op read_, write_;
 
   // Of the queue's thread.
   Peer peer_;
   std::int64_t heard_ = 0;
   Seconds interval_{0};
-  int counted_ = 0;
+  bool begun_ = false;  // counted as a call of its connection
   bool acquired_ = false;
   bool refused_ = false;
 
@@ -371,8 +442,10 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
   std::deque<rpc::Event> queue_;
   bool answered_ = false;  // acquired has been sent, heartbeats may follow
   bool writing_ = false;
-  bool closing_ = false;    // nothing more is taken for sending
+  bool closing_ = false;  // nothing more is taken for sending
+  std::int64_t closed_at_ = 0;
   bool finishing_ = false;  // Finish has been called
+  bool finished_ = false;   // ... and done
   grpc::Status status_;
 };
 

@@ -2,15 +2,17 @@
 
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
-
-#include "pki/pki.h"
+#include <time.h>
 
 namespace ringtrue::daemon {
 
 Result<void> Certificates::load() {
   auto bundle = pki::load_node_credentials(folder_, node_);
   if (!bundle) return tl::unexpected(bundle.error());
+  auto revoked = pki::load_revoked(bundle->folder);
+  if (!revoked) return tl::unexpected(revoked.error());
   std::lock_guard lock(mutex_);
+  revoked_ = std::move(*revoked);
   pem_ = {std::move(bundle->ca), std::move(bundle->cert), std::move(bundle->key)};
   ++generation_;
   return {};
@@ -19,6 +21,11 @@ Result<void> Certificates::load() {
 std::pair<Certificates::Pem, std::uint64_t> Certificates::current() const {
   std::lock_guard lock(mutex_);
   return {pem_, generation_};
+}
+
+Result<pki::Identity> Certificates::identify(const std::string& certificate) const {
+  std::lock_guard lock(mutex_);
+  return pki::identify(certificate, pem_.ca, revoked_, ::time(nullptr));
 }
 
 namespace {

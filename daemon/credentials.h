@@ -8,16 +8,17 @@
 #include <string>
 
 #include "base/result.h"
+#include "pki/pki.h"
 
 namespace ringtrue::daemon {
 
-// The certificates in use. Handshakes that begin after a reload use the new ones; connections that stand are
-// kept.
+// The certificates in use, and which of others count no more. Handshakes that begin after a reload use the
+// new ones.
 class Certificates {
  public:
   Certificates(std::string folder, std::string node) : folder_(std::move(folder)), node_(std::move(node)) {}
 
-  // Reads the folder. On an error the former certificates stay in use.
+  // Reads the folder. On an error all stays as it was.
   Result<void> load();
 
   struct Pem {
@@ -26,11 +27,15 @@ class Certificates {
   // `generation` rises with every load that succeeded.
   std::pair<Pem, std::uint64_t> current() const;
 
+  // Who shows this certificate, if it counts now (pki::identify).
+  Result<pki::Identity> identify(const std::string& certificate) const;
+
  private:
   const std::string folder_;
   const std::string node_;
   mutable std::mutex mutex_;
   Pem pem_;
+  pki::Serials revoked_;
   std::uint64_t generation_ = 0;
 };
 

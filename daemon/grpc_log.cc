@@ -2,16 +2,15 @@
 
 #include <grpc/support/log.h>
 
+#include <atomic>
 #include <string_view>
 
-#include "base/log.h"
-#include "daemon/limiter.h"
+#include "daemon/refusal_log.h"
 
 namespace ringtrue::daemon {
 namespace {
 
-Limiter handshakes(5, Seconds(10));
-Limiter others(5, Seconds(10));
+std::atomic<std::uint64_t> handshakes = 0;
 
 // The cause in a person's words, by a part of OpenSSL's.
 constexpr struct {
@@ -48,9 +47,8 @@ void log_line_of_grpc(gpr_log_func_args* line) {
   const std::string_view text = line->message;
   const bool handshake = text.find("Handshake failed with fatal error") != std::string_view::npos;
   if (handshake) {
-    const auto before = handshakes.event();
-    if (!before) return;
-    if (*before > 0) log_warn("refused {} more TLS clients", *before);
+    ++handshakes;
+    if (!may_log_refusal("TLS")) return;
     const std::string_view why = reason(text);
     if (why.empty()) {
       log_warn("refused a TLS client: what it sends is not valid TLS ({})", last_part(text));
@@ -60,7 +58,7 @@ void log_line_of_grpc(gpr_log_func_args* line) {
     return;
   }
   if (line->severity != GPR_LOG_SEVERITY_ERROR) return;
-  if (others.event()) log_warn("gRPC: {}", text);
+  if (may_log_refusal("gRPC")) log_warn("gRPC: {}", text);
 }
 
 }  // namespace
@@ -71,7 +69,7 @@ void take_over_grpc_log() {
 }
 
 std::uint64_t refused_handshakes() {
-  return handshakes.total();
+  return handshakes;
 }
 
 }  // namespace ringtrue::daemon

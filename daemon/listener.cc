@@ -11,34 +11,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <regex>
 
-#include "base/log.h"
+#include "daemon/client_limits.h"
+#include "daemon/connections.h"
+#include "daemon/refusal_log.h"
 
 namespace ringtrue::daemon {
 namespace {
-
-constexpr Seconds opening_time{5};        // for a client's first bytes
-constexpr std::size_t max_waiting = 256;  // the oldest goes when there are more
-// The kernel gives the lowest free number, so this bounds how many connections are open at once: an operator
-// or two have one each, a lease of many processes some hundred of its own.
-constexpr int highest_fd = 320;
-constexpr int accepts_at_once = 64;
-
-std::string peer_name(int fd) {
-  sockaddr_storage address{};
-  socklen_t length = sizeof address;
-  char host[NI_MAXHOST] = "";
-  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0 ||
-      address.ss_family == AF_UNIX ||
-      ::getnameinfo(reinterpret_cast<sockaddr*>(&address), length, host, sizeof host, nullptr, 0,
-                    NI_NUMERICHOST) != 0)
-    return "an unknown address";
-  return host;
-}
 
 Error listen_error(const ListenAddress& address, int error) {
   const std::string at = address.host.empty() ? "all addresses" : address.host;
@@ -77,10 +61,7 @@ Result<ListenAddress> parse_listen(const std::string& text) {
 }
 
 Listener::Listener(OwnedFd socket, Opening opening, HandOver hand_over)
-    : socket_(std::move(socket)),
-      opening_(opening),
-      hand_over_(std::move(hand_over)),
-      drops_(std::make_unique<Limiter>(5, Seconds(10))) {}
+    : socket_(std::move(socket)), opening_(opening), hand_over_(std::move(hand_over)) {}
 
 Result<Listener> Listener::tcp(const ListenAddress& address, Opening opening, HandOver hand_over) {
   addrinfo hints{};
@@ -147,11 +128,19 @@ void Listener::serve() {
   look_at_waiting();
 }
 
-void Listener::drop(int fd, const char* why) {
-  const auto before = drops_->event();
-  if (!before) return;
-  if (*before > 0) log_warn("dropped {} more connections that were none of ours", *before);
-  log_warn("dropped a connection from {}: {}", peer_name(fd), why);
+void Listener::drop(const Source& source, const char* why) {
+  ++dropped_;
+  log_refusal(source, "dropped a connection from {}: {}", source.text, why);
+}
+
+// The oldest of whoever has the most.
+void Listener::crowd_out(const Source& newest) {
+  const auto same = [&](const Waiting& w) { return w.source.key == newest.key; };
+  const bool many = std::size_t(std::ranges::count_if(waiting_, same)) > max_waiting_of_source;
+  if (!many && waiting_.size() <= max_waiting) return;
+  const auto goes = many ? std::ranges::find_if(waiting_, same) : waiting_.begin();
+  drop(goes->source, "it said nothing, and others wait");
+  waiting_.erase(goes);
 }
 
 void Listener::accept_all() {
@@ -166,13 +155,10 @@ void Listener::accept_all() {
       accept_again_ = now_ns() + 100'000'000;
       return;
     }
-    if (fd.get() > highest_fd) {
-      if (waiting_.empty()) {
-        drop(fd.get(), "too many connections at once");
-        continue;
-      }
-      drop(waiting_.front().fd.get(), "it said nothing, and others wait");
-      waiting_.pop_front();
+    Source source = source_of(fd.get());
+    if (fd.get() > (opening_ == Opening::any ? highest_local_fd : highest_tcp_fd)) {
+      drop(source, "too many connections at once");
+      continue;
     }
     if (opening_ == Opening::any) {
       hand_over_(socket_.get(), fd.release());
@@ -180,11 +166,8 @@ void Listener::accept_all() {
     }
     const int one = 1;
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    waiting_.push_back({std::move(fd), now_ns()});
-    if (waiting_.size() > max_waiting) {
-      drop(waiting_.front().fd.get(), "it said nothing, and others wait");
-      waiting_.pop_front();
-    }
+    waiting_.push_back({std::move(fd), now_ns(), std::move(source)});
+    crowd_out(waiting_.back().source);
   }
 }
 
@@ -211,7 +194,7 @@ void Listener::look_at_waiting() {
     if (ours) {
       hand_over_(socket_.get(), w->fd.release());
     } else if (why) {
-      drop(w->fd.get(), why);
+      drop(w->source, why);
     } else {
       ++w;
       continue;

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/result.h"
-#include "daemon/limiter.h"
+#include "daemon/connections.h"
 
 namespace ringtrue::daemon {
 
@@ -46,24 +46,26 @@ class Listener {
   // Accepts, looks, hands over, drops; never blocks.
   void serve();
 
-  std::uint64_t dropped() const { return drops_->total(); }
+  std::uint64_t dropped() const { return dropped_; }
 
  private:
   struct Waiting {
     OwnedFd fd;
     std::int64_t since = 0;
+    Source source;
   };
   Listener(OwnedFd socket, Opening opening, HandOver hand_over);
   void accept_all();
   void look_at_waiting();
-  void drop(int fd, const char* why);
+  void crowd_out(const Source& newest);
+  void drop(const Source& source, const char* why);
 
   OwnedFd socket_;
   Opening opening_;
   HandOver hand_over_;
   std::list<Waiting> waiting_;
   std::int64_t accept_again_ = 0;  // now_ns, after accept(2) failed for lack of something
-  std::unique_ptr<Limiter> drops_;
+  std::uint64_t dropped_ = 0;
 };
 
 }  // namespace ringtrue::daemon

@@ -126,6 +126,7 @@ void Daemon::reload() {
   }
   if (certificates_) {
     if (auto loaded = certificates_->load(); loaded) {
+      service_->certificates_changed();
       log_info("reloaded the certificates");
     } else {
       log_error("kept the former certificates: {}", loaded.error().text());

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "daemon/connections.h"
 #include "daemon/credentials.h"
 #include "daemon/inspector.h"
 #include "daemon/lease_manager.h"
@@ -27,9 +28,10 @@ struct CallContext {
   LeaseManager& manager;
   Inspector& inspector;
   rpc::Node::AsyncService service;
-  std::unique_ptr<grpc::ServerCompletionQueue> queue;
-  std::atomic<bool> stopping;
-  std::atomic<int> leases = 0;  // streams that are open
+  std::shared_ptr<const Certificates> certificates{};  // null where no connection has TLS
+  std::unique_ptr<Connections> connections{};
+  std::unique_ptr<grpc::ServerCompletionQueue> queue{};
+  std::atomic<bool> stopping = false;
   // Of the queue's thread: what to do at its time (now_ns). Not grpc::Alarm: after a few that ring every
   // second, gRPC's own timer thread wakes several times a second for ever.
   std::multimap<std::int64_t, std::function<void()>> timers{};
@@ -60,6 +62,8 @@ class Service {
   Result<void> start(std::shared_ptr<const Certificates> certificates);
   // Takes a connection over, its descriptor included.
   void serve(Door door, int listener, int fd);
+  // Ends connections whose certificates count no more.
+  void certificates_changed();
   // Ends what still runs at the deadline. The inspector must have stopped: it may tell nobody any more.
   void stop(Deadline deadline);
 

@@ -27,6 +27,12 @@ Result<StateDir> StateDir::open(const std::string& path) {
     return fail(Cause::unavailable, fmt::format("cannot make the folder {}: {}", path, std::strerror(failed)),
                 "--state", "choose a folder that you may write to");
   }
+  // Who owns the folder, or may write to it, could put another socket in the place of ours.
+  struct stat folder {};
+  if (::stat(path.c_str(), &folder) != 0 || !S_ISDIR(folder.st_mode) ||
+      (folder.st_uid != ::geteuid() && folder.st_uid != 0) || (folder.st_mode & S_IWOTH) != 0)
+    return fail(Cause::unavailable, fmt::format("{} is no folder that belongs to this user alone", path),
+                "--state", "choose one of your own that others may not write to");
   StateDir dir;
   dir.path_ = path;
   const std::string lock = path + "/ringtrued.lock";
@@ -35,6 +41,11 @@ Result<StateDir> StateDir::open(const std::string& path) {
     return fail(Cause::unavailable, fmt::format("cannot open {}: {}", lock, std::strerror(errno)), "--state",
                 "choose a folder that you may write to");
   }
+  // It will be emptied: another file of ours must not be, by a link to it.
+  struct stat file {};
+  if (::fstat(dir.lock_.get(), &file) != 0 || !S_ISREG(file.st_mode) || file.st_nlink != 1)
+    return fail(Cause::unavailable, fmt::format("{} is a link, or no file", lock), "--state",
+                "see who made it, and remove it");
   if (::flock(dir.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     char pid[32] = "";
     const ssize_t n = ::pread(dir.lock_.get(), pid, sizeof pid - 1, 0);

@@ -14,6 +14,7 @@
 
 #include "base/fields.h"
 #include "base/result.h"
+#include "base/text.h"
 
 namespace ringtrue {
 
@@ -139,7 +140,7 @@ class JsonWriter {
 template <class Derived>
 class JsonReader {
  public:
-  // limited: values are held to the limits of the tables.
+  // limited: values, too, are held to the limits of the tables; the lengths of lists always are.
   explicit JsonReader(const nlohmann::json& from, bool limited) : at_(&from), limited_(limited) {}
   const std::string& wrong() const { return wrong_; }  // "nodes/0/name: not a text"; empty: nothing
 
@@ -219,7 +220,8 @@ class JsonReader {
 
   void get_text(std::string& value, const About& about) {
     if (!at_->is_string()) return complain("not a text");
-    value = text();
+    // Elsewhere, texts are for people: a document's names and reasons go to terminals.
+    value = limited_ ? text() : visible(text());
     if (limited_) check_text(value, about);
   }
 
@@ -252,9 +254,19 @@ class JsonReader {
   }
 
   bool fits(const About& about) {
-    if (limited_ && at_->size() > about.max_items)
+    if (at_->size() > about.max_items)
       complain(fmt::format("{} items, more than {}", at_->size(), about.max_items));
     return wrong_.empty();
+  }
+
+  // " (node3)" of a record with a name, for errors.
+  static std::string name_of(const nlohmann::json& item) {
+    const auto it = item.is_object() ? item.find("name") : item.end();
+    if (it == item.end() || !it->is_string()) return {};
+    std::string name = it->template get<std::string>().substr(0, 64);
+    for (char& c : name)
+      if (c <= ' ' || c >= 0x7f) c = '?';
+    return name.empty() ? name : fmt::format(" ({})", name);
   }
 
   template <class T>
@@ -267,7 +279,7 @@ class JsonReader {
     for (std::size_t i = 0; i < items.size() && wrong_.empty(); ++i) {
       at_ = &items[i];
       get(all.emplace_back(), each);
-      if (!wrong_.empty()) within(std::to_string(i));
+      if (!wrong_.empty()) within(fmt::format("{}{}", i, name_of(items[i])));
     }
     at_ = &items;
   }

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "base/text.h"
+
 namespace ringtrue {
 namespace {
 
@@ -70,8 +72,7 @@ std::string log_format(LogLevel level, std::string_view message, bool journal) {
     const std::string& name = program_name();
     line = fmt::format("{} {}{}{}: ", utc_now(), name, name.empty() ? "" : " ", level_name(level));
   }
-  for (char c : message) line += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
-  line += '\n';
+  line += visible(message) + '\n';
   return line;
 }
 

@@ -1,5 +1,7 @@
 #include "base/result.h"
 
+#include "base/text.h"
+
 namespace ringtrue {
 
 std::string Error::text() const {
@@ -8,10 +10,7 @@ std::string Error::text() const {
   line += what;
   if (!next.empty()) line += "; " + next;
   // An error is one line whatever a peer or a file put into it.
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return line;
+  return visible(line);
 }
 
 }  // namespace ringtrue

@@ -19,9 +19,12 @@
 #include "fleet/targets.h"
 #include "run/member.h"
 #include "run/report.h"
+#include "wire/parts.h"
 
 namespace ringtrue::fleet {
 namespace {
+
+constexpr std::size_t room_for_a_nodes_own = 32;  // its index, the sequence, the deadline
 
 tl::unexpected<FleetError> refuse(Error error, Phase phase = Phase::lease) {
   return tl::unexpected(FleetError{{Failure{error.where.node, phase, std::move(error), true}}});
@@ -58,6 +61,24 @@ Result<void> check(const std::vector<Target>& targets, const Options& options) {
   return {};
 }
 
+// Each rank of the node, and nobody else, must have reported: nothing counted is not nothing wrong.
+Result<void> of_all_ranks(const run::RunReport& report, const run::Job& job, int node) {
+  if (job.gpu_limits) return {};  // it measures GPUs; there are no ranks
+  std::set<collective::Rank> reported, due;
+  for (const run::RankReport& rank : report.ranks) reported.insert(rank.rank);
+  for (collective::Rank rank = 0; rank < job.ranks(); ++rank)
+    if (job.seats[std::size_t(rank)].node == node) due.insert(rank);
+  const auto wrong = [&](const char* what, collective::Rank rank) {
+    return fail(Cause::corrupted, fmt::format("its daemon sent {} {}", what, rank),
+                job.nodes[std::size_t(node)], "install the same version on both");
+  };
+  for (const collective::Rank rank : due)
+    if (!reported.contains(rank)) return wrong("no report of rank", rank);
+  for (const collective::Rank rank : reported)
+    if (!due.contains(rank)) return wrong("a report of another node's rank", rank);
+  return {};
+}
+
 class GrpcFleet final : public Fleet {
  public:
   GrpcFleet(std::vector<Target> targets, Options options, std::vector<std::string> hosts,
@@ -86,9 +107,14 @@ class GrpcFleet final : public Fleet {
     acquire.data_interface = options_.data_interface;
     acquire.heartbeat = heartbeat_interval;
     const std::vector<int> who = living();
-    sessions_->open(*dialer_, targets_, who);
     rpc::Command command;
     *command.mutable_acquire() = wire::to_wire(acquire);
+    if (command.ByteSizeLong() + room_for_a_nodes_own > std::size_t(wire::max_request_bytes))
+      return refuse({Cause::bad_input,
+                     fmt::format("the names of {} nodes are longer than {} KiB together", names_.size(),
+                                 wire::max_request_bytes >> 10),
+                     "", "give shorter names, or fewer nodes"});
+    sessions_->open(*dialer_, targets_, who);
     auto replies = sessions_->phase(
         who, options_.phase_deadline, std::move(command),
         [](rpc::Command& own, int node) { own.mutable_acquire()->mutable_member()->set_node(node); });
@@ -176,7 +202,9 @@ class GrpcFleet final : public Fleet {
     if (auto fits = wire::sendable(job); !fits) return refuse(fits.error(), Phase::prepare);
 
     rpc::Command prepare;
-    *prepare.mutable_prepare()->mutable_job() = wire::to_wire(job);
+    run::Job numbered = job;
+    numbered.run = ++runs_;
+    *prepare.mutable_prepare()->mutable_job() = wire::to_wire(numbered);
     auto prepared = sessions_->phase(who, options_.phase_deadline, std::move(prepare));
     if (!prepared) return tl::unexpected(prepared.error());
     auto addresses = addresses_of(who, *prepared);
@@ -198,6 +226,9 @@ class GrpcFleet final : public Fleet {
     std::vector<run::RunReport> reports;
     for (std::size_t i = 0; i < done->size(); ++i) {
       run::RunReport& report = reports.emplace_back(std::move((*done)[i].report));
+      if (auto whole = of_all_ranks(report, job, who[i]); !whole)
+        return tl::unexpected(
+            FleetError{{Failure{names_[std::size_t(who[i])], Phase::collect, whole.error(), true}}});
       // A daemon speaks of its own node alone.
       std::erase_if(report.counters,
                     [&](const auto& window) { return window.first != names_[std::size_t(who[i])]; });
@@ -235,6 +266,7 @@ class GrpcFleet final : public Fleet {
   const std::shared_ptr<Dialer> dialer_;
   std::vector<std::string> names_;  // by target
   std::vector<Failure> dead_;
+  std::uint64_t runs_ = 0;
   bool broken_ = false;  // a run has failed since the lease
   bool lost_ = false;    // ... for another reason than nodes that are dead
   std::mutex mutex_;     // of what follows against cancel()

@@ -12,13 +12,19 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "fleet/targets.h"
 #include "fleet/unreachable.h"
 #include "pki/pki.h"
+#include "pki/x509.h"
 #include "run/member.h"
 #include "wire/node.grpc.pb.h"
+#include "wire/parts.h"
 
 namespace ringtrue::fleet {
+
+constexpr int max_description_bytes = 64 << 10;
+constexpr int max_recording_bytes = 8 << 20;  // a machine of eight GPUs takes some 100 KiB, packed
 
 class Dialer {
  public:
@@ -26,10 +32,12 @@ class Dialer {
   std::shared_ptr<const pki::PemBundle> own;  // null: without TLS
   Seconds connect_time;
 
-  std::shared_ptr<grpc::Channel> dial(const Target& target) const {
+  std::shared_ptr<grpc::Channel> dial(const Target& target, int max_answer_bytes) const {
     grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(wire::max_message_bytes);
-    arguments.SetMaxSendMessageSize(wire::max_message_bytes);
+    arguments.SetMaxReceiveMessageSize(max_answer_bytes);
+    arguments.SetMaxSendMessageSize(wire::max_request_bytes);
+    // A limit on messages holds for what came over the wire, not for what it unpacks to.
+    arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a proxy for the web is none for the cluster
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
@@ -47,7 +55,8 @@ class Dialer {
 namespace {
 
 Error error_of(const grpc::Status& status, const Target& target, const pki::PemBundle* credentials) {
-  const std::string said = status.error_message().empty() ? "no reason given" : status.error_message();
+  const std::string said =
+      status.error_message().empty() ? "no reason given" : one_line(status.error_message(), 1000);
   const auto error = [&](Cause cause, std::string what, std::string next = {}) {
     return Error{cause, std::move(what), target.node, std::move(next)};
   };
@@ -78,7 +87,14 @@ Error error_of(const grpc::Status& status, const Target& target, const pki::PemB
   }
 }
 
-Result<Reply> reply_of(rpc::Event& event) {
+// Whether a daemon has the name that the operator used. Addresses and sockets are no names.
+bool is_named(const std::string& daemon, const Target& target) {
+  const std::string name = certificate_name(target);
+  return !target.socket.empty() || pki::is_address(name) || name == "localhost" ||
+         pki::certificate_is_for({daemon}, name);
+}
+
+Result<Reply> reply_of(rpc::Event& event, const Target& target) {
   Reply reply;
   reply.sequence = event.sequence();
   reply.at = now_ns();
@@ -86,6 +102,9 @@ Result<Reply> reply_of(rpc::Event& event) {
   if (event.has_acquired() && !wire::compatible(event.acquired().version(), event.acquired().protocol()))
     reply.error = wire::version_mismatch(event.acquired().version(), event.acquired().protocol(),
                                          wire::program_version(), wire::protocol_version);
+  else if (event.has_acquired() && !is_named(event.acquired().node(), target))
+    reply.error = Error{Cause::refused, "its daemon calls itself " + one_line(event.acquired().node(), 255),
+                        target.node, "give --hosts the name that the daemon has by --node"};
   if (event.has_prepared()) {
     auto prepared = wire::from_wire(event.prepared());
     if (!prepared) return tl::unexpected(prepared.error());
@@ -133,7 +152,7 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
   void start(const Dialer& dialer, std::shared_ptr<Stream> self) {
     self_ = std::move(self);
     own_ = dialer.own;
-    channel_ = dialer.dial(target_);
+    channel_ = dialer.dial(target_, wire::max_message_bytes);
     stub_ = rpc::Node::NewStub(channel_);
     stub_->async()->Lease(&context_, this);
     AddHold();  // writes are started from outside of reactions
@@ -180,7 +199,7 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
     if (event_.has_error() && event_.sequence() == 0) {  // to no command: why the stream will end
       parting_ = wire::from_wire(event_.error());
     } else if (!event_.has_heartbeat()) {
-      auto reply = reply_of(event_);
+      auto reply = reply_of(event_, target_);
       if (!reply) {
         Reply broken;
         broken.sequence = event_.sequence();
@@ -235,7 +254,7 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
 template <class Request, class Reply>
 void ask(const Dialer& dialer, const std::vector<Target>& targets, Seconds deadline, const Request& request,
          grpc::Status (rpc::Node::Stub::*call)(grpc::ClientContext*, const Request&, Reply*),
-         const std::function<void(std::size_t, Result<Reply>)>& told) {
+         int max_answer_bytes, const std::function<void(std::size_t, Result<Reply>)>& told) {
   constexpr std::size_t at_once = 256;
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
@@ -244,7 +263,7 @@ void ask(const Dialer& dialer, const std::vector<Target>& targets, Seconds deadl
       context.set_deadline(std::chrono::system_clock::now() +
                            std::chrono::microseconds(std::int64_t(deadline.value * 1e6)));
       Reply reply;
-      rpc::Node::Stub stub(dialer.dial(targets[i]));
+      rpc::Node::Stub stub(dialer.dial(targets[i], max_answer_bytes));
       const grpc::Status status = (stub.*call)(&context, request, &reply);
       if (status.ok())
         told(i, std::move(reply));
@@ -301,10 +320,10 @@ void ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadlin
   request.set_protocol(wire::protocol_version);
   request.set_version(std::string(wire::program_version()));
   ask<rpc::DescribeRequest, rpc::DescribeReply>(
-      dialer, targets, deadline, request, &rpc::Node::Stub::Describe,
+      dialer, targets, deadline, request, &rpc::Node::Stub::Describe, max_description_bytes,
       [&](std::size_t i, const Result<rpc::DescribeReply>& reply) {
         told(i, reply.map([&](const rpc::DescribeReply& r) {
-          return NodeState{targets[i].node, true, r.version(), r.holder(), ""};
+          return NodeState{targets[i].node, true, one_line(r.version(), 64), one_line(r.holder(), 200), ""};
         }));
       });
 }
@@ -315,6 +334,7 @@ void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const probe
   request.set_window_s(question.window.value);
   request.set_wake_gpus(question.wake_gpus);
   ask<rpc::InspectRequest, rpc::InspectReply>(dialer, targets, deadline, request, &rpc::Node::Stub::Inspect,
+                                              max_recording_bytes,
                                               [&](std::size_t i, Result<rpc::InspectReply> reply) {
                                                 if (!reply)
                                                   told(i, tl::unexpected(reply.error()));

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "wire/parts.h"
+
 namespace ringtrue::fleet {
 namespace {
 
@@ -12,9 +14,13 @@ std::int64_t ns(Seconds s) {
   return std::int64_t(s.value * 1e9);
 }
 
-CommandPtr numbered(rpc::Command command, std::uint64_t sequence, Seconds deadline) {
+void number(rpc::Command& command, std::uint64_t sequence, Seconds deadline) {
   command.set_sequence(sequence);
   command.set_deadline_s(deadline.value);
+}
+
+CommandPtr numbered(rpc::Command command, std::uint64_t sequence, Seconds deadline) {
+  number(command, sequence, deadline);
   return std::make_shared<const rpc::Command>(std::move(command));
 }
 
@@ -232,7 +238,10 @@ FleetResult<std::vector<Reply>> NodeSessions::phase(
     const std::vector<int>& who, Seconds deadline, rpc::Command command,
     const std::function<void(rpc::Command&, int node)>& adapt) {
   const Phase phase = wire::phase_of(command);
-  const CommandPtr to_all = numbered(std::move(command), ++sequence_, deadline);
+  number(command, ++sequence_, deadline);
+  std::vector<CommandPtr> to_all;
+  for (rpc::Command& part : wire::in_parts(std::move(command)))
+    to_all.push_back(std::make_shared<const rpc::Command>(std::move(part)));
   Lock lock(state_->mutex);
   const auto member = [&](int node) -> Member& { return state_->members[std::size_t(node)]; };
   state_->awaited = sequence_;
@@ -241,9 +250,13 @@ FleetResult<std::vector<Reply>> NodeSessions::phase(
   for (const int node : who) member(node).reply.reset();
   for (const int node : who) {
     if (!member(node).link) continue;
-    const auto own = adapt ? std::make_shared<rpc::Command>(*to_all) : nullptr;
-    if (own) adapt(*own, node);
-    member(node).link->send(own ? own : to_all);
+    if (adapt) {
+      const auto own = std::make_shared<rpc::Command>(*to_all.front());
+      adapt(*own, node);
+      member(node).link->send(own);
+      continue;
+    }
+    for (const CommandPtr& part : to_all) member(node).link->send(part);
   }
   const bool time_up = await(lock, phase, who, deadline);
   const bool good = !state_->cancelled && std::all_of(who.begin(), who.end(), [&](int node) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/number.h"
+#include "base/text.h"
 
 namespace ringtrue::formats {
 namespace {
@@ -72,7 +73,7 @@ std::string clean(std::string_view text) {
       result += ' ';
     at += std::max<std::size_t>(length, 1);
   }
-  return std::string(trim(result));
+  return std::string(trim(visible(result)));
 }
 
 bool is_utf8(std::string_view text) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <sstream>
 
 #include "pki/safe_file.h"
 #include "pki/x509.h"
@@ -27,6 +28,16 @@ std::string without_port(const std::string& name) {
   const std::size_t colon = name.find(':');
   if (colon == std::string::npos || name.find(':', colon + 1) != std::string::npos) return name;
   return name.substr(0, colon);
+}
+
+std::string upper(std::string text) {
+  for (char& c : text) c = char(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
+bool is_serial(const std::string& text) {
+  return text.size() >= 2 && text.size() <= 42 &&
+         std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 
 Result<void> check_name(const std::string& name, bool for_node) {
@@ -62,7 +73,7 @@ Result<Issued> issue_one(const std::string& dir, const KeyPair& authority, const
   profile.name = name;
   profile.unit = "role:" + std::string(key_of(granted));
   profile.server = granted == Role::node;
-  profile.client = true;
+  profile.client = granted != Role::node;  // no daemon lets another in
   if (granted == Role::node) profile.hosts = {name};
   profile.not_before = time(nullptr) - 2 * day;
   profile.not_after = until;
@@ -113,6 +124,9 @@ Result<PemBundle> load_bundle(const std::string& folder, const std::string& stem
     file->text = std::move(*text);
   }
   const auto refuse = [&](const std::string& what) { return fail(Cause::bad_input, what, {}, renew); };
+  if (is_exposed(key.path))
+    return fail(Cause::bad_input, "others may read or write " + key.path, {},
+                "chmod 600 " + key.path + ", or make a new certificate if somebody may have read it");
   std::vector<CertificateFacts> facts;
   for (const File* file : {&ca, &cert}) {
     auto read = read_certificate(file->text);
@@ -134,7 +148,7 @@ Result<PemBundle> load_bundle(const std::string& folder, const std::string& stem
       return refuse(path + " is valid only from " + date_text(f.not_before) + " (now " + date_text(now) +
                     "): this machine's clock may be wrong");
   }
-  return PemBundle{ca.text, cert.text, key.text};
+  return PemBundle{ca.text, cert.text, key.text, folder};
 }
 
 }  // namespace
@@ -211,6 +225,82 @@ Result<std::vector<Issued>> issue_certificates(const std::string& dir, const std
     issued.push_back(*one);
   }
   return issued;
+}
+
+Result<Serials> load_revoked(const std::string& dir) {
+  const std::string path = in(dir, "revoked");
+  if (!exists(path)) return Serials{};
+  auto text = read_file(path);
+  if (!text) return tl::unexpected(text.error());
+  Serials serials;
+  std::istringstream lines(*text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::istringstream words(line);
+    std::string serial;
+    if (!(words >> serial) || serial[0] == '#') continue;
+    if (!is_serial(serial))
+      return fail(Cause::bad_input, fmt::format("{}, line {}: no serial number", path, number), {},
+                  "lines begin with a serial in hexadecimal digits, as ringtrue pki revoke writes them");
+    serials.insert(upper(serial));
+  }
+  return serials;
+}
+
+Result<std::vector<Issued>> revoke_certificates(const std::string& dir,
+                                                const std::vector<std::string>& names_or_serials) {
+  auto authority = load_authority(dir);
+  if (!authority) return tl::unexpected(authority.error());
+  auto known = load_revoked(dir);
+  if (!known) return tl::unexpected(known.error());
+  const std::string path = in(dir, "revoked");
+  std::string text;
+  if (exists(path)) {
+    if (auto r = assign(text, read_file(path)); !r) return tl::unexpected(r.error());
+  } else {
+    text = "# Certificates that count no more. A copy beside each node's ca.crt; reload its daemon.\n";
+  }
+  std::vector<Issued> revoked;
+  for (const std::string& given : names_or_serials) {
+    Issued one{given, path, "unknown"};
+    std::string serial = upper(given);
+    const std::string folder = in(dir, without_port(given));
+    const std::string file = in(folder, exists(in(folder, "node.crt")) ? "node.crt" : "operator.crt");
+    if (exists(file)) {
+      auto pem = read_file(file);
+      if (!pem) return tl::unexpected(pem.error());
+      auto facts = read_certificate(*pem);
+      if (!facts) return fail(Cause::bad_input, file + ": " + facts.error().what);
+      one.name = facts->name;
+      one.until = date_text(facts->not_after);
+      serial = facts->serial;
+    } else if (!is_serial(given)) {
+      return fail(
+          Cause::bad_input, fmt::format("no certificate of \"{}\" in {}", given, dir), {},
+          "give names as pki issue was given them, or a serial: openssl x509 -noout -serial -in FILE");
+    }
+    if (known->insert(serial).second)
+      text += fmt::format("{}  {}, {}\n", serial, one.name, date_text(time(nullptr)));
+    revoked.push_back(std::move(one));
+  }
+  if (revoked.empty()) return fail(Cause::bad_input, "no name of a certificate to revoke");
+  if (auto r = write_file(path, text, public_mode, Existing::replace); !r) return tl::unexpected(r.error());
+  return revoked;
+}
+
+Result<Identity> identify(const std::string& certificate_pem, const std::string& authority_pem,
+                          const Serials& revoked, std::int64_t now) {
+  const auto facts = read_certificate(certificate_pem), authority = read_certificate(authority_pem);
+  const auto ours = issued_by(certificate_pem, authority_pem);
+  if (!facts || !authority || !ours) return fail(Cause::refused, "it shows no certificate");
+  if (!*ours) return fail(Cause::refused, "its certificate is of another authority");
+  if (revoked.contains(facts->serial)) return fail(Cause::refused, "its certificate has been revoked");
+  const std::int64_t until = std::min(facts->not_after, authority->not_after);
+  if (now > until) return fail(Cause::refused, "its certificate expired on " + date_text(until));
+  if (now < facts->not_before)
+    return fail(Cause::refused, "its certificate is valid only from " + date_text(facts->not_before));
+  return Identity{role_of(certificate_pem), facts->name, until};
 }
 
 bool certificate_is_for(const std::vector<std::string>& hosts, const std::string& host) {

@@ -4,13 +4,16 @@
 //   DIR/operator/{ca.crt,operator.crt,operator.key}   made with it: role run
 //   DIR/NODE/{ca.crt,node.crt,node.key}          one folder a node, to be copied there
 //   DIR/NAME/{ca.crt,operator.crt,operator.key}  a person's or a program's, of role read or run
+//   DIR/revoked                                  serials that count no more; a copy beside each node's ca.crt
 //
 // The role is the subject's OU: "role:run" may run, "role:read" may only ask what a node is, "role:node" is
 // a daemon's own. Certificates are valid from two days back, so that a clock that is a day off does no harm.
-// Keys have mode 0600, certificates 0644; each file is written aside and renamed.
+// Keys have mode 0600, certificates 0644, folders 0700; each file is written aside and renamed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,11 +50,31 @@ struct IssueOptions {
 Result<std::vector<Issued>> issue_certificates(const std::string& dir, const std::vector<std::string>& names,
                                                const IssueOptions& options);
 
+// Adds the certificates in DIR/NAME, or the serials that are given instead of names, to DIR/revoked.
+Result<std::vector<Issued>> revoke_certificates(const std::string& dir,
+                                                const std::vector<std::string>& names_or_serials);
+
+using Serials = std::set<std::string>;
+// Of the file `revoked` in `dir`; none where there is no such file. bad_input for a line that is no serial.
+Result<Serials> load_revoked(const std::string& dir);
+
+// Who shows a certificate.
+struct Identity {
+  Role role = Role::none;
+  std::string name;
+  std::int64_t until = 0;  // seconds since 1970
+};
+// Whether a certificate counts now: this authority's, valid, not revoked. A TLS handshake that was resumed,
+// and a connection that stands, have not been asked since they began. Cause::refused says why not.
+Result<Identity> identify(const std::string& certificate_pem, const std::string& authority_pem,
+                          const Serials& revoked, std::int64_t now);
+
 // What gRPC wants, as PEM.
 struct PemBundle {
   std::string ca;
   std::string cert;
   std::string key;
+  std::string folder{};  // that they are from
 };
 
 // From `dir`, or from `dir`/`node` where `dir` is the authority's. Checked: all three files can be read, the

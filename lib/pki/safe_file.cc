@@ -59,9 +59,17 @@ Result<void> write_file(const std::string& path, const std::string& text, mode_t
 
 Result<void> make_folder(const std::string& path) {
   std::error_code code;
-  std::filesystem::create_directories(path, code);
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  if (!parent.empty()) std::filesystem::create_directories(parent, code);
   if (code) return failure("make the folder", path, code.value());
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failure("make the folder", path, errno);
+  if (!std::filesystem::is_directory(path, code)) return failure("make the folder", path, ENOTDIR);
   return {};
+}
+
+bool is_exposed(const std::string& path) {
+  struct stat s {};
+  return stat(path.c_str(), &s) == 0 && (s.st_mode & 0026) != 0;
 }
 
 bool exists(const std::string& path) {

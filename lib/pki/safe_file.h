@@ -15,8 +15,11 @@ Result<std::string> read_file(const std::string& path, std::size_t limit = 1 << 
 enum class Existing { replace, keep };  // keep: bad_input where `path` exists
 Result<void> write_file(const std::string& path, const std::string& text, mode_t mode, Existing existing);
 
-// With its parents; mode 0755 (less the umask) where they are made.
+// With its parents (0755, less the umask); mode 0700 where it is made.
 Result<void> make_folder(const std::string& path);
+
+// Whether others than its owner and group may read the file, or others than its owner may write to it.
+bool is_exposed(const std::string& path);
 
 // Something is there, readable or not.
 bool exists(const std::string& path);

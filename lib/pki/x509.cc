@@ -224,6 +224,11 @@ Result<CertificateFacts> read_certificate(const std::string& pem) {
   facts.units = entries(subject, NID_organizationalUnitName);
   facts.hosts = hosts_of(certificate.get());
   facts.issuer = first_entry(X509_get_issuer_name(certificate.get()), NID_commonName);
+  const Number serial(ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate.get()), nullptr));
+  if (char* digits = serial ? BN_bn2hex(serial.get()) : nullptr) {
+    facts.serial = digits;
+    OPENSSL_free(digits);
+  }
   facts.authority = X509_check_ca(certificate.get()) != 0;
   facts.not_before = seconds_of(X509_get0_notBefore(certificate.get()));
   facts.not_after = seconds_of(X509_get0_notAfter(certificate.get()));

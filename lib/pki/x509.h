@@ -35,6 +35,7 @@ struct CertificateFacts {
   std::vector<std::string> units;  // subject OUs
   std::vector<std::string> hosts;  // subject alternative names, addresses as text
   std::string issuer;              // issuer CN
+  std::string serial;              // in hexadecimal digits, capital letters
   bool authority = false;
   std::int64_t not_before = 0;
   std::int64_t not_after = 0;

@@ -103,6 +103,7 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("share_gpus", {}, share_gpus);
   RINGTRUE_FIELD("gpu_limits", {}, gpu_limits);
   RINGTRUE_FIELD("reference", word(32), reference);
+  RINGTRUE_FIELD("run", {}, run);
 }
 
 // ---- what was seen

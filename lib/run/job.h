@@ -61,6 +61,7 @@ struct Job {
   // device: instead of the collective, what GPUs and the ways to them carry, with copies of call.bytes(),
   // `iterations` times; a rank for each node.
   bool gpu_limits = false;
+  std::uint64_t run = 0;  // counts the runs of a lease: datagrams of one are signed for no other
   std::string reference;  // device: "nccl": its allreduce as well, on the same buffers; empty: none
 
   collective::Rank ranks() const { return collective::Rank(seats.size()); }

@@ -9,6 +9,13 @@
 
 namespace ringtrue::topology {
 
+// What a document may hold: of empty entries, a few hundred KiB would stand for gigabytes, and views of paths
+// grow with the square of the devices. Several times what any machine has.
+inline constexpr std::size_t max_nodes = 16'384, max_gpus = 256, max_nics = 1024, max_nvlinks = 256,
+                             max_functions = 256, max_gids = 1024, max_numa = 1024, max_caches = 256,
+                             max_pci = 16'384, max_gaps = 4096, max_fabric = 65'536,
+                             max_fabric_links = 1 << 20;
+
 template <class V, Is<PciLink>... X>
 void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("speed", "GT/s", speed_GTps);
@@ -61,7 +68,7 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("vbios", "", vbios);
   RINGTRUE_FIELD("memory", "bytes", memory);
   RINGTRUE_FIELD("compute_capability", "", compute_capability);
-  RINGTRUE_FIELD("nvlinks", "", nvlinks);
+  RINGTRUE_FIELD("nvlinks", at_most(max_nvlinks), nvlinks);
   RINGTRUE_FIELD("persistence", "", persistence);
   RINGTRUE_FIELD("mig", "", mig);
   RINGTRUE_FIELD("ecc", "", ecc);
@@ -100,7 +107,7 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("max_mtu", "bytes", max_mtu);
   RINGTRUE_FIELD("lid", "", lid);
   RINGTRUE_FIELD("guid", "", guid);
-  RINGTRUE_FIELD("gids", "", gids);
+  RINGTRUE_FIELD("gids", at_most(max_gids), gids);
   RINGTRUE_FIELD("pause_rx", "", pause_rx);
   RINGTRUE_FIELD("pause_tx", "", pause_tx);
   RINGTRUE_FIELD("peer", "", peer);
@@ -111,14 +118,14 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("name", "", name);
   RINGTRUE_FIELD("address", "", address);
   RINGTRUE_FIELD("rdma", "", rdma);
-  RINGTRUE_FIELD("netdevs", "", netdevs);
+  RINGTRUE_FIELD("netdevs", at_most(max_functions), netdevs);
   RINGTRUE_FIELD("virtual", "", virtual_device);
   RINGTRUE_FIELD("driver", "", driver);
   RINGTRUE_FIELD("firmware", "", firmware);
   RINGTRUE_FIELD("model", "", model);
   RINGTRUE_FIELD("guid", "", guid);
   RINGTRUE_FIELD("gdr", "", gdr);
-  RINGTRUE_FIELD("ports", "", ports);
+  RINGTRUE_FIELD("ports", at_most(max_functions), ports);
 }
 
 template <class V, Is<NumaNode>... X>
@@ -145,8 +152,8 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("packages", "packages", packages);
   RINGTRUE_FIELD("cores", "cores", cores);
   RINGTRUE_FIELD("threads", "threads", threads);
-  RINGTRUE_FIELD("numa", "", numa);
-  RINGTRUE_FIELD("caches", "", caches);
+  RINGTRUE_FIELD("numa", at_most(max_numa), numa);
+  RINGTRUE_FIELD("caches", at_most(max_caches), caches);
 }
 
 template <class V, Is<System>... X>
@@ -208,9 +215,9 @@ void fields(V&& v, X&... x) {
 
 template <class V, Is<Fabric>... X>
 void fields(V&& v, X&... x) {
-  RINGTRUE_FIELD("switches", "", switches);
-  RINGTRUE_FIELD("hosts", "", hosts);
-  RINGTRUE_FIELD("links", "", links);
+  RINGTRUE_FIELD("switches", at_most(max_fabric), switches);
+  RINGTRUE_FIELD("hosts", at_most(max_fabric), hosts);
+  RINGTRUE_FIELD("links", at_most(max_fabric_links), links);
 }
 
 template <class V, Is<Node>... X>
@@ -219,18 +226,18 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("recorded", "", recorded);
   RINGTRUE_FIELD("system", "", system);
   RINGTRUE_FIELD("processors", "", processors);
-  RINGTRUE_FIELD("gpus", "", gpus);
-  RINGTRUE_FIELD("nvswitches", "", nvswitches);
-  RINGTRUE_FIELD("nics", "", nics);
-  RINGTRUE_FIELD("pci", "", pci);
-  RINGTRUE_FIELD("counters", "", counters);
+  RINGTRUE_FIELD("gpus", at_most(max_gpus), gpus);
+  RINGTRUE_FIELD("nvswitches", at_most(max_gpus), nvswitches);
+  RINGTRUE_FIELD("nics", at_most(max_nics), nics);
+  RINGTRUE_FIELD("pci", at_most(max_pci), pci);
+  RINGTRUE_FIELD("counters", at_most(max_pci), counters);
   RINGTRUE_FIELD("window", "", window);
-  RINGTRUE_FIELD("gaps", "", gaps);
+  RINGTRUE_FIELD("gaps", at_most(max_gaps), gaps);
 }
 
 template <class V, Is<Cluster>... X>
 void fields(V&& v, X&... x) {
-  RINGTRUE_FIELD("nodes", "", nodes);
+  RINGTRUE_FIELD("nodes", at_most(max_nodes), nodes);
   RINGTRUE_FIELD("fabric", "", fabric);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text.h"
 #include "run/json.h"
 #include "run/member.h"
 
@@ -24,18 +25,6 @@ bool in_range(std::int64_t value, std::int64_t low, std::int64_t high) {
 // Letters, digits and marks of ASCII: names and addresses, never blanks or control characters.
 bool printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](unsigned char c) { return c > ' ' && c < 0x7f; });
-}
-
-// At most `max` bytes, control characters as blanks: a text of a peer's making for a log or a terminal.
-std::string one_line(std::string_view text, std::size_t max) {
-  std::string line(text.substr(0, max));
-  for (char& c : line) {
-    const auto u = static_cast<unsigned char>(c);
-    // proto3 strings are UTF-8, which a cut may break: a text of ours is ASCII, so the rest becomes '?'.
-    if (u < ' ' || u == 0x7f) c = ' ';
-    if (u > 0x7f) c = '?';
-  }
-  return line;
 }
 
 // At least one name, none twice, each 1 to 255 printable characters.

@@ -212,7 +212,7 @@ Result<void> HostSession::connect(const std::vector<std::vector<run::Address>>& 
     if (!connected) return connected;
     if (const auto met = meet(processes, deadline); !met) return met;
   }
-  if (uses_udp_) udp_->begin_run(faults_, collective::max_packet(job_.call));
+  if (uses_udp_) udp_->begin_run(faults_, collective::max_packet(job_.call), job_.run);
 
   std::vector<int> doorbells = member_.doorbells;
   if (member_.processes == 1) {
@@ -242,7 +242,7 @@ Result<void> HostSession::connect(const std::vector<std::vector<run::Address>>& 
           RankEndpoint::Memory{this->place(shared_layout_.data[place]),
                                this->place(shared_layout_.scratch[place]), room_ ? room_->copier : nullptr},
           *worker.loop, *this);
-      player.endpoint->keep_events(job_.events);
+      player.endpoint->keep_events(job_.events ? std::size_t(max_events) / mine_.size() : 0);
       if (algorithm_->uses_packets()) open_packets(player, worker, place);
       for (const collective::Edge& edge : edges_[rank]) {
         if (!over_datagrams(job_, edge)) {

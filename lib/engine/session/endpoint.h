@@ -61,7 +61,7 @@ class RankEndpoint final : public collective::Endpoint, public transport::Owner 
   void failed(Error error) override { listener_.failed(std::move(error)); }
   std::int64_t now() const override { return now_ns() - began_; }
   void record(const run::Event& event) override { events_.push_back(event); }
-  bool wants_events() const override { return keep_events_; }
+  bool wants_events() const override { return events_.size() < keep_events_; }
 
   std::byte* data() const { return memory_.data; }
   // An awaitable: goes on from the loop, with nothing of the program's callers below it on the stack.
@@ -72,9 +72,10 @@ class RankEndpoint final : public collective::Endpoint, public transport::Owner 
     void await_resume() const {}
   };
   Turn turn() { return Turn{loop_}; }
-  void keep_events(bool keep) { keep_events_ = keep; }
+  void keep_events(std::size_t most) { keep_events_ = most; }
   void reset_counters();  // the timed part begins
   void add_hops(std::vector<run::Hop>& hops) const;
+  bool too_many_events() const { return keep_events_ > 0 && events_.size() >= keep_events_; }
   std::vector<run::Event> take_events() { return std::move(events_); }
 
   // Whom the rank's program waits for; for the error that names a deadline's culprit.
@@ -132,7 +133,7 @@ class RankEndpoint final : public collective::Endpoint, public transport::Owner 
   std::map<std::uint64_t, Chain> chains_;
   std::vector<run::Event> events_;
   std::int64_t began_ = now_ns();
-  bool keep_events_ = false;
+  std::size_t keep_events_ = 0;  // at most
   std::unique_ptr<PacketEndpoint> packets_;
 };
 

@@ -1,6 +1,7 @@
 #include "engine/session/plan.h"
 
 #include <algorithm>
+#include <set>
 
 #include "engine/packets/endpoint.h"
 
@@ -104,6 +105,11 @@ std::uint64_t bytes_on_node(const run::Job& job, int node) {
   const collective::Layout layout = job.layout();
   if (job.gpu_limits) return 3 * job.call.bytes();  // two copies on a GPU, one in the host's memory
   std::uint64_t bytes = 0;
+  std::set<int> processes;
+  for (Rank rank = 0; rank < job.ranks(); ++rank)
+    if (job.seats[std::size_t(rank)].node == node && job.events)
+      processes.insert(job.seats[std::size_t(rank)].process);
+  bytes += processes.size() * max_events * event_bytes;
   for (Rank rank = 0; rank < job.ranks(); ++rank)
     if (job.seats[std::size_t(rank)].node == node)
       bytes += (rank < job.workers() ? job.call.bytes() : 0) +

@@ -29,7 +29,12 @@ Edges edges_on_node(const run::Job& job, const collective::Algorithm& algorithm,
 transport::shm::Plan plan_of(const run::Job& job, const collective::Algorithm& algorithm, int node,
                              const Edges& edges, int threads_per_process);
 
-// Bytes that one node's processes have to hold for this job.
+// Messages of which a process keeps a record with Job::events, and what a record takes until it has been
+// sent: itself in a vector that grows, its text, that text in messages, and what the daemon reads from it.
+inline constexpr std::uint64_t max_events = 1 << 18;
+inline constexpr std::uint64_t event_bytes = 512;
+
+// Bytes that one node's processes have to hold for this job, the records of its messages included.
 std::uint64_t bytes_on_node(const run::Job& job, int node);
 
 }  // namespace ringtrue::engine

@@ -183,6 +183,10 @@ Result<run::RunReport> HostSession::collect() {
       calls = double(player.report.batch) * double(player.report.time_s.size());
       report.ranks.push_back(player.report);
       player.endpoint->add_hops(report.trace.hops);
+      if (player.endpoint->too_many_events())
+        return fail(Cause::bad_input,
+                    fmt::format("the run has more messages than a process records ({})", max_events), "",
+                    "run fewer iterations or a smaller size with --events");
       auto events = player.endpoint->take_events();
       std::move(events.begin(), events.end(), std::back_inserter(report.trace.events));
     }

@@ -22,6 +22,7 @@ struct ConfigDocument {
 
 struct PkiDocument {
   std::vector<pki::Issued> certificates;
+  std::string next{};  // what is left to do; may be empty
 };
 
 }  // namespace ringtrue::ops

@@ -35,7 +35,7 @@ std::string text(const ops::ConfigDocument& document, const Style& style) {
 std::string text(const ops::PkiDocument& document, const Style&) {
   Table table({left("certificate"), left("folder"), left("valid until")});
   for (const pki::Issued& row : document.certificates) table.row({row.name, row.folder, row.until});
-  return table.text();
+  return table.text() + (document.next.empty() ? "" : "next: " + document.next + "\n");
 }
 
 }  // namespace ringtrue::report

@@ -44,13 +44,14 @@ void Tagger::Free::operator()(evp_mac_ctx_st* context) const {
   EVP_MAC_CTX_free(context);
 }
 
-Tagger::Tagger(const std::string& secret) {
+Tagger::Tagger(const std::string& secret, std::uint64_t run) {
   // Proofs of connections use the secret itself; a key of its own keeps the two apart.
-  constexpr char label[] = "ringtrue datagram 1";
+  // So does the number with runs.
+  const std::string label = "ringtrue datagram 2, run " + std::to_string(run);
   unsigned char key[32];
   unsigned length = 0;
-  HMAC(EVP_sha256(), secret.data(), int(secret.size()), reinterpret_cast<const unsigned char*>(label),
-       sizeof label - 1, key, &length);
+  HMAC(EVP_sha256(), secret.data(), int(secret.size()), reinterpret_cast<const unsigned char*>(label.data()),
+       label.size(), key, &length);
   EVP_MAC* mac = EVP_MAC_fetch(nullptr, "HMAC", nullptr);
   context_.reset(mac ? EVP_MAC_CTX_new(mac) : nullptr);
   EVP_MAC_free(mac);  // the context holds it

@@ -9,7 +9,8 @@
 //   22 payload   u16   bytes of its payload, which follow the header
 //   24 ...
 //      tag       16 bytes, the first half of HMAC-SHA256(key, all before); the key is derived from the
-//                lease's secret. It keeps strangers out, and what was broken on its way.
+//                lease's secret and the run's number. It keeps strangers out, what was broken on its way, and
+//                what was recorded in another run of the lease.
 //
 // Pure functions on bytes, so that they can be tested and fuzzed without sockets.
 #pragma once
@@ -54,7 +55,7 @@ std::optional<Head> decode(std::span<const std::byte> datagram);
 // SHA-256.
 class Tagger {
  public:
-  explicit Tagger(const std::string& secret);
+  explicit Tagger(const std::string& secret, std::uint64_t run = 0);
 
   Tag tag(std::span<const std::byte> all_before);
   // Whether a decoded datagram's tag is right; in constant time.

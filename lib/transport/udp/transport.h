@@ -51,7 +51,8 @@ class Transport final : public Watcher {
 
   // From here to end_run() the ranks that are opened exchange packets. `max_packet`: bytes of the longest
   // packet, header and payload.
-  void begin_run(std::vector<collective::Fault> faults, std::uint64_t max_packet);
+  // `run`: its number, which all ranks agree on; what was signed for another one is dropped.
+  void begin_run(std::vector<collective::Fault> faults, std::uint64_t max_packet, std::uint64_t run = 0);
   // Between a rank of this process and a peer, which may be of this process, too. Errors: the peer cannot be
   // resolved or reached, or the path is too narrow for the longest packet.
   Result<void> open(const Player& player, Rank peer, const PeerAddress& where);
@@ -135,7 +136,10 @@ class Transport final : public Watcher {
   Hop& hop(Rank self, Rank peer) { return hops_.at({self, peer}); }
 
   Socket socket_;
-  Tagger tagger_;
+  const std::string secret_;
+  std::uint64_t run_ = 0;
+  Tagger tagger_;   // of this run
+  Tagger earlier_;  // of the one before, whose packets may still come
   Loop& loop_;
   std::map<Rank, Peer> peers_;
   std::vector<collective::Fault> faults_;

@@ -1,77 +1,14 @@
 // Who is let in over TCP, and what strangers leave behind.
-#include <arpa/inet.h>
-#include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
+#include <time.h>
 
-#include "base/fd.h"
-#include "pki/pki.h"
-#include "tests/unit/daemon/daemon_process.h"
+#include "pki/safe_file.h"
+#include "pki/x509.h"
+#include "tests/unit/daemon/tls_daemon.h"
 
 namespace ringtrue::daemon {
 namespace {
 
-class RingtruedTlsTest : public testing::Test {
- protected:
-  void SetUp() override {
-    ASSERT_TRUE(pki::init_authority(folder_ / "pki"));
-    ASSERT_TRUE(pki::issue_certificates(folder_ / "pki", {"node0"}, {}));
-    pki::IssueOptions read;
-    read.role = pki::Role::read;
-    ASSERT_TRUE(pki::issue_certificates(folder_ / "pki", {"watcher"}, read));
-    ASSERT_TRUE(pki::init_authority(folder_ / "other"));
-    address_.sin_family = AF_INET;
-    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    // The kernel names a port that is free.
-    {
-      const OwnedFd probe(::socket(AF_INET, SOCK_STREAM, 0));
-      ASSERT_EQ(::bind(probe.get(), reinterpret_cast<sockaddr*>(&address_), sizeof address_), 0);
-      socklen_t length = sizeof address_;
-      ::getsockname(probe.get(), reinterpret_cast<sockaddr*>(&address_), &length);
-    }
-    listen_ = "127.0.0.1:" + std::to_string(ntohs(address_.sin_port));
-    daemon_ = std::make_unique<DaemonProcess>(
-        std::vector<std::string>{"--state", folder_ / "state", "--node", "node0", "--listen", listen_,
-                                 "--pki", folder_ / "pki/node0"},
-        folder_ / "log");
-    ASSERT_TRUE(daemon_->says("listening")) << daemon_->log();
-  }
-  std::unique_ptr<rpc::Node::Stub> stub(const std::string& folder) {
-    grpc::SslCredentialsOptions options;
-    if (!folder.empty()) {
-      const auto pem = pki::load_operator_credentials(folder);
-      EXPECT_TRUE(pem) << pem.error().text();
-      options = {pem->ca, pem->key, pem->cert};
-    }
-    grpc::ChannelArguments arguments;
-    arguments.SetSslTargetNameOverride("node0");
-    // Each channel its own connection: gRPC shares them otherwise.
-    arguments.SetInt("grpc.use_local_subchannel_pool", 1);
-    return rpc::Node::NewStub(grpc::CreateCustomChannel(listen_, grpc::SslCredentials(options), arguments));
-  }
-  static grpc::Status describe(rpc::Node::Stub& stub, rpc::DescribeReply& reply) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
-    return stub.Describe(&context, {}, &reply);
-  }
-  OwnedFd connect() {
-    OwnedFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address_), sizeof address_), 0);
-    return fd;
-  }
-  long memory_kB() const {
-    std::ifstream file("/proc/" + std::to_string(daemon_->pid()) + "/status");
-    for (std::string line; std::getline(file, line);) {
-      if (line.rfind("VmRSS:", 0) == 0) return std::stol(line.substr(6));
-    }
-    return -1;
-  }
-  TemporaryFolder folder_;
-  sockaddr_in address_{};
-  std::string listen_;
-  std::unique_ptr<DaemonProcess> daemon_;
-  rpc::DescribeReply reply_;
-};
+using RingtruedTlsTest = TlsDaemonTest;
 
 TEST_F(RingtruedTlsTest, LetsTheOperatorIn) {
   auto operator_stub = stub(folder_ / "pki/operator");
@@ -157,13 +94,97 @@ TEST_F(RingtruedTlsTest, ReloadsItsCertificates) {
   auto after = stub(folder_ / "other/operator");
   const grpc::Status status = describe(*after, reply_);
   EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_TRUE(describe(*before, reply_).ok()) << "a connection that stands is kept";
+  // A connection that stands is dropped, and its client is of another authority now.
+  EXPECT_FALSE(describe(*before, reply_).ok());
   // Broken ones do not take the place of good ones.
   std::ofstream(folder_ / "pki/node0/node.crt") << "no certificate";
   daemon_->signal(SIGHUP);
   ASSERT_TRUE(daemon_->says("kept the former certificates")) << daemon_->log();
   auto still = stub(folder_ / "other/operator");
   EXPECT_TRUE(describe(*still, reply_).ok());
+}
+
+TEST_F(RingtruedTlsTest, RevokedCertificatesCountNoMore) {
+  pki::IssueOptions run;
+  run.role = pki::Role::run;
+  ASSERT_TRUE(pki::issue_certificates(folder_ / "pki", {"mallory"}, run));
+  auto mallory = stub(folder_ / "pki/mallory"), other = stub(folder_ / "pki/operator");
+  ASSERT_TRUE(describe(*mallory, reply_).ok());
+  ASSERT_TRUE(describe(*other, reply_).ok());
+  Operator lease(*mallory);
+  ASSERT_TRUE(lease.ask(acquire()).has_acquired());
+  ASSERT_TRUE(describe(*other, reply_).ok());
+  EXPECT_EQ(reply_.holder(), "mallory (127.0.0.1)");
+
+  ASSERT_TRUE(pki::revoke_certificates(folder_ / "pki", {"mallory"}));
+  std::filesystem::copy_file(folder_ / "pki/revoked", folder_ / "pki/node0/revoked");
+  daemon_->signal(SIGHUP);
+  ASSERT_TRUE(daemon_->says("reloaded the certificates")) << daemon_->log();
+  // Its lease and its connection are gone, and it gets no other; whoever else is connected stays so.
+  EXPECT_FALSE(lease.wait_for_end().ok());
+  EXPECT_FALSE(describe(*mallory, reply_).ok());
+  EXPECT_FALSE(describe(*stub(folder_ / "pki/mallory"), reply_).ok());
+  EXPECT_TRUE(daemon_->says("has been revoked")) << daemon_->log();
+  EXPECT_TRUE(eventually([&] { return describe(*other, reply_).ok() && reply_.holder().empty(); }));
+  // A broken list takes nothing back.
+  std::ofstream(folder_ / "pki/node0/revoked") << "everybody\n";
+  daemon_->signal(SIGHUP);
+  EXPECT_TRUE(daemon_->says("no serial number")) << daemon_->log();
+  EXPECT_FALSE(describe(*stub(folder_ / "pki/mallory"), reply_).ok());
+}
+
+// The handshake is long over, or was resumed: what counts is the certificate now.
+TEST_F(RingtruedTlsTest, AConnectionDoesNotOutliveItsCertificate) {
+  const pki::KeyPair authority{*pki::read_file(folder_ / "pki/ca.crt"),
+                               *pki::read_file(folder_ / "pki/ca.key")};
+  pki::Profile profile;
+  profile.name = "brief";
+  profile.unit = "role:run";
+  profile.client = true;
+  profile.not_before = ::time(nullptr) - 60;
+  profile.not_after = ::time(nullptr) + 4;
+  const auto brief = pki::make_certificate(profile, &authority);
+  ASSERT_TRUE(brief);
+  grpc::ChannelArguments arguments;
+  arguments.SetSslTargetNameOverride("node0");
+  arguments.SetInt("grpc.use_local_subchannel_pool", 1);
+  auto client = rpc::Node::NewStub(grpc::CreateCustomChannel(
+      listen_, grpc::SslCredentials({authority.certificate, brief->key, brief->certificate}), arguments));
+  Operator lease(*client);
+  ASSERT_TRUE(lease.ask(acquire()).has_acquired());
+  ASSERT_TRUE(describe(*client, reply_).ok());
+  rpc::Event event;
+  while (lease.read(event)) lease.write(Operator::beat());  // until the daemon ends it
+  EXPECT_LE(::time(nullptr), profile.not_after + 3);
+  const grpc::Status status = describe(*client, reply_);
+  EXPECT_FALSE(status.ok());
+  EXPECT_TRUE(daemon_->says("expired on")) << daemon_->log();
+}
+
+TEST_F(RingtruedTlsTest, ANodesCertificateIsNoClients) {
+  // As they were issued once, for both.
+  const pki::KeyPair authority{*pki::read_file(folder_ / "pki/ca.crt"),
+                               *pki::read_file(folder_ / "pki/ca.key")};
+  pki::Profile profile;
+  profile.name = "node7";
+  profile.unit = "role:node";
+  profile.client = profile.server = true;
+  profile.not_before = ::time(nullptr) - 60;
+  profile.not_after = ::time(nullptr) + 600;
+  const auto old = pki::make_certificate(profile, &authority);
+  const auto now = pki::load_node_credentials(folder_ / "pki/node0", "node0");
+  ASSERT_TRUE(old && now);
+  grpc::ChannelArguments arguments;
+  arguments.SetSslTargetNameOverride("node0");
+  arguments.SetInt("grpc.use_local_subchannel_pool", 1);
+  for (const auto& [certificate, key] :
+       {std::pair(old->certificate, old->key), std::pair(now->cert, now->key)}) {
+    auto client = rpc::Node::NewStub(grpc::CreateCustomChannel(
+        listen_, grpc::SslCredentials({authority.certificate, key, certificate}), arguments));
+    EXPECT_FALSE(describe(*client, reply_).ok());
+    Operator lease(*client);
+    EXPECT_FALSE(lease.ask(acquire()).has_acquired());
+  }
 }
 
 TEST_F(RingtruedTlsTest, PortInUse) {

@@ -304,5 +304,23 @@ TEST(Session, SharedMemoryDoesNotReachOtherNodes) {
   EXPECT_EQ(report.error().cause, Cause::bad_input);
 }
 
+// Records of messages count as what a node has to hold, and a process keeps no more of them than that.
+TEST(Events, CountAndAreBounded) {
+  run::Job job = job_of("ring", 2, 2, "shm");
+  const std::uint64_t without = bytes_on_node(job, 0);
+  job.events = true;
+  EXPECT_EQ(bytes_on_node(job, 0), without + max_events * event_bytes);
+  const auto few = run_locally(job, Deadline::in(Seconds(20)));
+  ASSERT_TRUE(few) << few.error().text();
+  EXPECT_GE(few->trace.events.size(), 8u);
+  job.call.elements = 1 << 16;
+  job.call.slice_bytes = 8;
+  job.iterations = 20;
+  const auto many = run_locally(job, Deadline::in(Seconds(60)));
+  ASSERT_FALSE(many) << many->trace.events.size();
+  EXPECT_EQ(many.error().cause, Cause::bad_input);
+  EXPECT_NE(many.error().what.find("262144"), std::string::npos) << many.error().what;
+}
+
 }  // namespace
 }  // namespace ringtrue::engine

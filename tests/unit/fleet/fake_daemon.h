@@ -57,6 +57,10 @@ class FakeDaemon final : private rpc::Node::Service {
   Target target() const { return {node_, "127.0.0.1", port_, socket_}; }
   void script(Phase phase, Do what, Error error = {}) { script_[phase] = {what, std::move(error)}; }
 
+  // The name that it says it has; and whether its reports hold no ranks.
+  void claim(std::string name) { claimed_ = std::move(name); }
+  void leave_ranks_out() { no_ranks_ = true; }
+
   // What it answers to an Inspect, packed or not.
   void tell(std::string told) {
     const std::lock_guard lock(mutex_);
@@ -188,7 +192,7 @@ class FakeDaemon final : private rpc::Node::Service {
       acquire_ = *acquire;
       holder_ = acquire->holder;
       mine = true;
-      event.mutable_acquired()->set_node(node_);
+      event.mutable_acquired()->set_node(claimed_);
       event.mutable_acquired()->set_protocol(wire::protocol_version);
       event.mutable_acquired()->set_version(std::string(wire::program_version()));
     } else if (command.has_prepare()) {
@@ -203,7 +207,7 @@ class FakeDaemon final : private rpc::Node::Service {
       report.transports = {run::Transport::tcp};
       report.cpu_s = 0.5;
       for (std::size_t r = 0; r < job_.seats.size(); ++r)
-        if (job_.seats[r].node == acquire_.member.node)
+        if (job_.seats[r].node == acquire_.member.node && !no_ranks_)
           report.ranks.push_back({collective::Rank(r), 1, {0.25 + 0.125 * double(r)}, 0, 0, {}});
       *event.mutable_report() = wire::to_wire(report);
     } else {
@@ -212,6 +216,8 @@ class FakeDaemon final : private rpc::Node::Service {
   }
 
   const std::string node_;
+  std::string claimed_ = node_;
+  bool no_ranks_ = false;
   const std::string socket_;
   int port_ = 0;
   std::map<Phase, Line> script_;

@@ -117,6 +117,29 @@ TEST_F(Fleets, RunSeveralJobsAndLeaveNodesOut) {
                                            Phase::run, Phase::collect));
   EXPECT_TRUE(daemon(0).addresses()[1].empty());
   EXPECT_EQ(daemon(0).job().seats[0].node, 2);
+  // All that take part sign the datagrams of a run alike, and no two runs do.
+  EXPECT_EQ(daemon(0).job().run, 2u);
+  EXPECT_EQ(daemon(1).job().run, 1u);
+}
+
+TEST_F(Fleets, BelieveNoDaemonOfAnotherName) {
+  start(2);
+  daemon(1).claim("node0");
+  const auto done = play();
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().summary().text(), HasSubstr("node1"));
+  EXPECT_THAT(done.error().summary().text(), HasSubstr("its daemon calls itself node0"));
+}
+
+// Nothing counted is not nothing wrong.
+TEST_F(Fleets, BelieveNoReportThatLeavesRanksOut) {
+  start(2);
+  daemon(1).leave_ranks_out();
+  const auto done = play();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().failures[0].node, "node1");
+  EXPECT_EQ(done.error().failures[0].error.cause, Cause::corrupted);
+  EXPECT_THAT(done.error().summary().text(), HasSubstr("no report of rank 1"));
 }
 
 TEST_F(Fleets, WorkOverUnixSockets) {

@@ -214,5 +214,42 @@ TEST(CertificateNames, AreComparedWithoutCase) {
   EXPECT_FALSE(certificate_is_for({}, "node1"));
 }
 
+TEST_F(Pki, RevokedSerialsAreKeptInAFile) {
+  IssueOptions run;
+  run.role = Role::run;
+  ASSERT_TRUE(issue_certificates(dir_, {"alice"}, run));
+  EXPECT_TRUE(load_revoked(dir_)->empty());
+  const std::string ca = *read_file(dir_ + "/ca.crt"), pem = *read_file(dir_ + "/alice/operator.crt");
+  const std::int64_t now = time(nullptr);
+  ASSERT_TRUE(identify(pem, ca, {}, now));
+  EXPECT_EQ(identify(pem, ca, {}, now)->name, "alice");
+  EXPECT_THAT(identify(pem, ca, {}, now + 900 * day).error().what, HasSubstr("expired on"));
+  EXPECT_THAT(identify(pem, ca, {}, now - 3 * day).error().what, HasSubstr("valid only from"));
+  EXPECT_FALSE(identify("nonsense", ca, {}, now));
+
+  ASSERT_TRUE(revoke_certificates(dir_, {"alice", "0123abcdef"}));
+  ASSERT_TRUE(revoke_certificates(dir_, {"alice"}));  // once more changes nothing
+  const auto revoked = load_revoked(dir_);
+  ASSERT_TRUE(revoked);
+  EXPECT_THAT(*revoked, ElementsAre("0123ABCDEF", read_certificate(pem)->serial));
+  EXPECT_THAT(identify(pem, ca, *revoked, now).error().what, HasSubstr("revoked"));
+  EXPECT_THAT(revoke_certificates(dir_, {"nobody"}).error().what, HasSubstr("no certificate of"));
+  put(dir_ + "/revoked", "# fine\n\nnot a serial\n");
+  EXPECT_THAT(load_revoked(dir_).error().what, HasSubstr("line 3"));
+}
+
+TEST_F(Pki, KeysThatOthersMayTouchAreRefused) {
+  EXPECT_EQ(mode_of(dir_), 0700);
+  EXPECT_EQ(mode_of(dir_ + "/operator"), 0700);
+  for (const mode_t mode : {0644, 0660, 0602}) {
+    ASSERT_EQ(chmod((dir_ + "/operator/operator.key").c_str(), mode), 0);
+    const auto bundle = load_operator_credentials(dir_);
+    ASSERT_FALSE(bundle) << mode;
+    EXPECT_THAT(bundle.error().what, HasSubstr("others may read or write"));
+  }
+  ASSERT_EQ(chmod((dir_ + "/operator/operator.key").c_str(), 0640), 0);
+  EXPECT_TRUE(load_operator_credentials(dir_));
+}
+
 }  // namespace
 }  // namespace ringtrue::pki

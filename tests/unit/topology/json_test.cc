@@ -122,6 +122,27 @@ TEST(Json, SaysWhereADocumentIsWrong) {
   }
 }
 
+// Of empty entries, 300 KiB would stand for gigabytes and views of paths for more.
+TEST(Json, RefusesMoreEntriesThanThereCanBe) {
+  const auto many = [](std::size_t count) {
+    std::string list = "[{}";
+    for (std::size_t i = 1; i < count; ++i) list += ",{}";
+    return list + "]";
+  };
+  const std::pair<std::string, const char*> wrong[] = {
+      {with_node(R"({"name": "node7", "gpus": )" + many(300) + "}"), "nodes/1 (node7)/gpus: 300 items"},
+      {with_node(R"({"name": "node7", "nics": )" + many(1025) + "}"), "nodes/1 (node7)/nics: 1025 items"},
+      {with_node(R"({"name": "a\u001b[2J", "pci": )" + many(16'385) + "}"), "nodes/1 (a?[2J)/pci"},
+      {R"({"schema": "ringtrue.topo/1", "nodes": )" + many(98'000) + "}", "nodes: 98000 items"},
+  };
+  for (const auto& [text, complaint] : wrong) {
+    const auto read = from_json(text);
+    ASSERT_FALSE(read) << complaint;
+    EXPECT_THAT(read.error().what, HasSubstr(complaint));
+  }
+  EXPECT_TRUE(from_json(with_node(R"({"name": "node7", "gpus": )" + many(256) + "}")));
+}
+
 TEST(Json, RefusesWhatIsNoTopoDocument) {
   for (const char* text :
        {"", "x", "[]", "{}", "null", R"({"schema": "ringtrue.run/1", "nodes": []})",

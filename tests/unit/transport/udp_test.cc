@@ -62,14 +62,24 @@ TEST(Datagram, EveryByteCounts) {
   EXPECT_FALSE(Tagger("another secret").proves(datagram));
 }
 
+// What somebody has recorded in one run of a lease counts in no other.
+TEST(Datagram, IsSignedForItsRunAlone) {
+  Tagger first("secret", 1), second("secret", 2);
+  const auto datagram = wire(first, {1, 0, 1, 0, 0, 0}, "head", "payload");
+  EXPECT_TRUE(first.proves(datagram));
+  EXPECT_FALSE(second.proves(datagram));
+  EXPECT_FALSE(Tagger("secret").proves(datagram));
+  EXPECT_TRUE(Tagger("secret", 1).proves(datagram));
+}
+
 TEST(Datagram, TheTagIsTheFirstHalfOfAnHmac) {
-  // HMAC-SHA256 under HMAC-SHA256("secret", "ringtrue datagram 1"), worked out elsewhere.
+  // HMAC-SHA256 under HMAC-SHA256("secret", "ringtrue datagram 2, run 0"), worked out elsewhere.
   Tagger one("secret"), two("secret");
   const std::string text = "so many bytes";
   const Tag tag = one.tag(bytes_of(text));
   std::string hex;
   for (const std::byte b : tag) hex += fmt::format("{:02x}", std::to_integer<int>(b));
-  EXPECT_EQ(hex, "e31c62935016c7fd063fb0d7c3a581c2");
+  EXPECT_EQ(hex, "e56299acc452514c3db6b057a6bef0c8");
   EXPECT_EQ(tag, two.tag(bytes_of(text)));
   EXPECT_EQ(tag, one.tag(bytes_of(text))) << "the context was not wound back";
 }
@@ -118,13 +128,14 @@ class Program final : public collective::PacketReceiver {
 
 class Udp : public testing::Test {
  protected:
+  std::uint64_t run_number = 0;
   void begin(const std::string& faults = "", std::uint64_t max_packet = longest) {
     const auto script = collective::parse_faults(faults);
     ASSERT_TRUE(script) << script.error().text();
     for (const Rank r : {0, 1})
       if (!ends[r]) ends[r] = make_end("secret");
     for (const Rank r : {0, 1}) {
-      ends[r]->begin_run(*script, max_packet);
+      ends[r]->begin_run(*script, max_packet, run_number);
       const auto opened = ends[r]->open({r, &program[r], &adder, nullptr}, 1 - r,
                                         {"127.0.0.1", ports[1 - r], "node" + std::to_string(1 - r)});
       ASSERT_TRUE(opened) << opened.error().text();
@@ -374,6 +385,24 @@ TEST_F(Udp, EndingARunForgetsWhatWasUnderWay) {
   for (const Rank r : {0, 1}) ends[r]->end_run();
   run_for(Seconds(0.02));
   EXPECT_TRUE(program[0].headers.empty() && program[1].headers.empty());
+}
+
+// An onlooker without the secret, who sends again what went by in an earlier run of the lease.
+TEST_F(Udp, WhatWasRecordedInAnotherRunIsDropped) {
+  run_number = 1;
+  begin();
+  run_number = 2;
+  begin();
+  begin_calls();
+  Tagger first("secret", 1), second("secret", 2);
+  const Head head{program[0].calls, 1, 0, 0, 0, 0};
+  throw_at(0, wire(first, head, "recorded", ""));
+  run_for(Seconds(0.05));
+  EXPECT_TRUE(program[0].headers.empty());
+  EXPECT_EQ(ends[0]->rejected(), 0u) << "what is late from the run before is no stranger's";
+  throw_at(0, wire(second, head, "of this run", ""));
+  ASSERT_TRUE(run([&] { return !program[0].headers.empty(); }));
+  EXPECT_EQ(program[0].headers, std::vector<std::string>{"of this run"});
 }
 
 TEST_F(Udp, AnUnboundSocketSpeaksBothFamilies) {

@@ -1,0 +1,130 @@
+// Clients that want to keep others out, and to keep the daemon busy.
+#include <openssl/ssl.h>
+
+#include "daemon/client_limits.h"
+#include "pki/safe_file.h"
+#include "tests/unit/daemon/tls_daemon.h"
+
+namespace ringtrue::daemon {
+namespace {
+
+class CrowdAttack : public TlsDaemonTest {
+ protected:
+  // The operator's call and one over the Unix socket are answered at once.
+  void expect_served() {
+    const std::int64_t begun = now_ns();
+    auto honest = stub(folder_ / "pki/operator");
+    const grpc::Status status = describe(*honest, reply_);
+    EXPECT_TRUE(status.ok()) << status.error_message() << "\n" << daemon_->log();
+    auto local = rpc::Node::NewStub(grpc::CreateChannel("unix:" + (folder_ / "state/ringtrued.sock"),
+                                                        grpc::InsecureChannelCredentials()));
+    EXPECT_TRUE(describe(*local, reply_).ok());
+#ifndef RINGTRUE_SANITIZED
+    EXPECT_LT(seconds_since(begun).value, 2);
+#endif
+  }
+  std::ptrdiff_t log_lines() const {
+    const std::string log = daemon_->log();
+    return std::count(log.begin(), log.end(), '\n');
+  }
+};
+
+TEST_F(CrowdAttack, SilentConnectionsWithACertificate) {
+  std::vector<std::unique_ptr<rpc::Node::Stub>> stubs;
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientWriterInterface<rpc::Command>>> streams;
+  const auto pem = pki::load_operator_credentials(folder_ / "pki/operator");
+  ASSERT_TRUE(pem);
+  // Connections without a call: TLS, and then nothing.
+  SSL_CTX* tls = SSL_CTX_new(TLS_client_method());
+  const auto write = [&](const char* name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+    return folder_ / name;
+  };
+  ASSERT_EQ(SSL_CTX_use_certificate_file(tls, write("c.pem", pem->cert).c_str(), SSL_FILETYPE_PEM), 1);
+  ASSERT_EQ(SSL_CTX_use_PrivateKey_file(tls, write("k.pem", pem->key).c_str(), SSL_FILETYPE_PEM), 1);
+  const unsigned char h2[] = {2, 'h', '2'};
+  SSL_CTX_set_alpn_protos(tls, h2, sizeof h2);
+  std::vector<OwnedFd> sockets;
+  std::vector<SSL*> sessions;
+  for (int i = 0; i < 150; ++i) {
+    sockets.push_back(connect());
+    timeval patience{2, 0};
+    ::setsockopt(sockets.back().get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    sessions.push_back(SSL_new(tls));
+    SSL_set_fd(sessions.back(), sockets.back().get());
+    (void)SSL_connect(sessions.back());
+    if (i % 30 == 29) expect_served();
+  }
+  expect_served();
+  EXPECT_LT(log_lines(), 60) << daemon_->log();
+  for (SSL* session : sessions) SSL_free(session);
+  SSL_CTX_free(tls);
+}
+
+TEST_F(CrowdAttack, OneByteAndNoCertificate) {
+  std::vector<OwnedFd> sockets;
+  for (int i = 0; i < 320; ++i) {
+    sockets.push_back(connect());
+    EXPECT_EQ(::send(sockets.back().get(), "\x16", 1, MSG_NOSIGNAL), 1);
+  }
+  expect_served();
+  EXPECT_LT(log_lines(), 60) << daemon_->log();
+}
+
+TEST_F(CrowdAttack, RefusedLeasesRefuseNobodyElse) {
+  std::vector<std::unique_ptr<rpc::Node::Stub>> stubs;
+  std::vector<std::unique_ptr<Operator>> refused;
+  for (int i = 0; i < 4; ++i) {
+    stubs.push_back(stub(folder_ / "pki/watcher"));
+    for (int k = 0; k < 10; ++k) refused.push_back(std::make_unique<Operator>(*stubs.back()));
+  }
+  auto honest = stub(folder_ / "pki/operator");
+  Operator alice(*honest);
+  const rpc::Event event = alice.ask(acquire());
+  EXPECT_TRUE(event.has_acquired()) << event.ShortDebugString();
+  for (auto& stream : refused) stream->cancel();
+  alice.finish();
+  for (auto& stream : refused) stream->wait_for_end();
+  EXPECT_LT(log_lines(), 60) << daemon_->log();
+}
+
+// A lease goes on while somebody else asks and takes back as fast as the connection carries it.
+TEST_F(CrowdAttack, RequestsThatAreTakenBack) {
+  auto honest = stub(folder_ / "pki/operator");
+  Operator alice(*honest);
+  ASSERT_TRUE(alice.ask(acquire()).has_acquired());
+  const long before = most_memory_kB();
+  std::atomic<bool> stop = false;
+  std::thread attacker([&] {
+    auto watcher = stub(folder_ / "pki/watcher");
+    while (!stop) {
+      std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+      std::vector<std::unique_ptr<grpc::ClientReaderWriter<rpc::Command, rpc::Event>>> streams;
+      for (int i = 0; i < 200; ++i) {
+        contexts.push_back(std::make_unique<grpc::ClientContext>());
+        contexts.back()->set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
+        streams.push_back(watcher->Lease(contexts.back().get()));
+        contexts.back()->TryCancel();
+      }
+      for (auto& stream : streams) stream->Finish();
+    }
+  });
+  const std::int64_t begun = now_ns();
+  rpc::Event event;
+  while (seconds_since(begun).value < 4) {
+    ASSERT_TRUE(alice.read(event)) << daemon_->log();
+    alice.write(Operator::beat());
+  }
+  expect_served();
+  stop = true;
+  attacker.join();
+  EXPECT_LT(log_lines(), 60) << daemon_->log();
+#ifndef RINGTRUE_SANITIZED
+  EXPECT_LT(most_memory_kB(), before + 100'000);
+#endif
+  alice.finish();
+}
+
+}  // namespace
+}  // namespace ringtrue::daemon
