@@ -223,6 +223,8 @@ void annoy(Draw& draw, const Nuisances& nuisances, Case& c) {
       if (factor != 1) (*side)[node] = factor;
     }
   }
+  // Who declares a rate declares that of his fastest ports.
+  if (c.link_rate && int(c.world.generations.size()) == fabric.nodes) c.link_rate = *c.link_rate * 0.5;
   c.world.noise.tail = nuisances.tails;
   c.world.noise.latency = nuisances.latency;
   c.world.noise.retransmits = nuisances.retransmits;

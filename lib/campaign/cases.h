@@ -37,10 +37,10 @@ struct Limits {
   double busy = 0.25;              // of the cases, in which 5 % of the nodes send for others
   std::vector<const Kind*> kinds;  // faulty ones to draw from; empty: all
   double min_severity = 0.2, max_severity = 0.9;
-  Fabrics fabrics = Fabrics::plain;
+  Fabrics fabrics = Fabrics::varied;
   Nuisances nuisances;
-  Told told = Told::fabric;
-  double stale_routes = 0;  // the share of told tables' rows that are not in use any more
+  Told told = Told::nothing;  // as a live check without flags
+  double stale_routes = 0;    // the share of told tables' rows that are not in use any more
 };
 
 struct Case {

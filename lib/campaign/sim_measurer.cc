@@ -70,13 +70,14 @@ sim::Fabric SimMeasurer::fabric_now(std::uint64_t seed) const {
   return out;
 }
 
-// `turns`: calls that carry something one after the other, once around a ring.
+// `others`: the seed of others' traffic. `turns`: calls that carry something one after the other, once around
+// a ring.
 diagnosis::Observation SimMeasurer::play(const diagnosis::Experiment& experiment, std::span<const Flow> flows,
-                                         int turns, std::uint64_t seed) const {
+                                         int turns, std::uint64_t seed, std::uint64_t others) const {
   diagnosis::Observation seen;
   seen.experiment = experiment;
   const bool steady = world_.disturbed == 0 && world_.lasting == 0 && world_.away == 0;
-  const sim::Fabric now = steady ? sim::Fabric{} : fabric_now(seed);
+  const sim::Fabric now = steady ? sim::Fabric{} : fabric_now(others);
   Played played = play_flows(steady ? world_.fabric : now, flows, world_.noise, seed, now_);
   seen.hops = std::move(played.hops);
   seen.others = std::move(played.others);
@@ -115,12 +116,19 @@ Result<diagnosis::Observation> SimMeasurer::measure(const diagnosis::Experiment&
   const std::uint64_t seed = splitmix64(world_.seed + ++runs_);
   diagnosis::Observation seen;
   if (naive) {
-    seen = play(experiment, {&flows[0], 1}, 1, seed);
-    diagnosis::Observation back = play(experiment, {&flows[1], 1}, 1, splitmix64(seed));
+    seen = play(experiment, {&flows[0], 1}, 1, seed, seed);
+    diagnosis::Observation back = play(experiment, {&flows[1], 1}, 1, splitmix64(seed), seed);
+    // Counters are read before and after both.
+    for (auto* of : {&seen.others, &back.others})
+      for (auto& [node, traffic] : *of) traffic = {traffic.sends / 2, traffic.receives / 2};
+    for (const auto& [node, traffic] : back.others) {
+      seen.others[node].sends += traffic.sends;
+      seen.others[node].receives += traffic.receives;
+    }
     seen.time += back.time;
     seen.hops.push_back(std::move(back.hops[0]));
   } else {
-    seen = play(experiment, flows, ring ? 2 * (int(n) - 1) : 1, seed);
+    seen = play(experiment, flows, ring ? 2 * (int(n) - 1) : 1, seed, seed);
   }
   now_ += set_up + seen.time * (stretch * experiment.iterations);
   return seen;

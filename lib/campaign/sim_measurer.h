@@ -56,7 +56,7 @@ class SimMeasurer final : public diagnosis::Measurer {
  private:
   sim::Fabric fabric_now(std::uint64_t seed) const;
   diagnosis::Observation play(const diagnosis::Experiment& experiment, std::span<const Flow> flows, int turns,
-                              std::uint64_t seed) const;
+                              std::uint64_t seed, std::uint64_t others) const;
 
   World world_;
   Seconds now_;

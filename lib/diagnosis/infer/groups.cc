@@ -172,6 +172,20 @@ class GroupEvidence {
 
 }  // namespace
 
+namespace {
+
+bool carries_for_others(const Readings& readings, const std::vector<char>& inside) {
+  bool any = false;
+  readings.each_pair([&](int x, int y) {
+    for (const Reading& r : readings.of(x, y))
+      any |= (inside[std::size_t(x)] && r.is_beside(r.others_sent)) ||
+             (inside[std::size_t(y)] && r.is_beside(r.others_received));
+  });
+  return any;
+}
+
+}  // namespace
+
 std::vector<SlowGroup> slow_groups(const Readings& readings, const Readings& alone,
                                    const Inference& inference, const Thresholds& thresholds) {
   std::vector<SlowGroup> out;
@@ -187,6 +201,8 @@ std::vector<SlowGroup> slow_groups(const Readings& readings, const Readings& alo
     for (const int node : members[k]) inside[std::size_t(node)] = 1;
     SlowGroup group = evidence.look_at(members[k], inside);
     if (!group.sends && !group.receives) continue;
+    // What it carries for others crosses the same trunks.
+    if (readings.lasting_others() && carries_for_others(readings, inside)) continue;
     group.halves = members[0].size() + members[k].size() == component.size() &&
                    2 * members[k].size() == component.size();
     out.push_back(std::move(group));
