@@ -73,6 +73,7 @@ std::map<int, diagnosis::OthersTraffic> OthersTrafficMeter::read(const diagnosis
   std::vector<Seen> seen;
   std::vector<double> overheads;
   for (const auto& [node, carried] : ours) {
+    if (std::size_t(node) >= job.nodes.size()) continue;  // ranks of one process
     const std::string& name = job.nodes[std::size_t(node)];
     const auto window = report.counters.find(name);
     if (window == report.counters.end() || !(window->second.seconds > 0)) continue;

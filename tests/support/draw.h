@@ -43,7 +43,7 @@ class Draw {
     } else if constexpr (std::same_as<T, std::string>) {
       static constexpr const char* names[] = {"mlx5_0", "0000:3b:00.0", "{\"value\":1}", "\\", "a", "~"};
       static constexpr const char* texts[] = {"", "say \"hi\"\\", "[[[[[[[[[[[[[[[[[[", " "};
-      static constexpr const char* wild[] = {"\n\t\x01", "M\xc3\xbc", "\xf0\x9f\x8c\x8d"};
+      static constexpr const char* wild[] = {"\xe2\x82\xac", "M\xc3\xbc", "\xf0\x9f\x8c\x8d"};
       using Text = About::Text;
       const bool named = about.text == Text::name || about.text == Text::word;
       const unsigned kind = named ? 0 : below(about.text == Text::line ? 2 : 3);

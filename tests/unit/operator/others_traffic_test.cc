@@ -70,6 +70,12 @@ TEST(OthersTraffic, IsReadOnTheDeviceThatCarriedTheRunWithTheLeastBeside) {
   EXPECT_TRUE(circle.meter.read(circle.seen, circle.job, circle.report).empty());
 }
 
+TEST(OthersTraffic, OfRanksOfOneProcessThereIsNone) {
+  Circle circle;
+  circle.job.nodes = {"here"};
+  EXPECT_TRUE(circle.meter.read(circle.seen, circle.job, circle.report).empty());
+}
+
 TEST(OthersTraffic, WithoutCountersNobodyKnows) {
   Circle circle;
   circle.report.counters.clear();
