@@ -158,6 +158,8 @@ TEST(Score, OfASmallCampaignIsGood) {
   Campaign campaign;
   campaign.cases = 300;
   campaign.limits.max_nodes = 64;
+  campaign.limits.told = Told::fabric;
+  campaign.limits.fabrics = Fabrics::plain;
   const Score s = score(play(campaign));
   EXPECT_EQ(s.healthy.false_positives.count, 0);
   EXPECT_GE(*s.single.recall.value(), 0.98);
@@ -168,6 +170,20 @@ TEST(Score, OfASmallCampaignIsGood) {
   EXPECT_EQ(s.single.recall.of - s.single.recall.count + s.pairs.recall.of - s.pairs.recall.count +
                 s.two.recall.of - s.two.recall.count + s.three.recall.of - s.three.recall.count,
             long(s.missed.size()));
+}
+
+// As a live check without flags: nobody who is in order is named, whatever else healthy clusters have.
+TEST(Score, OfASmallCampaignThatIsToldNothingHasNoFalsePositives) {
+  Campaign campaign;
+  campaign.cases = 200;
+  campaign.limits.max_nodes = 64;
+  for (const char* nuisances : {"none", "half"}) {
+    campaign.limits.nuisances = *parse_nuisances(nuisances);
+    const Score s = score(play(campaign));
+    EXPECT_EQ(s.healthy.false_positives.count, 0) << nuisances;
+    EXPECT_LE(*s.healthy.unknown.value(), 0.2) << nuisances;
+    EXPECT_GE(*s.single.recall.value(), nuisances[0] == 'n' ? 0.7 : 0.2) << nuisances;
+  }
 }
 
 }  // namespace
