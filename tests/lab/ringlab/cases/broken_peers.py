@@ -201,7 +201,7 @@ def disk_full(command):
         cluster.stop(VICTIM)
         shutil.rmtree(state, ignore_errors=True)
         os.makedirs(state)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tiny", state], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0700", "tiny", state], check=True)
         try:
             cluster.start(VICTIM)
             cluster.wait_ready([VICTIM])
@@ -287,7 +287,7 @@ def two_operators(lab):
     second = lab.cluster.fleet("check", node="node3")
     outcome = first.finish(60)
     expect(second.code == 3, f"the second operator: exit {second.code}", second)
-    expect("(run)" in second.text, "the second operator is not told who holds the lease", second)
+    expect("leased to operator" in second.text, "the second operator is not told who holds the lease", second)
     expect(outcome.code == 0, "the first operator was disturbed", outcome)
     settled(lab)
 
