@@ -413,7 +413,7 @@ TrunkRounds::Separation TrunkRounds::separate(const std::vector<int>& open,
   for (const auto& [e, with] : always)
     for (const int f : with)
       if (f > e && always.contains(f) && always[f].contains(e)) {
-        auto known = std::find_if(out.classes.begin(), out.classes.end(), [&](const auto& list) {
+        auto known = std::find_if(out.classes.begin(), out.classes.end(), [e = e](const auto& list) {
           return std::find(list.begin(), list.end(), e) != list.end();
         });
         if (known == out.classes.end()) known = out.classes.insert(out.classes.end(), {e});
