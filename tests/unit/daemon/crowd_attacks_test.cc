@@ -95,13 +95,18 @@ TEST_F(CrowdAttack, RequestsThatAreTakenBack) {
   Operator alice(*honest);
   ASSERT_TRUE(alice.ask(acquire()).has_acquired());
   const long before = most_memory_kB();
+#ifdef RINGTRUE_SANITIZED
+  constexpr int at_once = 20;  // the attacker is as slow, and shares the machine with whom it attacks
+#else
+  constexpr int at_once = 200;
+#endif
   std::atomic<bool> stop = false;
   std::thread attacker([&] {
     auto watcher = stub(folder_ / "pki/watcher");
     while (!stop) {
       std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
       std::vector<std::unique_ptr<grpc::ClientReaderWriter<rpc::Command, rpc::Event>>> streams;
-      for (int i = 0; i < 200; ++i) {
+      for (int i = 0; i < at_once; ++i) {
         contexts.push_back(std::make_unique<grpc::ClientContext>());
         contexts.back()->set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
         streams.push_back(watcher->Lease(contexts.back().get()));
@@ -112,10 +117,12 @@ TEST_F(CrowdAttack, RequestsThatAreTakenBack) {
   });
   const std::int64_t begun = now_ns();
   rpc::Event event;
-  while (seconds_since(begun).value < 4) {
-    ASSERT_TRUE(alice.read(event)) << daemon_->log();
+  bool leased = true;
+  while (leased && seconds_since(begun).value < 4) {
+    leased = alice.read(event);
     alice.write(Operator::beat());
   }
+  EXPECT_TRUE(leased) << daemon_->log();
   expect_served();
   stop = true;
   attacker.join();
