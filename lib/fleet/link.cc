@@ -2,6 +2,9 @@
 
 #include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
+#if __has_include(<absl/base/internal/sysinfo.h>)
+#include <absl/base/internal/sysinfo.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -275,15 +278,26 @@ void ask(const Dialer& dialer, const std::vector<Target>& targets, Seconds deadl
   while (threads.size() < std::min(at_once, targets.size())) threads.emplace_back(work);
 }
 
+// gRPC before 1.61 reads errno some calls after connect(2), a lock among them (grpc/grpc#35064), and the
+// first lock of a process that threads fight for has Abseil look for a file that few kernels have. One node
+// of many would fail with "No such file or directory"; so Abseil looks before gRPC connects.
+void let_abseil_look() {
+#if __has_include(<absl/base/internal/sysinfo.h>)
+  absl::base_internal::NominalCPUFrequency();
+#endif
+}
+
+void set_up_grpc() {
+  // What gRPC has to say goes to nobody's terminal: every failure comes back as an error of ours.
+  gpr_set_log_function([](gpr_log_func_args* said) { log_debug("grpc: {}", said->message); });
+  let_abseil_look();
+}
+
 }  // namespace
 
 std::shared_ptr<Dialer> make_dialer(std::shared_ptr<const pki::PemBundle> own, Seconds connect_time) {
-  // What gRPC has to say goes to nobody's terminal: every failure comes back as an error of ours.
-  static const bool quiet = [] {
-    gpr_set_log_function([](gpr_log_func_args* said) { log_debug("grpc: {}", said->message); });
-    return true;
-  }();
-  (void)quiet;
+  static std::once_flag once;
+  std::call_once(once, set_up_grpc);
   auto dialer = std::make_shared<Dialer>();
   dialer->connect_time = connect_time;
   dialer->credentials =
