@@ -216,8 +216,8 @@ std::size_t Connections::count() const {
   return table_.size();
 }
 
-// Of those that have proven nothing, the oldest of the same source, or of all, goes.
-void Connections::make_room(const Source& source) {
+// Of those without calls, the oldest of the same source, or of all, goes; false: all are busy.
+bool Connections::make_room(const Source& source) {
   std::size_t same = 0, all = 0;
   auto oldest_same = table_.end(), oldest = table_.end();
   for (auto c = table_.begin(); c != table_.end(); ++c) {
@@ -234,16 +234,15 @@ void Connections::make_room(const Source& source) {
     if (alike && older(oldest_same)) oldest_same = c;
     if (older(oldest)) oldest = c;
   }
-  auto goes = table_.end();
-  if (same >= max_of_source)
-    goes = oldest_same;
-  else if (all >= (source.local ? max_local : max_tcp))
-    goes = oldest;
-  if (goes == table_.end()) return;
+  const bool too_many = same >= max_of_source;
+  if (!too_many && all < (source.local ? max_local : max_tcp)) return true;
+  const auto goes = too_many ? oldest_same : oldest;
+  const bool any = goes != table_.end();
+  const Source& who = any ? goes->second->source : source;
   ++crowded_out_;
-  log_refusal(goes->second->source, "dropped a connection of {}: too many at once",
-              goes->second->source.text);
-  table_.erase(goes);
+  log_refusal(who, "dropped a connection of {}: too many at once", who.text);
+  if (any) table_.erase(goes);
+  return any;
 }
 
 void Connections::take_new() {
@@ -272,18 +271,7 @@ void Connections::take_new() {
         "unix-abstract:" + std::string(name.sun_path + 1, length - offsetof(sockaddr_un, sun_path) - 1);
     {
       const std::lock_guard lock(mutex_);
-      make_room(connection->source);
-      const std::size_t all = std::size_t(std::ranges::count_if(
-          table_, [&](const auto& c) { return c.second->source.local == connection->source.local; }));
-      const std::size_t same = std::size_t(std::ranges::count_if(
-          table_, [&](const auto& c) { return c.second->source.key == connection->source.key; }));
-      // All the others are busy with calls.
-      if (same >= max_of_source || all >= (connection->source.local ? max_local : max_tcp)) {
-        ++crowded_out_;
-        log_refusal(connection->source, "dropped a connection of {}: too many at once",
-                    connection->source.text);
-        continue;
-      }
+      if (!make_room(connection->source)) continue;
       table_[peer] = std::move(connection);
     }
     hand_over_(arrival.door, arrival.listener, theirs.release());

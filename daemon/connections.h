@@ -64,7 +64,7 @@ class Connections {
 
   void serve();
   void take_new();
-  void make_room(const Source& source);
+  bool make_room(const Source& source);                 // false: the new one cannot stay
   bool move(Connection& connection, std::int64_t now);  // false: it is over
   void wake();
   Connection* find(const std::string& peer) const;
