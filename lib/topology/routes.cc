@@ -155,9 +155,8 @@ class Tree {
     Fate end = Fate::open;
     for (int at = from; end == Fate::open;) {
       Fate& fate = fate_[std::size_t(at)];
-      if (fate == Fate::on_the_way) end = Fate::lost;  // a circle
-      if (fate == Fate::on_the_way || fate != Fate::open) {
-        if (end == Fate::open) end = fate;
+      if (fate != Fate::open) {
+        end = fate == Fate::on_the_way ? Fate::lost : fate;  // a circle
         break;
       }
       int& trunk = trunk_[std::size_t(at)];
