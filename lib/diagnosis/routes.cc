@@ -31,6 +31,12 @@ bool NodeRoutes::way(int source, int destination, int rail, std::vector<int>& tr
   return true;
 }
 
+std::vector<int> NodeRoutes::way(int source, int destination) const {
+  std::vector<int> trunks;
+  for (int rail = 0; rail < rails_; ++rail) way(source, destination, rail, trunks);
+  return trunks;
+}
+
 std::vector<int> NodeRoutes::leaves() const {
   std::map<std::vector<int>, int> numbers;
   std::vector<int> out;

@@ -22,6 +22,8 @@ class NodeRoutes {
 
   // Appends the trunks that a rail of a hop crosses. False: not all of them are known.
   bool way(int source, int destination, int rail, std::vector<int>& trunks) const;
+  // Those of all rails, as far as they are known.
+  std::vector<int> way(int source, int destination) const;
   // By node: a number for all switches that it hangs on.
   std::vector<int> leaves() const;
 

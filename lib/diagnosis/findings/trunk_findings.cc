@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
-#include "base/statistics.h"
 #include "diagnosis/findings/combine.h"
+#include "diagnosis/infer/inference.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -45,11 +44,7 @@ Finding finding_of(const MeasuredTrunks& m, const SlowTrunks& slow, const Thresh
   f.expected = BytesPerSecond(m.reference);
   f.ratio = slow.best / m.reference;
   f.severity = *f.ratio < thresholds.critical ? Severity::critical : Severity::warning;
-  // As confidence() has it: by how many readings agree, and the gap over their scatter.
-  const double gap = 1 - *f.ratio, scatter = 1 - upper_median(slow.rates) / slow.best;
-  const auto agreeing = std::count_if(slow.rates.begin(), slow.rates.end(),
-                                      [&](double rate) { return rate >= 0.95 * slow.best; });
-  f.confidence = (1 - std::ldexp(1.0, -int(agreeing))) * gap / (gap + scatter + 0.02);
+  f.confidence = confidence(*f.ratio, slow.best, slow.rates);
   if (slow.at < 0 && !slow.cable && slow.trunks.size() > 1) f.confidence *= 0.7;
   f.evidence = {{StatementKind::over_trunk,
                  {},

@@ -422,24 +422,37 @@ std::vector<std::pair<int, int>> inconclusive_pairs(const Readings& readings, co
   return out;
 }
 
-double spread(const Suspect& s) {
+namespace {
+
+std::vector<double> rates_of(const Suspect& s) {
   std::vector<double> rates;
   for (const Reading& r : s.readings) rates.push_back(r.rate);
-  return s.best > 0 ? std::max(0.0, 1 - upper_median(std::move(rates)) / s.best) : 0;
+  return rates;
+}
+
+double spread(double best, std::vector<double> rates) {
+  return best > 0 ? std::max(0.0, 1 - upper_median(std::move(rates)) / best) : 0;
+}
+
+}  // namespace
+
+double spread(const Suspect& s) {
+  return spread(s.best, rates_of(s));
+}
+
+double confidence(double ratio, double best, const std::vector<double>& rates) {
+  const auto agreeing =
+      std::count_if(rates.begin(), rates.end(), [&](double rate) { return rate >= best * 0.95; });
+  const double gap = std::max(0.0, 1 - ratio);
+  return (1 - std::ldexp(1.0, -int(agreeing))) * gap / (gap + spread(best, rates) + 0.02);
 }
 
 double confidence(const Suspect& s) {
   if (s.readings.empty()) return 0;
-  int agreeing = 0;
-  bool busy = true;
-  for (const Reading& r : s.readings) {
-    agreeing += r.rate >= s.best * 0.95;
-    busy &= r.cpu_busy > 0.9;
-  }
-  const double gap = std::max(0.0, 1 - s.ratio);
-  double value = (1 - std::ldexp(1.0, -agreeing)) * gap / (gap + spread(s) + 0.02);
+  double value = confidence(s.ratio, s.best, rates_of(s));
   if (s.alternative) value *= 0.7;
-  if (busy) value *= 0.8;
+  if (std::all_of(s.readings.begin(), s.readings.end(), [](const Reading& r) { return r.cpu_busy > 0.9; }))
+    value *= 0.8;
   return std::clamp(value, 0.0, 1.0);
 }
 

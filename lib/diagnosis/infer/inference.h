@@ -138,6 +138,8 @@ std::vector<std::pair<int, int>> inconclusive_pairs(const Readings& readings, co
 //   (1 - 2^-k) g / (g + s + 0.02), times 0.7 where another explanation exists, times 0.8 where processors
 // were busier than 90 % in all of the readings.
 double confidence(const Suspect& suspect);
+// The first factor and the second, of readings of which `best` is the best.
+double confidence(double ratio, double best, const std::vector<double>& rates);
 // 1 - median / best of its readings; 0 of none.
 double spread(const Suspect& suspect);
 

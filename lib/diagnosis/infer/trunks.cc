@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -31,7 +32,7 @@ void Crossings::add(const Observation& observation, int run, bool screening) {
     const auto rate = hop.rate();
     const bool known = hop.source >= 0 && hop.source < n && hop.destination >= 0 && hop.destination < n;
     if (!rate || !known || hop.source == hop.destination) continue;
-    ++pairs_[{hop.source, hop.destination}];
+    pairs_.emplace(hop.source, hop.destination);
     // Where the world does not tell rails apart, a hop crosses what all of them cross.
     const bool apart = int(hop.rails.size()) == rails && rails > 1;
     for (int k = 0; k < (apart ? rails : 1); ++k) {
@@ -70,9 +71,8 @@ void Crossings::add(const Observation& observation, int run, bool screening) {
       if (is_trunk(e) && used[std::size_t(e)] > 1) items_[i].shared = true;
 }
 
-bool TrunkInference::clear(std::span<const int> elements, int trunks) const {
-  return std::all_of(elements.begin(), elements.end(),
-                     [&](int e) { return e >= trunks || carried[std::size_t(e)] >= limit; });
+bool TrunkInference::clear(std::span<const int> trunks) const {
+  return std::all_of(trunks.begin(), trunks.end(), [&](int t) { return carried[std::size_t(t)] >= limit; });
 }
 
 namespace {
@@ -118,9 +118,16 @@ class TrunkInferrer {
     return out;
   }
 
+  // `causes`: rising.
+  bool crosses(const Item& item, const std::vector<int>& causes) const {
+    const auto on = c_.elements(item);
+    return std::any_of(on.begin(), on.end(), [&](int e) {
+      return std::binary_search(causes.begin(), causes.end(), stands_for(e));
+    });
+  }
+
   // The share of readings elsewhere that are no better, of those made before anything was suspected.
-  template <class Inside>  // bool(const Item&)
-  double share_as_low(double rate, const Inside& inside) {
+  double share_as_low(double rate, const std::vector<int>& causes) {
     if (screening_.empty()) {
       std::vector<char> gone(c_.items().size());
       for (std::size_t s = 0; s < slow_.size(); ++s) gone[slow_[s]] = explained_[s];
@@ -132,7 +139,7 @@ class TrunkInferrer {
     double low = double(std::upper_bound(screening_.begin(), screening_.end(), rate) - screening_.begin());
     for (std::size_t s = 0; s < slow_.size(); ++s) {
       const Item& item = c_.items()[slow_[s]];
-      if (!item.screening || explained_[s] || !inside(item)) continue;
+      if (!item.screening || explained_[s] || !crosses(item, causes)) continue;
       --all, low -= item.rate <= rate;
     }
     return all > 0 ? std::max(0.0, low) / all : 1;
@@ -146,9 +153,14 @@ class TrunkInferrer {
 
   bool is_proven(int e) const { return std::find(proven_.begin(), proven_.end(), e) != proven_.end(); }
 
-  // Readings that these alone explain: the rest of the arguments of a finding.
-  SlowTrunks votes_for(const std::vector<int>& causes, std::size_t& votes, std::set<int>& trunks) const {
-    SlowTrunks out;
+  struct Votes {
+    SlowTrunks found;      // with what is known of it by these readings
+    std::set<int> causes;  // that have any
+  };
+  // Readings that these alone explain. `causes`: rising.
+  Votes votes_for(const std::vector<int>& causes) const {
+    Votes votes;
+    SlowTrunks& out = votes.found;
     std::set<int> runs;
     std::set<std::pair<int, int>> pairs;
     for (std::size_t s = 0; s < slow_.size(); ++s) {
@@ -158,8 +170,7 @@ class TrunkInferrer {
         return std::binary_search(causes.begin(), causes.end(), e);
       });
       if (!sole) continue;
-      ++votes;
-      trunks.insert(causes_[s].begin(), causes_[s].end());
+      votes.causes.insert(causes_[s].begin(), causes_[s].end());
       runs.insert(item.run);
       pairs.emplace(item.source, item.destination);
       out.rates.push_back(item.rate);
@@ -168,7 +179,7 @@ class TrunkInferrer {
     std::sort(out.rates.begin(), out.rates.end(), std::greater<>());
     out.runs = int(runs.size());
     out.pairs.assign(pairs.begin(), pairs.end());
-    return out;
+    return votes;
   }
 
   void prove(SlowTrunks found, const std::vector<int>& elements) {
@@ -187,14 +198,8 @@ class TrunkInferrer {
         votes[causes_[s][0]].insert(c_.items()[slow_[s]].run);
     for (const auto& [e, runs] : votes) {
       if (int(runs.size()) < least_votes) continue;
-      const auto crosses = [&, e = e](const Item& item) {
-        const auto on = c_.elements(item);
-        return std::any_of(on.begin(), on.end(), [&](int other) { return stands_for(other) == e; });
-      };
-      if (int(runs.size()) < votes_needed(share_as_low(out_.carried[std::size_t(e)], crosses))) continue;
-      std::size_t count = 0;
-      std::set<int> of;
-      SlowTrunks found = votes_for({e}, count, of);
+      if (int(runs.size()) < votes_needed(share_as_low(out_.carried[std::size_t(e)], {e}))) continue;
+      SlowTrunks found = votes_for({e}).found;
       if (found.pairs.size() < 2) continue;
       bool hosts = false;  // those are found by their sides
       for (int other = 0; other < c_.all(); ++other)
@@ -249,17 +254,9 @@ class TrunkInferrer {
     if (those.size() < trunks_of_a_switch || double(those.size()) < nearly_all * double(list.size()))
       return false;
     std::sort(those.begin(), those.end());
-    std::size_t votes = 0;
-    std::set<int> of;
-    SlowTrunks found = votes_for(those, votes, of);
-    if (of.size() < trunks_of_a_switch || found.runs < least_votes) return false;
-    const auto crosses = [&](const Item& item) {
-      const auto on = c_.elements(item);
-      return std::any_of(on.begin(), on.end(), [&](int e) {
-        return std::binary_search(those.begin(), those.end(), stands_for(e));
-      });
-    };
-    if (int(votes) < votes_needed(share_as_low(found.best, crosses))) return false;
+    auto [found, causes] = votes_for(those);
+    if (causes.size() < trunks_of_a_switch || found.runs < least_votes) return false;
+    if (int(found.rates.size()) < votes_needed(share_as_low(found.best, those))) return false;
     found.at = at;
     for (const int t : list)
       if (slow(t)) found.trunks.push_back(t);

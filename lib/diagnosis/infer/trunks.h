@@ -16,7 +16,7 @@
 // - Elements that no hop tells apart (the planner finds them, plan/trunk_rounds.h) count as one.
 #pragma once
 
-#include <map>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -59,7 +59,7 @@ class Crossings {
   const int trunks_;
   std::vector<Item> items_;
   std::vector<int> elements_, met_;
-  std::map<std::pair<int, int>, int> pairs_;
+  std::set<std::pair<int, int>> pairs_;
 };
 
 // What is slow, and proven.
@@ -81,7 +81,7 @@ struct TrunkInference {
   std::vector<int> hidden;       // trunks with slow readings only, which something proven explains
   double limit = 0;              // below it, readings are slow
   // Whether a reading over these trunks says something of its ends: all of them have carried what is due.
-  bool clear(std::span<const int> elements, int trunks) const;
+  bool clear(std::span<const int> trunks) const;
 };
 
 // `same`: by element, the one that stands for its class; empty: each for itself. `reference`: bytes per

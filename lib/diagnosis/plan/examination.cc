@@ -90,7 +90,7 @@ Diagnosis Examination::run() {
   }
   out_.cost.seconds = Seconds(elapsed());
   conclude(measured(inference), out_);
-  if (crossings_) add_trunks(out_);
+  if (crossings_) add_trunks(inference, out_);
   add_losses(
       losses_, out_.counters, out_.rails, [&](const Scope& s) { return pace(s, inference); },
       inference.thresholds, out_);
@@ -175,7 +175,7 @@ void Examination::note_confirmed(const Inference& inference) {
   now.rails = out_.rails;
   now.ring_busbw = out_.ring_busbw;
   conclude(measured(inference), now);
-  if (crossings_) add_trunks(now);
+  if (crossings_) add_trunks(inference, now);
   time_to_detect_.note(now.findings, out_.cost.runs);
   if (!options_.on_suspects) return;
   std::vector<Candidate> candidates;

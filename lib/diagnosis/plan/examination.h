@@ -70,7 +70,7 @@ class Examination {
   void note_crossings(const Observation& observation, bool confirming, bool screening);
   // Takes readings over trunks that are or may be slow out of those that judge nodes.
   void judge_trunks();
-  void add_trunks(Diagnosis& to) const;
+  void add_trunks(const Inference& inference, Diagnosis& to) const;
 
   // --- few_at_once.cc
   bool settle_untold();

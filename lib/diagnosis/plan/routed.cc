@@ -132,15 +132,11 @@ void Examination::note_crossings(const Observation& observation, bool confirming
 void Examination::judge_trunks() {
   const auto rebuild = [&](bool all) {
     readings_ = Readings(n_);
-    std::vector<int> way;
     for (const Seen& seen : seen_) {
       Observation kept = seen.observation;
       std::erase_if(kept.hops, [&](const HopReading& hop) {
         if (all || hop.rate().value_or(0) >= trunks_.limit) return false;
-        way.clear();
-        for (int rail = 0; rail < structure_.routes->rails(); ++rail)
-          structure_.routes->way(hop.source, hop.destination, rail, way);
-        return !trunks_.clear(way, crossings_->trunks());
+        return !trunks_.clear(structure_.routes->way(hop.source, hop.destination));
       });
       readings_.add(kept, seen.run, seen.confirming);
     }
@@ -150,8 +146,8 @@ void Examination::judge_trunks() {
   rebuild(false);
 }
 
-void Examination::add_trunks(Diagnosis& to) const {
-  diagnosis::add_trunks({*crossings_, trunks_, infer_now().reference.rate, unmet_}, thresholds_, to);
+void Examination::add_trunks(const Inference& inference, Diagnosis& to) const {
+  diagnosis::add_trunks({*crossings_, trunks_, inference.reference.rate, unmet_}, thresholds_, to);
   if (to.rates.empty()) return;
   for (const Seen& seen : seen_) {
     for (const HopReading& hop : seen.observation.hops) {

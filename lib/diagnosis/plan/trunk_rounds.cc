@@ -62,14 +62,11 @@ TrunkRounds::TrunkRounds(const Crossings& crossings, std::vector<int> nodes)
 // Nodes on the same switches have the same ways to everybody else.
 void TrunkRounds::find_users() {
   used_.assign(std::size_t(c_.trunks()), 0);
-  std::vector<int> trunks;
   for (const auto& leaf : below_) {
     if (leaf.empty()) continue;
     for (const int to : nodes_) {
       if (leaf_[std::size_t(to)] == leaf_[std::size_t(leaf[0])]) continue;
-      trunks.clear();
-      for (int rail = 0; rail < routes_.rails(); ++rail) routes_.way(leaf[0], to, rail, trunks);
-      for (const int t : trunks) used_[std::size_t(t)] = 1;
+      for (const int t : routes_.way(leaf[0], to)) used_[std::size_t(t)] = 1;
     }
   }
 }
@@ -90,12 +87,6 @@ int TrunkRounds::unmet() const {
   return out;
 }
 
-std::vector<int> TrunkRounds::way(int source, int destination) const {
-  std::vector<int> out;
-  for (int rail = 0; rail < routes_.rails(); ++rail) routes_.way(source, destination, rail, out);
-  return out;
-}
-
 // The shift of all nodes that crosses most trunks that are wanted; of equals the first.
 int TrunkRounds::shift_that_fits(int times, int turn) const {
   const int n = int(nodes_.size());
@@ -113,7 +104,7 @@ int TrunkRounds::shift_that_fits(int times, int turn) const {
     std::fill(used.begin(), used.end(), 0);
     double wanted = 0;
     for (int i2 = 0; i2 < n; ++i2) {
-      const auto trunks = way(nodes_[std::size_t(i2)], nodes_[std::size_t((i2 + shift) % n)]);
+      const auto trunks = routes_.way(nodes_[std::size_t(i2)], nodes_[std::size_t((i2 + shift) % n)]);
       if (!std::all_of(trunks.begin(), trunks.end(), [&](int t) { return used[std::size_t(t)] == 0; }))
         continue;
       for (const int t : trunks) used[std::size_t(t)] = 1, wanted += c_.met(t) < times;
@@ -134,7 +125,7 @@ RoundOrder TrunkRounds::cover(int times, int turn) {
         const std::size_t k = (first + i) % n;
         const int x = nodes_[k], y = nodes_[(k + std::size_t(shift)) % n];
         if (!round.can_send(x) || !round.can_receive(y)) continue;
-        const auto trunks = way(x, y);
+        const auto trunks = routes_.way(x, y);
         if (!round.free(trunks)) continue;
         if (wanted && std::none_of(trunks.begin(), trunks.end(), [&](int t) { return c_.met(t) < times; }))
           continue;
@@ -149,7 +140,7 @@ RoundOrder TrunkRounds::cover(int times, int turn) {
       if (!round.can_receive(hop.destination)) continue;
       for (const int x : below_[std::size_t(leaf_[std::size_t(hop.source)])]) {
         if (x == hop.destination || !round.can_send(x)) continue;
-        const auto trunks = way(x, hop.destination);
+        const auto trunks = routes_.way(x, hop.destination);
         if (round.free(trunks)) round.add(x, hop.destination, trunks);
         break;
       }
@@ -233,22 +224,18 @@ RoundOrder TrunkRounds::chained(const Round& made) const {
   std::vector<char> placed(next.size(), 0);
   for (const auto& part : parts)
     for (const int node : part) placed[std::size_t(node)] = 1;
-  Round round = made;
   const auto link = [&](int from, const std::vector<int>& to_one_of) {
     int best = -1;
     for (const int to : to_one_of) {
       if (to == from) continue;
       if (leaf_[std::size_t(to)] == leaf_[std::size_t(from)]) return to;
-      if (best < 0 && round.spares(way(from, to))) best = to;
+      if (best < 0 && made.spares(routes_.way(from, to))) best = to;
     }
-    if (best >= 0) {
-      for (const int t : way(from, best)) ++round.used[std::size_t(t)];
-      return best;
-    }
+    if (best >= 0) return best;
     // Round about: by another node on the switches of one of them.
     for (const int to : to_one_of) {
       for (const int by : below_[std::size_t(leaf_[std::size_t(to)])]) {
-        if (placed[std::size_t(by)] || !round.spares(way(from, by))) continue;
+        if (placed[std::size_t(by)] || !made.spares(routes_.way(from, by))) continue;
         placed[std::size_t(by)] = 1;
         order.push_back(by);
         return to;
@@ -380,7 +367,7 @@ TrunkRounds::Separation TrunkRounds::separate(const std::vector<int>& open,
       if (crossed / 2 > least || i > 4 * hops_tried) break;
       if (!round.can_send(hop.source) || !round.can_receive(hop.destination)) continue;
       if (round.next[std::size_t(hop.destination)] == hop.source && round.next.size() > 2) continue;
-      const auto trunks = way(hop.source, hop.destination);
+      const auto trunks = routes_.way(hop.source, hop.destination);
       std::vector<int> own;
       routes_.way(hop.source, hop.destination, hop.rail, own);
       if (!round.free(own) || !round.spares(trunks)) continue;
@@ -404,7 +391,7 @@ TrunkRounds::Separation TrunkRounds::separate(const std::vector<int>& open,
     if (!round.can_send(x) || !round.can_receive(y)) continue;
     const int a = leaf_[std::size_t(x)], b = leaf_[std::size_t(y)];
     if (a != b && (from.contains(a) || to.contains(b))) continue;
-    const auto trunks = way(x, y);
+    const auto trunks = routes_.way(x, y);
     if (!round.free(trunks) || !round.spares(trunks)) continue;
     round.add(x, y, trunks);
     if (a != b) from.insert(a), to.insert(b);

@@ -43,7 +43,6 @@ class TrunkRounds {
   };
   struct Round;
   void find_users();
-  std::vector<int> way(int source, int destination) const;  // of all rails
   int shift_that_fits(int times, int turn) const;
   void fill_locally(Round& round) const;
   RoundOrder chained(const Round& round) const;
