@@ -82,10 +82,8 @@ TEST_F(BadPlaces, TheProgramReadsWhatTheLibraryReads) {
 
 TEST_F(BadPlaces, AReadingIsCheap) {
   const double before = processor_seconds_of_children();
-  const auto begin = std::chrono::steady_clock::now();
   ASSERT_TRUE(read());
-  EXPECT_LT(processor_seconds_of_children() - before, 1);
-  EXPECT_LT(seconds_since(begin), 5);  // others may use the processors at the same time
+  EXPECT_LT(processor_seconds_of_children() - before, 1);  // others may use the processors at the same time
 }
 
 // Name, kind, size, times of change, and contents of everything in a folder.
@@ -117,30 +115,28 @@ TEST_F(BadPlaces, AWindowIsReadByTheProgram) {
 
 // ---- NVML
 
-TEST_F(BadPlaces, NvmlThatHangsIsCutShort) {
-  for (const char* function : {"nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetNvLinkState"}) {
-    machine.nvml["hang"] = function;
-    options.deadline = Seconds(1);
-    const auto recording = read();
-    ASSERT_TRUE(recording) << recording.error().text();
-    const Node node = probe::probe(*recording);
-    EXPECT_EQ(node.gpus.size(), 8u);
-    EXPECT_FALSE(node.gpus[0].nvlinks.has_value());
-    EXPECT_EQ(node.nics.size(), 5u);
-    EXPECT_EQ(node.processors.packages.value, 2);
-    EXPECT_EQ(gap(node, "nvml", "GPUs"), "nvml did not answer within 1 s");
-    EXPECT_THAT(blamed(inspect(*recording)), IsEmpty());
-  }
-}
+class NvmlThatHangs : public BadPlaces, public testing::WithParamInterface<const char*> {};
 
-TEST_F(BadPlaces, NvmlThatHangsCostsLessThanFiveSeconds) {
-  machine.nvml["hang"] = "nvmlDeviceGetName";
+INSTANTIATE_TEST_SUITE_P(In, NvmlThatHangs,
+                         testing::Values("nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetName",
+                                         "nvmlDeviceGetNvLinkState"),
+                         [](const auto& tested) { return std::string(tested.param); });
+
+// Each library has the deadline for itself: what is read of the others does not wait.
+TEST_P(NvmlThatHangs, IsCutShort) {
+  machine.nvml["hang"] = GetParam();
   options.deadline = LiveOptions().deadline;
   const auto begin = std::chrono::steady_clock::now();
   const auto recording = read();
-  EXPECT_LT(seconds_since(begin), 5);
+  EXPECT_LT(seconds_since(begin), 2 * options.deadline.value);
   ASSERT_TRUE(recording) << recording.error().text();
-  EXPECT_EQ(gap(probe::probe(*recording), "nvml", "GPUs"), "nvml did not answer within 3 s");
+  const Node node = probe::probe(*recording);
+  EXPECT_EQ(node.gpus.size(), 8u);
+  EXPECT_FALSE(node.gpus[0].nvlinks.has_value());
+  EXPECT_EQ(node.nics.size(), 5u);
+  EXPECT_EQ(node.processors.packages.value, 2);
+  EXPECT_EQ(gap(node, "nvml", "GPUs"), "nvml did not answer within 3 s");
+  EXPECT_THAT(blamed(inspect(*recording)), IsEmpty());
 }
 
 TEST_F(BadPlaces, OneLostGpuIsNamedAndTheOthersShown) {
