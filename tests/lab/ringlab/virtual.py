@@ -132,8 +132,11 @@ class VirtualLab:
         image.file("/etc/passwd", "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n")
         self.machine = vm.Machine(kernel, image, directory, self.shape.modules, self.shape.arguments.split(),
                                   self.shape.memory, append=self.shape.append)
-        self.machine.start()
         self.begin()
+        self.start()
+
+    def start(self):
+        self.machine.start()
         try:
             self.set_up()
         except BaseException:

@@ -9,6 +9,6 @@ What cannot be had here (QEMU, the kernel) is Unavailable, with the reason.
 """
 from .image import Image
 from .kernel import Kernel, Unavailable, find
-from .machine import Machine, MachineError
+from .machine import Ended, Machine, MachineError
 
-__all__ = ["Image", "Kernel", "Machine", "MachineError", "Unavailable", "find"]
+__all__ = ["Ended", "Image", "Kernel", "Machine", "MachineError", "Unavailable", "find"]

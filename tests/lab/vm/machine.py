@@ -29,6 +29,10 @@ class Hung(MachineError):
     """It did not boot in time."""
 
 
+class Ended(MachineError):
+    """QEMU or its kernel ended in the middle of a command."""
+
+
 @dataclasses.dataclass
 class Outcome:
     script: str
@@ -122,8 +126,7 @@ class Machine:
         os.makedirs(directory, exist_ok=True)
         self.logs = [os.path.join(directory, name) for name in ("qemu.log", "console.log")]
         self.disk = os.path.join(directory, "initramfs")
-        with open(self.disk, "wb") as file:
-            file.write(image.archive())
+        self.image = image
         self.command = [
             find("qemu-system-x86_64"), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-machine", "q35,smm=off,vmport=off", *accelerator(), "-smp", str(cpus), "-m", str(memory),
@@ -150,6 +153,8 @@ class Machine:
         self.boot(last)
 
     def boot(self, seconds):
+        with open(self.disk, "wb") as file:
+            file.write(self.image.archive())
         pairs = {name: socket.socketpair() for name in ("agent", "monitor")}
         command = list(self.command)
         for name, (_, end) in pairs.items():
@@ -186,15 +191,18 @@ class Machine:
         self.monitor.end.close()
         self.process = None
 
-    def failure(self, what):
+    def failure(self, what, kind=MachineError):
         """Ends the machine and tells what is known."""
+        try:
+            said = f"(QEMU ended with {self.process.wait(1)})\n"  # below 0: a signal
+        except subprocess.TimeoutExpired:
+            said = ""
         self.stop()
-        said = ""
         for path in self.logs:
             if os.path.exists(path):
                 with open(path, errors="replace") as file:
                     said += file.read()
-        return MachineError(f"the virtual machine {what}; it said last:\n{said[-3000:]}")
+        return kind(f"the virtual machine {what}; it said last:\n{said[-3000:]}")
 
     def begin(self, script, seconds=60):
         """Sends a script, of which finish() waits for the end. Killed in the machine after so many seconds."""
@@ -210,7 +218,9 @@ class Machine:
         try:
             code, out, err = (int(word) for word in self.agent.line(until).split())
             stdout, stderr = self.agent.take(out, until), self.agent.take(err, until)
-        except (EOFError, TimeoutError, ValueError):
+        except EOFError:
+            raise self.failure(f"ended during: {script.strip()[:200]}", Ended) from None
+        except (TimeoutError, ValueError):
             raise self.failure(f"did not finish: {script.strip()[:200]}") from None
         return Outcome(script, code, stdout, stderr, time.monotonic() - began)
 
