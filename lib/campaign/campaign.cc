@@ -9,18 +9,29 @@
 
 namespace ringtrue::campaign {
 
-diagnosis::Diagnosis check(const Case& c) {
+Checked check(const Case& c) {
   SimMeasurer measurer(c.world);
   diagnosis::Options options;
   options.link_rate = c.link_rate;
   options.efficiency = *ideal::ethernet_tcp(c.world.fabric.mtu);
   options.seed = c.seed;
   options.clock = [&] { return measurer.now(); };
-  return diagnosis::run_check(measurer, options);
+  diagnosis::Diagnosis diagnosis = diagnosis::run_check(measurer, options);
+  return {std::move(diagnosis), measurer.runs_with_faults() > 0};
 }
 
-Outcome outcome_of(Case c, const diagnosis::Diagnosis& diagnosis) {
-  const diagnosis::CaseScore score = score_case(c, diagnosis);
+diagnosis::CaseScore score_of(const Case& c, const Checked& checked) {
+  diagnosis::CaseScore out = score_case(c, checked.diagnosis);
+  if (checked.faults_were_there) return out;
+  out.faults = out.found = 0;
+  out.wrong = out.findings;
+  out.exact = false;
+  return out;
+}
+
+Outcome outcome_of(Case c, const Checked& checked) {
+  const diagnosis::Diagnosis& diagnosis = checked.diagnosis;
+  const diagnosis::CaseScore score = score_of(c, checked);
   c.world.fabric.faults.shrink_to_fit();
   return {std::move(c), diagnosis.verdict, score, diagnosis.cost, diagnosis.coverage};
 }
@@ -32,8 +43,8 @@ std::vector<Outcome> play(const Campaign& campaign) {
   const auto work = [&] {
     for (int k = next++; k < campaign.cases && !ended; k = next++) {
       Case c = draw_case(campaign.seed, std::uint64_t(k), campaign.limits);
-      const diagnosis::Diagnosis diagnosis = check(c);
-      outcomes[std::size_t(k)] = outcome_of(std::move(c), diagnosis);
+      const Checked checked = check(c);
+      outcomes[std::size_t(k)] = outcome_of(std::move(c), checked);
       if (campaign.on_progress && !campaign.on_progress(++done)) ended = true;
     }
   };

@@ -28,9 +28,16 @@ struct Outcome {
   diagnosis::Coverage coverage;
 };
 
+struct Checked {
+  diagnosis::Diagnosis diagnosis;
+  bool faults_were_there = true;  // in one run at least: otherwise the fleet was healthy for that long
+};
+
 // Checks one case.
-diagnosis::Diagnosis check(const Case& c);
-Outcome outcome_of(Case c, const diagnosis::Diagnosis& diagnosis);
+Checked check(const Case& c);
+// Faults that were away throughout count as none.
+diagnosis::CaseScore score_of(const Case& c, const Checked& checked);
+Outcome outcome_of(Case c, const Checked& checked);
 
 // In the order of the cases; fewer where it was ended early.
 std::vector<Outcome> play(const Campaign& campaign);

@@ -230,6 +230,7 @@ void annoy(Draw& draw, const Nuisances& nuisances, Case& c) {
   c.world.noise.retransmits = nuisances.retransmits;
   c.world.lasting = nuisances.lasting;
   c.world.away = nuisances.away;
+  c.world.intermittent = nuisances.intermittent;
   c.world.period = Seconds(0.5 * (1 << draw.below(7)) * (1 + draw.share()));
   const double off = nuisances.declared * draw.between(-1, 1);
   if (c.link_rate && off != 0) c.link_rate = *c.link_rate * (1 + off);
@@ -318,6 +319,8 @@ std::string Case::text() const {
   if (!f.egress.empty()) out += ", ports that differ";
   if (world.away > 0)
     out += fmt::format(", faults away for {:g} % of every {}", world.away * 100, to_text(world.period));
+  if (world.intermittent > 0)
+    out += fmt::format(", faults away in {:g} % of the runs", world.intermittent * 100);
   if (world.lasting > 0)
     out += fmt::format(", {:g} % of the nodes send for others throughout", world.lasting * 100);
   if (world.disturbed > 0) out += fmt::format(", {:g} % of the nodes send for others", world.disturbed * 100);

@@ -19,6 +19,7 @@ struct Nuisances {
   double tails = 0;        // readings are low, with a heavy tail: see Noise::tail in flows.h
   double away = 0;         // of the time, faults are not there; a period lasts 0.5 to 64 seconds
   double retransmits = 0;  // of the packets, on healthy links
+  double intermittent = 0;  // of the runs, faults are not there, each by a draw of its own
 
   bool operator==(const Nuisances&) const = default;
 };

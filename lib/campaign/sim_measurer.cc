@@ -58,13 +58,20 @@ diagnosis::Structure SimMeasurer::structure() const {
   return out;
 }
 
+// In the run that is being played.
+bool SimMeasurer::faults_are_away() const {
+  const auto share = [](std::uint64_t seed) { return double(splitmix64(seed) >> 11) * 0x1p-53; };
+  if (world_.away > 0) {
+    const double turns = now_.value / world_.period.value + share(world_.seed);
+    if (turns - std::floor(turns) >= 1 - world_.away) return true;
+  }
+  return world_.intermittent > 0 && share(splitmix64(world_.seed ^ 0x17e2) + runs_) < world_.intermittent;
+}
+
 // The fabric as it is in one run.
 sim::Fabric SimMeasurer::fabric_now(std::uint64_t seed) const {
   sim::Fabric out = world_.fabric;
-  if (world_.away > 0) {
-    const double turns = now_.value / world_.period.value + double(splitmix64(world_.seed) >> 11) * 0x1p-53;
-    if (turns - std::floor(turns) >= 1 - world_.away) out.faults.clear();
-  }
+  if (faults_are_away()) out.faults.clear();
   if (world_.disturbed > 0) disturb(out, world_.disturbed, seed);
   if (world_.lasting > 0) disturb(out, world_.lasting, splitmix64(world_.seed ^ 0x1a57));
   return out;
@@ -76,7 +83,8 @@ diagnosis::Observation SimMeasurer::play(const diagnosis::Experiment& experiment
                                          int turns, std::uint64_t seed, std::uint64_t others) const {
   diagnosis::Observation seen;
   seen.experiment = experiment;
-  const bool steady = world_.disturbed == 0 && world_.lasting == 0 && world_.away == 0;
+  const bool steady = world_.disturbed == 0 && world_.lasting == 0 && world_.away == 0 &&
+                      world_.intermittent == 0;
   const sim::Fabric now = steady ? sim::Fabric{} : fabric_now(others);
   Played played = play_flows(steady ? world_.fabric : now, flows, world_.noise, seed, now_);
   seen.hops = std::move(played.hops);
@@ -105,6 +113,7 @@ Result<diagnosis::Observation> SimMeasurer::measure(const diagnosis::Experiment&
         experiment.order.end())
       continue;
     now_ += until_missed;
+    ++runs_with_faults_;
     return fail(Cause::unreachable, "it does not answer", name(fault.place.node), "look at the node");
   }
   std::vector<Flow> flows;
@@ -114,6 +123,7 @@ Result<diagnosis::Observation> SimMeasurer::measure(const diagnosis::Experiment&
     if (from != to) flows.push_back({from, to, carried(experiment)});
   }
   const std::uint64_t seed = splitmix64(world_.seed + ++runs_);
+  runs_with_faults_ += !faults_are_away();
   diagnosis::Observation seen;
   if (naive) {
     seen = play(experiment, {&flows[0], 1}, 1, seed, seed);

@@ -32,6 +32,7 @@ struct World {
   // The faults are away for the last share `away` of every period; 0: they are always there.
   double away = 0;
   Seconds period;
+  double intermittent = 0;  // and in this share of the runs, each by a draw of its own
   // By node, where its NICs are of another generation: their rate over the others', which their drivers tell.
   std::map<int, double> generations;
   Told told = Told::fabric;
@@ -50,10 +51,14 @@ class SimMeasurer final : public diagnosis::Measurer {
   // with the node's name as `where`, for a node that is dead; bad_input for others.
   Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override;
 
+  // In how many of the runs so far the faults were there.
+  int runs_with_faults() const { return runs_with_faults_; }
+
   // The virtual clock: what the runs so far would have taken on live nodes, setting up included.
   Seconds now() const { return now_; }
 
  private:
+  bool faults_are_away() const;
   sim::Fabric fabric_now(std::uint64_t seed) const;
   diagnosis::Observation play(const diagnosis::Experiment& experiment, std::span<const Flow> flows, int turns,
                               std::uint64_t seed, std::uint64_t others) const;
@@ -61,6 +66,7 @@ class SimMeasurer final : public diagnosis::Measurer {
   World world_;
   Seconds now_;
   std::uint64_t runs_ = 0;
+  int runs_with_faults_ = 0;
 };
 
 }  // namespace ringtrue::campaign

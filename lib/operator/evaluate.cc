@@ -52,8 +52,9 @@ CaseDocument play_case(const campaign::Campaign& campaign, std::uint64_t number)
   document.fabric = drawn.text();
   document.faults = drawn.faults();
   document.check.transport = "model";
-  document.check.diagnosis = campaign::check(drawn);
-  document.score = campaign::score_case(drawn, document.check.diagnosis);
+  campaign::Checked checked = campaign::check(drawn);
+  document.score = campaign::score_of(drawn, checked);
+  document.check.diagnosis = std::move(checked.diagnosis);
   return document;
 }
 

@@ -80,7 +80,7 @@ TEST(SimRoutes, LetChecksNameTrunksLeavesAndSpines) {
   for (const char* name : {"slow-trunk", "slow-leaf", "slow-spine"}) limits.kinds.push_back(*find_kind(name));
   for (std::uint64_t k = 0; k < 40; ++k) {
     const Case c = draw_case(5, k, limits);
-    const auto diagnosis = check(c);
+    const auto diagnosis = check(c).diagnosis;
     const auto score = score_case(c, diagnosis);
     EXPECT_EQ(score.found, score.faults) << c.text();
     EXPECT_EQ(score.wrong, 0) << c.text();
@@ -98,7 +98,7 @@ TEST(SimRoutes, LetAPortBeNoTrunk) {
     limits.kinds.push_back(*find_kind(name));
   for (std::uint64_t k = 1; k < 30; k += 2) {
     const Case c = draw_case(6, k, limits);
-    const auto diagnosis = check(c);
+    const auto diagnosis = check(c).diagnosis;
     EXPECT_EQ(score_case(c, diagnosis).wrong, 0) << c.text();
     for (const auto& f : diagnosis.findings) EXPECT_NE(f.scope.type, diagnosis::ScopeType::trunk) << c.text();
   }

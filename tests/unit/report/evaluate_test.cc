@@ -98,7 +98,7 @@ TEST(Evaluate, ShowsOneCaseInFull) {
   d.drawn = campaign::listed(c);
   d.fabric = c.text();
   d.faults = c.faults();
-  d.check.diagnosis = campaign::check(c);
+  d.check.diagnosis = campaign::check(c).diagnosis;
   d.score = campaign::score_case(c, d.check.diagnosis);
   const auto value = nlohmann::json::parse(json(d));
   EXPECT_EQ(faults_of(value), "");
