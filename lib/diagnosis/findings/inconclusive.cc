@@ -208,12 +208,13 @@ bool Conclusion::may_be_faulty() {
   const auto& w = c_.slowest_hop;
   const double slowest = c_.inference.slowest_generation();
   grave |= w && w->rate < slowest * critical && w->rate < 0.8 * slowest * w->typical &&
-           !c_.readings.best(w->source, w->destination);
+           c_.readings.of(w->source, w->destination).empty();
   return grave || ring_is_slow();
 }
 
-// A ring that no link explains.
+// A ring that no link explains. Beside others' traffic, which is told, it waits for whoever has least left.
 bool Conclusion::ring_is_slow() {
+  if (!c_.others.empty()) return false;
   const auto expected = slow_ring(out_, c_.inference.slowest_generation() * reference_, c_.measured,
                                   c_.round_trip, c_.thresholds);
   if (!expected) return false;

@@ -106,7 +106,7 @@ Readings::Cell& Readings::cell(int source, int destination) {
   return *row.insert(at, {destination});
 }
 
-void Readings::add(const Observation& observation, int run, bool confirming, bool shared) {
+void Readings::add(const Observation& observation, int run, bool confirming, const IsShared& shared) {
   std::vector<double> shares;
   for (const HopReading& hop : observation.hops) shares.push_back(held_share(hop));
   const double usual = lower_median(std::move(shares));
@@ -127,7 +127,7 @@ void Readings::add(const Observation& observation, int run, bool confirming, boo
     reading.momentary = reading.busy < momentary_below;
     reading.brief = reading.momentary || double(hop.bytes.value) < brief_below;
     reading.cpu_busy = observation.cpu_busy;
-    reading.shared = shared;
+    reading.shared = shared && shared(hop);
     reading.company = int(observation.hops.size());
     reading.retransmits = hop.retransmits;
     if (const auto at = observation.others.find(hop.source); at != observation.others.end())
@@ -258,7 +258,7 @@ bool Readings::lasting_others() const {
 double Readings::least() const {
   double least = 0;
   each_pair([&](int x, int y) {
-    for (const Reading& r : counting(x, y)) least = least > 0 ? std::min(least, r.rate) : r.rate;
+    for (const Reading& r : usable(x, y)) least = least > 0 ? std::min(least, r.rate) : r.rate;
   });
   return least;
 }

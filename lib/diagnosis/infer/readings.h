@@ -91,8 +91,9 @@ class Readings {
   explicit Readings(int nodes);
 
   // Readings of independent hops (pairwise). A ring's hops wait for one another, so that its readings are
-  // good for finding the slowest only: do not add them.
-  void add(const Observation& observation, int run, bool confirming, bool shared = false);
+  // good for finding the slowest only: do not add them. `shared`: of which hops, see Reading; none: of none.
+  using IsShared = std::function<bool(const HopReading&)>;
+  void add(const Observation& observation, int run, bool confirming, const IsShared& shared = {});
 
   // The same as if the ports of all nodes did what those of the fastest generation do: the rates of each pair
   // over the less of what both nodes do (generations.h).
@@ -127,7 +128,7 @@ class Readings {
   // Whether some node carries others' traffic in most experiments: what it crosses between switches is slow
   // for whoever shares that, and does not change with partners.
   bool lasting_others() const;
-  // The slowest of all readings that count; 0 of none.
+  // The slowest of all readings of some length, in whatever company; 0 of none.
   double least() const;
 
  private:

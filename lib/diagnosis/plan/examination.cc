@@ -307,6 +307,22 @@ std::optional<Observation> Examination::without_the_dead(const Error& error, Sta
   return seen;
 }
 
+// Whether what the nodes below its ends' leaves carry for others may be what a hop lacks: it crosses the same
+// trunks.
+bool Examination::beside_others_on_trunks(const HopReading& hop, const Observation& observation) const {
+  if (!structure_.crosses(hop.source, hop.destination)) return false;
+  const auto leaf = [&](int node) { return structure_.leaf[std::size_t(node)]; };
+  double others = 0;
+  for (const auto& [node, traffic] : observation.others) {
+    if (leaf(node) == leaf(hop.source)) others += traffic.sends;
+    if (leaf(node) == leaf(hop.destination)) others += traffic.receives;
+  }
+  const double rate = hop.rate().value_or(0);
+  Reading reading;
+  reading.rate = rate;
+  return reading.is_beside(others) && rate + others >= thresholds_.path * typical_;
+}
+
 bool Examination::measure_pairs(Stage stage, const std::string& what, const Experiment& experiment,
                                 bool shared) {
   const auto observation = measure(stage, what, experiment);
@@ -314,7 +330,9 @@ bool Examination::measure_pairs(Stage stage, const std::string& what, const Expe
   if (crossings_) {
     note_crossings(*observation, stage == Stage::confirm, screening_);
   } else {
-    readings_.add(*observation, out_.cost.runs, stage == Stage::confirm, shared);
+    readings_.add(*observation, out_.cost.runs, stage == Stage::confirm, [&](const HopReading& hop) {
+      return shared || beside_others_on_trunks(hop, *observation);
+    });
   }
   for (const HopReading& hop : observation->hops) {
     if (hop.source < 0 || hop.source >= n_ || hop.destination < 0 || hop.destination >= n_) continue;

@@ -103,6 +103,7 @@ class Examination {
   void settle_dead();
   std::optional<Observation> without_the_dead(const Error& error, Stage stage, const std::string& what,
                                               Experiment experiment);
+  bool beside_others_on_trunks(const HopReading& hop, const Observation& observation) const;
   bool measure_pairs(Stage stage, const std::string& what, const Experiment& experiment, bool shared = false);
   void set_expected(const Inference& inference);
 

@@ -178,7 +178,10 @@ double Examination::crossings_measured() const {
 bool Examination::last_ring() {
   const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
   if (out_.cost.runs >= economical || !fits(all_, 1, hop)) return true;
-  const auto ring = measure(Stage::ring, "a ring over all nodes", ring_over(all_, hop, options_.max_bytes));
+  // Leaf by leaf, so that it crosses as few trunks as may be.
+  const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, 0);
+  const auto ring =
+      measure(Stage::ring, "a ring over all nodes", ring_over(order, hop, options_.max_bytes));
   if (ring) note_ring(*ring);
   return ring.has_value();
 }
