@@ -106,6 +106,7 @@ class Run {
     std::size_t left = 0;
     for (std::uint32_t p = 0; p < parts_.size(); ++p) {
       Part& part = parts_[p];
+      const bool packet = part.load <= double(fabric_.mtu);  // shares no link for long enough to matter
       bool alone = true;
       double rate = sim::Sharing::never;
       for (const std::uint32_t link : part.route.crossed()) {
@@ -114,7 +115,7 @@ class Run {
         alone = alone && users[link] == 1 && !flaps;
         rate = std::min(rate, network_.link(link).rate);
       }
-      if (alone) {
+      if (alone || (packet && std::isfinite(rate))) {
         part.end = part.load / rate;
       } else {
         sharing.start(part.route.crossed(), part.load, p, begin);

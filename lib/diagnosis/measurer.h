@@ -92,6 +92,7 @@ struct Structure {
   std::vector<int> leaf;        // by node: the switch, or group of switches, that it hangs below; -1: unknown
   int spines = 0;               // paths between two leaves; 0: unknown
   double oversubscription = 1;  // of a leaf's downlinks over its uplinks
+  bool guessed = false;         // the leaves, from round trips (infer/leaf_guess.h)
   // By node: bytes per second that its ports can do, as their drivers say, whatever they do now. They tell
   // generations of NICs; 0: unknown.
   std::vector<double> port_rates{};

@@ -62,10 +62,12 @@ Diagnosis Examination::run() {
     out_.not_checked.push_back({StatementKind::no_wire, {}, {{"members", n_}}});
   } else {
     // Each stage goes on from what the one before has shown; one that fails ends the check.
-    (void)(crossings_ ? routed()
-           : between_neighbours(structure_, n_)
-               ? large()
-               : rings() && ports() && pairs() && confirm() && rings_again());
+    if (crossings_)
+      (void)routed();
+    else if (guess_leaves())
+      (void)(between_neighbours(structure_, n_)
+                 ? large()
+                 : rings() && ports() && pairs() && confirm() && rings_again());
   }
   if (!out_.error) settle_losses();
   settle_dead();
@@ -279,7 +281,7 @@ std::optional<Observation> Examination::without_the_dead(const Error& error, Sta
     return std::nullopt;
   }
   const int node = *named;
-  experiment.order.erase(named);
+  std::erase(experiment.order, node);
   std::erase(all_, node);
   DeadNode dead{node, error};
   for (const RunRecord& run : out_.runs) {

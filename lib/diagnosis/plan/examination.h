@@ -51,6 +51,7 @@ class Examination {
   // --- large_fleet.cc
   bool large();
   bool probe();
+  bool guess_leaves();
   bool last_ring();
   bool settle();
   bool cover();

@@ -5,11 +5,15 @@
 #include <algorithm>
 
 #include "diagnosis/infer/attribute.h"
+#include "diagnosis/infer/leaf_guess.h"
 #include "diagnosis/plan/examination.h"
 
 namespace ringtrue::diagnosis {
 namespace {
 
+constexpr int fewest_to_guess = 8;  // nodes
+constexpr int pairs_a_node = 8, max_guess_runs = 24;
+constexpr double guess_share = 0.1;  // of the budget
 constexpr int screening = 2;             // rounds that every check has
 constexpr int max_rounds = 24;           // for what is severe, and for pairs between leaves
 constexpr double spine_met = 4.6;        // pairs a spine: one of them crosses it with 99 %
@@ -31,6 +35,23 @@ bool Examination::probe() {
   if (slowest_hop_) return true;
   out_.not_checked.push_back(StatementKind::no_data_moved);
   return false;
+}
+
+// Where nobody told which leaves the nodes hang below: many short messages tell who is near whom.
+bool Examination::guess_leaves() {
+  if (!structure_.leaf.empty() || n_ < fewest_to_guess) return true;
+  LeafGuess guess(n_);
+  for (int turn = 0; turn < max_guess_runs && elapsed() < guess_share * options_.budget.value; ++turn) {
+    const auto pairs = guess.next(all_, pairs_a_node, options_.seed);
+    if (pairs.empty()) break;
+    const auto seen = measure(Stage::probe, "who is near whom", between_pairs(pairs, Bytes(8), Bytes(8)));
+    if (!seen) return false;
+    guess.add(*seen);
+  }
+  structure_.leaf = guess.leaves();
+  structure_.guessed = !structure_.leaf.empty();
+  if (structure_.guessed) groups_ = structure_.leaf;
+  return true;
 }
 
 // The ends of pairs that were slow when they were measured first: either may be the culprit.

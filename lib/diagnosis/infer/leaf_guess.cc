@@ -1,0 +1,173 @@
+#include "diagnosis/infer/leaf_guess.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "base/splitmix64.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+// Kinds are parted by at least this, as a ratio of round trips, and by so many times what round trips within a
+// kind lie apart.
+constexpr double least_gap = 1.03, gap_over_steps = 5;
+constexpr std::size_t fewest_near = 4;      // pairs of the nearest kind
+constexpr double fewest_far = 0.1;          // of all pairs, of the others
+constexpr double most_contradictions = 0.05;  // of the pairs within groups: far, though near a third one
+constexpr double fewest_grouped = 0.5;      // of the nodes: near somebody
+constexpr int neighbours = 3;               // in the order given, which often is that of racks
+
+int root_of(std::vector<int>& parent, int i) {
+  while (parent[std::size_t(i)] != i)
+    i = parent[std::size_t(i)] = parent[std::size_t(parent[std::size_t(i)])];
+  return i;
+}
+
+}  // namespace
+
+void LeafGuess::add(const Observation& observation) {
+  for (const HopReading& hop : observation.hops) {
+    if (!hop.latency || !(hop.latency->value > 0) || hop.source == hop.destination) continue;
+    const auto [at, fresh] =
+        least_.try_emplace(std::minmax(hop.source, hop.destination), hop.latency->value);
+    if (!fresh) at->second = std::min(at->second, hop.latency->value);
+  }
+}
+
+// The lowest gap that stands out: above what neighbours in rank lie apart around it.
+std::optional<double> LeafGuess::near_below() const {
+  std::vector<double> all;
+  for (const auto& [pair, least] : least_) all.push_back(least);
+  std::sort(all.begin(), all.end());
+  if (all.size() < 4 * fewest_near) return std::nullopt;
+  for (std::size_t i = fewest_near; double(all.size() - i) >= fewest_far * double(all.size()); ++i) {
+    const double gap = all[i] / all[i - 1];
+    if (gap < least_gap) continue;
+    // What the nearest kind spreads over, per pair of it, and the whole of it.
+    const double spread = all[i - 1] / all[0];
+    if (gap - 1 < gap_over_steps * (spread - 1) / double(i) || (gap - 1) * 4 < spread - 1) continue;
+    return (all[i] + all[i - 1]) / 2;
+  }
+  return std::nullopt;
+}
+
+std::vector<int> LeafGuess::groups(double near_below) const {
+  std::vector<int> parent(std::size_t(nodes_), 0);
+  std::iota(parent.begin(), parent.end(), 0);
+  for (const auto& [pair, least] : least_)
+    if (least < near_below) parent[std::size_t(root_of(parent, pair.first))] = root_of(parent, pair.second);
+  for (int i = 0; i < nodes_; ++i) parent[std::size_t(i)] = root_of(parent, i);
+  return parent;
+}
+
+LeafGuess::NodePairs LeafGuess::next(const std::vector<int>& nodes, int per_node, std::uint64_t seed) const {
+  std::vector<int> room(std::size_t(nodes_), 0);
+  for (const int node : nodes) room[std::size_t(node)] = per_node;
+  SplitMix64 draw(splitmix64(seed) + least_.size());
+  const auto shuffle = [&](std::vector<int>& list) {
+    for (std::size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[draw() % i]);
+  };
+  NodePairs out;
+  std::set<std::pair<int, int>> taken;
+  const auto take = [&](int x, int y) {
+    if (x == y || room[std::size_t(x)] == 0 || room[std::size_t(y)] == 0) return false;
+    const std::pair<int, int> pair = std::minmax(x, y);
+    if (least_.count(pair) || !taken.insert(pair).second) return false;
+    out.emplace_back(x, y);
+    --room[std::size_t(x)], --room[std::size_t(y)];
+    return true;
+  };
+  std::vector<int> order = nodes;
+  const auto fill_up = [&] {
+    shuffle(order);
+    for (std::size_t turn = 1; turn < order.size() && int(turn) <= per_node; ++turn)
+      for (std::size_t i = 0; i < order.size(); ++i) take(order[i], order[(i + turn) % order.size()]);
+  };
+  if (least_.empty()) {
+    for (int step = 1; step <= neighbours; ++step)
+      for (std::size_t i = 0; i + std::size_t(step) < nodes.size(); ++i) take(nodes[i], nodes[i + std::size_t(step)]);
+    fill_up();
+    return out;
+  }
+  const auto part = near_below();
+  if (!part) return {};
+  const std::vector<int> group = groups(*part);
+  std::set<std::pair<int, int>> apart;  // groups of which a pair is far
+  for (const auto& [pair, least] : least_) {
+    const int a = group[std::size_t(pair.first)], b = group[std::size_t(pair.second)];
+    if (a != b) apart.insert(std::minmax(a, b));
+  }
+  std::map<int, std::vector<int>> members;
+  for (const int node : nodes) members[group[std::size_t(node)]].push_back(node);
+  std::vector<int> list;
+  for (auto& [root, of] : members) list.push_back(root), shuffle(of);
+  shuffle(list);
+  const auto one_with_room = [&](int root) {
+    auto& of = members[root];
+    while (!of.empty() && room[std::size_t(of.back())] == 0) of.pop_back();
+    return of.empty() ? -1 : of.back();
+  };
+  // Each group beside as many others as its members have room for, nearest in this draw first.
+  for (std::size_t step = 1; step < list.size(); ++step) {
+    bool any = false;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const int a = list[i], b = list[(i + step) % list.size()];
+      const int x = one_with_room(a), y = one_with_room(b);
+      any |= x >= 0;
+      if (x < 0 || y < 0 || !apart.insert(std::minmax(a, b)).second) continue;
+      take(x, y);
+    }
+    if (!any) break;
+  }
+  if (!out.empty()) return out;
+  // Whether what is linked fits together, of each group as many pairs as it has members.
+  for (const auto& [root, of_root] : within_groups(*part))
+    if (of_root.telling() < of_root.members)
+      for (std::size_t step = 1; step <= 2; ++step)
+        for (std::size_t i = 0; i < members[root].size(); ++i)
+          take(members[root][i], members[root][(i + step) % members[root].size()]);
+  return out;
+}
+
+std::map<int, LeafGuess::Within> LeafGuess::within_groups(double near_below) const {
+  const std::vector<int> group = groups(near_below);
+  std::map<int, Within> out;
+  for (const int root : group) ++out[root].members;
+  for (const auto& [pair, least] : least_) {
+    if (group[std::size_t(pair.first)] != group[std::size_t(pair.second)]) continue;
+    Within& of = out[group[std::size_t(pair.first)]];
+    ++of.pairs, of.far += least >= near_below;
+  }
+  return out;
+}
+
+std::vector<int> LeafGuess::leaves() const {
+  const auto part = near_below();
+  if (!part) return {};
+  double telling = 0, far = 0;
+  int grouped = 0, several = 0;
+  std::map<int, bool> fits;
+  for (const auto& [root, of] : within_groups(*part)) {
+    fits[root] = of.far <= most_contradictions * of.pairs || of.far <= 1;
+    telling += of.telling(), far += of.far;
+    if (of.members > 1 && fits[root]) ++several, grouped += of.members;
+  }
+  if (several < 2 || grouped < fewest_grouped * nodes_ || telling < 1 || far > most_contradictions * telling)
+    return {};
+  std::vector<int> out;
+  std::map<int, int> number;
+  int next = 0;
+  for (const int root : groups(*part)) {
+    if (!fits[root]) {
+      out.push_back(next++);
+      continue;
+    }
+    const auto [at, fresh] = number.try_emplace(root, next);
+    next += fresh;
+    out.push_back(at->second);
+  }
+  return out;
+}
+
+}  // namespace ringtrue::diagnosis

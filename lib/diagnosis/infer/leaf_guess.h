@@ -1,0 +1,47 @@
+// Which nodes hang below one leaf, guessed from round trips: a way across a spine is longer by the time that
+// two more switches and cables take, so that the smallest round trips of pairs fall into kinds, the nearest of
+// which are below one leaf.
+//
+// Two nodes are near where their round trip is of the nearest kind. That has to fit together: who is near the
+// same node is near each other. Where there is one kind alone, where kinds overlap, or where they do not fit
+// together, nothing is guessed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "diagnosis/measurer.h"
+
+namespace ringtrue::diagnosis {
+
+class LeafGuess {
+ public:
+  using NodePairs = std::vector<std::pair<int, int>>;
+
+  explicit LeafGuess(int nodes) : nodes_(nodes) {}
+
+  void add(const Observation& observation);
+  // Pairs whose round trips would tell more, each node in at most `per_node` of them. Empty: none would.
+  NodePairs next(const std::vector<int>& nodes, int per_node, std::uint64_t seed) const;
+  // By node: its leaf, from 0; a node that is near no other one has a leaf of its own. Empty: no guess.
+  std::vector<int> leaves() const;
+
+ private:
+  std::optional<double> near_below() const;  // seconds: what parts the nearest kind from the others
+  std::vector<int> groups(double near_below) const;
+  // Of one group: its pairs that were measured.
+  struct Within {
+    int members = 0, pairs = 0, far = 0;
+    // As many pairs as link a group say nothing of whether it fits together.
+    int telling() const { return pairs - (members - 1); }
+  };
+  std::map<int, Within> within_groups(double near_below) const;
+
+  int nodes_;
+  std::map<std::pair<int, int>, double> least_;  // seconds; the lower node first
+};
+
+}  // namespace ringtrue::diagnosis
