@@ -112,7 +112,15 @@ void Conclusion::add_evidence(const Suspect& s, Finding& f) const {
     }
   } else {
     readings.push_back({"partners", double(s.partners)});
-    say(sends ? StatementKind::send_rate : StatementKind::receive_rate, {name}, std::move(readings));
+    if (s.unsteady)
+      say(sends ? StatementKind::sends_slowly_at_times : StatementKind::receives_slowly_at_times, {name},
+          {{"low_runs", double(s.low_runs)},
+           {"runs", double(s.all_runs)},
+           {"rate_Bps", c_.inference.generation(s) * s.best},
+           {"expected_Bps", c_.inference.generation(s) * reference_},
+           {"partners", double(s.partners)}});
+    else
+      say(sends ? StatementKind::send_rate : StatementKind::receive_rate, {name}, std::move(readings));
     const auto& others = sends ? c_.inference.receives : c_.inference.sends;
     double weakest = 0;
     for (const Reading& r : s.readings) {

@@ -175,7 +175,7 @@ bool Conclusion::may_be_faulty() {
     const bool chance = s.chance && between_neighbours(c_.structure, c_.readings.nodes());
     const bool crowd = c_.inference.crowded && s.type == ScopeType::path &&
                        (s.readings.empty() || parts_.part_of(s.node, s.peer));
-    return !s.confirmed && !chance && !crowd && !s.beside_others && s.best < critical;
+    return !s.confirmed && !s.unsteady && !chance && !crowd && !s.beside_others && s.best < critical;
   });
   // Where hops share links, a side counts as good once it was seen to be.
   if (c_.structure.leaf.empty() && c_.inference.crowded) {

@@ -24,6 +24,8 @@ enum class StatementKind {
   cannot_be_told_apart,
   send_rate,
   receive_rate,
+  sends_slowly_at_times,
+  receives_slowly_at_times,
   partners_receive,
   partners_send,
   program_holds_back,

@@ -11,6 +11,7 @@
 #include "diagnosis/infer/reference.h"
 #include "diagnosis/infer/set_cover.h"
 #include "diagnosis/infer/significance.h"
+#include "diagnosis/infer/unsteady.h"
 #include "diagnosis/plan/plan.h"
 
 namespace ringtrue::diagnosis {
@@ -334,6 +335,17 @@ Reference take_shown(const Readings& readings, const Reference& counted, std::op
   return out;
 }
 
+// They explain paths that read low at them.
+void add_unsteady(const Readings& readings, const Structure& structure, Inference& inference) {
+  for (Suspect& s : unsteady_sides(readings, inference, structure)) {
+    if (s.confirmed)
+      std::erase_if(inference.suspects, [&](const Suspect& path) {
+        return path.type == ScopeType::path && s.explains(path.node, path.peer) && path.ratio > 0.9 * s.ratio;
+      });
+    inference.suspects.push_back(std::move(s));
+  }
+}
+
 }  // namespace
 
 Inference infer(const Readings& measured, const Readings& measured_alone, std::optional<double> attainable,
@@ -365,6 +377,7 @@ Inference infer(const Readings& measured, const Readings& measured_alone, std::o
   inference.receives = std::move(receives.rate);
   if (inference.reference.rate > 0)
     InferenceBuilder(readings, alone, inference.thresholds, structure, inference).run();
+  add_unsteady(readings, structure, inference);
   if (n > 2 && structure.leaf.empty())
     inference.groups = slow_groups(readings, alone, inference, inference.thresholds);
   return inference;

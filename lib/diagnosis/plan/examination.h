@@ -53,6 +53,7 @@ class Examination {
   bool probe();
   bool guess_leaves();
   bool last_ring();
+  bool look_again();
   bool settle();
   bool cover();
   bool is_open(const Inference& inference, const Parts& parts) const;
@@ -140,6 +141,7 @@ class Examination {
   int fleet_repeats_ = 0;
   int confirm_rounds_ = 0;
   int retries_ = 0;
+  int looked_again_ = 0;
   int rounds_ = 0;      // of a large fleet
   int few_rounds_ = 0;  // with few pairs at once
   double room_ = 0;     // pairs of such a round; 0: not chosen yet

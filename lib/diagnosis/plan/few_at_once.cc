@@ -50,11 +50,18 @@ Examination::NodePairs Examination::next_pairs(const Inference& inference, bool 
     return (sends[i] >= good || (s && s->confirmed)) && (receives[i] >= good || (r && r->confirmed)) &&
            ((s && s->confirmed) || (r && r->confirmed));
   };
+  const auto may_be_unsteady = [&](int node) {
+    return std::any_of(inference.suspects.begin(), inference.suspects.end(), [&](const Suspect& s) {
+      return s.unsteady && !s.confirmed && s.node == node;
+    });
+  };
   few_times_.resize(n, 0);
   std::vector<int> open, fine;
   for (const int node : all_) {
     const auto i = std::size_t(node);
-    if (sends[i] >= good && receives[i] >= good && component[i] == 0) {
+    if (may_be_unsteady(node)) {
+      open.push_back(node);
+    } else if (sends[i] >= good && receives[i] >= good && component[i] == 0) {
       fine.push_back(node);
     } else if (!settled(node) && few_times_[i] < enough_for_a_node) {
       open.push_back(node);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "diagnosis/findings/conclusion.h"
 #include "diagnosis/infer/attribute.h"
 #include "diagnosis/infer/leaf_guess.h"
 #include "diagnosis/plan/examination.h"
@@ -20,6 +21,7 @@ constexpr double spine_met = 4.6;        // pairs a spine: one of them crosses i
 constexpr int rounds_for_paths = 5;      // and for single paths where others read as low
 constexpr int rounds_for_repeated = 14;  // and for those of them that stay low when repeated
 constexpr int economical = 6;            // runs; a ring for its busbw is played only within them
+constexpr int looks = 2, rounds_of_a_look = 3;
 constexpr double share_of_round = 0.06;
 constexpr double cover_seconds = 0.06;  // of a hop: long enough to be no matter of ticks
 
@@ -198,13 +200,34 @@ double Examination::crossings_measured() const {
 // For busbw as it is now; what is slow is known by then.
 bool Examination::last_ring() {
   const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
-  if (out_.cost.runs >= economical || !fits(all_, 1, hop)) return true;
+  if ((out_.cost.runs >= economical && looked_again_ == 0) || !fits(all_, 1, hop)) return true;
   // Leaf by leaf, so that it crosses as few trunks as may be.
   const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, 0);
   const auto ring =
       measure(Stage::ring, "a ring over all nodes", ring_over(order, hop, options_.max_bytes));
-  if (ring) note_ring(*ring);
-  return ring.has_value();
+  if (!ring) return false;
+  note_ring(*ring);
+  return look_again();
+}
+
+// Where that ring was slower than any link explains, a link may have been slow for that moment.
+bool Examination::look_again() {
+  const Inference inference = infer_now();
+  const bool slow = inference.suspects.empty() && others_.empty() &&
+                    slow_ring(out_, inference.slowest_generation() * inference.reference.rate, readings_,
+                              latencies_.usual(), inference.thresholds);
+  if (!slow || looked_again_ == looks) return true;
+  ++looked_again_;
+  for (int round = 0; round < rounds_of_a_look; ++round) {
+    const std::uint64_t seed = options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
+    const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, seed);
+    const Bytes hop = hop_bytes(order, 1, share_of_round * options_.budget.value);
+    if (!fits(order, 1, hop)) return true;
+    if (!measure_pairs(Stage::confirm, "every port again, as the ring was slow",
+                       pairwise_over(order, 1, hop, options_.max_bytes), structure_.leaf.empty()))
+      return false;
+  }
+  return settle() && last_ring();
 }
 
 }  // namespace ringtrue::diagnosis

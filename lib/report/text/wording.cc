@@ -41,6 +41,12 @@ constexpr Wording wordings[] = {
     {StatementKind::receive_rate, "receive-rate",
      "{0} receives at most {rate_Bps} from any of {#partners} ({#readings} in {#experiments}, {low_Bps} to "
      "{high_Bps}); expected {expected_Bps}"},
+    {StatementKind::sends_slowly_at_times, "sends-slowly-at-times",
+     "{0} comes and goes: it was slow in {low_runs} of {#runs:experiment}, then sending {rate_Bps} to any of "
+     "{#partners}; expected {expected_Bps}"},
+    {StatementKind::receives_slowly_at_times, "receives-slowly-at-times",
+     "{0} comes and goes: it was slow in {low_runs} of {#runs:experiment}, then receiving {rate_Bps} from any of "
+     "{#partners}; expected {expected_Bps}"},
     {StatementKind::partners_receive, "partners-receive",
      "each of these partners receives {rate_Bps} or more with others"},
     {StatementKind::partners_send, "partners-send",

@@ -1,0 +1,234 @@
+#include "diagnosis/infer/unsteady.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "base/statistics.h"
+#include "diagnosis/plan/plan.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+// What counts as low, of what is due: a mild fault shows in the first, a deep one beside much scatter in the
+// last.
+constexpr std::array<double, 4> depths = {0.9, 0.8, 0.65, 0.45};
+constexpr double by_chance = 1e-4;    // over all sides and depths: then it is named; looked at once a round
+constexpr double worth_a_look = 10;  // ... expected of chance: then it is measured again
+constexpr int most_runs = 40;         // after which more of the same would not tell
+constexpr int fewest_low = 3;         // runs
+constexpr double least_share = 0.15;  // of its runs: what is rarer is a disturbance
+// Readings of one pair are not independent where it may share links with others, the same ones each time.
+constexpr int times_a_pair_far = 1, times_a_pair_near = 4;
+constexpr std::size_t most_named = 8;
+constexpr int kinds = 4, far_from = 2;  // of company
+
+// One reading, as one side's.
+struct Item {
+  const Reading* reading = nullptr;
+  double share[2] = {0, 0};  // of what is due, as the sender's and as the receiver's
+  bool counts[2] = {false, false};
+  int kind = 0;
+  bool explained = false;
+};
+
+struct Tail {
+  double chance = 1;
+  std::size_t depth = 0;
+};
+
+class UnsteadySides {
+ public:
+  UnsteadySides(const Readings& readings, const Inference& inference, const Structure& structure)
+      : n_(readings.nodes()), inference_(inference), of_(std::size_t(2 * n_)) {
+    readings.each_pair([&](int x, int y) {
+      const double sends = inference.sends[std::size_t(x)].value_or(0),
+                   receives = inference.receives[std::size_t(y)].value_or(0);
+      for (const Reading& r : readings.of(x, y)) {
+        if (r.momentary || (r.shared && !structure.leaf.empty())) continue;
+        Item item;
+        item.reading = &r;
+        const double reference = inference.reference.rate;
+        // What the other end can do at its best bounds what this one can show.
+        item.share[0] = r.carried_by(Direction::sends) / std::min(reference, receives);
+        item.share[1] = r.carried_by(Direction::receives) / std::min(reference, sends);
+        // A program that holds back what it receives is the receiver's.
+        item.counts[0] = receives > 0 && !r.held_back && !r.is_beside(r.others_received) && fine(Direction::receives, y);
+        item.counts[1] = sends > 0 && !r.is_beside(r.others_sent) && fine(Direction::sends, x);
+        item.kind = kind_of(r, structure);
+        items_.push_back(item);
+      }
+    });
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      of_[side(items_[i].reading->source, Direction::sends)].push_back(i);
+      of_[side(items_[i].reading->destination, Direction::receives)].push_back(i);
+    }
+  }
+
+  std::vector<Suspect> find() {
+    std::vector<Suspect> out;
+    std::set<std::size_t> named;
+    while (out.size() < most_named) {
+      count_all();
+      Tail best;
+      std::size_t clearest = 0;
+      for (std::size_t s = 0; s < of_.size(); ++s) {
+        if (named.count(s) || !may_be_unsteady(s)) continue;
+        const Tail tail = tail_of_side(s);
+        if (tail.chance < best.chance) best = tail, clearest = s;
+      }
+      const double chance = best.chance * double(of_.size() * depths.size());
+      if (chance > worth_a_look) break;
+      named.insert(clearest);
+      Suspect suspect = suspect_of(clearest, best.depth, chance);
+      // What may be chance explains nothing.
+      if (suspect.confirmed) explain(clearest, best.depth);
+      if (suspect.confirmed || suspect.all_runs < most_runs) out.push_back(std::move(suspect));
+    }
+    return out;
+  }
+
+ private:
+  std::size_t side(int node, Direction d) const {
+    return std::size_t(2 * node + (d == Direction::receives ? 1 : 0));
+  }
+  // It has read well once.
+  bool may_be_unsteady(std::size_t s) const {
+    const auto& shown = (s % 2 ? inference_.receives : inference_.sends)[s / 2];
+    return shown && *shown >= inference_.thresholds.warning * inference_.reference.rate &&
+           !inference_.is_overshadowed({int(s / 2), s % 2 ? Direction::receives : Direction::sends});
+  }
+  bool fine(Direction d, int node) const {
+    const ScopeType type = d == Direction::sends ? ScopeType::sender : ScopeType::receiver;
+    return !inference_.find(type, node) && !inference_.find(ScopeType::node, node);
+  }
+  int kind_of(const Reading& r, const Structure& structure) const {
+    const bool far = structure.leaf.empty() ? !is_near(r.source, r.destination)
+                                            : structure.crosses(r.source, r.destination);
+    return (far && n_ > all_pairs_up_to ? far_from : 0) + (r.company > few_hops(n_) ? 1 : 0);
+  }
+  bool low(const Item& item, std::size_t end, std::size_t depth) const {
+    return item.share[end] < depths[depth] && item.share[end] < inference_.thresholds.warning;
+  }
+
+  // How common low readings are, by kind of company and depth.
+  void count_all() {
+    for (auto& kind : all_) kind = 0;
+    for (auto& kind : low_) kind.fill(0);
+    for (const Item& item : items_) {
+      if (item.explained || !item.counts[0] || !item.counts[1]) continue;
+      ++all_[std::size_t(item.kind)];
+      for (std::size_t d = 0; d < depths.size(); ++d) low_[std::size_t(item.kind)][d] += low(item, 0, d);
+    }
+  }
+
+  Tail tail_of_side(std::size_t s) const {
+    const std::size_t end = s % 2;
+    // The base is of the others: this side's own readings are taken out of it.
+    std::array<double, kinds> all = all_;
+    auto lows = low_;
+    for (const std::size_t i : of_[s]) {
+      const Item& item = items_[i];
+      if (item.explained || !item.counts[0] || !item.counts[1]) continue;
+      --all[std::size_t(item.kind)];
+      for (std::size_t d = 0; d < depths.size(); ++d) lows[std::size_t(item.kind)][d] -= low(item, 0, d);
+    }
+    Tail out;
+    for (std::size_t d = 0; d < depths.size(); ++d) {
+      std::vector<double> chances;
+      std::set<int> runs, low_runs;
+      std::map<int, int> times;  // by partner
+      for (const std::size_t i : of_[s]) {
+        const Item& item = items_[i];
+        if (item.explained || !item.counts[end]) continue;
+        const int partner = end ? item.reading->source : item.reading->destination;
+        if (times[partner] >= (item.kind >= far_from ? times_a_pair_far : times_a_pair_near)) continue;
+        if (!runs.insert(item.reading->run).second) continue;
+        ++times[partner];
+        const auto k = std::size_t(item.kind);
+        chances.push_back((lows[k][d] + 0.5) / (all[k] + 1));
+        if (low(item, end, d)) low_runs.insert(item.reading->run);
+      }
+      const double chance = tail_of(chances, int(low_runs.size()));
+      if (chance < out.chance) out = {chance, d};
+    }
+    return out;
+  }
+
+  Suspect suspect_of(std::size_t s, std::size_t depth, double chance) const {
+    const std::size_t end = s % 2;
+    Suspect out;
+    int held_back = 0;
+    out.node = int(s / 2);
+    out.unsteady = true;
+    std::set<int> runs, partners;
+    std::vector<double> rates;
+    for (const std::size_t i : of_[s]) {
+      const Item& item = items_[i];
+      if (item.explained || !item.counts[end]) continue;
+      runs.insert(item.reading->run);
+      if (!low(item, end, depth)) continue;
+      out.readings.push_back(*item.reading);
+      partners.insert(end ? item.reading->source : item.reading->destination);
+      rates.push_back(item.reading->rate);
+      held_back += item.reading->held_back;
+    }
+    out.type = end == 0                             ? ScopeType::sender
+               : 2 * held_back > int(rates.size()) ? ScopeType::node
+                                                    : ScopeType::receiver;
+    std::sort(out.readings.begin(), out.readings.end(),
+              [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
+    out.best = upper_median(rates);
+    out.ratio = out.best / inference_.reference.rate;
+    out.partners = int(partners.size());
+    std::set<int> low_runs;
+    for (const Reading& r : out.readings) low_runs.insert(r.run);
+    out.all_runs = int(runs.size()), out.low_runs = int(low_runs.size());
+    out.confirmed = chance < by_chance && out.low_runs >= fewest_low && out.partners >= 2 &&
+                    out.low_runs >= least_share * out.all_runs;
+    out.chance_of_it = chance;
+    if (!out.confirmed)
+      out.missing = fmt::format("low in {} of {} experiments, which may be chance", out.low_runs, out.all_runs);
+    return out;
+  }
+
+  void explain(std::size_t s, std::size_t depth) {
+    for (const std::size_t i : of_[s])
+      if (low(items_[i], s % 2, depth)) items_[i].explained = true;
+  }
+
+  const int n_;
+  const Inference& inference_;
+  std::vector<Item> items_;
+  std::vector<std::vector<std::size_t>> of_;  // by side: its items
+  std::array<double, kinds> all_{};
+  std::array<std::array<double, depths.size()>, kinds> low_{};
+};
+
+}  // namespace
+
+double tail_of(const std::vector<double>& chances, int low) {
+  if (low <= 0) return 1;
+  if (low > int(chances.size())) return 0;
+  // The chance of each number of low readings below `low`, reading by reading.
+  std::vector<double> exactly(std::size_t(low), 0);
+  exactly[0] = 1;
+  double reached = 0;
+  for (const double p : chances) {
+    reached += exactly.back() * p;
+    for (std::size_t k = exactly.size(); k-- > 1;) exactly[k] = exactly[k] * (1 - p) + exactly[k - 1] * p;
+    exactly[0] *= 1 - p;
+  }
+  return reached;
+}
+
+std::vector<Suspect> unsteady_sides(const Readings& readings, const Inference& inference,
+                                    const Structure& structure) {
+  if (readings.nodes() < 3 || inference.reference.rate <= 0 || inference.reference.momentary) return {};
+  return UnsteadySides(readings, inference, structure).find();
+}
+
+}  // namespace ringtrue::diagnosis
