@@ -52,6 +52,7 @@ class Examination {
   bool large();
   bool probe();
   bool guess_leaves();
+  int screening_rounds() const;
   bool last_ring();
   bool look_again();
   bool settle();

@@ -13,7 +13,6 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-constexpr int dense_rounds = 2;
 constexpr int max_few_rounds = 96;
 constexpr std::size_t min_pairs = 3;
 // Pairs of a round: one of so many nodes at first; fewer where many of them read low, which tells that they
@@ -171,7 +170,7 @@ bool Examination::few_at_once(const NodePairs& pairs, const std::string& what, d
 }
 
 bool Examination::settle_untold() {
-  for (; rounds_ < dense_rounds; ++rounds_) {
+  for (; rounds_ < screening_rounds(); ++rounds_) {
     Wanted ends(n_);
     const std::uint64_t seed = rounds_ == 0 ? 0 : options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
     const auto order = neighbour_order(all_, groups_, ends, readings_, seed);

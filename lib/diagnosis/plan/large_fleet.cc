@@ -15,7 +15,6 @@ namespace {
 constexpr int fewest_to_guess = 8;  // nodes
 constexpr int pairs_a_node = 8, max_guess_runs = 24;
 constexpr double guess_share = 0.1;  // of the budget
-constexpr int screening = 2;             // rounds that every check has
 constexpr int max_rounds = 24;           // for what is severe, and for pairs between leaves
 constexpr double spine_met = 4.6;        // pairs a spine: one of them crosses it with 99 %
 constexpr int rounds_for_paths = 5;      // and for single paths where others read as low
@@ -56,6 +55,12 @@ bool Examination::guess_leaves() {
   return true;
 }
 
+// Rounds that every check has. What is there in half of the runs alone is missed by two in a quarter of the
+// cases; where a round is short, there is time for more.
+int Examination::screening_rounds() const {
+  return n_ <= all_pairs_up_to ? 6 : n_ <= 4 * all_pairs_up_to ? 4 : 2;
+}
+
 // The ends of pairs that were slow when they were measured first: either may be the culprit.
 bool Examination::slow_ends(Wanted& wanted) const {
   const Inference inference = infer_now();
@@ -72,7 +77,7 @@ bool Examination::slow_ends(Wanted& wanted) const {
 
 Wanted Examination::wanted(const Inference& inference, const Parts& parts) const {
   Wanted out(n_);
-  if (rounds_ < screening) {
+  if (rounds_ < screening_rounds()) {
     (void)slow_ends(out);
     return out;
   }
@@ -100,7 +105,7 @@ bool Examination::settle() {
   for (const int last = rounds_ + max_rounds; rounds_ < last;) {
     const Inference inference = infer_now();
     note_confirmed(inference);
-    const auto pair = rounds_ < screening ? std::nullopt : node_for_one_way(inference);
+    const auto pair = rounds_ < screening_rounds() ? std::nullopt : node_for_one_way(inference);
     if (pair) {
       const Bytes hop = hop_bytes({pair->partner, pair->node}, 1, 0.04 * options_.budget.value);
       if (fits({pair->partner, pair->node}, 1, hop)) {
@@ -111,7 +116,7 @@ bool Examination::settle() {
     const Parts parts(structure_, readings_, inference);
     const bool fleet = rounds_ > 0 && inference.reference.fleet_slow && fleet_repeats_ < 2;
     const bool open = fleet || is_open(inference, parts);
-    if (!open && rounds_ >= screening && !trunks_wanted(inference, parts)) return true;
+    if (!open && rounds_ >= screening_rounds() && !trunks_wanted(inference, parts)) return true;
     const std::uint64_t seed = rounds_ == 0 ? 0 : options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
     const auto order = neighbour_order(all_, groups_, wanted(inference, parts), readings_, seed);
     const double seconds = share_of_round * options_.budget.value;
@@ -132,7 +137,7 @@ bool Examination::settle() {
 
 // Whether something looks slow that another round may prove or clear.
 bool Examination::is_open(const Inference& inference, const Parts& parts) const {
-  if (rounds_ < screening) {
+  if (rounds_ < screening_rounds()) {
     Wanted ends(n_);
     return rounds_ > 0 && slow_ends(ends);
   }
