@@ -16,6 +16,7 @@ constexpr std::size_t fewest_near = 4;      // pairs of the nearest kind
 constexpr double fewest_far = 0.1;          // of all pairs, of the others
 constexpr double most_contradictions = 0.05;  // of the pairs within groups: far, though near a third one
 constexpr double fewest_grouped = 0.5;      // of the nodes: near somebody
+constexpr int most_times = 4;
 constexpr int neighbours = 3;               // in the order given, which often is that of racks
 
 int root_of(std::vector<int>& parent, int i) {
@@ -27,18 +28,24 @@ int root_of(std::vector<int>& parent, int i) {
 }  // namespace
 
 void LeafGuess::add(const Observation& observation) {
+  std::map<std::pair<int, int>, double> least;  // of both ways
   for (const HopReading& hop : observation.hops) {
     if (!hop.latency || !(hop.latency->value > 0) || hop.source == hop.destination) continue;
     const auto [at, fresh] =
-        least_.try_emplace(std::minmax(hop.source, hop.destination), hop.latency->value);
+        least.try_emplace(std::minmax(hop.source, hop.destination), hop.latency->value);
     if (!fresh) at->second = std::min(at->second, hop.latency->value);
+  }
+  for (const auto& [pair, value] : least) {
+    Seen& seen = seen_[pair];
+    seen.least = seen.times++ == 0 ? value : std::min(seen.least, value);
   }
 }
 
 // The lowest gap that stands out: above what neighbours in rank lie apart around it.
 std::optional<double> LeafGuess::near_below() const {
   std::vector<double> all;
-  for (const auto& [pair, least] : least_) all.push_back(least);
+  for (const auto& [pair, seen] : seen_)
+    if (seen.times >= times_) all.push_back(seen.least);
   std::sort(all.begin(), all.end());
   if (all.size() < 4 * fewest_near) return std::nullopt;
   for (std::size_t i = fewest_near; double(all.size() - i) >= fewest_far * double(all.size()); ++i) {
@@ -55,16 +62,35 @@ std::optional<double> LeafGuess::near_below() const {
 std::vector<int> LeafGuess::groups(double near_below) const {
   std::vector<int> parent(std::size_t(nodes_), 0);
   std::iota(parent.begin(), parent.end(), 0);
-  for (const auto& [pair, least] : least_)
-    if (least < near_below) parent[std::size_t(root_of(parent, pair.first))] = root_of(parent, pair.second);
+  for (const auto& [pair, seen] : seen_)
+    if (seen.least < near_below) parent[std::size_t(root_of(parent, pair.first))] = root_of(parent, pair.second);
   for (int i = 0; i < nodes_; ++i) parent[std::size_t(i)] = root_of(parent, i);
   return parent;
 }
 
-LeafGuess::NodePairs LeafGuess::next(const std::vector<int>& nodes, int per_node, std::uint64_t seed) const {
+// What was measured less often than others.
+LeafGuess::NodePairs LeafGuess::to_repeat(const std::vector<int>& nodes) const {
+  std::vector<char> alive(std::size_t(nodes_), 0);
+  for (const int node : nodes) alive[std::size_t(node)] = 1;
+  NodePairs out;
+  for (const auto& [pair, seen] : seen_)
+    if (seen.times < times_ && alive[std::size_t(pair.first)] && alive[std::size_t(pair.second)])
+      out.push_back(pair);
+  return out;
+}
+
+LeafGuess::NodePairs LeafGuess::next(const std::vector<int>& nodes, int per_node, std::uint64_t seed) {
+  // Where round trips scatter, the least of several tells kinds apart that one of each does not.
+  while (!seen_.empty() && to_repeat(nodes).empty() && !near_below() && times_ < most_times) times_ *= 2;
+  const auto again = to_repeat(nodes);
+  return again.empty() ? fresh(nodes, per_node, seed) : again;
+}
+
+LeafGuess::NodePairs LeafGuess::fresh(const std::vector<int>& nodes, int per_node,
+                                      std::uint64_t seed) const {
   std::vector<int> room(std::size_t(nodes_), 0);
   for (const int node : nodes) room[std::size_t(node)] = per_node;
-  SplitMix64 draw(splitmix64(seed) + least_.size());
+  SplitMix64 draw(splitmix64(seed) + seen_.size());
   const auto shuffle = [&](std::vector<int>& list) {
     for (std::size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[draw() % i]);
   };
@@ -73,7 +99,7 @@ LeafGuess::NodePairs LeafGuess::next(const std::vector<int>& nodes, int per_node
   const auto take = [&](int x, int y) {
     if (x == y || room[std::size_t(x)] == 0 || room[std::size_t(y)] == 0) return false;
     const std::pair<int, int> pair = std::minmax(x, y);
-    if (least_.count(pair) || !taken.insert(pair).second) return false;
+    if (seen_.count(pair) || !taken.insert(pair).second) return false;
     out.emplace_back(x, y);
     --room[std::size_t(x)], --room[std::size_t(y)];
     return true;
@@ -84,7 +110,7 @@ LeafGuess::NodePairs LeafGuess::next(const std::vector<int>& nodes, int per_node
     for (std::size_t turn = 1; turn < order.size() && int(turn) <= per_node; ++turn)
       for (std::size_t i = 0; i < order.size(); ++i) take(order[i], order[(i + turn) % order.size()]);
   };
-  if (least_.empty()) {
+  if (seen_.empty()) {
     for (int step = 1; step <= neighbours; ++step)
       for (std::size_t i = 0; i + std::size_t(step) < nodes.size(); ++i) take(nodes[i], nodes[i + std::size_t(step)]);
     fill_up();
@@ -94,7 +120,7 @@ LeafGuess::NodePairs LeafGuess::next(const std::vector<int>& nodes, int per_node
   if (!part) return {};
   const std::vector<int> group = groups(*part);
   std::set<std::pair<int, int>> apart;  // groups of which a pair is far
-  for (const auto& [pair, least] : least_) {
+  for (const auto& [pair, seen] : seen_) {
     const int a = group[std::size_t(pair.first)], b = group[std::size_t(pair.second)];
     if (a != b) apart.insert(std::minmax(a, b));
   }
@@ -134,10 +160,10 @@ std::map<int, LeafGuess::Within> LeafGuess::within_groups(double near_below) con
   const std::vector<int> group = groups(near_below);
   std::map<int, Within> out;
   for (const int root : group) ++out[root].members;
-  for (const auto& [pair, least] : least_) {
+  for (const auto& [pair, seen] : seen_) {
     if (group[std::size_t(pair.first)] != group[std::size_t(pair.second)]) continue;
     Within& of = out[group[std::size_t(pair.first)]];
-    ++of.pairs, of.far += least >= near_below;
+    ++of.pairs, of.far += seen.least >= near_below;
   }
   return out;
 }

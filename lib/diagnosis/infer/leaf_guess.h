@@ -25,7 +25,7 @@ class LeafGuess {
 
   void add(const Observation& observation);
   // Pairs whose round trips would tell more, each node in at most `per_node` of them. Empty: none would.
-  NodePairs next(const std::vector<int>& nodes, int per_node, std::uint64_t seed) const;
+  NodePairs next(const std::vector<int>& nodes, int per_node, std::uint64_t seed);
   // By node: its leaf, from 0; a node that is near no other one has a leaf of its own. Empty: no guess.
   std::vector<int> leaves() const;
 
@@ -40,8 +40,16 @@ class LeafGuess {
   };
   std::map<int, Within> within_groups(double near_below) const;
 
+  struct Seen {
+    double least = 0;  // seconds
+    int times = 0;
+  };
+  NodePairs to_repeat(const std::vector<int>& nodes) const;
+  NodePairs fresh(const std::vector<int>& nodes, int per_node, std::uint64_t seed) const;
+
   int nodes_;
-  std::map<std::pair<int, int>, double> least_;  // seconds; the lower node first
+  std::map<std::pair<int, int>, Seen> seen_;  // the lower node first
+  int times_ = 1;  // that each pair is measured, before its least is taken for what its way takes
 };
 
 }  // namespace ringtrue::diagnosis

@@ -18,7 +18,7 @@ namespace {
 constexpr std::array<double, 4> depths = {0.9, 0.8, 0.65, 0.45};
 constexpr double by_chance = 1e-4;    // over all sides and depths: then it is named; looked at once a round
 constexpr double worth_a_look = 10;  // ... expected of chance: then it is measured again
-constexpr int most_runs = 40;         // after which more of the same would not tell
+constexpr int most_runs = 24;         // after which more of the same would not tell
 constexpr int fewest_low = 3;         // runs
 constexpr double least_share = 0.15;  // of its runs: what is rarer is a disturbance
 // Readings of one pair are not independent where it may share links with others, the same ones each time.
@@ -86,7 +86,8 @@ class UnsteadySides {
       Suspect suspect = suspect_of(clearest, best.depth, chance);
       // What may be chance explains nothing.
       if (suspect.confirmed) explain(clearest, best.depth);
-      if (suspect.confirmed || suspect.all_runs < most_runs) out.push_back(std::move(suspect));
+      const bool may_be = suspect.low_runs >= least_share * suspect.all_runs && suspect.all_runs < most_runs;
+      if (suspect.confirmed || may_be) out.push_back(std::move(suspect));
     }
     return out;
   }
