@@ -44,8 +44,11 @@ class CaseScorer {
  public:
   CaseScorer(const Case& c, const diagnosis::Diagnosis& d)
       : case_(c), fabric_(c.world.fabric), diagnosis_(d) {
-    for (const Finding& finding : d.findings)
-      if (finding.severity != diagnosis::Severity::info) findings_.push_back(&finding);
+    for (const Finding& finding : d.findings) {
+      // What was slow and ended during the check is told as information: it finds a fault that came and went.
+      const bool ended = finding.scope.node >= 0 && finding.ratio && !c.world.fabric.faults.empty();
+      if (finding.severity != diagnosis::Severity::info || ended) findings_.push_back(&finding);
+    }
     for (const Fault& fault : fabric_.faults) {
       if (fault.place.what == What::leaf && !faults_.empty() && faults_.back()->place.what == What::leaf)
         continue;  // the same leaf's switches on other rails

@@ -12,6 +12,13 @@ namespace {
 
 constexpr int max_rows = 256;  // of the matrix of rates
 
+std::string course_in_words(const Suspect& s) {
+  const std::string of = fmt::format("{} of {} experiments", s.low_runs, s.all_runs);
+  return s.course == Course::began   ? "became slow during the check, in the last " + of
+         : s.course == Course::ended ? "was slow in the first " + of + ", and no more since"
+                                     : "is slow at times, in " + of;
+}
+
 }  // namespace
 
 void Conclusion::run() {
@@ -113,12 +120,15 @@ void Conclusion::add_evidence(const Suspect& s, Finding& f) const {
   } else {
     readings.push_back({"partners", double(s.partners)});
     if (s.unsteady)
-      say(sends ? StatementKind::sends_slowly_at_times : StatementKind::receives_slowly_at_times, {name},
-          {{"low_runs", double(s.low_runs)},
-           {"runs", double(s.all_runs)},
-           {"rate_Bps", c_.inference.generation(s) * s.best},
-           {"expected_Bps", c_.inference.generation(s) * reference_},
-           {"partners", double(s.partners)}});
+      f.evidence.push_back(
+          {sends ? StatementKind::sends_slowly_at_times : StatementKind::receives_slowly_at_times,
+           {name},
+           {{"low_runs", double(s.low_runs)},
+            {"runs", double(s.all_runs)},
+            {"rate_Bps", c_.inference.generation(s) * s.best},
+            {"expected_Bps", c_.inference.generation(s) * reference_},
+            {"partners", double(s.partners)}},
+           course_in_words(s)});
     else
       say(sends ? StatementKind::send_rate : StatementKind::receive_rate, {name}, std::move(readings));
     const auto& others = sends ? c_.inference.receives : c_.inference.sends;
@@ -191,6 +201,10 @@ void Conclusion::add_finding(const Group& group) {
   name_rails(group, f);
   f.kind = worst.type == ScopeType::node ? FindingKind::slow_compute : slow_kind(f.scope.type);
   f.severity = severity(worst.ratio);
+  // What is over is told, and no reason to take a node out.
+  if (std::all_of(group.begin(), group.end(),
+                  [](const Suspect* s) { return s->unsteady && s->course == Course::ended; }))
+    f.severity = Severity::info;
   f.measured = BytesPerSecond(worst.best * c_.inference.generation(worst));
   f.expected = BytesPerSecond(reference_ * c_.inference.generation(worst));
   f.ratio = worst.ratio;

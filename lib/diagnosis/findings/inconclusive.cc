@@ -196,8 +196,13 @@ bool Conclusion::may_be_faulty() {
   const auto is_dead = [&](int node) {
     return std::any_of(c_.dead.begin(), c_.dead.end(), [&](const DeadNode& d) { return d.node == node; });
   };
+  const auto named_at_times = [&](int x, int y) {
+    return std::any_of(all.begin(), all.end(), [&](const Suspect& s) {
+      return s.unsteady && s.confirmed && s.explains(x, y);
+    });
+  };
   for (const auto& [x, y] : inconclusive_pairs(c_.readings, c_.inference, c_.thresholds)) {
-    if (is_dead(x) || is_dead(y)) continue;
+    if (is_dead(x) || is_dead(y) || named_at_times(x, y)) continue;
     grave = true;
     if (c_.inference.explains(x, y)) continue;
     out_.not_checked.push_back({StatementKind::too_few_readings,

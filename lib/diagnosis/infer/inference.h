@@ -50,6 +50,9 @@ struct Side {
   bool operator==(const Side&) const = default;
 };
 
+// Of what is not slow for good, as far as one check tells.
+enum class Course { at_times, began, ended };
+
 struct Suspect {
   // sender, receiver or path; node: the program that receives there holds back what is sent to it
   ScopeType type = ScopeType::path;
@@ -66,6 +69,7 @@ struct Suspect {
   bool confirmed = false;
   bool alternative = false;  // another explanation with as few causes exists
   bool unsteady = false;     // now and then: `best` is what it does then, and `readings` are those that are low
+  Course course = Course::at_times;
   int low_runs = 0, all_runs = 0;  // of that: experiments
   double chance_of_it = 0;         // and how likely it is by chance, over all sides
   std::string missing;       // why not confirmed; empty when confirmed

@@ -93,7 +93,9 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
   // The sides and paths of which any might have shown it; more strictly where more are looked at, and most so
   // paths that share no known trunk: what could make but one of them slow?
   const double strictly = path && !crosses ? 1000 : 100;
-  const double candidates = !sparse_ ? n_ * (n_ + 1.0)  // n (n - 1) paths, 2 n sides
+  // A path is repeated because it read low, and looked at after each repeat.
+  const double looks = path ? 10 : 1;
+  const double candidates = !sparse_ ? looks * n_ * (n_ + 1.0)  // n (n - 1) paths, 2 n sides
                                      : strictly * (path ? readings_.pairs_measured() : 2.0 * n_);
   const std::size_t runs = runs_of(s.readings).size();
   s.chance = may_be_chance(chance_of(as_low, int(runs)), candidates);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -17,7 +18,8 @@ namespace {
 // last.
 constexpr std::array<double, 4> depths = {0.9, 0.8, 0.65, 0.45};
 constexpr double by_chance = 1e-4;    // over all sides and depths: then it is named; looked at once a round
-constexpr double worth_a_look = 10;  // ... expected of chance: then it is measured again
+// ... expected of chance: then it is measured again. A mild one is as good as noise at first.
+constexpr double worth_a_look = 10, worth_a_look_mild = 0.3;
 constexpr int most_runs = 24;         // after which more of the same would not tell
 constexpr int fewest_low = 3;         // runs
 constexpr double least_share = 0.15;  // of its runs: what is rarer is a disturbance
@@ -52,9 +54,10 @@ class UnsteadySides {
         Item item;
         item.reading = &r;
         const double reference = inference.reference.rate;
-        // What the other end can do at its best bounds what this one can show.
-        item.share[0] = r.carried_by(Direction::sends) / std::min(reference, receives);
-        item.share[1] = r.carried_by(Direction::receives) / std::min(reference, sends);
+        // Held against what both ends have shown: a port that is slower for good is not slow at times.
+        const double due = std::min({reference, sends, receives});
+        item.share[0] = r.carried_by(Direction::sends) / due;
+        item.share[1] = r.carried_by(Direction::receives) / due;
         // A program that holds back what it receives is the receiver's.
         item.counts[0] = receives > 0 && !r.held_back && !r.is_beside(r.others_received) && fine(Direction::receives, y);
         item.counts[1] = sends > 0 && !r.is_beside(r.others_sent) && fine(Direction::sends, x);
@@ -81,9 +84,11 @@ class UnsteadySides {
         if (tail.chance < best.chance) best = tail, clearest = s;
       }
       const double chance = best.chance * double(of_.size() * depths.size());
-      if (chance > worth_a_look) break;
+      const bool mild = best.depth == 0 && n_ > all_pairs_up_to;
+      if (chance > (mild ? worth_a_look_mild : worth_a_look)) break;
       named.insert(clearest);
       Suspect suspect = suspect_of(clearest, best.depth, chance);
+      if (is_shadow(suspect, out)) continue;
       // What may be chance explains nothing.
       if (suspect.confirmed) explain(clearest, best.depth);
       const bool may_be = suspect.low_runs >= least_share * suspect.all_runs && suspect.all_runs < most_runs;
@@ -93,8 +98,30 @@ class UnsteadySides {
   }
 
  private:
+  struct Base {
+    std::array<double, kinds> all{};
+    std::array<std::array<double, depths.size()>, kinds> low{};
+    void count(const UnsteadySides& sides, const Item& item, std::size_t end, int sign) {
+      if (item.explained || !item.counts[end]) return;
+      const auto k = std::size_t(item.kind);
+      all[k] += sign;
+      for (std::size_t d = 0; d < depths.size(); ++d) low[k][d] += sign * sides.low(item, end, d);
+    }
+  };
+
   std::size_t side(int node, Direction d) const {
     return std::size_t(2 * node + (d == Direction::receives ? 1 : 0));
+  }
+  // Acknowledgements queue behind the data of a slow port, and slow its node's other side, too, if less.
+  bool is_shadow(const Suspect& s, const std::vector<Suspect>& named) const {
+    constexpr double as_slow = 1.1, far_slower = 0.8;
+    const auto casts = [&](const Suspect& other) {
+      const bool sides = other.type == ScopeType::sender || other.type == ScopeType::receiver;
+      const double share = other.unsteady ? as_slow : far_slower;
+      return sides && other.node == s.node && other.type != s.type && s.ratio > share * other.ratio;
+    };
+    return std::any_of(named.begin(), named.end(), casts) ||
+           std::any_of(inference_.suspects.begin(), inference_.suspects.end(), casts);
   }
   // It has read well once.
   bool may_be_unsteady(std::size_t s) const {
@@ -115,28 +142,19 @@ class UnsteadySides {
     return item.share[end] < depths[depth] && item.share[end] < inference_.thresholds.warning;
   }
 
-  // How common low readings are, by kind of company and depth.
+  // How common low readings are of senders and of receivers, by kind of company and depth.
   void count_all() {
-    for (auto& kind : all_) kind = 0;
-    for (auto& kind : low_) kind.fill(0);
-    for (const Item& item : items_) {
-      if (item.explained || !item.counts[0] || !item.counts[1]) continue;
-      ++all_[std::size_t(item.kind)];
-      for (std::size_t d = 0; d < depths.size(); ++d) low_[std::size_t(item.kind)][d] += low(item, 0, d);
-    }
+    for (auto& base : base_) base = {};
+    for (const Item& item : items_)
+      for (const std::size_t end : {0, 1}) base_[end].count(*this, item, end, 1);
   }
 
   Tail tail_of_side(std::size_t s) const {
     const std::size_t end = s % 2;
-    // The base is of the others: this side's own readings are taken out of it.
-    std::array<double, kinds> all = all_;
-    auto lows = low_;
-    for (const std::size_t i : of_[s]) {
-      const Item& item = items_[i];
-      if (item.explained || !item.counts[0] || !item.counts[1]) continue;
-      --all[std::size_t(item.kind)];
-      for (std::size_t d = 0; d < depths.size(); ++d) lows[std::size_t(item.kind)][d] -= low(item, 0, d);
-    }
+    // The base is of the others: what this node sends and receives is taken out of it.
+    Base base = base_[end];
+    for (const std::size_t own : {s - end, s - end + 1})
+      for (const std::size_t i : of_[own]) base.count(*this, items_[i], end, -1);
     Tail out;
     for (std::size_t d = 0; d < depths.size(); ++d) {
       std::vector<double> chances;
@@ -150,7 +168,7 @@ class UnsteadySides {
         if (!runs.insert(item.reading->run).second) continue;
         ++times[partner];
         const auto k = std::size_t(item.kind);
-        chances.push_back((lows[k][d] + 0.5) / (all[k] + 1));
+        chances.push_back((base.low[k][d] + 0.5) / (base.all[k] + 1));
         if (low(item, end, d)) low_runs.insert(item.reading->run);
       }
       const double chance = tail_of(chances, int(low_runs.size()));
@@ -188,12 +206,29 @@ class UnsteadySides {
     std::set<int> low_runs;
     for (const Reading& r : out.readings) low_runs.insert(r.run);
     out.all_runs = int(runs.size()), out.low_runs = int(low_runs.size());
+    out.course = course_of(runs, low_runs);
     out.confirmed = chance < by_chance && out.low_runs >= fewest_low && out.partners >= 2 &&
                     out.low_runs >= least_share * out.all_runs;
     out.chance_of_it = chance;
     if (!out.confirmed)
       out.missing = fmt::format("low in {} of {} experiments, which may be chance", out.low_runs, out.all_runs);
     return out;
+  }
+
+  // Low ones after all others, or before them, and several of both.
+  static Course course_of(const std::set<int>& runs, const std::set<int>& low) {
+    constexpr std::size_t several = 3;
+    if (low.size() < several || runs.size() < low.size() + several) {
+      // One good reading at the end, or at the beginning, says less.
+      const bool ended = !low.empty() && low.size() >= several && *low.rbegin() < *runs.rbegin() &&
+                         std::distance(runs.begin(), runs.find(*low.rbegin())) + 1 == std::ptrdiff_t(low.size());
+      return ended ? Course::ended : Course::at_times;
+    }
+    std::set<int> good;
+    std::set_difference(runs.begin(), runs.end(), low.begin(), low.end(), std::inserter(good, good.end()));
+    return *good.rbegin() < *low.begin()   ? Course::began
+           : *low.rbegin() < *good.begin() ? Course::ended
+                                           : Course::at_times;
   }
 
   void explain(std::size_t s, std::size_t depth) {
@@ -205,8 +240,7 @@ class UnsteadySides {
   const Inference& inference_;
   std::vector<Item> items_;
   std::vector<std::vector<std::size_t>> of_;  // by side: its items
-  std::array<double, kinds> all_{};
-  std::array<std::array<double, depths.size()>, kinds> low_{};
+  std::array<Base, 2> base_{};
 };
 
 }  // namespace

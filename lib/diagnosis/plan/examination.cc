@@ -62,12 +62,7 @@ Diagnosis Examination::run() {
     out_.not_checked.push_back({StatementKind::no_wire, {}, {{"members", n_}}});
   } else {
     // Each stage goes on from what the one before has shown; one that fails ends the check.
-    if (crossings_)
-      (void)routed();
-    else if (guess_leaves())
-      (void)(between_neighbours(structure_, n_)
-                 ? large()
-                 : rings() && ports() && pairs() && confirm() && rings_again());
+    (void)(crossings_ ? routed() : between_neighbours(structure_, n_) ? large() : small());
   }
   if (!out_.error) settle_losses();
   settle_dead();

@@ -36,7 +36,9 @@ class Examination {
   static constexpr double very_slow_share = 0.6;
 
   // --- small_fleet.cc; stages: false ends the check
-  bool rings();
+  bool small();
+  bool short_ring();
+  bool long_ring();
   bool ports();  // of a large fleet, too
   bool pairs();
   bool confirm();
@@ -50,6 +52,7 @@ class Examination {
 
   // --- large_fleet.cc
   bool large();
+  bool between_them();  // what follows the first short exchange
   bool probe();
   bool guess_leaves();
   int screening_rounds() const;

@@ -55,17 +55,19 @@ Examination::NodePairs Examination::next_pairs(const Inference& inference, bool 
     });
   };
   few_times_.resize(n, 0);
-  std::vector<int> open, fine;
+  std::vector<int> open, fine, at_times;
   for (const int node : all_) {
     const auto i = std::size_t(node);
     if (may_be_unsteady(node)) {
-      open.push_back(node);
+      at_times.push_back(node);
     } else if (sends[i] >= good && receives[i] >= good && component[i] == 0) {
       fine.push_back(node);
     } else if (!settled(node) && few_times_[i] < enough_for_a_node) {
       open.push_back(node);
     }
   }
+  // What may be slow for good comes first.
+  (open.empty() ? open : fine).insert((open.empty() ? open : fine).end(), at_times.begin(), at_times.end());
   NodePairs paths;
   for (const Late& late : latencies_.late(structure_, n_))
     if (late.peer >= 0 && !late.confirmed()) paths.emplace_back(late.node, late.peer);

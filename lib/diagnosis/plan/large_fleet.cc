@@ -40,7 +40,7 @@ bool Examination::probe() {
 
 // Where nobody told which leaves the nodes hang below: many short messages tell who is near whom.
 bool Examination::guess_leaves() {
-  if (!structure_.leaf.empty() || n_ < fewest_to_guess) return true;
+  if (!structure_.leaf.empty() || n_ < fewest_to_guess || latencies_.usual() <= 0) return true;
   LeafGuess guess(n_);
   for (int turn = 0; turn < max_guess_runs && elapsed() < guess_share * options_.budget.value; ++turn) {
     const auto pairs = guess.next(all_, pairs_a_node, options_.seed);
@@ -51,8 +51,9 @@ bool Examination::guess_leaves() {
   }
   structure_.leaf = guess.leaves();
   structure_.guessed = !structure_.leaf.empty();
-  if (structure_.guessed) groups_ = structure_.leaf;
-  return true;
+  if (!structure_.guessed) return true;
+  groups_ = structure_.leaf;
+  return probe();  // the one before crossed trunks wherever the order of the nodes has it
 }
 
 // Rounds that every check has. What is there in half of the runs alone is missed by two in a quarter of the
@@ -96,7 +97,11 @@ Wanted Examination::wanted(const Inference& inference, const Parts& parts) const
 }
 
 bool Examination::large() {
-  return probe() && ports() && settle() && cover() && last_ring();
+  return probe() && guess_leaves() && between_them();
+}
+
+bool Examination::between_them() {
+  return ports() && settle() && cover() && last_ring();
 }
 
 // Rounds until nothing is left that may be proven or ruled out.

@@ -39,7 +39,13 @@ void Examination::note_ring(const Observation& observation) {
   if (busbw) out_.ring_busbw = busbw;  // the later is the longer, which no burst flatters
 }
 
-bool Examination::rings() {
+bool Examination::small() {
+  if (!short_ring() || !guess_leaves()) return false;
+  if (between_neighbours(structure_, n_)) return between_them();
+  return long_ring() && ports() && pairs() && confirm() && rings_again();
+}
+
+bool Examination::short_ring() {
   const double probe_bytes = min_call_bytes * 2 * (n_ - 1) / n_;  // a hop
   const auto probe = measure(Stage::probe, "a short ring",
                              ring_over(all_, Bytes(std::uint64_t(probe_bytes)), options_.max_bytes));
@@ -49,6 +55,11 @@ bool Examination::rings() {
     out_.not_checked.push_back({StatementKind::no_data_moved, {}, {{"ring", true}}});
     return false;
   }
+  return true;
+}
+
+bool Examination::long_ring() {
+  const double probe_bytes = min_call_bytes * 2 * (n_ - 1) / n_;  // a hop
   const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
   // One as short as the probe says nothing new, and a very slow hop makes it expensive.
   if (!fits(all_, 1, hop) || double(hop.value) < 1.5 * probe_bytes) return true;
@@ -240,7 +251,10 @@ bool Examination::confirm() {
 bool Examination::rings_again() {
   for (int times = 0; times < 2; ++times) {
     const Inference inference = infer_now();
-    const bool slow = inference.suspects.empty() &&
+    const bool over = std::all_of(inference.suspects.begin(), inference.suspects.end(), [](const Suspect& s) {
+      return s.unsteady && s.course == Course::ended;
+    });
+    const bool slow = over &&
                       slow_ring(out_, inference.slowest_generation() * inference.reference.rate, readings_,
                                 latencies_.usual(), inference.thresholds);
     const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);

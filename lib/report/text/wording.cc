@@ -42,11 +42,9 @@ constexpr Wording wordings[] = {
      "{0} receives at most {rate_Bps} from any of {#partners} ({#readings} in {#experiments}, {low_Bps} to "
      "{high_Bps}); expected {expected_Bps}"},
     {StatementKind::sends_slowly_at_times, "sends-slowly-at-times",
-     "{0} comes and goes: it was slow in {low_runs} of {#runs:experiment}, then sending {rate_Bps} to any of "
-     "{#partners}; expected {expected_Bps}"},
+     "{0} {text}: it then sends {rate_Bps} to any of {#partners}; expected {expected_Bps}"},
     {StatementKind::receives_slowly_at_times, "receives-slowly-at-times",
-     "{0} comes and goes: it was slow in {low_runs} of {#runs:experiment}, then receiving {rate_Bps} from any of "
-     "{#partners}; expected {expected_Bps}"},
+     "{0} {text}: it then receives {rate_Bps} from any of {#partners}; expected {expected_Bps}"},
     {StatementKind::partners_receive, "partners-receive",
      "each of these partners receives {rate_Bps} or more with others"},
     {StatementKind::partners_send, "partners-send",

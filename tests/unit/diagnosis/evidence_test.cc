@@ -84,7 +84,7 @@ TEST(HeldBack, ReceivingProgramIsNamedAndNotItsWire) {
   EXPECT_FALSE(d.rates[0][6]);  // nothing is known of the wire
 }
 
-TEST(HeldBack, NowAndThenBlamesNobody) {
+TEST(HeldBack, NowAndThenIsToldSo) {
   Wires wires(8);
   wires.tamper = [&](Observation& o) {
     for (HopReading& hop : o.hops) {
@@ -93,7 +93,10 @@ TEST(HeldBack, NowAndThenBlamesNobody) {
       hop.receiver_limited = hop.busy * 0.9;
     }
   };
-  EXPECT_EQ(scopes_of(wires.check()), Names{});
+  const Diagnosis d = wires.check();
+  EXPECT_EQ(scopes_of(d), Names{"node node6"}) << explain(d);
+  EXPECT_EQ(d.findings[0].kind, FindingKind::slow_compute);
+  EXPECT_EQ(d.findings[0].evidence[0].kind, StatementKind::receives_slowly_at_times) << explain(d);
 }
 
 TEST(LateAcknowledgement, OfShortMessagesIsNoSlowPath) {

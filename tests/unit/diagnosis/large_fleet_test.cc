@@ -16,6 +16,11 @@ auto slow(int node, double share, int rail = -1) {
   return [=](int x, int k) { return x == node && (rail < 0 || k == rail) ? share : 1.0; };
 }
 
+// Those that take more than a moment.
+long long_runs(const Diagnosis& d) {
+  return std::count_if(d.runs.begin(), d.runs.end(), [](const RunRecord& r) { return r.stage != Stage::probe; });
+}
+
 TEST(Economy, AFaultOfANodeOrANicAmongAThousandIsProvenInSixRuns) {
   for (const double share : {0.8, 0.5, 0.1}) {
     for (const int leaf : {0, 32}) {
@@ -33,9 +38,10 @@ TEST(Economy, AFaultOfANodeOrANicAmongAThousandIsProvenInSixRuns) {
         EXPECT_EQ(named(d), wanted[what]) << share << " " << leaf << " " << explain(d);
         ASSERT_FALSE(d.findings.empty());
         EXPECT_GE(d.findings[0].proven_after, 3) << "a screening and two repeats";
-        // Where nobody told who hangs below which leaf, three rounds of few pairs come after all ports' two.
-        EXPECT_LE(d.findings[0].proven_after, leaf ? 6 : 8) << share << " " << leaf << " " << explain(d);
-        EXPECT_LE(d.cost.runs, leaf ? 6 : 8) << share << " " << leaf << " " << explain(d);
+        // Where nobody told who hangs below which leaf, short messages are tried first, and three rounds of
+        // few pairs come after all ports' two.
+        EXPECT_LE(d.findings[0].proven_after, leaf ? 6 : 12) << share << " " << leaf << " " << explain(d);
+        EXPECT_LE(long_runs(d), leaf ? 5 : 7) << share << " " << leaf << " " << explain(d);
         EXPECT_EQ(d.verdict, Verdict::faulty);
       }
     }
@@ -48,10 +54,12 @@ TEST(Economy, AHealthyFleetIsLeftInPeaceSoon) {
     const Diagnosis d = fleet.check();
     EXPECT_EQ(named(d), Names{});
     EXPECT_EQ(d.verdict, Verdict::healthy) << explain(d);
-    EXPECT_LE(d.cost.runs, 5);
+    // Of fewer nodes, more rounds, for what is there in some of them alone.
+    EXPECT_LE(long_runs(d), nodes > 64 ? 4 : 6);
+    EXPECT_LE(d.cost.seconds.value, 3) << explain(d);
     EXPECT_EQ(d.coverage.pairs, nodes * (nodes - 1));
     EXPECT_GT(d.coverage.pairs_measured, 2 * nodes);
-    EXPECT_LT(d.coverage.pairs_measured, 2.5 * nodes);
+    EXPECT_LT(d.coverage.pairs_measured, (nodes > 64 ? 2.5 : 4.5) * nodes);
     EXPECT_EQ(d.rates.empty(), nodes > 256);
   }
 }

@@ -105,7 +105,11 @@ TEST(Generations, AreWhatPortsSayTheyAre) {
   struct Known : Wires {
     using Wires::Wires;
     std::vector<double> ports;
-    Structure structure() const override { return {{}, 0, 1, ports}; }
+    Structure structure() const override {
+      Structure out;
+      out.port_rates = ports;
+      return out;
+    }
   };
   Known wires(6, 4);
   wires.sends[3] *= 0.5, wires.receives[3] *= 0.5;

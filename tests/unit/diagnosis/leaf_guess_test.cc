@@ -1,0 +1,141 @@
+// Leaves from round trips: of nodes in order and in any, with scatter; none where there are none.
+#include "diagnosis/infer/leaf_guess.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <set>
+
+namespace ringtrue::diagnosis {
+namespace {
+
+struct Fabric {
+  std::vector<int> leaf;       // by node
+  double near = 4e-6, far = 6e-6;
+  double scatter = 0;          // each round trip is longer by up to this
+  std::mt19937_64 random{1};
+
+  Observation play(const LeafGuess::NodePairs& pairs) {
+    Observation out;
+    std::uniform_real_distribution<double> more(0, scatter);
+    for (const auto& [x, y] : pairs)
+      for (const auto& [from, to] : {std::pair(x, y), std::pair(y, x)}) {
+        HopReading hop;
+        hop.source = from, hop.destination = to;
+        const bool same = leaf[std::size_t(x)] == leaf[std::size_t(y)];
+        hop.latency = Seconds((same ? near : far) * (1 + more(random)));
+        out.hops.push_back(hop);
+      }
+    return out;
+  }
+};
+
+std::vector<int> in_leaves(int nodes, int size, bool any_order) {
+  std::vector<int> out;
+  for (int node = 0; node < nodes; ++node) out.push_back(node / size);
+  std::mt19937_64 random(7);
+  if (any_order) std::shuffle(out.begin(), out.end(), random);
+  return out;
+}
+
+std::vector<int> guess_of(Fabric& fabric, int* runs = nullptr) {
+  const int n = int(fabric.leaf.size());
+  std::vector<int> nodes(std::size_t(n), 0);
+  std::iota(nodes.begin(), nodes.end(), 0);
+  LeafGuess guess(n);
+  for (int turn = 0; turn < 60; ++turn) {
+    const auto pairs = guess.next(nodes, 8, 1);
+    if (pairs.empty()) break;
+    std::vector<int> times(std::size_t(n), 0);
+    for (const auto& [x, y] : pairs) {
+      EXPECT_NE(x, y);
+      EXPECT_LE(++times[std::size_t(x)], 8);
+      EXPECT_LE(++times[std::size_t(y)], 8);
+    }
+    guess.add(fabric.play(pairs));
+    if (runs) ++*runs;
+  }
+  return guess.leaves();
+}
+
+// Pairs that are together in one and not in the other.
+int differences(const std::vector<int>& a, const std::vector<int>& b) {
+  int out = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) out += (a[i] == a[j]) != (b[i] == b[j]);
+  return out;
+}
+
+TEST(LeafGuess, FindsLeavesInOrderAndInAny) {
+  for (const bool any : {false, true})
+    for (const int size : {4, 8, 16, 32})
+      for (const int nodes : {2 * size, 8 * size, 16 * size}) {
+        Fabric fabric{in_leaves(nodes, size, any)};
+        int runs = 0;
+        const auto leaves = guess_of(fabric, &runs);
+        ASSERT_EQ(leaves.size(), fabric.leaf.size()) << size << " " << nodes << " " << any;
+        EXPECT_EQ(differences(leaves, fabric.leaf), 0) << size << " " << nodes << " " << any;
+        EXPECT_LE(runs, 40);
+      }
+}
+
+TEST(LeafGuess, FindsThemThoughRoundTripsScatter) {
+  for (const bool any : {false, true}) {
+    Fabric fabric{in_leaves(64, 8, any)};
+    fabric.near = 40e-6, fabric.far = 44e-6, fabric.scatter = 0.08;
+    const auto leaves = guess_of(fabric);
+    if (leaves.empty()) continue;  // no guess is no mistake
+    int wrong = 0;
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j) wrong += leaves[i] == leaves[j] && fabric.leaf[i] != fabric.leaf[j];
+    EXPECT_EQ(wrong, 0) << any;
+  }
+}
+
+TEST(LeafGuess, OneSwitchIsNoGuess) {
+  for (const double scatter : {0.0, 0.01, 0.1, 0.5})
+    for (const int nodes : {8, 16, 100}) {
+      Fabric fabric{std::vector<int>(std::size_t(nodes), 0)};
+      fabric.scatter = scatter;
+      EXPECT_TRUE(guess_of(fabric).empty()) << scatter << " " << nodes;
+    }
+}
+
+// A node that answers late is none of another leaf.
+TEST(LeafGuess, ALateNodeIsNoLeaf) {
+  Fabric fabric{std::vector<int>(24, 0)};
+  fabric.leaf[5] = 1;
+  EXPECT_TRUE(guess_of(fabric).empty());
+}
+
+// Near is not always transitive: then round trips do not tell leaves.
+TEST(LeafGuess, WhatDoesNotFitTogetherIsNoGuess) {
+  std::mt19937_64 random(3);
+  Fabric fabric{std::vector<int>(64, 0)};
+  std::vector<int> nodes(64, 0);
+  std::iota(nodes.begin(), nodes.end(), 0);
+  LeafGuess guess(64);
+  for (int turn = 0; turn < 60; ++turn) {
+    const auto pairs = guess.next(nodes, 8, 1);
+    if (pairs.empty()) break;
+    Observation seen = fabric.play(pairs);
+    for (std::size_t i = 0; i < seen.hops.size(); i += 2)
+      if (random() % 2) seen.hops[i].latency = seen.hops[i + 1].latency = Seconds(6e-6);
+    guess.add(seen);
+  }
+  EXPECT_TRUE(guess.leaves().empty());
+}
+
+TEST(LeafGuess, NothingIsKnownWithoutRoundTrips) {
+  LeafGuess guess(16);
+  EXPECT_TRUE(guess.leaves().empty());
+  Observation none;
+  none.hops.resize(4);
+  guess.add(none);
+  EXPECT_TRUE(guess.leaves().empty());
+}
+
+}  // namespace
+}  // namespace ringtrue::diagnosis

@@ -1,0 +1,120 @@
+// Faults that come and go.
+#include "diagnosis/infer/unsteady.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "wires.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+using Names = std::vector<std::string>;
+
+TEST(Tail, IsThatOfABinomial) {
+  EXPECT_DOUBLE_EQ(tail_of({}, 0), 1);
+  EXPECT_DOUBLE_EQ(tail_of({0.5}, 2), 0);
+  EXPECT_DOUBLE_EQ(tail_of({0.5, 0.5}, 1), 0.75);
+  EXPECT_DOUBLE_EQ(tail_of({0.5, 0.5}, 2), 0.25);
+  EXPECT_NEAR(tail_of(std::vector<double>(10, 0.1), 3), 0.0701908264, 1e-9);
+  // Each with its own chance: 1 - (1 - 0.1) (1 - 0.3).
+  EXPECT_NEAR(tail_of({0.1, 0.3}, 1), 0.37, 1e-12);
+}
+
+// One side of a node slow in half of the runs.
+void come_and_go(Wires& wires, int node, bool sends, double share, std::uint64_t seed) {
+  wires.tamper = [=, random = std::mt19937_64(seed)](Observation& o) mutable {
+    const bool now = random() % 2 == 0;
+    for (HopReading& hop : o.hops)
+      if (now && (sends ? hop.source : hop.destination) == node) hop.busy = hop.busy / share;
+  };
+}
+
+TEST(Unsteady, ASideIsNamedWithHowOftenItWasSlow) {
+  int found = 0, all = 0;
+  for (const int nodes : {6, 8, 12, 16})
+    for (const bool sends : {true, false})
+      for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        Wires wires(nodes, seed);
+        come_and_go(wires, 2, sends, 0.5, seed);
+        const Diagnosis d = wires.check(seed % 2 == 0);
+        const Names expected{sends ? "sender node2" : "receiver node2"};
+        ++all;
+        for (const std::string& name : scopes_of(d)) EXPECT_EQ(name, expected[0]) << explain(d);
+        if (scopes_of(d) != expected) continue;
+        ++found;
+        const Finding& f = d.findings[0];
+        const bool told = std::any_of(f.evidence.begin(), f.evidence.end(), [&](const Statement& s) {
+          return s.kind == (sends ? StatementKind::sends_slowly_at_times
+                                  : StatementKind::receives_slowly_at_times);
+        });
+        EXPECT_TRUE(told || d.cost.runs < 12) << explain(d);  // slow in all runs so far: not unsteady
+        EXPECT_NEAR(*f.ratio, 0.5, 0.05);
+      }
+  EXPECT_GE(found, all * 9 / 10) << found << " of " << all;
+}
+
+TEST(Unsteady, BusyHealthyFleetsAreNot) {
+  for (const double often : {0.02, 0.1, 0.3})
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+      Wires wires(8 + int(seed % 9), seed);
+      wires.disturbed = often;
+      wires.disturbance = 0.5;
+      const Diagnosis d = wires.check(seed % 2 == 0);
+      EXPECT_EQ(scopes_of(d), Names{}) << often << " " << seed << " " << explain(d);
+    }
+}
+
+// From the given run on, or until it.
+void change_at(Wires& wires, int node, std::size_t run, bool begins) {
+  wires.tamper = [&wires, node, run, begins](Observation& o) {
+    if ((wires.asked.size() >= run) != begins) return;
+    for (HopReading& hop : o.hops)
+      if (hop.source == node) hop.busy = hop.busy / 0.5;
+  };
+}
+
+TEST(Unsteady, AFaultThatBeginsDuringTheCheckIsToldAsThat) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Wires wires(8, seed);
+    change_at(wires, 3, 6, true);
+    const Diagnosis d = wires.check(seed % 2 == 0);
+    EXPECT_EQ(scopes_of(d), Names{"sender node3"}) << explain(d);
+    ASSERT_FALSE(d.findings.empty());
+    EXPECT_NE(explain(d).find("became slow during the check"), std::string::npos) << explain(d);
+  }
+}
+
+TEST(Unsteady, AFaultThatEndsDuringTheCheckIsToldAndAccusesNobody) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Wires wires(8, seed);
+    change_at(wires, 3, 7, false);
+    const Diagnosis d = wires.check(seed % 2 == 0);
+    EXPECT_EQ(scopes_of(d), Names{}) << explain(d);
+    EXPECT_EQ(d.verdict, Verdict::healthy) << explain(d);
+  }
+}
+
+// A link that is down for a moment now and then.
+TEST(Unsteady, DeepAndSeldomIsNamed) {
+  int found = 0;
+  std::string missed;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Wires wires(8, seed);
+    wires.tamper = [random = std::mt19937_64(seed)](Observation& o) mutable {
+      const bool now = random() % 3 == 0;
+      for (HopReading& hop : o.hops)
+        if (now && (hop.source == 4 || hop.destination == 4)) hop.busy = hop.busy / 0.2;
+    };
+    const Diagnosis d = wires.check();
+    for (const Finding& f : d.findings) EXPECT_EQ(f.scope.node, 4) << explain(d);
+    found += !d.findings.empty();
+    if (d.findings.empty()) missed += explain(d);
+  }
+  EXPECT_GE(found, 16) << missed;
+}
+
+}  // namespace
+}  // namespace ringtrue::diagnosis
