@@ -19,7 +19,8 @@ constexpr Dial all_dials[] = {
     {"tails", &Nuisances::tails, 0.1, "readings are low by this, with a heavy tail"},
     {"away", &Nuisances::away, 0.5, "of the time, faults are not there"},
     {"retransmits", &Nuisances::retransmits, 1e-4, "of the packets are sent again on healthy links"},
-    {"intermittent", &Nuisances::intermittent, 0, "of the runs, faults are not there (none with half and full)"},
+    {"intermittent", &Nuisances::intermittent, 0,
+     "of the runs, faults are not there (none with half and full)"},
 };
 constexpr double max_share = 0.9;
 

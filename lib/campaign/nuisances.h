@@ -11,14 +11,14 @@ namespace ringtrue::campaign {
 
 // Shares, 0: none of it.
 struct Nuisances {
-  double spread = 0;       // ports differ for good: the standard deviation of their rates
-  double declared = 0;     // the link rate that the check is told is off by up to this
-  double generations = 0;  // of the nodes, whose NICs have half the rate
-  double latency = 0;      // round trips are longer by up to this, each reading's by another share
-  double lasting = 0;      // of the nodes, which send for others throughout
-  double tails = 0;        // readings are low, with a heavy tail: see Noise::tail in flows.h
-  double away = 0;         // of the time, faults are not there; a period lasts 0.5 to 64 seconds
-  double retransmits = 0;  // of the packets, on healthy links
+  double spread = 0;        // ports differ for good: the standard deviation of their rates
+  double declared = 0;      // the link rate that the check is told is off by up to this
+  double generations = 0;   // of the nodes, whose NICs have half the rate
+  double latency = 0;       // round trips are longer by up to this, each reading's by another share
+  double lasting = 0;       // of the nodes, which send for others throughout
+  double tails = 0;         // readings are low, with a heavy tail: see Noise::tail in flows.h
+  double away = 0;          // of the time, faults are not there; a period lasts 0.5 to 64 seconds
+  double retransmits = 0;   // of the packets, on healthy links
   double intermittent = 0;  // of the runs, faults are not there, each by a draw of its own
 
   bool operator==(const Nuisances&) const = default;

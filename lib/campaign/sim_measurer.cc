@@ -16,7 +16,7 @@ namespace {
 constexpr Seconds set_up{0.05};  // of a run
 constexpr double stretch = 1.3;  // what a run takes over its timed calls: a warm-up, comparing of results
 constexpr std::uint64_t shows_from = 1 << 20;  // bytes of a hop: shorter ones say little of rates
-constexpr Seconds until_missed{0.5};  // that a node does not answer
+constexpr Seconds until_missed{0.5};           // that a node does not answer
 
 Bytes carried(const diagnosis::Experiment& e) {
   const double n = double(e.order.size());
@@ -84,8 +84,8 @@ diagnosis::Observation SimMeasurer::play(const diagnosis::Experiment& experiment
                                          int turns, std::uint64_t seed, std::uint64_t others) const {
   diagnosis::Observation seen;
   seen.experiment = experiment;
-  const bool steady = world_.disturbed == 0 && world_.lasting == 0 && world_.away == 0 &&
-                      world_.intermittent == 0;
+  const bool steady =
+      world_.disturbed == 0 && world_.lasting == 0 && world_.away == 0 && world_.intermittent == 0;
   const sim::Fabric now = steady ? sim::Fabric{} : fabric_now(others);
   Played played = play_flows(steady ? world_.fabric : now, flows, world_.noise, seed, now_);
   seen.hops = std::move(played.hops);

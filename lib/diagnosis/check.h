@@ -20,6 +20,10 @@
 // (attribute.h).
 //   cover    where asked for: shifts over all nodes that together hold every ordered pair
 //
+// Of eight nodes and more of which nobody told which leaves they hang below, short messages are tried after
+// the probe (infer/leaf_guess.h): where round trips tell it, the check goes on as if leaves were known. What
+// is slow now and then is told by infer/unsteady.h.
+//
 // How a reading is judged is in inference.h. Limits: the reference without a link rate is the fleet's
 // majority, so it is wrong when half of all sides or more are slow alike; with two nodes sender, receiver and
 // path cannot be told apart; a path fault milder than 7 % is not looked for; beyond 16 nodes, only paths that

@@ -197,9 +197,8 @@ bool Conclusion::may_be_faulty() {
     return std::any_of(c_.dead.begin(), c_.dead.end(), [&](const DeadNode& d) { return d.node == node; });
   };
   const auto named_at_times = [&](int x, int y) {
-    return std::any_of(all.begin(), all.end(), [&](const Suspect& s) {
-      return s.unsteady && s.confirmed && s.explains(x, y);
-    });
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Suspect& s) { return s.unsteady && s.confirmed && s.explains(x, y); });
   };
   for (const auto& [x, y] : inconclusive_pairs(c_.readings, c_.inference, c_.thresholds)) {
     if (is_dead(x) || is_dead(y) || named_at_times(x, y)) continue;

@@ -68,11 +68,11 @@ struct Suspect {
   bool else_sure = false;      // nothing but that, if that, is missing
   bool confirmed = false;
   bool alternative = false;  // another explanation with as few causes exists
-  bool unsteady = false;     // now and then: `best` is what it does then, and `readings` are those that are low
+  bool unsteady = false;  // now and then: `best` is what it does then, and `readings` are those that are low
   Course course = Course::at_times;
   int low_runs = 0, all_runs = 0;  // of that: experiments
   double chance_of_it = 0;         // and how likely it is by chance, over all sides
-  std::string missing;       // why not confirmed; empty when confirmed
+  std::string missing;             // why not confirmed; empty when confirmed
 
   // Whether it would slow what `source` sends to `destination`.
   bool explains(int source, int destination) const;

@@ -9,15 +9,15 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-// Kinds are parted by at least this, as a ratio of round trips, and by so many times what round trips within a
-// kind lie apart.
+// Kinds are parted by at least this, as a ratio of round trips, and by so many times what round trips within
+// a kind lie apart.
 constexpr double least_gap = 1.03, gap_over_steps = 5;
-constexpr std::size_t fewest_near = 4;      // pairs of the nearest kind
-constexpr double fewest_far = 0.1;          // of all pairs, of the others
+constexpr std::size_t fewest_near = 4;        // pairs of the nearest kind
+constexpr double fewest_far = 0.1;            // of all pairs, of the others
 constexpr double most_contradictions = 0.05;  // of the pairs within groups: far, though near a third one
-constexpr double fewest_grouped = 0.5;      // of the nodes: near somebody
+constexpr double fewest_grouped = 0.5;        // of the nodes: near somebody
 constexpr int most_times = 4;
-constexpr int neighbours = 3;               // in the order given, which often is that of racks
+constexpr int neighbours = 3;  // in the order given, which often is that of racks
 
 int root_of(std::vector<int>& parent, int i) {
   while (parent[std::size_t(i)] != i)
@@ -31,8 +31,7 @@ void LeafGuess::add(const Observation& observation) {
   std::map<std::pair<int, int>, double> least;  // of both ways
   for (const HopReading& hop : observation.hops) {
     if (!hop.latency || !(hop.latency->value > 0) || hop.source == hop.destination) continue;
-    const auto [at, fresh] =
-        least.try_emplace(std::minmax(hop.source, hop.destination), hop.latency->value);
+    const auto [at, fresh] = least.try_emplace(std::minmax(hop.source, hop.destination), hop.latency->value);
     if (!fresh) at->second = std::min(at->second, hop.latency->value);
   }
   for (const auto& [pair, value] : least) {
@@ -63,7 +62,8 @@ std::vector<int> LeafGuess::groups(double near_below) const {
   std::vector<int> parent(std::size_t(nodes_), 0);
   std::iota(parent.begin(), parent.end(), 0);
   for (const auto& [pair, seen] : seen_)
-    if (seen.least < near_below) parent[std::size_t(root_of(parent, pair.first))] = root_of(parent, pair.second);
+    if (seen.least < near_below)
+      parent[std::size_t(root_of(parent, pair.first))] = root_of(parent, pair.second);
   for (int i = 0; i < nodes_; ++i) parent[std::size_t(i)] = root_of(parent, i);
   return parent;
 }
@@ -86,8 +86,7 @@ LeafGuess::NodePairs LeafGuess::next(const std::vector<int>& nodes, int per_node
   return again.empty() ? fresh(nodes, per_node, seed) : again;
 }
 
-LeafGuess::NodePairs LeafGuess::fresh(const std::vector<int>& nodes, int per_node,
-                                      std::uint64_t seed) const {
+LeafGuess::NodePairs LeafGuess::fresh(const std::vector<int>& nodes, int per_node, std::uint64_t seed) const {
   std::vector<int> room(std::size_t(nodes_), 0);
   for (const int node : nodes) room[std::size_t(node)] = per_node;
   SplitMix64 draw(splitmix64(seed) + seen_.size());
@@ -112,7 +111,8 @@ LeafGuess::NodePairs LeafGuess::fresh(const std::vector<int>& nodes, int per_nod
   };
   if (seen_.empty()) {
     for (int step = 1; step <= neighbours; ++step)
-      for (std::size_t i = 0; i + std::size_t(step) < nodes.size(); ++i) take(nodes[i], nodes[i + std::size_t(step)]);
+      for (std::size_t i = 0; i + std::size_t(step) < nodes.size(); ++i)
+        take(nodes[i], nodes[i + std::size_t(step)]);
     fill_up();
     return out;
   }

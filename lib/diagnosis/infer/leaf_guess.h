@@ -1,6 +1,6 @@
 // Which nodes hang below one leaf, guessed from round trips: a way across a spine is longer by the time that
-// two more switches and cables take, so that the smallest round trips of pairs fall into kinds, the nearest of
-// which are below one leaf.
+// two more switches and cables take, so that the smallest round trips of pairs fall into kinds, the nearest
+// of which are below one leaf.
 //
 // Two nodes are near where their round trip is of the nearest kind. That has to fit together: who is near the
 // same node is near each other. Where there is one kind alone, where kinds overlap, or where they do not fit

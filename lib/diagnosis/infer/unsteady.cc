@@ -17,7 +17,7 @@ namespace {
 // What counts as low, of what is due: a mild fault shows in the first, a deep one beside much scatter in the
 // last.
 constexpr std::array<double, 4> depths = {0.9, 0.8, 0.65, 0.45};
-constexpr double by_chance = 1e-4;    // over all sides and depths: then it is named; looked at once a round
+constexpr double by_chance = 1e-4;  // over all sides and depths: then it is named; looked at once a round
 // ... expected of chance: then it is measured again. A mild one is as good as noise at first.
 constexpr double worth_a_look = 10, worth_a_look_mild = 0.3;
 constexpr int most_runs = 24;         // after which more of the same would not tell
@@ -59,7 +59,8 @@ class UnsteadySides {
         item.share[0] = r.carried_by(Direction::sends) / due;
         item.share[1] = r.carried_by(Direction::receives) / due;
         // A program that holds back what it receives is the receiver's.
-        item.counts[0] = receives > 0 && !r.held_back && !r.is_beside(r.others_received) && fine(Direction::receives, y);
+        item.counts[0] =
+            receives > 0 && !r.held_back && !r.is_beside(r.others_received) && fine(Direction::receives, y);
         item.counts[1] = sends > 0 && !r.is_beside(r.others_sent) && fine(Direction::sends, x);
         item.kind = kind_of(r, structure);
         items_.push_back(item);
@@ -195,9 +196,9 @@ class UnsteadySides {
       rates.push_back(item.reading->rate);
       held_back += item.reading->held_back;
     }
-    out.type = end == 0                             ? ScopeType::sender
+    out.type = end == 0                            ? ScopeType::sender
                : 2 * held_back > int(rates.size()) ? ScopeType::node
-                                                    : ScopeType::receiver;
+                                                   : ScopeType::receiver;
     std::sort(out.readings.begin(), out.readings.end(),
               [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
     out.best = upper_median(rates);
@@ -211,7 +212,8 @@ class UnsteadySides {
                     out.low_runs >= least_share * out.all_runs;
     out.chance_of_it = chance;
     if (!out.confirmed)
-      out.missing = fmt::format("low in {} of {} experiments, which may be chance", out.low_runs, out.all_runs);
+      out.missing =
+          fmt::format("low in {} of {} experiments, which may be chance", out.low_runs, out.all_runs);
     return out;
   }
 
@@ -220,8 +222,9 @@ class UnsteadySides {
     constexpr std::size_t several = 3;
     if (low.size() < several || runs.size() < low.size() + several) {
       // One good reading at the end, or at the beginning, says less.
-      const bool ended = !low.empty() && low.size() >= several && *low.rbegin() < *runs.rbegin() &&
-                         std::distance(runs.begin(), runs.find(*low.rbegin())) + 1 == std::ptrdiff_t(low.size());
+      const bool ended =
+          !low.empty() && low.size() >= several && *low.rbegin() < *runs.rbegin() &&
+          std::distance(runs.begin(), runs.find(*low.rbegin())) + 1 == std::ptrdiff_t(low.size());
       return ended ? Course::ended : Course::at_times;
     }
     std::set<int> good;

@@ -1,8 +1,8 @@
 // Sides that are slow now and then: a link that flaps for seconds, a fault that began or ended during the
 // check, a sender that is slowed down from time to time.
 //
-// A side that is slow for good never reads well, and is no matter of this. Of any other one k of n readings are
-// low. How often a healthy side reads low in such company is told by the others: a share p. By chance, at
+// A side that is slow for good never reads well, and is no matter of this. Of any other one k of n readings
+// are low. How often a healthy side reads low in such company is told by the others: a share p. By chance, at
 // least k of n are low as often as the tail of a binomial distribution says - of several kinds of company, of
 // a sum of such. Where that is below 0.1 % over all sides and all depths that are looked at, the side is
 // unsteady. The clearest comes first, and what it explains counts for nobody else.

@@ -50,9 +50,8 @@ Examination::NodePairs Examination::next_pairs(const Inference& inference, bool 
            ((s && s->confirmed) || (r && r->confirmed));
   };
   const auto may_be_unsteady = [&](int node) {
-    return std::any_of(inference.suspects.begin(), inference.suspects.end(), [&](const Suspect& s) {
-      return s.unsteady && !s.confirmed && s.node == node;
-    });
+    return std::any_of(inference.suspects.begin(), inference.suspects.end(),
+                       [&](const Suspect& s) { return s.unsteady && !s.confirmed && s.node == node; });
   };
   few_times_.resize(n, 0);
   std::vector<int> open, fine, at_times;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int fewest_to_guess = 8;  // nodes
 constexpr int pairs_a_node = 8, max_guess_runs = 24;
-constexpr double guess_share = 0.1;  // of the budget
+constexpr double guess_share = 0.1;      // of the budget
 constexpr int max_rounds = 24;           // for what is severe, and for pairs between leaves
 constexpr double spine_met = 4.6;        // pairs a spine: one of them crosses it with 99 %
 constexpr int rounds_for_paths = 5;      // and for single paths where others read as low
@@ -213,8 +213,7 @@ bool Examination::last_ring() {
   if ((out_.cost.runs >= economical && looked_again_ == 0) || !fits(all_, 1, hop)) return true;
   // Leaf by leaf, so that it crosses as few trunks as may be.
   const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, 0);
-  const auto ring =
-      measure(Stage::ring, "a ring over all nodes", ring_over(order, hop, options_.max_bytes));
+  const auto ring = measure(Stage::ring, "a ring over all nodes", ring_over(order, hop, options_.max_bytes));
   if (!ring) return false;
   note_ring(*ring);
   return look_again();

@@ -251,12 +251,10 @@ bool Examination::confirm() {
 bool Examination::rings_again() {
   for (int times = 0; times < 2; ++times) {
     const Inference inference = infer_now();
-    const bool over = std::all_of(inference.suspects.begin(), inference.suspects.end(), [](const Suspect& s) {
-      return s.unsteady && s.course == Course::ended;
-    });
-    const bool slow = over &&
-                      slow_ring(out_, inference.slowest_generation() * inference.reference.rate, readings_,
-                                latencies_.usual(), inference.thresholds);
+    const bool over = std::all_of(inference.suspects.begin(), inference.suspects.end(),
+                                  [](const Suspect& s) { return s.unsteady && s.course == Course::ended; });
+    const bool slow = over && slow_ring(out_, inference.slowest_generation() * inference.reference.rate,
+                                        readings_, latencies_.usual(), inference.thresholds);
     const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
     if (!slow || !fits(all_, 1, hop)) return true;
     const auto ring =

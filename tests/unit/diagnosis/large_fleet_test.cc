@@ -18,7 +18,8 @@ auto slow(int node, double share, int rail = -1) {
 
 // Those that take more than a moment.
 long long_runs(const Diagnosis& d) {
-  return std::count_if(d.runs.begin(), d.runs.end(), [](const RunRecord& r) { return r.stage != Stage::probe; });
+  return std::count_if(d.runs.begin(), d.runs.end(),
+                       [](const RunRecord& r) { return r.stage != Stage::probe; });
 }
 
 TEST(Economy, AFaultOfANodeOrANicAmongAThousandIsProvenInSixRuns) {

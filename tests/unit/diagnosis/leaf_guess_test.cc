@@ -12,9 +12,9 @@ namespace ringtrue::diagnosis {
 namespace {
 
 struct Fabric {
-  std::vector<int> leaf;       // by node
+  std::vector<int> leaf;  // by node
   double near = 4e-6, far = 6e-6;
-  double scatter = 0;          // each round trip is longer by up to this
+  double scatter = 0;  // each round trip is longer by up to this
   std::mt19937_64 random{1};
 
   Observation play(const LeafGuess::NodePairs& pairs) {

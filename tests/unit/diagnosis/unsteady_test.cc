@@ -47,8 +47,8 @@ TEST(Unsteady, ASideIsNamedWithHowOftenItWasSlow) {
         ++found;
         const Finding& f = d.findings[0];
         const bool told = std::any_of(f.evidence.begin(), f.evidence.end(), [&](const Statement& s) {
-          return s.kind == (sends ? StatementKind::sends_slowly_at_times
-                                  : StatementKind::receives_slowly_at_times);
+          return s.kind ==
+                 (sends ? StatementKind::sends_slowly_at_times : StatementKind::receives_slowly_at_times);
         });
         EXPECT_TRUE(told || d.cost.runs < 12) << explain(d);  // slow in all runs so far: not unsteady
         EXPECT_NEAR(*f.ratio, 0.5, 0.05);
