@@ -47,10 +47,11 @@ class UnsteadySides {
   UnsteadySides(const Readings& readings, const Inference& inference, const Structure& structure)
       : n_(readings.nodes()), inference_(inference), of_(std::size_t(2 * n_)) {
     readings.each_pair([&](int x, int y) {
+      if (structure.crosses(x, y)) return;  // a trunk may be what is slow
       const double sends = inference.sends[std::size_t(x)].value_or(0),
                    receives = inference.receives[std::size_t(y)].value_or(0);
       for (const Reading& r : readings.of(x, y)) {
-        if (r.momentary || (r.shared && !structure.leaf.empty())) continue;
+        if (r.momentary) continue;
         Item item;
         item.reading = &r;
         const double reference = inference.reference.rate;
@@ -135,8 +136,7 @@ class UnsteadySides {
     return !inference_.find(type, node) && !inference_.find(ScopeType::node, node);
   }
   int kind_of(const Reading& r, const Structure& structure) const {
-    const bool far = structure.leaf.empty() ? !is_near(r.source, r.destination)
-                                            : structure.crosses(r.source, r.destination);
+    const bool far = structure.leaf.empty() && !is_near(r.source, r.destination);
     return (far && n_ > all_pairs_up_to ? far_from : 0) + (r.company > few_hops(n_) ? 1 : 0);
   }
   bool low(const Item& item, std::size_t end, std::size_t depth) const {

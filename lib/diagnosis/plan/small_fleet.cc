@@ -166,8 +166,12 @@ bool Examination::confirm() {
     const Inference inference = infer_now();
     note_confirmed(inference);
     std::vector<const Suspect*> very, fine;
+    // What may be slow at times is not worth the time of paths that are slow for good.
+    const bool paths_left = std::any_of(inference.suspects.begin(), inference.suspects.end(),
+                                        [](const Suspect& s) { return s.alone && !s.confirmed; });
+    const bool late = paths_left && elapsed() > 0.35 * options_.budget.value;
     for (const Suspect& s : inference.suspects) {
-      if (s.confirmed || s.alone) continue;
+      if (s.confirmed || s.alone || (s.unsteady && late)) continue;
       (s.type != ScopeType::path && s.ratio < very_slow_share ? very : fine).push_back(&s);
     }
     const bool fleet = inference.reference.fleet_slow && fleet_repeats_ < 2;
