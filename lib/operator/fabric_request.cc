@@ -112,8 +112,16 @@ std::string where_of(const sim::Fabric& f) {
     out += fmt::format(", {} inside after {}", to_text(f.intra.rate), to_text(f.intra.latency));
   }
   if (f.leaf > 0 && f.nodes > 1) {
-    out += fmt::format(", {} below a leaf, {}", plural(f.leaf, "node"), plural(sim::spines_of(f), "spine"));
+    const sim::Levels levels = sim::levels_of(f);
+    out += fmt::format(", {} below a leaf, {}", plural(f.leaf, "node"), plural(levels.all_spines(), "spine"));
     if (f.oversubscription != 1) out += fmt::format(", oversubscribed {:g}:1", f.oversubscription);
+    if (f.pod > 0) {
+      out += fmt::format(", {} in a pod, {}", plural(f.pod, "leaf", "leaves"),
+                         plural(levels.all_cores(), "core"));
+      if (f.core_oversubscription != 1)
+        out += fmt::format(", oversubscribed {:g}:1", f.core_oversubscription);
+    }
+    if (f.cables > 1) out += fmt::format(", trunks of {} cables", f.cables);
   }
   return out;
 }

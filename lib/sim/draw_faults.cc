@@ -3,7 +3,7 @@
 
 #include "base/splitmix64.h"
 #include "sim/fabric.h"
-#include "sim/network.h"
+#include "sim/levels.h"
 
 namespace ringtrue::sim {
 
@@ -12,6 +12,18 @@ namespace {
 using Kind = FabricFault::Kind;
 using What = Place::What;
 using Side = Place::Side;
+
+// Some trunk or one cable of it, by two numbers.
+Place trunk_of(const Levels& levels, int a, int b) {
+  const int leaf = a % levels.leaves;
+  Place out{What::trunk, Side::out, leaf, levels.spine(levels.pod_of_leaf(leaf), b % levels.spines)};
+  if (levels.cores > 0 && a / levels.leaves % 2 == 1) {
+    const int spine = a / levels.leaves / 2 % levels.all_spines();
+    out = {What::core_trunk, Side::out, spine, levels.core(spine % levels.spines, b % levels.cores)};
+  }
+  if (levels.cables > 1) out.cable = b / 4096 % levels.cables;
+  return out;
+}
 
 }  // namespace
 
@@ -35,9 +47,8 @@ std::vector<FabricFault> draw_faults(const Fabric& fabric, std::uint64_t seed, i
     switch (fault.kind) {
       case Kind::slow_link:
         if (where == 0 && fabric.leaf > 0) {
-          const int leaves = ((nodes - 1) / fabric.leaf + 1) * fabric.rails;
-          fault.place = {What::trunk, side == 0 ? Side::in : Side::out, leaf % leaves,
-                         spine % spines_of(fabric)};
+          fault.place = trunk_of(levels_of(fabric, nodes), leaf, spine);
+          fault.place.side = side == 0 ? Side::in : Side::out;
         } else if (where == 1 && nodes > 1) {
           fault.place = {What::path, Side::both, fault.place.node, other + (other >= fault.place.node)};
         } else {

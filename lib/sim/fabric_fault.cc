@@ -17,7 +17,7 @@ using Kind = FabricFault::Kind;
 using What = Place::What;
 using Side = Place::Side;
 
-constexpr std::string_view links = "node, NIC, gpu, path or trunk", cards = "node or NIC";
+constexpr std::string_view links = "node, NIC, gpu, path, trunk or switch", cards = "node or NIC";
 
 // What each kind takes, in their order.
 struct Taken {
@@ -44,7 +44,7 @@ std::optional<int> after(std::string_view text, std::string_view word) {
   return text.starts_with(word) ? number(text.substr(word.size())) : std::nullopt;
 }
 
-// "node3", "node3.nic1", "node3.gpu1", "leaf0", "spine2".
+// "node3", "node3.nic1", "node3.gpu1", "leaf0", "spine2", "core4".
 std::optional<Place> end_of(std::string_view text) {
   Place place;
   const std::size_t dot = text.find('.');
@@ -68,7 +68,49 @@ std::optional<Place> end_of(std::string_view text) {
     place.part = *spine;
     return place;
   }
+  if (const auto core = after(text, "core")) {
+    place.what = What::core;
+    place.part = *core;
+    return place;
+  }
   return std::nullopt;
+}
+
+// Between two switches, the lower one first.
+std::optional<Place> trunk_of(const Place& below, const Place& above) {
+  if (below.what == What::leaf && above.what == What::spine)
+    return Place{What::trunk, Side::out, below.node, above.part};
+  if (below.what == What::spine && above.what == What::core)
+    return Place{What::core_trunk, Side::out, below.part, above.part};
+  return std::nullopt;
+}
+
+// "leaf0>spine1", "spine1>leaf0.cable2", "leaf0<>spine1": what is on either side of the arrow.
+std::optional<Place> trunk_between(std::string_view left, std::string_view right) {
+  const bool both = left.ends_with('<');
+  if (both) left.remove_suffix(1);
+  std::optional<int> cable;
+  if (const auto dot = right.find('.'); dot != right.npos) {
+    cable = after(right.substr(dot + 1), "cable");
+    if (!cable) return std::nullopt;
+    right = right.substr(0, dot);
+  }
+  const auto from = end_of(left), to = end_of(right);
+  if (!from || !to) return std::nullopt;
+  auto out = trunk_of(*from, *to);
+  if (!out) {
+    out = trunk_of(*to, *from);
+    if (!out || both) return std::nullopt;  // of those both ways, one spelling
+    out->side = Side::in;
+  }
+  if (both) out->side = Side::both;
+  out->cable = cable.value_or(-1);
+  return out;
+}
+
+// Out of a trunk's upper end is into its lower one.
+Side seen_from_above(Side side) {
+  return side == Side::both ? side : side == Side::out ? Side::in : Side::out;
 }
 
 bool may_be_at(std::string_view where, const Place& place) {
@@ -168,21 +210,33 @@ bool is_fabric_fault(std::string_view text) {
 }
 
 bool contains(const Place& place, const Place& part) {
-  if (place.side != Side::both && place.side != part.side) return false;
-  if (place.what == What::leaf)
-    return (part.what == What::leaf || part.what == What::trunk) && part.node == place.node;
-  if (place.what == What::spine)
-    return (part.what == What::spine || part.what == What::trunk) && part.part == place.part;
-  if (place.what == What::node)
-    return (part.what == What::node || part.what == What::nic || part.what == What::gpu) &&
-           part.node == place.node;
-  return part.what == place.what && part.node == place.node && part.part == place.part;
+  const auto is = [&](What what, int number, int wanted, Side side) {
+    return part.what == what && number == wanted && (place.side == Side::both || place.side == side);
+  };
+  const Side side = part.side, below = seen_from_above(part.side);
+  switch (place.what) {
+    case What::leaf:
+      return is(What::leaf, part.node, place.node, side) || is(What::trunk, part.node, place.node, side);
+    case What::spine:
+      return is(What::spine, part.part, place.part, side) || is(What::trunk, part.part, place.part, below) ||
+             is(What::core_trunk, part.node, place.part, side);
+    case What::core:
+      return is(What::core, part.part, place.part, side) ||
+             is(What::core_trunk, part.part, place.part, below);
+    case What::node:
+      return is(What::node, part.node, place.node, side) || is(What::nic, part.node, place.node, side) ||
+             is(What::gpu, part.node, place.node, side);
+    default:
+      return is(place.what, part.node, place.node, side) && part.part == place.part &&
+             (place.cable < 0 || place.cable == part.cable);
+  }
 }
 
 Result<Place> parse_place(std::string_view text) {
   const auto none = [&] {
     return bad(fmt::format("'{}' is not a place in a fabric", text.substr(0, 60)),
-               "name one like node3, node3>, >node3, node3.nic1, node3>node6, leaf0, leaf0>spine1");
+               "name one like node3, node3>, >node3, node3.nic1, node3>node6, leaf0, leaf0>spine1, "
+               "leaf0<>spine1.cable2, spine1>core4");
   };
   const std::size_t arrow = text.find('>');
   if (arrow == text.npos) {
@@ -195,18 +249,13 @@ Result<Place> parse_place(std::string_view text) {
     auto place = end_of(left.empty() ? right : left);
     if (!place) return none();
     place->side = left.empty() ? Side::in : Side::out;
-    // A spine's trunks lead from leaves into it.
-    if (place->what == What::spine) place->side = left.empty() ? Side::out : Side::in;
     return *place;
   }
+  if (const auto trunk = trunk_between(left, right)) return *trunk;
   const auto from = end_of(left), to = end_of(right);
   if (!from || !to) return none();
   if (from->what == What::node && to->what == What::node && from->node != to->node)
     return Place{What::path, Side::both, from->node, to->node};
-  if (from->what == What::leaf && to->what == What::spine)
-    return Place{What::trunk, Side::out, from->node, to->part};
-  if (from->what == What::spine && to->what == What::leaf)
-    return Place{What::trunk, Side::in, to->node, from->part};
   return none();
 }
 
@@ -214,9 +263,20 @@ Result<std::vector<FabricFault>> parse_fabric_faults(std::string_view text) {
   return collective::parse_script<FabricFault>(text, parse_one);
 }
 
+namespace {
+
+std::string trunk_text(const Place& place, std::string_view below, std::string_view above) {
+  std::string low = fmt::format("{}{}", below, place.node), high = fmt::format("{}{}", above, place.part);
+  if (place.side == Side::in) std::swap(low, high);
+  std::string out = fmt::format("{}{}{}", low, place.side == Side::both ? "<>" : ">", high);
+  if (place.cable >= 0) out += fmt::format(".cable{}", place.cable);
+  return out;
+}
+
+}  // namespace
+
 std::string to_text(const Place& place) {
   std::string name;
-  bool in = place.side == Side::in;
   switch (place.what) {
     case What::node:
       name = fmt::format("node{}", place.node);
@@ -230,18 +290,21 @@ std::string to_text(const Place& place) {
     case What::path:
       return fmt::format("node{}>node{}", place.node, place.part);
     case What::trunk:
-      return in ? fmt::format("spine{}>leaf{}", place.part, place.node)
-                : fmt::format("leaf{}>spine{}", place.node, place.part);
+      return trunk_text(place, "leaf", "spine");
+    case What::core_trunk:
+      return trunk_text(place, "spine", "core");
     case What::leaf:
       name = fmt::format("leaf{}", place.node);
       break;
     case What::spine:
       name = fmt::format("spine{}", place.part);
-      in = place.side == Side::out;
+      break;
+    case What::core:
+      name = fmt::format("core{}", place.part);
       break;
   }
   if (place.side == Side::both) return name;
-  return in ? ">" + name : name + ">";
+  return place.side == Side::in ? ">" + name : name + ">";
 }
 
 std::string to_text(const FabricFault& fault) {

@@ -12,9 +12,12 @@
 //
 // PLACE       node3        its NICs, both ways           node3>node6      a directed pair of nodes
 //             node3>       out of it                     leaf0>spine1     a trunk, one way; spine1>leaf0
-//             >node3       into it                       leaf0            its trunks, both ways; spine1
+//             >node3       into it                       leaf0<>spine1    the same, both ways
 //             node3.nic1   one of its NICs; also node3.nic1> and >node3.nic1
 //             node3.gpu1   the ports of one of its ranks, inside the node; also with '>'
+//             spine2>core4, core4>spine2, spine2<>core4  a trunk to a core
+//             leaf0<>spine1.cable2                       one cable of a trunk; also with '>'
+//             leaf0        all of its trunks, both ways; spine1, core4; also with '>'
 #pragma once
 
 #include <cstdint>
@@ -29,18 +32,21 @@
 namespace ringtrue::sim {
 
 struct Place {
-  enum class What : std::uint8_t { node, nic, gpu, path, trunk, leaf, spine };
+  enum class What : std::uint8_t { node, nic, gpu, path, trunk, core_trunk, leaf, spine, core };
   enum class Side : std::uint8_t { both, out, in };
   What what = What::node;
-  Side side = Side::both;  // of a trunk: out is leaf > spine
-  int node = 0;            // or the leaf of a trunk
-  int part = 0;            // NIC, GPU, the node at the path's end, or the spine
+  Side side = Side::both;  // of a trunk: out is up
+  int node = 0;            // or the lower end of a trunk: leaf or spine
+  int part = 0;            // NIC, GPU, the node at the path's end, or a trunk's upper end: spine or core
+  int cable = -1;          // of a trunk; -1: all
+
+  bool of_switches() const { return what >= What::trunk; }
 
   bool operator==(const Place&) const = default;
 };
 
-// Whether `place` is `part`, or `part` is in it: a node has its NICs and GPUs, a leaf or a spine its trunks,
-// both ways at once each of them.
+// Whether `place` is `part`, or `part` is in it: a node has its NICs and GPUs, a switch its trunks, a trunk
+// its cables, both ways at once each of them.
 bool contains(const Place& place, const Place& part);
 
 struct FabricFault {

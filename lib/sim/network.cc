@@ -50,12 +50,6 @@ double Link::down_between(double from, double to) const {
   return flaps() ? until(to) - until(from) : 0;
 }
 
-int spines_of(const Fabric& fabric) {
-  if (fabric.leaf <= 0) return 0;
-  if (fabric.spines > 0) return fabric.spines;
-  return int(std::clamp(std::floor(double(fabric.leaf) / fabric.oversubscription + 0.5), 1.0, 1e9));
-}
-
 Network::Network(const Fabric& fabric, std::uint64_t seed, double run_noise)
     : fabric_(fabric), layout_(fabric.layout()), seed_(seed) {
   const std::size_t ranks = std::size_t(layout_.ranks());
@@ -64,12 +58,13 @@ Network::Network(const Fabric& fabric, std::uint64_t seed, double run_noise)
   ranks_of_.resize(std::size_t(nodes_));
   for (std::size_t r = 0; r < ranks; ++r) local_[r] = ranks_of_[std::size_t(layout_.node_of_rank[r])]++;
 
-  spines_ = spines_of(fabric);
-  leaves_ = spines_ == 0 ? 0 : ((nodes_ - 1) / fabric.leaf + 1) * fabric.rails;
+  levels_ = levels_of(fabric, nodes_);
   host_ = 2 * ranks;
   nic_ = host_ + (fabric.pcie ? 2 * std::size_t(nodes_) : 0);
   trunk_ = nic_ + 2 * std::size_t(nodes_) * std::size_t(fabric.rails);
-  links_.resize(trunk_ + 2 * std::size_t(leaves_) * std::size_t(spines_));
+  const std::size_t both_ways = 2 * std::size_t(levels_.cables);
+  core_trunk_ = trunk_ + both_ways * std::size_t(levels_.leaves) * std::size_t(levels_.spines);
+  links_.resize(core_trunk_ + both_ways * std::size_t(levels_.all_spines()) * std::size_t(levels_.cores));
   for (std::size_t i = 0; i < nic_; ++i) links_[i].rate = fabric.intra.rate.value;
   for (int node = 0; node < nodes_; ++node) {
     for (int rail = 0; rail < fabric.rails; ++rail) {
@@ -78,9 +73,7 @@ Network::Network(const Fabric& fabric, std::uint64_t seed, double run_noise)
     }
   }
   for (std::size_t i = nic_; i < trunk_; ++i) links_[i].bucket = double(fabric.bucket.value);
-  for (std::size_t i = trunk_; i < links_.size(); ++i) {
-    links_[i].rate = fabric.inter.rate.value * fabric.leaf / (fabric.oversubscription * spines_);
-  }
+  set_trunk_rates();
   if (run_noise > 0) {
     for (std::size_t i = 0; i < links_.size(); ++i) {
       links_[i].rate /= 1 + run_noise * double(splitmix64(splitmix64(seed ^ 0x4c1) + i) >> 11) * 0x1p-53;
@@ -93,21 +86,40 @@ Network::Network(const Fabric& fabric, std::uint64_t seed, double run_noise)
   if (fabric.hashing == Hashing::adaptive) add_bundles();
 }
 
+void Network::set_trunk_rates() {
+  if (levels_.leaves == 0) return;
+  const double trunk = fabric_.inter.rate.value * fabric_.leaf / (fabric_.oversubscription * levels_.spines);
+  const double core = levels_.cores == 0
+                          ? 0
+                          : trunk * levels_.leaves_of_pod / (fabric_.core_oversubscription * levels_.cores);
+  for (std::size_t i = trunk_; i < links_.size(); ++i)
+    links_[i].rate = (i < core_trunk_ ? trunk : core) / levels_.cables;
+}
+
 void Network::add_bundles() {
   bundle_ = links_.size();
-  links_.resize(bundle_ + 2 * std::size_t(leaves_));
-  for (int leaf = 0; leaf < leaves_; ++leaf) {
-    for (const bool down : {false, true}) {
-      Link& all = links_[bundle(leaf, down)];
-      for (int spine = 0; spine < spines_; ++spine) {
-        const Link& one = links_[trunk(leaf, spine, down)];
-        all.rate += one.rate;
-        all.lost += one.lost / spines_;
-        all.patience = std::max(all.patience, one.patience);
-        all.latency = std::max(all.latency, one.latency);
-      }
-    }
-  }
+  links_.resize(bundle_ + 2 * std::size_t(levels_.leaves + levels_.pods));
+  const auto add = [&](std::uint32_t to, std::uint32_t from, int of) {
+    Link& all = links_[to];
+    const Link& one = links_[from];
+    // What is down is left out, for as long as it is.
+    all.rate += one.flaps() ? one.rate * (1 - one.down / one.period) : one.rate;
+    all.lost += one.lost / of;
+    all.patience = std::max(all.patience, one.patience);
+    all.latency = std::max(all.latency, one.latency);
+  };
+  const int ups = levels_.spines * levels_.cables;
+  for (int leaf = 0; leaf < levels_.leaves; ++leaf)
+    for (const bool down : {false, true})
+      for (int up = 0; up < ups; ++up)
+        add(bundle(leaf, down), trunk(leaf, up % levels_.spines, up / levels_.spines, down), ups);
+  if (levels_.cores == 0) return;
+  const int core_ups = levels_.cores * levels_.cables;
+  for (int spine = 0; spine < levels_.all_spines(); ++spine)
+    for (const bool down : {false, true})
+      for (int up = 0; up < core_ups; ++up)
+        add(core_bundle(levels_.pod_of_spine(spine), down),
+            core_trunk(spine, up % levels_.cores, up / levels_.cores, down), levels_.spines * core_ups);
 }
 
 std::vector<std::uint32_t> Network::links_of(const Place& place) const {
@@ -117,7 +129,25 @@ std::vector<std::uint32_t> Network::links_of(const Place& place) const {
     if (place.side != Place::Side::in) out.push_back(forth);
     if (place.side != Place::Side::out) out.push_back(back);
   };
-  const auto trunks = [&](int leaf, int spine) { add(trunk(leaf, spine, false), trunk(leaf, spine, true)); };
+  const auto cables = [&](auto each) {
+    for (int cable = 0; cable < levels_.cables; ++cable)
+      if (place.cable < 0 || place.cable == cable) each(cable);
+  };
+  // As seen from the switch below, or from the one above.
+  const auto to_spine = [&](int leaf, int spine, bool from_below) {
+    if (leaf >= levels_.leaves || spine >= levels_.all_spines() || !levels_.joined(leaf, spine)) return;
+    cables([&](int cable) {
+      const auto up = trunk(leaf, spine % levels_.spines, cable, false);
+      from_below ? add(up, up + 1) : add(up + 1, up);
+    });
+  };
+  const auto to_core = [&](int spine, int core, bool from_below) {
+    if (core >= levels_.all_cores() || spine >= levels_.all_spines() || !levels_.joins(core, spine)) return;
+    cables([&](int cable) {
+      const auto up = core_trunk(spine, core % levels_.cores, cable, false);
+      from_below ? add(up, up + 1) : add(up + 1, up);
+    });
+  };
   switch (place.what) {
     case What::node:
       for (int rail = 0; rail < fabric_.rails; ++rail)
@@ -132,13 +162,20 @@ std::vector<std::uint32_t> Network::links_of(const Place& place) const {
       }
       break;
     case What::trunk:
-      trunks(place.node, place.part);
+      to_spine(place.node, place.part, true);
+      break;
+    case What::core_trunk:
+      to_core(place.node, place.part, true);
       break;
     case What::leaf:
-      for (int spine = 0; spine < spines_; ++spine) trunks(place.node, spine);
+      for (int spine = 0; spine < levels_.all_spines(); ++spine) to_spine(place.node, spine, true);
       break;
     case What::spine:
-      for (int leaf = 0; leaf < leaves_; ++leaf) trunks(leaf, place.part);
+      for (int leaf = 0; leaf < levels_.leaves; ++leaf) to_spine(leaf, place.part, false);
+      for (int core = 0; core < levels_.all_cores(); ++core) to_core(place.part, core, true);
+      break;
+    case What::core:
+      for (int spine = 0; spine < levels_.all_spines(); ++spine) to_core(spine, place.part, false);
       break;
     case What::path:
       break;
@@ -148,8 +185,7 @@ std::vector<std::uint32_t> Network::links_of(const Place& place) const {
 
 void Network::break_down(const FabricFault& fault) {
   using Kind = FabricFault::Kind;
-  if (fault.place.node >= nodes_ && fault.place.what != Place::What::leaf &&
-      fault.place.what != Place::What::trunk && fault.place.what != Place::What::spine)
+  if (fault.place.node >= nodes_ && !fault.place.of_switches())
     return;  // a run that the node takes no part in
   const auto worsen = [&](Link& link) {
     switch (fault.kind) {
@@ -203,32 +239,50 @@ std::uint32_t Network::add_private(double rate) {
   return std::uint32_t(links_.size() - 1);
 }
 
-int Network::spine_of(int a, int b, Lane lane, int rail) const {
-  if (fabric_.hashing == Hashing::destination)
-    return (fabric_.slots.empty() ? b : fabric_.slots[std::size_t(b)]) % spines_;
-  // As switches do: a hash over the connection's ends.
+int Network::hashed(int a, int b, Lane lane, int rail, std::uint64_t at, int ways) const {
+  // As switches do: a hash over the connection's ends, each switch with a seed of its own.
   std::uint64_t hash = splitmix64(std::uint64_t(a) << 32 | std::uint64_t(b));
   hash = splitmix64(hash ^ (std::uint64_t(rail) << 16 | lane));
   if (fabric_.hashing == Hashing::connections) hash = splitmix64(hash ^ seed_);
-  return int(hash % std::uint64_t(spines_));
+  if (at > 0) hash = splitmix64(hash ^ (at << 56));
+  return int(hash % std::uint64_t(ways));
+}
+
+// The trunks between two groups of nodes.
+void Network::across(int a, int b, Lane lane, int rail, Route& route) const {
+  const auto cross = [&](std::uint32_t link) { route.link[route.links++] = link; };
+  const int from = leaf_of(a, rail), to = leaf_of(b, rail);
+  const int pod = levels_.pod_of_leaf(from), other = levels_.pod_of_leaf(to);
+  route.latency += fabric_.spine_latency.value + (pod != other ? fabric_.core_latency.value : 0);
+  if (fabric_.hashing == Hashing::adaptive) {
+    cross(bundle(from, false));
+    if (pod != other) cross(core_bundle(pod, false)), cross(core_bundle(other, true));
+    cross(bundle(to, true));
+    return;
+  }
+  const bool tables = fabric_.hashing == Hashing::destination;
+  const int slot = fabric_.slot_of(b), cables = levels_.cables;
+  const auto way = [&](std::uint64_t at, int ways) { return hashed(a, b, lane, rail, at, ways); };
+  // Tables go down by the cable that they went up by.
+  const auto down = [&](std::uint64_t at, int up) { return tables ? up : cables > 1 ? way(at, cables) : 0; };
+  const int up = tables ? uplink_by_destination(levels_, slot) : way(0, levels_.spines * cables);
+  const int place = up % levels_.spines, cable = up / levels_.spines;
+  cross(trunk(from, place, cable, false));
+  if (pod != other) {
+    const int core = tables ? core_link_by_destination(levels_, slot, rail, fabric_.rails)
+                            : way(1, levels_.cores * cables);
+    const int nth = core % levels_.cores, core_cable = core / levels_.cores;
+    cross(core_trunk(levels_.spine(pod, place), nth, core_cable, false));
+    cross(core_trunk(levels_.spine(other, place), nth, down(2, core_cable), true));
+  }
+  cross(trunk(to, place, down(3, cable), true));
 }
 
 // From NIC to NIC, both of them included.
 void Network::between(int a, int b, Lane lane, int rail, Route& route) {
   const auto cross = [&](std::uint32_t link) { route.link[route.links++] = link; };
   cross(nic(a, rail, false));
-  if (spines_ > 0 && fabric_.group_of(a) != fabric_.group_of(b)) {
-    const int up = leaf_of(a, rail), down = leaf_of(b, rail);
-    if (fabric_.hashing == Hashing::adaptive) {
-      cross(bundle(up, false));
-      cross(bundle(down, true));
-    } else {
-      const int spine = spine_of(a, b, lane, rail);
-      cross(trunk(up, spine, false));
-      cross(trunk(down, spine, true));
-    }
-    route.latency += fabric_.spine_latency.value;
-  }
+  if (levels_.leaves > 0 && fabric_.group_of(a) != fabric_.group_of(b)) across(a, b, lane, rail, route);
   cross(nic(b, rail, true));
   const auto path = paths_.find({a, b});
   if (path == paths_.end()) return;

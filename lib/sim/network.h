@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "collective/endpoint.h"
 #include "sim/fabric.h"
+#include "sim/levels.h"
 
 namespace ringtrue::sim {
 
@@ -34,7 +35,7 @@ struct Link {
 };
 
 struct Route {
-  std::array<std::uint32_t, 8> link{};
+  std::array<std::uint32_t, 10> link{};
   std::uint8_t links = 0;
   std::uint8_t ingress = 0;  // which of them is the receiver's port
   bool inter = false;
@@ -90,15 +91,29 @@ class Network {
     return std::uint32_t(nic_ + 2 * (std::size_t(node) * std::size_t(fabric_.rails) + std::size_t(rail)) +
                          in);
   }
-  std::uint32_t trunk(int leaf, int spine, bool down) const {
-    return std::uint32_t(trunk_ + 2 * (std::size_t(leaf) * std::size_t(spines_) + std::size_t(spine)) + down);
+  // A cable of a leaf's trunk to a spine of its pod, by its place in it.
+  std::uint32_t trunk(int leaf, int place, int cable, bool down) const {
+    return cable_of(trunk_, std::size_t(leaf) * std::size_t(levels_.spines) + std::size_t(place), cable,
+                    down);
   }
-  // All trunks of a leaf, one way, where each message takes the best of them.
+  // ... of a spine's to the nth of its cores.
+  std::uint32_t core_trunk(int spine, int nth, int cable, bool down) const {
+    return cable_of(core_trunk_, std::size_t(spine) * std::size_t(levels_.cores) + std::size_t(nth), cable,
+                    down);
+  }
+  std::uint32_t cable_of(std::size_t first, std::size_t trunk, int cable, bool down) const {
+    return std::uint32_t(first + 2 * (trunk * std::size_t(levels_.cables) + std::size_t(cable)) + down);
+  }
+  // All trunks of a leaf, or of a pod to the cores, one way, where each message takes the best of them.
   std::uint32_t bundle(int leaf, bool down) const {
     return std::uint32_t(bundle_ + 2 * std::size_t(leaf) + down);
   }
+  std::uint32_t core_bundle(int pod, bool down) const { return bundle(levels_.leaves + pod, down); }
+  void set_trunk_rates();
   void add_bundles();
-  int spine_of(int a, int b, collective::Lane lane, int rail) const;
+  // Which of so many ways a connection takes at one of the switches on its way.
+  int hashed(int a, int b, collective::Lane lane, int rail, std::uint64_t at, int ways) const;
+  void across(int a, int b, collective::Lane lane, int rail, Route& route) const;
   std::vector<std::uint32_t> links_of(const Place& place) const;
   void break_down(const FabricFault& fault);
   void between(int a, int b, collective::Lane lane, int rail, Route& route);
@@ -108,8 +123,9 @@ class Network {
   std::vector<int> local_;     // by rank: which of its node
   std::vector<int> ranks_of_;  // by node
   std::uint64_t seed_ = 0;
-  std::size_t host_ = 0, nic_ = 0, trunk_ = 0, bundle_ = 0;
-  int nodes_ = 0, leaves_ = 0, spines_ = 0;
+  std::size_t host_ = 0, nic_ = 0, trunk_ = 0, core_trunk_ = 0, bundle_ = 0;
+  int nodes_ = 0;
+  Levels levels_;
   std::vector<Link> links_;
   std::vector<double> reduce_rate_;
   std::vector<bool> dead_;
@@ -120,6 +136,5 @@ class Network {
 
 // Errors (bad_input): no ranks, a rate or factor that is not above zero, a place that is not there.
 Result<void> check(const Fabric& fabric);
-int spines_of(const Fabric& fabric);  // 0 without leaves
 
 }  // namespace ringtrue::sim

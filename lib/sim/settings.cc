@@ -134,19 +134,29 @@ constexpr Setting table[] = {
      [](Description& d, std::string_view t) { return keep(parse_rate(t), d.fabric.reduce_rate); }},
     {"leaf", "N", "nodes below a leaf switch, of which each rail has its own; without it, one switch for all",
      [](Description& d, std::string_view t) { return whole(t, 1, 1 << 20, d.fabric.leaf); }},
-    {"spines", "N", "spine switches; as many as a leaf has NICs' worth of uplinks without it",
+    {"spines", "N", "spine switches, of each pod; as many as a leaf has NICs' worth of uplinks without it",
      [](Description& d, std::string_view t) { return whole(t, 1, 4096, d.fabric.spines); }},
     {"spine-oversubscription", "RATIO", "of a leaf's downlinks over its uplinks (1)",
      [](Description& d, std::string_view t) { return ratio(t, d.fabric.oversubscription); }},
+    {"pod", "N",
+     "leaves, of each rail, below spines of their own; without it, all below the same and no cores",
+     [](Description& d, std::string_view t) { return whole(t, 1, 1 << 20, d.fabric.pod); }},
+    {"cores", "N", "core switches above each spine; as many as it has NICs' worth of uplinks without it",
+     [](Description& d, std::string_view t) { return whole(t, 1, 4096, d.fabric.cores); }},
+    {"core-oversubscription", "RATIO", "of a spine's downlinks over its uplinks (1)",
+     [](Description& d, std::string_view t) { return ratio(t, d.fabric.core_oversubscription); }},
+    {"cables", "N", "parallel cables between two switches, of which a connection takes one (1)",
+     [](Description& d, std::string_view t) { return whole(t, 1, 64, d.fabric.cables); }},
     {"hashing", "WORD",
-     "what chooses a connection's spine: addresses (the same in every run), connections (another one in "
-     "every "
-     "run), destination (in turn), adaptive (each message the best) (addresses)",
+     "what chooses a connection's spine, core and cable: addresses (the same in every run), connections "
+     "(another one in every run), destination (in turn), adaptive (each message the best) (addresses)",
      [](Description& d, std::string_view t) {
        return keep(parse_one_of<Hashing>(t, "hashing"), d.fabric.hashing);
      }},
     {"spine-latency", "TIME", "more, where a hop crosses a spine (1us)",
      [](Description& d, std::string_view t) { return keep(parse_delay(t), d.fabric.spine_latency); }},
+    {"core-latency", "TIME", "more again, where it crosses a core (2us)",
+     [](Description& d, std::string_view t) { return keep(parse_delay(t), d.fabric.core_latency); }},
     {"bucket", "SIZE",
      "of a NIC that a shaper holds to its rate: what it left unused, up to this, passes at ten times the "
      "rate",

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "run/trace.h"
+#include "sim/network.h"
 #include "sim/simulate.h"
 
 namespace ringtrue::campaign {
@@ -94,6 +95,30 @@ TEST(Flows, ShareTrunksAsTheEventsDo) {
       fabric.faults = *sim::parse_fabric_faults(script);
       expect_alike(by_flows(fabric, shift, bytes), by_events(fabric, "pairwise", shift, bytes), 0.01,
                    std::string(script) + ", shift " + std::to_string(shift));
+    }
+  }
+}
+
+TEST(Flows, ShareCoresAndCablesAsTheEventsDo) {
+  using sim::Hashing;
+  for (const char* const script :
+       {"", "slow-link@leaf0<>spine0.cable1:share=50%", "slow-link@spine1>core1:share=40%",
+        "slow-link@core1:share=50%", "slow-link@spine1:share=30%", "slow-link@core0>spine2.cable0:share=20%",
+        "slow-link@node5:share=50%"}) {
+    for (const auto hashing :
+         {Hashing::addresses, Hashing::connections, Hashing::destination, Hashing::adaptive}) {
+      for (const int shift : {1, 5, 8, 16}) {
+        sim::Fabric fabric = fabric_of(32, 1, 4);
+        fabric.pod = 2;
+        fabric.cables = 2;
+        fabric.hashing = hashing;
+        fabric.core_oversubscription = 2;
+        fabric.core_latency = Seconds(0);
+        fabric.faults = *sim::parse_fabric_faults(script);
+        ASSERT_TRUE(sim::check(fabric)) << script;
+        expect_alike(by_flows(fabric, shift, bytes), by_events(fabric, "pairwise", shift, bytes), 0.01,
+                     std::string(script) + ", by " + key_of(hashing) + ", shift " + std::to_string(shift));
+      }
     }
   }
 }

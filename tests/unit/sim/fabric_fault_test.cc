@@ -21,6 +21,16 @@ TEST(FabricFault, ReadsBackWhatItWrites) {
                            "slow-link@>leaf2:share=50%",
                            "slow-link@spine2>:share=50%",
                            "slow-link@>spine2:share=50%",
+                           "slow-link@leaf0<>spine1:share=50%",
+                           "slow-link@leaf0>spine1.cable3:share=50%",
+                           "slow-link@spine1>leaf0.cable3:share=50%",
+                           "slow-link@leaf0<>spine1.cable0:share=50%",
+                           "slow-link@spine12>core7:share=50%",
+                           "slow-link@core7>spine12:share=50%",
+                           "lossy@spine12<>core7.cable1:share=0.1%,time=1ms",
+                           "slow-link@core7:share=50%",
+                           "slow-link@>core7:share=50%",
+                           "slow-link@core7>:share=50%",
                            "narrow@node0.nic0:share=25%",
                            "lossy@node3>:share=0.1%,time=1ms",
                            "late@node3:time=20us",
@@ -65,6 +75,16 @@ TEST(FabricFault, RefusesWhatMakesNoSense) {
                            "slow-link@node3>node3:share=5%",
                            "slow-link@node3.nic1>node2:share=5%",
                            "slow-link@rack1:share=5%",
+                           "slow-link@leaf0>core1:share=5%",
+                           "slow-link@leaf0>leaf1:share=5%",
+                           "slow-link@spine1<>leaf0:share=5%",
+                           "slow-link@leaf0<spine1:share=5%",
+                           "slow-link@node0<>node1:share=5%",
+                           "slow-link@leaf0.cable1>spine1:share=5%",
+                           "slow-link@leaf0>spine1.nic1:share=5%",
+                           "slow-link@leaf0>spine1.cable:share=5%",
+                           "slow-link@spine1.cable2:share=5%",
+                           "mtu@core1:mtu=1500",
                            "dead@node3>node4",
                            "dead@node3>",
                            "dead@node3:share=5%",
@@ -83,11 +103,61 @@ TEST(FabricFault, RefusesWhatMakesNoSense) {
   }
 }
 
-TEST(FabricFault, IsDrawnFromASeed) {
+TEST(FabricFault, IsOfAPlaceThatTheFabricHas) {
   Fabric fabric;
   fabric.nodes = 16;
-  fabric.leaf = 4;
-  fabric.rails = 2;
+  fabric.leaf = 2;
+  fabric.pod = 4;
+  fabric.cables = 2;  // a spine with four cores above it in each of two pods
+  const auto fits = [&](std::string_view place) {
+    Fabric broken = fabric;
+    broken.faults = *parse_fabric_faults("slow-link@" + std::string(place) + ":share=50%");
+    return check(broken).has_value();
+  };
+  for (const char* there : {"leaf0>spine0", "spine1>leaf7.cable1", "spine1<>core1", "core0", "leaf4"})
+    EXPECT_TRUE(fits(there)) << there;
+  for (const char* nowhere :
+       {"leaf0>spine1", "leaf8", "spine2", "core4", "leaf0>spine0.cable2", "spine0>core4"})
+    EXPECT_FALSE(fits(nowhere)) << nowhere;
+  fabric.spines = 2;  // each with cores of its own
+  fabric.cores = 1;
+  EXPECT_TRUE(fits("spine1>core1"));
+  EXPECT_FALSE(fits("spine1>core0"));
+  fabric.pod = fabric.cores = 0;
+  EXPECT_FALSE(fits("core0"));
+}
+
+TEST(Place, IsWhereItsPartsAre) {
+  const auto in = [](std::string_view whole, std::string_view part) {
+    return contains(*parse_place(whole), *parse_place(part));
+  };
+  for (const auto& [whole, part] : {std::pair{"node3", "node3.nic1>"},
+                                    {"node3>", "node3.nic1>"},
+                                    {"leaf0", "leaf0>spine1.cable2"},
+                                    {"leaf0>", "leaf0>spine1"},
+                                    {"spine1", "leaf0<>spine1"},
+                                    {">spine1", "leaf0>spine1"},
+                                    {"spine1>", "spine1>leaf0"},
+                                    {"spine1>", "spine1>core3"},
+                                    {"core3", "spine1<>core3.cable1"},
+                                    {"core3>", "core3>spine1"},
+                                    {"leaf0<>spine1", "leaf0>spine1.cable0"},
+                                    {"leaf0>spine1.cable0", "leaf0>spine1.cable0"}})
+    EXPECT_TRUE(in(whole, part)) << whole << " " << part;
+  for (const auto& [whole, part] : {std::pair{"node3>", ">node3.nic1"},
+                                    {"leaf0>", "spine1>leaf0"},
+                                    {"leaf0>", "leaf0<>spine1"},
+                                    {"spine1>", "leaf0>spine1"},
+                                    {"spine1", "spine2>core3"},
+                                    {"core3>", "spine1>core3"},
+                                    {"core1", "leaf0>spine1"},
+                                    {"leaf1", "spine1>core3"},
+                                    {"leaf0>spine1.cable0", "leaf0>spine1.cable1"},
+                                    {"leaf0>spine1.cable0", "leaf0>spine1"}})
+    EXPECT_FALSE(in(whole, part)) << whole << " " << part;
+}
+
+void hold_draws(const Fabric& fabric) {
   bool differ = false;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const auto faults = draw_faults(fabric, seed, 3);
@@ -104,6 +174,16 @@ TEST(FabricFault, IsDrawnFromASeed) {
     }
   }
   EXPECT_TRUE(differ);
+}
+
+TEST(FabricFault, IsDrawnFromASeed) {
+  Fabric fabric;
+  fabric.nodes = 16;
+  fabric.leaf = 4;
+  fabric.rails = 2;
+  hold_draws(fabric);
+  fabric.pod = fabric.cables = 2;
+  hold_draws(fabric);
 }
 
 }  // namespace

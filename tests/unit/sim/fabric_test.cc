@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+#include <string>
+
 #include "run/trace.h"
 #include "sim/calibrate.h"
 #include "sim/network.h"
@@ -138,6 +142,166 @@ TEST(Fabric, LetsAdaptiveRoutesUseAllTrunksOfALeaf) {
   // One of four at 40 %: all of them carry 85 %.
   const SimReport slow = play("pairwise", 16 << 20, with(fabric, "slow-link@leaf0>spine0:share=40%"), 4);
   EXPECT_NEAR(slow.time.value, bytes / (0.85 * rate), 1e-2 * bytes / rate);
+}
+
+// ---- three levels, and trunks of several cables ----
+
+// Leaves of 4, pods of 4 leaves with 4 spines, and 4 cores above each.
+Fabric three_levels(int nodes = 64) {
+  Fabric fabric = cluster(nodes);
+  fabric.leaf = 4;
+  fabric.pod = 4;
+  fabric.spine_latency = fabric.core_latency = Seconds(0);
+  return fabric;
+}
+
+TEST(Levels, AreAsManyAsWhatIsBelowThemNeeds) {
+  Fabric fabric = three_levels();
+  const Levels even = levels_of(fabric);
+  EXPECT_EQ(even.leaves, 16);
+  EXPECT_EQ(even.pods, 4);
+  EXPECT_EQ(even.spines, 4);
+  EXPECT_EQ(even.all_spines(), 16);
+  EXPECT_EQ(even.cores, 4);
+  EXPECT_EQ(even.all_cores(), 16);
+  fabric.rails = 2;
+  fabric.core_oversubscription = 4;
+  fabric.cables = 2;
+  const Levels fewer = levels_of(fabric);
+  EXPECT_EQ(fewer.leaves, 32);
+  EXPECT_EQ(fewer.spines, 2);  // of two cables each
+  EXPECT_EQ(fewer.cores, 2);   // below a spine 8 leaves with 2 cables each, a quarter of them over 2 cables
+  EXPECT_TRUE(fewer.joined(7, 1));
+  EXPECT_FALSE(fewer.joined(8, 1));
+  EXPECT_TRUE(fewer.joined(8, 2));
+  EXPECT_TRUE(fewer.joins(3, 5));
+  EXPECT_FALSE(fewer.joins(3, 4));
+}
+
+TEST(Fabric, HasAsManyLevelsAsItsPodsMake) {
+  for (const Hashing hashing :
+       {Hashing::addresses, Hashing::connections, Hashing::destination, Hashing::adaptive}) {
+    Fabric fabric = three_levels();
+    fabric.hashing = hashing;
+    fabric.spine_latency = Seconds(1e-6), fabric.core_latency = Seconds(2e-6);
+    Network network(fabric, 1, 0);
+    EXPECT_EQ(network.route(0, 3, 0, 0).links, 2);
+    EXPECT_EQ(network.route(0, 4, 0, 0).links, 4);
+    EXPECT_DOUBLE_EQ(network.route(0, 4, 0, 0).latency, latency + 1e-6);
+    EXPECT_EQ(network.route(0, 16, 0, 0).links, 6);
+    EXPECT_DOUBLE_EQ(network.route(0, 16, 0, 0).latency, latency + 3e-6);
+  }
+}
+
+// Tables by destination share no trunk in a shift, on any level, with any number of cables and rails.
+TEST(Fabric, SpreadsDestinationsOverCoresAndCablesInTurn) {
+  for (const int cables : {1, 2, 4}) {
+    for (const int rails : {1, 2}) {
+      Fabric fabric = three_levels();
+      fabric.hashing = Hashing::destination;
+      fabric.cables = cables;
+      fabric.rails = rails;
+      Network network(fabric, 1, 0);
+      for (const int shift : {4, 16, 20}) {
+        std::map<std::uint32_t, int> uses;
+        for (Rank from = 0; from < 64; ++from)
+          for (int rail = 0; rail < rails; ++rail)
+            for (const std::uint32_t link : network.route(from, (from + shift) % 64, 0, rail).crossed())
+              ++uses[link];
+        for (const auto& [link, count] : uses) EXPECT_EQ(count, 1) << link << ", shift " << shift;
+      }
+    }
+  }
+}
+
+TEST(Fabric, HashesConnectionsOverSpinesCoresAndCables) {
+  Fabric fabric = three_levels();
+  fabric.cables = 2;
+  fabric.core_oversubscription = 2;
+  const Levels levels = levels_of(fabric);
+  ASSERT_EQ(levels.spines * levels.cores * levels.cables, 8);
+  Network network(fabric, 1, 0);
+  std::map<std::uint32_t, int> uses[4];
+  for (Rank from = 0; from < 16; ++from) {
+    for (Rank to = 16; to < 64; ++to) {
+      const Route route = network.route(from, to, 0, 0), same = network.route(from, to, 0, 0);
+      ASSERT_EQ(route.links, 6);
+      EXPECT_EQ(route.link, same.link);
+      for (int level = 0; level < 4; ++level) ++uses[level][route.link[std::size_t(level) + 1]];
+    }
+  }
+  // 768 connections: from 4 leaves of 4 uplinks; over 2 spines of 4; to 3 pods and 12 leaves.
+  const std::size_t links[] = {16, 8, 24, 48};
+  for (int level = 0; level < 4; ++level) {
+    EXPECT_EQ(uses[level].size(), links[level]);
+    for (const auto& [link, count] : uses[level]) {
+      EXPECT_GT(count, int(768 / links[level] / 3)) << level;
+      EXPECT_LT(count, int(768 / links[level] * 2)) << level;
+    }
+  }
+}
+
+TEST(Fabric, SharesOversubscribedCores) {
+  Fabric fabric = three_levels();
+  fabric.hashing = Hashing::adaptive;
+  fabric.core_oversubscription = 4;
+  const double bytes = 16 << 20;
+  // All of a pod to the next one, and all of a leaf to the next one: of a pod's, only one leaf's go further.
+  EXPECT_NEAR(play("pairwise", 16 << 20, fabric, 16).time.value, 4 * bytes / rate, 4e-3 * bytes / rate);
+  EXPECT_NEAR(play("pairwise", 16 << 20, fabric, 4).time.value, bytes / rate, 1e-3 * bytes / rate);
+  for (const Hashing hashing : {Hashing::destination, Hashing::adaptive}) {
+    fabric.hashing = hashing;
+    fabric.core_oversubscription = 1;
+    EXPECT_NEAR(play("pairwise", 16 << 20, fabric, 16).time.value, bytes / rate, 1e-3 * bytes / rate);
+  }
+}
+
+TEST(Fabric, LetsAdaptiveRoutesUseAllTrunksOfAPod) {
+  Fabric fabric = three_levels();
+  fabric.hashing = Hashing::adaptive;
+  const double bytes = 16 << 20;
+  // One of 16 cores at 20 %: all trunks of the pods to them carry 95 %.
+  const SimReport slow = play("pairwise", 16 << 20, with(fabric, "slow-link@core5:share=20%"), 16);
+  EXPECT_NEAR(slow.time.value, bytes / (0.95 * rate), 2e-3 * bytes / rate);
+}
+
+// By latency: which pairs cross what is late.
+TEST(Fabric, HasPartsThatFaultsName) {
+  Fabric fabric = three_levels(32);
+  fabric.hashing = Hashing::destination;
+  fabric.cables = 2;
+  fabric.core_oversubscription = 2;
+  const auto crossing = [&](const std::string& place) {
+    const Fabric late = with(fabric, "late@" + place + ":time=1s");
+    EXPECT_TRUE(check(late)) << place;
+    Network network(late, 1, 0);
+    std::set<std::pair<int, int>> out;
+    for (Rank from = 0; from < 32; ++from)
+      for (Rank to = 0; to < 32; ++to)
+        if (from != to && network.route(from, to, 0, 0).latency >= 1) out.emplace(from, to);
+    return out;
+  };
+  const auto sum = [](std::set<std::pair<int, int>> a, const std::set<std::pair<int, int>>& b) {
+    a.insert(b.begin(), b.end());
+    return a;
+  };
+  // Of leaf 0: 28 nodes elsewhere, of which every second is reached over each of the two spines, ...
+  EXPECT_EQ(crossing("leaf0>spine0").size(), 4 * 14u);
+  // ... by one of two cables each.
+  EXPECT_EQ(crossing("leaf0>spine0.cable1").size(), 4 * 7u);
+  EXPECT_EQ(sum(crossing("leaf0>spine0.cable0"), crossing("leaf0>spine0.cable1")), crossing("leaf0>spine0"));
+  EXPECT_EQ(sum(crossing("leaf0>spine0"), crossing("spine0>leaf0")), crossing("leaf0<>spine0"));
+  EXPECT_EQ(sum(crossing("leaf0<>spine0"), crossing("leaf0<>spine1")), crossing("leaf0"));
+  // The 16 nodes of the other pod, over 2 spines, 2 cores and 2 cables.
+  EXPECT_EQ(crossing("spine1>core3").size(), 16 * 4u);
+  EXPECT_EQ(crossing("spine1>core3.cable0").size(), 16 * 2u);
+  EXPECT_EQ(crossing("spine1>core3"), crossing("core3>spine3"));  // of the other pod
+  EXPECT_EQ(sum(crossing("spine1>core3"), crossing("core3>spine1")), crossing("core3"));
+  EXPECT_EQ(crossing(">core3"), crossing("core3>"));
+  EXPECT_EQ(sum(crossing("spine1>"), crossing(">spine1")), crossing("spine1"));
+  EXPECT_TRUE(crossing("spine1>").contains({0, 5})) << "within the pod";
+  EXPECT_TRUE(crossing("spine1>").contains({0, 21})) << "to the other one";
+  EXPECT_FALSE(crossing("spine1>").contains({21, 17})) << "within the other one";
 }
 
 TEST(Fabric, HangsNodesBelowTheLeavesThatTheirSlotsSay) {
@@ -398,9 +562,18 @@ TEST(Settings, RefuseWhatMakesNone) {
     Description d;
     EXPECT_FALSE(set(d, name, text)) << name << " " << text;
   }
-  Description d;
-  ASSERT_TRUE(set(d, "spines", "4"));
-  EXPECT_FALSE(d.finished()) << "spines without leaves";
+  const auto makes = [](std::initializer_list<std::pair<const char*, const char*>> settings) {
+    Description d;
+    for (const auto& [name, text] : settings) EXPECT_TRUE(set(d, name, text)) << name;
+    return d.finished().has_value();
+  };
+  EXPECT_FALSE(makes({{"spines", "4"}})) << "spines without leaves";
+  EXPECT_FALSE(makes({{"pod", "2"}})) << "pods without leaves";
+  EXPECT_FALSE(makes({{"cables", "2"}})) << "trunks without leaves";
+  EXPECT_FALSE(makes({{"leaf", "4"}, {"cores", "2"}})) << "cores without pods";
+  EXPECT_FALSE(makes({{"leaf", "4"}, {"core-oversubscription", "2"}}));
+  EXPECT_FALSE(makes({{"leaf", "4"}, {"pod", "2"}, {"core-oversubscription", "0.00001"}}));
+  EXPECT_TRUE(makes({{"leaf", "4"}, {"pod", "2"}, {"cables", "4"}, {"core-oversubscription", "2"}}));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ struct Case {
   std::uint64_t bytes;
   double noise = 0;
   const char* faults = "";
-  int rails = 1, leaf = 0;
+  int rails = 1, leaf = 0, pod = 0;
 };
 
 // To the last bit: the same sums in the same order.
@@ -40,6 +40,7 @@ TEST(Recurrence, GivesTheTimesOfTheEvents) {
                         {20, 2, 16 << 20, 0.02, "late@node3:time=5us;slow-link@node7>:share=30%"},
                         {12, 3, 100, 0.5, "slow-link@node3>:share=1%"},
                         {16, 4, 16 << 20, 0.05, "narrow@node3.nic2;slow-link@node5>node6:share=40%", 4, 8},
+                        {16, 2, 16 << 20, 0.05, "slow-link@spine2<>core0.cable1:share=40%", 2, 2, 2},
                         {9, 1, 1 << 20, 0, "slow-link@node3.gpu0:share=10%;mtu@node2:mtu=1500"}}) {
     SCOPED_TRACE(c.nodes * 1000 + c.ranks);
     Fabric fabric;
@@ -47,6 +48,8 @@ TEST(Recurrence, GivesTheTimesOfTheEvents) {
     fabric.ranks_per_node = c.ranks;
     fabric.rails = c.rails;
     fabric.leaf = c.leaf;
+    fabric.pod = c.pod;
+    fabric.cables = c.pod > 0 ? 2 : 1;
     fabric.inter.overhead = Seconds(c.rails == 1 ? 3e-7 : 0);
     fabric.faults = *parse_fabric_faults(c.faults);
     SimOptions options;
