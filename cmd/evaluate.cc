@@ -54,9 +54,9 @@ Result<void> check(const Context& context, const EvaluateFlags& flags) {
   if (flags.markdown && (flags.one || context.common.json))
     return both(flags.one ? "--case" : "--json", "--markdown");
   for (const campaign::Kind* kind : flags.campaign.limits.kinds)
-    if (!campaign::fits(*kind, flags.campaign.limits))
-      return fail(Cause::bad_input, fmt::format("{} needs larger clusters", kind->name), "--kinds",
-                  "allow more --nodes");
+    if (const auto lacks = campaign::takes(*kind, flags.campaign.limits); !lacks.empty())
+      return fail(Cause::bad_input, fmt::format("{} needs {}", kind->name, lacks), "--kinds",
+                  "allow more --nodes, and --fabrics varied");
   return {};
 }
 
@@ -114,13 +114,13 @@ Command evaluate_command() {
           choice<campaign::Told>(
               "--told", limits.told, words<campaign::Told>(), "WORD",
               "what the check is told of the fabric: nothing, leaves, fabric, or routes: tables by "
-              "destination, by which it then forwards (fabric)"),
+              "destination, by which it then forwards (nothing)"),
           parsed("--stale-routes", limits.stale_routes, noise, "SHARE",
                  "with --told routes: of the tables' rows, that are not in use any more (0%)"),
           choice<campaign::Fabrics>("--fabrics", limits.fabrics, words<campaign::Fabrics>(), "WORD",
-                                    "plain: spines by a hash of addresses, at most 2:1, nodes in order; "
-                                    "varied: all ways to choose a "
-                                    "spine, up to 8:1, nodes in any order (plain)"),
+                                    "plain: leaves and spines, by a hash of addresses, at most 2:1, nodes in "
+                                    "order; leaf-spine: all ways to choose a spine, up to 8:1, nodes in any "
+                                    "order; varied: also cores, and 1, 2 or 4 cables a trunk (varied)"),
           parsed(
               "--nuisances", limits.nuisances, campaign::parse_nuisances, "DIALS",
               fmt::format("what healthy clusters have: none, half, full, or some of {} as NAME=SHARE (none)",

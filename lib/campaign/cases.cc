@@ -10,7 +10,7 @@
 #include "base/splitmix64.h"
 #include "campaign/draw.h"
 #include "ideal/rates.h"
-#include "sim/network.h"
+#include "sim/levels.h"
 
 namespace ringtrue::campaign {
 namespace {
@@ -36,9 +36,12 @@ constexpr Kind all_kinds[] = {
     {"small-mtu", "a node's NICs at an MTU so small that headers take the share", Group::place},
     {"slow-leaf", "all trunks of a leaf", Group::place},
     {"slow-spine", "all trunks of a spine", Group::place},
+    {"slow-core", "all trunks of a core switch", Group::place},
     {"slow-path", "one directed pair of nodes", Group::pair},
     {"late-path", "latency added between one pair of nodes", Group::pair},
-    {"slow-trunk", "one trunk of a leaf, one way: the pairs that its hash sends there", Group::pair},
+    {"slow-trunk", "a cable between two switches, one way: the pairs that their hashes send there",
+     Group::pair},
+    {"slow-cable", "a cable between two switches, both ways", Group::pair},
     {"two", "two of the faults of nodes and NICs, at different nodes", Group::several},
     {"three", "three of them", Group::several},
 };
@@ -48,13 +51,23 @@ const Kind& kind_of(std::string_view name) {
                        [&](const Kind& kind) { return kind.name == name; });
 }
 
+bool needs_cores(const Kind& kind) {
+  return kind.name == "slow-core";
+}
+
 bool needs_leaves(const Kind& kind) {
-  return kind.name == "slow-leaf" || kind.name == "slow-spine" || kind.name == "slow-trunk";
+  return kind.name == "slow-leaf" || kind.name == "slow-spine" || kind.name == "slow-trunk" ||
+         kind.name == "slow-cable" || needs_cores(kind);
+}
+
+constexpr int smallest_leaf = 4;
+int min_leaves(const Kind& kind) {
+  return needs_cores(kind) ? 4 : 2;  // two pods of two
 }
 
 // Of fewer, a kind is another one, or nothing could show it: with two nodes no round trip has its like.
 int min_nodes(const Kind& kind) {
-  if (needs_leaves(kind)) return 8;
+  if (needs_leaves(kind)) return min_leaves(kind) * smallest_leaf;
   if (kind.name == "two") return 5;
   if (kind.name == "three") return 7;
   return kind.group == Group::pair || kind.name == "late" ? 3 : 2;
@@ -69,17 +82,17 @@ int draw_nodes(Draw& draw, int min, int max) {
   return low + draw.below(std::max(high - low, 0) + 1);
 }
 
-void lay_leaves(Draw& draw, sim::Fabric& fabric, bool always) {
+void lay_leaves(Draw& draw, sim::Fabric& fabric, const Kind& kind) {
   std::vector<int> sizes;
-  for (const int leaf : {4, 8, 16, 32})
-    if (2 * leaf <= fabric.nodes) sizes.push_back(leaf);
-  if (!draw.chance(always ? 1 : 0.5) || sizes.empty()) return;
+  for (const int leaf : {smallest_leaf, 8, 16, 32})
+    if (min_leaves(kind) * leaf <= fabric.nodes) sizes.push_back(leaf);
+  if (!draw.chance(needs_leaves(kind) ? 1 : 0.5) || sizes.empty()) return;
   fabric.leaf = draw.of(sizes);
   fabric.oversubscription = draw.chance(0.5) ? 2 : 1;
   fabric.nodes -= fabric.nodes % fabric.leaf;  // no leaf with a few nodes only
 }
 
-sim::Fabric draw_fabric(Draw& draw, const Limits& limits, bool leaves) {
+sim::Fabric draw_fabric(Draw& draw, const Limits& limits, const Kind& kind) {
   sim::Fabric fabric;
   fabric.nodes = draw_nodes(draw, limits.min_nodes, limits.max_nodes);
   fabric.rails = draw.of(std::vector<int>{1, 1, 2, 4, 8});
@@ -87,7 +100,7 @@ sim::Fabric draw_fabric(Draw& draw, const Limits& limits, bool leaves) {
   fabric.inter.rate = BytesPerSecond(nominal * ideal::ethernet_tcp(fabric.mtu)->share);
   fabric.inter.latency = Seconds(draw.of(std::vector<double>{2e-6, 5e-6, 20e-6}));
   fabric.reduce_rate = fabric.inter.rate * double(fabric.rails);  // as fast as the wires
-  lay_leaves(draw, fabric, leaves);
+  lay_leaves(draw, fabric, kind);
   return fabric;
 }
 
@@ -107,6 +120,21 @@ void lose(Draw& draw, double severity, const sim::Fabric& fabric, Fault& fault) 
 int mtu_with(double severity) {
   const double payload = (1 - severity) * ideal::ethernet_tcp(9000)->share;
   return std::max(68, int((52 + 14 * payload) / (1 - payload)));
+}
+
+// Of a leaf's, or as often of a spine's.
+sim::Place draw_cable(Draw& draw, const sim::Fabric& f) {
+  const sim::Levels levels = sim::levels_of(f);
+  sim::Place out;
+  if (levels.cores > 0 && draw.chance(0.5)) {
+    out = {What::core_trunk, Side::both, draw.below(levels.all_spines()), 0};
+    out.part = levels.core(out.node % levels.spines, draw.below(levels.cores));
+  } else {
+    out = {What::trunk, Side::both, draw.below(levels.leaves), 0};
+    out.part = levels.spine(levels.pod_of_leaf(out.node), draw.below(levels.spines));
+  }
+  if (levels.cables > 1) out.cable = draw.below(levels.cables);
+  return out;
 }
 
 // What `severity` of a kind is at `node`, or at what else the kind is about.
@@ -158,10 +186,12 @@ std::vector<Fault> fault_of(Draw& draw, std::string_view kind, double severity, 
     }
     return all;
   } else if (kind == "slow-spine") {
-    fault.place = {What::spine, Side::both, 0, draw.below(sim::spines_of(f))};
-  } else if (kind == "slow-trunk") {
-    fault.place = {What::trunk, draw.chance(0.5) ? Side::out : Side::in,
-                   draw.below(f.nodes / f.leaf * f.rails), draw.below(sim::spines_of(f))};
+    fault.place = {What::spine, Side::both, 0, draw.below(sim::levels_of(f).all_spines())};
+  } else if (kind == "slow-core") {
+    fault.place = {What::core, Side::both, 0, draw.below(sim::levels_of(f).all_cores())};
+  } else if (kind == "slow-trunk" || kind == "slow-cable") {
+    fault.place = draw_cable(draw, f);
+    fault.place.side = kind == "slow-cable" ? Side::both : draw.chance(0.5) ? Side::out : Side::in;
   }
   if (kind == "slow-path" || kind == "late-path")
     fault.place = {What::path, Side::both, node, (node + 1 + draw.below(f.nodes - 1)) % f.nodes};
@@ -189,16 +219,31 @@ std::vector<Fault> draw_faults(Draw& draw, const Kind& kind, double severity, do
   return out;
 }
 
-void vary(Draw& draw, sim::Fabric& fabric) {
+std::vector<int> doublings(int from, int to) {
+  std::vector<int> out;
+  for (int n = from; n <= to; n *= 2) out.push_back(n);
+  return out;
+}
+
+// Pods, of as many leaves each, and what all of it is oversubscribed by, leaves first. All are powers of two,
+// as leaves are, so that every switch has whole uplinks.
+void lay_levels(Draw& draw, sim::Fabric& fabric, bool cores) {
+  const int total = 1 << draw.below(4);
+  const bool three = draw.chance(cores ? 1 : 0.5) && fabric.nodes >= 4 * fabric.leaf;
+  const int leaf = three ? draw.of(doublings(1, std::min(total, fabric.leaf))) : std::min(total, fabric.leaf);
+  fabric.oversubscription = leaf;
+  fabric.cables = draw.of(doublings(1, std::min(4, fabric.leaf / leaf)));
+  if (!three) return;
+  fabric.pod = draw.of(doublings(2, std::min(32, fabric.nodes / fabric.leaf / 2)));
+  fabric.nodes -= fabric.nodes % (fabric.leaf * fabric.pod);  // no pod of a few leaves only
+  fabric.core_oversubscription = std::min(total / leaf, fabric.pod);
+}
+
+void vary(Draw& draw, sim::Fabric& fabric, bool cores) {
   if (fabric.leaf == 0) return;
   fabric.hashing = draw.of(std::vector<sim::Hashing>{sim::Hashing::addresses, sim::Hashing::connections,
                                                      sim::Hashing::destination, sim::Hashing::adaptive});
-  // A fault names its spine: there are to be no fewer of them.
-  const bool names_spine = std::any_of(fabric.faults.begin(), fabric.faults.end(), [](const Fault& fault) {
-    return fault.place.what == What::spine || fault.place.what == What::trunk;
-  });
-  if (!names_spine)
-    fabric.oversubscription = std::min(draw.of(std::vector<double>{1, 2, 4, 8}), double(fabric.leaf));
+  lay_levels(draw, fabric, cores);
   if (!draw.chance(0.5)) return;
   fabric.slots.resize(std::size_t(fabric.nodes));
   std::iota(fabric.slots.begin(), fabric.slots.end(), 0);
@@ -242,8 +287,14 @@ std::span<const Kind> kinds() {
   return all_kinds;
 }
 
+std::string_view takes(const Kind& kind, const Limits& limits) {
+  if (kind.group == Group::healthy) return "a fault";
+  if (limits.max_nodes < min_nodes(kind)) return "larger clusters";
+  return needs_cores(kind) && limits.fabrics == Fabrics::plain ? "three levels" : "";
+}
+
 bool fits(const Kind& kind, const Limits& limits) {
-  return kind.group != Group::healthy && limits.max_nodes >= min_nodes(kind);
+  return takes(kind, limits).empty();
 }
 
 Result<const Kind*> find_kind(std::string_view name) {
@@ -277,8 +328,12 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
   }
   Limits room = limits;
   room.min_nodes = std::max(room.min_nodes, min_nodes(*out.kind));
-  out.world.fabric = draw_fabric(draw, room, needs_leaves(*out.kind));
+  out.world.fabric = draw_fabric(draw, room, *out.kind);
   sim::Fabric& fabric = out.world.fabric;
+  // From draws of its own, and nuisances, too: the rest of a case is the same with and without.
+  Draw shape(splitmix64(out.seed ^ 0x1e7e1));
+  if (limits.fabrics == Fabrics::varied) vary(shape, fabric, needs_cores(*out.kind));
+  if (limits.told == Told::routes) fabric.hashing = sim::Hashing::destination;
   if (out.severity > 0 || out.kind->name == "dead")
     fabric.faults = draw_faults(draw, *out.kind, out.severity, limits.min_severity, fabric);
   out.world.noise = {limits.noise, limits.noise};
@@ -289,10 +344,7 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
   if (told)
     out.link_rate = fabric.inter.rate * (double(fabric.rails) / ideal::ethernet_tcp(fabric.mtu)->share);
   out.world.told = limits.told;
-  // From draws of their own: the rest of a case is the same with and without.
   Draw more(splitmix64(out.seed ^ 0x0dd5));
-  if (limits.fabrics == Fabrics::varied) vary(more, fabric);
-  if (limits.told == Told::routes) fabric.hashing = sim::Hashing::destination;
   out.world.stale = limits.stale_routes;
   annoy(more, limits.nuisances, out);
   return out;
@@ -304,17 +356,30 @@ std::vector<std::string> Case::faults() const {
   return out;
 }
 
+namespace {
+
+std::string levels_text(const sim::Fabric& f) {
+  const sim::Levels levels = sim::levels_of(f);
+  std::string out =
+      fmt::format(" below {} of {} and {}, oversubscribed {:g}:1", plural(levels.groups, "leaf", "leaves"),
+                  f.leaf, plural(levels.all_spines(), "spine"), f.oversubscription);
+  if (levels.cores > 0)
+    out += fmt::format(", in {} below {}, oversubscribed {:g}:1", plural(levels.pods, "pod"),
+                       plural(levels.all_cores(), "core"), f.core_oversubscription);
+  if (f.cables > 1) out += fmt::format(", trunks of {} cables", f.cables);
+  return out;
+}
+
+}  // namespace
+
 std::string Case::text() const {
   const sim::Fabric& f = world.fabric;
   std::string out = plural(f.nodes, "node");
-  out += f.leaf > 0 ? fmt::format(" below {} of {} and {}, oversubscribed {:g}:1",
-                                  plural(f.nodes / f.leaf, "leaf", "leaves"), f.leaf,
-                                  plural(sim::spines_of(f), "spine"), f.oversubscription)
-                    : std::string(" below one switch");
+  out += f.leaf > 0 ? levels_text(f) : std::string(" below one switch");
   out += fmt::format(", {} of {} after {} each, noise {:g} %", plural(f.rails, "NIC"), to_text(f.inter.rate),
                      to_text(f.inter.latency), world.noise.run * 100);
   if (f.leaf > 0 && f.hashing != sim::Hashing::addresses)
-    out += fmt::format(", spines by {}", key_of(f.hashing));
+    out += fmt::format(", ways by {}", key_of(f.hashing));
   if (!f.slots.empty()) out += ", nodes in any order";
   if (!f.egress.empty()) out += ", ports that differ";
   if (world.away > 0)

@@ -27,8 +27,9 @@ Result<const Kind*> find_kind(std::string_view name);
 
 // How the fabrics of a campaign are drawn.
 enum class Fabrics : std::uint8_t {
-  plain,  // spines by a hash of addresses, 1:1 or 2:1, nodes in the order of their leaves
-  varied  // all ways to choose a spine, 1:1 to 8:1, nodes in any order
+  plain,       // two levels, spines by a hash of addresses, 1:1 or 2:1, nodes in the order of their leaves
+  leaf_spine,  // two levels, all ways to choose a spine, 1:1 to 8:1, nodes in any order
+  varied       // and three levels, and trunks of 2 and 4 cables
 };
 
 struct Limits {
@@ -53,8 +54,9 @@ struct Case {
   std::string text() const;                 // "7 nodes below one switch, 2 rails of 400 Gbit/s, ..."
 };
 
-// Whether there is room for a kind's faults; never for healthy ones.
+// Whether there can be a kind's faults; never those of healthy ones. What that takes: "larger clusters".
 bool fits(const Kind& kind, const Limits& limits);
+std::string_view takes(const Kind& kind, const Limits& limits);
 
 // The k-th case of a campaign: every second one is healthy. Two nodes to `most`, every doubling as likely as
 // the next; half of those that are large enough below leaves and spines.
@@ -65,6 +67,6 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
 namespace ringtrue {
 
 template <>
-inline constexpr const char* keys_of<campaign::Fabrics>[] = {"plain", "varied"};
+inline constexpr const char* keys_of<campaign::Fabrics>[] = {"plain", "leaf-spine", "varied"};
 
 }  // namespace ringtrue

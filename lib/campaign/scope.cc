@@ -4,8 +4,10 @@
 #include <charconv>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "campaign/sim_routes.h"
+#include "sim/levels.h"
 #include "sim/network.h"
 
 namespace ringtrue::campaign {
@@ -43,7 +45,7 @@ struct Marked {
 class CaseScorer {
  public:
   CaseScorer(const Case& c, const diagnosis::Diagnosis& d)
-      : case_(c), fabric_(c.world.fabric), diagnosis_(d) {
+      : case_(c), fabric_(c.world.fabric), levels_(sim::levels_of(fabric_)), diagnosis_(d) {
     for (const Finding& finding : d.findings) {
       // What was slow and ended during the check is told as information: it finds a fault that came and went.
       const bool ended = finding.scope.node >= 0 && finding.ratio && !c.world.fabric.faults.empty();
@@ -86,6 +88,10 @@ class CaseScorer {
   bool two_leaves() const { return fabric_.nodes == 2 * fabric_.leaf; }
   // Leaves of a trunk and of a leaf, over all rails, are those of groups of nodes.
   int group(const Fault& fault) const { return fault.place.node / fabric_.rails; }
+  int pod_of_leaf(int leaf) const { return fabric_.pod > 0 ? leaf / fabric_.pod : 0; }
+  static bool is_trunk(const sim::Place& place) {
+    return place.what == What::trunk || place.what == What::core_trunk;
+  }
   bool of_switch(const Finding& finding) const {
     return is(finding, ScopeType::leaf) || is(finding, ScopeType::trunk) || is(finding, ScopeType::spine) ||
            is(finding, ScopeType::fabric_switch);
@@ -101,27 +107,52 @@ class CaseScorer {
     }
     return false;
   }
+  static bool has_an_end_of(std::string_view device, const sim::Place& trunk) {
+    const bool of_leaf = trunk.what == What::trunk;
+    return has_word(device, (of_leaf ? "leaf" : "spine") + std::to_string(trunk.node)) ||
+           has_word(device, (of_leaf ? "spine" : "core") + std::to_string(trunk.part));
+  }
+  bool names_one_way(const Finding& finding, sim::Place place, Side side) const {
+    place.side = side;
+    return is(finding, ScopeType::trunk) && finding.kind != diagnosis::FindingKind::slow_cable &&
+           has_word(finding.scope.subject.device, trunk_name(fabric_, place));
+  }
+  // A finding of a trunk, or of a cable, which is one both ways.
+  bool names_cable(const Finding& finding, sim::Place place, bool exact) const {
+    const std::string& device = finding.scope.subject.device;
+    if (place.side != Side::both)
+      return names_one_way(finding, place, place.side) || (!exact && has_an_end_of(device, place));
+    if (finding.kind == diagnosis::FindingKind::slow_cable) {
+      const std::string name = trunk_name(fabric_, place);
+      const auto arrow = name.find(" <-> ");
+      if (device == name || device == name.substr(arrow + 5) + " <-> " + name.substr(0, arrow)) return true;
+    }
+    for (const auto& [side, other] : {std::pair(Side::out, Side::in), std::pair(Side::in, Side::out)})
+      if (names_one_way(finding, place, side) && (!exact || std::ranges::any_of(findings_, [&](auto* f) {
+            return names_one_way(*f, place, other);
+          })))
+        return true;
+    return !exact && has_an_end_of(device, place);
+  }
   // Where routes are told, parts of the fabric have names. `exact`: it is that and no more.
   bool names_part(const Finding& finding, const Fault& fault, bool exact) const {
     const std::string& device = finding.scope.subject.device;
     const sim::Place& place = fault.place;
-    if (place.what == What::trunk) {
-      const bool down = place.side == Side::in;
-      if (is(finding, ScopeType::trunk) && finding.kind != diagnosis::FindingKind::slow_cable)
-        return has_word(device, trunk_name(fabric_, place.node, place.part, down));
-      return !exact && (has_word(device, "leaf" + std::to_string(place.node)) ||
-                        has_word(device, "spine" + std::to_string(place.part)));
-    }
-    const int spines = sim::spines_of(fabric_);
+    if (is_trunk(place))
+      return is(finding, ScopeType::trunk) ? names_cable(finding, place, exact)
+                                           : !exact && has_an_end_of(device, place);
+    if (place.what == What::core) return has_word(device, "core" + std::to_string(place.part));
+    const int spines = levels_.spines;
     if (place.what == What::spine) {
       // The two leaves' ways over it are all that there is.
-      return has_word(device, "spine" + std::to_string(place.part)) || (spines == 1 && of_switch(finding));
+      return has_word(device, "spine" + std::to_string(place.part)) ||
+             (spines == 1 && levels_.cores == 0 && of_switch(finding));
     }
     if (two_leaves()) return of_switch(finding);
     for (int rail = 0; rail < fabric_.rails; ++rail) {
       const std::string leaf = "leaf" + std::to_string(group(fault) * fabric_.rails + rail);
-      // Of one trunk each way, the cable is the leaf.
-      if (exact && spines > 1 ? device == leaf : has_word(device, leaf)) return true;
+      // Of one cable each way, the cable is the leaf.
+      if (exact && spines * levels_.cables > 1 ? device == leaf : has_word(device, leaf)) return true;
     }
     return false;
   }
@@ -143,14 +174,30 @@ class CaseScorer {
     const int a = leaf_of(from), b = leaf_of(to);
     if (a == b || fabric_.leaf == 0) return false;
     if (place.what == What::leaf) return a == group(fault) || b == group(fault);
-    const bool trunk = place.what == What::trunk;
-    if (trunk && place.side == Side::out && a != group(fault)) return false;
-    if (trunk && place.side == Side::in && b != group(fault)) return false;
-    if (unsteady_routes()) return true;
+    if (unsteady_routes()) return may_cross(a, b, fault);
     if (!marked_ || marked_->fault != &fault) marked_ = std::make_unique<Marked>(fabric_, fault);
     for (int rail = 0; rail < fabric_.rails; ++rail)
       if (marked_->network.route(from, to, 0, rail).latency >= 1) return true;
     return false;
+  }
+
+  // From leaf to leaf, by the switches that are on the way whatever a hash decides.
+  bool may_cross(int a, int b, const Fault& fault) const {
+    const sim::Place& place = fault.place;
+    const int p = pod_of_leaf(a), q = pod_of_leaf(b);
+    const auto ends = [&](int from, int to, int at) {
+      return (place.side != Side::in && from == at) || (place.side != Side::out && to == at);
+    };
+    switch (place.what) {
+      case What::trunk:
+        return ends(a, b, group(fault));
+      case What::spine:
+        return p == levels_.pod_of_spine(place.part) || q == levels_.pod_of_spine(place.part);
+      case What::core_trunk:
+        return p != q && ends(p, q, levels_.pod_of_spine(place.node));
+      default:
+        return p != q;
+    }
   }
 
   // Whether a finding is about what is faulty, if only in part.
@@ -167,6 +214,12 @@ class CaseScorer {
         if (of_switch(finding)) return is(finding, ScopeType::spine) || names_leaf(finding, fault);
         return leaf_of(at.node) == group(fault) || (at.peer >= 0 && leaf_of(at.peer) == group(fault));
       case What::spine:
+        if (routed() && of_switch(finding)) return names_part(finding, fault, false);
+        if (is(finding, ScopeType::leaf))
+          return pod_of_leaf(leaf_of(finding)) == levels_.pod_of_spine(place.part);
+        return of_switch(finding) || crosses(at.node, at.peer, fault);
+      case What::core:
+      case What::core_trunk:
         if (routed() && of_switch(finding)) return names_part(finding, fault, false);
         return of_switch(finding) || crosses(at.node, at.peer, fault);
       default:
@@ -193,15 +246,16 @@ class CaseScorer {
     const bool here = at.node == place.node;
     if (fault.kind == Fault::Kind::dead || fault.kind == Fault::Kind::slow_node)
       return here && is(finding, ScopeType::node);
-    const bool part = place.what == What::leaf || place.what == What::spine || place.what == What::trunk;
-    if (part && routed() && of_switch(finding)) return names_part(finding, fault, true);
+    if (place.of_switches() && routed() && of_switch(finding)) return names_part(finding, fault, true);
     if (place.what == What::leaf)
       return (is(finding, ScopeType::leaf) || (two_leaves() && is(finding, ScopeType::trunk))) &&
              names_leaf(finding, fault);
     if (place.what == What::spine)
       return is(finding, ScopeType::spine) || (two_leaves() && is(finding, ScopeType::trunk));
-    if (place.what == What::trunk) {
-      if (of_switch(finding)) return !is(finding, ScopeType::spine) && names_leaf(finding, fault);
+    if (place.what == What::core) return is(finding, ScopeType::spine);
+    if (is_trunk(place)) {
+      if (of_switch(finding))
+        return place.what == What::trunk && !is(finding, ScopeType::spine) && names_leaf(finding, fault);
       return is(finding, ScopeType::path) && crosses(at.node, at.peer, fault);
     }
     const bool one_rail = place.what == What::nic && fabric_.rails > 1;
@@ -235,6 +289,7 @@ class CaseScorer {
 
   const Case& case_;
   const sim::Fabric& fabric_;
+  const sim::Levels levels_;
   const diagnosis::Diagnosis& diagnosis_;
   std::unique_ptr<Marked> marked_;
   std::vector<const Finding*> findings_;

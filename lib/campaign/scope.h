@@ -12,10 +12,12 @@
 //   side or both are one class, as are both directions of a path.
 // - A leaf's trunks are told from its nodes, but with two leaves every hop between them crosses trunks of
 //   both: one class. So are a spine then, and the two trunks by which it joins them.
-// - A switch's hash is not known: which of the spines, and which of a leaf's trunks, has no name.
-//   One trunk, one way, is seen as paths that share an end's leaf: those paths or the leaf are exact.
-// - Where routes are told, a trunk is named by both its ends, and only that is exact; a leaf and a spine by
-//   their names. With two leaves every way that crosses a trunk up crosses one down: they are one class.
+// - A switch's hash is not known: which of the spines and cores, and which cable of a leaf's trunks, has no
+//   name. One cable is seen as paths that share an end's leaf: those paths or the leaf are exact; of a cable
+//   to a core the paths alone. A core is a spine: a switch above.
+// - Where routes are told, a cable is named by both its ends' ports, one way or both, and only that is exact;
+//   a leaf, a spine and a core by their names. With two leaves every way that crosses a trunk up crosses one
+//   down, and so with two pods: they are one class.
 // - A node both of whose sides are named is a named node.
 #pragma once
 

@@ -8,7 +8,7 @@
 #include "base/splitmix64.h"
 #include "campaign/draw.h"
 #include "campaign/sim_routes.h"
-#include "sim/network.h"
+#include "sim/levels.h"
 
 namespace ringtrue::campaign {
 namespace {
@@ -53,7 +53,8 @@ diagnosis::Structure SimMeasurer::structure() const {
     out.leaf.assign(std::size_t(f.nodes), 0);
     return out;
   }
-  if (world_.told == Told::fabric) out.spines = sim::spines_of(f), out.oversubscription = f.oversubscription;
+  if (world_.told == Told::fabric)
+    out.spines = sim::spines_of(f) * f.cables, out.oversubscription = f.oversubscription;
   for (int node = 0; node < f.nodes; ++node) out.leaf.push_back(f.group_of(node));
   if (world_.told == Told::routes) out.routes = routes_of(f, world_.stale, world_.seed);
   return out;

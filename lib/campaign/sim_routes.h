@@ -10,12 +10,15 @@
 
 namespace ringtrue::campaign {
 
-// Of a fabric with leaves whose hashing is by destination. Switches are called "leaf3" and "spine2" by their
-// numbers in faults; a leaf's ports are its nodes, then its spines, a spine's its leaves, from 1. `stale`:
-// the share of rows of leaves that name another spine than what is in use, drawn from the seed.
+// Of a fabric with leaves whose hashing is by destination. Switches are called "leaf3", "spine2" and "core4"
+// by their numbers in faults. Ports are numbered from 1: a leaf's are its nodes, then its uplinks; a spine's
+// the cables to its leaves, then its uplinks; a core's the cables to its pods. Uplinks are the first cable to
+// each switch above, then the second ones. `stale`: the share of rows that name another uplink than what is
+// in use, drawn from the seed.
 std::shared_ptr<const diagnosis::NodeRoutes> routes_of(const sim::Fabric& fabric, double stale,
                                                        std::uint64_t seed);
-// What the trunk of a leaf is called there, up (out of the leaf) or down.
-std::string trunk_name(const sim::Fabric& fabric, int leaf, int spine, bool down);
+// What a cable is called there, of a place that is a trunk one way: "leaf0 port 9 -> spine1 port 1"; of one
+// both ways, from below: "leaf0 port 9 <-> spine1 port 1". The first cable's, where the place names none.
+std::string trunk_name(const sim::Fabric& fabric, const sim::Place& place);
 
 }  // namespace ringtrue::campaign

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
+#include "sim/levels.h"
 #include "sim/network.h"
 
 namespace ringtrue::campaign {
@@ -71,20 +73,36 @@ TEST(Cases, KeepToTheirLimits) {
   }
 }
 
+// The node in a place.
+int first_in(const sim::Fabric& fabric, int slot) {
+  return int(std::find(fabric.slots.begin(), fabric.slots.end(), slot) - fabric.slots.begin());
+}
+
 TEST(Cases, OfVariedFabricsHaveAllOfThem) {
   Limits limits;
   limits.fabrics = Fabrics::varied;
   limits.min_nodes = 16;
   std::map<sim::Hashing, int> hashings;
   std::map<double, int> oversubscriptions;
-  int shuffled = 0;
+  std::map<int, int> cables;
+  int shuffled = 0, three_levels = 0;
   for (std::uint64_t k = 0; k < 1000; ++k) {
     const Case c = draw_case(4, k, limits);
     const sim::Fabric& f = c.world.fabric;
     ASSERT_TRUE(sim::check(f)) << c.text();
     if (f.leaf == 0) continue;
     ++hashings[f.hashing];
-    ++oversubscriptions[f.oversubscription];
+    const sim::Levels levels = sim::levels_of(f);
+    ++oversubscriptions[f.oversubscription * f.core_oversubscription];
+    ++cables[f.cables];
+    three_levels += levels.cores > 0;
+    EXPECT_TRUE(levels.cores == 0 || (levels.pods > 1 && levels.groups % levels.pods == 0)) << c.text();
+    // No cable carries less than a NIC.
+    sim::Network network(f, 1, 0);
+    const auto route = network.route(f.slots.empty() ? 0 : first_in(f, 0),
+                                     f.slots.empty() ? f.nodes - 1 : first_in(f, f.nodes - 1), 0, 0);
+    if (f.faults.empty() && f.hashing != sim::Hashing::adaptive && f.egress.empty())
+      EXPECT_GE(route.rate, f.inter.rate.value * (1 - 1e-9)) << c.text();
     if (f.slots.empty()) continue;
     ++shuffled;
     EXPECT_EQ(std::set<int>(f.slots.begin(), f.slots.end()).size(), std::size_t(f.nodes));
@@ -94,7 +112,35 @@ TEST(Cases, OfVariedFabricsHaveAllOfThem) {
   }
   EXPECT_EQ(hashings.size(), 4u);
   for (const double ratio : {1.0, 2.0, 4.0, 8.0}) EXPECT_GT(oversubscriptions[ratio], 20) << ratio;
+  for (const int count : {1, 2, 4}) EXPECT_GT(cables[count], 20) << count;
+  EXPECT_GT(three_levels, 100);
   EXPECT_GT(shuffled, 100);
+}
+
+TEST(Cases, OfPartsOfTheFabricAreOfPartsThatItHas) {
+  Limits limits;
+  limits.min_nodes = 16;
+  for (const char* name : {"slow-core", "slow-cable", "slow-trunk", "slow-spine"})
+    limits.kinds.push_back(*find_kind(name));
+  std::map<sim::Place::What, int> seen;
+  int single_cables = 0;
+  for (std::uint64_t k = 1; k < 400; k += 2) {
+    const Case c = draw_case(6, k, limits);
+    ASSERT_TRUE(sim::check(c.world.fabric)) << c.text();
+    ASSERT_EQ(c.world.fabric.faults.size(), 1u);
+    const sim::Place& place = c.world.fabric.faults[0].place;
+    ++seen[place.what];
+    single_cables += place.cable >= 0;
+    EXPECT_EQ(place.side == sim::Place::Side::both, c.kind->name != "slow-trunk") << c.text();
+    EXPECT_EQ(place.cable >= 0, c.world.fabric.cables > 1 && c.kind->group == Kind::Group::pair) << c.text();
+  }
+  for (const auto what : {sim::Place::What::core, sim::Place::What::core_trunk, sim::Place::What::trunk,
+                          sim::Place::What::spine})
+    EXPECT_GT(seen[what], 20) << int(what);
+  EXPECT_GT(single_cables, 20);
+  limits.fabrics = Fabrics::plain;
+  EXPECT_EQ(takes(**find_kind("slow-core"), limits), "three levels");
+  EXPECT_TRUE(fits(**find_kind("slow-cable"), limits));
 }
 
 TEST(Cases, OfALossyLinkLoseWhatTheySay) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/network.h"
+
 namespace ringtrue::campaign {
 namespace {
 
@@ -125,6 +127,88 @@ TEST(Scope, OfATrunkIsThePathsThatCrossIt) {
   EXPECT_FALSE(score_case(c, {}).covered);
 }
 
+// 32 nodes below 8 leaves of 4 in two pods, each of 2 spines with 2 cables, below 4 cores.
+Case three_levels(const char* faults, Told told = Told::nothing) {
+  Case c = case_of(32, "", 1, 4);
+  sim::Fabric& f = c.world.fabric;
+  f.pod = 4;
+  f.cables = 2;
+  f.core_oversubscription = 2;
+  f.faults = *sim::parse_fabric_faults(faults);
+  EXPECT_TRUE(sim::check(f)) << faults;
+  c.world.told = told;
+  if (told == Told::routes) f.hashing = sim::Hashing::destination;
+  return c;
+}
+
+TEST(Scope, OfACoreIsASwitchAboveWhereRoutesAreUnknown) {
+  const Case c = three_levels("slow-link@core1:share=50%");
+  EXPECT_TRUE(of(c, {finding(ScopeType::spine, -1)}).exact);
+  EXPECT_FALSE(of(c, {finding(ScopeType::leaf, 0)}).exact);
+  EXPECT_EQ(of(c, {finding(ScopeType::path, 0, 8)}).found, 0) << "within a pod";
+  int touched = 0;
+  for (int to = 16; to < 32; ++to) touched += of(c, {finding(ScopeType::path, 0, to)}).found;
+  EXPECT_GT(touched, 0);
+  EXPECT_LT(touched, 16);
+}
+
+TEST(Scope, OfASpineIsThatOfItsPod) {
+  const Case c = three_levels("slow-link@spine1:share=50%");
+  EXPECT_TRUE(of(c, {finding(ScopeType::spine, -1)}).exact);
+  EXPECT_EQ(of(c, {finding(ScopeType::leaf, 0)}).found, 1);
+  EXPECT_EQ(of(c, {finding(ScopeType::leaf, 20)}).found, 0) << "of the other pod";
+  EXPECT_EQ(of(c, {finding(ScopeType::path, 17, 21)}).found, 0);
+}
+
+TEST(Scope, OfACableIsThePathsThatCrossItWhereRoutesAreUnknown) {
+  for (const auto hashing : {sim::Hashing::addresses, sim::Hashing::connections, sim::Hashing::destination}) {
+    Case c = three_levels("slow-link@spine0<>core1.cable1:share=50%");
+    c.kind = *find_kind("slow-cable");
+    c.world.fabric.hashing = hashing;
+    int crossing = 0;
+    for (int from = 0; from < 32; ++from) {
+      for (int to = 0; to < 32; ++to) {
+        if (from == to) continue;
+        const bool exact = of(c, {finding(ScopeType::path, from, to)}).exact;
+        EXPECT_TRUE(!exact || (from < 16) != (to < 16)) << from << " > " << to;
+        crossing += exact;
+      }
+    }
+    // Of 512 between the pods: an eighth, or all that a new hash may send there.
+    EXPECT_EQ(crossing == 512, hashing == sim::Hashing::connections);
+    EXPECT_GT(crossing, 30);
+    EXPECT_FALSE(of(c, {finding(ScopeType::leaf, 0)}).exact);
+  }
+}
+
+TEST(Scope, OfACableIsItsNameWhereRoutesAreTold) {
+  const auto trunk = [](const char* device) { return finding(ScopeType::trunk, -1, -1, device); };
+  const Case way = three_levels("slow-link@leaf1>spine0.cable1:share=50%", Told::routes);
+  EXPECT_TRUE(of(way, {trunk("leaf1 port 7 -> spine0 port 4")}).exact);
+  EXPECT_FALSE(of(way, {trunk("leaf1 port 5 -> spine0 port 3")}).exact) << "the other cable";
+  EXPECT_EQ(of(way, {trunk("leaf1 port 5 -> spine0 port 3")}).wrong, 0) << "the same trunk";
+  EXPECT_EQ(of(way, {trunk("leaf2 port 7 -> spine1 port 6")}).wrong, 1);
+
+  const Case both = three_levels("slow-link@spine2<>core1.cable0:share=50%", Told::routes);
+  Finding cable = trunk("spine2 port 10 <-> core1 port 3");
+  cable.kind = diagnosis::FindingKind::slow_cable;
+  EXPECT_TRUE(of(both, {cable}).exact);
+  cable.scope.subject.device = "core1 port 3 <-> spine2 port 10";
+  EXPECT_TRUE(of(both, {cable}).exact);
+  cable.scope.subject.device = "spine2 port 9 <-> core0 port 3";
+  EXPECT_EQ(of(both, {cable}).found, 1) << "an end of it";
+  EXPECT_FALSE(of(both, {cable}).exact);
+  const Finding up = trunk("spine2 port 10 -> core1 port 3"),
+                down = trunk("core1 port 3 -> spine2 port 10 or spine0 port 10 -> core1 port 1");
+  EXPECT_TRUE(of(both, {up, down}).exact);
+  EXPECT_FALSE(of(both, {up}).exact) << "one way of it";
+  EXPECT_EQ(of(both, {up}).found, 1);
+
+  const Case core = three_levels("slow-link@core1:share=50%", Told::routes);
+  EXPECT_TRUE(of(core, {finding(ScopeType::fabric_switch, -1, -1, "core1")}).exact);
+  EXPECT_EQ(of(core, {finding(ScopeType::fabric_switch, -1, -1, "core12")}).wrong, 1);
+}
+
 TEST(Rate, HasWilsonsInterval) {
   const Rate none;
   EXPECT_FALSE(none.value() || none.low() || none.high());
@@ -177,6 +261,7 @@ TEST(Score, OfASmallCampaignThatIsToldNothingHasNoFalsePositives) {
   Campaign campaign;
   campaign.cases = 200;
   campaign.limits.max_nodes = 64;
+  campaign.limits.fabrics = Fabrics::leaf_spine;
   for (const char* nuisances : {"none", "half"}) {
     campaign.limits.nuisances = *parse_nuisances(nuisances);
     const Score s = score(play(campaign));
