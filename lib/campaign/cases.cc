@@ -65,6 +65,11 @@ int min_leaves(const Kind& kind) {
   return needs_cores(kind) ? 4 : 2;  // two pods of two
 }
 
+// Those are seen over TCP alone, which nodes with one NIC use.
+bool needs_round_trips(const Kind& kind) {
+  return kind.name == "late" || kind.name == "late-path";
+}
+
 // Of fewer, a kind is another one, or nothing could show it: with two nodes no round trip has its like.
 int min_nodes(const Kind& kind) {
   if (needs_leaves(kind)) return min_leaves(kind) * smallest_leaf;
@@ -99,6 +104,7 @@ sim::Fabric draw_fabric(Draw& draw, const Limits& limits, const Kind& kind) {
   const double nominal = draw.of(std::vector<double>{10e9, 25e9, 100e9, 200e9, 400e9}) / 8;
   fabric.inter.rate = BytesPerSecond(nominal * ideal::ethernet_tcp(fabric.mtu)->share);
   fabric.inter.latency = Seconds(draw.of(std::vector<double>{2e-6, 5e-6, 20e-6}));
+  if (needs_round_trips(kind)) fabric.rails = 1;
   fabric.reduce_rate = fabric.inter.rate * double(fabric.rails);  // as fast as the wires
   lay_leaves(draw, fabric, kind);
   return fabric;
@@ -225,25 +231,26 @@ std::vector<int> doublings(int from, int to) {
   return out;
 }
 
-// Pods, of as many leaves each, and what all of it is oversubscribed by, leaves first. All are powers of two,
-// as leaves are, so that every switch has whole uplinks.
-void lay_levels(Draw& draw, sim::Fabric& fabric, bool cores) {
+// What all of it is oversubscribed by, leaves first; pods of as many leaves each. All are powers of two, as
+// leaves are, so that every switch has whole uplinks.
+void lay_levels(Draw& draw, sim::Fabric& fabric, const Kind& kind, Fabrics fabrics) {
   const int total = 1 << draw.below(4);
-  const bool three = draw.chance(cores ? 1 : 0.5) && fabric.nodes >= 4 * fabric.leaf;
+  const bool varied = fabrics == Fabrics::varied;
+  const bool three = varied && draw.chance(needs_cores(kind) ? 1 : 0.5) && fabric.nodes >= 4 * fabric.leaf;
   const int leaf = three ? draw.of(doublings(1, std::min(total, fabric.leaf))) : std::min(total, fabric.leaf);
   fabric.oversubscription = leaf;
-  fabric.cables = draw.of(doublings(1, std::min(4, fabric.leaf / leaf)));
+  if (varied) fabric.cables = draw.of(doublings(1, std::min(4, fabric.leaf / leaf)));
   if (!three) return;
   fabric.pod = draw.of(doublings(2, std::min(32, fabric.nodes / fabric.leaf / 2)));
   fabric.nodes -= fabric.nodes % (fabric.leaf * fabric.pod);  // no pod of a few leaves only
   fabric.core_oversubscription = std::min(total / leaf, fabric.pod);
 }
 
-void vary(Draw& draw, sim::Fabric& fabric, bool cores) {
+void vary(Draw& draw, sim::Fabric& fabric, const Kind& kind, Fabrics fabrics) {
   if (fabric.leaf == 0) return;
   fabric.hashing = draw.of(std::vector<sim::Hashing>{sim::Hashing::addresses, sim::Hashing::connections,
                                                      sim::Hashing::destination, sim::Hashing::adaptive});
-  lay_levels(draw, fabric, cores);
+  lay_levels(draw, fabric, kind, fabrics);
   if (!draw.chance(0.5)) return;
   fabric.slots.resize(std::size_t(fabric.nodes));
   std::iota(fabric.slots.begin(), fabric.slots.end(), 0);
@@ -290,7 +297,7 @@ std::span<const Kind> kinds() {
 std::string_view takes(const Kind& kind, const Limits& limits) {
   if (kind.group == Group::healthy) return "a fault";
   if (limits.max_nodes < min_nodes(kind)) return "larger clusters";
-  return needs_cores(kind) && limits.fabrics == Fabrics::plain ? "three levels" : "";
+  return needs_cores(kind) && limits.fabrics != Fabrics::varied ? "three levels" : "";
 }
 
 bool fits(const Kind& kind, const Limits& limits) {
@@ -332,7 +339,7 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
   sim::Fabric& fabric = out.world.fabric;
   // From draws of its own, and nuisances, too: the rest of a case is the same with and without.
   Draw shape(splitmix64(out.seed ^ 0x1e7e1));
-  if (limits.fabrics == Fabrics::varied) vary(shape, fabric, needs_cores(*out.kind));
+  if (limits.fabrics != Fabrics::plain) vary(shape, fabric, *out.kind, limits.fabrics);
   if (limits.told == Told::routes) fabric.hashing = sim::Hashing::destination;
   if (out.severity > 0 || out.kind->name == "dead")
     fabric.faults = draw_faults(draw, *out.kind, out.severity, limits.min_severity, fabric);
@@ -343,6 +350,7 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
   const bool told = draw.chance(0.5) || fabric.nodes <= 3;
   if (told)
     out.link_rate = fabric.inter.rate * (double(fabric.rails) / ideal::ethernet_tcp(fabric.mtu)->share);
+  out.world.rdma = fabric.rails > 1;
   out.world.told = limits.told;
   Draw more(splitmix64(out.seed ^ 0x0dd5));
   out.world.stale = limits.stale_routes;

@@ -16,6 +16,7 @@ namespace ringtrue::campaign {
 struct Flow {
   int source = 0, destination = 0;  // nodes
   Bytes bytes;
+  int source_rank = -1, destination_rank = -1;
 };
 
 // Of what is drawn, as shares.

@@ -92,9 +92,13 @@ diagnosis::Observation SimMeasurer::play(const diagnosis::Experiment& experiment
   seen.hops = std::move(played.hops);
   seen.others = std::move(played.others);
   double longest = 0, latency = 0;
-  for (const diagnosis::HopReading& hop : seen.hops) {
+  for (std::size_t i = 0; i < seen.hops.size(); ++i) {
+    diagnosis::HopReading& hop = seen.hops[i];
+    hop.source_rank = flows[i].source_rank, hop.destination_rank = flows[i].destination_rank;
     longest = std::max(longest, hop.busy.value);
     latency += hop.latency->value / 2 / double(seen.hops.size());
+    if (world_.rdma) hop.latency.reset();
+    if (!world_.rdma) hop.rails.clear();
   }
   seen.time = Seconds(longest / experiment.iterations + turns * latency);
   return seen;
@@ -121,8 +125,9 @@ Result<diagnosis::Observation> SimMeasurer::measure(const diagnosis::Experiment&
   std::vector<Flow> flows;
   const std::size_t shift = ring || naive ? 1 : std::size_t(experiment.shift);
   for (std::size_t r = 0; r < n; ++r) {
-    const int from = experiment.order[r], to = experiment.order[(r + shift) % n];
-    if (from != to) flows.push_back({from, to, carried(experiment)});
+    const std::size_t peer = (r + shift) % n;
+    const int from = experiment.order[r], to = experiment.order[peer];
+    if (from != to) flows.push_back({from, to, carried(experiment), int(r), int(peer)});
   }
   const std::uint64_t seed = splitmix64(world_.seed + ++runs_);
   runs_with_faults_ += carried(experiment).value >= shows_from && !faults_are_away();

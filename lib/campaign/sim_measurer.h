@@ -1,6 +1,6 @@
 // A fleet on a modelled fabric: what a check asks, it answers as live nodes would, in virtual time. Readings
 // are what senders see, with noise and others' traffic; nothing else of the model is told, but for how the
-// nodes hang together.
+// nodes hang together. It tells no fact that live nodes do not: tests/unit/operator/facts_told_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,8 @@ struct World {
   double intermittent = 0;  // and in this share of the runs, each by a draw of its own
   // By node, where its NICs are of another generation: their rate over the others', which their drivers tell.
   std::map<int, double> generations;
+  // RDMA tells rails apart, and no round trips; TCP these, and no rails.
+  bool rdma = false;
   Told told = Told::fabric;
   double stale = 0;  // of the rows of told tables: the share that is not in use any more
   std::uint64_t seed = 1;

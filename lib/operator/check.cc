@@ -5,17 +5,14 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "diagnosis/check.h"
 #include "diagnosis/findings/above.h"
 #include "diagnosis/findings/combine.h"
 #include "diagnosis/sweep/foreign_ports.h"
-#include "formats/format.h"
-#include "formats/leaves.h"
 #include "ideal/facts.h"
 #include "operator/measurer.h"
 #include "operator/rdma_settings.h"
-#include "operator/routes.h"
+#include "operator/structure.h"
 #include "topology/merge.h"
 
 namespace ringtrue::ops {
@@ -93,58 +90,10 @@ void add_windows(Facts& facts, const Facts& later, double seconds) {
   }
 }
 
-// Which leaf each node hangs below, as a file tells it.
-Result<diagnosis::Structure> structure_of(const std::string& file, const diagnosis::Measurer& measurer) {
-  auto text = read_file(file, formats::max_file_bytes);
-  if (!text) return fail(Cause::bad_input, text.error().what, file, "look at the file");
-  const auto named = [&](Error error) {
-    error.what = fmt::format("{}: {}", file, error.what);
-    return tl::unexpected(std::move(error));
-  };
-  const auto leaves = formats::read_leaves(*text);
-  if (!leaves) return named(leaves.error());
-  std::vector<std::string> nodes;
-  for (int node = 0; node < measurer.nodes(); ++node) nodes.push_back(measurer.name(node));
-  auto numbers = formats::leaf_numbers(*leaves, nodes);
-  if (!numbers) return named(numbers.error());
-  diagnosis::Structure structure;
-  structure.leaf = std::move(*numbers);
-  return structure;
-}
-
-// What the fastest port of each node can do, in bytes per second, as its driver says; 0: unknown. A link that
-// came up slower than that, or a port that is down, is no other generation.
-std::vector<double> port_rates(const topology::Cluster& cluster, const diagnosis::Measurer& measurer) {
-  std::vector<double> out;
-  for (int node = 0; node < measurer.nodes(); ++node) {
-    double most = 0;
-    for (const topology::Node& seen : cluster.nodes) {
-      if (seen.name != measurer.name(node)) continue;
-      for (const topology::Nic& nic : seen.nics)
-        for (const topology::Port& port : nic.ports)
-          if (!nic.virtual_device && port.max_rate.value) most = std::max(most, port.max_rate.value->value);
-    }
-    out.push_back(most);
-  }
-  return out;
-}
-
-// The ways between the nodes, as forwarding tables tell them.
-Result<diagnosis::Structure> routed_structure(const std::vector<std::string>& files,
-                                              const diagnosis::Measurer& measurer) {
-  auto routes = read_routes(files);
-  if (!routes) return tl::unexpected(routes.error());
-  std::vector<std::string> nodes;
-  for (int node = 0; node < measurer.nodes(); ++node) nodes.push_back(measurer.name(node));
-  std::string missing;
-  diagnosis::Structure structure;
-  structure.routes =
-      diagnosis::routes_between(nodes, std::make_shared<const topology::Routes>(std::move(*routes)), missing);
-  if (!structure.routes)
-    return fail(Cause::bad_input, "no port of it is in the fabric of --routes", missing,
-                "name the node as ibnetdiscover does, or leave --routes out");
-  structure.leaf = structure.routes->leaves();
-  return structure;
+std::vector<std::string> names_of(const diagnosis::Measurer& measurer) {
+  std::vector<std::string> names;
+  for (int node = 0; node < measurer.nodes(); ++node) names.push_back(measurer.name(node));
+  return names;
 }
 
 // The rates of the wires as far as they are known, declared or probed. What is measured is held against the
@@ -206,17 +155,8 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
     return document;
   }
 
-  diagnosis::Structure structure;
-  if (request.leaves) {
-    auto told = structure_of(*request.leaves, **measurer);
-    if (!told) return trouble(told.error());
-    structure = std::move(*told);
-  }
-  if (!request.routes.empty()) {
-    auto told = routed_structure(request.routes, **measurer);
-    if (!told) return trouble(told.error());
-    structure = std::move(*told);
-  }
+  auto structure = told_structure(request.leaves, request.routes, names_of(**measurer));
+  if (!structure) return trouble(structure.error());
   const std::optional<int>& local = setup.local;
   std::optional<Nodes> nodes;
   if (auto known = nodes_of(setup, measuring.runner); known && !local) nodes = std::move(*known);
@@ -234,8 +174,8 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   };
   std::optional<Facts> facts = look();
   const std::int64_t looked = now_ns();
-  if (facts) structure.port_rates = port_rates(facts->cluster, **measurer);
-  (*measurer)->hang(std::move(structure));
+  if (facts) structure->port_rates = port_rates(facts->cluster, names_of(**measurer));
+  (*measurer)->hang(std::move(*structure));
 
   diagnosis::Options options;
   if (!local) options.link_rate = setup.config.link_rate.value;

@@ -1,0 +1,74 @@
+#include "operator/structure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/file.h"
+#include "formats/format.h"
+#include "formats/leaves.h"
+#include "operator/routes.h"
+
+namespace ringtrue::ops {
+namespace {
+
+Result<diagnosis::Structure> by_leaves(const std::string& file, const std::vector<std::string>& nodes) {
+  auto text = read_file(file, formats::max_file_bytes);
+  if (!text) return fail(Cause::bad_input, text.error().what, file, "look at the file");
+  const auto named = [&](Error error) {
+    error.what = fmt::format("{}: {}", file, error.what);
+    return tl::unexpected(std::move(error));
+  };
+  const auto leaves = formats::read_leaves(*text);
+  if (!leaves) return named(leaves.error());
+  auto numbers = formats::leaf_numbers(*leaves, nodes);
+  if (!numbers) return named(numbers.error());
+  diagnosis::Structure structure;
+  structure.leaf = std::move(*numbers);
+  return structure;
+}
+
+// The ways between the nodes, as forwarding tables tell them.
+Result<diagnosis::Structure> by_routes(const std::vector<std::string>& files,
+                                       const std::vector<std::string>& nodes) {
+  auto routes = read_routes(files);
+  if (!routes) return tl::unexpected(routes.error());
+  std::string missing;
+  diagnosis::Structure structure;
+  structure.routes =
+      diagnosis::routes_between(nodes, std::make_shared<const topology::Routes>(std::move(*routes)), missing);
+  if (!structure.routes)
+    return fail(Cause::bad_input, "no port of it is in the fabric of --routes", missing,
+                "name the node as ibnetdiscover does, or leave --routes out");
+  structure.leaf = structure.routes->leaves();
+  return structure;
+}
+
+}  // namespace
+
+Result<diagnosis::Structure> told_structure(const std::optional<std::string>& leaves,
+                                            const std::vector<std::string>& routes,
+                                            const std::vector<std::string>& nodes) {
+  Result<diagnosis::Structure> told = diagnosis::Structure{};
+  if (leaves) told = by_leaves(*leaves, nodes);
+  if (told && !routes.empty()) told = by_routes(routes, nodes);
+  return told;
+}
+
+std::vector<double> port_rates(const topology::Cluster& cluster, const std::vector<std::string>& nodes) {
+  std::vector<double> out;
+  for (const std::string& node : nodes) {
+    double most = 0;
+    for (const topology::Node& seen : cluster.nodes) {
+      if (seen.name != node) continue;
+      for (const topology::Nic& nic : seen.nics)
+        for (const topology::Port& port : nic.ports)
+          if (!nic.virtual_device && port.max_rate.value) most = std::max(most, port.max_rate.value->value);
+    }
+    out.push_back(most);
+  }
+  return out;
+}
+
+}  // namespace ringtrue::ops
