@@ -110,7 +110,7 @@ Command evaluate_command() {
           parsed(
               "--busy", limits.busy, [](std::string_view text) { return parse_share_up_to(1, text); },
               "SHARE", "of the cases: those in which 5% of the nodes send for others (25%)"),
-          {"--severity", "A-B", "percent of what is lost, from one to another (20-90)", severity},
+          {"--severity", "A-B", "percent of what is lost, from one to another (3-99)", severity},
           choice<campaign::Told>(
               "--told", limits.told, words<campaign::Told>(), "WORD",
               "what the check is told of the fabric: nothing, leaves, fabric, or routes: tables by "

@@ -29,7 +29,7 @@ constexpr Kind all_kinds[] = {
     {"slow-nic", "one NIC, out of it, into it or both", Group::place},
     {"narrow-nic", "a NIC at half its width", Group::place},
     {"lossy", "packets lost out of a node or into it, or both", Group::place},
-    {"late", "latency added at a node, a quarter of a round trip and more", Group::place},
+    {"late", "latency added at a node", Group::place},
     {"flapping", "a node's or a NIC's link that goes down and up", Group::place},
     {"slow-compute", "a node that takes in data at a fraction of the rate", Group::place},
     {"dead", "a node that does not answer", Group::place},
@@ -122,7 +122,9 @@ void lose(Draw& draw, double severity, const sim::Fabric& fabric, Fault& fault) 
   fault.time = Seconds(slice / fabric.inter.rate.value * severity / (1 - severity) / hit);
 }
 
-// The MTU whose headers take the share.
+// The MTU whose headers take the share; at IPv4's smallest, of 68, they take this much of what an MTU of 9000
+// carries.
+constexpr double most_of_headers = 0.8;
 int mtu_with(double severity) {
   const double payload = (1 - severity) * ideal::ethernet_tcp(9000)->share;
   return std::max(68, int((52 + 14 * payload) / (1 - payload)));
@@ -267,16 +269,20 @@ double normal(Draw& draw) {
 
 void annoy(Draw& draw, const Nuisances& nuisances, Case& c) {
   sim::Fabric& fabric = c.world.fabric;
+  Draw older(splitmix64(c.seed ^ 0x9e4e7a));
+  const bool three = older.chance(0.5);  // generations, in half of the cases
+  double fastest = 0;
   for (int node = 0; node < fabric.nodes; ++node) {
-    const double generation = draw.chance(nuisances.generations) ? 0.5 : 1;
+    const double generation = !draw.chance(nuisances.generations) ? 1 : three && older.chance(0.5) ? 0.25 : 0.5;
     if (generation != 1) c.world.generations[node] = generation;
+    fastest = std::max(fastest, generation);
     for (auto* side : {&fabric.egress, &fabric.ingress}) {
       const double factor = generation * std::max(0.5, 1 + nuisances.spread * normal(draw));
       if (factor != 1) (*side)[node] = factor;
     }
   }
   // Who declares a rate declares that of his fastest ports.
-  if (c.link_rate && int(c.world.generations.size()) == fabric.nodes) c.link_rate = *c.link_rate * 0.5;
+  if (c.link_rate) c.link_rate = *c.link_rate * fastest;
   c.world.noise.tail = nuisances.tails;
   c.world.noise.latency = nuisances.latency;
   c.world.noise.retransmits = nuisances.retransmits;
@@ -332,6 +338,7 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
     out.severity = out.kind->name == "dead"         ? 0
                    : out.kind->name == "narrow-nic" ? 0.5
                                                     : draw.between(limits.min_severity, limits.max_severity);
+    if (out.kind->name == "small-mtu") out.severity = std::min(out.severity, most_of_headers);
   }
   Limits room = limits;
   room.min_nodes = std::max(room.min_nodes, min_nodes(*out.kind));

@@ -37,7 +37,7 @@ struct Limits {
   double noise = 0.05;             // of a run and of a slice
   double busy = 0.25;              // of the cases, in which 5 % of the nodes send for others
   std::vector<const Kind*> kinds;  // faulty ones to draw from; empty: all
-  double min_severity = 0.2, max_severity = 0.9;
+  double min_severity = 0.03, max_severity = 0.99;
   Fabrics fabrics = Fabrics::varied;
   Nuisances nuisances;
   Told told = Told::nothing;  // as a live check without flags

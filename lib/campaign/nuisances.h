@@ -13,7 +13,7 @@ namespace ringtrue::campaign {
 struct Nuisances {
   double spread = 0;        // ports differ for good: the standard deviation of their rates
   double declared = 0;      // the link rate that the check is told is off by up to this
-  double generations = 0;   // of the nodes, whose NICs have half the rate
+  double generations = 0;   // of the nodes, whose NICs have half the rate; every second case: or a quarter
   double latency = 0;       // round trips are longer by up to this, each reading's by another share
   double lasting = 0;       // of the nodes, which send for others throughout
   double tails = 0;         // readings are low, with a heavy tail: see Noise::tail in flows.h

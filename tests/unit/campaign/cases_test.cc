@@ -29,7 +29,7 @@ TEST(Cases, AreHalfHealthyOfEveryKindAndSizeAndCanBePlayed) {
   const Limits limits;
   std::map<std::string_view, int> kinds_seen;
   std::map<int, int> doublings;
-  int leaves = 0, told = 0;
+  int leaves = 0, told = 0, mild = 0, grave = 0;
   constexpr int cases = 4000;
   for (std::uint64_t k = 0; k < cases; ++k) {
     const Case c = draw_case(3, k, limits);
@@ -40,7 +40,9 @@ TEST(Cases, AreHalfHealthyOfEveryKindAndSizeAndCanBePlayed) {
     EXPECT_TRUE(sim::check(f)) << c.text();
     EXPECT_GE(f.nodes, 2);
     EXPECT_LE(f.nodes, 1024);
-    EXPECT_TRUE(f.faults.empty() || c.kind->name == "dead" || c.severity >= 0.2) << c.text();
+    EXPECT_TRUE(f.faults.empty() || c.kind->name == "dead" || (c.severity >= 0.03 && c.severity < 0.99))
+        << c.text();
+    mild += c.severity > 0 && c.severity < 0.2, grave += c.severity > 0.9;
     EXPECT_TRUE(f.leaf == 0 || f.nodes % f.leaf == 0) << c.text();
     int doubling = 0;
     while (2 << doubling <= f.nodes && 2 << doubling < 1024) ++doubling;
@@ -53,6 +55,8 @@ TEST(Cases, AreHalfHealthyOfEveryKindAndSizeAndCanBePlayed) {
   ASSERT_EQ(doublings.size(), 9u);
   for (const auto& [doubling, count] : doublings) EXPECT_GT(count, cases / 20) << (2 << doubling);
   EXPECT_GT(leaves, cases / 5);
+  EXPECT_GT(mild, cases / 20);
+  EXPECT_GT(grave, cases / 50);
   EXPECT_GT(told, cases / 3);
 }
 
@@ -146,6 +150,7 @@ TEST(Cases, OfPartsOfTheFabricAreOfPartsThatItHas) {
 TEST(Cases, OfALossyLinkLoseWhatTheySay) {
   Limits limits;
   limits.kinds = {*find_kind("lossy")};
+  limits.min_severity = 0.2, limits.max_severity = 0.9;
   for (std::uint64_t k = 1; k < 40; k += 2) {
     const Case c = draw_case(5, k, limits);
     sim::Fabric quiet = c.world.fabric;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "campaign/cases.h"
 
 namespace ringtrue::campaign {
@@ -56,6 +58,27 @@ TEST(Nuisances, LeaveTheRestOfACaseAlone) {
     }
     EXPECT_GT(changed, cases / 4) << dial.name;
   }
+}
+
+TEST(Nuisances, OfGenerationsAreTwoOrThreeOfThem) {
+  Limits limits;
+  limits.min_nodes = 32;
+  limits.nuisances.generations = 0.3;
+  int two = 0, three = 0;
+  for (std::uint64_t k = 0; k < 60; ++k) {
+    const Case c = draw_case(9, k, limits);
+    std::set<double> rates;
+    for (const auto& [node, rate] : c.world.generations) {
+      rates.insert(rate);
+      EXPECT_NEAR(c.world.fabric.egress.at(node), rate, 1e-9);
+    }
+    two += rates == std::set<double>{0.5};
+    three += rates == std::set<double>{0.25, 0.5};
+    EXPECT_LT(c.world.generations.size(), std::size_t(c.world.fabric.nodes) * 6 / 10);
+  }
+  EXPECT_EQ(two + three, 60);
+  EXPECT_GT(two, 15);
+  EXPECT_GT(three, 15);
 }
 
 TEST(Nuisances, ThatAreNoneLeaveCasesAsTheyWere) {

@@ -244,6 +244,7 @@ TEST(Score, OfASmallCampaignIsGood) {
   campaign.limits.max_nodes = 64;
   campaign.limits.told = Told::fabric;
   campaign.limits.fabrics = Fabrics::plain;
+  campaign.limits.min_severity = 0.2, campaign.limits.max_severity = 0.9;
   const Score s = score(play(campaign));
   EXPECT_EQ(s.healthy.false_positives.count, 0);
   EXPECT_GE(*s.single.recall.value(), 0.98);
@@ -262,6 +263,7 @@ TEST(Score, OfASmallCampaignThatIsToldNothingHasNoFalsePositives) {
   campaign.cases = 200;
   campaign.limits.max_nodes = 64;
   campaign.limits.fabrics = Fabrics::leaf_spine;
+  campaign.limits.min_severity = 0.2, campaign.limits.max_severity = 0.9;
   for (const char* nuisances : {"none", "half"}) {
     campaign.limits.nuisances = *parse_nuisances(nuisances);
     const Score s = score(play(campaign));
