@@ -104,6 +104,10 @@ Command evaluate_command() {
           whole("--cases", campaign.cases, 1, max_cases, "number of cases, every second one healthy (1000)"),
           parsed("--kinds", limits.kinds, parse_kinds, "KIND,...",
                  fmt::format("kinds of faults, all if not given: {}", fmt::join(names, ", ")), names),
+          choice<campaign::Weights>(
+              "--weights", limits.weights, words<campaign::Weights>(), "WORD",
+              "how often each kind is drawn: field, as published statistics of failures "
+              "have it, or even (field)"),
           {"--nodes", "A-B", "nodes of the clusters (2-1024)", range},
           parsed("--noise", limits.noise, noise, "SHARE",
                  "of a run and of a slice: both are slower by up to this share (5%)"),

@@ -273,7 +273,9 @@ void annoy(Draw& draw, const Nuisances& nuisances, Case& c) {
   const bool three = older.chance(0.5);  // generations, in half of the cases
   double fastest = 0;
   for (int node = 0; node < fabric.nodes; ++node) {
-    const double generation = !draw.chance(nuisances.generations) ? 1 : three && older.chance(0.5) ? 0.25 : 0.5;
+    const double generation = !draw.chance(nuisances.generations) ? 1
+                              : three && older.chance(0.5)        ? 0.25
+                                                                  : 0.5;
     if (generation != 1) c.world.generations[node] = generation;
     fastest = std::max(fastest, generation);
     for (auto* side : {&fabric.egress, &fabric.ingress}) {
@@ -292,6 +294,17 @@ void annoy(Draw& draw, const Nuisances& nuisances, Case& c) {
   c.world.period = Seconds(0.5 * (1 << draw.below(7)) * (1 + draw.share()));
   const double off = nuisances.declared * draw.between(-1, 1);
   if (c.link_rate && off != 0) c.link_rate = *c.link_rate * (1 + off);
+}
+
+const Kind* draw_kind(Draw& draw, const std::vector<const Kind*>& from, Weights weights) {
+  double all = 0;
+  for (const Kind* kind : from) all += weight_of(kind->name, weights);
+  double at = all * draw.share();
+  for (const Kind* kind : from) {
+    at -= weight_of(kind->name, weights);
+    if (at < 0) return kind;
+  }
+  return from.back();
 }
 
 }  // namespace
@@ -333,7 +346,7 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
     for (const Kind& kind : all_kinds)
       if (limits.kinds.empty()) from.push_back(&kind);
     std::erase_if(from, [&](const Kind* kind) { return !fits(*kind, limits); });
-    out.kind = from.empty() ? &kind_of("slow-out") : draw.of(from);
+    out.kind = from.empty() ? &kind_of("slow-out") : draw_kind(draw, from, limits.weights);
     // Milder ones as often as grave ones.
     out.severity = out.kind->name == "dead"         ? 0
                    : out.kind->name == "narrow-nic" ? 0.5

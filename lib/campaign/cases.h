@@ -10,6 +10,7 @@
 
 #include "campaign/nuisances.h"
 #include "campaign/sim_measurer.h"
+#include "campaign/weights.h"
 
 namespace ringtrue::campaign {
 
@@ -37,6 +38,7 @@ struct Limits {
   double noise = 0.05;             // of a run and of a slice
   double busy = 0.25;              // of the cases, in which 5 % of the nodes send for others
   std::vector<const Kind*> kinds;  // faulty ones to draw from; empty: all
+  Weights weights = Weights::field;
   double min_severity = 0.03, max_severity = 0.99;
   Fabrics fabrics = Fabrics::varied;
   Nuisances nuisances;

@@ -13,7 +13,8 @@ namespace {
 constexpr Dial all_dials[] = {
     {"spread", &Nuisances::spread, 0.03, "ports differ for good, by this standard deviation"},
     {"declared", &Nuisances::declared, 0.06, "the link rate that is told is off by up to this"},
-    {"generations", &Nuisances::generations, 0.3, "of the nodes have NICs of half the rate, or in half of the cases some of a quarter"},
+    {"generations", &Nuisances::generations, 0.3,
+     "of the nodes have NICs of half the rate, or in half of the cases some of a quarter"},
     {"latency", &Nuisances::latency, 0.1, "round trips are longer by up to this"},
     {"lasting", &Nuisances::lasting, 0.05, "of the nodes send for others throughout"},
     {"tails", &Nuisances::tails, 0.1, "readings are low by this, with a heavy tail"},

@@ -16,6 +16,7 @@ std::string command_of(const campaign::Campaign& c, int cases) {
   if (c.limits.busy != usual.busy) out += fmt::format(" --busy {:g}%", c.limits.busy * 100);
   if (c.limits.min_severity != usual.min_severity || c.limits.max_severity != usual.max_severity)
     out += fmt::format(" --severity {:g}-{:g}", c.limits.min_severity * 100, c.limits.max_severity * 100);
+  if (c.limits.weights != usual.weights) out += fmt::format(" --weights {}", key_of(c.limits.weights));
   if (c.limits.told != usual.told) out += fmt::format(" --told {}", key_of(c.limits.told));
   if (c.limits.stale_routes > 0) out += fmt::format(" --stale-routes {:g}%", c.limits.stale_routes * 100);
   if (c.limits.fabrics != usual.fabrics) out += fmt::format(" --fabrics {}", key_of(c.limits.fabrics));

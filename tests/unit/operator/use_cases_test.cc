@@ -69,8 +69,11 @@ TEST(Evaluate, TellsHowFarItIsAndEndsWhenItIsStopped) {
 }
 
 TEST(Evaluate, PlaysOneCaseInFull) {
-  const CaseDocument document = play_case({}, 1);
-  EXPECT_EQ(document.drawn.number, 1u);
+  campaign::Campaign campaign;
+  campaign.limits.kinds = {*campaign::find_kind("slow-in")};
+  campaign.limits.min_nodes = 4, campaign.limits.max_nodes = 16;
+  const CaseDocument document = play_case(campaign, 7);
+  EXPECT_EQ(document.drawn.number, 7u);
   EXPECT_EQ(document.faults.size(), 1u);
   EXPECT_EQ(document.check.diagnosis.verdict, diagnosis::Verdict::faulty);
   EXPECT_EQ(document.score.found, 1);
