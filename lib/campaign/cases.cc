@@ -65,11 +65,6 @@ int min_leaves(const Kind& kind) {
   return needs_cores(kind) ? 4 : 2;  // two pods of two
 }
 
-// Those are seen over TCP alone, which nodes with one NIC use.
-bool needs_round_trips(const Kind& kind) {
-  return kind.name == "late" || kind.name == "late-path";
-}
-
 // Of fewer, a kind is another one, or nothing could show it: with two nodes no round trip has its like.
 int min_nodes(const Kind& kind) {
   if (needs_leaves(kind)) return min_leaves(kind) * smallest_leaf;
@@ -104,7 +99,6 @@ sim::Fabric draw_fabric(Draw& draw, const Limits& limits, const Kind& kind) {
   const double nominal = draw.of(std::vector<double>{10e9, 25e9, 100e9, 200e9, 400e9}) / 8;
   fabric.inter.rate = BytesPerSecond(nominal * ideal::ethernet_tcp(fabric.mtu)->share);
   fabric.inter.latency = Seconds(draw.of(std::vector<double>{2e-6, 5e-6, 20e-6}));
-  if (needs_round_trips(kind)) fabric.rails = 1;
   fabric.reduce_rate = fabric.inter.rate * double(fabric.rails);  // as fast as the wires
   lay_leaves(draw, fabric, kind);
   return fabric;

@@ -97,7 +97,6 @@ diagnosis::Observation SimMeasurer::play(const diagnosis::Experiment& experiment
     hop.source_rank = flows[i].source_rank, hop.destination_rank = flows[i].destination_rank;
     longest = std::max(longest, hop.busy.value);
     latency += hop.latency->value / 2 / double(seen.hops.size());
-    if (world_.rdma) hop.latency.reset();
     if (!world_.rdma) hop.rails.clear();
   }
   seen.time = Seconds(longest / experiment.iterations + turns * latency);

@@ -131,6 +131,7 @@ diagnosis::Observation observation_of(const diagnosis::Experiment& experiment, c
       if (hop.rdma->busy.value > 0) reading.busy = hop.rdma->busy;
       reading.receiver_limited = hop.rdma->credit_limited;
       reading.sender_limited = hop.rdma->queue_limited;
+      if (hop.rdma->min_rtt.value > 0) reading.latency = hop.rdma->min_rtt;
       const std::string& node = job.nodes[std::size_t(job.seats[std::size_t(hop.source)].node)];
       const auto& ports = observation.rails[node];
       for (const run::RdmaRail& rail : hop.rdma->rails) {

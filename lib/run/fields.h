@@ -144,6 +144,7 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("queue_limited_s", measured, queue_limited);
   RINGTRUE_FIELD("writes", joined(About::Join::sum), writes);
   RINGTRUE_FIELD("rails", at_most(max_rdma_ports), rails);
+  RINGTRUE_FIELD("min_rtt_s", joined(About::Join::least, measured), min_rtt);
 }
 
 template <class V, Is<Hop>... X>

@@ -57,6 +57,9 @@ struct RdmaHop {
   Seconds queue_limited;  // ... in which it waited for room in our own send queues
   std::uint64_t writes = 0;
   std::vector<RdmaRail> rails{};  // where it has several
+  // From posting a short write, with nothing else of its port under way, to its completion, which takes the
+  // other end's acknowledgement; the least. 0: there was none.
+  Seconds min_rtt{};
   bool operator==(const RdmaHop&) const = default;
 };
 

@@ -28,7 +28,10 @@ bool proven(const FabricPart& part) {
 }  // namespace
 
 Parts::Parts(const Structure& structure, const Readings& readings, const Inference& inference)
-    : readings_(readings), untold_(structure.leaf.empty()), crowded_(inference.crowded) {
+    : readings_(readings),
+      untold_(structure.leaf.empty()),
+      crowded_(inference.crowded),
+      guessed_(structure.guessed ? structure.leaf : std::vector<int>()) {
   find_rail();
   // Where routes are told, trunks.h names trunks; what no route explains is slow paths and no more.
   if (!structure.routes && structure.leaf.size() == std::size_t(readings.nodes()) &&
@@ -191,7 +194,20 @@ void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::s
                                                            : "downlinks of ",
                               ends.leaf);
   }
+  name_by_members(part, leaves.size() == 2 ? *leaves.begin() : ends.leaf,
+                  leaves.size() == 2             ? "between"
+                  : part.type == ScopeType::leaf ? "leaf of"
+                  : ends.up                      ? "uplinks of"
+                                                 : "downlinks of");
   fabric_.push_back(std::move(part));
+}
+
+// The number of a leaf that was guessed says nothing to anybody.
+void Parts::name_by_members(FabricPart& part, int leaf, std::string device) const {
+  if (guessed_.empty()) return;
+  for (std::size_t node = 0; node < guessed_.size(); ++node)
+    if (guessed_[node] == leaf) part.members.push_back(int(node));
+  part.device = std::move(device);
 }
 
 // Paths between leaves that are proven one by one.
@@ -215,9 +231,12 @@ void Parts::fold_confirmed(std::vector<Crossing> all, int leaves, const Inferenc
     part.type = ScopeType::spine, part.device = "a spine";
   } else if (leaves == 2) {
     part.device = fmt::format("a trunk from leaf {} to leaf {}", *from.begin(), *to.begin());
+    name_by_members(part, *from.begin(), "a trunk from the leaf of");
   } else {
     part.device = from.size() == 1 ? fmt::format("a trunk up from leaf {}", *from.begin())
                                    : fmt::format("a trunk down to leaf {}", *to.begin());
+    name_by_members(part, from.size() == 1 ? *from.begin() : *to.begin(),
+                    from.size() == 1 ? "a trunk up from the leaf of" : "a trunk down to the leaf of");
   }
   // What else it explains, though not proven one by one.
   for (const Crossing& c : all) {

@@ -70,10 +70,12 @@ class Parts {
   void add(const std::vector<Crossing>& all, const Ends& ends, const std::set<int>& leaves);
   void fold_confirmed(std::vector<Crossing> crossings, int leaves, const Inference& inference);
   void find_rail();
+  void name_by_members(FabricPart& part, int leaf, std::string device) const;
 
   const Readings& readings_;
   const bool untold_, crowded_;
-  std::vector<double> usual_;  // by rail: upper median of what the sides do at their best
+  const std::vector<int> guessed_;  // by node: its leaf, where that was guessed
+  std::vector<double> usual_;       // by rail: upper median of what the sides do at their best
   std::optional<SlowRail> slow_rail_;
   std::vector<FabricPart> fabric_;
   bool undecided_ = false;

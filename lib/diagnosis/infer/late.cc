@@ -62,9 +62,16 @@ std::vector<Late> Latencies::late(const Structure& structure, int nodes) const {
     noise = std::max(noise, deviation(best, usual[crossing]) / usual[crossing]);
   }
   const double share = std::max(known ? late_share : late_share_unknown, 1 + noises * noise);
+  // Ways across leaves are of several lengths, where there are more than two levels: as if nothing were
+  // known.
   const auto is_late = [&](const std::pair<int, int>& pair, const Seen& seen) {
     const double due = usual[across(pair)];
-    return due > 0 && seen.least > share * due && (known || seen.least > due + min_unknown);
+    const bool alike = known && !across(pair);
+    return due > 0 && seen.least > (alike ? share : std::max(share, late_share_unknown)) * due &&
+           (alike || seen.least > due + min_unknown);
+  };
+  const auto tells = [&](const std::pair<int, int>& pair) {
+    return usual[across(pair)] > 0 && !(known && across(pair));
   };
 
   struct Node {
@@ -73,7 +80,7 @@ std::vector<Late> Latencies::late(const Structure& structure, int nodes) const {
   };
   std::vector<Node> of(n);
   for (const auto& [pair, seen] : pairs_) {
-    if (usual[across(pair)] <= 0) continue;
+    if (!tells(pair)) continue;
     for (const int x : {pair.first, pair.second}) {
       Node& node = of[std::size_t(x)];
       ++node.pairs, node.late += is_late(pair, seen), node.runs += seen.runs;
@@ -94,7 +101,8 @@ std::vector<Late> Latencies::late(const Structure& structure, int nodes) const {
     int own = 0;  // not explained by nodes that are named already
     for (const auto& [pair, seen] : pairs_) {
       if (pair.first != x && pair.second != x) continue;
-      own += is_late(pair, seen) && !named[std::size_t(pair.first == x ? pair.second : pair.first)];
+      own += tells(pair) && is_late(pair, seen) &&
+             !named[std::size_t(pair.first == x ? pair.second : pair.first)];
     }
     if (own < 2) continue;
     named[std::size_t(x)] = true;

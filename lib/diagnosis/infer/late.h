@@ -1,7 +1,8 @@
 // Who answers late: nodes and pairs whose smallest round trip is far above the fleet's.
 //
 // A round trip crosses both ways, so that neither the direction nor, of a node, the side can be told. Pairs
-// below one leaf and pairs across leaves are held to their own kind. A node is late when it is with everyone.
+// below one leaf and pairs across leaves are held to their own kind; across, where ways may be longer by more
+// switches, as if nothing were known. A node is late when it is with everyone.
 // Where nothing is known of how the nodes hang together, a longer way is no fault: then only what takes three
 // times as long, and 100 us more, counts.
 #pragma once

@@ -192,6 +192,7 @@ void Channel::cannot_copy(const Error& why) {
 void Channel::reset_counters() {
   transport::Channel::reset_counters();
   writes_ = 0;
+  min_rtt_ns_ = 0;
   std::fill(std::begin(limited_ns_), std::end(limited_ns_), 0);
   const std::int64_t now = now_ns();
   if (busy_since_ != 0) busy_since_ = now;
@@ -210,6 +211,7 @@ HopStatistics Channel::statistics() const {
   hop.credit_limited = limited(Limit::credit);
   hop.queue_limited = limited(Limit::queue);
   hop.writes = writes_;
+  hop.min_rtt = Seconds(double(min_rtt_ns_) * 1e-9);
   for (const Rail& rail : rails_) {
     if (rails_.size() == 1) break;
     const std::int64_t busy = rail.busy_ns + (rail.in_flight > 0 ? now - rail.since : 0);

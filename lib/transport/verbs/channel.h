@@ -114,6 +114,7 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
     int staging = -1;           // slot; -1: none
     bool signaled = false;
     std::uint32_t bytes = 0;
+    std::int64_t alone_since = 0;  // when it was posted, if short and with nothing else of its port; 0: not
   };
   struct Rail {  // all lines of one port
     run::RdmaPort port;
@@ -211,6 +212,7 @@ class Channel final : public transport::Channel, public Watcher, private Queues:
   Limit limit_ = Limit::none;
   std::int64_t limited_ns_[3] = {};
   std::uint64_t writes_ = 0;
+  std::int64_t min_rtt_ns_ = 0;  // see run::RdmaHop; 0: none yet
 };
 
 }  // namespace ringtrue::transport::verbs

@@ -170,9 +170,13 @@ bool Channel::build(Sending& line, const Outgoing& message, int slot) {
     ++unconfirmed_;
   }
   line.batch.push_back(write);
-  line.posted.push_back({line.written, first_ + next_unwritten_, slot, write.signaled, bytes});
   Rail& rail = rails_[line.rail];
-  if (rail.in_flight++ == 0) rail.since = now_ns();
+  const bool alone = rail.in_flight++ == 0;
+  if (alone) rail.since = now_ns();
+  constexpr std::uint32_t short_write = 4096;  // bytes: a packet
+  const bool times = alone && write.signaled && !apart && bytes <= short_write;
+  line.posted.push_back(
+      {line.written, first_ + next_unwritten_, slot, write.signaled, bytes, times ? rail.since : 0});
   return true;
 }
 
@@ -226,16 +230,21 @@ void Channel::finish_sent() {
 void Channel::completed_send(Sending& line, const Completion& completion) {
   line.completed = completion.work;
   Rail& rail = rails_[line.rail];
+  std::int64_t alone_since = 0;
   for (; !line.posted.empty() && line.posted.front().work <= completion.work; line.posted.pop_front()) {
     const Posted& slice = line.posted.front();
     if (slice.staging >= 0) free_staging_.push_back(slice.staging);
     if (slice.signaled) --unconfirmed_;
+    // Another one may have been posted meanwhile, behind it.
+    alone_since = slice.work == completion.work ? slice.alone_since : 0;
     --rail.in_flight;
     rail.bytes += slice.bytes;
     if (slice.message >= first_) --outgoing_[std::size_t(slice.message - first_)].in_flight;
   }
   const std::int64_t now = now_ns();
   const std::int64_t time = completion.time_ns ? line.clock.ours(*completion.time_ns, now) : now;
+  if (alone_since > 0 && time > alone_since)
+    min_rtt_ns_ = min_rtt_ns_ == 0 ? time - alone_since : std::min(min_rtt_ns_, time - alone_since);
   if (rail.in_flight == 0) rail.busy_ns += std::max<std::int64_t>(0, time - rail.since);
   last_completion_ = std::max(last_completion_, time);
   flush();

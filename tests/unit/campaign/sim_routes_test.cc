@@ -140,7 +140,7 @@ TEST(SimRoutes, LetChecksFindCablesAndCores) {
   int found = 0, exact = 0;
   for (std::uint64_t k = 1; k < 60; k += 2) {
     const Case c = draw_case(5, k, limits);
-    const auto score = score_case(c, check(c));
+    const auto score = score_case(c, check(c).diagnosis);
     found += score.found == score.faults, exact += score.exact;
   }
   EXPECT_GE(found, 27);

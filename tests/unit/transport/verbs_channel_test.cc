@@ -106,6 +106,21 @@ TEST(VerbsChannel, WaitsForCreditsAndSaysSo) {
   EXPECT_EQ(rdma_of(hop).credit_limited.value, 0);
 }
 
+// Of a short write alone, until it is acknowledged.
+TEST(VerbsChannel, ShortWritesTellTheRoundTrip) {
+  VerbsHop hop(slices_of(4096, 8));
+  EXPECT_EQ(rdma_of(hop).min_rtt.value, 0);
+  fill(hop.memory(0), 64);
+  hop.ends[0]->send(1, hop.memory(0), 64);
+  hop.ends[1]->receive(2, {hop.memory(1), nullptr, 64, Arrival::store});
+  ASSERT_TRUE(hop.run_until_done(1, 1));
+  hop.settle();
+  EXPECT_GT(rdma_of(hop).min_rtt.value, 0);
+  EXPECT_LE(rdma_of(hop).min_rtt.value, rdma_of(hop).busy.value);
+  hop.ends[0]->reset_counters();
+  EXPECT_EQ(rdma_of(hop).min_rtt.value, 0);
+}
+
 TEST(VerbsChannel, FewWritesAskForACompletion) {
   VerbsHop hop(slices_of(4096, 16));
   constexpr std::uint64_t bytes = 1 << 20;
