@@ -8,6 +8,7 @@
 #include <deque>
 #include <mutex>
 
+#include "base/ip.h"
 #include "base/text.h"
 #include "daemon/client_limits.h"
 #include "daemon/grpc_log.h"
@@ -227,6 +228,11 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     ticket_ = 0;
     context_.connections->leases(peer_.connection, false);
     close(why.what.empty() ? grpc::Status::OK : grpc::Status(grpc::StatusCode::UNAVAILABLE, why.what));
+  }
+
+  bool is_local() const override {
+    const auto address = parse_ip(peer_.source.text);
+    return peer_.source.local || (address && is_loopback(*address));
   }
 
  private:

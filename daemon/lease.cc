@@ -229,7 +229,10 @@ Result<void> Lease::connect(const rpc::Connect& message, Deadline deadline) {
     for (const run::Address& a : processes) {
       if (a.port == 0) continue;
       // A lease reaches its peers and nobody else: one host a node, the same in all of its runs.
-      if (hosts_[n].empty()) hosts_[n] = a.host;
+      if (hosts_[n].empty()) {
+        if (auto may = limits_.peers.allow(acquire_.nodes[n], a.host, limits_.local); !may) return may;
+        hosts_[n] = a.host;
+      }
       if (hosts_[n] != a.host)
         return fail(Cause::refused, fmt::format("{} was at {} before and is now said to be at {}",
                                                 acquire_.nodes[n], hosts_[n], a.host));

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "daemon/peers.h"
 #include "probe/watch.h"
 #include "run/job.h"
 #include "run/member.h"
@@ -25,6 +26,8 @@ struct Limits {
   Bytes bytes{std::uint64_t(16) << 30};  // held by one job
   int ranks = 256;                       // of one job
   Seconds lease{600};                    // from acquire to release
+  Peers peers{};
+  bool local = false;  // the operator is on this machine, and so may be all of the run
 };
 
 using StartWorkers =

@@ -61,7 +61,9 @@ Result<LeaseManager::Ticket> LeaseManager::acquire(wire::Acquire acquire, std::u
   holding->ticket = ++last_ticket_;
   holding->holder = acquire.holder;
   holding->client = std::move(client);
-  holding->lease = std::make_unique<Lease>(std::move(acquire), limits_, start_workers_);
+  Limits limits = limits_;
+  limits.local = holding->client->is_local();
+  holding->lease = std::make_unique<Lease>(std::move(acquire), std::move(limits), start_workers_);
   holding->since = now_ns();
   holding->sequence = sequence;
   holding->deadline = deadline;
@@ -109,7 +111,7 @@ LeaseManager::Status LeaseManager::status() const {
 
 void LeaseManager::set_limits(Limits limits) {
   std::lock_guard lock(mutex_);
-  limits_ = limits;
+  limits_ = std::move(limits);
 }
 
 void LeaseManager::drain() {

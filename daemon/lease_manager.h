@@ -26,6 +26,7 @@ class LeaseManager {
     // The lease is over and everything is gone. Nothing is sent after it. An empty `why`: the operator
     // released it.
     virtual void ended(const Error& why) = 0;
+    virtual bool is_local() const { return false; }  // on this machine; from any thread
   };
 
   using Ticket = std::uint64_t;

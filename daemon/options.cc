@@ -25,6 +25,7 @@ Limits limits_of(const config::Config& config) {
   limits.bytes = Bytes(std::min<std::uint64_t>(config.daemon.max_bytes.value.value, memory / 5 * 4));
   limits.ranks = config.daemon.max_ranks.value;
   limits.lease = config.daemon.max_seconds.value;
+  limits.peers = Peers(config.daemon.peers.value);
   return limits;
 }
 
@@ -38,7 +39,7 @@ std::string host_name() {
 
 Result<std::variant<Options, int>> read_options(int argc, char** argv) {
   Options options;
-  std::string listen, state, pki, node;
+  std::string listen, state, pki, node, peers;
   CLI::App app{
       "ringtrued: one node's part in cluster allreduce diagnostics. Waits for `ringtrue` on a Unix socket "
       "and, with --listen, on TCP with mutual TLS."};
@@ -47,6 +48,10 @@ Result<std::variant<Options, int>> read_options(int argc, char** argv) {
   app.add_option("--state", state, "folder for the socket and the lock (/run/ringtrue)");
   app.add_option("--pki", pki, "folder with ca.crt, node.crt and node.key, as `ringtrue pki` makes them");
   app.add_option("--node", node, "this node's name (its host name where none is given)");
+  app.add_option(
+      "--peers", peers,
+      "networks that other nodes of a run may be in: 10.0.0.0/16,fd00::/64 (those of this machine's "
+      "interfaces where none is given)");
   app.add_option("--config", options.config_file, "configuration (/etc/ringtrue/config.toml)");
   app.add_flag("--insecure", options.insecure,
                "listen on TCP without TLS: whoever reaches the port may run anything that ringtrue can");
@@ -62,7 +67,7 @@ Result<std::variant<Options, int>> read_options(int argc, char** argv) {
   const auto give = [&](const char* flag, const char* key, const std::string& text) {
     if (app.count(flag) > 0) options.flags.push_back({key, text, flag});
   };
-  for (const char* flag : {"--listen", "--state", "--pki", "--node", "--config"})
+  for (const char* flag : {"--listen", "--state", "--pki", "--node", "--peers", "--config"})
     if (app.count(flag) > 0 && app.get_option(flag)->as<std::string>().empty())
       return fail(Cause::bad_input, "an empty value", flag, "give one, or leave the flag out");
   if (options.insecure && app.count("--pki") > 0)
@@ -71,6 +76,7 @@ Result<std::variant<Options, int>> read_options(int argc, char** argv) {
   give("--state", "daemon.state", state);
   give("--pki", "pki", pki);
   give("--node", "daemon.node", node);
+  give("--peers", "daemon.peers", peers);
 
   auto config = load_config(options);
   if (!config) return tl::unexpected(config.error());

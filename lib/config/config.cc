@@ -62,6 +62,24 @@ Result<void> parse(Ports& value, const Given& given) {
   return rejected(given, fmt::format("bad port range '{}'", text), "give LOW-HIGH such as 7500-7599");
 }
 
+Result<void> parse(std::vector<IpNetwork>& value, const Given& given) {
+  value.clear();
+  std::string_view rest = given.text;
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    std::string_view part = rest.substr(0, comma);
+    rest.remove_prefix(comma == rest.npos ? rest.size() : comma + 1);
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    const auto network = parse_network(std::string(part));
+    if (!network)
+      return rejected(given, fmt::format("'{}' is not a network", part.substr(0, 64)),
+                      "give networks such as 10.0.0.0/16, fd00::/64 or 10.0.0.7");
+    value.push_back(*network);
+  }
+  return {};
+}
+
 template <class T>
 Result<void> take(T& value, Result<T> read, const Given& given) {
   if (read) {
@@ -105,6 +123,14 @@ requires std::is_enum_v<Choice> std::string text_of(Choice value) {
 }
 std::string text_of(Ports ports) {
   return ports.low == 0 ? "" : fmt::format("{}-{}", ports.low, ports.high);
+}
+std::string text_of(const std::vector<IpNetwork>& networks) {
+  std::string text;
+  for (const IpNetwork& network : networks) {
+    if (!text.empty()) text += ',';
+    text += to_text(network);
+  }
+  return text;
 }
 std::string text_of(Bytes size) {
   return to_text(size);
@@ -174,6 +200,7 @@ constexpr Key keys[] = {
     daemon_key<&Daemon::max_bytes>("daemon.max_bytes"),
     daemon_key<&Daemon::max_ranks>("daemon.max_ranks"),
     daemon_key<&Daemon::max_seconds>("daemon.max_seconds"),
+    daemon_key<&Daemon::peers>("daemon.peers"),
 };
 
 constexpr std::string_view inspect = "inspect.";
@@ -248,7 +275,8 @@ Result<void> apply(Config& config, const Given& given) {
     if (given.key.size() > 7) config.groups[given.key.substr(7)] = {given.text, given.origin};
     return {};
   }
-  const auto single = given.key == "hosts" ? Result<void>() : not_a_list(given);
+  const auto single =
+      given.key == "hosts" || given.key == "daemon.peers" ? Result<void>() : not_a_list(given);
   for (const Key& key : keys) {
     if (given.key == key.name) return single ? key.set(config, given) : single;
     if (given.key.ends_with('.') && key.name.starts_with(given.key)) return {};  // an empty, known table

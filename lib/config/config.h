@@ -13,6 +13,7 @@
 //   [deadlines]   phase = "10s"         run = "60s"
 //   [daemon]      max_bytes = "64G"     max_ranks = 4096     max_seconds = "1h"
 //                 listen = "0.0.0.0:7464"    state = "/run/ringtrue"    node = "node01"
+//                 peers = ["10.0.0.0/16", "fd00::/64"]
 //
 // A key without a group is the environment's RINGTRUE_KEY ("link_rate" is RINGTRUE_LINK_RATE), one of a table
 // RINGTRUE_TABLE_KEY ("daemon.node" is RINGTRUE_DAEMON_NODE). Hosts default to those of the Slurm job.
@@ -27,6 +28,7 @@
 #include <vector>
 
 #include "base/hostlist.h"
+#include "base/ip.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "run/job.h"
@@ -55,6 +57,7 @@ struct Daemon {
   Setting<Bytes> max_bytes{Bytes(std::uint64_t(64) << 30)};  // held on this node for one lease
   Setting<int> max_ranks{4096};                              // on this node, for one lease
   Setting<Seconds> max_seconds{Seconds(3600)};               // of one lease
+  Setting<std::vector<IpNetwork>> peers;  // where other nodes of a run may be; none: where interfaces are
 };
 
 struct Config {

@@ -1,6 +1,5 @@
 #include "fleet/fleet.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <pwd.h>
 #include <sys/random.h>
@@ -13,7 +12,9 @@
 #include <optional>
 #include <set>
 
+#include "base/ip.h"
 #include "base/plural.h"
+#include "base/text.h"
 #include "fleet/link.h"
 #include "fleet/node_sessions.h"
 #include "fleet/targets.h"
@@ -30,10 +31,9 @@ tl::unexpected<FleetError> refuse(Error error, Phase phase = Phase::lease) {
   return tl::unexpected(FleetError{{Failure{error.where.node, phase, std::move(error), true}}});
 }
 
-bool is_loopback(const std::string& address) {
-  in6_addr v6{};
-  return address.starts_with("127.") ||
-         (inet_pton(AF_INET6, address.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6));
+bool on_loopback(const std::string& address) {
+  const auto bytes = parse_ip(address);
+  return bytes && is_loopback(*bytes);
 }
 
 // Where peers connect to, by target, unless its daemon says otherwise.
@@ -41,8 +41,8 @@ Result<std::vector<std::string>> data_hosts(const std::vector<Target>& targets, 
   std::vector<std::string> hosts;
   for (const Target& t : targets) hosts.push_back(t.socket.empty() ? t.host : "127.0.0.1");
   if (!options.data_interface.empty()) return hosts;
-  const auto local = std::find_if(hosts.begin(), hosts.end(), is_loopback);
-  const bool mixed = local != hosts.end() && !std::all_of(hosts.begin(), hosts.end(), is_loopback);
+  const auto local = std::find_if(hosts.begin(), hosts.end(), on_loopback);
+  const bool mixed = local != hosts.end() && !std::all_of(hosts.begin(), hosts.end(), on_loopback);
   if (!mixed) return hosts;
   const Target& t = targets[std::size_t(local - hosts.begin())];
   return fail(Cause::bad_input,
@@ -254,10 +254,34 @@ class GrpcFleet final : public Fleet {
             Cause::corrupted,
             fmt::format("its daemon gave {} ports for {} processes", ports.size(), options_.processes),
             names_[node], "install the same version on both");
+      if (auto own = its_own(node, data_address, who, prepared); !own) return tl::unexpected(own.error());
       const std::string& host = data_address.empty() ? hosts_[node] : data_address;
       for (const int port : ports) addresses[node].push_back({host, port});
     }
     return addresses;
+  }
+
+  // A daemon must not send its peers to where it is not itself: elsewhere than on the interface that we asked
+  // for, or to another node. That it lies in their networks is their own business.
+  Result<void> its_own(std::size_t node, const std::string& address, const std::vector<int>& who,
+                       const std::vector<Reply>& prepared) const {
+    if (address.empty() || address == hosts_[node]) return {};
+    const auto told = parse_ip(address);
+    const bool possible = told && is_of_one(*told) && !is_link_local(*told) &&
+                          (!is_loopback(*told) || on_loopback(hosts_[node]));
+    std::string why;
+    if (options_.data_interface.empty()) why = "and no data interface was asked for";
+    if (!possible) why = "where no peer can reach it";
+    for (std::size_t i = 0; i < who.size() && why.empty(); ++i) {
+      const std::size_t other = std::size_t(who[i]);
+      if (hosts_[other] != hosts_[node] &&
+          (parse_ip(hosts_[other]) == told || parse_ip(prepared[i].prepared.data_address) == told))
+        why = fmt::format("which is {}'s", names_[other]);
+    }
+    if (why.empty()) return {};
+    return fail(Cause::corrupted,
+                fmt::format("its daemon wants its data at {}, {}", one_line(address, 255), why), names_[node],
+                "see which ringtrued answers there, and the interfaces of that node");
   }
 
   const std::vector<Target> targets_;

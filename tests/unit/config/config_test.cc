@@ -65,6 +65,7 @@ node = "n1"
 max_bytes = "1G"
 max_ranks = 8
 max_seconds = "30s"
+peers = ["10.3.7.9/16", "fd00:1::/64"]
 )"));
   ASSERT_TRUE(c) << c.error().text();
   EXPECT_EQ(c->hosts.value, "node[1-2],login");
@@ -78,6 +79,8 @@ max_seconds = "30s"
   EXPECT_DOUBLE_EQ(c->run_deadline.value.value, 120);
   EXPECT_EQ(c->daemon.max_bytes.value.value, 1u << 30);
   EXPECT_EQ(c->daemon.max_ranks.value, 8);
+  EXPECT_EQ(c->daemon.peers.value,
+            (std::vector{*parse_network("10.3.0.0/16"), *parse_network("fd00:1::/64")}));
   EXPECT_EQ(c->daemon.node.origin, path + " line 19");
   // Every value that the file gave is shown as coming from it.
   for (const Given& g : effective(*c)) EXPECT_EQ(g.origin.find(path), 0u) << g.key;

@@ -65,6 +65,13 @@ inline StartWorkers fakes(Doings& doings) {
   };
 }
 
+// With the network that command_of("connect") speaks of.
+inline Limits some_limits() {
+  Limits limits;
+  limits.peers = Peers({*parse_network("10.0.0.0/24")});
+  return limits;
+}
+
 inline wire::Acquire some_acquire(const std::string& holder = "alice@login1 (run)") {
   wire::Acquire a;
   a.version = "0.1.0";

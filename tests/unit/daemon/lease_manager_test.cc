@@ -55,7 +55,7 @@ class LeaseManagerTest : public testing::Test {
     ASSERT_EQ(leases_.status().phase, phase);
   }
   Doings doings_;
-  LeaseManager leases_{"node0", Limits{}, fakes(doings_)};
+  LeaseManager leases_{"node0", some_limits(), fakes(doings_)};
   std::shared_ptr<FakeClient> alice_ = std::make_shared<FakeClient>(), bob_ = std::make_shared<FakeClient>();
 };
 
@@ -142,7 +142,7 @@ TEST_F(LeaseManagerTest, StopEndsTheRun) {
 }
 
 TEST_F(LeaseManagerTest, LeasesEnd) {
-  Limits limits;
+  Limits limits = some_limits();
   limits.lease = Seconds(0.05);
   leases_.set_limits(limits);
   ASSERT_TRUE(acquire(alice_, "alice"));

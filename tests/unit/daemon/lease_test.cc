@@ -17,7 +17,7 @@ namespace {
 
 class LeaseTest : public testing::Test {
  protected:
-  void start(wire::Acquire acquire = some_acquire(), Limits limits = {}) {
+  void start(wire::Acquire acquire = some_acquire(), Limits limits = some_limits()) {
     lease_ = std::make_unique<Lease>(std::move(acquire), limits, fakes(doings_));
     ASSERT_TRUE(lease_->start(Deadline::in(Seconds(1))));
   }
@@ -69,7 +69,7 @@ TEST_F(LeaseTest, CountersAreReadAroundARun) {
   const std::string statistics = "/sys/class/net/eth0/statistics/";
   for (const char* counter : {"rx_crc_errors", "rx_bytes", "tx_errors"})
     tree.file(statistics + counter, "7\n");
-  Limits limits;
+  Limits limits = some_limits();
   lease_ = std::make_unique<Lease>(
       some_acquire(), limits, fakes(doings_),
       std::make_unique<probe::CounterWatch>(std::make_unique<probe::Files>(tree.root())));
@@ -96,7 +96,7 @@ TEST_F(LeaseTest, CountersAreReadAroundARun) {
 TEST_F(LeaseTest, ANodeWithoutSysfsRunsAllTheSame) {
   test::SysfsTree nothing;
   lease_ = std::make_unique<Lease>(
-      some_acquire(), Limits{}, fakes(doings_),
+      some_acquire(), some_limits(), fakes(doings_),
       std::make_unique<probe::CounterWatch>(std::make_unique<probe::Files>(nothing.root())));
   ASSERT_TRUE(lease_->start(Deadline::in(Seconds(1))));
   for (const char* phase : {"prepare", "connect", "barrier", "run"}) expect_done(phase);
@@ -190,7 +190,7 @@ TEST_F(LeaseTest, JobsAreHeldToTheLease) {
 }
 
 TEST_F(LeaseTest, MemoryIsLimited) {
-  Limits limits;
+  Limits limits = some_limits();
   limits.bytes = Bytes(1 << 20);
   start(some_acquire(), limits);
   expect_error(job_command([](run::Job& j) { j.call.elements = 1 << 20; }), rpc::CAUSE_REFUSED,
@@ -203,7 +203,7 @@ TEST_F(LeaseTest, MemoryIsLimited) {
 }
 
 TEST_F(LeaseTest, MemoryOfAnAggregatorIsItsSlots) {
-  Limits limits;
+  Limits limits = some_limits();
   limits.bytes = Bytes(1 << 20);
   const auto with = [](int worker, int aggregator, std::uint32_t streams, bool input) {
     return job_command([=](run::Job& j) {
@@ -230,7 +230,7 @@ TEST_F(LeaseTest, MemoryOfAnAggregatorIsItsSlots) {
 }
 
 TEST_F(LeaseTest, RanksAreLimited) {
-  Limits limits;
+  Limits limits = some_limits();
   limits.ranks = 1;
   Lease lease(some_acquire(), limits, fakes(doings_));
   const auto started = lease.start(Deadline::in(Seconds(1)));
@@ -245,6 +245,17 @@ TEST_F(LeaseTest, PeersStayWhereTheyAre) {
   rpc::Command elsewhere = command_of("connect");
   *elsewhere.mutable_connect() = wire::to_wire(wire::Addresses{{{"10.0.0.1", 7000}}, {{"192.0.2.7", 25}}});
   expect_error(elsewhere, rpc::CAUSE_REFUSED, "node1 was at 10.0.0.2");
+  start();
+  expect_done("prepare");
+  // Neither to others' services nor to this machine's, by a number or by a name.
+  for (const char* host :
+       {"192.0.2.7", "169.254.169.254", "127.0.0.1", "10.0.1.2", "node1", "255.255.255.255"}) {
+    start();
+    expect_done("prepare");
+    rpc::Command foreign = command_of("connect");
+    *foreign.mutable_connect() = wire::to_wire(wire::Addresses{{{"10.0.0.1", 7000}}, {{host, 22}}});
+    expect_error(foreign, rpc::CAUSE_REFUSED, "node1 is said to be at");
+  }
   start();
   expect_done("prepare");
   rpc::Command own = command_of("connect");

@@ -60,6 +60,8 @@ class FakeDaemon final : private rpc::Node::Service {
   // The name that it says it has; and whether its reports hold no ranks.
   void claim(std::string name) { claimed_ = std::move(name); }
   void leave_ranks_out() { no_ranks_ = true; }
+  // Where it wants its data.
+  void want_data_at(std::string address) { data_address_ = std::move(address); }
 
   // What it answers to an Inspect, packed or not.
   void tell(std::string told) {
@@ -199,6 +201,7 @@ class FakeDaemon final : private rpc::Node::Service {
       job_ = *wire::from_wire(command.prepare().job());
       for (int p = 0; p < acquire_.member.processes; ++p)
         event.mutable_prepared()->add_ports(unsigned(5000 + p));
+      event.mutable_prepared()->set_data_address(data_address_);
     } else if (command.has_connect()) {
       addresses_ = *wire::from_wire(command.connect());
       event.mutable_done();
@@ -218,6 +221,7 @@ class FakeDaemon final : private rpc::Node::Service {
   const std::string node_;
   std::string claimed_ = node_;
   bool no_ranks_ = false;
+  std::string data_address_;
   const std::string socket_;
   int port_ = 0;
   std::map<Phase, Line> script_;

@@ -131,6 +131,30 @@ TEST_F(Fleets, BelieveNoDaemonOfAnotherName) {
   EXPECT_THAT(done.error().summary().text(), HasSubstr("its daemon calls itself node0"));
 }
 
+TEST_F(Fleets, SendPeersToNobodyElse) {
+  start(2);
+  for (const char* elsewhere : {"10.0.0.9", "169.254.169.254", "node0", "127.0.0.2"}) {
+    daemon(1).want_data_at(elsewhere);
+    const auto done = play();
+    ASSERT_FALSE(done) << elsewhere;
+    EXPECT_THAT(done.error().summary().text(), HasSubstr("node1"));
+    EXPECT_THAT(done.error().summary().text(),
+                HasSubstr(std::string("its daemon wants its data at ") + elsewhere));
+    expect_nothing_held();
+  }
+  options_.data_interface = "eth0";
+  for (const char* nobody : {"169.254.169.254", "0.0.0.0", "239.0.0.1", "node0", "fe80::1"}) {
+    daemon(1).want_data_at(nobody);
+    const auto done = play();
+    ASSERT_FALSE(done) << nobody;
+    EXPECT_THAT(done.error().summary().text(), HasSubstr("where no peer can reach it"));
+  }
+  for (const char* fine : {"10.0.0.9", "127.0.0.1", ""}) {
+    daemon(1).want_data_at(fine);
+    EXPECT_TRUE(play()) << fine;
+  }
+}
+
 // Nothing counted is not nothing wrong.
 TEST_F(Fleets, BelieveNoReportThatLeavesRanksOut) {
   start(2);

@@ -1,0 +1,91 @@
+#include "daemon/peers.h"
+
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+
+#include "base/text.h"
+
+namespace ringtrue::daemon {
+namespace {
+
+constexpr std::size_t max_told = 8;  // networks in a refusal
+
+std::optional<IpBytes> bytes_of(const sockaddr* address) {
+  if (!address) return std::nullopt;
+  IpBytes bytes{};
+  if (address->sa_family == AF_INET) {
+    bytes[10] = bytes[11] = std::byte(0xff);
+    std::memcpy(bytes.data() + 12, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, 4);
+    return bytes;
+  }
+  if (address->sa_family != AF_INET6) return std::nullopt;
+  std::memcpy(bytes.data(), &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, bytes.size());
+  return bytes;
+}
+
+int bits_of(const sockaddr* mask, int family) {
+  int bits = 0;
+  // A netmask's family is not set everywhere.
+  const auto* const v4 =
+      reinterpret_cast<const unsigned char*>(&reinterpret_cast<const sockaddr_in*>(mask)->sin_addr);
+  const auto* const v6 =
+      reinterpret_cast<const unsigned char*>(&reinterpret_cast<const sockaddr_in6*>(mask)->sin6_addr);
+  const bool is_v4 = family == AF_INET;
+  for (int i = 0; i < (is_v4 ? 4 : 16); ++i) bits += std::popcount((is_v4 ? v4 : v6)[i]);
+  return is_v4 ? 96 + bits : bits;
+}
+
+std::string listed(const std::vector<IpNetwork>& networks) {
+  std::vector<std::string> told;
+  for (const IpNetwork& network : networks) told.push_back(to_text(network));
+  if (told.size() > max_told) told.resize(max_told), told.emplace_back("...");
+  return told.empty() ? "none" : fmt::format("{}", fmt::join(told, ", "));
+}
+
+}  // namespace
+
+std::vector<IpNetwork> own_networks() {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, ::freeifaddrs);
+  std::vector<IpNetwork> networks;
+  for (const ifaddrs* a = list; a; a = a->ifa_next) {
+    const auto address = bytes_of(a->ifa_addr);
+    if (!address || !a->ifa_netmask || !(a->ifa_flags & IFF_UP) || (a->ifa_flags & IFF_LOOPBACK)) continue;
+    if (is_loopback(*address) || is_link_local(*address)) continue;
+    const IpNetwork network = network_of(*address, bits_of(a->ifa_netmask, a->ifa_addr->sa_family));
+    if (std::ranges::find(networks, network) == networks.end()) networks.push_back(network);
+  }
+  return networks;
+}
+
+Result<void> Peers::allow(const std::string& node, const std::string& host, bool local) const {
+  const auto address = parse_ip(host);
+  if (!address)
+    return fail(Cause::refused,
+                fmt::format("{} is said to be at '{}', which is no address", one_line(node, 255),
+                            one_line(host, 255)),
+                "", "give addresses to daemons; `ringtrue` resolves names itself");
+  const std::vector<IpNetwork> networks = configured_.empty() ? own_networks() : configured_;
+  const auto holds = [&](const IpNetwork& network) { return network.holds(*address); };
+  if (is_of_one(*address)) {
+    if (local && is_loopback(*address)) return {};
+    if (std::ranges::any_of(networks, holds)) return {};
+  }
+  return fail(
+      Cause::refused,
+      fmt::format("{} is said to be at {}, outside of this node's {} ({})", one_line(node, 255),
+                  to_text(*address), configured_.empty() ? "interfaces' networks" : "configured networks",
+                  listed(networks)),
+      "", "if it is there, add its network to peers under [daemon] in this node's configuration");
+}
+
+}  // namespace ringtrue::daemon
