@@ -39,6 +39,11 @@ class Op {
     const Handler handler = std::move(handler_);
     handler(ok);
   }
+  // It will not be done.
+  void forget() {
+    const std::shared_ptr<void> call = std::move(call_);
+    handler_ = {};
+  }
 
  private:
   std::shared_ptr<void> call_;
@@ -51,6 +56,7 @@ struct Peer {
   Source source;
   pki::Role role = pki::Role::none;
   std::string name;         // "alice (10.0.0.5)", "user alice"
+  std::string identity;     // what counts as one: "alice", "user alice"
   std::string certificate;  // empty without TLS
   std::string refusal;      // why its certificate does not count; empty: it does
 };
@@ -59,7 +65,7 @@ Peer peer_of(const grpc::ServerContext& context, const CallContext& call) {
   Peer peer;
   peer.connection = context.peer();
   peer.source = call.connections->source(peer.connection);
-  peer.name = peer.source.text;
+  peer.name = peer.identity = peer.source.text;
   const auto auth = context.auth_context();
   const auto types = auth->FindPropertyValues(GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME);
   const bool tls = !types.empty() && types.front() == GRPC_SSL_TRANSPORT_SECURITY_TYPE;
@@ -76,6 +82,7 @@ Peer peer_of(const grpc::ServerContext& context, const CallContext& call) {
     return peer;
   }
   peer.role = identity->role;
+  peer.identity = one_line(identity->name, 64);
   peer.name = fmt::format("{} ({})", one_line(identity->name, 64), peer.source.text);
   return peer;
 }
@@ -102,6 +109,10 @@ class UnaryCall : public std::enable_shared_from_this<Call> {
   explicit UnaryCall(CallContext& context) : context_(context), responder_(&grpc_) {}
 
   void wait() {
+    // Comes once the call is over for the client, however that came about, if the call has begun at all.
+    grpc_.AsyncNotifyWhenDone(done_.start(this->shared_from_this(), [this](bool) {
+      if (grpc_.IsCancelled()) static_cast<Call*>(this)->cancelled();
+    }));
     (context_.service.*request_next)(&grpc_, &request_, &responder_, context_.queue.get(),
                                      context_.queue.get(),
                                      op_.start(this->shared_from_this(), [this](bool ok) { arrived(ok); }));
@@ -119,13 +130,15 @@ class UnaryCall : public std::enable_shared_from_this<Call> {
     });
   }
 
+  void cancelled() {}
+
   CallContext& context_;
   Request request_;
   Peer peer_;
 
  private:
   void arrived(bool ok) {
-    if (!ok) return;
+    if (!ok) return done_.forget();
     if (!context_.stopping) std::make_shared<Call>(context_)->wait();
     peer_ = peer_of(grpc_, context_);
     if (const auto allowed = may(peer_, pki::Role::read, context_); !allowed) {
@@ -144,7 +157,7 @@ class UnaryCall : public std::enable_shared_from_this<Call> {
 
   grpc::ServerContext grpc_;
   grpc::ServerAsyncResponseWriter<Reply> responder_;
-  Op op_;
+  Op op_, done_;
   bool over_ = false;
 };
 
@@ -186,8 +199,8 @@ class InspectCall : public UnaryCall<InspectCall, rpc::InspectRequest, rpc::Insp
       return;
     }
     finish_within(Seconds(window) + inspect_time);
-    context_.inspector.ask(
-        {Seconds(window), request_.wake_gpus()},
+    ticket_ = context_.inspector.ask(
+        {Seconds(window), request_.wake_gpus()}, peer_.identity,
         [self = shared_from_this()](const Inspector::Answer& answer) { self->told(answer); });
   }
 
@@ -205,6 +218,12 @@ class InspectCall : public UnaryCall<InspectCall, rpc::InspectRequest, rpc::Insp
     }
     finish(reply);
   }
+
+  friend UnaryCall;
+  // It has no use for an answer any more.
+  void cancelled() { context_.inspector.leave(ticket_); }
+
+  Inspector::Ticket ticket_ = 0;
 };
 
 class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_this<LeaseCall> {

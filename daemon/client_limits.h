@@ -48,6 +48,16 @@ inline constexpr Seconds parting_time{1};   // for a client to take our last wor
 inline constexpr Seconds describe_time{5};  // until its answer has been taken
 inline constexpr Seconds inspect_time{40};  // likewise, beside the window
 
+// ---- readings of this node. Each takes some tenths of a second of a core, at a low priority.
+
+// Of one identity: at once; in a row, and one more each `inspection_pause` from then on.
+inline constexpr int max_inspections_of_identity = 4;
+inline constexpr int max_inspections_in_a_row = 32;
+inline constexpr Seconds inspection_pause{2};
+inline constexpr std::size_t max_askers = 64;    // of one reading
+inline constexpr std::size_t max_windows = 8;    // readings that take as long as their askers chose
+inline constexpr std::size_t max_readings = 16;  // with those that are being ended
+
 // ---- lines in the log, of clients that were refused or dropped
 
 inline constexpr int max_lines = 8, max_lines_of_source = 3;

@@ -85,6 +85,45 @@ TEST_F(CrowdAttack, RefusedLeasesRefuseNobodyElse) {
   EXPECT_LT(log_lines(), 60) << daemon_->log();
 }
 
+// Readings by the dozen, taken back as soon as they run: no probe is left, and others are told.
+TEST_F(CrowdAttack, InspectionsThatAreTakenBack) {
+  rpc::InspectRequest request;
+  request.set_window_s(30);
+  std::vector<std::unique_ptr<rpc::Node::Stub>> stubs;
+  for (int i = 0; i < 8; ++i) stubs.push_back(stub(folder_ / "pki/watcher"));
+  for (int round = 0; round < 6; ++round) {
+    std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+    std::vector<std::thread> askers;
+    std::atomic<int> refused = 0;
+    for (int i = 0; i < 8; ++i) {
+      contexts.push_back(std::make_unique<grpc::ClientContext>());
+      askers.emplace_back([&, own = request, context = contexts.back().get(), i]() mutable {
+        own.set_window_s(30 + i);
+        rpc::InspectReply reply;
+        if (stubs[std::size_t(i)]->Inspect(context, own, &reply).ok() && reply.has_error()) ++refused;
+      });
+    }
+    EXPECT_TRUE(eventually([&] { return refused >= 8 - max_inspections_of_identity; }));
+    EXPECT_LE(daemon_->children().size(), std::size_t(max_inspections_of_identity));
+    for (const auto& context : contexts) context->TryCancel();
+    for (std::thread& asker : askers) asker.join();
+    EXPECT_TRUE(eventually([&] { return daemon_->children().empty(); })) << daemon_->children().size();
+  }
+  auto honest = stub(folder_ / "pki/operator");
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  rpc::InspectReply reply;
+  const grpc::Status status = honest->Inspect(&context, {}, &reply);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_FALSE(reply.has_error()) << reply.ShortDebugString();
+  // A deadline is the client's word, too.
+  grpc::ClientContext short_lived;
+  short_lived.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(300));
+  EXPECT_EQ(honest->Inspect(&short_lived, request, &reply).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(eventually([&] { return daemon_->children().empty(); }));
+  expect_served();
+}
+
 // A lease goes on while somebody else asks and takes back as fast as the connection carries it.
 TEST_F(CrowdAttack, RequestsThatAreTakenBack) {
   auto honest = stub(folder_ / "pki/operator");
