@@ -20,7 +20,10 @@ namespace ringtrue::diagnosis {
 
 using run::RdmaPort;
 
-// One collective over some nodes, one rank a node.
+// A check's experiments have at most so many ranks on a node: a lease has to have room for them.
+inline constexpr int most_ranks_a_node = 8;
+
+// One collective over some nodes, one rank a node, or several where only round trips are asked for.
 struct Experiment {
   collective::AlgorithmId algorithm = collective::AlgorithmId::ring;  // or pairwise, naive, omnireduce
   std::vector<int> order;  // nodes by rank: rank r is on node order[r]

@@ -137,6 +137,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   measuring.warmup = 0;
   measuring.paced = true;
   measuring.runner.outlive_the_dead = true;
+  measuring.runner.spare_ranks = diagnosis::most_ranks_a_node - 1;
   if (omnireduce)
     measuring.runner.aggregators = {std::nullopt, request.aggregator_hosts,
                                     request.aggregator_hosts.has_value()};

@@ -13,7 +13,7 @@ namespace ringtrue::diagnosis {
 namespace {
 
 constexpr int fewest_to_guess = 8;  // nodes
-constexpr int pairs_a_node = 8, max_guess_runs = 24;
+constexpr int max_guess_runs = 24;
 constexpr double guess_share = 0.1;      // of the budget
 constexpr int max_rounds = 24;           // for what is severe, and for pairs between leaves
 constexpr double spine_met = 4.6;        // pairs a spine: one of them crosses it with 99 %
@@ -38,16 +38,34 @@ bool Examination::probe() {
   return false;
 }
 
+// Takes out of `pairs` those that one experiment has room for.
+static LeafGuess::NodePairs at_once(LeafGuess::NodePairs& pairs, int nodes) {
+  std::vector<int> ranks(std::size_t(nodes), 0);
+  LeafGuess::NodePairs now, later;
+  for (const auto& [x, y] : pairs) {
+    int& a = ranks[std::size_t(x)];
+    int& b = ranks[std::size_t(y)];
+    const bool room = a < most_ranks_a_node && b < most_ranks_a_node;
+    if (room) ++a, ++b;
+    (room ? now : later).emplace_back(x, y);
+  }
+  pairs = std::move(later);
+  return now;
+}
+
 // Where nobody told which leaves the nodes hang below: many short messages tell who is near whom.
 bool Examination::guess_leaves() {
   if (!structure_.leaf.empty() || n_ < fewest_to_guess || latencies_.usual() <= 0) return true;
   LeafGuess guess(n_);
   for (int turn = 0; turn < max_guess_runs && elapsed() < guess_share * options_.budget.value; ++turn) {
-    const auto pairs = guess.next(all_, pairs_a_node, options_.seed);
+    auto pairs = guess.next(all_, most_ranks_a_node, options_.seed);
     if (pairs.empty()) break;
-    const auto seen = measure(Stage::probe, "who is near whom", between_pairs(pairs, Bytes(8), Bytes(8)));
-    if (!seen) return false;
-    guess.add(*seen);
+    while (!pairs.empty()) {
+      const auto seen =
+          measure(Stage::probe, "who is near whom", between_pairs(at_once(pairs, n_), Bytes(8), Bytes(8)));
+      if (!seen) return false;
+      guess.add(*seen);
+    }
   }
   structure_.leaf = guess.leaves();
   structure_.guessed = !structure_.leaf.empty();
