@@ -342,8 +342,15 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     if (!acquire) return tl::unexpected(acquire.error());
     if (!(command.deadline_s() > 0 && command.deadline_s() < 1e6))
       return fail(Cause::bad_input, "a command without a deadline");
+    if (acquire->heartbeat.value > longest_heartbeat.value)
+      return fail(Cause::refused, fmt::format("a heartbeat every {} is promised, {} is the longest here",
+                                              to_text(acquire->heartbeat), to_text(longest_heartbeat)));
     interval_ = acquire->heartbeat;
     acquire->holder = peer_.name;
+    // Its peers reach this node as the operator does. What is bound to a link alone needs its zone as well.
+    acquire->member.listen_address.clear();
+    if (const auto here = parse_ip(peer_.source.here); here && !is_link_local(*here))
+      acquire->member.listen_address = peer_.source.here;
     auto ticket = context_.manager.acquire(std::move(*acquire), command.sequence(),
                                            Deadline::in(Seconds(command.deadline_s())), shared_from_this());
     if (!ticket) return tl::unexpected(ticket.error());

@@ -44,9 +44,10 @@ inline constexpr Allowance leasing{1 << 20, 64 << 10};
 
 inline constexpr int max_streams = 16;  // of a connection at once
 inline constexpr Seconds first_command_time{5};
-inline constexpr Seconds parting_time{1};   // for a client to take our last words
-inline constexpr Seconds describe_time{5};  // until its answer has been taken
-inline constexpr Seconds inspect_time{40};  // likewise, beside the window
+inline constexpr Seconds longest_heartbeat{3};  // a lease outlives three that stay away
+inline constexpr Seconds parting_time{1};       // for a client to take our last words
+inline constexpr Seconds describe_time{5};      // until its answer has been taken
+inline constexpr Seconds inspect_time{40};      // likewise, beside the window
 
 // ---- readings of this node. Each takes some tenths of a second of a core, at a low priority.
 

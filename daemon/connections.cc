@@ -1,8 +1,6 @@
 #include "daemon/connections.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pwd.h>
 #include <sys/eventfd.h>
@@ -15,6 +13,7 @@
 #include <cstddef>
 
 #include "base/clock.h"
+#include "base/ip.h"
 #include "daemon/refusal_log.h"
 
 namespace ringtrue::daemon {
@@ -64,31 +63,25 @@ Moved write_from(Way& way, int fd) {
 }  // namespace
 
 Source source_of(int socket) {
-  sockaddr_storage address{};
-  socklen_t length = sizeof address;
-  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0)
+  sockaddr_storage theirs{}, ours{};
+  socklen_t length = sizeof theirs;
+  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&theirs), &length) != 0)
     return {"an unknown address", "?", false};
-  char text[INET6_ADDRSTRLEN] = "";
-  if (address.ss_family == AF_INET) {
-    ::inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in&>(address).sin_addr, text, sizeof text);
-    return {text, text, false};
-  }
-  if (address.ss_family == AF_INET6) {
-    in6_addr host = reinterpret_cast<sockaddr_in6&>(address).sin6_addr;
-    ::inet_ntop(AF_INET6, &host, text, sizeof text);
-    Source source{text, text, false};
-    // Who has one address of a network of IPv6 has all of them. IPv4 within IPv6 differs at the end.
-    if (!IN6_IS_ADDR_V4MAPPED(&host)) std::fill_n(host.s6_addr + 8, 8, 0);
-    ::inet_ntop(AF_INET6, &host, text, sizeof text);
-    source.key = text;
-    return source;
+  if (const auto address = ip_of(reinterpret_cast<sockaddr*>(&theirs))) {
+    // Who has one address of a network of IPv6 has all of them.
+    const std::string text = to_text(*address);
+    const std::string key = is_ipv4(*address) ? text : to_text(network_of(*address, 64).address);
+    length = sizeof ours;
+    const bool known = ::getsockname(socket, reinterpret_cast<sockaddr*>(&ours), &length) == 0;
+    const auto here = known ? ip_of(reinterpret_cast<sockaddr*>(&ours)) : std::nullopt;
+    return {text, key, false, here ? to_text(*here) : ""};
   }
   ucred who{};
   length = sizeof who;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0)
-    return {"a local user", "local", true};
+    return {"a local user", "local", true, "127.0.0.1"};
   const std::string user = "user " + user_name(who.uid);
-  return {user, user, true};
+  return {user, user, true, "127.0.0.1"};
 }
 
 struct Connections::Connection {

@@ -26,6 +26,7 @@ struct Source {
   std::string text;
   std::string key;  // what limits count by: an address, the first half of an IPv6 one, a user
   bool local = false;
+  std::string here{};  // our address that it reached; of the Unix socket: loopback's
 };
 Source source_of(int socket);
 

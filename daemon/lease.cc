@@ -69,6 +69,11 @@ Result<void> Lease::start(Deadline deadline) {
                             limits_.ranks),
                 "", "raise max_ranks in the daemon's configuration");
   }
+  if (acquire_.member.processes > limits_.ranks)
+    return fail(Cause::refused,
+                fmt::format("{} processes are asked for, {} ranks are allowed on this node",
+                            acquire_.member.processes, limits_.ranks),
+                "", "raise max_ranks in the daemon's configuration");
   if (!acquire_.data_interface.empty()) {
     if (auto found = assign(data_address_, interface_address(acquire_.data_interface)); !found) return found;
   }

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <memory>
 
 #include "base/text.h"
@@ -17,19 +16,6 @@ namespace ringtrue::daemon {
 namespace {
 
 constexpr std::size_t max_told = 8;  // networks in a refusal
-
-std::optional<IpBytes> bytes_of(const sockaddr* address) {
-  if (!address) return std::nullopt;
-  IpBytes bytes{};
-  if (address->sa_family == AF_INET) {
-    bytes[10] = bytes[11] = std::byte(0xff);
-    std::memcpy(bytes.data() + 12, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, 4);
-    return bytes;
-  }
-  if (address->sa_family != AF_INET6) return std::nullopt;
-  std::memcpy(bytes.data(), &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, bytes.size());
-  return bytes;
-}
 
 int bits_of(const sockaddr* mask, int family) {
   int bits = 0;
@@ -58,7 +44,7 @@ std::vector<IpNetwork> own_networks() {
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, ::freeifaddrs);
   std::vector<IpNetwork> networks;
   for (const ifaddrs* a = list; a; a = a->ifa_next) {
-    const auto address = bytes_of(a->ifa_addr);
+    const auto address = ip_of(a->ifa_addr);
     if (!address || !a->ifa_netmask || !(a->ifa_flags & IFF_UP) || (a->ifa_flags & IFF_LOOPBACK)) continue;
     if (is_loopback(*address) || is_link_local(*address)) continue;
     const IpNetwork network = network_of(*address, bits_of(a->ifa_netmask, a->ifa_addr->sa_family));

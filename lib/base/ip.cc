@@ -2,8 +2,10 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/number.h"
 
@@ -14,11 +16,6 @@ constexpr int v4_bits = 96;  // in front of an IPv4 address
 
 int octet(const IpBytes& address, std::size_t i) {
   return std::to_integer<int>(address[i]);
-}
-
-bool is_v4(const IpBytes& address) {
-  return std::all_of(address.begin(), address.begin() + 10, [](std::byte b) { return b == std::byte(0); }) &&
-         octet(address, 10) == 0xff && octet(address, 11) == 0xff;
 }
 
 }  // namespace
@@ -32,9 +29,26 @@ std::optional<IpBytes> parse_ip(const std::string& text) {
   return std::nullopt;
 }
 
+std::optional<IpBytes> ip_of(const sockaddr* address) {
+  if (!address || (address->sa_family != AF_INET && address->sa_family != AF_INET6)) return std::nullopt;
+  IpBytes bytes{};
+  if (address->sa_family == AF_INET) {
+    bytes[10] = bytes[11] = std::byte(0xff);
+    std::memcpy(bytes.data() + 12, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, 4);
+  } else {
+    std::memcpy(bytes.data(), &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, bytes.size());
+  }
+  return bytes;
+}
+
+bool is_ipv4(const IpBytes& address) {
+  return std::all_of(address.begin(), address.begin() + 10, [](std::byte b) { return b == std::byte(0); }) &&
+         octet(address, 10) == 0xff && octet(address, 11) == 0xff;
+}
+
 std::string to_text(const IpBytes& address) {
   char text[INET6_ADDRSTRLEN] = "";
-  if (is_v4(address))
+  if (is_ipv4(address))
     inet_ntop(AF_INET, address.data() + 12, text, sizeof text);
   else
     inet_ntop(AF_INET6, address.data(), text, sizeof text);
@@ -42,18 +56,18 @@ std::string to_text(const IpBytes& address) {
 }
 
 bool is_loopback(const IpBytes& address) {
-  if (is_v4(address)) return octet(address, 12) == 127;
+  if (is_ipv4(address)) return octet(address, 12) == 127;
   return std::all_of(address.begin(), address.end() - 1, [](std::byte b) { return b == std::byte(0); }) &&
          octet(address, 15) == 1;
 }
 
 bool is_link_local(const IpBytes& address) {
-  if (is_v4(address)) return octet(address, 12) == 169 && octet(address, 13) == 254;
+  if (is_ipv4(address)) return octet(address, 12) == 169 && octet(address, 13) == 254;
   return octet(address, 0) == 0xfe && (octet(address, 1) & 0xc0) == 0x80;
 }
 
 bool is_of_one(const IpBytes& address) {
-  if (is_v4(address)) {
+  if (is_ipv4(address)) {
     const bool broadcast =
         std::all_of(address.begin() + 12, address.end(), [](std::byte b) { return b == std::byte(0xff); });
     return octet(address, 12) != 0 && octet(address, 12) >> 4 != 0xe && !broadcast;
@@ -62,7 +76,7 @@ bool is_of_one(const IpBytes& address) {
 }
 
 bool IpNetwork::holds(const IpBytes& other) const {
-  return is_v4(address) == is_v4(other) && network_of(other, bits).address == address;
+  return is_ipv4(address) == is_ipv4(other) && network_of(other, bits).address == address;
 }
 
 IpNetwork network_of(const IpBytes& address, int bits) {
@@ -78,7 +92,7 @@ std::optional<IpNetwork> parse_network(const std::string& text) {
   const std::size_t slash = text.find('/');
   const auto address = parse_ip(text.substr(0, slash));
   if (!address || text.find('%') != text.npos) return std::nullopt;
-  const int before = is_v4(*address) ? v4_bits : 0;
+  const int before = is_ipv4(*address) ? v4_bits : 0;
   if (slash == text.npos) return network_of(*address, 128);
   const auto bits = parse_number<int>(std::string_view(text).substr(slash + 1));
   if (!bits || *bits < 0 || *bits > 128 - before) return std::nullopt;
@@ -88,7 +102,7 @@ std::optional<IpNetwork> parse_network(const std::string& text) {
 std::string to_text(const IpNetwork& network) {
   if (network.bits == 128) return to_text(network.address);
   return fmt::format("{}/{}", to_text(network.address),
-                     is_v4(network.address) ? network.bits - v4_bits : network.bits);
+                     is_ipv4(network.address) ? network.bits - v4_bits : network.bits);
 }
 
 }  // namespace ringtrue

@@ -1,6 +1,8 @@
 // IP addresses as text.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -14,7 +16,10 @@ using IpBytes = std::array<std::byte, 16>;
 // IPv4 as ::ffff:a.b.c.d, as RoCE has it. nullopt: no address.
 std::optional<IpBytes> parse_ip(const std::string& text);
 std::string to_text(const IpBytes& address);  // IPv4 without ::ffff:
+// nullopt: of another family, or none.
+std::optional<IpBytes> ip_of(const sockaddr* address);
 
+bool is_ipv4(const IpBytes& address);
 bool is_loopback(const IpBytes& address);    // 127.0.0.0/8, ::1
 bool is_link_local(const IpBytes& address);  // 169.254.0.0/16, fe80::/10
 bool is_of_one(const IpBytes& address);  // of one machine or none: not 0.0.0.0, not multicast, no broadcast

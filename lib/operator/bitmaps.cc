@@ -57,7 +57,7 @@ bool all_zero(collective::Type type, const std::byte* data, std::uint64_t count)
 }  // namespace
 
 Result<Bitmaps> read_bitmaps(const std::string& file) {
-  const auto text = read_file(file, max_bytes);
+  const auto text = read_file(file, max_bytes, FileKind::regular);
   if (!text && text.error().code == EFBIG) return bad(fmt::format("more than {} bytes", max_bytes), file);
   if (!text) return fail(Cause::bad_input, fmt::format("cannot be read: {}", text.error().what), file);
   const Json value = Json::parse(*text, nullptr, false);

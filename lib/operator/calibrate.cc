@@ -38,8 +38,8 @@ std::optional<T> field(const Json& object, const char* name) {
 }
 
 Result<Json> read(const std::string& file) {
-  const auto text = read_file(file, max_bytes);
-  if (!text) return bad("cannot be read, or is larger than 256M", file);
+  const auto text = read_file(file, max_bytes, FileKind::regular);
+  if (!text) return bad(fmt::format("cannot be read: {}", text.error().what), file);
   auto document = parse_json(*text, max_bytes, max_depth, "JSON of a run");
   if (!document || !document->is_object()) return bad("is not the JSON of a run", file);
   return document;

@@ -21,7 +21,8 @@ struct Member {
   int processes = 1;                // on this node
   int threads = 0;                  // 0: as many as there are cores, divided by `processes`, at least 1
   std::string secret;               // of the lease: data connections prove that they know it
-  std::string data_address;         // to listen on; empty: all
+  std::string data_address;         // of the data interface that was asked for: to listen on
+  std::string listen_address;       // to listen on where there is no such; empty: all
   std::string node_address;         // where the node is reached, which picks its RDMA port; may be empty
   int port_low = 0, port_high = 0;  // range to listen in; 0: any
   // With processes > 1: a memfd shared by the node's processes, and one eventfd per process, in order.

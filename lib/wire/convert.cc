@@ -247,6 +247,7 @@ rpc::Member to_wire(const run::Member& member) {
   m.set_secret(member.secret);
   m.set_data_address(member.data_address);
   m.set_node_address(member.node_address);
+  m.set_listen_address(member.listen_address);
   m.set_port_low(std::uint32_t(member.port_low));
   m.set_port_high(std::uint32_t(member.port_high));
   return m;
@@ -259,7 +260,7 @@ Result<run::Member> from_wire(const rpc::Member& m) {
   if (!in_range(m.process(), 0, m.processes() - 1)) return bad("a process index out of range");
   if (!in_range(m.threads(), 0, 65'536)) return bad("a number of threads out of range");
   if (m.secret().size() > 64) return bad("a secret that is too long");
-  for (const std::string* address : {&m.data_address(), &m.node_address()})
+  for (const std::string* address : {&m.data_address(), &m.node_address(), &m.listen_address()})
     if (address->size() > 255 || !printable(*address)) return bad("invalid data address");
   if (m.port_high() > 65'535 || m.port_low() > m.port_high() || (m.port_low() == 0 && m.port_high() != 0))
     return bad(fmt::format("the port range {}-{}", m.port_low(), m.port_high()));
@@ -271,6 +272,7 @@ Result<run::Member> from_wire(const rpc::Member& m) {
   member.secret = m.secret();
   member.data_address = m.data_address();
   member.node_address = m.node_address();
+  member.listen_address = m.listen_address();
   member.port_low = int(m.port_low());
   member.port_high = int(m.port_high());
   return member;

@@ -109,6 +109,7 @@ Result<int> HostSession::prepare(const run::Job& job) {
 // One port for both kinds of data, so that one number tells peers all.
 Result<void> HostSession::listen(std::vector<tcp::SeatId> seats) {
   transport::Loop& loop = *workers_[0]->loop;
+  const std::string& at = member_.data_address.empty() ? member_.listen_address : member_.data_address;
   const bool fresh = !tcp_;
   std::vector<std::unique_ptr<tcp::Transport>>
       passed_over;  // kept until the end, so that no port comes twice
@@ -116,13 +117,13 @@ Result<void> HostSession::listen(std::vector<tcp::SeatId> seats) {
     if (tcp_) {
       tcp_->set_seats(seats);
     } else {
-      auto made = tcp::Transport::make(
-          {member_.data_address, member_.port_low, member_.port_high, member_.secret, seats}, loop);
+      auto made =
+          tcp::Transport::make({at, member_.port_low, member_.port_high, member_.secret, seats}, loop);
       if (!made) return tl::unexpected(made.error());
       tcp_ = std::move(*made);
     }
     if (!uses_udp_ || udp_) return {};
-    auto made = udp::Transport::make({member_.data_address, tcp_->port(), member_.secret}, loop);
+    auto made = udp::Transport::make({at, tcp_->port(), member_.secret}, loop);
     if (made) {
       udp_ = std::move(*made);
       return {};

@@ -239,6 +239,19 @@ TEST_F(LeaseTest, RanksAreLimited) {
   EXPECT_EQ(doings_.alive, 0);
 }
 
+TEST_F(LeaseTest, ProcessesAreLimited) {
+  Limits limits = some_limits();
+  limits.ranks = 16;
+  wire::Acquire many = some_acquire();
+  many.member.processes = 128;
+  Lease lease(many, limits, fakes(doings_));
+  const auto started = lease.start(Deadline::in(Seconds(1)));
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().cause, Cause::refused);
+  EXPECT_EQ(started.error().what, "128 processes are asked for, 16 ranks are allowed on this node");
+  EXPECT_EQ(doings_.alive, 0);
+}
+
 TEST_F(LeaseTest, PeersStayWhereTheyAre) {
   start();
   for (const char* phase : {"prepare", "connect", "barrier", "run", "collect", "prepare"}) expect_done(phase);

@@ -1,13 +1,16 @@
 // Use cases' files: bitmaps, the operator's own data, documents to calibrate by.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "base/fd.h"
 #include "collective/algorithm.h"
 #include "operator/bitmaps.h"
 #include "operator/input_file.h"
@@ -137,6 +140,21 @@ TEST_F(Files, ACalibrationGivesBackWhatWasPlayed) {
       calibrate_by(file("x.json", R"({"schema": "ringtrue.topo/1"})"), call, false, other).error().text(),
       HasSubstr("is ringtrue.topo/1"));
   EXPECT_FALSE(calibrate_by(folder_ + "/missing", call, false, other));
+}
+
+// One whose writer writes nothing would be waited for without end.
+TEST_F(Files, PipesAreNotReadFrom) {
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const OwnedFd writer(::open(pipe.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_TRUE(writer);
+  const auto bitmaps = read_bitmaps(pipe);
+  ASSERT_FALSE(bitmaps);
+  EXPECT_THAT(bitmaps.error().text(), HasSubstr(pipe + ": cannot be read: not a regular file"));
+  sim::Fabric fabric;
+  const auto calibrated = calibrate_by(pipe, {}, false, fabric);
+  ASSERT_FALSE(calibrated);
+  EXPECT_THAT(calibrated.error().text(), HasSubstr(pipe + ": cannot be read: not a regular file"));
 }
 
 }  // namespace
