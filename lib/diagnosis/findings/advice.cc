@@ -10,18 +10,22 @@ namespace ringtrue::diagnosis {
 namespace {
 
 constexpr double worth_it = 1.05, same = 0.99;
+constexpr double healthy = 0.95;  // of the usual rate: what reads so is taken to reach all of it
 
-// A finding that slows hops down, as the model has it.
+// What slows hops down, as the model has it: a finding, or what a side was never seen to exceed.
 struct Effect {
   const Finding* finding = nullptr;
-  double share = 1;  // of the usual rate
+  double share = 1;          // of the usual rate
+  int node = -1, peer = -1;  // peer: of a path
   bool out = false, in = false;
+  bool everywhere = false;  // of a part of the fabric, which any ring may cross
 
-  int node() const { return finding->scope.node; }
-  bool is_path() const { return finding->scope.type == ScopeType::path; }
+  bool is_path() const { return peer >= 0; }
+  // Of a finding that goes when its node is left out.
+  bool is_of_node() const { return finding && !everywhere && !is_path(); }
   bool slows(int from, int to) const {
-    return is_path() ? from == node() && to == finding->scope.peer
-                     : (out && from == node()) || (in && to == node());
+    if (everywhere) return true;
+    return is_path() ? from == node && to == peer : (out && from == node) || (in && to == node);
   }
 };
 using Effects = std::vector<Effect>;
@@ -31,13 +35,14 @@ using Order = std::vector<int>;
 class Model {
  public:
   explicit Model(const Diagnosis& d) : nodes_(int(d.nodes.size())) {
-    if (d.expected.value) usual_ = d.expected.value->value;
+    if (const auto expected = d.expected.held_against()) usual_ = expected->value;
     for (const auto& row : d.rates) {
       for (const auto& rate : row) {
-        if (rate && !d.expected.value) usual_ = std::max(usual_, rate->value);
+        if (rate && !d.expected.held_against()) usual_ = std::max(usual_, rate->value);
       }
     }
-    for (const Finding& f : d.findings) add(f);
+    for (const Finding& f : d.findings) add(f, d);
+    add_others(d);
   }
 
   bool known() const { return usual_ > 0 && nodes_ >= 2; }
@@ -65,14 +70,47 @@ class Model {
   }
 
  private:
-  void add(const Finding& f) {
-    if (!f.measured || f.scope.node < 0 || f.scope.node >= nodes_ || usual_ <= 0) return;
-    Effect e{&f, std::clamp(f.measured->value / usual_, 1e-6, 1.0)};
+  void add(const Finding& f, const Diagnosis& d) {
+    if (!f.measured || usual_ <= 0) return;
+    Effect e{&f, std::clamp(f.measured->value / usual_, 1e-6, 1.0), f.scope.node};
     const ScopeType type = f.scope.type;
+    if (type == ScopeType::fleet || type == ScopeType::rail || type == ScopeType::leaf ||
+        type == ScopeType::trunk || type == ScopeType::spine) {
+      // One that the ring in the order given was faster than is not on it.
+      e.everywhere = !d.ring_busbw || f.measured->value * worth_it >= d.ring_busbw->value;
+      if (e.everywhere) effects_.push_back(e);
+      return;
+    }
+    if (f.scope.node < 0 || f.scope.node >= nodes_) return;
     e.out = type == ScopeType::sender || type == ScopeType::node || type == ScopeType::nic;
     e.in = type == ScopeType::receiver || type == ScopeType::node || type == ScopeType::nic;
-    if (e.is_path() && (f.scope.peer < 0 || f.scope.peer >= nodes_)) return;
+    if (type == ScopeType::path && f.scope.peer >= 0 && f.scope.peer < nodes_) e.peer = f.scope.peer;
     if (e.out || e.in || e.is_path()) effects_.push_back(e);
+  }
+
+  // What no finding is about and was seldom or never measured at the usual rate: nobody shall be promised it.
+  // Whom a finding's hop alone was measured with has shown nothing.
+  void add_others(const Diagnosis& d) {
+    if (usual_ <= 0 || d.rates.size() != std::size_t(nodes_)) return;
+    const Effects known = effects_;
+    std::vector<double> out(std::size_t(nodes_), -1), in = out;
+    for (int from = 0; from < nodes_; ++from) {
+      for (int to = 0; to < nodes_; ++to) {
+        const auto& rate = d.rates[std::size_t(from)][std::size_t(to)];
+        const bool spoiled =
+            std::ranges::any_of(known, [&](const Effect& e) { return !e.everywhere && e.slows(from, to); });
+        if (!rate || from == to || spoiled) continue;
+        for (double* best : {&out[std::size_t(from)], &in[std::size_t(to)]})
+          *best = std::max(*best, rate->value);
+      }
+    }
+    for (int node = 0; node < nodes_; ++node) {
+      for (const bool sends : {true, false}) {
+        const double best = (sends ? out : in)[std::size_t(node)];
+        if (best >= 0 && best < healthy * usual_)
+          effects_.push_back({nullptr, std::max(best / usual_, 1e-6), node, -1, sends, !sends});
+      }
+    }
   }
 
   int nodes_;
@@ -100,9 +138,9 @@ Order order_of(const Diagnosis& d) {
 std::size_t slow_hops(const Order& order, const Effects& effects) {
   return std::size_t(std::count_if(effects.begin(), effects.end(), [&](const Effect& e) {
     if (!e.is_path()) return false;
-    const auto at = std::find(order.begin(), order.end(), e.node());
+    const auto at = std::find(order.begin(), order.end(), e.node);
     if (at == order.end()) return false;
-    return (at + 1 == order.end() ? order.front() : at[1]) == e.finding->scope.peer;
+    return (at + 1 == order.end() ? order.front() : at[1]) == e.peer;
   }));
 }
 
@@ -113,10 +151,10 @@ Order avoiding(Order order, const Effects& effects) {
     Order best = order;
     std::size_t fewest = slow_hops(order, effects);
     Order rest = order;
-    std::erase(rest, e.finding->scope.peer);
+    std::erase(rest, e.peer);
     for (std::size_t at = 0; at <= rest.size() && fewest > 0; ++at) {
       Order moved = rest;
-      moved.insert(moved.begin() + std::ptrdiff_t(at), e.finding->scope.peer);
+      moved.insert(moved.begin() + std::ptrdiff_t(at), e.peer);
       const std::size_t slow = slow_hops(moved, effects);
       if (slow < fewest) fewest = slow, best = std::move(moved);
     }
@@ -128,7 +166,8 @@ Order avoiding(Order order, const Effects& effects) {
 // Of a finding whose effects are some of the model's.
 Statement impact_of(const Model& model, const Finding& f, const Order& order, double now) {
   const auto is_it = [&](const Effect& e) { return e.finding == &f; };
-  const double together = std::max(model.ring_after(order, {}), now);
+  const auto repaired = [](const Effect& e) { return e.finding && !e.everywhere; };
+  const double together = std::max(model.ring_after(order, model.without(repaired)), now);
   const double alone = model.ring_after(order, model.without(is_it));
   const double only = model.ring_after(order, model.without([&](const Effect& e) { return !is_it(e); }));
   if (only >= together * same && f.measured->value < model.usual() * same)
@@ -140,9 +179,10 @@ Statement impact_of(const Model& model, const Finding& f, const Order& order, do
 }
 
 // The rails of a node whose findings are all of one of them.
-std::optional<Plan> without_rail(const Diagnosis& d, const Model& model, double now) {
+std::optional<Plan> without_rail(const Diagnosis& d, const Model& model, const Order& order, double now) {
   std::string device;
   for (const Effect& e : model.effects()) {
+    if (!e.finding || e.everywhere) continue;
     if (e.finding->scope.type != ScopeType::nic) return std::nullopt;
     if (!device.empty() && device != e.finding->scope.subject.device) return std::nullopt;
     device = e.finding->scope.subject.device;
@@ -155,7 +195,9 @@ std::optional<Plan> without_rail(const Diagnosis& d, const Model& model, double 
   for (const auto& [node, ports] : d.rails) rails = std::max(rails, ports.size());
   if (rails < 2) return std::nullopt;
   Plan plan{Plan::Kind::leave_out_rail, {}, {device}, BytesPerSecond(now), {}};
-  plan.then = BytesPerSecond(model.usual() * double(rails - 1) / double(rails));
+  const auto goes = [&](const Effect& e) { return e.finding && e.finding->scope.subject.device == device; };
+  plan.then =
+      BytesPerSecond(model.ring_after(order, model.without(goes)) * double(rails - 1) / double(rails));
   return plan;
 }
 
@@ -171,6 +213,7 @@ std::vector<Plan> advise(Diagnosis& d) {
   const double now = d.ring_busbw ? std::min(d.ring_busbw->value, modelled) : modelled;
   if (now <= 0) return plans;
   for (const Effect& e : model.effects()) {
+    if (!e.finding || e.everywhere) continue;
     Finding& f = d.findings[std::size_t(e.finding - d.findings.data())];
     f.impact = impact_of(model, f, order, now);
   }
@@ -193,7 +236,7 @@ std::vector<Plan> advise(Diagnosis& d) {
          BytesPerSecond(model.ring_after(around, model.effects()))});
   Order staying = around, leaving;
   for (const Effect& e : model.effects()) {
-    if (!e.is_path() && std::erase(staying, e.node()) > 0) leaving.push_back(e.node());
+    if (e.is_of_node() && std::erase(staying, e.node) > 0) leaving.push_back(e.node);
   }
   std::sort(leaving.begin(), leaving.end());
   if (!leaving.empty() && staying.size() >= 2) {
@@ -204,7 +247,7 @@ std::vector<Plan> advise(Diagnosis& d) {
          {},
          BytesPerSecond(model.ring_after(staying, model.effects()))});
   }
-  if (auto plan = without_rail(d, model, now)) add(std::move(*plan));
+  if (auto plan = without_rail(d, model, order, now)) add(std::move(*plan));
   std::stable_sort(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) { return a.then > b.then; });
   return plans;
 }

@@ -86,6 +86,51 @@ TEST(Advice, CountsTheWorstOfSeveral) {
   EXPECT_NEAR(plans[0].then.value, usual, 0.01 * usual);
 }
 
+// Others have the same fault, or another one, of which there is no finding of their own.
+TEST(Advice, PromisesNoMoreThanTheOthersWereSeenToDo) {
+  Diagnosis d = cluster(8);
+  blame(d, ScopeType::sender, 3, 0.25);
+  d.rates.assign(8, std::vector<std::optional<BytesPerSecond>>(8));
+  for (std::size_t from = 0; from < 8; ++from)
+    for (std::size_t to = 0; to < 8; ++to)
+      if (from != to) d.rates[from][to] = BytesPerSecond(usual * (from == 3 ? 0.25 : from < 6 ? 0.5 : 0.97));
+  std::vector<Plan> plans = advise(d);
+  ASSERT_EQ(plans.size(), 1u);
+  EXPECT_EQ(plans[0].left_out, std::vector<std::string>{"node3"});
+  EXPECT_NEAR(plans[0].then.value, usual / 2, 1);
+  EXPECT_EQ(sentence(d.findings[0].impact), "fixing it: 15.0 MB/s -> 30.0 MB/s busbw");
+  // What only ever met the slow one has not shown that it is slow.
+  d.rates.assign(8, std::vector<std::optional<BytesPerSecond>>(8));
+  d.rates[3][5] = BytesPerSecond(usual / 4);
+  plans = advise(d);
+  ASSERT_EQ(plans.size(), 1u);
+  EXPECT_NEAR(plans[0].then.value, usual, 1);
+}
+
+TEST(Advice, CountsWhatStaysInTheFabric) {
+  for (const ScopeType type : {ScopeType::leaf, ScopeType::trunk, ScopeType::spine, ScopeType::rail}) {
+    Diagnosis d = cluster(8);
+    d.ring_busbw = BytesPerSecond(0.25 * usual);
+    blame(d, ScopeType::node, 3, 0.25);
+    blame(d, type, 0, 0.5);
+    d.findings[1].scope.node = -1;
+    std::vector<Plan> plans = advise(d);
+    ASSERT_EQ(plans.size(), 1u);
+    EXPECT_NEAR(plans[0].then.value, usual / 2, 1);
+    // The ring was faster: it does not go there.
+    d.findings[1].measured = BytesPerSecond(0.1 * usual);
+    plans = advise(d);
+    ASSERT_EQ(plans.size(), 1u);
+    EXPECT_NEAR(plans[0].then.value, usual, 1);
+  }
+  Diagnosis d = cluster(8);
+  blame(d, ScopeType::node, 3, 0.25);
+  d.expected.of_most = BytesPerSecond(usual / 2);  // all of them are slow
+  const std::vector<Plan> plans = advise(d);
+  ASSERT_EQ(plans.size(), 1u);
+  EXPECT_NEAR(plans[0].then.value, usual / 2, 1);
+}
+
 TEST(Advice, LeavesOutARail) {
   Diagnosis d = cluster(4);
   blame(d, ScopeType::nic, 2, 0.25);
