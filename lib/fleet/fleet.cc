@@ -345,8 +345,15 @@ std::vector<NodeState> describe(const std::vector<Target>& targets, const Option
     for (NodeState& state : states) state.cause = dialer.error().text();
     return states;
   }
-  ask_all(**dialer, targets, options.phase_deadline, [&](std::size_t i, Result<NodeState> state) {
-    state ? void(states[i] = std::move(*state)) : void(states[i].cause = state.error().what);
+  std::vector<Target> known;
+  std::vector<std::size_t> places;  // in `states`
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    states[i].cause = targets[i].unknown;
+    if (targets[i].unknown.empty()) known.push_back(targets[i]), places.push_back(i);
+  }
+  ask_all(**dialer, known, options.phase_deadline, [&](std::size_t i, Result<NodeState> state) {
+    NodeState& row = states[places[i]];
+    state ? void(row = std::move(*state)) : void(row.cause = state.error().what);
   });
   return states;
 }

@@ -81,26 +81,30 @@ struct Lookups {
   }
 };
 
-Result<std::map<std::string, std::string>> look_up_all(std::vector<std::string> names, Seconds deadline) {
+// By name.
+std::map<std::string, Result<std::string>> look_up_all(std::vector<std::string> names, Seconds deadline) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(deadline.value);
   const std::shared_ptr<Lookups> lookups(new Lookups{std::move(names)});
   const std::size_t threads = std::min<std::size_t>(16, lookups->names.size());
   for (std::size_t i = 0; i < threads; ++i) std::thread([lookups] { lookups->work(); }).detach();
 
-  std::map<std::string, std::string> addresses;
+  std::map<std::string, Result<std::string>> addresses;
   for (std::size_t i = 0; i < lookups->names.size(); ++i) {
     const std::string& name = lookups->names[i];
     std::future<Found> answer = lookups->found[i].get_future();
     if (answer.wait_until(until) != std::future_status::ready) {
       lookups->next = lookups->names.size();
-      return fail(Cause::deadline, "no answer to the look-up of " + name + " within " + to_text(deadline),
-                  name, "check this machine's name server, or give the address instead");
+      addresses[name] =
+          fail(Cause::deadline, "no answer to the look-up of " + name + " within " + to_text(deadline), name,
+               "check this machine's name server, or give the address instead");
+      continue;
     }
     const Found found = answer.get();
-    if (!found)
-      return fail(Cause::bad_input, "unknown host " + name + " (" + found.error() + ")", name,
-                  "check the spelling, /etc/hosts and the name server");
-    addresses[name] = *found;
+    if (found)
+      addresses[name] = *found;
+    else
+      addresses[name] = fail(Cause::bad_input, "unknown host " + name + " (" + found.error() + ")", name,
+                             "check the spelling, /etc/hosts and the name server");
   }
   return addresses;
 }
@@ -134,7 +138,7 @@ Result<std::vector<Target>> make_targets(const std::vector<std::string>& names,
   }
 
   std::vector<std::string> unknown;
-  std::map<std::string, std::string> addresses;
+  std::map<std::string, std::string> addresses, why_not;
   for (const auto& [host, count] : uses) {
     const auto given = options.addresses.find(host);
     const std::string& stands_for = given == options.addresses.end() ? host : given->second;
@@ -144,12 +148,14 @@ Result<std::vector<Target>> make_targets(const std::vector<std::string>& names,
       unknown.push_back(stands_for);
   }
   if (!unknown.empty()) {
-    auto found = look_up_all(unknown, options.lookup_deadline);
-    if (!found) return tl::unexpected(found.error());
+    const auto found = look_up_all(unknown, options.lookup_deadline);
     for (const auto& [host, count] : uses) {
+      if (addresses.contains(host)) continue;
       const auto given = options.addresses.find(host);
-      if (!addresses.contains(host))
-        addresses[host] = (*found)[given == options.addresses.end() ? host : given->second];
+      const auto& answer = found.at(given == options.addresses.end() ? host : given->second);
+      if (!answer && !options.keep_unknown) return tl::unexpected(answer.error());
+      addresses[host] = answer.value_or("");
+      if (!answer) why_not[host] = answer.error().what;
     }
   }
 
@@ -158,9 +164,11 @@ Result<std::vector<Target>> make_targets(const std::vector<std::string>& names,
     if (!target.socket.empty()) continue;
     const std::string host = target.host;
     target.host = addresses[host];
+    if (const auto why = why_not.find(host); why != why_not.end()) target.unknown = why->second;
     if (uses[host] > 1)
       target.node =
           (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(target.port);
+    if (!target.unknown.empty()) continue;
     const auto [other, fresh] = taken.try_emplace({target.host, target.port}, target.node);
     if (fresh) continue;
     const std::string what =

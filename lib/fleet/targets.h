@@ -17,6 +17,8 @@ struct TargetOptions {
   // Name -> address, for nodes that the system's resolver does not know or knows by another address.
   std::map<std::string, std::string> addresses;
   Seconds lookup_deadline{5};
+  // Names that stand for no address become targets that say so, in place of an error.
+  bool keep_unknown = false;
 };
 
 // Names as expand_hostlist gives them: "node3", "node3:7465", "10.0.0.4", "[fd00::4]:7464",

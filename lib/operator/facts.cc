@@ -138,7 +138,7 @@ Outcome<TopoDocument> topo(const Setup& setup, const FactRequest& request, bool 
 }
 
 Outcome<NodesDocument> nodes(const Setup& setup, const Control& control) {
-  auto targets = targets_of(setup);
+  auto targets = targets_of(setup, true);
   if (!targets) return trouble(targets.error());
   NodesDocument document;
   document.nodes = fleet::describe(*targets, fleet_options(setup, {}, {}, control));

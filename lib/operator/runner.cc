@@ -194,7 +194,7 @@ Trouble trouble_of(const fleet::FleetError& error) {
   return {error.summary(), error.failures};
 }
 
-Result<std::vector<fleet::Target>> targets_of(const Setup& setup) {
+Result<std::vector<fleet::Target>> targets_of(const Setup& setup, bool keep_unknown) {
   const std::string& hosts = setup.config.hosts.value;
   if (hosts.empty()) {
     return fail(Cause::bad_input, "no hosts given", {}, "give --hosts node[01-16]");
@@ -206,7 +206,9 @@ Result<std::vector<fleet::Target>> targets_of(const Setup& setup) {
     if (e.where.empty()) e.where = setup.config.hosts.origin;
     return tl::unexpected(e);
   }
-  return fleet::make_targets(*names);
+  fleet::TargetOptions options;
+  options.keep_unknown = keep_unknown;
+  return fleet::make_targets(*names, options);
 }
 
 Result<Nodes> nodes_of(const Setup& setup, const RunnerOptions& options) {

@@ -65,6 +65,27 @@ TEST(Targets, UnknownHostIsNamed) {
   EXPECT_THAT(targets.error().what, HasSubstr("no-such-host.invalid"));
 }
 
+TEST(Targets, UnknownHostsStayWhereThatIsAskedFor) {
+  TargetOptions options;
+  options.addresses["node1"] = "10.0.0.1";
+  options.keep_unknown = true;
+  const auto targets = make_targets({"node1", "no-such-host.invalid", "nor-this.invalid"}, options);
+  ASSERT_TRUE(targets) << targets.error().text();
+  ASSERT_EQ(targets->size(), 3u);
+  EXPECT_EQ((*targets)[0].host, "10.0.0.1");
+  EXPECT_EQ((*targets)[0].unknown, "");
+  EXPECT_EQ((*targets)[1].host, "");
+  EXPECT_THAT((*targets)[1].unknown, HasSubstr("no-such-host.invalid"));
+  EXPECT_THAT((*targets)[2].unknown, HasSubstr("nor-this.invalid"));
+  // They are not asked, and told in their place.
+  Options none;
+  none.phase_deadline = Seconds(0.2);
+  const auto states = describe({(*targets)[1], (*targets)[2]}, none);
+  ASSERT_EQ(states.size(), 2u);
+  EXPECT_FALSE(states[1].reachable);
+  EXPECT_THAT(states[1].cause, HasSubstr("nor-this.invalid"));
+}
+
 TEST(Targets, DuplicatesAreRefused) {
   for (const std::vector<std::string>& names : {std::vector<std::string>{"node1", "node1"},
                                                 {"node1", "node1:7464"},
