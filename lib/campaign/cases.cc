@@ -23,17 +23,17 @@ using Group = Kind::Group;
 constexpr Kind all_kinds[] = {
     {"healthy", "nothing is wrong", Group::healthy},
     {"healthy-busy", "nothing is wrong, and others send", Group::healthy},
-    {"slow-out", "a node's links out of it at a fraction of their rate", Group::place},
-    {"slow-in", "a node's links into it", Group::place},
-    {"slow-node-links", "a node's links, both ways", Group::place},
-    {"slow-nic", "one NIC, out of it, into it or both", Group::place},
-    {"narrow-nic", "a NIC at half its width", Group::place},
-    {"lossy", "packets lost out of a node or into it, or both", Group::place},
+    {"slow-out", "a node's links out of it at a fraction of their rate", Group::place, true},
+    {"slow-in", "a node's links into it", Group::place, true},
+    {"slow-node-links", "a node's links, both ways", Group::place, true},
+    {"slow-nic", "one NIC, out of it, into it or both", Group::place, true},
+    {"narrow-nic", "a NIC at half its width", Group::place, true},
+    {"lossy", "packets lost out of a node or into it, or both", Group::place, true},
     {"late", "latency added at a node", Group::place},
-    {"flapping", "a node's or a NIC's link that goes down and up", Group::place},
-    {"slow-compute", "a node that takes in data at a fraction of the rate", Group::place},
-    {"dead", "a node that does not answer", Group::place},
-    {"small-mtu", "a node's NICs at an MTU so small that headers take the share", Group::place},
+    {"flapping", "a node's or a NIC's link that goes down and up", Group::place, true},
+    {"slow-compute", "a node that takes in data at a fraction of the rate", Group::place, true},
+    {"dead", "a node that does not answer", Group::place, true},
+    {"small-mtu", "a node's NICs at an MTU so small that headers take the share", Group::place, true},
     {"slow-leaf", "all trunks of a leaf", Group::place},
     {"slow-spine", "all trunks of a spine", Group::place},
     {"slow-core", "all trunks of a core switch", Group::place},
@@ -282,6 +282,7 @@ void annoy(Draw& draw, const Nuisances& nuisances, Case& c) {
   c.world.noise.tail = nuisances.tails;
   c.world.noise.latency = nuisances.latency;
   c.world.noise.retransmits = nuisances.retransmits;
+  c.spread = nuisances.spread;
   c.world.lasting = nuisances.lasting;
   c.world.away = nuisances.away;
   c.world.intermittent = nuisances.intermittent;

@@ -21,6 +21,7 @@ struct Kind {
   std::string_view name;     // "slow-out"
   std::string_view summary;  // one line
   Group group = Group::place;
+  bool host = false;  // what a node's ports or program carry: the rate of one node or NIC
 };
 std::span<const Kind> kinds();
 // By name. Errors: bad_input, with the names.
@@ -50,6 +51,7 @@ struct Case {
   std::uint64_t number = 0, seed = 0;
   const Kind* kind = nullptr;
   double severity = 0;  // share of what is lost, of the worst; 0: healthy, or a node that is dead
+  double spread = 0;    // of healthy ports' rates: the standard deviation
   World world;
   std::optional<BytesPerSecond> link_rate;  // what the check is told
   std::vector<std::string> faults() const;  // as --fault takes them

@@ -127,11 +127,13 @@ class CaseScorer {
       const auto arrow = name.find(" <-> ");
       if (device == name || device == name.substr(arrow + 5) + " <-> " + name.substr(0, arrow)) return true;
     }
-    for (const auto& [side, other] : {std::pair(Side::out, Side::in), std::pair(Side::in, Side::out)})
+    for (const Side side : {Side::out, Side::in}) {
+      const Side other = side == Side::out ? Side::in : Side::out;
       if (names_one_way(finding, place, side) && (!exact || std::ranges::any_of(findings_, [&](auto* f) {
             return names_one_way(*f, place, other);
           })))
         return true;
+    }
     return !exact && has_an_end_of(device, place);
   }
   // Where routes are told, parts of the fabric have names. `exact`: it is that and no more.

@@ -51,6 +51,13 @@ bool is_of(const Outcome& o, Kind::Group group) {
   return o.drawn.kind->group == group;
 }
 
+// Of nodes and NICs, what is no matter of how far healthy ports differ: twice their standard deviation.
+bool is_of_hosts(const Outcome& o) {
+  constexpr double least = 0.1;
+  const double severity = o.drawn.severity;  // 0: dead
+  return o.drawn.kind->host && (severity == 0 || severity >= std::max(least, 2 * o.drawn.spread));
+}
+
 struct NodeRange {
   std::string_view name;
   int low, high;
@@ -84,6 +91,7 @@ diagnosis::Score score(const std::vector<Outcome>& outcomes) {
   };
   out.healthy = of_group("healthy", Kind::Group::healthy);
   out.single = of_group("single faults", Kind::Group::place);
+  out.hosts = group_of(outcomes, "... of nodes and NICs, 10 % and more", is_of_hosts);
   out.pairs = of_group("faults of single pairs", Kind::Group::pair);
   out.covered = group_of(outcomes, "... that were measured",
                          [](const Outcome& o) { return is_of(o, Kind::Group::pair) && o.score.covered; });

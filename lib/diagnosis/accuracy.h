@@ -61,14 +61,15 @@ struct Score {
   int cases = 0, healthy_cases = 0;
   Rate precision;  // of all findings, those that touch what is faulty
   ScoreGroup healthy;
-  ScoreGroup single;                    // one fault that every pair of its place shows
-  ScoreGroup pairs;                     // one fault of single pairs
-  ScoreGroup covered;                   // ... of which the check measured one
-  double coverage = 0;                  // of all ordered pairs, that those checks declare: the mean
-  ScoreGroup two, three;                // faults at once
-  std::vector<ScoreGroup> by_kind;      // in the order of kinds(), those that occur
-  std::vector<ScoreGroup> by_nodes;     // of `healthy` and `single`
-  std::vector<ScoreGroup> by_severity;  // of `single`
+  ScoreGroup single;                 // one fault that every pair of its place shows
+  ScoreGroup hosts;                  // ... of a node or NIC, of 10 % and twice what healthy ports differ by
+  ScoreGroup pairs;                  // one fault of single pairs
+  ScoreGroup covered;                // ... of which the check measured one
+  double coverage = 0;               // of all ordered pairs, that those checks declare: the mean
+  ScoreGroup two, three;             // faults at once
+  std::vector<ScoreGroup> by_kind;   // in the order of kinds(), those that occur
+  std::vector<ScoreGroup> by_nodes;  // of `healthy` and `single`
+  std::vector<ScoreGroup> by_severity;                   // of `single`
   std::vector<Listed> missed, inexact, false_positives;  // inexact: found, and not missed
 };
 

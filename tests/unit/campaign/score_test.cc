@@ -238,6 +238,26 @@ TEST(Score, DoesNotDependOnTheNumberOfThreads) {
   EXPECT_EQ(one.single.bytes.median, four.single.bytes.median);
 }
 
+// Nobody can be held to what healthy ports differ by.
+TEST(Score, OfHostsIsOfWhatIsNoMatterOfTheFleetsOwnScatter) {
+  const auto outcome = [](const char* kind, double severity, double spread) {
+    Outcome out;
+    out.drawn.kind = *find_kind(kind);
+    out.drawn.severity = severity, out.drawn.spread = spread;
+    out.score.faults = 1;
+    return out;
+  };
+  const auto hosts = [&](const Outcome& o) { return score({o}).hosts.cases; };
+  EXPECT_EQ(hosts(outcome("slow-nic", 0.11, 0)), 1);
+  EXPECT_EQ(hosts(outcome("slow-nic", 0.09, 0)), 0);
+  EXPECT_EQ(hosts(outcome("slow-nic", 0.11, 0.05)), 1);
+  EXPECT_EQ(hosts(outcome("slow-nic", 0.11, 0.06)), 0);
+  EXPECT_EQ(hosts(outcome("dead", 0, 0)), 1);
+  EXPECT_EQ(hosts(outcome("late", 0.5, 0)), 0);
+  EXPECT_EQ(hosts(outcome("slow-leaf", 0.5, 0)), 0);
+  EXPECT_EQ(hosts(outcome("two", 0.5, 0)), 0);
+}
+
 TEST(Score, OfASmallCampaignIsGood) {
   Campaign campaign;
   campaign.cases = 300;

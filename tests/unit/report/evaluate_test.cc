@@ -93,7 +93,12 @@ TEST(Evaluate, IsATableForPeopleAndForDocumentation) {
 }
 
 TEST(Evaluate, ShowsOneCaseInFull) {
-  const campaign::Case c = campaign::draw_case(1, 1, {});
+  campaign::Limits limits;
+  limits.max_nodes = 64;
+  limits.kinds = {campaign::find_kind("slow-out").value()};
+  limits.min_severity = 0.5;
+  limits.fabrics = campaign::Fabrics::plain;
+  const campaign::Case c = campaign::draw_case(1, 1, limits);
   ops::CaseDocument d;
   d.drawn = campaign::listed(c);
   d.fabric = c.text();
