@@ -56,6 +56,23 @@ std::optional<double> speed(std::string_view text) {
   return value && pci_generation(*value) > 0 ? value : std::nullopt;
 }
 
+// GPUs of these generations have no NVLinks; of all others that no row speaks of, files do not tell.
+bool never_has_nvlinks(int sm) {
+  return (sm > 0 && sm < 60) || sm == 61 || sm == 62 || sm == 89 || sm == 120 || sm == 121;
+}
+
+// One way, of one xGMI link: AMD's figures for both ways together are 92, 100, 128 and 153.6 GB/s. By the
+// word that RCCL writes, "908" or "gfx90a:sramecc+:xnack-"; it writes gfx90a as 910, too.
+std::optional<BytesPerSecond> xgmi_rate(std::string_view gcn) {
+  if (gcn.starts_with("gfx")) gcn.remove_prefix(3);
+  gcn = gcn.substr(0, gcn.find(':'));
+  if (gcn == "906" || gcn == "908") return BytesPerSecond(46e9);  // MI50, MI60, MI100
+  if (gcn == "90a" || gcn == "910") return BytesPerSecond(50e9);  // MI200
+  if (gcn.starts_with("94")) return BytesPerSecond(64e9);         // MI300
+  if (gcn.starts_with("95")) return BytesPerSecond(76.8e9);       // MI350
+  return std::nullopt;
+}
+
 std::optional<int> width(std::string_view text) {
   const auto value = integer(text);
   return value && *value > 0 && *value <= 32 ? value : std::nullopt;  // 255: unknown
@@ -80,6 +97,11 @@ class Reader {
     }
     if (node_.pci.empty() && node_.nics.empty() && node_.processors.numa.empty())
       return bad("no cpu and no device");
+    // Who lists the links of some GPUs knows those of the others: then none are none.
+    const auto listed = [](const Gpu& gpu) { return gpu.nvlinks && !gpu.nvlinks->empty(); };
+    if (std::any_of(node_.gpus.begin(), node_.gpus.end(), listed))
+      for (Gpu& gpu : node_.gpus)
+        if (described_.contains(gpu.address) && !gpu.nvlinks) gpu.nvlinks.emplace();
     for (const std::string& address : nvswitch_addresses_) node_.nvswitches.push_back({{}, address});
     name_devices(node_, gpu_numbers_);
     return std::move(node_);
@@ -164,23 +186,31 @@ class Reader {
       gpu.compute_capability = said(integer(attribute(element, "sm")));
       gpu.gdr = said(flag(attribute(element, "gdr")));
       if (element.child("c2c")) gpu.c2c = {true, origin::nccl_xml};
-      gpu.nvlinks.emplace();
-      for (const auto& link : element.children("nvlink"))
-        if (const auto read = nvlink(link, gpu); !read) return read;
+      described_.insert(address);
+      if (never_has_nvlinks(gpu.compute_capability.value_or(0))) gpu.nvlinks.emplace();
+      for (const char* kind : {"nvlink", "xgmi"})
+        for (const auto& link : element.children(kind))
+          if (const auto read = gpu_links(link, gpu); !read) return read;
     }
     gpu_numbers_.emplace(address, number);
     node_.gpus.push_back(std::move(gpu));
     return {};
   }
 
-  Result<void> nvlink(const pugi::xml_node& element, Gpu& gpu) {
+  // A bundle of NVLinks, or of AMD's xGMI links, which RCCL writes alike.
+  Result<void> gpu_links(const pugi::xml_node& element, Gpu& gpu) {
     const int count = integer(attribute(element, "count")).value_or(0);
+    if (!gpu.nvlinks) gpu.nvlinks.emplace();
     if (static_cast<std::size_t>(count) + gpu.nvlinks->size() > max_nvlinks_of_a_gpu)
       return bad(fmt::format("more than {} NVLinks of one GPU", max_nvlinks_of_a_gpu));
     NvLink link;
     link.up = {true, origin::nccl_xml};  // NCCL lists no others
     const int sm = gpu.compute_capability.value_or(0);
-    if (const auto version = nvlink_version(sm)) {
+    if (std::string_view(element.name()) == "xgmi") {
+      link.remote = Remote::gpu;
+      if (const auto rate = xgmi_rate(attribute(element.parent(), "gcn")))
+        link.rate = {*rate, origin::derived};
+    } else if (const auto version = nvlink_version(sm)) {
       link.version = {*version, origin::derived};
       // Boards of these generations without NVLinks of full rate have bridges of other rates.
       if (sm % 10 == 0 || *version >= 4)
@@ -259,6 +289,7 @@ class Reader {
   Node node_;
   bool uniform_ = false;  // one cpu
   std::set<std::string> addresses_, nvswitch_addresses_, without_pci_;
+  std::set<std::string> described_;         // GPUs with an element of their own
   std::map<std::string, int> gpu_numbers_;  // by address
 };
 

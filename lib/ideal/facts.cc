@@ -60,6 +60,12 @@ Inside by_pcie(const Node& node, const Gpu& gpu) {
       attainable(LinkFamily::pcie, fmt::format("Gen{}", generation))};
 }
 
+// AMD's are xGMI links.
+std::string links_text(const Node& node, const Gpu& gpu, std::size_t count) {
+  const PciDevice* device = node.find_pci(gpu.address);
+  return plural(count, device && device->vendor.is(0x1002) ? "xGMI link" : "NVLink");
+}
+
 Inside by_nvlinks(const Node& node, const Gpu& gpu, NodeFacts& facts) {
   const std::vector<NvLink>& links = *gpu.nvlinks;
   std::vector<const NvLink*> up;
@@ -71,25 +77,27 @@ Inside by_nvlinks(const Node& node, const Gpu& gpu, NodeFacts& facts) {
   }
   if (down > 0)
     facts.notes.push_back(fmt::format("{}: {} of its {} {} down", gpu.name, down,
-                                      plural(links.size(), "NVLink"), down == 1 ? "is" : "are"));
+                                      links_text(node, gpu, links.size()), down == 1 ? "is" : "are"));
   if (unknown > 0)
     facts.notes.push_back(fmt::format("{}: whether {} of its {} {} up is unknown; taken as up", gpu.name,
-                                      unknown, plural(links.size(), "NVLink"), unknown == 1 ? "is" : "are"));
+                                      unknown, links_text(node, gpu, links.size()),
+                                      unknown == 1 ? "is" : "are"));
   if (up.empty()) return by_pcie(node, gpu);
   BytesPerSecond sum;
   const MaybeRate first = rate_of(*up.front());
   bool alike = true;
   for (const NvLink* link : up) {
     const MaybeRate rate = rate_of(*link);
-    if (!rate) return {std::nullopt, fmt::format("{} of unknown rate", plural(up.size(), "NVLink")), {}};
+    if (!rate) return {std::nullopt, fmt::format("{} of unknown rate", links_text(node, gpu, up.size())), {}};
     sum += *rate;
     alike = alike && rate == first;
   }
   const std::string origin = up.front()->rate.known() ? up.front()->rate.origin : up.front()->version.origin;
   Inside inside{
       sum,
-      alike ? fmt::format("{} x {} = {} ({})", plural(up.size(), "NVLink"), gb(*first), gb(sum), origin)
-            : fmt::format("{} of different rates = {} ({})", plural(up.size(), "NVLink"), gb(sum), origin),
+      alike
+          ? fmt::format("{} x {} = {} ({})", links_text(node, gpu, up.size()), gb(*first), gb(sum), origin)
+          : fmt::format("{} of different rates = {} ({})", links_text(node, gpu, up.size()), gb(sum), origin),
       {}};
   if (up.front()->version.known())
     inside.efficiency = attainable(LinkFamily::nvlink, fmt::format("v{}", *up.front()->version));

@@ -75,13 +75,56 @@ TEST(NcclXml, CloudsFile) {
   EXPECT_FALSE(node.find_pci("0101:00:00.0")->link.width.known());
 }
 
-TEST(NcclXml, GpusWithoutNvlinks) {
-  const Node node =
-      value(read_nccl_xml("<system><cpu numaid='-1'><pci busid='1:0.0' class='0x030200'>"
-                          "<gpu dev='0' sm='80'/></pci></cpu></system>",
-                          "x"));
-  ASSERT_TRUE(node.gpus.at(0).nvlinks);
-  EXPECT_TRUE(node.gpus[0].nvlinks->empty());
+Node with_gpus(const std::string& gpus) {
+  return value(read_nccl_xml("<system><cpu numaid='-1'>" + gpus + "</cpu></system>", "x"));
+}
+
+TEST(NcclXml, NvlinksThatNoRowSpeaksOfAreUnknown) {
+  const auto gpu = [](int sm) {
+    return with_gpus("<pci busid='1:0.0' class='0x030200'><gpu dev='0' sm='" + std::to_string(sm) +
+                     "'/></pci>")
+        .gpus.at(0);
+  };
+  for (const int sm : {70, 80, 90, 100}) EXPECT_EQ(gpu(sm).nvlinks, std::nullopt) << sm;
+  for (const int sm : {61, 89, 120}) {  // which never have any
+    ASSERT_TRUE(gpu(sm).nvlinks) << sm;
+    EXPECT_TRUE(gpu(sm).nvlinks->empty()) << sm;
+  }
+}
+
+TEST(NcclXml, NvlinksOfOneGpuThatOthersHaveAreNone) {
+  const Node node = with_gpus(
+      "<pci busid='1:0.0' class='0x030200'><gpu dev='0' sm='90'>"
+      "<nvlink target='fffffff:ff:ff.0' count='18' tclass='0x068000'/></gpu></pci>"
+      "<pci busid='2:0.0' class='0x030200'><gpu dev='1' sm='90'/></pci>"
+      "<pci busid='3:0.0' class='0x030200'/>");
+  EXPECT_EQ(node.gpus.at(0).nvlinks->size(), 18u);
+  ASSERT_TRUE(node.gpus.at(1).nvlinks);
+  EXPECT_TRUE(node.gpus[1].nvlinks->empty());
+  EXPECT_EQ(node.gpus.at(2).nvlinks, std::nullopt);  // of which the file says nothing at all
+}
+
+TEST(NcclXml, XgmiLinksAreLinksOfGpus) {
+  const auto node = [](const std::string& gcn) {
+    return with_gpus("<pci busid='1:0.0' class='0x038000'><gpu dev='0' sm='94' gcn='" + gcn +
+                     "'><xgmi target='0000:02:00.0' count='1' tclass='0x038000'/>"
+                     "<xgmi target='0000:03:00.0' count='2' tclass='0x120000'/></gpu></pci>"
+                     "<pci busid='2:0.0' class='0x038000'><gpu dev='1' sm='94' gcn='" +
+                     gcn + "'/></pci>");
+  };
+  const Node mi300x = node("gfx942");
+  ASSERT_EQ(mi300x.gpus.at(0).nvlinks->size(), 3u);
+  for (const NvLink& link : *mi300x.gpus[0].nvlinks) {
+    EXPECT_TRUE(link.up.is(true));
+    EXPECT_FALSE(link.version.known());
+    EXPECT_EQ(link.remote, Remote::gpu);
+    EXPECT_EQ(link.rate->value, 64e9);
+  }
+  EXPECT_EQ(mi300x.gpus[0].nvlinks->at(1).remote_address, "0000:03:00.0");
+  EXPECT_EQ(node("910").gpus[0].nvlinks->front().rate->value, 50e9);
+  EXPECT_EQ(node("gfx90a:sramecc+:xnack-").gpus[0].nvlinks->front().rate->value, 50e9);
+  EXPECT_EQ(node("gfx950").gpus[0].nvlinks->front().rate->value, 76.8e9);
+  EXPECT_FALSE(node("gfx1100").gpus[0].nvlinks->front().rate.known());
 }
 
 TEST(NcclXml, OneCpuOfNoNumaNodeIsOne) {
