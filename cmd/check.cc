@@ -88,7 +88,8 @@ Command check_command(Common& common) {
   using diagnosis::PathCoverage;
   static CheckFlags flags;
   ops::CheckRequest& request = flags.request;
-  Flag format = word("--format", flags.format, {"text", "json", "nagios"}, "NAME", "text, json or nagios");
+  Flag format =
+      word("--format", flags.format, {"text", "json", "nagios"}, "NAME", "text, json or nagios (text)");
   format.read = [&common, read = format.read](std::string_view text) {
     if (text == "json") common.json = true;
     return read(text);
@@ -97,18 +98,19 @@ Command check_command(Common& common) {
       format,
       choice<AlgorithmId>("--algorithm", request.algorithm,
                           {{"ring", AlgorithmId::ring}, {"omnireduce", AlgorithmId::omnireduce}}, "NAME",
-                          "ring, or omnireduce to measure the aggregators' ports as well"),
+                          "ring, or omnireduce to measure the aggregators' ports as well (ring)"),
       text("--aggregator-hosts", request.aggregator_hosts, "LIST",
            "nodes that aggregate, with omnireduce; the workers' nodes if not given"),
-      parsed("--budget", request.budget, parse_duration, "TIME",
-             "time for all measurements; what still runs a quarter of it later (at least 4 s) is aborted"),
-      whole("--seed", request.seed, 0, 1L << 62, "seed of the orders in which partners change"),
+      parsed(
+          "--budget", request.budget, parse_duration, "TIME",
+          "time for all measurements; what still runs a quarter of it later (at least 4 s) is aborted (16s)"),
+      whole("--seed", request.seed, 0, 1L << 62, "seed of the orders in which partners change (1)"),
       choice<PathCoverage>(
           "--paths", request.paths,
           {{"ports", PathCoverage::ports}, {"trunks", PathCoverage::trunks}, {"pairs", PathCoverage::pairs}},
           "NAME",
           "which paths of more than 16 nodes to measure: as many as rate every port, as many "
-          "as use every trunk, or all pairs as far as --budget allows"),
+          "as use every trunk, or all pairs as far as --budget allows (trunks)"),
       text("--leaves", request.leaves, "FILE",
            "which leaf switch each node hangs below: Slurm's topology.conf, the output of ibnetdiscover, or "
            "lines "

@@ -12,16 +12,19 @@ struct Setting {
   std::vector<std::string> choices{};
 };
 const Setting settings[] = {
-    {"--hosts", "hosts", "LIST", "nodes: node[01-16],node20:7464,@group,^file"},
+    {"--hosts", "hosts", "LIST",
+     "nodes: node[01-16],node20:7464,unix:PATH,@group,^file (those of the Slurm job)"},
     {"--pki", "pki", "DIR", "folder with ca.crt, operator.crt and operator.key"},
-    {"--transport", "transport", "NAME", "auto, shm, tcp, verbs, cuda, or udp for omnireduce",
+    {"--transport", "transport", "NAME", "auto, shm, tcp, verbs, cuda, or udp for omnireduce (auto)",
      all_keys<run::Transport>()},
     {"--link-rate", "link_rate", "RATE", "nominal rate of a node's link: 500Mbit, 400Gbit, 12.5GB/s"},
-    {"--data-interface", "data_interface", "NAME", "network interface that carries the data on the nodes"},
-    {"--data-ports", "data_ports", "LOW-HIGH", "range of ports for the data"},
-    {"--phase-deadline", "deadlines.phase", "TIME", "timeout of each phase except the run"},
-    {"--deadline", "deadlines.run", "TIME", "timeout of one run"},
-    {"--memory", "memory", "WHERE", "where the data is: host, or device (GPUs)", all_keys<run::Memory>()},
+    {"--data-interface", "data_interface", "NAME",
+     "network interface that carries the data on the nodes (the one with their addresses)"},
+    {"--data-ports", "data_ports", "LOW-HIGH", "range of ports for the data (any)"},
+    {"--phase-deadline", "deadlines.phase", "TIME", "timeout of each phase except the run (10s)"},
+    {"--deadline", "deadlines.run", "TIME", "timeout of one run (60s)"},
+    {"--memory", "memory", "WHERE", "where the data is: host, or device (GPUs) (host)",
+     all_keys<run::Memory>()},
 };
 
 }  // namespace
@@ -46,12 +49,12 @@ Flags common_flags(Common& common) {
       toggle("--insecure", common.insecure, "talk to daemons without TLS"),
       text("--config", common.config_file, "FILE", "configuration file instead of the usual ones"),
       toggle("--json", common.json, "print JSON"),
-      whole("--ranks-per-node", common.ranks_per_node, 1, 4096, "ranks on each node"),
+      whole("--ranks-per-node", common.ranks_per_node, 1, 4096, "ranks on each node (1)"),
       choice<report::Color>("--color", common.color,
                             {{"auto", report::Color::automatic},
                              {"always", report::Color::always},
                              {"never", report::Color::never}},
-                            "WHEN", "auto, always or never"),
+                            "WHEN", "auto, always or never (auto)"),
       toggle("-q,--quiet", common.quiet, "no progress"),
   };
   for (const Setting& setting : settings) {

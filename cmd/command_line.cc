@@ -75,7 +75,7 @@ CLI::Option* option_of(CLI::App& app, const Flag& flag) {
   if (flag.on != nullptr) return app.add_flag(flag.names, *flag.on, flag.help);
   const auto read = [&flag](const std::string& value) {
     if (const auto done = flag.read(value); !done)
-      throw CLI::ValidationError(flag.names, done.error().text());
+      throw CLI::ValidationError(flag.operand() ? flag.names : flag.long_name(), done.error().text());
   };
   const auto read_all = [read](const std::vector<std::string>& values) {
     for (const std::string& value : values) read(value);

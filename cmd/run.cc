@@ -1,5 +1,7 @@
 #include "operator/run.h"
 
+#include <fmt/format.h>
+
 #include "cmd/command.h"
 #include "cmd/flag_groups.h"
 #include "cmd/inapplicable.h"
@@ -36,10 +38,12 @@ Command run_command() {
   const Flags flags = {
       word("--reference", request.reference, {"nccl"}, "NAME",
            "nccl: its allreduce as well, on the same buffers (--memory device)"),
-      whole("--iterations", request.iterations, 1, 1000000, "timed samples"),
-      whole("--warmup", request.warmup, 0, 1000000, "untimed calls before them"),
-      whole("--processes", request.processes, 1, 128, "worker processes for the ranks of a node"),
-      whole("--seed", request.seed, 0, 1L << 62, "seed of the values"),
+      whole("-n,--iterations", request.iterations, 1, 1000000,
+            fmt::format("timed samples ({})", request.iterations)),
+      whole("-w,--warmup", request.warmup, 0, 1000000,
+            fmt::format("untimed calls before them ({})", request.warmup)),
+      whole("--processes", request.processes, 1, 128, "worker processes for the ranks of a node (1)"),
+      whole("--seed", request.seed, 0, 1L << 62, fmt::format("seed of the values ({})", request.seed)),
       toggle("--no-check", request.unchecked, "do not compare the results"),
       pause_flag(pause),
   };

@@ -105,16 +105,16 @@ Command simulate_command() {
       choice<Discipline>(
           "--sharing", request.sharing,
           {{"automatic", Discipline::automatic}, {"fair", Discipline::fair}, {"fifo", Discipline::fifo}},
-          "WORD", "how messages share a link: automatic, fair, fifo"),
+          "WORD", "how messages share a link: automatic, fair, fifo (automatic)"),
       choice<Method>(
           "--method", request.method,
           {{"automatic", Method::automatic}, {"events", Method::events}, {"recurrence", Method::recurrence}},
-          "WORD", "automatic, events, or recurrence: exact and fast, for rings"),
-      parsed("--noise", request.noise, share, "SHARE", "each message takes up to this share longer"),
+          "WORD", "automatic, events, or recurrence: exact and fast, for rings (automatic)"),
+      parsed("--noise", request.noise, share, "SHARE", "each message takes up to this share longer (0%)"),
       parsed("--run-noise", request.run_noise, share, "SHARE",
-             "each link is slower by up to this share for the whole run"),
+             "each link is slower by up to this share for the whole run (0%)"),
       whole("--seed", request.seed, 0, 1L << 62,
-            "seed of the noise, the faults and the blocks that are not zero"),
+            "seed of the noise, the faults and the blocks that are not zero (1)"),
   };
   return {"simulate", "Runs the same collectives on a modelled cluster of any size, with faults",
           join({call_flags(request.call, true), omni_flags(request.omni), in_group("omnireduce", omnireduce),

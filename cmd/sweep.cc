@@ -63,8 +63,9 @@ int run_gpus(Context& context, const SweepFlags& flags) {
 Command sweep_command() {
   static SweepFlags flags;
   const Flags own = {
-      parsed("--size", flags.size, parse_size, "SIZE", "bytes of a measurement"),
-      whole("--iterations", flags.iterations, 1, 100000, "how often each is repeated"),
+      parsed("--size", flags.size, parse_size, "SIZE",
+             "bytes of a measurement (16M; of a copy with --gpu, 256M)"),
+      whole("--iterations", flags.iterations, 1, 100000, "how often each is repeated (2)"),
       toggle("--per-port", flags.request.per_port,
              "over verbs: every active port with every one of the other nodes, not the rails alone"),
       toggle("--gpu", flags.gpu, "measure GPUs, and the links to them, instead of pairs of nodes"),

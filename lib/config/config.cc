@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "base/suggest.h"
 #include "run/inspect_thresholds.h"
+#include "run/rdma_values.h"
 
 namespace ringtrue::config {
 namespace {
@@ -349,8 +350,16 @@ std::vector<Given> effective(const Config& config) {
     for (const auto& [name, setting] : settings)
       out.push_back(shown(fmt::format("{}{}", table, name), setting));
   };
-  show_all(inspect, config.inspect);
-  show_all(verbs, config.verbs);
+  for (const auto& [name, built_in] : run::list(run::InspectThresholds{})) {
+    const auto given = config.inspect.find(name);
+    out.push_back(shown(fmt::format("{}{}", inspect, name),
+                        given == config.inspect.end() ? Setting<double>{built_in} : given->second));
+  }
+  for (const auto& [name, built_in] : run::list(run::RdmaSettings{})) {
+    const auto given = config.verbs.find(name);
+    out.push_back(shown(fmt::format("{}{}", verbs, name),
+                        given == config.verbs.end() ? Setting<std::string>{built_in} : given->second));
+  }
   show_all("groups.", config.groups);
   return out;
 }

@@ -18,6 +18,15 @@ Result<std::vector<std::uint64_t>> CallRequest::sizes() const {
                 "give --from, --to or both, or leave it out");
   }
   const std::uint64_t element = size_of(call.type);
+  // Nothing at all is a call, too; a part of an element is a mistake.
+  for (const auto& [flag, given] :
+       {std::pair("--size", size), std::pair("--from", from), std::pair("--to", to)}) {
+    if (given && given->value > 0 && given->value < element)
+      return fail(
+          Cause::bad_input,
+          fmt::format("{} {} is less than one {}, {} bytes", flag, given->value, key_of(call.type), element),
+          {}, fmt::format("give {} or more", element));
+  }
   if (!from && !to) {
     const std::uint64_t bytes = size ? size->value : 64u << 20;
     return std::vector<std::uint64_t>{bytes / element * element};

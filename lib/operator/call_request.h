@@ -29,7 +29,7 @@ struct CallRequest {
   std::optional<collective::Type> type_given;  // with --type; call.type has it, too
   std::optional<Bytes> slice;
 
-  // Rising, in bytes, rounded down to whole elements.
+  // Rising, in bytes, rounded down to whole elements. Errors (bad_input): less than one element.
   Result<std::vector<std::uint64_t>> sizes() const;
   // The call of that many bytes.
   collective::Call of(std::uint64_t bytes) const;

@@ -141,6 +141,14 @@ Outcome<NodesDocument> nodes(const Setup& setup, const Control& control) {
   auto targets = targets_of(setup, true);
   if (!targets) return trouble(targets.error());
   NodesDocument document;
+  std::size_t unknown = 0;
+  for (const fleet::Target& target : *targets) {
+    if (target.unknown.empty() || ++unknown > 1) continue;
+    document.error = Trouble{
+        {Cause::bad_input, target.unknown, target.node, "check the spelling, /etc/hosts and the name server"},
+        {}};
+  }
+  if (unknown > 1) document.error->error.what += fmt::format(" (and {})", plural(unknown - 1, "more name"));
   document.nodes = fleet::describe(*targets, fleet_options(setup, {}, {}, control));
   return document;
 }

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "base/units.h"
 #include "run/fields.h"
+#include "run/rdma_values.h"
 
 namespace ringtrue::run {
 namespace {
@@ -58,6 +59,24 @@ Result<void> parse(int& into, std::string_view text) {
   return fail(Cause::bad_input, fmt::format("'{}' is not a whole number", text.substr(0, max_name)));
 }
 
+std::string text_of(const std::vector<RdmaPort>& ports) {
+  std::string text;
+  for (const RdmaPort& port : ports) text.append(text.empty() ? "" : ",").append(to_text(port));
+  return text;
+}
+std::string text_of(std::uint64_t bytes) {
+  return ringtrue::to_text(Bytes(bytes));
+}
+std::string text_of(Registration way) {
+  return key_of(way);
+}
+std::string text_of(bool on) {
+  return on ? "on" : "off";
+}
+std::string text_of(int value) {
+  return fmt::format("{}", value);
+}
+
 }  // namespace
 
 Result<RdmaPort> parse_port(std::string_view text) {
@@ -99,6 +118,14 @@ std::vector<std::string> rdma_setting_names() {
   const RdmaSettings any;
   fields([&](const char* name, const About&, const auto&) { names.emplace_back(name); }, any);
   return names;
+}
+
+std::vector<std::pair<std::string, std::string>> list(const RdmaSettings& settings) {
+  std::vector<std::pair<std::string, std::string>> values;
+  fields(
+      [&](const char* name, const About&, const auto& value) { values.emplace_back(name, text_of(value)); },
+      settings);
+  return values;
 }
 
 Result<void> set(RdmaSettings& settings, std::string_view name, std::string_view text) {

@@ -102,8 +102,8 @@ class DaemonProcess {
 // A lease's stream with commands one after the other.
 class Operator {
  public:
-  explicit Operator(rpc::Node::Stub& stub) {
-    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  explicit Operator(rpc::Node::Stub& stub, int seconds = 30) {
+    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(seconds));
     stream_ = stub.Lease(&context_);
   }
   // Writes, and gives the answer with the command's sequence; one without an outcome when the stream ends.
