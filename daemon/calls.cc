@@ -111,7 +111,8 @@ class UnaryCall : public std::enable_shared_from_this<Call> {
   void wait() {
     // Comes once the call is over for the client, however that came about, if the call has begun at all.
     grpc_.AsyncNotifyWhenDone(done_.start(this->shared_from_this(), [this](bool) {
-      if (grpc_.IsCancelled()) static_cast<Call*>(this)->cancelled();
+      gone_ = grpc_.IsCancelled();
+      if (gone_) static_cast<Call*>(this)->cancelled();
     }));
     (context_.service.*request_next)(&grpc_, &request_, &responder_, context_.queue.get(),
                                      context_.queue.get(),
@@ -132,6 +133,7 @@ class UnaryCall : public std::enable_shared_from_this<Call> {
 
   void cancelled() {}
 
+  bool gone_ = false;  // perhaps even before the call was seen to have come
   CallContext& context_;
   Request request_;
   Peer peer_;
@@ -199,6 +201,7 @@ class InspectCall : public UnaryCall<InspectCall, rpc::InspectRequest, rpc::Insp
       return;
     }
     finish_within(Seconds(window) + inspect_time);
+    if (gone_) return told(fail(Cause::cancelled, "the asker is gone"));
     ticket_ = context_.inspector.ask(
         {Seconds(window), request_.wake_gpus()}, peer_.identity,
         [self = shared_from_this()](const Inspector::Answer& answer) { self->told(answer); });

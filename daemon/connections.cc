@@ -84,6 +84,18 @@ Source source_of(int socket) {
   return {user, user, true, "127.0.0.1"};
 }
 
+void say_busy(int socket) {
+  char bytes[512];
+  constexpr char handshake = 22;
+  if (::recv(socket, bytes, 1, MSG_PEEK | MSG_DONTWAIT) != 1 || bytes[0] != handshake) return;
+  // TLS 1.2's record of two bytes: fatal, internal_error (RFC 8446, 6).
+  constexpr char alert[] = {21, 3, 3, 0, 2, 2, 80};
+  (void)::send(socket, alert, sizeof alert, MSG_DONTWAIT | MSG_NOSIGNAL);
+  ::shutdown(socket, SHUT_WR);
+  // What is left unread would make of our end a reset, which may overtake the alert.
+  for (int i = 0; i < 32 && ::recv(socket, bytes, sizeof bytes, MSG_DONTWAIT) > 0; ++i) continue;
+}
+
 struct Connections::Connection {
   Source source;
   OwnedFd client, grpc;  // our ends
@@ -234,7 +246,10 @@ bool Connections::make_room(const Source& source) {
   const Source& who = any ? goes->second->source : source;
   ++crowded_out_;
   log_refusal(who, "dropped a connection of {}: too many at once", who.text);
-  if (any) table_.erase(goes);
+  if (any) {
+    say_busy(goes->second->client.get());
+    table_.erase(goes);
+  }
   return any;
 }
 
@@ -264,7 +279,10 @@ void Connections::take_new() {
         "unix-abstract:" + std::string(name.sun_path + 1, length - offsetof(sockaddr_un, sun_path) - 1);
     {
       const std::lock_guard lock(mutex_);
-      if (!make_room(connection->source)) continue;
+      if (!make_room(connection->source)) {
+        say_busy(connection->client.get());
+        continue;
+      }
       table_[peer] = std::move(connection);
     }
     hand_over_(arrival.door, arrival.listener, theirs.release());

@@ -29,6 +29,9 @@ struct Source {
   std::string here{};  // our address that it reached; of the Unix socket: loopback's
 };
 Source source_of(int socket);
+// Of a client that there is no room for: one that has begun a TLS handshake is told so, by an alert that its
+// own library reports. It would take its certificate for the cause otherwise.
+void say_busy(int socket);
 
 class Connections {
  public:

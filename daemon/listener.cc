@@ -158,6 +158,7 @@ void Listener::accept_all() {
     Source source = source_of(fd.get());
     if (fd.get() > (opening_ == Opening::any ? highest_local_fd : highest_tcp_fd)) {
       drop(source, "too many connections at once");
+      say_busy(fd.get());
       continue;
     }
     if (opening_ == Opening::any) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <mutex>
 
 extern char** environ;
 
@@ -18,6 +19,15 @@ namespace ringtrue {
 namespace {
 
 constexpr int channel_fd = 3;
+
+// Killed, and not yet dead when nobody could wait any longer. They would stay as zombies.
+std::mutex left_mutex;
+std::vector<pid_t> left;
+
+void reap_left() {
+  const std::lock_guard lock(left_mutex);
+  std::erase_if(left, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
+}
 
 void sleep_ms(long ms) {
   const timespec time{0, ms * 1'000'000};
@@ -56,6 +66,7 @@ tl::expected<Ends, int> open_socket_pair() {
 tl::expected<ChildProcess, int> ChildProcess::start(const std::string& program,
                                                     std::vector<std::string> arguments,
                                                     const ChildFiles& files) {
+  reap_left();
   std::vector<char*> words;
   for (std::string& argument : arguments) words.push_back(argument.data());
   words.push_back(nullptr);
@@ -125,7 +136,10 @@ bool ChildProcess::stopped() const {
 void ChildProcess::kill(Seconds patience) {
   if (pid_ <= 0) return;
   ::kill(pid_, SIGKILL);
-  ended(Deadline::in(patience));
+  if (!ended(Deadline::in(patience))) {
+    const std::lock_guard lock(left_mutex);
+    left.push_back(pid_);
+  }
   pid_ = 0;
 }
 

@@ -49,7 +49,7 @@ class ChildProcess {
   // Whether a signal (SIGSTOP) keeps it from going on.
   bool stopped() const;
   // Ends it however it stands. One inside a driver's call dies only when the driver lets it: after `patience`
-  // it is left to the kernel.
+  // it is left to the kernel, and reaped when another child is started.
   void kill(Seconds patience);
 
  private:

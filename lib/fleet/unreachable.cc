@@ -41,6 +41,10 @@ Error why_unreachable(const Target& target, const pki::PemBundle* credentials, c
                   place + " took the connection but does not answer: its daemon may be stopped or overloaded",
                   "look at ringtrued on that node");
 
+  if (says({"alert internal error"}))
+    return reason(Cause::refused, place + " has no room for another connection: too many clients at once",
+                  "try again in a minute; its daemon's log says whose they are");
+
   const std::string issue = "ringtrue pki issue --dir AUTHORITY " + certificate_name(target);
   if (says({"certificate verify failed"}))
     return reason(
@@ -63,10 +67,12 @@ Error why_unreachable(const Target& target, const pki::PemBundle* credentials, c
           "the connection was closed: probably " + node + " wants TLS, but this side runs --insecure",
           "give --pki DIR instead");
     const auto own = pki::read_certificate(credentials->cert);
-    return reason(Cause::refused,
-                  node + " refused our certificate" + (own ? fmt::format(" (\"{}\")", own->name) : "") +
-                      " and gave no reason",
-                  "compare the ca.crt on both sides and the clocks; its daemon's log says more");
+    return reason(
+        Cause::refused,
+        node + " refused our certificate" + (own ? fmt::format(" (\"{}\")", own->name) : "") +
+            " and gave no reason",
+        "compare the ca.crt on both sides and the clocks, or it has too many clients; its daemon's log "
+        "says more");
   }
   return reason(Cause::unreachable, "cannot connect to " + place + ": " + status);
 }

@@ -2,6 +2,7 @@
 #include <openssl/ssl.h>
 
 #include "daemon/client_limits.h"
+#include "fleet/fleet.h"
 #include "pki/safe_file.h"
 #include "tests/unit/daemon/tls_daemon.h"
 
@@ -83,6 +84,28 @@ TEST_F(CrowdAttack, RefusedLeasesRefuseNobodyElse) {
   alice.finish();
   for (auto& stream : refused) stream->wait_for_end();
   EXPECT_LT(log_lines(), 60) << daemon_->log();
+}
+
+// Who finds no room is told so, not that its certificate were wrong.
+TEST_F(CrowdAttack, WhoFindsNoRoomIsToldWhy) {
+  fleet::Options options;
+  options.pki = folder_ / "pki";
+  options.phase_deadline = Seconds(10);
+  const fleet::Target target{"node0", "127.0.0.1", ntohs(address_.sin_port), ""};
+  std::string why;
+  for (int tries = 0; tries < 10 && why.find("too many clients at once") == std::string::npos; ++tries) {
+    std::vector<std::unique_ptr<rpc::Node::Stub>> stubs;
+    std::vector<std::unique_ptr<Operator>> busy;
+    for (std::size_t i = 0; i < max_of_source; ++i) {
+      stubs.push_back(stub(folder_ / "pki/operator"));
+      EXPECT_TRUE(describe(*stubs.back(), reply_).ok());
+      busy.push_back(std::make_unique<Operator>(*stubs.back()));  // a call that says nothing
+    }
+    why = fleet::describe({target}, options).at(0).cause;
+    for (auto& stream : busy) stream->cancel();
+    for (auto& stream : busy) stream->wait_for_end();
+  }
+  EXPECT_NE(why.find("too many clients at once"), std::string::npos) << why << "\n" << daemon_->log();
 }
 
 // Readings by the dozen, taken back as soon as they run: no probe is left, and others are told.

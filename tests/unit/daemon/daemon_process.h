@@ -89,12 +89,22 @@ class DaemonProcess {
     std::vector<pid_t> found;
     for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/task")) {
       std::ifstream file(task.path() / "children");
-      for (pid_t child; file >> child;) found.push_back(child);
+      for (pid_t child; file >> child;)
+        if (!is_dead(child)) found.push_back(child);
     }
     return found;
   }
 
  private:
+  // Killed, but not yet reaped.
+  static bool is_dead(pid_t pid) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    std::string text;
+    std::getline(file, text);
+    const std::size_t state = text.rfind(") ");
+    return state == text.npos || text[state + 2] == 'Z';
+  }
+
   std::string log_;
   pid_t pid_ = 0;
 };

@@ -199,6 +199,22 @@ TEST_F(Unreachable, ItClosesWithoutAWord) {
   EXPECT_THAT(why->what, HasSubstr("gave no reason"));
 }
 
+// As daemon/connections.cc says it.
+TEST_F(Unreachable, ItHasNoRoom) {
+  Server s([](int fd) {
+    char rest[4096];
+    EXPECT_GT(read(fd, rest, sizeof rest), 0);
+    const char alert[] = {21, 3, 3, 0, 2, 2, 80};
+    EXPECT_EQ(write(fd, alert, sizeof alert), ssize_t(sizeof alert));
+    shutdown(fd, SHUT_WR);
+    while (read(fd, rest, sizeof rest) > 0) continue;
+  });
+  const auto why = ask(s.port(), &mine_);
+  ASSERT_TRUE(why);
+  EXPECT_EQ(why->cause, Cause::refused);
+  EXPECT_THAT(why->what, HasSubstr("too many clients at once"));
+}
+
 TEST_F(Unreachable, NoTls) {
   Server s([](int fd) {
     const char settings[] = {0, 0, 0, 4, 0, 0, 0, 0, 0};  // how an HTTP/2 server begins
