@@ -34,6 +34,8 @@ Command ideal_command() {
   const Flags rates = {
       whole("--nodes", request.nodes, 1, 4194304, "number of nodes"),
       whole("--gpus-per-node", request.gpus, 1, 4194304, "GPUs (ranks, where there are none) per node"),
+      whole("--nvlink-domain", request.nvlink_domain, 1, 4194304,
+            "nodes that one NVLink network joins (18 trays of NVL72)"),
       parsed("--inter", request.inter, parse_rate, "RATE",
              "rate between nodes, one way, per node: 400Gbit, 50GB/s"),
       parsed("--intra", request.intra, parse_rate, "RATE", "rate inside a node, one way, per GPU: 450GB/s"),

@@ -49,8 +49,9 @@ std::string cause_of(double times, bool between, const Rate& rate) {
 
 }  // namespace
 
-std::optional<AboveIdeal> explain_above(BytesPerSecond measured, const Ideal& ideal, const Inputs& in,
+std::optional<AboveIdeal> explain_above(BytesPerSecond measured, const Ideal& ideal, const Inputs& inputs,
                                         collective::AlgorithmId algorithm) {
+  const Inputs in = as_domains(inputs);
   const AlgorithmIdeal* own = ideal.find(algorithm);
   const MaybeRate limit = own ? own->busbw : ideal.bound;
   if (!limit || !(measured.value > limit->value * tolerance)) return std::nullopt;

@@ -104,12 +104,38 @@ Inside by_nvlinks(const Node& node, const Gpu& gpu, NodeFacts& facts) {
   return inside;
 }
 
+// NVSwitches do, of the generation that came with NVLink 4, and later ones.
+std::optional<bool> reduces(const Gpu& gpu) {
+  if (!gpu.nvlinks) return std::nullopt;
+  bool known = true;
+  for (const NvLink& link : *gpu.nvlinks) {
+    if (link.remote == topology::Remote::gpu || link.remote == topology::Remote::cpu) return false;
+    if (link.version.known() && *link.version < 4) return false;
+    known = known && link.version.known() && link.remote == topology::Remote::nvswitch;
+  }
+  if (gpu.nvlinks->empty()) return false;
+  return known ? std::optional(true) : std::nullopt;
+}
+
+// Of all: true, of one: false, or else unknown.
+template <class Items, class Word>
+std::optional<bool> all_of(const Items& items, const Word& word) {
+  bool every = !items.empty();
+  for (const auto& item : items) {
+    const std::optional<bool> said = word(item);
+    if (said == std::optional(false)) return false;
+    every = every && said;
+  }
+  return every ? std::optional(true) : std::nullopt;
+}
+
 void find_intra(const Node& node, NodeFacts& facts) {
   facts.gpus = int(node.gpus.size());
   if (node.gpus.empty()) {
     facts.intra_arithmetic = "no GPUs";
     return;
   }
+  facts.nvlink_reduces = all_of(node.gpus, reduces);
   std::vector<std::string> unknown;
   std::map<std::string, std::size_t> shapes;  // by arithmetic, without names of GPUs
   const Gpu* least = nullptr;
@@ -269,6 +295,13 @@ Result<Facts> from_topology(const topology::Cluster& cluster, const FactOptions&
   in.inter =
       choose_rate("I", between, arithmetic(between, &NodeFacts::inter_arithmetic), options.inter, facts);
   if (between.node && !options.inter) in.inter_efficiency = between.node->inter_efficiency;
+  in.infiniband = all_of(facts.nodes, [](const NodeFacts& node) { return node.infiniband; });
+  in.nvlink_reduces = all_of(facts.nodes, [](const NodeFacts& node) { return node.nvlink_reduces; });
+  if (options.nvlink_domain) {
+    in.nvlink_domain = *options.nvlink_domain;
+    facts.arithmetic.push_back(
+        fmt::format("NVLink joins {}, declared", plural(std::size_t(in.nvlink_domain), "node")));
+  }
   for (const NodeFacts& node : facts.nodes)
     for (const std::string& note : node.notes)
       facts.notes.push_back(facts.nodes.size() > 1 ? fmt::format("{}: {}", node.node, note) : note);

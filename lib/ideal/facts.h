@@ -22,7 +22,8 @@ struct FactOptions {
   std::optional<int> nodes;  // declared values override what is probed
   std::optional<int> gpus_per_node;
   std::optional<BytesPerSecond> inter, intra;
-  std::vector<std::string> nics;  // only these are rails; empty: chosen as above
+  std::optional<int> nvlink_domain;  // nodes that one NVLink network joins
+  std::vector<std::string> nics;     // only these are rails; empty: chosen as above
 };
 
 struct Rail {
@@ -43,7 +44,9 @@ struct NodeFacts {
   std::optional<Efficiency> intra_efficiency, inter_efficiency;  // where a figure for these links is known
   std::optional<BytesPerSecond> sum;  // of the rails, where it differs from R x the slowest
   std::vector<Rail> rails;
-  std::vector<std::string> notes;  // what is unknown, down or narrower than it should be; of this node
+  std::optional<bool> infiniband;      // what its rails are
+  std::optional<bool> nvlink_reduces;  // by NVSwitches
+  std::vector<std::string> notes;      // what is unknown, down or narrower than it should be; of this node
 };
 
 struct Facts {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/plural.h"
+#include "ideal/in_network.h"
 #include "ideal/rails.h"
 
 namespace ringtrue::ideal {
@@ -26,6 +28,12 @@ Result<void> validate(const Inputs& in) {
   if (long(in.nodes) * in.gpus_per_node > max_ranks) {
     return fail(Cause::bad_input, fmt::format("{} nodes of {} GPUs are too many", in.nodes, in.gpus_per_node),
                 {}, fmt::format("at most {} GPUs in all", max_ranks));
+  }
+  if (in.nvlink_domain < 1 || in.nodes % in.nvlink_domain != 0) {
+    return fail(
+        Cause::bad_input,
+        fmt::format("{} are not whole NVLink domains of {}", plural(in.nodes, "node"), in.nvlink_domain), {},
+        "give a number of nodes that is a multiple of the domain's");
   }
   for (const auto* rate : {&in.inter, &in.intra}) {
     if (*rate && !(std::isfinite((*rate)->value.value) && (*rate)->value.value > 0)) {
@@ -56,9 +64,8 @@ std::optional<BytesPerSecond> scaled(const std::optional<Rate>& rate, const std:
 std::optional<BytesPerSecond> busbw(double factor, const Loads& loads, std::optional<BytesPerSecond> inter,
                                     std::optional<BytesPerSecond> intra) {
   if ((loads.inter > 0 && !inter) || (loads.intra > 0 && !intra)) return std::nullopt;
-  double longest = 0;  // seconds per byte of the call
-  if (loads.inter > 0) longest = std::max(longest, loads.inter / inter->value);
-  if (loads.intra > 0) longest = std::max(longest, loads.intra / intra->value);
+  const auto value = [](const auto& rate) { return rate ? rate->value : 0.0; };
+  const double longest = seconds_a_byte(loads, value(inter), value(intra));
   if (longest <= 0) return std::nullopt;
   return BytesPerSecond(factor / longest);
 }
@@ -75,20 +82,25 @@ AlgorithmIdeal rate_algorithm(const Schedule& schedule, const Shape& shape, cons
   out.busbw = busbw(factor, *loads, nominal(in.inter), nominal(in.intra));
   out.attainable =
       busbw(factor, *loads, scaled(in.inter, in.inter_efficiency), scaled(in.intra, in.intra_efficiency));
-  std::string terms;
-  const auto term = [&](double load, const std::optional<Rate>& rate, const char* unknown) {
-    if (load <= 0) return;
-    terms += terms.empty() ? "" : ", ";
-    terms += fmt::format("{:.6g} / {}", load, rate ? in_gb(rate->value) : std::string(unknown));
+  const auto terms = [&](double inter, double intra, const char* between) {
+    std::string text;
+    const auto term = [&](double load, const std::optional<Rate>& rate, const char* unknown) {
+      if (load <= 0) return;
+      text += text.empty() ? "" : between;
+      text += fmt::format("{:.6g} / {}", load, rate ? in_gb(rate->value) : std::string(unknown));
+    };
+    term(inter, in.inter, "I");
+    term(intra, in.intra, "B");
+    return text;
   };
-  term(loads->inter, in.inter, "I");
-  term(loads->intra, in.intra, "B");
-  if (terms.empty()) {
-    out.arithmetic = "one rank: nothing moves";
-  } else {
-    out.arithmetic = fmt::format("{:.6g} / max({}) = {}", factor, terms,
-                                 out.busbw ? gb(*out.busbw) : std::string("unknown"));
-  }
+  const std::string time = loads->both
+                               ? fmt::format("({} - min({}))", terms(loads->inter, loads->intra, " + "),
+                                             terms(loads->both->inter, loads->both->intra, ", "))
+                               : fmt::format("max({})", terms(loads->inter, loads->intra, ", "));
+  out.arithmetic = loads->inter + loads->intra <= 0
+                       ? std::string("one rank: nothing moves")
+                       : fmt::format("{:.6g} / {} = {}", factor, time,
+                                     out.busbw ? gb(*out.busbw) : std::string("unknown"));
   return out;
 }
 
@@ -139,22 +151,6 @@ void add_bound(const Inputs& in, const Shape& shape, Ideal& ideal) {
   }
 }
 
-void add_in_network(const Inputs& in, const Shape& shape, Ideal& ideal) {
-  const double p = in.gpus_per_node, n = double(shape.ranks());
-  if (in.gpus_per_node > 1 && in.nodes == 1 && in.intra) {
-    const BytesPerSecond rate(2 * in.intra->value.value * (p - 1) / (p + 1));
-    ideal.in_network.push_back({"nvlink-sharp", rate,
-                                fmt::format("2 B (P-1) / (P+1) = 2 x {} x {} / {} = {}",
-                                            in_gb(in.intra->value), p - 1, p + 1, gb(rate))});
-  }
-  if (in.nodes > 1 && in.inter) {
-    const BytesPerSecond rate(2 * (n - 1) / n * in.inter->value.value);
-    ideal.in_network.push_back(
-        {"infiniband-sharp", rate,
-         fmt::format("2 (N-1) / N x I = 2 x {} / {} x {} = {}", n - 1, n, in_gb(in.inter->value), gb(rate))});
-  }
-}
-
 }  // namespace
 
 const AlgorithmIdeal* Ideal::find(collective::AlgorithmId algorithm) const {
@@ -166,12 +162,29 @@ const AlgorithmIdeal* Ideal::find(collective::AlgorithmId algorithm) const {
 
 Result<Ideal> compute(const Inputs& inputs) {
   if (auto valid = validate(inputs); !valid) return tl::unexpected(valid.error());
-  const Shape shape{inputs.nodes, inputs.gpus_per_node};
+  const Inputs in = as_domains(inputs);
+  const Shape shape{in.nodes, in.gpus_per_node};
   Ideal ideal;
-  add_bound(inputs, shape, ideal);
-  add_in_network(inputs, shape, ideal);
-  for (const Schedule& s : schedules()) ideal.algorithms.push_back(rate_algorithm(s, shape, inputs));
+  if (inputs.nvlink_domain > 1)
+    ideal.arithmetic.push_back(
+        fmt::format("NVLink joins {}: taken as {} of {}{}", plural(inputs.nvlink_domain, "node"),
+                    plural(in.nodes, "node"), plural(in.gpus_per_node, "GPU"),
+                    in.inter && in.nodes > 1 ? fmt::format(", with I = {} x {} = {}", inputs.nvlink_domain,
+                                                           in_gb(inputs.inter->value), gb(in.inter->value))
+                                             : ""));
+  add_bound(in, shape, ideal);
+  ideal.in_network = in_network(in);
+  for (const Schedule& s : schedules()) ideal.algorithms.push_back(rate_algorithm(s, shape, in));
   return ideal;
+}
+
+Inputs as_domains(const Inputs& inputs) {
+  Inputs in = inputs;
+  in.nodes /= in.nvlink_domain;
+  in.gpus_per_node *= in.nvlink_domain;
+  if (in.inter) in.inter->value = in.inter->value * double(in.nvlink_domain);
+  in.nvlink_domain = 1;
+  return in;
 }
 
 std::vector<NamedInput> list(const Inputs& in) {
@@ -186,6 +199,7 @@ std::vector<NamedInput> list(const Inputs& in) {
     out.push_back(e ? NamedInput{name, e->share, e->origin, e->source}
                     : NamedInput{name, {}, Origin::unknown, {}});
   };
+  if (in.nvlink_domain > 1) out.push_back({"nvlink_domain", double(in.nvlink_domain), in.domain_origin, {}});
   rate("inter_Bps", in.inter);
   rate("intra_Bps", in.intra);
   share("inter_efficiency", in.inter_efficiency);

@@ -5,7 +5,8 @@
 //   bound (busbw)  one node:      B
 //                  several:       min( I (N-1) Q / (N ),  B (N-1) / (N-Q) )     (Preferred Networks)
 //                  P = 1 has no inside, so only the first term.
-//   ideal          busbw factor / max( inter load / I, intra load / B ), see loads.h
+// Nodes whose GPUs one NVLink network joins (a rack of NVL72: 18 trays) count as one node: as_domains().
+//   ideal          busbw factor / seconds for the busiest ports' loads at I and B, see loads.h
 //   attainable     the ideal, with I and B times their links' efficiency, see rates.h
 #pragma once
 
@@ -29,6 +30,10 @@ struct Inputs {
   std::optional<Rate> intra;                  // B; unknown otherwise
   std::optional<Efficiency> inter_efficiency;
   std::optional<Efficiency> intra_efficiency;
+  int nvlink_domain = 1;  // nodes that one NVLink network joins; P and I are those of a node all the same
+  Origin domain_origin = Origin::declared;
+  std::optional<bool> infiniband;      // what is between nodes; unknown otherwise
+  std::optional<bool> nvlink_reduces;  // by NVSwitches that can: those of H100 and later
 };
 
 // One input for display, with where it came from.
@@ -47,7 +52,7 @@ struct AlgorithmIdeal {
 };
 
 struct InNetwork {
-  std::string name;  // "nvlink-sharp", "infiniband-sharp"
+  std::string name;  // "nvlink-sharp", "infiniband-sharp", "nvlink-and-infiniband-sharp"
   BytesPerSecond busbw;
   std::string arithmetic;
 };
@@ -69,8 +74,11 @@ struct Ideal {
 };
 
 // Errors: bad_input for fewer than one node or GPU, more than 4,194,304 ranks, a rate that is not above zero,
-// an efficiency outside (0, 1].
+// an efficiency outside (0, 1], nodes that are not whole NVLink domains.
 Result<Ideal> compute(const Inputs& inputs);
+
+// The same with each NVLink domain as one node: Q / D nodes of P x D GPUs that send D x I.
+Inputs as_domains(const Inputs& inputs);
 
 std::vector<NamedInput> list(const Inputs& inputs);
 

@@ -26,7 +26,7 @@ class Ports {
     in.in += amount;
   }
 
-  Loads busiest() const { return {busiest(node_), busiest(rank_)}; }
+  Loads busiest() const { return {busiest(node_), busiest(rank_), {}}; }
 
  private:
   struct Port {
@@ -62,7 +62,7 @@ Loads folded(const Shape& shape, Amount amount_at_distance) {
 
 std::optional<Loads> ring(const Shape& s) {
   const double all = both_ways(double(s.ranks()));
-  return Loads{s.nodes > 1 ? all : 0, s.gpus_per_node > 1 ? all : 0};
+  return Loads{s.nodes > 1 ? all : 0, s.gpus_per_node > 1 ? all : 0, {}};
 }
 
 std::optional<Loads> double_tree(const Shape& s) {
@@ -72,34 +72,46 @@ std::optional<Loads> double_tree(const Shape& s) {
   return loads;
 }
 
+bool in_turns(const Shape& s) {
+  return s.nodes > 1 && s.gpus_per_node > 1 && std::has_single_bit(unsigned(s.nodes)) &&
+         std::has_single_bit(unsigned(s.gpus_per_node));
+}
+
 std::optional<Loads> recursive_doubling(const Shape& s) {
-  return folded(s, [](long) { return 1.0; });
+  Loads loads = folded(s, [](long) { return 1.0; });
+  if (in_turns(s)) loads.both = {double(s.gpus_per_node), 1.0};
+  return loads;
 }
 
 std::optional<Loads> halving_doubling(const Shape& s) {
   // At distance d a rank holds 1/d of the vector and exchanges half of that, once each way.
-  return folded(s, [](long distance) { return 1.0 / double(distance); });
+  Loads loads = folded(s, [](long distance) { return 1.0 / double(distance); });
+  // Half of 1/P inside, each way; the first round between nodes is 1, of P ranks that hold 1/P each.
+  if (in_turns(s)) loads.both = {1.0, 1.0 / s.gpus_per_node};
+  return loads;
 }
 
 std::optional<Loads> hierarchical(const Shape& s) {
-  return Loads{s.nodes > 1 ? both_ways(s.nodes) : 0, s.gpus_per_node > 1 ? both_ways(s.gpus_per_node) : 0};
+  return Loads{
+      s.nodes > 1 ? both_ways(s.nodes) : 0, s.gpus_per_node > 1 ? both_ways(s.gpus_per_node) : 0, {}};
 }
 
 std::optional<Loads> two_shot(const Shape& s) {
   if (s.nodes > 1) return std::nullopt;
-  return Loads{0, s.gpus_per_node > 1 ? both_ways(s.gpus_per_node) : 0};
+  return Loads{0, s.gpus_per_node > 1 ? both_ways(s.gpus_per_node) : 0, {}};
 }
 
 std::optional<Loads> one_shot(const Shape& s) {
-  return Loads{double(s.gpus_per_node) * double(s.ranks() - s.gpus_per_node), double(s.gpus_per_node - 1)};
+  return Loads{
+      double(s.gpus_per_node) * double(s.ranks() - s.gpus_per_node), double(s.gpus_per_node - 1), {}};
 }
 
 std::optional<Loads> naive(const Shape& s) {
-  return Loads{double(s.ranks() - s.gpus_per_node), double(s.gpus_per_node - 1)};
+  return Loads{double(s.ranks() - s.gpus_per_node), double(s.gpus_per_node - 1), {}};
 }
 
 std::optional<Loads> pairwise(const Shape& s) {
-  return Loads{s.nodes > 1 ? 1.0 : 0.0, s.gpus_per_node > 1 ? 1.0 : 0.0};
+  return Loads{s.nodes > 1 ? 1.0 : 0.0, s.gpus_per_node > 1 ? 1.0 : 0.0, {}};
 }
 
 constexpr std::array<Schedule, 9> table{{
@@ -119,6 +131,13 @@ constexpr std::array<Schedule, 9> table{{
 }};
 
 }  // namespace
+
+double seconds_a_byte(const Loads& loads, double inter, double intra) {
+  const double between = loads.inter > 0 ? loads.inter / inter : 0;
+  const double inside = loads.intra > 0 ? loads.intra / intra : 0;
+  if (!loads.both) return std::max(between, inside);
+  return between + inside - std::min(loads.both->inter / inter, loads.both->intra / intra);
+}
 
 std::span<const Schedule> schedules() {
   return table;

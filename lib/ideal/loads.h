@@ -1,7 +1,10 @@
 // How much of a call each algorithm puts through the busiest port, from its schedule alone.
 //
 // For long calls every algorithm here is pipelined in slices, so its time is that of its busiest port:
-//   T = max( inter x S / I, intra x S / B )
+//   T = max( inter x S / I, intra x S / B ),
+// or, where rounds inside nodes and rounds between them take turns, the sum, less what of them goes on at
+// once:
+//   T = inter x S / I + intra x S / B - min( both.inter x S / I, both.intra x S / B )
 // with S the bytes of the call, I a node's one-way rate to the network and B a GPU's one-way rate inside its
 // node; ports are full duplex, and the busier direction counts. Latency is left out: these are ideals.
 #pragma once
@@ -18,7 +21,14 @@ namespace ringtrue::ideal {
 struct Loads {
   double inter = 0;  // through the busiest node's network port
   double intra = 0;  // through the busiest GPU's port inside its node
+  struct Part {
+    double inter = 0, intra = 0;
+  };
+  std::optional<Part> both{};  // they take turns, but for these parts
 };
+
+// Seconds for a call of one byte, where both rates are above zero.
+double seconds_a_byte(const Loads& loads, double inter, double intra);
 
 // Q nodes of P GPUs each, ranks contiguous by node, N = P x Q.
 struct Shape {
@@ -44,7 +54,11 @@ struct Schedule {
 //   recursive-doubling  each of log2 N steps sends all of S; ranks beyond a power of two fold in before and
 //                       get the result after (Thakur, Rabenseifner, Gropp 2005).
 //   halving-doubling    Rabenseifner 2004: reduce-scatter by vector halving, distance doubling, then the
-//                       mirror; the same fold.
+//                       mirror; the same fold. Of these two, no rank sends to another node before the round
+//                       inside its node has given it the data, so rounds take turns (2^n ranks on 2^m nodes;
+//                       others are taken to overlap): of recursive doubling a whole round flows into the
+//                       next, of halving-doubling half of the last round inside, there and back, because the
+//                       half that one of two partners sends first is what it has got last.
 //   hierarchical        reduce-scatter inside, ring between same-index GPUs, all-gather inside, overlapped:
 //                       2(Q-1)/Q between nodes and 2(P-1)/P inside: exactly the bound.
 //   two-shot            each rank sends a P-th to every other, twice: 2(P-1)/P; one node only.

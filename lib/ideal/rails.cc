@@ -149,6 +149,21 @@ bool note_peer_traffic(const Node& node, const std::vector<Way>& ways, NodeFacts
   return true;
 }
 
+// Of NICs whose layer no source tells, NVIDIA's alone may be InfiniBand that reduces.
+std::optional<bool> is_infiniband(const Node& node, const std::vector<Way>& ways) {
+  bool all = !ways.empty();
+  for (const Way& way : ways) {
+    if (way.port->layer == topology::LinkLayer::infiniband) continue;
+    if (way.port->layer == topology::LinkLayer::ethernet) return false;
+    const topology::Nic* nic = node.find_nic(way.rail.nic);
+    const topology::PciDevice* device = nic ? node.find_pci(nic->address) : nullptr;
+    constexpr std::uint32_t nvidia_networking = 0x15b3;
+    if (device && device->vendor.known() && !device->vendor.is(nvidia_networking)) return false;
+    all = false;
+  }
+  return all ? std::optional(true) : std::nullopt;
+}
+
 std::optional<Efficiency> efficiency_of(const std::vector<Way>& ways) {
   std::set<std::string> speeds;
   std::set<int> mtus;
@@ -176,6 +191,7 @@ void find_inter(const Node& node, const std::vector<std::string>& names, NodeFac
   std::vector<Way> ways = ways_of(node, names, facts);
   cap_by_pcie(ways);
   note_shared_links(ways, facts);
+  facts.infiniband = is_infiniband(node, ways);
   std::vector<std::string> unrated, unknown;
   MaybeRate slowest;
   BytesPerSecond sum;

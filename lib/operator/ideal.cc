@@ -17,7 +17,8 @@ Outcome<std::optional<Facts>> probe(const IdealRequest& request, const Control& 
 
 Result<void> add_facts(const IdealRequest& request, std::optional<BytesPerSecond> inter, const Facts& probed,
                        IdealDocument& document) {
-  ideal::FactOptions options{request.nodes, request.gpus, inter, request.intra, request.nics};
+  ideal::FactOptions options{request.nodes, request.gpus,          inter,
+                             request.intra, request.nvlink_domain, request.nics};
   // Silent hosts are nodes, too.
   if (!options.nodes && !probed.failures.empty()) options.nodes = int(probed.nodes.size());
   auto facts = ideal::from_topology(probed.cluster, options);
@@ -32,6 +33,7 @@ Result<void> add_facts(const IdealRequest& request, std::optional<BytesPerSecond
 void add_shape(const IdealRequest& request, std::optional<BytesPerSecond> inter, ideal::Inputs& inputs) {
   inputs.nodes = request.nodes.value_or(1);
   inputs.gpus_per_node = request.gpus.value_or(1);
+  inputs.nvlink_domain = request.nvlink_domain.value_or(1);
   if (inter) inputs.inter = {*inter, ideal::Origin::declared};
   if (request.intra) inputs.intra = {*request.intra, ideal::Origin::declared};
 }
@@ -65,6 +67,7 @@ Outcome<IdealDocument> ideal(const IdealRequest& request, const Control& control
     auto efficiency = ideal::ethernet_tcp(*request.mtu);
     if (!efficiency) return trouble(efficiency.error());
     document.inputs.inter_efficiency = *efficiency;
+    document.inputs.infiniband = false;
   }
   auto computed = ideal::compute(document.inputs);
   if (!computed) return trouble(computed.error());

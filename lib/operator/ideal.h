@@ -16,6 +16,7 @@ struct IdealRequest {
   Setup setup;
   bool hosts = false;  // of the configured hosts, where files and rates say nothing
   std::optional<int> nodes, gpus;
+  std::optional<int> nvlink_domain;  // nodes
   std::optional<BytesPerSecond> inter, intra;
   std::optional<int> mtu;
   std::optional<collective::AlgorithmId> algorithm;

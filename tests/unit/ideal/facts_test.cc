@@ -305,6 +305,32 @@ TEST(Facts, RefusesWhatIsNotThere) {
   EXPECT_THAT(none.error().text(), HasSubstr("mlx5_0, mlx5_1"));
 }
 
+TEST(Facts, WhetherSwitchesReduceIsAskedOfTheHardware) {
+  const Inputs h100 = facts_of({dgx("node0"), dgx("node1")}).inputs;
+  EXPECT_EQ(h100.infiniband, std::optional(true));
+  EXPECT_EQ(h100.nvlink_reduces, std::optional(true));
+  Node roce = dgx("node1");
+  for (auto& nic : roce.nics) nic.ports[0].layer = topology::LinkLayer::ethernet;
+  EXPECT_EQ(facts_of({dgx("node0"), roce}).inputs.infiniband, std::optional(false));
+  Node unknown = dgx("node1"), efa = dgx("node1");
+  for (Node* node : {&unknown, &efa})
+    for (auto& nic : node->nics) nic.ports[0].layer = topology::LinkLayer::unknown;
+  EXPECT_EQ(facts_of({dgx("node0"), unknown}).inputs.infiniband, std::nullopt);
+  for (auto& nic : efa.nics) pci_of(efa, nic).vendor = {0x1d0f, sysfs};
+  EXPECT_EQ(facts_of({efa}).inputs.infiniband, std::optional(false));
+
+  Node a100 = dgx("node0"), cards = dgx("node0"), untold = dgx("node0");
+  for (auto& gpu : a100.gpus)
+    for (auto& link : *gpu.nvlinks) link.version = {3, nvml};
+  EXPECT_EQ(facts_of({a100}).inputs.nvlink_reduces, std::optional(false));
+  for (auto& link : *cards.gpus[0].nvlinks) link.remote = topology::Remote::gpu;
+  EXPECT_EQ(facts_of({cards}).inputs.nvlink_reduces, std::optional(false));
+  untold.gpus[3].nvlinks.reset();
+  EXPECT_EQ(facts_of({untold}).inputs.nvlink_reduces, std::nullopt);
+  EXPECT_EQ(facts_of({four_rails("node0")}).inputs.nvlink_reduces,
+            std::optional(false));  // no NVLinks at all
+}
+
 // ---- above the ideal
 
 Inputs declared(int nodes, int gpus, double inter, double intra) {

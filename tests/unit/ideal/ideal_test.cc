@@ -123,17 +123,31 @@ TEST(Algorithms, RecursiveDoublingSendsAllInEachStep) {
   EXPECT_NEAR(busbw(of(8, 1, gb(3), {}), "recursive-doubling"), 1.75, 1e-9);  // 7/4 x 3 / log2 8
   // 6 ranks: 4 take part, two of them pass their partner's share on: 2 steps and one more.
   EXPECT_NEAR(busbw(of(6, 1, gb(3), {}), "recursive-doubling"), 2.0 * 5 / 6 * 3 / 3, 1e-9);
-  // 2 nodes of 4: 4 ranks of a node cross at once in the last step; two steps inside.
+  // 2 nodes of 4: 4 ranks of a node cross at once in the last step; two steps inside, one of them beside it.
   EXPECT_NEAR(busbw(of(2, 4, gb(100), gb(1)), "recursive-doubling"), 7.0 / 4 / 2, 1e-9);
-  EXPECT_NEAR(busbw(of(2, 4, gb(4), gb(1000)), "recursive-doubling"), 7.0 / 4, 1e-9);
+  EXPECT_NEAR(busbw(of(2, 4, gb(4), gb(1000)), "recursive-doubling"), 7.0 / 4 / (1 + 1.0 / 1000), 1e-9);
 }
 
 TEST(Algorithms, HalvingDoublingIsAsGoodAsARingForPowersOfTwo) {
   EXPECT_NEAR(busbw(of(8, 1, gb(5), {}), "halving-doubling"), 5, 1e-9);
-  const Ideal i = of(4, 8, gb(100), gb(450));
-  EXPECT_NEAR(busbw(i, "halving-doubling"), i.bound->value / 1e9, 1e-9);  // near partners first: like 2D
   // 6 ranks: fold (1), then 2 x 3/4 among four.
   EXPECT_NEAR(busbw(of(6, 1, gb(5), {}), "halving-doubling"), 2.0 * 5 / 6 * 5 / 2.5, 1e-9);
+}
+
+// Rounds inside a node, then rounds between: 1 + 1/2 + 1/4 at B, (1/8 + ... + 1/64) x 8 at I. Of the last
+// round inside half goes on beside the network's, on the way there and on the way back.
+TEST(Algorithms, HalvingDoublingTakesTurnsInsideNodesAndBetween) {
+  const Ideal i = of(16, 8, gb(400), gb(450));
+  const double seconds = 1.75 / 450 + 1.875 / 400 - 2 * (1.0 / 16) / 450;
+  EXPECT_NEAR(busbw(i, "halving-doubling"), 2 * 127.0 / 128 / seconds, 1e-6);
+  EXPECT_EQ(i.find(collective::AlgorithmId::halving_doubling)->arithmetic,
+            "1.98438 / (1.875 / 400 + 1.75 / 450 - min(1 / 400, 0.125 / 450)) = 239.121 GB/s");
+  // A network so fast that it is done before the data is there: its first round goes on beside.
+  EXPECT_NEAR(busbw(of(2, 8, gb(1e6), gb(1)), "halving-doubling"), 1.875 / 1.75, 1e-5);
+}
+
+TEST(Algorithms, RecursiveDoublingOverlapsOneRoundInsideWithOneBetween) {
+  EXPECT_NEAR(busbw(of(2, 8, gb(400), gb(450)), "recursive-doubling"), 1.875 / (8.0 / 400 + 2.0 / 450), 1e-9);
 }
 
 TEST(Algorithms, NoneBeatsTheBoundWhereItHolds) {
@@ -155,7 +169,7 @@ TEST(Algorithms, ReductionInTheNetworkPassesTheBound) {
   ASSERT_EQ(one.in_network.size(), 1u);
   EXPECT_NEAR(one.in_network[0].busbw.value, 700e9, 1);
   const Ideal many = of(4, 8, gb(100), gb(450));
-  ASSERT_EQ(many.in_network.size(), 1u);
+  ASSERT_EQ(many.in_network.size(), 3u);
   EXPECT_NEAR(many.in_network[0].busbw.value, 2.0 * 31 / 32 * 100e9, 1);
 }
 
@@ -213,6 +227,10 @@ TEST(Inputs, EveryInputKnowsItsOrigin) {
 
 TEST(Inputs, ImpossibleOnesAreRefused) {
   Inputs in;
+  in.nodes = 20;
+  in.nvlink_domain = 18;
+  EXPECT_EQ(compute(in).error().cause, Cause::bad_input);
+  in.nvlink_domain = 1;
   in.nodes = 0;
   EXPECT_EQ(compute(in).error().cause, Cause::bad_input);
   in.nodes = 1 << 20;
