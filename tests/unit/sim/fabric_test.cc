@@ -52,6 +52,20 @@ Fabric with(Fabric fabric, std::string_view faults) {
   return fabric;
 }
 
+// 2 S through each node's eight rails.
+TEST(Fabric, DoubleTreeFillsEightRails) {
+  for (const auto& [nodes, ranks] : {std::pair{8, 1}, {4, 8}}) {
+    Fabric fabric = cluster(nodes, ranks);
+    fabric.rails = 8;
+    fabric.inter = {Seconds(5e-6), BytesPerSecond(50e9), Seconds(0)};
+    fabric.intra = {Seconds(2e-6), BytesPerSecond(450e9), Seconds(0)};
+    const double bytes = 256 << 20;
+    const double ideal = 2 * bytes / (8 * 50e9) / play("double-tree", 256 << 20, fabric).time.value;
+    EXPECT_GT(ideal, 0.95) << nodes << " nodes";
+    EXPECT_LE(ideal, 1) << nodes << " nodes";
+  }
+}
+
 TEST(Fabric, DealsMessagesToItsRails) {
   Fabric fabric = cluster(2);
   fabric.rails = 4;
