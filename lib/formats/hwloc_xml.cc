@@ -141,7 +141,9 @@ class Reader {
     const auto address = pci_address(attribute(node, "pci_busid"));
     if (!address) return bad(fmt::format("{:?} is not a PCI address", clean(attribute(node, "pci_busid"))));
     if (!at_.emplace(*address, node_.pci.size()).second)
-      return bad(fmt::format("two devices at {}", *address));
+      return fail(
+          Cause::bad_input, fmt::format("not an hwloc XML: two devices at {}", *address), {},
+          fmt::format("leave one of the two with pci_busid=\"{}\" out, or correct its address", *address));
     if (node_.pci.size() >= max_devices) return bad(fmt::format("more than {} PCI devices", max_devices));
     PciDevice device;
     device.address = *address;

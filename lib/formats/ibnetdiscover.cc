@@ -103,9 +103,26 @@ Cable cable(std::string_view both) {
   return x == std::string_view::npos ? Cable{} : cable(both.substr(0, x), both.substr(x + 1));
 }
 
+// What a shell wrote into the same file: a prompt, and perhaps the command behind it. "[root@head ~]#
+// ibnetdiscover"
+bool is_prompt(std::string_view line) {
+  if (line.size() > 1 && line[0] == '[' && line[1] >= '0' && line[1] <= '9') return false;  // a port
+  const std::string_view before = trim(line.substr(0, line.find("ibnetdiscover")));
+  constexpr std::string_view commands[] = {"", "sudo", "/usr/sbin/", "sudo /usr/sbin/"};
+  for (const std::string_view command : commands) {
+    if (!before.ends_with(command)) continue;
+    const std::string_view prompt = trim(before.substr(0, before.size() - command.size()));
+    if (prompt.empty() ? before.size() < line.size() : std::string_view("#$>%").find(prompt.back()) < 4)
+      return true;
+  }
+  return false;
+}
+
 class Reader {
  public:
   Result<Fabric> run(std::string_view text) {
+    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+    if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
     for (std::string_view line : split(text, '\n')) {
       ++line_;
       const auto read = one(trim(line));
@@ -118,7 +135,7 @@ class Reader {
  private:
   Result<void> one(std::string_view line) {
     Words words(line);
-    if (words.empty() || line[0] == '#') return {};
+    if (words.empty() || line[0] == '#' || is_prompt(line)) return {};
     if (line[0] == '[') return current_.empty() ? error("a port of no node") : port(words);
     const std::string_view kind = words.word();
     if (kind == "Switch") return node(words, 'S');

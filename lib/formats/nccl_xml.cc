@@ -25,6 +25,11 @@ tl::unexpected<Error> bad(std::string what) {
   return fail(Cause::bad_input, "not a topology of NCCL: " + std::move(what));
 }
 
+tl::unexpected<Error> two_at(const std::string& address) {
+  return fail(Cause::bad_input, fmt::format("not a topology of NCCL: two devices at {}", address), {},
+              fmt::format("leave one of the two <pci busid=\"{}\"> out, or correct its address", address));
+}
+
 template <class T>
 Fact<T> said(std::optional<T> value) {
   return value ? Fact<T>(std::move(*value), origin::nccl_xml) : Fact<T>();
@@ -89,7 +94,10 @@ class Reader {
     for (const auto& cpu : system.children("cpu"))
       if (cpu.attribute("host_hash")) hosts.insert(attribute(cpu, "host_hash"));
     if (hosts.size() > 1)
-      return bad(fmt::format("describes {} hosts in one; give one host a file", hosts.size()));
+      return fail(
+          Cause::bad_input, fmt::format("not a topology of NCCL: describes {} hosts in one", hosts.size()),
+          {},
+          "give a file a host: NCCL_TOPO_DUMP_FILE of a job on that host alone, or of NCCL_MNNVL_ENABLE=0");
     for (const auto& child : system.children()) {
       std::optional<int> numa;
       if (std::string_view(child.name()) == "cpu") numa = cpu(child);
@@ -148,7 +156,7 @@ class Reader {
   Result<void> pci(const pugi::xml_node& element, std::optional<int> numa, const std::string& parent) {
     const auto address = pci_address(attribute(element, "busid"));
     if (!address) return bad(fmt::format("{:?} is not a PCI address", clean(attribute(element, "busid"))));
-    if (!addresses_.insert(*address).second) return bad(fmt::format("two devices at {}", *address));
+    if (!addresses_.insert(*address).second) return two_at(*address);
     if (node_.pci.size() >= max_devices) return bad(fmt::format("more than {} PCI devices", max_devices));
     PciDevice device;
     device.address = *address;

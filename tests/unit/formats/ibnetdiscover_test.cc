@@ -68,6 +68,19 @@ TEST(Ibnetdiscover, Ports) {
   EXPECT_EQ(find(fabric, leaf, 2), nullptr);  // nothing is plugged in
 }
 
+TEST(Ibnetdiscover, AShellsPromptAndAByteOrderMarkAreNoPartOfIt) {
+  const std::string plain =
+      "Switch\t36 \"S-1\"\t# \"leaf\" lid 3\n[1]\t\"H-2\"[1](3)\t# \"node0 mlx5_0\" lid 5 4xEDR\n";
+  const Fabric wanted = value(read_ibnetdiscover(plain));
+  ASSERT_EQ(wanted.links.size(), 1u);
+  for (const char* before : {"[root@head ~]# ibnetdiscover\n", "head:~$ sudo ibnetdiscover\n",
+                             "ibnetdiscover\n", "root@head:/tmp# /usr/sbin/ibnetdiscover -s\n",
+                             "\xef\xbb\xbf", "\xef\xbb\xbf[root@head ~]# ibnetdiscover\n"})
+    EXPECT_EQ(value(read_ibnetdiscover(before + plain)), wanted) << before;
+  EXPECT_EQ(value(read_ibnetdiscover(plain + "[root@head ~]# \n")), wanted);
+  EXPECT_THAT(refusal(read_ibnetdiscover("what is this\n" + plain)), HasSubstr("line 1"));
+}
+
 TEST(Ibnetdiscover, Refuses) {
   const auto why = [](std::string_view text) { return refusal(read_ibnetdiscover(text)); };
   EXPECT_THAT(why(""), HasSubstr("not the output of ibnetdiscover: no switch"));

@@ -13,6 +13,7 @@ using namespace topology;
 using ringtrue::test::fixture;
 using ringtrue::test::refusal;
 using ringtrue::test::value;
+using testing::AllOf;
 using testing::HasSubstr;
 
 TEST(NcclXml, Dump) {
@@ -183,8 +184,9 @@ TEST(NcclXml, Refuses) {
   EXPECT_THAT(why("<system><cpu numaid='0'><pci busid='zz'/></cpu></system>"),
               HasSubstr("not a PCI address"));
   EXPECT_THAT(why("<system><cpu numaid='0'><pci busid='1:0.0'><pci busid='1:0.0'/></pci></cpu></system>"),
-              HasSubstr("two devices"));
-  EXPECT_THAT(why("<system><cpu host_hash='1'/><cpu host_hash='2'/></system>"), HasSubstr("2 hosts"));
+              AllOf(HasSubstr("two devices at 0000:01:00.0"), HasSubstr("leave one of the two")));
+  EXPECT_THAT(why("<system><cpu host_hash='1'/><cpu host_hash='2'/></system>"),
+              AllOf(HasSubstr("2 hosts"), HasSubstr("give a file a host")));
   EXPECT_THAT(why("<system><cpu><pci busid='1:0.0' class='0x030200'><gpu><nvlink "
                   "count='999999999'/></gpu></pci></cpu>"
                   "</system>"),
