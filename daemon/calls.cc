@@ -360,6 +360,7 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
     acquired_ = true;
     ticket_ = *ticket;
     context_.connections->leases(peer_.connection, true);
+    if (context_.certificates) context_.certificates->warn_of_expiry();
     beat_later();
     return {};
   }

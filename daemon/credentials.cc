@@ -4,6 +4,9 @@
 #include <grpc/grpc_security.h>
 #include <time.h>
 
+#include "base/log.h"
+#include "pki/expiry.h"
+
 namespace ringtrue::daemon {
 
 Result<void> Certificates::load() {
@@ -11,11 +14,26 @@ Result<void> Certificates::load() {
   if (!bundle) return tl::unexpected(bundle.error());
   auto revoked = pki::load_revoked(bundle->folder);
   if (!revoked) return tl::unexpected(revoked.error());
-  std::lock_guard lock(mutex_);
-  revoked_ = std::move(*revoked);
-  pem_ = {std::move(bundle->ca), std::move(bundle->cert), std::move(bundle->key)};
-  ++generation_;
+  {
+    std::lock_guard lock(mutex_);
+    revoked_ = std::move(*revoked);
+    pem_ = {std::move(bundle->ca), std::move(bundle->cert), std::move(bundle->key)};
+    ++generation_;
+    warned_ = 0;
+  }
+  warn_of_expiry();
   return {};
+}
+
+void Certificates::warn_of_expiry() const {
+  constexpr std::int64_t day = 24 * 60 * 60;
+  const std::int64_t now = ::time(nullptr);
+  std::lock_guard lock(mutex_);
+  if (now - warned_ < day) return;
+  const std::string warning = pki::expiry_warning(pem_.cert, now);
+  if (warning.empty()) return;
+  warned_ = now;
+  log_warn("{}, and reload this daemon", warning);
 }
 
 std::pair<Certificates::Pem, std::uint64_t> Certificates::current() const {

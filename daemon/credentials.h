@@ -30,6 +30,9 @@ class Certificates {
   // Who shows this certificate, if it counts now (pki::identify).
   Result<pki::Identity> identify(const std::string& certificate) const;
 
+  // In the log, once a day, where our own certificate will expire soon; after each load, too.
+  void warn_of_expiry() const;
+
  private:
   const std::string folder_;
   const std::string node_;
@@ -37,6 +40,7 @@ class Certificates {
   Pem pem_;
   pki::Serials revoked_;
   std::uint64_t generation_ = 0;
+  mutable std::int64_t warned_ = 0;  // seconds since 1970
 };
 
 // Requires a certificate of the same authority from every client.

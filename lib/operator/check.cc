@@ -174,6 +174,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
     return facts;
   };
   std::optional<Facts> facts = look();
+  const std::string expiry = expiry_note(setup);
   const std::int64_t looked = now_ns();
   if (facts) structure->port_rates = port_rates(facts->cluster, names_of(**measurer));
   (*measurer)->hang(std::move(*structure));
@@ -196,6 +197,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   auto carrier = (*measurer)->nodes() < 2 ? Result<Carrier>(Carrier{}) : (*measurer)->settle();
   if (carrier) {
     document.notes = carrier->notes;
+    if (!expiry.empty()) document.notes.push_back(expiry);
     if (const std::string unused = unused_rdma(setup);
         carrier->transport != run::Transport::verbs && !unused.empty())
       document.notes.push_back(unused);

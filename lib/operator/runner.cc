@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <stop_token>
 
 #include "base/hostlist.h"
@@ -13,6 +14,8 @@
 #include "engine/session/plan.h"
 #include "engine/session/session.h"
 #include "fleet/targets.h"
+#include "pki/expiry.h"
+#include "pki/pki.h"
 #include "probe/watch.h"
 #include "worker/local_processes.h"
 
@@ -209,6 +212,13 @@ Result<std::vector<fleet::Target>> targets_of(const Setup& setup, bool keep_unkn
   fleet::TargetOptions options;
   options.keep_unknown = keep_unknown;
   return fleet::make_targets(*names, options);
+}
+
+std::string expiry_note(const Setup& setup) {
+  if (setup.local || setup.insecure) return {};
+  const auto own =
+      pki::load_operator_credentials(setup.config.pki.value.empty() ? default_pki() : setup.config.pki.value);
+  return own ? pki::expiry_warning(own->cert, ::time(nullptr)) : "";
 }
 
 Result<Nodes> nodes_of(const Setup& setup, const RunnerOptions& options) {

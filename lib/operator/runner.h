@@ -64,6 +64,8 @@ class Runner {
 Trouble trouble_of(const fleet::FleetError& error);
 
 // The daemons behind the configured hosts.
+// That the operator's own certificate will expire soon; "" where there is none, or it will not.
+std::string expiry_note(const Setup& setup);
 // keep_unknown: as fleet::TargetOptions has it.
 Result<std::vector<fleet::Target>> targets_of(const Setup& setup, bool keep_unknown = false);
 // The daemons of the hosts, and behind them those for aggregators alone.

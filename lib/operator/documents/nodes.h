@@ -13,6 +13,7 @@ namespace ringtrue::ops {
 
 struct NodesDocument {
   std::vector<fleet::NodeState> nodes;
+  std::vector<std::string> notes{};
   std::optional<Trouble> error;
 };
 

@@ -49,6 +49,7 @@ std::string json(const ops::NodesDocument& document) {
   };
   return dump({{"schema", "ringtrue.nodes/1"},
                {"nodes", array(document.nodes, row)},
+               {"notes", document.notes},
                {"error", maybe_error(document.error)}});
 }
 

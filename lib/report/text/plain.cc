@@ -20,6 +20,7 @@ std::string text(const ops::NodesDocument& document, const Style& style) {
   }
   std::string out = table.text();
   out += fmt::format("{} of {} answer\n", answered, plural(document.nodes.size(), "node"));
+  out += notes_text(document.notes, style);
   return out;
 }
 

@@ -195,5 +195,14 @@ TEST_F(RingtruedTlsTest, PortInUse) {
   EXPECT_NE(second.log().find("already in use"), std::string::npos) << second.log();
 }
 
+TEST_F(RingtruedTlsTest, WarnsOfItsCertificatesEnd) {
+  EXPECT_EQ(daemon_->log().find("expires"), std::string::npos);
+  pki::IssueOptions week;
+  week.days = 7;
+  ASSERT_TRUE(pki::issue_certificates(folder_ / "pki", {"node0"}, week));
+  daemon_->signal(SIGHUP);
+  EXPECT_TRUE(daemon_->says("the certificate of node0 expires in ")) << daemon_->log();
+}
+
 }  // namespace
 }  // namespace ringtrue::daemon
