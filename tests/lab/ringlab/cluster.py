@@ -135,7 +135,8 @@ class Cluster:
         os.makedirs(self.state(node), exist_ok=True)
         command = [*wrapper, program or self.program("ringtrued"),
                    "--listen", f"{self.network.address(node)}:{self.port}", "--state", self.state(node),
-                   "--pki", pki or self.pki, "--node", node, *extra]
+                   "--pki", pki or self.pki, "--node", node,
+                   *(["--peers", self.network.peers] if self.network.peers else []), *extra]
         with open(self.log(node), "ab") as log:
             self.daemons[node] = subprocess.Popen(self.network.command(node, command), stdin=subprocess.DEVNULL,
                                                   stdout=log, stderr=log, start_new_session=True)

@@ -5,12 +5,14 @@
     node3 --+                +-- spine3 --+                +-- node7
 
 Leaves route over all spines with equal costs. Which one a flow takes is the kernel's hash of its addresses (policy 0), or
-of its ports, too (policy 1). Nodes' links and trunks are shaped in either direction, as in network.py.
+of its ports, too (policy 1): between namespaces that is a random number of the sender's socket, which the packet still
+carries. By addresses, protocol and ports as the packet has them, as routers of hardware do it: policy 3. Nodes' links and trunks are shaped in either direction, as in network.py.
 """
 from .network import MTU, LabError, Network, sh
 
 
 class LeafNetwork(Network):
+    peers = "10.78.0.0/16"  # nodes below other leaves are in other networks
     def __init__(self, leaves=2, spines=4, policy=1, trunk_share=1.0):
         super().__init__()
         self.leaves, self.spines, self.policy = leaves, spines, policy
@@ -33,7 +35,7 @@ class LeafNetwork(Network):
             sh("ip", "netns", "add", switch)
             sh("ip", "-n", switch, "link", "set", "lo", "up")
             sh("ip", "netns", "exec", switch, "sysctl", "-qw", "net.ipv4.ip_forward=1",
-               f"net.ipv4.fib_multipath_hash_policy={self.policy}", "net.ipv4.conf.all.rp_filter=0",
+               f"net.ipv4.fib_multipath_hash_policy={self.policy}", "net.ipv4.fib_multipath_hash_fields=0x37", "net.ipv4.conf.all.rp_filter=0",
                "net.ipv4.conf.default.rp_filter=0")
         for k in range(self.leaves):
             sh("ip", "-n", f"leaf{k}", "-batch", "-", text=f"""link add br0 mtu {MTU} type bridge forward_delay 0 mcast_snooping 0

@@ -56,6 +56,8 @@ def bucket(rate):
 
 
 class Network:
+    peers = None  # networks of nodes beside those of a node's own interfaces
+
     def __init__(self, prefix="node", net="10.77.0"):
         self.prefix, self.net = prefix, net
         self.switch = f"{prefix}sw"
