@@ -89,6 +89,10 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
   if (s.missing.empty() && spread(s) + 0.02 > 1 - s.best / limit)
     s.missing = fmt::format("its readings scatter by {:.1f} %, more than is missing", spread(s) * 100);
   s.else_sure = s.missing.empty();
+  if (crosses && s.missing.empty()) {
+    if (const auto other = companion(s))
+      s.missing = fmt::format("another path across leaves, {} -> {}, was busy in all of its readings, and may share a trunk with it", other->first, other->second);
+  }
 
   // The sides and paths of which any might have shown it; more strictly where more are looked at, and most so
   // paths that share no known trunk: what could make but one of them slow?
@@ -233,6 +237,23 @@ void Significance::join_sides(std::vector<Suspect>& suspects) const {
       s->missing.clear();
     }
   }
+}
+
+// Another path across leaves that sent whenever this one was read: on a trunk that they share each slows the
+// other, and a pair of addresses takes the same way every time.
+std::optional<std::pair<int, int>> Significance::companion(const Suspect& path) const {
+  const std::set<int> runs = runs_of(path.readings);
+  std::optional<std::pair<int, int>> found;
+  readings_.each_pair([&](int x, int y) {
+    if (found || !structure_.crosses(x, y) || path.explains(x, y)) return;
+    const auto leaf = [&](int node) { return structure_.leaf[std::size_t(node)]; };
+    if (leaf(x) == leaf(path.peer) && leaf(y) == leaf(path.node)) return;  // the other way
+    std::set<int> seen;
+    for (const Reading& r : readings_.of(x, y))
+      if (runs.count(r.run)) seen.insert(r.run);
+    if (!runs.empty() && seen.size() == runs.size()) found.emplace(x, y);
+  });
+  return found;
 }
 
 // How often both sides of the other nodes that can do better read as low in one run; taken as one more than

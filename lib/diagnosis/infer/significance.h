@@ -59,6 +59,7 @@ class Significance {
                     bool crosses) const;
   std::vector<double> shares_between(const Suspect& suspect) const;
   double share_of_both(const Suspect& send, const Suspect& receive) const;
+  std::optional<std::pair<int, int>> companion(const Suspect& path) const;
 
   const Readings& readings_;
   const Thresholds& t_;

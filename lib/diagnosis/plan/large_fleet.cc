@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/splitmix64.h"
 #include "diagnosis/findings/conclusion.h"
 #include "diagnosis/infer/attribute.h"
 #include "diagnosis/infer/leaf_guess.h"
@@ -100,12 +101,17 @@ Wanted Examination::wanted(const Inference& inference, const Parts& parts) const
     (void)slow_ends(out);
     return out;
   }
+  SplitMix64 draw(splitmix64(options_.seed) + std::uint64_t(out_.cost.runs));
   for (const Suspect& s : inference.suspects) {
     if (s.type == ScopeType::sender) out.sends[std::size_t(s.node)] = 1;
     if (s.type == ScopeType::receiver || s.type == ScopeType::node) out.receives[std::size_t(s.node)] = 1;
     // Of a part of the fabric, other pairs tell more than the same again.
     const bool tells = s.type == ScopeType::path && !s.confirmed && !s.alone;
-    if (tells && !parts.part_of(s.node, s.peer)) out.paths.emplace_back(s.node, s.peer);
+    if (!tells || parts.part_of(s.node, s.peer)) continue;
+    // Two that share a trunk slow one another: once repeated, not both of them in every round.
+    const bool repeated = structure_.crosses(s.node, s.peer) && s.readings.size() >= 2;
+    if (repeated && !out.paths.empty() && draw() % 2 == 0) continue;
+    out.paths.emplace_back(s.node, s.peer);
   }
   for (const Late& late : latencies_.late(structure_, n_)) {
     if (late.peer >= 0 && !late.confirmed()) out.paths.emplace_back(late.node, late.peer);
