@@ -15,6 +15,9 @@ namespace {
 // Partners that a side is to be slow with where others' traffic lasts: of so many, not all are behind it.
 constexpr int beside_lasting = 6;
 
+// Of readings across leaves: where more are as low, it may be chance.
+constexpr double seldom_across = 0.02;
+
 // Seconds, and a little more: a smaller gap may be the count of ticks.
 constexpr double one_tick = 0.005;
 
@@ -53,7 +56,8 @@ Significance::Significance(const Readings& readings, const Thresholds& threshold
       n_(readings.nodes()),
       sparse_(between_neighbours(structure, n_)),
       untold_(sparse_ && structure.leaf.empty()),
-      lasting_others_(structure.leaf.empty() && readings.lasting_others()),
+      lasting_(readings.lasting_others()),
+      lasting_others_(structure.leaf.empty() && lasting_),
       common_(readings, [&](int x, int y) {
         // Where most pairs are measured once, what their ends do tells what they can do.
         if (!sparse_ || readings.of(x, y).size() > 1) return readings.best(x, y).value_or(0);
@@ -80,6 +84,11 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
   const bool vague = reference.momentary || (!list.empty() && busy < settled_from);
   if (vague && s.best >= gross_share * limit) return std::nullopt;
   double as_low = common_.share_as_low(s.best, true, [&](int x, int y) { return s.explains(x, y); });
+  // A side that met nobody of its own leaf is as the ways across are.
+  if (!path && !list.empty() && std::ranges::all_of(list, [&](const Reading& r) {
+        return structure_.crosses(r.source, r.destination);
+      }))
+    as_low = std::max(as_low, share_as_low_across(s));
   if (as_low > common_share) return std::nullopt;
   const bool crosses = path && structure_.crosses(s.node, s.peer);
   if (crosses) as_low = std::min(1.0, 3 * as_low);
@@ -90,8 +99,8 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
     s.missing = fmt::format("its readings scatter by {:.1f} %, more than is missing", spread(s) * 100);
   s.else_sure = s.missing.empty();
   if (crosses && s.missing.empty()) {
-    if (const auto other = companion(s))
-      s.missing = fmt::format("another path across leaves, {} -> {}, was busy in all of its readings, and may share a trunk with it", other->first, other->second);
+    s.missing = lacks_solitude(s);
+    s.in_company = !s.missing.empty();
   }
 
   // The sides and paths of which any might have shown it; more strictly where more are looked at, and most so
@@ -106,11 +115,13 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
   // How near together they lie may tell more, and takes a look at all readings.
   if (s.chance && sparse_ && !path && !evened && s.readings.size() == runs)
     s.chance = may_be_chance(chance_of(as_low, shares_between(s)), candidates);
+  // So do others, which is what hashed trunks are like.
+  s.chance |= s.in_company && share_as_low_across(s) > seldom_across;
   if (s.chance && (s.missing.empty() || sparse_)) {
     s.missing =
         fmt::format("others that can do better read as low in {:.0f} % of their readings", as_low * 100);
   }
-  if (path && n_ > 2 && lasting_others_) {
+  if (path && n_ > 2 && (lasting_others_ || (crosses && lasting_))) {
     s.beside_others = true;
     s.missing = "others send meanwhile, and may share links with it";
   }
@@ -237,6 +248,47 @@ void Significance::join_sides(std::vector<Suspect>& suspects) const {
       s->missing.clear();
     }
   }
+}
+
+// Whether the rails that are slow are so few, and carry together so much of what a rail is to carry, that the
+// hash may have put each with another one on one trunk.
+bool own_rails_share(const std::vector<Reading>& readings, double reference) {
+  std::vector<double> best;
+  for (const Reading& r : readings) {
+    best.resize(std::max(best.size(), r.rails.size()), 0);
+    for (std::size_t k = 0; k < r.rails.size(); ++k) best[k] = std::max(best[k], r.rails[k]);
+  }
+  const double usual = reference / double(std::max<std::size_t>(best.size(), 1));
+  double carried = 0;
+  std::size_t slow = 0;
+  for (const double rate : best)
+    if (rate < 0.9 * usual) carried += rate, ++slow;
+  const bool few = best.size() == 2 ? slow == 2 : 2 * slow <= best.size();
+  return few && slow > 1 && carried >= 0.9 * usual && carried <= 0.7 * usual * double(slow);
+}
+
+// Paths that meet on a hashed trunk slow one another in healthy fabrics: what slows this one has to be there
+// with hardly anybody else around.
+std::string Significance::lacks_solitude(const Suspect& path) const {
+  const auto lone = std::count_if(path.readings.begin(), path.readings.end(),
+                                  [](const Reading& r) { return r.company <= most_lone_hops; });
+  if (lone < lone_readings)
+    return fmt::format("{} with few other paths at once, which may share its trunks: too few",
+                       plural(std::size_t(lone), "reading"));
+  if (const auto other = companion(path))
+    return "another path across leaves, which may share its trunks, was busy in all of its readings";
+  if (own_rails_share(path.readings, inference_.reference.rate))
+    return "its slow rails carry together what one does, and may share a trunk";
+  return {};
+}
+
+double Significance::share_as_low_across(const Suspect& path) const {
+  int all = 1, low = 0;
+  readings_.each_pair([&](int x, int y) {
+    if (!structure_.crosses(x, y) || path.explains(x, y)) return;
+    for (const Reading& r : readings_.of(x, y)) ++all, low += r.rate <= path.best;
+  });
+  return double(low) / all;
 }
 
 // Another path across leaves that sent whenever this one was read: on a trunk that they share each slows the

@@ -35,6 +35,8 @@ double chance_of(double share_as_low, const std::vector<double>& between);
 // Whether what has this chance on one side or path may be chance, with so many of them: see above.
 bool may_be_chance(double chance, double candidates);
 inline constexpr double common_share = 0.25;
+// A path across leaves is proven by so many readings of runs of so few hops.
+inline constexpr int lone_readings = 2, most_lone_hops = 6;
 // Of the reference: certainly slow, where ticks may have made the reference or the reading wrong by half.
 inline constexpr double gross_share = 0.4;
 
@@ -59,7 +61,9 @@ class Significance {
                     bool crosses) const;
   std::vector<double> shares_between(const Suspect& suspect) const;
   double share_of_both(const Suspect& send, const Suspect& receive) const;
+  std::string lacks_solitude(const Suspect& path) const;
   std::optional<std::pair<int, int>> companion(const Suspect& path) const;
+  double share_as_low_across(const Suspect& path) const;
 
   const Readings& readings_;
   const Thresholds& t_;
@@ -68,6 +72,7 @@ class Significance {
   const int n_;
   const bool sparse_;          // measured between neighbours
   const bool untold_;          // nobody told how the nodes hang together, and they are many
+  const bool lasting_;         // some node carries others' traffic most of the time
   const bool lasting_others_;  // nor what others' traffic crosses
   const BaseRate common_;
 };

@@ -80,6 +80,7 @@ class Examination {
 
   // --- few_at_once.cc
   bool settle_untold();
+  NodePairs lone_paths(const Inference& inference) const;
   bool few_at_once(const NodePairs& pairs, const std::string& what, double seconds);
   void fit_room(const NodePairs& pairs, const Inference& inference);
   NodePairs next_pairs(const Inference& inference, bool more);
@@ -146,9 +147,10 @@ class Examination {
   int confirm_rounds_ = 0;
   int retries_ = 0;
   int looked_again_ = 0;
-  int rounds_ = 0;      // of a large fleet
-  int few_rounds_ = 0;  // with few pairs at once
-  double room_ = 0;     // pairs of such a round; 0: not chosen yet
+  int rounds_ = 0;       // of a large fleet
+  int few_rounds_ = 0;   // with few pairs at once
+  int lone_rounds_ = 0;  // of paths across leaves
+  double room_ = 0;      // pairs of such a round; 0: not chosen yet
   bool many_open_ = false;
   std::vector<int> few_times_;  // by node: in so many of them
   PairCounts few_pairs_;        // and by pair

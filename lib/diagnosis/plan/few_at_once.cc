@@ -8,6 +8,7 @@
 #include "base/plural.h"
 #include "base/splitmix64.h"
 #include "diagnosis/infer/groups.h"
+#include "diagnosis/infer/significance.h"
 #include "diagnosis/plan/examination.h"
 
 namespace ringtrue::diagnosis {
@@ -152,6 +153,21 @@ Examination::NodePairs Examination::low_paths(const Inference& inference) {
     used[x] = used[y] = 1;
     out.emplace_back(s.node, s.peer);
   }
+  return out;
+}
+
+// Paths across leaves that nothing but others on their trunks explains any more: so few that these are hardly
+// their own.
+Examination::NodePairs Examination::lone_paths(const Inference& inference) const {
+  NodePairs out;
+  std::vector<char> used = taken_by_the_dead();
+  for (const Suspect& s : inference.suspects) {
+    if (!s.in_company || out.size() == std::size_t(most_lone_hops) / 2) continue;
+    char &x = used[std::size_t(s.node)], &y = used[std::size_t(s.peer)];
+    if (!x && !y) x = y = 1, out.emplace_back(s.node, s.peer);
+  }
+  // Who was together with whom changes.
+  if (out.size() > 1 && lone_rounds_ % 2 == 1) out.resize(1);
   return out;
 }
 

@@ -15,7 +15,8 @@ namespace {
 
 constexpr int fewest_to_guess = 8;  // nodes
 constexpr int max_guess_runs = 24;
-constexpr double guess_share = 0.1;      // of the budget
+constexpr double guess_share = 0.1;  // of the budget
+constexpr int max_lone_rounds = 16;
 constexpr int max_rounds = 24;           // for what is severe, and for pairs between leaves
 constexpr double spine_met = 4.6;        // pairs a spine: one of them crosses it with 99 %
 constexpr int rounds_for_paths = 5;      // and for single paths where others read as low
@@ -141,6 +142,13 @@ bool Examination::settle() {
         if (!play_one_way(*pair, hop)) return false;
         continue;
       }
+    }
+    const NodePairs lone = lone_paths(inference);
+    if (const int before = few_rounds_; !lone.empty() && lone_rounds_ < max_lone_rounds) {
+      if (!few_at_once(lone, "paths across leaves, few at a time", 0.02 * options_.budget.value))
+        return false;
+      ++lone_rounds_;
+      if (few_rounds_ > before) continue;
     }
     const Parts parts(structure_, readings_, inference);
     const bool fleet = rounds_ > 0 && inference.reference.fleet_slow && fleet_repeats_ < 2;
