@@ -296,5 +296,17 @@ TEST(Score, OfASmallCampaignThatIsToldNothingHasNoFalsePositives) {
   }
 }
 
+// Pods share trunks to their cores: paths that collide there stay slow together, whatever else goes on.
+TEST(Score, OfHealthyFleetsBelowThreeLevelsHasNoFalsePositives) {
+  Campaign campaign;
+  campaign.cases = 40;
+  campaign.limits.min_nodes = 128, campaign.limits.max_nodes = 400;
+  campaign.limits.kinds = {*find_kind("slow-out")};
+  const Score s = score(play(campaign));
+  EXPECT_EQ(s.healthy.false_positives.count, 0);
+  EXPECT_LE(s.healthy.unknown.count, 2);
+  EXPECT_GE(*s.hosts.recall.value(), 0.9);
+}
+
 }  // namespace
 }  // namespace ringtrue::campaign
