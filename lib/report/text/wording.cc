@@ -107,7 +107,7 @@ constexpr Wording wordings[] = {
      "it"},
     {StatementKind::generation_rate, "generation-rate",
      "{#members} send and receive up to {rate_Bps} among themselves, the others {fastest_Bps}: they are held "
-     "to what they do themselves\n{names}"},
+     "to what they do themselves. They are {names}"},
     {StatementKind::others_on_ports, "others-on-ports",
      "{0}'s ports [{?sends_Bps}sent {sends_Bps}][{?both} and ][{?receives_Bps}received {receives_Bps}] for "
      "somebody else meanwhile"},
