@@ -103,6 +103,7 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("share_gpus", {}, share_gpus);
   RINGTRUE_FIELD("gpu_limits", {}, gpu_limits);
   RINGTRUE_FIELD("reference", word(32), reference);
+  RINGTRUE_FIELD("trace", {}, trace);
   RINGTRUE_FIELD("run", {}, run);
 }
 
@@ -220,6 +221,14 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("why_not", a_reason, why_not);
 }
 
+template <class V, Is<Way>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("source", a_rank, source);
+  RINGTRUE_FIELD("destination", a_rank, destination);
+  RINGTRUE_FIELD("known", {}, known);
+  RINGTRUE_FIELD("routers", at_most(64, line(64)), routers);
+}
+
 template <class V, Is<Remark>... X>
 void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("kind", {}, kind);
@@ -265,6 +274,7 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("gpus", at_most(65'536), gpus);
   RINGTRUE_FIELD("gpu_limits", at_most(65'536), gpu_limits);
   RINGTRUE_FIELD("reference", {}, reference);
+  RINGTRUE_FIELD("ways", at_most(65'536), ways);
   RINGTRUE_FIELD("remarks", at_most(65'536), remarks);
   RINGTRUE_FIELD("counters", at_most(max_nodes, a_node), counters);
 }

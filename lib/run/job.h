@@ -62,6 +62,7 @@ struct Job {
   // `iterations` times; a rank for each node.
   bool gpu_limits = false;
   std::uint64_t run = 0;  // counts the runs of a lease: datagrams of one are signed for no other
+  bool trace = false;     // the ways of hops over TCP, on connections that are made anew for that
   std::string reference;  // device: "nccl": its allreduce as well, on the same buffers; empty: none
 
   collective::Rank ranks() const { return collective::Rank(seats.size()); }

@@ -78,6 +78,14 @@ struct Failure {
   bool dead = false;
 };
 
+// What a hop's packets passed when its connection was traced.
+struct Way {
+  std::int32_t source = 0, destination = 0;  // ranks
+  bool known = false;                        // all of it
+  std::vector<std::string> routers;          // addresses, nearest first, as far as they told
+  bool operator==(const Way&) const = default;
+};
+
 struct RunReport {
   std::vector<Transport> transports;  // what ran, in the order of their values
   std::string congestion;             // tcp's congestion control; empty where no tcp ran
@@ -89,6 +97,7 @@ struct RunReport {
   std::vector<GpuUse> gpus;                // of each process that used GPUs
   std::vector<run::GpuLimit> gpu_limits;   // where they were asked for
   std::optional<Reference> reference;      // where one was asked for
+  std::vector<Way> ways;                   // where they were asked for
   std::vector<Remark> remarks;             // each once
   // For the operator, a line each, none twice: why hops between nodes went over tcp, why memory was staged.
   // Made of the remarks by merge().

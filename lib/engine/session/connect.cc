@@ -181,6 +181,7 @@ void HostSession::forget_run() {
   if (std::exchange(room_, std::nullopt)) (void)verbs_->use({});
   over_verbs_.clear();
   remarks_.clear();
+  ways_.clear();
   uses_shm_ = uses_tcp_ = uses_udp_ = false;
 }
 
@@ -208,6 +209,7 @@ Result<void> HostSession::connect(const std::vector<std::vector<run::Address>>& 
       wanted[connection_key(rank, edge)] = {address.host, address.port, job_.nodes[std::size_t(peer.node)]};
     }
   if (tcp_ && !wanted.empty()) {
+    if (const auto traced = trace(wanted, deadline); !traced) return traced;
     const auto connected = tcp_->connect(
         wanted, [this] { return over(); }, deadline);
     if (!connected) return connected;
@@ -257,6 +259,23 @@ Result<void> HostSession::connect(const std::vector<std::vector<run::Address>>& 
       }
     }
   }
+  return {};
+}
+
+// The first lane's: others are other connections, whose ways may be other ones.
+Result<void> HostSession::trace(const std::map<tcp::ConnectionKey, transport::PeerAddress>& wanted,
+                                Deadline deadline) {
+  if (!job_.trace) return {};
+  auto first = wanted;
+  std::erase_if(first, [](const auto& each) { return each.first.lane != 0; });
+  auto ways = tcp_->trace(
+      first, [this] { return over(); }, deadline);
+  if (!ways) return tl::unexpected(ways.error());
+  for (const Rank rank : mine_)
+    for (const collective::Edge& edge : edges_[rank]) {
+      const auto way = ways->find(connection_key(rank, edge));
+      if (way != ways->end()) ways_.push_back({rank, edge.peer, way->second.known, way->second.routers});
+    }
   return {};
 }
 

@@ -128,6 +128,7 @@ class HostSession final : public FailureListener {
   Result<void> begin_verbs(std::size_t hops, std::vector<std::string> others);
   void add_rdma(run::RunReport& report) const;
   tcp::ConnectionKey connection_key(Rank rank, const collective::Edge& edge) const;
+  Result<void> trace(const std::map<tcp::ConnectionKey, transport::PeerAddress>& wanted, Deadline deadline);
   void open_packets(Player& player, Worker& worker, std::size_t place);
   Result<void> open_datagrams(Player& player, Rank peer, const run::Address& address);
   void open_channel(Player& player, Worker& worker, Rank rank, const collective::Edge& edge);
@@ -165,6 +166,7 @@ class HostSession final : public FailureListener {
   bool verbs_run_ = false;                   // between begin_run() and end_run()
   std::set<tcp::ConnectionKey> over_verbs_;  // hops
   std::vector<run::Remark> remarks_;
+  std::vector<run::Way> ways_;
 
   MakeRoom make_room_;
   std::optional<verbs::Buffer> room_;

@@ -174,6 +174,7 @@ Result<void> HostSession::run(Deadline deadline) {
 Result<run::RunReport> HostSession::collect() {
   run::RunReport report;
   add_rdma(report);
+  report.ways = ways_;
   if (tcp_) report.rejected_connections = tcp_->rejected();
   if (udp_) report.rejected_connections += udp_->rejected();
   double calls = 1;

@@ -189,6 +189,10 @@ Result<void> Transport::listen() {
                                        bound.error().what),
                 {}, low == 0 ? "" : "widen --data-ports");
   listener_ = std::move(*bound);
+  // What it accepts has it, too, so that ways can be traced from this port. While it listens nobody else gets
+  // the port by that.
+  const int yes = 1;
+  setsockopt(listener_.fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   return loop_.watch(listener_.fd.get(), EPOLLIN, this);
 }
 
@@ -266,6 +270,15 @@ Result<void> Transport::call(const ConnectionKey& key, const PeerAddress& peer) 
   return {};
 }
 
+// For a call that the peer has taken already.
+Result<void> Transport::prove(const ConnectionKey& key, const std::string& node, OwnedFd called) {
+  tune(called.get(), congestion_);
+  auto pending = std::make_unique<Pending>(*this, std::move(called), key, node);
+  if (const auto watched = loop_.watch(pending->fd(), EPOLLOUT, pending.get()); !watched) return watched;
+  pending_.push_back(std::move(pending));
+  return {};
+}
+
 Result<void> Transport::connect(const std::map<ConnectionKey, PeerAddress>& wanted,
                                 const std::function<bool()>& stop, Deadline deadline) {
   failure_.clear();
@@ -277,7 +290,12 @@ Result<void> Transport::connect(const std::map<ConnectionKey, PeerAddress>& want
     if (connections_.contains(key) || key.peer < key.self) continue;
     if (auto called = call(key, peer); !called) return called;
   }
+  return await(wanted, stop, deadline);
+}
 
+// Until all of these are there.
+Result<void> Transport::await(const std::map<ConnectionKey, PeerAddress>& wanted,
+                              const std::function<bool()>& stop, Deadline deadline) {
   auto missing = [&]() -> const std::pair<const ConnectionKey, PeerAddress>* {
     for (const auto& entry : wanted)
       if (!connections_.contains(entry.first)) return &entry;

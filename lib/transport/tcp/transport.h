@@ -17,6 +17,7 @@
 #include "transport/loop.h"
 #include "transport/tcp/channel.h"
 #include "transport/tcp/handshake.h"
+#include "transport/tcp/syn_trace.h"
 
 namespace ringtrue::transport::tcp {
 
@@ -61,6 +62,12 @@ class Transport final : public Watcher {
   Result<Messages> exchange(Messages ours, std::size_t max_bytes, const std::string& what,
                             const std::function<bool()>& stop, Deadline deadline);
 
+  // Traces the ways of connections, and makes them anew for that, so that nothing may be under way on them;
+  // both ends do the same. A connection keeps its ports: traced again it shows whether its way has changed.
+  // Gives what goes from here to the peer. Errors: as connect() and exchange().
+  Result<std::map<ConnectionKey, TracedWay>> trace(const std::map<ConnectionKey, PeerAddress>& wanted,
+                                                   const std::function<bool()>& stop, Deadline deadline);
+
   std::uint64_t rejected() const { return rejected_; }
   // The congestion control of the newest connection, as the kernel names it.
   const std::string& congestion() const { return congestion_; }
@@ -72,8 +79,13 @@ class Transport final : public Watcher {
 
   Transport(Setup setup, Loop& loop);
   Result<void> listen();
+  Result<void> await(const std::map<ConnectionKey, PeerAddress>& wanted, const std::function<bool()>& stop,
+                     Deadline deadline);
+  Result<void> play(std::map<ConnectionKey, std::unique_ptr<SynTrace>>& traces,
+                    const std::function<bool()>& stop, Deadline deadline);
   void established(const ConnectionKey& key, OwnedFd fd);
   Result<void> call(const ConnectionKey& key, const PeerAddress& peer);
+  Result<void> prove(const ConnectionKey& key, const std::string& node, OwnedFd called);
   void reject(Pending& pending, const std::string& why);
   void sweep();  // deletes what is over, drops those that take too long
 
@@ -81,6 +93,7 @@ class Transport final : public Watcher {
   Loop& loop_;
   BoundSocket listener_;
   std::map<ConnectionKey, OwnedFd> connections_;
+  std::map<ConnectionKey, int> traced_ports_;  // of calls that were traced: our own
   std::vector<std::unique_ptr<Pending>> pending_;
   std::uint64_t rejected_ = 0;
   std::size_t max_pending_ = 256;  // unproven connections at a time
