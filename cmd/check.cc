@@ -64,6 +64,10 @@ ops::ReproduceWords words_again(const Common& common, const VerbsFlags& verbs) {
 int run(Context& context, const CheckFlags& flags) {
   if (auto fits = check_flags(context, flags); !fits) return failed(context, fits.error());
   ops::CheckRequest request = flags.request;
+  if (request.routes == std::vector<std::string>{"trace"}) {
+    request.routes.clear();
+    request.trace = true;
+  }
   request.setup = setup_of(context);
   if (request.inspect || !request.facts.from.empty()) {
     auto fits = check_facts(context, request.facts, !context.config.hosts.value.empty());
@@ -116,8 +120,9 @@ Command check_command(Common& common) {
            "lines "
            "like 'leaf1: node[1-18]'"),
       excluding(texts("--routes", request.routes, "FILE",
-                      "the forwarding tables between the nodes, as `ringtrue topo --routes` reads them: "
-                      "trunks, cables and switches are told apart then"),
+                      "the forwarding tables between the nodes, as `ringtrue topo --routes` reads them, or "
+                      "'trace': the ways of the TCP connections that are measured; trunks, cables and "
+                      "switches are told apart then"),
                 "--leaves"),
       fault_flag(request.fault, "with --local: slow something, e.g. throttle@3>*:rate=50Mbit"),
       toggle("--inspect", request.inspect,

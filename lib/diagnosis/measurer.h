@@ -110,6 +110,9 @@ class Measurer {
   virtual int nodes() const = 0;
   virtual std::string name(int node) const = 0;
   virtual Structure structure() const { return {}; }
+  // Hops whose ways are not those of structure() any more, or not known any more, where each has its own.
+  // What they have read says nothing of trunks then. Asked after all experiments.
+  virtual std::vector<std::pair<int, int>> changed_ways() { return {}; }
   virtual Result<Observation> measure(const Experiment& experiment) = 0;
   // Whether further experiments are possible after one that failed.
   virtual bool outlives_failures() const { return true; }

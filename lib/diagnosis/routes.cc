@@ -12,6 +12,11 @@ NodeRoutes::NodeRoutes(std::shared_ptr<const Routes> routes, std::vector<std::ve
   for (const auto& list : ports_) rails_ = std::max(rails_, int(list.size()));
 }
 
+NodeRoutes::NodeRoutes(std::shared_ptr<const Routes> routes, std::vector<std::vector<int>> ports, Ways ways)
+    : NodeRoutes(std::move(routes), std::move(ports)) {
+  ways_ = std::move(ways);
+}
+
 int NodeRoutes::port(int node, int rail) const {
   const auto& list = ports_[std::size_t(node)];
   return rail < int(list.size()) ? list[std::size_t(rail)] : -1;
@@ -25,6 +30,11 @@ int NodeRoutes::switch_of(int node, int rail) const {
 bool NodeRoutes::way(int source, int destination, int rail, std::vector<int>& trunks) const {
   const int from = port(source, rail), to = port(destination, rail);
   if (from < 0 || to < 0) return false;
+  if (by_hop()) {
+    const auto& own = ways_[std::size_t(source) * ports_.size() + std::size_t(destination)];
+    if (own) trunks.insert(trunks.end(), own->begin(), own->end());
+    return own.has_value();
+  }
   std::vector<int> way;
   if (routes_->way(from, to, way) != Routes::Way::known) return false;
   trunks.insert(trunks.end(), way.begin(), way.end());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,13 @@ class NodeRoutes {
  public:
   // `ports`: by node its ports, one a rail, -1 where it has none.
   NodeRoutes(std::shared_ptr<const topology::Routes> routes, std::vector<std::vector<int>> ports);
+  // Where each hop has a way of its own, as traced connections have: `ways` by source * nodes + destination,
+  // nullopt where it is not known; one port a node.
+  using Ways = std::vector<std::optional<std::vector<int>>>;
+  NodeRoutes(std::shared_ptr<const topology::Routes> routes, std::vector<std::vector<int>> ports, Ways ways);
+
+  // Whether nodes on the same switches may have other ways to one node.
+  bool by_hop() const { return !ways_.empty(); }
 
   const topology::Routes& all() const { return *routes_; }
   int nodes() const { return int(ports_.size()); }
@@ -30,6 +38,7 @@ class NodeRoutes {
  private:
   std::shared_ptr<const topology::Routes> routes_;
   std::vector<std::vector<int>> ports_;
+  Ways ways_;
   int rails_ = 0;
 };
 

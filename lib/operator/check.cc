@@ -5,10 +5,12 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/plural.h"
 #include "diagnosis/check.h"
 #include "diagnosis/findings/above.h"
 #include "diagnosis/findings/combine.h"
 #include "diagnosis/sweep/foreign_ports.h"
+#include "diagnosis/traced_routes.h"
 #include "ideal/facts.h"
 #include "operator/measurer.h"
 #include "operator/rdma_settings.h"
@@ -25,6 +27,59 @@ constexpr Seconds facts_patience{5};
 // Beyond the budget, for the last experiment: it may take longer than it was thought to.
 Seconds grace_of(Seconds budget) {
   return Seconds(std::max(4.0, budget.value / 4));
+}
+
+std::vector<std::string> names_of(const diagnosis::Measurer& measurer) {
+  std::vector<std::string> names;
+  for (int node = 0; node < measurer.nodes(); ++node) names.push_back(measurer.name(node));
+  return names;
+}
+
+// Every node traces its connections to all others.
+constexpr int most_nodes_traced = 64;
+constexpr double most_that_change = 0.25;  // of ways, from one trace to the next
+
+// The ways of the connections that will be measured, as far as routers tell. What keeps them from being known
+// costs the check no more than what it is then not told.
+void trace_ways(const Carrier& carrier, RunMeasurer& measurer, std::vector<std::string>& notes) {
+  if (carrier.transport != run::Transport::tcp) {
+    notes.emplace_back(
+        "routes were not traced: data goes over RDMA; use --transport tcp, or give forwarding tables");
+    return;
+  }
+  auto ways = measurer.trace();
+  if (!ways) {
+    notes.push_back("routes were not traced: " + ways.error().text());
+    return;
+  }
+  // Routers that choose by more than addresses and ports show it when asked again at once.
+  const auto changed = measurer.changed_ways();
+  const auto crossing = std::count_if(
+      ways->begin(), ways->end(), [](const run::Way& way) { return way.known && way.routers.size() > 1; });
+  if (double(changed.size()) > most_that_change * double(crossing)) {
+    notes.push_back(
+        fmt::format("routes were traced and not used: {} of {} ways were others when traced again: "
+                    "routers do not choose them by addresses and ports alone",
+                    changed.size(), crossing));
+    return;
+  }
+  for (run::Way& way : *ways)
+    if (std::find(changed.begin(), changed.end(), std::pair<int, int>(way.source, way.destination)) !=
+        changed.end())
+      way.known = false;
+  const auto known = std::count_if(ways->begin(), ways->end(), [](const run::Way& way) { return way.known; });
+  diagnosis::Structure structure = measurer.structure();
+  structure.routes = diagnosis::traced_routes(names_of(measurer), *ways);
+  const char* const then =
+      structure.routes ? ""
+      : 2 * std::size_t(known) < ways->size()
+          ? "; too few to tell trunks apart: let routers answer packets that have lived too long"
+          : "; no trunk is between these nodes";
+  notes.push_back(
+      fmt::format("routes: {} of {} traced to their end{}", known, plural(ways->size(), "connection"), then));
+  if (!structure.routes) return;
+  structure.leaf = structure.routes->leaves();
+  measurer.hang(std::move(structure));
 }
 
 // What of the command's time is for leases, facts and release, beside the budget.
@@ -90,12 +145,6 @@ void add_windows(Facts& facts, const Facts& later, double seconds) {
   }
 }
 
-std::vector<std::string> names_of(const diagnosis::Measurer& measurer) {
-  std::vector<std::string> names;
-  for (int node = 0; node < measurer.nodes(); ++node) names.push_back(measurer.name(node));
-  return names;
-}
-
 // The rates of the wires as far as they are known, declared or probed. What is measured is held against the
 // declared ones or the fleet's majority; these are for what lies above them.
 ideal::Inputs wires_of(const Setup& setup, const std::optional<Facts>& facts) {
@@ -127,6 +176,9 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
     return trouble(
         {Cause::bad_input, "--local and --aggregator-hosts exclude each other", "", "leave one out"});
   }
+  if (request.trace && setup.local)
+    return trouble({Cause::bad_input, "between ranks of one process there are no routes to trace", "--routes",
+                    "leave it out"});
   const auto rdma = rdma_settings(setup, short_timeouts());
   if (!rdma) return trouble(rdma.error());
   const std::int64_t began = now_ns();
@@ -207,6 +259,12 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
       const double late = std::max(0.0, seconds_since(began).value - usual_overhead.value);
       options.budget = Seconds(std::max(options.budget.value / 2, options.budget.value - late));
     }
+    if (request.trace && (*measurer)->nodes() > most_nodes_traced)
+      document.notes.push_back(fmt::format(
+          "routes were not traced: {} nodes, and at most {} trace each other; give forwarding tables",
+          (*measurer)->nodes(), most_nodes_traced));
+    else if (request.trace && (*measurer)->nodes() > 1)
+      trace_ways(*carrier, **measurer, document.notes);
     (*measurer)->end_by(Deadline::in(options.budget + grace_of(options.budget)));
     document.diagnosis = diagnosis::run_check(**measurer, options);
     if (nodes) add_commands(request.again, nodes->targets, document.diagnosis.findings);

@@ -233,6 +233,51 @@ Result<Carrier> RunMeasurer::settle(std::vector<int> who) {
   return carrier;
 }
 
+// A short call of everybody with everybody makes all connections.
+Result<std::vector<run::Way>> RunMeasurer::trace() {
+  diagnosis::Experiment all;
+  all.algorithm = collective::AlgorithmId::one_shot;
+  for (int node = 0; node < nodes(); ++node) all.order.push_back(node);
+  const std::vector<Failure> dead = this->dead();
+  for (const Failure& f : dead) std::erase_if(all.order, [&](int node) { return name(node) == f.node; });
+  all.bytes = Bytes(4);
+  run::Job job = job_of(all);
+  job.trace = true;
+  auto report = runner_->play(job, end_);
+  if (!report) return tl::unexpected(report.error().error);
+  std::vector<run::Way> ways;
+  for (run::Way& way : report->ways) {
+    if (way.source < 0 || way.destination < 0 || way.source >= int(all.order.size()) ||
+        way.destination >= int(all.order.size()))
+      continue;
+    way.source = all.order[std::size_t(way.source)];
+    way.destination = all.order[std::size_t(way.destination)];
+    ways.push_back(std::move(way));
+  }
+  if (ways_.empty()) ways_ = ways;
+  return ways;
+}
+
+std::vector<std::pair<int, int>> RunMeasurer::changed_ways() {
+  std::vector<std::pair<int, int>> out;
+  if (ways_.empty()) return out;
+  const auto now = trace();
+  for (const run::Way& before : ways_) {
+    const auto same = [&](const run::Way& way) {
+      if (!way.known || way.source != before.source || way.destination != before.destination ||
+          way.routers.size() != before.routers.size())
+        return false;
+      // The last router is the destination's own, from whichever of its addresses it answers.
+      const auto checked =
+          std::ptrdiff_t(way.routers.size() < 2 ? way.routers.size() : way.routers.size() - 1);
+      return std::equal(way.routers.begin(), way.routers.begin() + checked, before.routers.begin());
+    };
+    if (before.known && !(now && std::any_of(now->begin(), now->end(), same)))
+      out.emplace_back(before.source, before.destination);
+  }
+  return out;
+}
+
 Outcome<std::unique_ptr<RunMeasurer>> make_measurer(const Setup& setup, const MeasurerRequest& request,
                                                     const Control& control) {
   using run::Transport;

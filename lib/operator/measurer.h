@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -46,6 +47,10 @@ class RunMeasurer final : public diagnosis::Measurer {
   diagnosis::Structure structure() const override { return structure_; }
   // What is known of how the nodes hang together; unknown if not said.
   void hang(diagnosis::Structure structure) { structure_ = std::move(structure); }
+  // The ways of all connections between nodes, which later experiments take as well; by node. Over TCP alone.
+  Result<std::vector<run::Way>> trace();
+  // Those that were traced and are not the same when they are traced again.
+  std::vector<std::pair<int, int>> changed_ways() override;
   bool outlives_failures() const override { return runner_->outlives_failures(); }
   // Nodes that do not answer any more, with what they did last.
   std::vector<Failure> dead() const { return runner_->dead(); }
@@ -72,6 +77,7 @@ class RunMeasurer final : public diagnosis::Measurer {
   Deadline end_ = Deadline::never();
   run::RunReport report_;  // the last
   std::vector<Failure> failures_;
+  std::vector<run::Way> ways_;  // that were traced
   OthersTrafficMeter others_;
   std::uint64_t runs_ = 0, bytes_ = 0;
 };

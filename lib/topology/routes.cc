@@ -17,9 +17,11 @@ int Routes::add_switch(std::string name) {
 }
 
 int Routes::add_trunk(const Trunk& trunk) {
-  auto& list = switches_[std::size_t(trunk.from)].trunk;
-  if (list.size() <= std::size_t(trunk.from_port)) list.resize(std::size_t(trunk.from_port) + 1, -1);
-  list[std::size_t(trunk.from_port)] = int(trunks_.size());
+  if (trunk.from_port >= 0) {
+    auto& list = switches_[std::size_t(trunk.from)].trunk;
+    if (list.size() <= std::size_t(trunk.from_port)) list.resize(std::size_t(trunk.from_port) + 1, -1);
+    list[std::size_t(trunk.from_port)] = int(trunks_.size());
+  }
   trunks_.push_back(trunk);
   return int(trunks_.size()) - 1;
 }
@@ -86,12 +88,16 @@ Routes::Way Routes::way(int from, int to, std::vector<int>& trunks) const {
   return Way::known;
 }
 
+std::string Routes::end(int at, int port) const {
+  return port < 0 ? name(at) : fmt::format("{} port {}", name(at), port);
+}
+
 std::string Routes::text(const Trunk& t) const {
-  return fmt::format("{} port {} -> {} port {}", name(t.from), t.from_port, name(t.to), t.to_port);
+  return fmt::format("{} -> {}", end(t.from, t.from_port), end(t.to, t.to_port));
 }
 
 std::string Routes::cable(const Trunk& t) const {
-  return fmt::format("{} port {} <-> {} port {}", name(t.from), t.from_port, name(t.to), t.to_port);
+  return fmt::format("{} <-> {}", end(t.from, t.from_port), end(t.to, t.to_port));
 }
 
 namespace {

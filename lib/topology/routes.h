@@ -11,7 +11,7 @@ namespace ringtrue::topology {
 
 // A cable between two switches, one way.
 struct Trunk {
-  int from = 0, from_port = 0;  // switch, port
+  int from = 0, from_port = 0;  // switch, port; -1: which port is not known
   int to = 0, to_port = 0;
   int back = -1;  // the same cable the other way; -1: unknown
 };
@@ -62,6 +62,7 @@ class Routes {
     std::vector<int> trunk{};          // by its own port; -1: none
   };
   std::uint16_t& out_of(int at, int port);
+  std::string end(int at, int port) const;  // "spine06 port 31"
 
   std::vector<Switch> switches_;
   std::vector<Trunk> trunks_;

@@ -119,6 +119,7 @@ enum class StatementKind {
   trunks_open,
   trunks_hidden,
   trunks_unmet,
+  ways_changed,
   port_unnamed,
   answers_late,
   lossy_somewhere,

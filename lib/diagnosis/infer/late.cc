@@ -64,11 +64,13 @@ std::vector<Late> Latencies::late(const Structure& structure, int nodes) const {
   const double share = std::max(known ? late_share : late_share_unknown, 1 + noises * noise);
   // Ways across leaves are of several lengths, where there are more than two levels: as if nothing were
   // known.
+  // Traced connections are TCP's, whose smallest round trips scatter by what the processors do.
+  const bool over_tcp = structure.routes && structure.routes->by_hop();
   const auto is_late = [&](const std::pair<int, int>& pair, const Seen& seen) {
     const double due = usual[across(pair)];
     const bool alike = known && !across(pair);
     return due > 0 && seen.least > (alike ? share : std::max(share, late_share_unknown)) * due &&
-           (alike || seen.least > due + min_unknown);
+           ((alike && !over_tcp) || seen.least > due + min_unknown);
   };
   const auto tells = [&](const std::pair<int, int>& pair) {
     return usual[across(pair)] > 0 && !(known && across(pair));

@@ -66,6 +66,7 @@ Diagnosis Examination::run() {
   }
   if (!out_.error) settle_losses();
   settle_dead();
+  if (crossings_ && !out_.error) forget_changed_ways();
   const Inference inference = infer_now();
   set_expected(inference);
   if (n_ == 2 && !options_.link_rate && !out_.error) {

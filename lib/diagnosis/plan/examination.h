@@ -76,6 +76,7 @@ class Examination {
   void note_crossings(const Observation& observation, bool confirming, bool screening);
   // Takes readings over trunks that are or may be slow out of those that judge nodes.
   void judge_trunks();
+  void forget_changed_ways();
   void add_trunks(const Inference& inference, Diagnosis& to) const;
 
   // --- few_at_once.cc
@@ -165,7 +166,7 @@ class Examination {
   struct Seen {
     Observation observation;
     int run = 0;
-    bool confirming = false;
+    bool confirming = false, screening = false;
   };
   std::vector<Seen> seen_;
   std::optional<Crossings> crossings_;

@@ -124,9 +124,29 @@ Examination::NodePairs Examination::pairs_to_repeat(const Inference& inference) 
 }
 
 void Examination::note_crossings(const Observation& observation, bool confirming, bool screening) {
-  seen_.push_back({observation, out_.cost.runs, confirming});
+  seen_.push_back({observation, out_.cost.runs, confirming, screening});
   crossings_->add(observation, out_.cost.runs, screening);
   judge_trunks();
+}
+
+// What hops have read is left out where their ways have changed meanwhile.
+void Examination::forget_changed_ways() {
+  if (!structure_.routes->by_hop()) return;
+  const auto changed = measurer_.changed_ways();
+  if (changed.empty()) return;
+  crossings_.emplace(*structure_.routes);
+  for (Seen& seen : seen_) {
+    std::erase_if(seen.observation.hops, [&](const HopReading& hop) {
+      return std::find(changed.begin(), changed.end(), std::pair(hop.source, hop.destination)) !=
+             changed.end();
+    });
+    crossings_->add(seen.observation, seen.run, seen.screening);
+  }
+  judge_trunks();
+  out_.not_checked.push_back(
+      {StatementKind::ways_changed,
+       {out_.nodes[std::size_t(changed[0].first)], out_.nodes[std::size_t(changed[0].second)]},
+       {{"hops", changed.size()}}});
 }
 
 void Examination::judge_trunks() {
@@ -136,6 +156,9 @@ void Examination::judge_trunks() {
       Observation kept = seen.observation;
       std::erase_if(kept.hops, [&](const HopReading& hop) {
         if (all || hop.rate().value_or(0) >= trunks_.limit) return false;
+        std::vector<int> way;
+        if (structure_.routes->by_hop() && !structure_.routes->way(hop.source, hop.destination, 0, way))
+          return true;  // over whatever it was
         return !trunks_.clear(structure_.routes->way(hop.source, hop.destination));
       });
       readings_.add(kept, seen.run, seen.confirming);

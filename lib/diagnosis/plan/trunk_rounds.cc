@@ -59,15 +59,15 @@ TrunkRounds::TrunkRounds(const Crossings& crossings, std::vector<int> nodes)
   find_users();
 }
 
-// Nodes on the same switches have the same ways to everybody else.
+// Nodes on the same switches have the same ways to everybody else, but for those of hops.
 void TrunkRounds::find_users() {
   used_.assign(std::size_t(c_.trunks()), 0);
   for (const auto& leaf : below_) {
-    if (leaf.empty()) continue;
-    for (const int to : nodes_) {
-      if (leaf_[std::size_t(to)] == leaf_[std::size_t(leaf[0])]) continue;
-      for (const int t : routes_.way(leaf[0], to)) used_[std::size_t(t)] = 1;
-    }
+    for (std::size_t i = 0; i < (routes_.by_hop() ? leaf.size() : std::min<std::size_t>(leaf.size(), 1)); ++i)
+      for (const int to : nodes_) {
+        if (leaf_[std::size_t(to)] == leaf_[std::size_t(leaf[i])]) continue;
+        for (const int t : routes_.way(leaf[i], to)) used_[std::size_t(t)] = 1;
+      }
   }
 }
 
@@ -138,7 +138,7 @@ RoundOrder TrunkRounds::cover(int times, int turn) {
     if (!used_[std::size_t(t)] || c_.met(t) > 0 || round.used[std::size_t(t)] > 0) continue;
     for (const Hop& hop : hops_over(t, -1, turn)) {
       if (!round.can_receive(hop.destination)) continue;
-      for (const int x : below_[std::size_t(leaf_[std::size_t(hop.source)])]) {
+      for (const int x : like(hop.source)) {
         if (x == hop.destination || !round.can_send(x)) continue;
         const auto trunks = routes_.way(x, hop.destination);
         if (round.free(trunks)) round.add(x, hop.destination, trunks);
@@ -166,6 +166,21 @@ void TrunkRounds::fill_locally(Round& round) const {
       if (x != y && round.can_receive(y)) round.add(x, y, {});
     }
   }
+}
+
+// Whether x -> v and y -> u meet nobody in a round that has x -> u and y -> v.
+bool TrunkRounds::may_swap(const Round& round, int x, int u, int y, int v) const {
+  if (!routes_.by_hop()) return true;
+  std::map<int, int> more;  // by trunk: hops
+  for (const int t : routes_.way(x, u)) --more[t];
+  for (const int t : routes_.way(y, v)) --more[t];
+  for (const int t : routes_.way(x, v)) ++more[t];
+  for (const int t : routes_.way(y, u)) ++more[t];
+  std::vector<int> after = routes_.way(x, v);
+  const auto other = routes_.way(y, u);
+  after.insert(after.end(), other.begin(), other.end());
+  return std::all_of(after.begin(), after.end(),
+                     [&](int t) { return round.used[std::size_t(t)] + more[t] <= 1; });
 }
 
 // One circle of all hops, which is how an experiment takes them. Two hops from the same switches may swap
@@ -199,7 +214,7 @@ RoundOrder TrunkRounds::chained(const Round& made) const {
       if (circle[std::size_t(node)] < 0) continue;
       if (first < 0) first = node;
       const int a = find(circle[std::size_t(first)]), b = find(circle[std::size_t(node)]);
-      if (a == b) continue;
+      if (a == b || !may_swap(made, first, next[std::size_t(first)], node, next[std::size_t(node)])) continue;
       std::swap(next[std::size_t(first)], next[std::size_t(node)]);
       root[std::size_t(b)] = a;
     }
@@ -257,8 +272,27 @@ RoundOrder TrunkRounds::chained(const Round& made) const {
   return order;
 }
 
+// Whose ways to others cross the same trunks.
+std::vector<int> TrunkRounds::like(int node) const {
+  return routes_.by_hop() ? std::vector<int>{node} : below_[std::size_t(leaf_[std::size_t(node)])];
+}
+
+std::vector<TrunkRounds::Hop> TrunkRounds::traced_over(int element, int turn) const {
+  std::vector<Hop> out;
+  const std::size_t n = nodes_.size();
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t k = 0; k < n; ++k) {
+      const int x = nodes_[(i + std::size_t(turn) * 5) % n], y = nodes_[(k + std::size_t(turn) * 7) % n];
+      if (x == y) continue;
+      const auto trunks = routes_.way(x, y);
+      if (std::find(trunks.begin(), trunks.end(), element) != trunks.end()) out.push_back({x, y, 0});
+    }
+  return out;
+}
+
 // Hops that cross a trunk on some rail (-1: any); the sources stand for all on their switches.
 std::vector<TrunkRounds::Hop> TrunkRounds::hops_over(int element, int rail, int turn) const {
+  if (routes_.by_hop()) return traced_over(element, turn);
   const topology::Trunk& trunk = routes_.all().trunks()[std::size_t(element)];
   std::vector<Hop> out;
   std::vector<int> trunks;
@@ -323,7 +357,7 @@ TrunkRounds::Separation TrunkRounds::separate(const std::vector<int>& open,
     if (c_.is_trunk(e)) {
       for (int rail = 0; rail < routes_.rails(); ++rail)
         for (const Hop& hop : hops_over(e, rail, turn)) {
-          const auto& mates = below_[std::size_t(leaf_[std::size_t(hop.source)])];
+          const auto mates = like(hop.source);
           for (std::size_t i = 0; i < std::min<std::size_t>(mates.size(), 6); ++i)
             if (const int mate = mates[(i + std::size_t(turn)) % mates.size()]; mate != hop.destination)
               note(mate, hop.destination, rail);

@@ -46,6 +46,9 @@ class TrunkRounds {
   int shift_that_fits(int times, int turn) const;
   void fill_locally(Round& round) const;
   RoundOrder chained(const Round& round) const;
+  std::vector<int> like(int node) const;
+  bool may_swap(const Round& round, int x, int u, int y, int v) const;
+  std::vector<Hop> traced_over(int element, int turn) const;
   std::vector<Hop> hops_over(int element, int rail, int turn) const;
 
   const Crossings& c_;

@@ -239,6 +239,9 @@ constexpr Wording wordings[] = {
      "{#trunks} behind what is slower, among them {text}\nafter the repair run ringtrue check again"},
     {StatementKind::trunks_unmet, "trunks-unmet",
      "{#trunks} between switches\nno hop of this check crossed them; a larger --budget may"},
+    {StatementKind::ways_changed, "ways-changed",
+     "{#hops} whose ways changed during the check, among them {0} -> {1}\nwhat they read was left out; run "
+     "ringtrue check again"},
     {StatementKind::port_unnamed, "port-unnamed",
      "{0}\nwhat goes through one of its ports reads {rate_Bps} of {expected_Bps}, too seldom to say which "
      "side is slow"},
