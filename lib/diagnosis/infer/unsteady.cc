@@ -116,7 +116,7 @@ class UnsteadySides {
   }
   // Acknowledgements queue behind the data of a slow port, and slow its node's other side, too, if less.
   bool is_shadow(const Suspect& s, const std::vector<Suspect>& named) const {
-    constexpr double as_slow = 1.1, far_slower = 0.8;
+    constexpr double as_slow = 1.1, far_slower = 0.6;
     const auto casts = [&](const Suspect& other) {
       const bool sides = other.type == ScopeType::sender || other.type == ScopeType::receiver;
       const double share = other.unsteady ? as_slow : far_slower;

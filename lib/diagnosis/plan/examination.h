@@ -71,6 +71,8 @@ class Examination {
   NodePairs pairs_to_repeat(const Inference& inference);
   bool routed();
   bool cover_trunks();
+  bool cover_together();
+  bool cover_alone();
   bool separate_trunks();
   bool play_round(Stage stage, const std::string& what, const std::vector<int>& order, bool screening);
   void note_crossings(const Observation& observation, bool confirming, bool screening);

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int cover_rounds = 2;      // each trunk in the company of two others, two ports of hosts
 constexpr int max_cover_rounds = 6;  // where it takes more to meet all: oversubscribed and irregular fabrics
+constexpr int max_alone = 8;         // trunks that no such round has met
 constexpr int max_separations = 24;
 constexpr int times_repeated = 3;
 constexpr int times_port = 8;  // readings by which a port's side is judged, beside those that showed it
@@ -41,6 +42,23 @@ bool Examination::play_round(Stage stage, const std::string& what, const std::ve
 }
 
 bool Examination::cover_trunks() {
+  return cover_together() && (!structure_.routes->by_hop() || cover_alone());
+}
+
+// A traced way is that of one pair, so that a round may have no room for it.
+bool Examination::cover_alone() {
+  for (int turn = 0; turn < max_alone; ++turn) {
+    const auto order = TrunkRounds(*crossings_, all_).two_over_unmet();
+    if (order.empty()) return true;
+    const int before = unmet_;
+    if (!play_round(Stage::pairs, "a trunk by two nodes alone", order, true)) return false;
+    unmet_ = TrunkRounds(*crossings_, all_).unmet();
+    if (unmet_ == before) return true;
+  }
+  return true;
+}
+
+bool Examination::cover_together() {
   if (TrunkRounds(*crossings_, all_).few_switches()) {
     const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, 0);
     if (!play_round(Stage::pairs, "every port with a neighbour", order, true)) return false;

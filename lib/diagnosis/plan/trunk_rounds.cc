@@ -151,6 +151,14 @@ RoundOrder TrunkRounds::cover(int times, int turn) {
   return chained(round);
 }
 
+RoundOrder TrunkRounds::two_over_unmet() const {
+  for (int t = 0; t < c_.trunks(); ++t) {
+    if (!used_[std::size_t(t)] || c_.met(t) > 0) continue;
+    for (const Hop& hop : hops_over(t, -1, 0)) return {hop.source, hop.destination};
+  }
+  return {};
+}
+
 // Who has nobody to send to, with one who has nobody to receive from, on the same switches.
 void TrunkRounds::fill_locally(Round& round) const {
   for (const auto& leaf : below_) {

@@ -24,6 +24,8 @@ class TrunkRounds {
   // with a neighbour on the same switches. `turn` changes who goes where. Shifts of all nodes where they meet
   // nobody, as in a fat tree; else what fits, trunk by trunk.
   RoundOrder cover(int times, int turn);
+  // Two nodes of which the first reaches the second over a trunk that nobody has met; empty: all were met.
+  RoundOrder two_over_unmet() const;
   // Whether a fault of one switch slows so many ways that most of what crosses trunks may be slow.
   bool few_switches() const;
   // Whether any hop between these nodes crosses a trunk that was not met yet, as far as known.
