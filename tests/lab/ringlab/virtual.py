@@ -133,9 +133,9 @@ class VirtualLab:
         self.machine = vm.Machine(kernel, image, directory, self.shape.modules, self.shape.arguments.split(),
                                   self.shape.memory, append=self.shape.append)
         VirtualLab.begin(self)  # not a machine's own, which asks it something
-        self.start()
+        self.boot()
 
-    def start(self):
+    def boot(self):
         self.machine.start()
         try:
             self.set_up()

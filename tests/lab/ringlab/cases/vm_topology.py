@@ -169,7 +169,7 @@ def half_removed(lab):
         outcome = read()
     except vm.Ended as error:  # QEMU's own end, which an NIC removed in the middle of its work can be
         print(f"# {error}\n# it is started once more", file=sys.stderr, flush=True)
-        lab.start()
+        lab.boot()
         outcome = read()
     expect(outcome.code == 0, "topo fails beside devices that come and go", outcome)
     for turn in range(1, 4):
