@@ -14,8 +14,8 @@ namespace ringtrue::diagnosis {
 // answers from, which may differ with who asks:
 //
 // - Nodes that reach each other past no router, or past one, hang on the same switch, as do nodes whose
-// packets
-//   meet the same router first. It has the address of that router, or the nodes' names where there is none.
+//   packets meet the same router first. It has the address of that router, or the nodes' names where there is
+//   none.
 // - The last router before a node is its switch, whatever address it answers from.
 // - Another router that answers from several addresses counts as several: a trunk to it may then have several
 //   names.

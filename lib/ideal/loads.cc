@@ -26,7 +26,7 @@ class Ports {
     in.in += amount;
   }
 
-  Loads busiest() const { return {busiest(node_), busiest(rank_), {}}; }
+  Loads busiest() const { return {busiest(node_), busiest(rank_)}; }
 
  private:
   struct Port {
@@ -62,7 +62,7 @@ Loads folded(const Shape& shape, Amount amount_at_distance) {
 
 std::optional<Loads> ring(const Shape& s) {
   const double all = both_ways(double(s.ranks()));
-  return Loads{s.nodes > 1 ? all : 0, s.gpus_per_node > 1 ? all : 0, {}};
+  return Loads{s.nodes > 1 ? all : 0, s.gpus_per_node > 1 ? all : 0};
 }
 
 std::optional<Loads> double_tree(const Shape& s) {
@@ -92,26 +92,24 @@ std::optional<Loads> halving_doubling(const Shape& s) {
 }
 
 std::optional<Loads> hierarchical(const Shape& s) {
-  return Loads{
-      s.nodes > 1 ? both_ways(s.nodes) : 0, s.gpus_per_node > 1 ? both_ways(s.gpus_per_node) : 0, {}};
+  return Loads{s.nodes > 1 ? both_ways(s.nodes) : 0, s.gpus_per_node > 1 ? both_ways(s.gpus_per_node) : 0};
 }
 
 std::optional<Loads> two_shot(const Shape& s) {
   if (s.nodes > 1) return std::nullopt;
-  return Loads{0, s.gpus_per_node > 1 ? both_ways(s.gpus_per_node) : 0, {}};
+  return Loads{0, s.gpus_per_node > 1 ? both_ways(s.gpus_per_node) : 0};
 }
 
 std::optional<Loads> one_shot(const Shape& s) {
-  return Loads{
-      double(s.gpus_per_node) * double(s.ranks() - s.gpus_per_node), double(s.gpus_per_node - 1), {}};
+  return Loads{double(s.gpus_per_node) * double(s.ranks() - s.gpus_per_node), double(s.gpus_per_node - 1)};
 }
 
 std::optional<Loads> naive(const Shape& s) {
-  return Loads{double(s.ranks() - s.gpus_per_node), double(s.gpus_per_node - 1), {}};
+  return Loads{double(s.ranks() - s.gpus_per_node), double(s.gpus_per_node - 1)};
 }
 
 std::optional<Loads> pairwise(const Shape& s) {
-  return Loads{s.nodes > 1 ? 1.0 : 0.0, s.gpus_per_node > 1 ? 1.0 : 0.0, {}};
+  return Loads{s.nodes > 1 ? 1.0 : 0.0, s.gpus_per_node > 1 ? 1.0 : 0.0};
 }
 
 constexpr std::array<Schedule, 9> table{{

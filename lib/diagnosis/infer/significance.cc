@@ -131,13 +131,19 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
 
 namespace {
 
-// The rail on which a suspect does worst, by its best readings; -1 where rails are not told apart.
-int worst_rail(const std::vector<Reading>& list) {
+// By rail; empty where rails are not told apart.
+std::vector<double> best_by_rail(const std::vector<Reading>& readings) {
   std::vector<double> best;
-  for (const Reading& r : list) {
+  for (const Reading& r : readings) {
     best.resize(std::max(best.size(), r.rails.size()), 0);
     for (std::size_t k = 0; k < r.rails.size(); ++k) best[k] = std::max(best[k], r.rails[k]);
   }
+  return best;
+}
+
+// The rail on which a suspect does worst, by its best readings; -1 where rails are not told apart.
+int worst_rail(const std::vector<Reading>& list) {
+  const std::vector<double> best = best_by_rail(list);
   return best.empty() ? -1 : int(std::min_element(best.begin(), best.end()) - best.begin());
 }
 
@@ -253,11 +259,7 @@ void Significance::join_sides(std::vector<Suspect>& suspects) const {
 // Whether the rails that are slow are so few, and carry together so much of what a rail is to carry, that the
 // hash may have put each with another one on one trunk.
 bool own_rails_share(const std::vector<Reading>& readings, double reference) {
-  std::vector<double> best;
-  for (const Reading& r : readings) {
-    best.resize(std::max(best.size(), r.rails.size()), 0);
-    for (std::size_t k = 0; k < r.rails.size(); ++k) best[k] = std::max(best[k], r.rails[k]);
-  }
+  const std::vector<double> best = best_by_rail(readings);
   const double usual = reference / double(std::max<std::size_t>(best.size(), 1));
   double carried = 0;
   std::size_t slow = 0;
@@ -275,7 +277,7 @@ std::string Significance::lacks_solitude(const Suspect& path) const {
   if (lone < lone_readings)
     return fmt::format("{} with few other paths at once, which may share its trunks: too few",
                        plural(std::size_t(lone), "reading"));
-  if (const auto other = companion(path))
+  if (has_companion(path))
     return "another path across leaves, which may share its trunks, was busy in all of its readings";
   if (own_rails_share(path.readings, inference_.reference.rate))
     return "its slow rails carry together what one does, and may share a trunk";
@@ -293,17 +295,17 @@ double Significance::share_as_low_across(const Suspect& path) const {
 
 // Another path across leaves that sent whenever this one was read: on a trunk that they share each slows the
 // other, and a pair of addresses takes the same way every time.
-std::optional<std::pair<int, int>> Significance::companion(const Suspect& path) const {
+bool Significance::has_companion(const Suspect& path) const {
+  const auto leaf = [&](int node) { return structure_.leaf[std::size_t(node)]; };
   const std::set<int> runs = runs_of(path.readings);
-  std::optional<std::pair<int, int>> found;
+  bool found = false;
   readings_.each_pair([&](int x, int y) {
     if (found || !structure_.crosses(x, y) || path.explains(x, y)) return;
-    const auto leaf = [&](int node) { return structure_.leaf[std::size_t(node)]; };
     if (leaf(x) == leaf(path.peer) && leaf(y) == leaf(path.node)) return;  // the other way
     std::set<int> seen;
     for (const Reading& r : readings_.of(x, y))
       if (runs.count(r.run)) seen.insert(r.run);
-    if (!runs.empty() && seen.size() == runs.size()) found.emplace(x, y);
+    found = !runs.empty() && seen.size() == runs.size();
   });
   return found;
 }

@@ -62,7 +62,7 @@ class Significance {
   std::vector<double> shares_between(const Suspect& suspect) const;
   double share_of_both(const Suspect& send, const Suspect& receive) const;
   std::string lacks_solitude(const Suspect& path) const;
-  std::optional<std::pair<int, int>> companion(const Suspect& path) const;
+  bool has_companion(const Suspect& path) const;
   double share_as_low_across(const Suspect& path) const;
 
   const Readings& readings_;

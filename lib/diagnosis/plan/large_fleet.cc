@@ -26,6 +26,21 @@ constexpr int looks = 2, rounds_of_a_look = 3;
 constexpr double share_of_round = 0.06;
 constexpr double cover_seconds = 0.06;  // of a hop: long enough to be no matter of ticks
 
+// Takes out of `pairs` those that one experiment has room for.
+LeafGuess::NodePairs at_once(LeafGuess::NodePairs& pairs, int nodes) {
+  std::vector<int> ranks(std::size_t(nodes), 0);
+  LeafGuess::NodePairs now, later;
+  for (const auto& [x, y] : pairs) {
+    int& a = ranks[std::size_t(x)];
+    int& b = ranks[std::size_t(y)];
+    const bool room = a < most_ranks_a_node && b < most_ranks_a_node;
+    if (room) ++a, ++b;
+    (room ? now : later).emplace_back(x, y);
+  }
+  pairs = std::move(later);
+  return now;
+}
+
 }  // namespace
 
 bool Examination::probe() {
@@ -38,21 +53,6 @@ bool Examination::probe() {
   if (slowest_hop_) return true;
   out_.not_checked.push_back(StatementKind::no_data_moved);
   return false;
-}
-
-// Takes out of `pairs` those that one experiment has room for.
-static LeafGuess::NodePairs at_once(LeafGuess::NodePairs& pairs, int nodes) {
-  std::vector<int> ranks(std::size_t(nodes), 0);
-  LeafGuess::NodePairs now, later;
-  for (const auto& [x, y] : pairs) {
-    int& a = ranks[std::size_t(x)];
-    int& b = ranks[std::size_t(y)];
-    const bool room = a < most_ranks_a_node && b < most_ranks_a_node;
-    if (room) ++a, ++b;
-    (room ? now : later).emplace_back(x, y);
-  }
-  pairs = std::move(later);
-  return now;
 }
 
 // Where nobody told which leaves the nodes hang below: many short messages tell who is near whom.

@@ -63,11 +63,13 @@ TrunkRounds::TrunkRounds(const Crossings& crossings, std::vector<int> nodes)
 void TrunkRounds::find_users() {
   used_.assign(std::size_t(c_.trunks()), 0);
   for (const auto& leaf : below_) {
-    for (std::size_t i = 0; i < (routes_.by_hop() ? leaf.size() : std::min<std::size_t>(leaf.size(), 1)); ++i)
+    for (const int from : leaf) {
       for (const int to : nodes_) {
-        if (leaf_[std::size_t(to)] == leaf_[std::size_t(leaf[i])]) continue;
-        for (const int t : routes_.way(leaf[i], to)) used_[std::size_t(t)] = 1;
+        if (leaf_[std::size_t(to)] == leaf_[std::size_t(from)]) continue;
+        for (const int t : routes_.way(from, to)) used_[std::size_t(t)] = 1;
       }
+      if (!routes_.by_hop()) break;  // it stands for all of them
+    }
   }
 }
 
@@ -184,11 +186,8 @@ bool TrunkRounds::may_swap(const Round& round, int x, int u, int y, int v) const
   for (const int t : routes_.way(y, v)) --more[t];
   for (const int t : routes_.way(x, v)) ++more[t];
   for (const int t : routes_.way(y, u)) ++more[t];
-  std::vector<int> after = routes_.way(x, v);
-  const auto other = routes_.way(y, u);
-  after.insert(after.end(), other.begin(), other.end());
-  return std::all_of(after.begin(), after.end(),
-                     [&](int t) { return round.used[std::size_t(t)] + more[t] <= 1; });
+  return std::ranges::all_of(
+      more, [&](const auto& trunk) { return round.used[std::size_t(trunk.first)] + trunk.second <= 1; });
 }
 
 // One circle of all hops, which is how an experiment takes them. Two hops from the same switches may swap

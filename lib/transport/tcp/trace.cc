@@ -18,18 +18,19 @@ namespace {
 
 constexpr Lane settling_lane = 0xfffe;
 
-SocketAddress own_end(int fd) {
+SocketAddress end_of(int fd, decltype(::getsockname)& ask) {
   SocketAddress out;
   out.size = sizeof out.storage;
-  ::getsockname(fd, reinterpret_cast<sockaddr*>(&out.storage), &out.size);
+  ask(fd, reinterpret_cast<sockaddr*>(&out.storage), &out.size);
   return plain(out);
 }
 
+SocketAddress own_end(int fd) {
+  return end_of(fd, ::getsockname);
+}
+
 SocketAddress far_end(int fd) {
-  SocketAddress out;
-  out.size = sizeof out.storage;
-  ::getpeername(fd, reinterpret_cast<sockaddr*>(&out.storage), &out.size);
-  return plain(out);
+  return end_of(fd, ::getpeername);
 }
 
 SocketAddress with_port(SocketAddress address, int port) {
