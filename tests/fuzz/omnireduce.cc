@@ -12,8 +12,8 @@
 #include <optional>
 #include <vector>
 
-#include "collective/omnireduce/aggregator.h"
-#include "collective/omnireduce/worker.h"
+#include "collective/omnireduce/block_aggregator.h"
+#include "collective/omnireduce/block_worker.h"
 #include "tests/fuzz/expect.h"
 
 namespace {
@@ -196,7 +196,7 @@ void likely_packet(World& world, Input& input, const Call& call, Rank from) {
     const std::uint8_t row = input.byte();
     packet.row[c] = row >= 0xc0 ? no_row : row % 16;
   });
-  std::array<std::byte, max_header_bytes> bytes;
+  std::array<std::byte, max_block_header_bytes> bytes;
   const std::size_t length = encode(packet, HeaderBytes(bytes));
   world.header(from, std::span(bytes).first(length));
 }
@@ -208,7 +208,7 @@ void raw_packet(World& world, Input& input, Rank from) {
   if (length > 0) std::memcpy(bytes.data(), input.at, length);
   input.at += length;
   if (const auto header = decode(bytes)) {
-    std::array<std::byte, max_header_bytes> again;
+    std::array<std::byte, max_block_header_bytes> again;
     expect(encode(*header, HeaderBytes(again)) == length);
     expect(std::memcmp(again.data(), bytes.data(), length) == 0);
   }
@@ -268,9 +268,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool reliable = kind & 1;
   call.omni.acked = !reliable || (kind & 2);
   if (kind & 4) {
-    play<OmniWorker>(input, 0, call, reliable);
+    play<BlockWorker>(input, 0, call, reliable);
   } else {
-    play<OmniAggregator>(input, call.omni.workers, call, reliable);
+    play<BlockAggregator>(input, call.omni.workers, call, reliable);
   }
   return 0;
 }

@@ -1,7 +1,6 @@
 #include "collective/omnireduce/aggregator.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 
 namespace ringtrue::collective {
@@ -14,19 +13,10 @@ OmniAggregator::OmniAggregator(Endpoint& self, const Call& call)
     if (shape_.aggregator_of(j) == self.rank()) mine.push_back(j);
   }
   slots_ = std::vector<Slot>(mine.size());
-  columns_.resize(mine.size() * omni_.fusion);
-  next_.resize(columns_.size() * workers_.size(), 0);
   seen_.resize(mine.size() * workers_.size(), 0);
-  std::uint64_t scratch = 0;
   for (std::size_t i = 0; i < mine.size(); ++i) {
-    Slot& slot = slots_[i];
-    slot.stream = mine[i];
-    slot.columns = shape_.columns_of(mine[i]);
-    slot.open = all_columns(slot.columns);
-    slot.scratch = scratch;
-    slot.left = omni_.workers;
-    scratch += 2 * slot.columns * shape_.block_bytes();
-    for (std::uint32_t c = 0; c < slot.columns; ++c) column(i, c).rows = shape_.rows_of(slot.stream, c);
+    slots_[i].stream = mine[i];
+    slots_[i].left = omni_.workers;
   }
   if (!reliable_) {
     heard_.resize(workers_.size(), packets_.now());
@@ -35,9 +25,9 @@ OmniAggregator::OmniAggregator(Endpoint& self, const Call& call)
 }
 
 Task OmniAggregator::run() {
-  for (Slot& slot : slots_) {
-    clear(slot);
-    if (!reliable_) slot.began = packets_.now();
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    clear(i);
+    if (!reliable_) slots_[i].began = packets_.now();
   }
   packets_.handle(this);
   if (ticker_) ticker_->start(silence);
@@ -62,70 +52,49 @@ Task OmniAggregator::run() {
   }
 }
 
-// Round by round: when every worker that has one of the wanted blocks has sent it, send the sums to all and
-// say which blocks come next.
+// Round by round: when every worker that has some of what is wanted has sent it, send the result to all and
+// say what is wanted next.
 Task OmniAggregator::serve(std::size_t index) {
   Slot& slot = slots_[index];
-  for (std::uint64_t rounds = 1; slot.open != 0; ++rounds) {
+  for (std::uint64_t rounds = 1; slot.open; ++rounds) {
     co_await slot.complete.reaches(rounds);
-    const OmniHeader result = finish_round(index);
-    ++slot.round;
-    if (slot.open != 0) {
+    finish_round(index);
+    const std::uint32_t round = slot.round++;
+    if (slot.open) {
       // Who gets this result may answer at once, into the version that holds the result before it. All who
       // had to have that one have answered it.
       const Token before = slot.sent[slot.round % 2];
       co_await self_.wait(before);
       for (const auto& again : slot.again) co_await self_.wait(again.second);
       slot.again.clear();
-      clear(slot);
+      clear(index);
     }
     begin_round(index);
-    send_result(index, result);
+    expect_packets(index);
+    send_result(slot, round);
+    if (slot.open && slot.left == 0) complete(slot);
   }
 }
 
-// The sums are complete; the smallest next row of all workers is the one wanted next.
-OmniHeader OmniAggregator::finish_round(std::size_t index) {
+void OmniAggregator::expect_packets(std::size_t index) {
   Slot& slot = slots_[index];
-  OmniHeader result;
-  result.kind = OmniHeader::Kind::result;
-  result.stream = std::uint16_t(slot.stream);
-  result.round = slot.round;
-  result.mask = slot.open;
-  slot.parts.clear();
-  const auto row_of = [&](std::uint32_t c) { return column(index, c).row; };
-  for_each_run(slot.open, row_of,
-               [&](std::uint32_t c, std::uint32_t count) { slot.parts.push_back(sum(index, c, count)); });
-  for_each_column(result.mask, [&](std::uint32_t c) {
-    packets_.conclude(sum(index, c, 1), omni_.workers - column(index, c).present);
-    result.row[c] = no_row;
-    for (const Rank w : workers_) result.row[c] = std::min(result.row[c], next_[next_at(index, c, w)]);
-    if (result.row[c] == no_row) slot.open &= ~column_bit(c);
-  });
-  if (packets_.wants_rounds()) report(index, result);
-  for_each_column(result.mask, [&](std::uint32_t c) { column(index, c).row = result.row[c]; });
-  return result;
-}
-
-void OmniAggregator::begin_round(std::size_t index) {
-  Slot& slot = slots_[index];
-  for (std::uint32_t c = 0; c < slot.columns; ++c) column(index, c).present = 0;
   slot.left = 0;
   for (const Rank w : workers_) {
     seen_[seen_at(index, w)] = 0;
-    if (omni_.acked || due(index, w) != 0) ++slot.left;
+    if (slot.open && (omni_.acked || due(index, w))) ++slot.left;
   }
   if (!reliable_) slot.began = packets_.now();
   slot.collecting = true;
 }
 
-void OmniAggregator::send_result(std::size_t index, const OmniHeader& result) {
-  Slot& slot = slots_[index];
-  std::array<std::byte, max_header_bytes> bytes;
-  const std::span<const std::byte> header(bytes.data(), encode(result, HeaderBytes(bytes)));
-  if (!reliable_) slot.header.assign(header.begin(), header.end());
+void OmniAggregator::complete(Slot& slot) {
+  slot.collecting = false;
+  slot.complete.raise();  // the program may end in it
+}
+
+void OmniAggregator::send_result(Slot& slot, std::uint32_t round) {
   ++packets_.counts().multicasts;
-  slot.sent[result.round % 2] = packets_.send_packet(workers_, header, slot.parts);
+  slot.sent[round % 2] = packets_.send_packet(workers_, slot.header, slot.parts);
 }
 
 void OmniAggregator::send_again(Slot& slot, Rank to) {
@@ -141,68 +110,16 @@ void OmniAggregator::send_again(Slot& slot, Rank to) {
   }
 }
 
-void OmniAggregator::clear(const Slot& slot) {
-  for_each_run(
-      slot.open, [](std::uint32_t) { return 0; },
-      [&](std::uint32_t c, std::uint32_t count) {
-        packets_.neutral({Space::scratch, sum_at(slot, c), count * shape_.block_bytes()});
-      });
-}
-
-Slice OmniAggregator::sum(std::size_t index, std::uint32_t first, std::uint32_t count) const {
-  const Slot& slot = slots_[index];
-  const std::uint64_t block = shape_.block(slot.stream, first, column(index, first).row);
-  return {Space::scratch, sum_at(slot, first), shape_.slice(block, count).length};
-}
-
-void OmniAggregator::report(std::size_t index, const OmniHeader& result) {
-  RoundSeen round;
-  round.stream = result.stream;
-  round.round = result.round;
-  for_each_column(result.mask, [&](std::uint32_t c) {
-    const std::uint32_t next = result.row[c];
-    round.blocks.push_back(shape_.block(result.stream, c, column(index, c).row));
-    round.wanted.push_back(next == no_row ? no_block : shape_.block(result.stream, c, next));
-    round.present.push_back(column(index, c).present);
-  });
-  packets_.seen(round);
-}
-
-// The columns whose wanted row the worker said it would send.
-std::uint64_t OmniAggregator::due(std::size_t index, Rank worker) const {
-  std::uint64_t mask = 0;
-  for_each_column(slots_[index].open, [&](std::uint32_t c) {
-    if (next_[next_at(index, c, worker)] == column(index, c).row) mask |= column_bit(c);
-  });
-  return mask;
-}
-
 Placed OmniAggregator::reject() {
   if (reliable_) return Placed::broken;
   ++packets_.counts().dropped;
   return Placed::dropped;
 }
 
-// Whether it is the worker's packet of this round, with the blocks that it announced.
-bool OmniAggregator::fits(std::size_t index, const OmniHeader& packet, Rank from) const {
-  const Slot& slot = slots_[index];
-  if (slot.open == 0 || !slot.collecting || packet.round != slot.round || seen_[seen_at(index, from)] ||
-      packet.mask != due(index, from) || (packet.mask == 0 && !omni_.acked)) {
-    return false;
-  }
-  bool possible = true;
-  for_each_column(packet.mask, [&](std::uint32_t c) {
-    const std::uint32_t row = packet.row[c];
-    possible = possible && row > column(index, c).row && (row < column(index, c).rows || row == no_row);
-  });
-  return possible;
-}
-
 Placed OmniAggregator::place(Rank from, std::span<const std::byte> header, std::vector<PacketPart>& parts) {
-  const std::optional<OmniHeader> packet = decode(header);
-  if (!packet || packet->kind != OmniHeader::Kind::blocks || packet->stream >= shape_.streams() ||
-      shape_.columns_of(packet->stream) == 0 || shape_.aggregator_of(packet->stream) != self_.rank() ||
-      from < 0 || from >= omni_.workers) {
+  const std::optional<PacketStart> packet = read(header);
+  if (!packet || packet->stream >= shape_.streams() || shape_.columns_of(packet->stream) == 0 ||
+      shape_.aggregator_of(packet->stream) != self_.rank() || from < 0 || from >= omni_.workers) {
     return reject();
   }
   const std::size_t index = index_of(packet->stream);
@@ -212,32 +129,25 @@ Placed OmniAggregator::place(Rank from, std::span<const std::byte> header, std::
     // A packet of the round before: this worker has not got the result.
     if (slot.collecting && slot.round > 0 && packet->round == slot.round - 1) send_again(slot, from);
   }
-  if (!fits(index, *packet, from)) return reject();
+  if (!slot.open || !slot.collecting || packet->round != slot.round || seen_[seen_at(index, from)] ||
+      !fits(index, from)) {
+    return reject();
+  }
   seen_[seen_at(index, from)] = 1;
-  const auto row_of = [&](std::uint32_t c) { return column(index, c).row; };
-  for_each_run(packet->mask, row_of, [&](std::uint32_t c, std::uint32_t count) {
-    parts.push_back({sum(index, c, count), true});
-  });
+  put(index, from, parts);
   return Placed::accepted;
 }
 
 void OmniAggregator::arrived(Rank from, std::span<const std::byte> header) {
-  const std::optional<OmniHeader> packet = decode(header);
-  const std::size_t index = index_of(packet->stream);
-  for_each_column(packet->mask, [&](std::uint32_t c) {
-    next_[next_at(index, c, from)] = packet->row[c];
-    ++column(index, c).present;
-  });
-  Slot& slot = slots_[index];
-  if (--slot.left > 0) return;
-  slot.collecting = false;
-  slot.complete.raise();  // the program may end in it
+  const std::size_t index = index_of(read(header)->stream);
+  take(index, from);
+  if (--slots_[index].left == 0) complete(slots_[index]);
 }
 
 Rank OmniAggregator::waiting_for() const {
   std::vector<std::uint32_t> owed(workers_.size(), 0);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (slots_[i].open == 0 || !slots_[i].collecting) continue;
+    if (!slots_[i].open || !slots_[i].collecting) continue;
     for (const Rank w : workers_) owed[std::size_t(w)] += missing(i, w);
   }
   const auto max_owed = std::max_element(owed.begin(), owed.end());
@@ -268,7 +178,7 @@ Rank OmniAggregator::silent_worker(Seconds now) const {
                                  [&](Rank w) { return now - heard_[std::size_t(w)] < silence * 0.5; });
   if (!heard) return -1;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (slots_[i].open == 0 || !slots_[i].collecting) continue;
+    if (!slots_[i].open || !slots_[i].collecting) continue;
     for (const Rank w : workers_) {
       if (missing(i, w) && quiet(w, slots_[i].began)) return w;
     }

@@ -1,8 +1,9 @@
-// An aggregator's program: one coroutine a slot. A slot adds up one block of each of its stream's columns,
-// sends the sums to all workers and goes on with the blocks that come next.
+// An aggregator's program, whatever the form of its packets: one coroutine a slot, which reduces what all
+// workers send of one stream, sends the result to all of them and goes on with what comes next.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,31 +14,19 @@
 
 namespace ringtrue::collective {
 
-class OmniAggregator final : public PacketHandler {
+class OmniAggregator : public PacketHandler {
  public:
-  OmniAggregator(Endpoint& self, const Call& call);  // both outlive it
-
   Task run();
 
-  Placed place(Rank from, std::span<const std::byte> header, std::vector<PacketPart>& parts) override;
-  void arrived(Rank from, std::span<const std::byte> header) override;
-  Rank waiting_for() const override;
+  Placed place(Rank from, std::span<const std::byte> header, std::vector<PacketPart>& parts) final;
+  void arrived(Rank from, std::span<const std::byte> header) final;
+  Rank waiting_for() const final;
 
- private:
-  // A worker that says nothing for so long while others do is given up: before the workers, who cannot know
-  // whom a round waits for, give up the aggregator (Resender::silence).
-  static constexpr Seconds silence{4};
-
-  struct Column {
-    std::uint32_t row = 0;  // of this round
-    std::uint32_t rows = 0;
-    Rank present = 0;  // workers whose blocks are in the sum
-  };
+ protected:
   struct Slot {
-    std::uint32_t stream = 0, columns = 0;
-    std::uint64_t scratch = 0;  // offset of its two versions; round k is summed up in version k mod 2
-    std::uint32_t round = 0;
-    std::uint64_t open = 0;  // columns that are not done
+    std::uint32_t stream = 0;
+    std::uint32_t round = 0;  // has its result in version `round` mod 2
+    bool open = true;
     // False from the moment a round is complete until its result is sent: then versions change hands, and
     // nothing may come in or be sent again.
     bool collecting = true;
@@ -51,53 +40,60 @@ class OmniAggregator final : public PacketHandler {
     Seconds began;  // the round
   };
 
-  Task serve(std::size_t index);
-  OmniHeader finish_round(std::size_t index);
-  void begin_round(std::size_t index);
-  void send_result(std::size_t index, const OmniHeader& result);
-  void send_again(Slot& slot, Rank to);
-  void clear(const Slot& slot);
-  void report(std::size_t index, const OmniHeader& result);
+  OmniAggregator(Endpoint& self, const Call& call);  // both outlive it
 
-  std::uint64_t due(std::size_t index, Rank worker) const;
-  bool fits(std::size_t index, const OmniHeader& packet, Rank from) const;
-  Placed reject();
-  Seconds look_for_silence();
-  Rank silent_worker(Seconds now) const;
+  // ---- the form's own
 
-  Column& column(std::size_t index, std::uint32_t c) { return columns_[index * omni_.fusion + c]; }
-  const Column& column(std::size_t index, std::uint32_t c) const {
-    return columns_[index * omni_.fusion + c];
-  }
-  std::size_t next_at(std::size_t index, std::uint32_t c, Rank worker) const {
-    return (index * workers_.size() + std::size_t(worker)) * omni_.fusion + c;
-  }
-  std::size_t seen_at(std::size_t index, Rank worker) const {
-    return index * workers_.size() + std::size_t(worker);
-  }
-  bool missing(std::size_t index, Rank worker) const {
-    return !seen_[seen_at(index, worker)] && (omni_.acked || due(index, worker) != 0);
-  }
-  std::size_t index_of(std::uint32_t stream) const { return stream / std::uint32_t(omni_.aggregators); }
-  // Where the blocks of neighbouring columns in one row are summed up.
-  Slice sum(std::size_t index, std::uint32_t first, std::uint32_t count) const;
-  std::uint64_t sum_at(const Slot& slot, std::uint32_t column) const {
-    return slot.scratch + (slot.round % 2 * std::uint64_t(slot.columns) + column) * shape_.block_bytes();
-  }
+  // The version of slot.round may be written to again.
+  virtual void clear(std::size_t slot) = 0;
+  // Everybody's packet is here. The slot's header and parts become those of the result, and it is closed if
+  // it was the last one.
+  virtual void finish_round(std::size_t slot) = 0;
+  virtual void begin_round(std::size_t) {}
+  // Whether the worker said that it would send what is wanted in this round.
+  virtual bool due(std::size_t slot, Rank worker) const = 0;
+  // Reads a header, which fits(), put() and take() are about then; nothing where it is none of a worker.
+  virtual std::optional<PacketStart> read(std::span<const std::byte> header) = 0;
+  // Whether it may be the worker's packet of this round.
+  virtual bool fits(std::size_t slot, Rank from) const = 0;
+  virtual void put(std::size_t slot, Rank from, std::vector<PacketPart>& parts) = 0;
+  virtual void take(std::size_t slot, Rank from) = 0;  // all of it is here
 
   Endpoint& self_;
   Packets& packets_;
   const Omni omni_;
   const OmniShape shape_;
-  const bool reliable_;
   std::vector<Rank> workers_;
   std::vector<Slot> slots_;
-  std::vector<Column> columns_;      // by slot and column
-  std::vector<std::uint32_t> next_;  // by slot, worker and column: its next non-zero row
-  std::vector<std::uint8_t> seen_;   // by slot and worker: its packet of this round was placed
-  std::vector<Token> farewells_;     // by worker
-  std::vector<Seconds> heard_;       // by worker: its last packet
-  std::unique_ptr<Ticker> ticker_;   // only where packets may be lost
+
+ private:
+  // A worker that says nothing for so long while others do is given up: before the workers, who cannot know
+  // whom a round waits for, give up the aggregator (Resender::silence).
+  static constexpr Seconds silence{4};
+
+  Task serve(std::size_t index);
+  void expect_packets(std::size_t index);
+  void send_result(Slot& slot, std::uint32_t round);
+  void send_again(Slot& slot, Rank to);
+  void complete(Slot& slot);
+
+  Placed reject();
+  Seconds look_for_silence();
+  Rank silent_worker(Seconds now) const;
+
+  std::size_t seen_at(std::size_t index, Rank worker) const {
+    return index * workers_.size() + std::size_t(worker);
+  }
+  bool missing(std::size_t index, Rank worker) const {
+    return !seen_[seen_at(index, worker)] && (omni_.acked || due(index, worker));
+  }
+  std::size_t index_of(std::uint32_t stream) const { return stream / std::uint32_t(omni_.aggregators); }
+
+  const bool reliable_;
+  std::vector<std::uint8_t> seen_;  // by slot and worker: its packet of this round was placed
+  std::vector<Token> farewells_;    // by worker
+  std::vector<Seconds> heard_;      // by worker: its last packet
+  std::unique_ptr<Ticker> ticker_;  // only where packets may be lost
   bool given_up_ = false;
 };
 

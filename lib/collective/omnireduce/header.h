@@ -19,6 +19,12 @@ namespace ringtrue::collective {
 
 inline constexpr std::uint32_t no_row = 0xffffffff;  // infinity: no further block in this column
 
+// What packets of all forms begin with.
+struct PacketStart {
+  std::uint16_t stream = 0;
+  std::uint32_t round = 0;  // from 0
+};
+
 struct OmniHeader {
   enum class Kind : std::uint8_t { blocks = 1, result = 2 };
 
@@ -32,9 +38,10 @@ struct OmniHeader {
 constexpr std::uint64_t omni_header_bytes(std::uint32_t columns) {
   return 16 + 4 * std::uint64_t(columns);
 }
-static_assert(omni_header_bytes(max_fusion) <= max_header_bytes);
+inline constexpr std::size_t max_block_header_bytes = omni_header_bytes(max_fusion);
+static_assert(max_block_header_bytes <= max_header_bytes);
 
-using HeaderBytes = std::span<std::byte, max_header_bytes>;
+using HeaderBytes = std::span<std::byte, max_block_header_bytes>;
 
 // Returns the header's length.
 std::size_t encode(const OmniHeader& header, HeaderBytes into);

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "collective/omnireduce/aggregator.h"
+#include "collective/omnireduce/block_aggregator.h"
+#include "collective/omnireduce/block_worker.h"
 #include "collective/omnireduce/header.h"
-#include "collective/omnireduce/worker.h"
 
 namespace ringtrue::collective {
 
@@ -99,11 +99,11 @@ Result<void> check_omni(const Layout& layout, const Call& call) {
 Task omnireduce(Endpoint& self, const Call& call) {
   if (call.elements == 0) co_return;
   if (self.rank() < call.omni.workers) {
-    OmniWorker worker(self, call);
+    BlockWorker worker(self, call);
     const Task work = worker.run();
     co_await work;
   } else {
-    OmniAggregator aggregator(self, call);
+    BlockAggregator aggregator(self, call);
     const Task work = aggregator.run();
     co_await work;
   }

@@ -1,7 +1,6 @@
 #include "collective/omnireduce/worker.h"
 
 #include <algorithm>
-#include <array>
 
 namespace ringtrue::collective {
 
@@ -21,15 +20,9 @@ OmniWorker::OmniWorker(Endpoint& self, const Call& call)
       non_zero_(packets_.non_zero()),
       omni_(call.omni),
       shape_(call),
-      reliable_(packets_.reliable()),
       used_(used_streams(shape_)),
-      streams_(used_),
-      columns_(std::size_t(used_) * shape_.fusion()) {
-  for (std::uint32_t j = 0; j < used_; ++j) {
-    const std::uint32_t count = shape_.columns_of(j);
-    streams_[j].open = all_columns(count);
-    for (std::uint32_t c = 0; c < count; ++c) column(j, c).rows = shape_.rows_of(j, c);
-  }
+      reliable_(packets_.reliable()),
+      streams_(used_) {
   parts_.reserve(max_packet_parts);
   if (!reliable_) resender_ = std::make_unique<Resender>(self, shape_, omni_.workers, omni_.aggregators);
 }
@@ -58,14 +51,14 @@ Task OmniWorker::run() {
   packets_.handle(nullptr);
 }
 
-// Round by round: if my next non-zero block is the one that is wanted, send it and say which one follows.
+// Round by round: if I hold what is wanted, send it and say what I hold after it.
 Task OmniWorker::stream(std::uint32_t index) {
   Stream& self = streams_[index];
   std::uint64_t results = 0;
-  while (self.open != 0) {
-    const std::uint64_t mine = wanted_and_held(index);
-    if (mine != 0 || omni_.acked) {
-      const bool known = seek_next(index, mine);
+  while (self.open) {
+    const bool mine = holds_wanted(index);
+    if (mine || omni_.acked) {
+      const bool known = !mine || seek_next(index);
       if (!known) co_await self.found.reaches(++self.searches);
       if (resender_) {
         co_await self_.wait(resender_->sent(index));
@@ -88,90 +81,16 @@ Task OmniWorker::find_blocks() {
   while (non_zero_.known() < blocks) {
     const std::uint64_t before = non_zero_.known();
     non_zero_.look_further();
-    tell_found(before, non_zero_.known());
+    look_at(before, non_zero_.known());
     const Token idle = packets_.idle();
     co_await self_.wait(idle);
   }
 }
 
-// The columns whose wanted row is my next one. In the first round all of them: the first block of a column is
-// sent whatever it holds.
-std::uint64_t OmniWorker::wanted_and_held(std::uint32_t index) const {
-  std::uint64_t mask = 0;
-  for_each_column(streams_[index].open, [&](std::uint32_t c) {
-    if (column(index, c).held == column(index, c).wanted) mask |= column_bit(c);
-  });
-  return mask;
-}
-
-// Looks for the non-zero rows after those of `mask` that are about to be sent. False: the search goes on in
-// find_blocks(), which raises the stream's gate at its end.
-bool OmniWorker::seek_next(std::uint32_t index, std::uint64_t mask) {
-  Stream& stream = streams_[index];
-  const std::uint64_t known = non_zero_.known();
-  for_each_column(mask, [&](std::uint32_t c) {
-    Column& column = this->column(index, c);
-    std::uint64_t block = shape_.block(index, c, ++column.held);
-    while (column.held < column.rows && block < known && !non_zero_[block]) {
-      ++column.held;
-      block += shape_.columns();
-    }
-    if (column.held >= column.rows) {
-      column.held = no_row;
-    } else if (block >= known) {
-      column.sought = true;
-      ++stream.sought;
-      ++sought_;
-    }
-  });
-  return stream.sought == 0;
-}
-
-// Blocks [begin, end) were looked at.
-void OmniWorker::tell_found(std::uint64_t begin, std::uint64_t end) {
-  const std::uint64_t columns = shape_.columns();
-  auto row = std::uint32_t(begin / columns);
-  std::uint64_t at = begin % columns;
-  for (std::uint64_t block = begin; block < end && sought_ > 0; ++block) {
-    if (at < columns_.size() && columns_[at].sought && row >= columns_[at].held && non_zero_[block]) {
-      found(std::uint32_t(at / shape_.fusion()), columns_[at], row);
-    }
-    if (++at == columns) {
-      at = 0;
-      ++row;
-    }
-  }
-  if (end < shape_.blocks()) return;
-  for (std::size_t i = 0; i < columns_.size() && sought_ > 0; ++i) {
-    if (columns_[i].sought) found(std::uint32_t(i / shape_.fusion()), columns_[i], no_row);
-  }
-}
-
-void OmniWorker::found(std::uint32_t index, Column& column, std::uint32_t row) {
-  column.held = row;
-  column.sought = false;
-  --sought_;
-  if (--streams_[index].sought == 0) streams_[index].found.raise();
-}
-
-void OmniWorker::send(std::uint32_t index, std::uint64_t mask) {
-  OmniHeader packet;
-  packet.kind = OmniHeader::Kind::blocks;
-  packet.stream = std::uint16_t(index);
-  packet.round = streams_[index].round;
-  packet.mask = mask;
-  for_each_column(mask, [&](std::uint32_t c) { packet.row[c] = column(index, c).held; });
+void OmniWorker::send(std::uint32_t index, bool mine) {
   parts_.clear();
-  const auto row_of = [&](std::uint32_t c) { return column(index, c).wanted; };
-  for_each_run(mask, row_of, [&](std::uint32_t c, std::uint32_t count) {
-    parts_.push_back(shape_.slice(shape_.block(index, c, row_of(c)), count));
-  });
-  std::array<std::byte, max_header_bytes> bytes;
-  const std::span<const std::byte> header(bytes.data(), encode(packet, HeaderBytes(bytes)));
-
-  PacketCounts& counts = packets_.counts();
-  ++counts.packets;
-  counts.blocks += std::uint64_t(std::popcount(mask));
+  const std::span<const std::byte> header = compose(index, mine, parts_);
+  ++packets_.counts().packets;
   if (resender_) {
     resender_->send(index, header, parts_);
   } else {
@@ -187,46 +106,22 @@ Placed OmniWorker::reject() {
   return Placed::dropped;
 }
 
-bool OmniWorker::sends(const OmniHeader& packet, Rank from) const {
-  return packet.kind == OmniHeader::Kind::result && packet.stream < used_ &&
-         shape_.aggregator_of(packet.stream) == from;
-}
-
-// Whether it is the result that the stream waits for, and asks for nothing impossible.
-bool OmniWorker::fits(const OmniHeader& packet) const {
-  const Stream& stream = streams_[packet.stream];
-  if (!stream.listening || packet.round != stream.round || packet.mask != stream.open) return false;
-  bool possible = true;
-  for_each_column(packet.mask, [&](std::uint32_t c) {
-    const Column& mine = column(packet.stream, c);
-    const std::uint32_t row = packet.row[c];
-    possible = possible && row > mine.wanted && row <= mine.held && (row < mine.rows || row == no_row);
-  });
-  return possible;
-}
-
 Placed OmniWorker::place(Rank from, std::span<const std::byte> header, std::vector<PacketPart>& parts) {
-  const std::optional<OmniHeader> packet = decode(header);
-  if (!packet || !sends(*packet, from)) return reject();
+  const std::optional<PacketStart> packet = read(header);
+  if (!packet || packet->stream >= used_ || shape_.aggregator_of(packet->stream) != from) return reject();
   if (resender_) resender_->heard(from);
-  if (!fits(*packet)) return reject();
-  streams_[packet->stream].listening = false;
-  const auto row_of = [&](std::uint32_t c) { return column(packet->stream, c).wanted; };
-  for_each_run(packet->mask, row_of, [&](std::uint32_t c, std::uint32_t count) {
-    parts.push_back({shape_.slice(shape_.block(packet->stream, c, row_of(c)), count), false});
-  });
+  Stream& stream = streams_[packet->stream];
+  if (!stream.listening || packet->round != stream.round || !fits(packet->stream)) return reject();
+  stream.listening = false;
+  put(packet->stream, from, parts);
   return Placed::accepted;
 }
 
-void OmniWorker::arrived(Rank, std::span<const std::byte> header) {
-  const std::optional<OmniHeader> packet = decode(header);
-  const std::uint32_t index = packet->stream;
+void OmniWorker::arrived(Rank from, std::span<const std::byte> header) {
+  const std::uint32_t index = read(header)->stream;
   Stream& stream = streams_[index];
   ++stream.round;
-  for_each_column(packet->mask, [&](std::uint32_t c) {
-    column(index, c).wanted = packet->row[c];
-    if (packet->row[c] == no_row) stream.open &= ~column_bit(c);
-  });
+  stream.open = take(index, from);
   if (resender_) resender_->answered(index);
   stream.results.raise();  // the program may end in it
 }
@@ -234,7 +129,7 @@ void OmniWorker::arrived(Rank, std::span<const std::byte> header) {
 Rank OmniWorker::waiting_for() const {
   std::vector<std::uint32_t> owed(std::size_t(omni_.aggregators), 0);
   for (std::uint32_t j = 0; j < used_; ++j) {
-    if (streams_[j].open != 0 && streams_[j].listening) ++owed[j % std::uint32_t(omni_.aggregators)];
+    if (streams_[j].open && streams_[j].listening) ++owed[j % std::uint32_t(omni_.aggregators)];
   }
   const auto max_owed = std::max_element(owed.begin(), owed.end());
   return *max_owed > 0 ? Rank(omni_.workers + (max_owed - owed.begin())) : -1;

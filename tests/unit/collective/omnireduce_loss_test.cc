@@ -140,7 +140,7 @@ TEST(OmnireduceHeader, ComesBackAsItWas) {
     header.round = std::uint32_t(random());
     header.mask = i == 0 ? ~0ull : i == 1 ? 0 : random() & random();
     for (std::uint32_t& row : header.row) row = std::uint32_t(random());
-    std::array<std::byte, collective::max_header_bytes> bytes;
+    std::array<std::byte, collective::max_block_header_bytes> bytes;
     const std::size_t length = encode(header, collective::HeaderBytes(bytes));
     ASSERT_EQ(length, collective::omni_header_bytes(std::uint32_t(std::popcount(header.mask))));
     const auto back = collective::decode({bytes.data(), length});
@@ -170,7 +170,7 @@ TEST(OmnireduceHeader, IsLittleEndian) {
   header.mask = 0x8000000000000001;
   header.row[0] = 0x0708090a;
   header.row[63] = collective::no_row;
-  std::array<std::byte, collective::max_header_bytes> bytes;
+  std::array<std::byte, collective::max_block_header_bytes> bytes;
   const std::size_t length = encode(header, collective::HeaderBytes(bytes));
   const std::vector<int> right = {2, 0, 2, 1,   6,  5, 4, 3, 1,   0,   0,   0,
                                   0, 0, 0, 128, 10, 9, 8, 7, 255, 255, 255, 255};
