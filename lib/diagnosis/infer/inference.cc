@@ -331,7 +331,7 @@ Reference take_shown(const Readings& readings, const Reference& counted, std::op
   const double best = std::max(*std::max_element(shown.sends.begin(), shown.sends.end()),
                                *std::max_element(shown.receives.begin(), shown.receives.end()));
   if (attainable && !out.majority && best >= 0.9 * *attainable)
-    out.rate = std::min(*attainable, best), out.majority = true;
+    out.rate = std::min(*attainable, best), out.majority = out.shown_by_few = true;
   return out;
 }
 
@@ -372,7 +372,7 @@ Inference infer(const Readings& measured, const Readings& measured_alone, std::o
   if (structure.leaf.empty() && between_neighbours(structure, n))
     inference.reference = take_shown(readings, inference.reference, attainable, nominal, sends, receives);
   inference.reference.scatter = scatter_of(sends, receives, inference.reference.rate);
-  inference.thresholds = no_closer_than(inference.reference.scatter, sends, receives, thresholds);
+  inference.thresholds = no_closer_than(inference.reference, sends, receives, thresholds);
   inference.sends = std::move(sends.rate);
   inference.receives = std::move(receives.rate);
   if (inference.reference.rate > 0)

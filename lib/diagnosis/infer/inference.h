@@ -40,6 +40,7 @@ struct Reference {
   bool fleet_slow = false;      // the declared rate is known, and nobody comes near it
   bool above_declared = false;  // readings well above the declared rate: the declaration is wrong
   bool momentary = false;       // most sides were measured for a few ticks only: good for gross faults
+  bool shown_by_few = false;    // most sides do not reach it, whatever keeps them from it
   double share = 0;             // the majority over what is attainable at the declared rate; 0: none declared
   double scatter = 0;           // of what healthy sides do at their best: its standard deviation, as a share
 };

@@ -87,6 +87,7 @@ Reference reference_of(const Limits& sends, const Limits& receives, std::optiona
     out.rate = std::min(majority, *attainable);
   } else if (out.momentary || most >= *attainable * 0.95 || sends.rate.size() == 2) {
     out.majority = false;
+    out.shown_by_few = true;
     out.rate = *attainable;  // it can be reached: those who do not are slow, however many they are
   } else {
     out.fleet_slow = true;
@@ -129,13 +130,15 @@ double scatter_of(const Limits& sends, const Limits& receives, double reference)
                                           (n + usual_weight)));
 }
 
-Thresholds no_closer_than(double scatter, const Limits& sends, const Limits& receives,
+Thresholds no_closer_than(const Reference& reference, const Limits& sends, const Limits& receives,
                           const Thresholds& wanted) {
   const double sides = double(std::max<std::size_t>(2, sends.rate.size() + receives.rate.size()));
-  double limit = 1 - (deviations + more_of_few / sides) * scatter;
+  double limit = 1 - (deviations + more_of_few / sides) * reference.scatter;
   const auto brief = std::count(sends.brief.begin(), sends.brief.end(), true) +
                      std::count(receives.brief.begin(), receives.brief.end(), true);
   if (2 * double(brief) > sides) limit = std::min(limit, brief_limit);
+  // What measuring costs everybody is not known then, and a declaration may be as wrong.
+  if (reference.shown_by_few) limit = std::min(limit, declared_from);
   Thresholds out = wanted;
   out.warning = std::min(out.warning, limit);
   out.path = std::min(out.path, limit);

@@ -36,7 +36,7 @@ Reference reference_of(const Limits& sends, const Limits& receives, std::optiona
 double scatter_of(const Limits& sends, const Limits& receives, double reference);
 // What is called slow is to be so many of those deviations below that it would not happen once in a thousand
 // fleets as large.
-Thresholds no_closer_than(double scatter, const Limits& sends, const Limits& receives,
+Thresholds no_closer_than(const Reference& reference, const Limits& sends, const Limits& receives,
                           const Thresholds& wanted);
 
 }  // namespace ringtrue::diagnosis

@@ -45,6 +45,30 @@ int runs_of_both(const Suspect& send, const Suspect& receive) {
   return int(std::count_if(runs.begin(), runs.end(), [&](int run) { return others.count(run) > 0; }));
 }
 
+// By rail; empty where rails are not told apart.
+std::vector<double> best_by_rail(const std::vector<Reading>& readings) {
+  std::vector<double> best;
+  for (const Reading& r : readings) {
+    best.resize(std::max(best.size(), r.rails.size()), 0);
+    for (std::size_t k = 0; k < r.rails.size(); ++k) best[k] = std::max(best[k], r.rails[k]);
+  }
+  return best;
+}
+
+// How many of a hop's rails never did what is due.
+std::size_t slow_rails(const std::vector<Reading>& readings, double reference) {
+  constexpr double slow_rail = 0.9;
+  const std::vector<double> best = best_by_rail(readings);
+  const double usual = reference / double(std::max<std::size_t>(best.size(), 1));
+  return std::size_t(std::ranges::count_if(best, [&](double rate) { return rate < slow_rail * usual; }));
+}
+
+// The rail on which a suspect does worst, by its best readings; -1 where rails are not told apart.
+int worst_rail(const std::vector<Reading>& list) {
+  const std::vector<double> best = best_by_rail(list);
+  return best.empty() ? -1 : int(std::min_element(best.begin(), best.end()) - best.begin());
+}
+
 }  // namespace
 
 Significance::Significance(const Readings& readings, const Thresholds& thresholds, const Structure& structure,
@@ -91,6 +115,11 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
     as_low = std::max(as_low, share_as_low_across(s));
   if (as_low > common_share) return std::nullopt;
   const bool crosses = path && structure_.crosses(s.node, s.peer);
+  const bool may_share = crosses || (path && structure_.guessed);
+  // Where each connection has a way of its own, rails meet on trunks now and then, each time others. A rail
+  // that was once alone on its trunk has shown that nothing is wrong with its way.
+  if (may_share && list.size() > 0 && list.front().rails.size() > 1 && slow_rails(list, reference.rate) == 0)
+    return std::nullopt;
   if (crosses) as_low = std::min(1.0, 3 * as_low);
 
   s.missing = lacks(list, s.best / limit, s.partners, partners_needed, crosses);
@@ -98,7 +127,7 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
   if (s.missing.empty() && spread(s) + 0.02 > 1 - s.best / limit)
     s.missing = fmt::format("its readings scatter by {:.1f} %, more than is missing", spread(s) * 100);
   s.else_sure = s.missing.empty();
-  if (crosses && s.missing.empty()) {
+  if (may_share && s.missing.empty()) {
     s.missing = lacks_solitude(s);
     s.in_company = !s.missing.empty();
   }
@@ -128,26 +157,6 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
   s.confirmed = s.missing.empty();
   return s;
 }
-
-namespace {
-
-// By rail; empty where rails are not told apart.
-std::vector<double> best_by_rail(const std::vector<Reading>& readings) {
-  std::vector<double> best;
-  for (const Reading& r : readings) {
-    best.resize(std::max(best.size(), r.rails.size()), 0);
-    for (std::size_t k = 0; k < r.rails.size(); ++k) best[k] = std::max(best[k], r.rails[k]);
-  }
-  return best;
-}
-
-// The rail on which a suspect does worst, by its best readings; -1 where rails are not told apart.
-int worst_rail(const std::vector<Reading>& list) {
-  const std::vector<double> best = best_by_rail(list);
-  return best.empty() ? -1 : int(std::min_element(best.begin(), best.end()) - best.begin());
-}
-
-}  // namespace
 
 // Hops may share links with others, some rails of them or all. Looked at is the rail on which it does worst,
 // and of readings with near partners and with others those that are seldom low with others.
@@ -256,20 +265,8 @@ void Significance::join_sides(std::vector<Suspect>& suspects) const {
   }
 }
 
-// Whether the rails that are slow are so few, and carry together so much of what a rail is to carry, that the
-// hash may have put each with another one on one trunk.
-bool own_rails_share(const std::vector<Reading>& readings, double reference) {
-  const std::vector<double> best = best_by_rail(readings);
-  const double usual = reference / double(std::max<std::size_t>(best.size(), 1));
-  double carried = 0;
-  std::size_t slow = 0;
-  for (const double rate : best)
-    if (rate < 0.9 * usual) carried += rate, ++slow;
-  const bool few = best.size() == 2 ? slow == 2 : 2 * slow <= best.size();
-  return few && slow > 1 && carried >= 0.9 * usual && carried <= 0.7 * usual * double(slow);
-}
-
-// Paths that meet on a hashed trunk slow one another in healthy fabrics: what slows this one has to be there
+// Paths that meet on a hashed trunk slow one another in healthy fabrics, and what was guessed to be one leaf may
+// be a pod of several: what slows this one has to be there
 // with hardly anybody else around.
 std::string Significance::lacks_solitude(const Suspect& path) const {
   const auto lone = std::count_if(path.readings.begin(), path.readings.end(),
@@ -279,8 +276,11 @@ std::string Significance::lacks_solitude(const Suspect& path) const {
                        plural(std::size_t(lone), "reading"));
   if (has_companion(path))
     return "another path across leaves, which may share its trunks, was busy in all of its readings";
-  if (own_rails_share(path.readings, inference_.reference.rate))
-    return "its slow rails carry together what one does, and may share a trunk";
+  const double usual = inference_.reference.rate;
+  if (slow_rails(path.readings, usual) > 1 || std::ranges::any_of(path.readings, [&](const Reading& r) {
+        return r.company <= most_lone_hops && slow_rails({r}, usual) > 1;
+      }))
+    return "several of its rails are slow, and may share a trunk with each other";
   return {};
 }
 

@@ -80,6 +80,23 @@ TEST(Spine, IsNotNamedForTrafficOfOthers) {
   }
 }
 
+// Two of a pair's four rails meet on a trunk: always the same two, or others in each run.
+TEST(Path, IsNotNamedForItsOwnRailsThatMeetOnATrunk) {
+  for (const bool by_connection : {false, true}) {
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+      Fleet fleet(128, 8, 4, seed);
+      fleet.ways = [&](int x, int y, int rail) {
+        std::mt19937_64 hash(std::uint64_t(x * 128 + y) + (by_connection ? fleet.asked.size() << 16 : 0));
+        const bool meet = hash() % 8 != 0;
+        const int first = int(hash() % 4), second = (first + 1 + int(hash() % 3)) % 4;
+        return meet && (rail == first || rail == second) ? 0.5 : 1.0;
+      };
+      const Diagnosis d = fleet.check();
+      EXPECT_EQ(named(d), Names{}) << by_connection << ", " << seed << explain(d);
+    }
+  }
+}
+
 TEST(Program, ThatTakesItsDataSlowlyIsNoWire) {
   for (const int nodes : {2, 3, 8, 60}) {
     Fleet fleet(nodes);
