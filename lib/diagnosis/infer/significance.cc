@@ -265,9 +265,8 @@ void Significance::join_sides(std::vector<Suspect>& suspects) const {
   }
 }
 
-// Paths that meet on a hashed trunk slow one another in healthy fabrics, and what was guessed to be one leaf may
-// be a pod of several: what slows this one has to be there
-// with hardly anybody else around.
+// Paths that meet on a hashed trunk slow one another in healthy fabrics, and what was guessed to be one leaf
+// may be a pod of several: what slows this one has to be there with hardly anybody else around.
 std::string Significance::lacks_solitude(const Suspect& path) const {
   const auto lone = std::count_if(path.readings.begin(), path.readings.end(),
                                   [](const Reading& r) { return r.company <= most_lone_hops; });
