@@ -26,6 +26,7 @@ diagnosis::CaseScore score_of(const Case& c, const Checked& checked) {
   out.faults = out.found = 0;
   out.wrong = out.findings;
   out.exact = false;
+  for (diagnosis::Accusation& a : out.accusations) a.right = false;
   return out;
 }
 

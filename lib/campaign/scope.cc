@@ -70,6 +70,8 @@ class CaseScorer {
     for (const Finding* finding : findings_) {
       const bool right = std::ranges::any_of(faults_, [&](auto* f) { return touches(*finding, *f); });
       out.wrong += !right;
+      if (finding->severity != diagnosis::Severity::info)
+        out.accusations.push_back({finding->kind, finding->confidence, right});
       if (right) out.proven_after = std::max(out.proven_after, finding->proven_after);
       exact = exact && std::ranges::any_of(faults_, [&](auto* fault) { return names(*finding, *fault); });
     }

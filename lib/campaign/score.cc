@@ -1,6 +1,7 @@
 #include "campaign/score.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/statistics.h"
 
@@ -74,6 +75,36 @@ constexpr SeverityRange severity_ranges[] = {
     {"1-5 %", 0.01, 0.05}, {"5-10 %", 0.05, 0.1}, {"10-20 %", 0.1, 0.2}, {"20-30 %", 0.2, 0.3},
     {"30-50 %", 0.3, 0.5}, {"50-70 %", 0.5, 0.7}, {"70-90 %", 0.7, 0.9}, {"90-99 %", 0.9, 1}};
 
+constexpr struct {
+  std::string_view name;
+  double low, high;
+} confidence_ranges[] = {{"below 50 %", 0, 0.5},    {"50-70 %", 0.5, 0.7},  {"70-80 %", 0.7, 0.8},
+                         {"80-90 %", 0.8, 0.9},     {"90-95 %", 0.9, 0.95}, {"95-99 %", 0.95, 0.99},
+                         {"99 % and more", 0.99, 2}};
+
+template <class Wanted>
+diagnosis::Precision precision_of(const std::vector<Outcome>& outcomes, std::string_view name,
+                                  Wanted wanted) {
+  diagnosis::Precision out{std::string(name), {}};
+  for (const Outcome& o : outcomes)
+    for (const diagnosis::Accusation& a : o.score.accusations)
+      if (wanted(a)) out.right.add(a.right);
+  return out;
+}
+
+void add_precisions(const std::vector<Outcome>& outcomes, Score& out) {
+  std::set<diagnosis::FindingKind> kinds;
+  for (const Outcome& o : outcomes)
+    for (const diagnosis::Accusation& a : o.score.accusations) kinds.insert(a.kind);
+  for (const auto kind : kinds)
+    out.by_finding.push_back(precision_of(outcomes, key_of(kind), [&](auto& a) { return a.kind == kind; }));
+  for (const auto& range : confidence_ranges) {
+    auto row = precision_of(outcomes, range.name,
+                            [&](auto& a) { return a.confidence >= range.low && a.confidence < range.high; });
+    if (row.right.of > 0) out.by_confidence.push_back(std::move(row));
+  }
+}
+
 }  // namespace
 
 Listed listed(const Case& c) {
@@ -117,6 +148,7 @@ diagnosis::Score score(const std::vector<Outcome>& outcomes) {
     });
     if (group.cases > 0) out.by_severity.push_back(std::move(group));
   }
+  add_precisions(outcomes, out);
   double coverage = 0;
   for (const Outcome& o : outcomes) {
     const CaseScore& j = o.score;

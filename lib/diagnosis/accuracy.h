@@ -3,12 +3,21 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/statistics.h"
+#include "diagnosis/findings/kinds.h"
 
 namespace ringtrue::diagnosis {
+
+// One finding of a case, a warning or worse.
+struct Accusation {
+  FindingKind kind{};
+  double confidence = 0;  // that it said
+  bool right = false;     // it touches a fault
+};
 
 // What was found in one case, whose faults are known.
 struct CaseScore {
@@ -19,6 +28,7 @@ struct CaseScore {
   bool exact = false;    // every fault is named by its class, and nothing else is named
   bool covered = true;   // of a fault of single pairs: one of its pairs was measured
   int proven_after = 0;  // runs of the check after which all that touch a fault were proven; 0: none does
+  std::vector<Accusation> accusations{};
 };
 
 // So many of so many, with its interval (base/statistics.h). nullopt: of none.
@@ -50,6 +60,12 @@ struct ScoreGroup {
   Spread proven;  // runs after which what was found was proven; the rest went to what else read low
 };
 
+// Of some findings, those that were right.
+struct Precision {
+  std::string name;
+  Rate right;
+};
+
 struct Listed {
   std::uint64_t number = 0, seed = 0;
   std::string_view kind;
@@ -70,6 +86,7 @@ struct Score {
   std::vector<ScoreGroup> by_kind;   // in the order of kinds(), those that occur
   std::vector<ScoreGroup> by_nodes;  // of `healthy` and `single`
   std::vector<ScoreGroup> by_severity;                   // of `single`
+  std::vector<Precision> by_finding, by_confidence;      // what it says, and how sure it says to be
   std::vector<Listed> missed, inexact, false_positives;  // inexact: found, and not missed
 };
 

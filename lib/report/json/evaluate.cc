@@ -37,6 +37,14 @@ Json groups_value(const std::vector<ScoreGroup>& groups, const char* key) {
   return array(groups, [&](const ScoreGroup& group) { return group_value(group, key); });
 }
 
+Json precisions_value(const std::vector<diagnosis::Precision>& list, const char* key) {
+  return array(list, [&](const diagnosis::Precision& p) {
+    Json out = {{key, p.name}, {"findings", p.right.of}};
+    add_rate(out, "right", p.right);
+    return out;
+  });
+}
+
 Json listed_value(const diagnosis::Listed& c) {
   return {{"case", c.number},
           {"seed", c.seed},
@@ -77,6 +85,8 @@ std::string json(const ops::EvaluateDocument& document) {
   out["by_kind"] = groups_value(s.by_kind, "kind");
   out["by_nodes"] = groups_value(s.by_nodes, "nodes");
   out["by_severity"] = groups_value(s.by_severity, "severity");
+  out["by_finding"] = precisions_value(s.by_finding, "finding");
+  out["by_confidence"] = precisions_value(s.by_confidence, "confidence");
   out["missed"] = array(s.missed, listed_value);
   out["inexact"] = array(s.inexact, listed_value);
   out["false_accusations"] = array(s.false_positives, listed_value);

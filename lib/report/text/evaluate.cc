@@ -58,6 +58,15 @@ std::vector<std::string> cells_of(const ScoreGroup& g) {
 constexpr const char* headers[] = {"cases",         "recall",  "scope exact", "false positives", "unknown",
                                    "proven after*", "rounds*", "seconds*",    "sent, median"};
 
+struct Precisions {
+  std::string_view title;
+  const std::vector<diagnosis::Precision>& rows;
+};
+
+std::vector<Precisions> precisions(const diagnosis::Score& s) {
+  return {{"finding", s.by_finding}, {"confidence that it says", s.by_confidence}};
+}
+
 std::string listed_text(std::string_view title, const std::vector<diagnosis::Listed>& list) {
   if (list.empty()) return "";
   std::string out = fmt::format("{}:", title);
@@ -95,6 +104,13 @@ std::string text(const ops::EvaluateDocument& d, const Style& style) {
     for (const ScoreGroup& group : section.groups) table.row(cells_of(group));
     out += fmt::format("\n{}", table.text());
   }
+  for (const auto& [title, rows] : precisions(s)) {
+    if (rows.empty()) continue;
+    Table table({left(std::string(title)), "findings", "right"});
+    for (const diagnosis::Precision& p : rows)
+      table.row({p.name, fmt::format("{}", p.right.of), interval(p.right)});
+    out += fmt::format("\n{}", table.text());
+  }
   std::string said =
       fmt::format("\nprecision: {} of all findings concern what is faulty\n", interval(s.precision));
   if (s.pairs.cases > 0)
@@ -122,6 +138,12 @@ std::string markdown(const ops::EvaluateDocument& d) {
     }());
     for (const ScoreGroup& group : section.groups)
       out += fmt::format("| {} |\n", fmt::join(cells_of(group), " | "));
+  }
+  for (const auto& [title, rows] : precisions(s)) {
+    if (rows.empty()) continue;
+    out += fmt::format("\n| {} | findings | right |\n|---|---|---|\n", title);
+    for (const diagnosis::Precision& p : rows)
+      out += fmt::format("| {} | {} | {} |\n", p.name, p.right.of, interval(p.right));
   }
   out += fmt::format("\nPrecision: {} of all findings concern what is faulty.", interval(s.precision));
   if (s.pairs.cases > 0)

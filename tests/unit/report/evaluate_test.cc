@@ -33,6 +33,8 @@ campaign::Outcome outcome(const char* kind, int faults, int found, bool exact, i
   o.drawn.severity = faults > 0 ? 0.25 : 0;
   o.drawn.world.fabric.nodes = 8;
   o.score = {faults, found, findings, wrong, exact, true};
+  for (int i = 0; i < findings; ++i)
+    o.score.accusations.push_back({diagnosis::FindingKind::slow_sender, 0.97, i >= wrong});
   o.verdict = findings > 0 ? diagnosis::Verdict::faulty : diagnosis::Verdict::healthy;
   o.cost = {5, Seconds(1.5), Bytes(1 << 20)};
   o.coverage = {14, 56};
@@ -73,6 +75,10 @@ TEST(Evaluate, GivesItsSharesWithTheirIntervals) {
   EXPECT_EQ(value["by_kind"][0]["kind"], "healthy");
   EXPECT_EQ(value["by_nodes"][0]["nodes"], "5-8");
   EXPECT_EQ(value["by_severity"][0]["cases"], 3);
+  EXPECT_EQ(value["by_finding"][0]["finding"], "slow-sender");
+  EXPECT_EQ(value["by_finding"][0]["findings"], 6);
+  EXPECT_EQ(value["by_confidence"][0]["confidence"], "95-99 %");
+  EXPECT_NEAR(value["by_confidence"][0]["right"].get<double>(), 4.0 / 6, 1e-12);
   EXPECT_EQ(value["missed"].size(), 2u);
   EXPECT_EQ(value["missed"][0]["kind"], "dead");
   EXPECT_EQ(value["inexact"].size(), 1u);
