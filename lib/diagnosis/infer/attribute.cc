@@ -33,6 +33,7 @@ Parts::Parts(const Structure& structure, const Readings& readings, const Inferen
       crowded_(inference.crowded),
       guessed_(structure.guessed ? structure.leaf : std::vector<int>()) {
   find_rail();
+  if (structure.guessed) may_be_pods_ = often_low_inside(structure, inference.reference.rate);
   // Where routes are told, trunks.h names trunks; what no route explains is slow paths and no more.
   if (!structure.routes && structure.leaf.size() == std::size_t(readings.nodes()) &&
       inference.reference.rate > 0)
@@ -107,6 +108,17 @@ const FabricPart* Parts::part_of(int source, int destination) const {
   return nullptr;
 }
 
+// Whether nodes that are below one leaf, as was guessed, seem to share links: then they are below several.
+bool Parts::often_low_inside(const Structure& structure, double reference) const {
+  constexpr double often = 0.05;
+  int all = 0, low = 0;
+  readings_.each_pair([&](int x, int y) {
+    if (structure.crosses(x, y)) return;
+    for (const Reading& r : readings_.of(x, y)) ++all, low += r.rate < slow_share * reference;
+  });
+  return low > often * all;
+}
+
 // Pairs between two leaves whose ends are not suspected themselves.
 std::vector<Parts::Crossing> Parts::crossings(const Structure& structure, const Inference& inference) const {
   std::set<std::pair<int, ScopeType>> suspected;
@@ -165,6 +177,7 @@ std::size_t Parts::explains(const std::vector<Crossing>& all, const Ends& ends, 
   }
   if (own < 2 || (ends.up && ups == 0) || (ends.down && ups == own)) return 0;
   if (others == 0 && own < of_two_leaves) return 0;
+  if (others == 0 && may_be_pods_) return 0;
   const double share = others > 0 ? double(slow_others) / double(others) : 0;
   double by_chance = 3 * double(leaves);  // ways to choose the ends
   for (std::size_t i = 0; i < own; ++i) by_chance *= share;

@@ -70,6 +70,7 @@ class Parts {
   void add(const std::vector<Crossing>& all, const Ends& ends, const std::set<int>& leaves);
   void fold_confirmed(std::vector<Crossing> crossings, int leaves, const Inference& inference);
   void find_rail();
+  bool often_low_inside(const Structure& structure, double reference) const;
   void name_by_members(FabricPart& part, int leaf, std::string device) const;
 
   const Readings& readings_;
@@ -79,6 +80,7 @@ class Parts {
   std::optional<SlowRail> slow_rail_;
   std::vector<FabricPart> fabric_;
   bool undecided_ = false;
+  bool may_be_pods_ = false;  // what was guessed to be leaves
 };
 
 }  // namespace ringtrue::diagnosis

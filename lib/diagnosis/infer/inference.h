@@ -67,7 +67,7 @@ struct Suspect {
   bool chance = false;  // so many readings are as low that these may be chance
   bool beside_others = false;  // a path that others' lasting traffic may share links with
   bool else_sure = false;      // nothing but that, if that, is missing
-  bool in_company = false;     // a path that is else sure, but for others that may share a trunk with it
+  bool in_company = false;     // else sure, but for others that may share a trunk with it
   bool confirmed = false;
   bool alternative = false;  // another explanation with as few causes exists
   bool unsteady = false;  // now and then: `best` is what it does then, and `readings` are those that are low

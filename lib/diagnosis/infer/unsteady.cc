@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/statistics.h"
+#include "diagnosis/infer/significance.h"
 #include "diagnosis/plan/plan.h"
 
 namespace ringtrue::diagnosis {
@@ -25,6 +26,8 @@ constexpr int fewest_low = 3;         // runs
 constexpr double least_share = 0.15;  // of its runs: what is rarer is a disturbance
 // Readings of one pair are not independent where it may share links with others, the same ones each time.
 constexpr int times_a_pair_far = 1, times_a_pair_near = 4;
+// Of what was guessed to be one leaf, where more read low: it may be a pod, whose nodes share links.
+constexpr double often_low = 0.05;
 constexpr std::size_t most_named = 8;
 constexpr int kinds = 4, far_from = 2;  // of company
 
@@ -45,7 +48,7 @@ struct Tail {
 class UnsteadySides {
  public:
   UnsteadySides(const Readings& readings, const Inference& inference, const Structure& structure)
-      : n_(readings.nodes()), inference_(inference), of_(std::size_t(2 * n_)) {
+      : n_(readings.nodes()), inference_(inference), guessed_(structure.guessed), of_(std::size_t(2 * n_)) {
     readings.each_pair([&](int x, int y) {
       if (structure.crosses(x, y)) return;  // a trunk may be what is slow
       const double sends = inference.sends[std::size_t(x)].value_or(0),
@@ -165,10 +168,12 @@ class UnsteadySides {
         const Item& item = items_[i];
         if (item.explained || !item.counts[end]) continue;
         const int partner = end ? item.reading->source : item.reading->destination;
-        if (times[partner] >= (item.kind >= far_from ? times_a_pair_far : times_a_pair_near)) continue;
+        const auto k = std::size_t(item.kind);
+        const bool may_share =
+            item.kind >= far_from || (guessed_ && base.low[k][d] > often_low * base.all[k]);
+        if (times[partner] >= (may_share ? times_a_pair_far : times_a_pair_near)) continue;
         if (!runs.insert(item.reading->run).second) continue;
         ++times[partner];
-        const auto k = std::size_t(item.kind);
         chances.push_back((base.low[k][d] + 0.5) / (base.all[k] + 1));
         if (low(item, end, d)) low_runs.insert(item.reading->run);
       }
@@ -211,7 +216,13 @@ class UnsteadySides {
     out.confirmed = chance < by_chance && out.low_runs >= fewest_low && out.partners >= 2 &&
                     out.low_runs >= least_share * out.all_runs;
     out.chance_of_it = chance;
-    if (!out.confirmed)
+    const auto lone =
+        std::ranges::count_if(out.readings, [](const Reading& r) { return r.company <= most_lone_hops; });
+    if (guessed_ && out.confirmed && lone < lone_readings) {
+      // What was guessed to be one leaf may be a pod: it may share a link with whoever sends as well.
+      out.confirmed = false, out.in_company = true;
+      out.missing = "low only while many others send, which may share its links";
+    } else if (!out.confirmed)
       out.missing =
           fmt::format("low in {} of {} experiments, which may be chance", out.low_runs, out.all_runs);
     return out;
@@ -241,6 +252,7 @@ class UnsteadySides {
 
   const int n_;
   const Inference& inference_;
+  const bool guessed_;  // who is below one leaf
   std::vector<Item> items_;
   std::vector<std::vector<std::size_t>> of_;  // by side: its items
   std::array<Base, 2> base_{};

@@ -156,15 +156,18 @@ Examination::NodePairs Examination::low_paths(const Inference& inference) {
   return out;
 }
 
-// Paths across leaves that nothing but others on their trunks explains any more: so few that these are hardly
-// their own.
+// Paths across leaves, and sides below what was guessed to be one, that nothing but others on their links
+// explains any more: so few that these are hardly their own.
 Examination::NodePairs Examination::lone_paths(const Inference& inference) const {
   NodePairs out;
   std::vector<char> used = taken_by_the_dead();
   for (const Suspect& s : inference.suspects) {
     if (!s.in_company || out.size() == std::size_t(most_lone_hops) / 2) continue;
-    char &x = used[std::size_t(s.node)], &y = used[std::size_t(s.peer)];
-    if (!x && !y) x = y = 1, out.emplace_back(s.node, s.peer);
+    const Reading* const low = s.peer < 0 && !s.readings.empty() ? &s.readings.back() : nullptr;
+    if (s.peer < 0 && !low) continue;
+    const int from = low ? low->source : s.node, to = low ? low->destination : s.peer;
+    char &x = used[std::size_t(from)], &y = used[std::size_t(to)];
+    if (!x && !y) x = y = 1, out.emplace_back(from, to);
   }
   // Who was together with whom changes.
   if (out.size() > 1 && lone_rounds_ % 2 == 1) out.resize(1);
