@@ -102,7 +102,12 @@ struct Line {
                        e.of > 0 ? fmt::format(" ({} of {} sizes)", e.number, e.of) : "");
   }
   std::string operator()(const ops::progress::Experiment& e) const {
-    return fmt::format("{}: {} ({:.0f} %){}", key_of(e.stage), e.what, e.budget_used * 100, suspects);
+    return fmt::format("{}: {} ({:.0f} %{}){}", key_of(e.stage), e.what, e.budget_used * 100, of_budget,
+                       suspects);
+  }
+  std::string operator()(const ops::progress::Budget& e) {
+    of_budget = fmt::format(" of {:.0f} s", e.budget.value);
+    return fmt::format("at most {:.0f} s, as a reading takes up to {}", e.budget.value, to_text(e.reading));
   }
   std::string operator()(const ops::progress::Reading&) const { return {}; }
   std::string operator()(const ops::progress::Suspects& e) {
@@ -110,7 +115,7 @@ struct Line {
     return {};
   }
 
-  std::string suspects;
+  std::string suspects, of_budget;
 };
 
 }  // namespace

@@ -15,6 +15,7 @@ Checked check(const Case& c) {
   options.link_rate = c.link_rate;
   options.efficiency = *ideal::ethernet_tcp(c.world.fabric.mtu);
   options.seed = c.seed;
+  options.budget_at_most = diagnosis::usual_budget_at_most;
   options.clock = [&] { return measurer.now(); };
   diagnosis::Diagnosis diagnosis = diagnosis::run_check(measurer, options);
   return {std::move(diagnosis), measurer.runs_with_faults() > 0};

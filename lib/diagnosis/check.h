@@ -56,6 +56,9 @@ struct Candidate {
   bool confirmed = false;  // it would be a finding if the check ended now
 };
 
+// Of a check for which nobody said how long it may take.
+inline constexpr Seconds usual_budget_at_most{60};
+
 struct Options {
   std::optional<BytesPerSecond>
       link_rate;  // nominal, one way; unknown: the fleet's majority is the reference
@@ -64,6 +67,8 @@ struct Options {
   double warning = 0.95;  // of the expected rate
   double critical = 0.85;
   Seconds budget{16};  // for all experiments; the whole command has 20 s for leases and release as well
+  // Where readings take long at the rates that are found, it becomes as much as they need, up to this.
+  Seconds budget_at_most{0};
   Bytes max_bytes{256u << 20};  // of one call, for the nodes' memory; longer runs take more iterations
   // Of an omnireduce: the first nodes are its workers, all others aggregate; where all are workers, each
   // aggregates as well. 0: none is played.
@@ -73,6 +78,8 @@ struct Options {
   std::function<Seconds()> clock;  // monotonic; the machine's if not given
   // Before each experiment: the stage, what it does in a few words, and how much of the budget is used, 0..1.
   std::function<void(Stage stage, const std::string& what, double used)> on_progress;
+  // Once the rates are roughly known: the time that experiments may take, and what a reading may take of it.
+  std::function<void(Seconds budget, Seconds reading)> on_budget;
   // After each round: what is confirmed by then, most severe first, and then what else is suspected.
   std::function<void(const std::vector<Candidate>& suspects)> on_suspects;
   // True ends the check before the next experiment, as an error with Cause::cancelled.

@@ -236,11 +236,16 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   options.warning = document.warning;
   options.critical = document.critical;
   options.budget = request.budget.value_or(options.budget);
+  if (!request.budget) options.budget_at_most = diagnosis::usual_budget_at_most;
   options.seed = std::uint64_t(request.seed.value_or(1));
   options.path_coverage = request.paths.value_or(options.path_coverage);
   if (omnireduce) options.workers = (*measurer)->workers();
   options.on_progress = [&control](diagnosis::Stage stage, const std::string& what, double used) {
     control.tell(progress::Experiment{stage, what, used});
+  };
+  options.on_budget = [&control, &measurer](Seconds budget, Seconds reading) {
+    (*measurer)->end_by(Deadline::in(budget + grace_of(budget)));
+    control.tell(progress::Budget{budget, reading});
   };
   options.on_suspects = [&control](const std::vector<diagnosis::Candidate>& suspects) {
     control.tell(progress::Suspects{suspects});

@@ -46,6 +46,11 @@ struct Experiment {
   double budget_used = 0;  // 0..1
 };
 
+// What a check may take, as soon as it is known how fast the fleet is.
+struct Budget {
+  Seconds budget, reading;  // all of it; one experiment's
+};
+
 // What an experiment read, hop by hop, and how much was played until then.
 struct Reading {
   diagnosis::Observation observation;
@@ -58,7 +63,7 @@ struct Suspects {
   std::vector<diagnosis::Candidate> suspects;
 };
 
-using Event = std::variant<Phase, Step, Part, Call, Experiment, Reading, Suspects>;
+using Event = std::variant<Phase, Step, Part, Call, Experiment, Budget, Reading, Suspects>;
 using Sink = std::function<void(const Event&)>;
 
 }  // namespace ringtrue::ops::progress

@@ -129,7 +129,8 @@ struct Coverage {
 struct Cost {
   int runs = 0;
   Seconds seconds;
-  Bytes bytes;  // sent by all nodes together
+  Bytes bytes;       // sent by all nodes together
+  Seconds budget{};  // that there was for it
 };
 
 struct Diagnosis {

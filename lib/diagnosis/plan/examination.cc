@@ -87,6 +87,7 @@ Diagnosis Examination::run() {
          {{"receives", port.receives}, {"rate_Bps", port.rate}, {"typical_Bps", port.typical}}});
   }
   out_.cost.seconds = Seconds(elapsed());
+  out_.cost.budget = options_.budget;
   conclude(measured(inference), out_);
   if (crossings_) add_trunks(inference, out_);
   add_losses(
@@ -184,6 +185,19 @@ void Examination::note_confirmed(const Inference& inference) {
     candidates.push_back({{s.type, s.node, s.peer, {name(s.node)}, name(s.peer)}, confidence(s), false});
   }
   options_.on_suspects(candidates);
+}
+
+// Every port has to meet several others with enough bytes, and what is slow repeats.
+void Examination::fit_budget() {
+  constexpr int repeats = 12, between_neighbours_first = 4;
+  constexpr double slowest_share = 0.25;  // what is slower is soon told
+  const int rounds = repeats + (between_neighbours(structure_, n_) ? between_neighbours_first
+                                                                   : std::min(n_ - 1, all_pairs_up_to));
+  const double reading = stretch_ * min_hop_bytes / std::max({slowest_, slowest_share * typical_, 1.0});
+  const double needed = rounds * (overhead_ + reading);
+  options_.budget = Seconds(std::clamp(needed, options_.budget.value,
+                                       std::max(options_.budget.value, options_.budget_at_most.value)));
+  if (options_.on_budget) options_.on_budget(options_.budget, Seconds(reading));
 }
 
 void Examination::set_expected(const Inference& inference) {

@@ -116,6 +116,7 @@ class Examination {
   bool beside_others_on_trunks(const HopReading& hop, const Observation& observation) const;
   bool measure_pairs(Stage stage, const std::string& what, const Experiment& experiment, bool shared = false);
   void set_expected(const Inference& inference);
+  void fit_budget();
 
   bool known(const SlowestHop& slowest) const;  // measured as a pair as well
   Inference infer_now() const;
@@ -130,7 +131,7 @@ class Examination {
   bool fits(const std::vector<int>& order, int shift, Bytes hop) const;
 
   Measurer& measurer_;
-  const Options& options_;
+  Options options_;
   const int n_;
   Thresholds thresholds_;
   std::optional<double> attainable_;

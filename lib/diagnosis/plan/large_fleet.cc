@@ -49,7 +49,9 @@ bool Examination::probe() {
       measure(Stage::probe, "a short exchange between neighbours",
               pairwise_over(order, 1, Bytes(std::uint64_t(min_call_bytes)), options_.max_bytes));
   if (!seen) return false;
+  const bool first = !slowest_hop_;
   note_ring(*seen);
+  if (first && slowest_hop_) fit_budget();
   if (slowest_hop_) return true;
   out_.not_checked.push_back(StatementKind::no_data_moved);
   return false;

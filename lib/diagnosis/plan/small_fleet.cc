@@ -55,6 +55,7 @@ bool Examination::short_ring() {
     out_.not_checked.push_back({StatementKind::no_data_moved, {}, {{"ring", true}}});
     return false;
   }
+  fit_budget();
   return true;
 }
 

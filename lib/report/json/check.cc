@@ -117,33 +117,36 @@ std::string json(const ops::CheckDocument& document) {
   const diagnosis::Diagnosis& d = document.diagnosis;
   const auto& inspection = document.inspection;
   const auto rates = [](const auto& row) { return array(row, [](const auto& cell) { return maybe(cell); }); };
-  return dump(
-      {{"schema", "ringtrue.check/1"},
-       {"verdict", key_of(d.verdict)},
-       {"findings", array(d.findings, finding_value)},
-       {"plan", array(d.plans, plan_value)},
-       {"not_checked", array(d.not_checked, not_checked_value)},
-       {"nodes", array(d.nodes, [&](const auto& node) { return node_value(node, document.error); })},
-       {"transport", text_or_null(document.transport)},
-       {"notes", document.notes},
-       {"inspection", inspection
-                          ? Json{{"rules", array(inspection->rules,
-                                                 [](diagnosis::FindingKind rule) { return key_of(rule); })},
-                                 {"seconds", inspection->seconds}}
-                          : Json(nullptr)},
-       {"expected",
-        {{"rate_Bps", maybe(d.expected.value)},
-         {"origin", key_of(d.expected.origin)},
-         {"source", text_or_null(d.expected.source)},
-         {"of_most_Bps", maybe(d.expected.of_most)}}},
-       {"ring_busbw_Bps", maybe(d.ring_busbw)},
-       {"rate_Bps", array(d.rates, rates)},
-       {"results", array(d.runs, [&](const auto& run) { return run_value(run, d.nodes); })},
-       {"coverage", {{"pairs_measured", d.coverage.pairs_measured}, {"pairs", d.coverage.pairs}}},
-       {"cost", {{"runs", d.cost.runs}, {"seconds", d.cost.seconds.value}, {"bytes", d.cost.bytes.value}}},
-       {"counters", counters_value(d.counters)},
-       {"deadlines", maybe_deadlines(document.deadlines)},
-       {"error", maybe_error(document.error)}});
+  return dump({{"schema", "ringtrue.check/1"},
+               {"verdict", key_of(d.verdict)},
+               {"findings", array(d.findings, finding_value)},
+               {"plan", array(d.plans, plan_value)},
+               {"not_checked", array(d.not_checked, not_checked_value)},
+               {"nodes", array(d.nodes, [&](const auto& node) { return node_value(node, document.error); })},
+               {"transport", text_or_null(document.transport)},
+               {"notes", document.notes},
+               {"inspection",
+                inspection ? Json{{"rules", array(inspection->rules,
+                                                  [](diagnosis::FindingKind rule) { return key_of(rule); })},
+                                  {"seconds", inspection->seconds}}
+                           : Json(nullptr)},
+               {"expected",
+                {{"rate_Bps", maybe(d.expected.value)},
+                 {"origin", key_of(d.expected.origin)},
+                 {"source", text_or_null(d.expected.source)},
+                 {"of_most_Bps", maybe(d.expected.of_most)}}},
+               {"ring_busbw_Bps", maybe(d.ring_busbw)},
+               {"rate_Bps", array(d.rates, rates)},
+               {"results", array(d.runs, [&](const auto& run) { return run_value(run, d.nodes); })},
+               {"coverage", {{"pairs_measured", d.coverage.pairs_measured}, {"pairs", d.coverage.pairs}}},
+               {"cost",
+                {{"runs", d.cost.runs},
+                 {"seconds", d.cost.seconds.value},
+                 {"budget_seconds", d.cost.budget.value},
+                 {"bytes", d.cost.bytes.value}}},
+               {"counters", counters_value(d.counters)},
+               {"deadlines", maybe_deadlines(document.deadlines)},
+               {"error", maybe_error(document.error)}});
 }
 
 }  // namespace ringtrue::report

@@ -105,8 +105,10 @@ std::string text(const ops::CheckDocument& document, const Style& style) {
     out += style.line(fmt::format("not checked: {} ({})", n.what, n.why), Ink::dim);
   }
   if (d.cost.runs > 0) {
-    out += style.line(fmt::format("{}, {}, {} sent", plural(d.cost.runs, "run"), to_text(d.cost.seconds),
-                                  amount_text(d.cost.bytes.value)),
+    const std::string most =
+        d.cost.budget.value > 0 ? fmt::format(" of at most {:.0f} s", d.cost.budget.value) : "";
+    out += style.line(fmt::format("{}, {}{}, {} sent", plural(d.cost.runs, "run"), to_text(d.cost.seconds),
+                                  most, amount_text(d.cost.bytes.value)),
                       Ink::dim);
   }
   if (document.error)

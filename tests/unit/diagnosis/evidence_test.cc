@@ -195,6 +195,34 @@ TEST(Time, ABudgetThatIsTooShortIsNotAPassForTheUnmeasured) {
   EXPECT_NE(reasons(d).find("ordered pairs were measured"), std::string::npos);
 }
 
+// What decides takes longer than usual: more time is taken where nobody has set a limit, and told at once.
+TEST(Time, FollowsFromWhatAReadingTakes) {
+  for (const bool limited : {true, false}) {
+    Wires wires(16);
+    for (auto* side : {&wires.sends, &wires.receives})
+      for (double& rate : *side) rate *= 0.4;
+    wires.sends[6] *= 0.3;
+    Options options = wires.options();
+    options.link_rate.reset();
+    if (!limited) options.budget_at_most = usual_budget_at_most;
+    std::vector<double> told;
+    options.on_budget = [&](Seconds budget, Seconds) {
+      EXPECT_LT(wires.asked.size(), 3u);
+      told.push_back(budget.value);
+    };
+    const Diagnosis d = run_check(wires, options);
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(d.cost.budget.value, told[0]);
+    if (limited) {
+      EXPECT_EQ(told[0], 16);
+    } else {
+      EXPECT_GT(told[0], 20);
+      EXPECT_LE(told[0], 60);
+      EXPECT_EQ(scopes_of(d), Names{"sender node6"}) << explain(d);
+    }
+  }
+}
+
 TEST(Document, CountsItsCostAndNamesItsRuns) {
   Wires wires(4);
   std::vector<std::string> stages;
