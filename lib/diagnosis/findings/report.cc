@@ -25,8 +25,10 @@ std::string Scope::text() const {
     case ScopeType::fabric_switch:
     case ScopeType::counter: {
       // "node3 mlx5_0 port 1"; parts of the fabric belong to no node.
-      const std::string part =
-          subject.device.empty() ? std::string(key_of(type)) : topology::device_words(subject.device);
+      const std::string part = subject.device.empty() ? std::string(key_of(type))
+                               : type == ScopeType::fabric_switch
+                                   ? subject.device  // a name, which may have a stroke in it
+                                   : topology::device_words(subject.device);
       return subject.node.empty() ? part : subject.node + " " + part;
     }
     case ScopeType::fleet:

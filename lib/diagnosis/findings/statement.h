@@ -65,6 +65,7 @@ enum class StatementKind {
   confirmed_after,
   confirmed_last,
   gpu_carried,
+  alike_in_fleet,
   // Impact.
   repair,
   repair_first,

@@ -20,6 +20,15 @@ std::vector<const Nic*> find_rails(const NodeView& context) {
   return all;
 }
 
+// Findings of how a machine was put together. What wears, breaks or is set by software is told of all nodes,
+// too.
+bool is_built_so(FindingKind kind) {
+  using enum FindingKind;
+  return kind == pcie_link_degraded || kind == pcie_uplink_slower || kind == nic_pcie_bound ||
+         kind == nvlink_fewer_than_sisters || kind == gpu_link_unlike_sisters || kind == port_rate_degraded ||
+         kind == rail_unlike_sisters || kind == gpu_far_nic;
+}
+
 }  // namespace
 
 NodeView::NodeView(const Node& n, int i) : node(n), index(i), places(n.pci.size()), tree_(n) {
@@ -146,7 +155,7 @@ void RuleContext::report(const NodeView* node, const std::string& device, Report
   f.measured = r.measured;
   f.expected = r.expected;
   if (r.measured && r.expected && r.expected->value > 0) f.ratio = *r.measured / *r.expected;
-  f.confidence = 1;  // read, not measured
+  f.confidence = r.sure;
   r.values.emplace_back("measured_Bps", r.measured);
   r.values.emplace_back("expected_Bps", r.expected);
   Statement said = {StatementKind::rule_evidence, {f.scope.subject}, std::move(r.values)};
@@ -200,7 +209,26 @@ void RuleContext::each_rise(
   }
 }
 
+void RuleContext::play_down_what_all_have() {
+  if (nodes.size() < 3) return;
+  using Same = std::tuple<FindingKind, std::string, double, double>;
+  const auto value = [](const std::optional<BytesPerSecond>& rate) { return rate ? rate->value : -1; };
+  const auto same = [&](const Finding& f) {
+    return Same{f.kind, f.scope.subject.device, value(f.measured), value(f.expected)};
+  };
+  std::map<Same, std::set<int>> on;
+  for (const Finding& f : out_.findings)
+    if (is_built_so(f.kind) && f.scope.node >= 0) on[same(f)].insert(f.scope.node);
+  for (Finding& f : out_.findings) {
+    const auto it = on.find(same(f));
+    if (f.severity == Severity::info || it == on.end() || it->second.size() < nodes.size()) continue;
+    f.severity = Severity::info;
+    f.evidence.push_back({StatementKind::alike_in_fleet, {f.scope.subject}, {{"nodes", it->second.size()}}});
+  }
+}
+
 void RuleContext::end() {
+  play_down_what_all_have();
   for (const Unknown& u : unknown_) {
     std::vector<Quantity> values = {{"missing", u.about}, {"of", u.nodes}};
     if (u.node_count <= 1) values.emplace_back("devices", u.devices);

@@ -81,7 +81,11 @@ struct Report {
   std::optional<ScopeType> type = {};     // nullopt: the rule's
   std::vector<Quantity> values = {};      // what lib/report/text/rules.cc has sentences for
   std::optional<BytesPerSecond> measured = {}, expected = {};
+  double sure = 1;  // 1 where the fact itself is the fault; else one of these
 };
+
+// What follows from others like it alone; and what a fact that nobody told may explain.
+constexpr double by_comparison = 0.9, by_half = 0.7;
 
 class RuleContext {
  public:
@@ -110,7 +114,7 @@ class RuleContext {
   void each_rise(
       const NodeView& node, const std::function<bool(const run::CounterChange&)>& wanted,
       const std::function<void(const run::CounterChange&, std::uint64_t by, double seconds)>& look);
-  void end();  // writes not_checked, sorts the findings
+  void end();  // writes not_checked, plays down what all nodes have alike, sorts the findings
 
  private:
   struct Unknown {
@@ -121,6 +125,8 @@ class RuleContext {
     const NodeView* last = nullptr;
   };
   Inspection& out_;
+  void play_down_what_all_have();
+
   const Rule* rule_ = nullptr;
   bool applied_ = false;
   std::vector<Unknown> unknown_;

@@ -1,5 +1,6 @@
 // Where GPUs and NICs sit to each other, and whether they can talk without the host's memory.
 #include <algorithm>
+#include <array>
 
 #include "diagnosis/inspect/rule_context.h"
 
@@ -7,6 +8,31 @@ namespace ringtrue::diagnosis {
 namespace {
 
 using namespace topology;
+
+constexpr BytesPerSecond slow_nic(3.125e9);  // 25 Gbit/s: a tenth and less of what joins two sockets
+
+std::optional<BytesPerSecond> fastest_of(const std::vector<const Nic*>& nics) {
+  std::optional<BytesPerSecond> best;
+  for (const Nic* nic : nics)
+    for (const Port& port : nic->ports)
+      if (const auto rate = best_rate(port); rate && (!best || *rate > *best)) best = rate;
+  return best;
+}
+
+bool rdma(const std::vector<const Nic*>& nics) {
+  return std::ranges::any_of(nics, [](const Nic* nic) { return !nic->rdma.empty(); });
+}
+
+// NVIDIA gives GPUDirect RDMA to none of its boards for gamers.
+bool is_for_gamers(const Gpu& gpu) {
+  return gpu.model.known() && gpu.model->find("GeForce") != std::string::npos;
+}
+
+// Generations of which there are such boards beside those of data centres: by NCCL's file alone nobody knows.
+bool may_be_for_gamers(const Gpu& gpu) {
+  constexpr std::array with_boards_for_gamers = {61, 75, 86, 89, 120};
+  return !gpu.model.known() && std::ranges::count(with_boards_for_gamers, gpu.compute_capability.value_or(0));
+}
 
 void far_nic(RuleContext& context) {
   for (const NodeView& node : context.nodes) {
@@ -30,16 +56,24 @@ void far_nic(RuleContext& context) {
     for (const Nic* nic : node.rails) place(nic->name, nic->address, nics);
     for (const Gpu& gpu : n.gpus) place(gpu.name, gpu.address, gpus);
     if (!all_known || nics.empty()) continue;
+    // A NIC this slow is for management, whatever carries the data; one that nobody tells of may be.
+    const auto fastest = fastest_of(node.rails);
+    if (!fastest && !rdma(node.rails)) {
+      context.cannot(&node, "", "the rate of the NICs is unknown: they may be for management alone");
+      continue;
+    }
+    const bool slow = fastest && *fastest < slow_nic && !rdma(node.rails);
     for (const auto& [socket, names] : gpus) {
       if (nics.contains(socket)) continue;
       const auto& [far, far_nics] = *nics.begin();
       const bool inevitable = node.rails.size() < gpus.size();  // fewer NICs than sockets with GPUs
       for (const std::string& gpu : names)
         context.report(&node, gpu,
-                       {.severity = inevitable ? Severity::info : Severity::warning,
+                       {.severity = inevitable || slow ? Severity::info : Severity::warning,
                         .values = {{"socket", socket},
                                    {"far_nics", far_nics},
                                    {"far_socket", far},
+                                   {"slow", slow},
                                    {"inevitable", inevitable}}});
     }
   }
@@ -51,6 +85,7 @@ void gpudirect(RuleContext& context) {
     const bool gpus = std::ranges::any_of(n.gpus, [&](const Gpu& g) { return node.nvidia(g); });
     const bool told = std::ranges::any_of(n.nics, [](const Nic& nic) { return nic.gdr.known(); });
     if (!gpus || !(node.has_rdma() || told)) continue;
+    if (std::ranges::all_of(n.gpus, is_for_gamers)) continue;
     context.applies();
     const System& s = n.system;
     std::vector<Quantity> why;
@@ -64,9 +99,15 @@ void gpudirect(RuleContext& context) {
     const auto refuses = [&](const std::string& name, const Fact<bool>& gdr) {
       if (gdr.is(false)) refused.push_back(name + " (" + gdr.origin + ")");
     };
-    for (const Gpu& gpu : n.gpus) refuses(gpu.name, gpu.gdr);
+    const bool some_boards_cannot = std::ranges::all_of(n.gpus, may_be_for_gamers);
+    for (const Gpu& gpu : n.gpus)
+      if (!is_for_gamers(gpu)) refuses(gpu.name, gpu.gdr);
     for (const Nic& nic : n.nics)
       if (node.has_hardware(nic)) refuses(nic.name, nic.gdr);
+    if (why.empty() && !refused.empty() && some_boards_cannot) {
+      context.cannot(&node, "", "the models of the GPUs are unknown, and GeForce boards have no GPUDirect");
+      continue;
+    }
     if (why.empty() && !refused.empty()) why = {{"without_gdr", refused}};
     if (why.empty()) {
       const bool possible = s.nvidia_peermem.is(true) || s.dmabuf.is(true) || told;

@@ -2,6 +2,7 @@
 // that breaks it.
 #include <algorithm>
 
+#include "diagnosis/inspect/missing_cables.h"
 #include "diagnosis/inspect/rule_context.h"
 
 namespace ringtrue::diagnosis {
@@ -103,7 +104,10 @@ void link_degraded(RuleContext& context) {
         continue;
       }
       context.report(nullptr, cables.text(l),
-                     {.values = std::move(values), .measured = l.rate.value, .expected = could});
+                     {.values = std::move(values),
+                      .measured = l.rate.value,
+                      .expected = could,
+                      .sure = l.max_rate.known() ? 1 : by_comparison});
     }
   });
 }
@@ -129,67 +133,27 @@ void trunk_slower(RuleContext& context) {
             nullptr, cables.text(*l),
             {.values = {{"link", now_text(*l)}, {"origin", l->rate.origin}, {"cables", parallel.size()}},
              .measured = l->rate.value,
-             .expected = best.value});
+             .expected = best.value,
+             .sure = by_comparison});
       }
     }
   });
 }
 
-// As many as may be unlike the others before that is how it was built.
-int few(std::size_t all) {
-  return std::max(1, int(all) / 10);
-}
-
 void trunks_fewer(RuleContext& context) {
-  const auto reached = [](const std::map<int, int>& spines) {
-    int sum = 0;
-    for (const auto& [cables, count] : spines) sum += count;
-    return sum;
-  };
   with_fabric(context, [&](const Cables& cables) {
-    std::set<std::string_view> leaves;
-    std::map<std::string_view, std::map<std::string_view, int>> cables_of;  // spine -> leaf -> cables
-    for (const FabricLink& l : cables.fabric.links)
-      if (!cables.is_trunk(l)) {
-        if (!cables.is_aggregation(l.b.guid)) leaves.insert(l.a.guid);
-      }
-    for (const FabricLink& l : cables.fabric.links)
-      if (cables.is_trunk(l) && leaves.contains(l.a.guid) != leaves.contains(l.b.guid)) {
-        const bool a_leaf = leaves.contains(l.a.guid);
-        ++cables_of[a_leaf ? l.b.guid : l.a.guid][a_leaf ? l.a.guid : l.b.guid];
-      }
-    std::map<std::string_view, std::map<int, int>> of_leaf;  // leaf -> cables to a spine -> so many spines
-    for (const auto& [spine, to] : cables_of)
-      for (const auto& [leaf, n] : to) ++of_leaf[leaf][n];
-    for (const auto& [spine, to] : cables_of) {
-      // Four leaves, of which nine in ten (or all but one) have the same number.
-      std::map<int, int> votes;
-      for (const auto& [leaf, n] : to) ++votes[n];
-      const int* most = to.size() >= 4 ? majority(votes, 0.5) : nullptr;
-      if (!most) continue;
-      const int unlike = int(to.size()) - votes.at(*most);
-      if (unlike > few(to.size())) continue;
-      // A leaf that reaches nearly all spines but this one, as nearly all others do, has lost it.
-      std::map<std::string_view, int> all = to;
-      for (const auto& [leaf, spines] : of_leaf)
-        if (!to.contains(leaf) && int(cables_of.size()) - reached(spines) <= few(cables_of.size()))
-          all.emplace(leaf, 0);
-      if (int(all.size() - to.size()) > few(to.size())) all = to;
-      for (const auto& [leaf, n] : all) {
-        if (n >= *most) continue;
-        const auto& own = of_leaf[leaf];
-        const int* usual = majority(own, 0.5);  // and the leaf has that number to its other spines
-        if ((n == 0 || own.size() > 1) && !(usual && *usual == *most)) continue;
-        if (n > 0 && own.size() == 1 && cables_of.size() > 1)
-          continue;  // a leaf with fewer everywhere was built so
-        context.report(nullptr, cables.name(std::string(leaf)),
-                       {.values = {{"cables", n},
-                                   {"spine", cables.name(std::string(spine))},
-                                   {"alike", votes.at(*most)},
-                                   {"leaves", all.size()},
-                                   {"usual", *most}}});
-      }
-    }
+    const MissingCables missing = find_missing_cables(cables.fabric);
+    for (const MissingCable& m : missing.found)
+      context.report(nullptr, cables.name(m.from),
+                     {.values = {{"cables", m.cables},
+                                 {"spine", m.to.empty() ? "" : cables.name(m.to)},
+                                 {"alike", m.alike},
+                                 {"leaves", m.of},
+                                 {"by_total", m.by_total},
+                                 {"usual", m.usual}},
+                      .sure = m.by_total ? by_half : by_comparison});
+    for (const UnjudgedCables& u : missing.unjudged)
+      for (const std::string& guid : u.what) context.cannot(nullptr, cables.name(guid), u.why);
   });
 }
 
@@ -199,11 +163,18 @@ void isolated(RuleContext& context) {
     for (const FabricLink& l : cables.fabric.links)
       if (cables.is_trunk(l)) trunked.insert(l.a.guid), trunked.insert(l.b.guid);
     const std::size_t all = cables.fabric.switches.size();
-    if (trunked.size() * 2 <= all) return;  // planes of one switch each
+    const bool planes = trunked.size() * 2 <= all;
     for (const FabricSwitch& s : cables.fabric.switches) {
       if (trunked.contains(s.guid)) continue;
+      if (planes) {
+        if (all > 1)
+          context.cannot(
+              nullptr, cables.name(s.guid),
+              "it has no cable to another switch, as many have none: planes of their own, it seems");
+        continue;
+      }
       context.report(nullptr, cables.name(s.guid),
-                     {.values = {{"trunked", trunked.size()}, {"switches", all}}});
+                     {.values = {{"trunked", trunked.size()}, {"switches", all}}, .sure = by_comparison});
     }
   });
 }

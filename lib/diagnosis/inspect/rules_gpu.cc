@@ -174,7 +174,8 @@ void gpu_unlike(RuleContext& context) {
                                    {"sisters", parts.size() - 1},
                                    {"usual_lanes", narrow ? std::optional(*width) : std::nullopt},
                                    {"usual_GTps", narrow ? std::nullopt : std::optional(*speed)}},
-                        .measured = pci_rate(link)});
+                        .measured = pci_rate(link),
+                        .sure = by_comparison});
       }
     }
   }

@@ -156,10 +156,12 @@ void fewer(RuleContext& context) {
         const int have = int(g->nvlinks->size());
         // A card without a bridge beside cards with one.
         if (have == 0 && !on_baseboard(node, *g).value_or(true)) continue;
-        context.report(
-            &node, g->name,
-            {.values = {
-                 {"links", have}, {"alike", votes.at(*most)}, {"of_gpus", gpus.size()}, {"usual", *most}}});
+        context.report(&node, g->name,
+                       {.values = {{"links", have},
+                                   {"alike", votes.at(*most)},
+                                   {"of_gpus", gpus.size()},
+                                   {"usual", *most}},
+                        .sure = by_comparison});
       }
     }
 }

@@ -183,7 +183,8 @@ void degraded(RuleContext& context, const NodeView& node, const Wire& wire) {
                   .type = type_of(wire),
                   .values = std::move(values),
                   .measured = now,
-                  .expected = could});
+                  .expected = could,
+                  .sure = wire.both_ends ? 1 : by_half});
 }
 
 void link_degraded(RuleContext& context) {
@@ -237,6 +238,40 @@ const PciLink& board_link(const NodeView& node, const Part& part) {
   return board->link;
 }
 
+bool has_gpu(const Place& place) {
+  return std::ranges::any_of(place.parts, [](const Part* part) { return part->gpu; });
+}
+
+std::size_t depth(const Place& place) {
+  return place.parent ? depth(*place.parent) + 1 : 0;
+}
+
+// A port like this one that runs faster: as far from the root and above GPUs as it is, or at the same place
+// of another node. Switches and hypervisors show their ports at rates of their own; then all of them are
+// alike.
+struct Uplinks {
+  std::size_t like_it = 0;
+  const PciDevice* faster = nullptr;
+};
+
+Uplinks compare_uplinks(const RuleContext& context, const NodeView& node, const Place& port,
+                        BytesPerSecond rate) {
+  Uplinks out;
+  const auto look = [&](const Place& other) {
+    const auto theirs = pci_rate(other.device->link);
+    if (!theirs) return;
+    ++out.like_it;
+    if (!out.faster && rate.value < theirs->value * context.limits.pci_warning) out.faster = other.device;
+  };
+  for (const Place& other : node.places) {
+    const bool alike = depth(other) == depth(port) && has_gpu(other) == has_gpu(port);
+    if (alike && !other.children.empty() && !is_emulated(*other.device)) look(other);
+  }
+  for (const NodeView& other : context.nodes)
+    if (const Place* there = &other == &node ? nullptr : other.place(port.device->address)) look(*there);
+  return out;
+}
+
 void uplink_slower(RuleContext& context) {
   for (const NodeView& node : context.nodes)
     for (const Wire& wire : wires(node)) {
@@ -267,8 +302,13 @@ void uplink_slower(RuleContext& context) {
       const auto origin_of = [](const PciLink& l) {
         return l.speed_GTps.known() ? l.speed_GTps.origin : l.rate.origin;
       };
+      const Uplinks others = compare_uplinks(context, node, *wire.below, *rate);
       context.report(&node, wire.device().address,
-                     {.values = {{"device_kind", name(wire.device().kind)},
+                     {.severity = others.faster ? Severity::warning : Severity::info,
+                      .values = {{"device_kind", name(wire.device().kind)},
+                                 {"faster", others.faster ? others.faster->address : ""},
+                                 {"faster_link", others.faster ? pci_text(others.faster->link) : ""},
+                                 {"alike", others.like_it},
                                  {"link", pci_text(link)},
                                  {"origin", origin_of(link)},
                                  {"fastest", fastest->name},
@@ -276,8 +316,17 @@ void uplink_slower(RuleContext& context) {
                                  {"fastest_origin", origin_of(*fastest_link)},
                                  {"parts", names(wire.parts)}},
                       .measured = rate,
-                      .expected = most});
+                      .expected = most,
+                      .sure = by_half});
     }
+}
+
+// A NIC inside the chipset shows a link that is not there, as slow as PCIe has any.
+bool is_inside_chipset(const PciDevice& device, BytesPerSecond ports) {
+  constexpr BytesPerSecond slowest(0.25e9), fast(1.25e9);
+  const auto rate = pci_rate(device.link);
+  const auto max = pci_max_rate(device.link);
+  return rate && *rate <= slowest && (!max || *max <= slowest) && ports >= fast;
 }
 
 void nic_bound(RuleContext& context) {
@@ -293,13 +342,16 @@ void nic_bound(RuleContext& context) {
       const BytesPerSecond wanted = need(wire.parts, &largest);
       const std::string name = name_of(wire);
       if (rail) context.applies(), ++rails;
+      if (is_inside_chipset(wire.device(), wanted)) {
+        if (rail) context.cannot(&node, name, "it is inside the chipset: the link that it shows is none");
+        continue;
+      }
       // Above a switch that it shares with GPUs its traffic need not pass.
       std::optional<BytesPerSecond> narrowest = wire.rate();
       std::string where = wire.device().address;
       for (const Place* p : node.way_up(where)) {
-        const bool gpus = std::ranges::any_of(p->parts, [](const Part* part) { return part->gpu; });
         const auto rate = pci_rate(p->device->link);
-        if (gpus || !rate || is_emulated(*p->device) || (narrowest && *rate >= *narrowest)) continue;
+        if (has_gpu(*p) || !rate || is_emulated(*p->device) || (narrowest && *rate >= *narrowest)) continue;
         narrowest = rate;
         where = p->device->address;
       }
@@ -310,20 +362,24 @@ void nic_bound(RuleContext& context) {
                          narrowest ? "the rate of its port is unknown" : "its PCIe rate is unknown");
         continue;
       }
-      if (narrowest->value >= wanted.value * 0.99 || context.reported(&node, name, "pcie-") ||
-          context.reported(&node, where, "pcie-"))
+      if (narrowest->value >= wanted.value * context.limits.pci_warning ||
+          context.reported(&node, name, "pcie-") || context.reported(&node, where, "pcie-"))
         continue;
       // Two ports of a card that its slot was never meant to fill both.
       // NCCL's files have what both ends can do, and nothing else.
       const bool at_best = wire.both_ends || wire.device().link.speed_GTps.origin == origin::nccl_xml;
       const bool by_design = at_best && where == wire.device().address && *narrowest >= largest;
-      bound.emplace_back(wire.parts.size() == 1 ? nic->name : name,
-                         Report{.severity = rail && !by_design ? Severity::warning : Severity::info,
-                                .values = {{"parts", names(wire.parts)},
-                                           {"narrowest", where},
-                                           {"link", pci_text(node.place(where)->device->link)}},
-                                .measured = narrowest,
-                                .expected = wanted});
+      // What a bridge shows of itself may be made up: pcie-uplink-slower holds it against others.
+      const PciLink& slowest = node.place(where)->device->link;
+      const bool shown_alone = where != wire.device().address && !pci_max_rate(slowest);
+      const bool fault = rail && !by_design && !shown_alone;
+      bound.emplace_back(
+          wire.parts.size() == 1 ? nic->name : name,
+          Report{.severity = fault ? Severity::warning : Severity::info,
+                 .values = {{"parts", names(wire.parts)}, {"narrowest", where}, {"link", pci_text(slowest)}},
+                 .measured = narrowest,
+                 .expected = wanted,
+                 .sure = wire.both_ends ? 1 : by_comparison});
     }
     // Where all are alike, the machine was built so.
     const bool alike =

@@ -49,7 +49,8 @@ void report_port(RuleContext& context, const NodeView& node, const Nic& nic, con
                  {.severity = severity,
                   .values = std::move(values),
                   .measured = BytesPerSecond(0),
-                  .expected = port.max_rate.known() ? best_rate(port) : std::nullopt});
+                  .expected = port.max_rate.known() ? best_rate(port) : std::nullopt,
+                  .sure = by_comparison});
 }
 
 // A kind of NIC of which no port on the node is up.
@@ -191,7 +192,8 @@ void rate_degraded(RuleContext& context) {
                                  {"rail", rail},
                                  {"carried_percent", share * 100}},
                       .measured = port.rate.value,
-                      .expected = port.max_rate.value});
+                      .expected = port.max_rate.value,
+                      .sure = slow || port.max_width.known() ? 1 : by_comparison});
     });
 }
 
@@ -259,7 +261,8 @@ void compare(RuleContext& context, const Rails& rails, bool fleet, const char* w
                    {.severity = lanes ? Severity::critical : Severity::warning,
                     .values = std::move(values),
                     .measured = rate,
-                    .expected = BytesPerSecond(*most)});
+                    .expected = BytesPerSecond(*most),
+                    .sure = by_comparison});
   }
 }
 

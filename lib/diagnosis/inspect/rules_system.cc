@@ -63,7 +63,8 @@ void memlock(RuleContext& context) {
     context.report(&node, "",
                    {.values = {{"limit_bytes", limit.value},
                                {"origin", limit.origin},
-                               {"needed_bytes", context.limits.memlock_bytes}}});
+                               {"needed_bytes", context.limits.memlock_bytes}},
+                    .sure = by_half});  // jobs may have another limit
   }
 }
 

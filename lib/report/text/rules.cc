@@ -68,6 +68,8 @@ constexpr RuleWording wordings[] = {
     {FindingKind::pcie_uplink_slower,
      {"{device_kind} {device} runs at {link} ({origin}), and what it can do is unknown",
       "{fastest} below it runs at {fastest_link} ({fastest_origin})",
+      "{faster}, a port like it, runs at {faster_link}|"
+      "no port like it (of {alike}) is faster: switches and hypervisors show such rates of their own",
       "peer traffic below the switch does not cross this port and is not affected"},
      "{parts} share {measured_Bps} to the processors and to all that is beyond, where {fastest} alone could "
      "use {expected_Bps}; peer traffic under the switch is not affected",
@@ -212,6 +214,7 @@ constexpr RuleWording wordings[] = {
       "the NICs that carry data are elsewhere: {far_nics} on socket {far_socket}"},
      "what {device} sends to other nodes crosses the link between sockets, which all of them share: SYS "
      "instead of PIX, PXB or NODE",
+     "{?slow}nothing: so slow a NIC is not held back by it|"
      "{?inevitable}nothing: there are fewer NICs than sockets with GPUs|move a NIC to a slot of socket "
      "{socket}"},
     {FindingKind::gpudirect_impossible,
@@ -290,9 +293,11 @@ constexpr RuleWording wordings[] = {
      "flows that are routed over it get {measured_Bps} of {expected_Bps}",
      bad_cable},
     {FindingKind::fabric_trunks_fewer,
-     {"{?cables}{device} has {#cables} to {spine}|{device} has no cable to {spine}",
-      "{alike} of {leaves} leaves have {usual}"},
-     "this leaf reaches the spine with {cables} of {usual} cables",
+     {"{?cables}{device} has {#cables} to {spine}|{device} has no cable to {spine}|"
+      "{device} has {#cables} to the switches above or below it",
+      "{?by_total}{alike} of {leaves} switches of its level have more in all|"
+      "{alike} of {leaves} switches like it have {usual}"},
+     "it reaches {spine} with {cables} of {usual} cables|it has {cables} of {usual} cables",
      "look for a cable that is unplugged or a port that is disabled on either side"},
     {FindingKind::fabric_switch_isolated,
      {"{device} has no cable to another switch", "{trunked} of {switches} switches have"},

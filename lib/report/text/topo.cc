@@ -86,9 +86,9 @@ std::string findings_text(const std::vector<diagnosis::Finding>& findings, const
     std::string key =
         fmt::format("{} {} {} {} {} {} {}", int(f.severity), int(f.kind), int(type), f.scope.subject.device,
                     f.measured ? f.measured->value : -1, f.expected ? f.expected->value : -1, f.confidence);
-    // What was measured between nodes is not grouped.
-    if (type == ScopeType::path || type == ScopeType::sender || type == ScopeType::receiver ||
-        (type == ScopeType::node && f.measured))
+    // What was measured between nodes is not grouped, nor what is on no node.
+    if (f.scope.subject.node.empty() || type == ScopeType::path || type == ScopeType::sender ||
+        type == ScopeType::receiver || (type == ScopeType::node && f.measured))
       key += fmt::format(" {}", places.size());
     const auto [place, fresh] = places.emplace(std::move(key), groups.size());
     if (fresh) groups.push_back({&f, {}});

@@ -121,6 +121,8 @@ constexpr Wording wordings[] = {
     {StatementKind::confirmed_last, "confirmed-last", "proven after {#runs}"},
     {StatementKind::gpu_carried, "gpu-carried",
      "{limit} carried {measured_Bps}, {reached_percent:.0f} % of the {expected_Bps} that {source} allows"},
+    {StatementKind::alike_in_fleet, "alike-in-fleet",
+     "all {#nodes} have it alike: they were built or set so"},
 
     {StatementKind::repair, "repair", "fixing it: {from_Bps} -> {to_Bps} busbw"},
     {StatementKind::repair_first, "repair-first",
