@@ -73,6 +73,8 @@ struct Options {
   // Of an omnireduce: the first nodes are its workers, all others aggregate; where all are workers, each
   // aggregates as well. 0: none is played.
   int workers = 0;
+  // Nodes that are not measured, because they do not reach all others (findings/reach.h).
+  std::vector<int> left_out;
   PathCoverage path_coverage = PathCoverage::trunks;
   std::uint64_t seed = 1;          // of the orders in which partners change
   std::function<Seconds()> clock;  // monotonic; the machine's if not given

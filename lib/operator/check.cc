@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/plural.h"
@@ -160,6 +162,18 @@ ideal::Inputs wires_of(const Setup& setup, const std::optional<Facts>& facts) {
 
 }  // namespace
 
+namespace {
+
+Result<Carrier> carrier_of_all(RunMeasurer& measurer, const std::vector<int>& left_out) {
+  std::vector<int> who;
+  for (int node = 0; node < measurer.nodes() && !left_out.empty(); ++node)
+    if (std::find(left_out.begin(), left_out.end(), node) == left_out.end()) who.push_back(node);
+  const bool nobody = measurer.nodes() < 2 || (!left_out.empty() && who.size() < 2);
+  return nobody ? Result<Carrier>(Carrier{}) : measurer.settle(std::move(who));
+}
+
+}  // namespace
+
 Outcome<CheckDocument> check(const CheckRequest& request, const Control& control) {
   const Setup& setup = request.setup;
   CheckDocument document;
@@ -251,9 +265,19 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
     control.tell(progress::Suspects{suspects});
   };
   options.cancelled = [&control] { return control.stopped(); };
-  auto carrier = (*measurer)->nodes() < 2 ? Result<Carrier>(Carrier{}) : (*measurer)->settle();
+  const auto reached = (*measurer)->reach();
+  if (reached) document.networks = reached->networks;
+  auto carrier = !reached ? Result<Carrier>(tl::unexpected(reached.error()))
+                          : carrier_of_all(**measurer, reached->verdict.left_out);
   if (carrier) {
     document.notes = carrier->notes;
+    options.left_out = reached->verdict.left_out;
+    if (carrier->transport == run::Transport::tcp) {
+      std::vector<std::string> faster = notes_on(document.networks);
+      std::move(faster.begin(), faster.end(), std::back_inserter(document.notes));
+    } else {
+      document.networks.clear();
+    }
     if (!expiry.empty()) document.notes.push_back(expiry);
     if (const std::string unused = unused_rdma(setup);
         carrier->transport != run::Transport::verbs && !unused.empty())
@@ -272,6 +296,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
       trace_ways(*carrier, **measurer, document.notes);
     (*measurer)->end_by(Deadline::in(options.budget + grace_of(options.budget)));
     document.diagnosis = diagnosis::run_check(**measurer, options);
+    diagnosis::combine(document.diagnosis, reached->verdict.findings);
     if (nodes) add_commands(request.again, nodes->targets, document.diagnosis.findings);
   } else {
     for (int node = 0; node < (*measurer)->nodes(); ++node)

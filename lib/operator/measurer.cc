@@ -210,23 +210,46 @@ Result<diagnosis::Observation> RunMeasurer::measure(const diagnosis::Experiment&
   return observation;
 }
 
+void RunMeasurer::leave_out_dead(std::vector<int>& who) const {
+  const std::vector<Failure> dead = this->dead();
+  for (const Failure& f : dead) std::erase_if(who, [&](int node) { return name(node) == f.node; });
+}
+
+Result<Reached> RunMeasurer::reach() {
+  constexpr int most_for_all_pairs = 32;
+  if (runner_->place().local || nodes() < 2) return Reached{};
+  std::vector<int> who;
+  for (int node = 0; node < nodes(); ++node) who.push_back(node);
+  for (;;) {
+    leave_out_dead(who);
+    if (who.size() < 2) return Reached{};
+    diagnosis::Experiment all = greeting(nodes(), who);
+    if (who.size() <= most_for_all_pairs) all.algorithm = collective::AlgorithmId::one_shot;
+    auto report = runner_->play(reach_job(job_of(all)));
+    if (report) return reached(*report, job_of(all), names_);
+    failures_ = std::move(report.error().failures);
+    const auto before = who.size();
+    leave_out_dead(who);
+    if (!outlives_failures() || who.size() == before) return tl::unexpected(report.error().error);
+  }
+}
+
 Result<Carrier> RunMeasurer::settle(std::vector<int> who) {
   using run::Transport;
   const Transport asked = options_.transport;
   if (asked == Transport::automatic && nodes() < 2) return Carrier{};
   if (asked != Transport::automatic && asked != Transport::verbs) return Carrier{asked, {}, {}, 0, {}};
-  const auto leave_out_dead = [&] {
-    const std::vector<Failure> dead = this->dead();
-    if (who.empty() && !dead.empty())
-      for (int node = 0; node < nodes(); ++node) who.push_back(node);
-    const auto before = who.size();
-    for (const Failure& f : dead) std::erase_if(who, [&](int node) { return name(node) == f.node; });
-    return who.size() < before;
-  };
-  leave_out_dead();
+  if (who.empty() && !dead().empty())
+    for (int node = 0; node < nodes(); ++node) who.push_back(node);
+  leave_out_dead(who);
   auto seen = measure(greeting(nodes(), who));
-  while (!seen && outlives_failures() && leave_out_dead() && who.size() > 1)
+  if (!seen && who.empty())
+    for (int node = 0; node < nodes(); ++node) who.push_back(node);
+  for (auto before = who.size(); !seen && outlives_failures(); before = who.size()) {
+    leave_out_dead(who);
+    if (who.size() == before || who.size() < 2) break;
     seen = measure(greeting(nodes(), who));
+  }
   if (!seen) return tl::unexpected(seen.error());
   Carrier carrier = carrier_of(report_, std::move(seen->rails));
   options_.transport = carrier.transport;
@@ -238,8 +261,7 @@ Result<std::vector<run::Way>> RunMeasurer::trace() {
   diagnosis::Experiment all;
   all.algorithm = collective::AlgorithmId::one_shot;
   for (int node = 0; node < nodes(); ++node) all.order.push_back(node);
-  const std::vector<Failure> dead = this->dead();
-  for (const Failure& f : dead) std::erase_if(all.order, [&](int node) { return name(node) == f.node; });
+  leave_out_dead(all.order);
   all.bytes = Bytes(4);
   run::Job job = job_of(all);
   job.trace = true;

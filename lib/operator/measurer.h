@@ -14,6 +14,7 @@
 #include "diagnosis/measurer.h"
 #include "operator/carrier.h"
 #include "operator/others_traffic.h"
+#include "operator/reach.h"
 #include "operator/runner.h"
 #include "run/job.h"
 #include "run/rdma.h"
@@ -57,6 +58,10 @@ class RunMeasurer final : public diagnosis::Measurer {
   // By then every experiment ends, however slow its wires are: one that does not is cut, as an error with
   // Cause::deadline that says so.
   void end_by(Deadline end) { end_ = end; }
+  // Whether those that will be measured with each other can be connected, in both directions, and whether
+  // long packets get through; over TCP, which connections of RDMA begin with, too. Of up to 32 nodes all
+  // pairs, of more those of a ring and of a barrier. Nothing where ranks are of one process.
+  Result<Reached> reach();
   // What everything will go over, before anything is measured: "auto" is RDMA where all nodes can, else TCP
   // for all, so that hops are alike. Plays a small exchange among these nodes (none: all), unless it is TCP
   // that was asked for. Nodes that turn out to be dead are left out.
@@ -68,6 +73,7 @@ class RunMeasurer final : public diagnosis::Measurer {
 
  private:
   run::Job job_of(const diagnosis::Experiment& experiment) const;
+  void leave_out_dead(std::vector<int>& who) const;
 
   std::unique_ptr<Runner> runner_;
   MeasurerOptions options_;

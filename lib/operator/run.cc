@@ -13,6 +13,7 @@
 #include "operator/input_file.h"
 #include "operator/measurements.h"
 #include "operator/rdma_settings.h"
+#include "operator/reach.h"
 #include "operator/runner.h"
 #include "run/job.h"
 #include "run/report.h"
@@ -238,7 +239,10 @@ class Run {
     job.events = request_.call.events && last;
     if (omnireduce()) {
       if (auto done = shape(job); !done) return done;
-    } else if (!request_.call.algorithm) {
+    }
+    if (number_ == 1)
+      if (auto done = reach(job); !done) return done;
+    if (!omnireduce() && !request_.call.algorithm) {
       if (auto done = choose(job); !done) return done;
     }
     control_.tell(progress::Call{job.algorithm, job.call.bytes(), number_, of_});
@@ -248,6 +252,8 @@ class Run {
     document_.results.push_back(result_of(job, *report, inputs));
     set_hops(job, report->trace.hops, document_);
     document_.rdma = rdma_of(*report);
+    if (!document_.rdma.empty()) document_.networks.clear();
+    for (std::string& line : notes_on(document_.networks)) note(std::move(line));
     document_.gpus = report->gpus;
     if (report->reference) {
       document_.references.push_back(reference_of(job, *report->reference));
@@ -272,6 +278,21 @@ class Run {
     add_run(*result.omni, job, *report);
     add_omni_rates(result, efficiency);
     return request_.omni.no_ring ? Outcome<void>() : play_ring(job);
+  }
+
+  // Before anything else: whether they can be connected at all, and over what.
+  Outcome<void> reach(run::Job job) {
+    constexpr collective::Rank most_for_all_pairs = 32;
+    if (!omnireduce()) {
+      if (!request_.call.algorithm)
+        job.algorithm = job.ranks() > most_for_all_pairs ? collective::AlgorithmId::ring
+                                                         : collective::AlgorithmId::one_shot;
+      job.call.elements = std::min<std::uint64_t>(job.call.elements, std::uint64_t(job.ranks()));
+    }
+    auto networks = need_all(*runner_, job);
+    if (!networks) return tl::unexpected(std::move(networks.error()));
+    document_.networks = std::move(*networks);
+    return {};
   }
 
   // Our own ring over the workers, on the data that the omnireduce had.

@@ -75,7 +75,18 @@ class Sweep {
  private:
   bool rdma() const { return carrier_.transport == run::Transport::verbs; }
 
+  // What is over TCP alone needs all; over RDMA, ports that are cut off cost themselves alone.
+  bool reach() {
+    if (setup_.config.transport.value == run::Transport::verbs) return true;
+    auto reached = measurer_->reach();
+    if (!reached) return give_up(reached.error());
+    document_.networks = std::move(reached->networks);
+    document_.error = trouble_of(reached->verdict);
+    return !document_.error;
+  }
+
   bool settle() {
+    if (!reach()) return false;
     auto carrier = measurer_->settle();
     const bool apart =
         !carrier && setup_.config.transport.value == run::Transport::verbs &&
@@ -88,6 +99,8 @@ class Sweep {
     if (!carrier) return give_up(carrier.error());
     carrier_ = std::move(*carrier);
     document_.notes = carrier_.notes;
+    if (rdma()) document_.networks.clear();
+    for (std::string& line : notes_on(document_.networks)) document_.notes.push_back(std::move(line));
     if (const std::string unused = unused_rdma(setup_); !rdma() && !unused.empty())
       document_.notes.push_back(unused);
     if (!rdma() && n_ < 2)

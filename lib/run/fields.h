@@ -104,6 +104,7 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("gpu_limits", {}, gpu_limits);
   RINGTRUE_FIELD("reference", word(32), reference);
   RINGTRUE_FIELD("trace", {}, trace);
+  RINGTRUE_FIELD("reach", {}, reach);
   RINGTRUE_FIELD("run", {}, run);
 }
 
@@ -229,6 +230,31 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("routers", at_most(64, line(64)), routers);
 }
 
+template <class V, Is<Reach>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("self", a_rank, self);
+  RINGTRUE_FIELD("peer", a_rank, peer);
+  RINGTRUE_FIELD("called", {}, called);
+  RINGTRUE_FIELD("taken", {}, taken);
+  RINGTRUE_FIELD("knocked", {}, knocked);
+  RINGTRUE_FIELD("why", a_reason, why);
+  RINGTRUE_FIELD("address", line(320), address);
+  RINGTRUE_FIELD("packet", range(0, 1 << 20), packet);
+  RINGTRUE_FIELD("acknowledged", {}, acknowledged);
+}
+
+template <class V, Is<Network>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("node", a_node, node);
+  RINGTRUE_FIELD("interface", line(64), interface);
+  RINGTRUE_FIELD("address", line(64), address);
+  RINGTRUE_FIELD("mtu", range(0, 1 << 20), mtu);
+  RINGTRUE_FIELD("path_mtu", range(0, 1 << 20), path_mtu);
+  RINGTRUE_FIELD("rate_Bps", measured, rate);
+  RINGTRUE_FIELD("faster", line(64), faster);
+  RINGTRUE_FIELD("faster_rate_Bps", measured, faster_rate);
+}
+
 template <class V, Is<Remark>... X>
 void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("kind", {}, kind);
@@ -275,6 +301,8 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("gpu_limits", at_most(65'536), gpu_limits);
   RINGTRUE_FIELD("reference", {}, reference);
   RINGTRUE_FIELD("ways", at_most(65'536), ways);
+  RINGTRUE_FIELD("reaches", at_most(65'536), reaches);
+  RINGTRUE_FIELD("networks", at_most(65'536), networks);
   RINGTRUE_FIELD("remarks", at_most(65'536), remarks);
   RINGTRUE_FIELD("counters", at_most(max_nodes, a_node), counters);
 }

@@ -63,6 +63,8 @@ struct Job {
   bool gpu_limits = false;
   std::uint64_t run = 0;  // counts the runs of a lease: datagrams of one are signed for no other
   bool trace = false;     // the ways of hops over TCP, on connections that are made anew for that
+  // Instead of a run: whether those that its data would go between reach each other, over TCP.
+  bool reach = false;
   std::string reference;  // device: "nccl": its allreduce as well, on the same buffers; empty: none
 
   collective::Rank ranks() const { return collective::Rank(seats.size()); }

@@ -123,6 +123,7 @@ RunReport merge(std::vector<RunReport> parts) {
     return std::pair(a.source, a.destination) < std::pair(b.source, b.destination);
   });
   keep_each_once(whole.remarks);
+  keep_each_once(whole.networks);
   whole.notes = notes_of(whole.remarks);
   return whole;
 }

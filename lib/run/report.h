@@ -13,6 +13,7 @@
 #include "collective/types.h"
 #include "run/counter_window.h"
 #include "run/gpu.h"
+#include "run/reach.h"
 #include "run/trace.h"
 #include "run/transport.h"
 
@@ -98,7 +99,9 @@ struct RunReport {
   std::vector<run::GpuLimit> gpu_limits;   // where they were asked for
   std::optional<Reference> reference;      // where one was asked for
   std::vector<Way> ways;                   // where they were asked for
-  std::vector<Remark> remarks;             // each once
+  std::vector<Reach> reaches;              // where they were asked for: instead of a run
+  std::vector<Network> networks;  // that data goes over, of each process; where reaches were asked for
+  std::vector<Remark> remarks;    // each once
   // For the operator, a line each, none twice: why hops between nodes went over tcp, why memory was staged.
   // Made of the remarks by merge().
   std::vector<std::string> notes;

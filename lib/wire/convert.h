@@ -23,7 +23,7 @@
 namespace ringtrue::wire {
 
 // Raised whenever an old peer would misunderstand a new one.
-inline constexpr std::uint32_t protocol_version = 8;
+inline constexpr std::uint32_t protocol_version = 9;
 
 std::string_view program_version();  // "0.1.0"
 

@@ -1,6 +1,7 @@
 #include "diagnosis/findings/combine.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 namespace ringtrue::diagnosis {
@@ -14,19 +15,23 @@ Verdict verdict_of(const std::vector<Finding>& findings) {
   return worst;
 }
 
-void combine(Diagnosis& diagnosis, Inspection inspection) {
-  const Verdict seen = verdict_of(inspection.findings);
+void combine(Diagnosis& diagnosis, std::vector<Finding> before) {
+  const Verdict seen = verdict_of(before);
   Verdict& verdict = diagnosis.verdict;
   if (seen == Verdict::faulty || (seen == Verdict::degraded && verdict == Verdict::healthy)) verdict = seen;
+  std::move(before.begin(), before.end(), std::back_inserter(diagnosis.findings));
+  std::stable_sort(diagnosis.findings.begin(), diagnosis.findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+}
+
+void combine(Diagnosis& diagnosis, Inspection inspection) {
   std::map<std::string, int> places;
   for (std::size_t i = 0; i < diagnosis.nodes.size(); ++i) places.emplace(diagnosis.nodes[i], int(i));
   for (Finding& f : inspection.findings) {
     const auto place = places.find(f.scope.subject.node);
     f.scope.node = place == places.end() ? -1 : place->second;
-    diagnosis.findings.push_back(std::move(f));
   }
-  std::stable_sort(diagnosis.findings.begin(), diagnosis.findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+  combine(diagnosis, std::move(inspection.findings));
   for (NotChecked& n : inspection.not_checked) diagnosis.not_checked.push_back(std::move(n));
 }
 

@@ -109,6 +109,7 @@ void Conclusion::add_parts() {
 
 void Conclusion::add_dead() {
   for (const DeadNode& dead : c_.dead) {
+    if (dead.blocked) continue;
     Finding f;
     f.kind = FindingKind::dead_node;
     f.severity = Severity::critical;

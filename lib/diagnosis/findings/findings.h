@@ -24,6 +24,7 @@ struct DeadNode {
   int node = 0;
   Error error;
   std::optional<Stage> last_run{};  // that it took part in, of the check's; nullopt: none
+  bool blocked = false;  // it lives, but was left out (Options::left_out), for a finding of its own
 };
 
 // What findings are drawn from.

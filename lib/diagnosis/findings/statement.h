@@ -66,6 +66,12 @@ enum class StatementKind {
   confirmed_last,
   gpu_carried,
   alike_in_fleet,
+  calls_vanish,
+  answers_vanish,
+  calls_rejected,
+  long_packets_vanish,
+  other_way_open,
+  data_end,
   // Impact.
   repair,
   repair_first,
@@ -77,6 +83,7 @@ enum class StatementKind {
   late_steps,
   sent_again,
   repair_gpu,
+  other_order,
   // What to do next.
   look_at_program,
   look_at_route,
@@ -96,6 +103,8 @@ enum class StatementKind {
   see_ideal,
   look_at_gpu_links,
   look_at_gpu,
+  look_at_firewall,
+  look_at_mtu,
   // What could not be told, and why.
   unread_node,
   no_wire,
@@ -129,6 +138,7 @@ enum class StatementKind {
   gpu_links_not_known,
   gpu_memory_not_known,
   missing_fact,
+  left_out_blocked,
   // What a rule of inspection says of all the values that it gathered.
   rule_evidence,
   rule_impact,

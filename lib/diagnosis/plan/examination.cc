@@ -15,7 +15,7 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-constexpr int max_dead = 8;  // nodes that a check goes on without
+constexpr std::size_t max_dead = 8;  // nodes that a check goes on without
 
 }  // namespace
 
@@ -41,6 +41,14 @@ Examination::Examination(Measurer& measurer, const Options& options)
   all_.resize(std::size_t(n_));
   std::iota(all_.begin(), all_.end(), 0);
   for (int i = 0; i < n_; ++i) out_.nodes.push_back(measurer.name(i));
+  std::vector<std::string> names;
+  for (const int node : options.left_out) {
+    std::erase(all_, node);
+    dead_.push_back({node, {}, {}, true});
+    names.push_back(measurer.name(node));
+  }
+  proven_dead_ = dead_.size();
+  if (!names.empty()) out_.not_checked.push_back({StatementKind::left_out_blocked, {}, {{"names", names}}});
   if (options.link_rate) {
     const ideal::Efficiency efficiency = options.efficiency ? *options.efficiency : *ideal::ethernet_tcp();
     attainable_ = options.link_rate->value * efficiency.share;
@@ -60,7 +68,7 @@ Diagnosis Examination::run() {
   start_ = elapsed();  // start_ is 0 here
   if (n_ < 2) {
     out_.not_checked.push_back({StatementKind::no_wire, {}, {{"members", n_}}});
-  } else {
+  } else if (all_.size() > 1) {
     // Each stage goes on from what the one before has shown; one that fails ends the check.
     (void)(crossings_ ? routed() : between_neighbours(structure_, n_) ? large() : small());
   }
@@ -286,7 +294,7 @@ std::optional<Observation> Examination::without_the_dead(const Error& error, Sta
   });
   const bool silent = error.cause == Cause::unreachable || error.cause == Cause::peer_lost;
   if (!silent || !measurer_.outlives_failures() || named == experiment.order.end() ||
-      dead_.size() >= max_dead) {
+      dead_.size() >= max_dead + options_.left_out.size()) {
     out_.error = error;
     return std::nullopt;
   }

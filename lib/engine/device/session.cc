@@ -74,7 +74,7 @@ Result<int> DeviceSession::prepare(const run::Job& job) {
   pinning_.reset();
   room_.reset();
   job_ = job;
-  if (!holds_data(job, member_)) job_.memory = run::Memory::host;
+  if (job.reach || !holds_data(job, member_)) job_.memory = run::Memory::host;
   if (job_.memory == run::Memory::host) {
     group_.close();
     return host_->prepare(on_host(job));

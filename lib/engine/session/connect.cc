@@ -14,6 +14,7 @@
 #include "engine/session/host.h"
 #include "run/job.h"
 #include "run/member.h"
+#include "transport/interfaces.h"
 
 namespace ringtrue::engine {
 
@@ -22,6 +23,9 @@ namespace {
 // What a connection reads beyond the message in hand: little where messages are long, much where they are
 // packets.
 constexpr std::size_t read_ahead = 4096, read_ahead_for_packets = 64 * 1024;
+
+// With a peer that does not answer: a call is made five times until then, a long packet sent four times.
+constexpr Seconds reach_patience{2};
 
 // A process of aggregators alone has no use for the pattern of the data, whose size no cap on memory bounds.
 run::Job with_data_for(const std::vector<Rank>& ranks, run::Job job) {
@@ -177,11 +181,14 @@ void HostSession::forget_run() {
     worker->loop->clear();
     worker->stopwatch.clear();
   }
+  if (tcp_) tcp_->end_reach();
   if (std::exchange(verbs_run_, false)) verbs_->end_run();
   if (std::exchange(room_, std::nullopt)) (void)verbs_->use({});
   over_verbs_.clear();
   remarks_.clear();
   ways_.clear();
+  reaches_.clear();
+  networks_.clear();
   uses_shm_ = uses_tcp_ = uses_udp_ = false;
 }
 
@@ -208,6 +215,7 @@ Result<void> HostSession::connect(const std::vector<std::vector<run::Address>>& 
       if (over_datagrams(job_, edge)) continue;
       wanted[connection_key(rank, edge)] = {address.host, address.port, job_.nodes[std::size_t(peer.node)]};
     }
+  if (job_.reach) return reach(wanted, deadline);
   if (tcp_ && !wanted.empty()) {
     if (const auto traced = trace(wanted, deadline); !traced) return traced;
     const auto connected = tcp_->connect(
@@ -276,6 +284,54 @@ Result<void> HostSession::trace(const std::map<tcp::ConnectionKey, transport::Pe
       const auto way = ways->find(connection_key(rank, edge));
       if (way != ways->end()) ways_.push_back({rank, edge.peer, way->second.known, way->second.routers});
     }
+  return {};
+}
+
+// One connection a pair of processes: ranks of one share its port.
+Result<void> HostSession::reach(const std::map<tcp::ConnectionKey, transport::PeerAddress>& wanted,
+                                Deadline deadline) {
+  if (!tcp_ || wanted.empty()) return {};
+  using Process = std::pair<int, int>;  // node, process
+  std::map<tcp::SeatId, Rank> ranks;
+  for (Rank rank = 0; rank < job_.ranks(); ++rank) {
+    const run::Seat& seat = job_.seats[std::size_t(rank)];
+    ranks[{std::uint32_t(seat.node), std::uint32_t(seat.local)}] = rank;
+  }
+  // Both ends take the same one: the least, with the lower seat first.
+  std::map<Process, tcp::ConnectionKey> first;
+  const auto lower_first = [](const tcp::ConnectionKey& key) {
+    return std::pair(std::min(key.self, key.peer), std::max(key.self, key.peer));
+  };
+  for (const auto& [key, peer] : wanted) {
+    const run::Seat& seat = job_.seats[std::size_t(ranks.at(key.peer))];
+    if (seat.node == member_.node) continue;
+    const auto [known, fresh] = first.try_emplace({seat.node, seat.process}, key);
+    if (!fresh && lower_first(key) < lower_first(known->second)) known->second = key;
+  }
+  std::map<tcp::ConnectionKey, transport::PeerAddress> tried;
+  const std::vector<transport::Interface> all = transport::interfaces();
+  for (const auto& [process, key] : first) {
+    const transport::PeerAddress& peer = tried[key] = wanted.at(key);
+    const auto address = transport::resolve(peer.host, peer.port, SOCK_STREAM);
+    const auto outlet = address ? transport::outlet_to(*address) : std::nullopt;
+    auto network = outlet ? transport::network_of(*outlet, all) : std::nullopt;
+    if (!network) continue;
+    network->node = job_.nodes[std::size_t(member_.node)];
+    const auto same = std::find_if(networks_.begin(), networks_.end(),
+                                   [&](const run::Network& n) { return n.address == network->address; });
+    if (same == networks_.end())
+      networks_.push_back(std::move(*network));
+    else
+      same->path_mtu = std::min(same->path_mtu, network->path_mtu);
+  }
+  const Seconds patience(std::min(reach_patience.value, double(deadline.left_ms()) / 1e3));
+  auto seen = tcp_->reach(
+      tried, [this] { return over(); }, patience);
+  if (!seen) return tl::unexpected(seen.error());
+  for (auto& [key, reach] : *seen) {
+    reach.self = ranks.at(key.self), reach.peer = ranks.at(key.peer);
+    reaches_.push_back(std::move(reach));
+  }
   return {};
 }
 

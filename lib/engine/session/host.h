@@ -129,6 +129,7 @@ class HostSession final : public FailureListener {
   void add_rdma(run::RunReport& report) const;
   tcp::ConnectionKey connection_key(Rank rank, const collective::Edge& edge) const;
   Result<void> trace(const std::map<tcp::ConnectionKey, transport::PeerAddress>& wanted, Deadline deadline);
+  Result<void> reach(const std::map<tcp::ConnectionKey, transport::PeerAddress>& wanted, Deadline deadline);
   void open_packets(Player& player, Worker& worker, std::size_t place);
   Result<void> open_datagrams(Player& player, Rank peer, const run::Address& address);
   void open_channel(Player& player, Worker& worker, Rank rank, const collective::Edge& edge);
@@ -167,6 +168,8 @@ class HostSession final : public FailureListener {
   std::set<tcp::ConnectionKey> over_verbs_;  // hops
   std::vector<run::Remark> remarks_;
   std::vector<run::Way> ways_;
+  std::vector<run::Reach> reaches_;
+  std::vector<run::Network> networks_;
 
   MakeRoom make_room_;
   std::optional<verbs::Buffer> room_;

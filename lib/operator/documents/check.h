@@ -7,6 +7,7 @@
 
 #include "diagnosis/findings/report.h"
 #include "operator/documents/trouble.h"
+#include "run/reach.h"
 
 namespace ringtrue::ops {
 
@@ -20,7 +21,8 @@ struct CheckDocument {
   diagnosis::Diagnosis diagnosis;
   std::optional<Inspected> inspection;
   std::string transport;
-  std::vector<std::string> notes;  // why it was not RDMA
+  std::vector<run::Network> networks;  // that TCP's data goes over; empty where all is on one machine
+  std::vector<std::string> notes;      // why it was not RDMA
   double warning = 0.95, critical = 0.85;
   std::optional<Deadlines> deadlines;  // where daemons are concerned
   std::optional<Trouble> error;

@@ -12,6 +12,7 @@
 #include "ideal/ideal.h"
 #include "operator/documents/trouble.h"
 #include "run/counter_window.h"
+#include "run/reach.h"
 #include "run/report.h"
 #include "run/trace.h"
 
@@ -164,6 +165,7 @@ struct RunDocument {
   std::vector<run::Hop> hops;               // of the last result, as their senders saw them
   std::vector<std::string> rank_nodes;      // by their ranks; empty where all are on one node
   std::vector<ReferenceResult> references;  // by result, where one was asked for
+  std::vector<run::Network> networks;       // that TCP's data goes over; empty where all is on one node
   std::vector<run::GpuUse> gpus;            // of data on GPUs, in the last run
   std::vector<run::RdmaUse> rdma;  // by node, in the last run; empty where nothing went over queue pairs
   std::vector<run::Event> events;

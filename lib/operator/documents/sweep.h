@@ -32,6 +32,7 @@ struct SweepPair {
 };
 
 struct SweepDocument {
+  std::vector<run::Network> networks;  // that TCP's data goes over
   std::vector<std::string> nodes;
   std::uint64_t bytes = 0;
   std::string transport;

@@ -125,6 +125,7 @@ std::string json(const ops::CheckDocument& document) {
                {"nodes", array(d.nodes, [&](const auto& node) { return node_value(node, document.error); })},
                {"transport", text_or_null(document.transport)},
                {"notes", document.notes},
+               {"networks", networks_value(document.networks)},
                {"inspection",
                 inspection ? Json{{"rules", array(inspection->rules,
                                                   [](diagnosis::FindingKind rule) { return key_of(rule); })},

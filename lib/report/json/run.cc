@@ -206,6 +206,7 @@ std::string json(const ops::RunDocument& document) {
       array(document.results, [&](const ops::RunResult& r) { return result_value(r, document.simulated); });
   const auto workers = document.workers();
   out["hops"] = array(document.hops, [&](const run::Hop& hop) { return hop_value(hop, document, workers); });
+  if (!document.networks.empty()) out["networks"] = networks_value(document.networks);
   if (!document.rdma.empty()) {
     Json rdma = Json::array();
     for (const run::RdmaUse& use : document.rdma) {

@@ -39,6 +39,7 @@ std::string json(const ops::SweepDocument& document) {
        {"coverage",
         {{"port_pairs_measured", document.port_pairs_measured()}, {"port_pairs", document.port_pairs}}},
        {"notes", document.notes},
+       {"networks", networks_value(document.networks)},
        {"error", maybe_error(document.error)}});
 }
 

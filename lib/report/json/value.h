@@ -85,6 +85,8 @@ std::string dump(const Json& value);
 
 // counters[]: by node, how its devices' counters changed.
 Json counters_value(const std::map<std::string, run::CounterWindow>& counters);
+// networks[]: unknown rates and MTUs are null.
+Json networks_value(const std::vector<run::Network>& networks);
 // {"likely", "wrong_model"}, or null.
 Json above_value(const std::optional<ideal::AboveIdeal>& above);
 

@@ -88,6 +88,7 @@ std::string text(const ops::CheckDocument& document, const Style& style) {
   if (d.coverage.pairs > 0 && d.coverage.pairs_measured < d.coverage.pairs) {
     out += fmt::format("pairs measured: {} of {}\n", d.coverage.pairs_measured, d.coverage.pairs);
   }
+  out += networks_text(document.networks);
   out += notes_text(document.notes, style);
   out += counters_text(d.counters, "during the check", style);
   if (document.inspection)

@@ -251,6 +251,7 @@ std::string text(const ops::RunDocument& document, const Style& style) {
     }
     out += gpus_text(document.gpus);
     out += rdma_text(document.rdma);
+    out += networks_text(document.networks);
     if (document.simulated) out += model_text(document.model, key_of(last.algorithm), last.bytes);
     out += counters_text(document.counters, "during the run", style);
     if (last.rejected_connections > 0) {

@@ -90,6 +90,7 @@ std::string text(const ops::SweepDocument& document, const Style& style) {
                     measured < document.port_pairs && !document.error ? "; --per-port measures all" : ""),
         Ink::dim));
   }
+  out += style.fit(networks_text(document.networks));
   out += style.fit(notes_text(document.notes, style));
   if (document.error) out += failures_text(*document.error, style);
   return out;

@@ -56,6 +56,10 @@ std::string counters_text(const std::map<std::string, run::CounterWindow>& count
 // Lines about an omnireduce.
 std::string omni_text(const ops::RunResult& result, const Style& style);
 
+// A line for each kind of interface that data went over: "network: eth0 of node[0-7] (10.0.0.1 ... 10.0.0.8),
+// 25 Gbit/s, MTU 9000".
+std::string networks_text(const std::vector<run::Network>& networks);
+
 // "12.5 GB/s", or "-" where it is unknown.
 std::string rate_text(const Maybe& rate_Bps);
 // "12.5 MiB": a size for reading, rounded.

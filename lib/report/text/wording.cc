@@ -123,6 +123,19 @@ constexpr Wording wordings[] = {
      "{limit} carried {measured_Bps}, {reached_percent:.0f} % of the {expected_Bps} that {source} allows"},
     {StatementKind::alike_in_fleet, "alike-in-fleet",
      "all {#nodes} have it alike: they were built or set so"},
+    {StatementKind::calls_vanish, "calls-vanish",
+     "{from} -> {to}, TCP [port {port}][ports such as {example}]: no answer within {patience_seconds:.0f} s, "
+     "and nothing was seen there: the packets vanish on their way"},
+    {StatementKind::answers_vanish, "answers-vanish",
+     "{from} -> {to}, TCP [port {port}][ports such as {example}]: calls arrive there, and the answers vanish "
+     "on their way back"},
+    {StatementKind::calls_rejected, "calls-rejected",
+     "{from} -> {to}, TCP [port {port}][ports such as {example}]: rejected ({text}), although its program "
+     "listens there"},
+    {StatementKind::long_packets_vanish, "long-packets-vanish",
+     "{from} -> {to}: packets of {packet} bytes vanish, short ones arrive"},
+    {StatementKind::other_way_open, "other-way-open", "{from} -> {to}: connections are made"},
+    {StatementKind::data_end, "data-end", "{0}'s data goes over {interface}, {address}, MTU {mtu}"},
 
     {StatementKind::repair, "repair", "fixing it: {from_Bps} -> {to_Bps} busbw"},
     {StatementKind::repair_first, "repair-first",
@@ -141,6 +154,9 @@ constexpr Wording wordings[] = {
     {StatementKind::sent_again, "sent-again",
      "what is lost is sent again, with all that followed: this link is slower than its rate says"},
     {StatementKind::repair_gpu, "repair-gpu", "fixing it: {measured_Bps} -> {expected_Bps}"},
+    {StatementKind::other_order, "other-order",
+     "not in the way here, where nodes that come earlier call later ones; with other hosts, or in another "
+     "order, connections will be missing"},
 
     {StatementKind::look_at_program, "look-at-program",
      "on {0}, look at the load, the clocks and the cooling of its processors"},
@@ -182,6 +198,13 @@ constexpr Wording wordings[] = {
      "see ringtrue topo --view links for what is between the two, and nvidia-smi nvlink -s"},
     {StatementKind::look_at_gpu, "look-at-gpu",
      "see ringtrue check --inspect, and nvidia-smi -q -d PERFORMANCE,CLOCK for what slows it"},
+    {StatementKind::look_at_firewall, "look-at-firewall",
+     "let TCP pass from {0} to {1}'s data ports: see nft list ruleset or iptables-save on both, and what "
+     "filters between them; or choose ports that are open by --data-ports, or another network by "
+     "--data-interface"},
+    {StatementKind::look_at_mtu, "look-at-mtu",
+     "see on {0}: ping -M do -s {payload} {text}; raise the MTU of the switch port or tunnel between that is "
+     "smaller, or set the same smaller MTU on all nodes (ip link set mtu)"},
 
     {StatementKind::unread_node, "unread-node", "what is in {0}\n{text}"},
     {StatementKind::no_wire, "no-wire", "the network\n{#members:node has/nodes have} no wire to measure"},
@@ -261,6 +284,9 @@ constexpr Wording wordings[] = {
      "{limit}\nno fact tells its memory's rate, and there are not three of its model to compare"},
     {StatementKind::missing_fact, "missing-fact",
      "{missing}[: {devices}][{!devices}: {of}][{?devices} of {of}][ and {more} more]\n{text}"},
+    {StatementKind::left_out_blocked, "left-out-blocked",
+     "{names:16}\nleft out of what was measured, since not all others can be reached from there (see the "
+     "findings)"},
 };
 
 constexpr bool in_order() {

@@ -87,6 +87,7 @@ class Transport::Pending final : public Watcher {
   std::int64_t since() const { return since_; }
   int fd() const { return fd_.get(); }
   const std::string& peer() const { return peer_; }
+  const ConnectionKey& key() const { return key_; }  // of a connector
   void end(const std::string& why) {
     if (over_) return;
     over_ = true;
@@ -228,6 +229,10 @@ void Transport::established(const ConnectionKey& key, OwnedFd fd) {
 }
 
 void Transport::reject(Pending& pending, const std::string& why) {
+  if (pending.connector() && failures_) {
+    failures_->try_emplace(pending.key(), why);
+    return;
+  }
   if (pending.connector()) {
     if (failure_.empty()) {
       failure_ = why;
@@ -246,6 +251,10 @@ void Transport::sweep() {
     if (!pending->over() && !pending->connector() && now - pending->since() > handshake_timeout_ns)
       pending->end("it did not prove itself in time");
   std::erase_if(pending_, [](const auto& pending) { return pending->over(); });
+}
+
+void Transport::drop_calls() {
+  std::erase_if(pending_, [](const auto& pending) { return pending->connector(); });
 }
 
 Result<void> Transport::call(const ConnectionKey& key, const PeerAddress& peer) {

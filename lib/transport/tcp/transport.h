@@ -13,6 +13,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "base/units.h"
+#include "run/reach.h"
 #include "transport/address.h"
 #include "transport/loop.h"
 #include "transport/tcp/channel.h"
@@ -68,6 +70,15 @@ class Transport final : public Watcher {
   Result<std::map<ConnectionKey, TracedWay>> trace(const std::map<ConnectionKey, PeerAddress>& wanted,
                                                    const std::function<bool()>& stop, Deadline deadline);
 
+  // Tries whether peers can be connected to at all, before anything else is: each end of a pair calls the
+  // other's data port, and sends packets as long as the way takes by the kernel's word. Ends when all is
+  // well, or after `patience` with what did not come. `wanted`: one connection a peer, whose lane does not
+  // matter. Both ends do the same; what it connects stays until end_reach(). Errors: cancelled after `stop`;
+  // unavailable where there is no socket.
+  Result<std::map<ConnectionKey, run::Reach>> reach(const std::map<ConnectionKey, PeerAddress>& wanted,
+                                                    const std::function<bool()>& stop, Seconds patience);
+  void end_reach();
+
   std::uint64_t rejected() const { return rejected_; }
   // The congestion control of the newest connection, as the kernel names it.
   const std::string& congestion() const { return congestion_; }
@@ -76,6 +87,7 @@ class Transport final : public Watcher {
 
  private:
   class Pending;
+  struct Trial;
 
   Transport(Setup setup, Loop& loop);
   Result<void> listen();
@@ -83,6 +95,8 @@ class Transport final : public Watcher {
                      Deadline deadline);
   Result<void> play(std::map<ConnectionKey, std::unique_ptr<SynTrace>>& traces,
                     const std::function<bool()>& stop, Deadline deadline);
+  Result<void> go_on(Trial& trial, double seconds);
+  void drop_calls();  // of ours, that are unproven
   void established(const ConnectionKey& key, OwnedFd fd);
   Result<void> call(const ConnectionKey& key, const PeerAddress& peer);
   Result<void> prove(const ConnectionKey& key, const std::string& node, OwnedFd called);
@@ -100,6 +114,7 @@ class Transport final : public Watcher {
   std::string congestion_;
   std::string failure_;  // of a call that we made
   std::string failed_node_;
+  std::map<ConnectionKey, std::string>* failures_ = nullptr;  // instead, while calls may fail one by one
 };
 
 }  // namespace ringtrue::transport::tcp

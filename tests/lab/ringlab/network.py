@@ -10,6 +10,7 @@ layer-2 bytes (MTU + 14), so TCP carries at most (MTU - 52)/(MTU + 14) of the ra
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -309,6 +310,26 @@ link set b{i} up
                                f"{milliseconds}ms", "rate", f"{self.rate}mbit", "limit", "10000"], capture_output=True)
         if done.returncode != 0:
             raise Missing("this kernel has no netem")
+
+    def filter(self, node, incoming, outgoing=""):
+        """A rule of a firewall on the node, for what comes in, and another for what it sends. Raises Missing where there
+        is no nft."""
+        if not shutil.which("nft"):
+            raise Missing("no nft here (Debian's package nftables)")
+        rules = "".join(f"chain {hook} {{ type filter hook {hook} priority 0; {rule}; }}\n"
+                        for hook, rule in (("input", incoming), ("output", outgoing)) if rule)
+        sh(*self.command(node, ["nft", "-f", "-"]), text=f"table inet lab {{\n{rules}}}\n")
+
+    def unfilter(self, node):
+        subprocess.run(self.command(node, ["nft", "delete", "table", "inet", "lab"]), capture_output=True)
+
+    def jumbo(self, node, mtu=9000, port=9000):
+        """Another MTU of a node and of the switch's port. Super-packets, whose length no port looks at, are off."""
+        i = self.index(node)
+        sh("ip", "-n", self.switch, "link", "set", f"p{i}", "mtu", str(port))
+        sh(*self.command(node, ["ip", "link", "set", "eth0", "mtu", str(mtu)]))
+        state = "off" if mtu > MTU else "on"
+        sh(*self.command(node, ["ethtool", "-K", "eth0", "tso", state, "gso", state]))
 
     def restore(self, node=None):
         """One node's link, or all of them, back at the lab's rate and up."""

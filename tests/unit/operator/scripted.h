@@ -30,6 +30,8 @@ struct Fleet {
   Error error{Cause::internal, "the script's error", "", ""};
   std::uint64_t wrong = 0;         // elements on rank 0, in every run
   std::function<void()> before{};  // each run
+  // Who reaches whom, asked before the runs; nothing: nobody has anything to say.
+  std::function<run::RunReport(const run::Job&)> reach{};
   std::vector<run::Job> played{};  // what was asked for
   int runners = 0;                 // that were made
 };
@@ -47,6 +49,7 @@ class ScriptedFleet final : public Runner {
   void add_aggregators(run::Job&) const override {}
 
   Outcome<run::RunReport> play(const run::Job& job, Deadline) override {
+    if (job.reach) return fleet_.reach ? fleet_.reach(job) : run::RunReport();
     if (fleet_.before) fleet_.before();
     fleet_.played.push_back(job);
     if (int(fleet_.played.size()) - 1 == fleet_.ends_at_play) return trouble(fleet_.error);
