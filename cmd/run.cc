@@ -8,6 +8,7 @@
 #include "cmd/output.h"
 #include "cmd/progress.h"
 #include "cmd/verbs_flags.h"
+#include "report/text/run_lines.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -21,10 +22,21 @@ int run(Context& context, ops::RunRequest request, const VerbsFlags& flags,
   if (!fits) return failed(context, fits.error());
   request.setup = setup_of(context);
   request.setup.rdma = settings_of(flags);
+  report::RunLines lines(context.style, true);
+  bool written = true;
+  if (!context.common.json)
+    request.on_row = [&](const ops::RunDocument& document) {
+      clear_progress();
+      Output out;
+      out.write(lines.next(document));
+      written = written && out.finish(Exit::healthy) == Exit::healthy;
+    };
   const auto document = ops::run(request, control(pause));
   if (!document) return failed(context, document.error());
   const int code = document->wrong() ? Exit::faulty : document->error ? Exit::unknown : Exit::healthy;
-  return show(context, *document, code);
+  if (context.common.json) return show(context, *document, code);
+  if (document->error) complain(document->error->error);
+  return written ? print(lines.rest(*document), code) : int(Exit::unknown);
 }
 
 }  // namespace

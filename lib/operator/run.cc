@@ -77,7 +77,10 @@ class Run {
     for (std::size_t i = 0; i < sizes->size() && !document_.error; ++i) {
       number_ = i + 1;
       of_ = sizes->size();
-      if (auto done = play((*sizes)[i], i + 1 == sizes->size()); !done) document_.error = done.error();
+      if (auto done = play((*sizes)[i], i + 1 == sizes->size()); !done)
+        document_.error = with_time_named(std::move(done.error()), (*sizes)[i]);
+      else if (request_.on_row)
+        request_.on_row(document_);
     }
     if (document_.error && sizes->size() > 1 && (control_.stopped() || !document_.results.empty()))
       note(fmt::format("partial: {} of {} sizes are complete", document_.results.size(), sizes->size()));
@@ -278,6 +281,34 @@ class Run {
     add_run(*result.omni, job, *report);
     add_omni_rates(result, efficiency);
     return request_.omni.no_ring ? Outcome<void>() : play_ring(job);
+  }
+
+  // Where all ranks were at work until the time for a run was over, nobody is to blame for it but the time.
+  Trouble with_time_named(Trouble trouble, std::uint64_t bytes) const {
+    const auto late = [](const Failure& f) {
+      return f.error.cause == Cause::deadline && f.phase == Phase::run;
+    };
+    const auto& all = trouble.failures;
+    const auto nodes = std::size_t(runner_->place().worker_nodes);
+    const bool alike = all.size() >= 2 && 2 * all.size() > nodes && std::all_of(all.begin(), all.end(), late);
+    const auto culprits = std::count_if(all.begin(), all.end(), [](const Failure& f) { return f.culprit; });
+    if (!alike || (culprits > 0 && 2 * std::size_t(culprits) <= all.size())) return trouble;
+    const Seconds limit = setup_.config.run_deadline.value;
+    const int calls = request_.iterations + request_.warmup;
+    trouble.error = {Cause::deadline,
+                     fmt::format("{} and {} of {} did not fit into the {} that one run may take",
+                                 plural(request_.iterations, "sample"), plural(request_.warmup, "warm-up"),
+                                 plural(bytes, "byte"), to_text(limit)),
+                     Subject("", Phase::run),
+                     "raise --deadline, or give fewer --iterations or a smaller size"};
+    if (!document_.results.empty() && document_.results.back().time_s && document_.results.back().bytes > 0) {
+      const RunResult& last = document_.results.back();
+      const double each = last.time_s->median * last.batch * double(bytes) / double(last.bytes);
+      trouble.error.what +=
+          fmt::format("; by the size before it takes about {}", to_text(Seconds(each * calls)));
+    }
+    trouble.failures.clear();
+    return trouble;
   }
 
   // Before anything else: whether they can be connected at all, and over what.

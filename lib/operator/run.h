@@ -1,6 +1,7 @@
 // One collective over a range of sizes, one after the other on one runner.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "operator/call_request.h"
@@ -19,7 +20,8 @@ struct RunRequest {
   int iterations = 5, warmup = 1;
   bool unchecked = false;
   long seed = 1;
-  std::string reference;  // another library's allreduce beside it: "nccl"
+  std::string reference;                             // another library's allreduce beside it: "nccl"
+  std::function<void(const RunDocument&)> on_row{};  // after each size, with all that is complete
 };
 
 // Sizes that were complete when something failed are in the document, which has the error.

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/hostlist.h"
 #include "base/plural.h"
 #include "report/table.h"
@@ -30,6 +32,15 @@ Ink ink_of(Verdict verdict) {
 
 Maybe plain(const std::optional<BytesPerSecond>& rate) {
   return rate ? Maybe(rate->value) : std::nullopt;
+}
+
+// Whom the ring of that busbw was over.
+std::string ring_members(const diagnosis::Diagnosis& d) {
+  const auto ring = std::find_if(d.runs.rbegin(), d.runs.rend(), [&](const diagnosis::RunRecord& run) {
+    return run.experiment.algorithm == collective::AlgorithmId::ring && run.busbw == d.ring_busbw;
+  });
+  const std::size_t members = ring == d.runs.rend() ? d.nodes.size() : ring->experiment.order.size();
+  return members >= d.nodes.size() ? "all nodes" : fmt::format("{} of {} nodes", members, d.nodes.size());
 }
 
 bool any_below(const diagnosis::Diagnosis& d, double share) {
@@ -84,7 +95,7 @@ std::string text(const ops::CheckDocument& document, const Style& style) {
   if (d.expected.value && most && to_text(*most) != to_text(*d.expected.value))
     out += fmt::format("compared with: {}, {:.1f} % of that, which most nodes reach\n", to_text(*most),
                        most->value / d.expected.value->value * 100);
-  if (d.ring_busbw) out += fmt::format("ring over all nodes: busbw {}\n", to_text(*d.ring_busbw));
+  if (d.ring_busbw) out += fmt::format("ring over {}: busbw {}\n", ring_members(d), to_text(*d.ring_busbw));
   if (d.coverage.pairs > 0 && d.coverage.pairs_measured < d.coverage.pairs) {
     out += fmt::format("pairs measured: {} of {}\n", d.coverage.pairs_measured, d.coverage.pairs);
   }

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <iterator>
+#include <string_view>
 
 #include "base/plural.h"
 #include "base/units.h"
 #include "report/alike.h"
 #include "report/table.h"
+#include "report/text/run_lines.h"
 #include "report/text/text.h"
 
 namespace ringtrue::report {
@@ -20,11 +23,24 @@ struct Unit {
   std::string_view name;
 };
 
-Unit rate_unit(const std::vector<ops::RunResult>& results) {
+Unit unit_of(bool giga) {
+  return giga ? Unit{1e9, "GB/s"} : Unit{1e6, "MB/s"};
+}
+
+// `ideals`: what later rows may reach counts, too.
+bool is_fast(const std::vector<ops::RunResult>& results, bool ideals) {
   double max = 0;
   for (const ops::RunResult& r : results)
-    max = std::max({max, r.algbw_Bps.value_or(0), r.busbw_Bps.value_or(0)});
-  return max < 1e9 ? Unit{1e6, "MB/s"} : Unit{1e9, "GB/s"};
+    max = std::max(
+        {max, r.algbw_Bps.value_or(0), r.busbw_Bps.value_or(0), ideals ? r.ideal_busbw_Bps.value_or(0) : 0});
+  return max >= 1e9;
+}
+
+// The text behind its first lines.
+std::string behind(std::string_view text, std::size_t lines) {
+  for (; lines > 0 && !text.empty(); --lines)
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  return std::string(text);
 }
 
 std::string number(double value) {
@@ -124,8 +140,7 @@ std::string hops_text(const ops::RunDocument& document, const Style& style) {
 
 // A row a result, nccl-tests' columns. A model is exact and checks nothing, and all of its rows are of one
 // type.
-std::string results_text(const ops::RunDocument& document, const Style& style) {
-  const Unit unit = rate_unit(document.results);
+std::string results_text(const ops::RunDocument& document, const Unit& unit, bool live, const Style& style) {
   std::vector<Table::Column> columns = {left("algorithm"), "size (B)"};
   if (document.simulated) {
     columns.insert(columns.end(), {"time\n(us)",
@@ -146,6 +161,12 @@ std::string results_text(const ops::RunDocument& document, const Style& style) {
                                    "% of ideal",
                                    "#wrong"});
   }
+  // Of algorithm, size, count, type, redop, time, spread, algbw, busbw, ideal, % of ideal, #wrong.
+  constexpr std::size_t widths[] = {9, 11, 10, 8, 5, 9, 5, 12, 12, 6, 10, 6};
+  for (std::size_t c = 0; live && c < std::min(columns.size(), std::size(widths)); ++c)
+    columns[c].header = columns[c].align == Table::Align::left
+                            ? fmt::format("{:<{}}", columns[c].header, widths[c])
+                            : fmt::format("{:>{}}", columns[c].header, widths[c]);
   Table table(columns);
   const auto add = [&](const ops::RunResult& r, std::string name) {
     const std::string time = r.time_s ? number(r.time_s->median * 1e6) : "-";
@@ -209,22 +230,35 @@ std::string model_text(const ops::Simulated& model, const std::string& algorithm
 
 }  // namespace
 
-std::string text(const ops::RunDocument& document, const Style& style) {
-  std::string above, out;
-  if (!document.results.empty()) {
+std::string RunLines::next(const ops::RunDocument& document) {
+  if (document.results.size() <= rows_) return "";
+  std::string out;
+  if (rows_ == 0) {
     const ops::RunResult& first = document.results.front();
-    out += style.paint(fmt::format("{}{}, {}", document.simulated ? "Simulated: " : "", document.where,
-                                   transport_text(first.transports)),
-                       Ink::bold);
+    out += style_.paint(fmt::format("{}{}, {}", document.simulated ? "Simulated: " : "", document.where,
+                                    transport_text(first.transports)),
+                        Ink::bold);
     if (!first.congestion.empty()) out += fmt::format(" ({})", first.congestion);
     out += "\n";
-    for (const ops::Choice& choice : document.choices) {
-      // The reason begins with the algorithm's name and the size.
-      out += fmt::format("auto: {}\n", choice.made.reason);
-    }
+    // The reason begins with the algorithm's name and the size.
+    for (; choices_ < document.choices.size(); ++choices_)
+      out += fmt::format("auto: {}\n", document.choices[choices_].made.reason);
     if (document.simulated) out += fmt::format("of {}, {}\n", first.type, first.op);
-    above = style.fit(out) + results_text(document, style);
-    out.clear();
+    out = style_.fit(out);
+    giga_ = is_fast(document.results, live_);
+  }
+  const std::string table = results_text(document, unit_of(giga_), live_, style_);
+  out += behind(table, lines_);
+  lines_ = std::size_t(std::count(table.begin(), table.end(), '\n'));
+  rows_ = document.results.size();
+  return out;
+}
+
+std::string RunLines::rest(const ops::RunDocument& document) {
+  std::string above = next(document), out;
+  if (!document.results.empty()) {
+    for (; choices_ < document.choices.size(); ++choices_)
+      out += fmt::format("auto: {}\n", document.choices[choices_].made.reason);
     const ops::RunResult& last = document.results.back();
     if (last.attainable_busbw_Bps || last.bound_busbw_Bps) {
       out += fmt::format("attainable {}, bound {}\n", rate_text(last.attainable_busbw_Bps),
@@ -238,13 +272,13 @@ std::string text(const ops::RunDocument& document, const Style& style) {
       for (std::size_t rank = 0; rank < r.wrong_by_rank.size(); ++rank) {
         if (r.wrong_by_rank[rank] > 0) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
       }
-      out += style.line(fmt::format("wrong results: {} at {}: {}, on rank {}", key_of(r.algorithm),
-                                    plural(r.bytes, "byte"), plural(*r.wrong, "element"), ranks),
-                        Ink::red);
+      out += style_.line(fmt::format("wrong results: {} at {}: {}, on rank {}", key_of(r.algorithm),
+                                     plural(r.bytes, "byte"), plural(*r.wrong, "element"), ranks),
+                         Ink::red);
     }
     for (const ops::RunResult& r : all) {
       if (!r.above || !r.busbw_Bps || !r.ideal_busbw_Bps) continue;
-      out += style.line(
+      out += style_.line(
           fmt::format("{} of {} bytes: {}", key_of(r.algorithm), r.bytes,
                       r.above->text(BytesPerSecond(*r.busbw_Bps), BytesPerSecond(*r.ideal_busbw_Bps))),
           Ink::yellow);
@@ -253,21 +287,26 @@ std::string text(const ops::RunDocument& document, const Style& style) {
     out += rdma_text(document.rdma);
     out += networks_text(document.networks);
     if (document.simulated) out += model_text(document.model, key_of(last.algorithm), last.bytes);
-    out += counters_text(document.counters, "during the run", style);
+    out += counters_text(document.counters, "during the run", style_);
     if (last.rejected_connections > 0) {
-      out += style.line(
+      out += style_.line(
           fmt::format("rejected {}", plural(last.rejected_connections, "unauthenticated data connection")),
           Ink::yellow);
     }
-    above += style.fit(out);
+    above += style_.fit(out);
     out.clear();
-    if (last.omni) above += omni_text(last, style);
-    above += hops_text(document, style);
+    if (last.omni) above += omni_text(last, style_);
+    above += hops_text(document, style_);
   }
-  out += notes_text(document.notes, style);
+  out += notes_text(document.notes, style_);
   if (document.error)
-    out += failures_text(*document.error, style) + deadlines_text(document.deadlines, *document.error);
-  return above + style.fit(out);
+    out += failures_text(*document.error, style_) + deadlines_text(document.deadlines, *document.error);
+  return above + style_.fit(out);
+}
+
+std::string text(const ops::RunDocument& document, const Style& style) {
+  RunLines lines(style);
+  return lines.rest(document);
 }
 
 }  // namespace ringtrue::report

@@ -103,5 +103,60 @@ TEST(Run, RejectsWhatDoesNotGoTogetherBeforeItTakesNodes) {
   EXPECT_EQ(scene.fleet.runners, 0);
 }
 
+TEST(Run, TellsEachSizeWhenItIsMeasured) {
+  Scene scene;
+  RunRequest request = request_of(scene, collective::AlgorithmId::ring);
+  request.call.size.reset();
+  request.call.from = Bytes(1 << 20);
+  request.call.to = Bytes(4 << 20);
+  std::vector<std::pair<std::size_t, std::size_t>> told;  // rows, and runs until then
+  request.on_row = [&](const RunDocument& document) {
+    told.emplace_back(document.results.size(), scene.fleet.played.size());
+  };
+  ASSERT_TRUE(run(request, scene.control));
+  EXPECT_THAT(told, testing::ElementsAre(testing::Pair(1, 1), testing::Pair(2, 2), testing::Pair(3, 3)));
+}
+
+// All nodes were at work when the time for a run was over.
+Trouble too_late(const RunRequest& request, Scene& scene, int nodes, bool culprits) {
+  scene.fleet.error = {Cause::deadline, "the worker did not answer", Subject("node0", Phase::run), "see it"};
+  scene.fleet.failures.clear();
+  for (int node = 0; node < nodes; ++node)
+    scene.fleet.failures.push_back({"node" + std::to_string(node), Phase::run, scene.fleet.error, culprits});
+  const auto document = run(request, scene.control);
+  EXPECT_TRUE(document && document->error);
+  return document->error.value_or(Trouble{});
+}
+
+TEST(Run, TooLittleTimeForASizeIsNobodysFault) {
+  for (const bool culprits : {false, true}) {
+    Scene scene;
+    scene.fleet.ends_at_play = 1;
+    RunRequest request = request_of(scene, collective::AlgorithmId::ring);
+    request.call.size.reset();
+    request.call.from = Bytes(1 << 20);
+    request.call.to = Bytes(4 << 20);
+    request.call.factor = 4;
+    request.setup.config.run_deadline.value = Seconds(0.1);
+    const Trouble trouble = too_late(request, scene, 4, culprits);
+    EXPECT_EQ(trouble.error.cause, Cause::deadline);
+    // 6 calls of 6 MB a hop at 100 MB/s.
+    EXPECT_EQ(
+        trouble.error.what,
+        "5 samples and 1 warm-up of 4194304 bytes did not fit into the 100 ms that one run may take; by "
+        "the size before it takes about 377 ms");
+    EXPECT_THAT(trouble.error.next, HasSubstr("--deadline"));
+    EXPECT_TRUE(trouble.error.where.node.empty());
+    EXPECT_TRUE(trouble.failures.empty());
+  }
+}
+
+TEST(Run, OneThatHangsAmongFourIsNamed) {
+  Scene scene;
+  scene.fleet.ends_at_play = 0;
+  const RunRequest request = request_of(scene, collective::AlgorithmId::ring);
+  EXPECT_EQ(too_late(request, scene, 1, true).error.what, "the worker did not answer");
+}
+
 }  // namespace
 }  // namespace ringtrue::ops

@@ -28,8 +28,9 @@ struct Fleet {
   bool outlives = false;          // such a failure
   int ends_at_play = -1;          // the number of the run that fails, from 0
   Error error{Cause::internal, "the script's error", "", ""};
-  std::uint64_t wrong = 0;         // elements on rank 0, in every run
-  std::function<void()> before{};  // each run
+  std::vector<Failure> failures{};  // behind it, by node
+  std::uint64_t wrong = 0;          // elements on rank 0, in every run
+  std::function<void()> before{};   // each run
   // Who reaches whom, asked before the runs; nothing: nobody has anything to say.
   std::function<run::RunReport(const run::Job&)> reach{};
   std::vector<run::Job> played{};  // what was asked for
@@ -52,7 +53,8 @@ class ScriptedFleet final : public Runner {
     if (job.reach) return fleet_.reach ? fleet_.reach(job) : run::RunReport();
     if (fleet_.before) fleet_.before();
     fleet_.played.push_back(job);
-    if (int(fleet_.played.size()) - 1 == fleet_.ends_at_play) return trouble(fleet_.error);
+    if (int(fleet_.played.size()) - 1 == fleet_.ends_at_play)
+      return tl::unexpected(Trouble{fleet_.error, fleet_.failures});
     for (const run::Seat& seat : job.seats) {
       if (seat.node != fleet_.dead || int(fleet_.played.size()) <= fleet_.dead_from) continue;
       const std::string& node = job.nodes[std::size_t(seat.node)];

@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "hop.h"
 #include "report/nagios.h"
 #include "report/table.h"
+#include "report/text/run_lines.h"
 
 namespace ringtrue::report {
 namespace {
@@ -276,6 +278,38 @@ TEST(Text, OmnireduceShowsItsRingItsModelAndTheSlowestAggregator) {
   EXPECT_THAT(out, HasSubstr("note: smaller blocks"));
   d.results[0].omni->model.reset();
   EXPECT_THAT(text(d, {}), HasSubstr("unknown without --link-rate"));
+}
+
+// As sizes are measured, so that what was printed stays as it is.
+TEST(RunText, ComesInRowsThatFitEachOther) {
+  ops::RunDocument d;
+  d.where = "2 ranks in this process";
+  const Style style;
+  RunLines lines(style, true);
+  std::string printed;
+  EXPECT_EQ(lines.next(d), "");
+  for (const std::uint64_t bytes : {1ull << 10, 1ull << 20, 1ull << 33}) {
+    ops::RunResult r;
+    r.algorithm = collective::AlgorithmId::ring;
+    r.transports = {run::Transport::tcp};
+    r.bytes = bytes;
+    r.count = bytes / 4;
+    r.type = "float32";
+    r.op = "sum";
+    r.time_s = ops::Spread{1, 1, 1};
+    r.algbw_Bps = r.busbw_Bps = double(bytes) / 10;
+    r.wrong = 0;
+    d.results.push_back(r);
+    const std::string next = lines.next(d);
+    EXPECT_EQ(std::count(next.begin(), next.end(), '\n'), d.results.size() == 1 ? 3 : 1) << next;
+    EXPECT_EQ(lines.next(d), "") << "told twice";
+    printed += next;
+  }
+  d.notes = {"a note"};
+  printed += lines.rest(d);
+  EXPECT_EQ(printed, RunLines(style, true).rest(d));
+  EXPECT_THAT(printed, testing::EndsWith("note: a note\n"));
+  EXPECT_THAT(printed, HasSubstr("8589934592"));
 }
 
 }  // namespace
