@@ -24,7 +24,7 @@
 
 namespace ringtrue::collective {
 
-inline constexpr std::size_t max_header_bytes = 512;
+inline constexpr std::size_t max_header_bytes = 33 * 1024;
 inline constexpr std::size_t max_packet_parts = 64;
 
 // Packets travel on this lane of a pair; zero-byte messages beside them on the next one.
@@ -82,6 +82,9 @@ class NonZeroBlocks {
   virtual std::uint64_t known() const = 0;           // blocks [0, known) have been looked at
   virtual bool operator[](std::uint64_t) const = 0;  // of a known block
   virtual void look_further() = 0;  // a bounded piece of work, some 10 us; nothing at the end
+  // Appends the elements of a known block that are not zero, rising. None of them may have been written to
+  // since the block became known.
+  virtual void values(std::uint64_t block, std::vector<std::uint64_t>& elements) const = 0;
 };
 
 // What a rank did in the call in progress.
@@ -91,18 +94,20 @@ struct PacketCounts {
   std::uint64_t multicasts = 0;  // results sent by an aggregator to all workers
   std::uint64_t resent = 0;      // by a worker after a timeout, by an aggregator to a worker that asked again
   std::uint64_t dropped = 0;     // duplicates and late packets
+  std::uint64_t pairs = 0;       // in the packets of a worker that sends pairs instead of blocks
 
   bool operator==(const PacketCounts&) const = default;
 };
 
 // One round of a slot, as its aggregator saw it. `blocks`: those whose sums it sends; `wanted` for the next
-// round, by column of the stream; `present` workers whose blocks are in the sum, by column.
+// round, by column of the stream; `present` workers whose blocks are in the sum, by column. Of pairs `keys`
+// stand for `blocks`, and one key is wanted.
 struct RoundSeen {
   std::uint32_t stream = 0;
   std::uint64_t round = 0;
-  std::vector<std::uint64_t> blocks;
+  std::vector<std::uint64_t> blocks, keys;
   std::vector<std::uint64_t> wanted;  // block index for each of `blocks`, `no_block` where the column is done
-  std::vector<Rank> present;          // how many workers, for each of `blocks`
+  std::vector<Rank> present;          // how many workers, for each of `blocks` or `keys`
 };
 inline constexpr std::uint64_t no_block = ~std::uint64_t(0);
 
@@ -123,6 +128,12 @@ class Packets {
   // Completes a reduction of which `missing` of all workers had nothing but zeros to add: min, max and prod
   // combine with zero if any is missing; avg divides by the number of workers.
   virtual void conclude(Slice into, Rank missing) = 0;
+  // Values that lie apart, and side by side in a slice of scratch: as many as the slice holds.
+  virtual void collect(Slice into, std::span<const std::uint64_t> elements) = 0;  // into[i] = data[element i]
+  virtual void distribute(std::span<const std::uint64_t> elements,
+                          Slice from) = 0;  // data[element i] = from[i]
+  // into[place i] = into[place i] (op) from[i]. Places rise, and are those of elements of `into`.
+  virtual void combine(Slice into, std::span<const std::uint32_t> places, Slice from) = 0;
 
   virtual NonZeroBlocks& non_zero() = 0;  // of this rank's data in the call in progress, from its beginning
 

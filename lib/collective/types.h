@@ -71,6 +71,9 @@ struct Omni {
   std::uint32_t streams = 1;  // slots, over all aggregators
   std::uint32_t fusion = 1;   // columns of a stream: blocks in a packet
   bool acked = false;         // every worker answers every round; needed where packets may be lost
+  // Instead of blocks, (key, value) pairs of what is not zero: so many in a packet at most. 0: blocks.
+  std::uint32_t pairs = 0;
+  std::uint32_t key_bytes = 4;  // of a pair: 4 or 8
 
   bool operator==(const Omni&) const = default;
 };

@@ -18,6 +18,8 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("streams", range(1, max_streams), streams);
   RINGTRUE_FIELD("fusion", range(1, max_fusion), fusion);
   RINGTRUE_FIELD("acked", {}, acked);
+  RINGTRUE_FIELD("pairs", range(0, max_pairs), pairs);
+  RINGTRUE_FIELD("key_bytes", range(4, 8), key_bytes);
 }
 
 template <class V, Is<Sparsity>... X>
@@ -35,6 +37,7 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("multicasts", {}, multicasts);
   RINGTRUE_FIELD("resent", {}, resent);
   RINGTRUE_FIELD("dropped", {}, dropped);
+  RINGTRUE_FIELD("pairs", {}, pairs);
 }
 
 }  // namespace ringtrue::collective

@@ -28,6 +28,12 @@ std::uint64_t PacketBody::part(std::size_t i) const {
   return length;
 }
 
+void KnownBlocks::values(std::uint64_t block, std::vector<std::uint64_t>& elements) const {
+  const std::uint64_t begin = block * block_, end = std::min(begin + block_, elements_);
+  if (options_.values) return options_.values(rank_, begin, end, elements);
+  for (std::uint64_t i = begin; i < end; ++i) elements.push_back(i);
+}
+
 const collective::Layout& Player::layout() const {
   return world_.layout();
 }

@@ -1,6 +1,7 @@
 // One rank's end of the simulated world.
 #pragma once
 
+#include <algorithm>
 #include <coroutine>
 #include <cstdint>
 #include <deque>
@@ -70,18 +71,21 @@ class PacketBody {
 // What a rank's data holds, known at once.
 class KnownBlocks final : public collective::NonZeroBlocks {
  public:
-  KnownBlocks(Rank rank, std::uint64_t blocks, const HasBlock& has)
-      : rank_(rank), blocks_(blocks), has_(has) {}
+  KnownBlocks(Rank rank, const collective::Call& call, const SimOptions& options)
+      : rank_(rank), elements_(call.elements), block_(std::max(call.omni.block, 1u)), options_(options) {}
 
-  std::uint64_t blocks() const override { return blocks_; }
-  std::uint64_t known() const override { return blocks_; }
-  bool operator[](std::uint64_t block) const override { return !has_ || has_(rank_, block); }
+  std::uint64_t blocks() const override { return (elements_ + block_ - 1) / block_; }
+  std::uint64_t known() const override { return blocks(); }
+  bool operator[](std::uint64_t block) const override {
+    return !options_.has_block || options_.has_block(rank_, block);
+  }
   void look_further() override {}
+  void values(std::uint64_t block, std::vector<std::uint64_t>& elements) const override;
 
  private:
   Rank rank_;
-  std::uint64_t blocks_;
-  const HasBlock& has_;
+  std::uint64_t elements_, block_;
+  const SimOptions& options_;
 };
 
 // A token is counted down by its messages.
@@ -111,6 +115,9 @@ class Player final : public collective::Endpoint, public collective::Packets {
                     std::span<const Slice> parts) override;
   void neutral(Slice) override {}
   void conclude(Slice, Rank) override {}
+  void collect(Slice, std::span<const std::uint64_t>) override {}
+  void distribute(std::span<const std::uint64_t>, Slice) override {}
+  void combine(Slice, std::span<const std::uint32_t>, Slice) override {}
   collective::NonZeroBlocks& non_zero() override { return *blocks_; }
   Seconds now() const override;
   Token timer(Seconds from_now) override;
@@ -121,7 +128,9 @@ class Player final : public collective::Endpoint, public collective::Packets {
   bool wants_rounds() const override;
   void give_up(Rank peer, std::string what) override;
 
-  void set_blocks(std::uint64_t blocks, const HasBlock& has) { blocks_.emplace(rank_, blocks, has); }
+  void set_data(const collective::Call& call, const SimOptions& options) {
+    blocks_.emplace(rank_, call, options);
+  }
   // A message of `token` is over. Gives the coroutine to be resumed, if any.
   std::coroutine_handle<> count_down(std::uint32_t token);
   // A packet is here. The handler gets it from welcome_packets(), in order.

@@ -38,6 +38,9 @@ namespace ringtrue::sim {
 
 // Whether a worker's block holds anything but zeros. For collectives that ask; empty: all blocks do.
 using HasBlock = std::function<bool(collective::Rank worker, std::uint64_t block)>;
+// Appends those of elements [begin, end), one of its blocks, that a worker holds, rising.
+using ValuesIn = std::function<void(collective::Rank worker, std::uint64_t begin, std::uint64_t end,
+                                    std::vector<std::uint64_t>& elements)>;
 
 // A packet's way, for those who explain a protocol.
 struct PacketSeen {
@@ -67,6 +70,7 @@ struct SimOptions {
   Seconds deadline{0};  // of virtual time; 0: as long as anything moves
   bool events = false;  // keep every message, as its sender saw it
   HasBlock has_block;
+  ValuesIn values;       // of pairs; empty: all of a block
   bool rounds = false;   // keep what aggregators saw of every round
   bool packets = false;  // keep every packet that arrived
 };

@@ -320,10 +320,8 @@ void World::advance() {
 }
 
 SimReport World::play(const collective::Algorithm& algorithm, const collective::Call& call) {
-  const std::uint64_t block = std::max(call.omni.block, 1u);
-  const std::uint64_t blocks = (call.elements + block - 1) / block;
   for (auto& player : players_) {
-    if (algorithm.uses_packets()) player->set_blocks(blocks, options_.has_block);
+    if (algorithm.uses_packets()) player->set_data(call, options_);
     player->program = algorithm.program(*player, call);
     player->program.start();
     note_finished(player->rank());

@@ -14,6 +14,8 @@
 
 #include "collective/omnireduce/block_aggregator.h"
 #include "collective/omnireduce/block_worker.h"
+#include "collective/omnireduce/pair_aggregator.h"
+#include "collective/omnireduce/pair_worker.h"
 #include "tests/fuzz/expect.h"
 
 namespace {
@@ -66,8 +68,9 @@ class World final : public Endpoint, public Packets, public NonZeroBlocks {
     expect(parts.size() <= max_packet_parts);
     for (const PacketPart& part : parts) {
       check(part.into);
-      expect(part.into.space == (rank_ < call_.omni.workers ? Space::data : Space::scratch));
-      expect(part.reduce == (rank_ >= call_.omni.workers));
+      const bool pairs = call_.omni.pairs > 0;
+      expect(part.into.space == (rank_ < call_.omni.workers && !pairs ? Space::data : Space::scratch));
+      expect(part.reduce == (rank_ >= call_.omni.workers && !pairs));
     }
     placed_[from].assign(bytes.begin(), bytes.end());
   }
@@ -86,6 +89,8 @@ class World final : public Endpoint, public Packets, public NonZeroBlocks {
   bool over() const { return over_; }
   // Of the packet that the stream's peer would send now, as far as this rank's own packets tell.
   std::uint32_t round_of(std::uint16_t stream) { return rounds_[stream]; }
+  // Of pairs, the last key that this rank said would come next or wanted.
+  std::uint64_t key_of(std::uint16_t stream) { return next_[stream]; }
 
   // Endpoint.
   Rank rank() const override { return rank_; }
@@ -115,12 +120,25 @@ class World final : public Endpoint, public Packets, public NonZeroBlocks {
   void handle(PacketHandler* handler) override { handler_ = handler; }
   Token send_packet(std::span<const Rank> to, std::span<const std::byte> header,
                     std::span<const Slice> parts) override {
-    const std::optional<OmniHeader> packet = decode(header);
-    expect(packet && header.size() <= max_header_bytes && !to.empty());
+    expect(header.size() <= max_header(call_) && !to.empty());
     for (const Rank rank : to) expect(rank >= 0 && rank < layout_.ranks() && rank != rank_);
     for (const Slice& part : parts) check(part);
-    rounds_[packet->stream] = packet->round + (packet->kind == OmniHeader::Kind::result);
+    note_round(header);
     return post();
+  }
+  void collect(Slice into, std::span<const std::uint64_t> elements) override {
+    check(into);
+    check(elements, into);
+  }
+  void distribute(std::span<const std::uint64_t> elements, Slice from) override {
+    check(from);
+    check(elements, from);
+  }
+  void combine(Slice into, std::span<const std::uint32_t> places, Slice from) override {
+    check(into);
+    check(from);
+    expect(places.size() * size_of(call_.type) == from.length);
+    for (const std::uint32_t place : places) expect(place < into.length / size_of(call_.type));
   }
   void neutral(Slice into) override { check(into); }
   void conclude(Slice into, Rank missing) override {
@@ -148,6 +166,13 @@ class World final : public Endpoint, public Packets, public NonZeroBlocks {
     expect(block < known_);
     return pattern_ >> block % 8 & 1;
   }
+  void values(std::uint64_t block, std::vector<std::uint64_t>& elements) const override {
+    expect(block < known_);
+    const std::uint64_t begin = block * call_.omni.block;
+    for (std::uint64_t i = begin; i < std::min(begin + call_.omni.block, call_.elements); ++i) {
+      if (pattern_ >> i % 7 & 1) elements.push_back(i);
+    }
+  }
   void look_further() override { known_ = std::min(known_ + 3, shape_.blocks()); }
 
  private:
@@ -158,6 +183,22 @@ class World final : public Endpoint, public Packets, public NonZeroBlocks {
   static Token none() {
     expect(false);
     return {};
+  }
+  void note_round(std::span<const std::byte> header) {
+    if (call_.omni.pairs > 0) {
+      PairHeader packet;
+      expect(decode(header, packet));
+      rounds_[packet.start.stream] = packet.start.round + (packet.kind == PairHeader::Kind::merged);
+      if (packet.next != no_key) next_[packet.start.stream] = packet.next;
+      return;
+    }
+    const std::optional<OmniHeader> packet = decode(header);
+    expect(packet.has_value());
+    rounds_[packet->stream] = packet->round + (packet->kind == OmniHeader::Kind::result);
+  }
+  void check(std::span<const std::uint64_t> elements, Slice slice) const {
+    expect(elements.size() * size_of(call_.type) == slice.length);
+    for (const std::uint64_t element : elements) expect(element < call_.elements);
   }
   void check(Slice slice) const {
     const std::uint64_t size = slice.space == Space::data ? call_.bytes() : scratch_;
@@ -179,6 +220,7 @@ class World final : public Endpoint, public Packets, public NonZeroBlocks {
   std::map<std::uint64_t, std::coroutine_handle<>> waiters_;
   std::map<Rank, std::vector<std::byte>> placed_;
   std::map<std::uint16_t, std::uint32_t> rounds_;
+  std::map<std::uint16_t, std::uint64_t> next_;
   bool over_ = false;
 };
 
@@ -201,12 +243,41 @@ void likely_packet(World& world, Input& input, const Call& call, Rank from) {
   world.header(from, std::span(bytes).first(length));
 }
 
+void likely_pairs(World& world, Input& input, const Call& call, Rank from) {
+  PairHeader packet;
+  const std::uint8_t what = input.byte();
+  const bool pairs = (world.rank() >= call.omni.workers) != (what % 16 == 15);
+  packet.kind = pairs ? PairHeader::Kind::pairs : PairHeader::Kind::merged;
+  packet.key_bytes = std::uint8_t(call.omni.key_bytes);
+  packet.start.stream = std::uint16_t((what >> 4) % (call.omni.streams + 1));
+  const std::uint8_t late = input.byte();
+  packet.start.round = world.round_of(packet.start.stream) + (late >= 0xf0   ? 1u
+                                                              : late >= 0xe0 ? 0xffffffffu
+                                                                             : 0u);
+  std::uint64_t key = world.key_of(packet.start.stream);
+  for (int left = late % 6; left > 0; --left) {
+    packet.keys.push_back(key);
+    const std::uint8_t step = input.byte();
+    // The next one of the stream's mostly, sometimes of its next block.
+    key += step < 0x80 ? 1 : 1 + std::uint64_t(step % 4) * call.omni.block * (call.omni.streams - 1);
+  }
+  packet.next = input.byte() >= 0xa0 ? no_key : key;
+  std::vector<std::byte> bytes;
+  encode(packet, bytes);
+  world.header(from, bytes);
+}
+
 void raw_packet(World& world, Input& input, Rank from) {
   const std::size_t wanted = input.byte();
   const std::size_t length = std::min(wanted, std::size_t(input.end - input.at));
   std::vector<std::byte> bytes(length);
   if (length > 0) std::memcpy(bytes.data(), input.at, length);
   input.at += length;
+  if (PairHeader pairs; decode(bytes, pairs)) {
+    std::vector<std::byte> again;
+    encode(pairs, again);
+    expect(again == bytes);
+  }
   if (const auto header = decode(bytes)) {
     std::array<std::byte, max_block_header_bytes> again;
     expect(encode(*header, HeaderBytes(again)) == length);
@@ -220,6 +291,7 @@ void play(Input& input, Rank rank, const Call& call, bool reliable) {
   World world(rank, call, reliable, input.byte());
   const Layout layout = Layout::uniform(call.omni.workers + call.omni.aggregators, 1);
   if (!check_omni(layout, call)) return;
+  const auto likely = call.omni.pairs > 0 ? likely_pairs : likely_packet;
   Program program(world, call);
   Task task = program.run();
   task.start();
@@ -230,10 +302,10 @@ void play(Input& input, Rank rank, const Call& call, bool reliable) {
     switch (action % 8) {
       case 0:
       case 1:
-        likely_packet(world, input, call, from);
+        likely(world, input, call, from);
         break;
       case 2:
-        likely_packet(world, input, call, from);
+        likely(world, input, call, from);
         [[fallthrough]];
       case 3:
         world.arrive(from);
@@ -267,10 +339,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   call.omni.fusion = 1 + form / 4 % 8;
   const bool reliable = kind & 1;
   call.omni.acked = !reliable || (kind & 2);
-  if (kind & 4) {
-    play<BlockWorker>(input, 0, call, reliable);
+  const bool worker = kind & 4;
+  if (kind & 8) {
+    call.omni.fusion = 1;
+    call.omni.pairs = 1 + form / 4 % 8;
+    call.omni.key_bytes = form & 32 ? 8 : 4;
+    worker ? play<PairWorker>(input, 0, call, reliable)
+           : play<PairAggregator>(input, call.omni.workers, call, reliable);
   } else {
-    play<BlockAggregator>(input, call.omni.workers, call, reliable);
+    worker ? play<BlockWorker>(input, 0, call, reliable)
+           : play<BlockAggregator>(input, call.omni.workers, call, reliable);
   }
   return 0;
 }

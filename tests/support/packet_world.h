@@ -150,6 +150,32 @@ class PacketWorld {
       conclude_sum(world.call_.type, world.call_.operation, world.at(*this, into), into.length,
                    world.call_.omni.workers, missing);
     }
+    void collect(Slice into, std::span<const std::uint64_t> elements) override {
+      if (!world.check_write(*this, into) || !world.check_elements(*this, elements, into.length)) return;
+      const std::uint64_t size = collective::size_of(world.call_.type);
+      for (std::size_t i = 0; i < elements.size(); ++i)
+        std::memcpy(world.at(*this, into) + i * size, &data[elements[i] * size], size);
+    }
+    void distribute(std::span<const std::uint64_t> elements, Slice from) override {
+      if (!world.inside(*this, from) || !world.check_elements(*this, elements, from.length)) return;
+      if (world.arriving(*this, from, false)) world.complain(me, "reads what is arriving");
+      const std::uint64_t size = collective::size_of(world.call_.type);
+      for (std::size_t i = 0; i < elements.size(); ++i)
+        std::memcpy(&data[elements[i] * size], world.at(*this, from) + i * size, size);
+    }
+    void combine(Slice into, std::span<const std::uint32_t> places, Slice from) override {
+      if (!world.check_write(*this, into) || !world.inside(*this, from)) return;
+      if (world.arriving(*this, from, false)) world.complain(me, "reads what is arriving");
+      const std::uint64_t size = collective::size_of(world.call_.type);
+      if (places.size() * size != from.length) world.complain(me, "miscounts its places");
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        if (places[i] * size >= into.length || (i > 0 && places[i] <= places[i - 1]))
+          return world.complain(me, "names places that are none");
+        std::byte* at = world.at(*this, into) + places[i] * size;
+        reduce(world.call_.type, world.call_.operation, at, at, world.at(*this, from) + i * size, size, false,
+               1);
+      }
+    }
     collective::NonZeroBlocks& non_zero() override { return *blocks; }
     Seconds now() const override { return Seconds(world.now_); }
     Token timer(Seconds from_now) override {
@@ -247,6 +273,14 @@ class PacketWorld {
       }
     }
     return false;
+  }
+  bool check_elements(Player& rank, std::span<const std::uint64_t> elements, std::uint64_t bytes) {
+    if (elements.size() * collective::size_of(call_.type) != bytes)
+      return complain(rank.me, "miscounts its elements"), false;
+    for (const std::uint64_t element : elements) {
+      if (element >= call_.elements) return complain(rank.me, "names an element that is none"), false;
+    }
+    return true;
   }
   bool check_write(Player& rank, const Slice& slice) {
     if (!inside(rank, slice)) return false;

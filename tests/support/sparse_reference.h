@@ -24,6 +24,13 @@ class FakeBlocks final : public collective::NonZeroBlocks {
  public:
   FakeBlocks(Type type, std::uint32_t block, const std::vector<std::byte>& data, std::uint64_t seed)
       : type_(type), bytes_(block * collective::size_of(type)), data_(data), random_(seed) {}
+  void values(std::uint64_t block, std::vector<std::uint64_t>& elements) const override {
+    (void)found_.at(block);
+    const std::uint64_t size = collective::size_of(type_);
+    for (std::uint64_t at = block * bytes_; at < std::min((block + 1) * bytes_, data_.size()); at += size) {
+      if (!is_zero(type_, &data_[at])) elements.push_back(at / size);
+    }
+  }
   std::uint64_t blocks() const override { return (data_.size() + bytes_ - 1) / bytes_; }
   std::uint64_t known() const override { return found_.size(); }
   bool operator[](std::uint64_t block) const override { return found_.at(block); }

@@ -7,6 +7,9 @@
 #include "collective/omnireduce/block_aggregator.h"
 #include "collective/omnireduce/block_worker.h"
 #include "collective/omnireduce/header.h"
+#include "collective/omnireduce/pair_aggregator.h"
+#include "collective/omnireduce/pair_worker.h"
+#include "collective/omnireduce/pairs.h"
 
 namespace ringtrue::collective {
 
@@ -21,7 +24,9 @@ std::uint64_t divided_up(std::uint64_t size, std::uint64_t by) {
 OmniShape::OmniShape(const Call& call)
     : blocks_(divided_up(call.elements, call.omni.block)),
       columns_(std::uint64_t(call.omni.streams) * call.omni.fusion),
+      block_(call.omni.block),
       block_bytes_(call.omni.block * size_of(call.type)),
+      elements_(call.elements),
       bytes_(call.bytes()),
       streams_(call.omni.streams),
       fusion_(call.omni.fusion),
@@ -43,7 +48,20 @@ Slice OmniShape::slice(std::uint64_t first_block, std::uint64_t count) const {
   return {Space::data, begin, std::min(bytes_, begin + count * block_bytes_) - begin};
 }
 
+bool OmniShape::owns(std::uint32_t stream, std::span<const std::uint64_t> elements) const {
+  if (!elements.empty() && elements.back() >= elements_) return false;
+  std::uint64_t end = 0;  // of the block that the last one lies in
+  for (const std::uint64_t element : elements) {
+    if (element < end) continue;
+    const std::uint64_t block = element / block_;
+    if (block % columns_ / fusion_ != stream) return false;
+    end = (block + 1) * block_;
+  }
+  return true;
+}
+
 std::uint64_t omnireduce_scratch(const Layout&, Rank rank, const Call& call) {
+  if (call.omni.pairs > 0) return PairPlaces(call, rank).scratch();
   if (rank < call.omni.workers) return 0;
   const OmniShape shape(call);
   std::uint64_t slots = 0;
@@ -63,11 +81,36 @@ std::vector<Edge> omnireduce_edges(const Layout&, Rank rank, const Call& call) {
   return edges;
 }
 
+std::uint64_t max_header(const Call& call) {
+  return call.omni.pairs > 0 ? pair_header_bytes(call.omni.key_bytes, call.omni.pairs)
+                             : max_block_header_bytes;
+}
+
 std::uint64_t max_packet(const Call& call) {
+  if (call.omni.pairs > 0) return max_header(call) + call.omni.pairs * size_of(call.type);
   const OmniShape shape(call);
   const std::uint32_t columns = shape.columns_of(0);
   return omni_header_bytes(columns) + shape.slice(0, columns).length;
 }
+
+namespace {
+
+Result<void> check_pairs(const Call& call) {
+  const Omni& omni = call.omni;
+  const auto bad = [](std::string what, std::string next) {
+    return fail(Cause::bad_input, std::move(what), {}, std::move(next));
+  };
+  if (omni.pairs > max_pairs)
+    return bad(fmt::format("{} pairs in a packet", omni.pairs), fmt::format("use 1 to {}", max_pairs));
+  if (omni.key_bytes != 4 && omni.key_bytes != 8)
+    return bad(fmt::format("keys of {} bytes", omni.key_bytes), "use 4 or 8");
+  if (omni.fusion != 1) return bad("a fusion of pairs", "a stream of pairs has one column");
+  if (omni.key_bytes == 4 && call.elements > 0xffffffff)
+    return bad(fmt::format("keys of 4 bytes for {} elements", call.elements), "use keys of 8 bytes");
+  return {};
+}
+
+}  // namespace
 
 Result<void> check_omni(const Layout& layout, const Call& call) {
   const Omni& omni = call.omni;
@@ -88,6 +131,7 @@ Result<void> check_omni(const Layout& layout, const Call& call) {
   if (omni.streams < 1 || omni.streams > max_streams) {
     return bad(fmt::format("{} streams", omni.streams), "use 1 to 4096");
   }
+  if (omni.pairs > 0) return check_pairs(call);
   const OmniShape shape(call);
   if (shape.blocks() / shape.columns() >= no_row - 1) {
     return bad(fmt::format("{} blocks in {} columns are too many rows", shape.blocks(), shape.columns()),
@@ -96,15 +140,30 @@ Result<void> check_omni(const Layout& layout, const Call& call) {
   return {};
 }
 
-Task omnireduce(Endpoint& self, const Call& call) {
-  if (call.elements == 0) co_return;
+namespace {
+
+template <class Worker, class Aggregator>
+Task play(Endpoint& self, const Call& call) {
   if (self.rank() < call.omni.workers) {
-    BlockWorker worker(self, call);
+    Worker worker(self, call);
     const Task work = worker.run();
     co_await work;
   } else {
-    BlockAggregator aggregator(self, call);
+    Aggregator aggregator(self, call);
     const Task work = aggregator.run();
+    co_await work;
+  }
+}
+
+}  // namespace
+
+Task omnireduce(Endpoint& self, const Call& call) {
+  if (call.elements == 0) co_return;
+  if (call.omni.pairs > 0) {
+    const Task work = play<PairWorker, PairAggregator>(self, call);
+    co_await work;
+  } else {
+    const Task work = play<BlockWorker, BlockAggregator>(self, call);
     co_await work;
   }
 }

@@ -7,6 +7,7 @@
 
 #include "base/plural.h"
 #include "collective/omnireduce/omnireduce.h"
+#include "collective/omnireduce/pairs.h"
 
 namespace ringtrue::collective {
 
@@ -164,6 +165,7 @@ class Flow {
                        to_text(max_queue));
   }
   std::string few_blocks() const {
+    if (in_.key_bytes > 0) return fmt::format("all values make {}", plural(blocks_, "packet"));
     return fmt::format("{} no more than {} worth", plural(blocks_, "block makes", "blocks make"),
                        plural(max_columns(), "column"));
   }
@@ -218,6 +220,29 @@ class Flow {
   std::string why_, fusion_why_;
 };
 
+// Of pairs: packets as long as those of blocks, and the streams that such blocks would have.
+Result<void> tune_pairs(const Tuning& in, Tuned& out) {
+  Omni& omni = out.omni;
+  const std::uint64_t pair = in.key_bytes + size_of(in.type), before = pair_header_bytes(in.key_bytes, 0);
+  const std::uint64_t room = in.datagram > 0 ? in.datagram : packet_bytes;
+  if (room < before + pair)
+    return fail(Cause::bad_input, fmt::format("no pair fits a datagram of {} bytes", in.datagram), {},
+                "use a larger --mtu");
+  omni.pairs = std::uint32_t(std::min<std::uint64_t>((room - before) / pair, max_pairs));
+  omni.key_bytes = in.key_bytes;
+  omni.fusion = 1;
+  omni.block = in.block.value_or(usual_block);
+  out.reasons.push_back(fmt::format("pairs {}: packets of {}", omni.pairs, to_text(Bytes(room))));
+  Tuning flow = in;
+  flow.fusion = 1;
+  flow.density = 1;
+  Omni packets = omni;
+  packets.block = std::uint32_t(std::max<std::uint64_t>(omni.pairs * pair / size_of(in.type), 1));
+  Flow(flow, packets).choose(packets, out.reasons);
+  omni.streams = packets.streams;
+  return {};
+}
+
 }  // namespace
 
 Result<Tuned> tune(const Tuning& in) {
@@ -232,6 +257,10 @@ Result<Tuned> tune(const Tuning& in) {
                 fmt::format("use --aggregators up to {}", max_streams));
   out.reasons.push_back(in.aggregators > 0 ? fmt::format("aggregators {}: as given", omni.aggregators)
                                            : fmt::format("aggregators {}: one a worker", omni.aggregators));
+  if (in.key_bytes > 0) {
+    if (auto done = tune_pairs(in, out); !done) return tl::unexpected(done.error());
+    return out;
+  }
   if (in.datagram > 0) {
     const Shape shape = fit_datagram(in, out.reasons);
     omni.block = shape.block;

@@ -14,6 +14,8 @@
 //   first rows   every column's first block is sent whatever it holds: columns <= blocks / 16, or where the
 //                density is known blocks x density / 16 but no fewer than the bandwidth-delay product asks
 //                for; dense data: columns <= blocks
+// Pairs travel in packets as long as those of blocks, and have no first rows: there are no more streams than
+// packets were all values there.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +40,7 @@ struct Tuning {
   std::uint64_t datagram = 0;          // most bytes of a packet, its header included; 0: any length
   bool acked = false;                  // for Omni::acked; datagrams that may be lost need it
   std::optional<double> density;       // of blocks, all workers' together
+  std::uint32_t key_bytes = 0;         // of (key, value) pairs; 0: blocks
   // Fixed by the user.
   std::optional<std::uint32_t> block, streams, fusion;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/kernels/nonzero.h"
 #include "transport/cuda/staging.h"
 
 namespace ringtrue::engine {
@@ -56,6 +57,11 @@ void DeviceBlocks::start() {
   if (told) told = stream.record(*landed_[0]);
   under_way_.push_back(0);
   good(told);
+}
+
+void DeviceBlocks::values(std::uint64_t block, std::vector<std::uint64_t>& elements) const {
+  const std::uint64_t size = call_.omni.block;
+  find_values(call_.type, data_.host(), block * size, std::min((block + 1) * size, call_.elements), elements);
 }
 
 void DeviceBlocks::look_further() {

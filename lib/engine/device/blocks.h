@@ -25,6 +25,7 @@ class DeviceBlocks final : public collective::NonZeroBlocks {
   std::uint64_t known() const override { return known_; }
   bool operator[](std::uint64_t block) const override { return words_[block / 32] >> (block % 32) & 1; }
   void look_further() override;
+  void values(std::uint64_t block, std::vector<std::uint64_t>& elements) const override;
 
  private:
   DeviceBlocks(DeviceData& data, const collective::Call& call, std::function<void(Error)> failed)

@@ -33,6 +33,7 @@ class DeviceData {
   transport::cuda::Stream& up_stream() { return *up_; }
   transport::cuda::Device& device() { return *device_; }
   std::byte* at() const { return at_; }
+  const std::byte* host() const { return host_; }
 
  private:
   DeviceData(const run::Job& job, const JobValues& values, collective::Rank rank, std::byte* host,

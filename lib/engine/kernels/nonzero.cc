@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 
 #include "engine/kernels/simd.h"
 
@@ -28,7 +29,34 @@ std::uint64_t mask_of(Type type) {
   }
 }
 
+template <class U>
+void find_values_of(const std::byte* data, U mask, std::uint64_t begin, std::uint64_t end,
+                    std::vector<std::uint64_t>& elements) {
+  std::size_t count = elements.size();
+  elements.resize(count + (end - begin));
+  for (std::uint64_t i = begin; i < end; ++i) {
+    U value;
+    std::memcpy(&value, data + i * sizeof value, sizeof value);
+    elements[count] = i;
+    count += (value & mask) != 0;
+  }
+  elements.resize(count);
+}
+
 }  // namespace
+
+void find_values(Type type, const std::byte* data, std::uint64_t begin, std::uint64_t end,
+                 std::vector<std::uint64_t>& elements) {
+  const std::uint64_t mask = mask_of(type);
+  switch (size_of(type)) {
+    case 2:
+      return find_values_of(data, std::uint16_t(mask), begin, end, elements);
+    case 4:
+      return find_values_of(data, std::uint32_t(mask), begin, end, elements);
+    default:
+      return find_values_of(data, mask, begin, end, elements);
+  }
+}
 
 void find_non_zero(Type type, const std::byte* data, std::uint64_t elements, std::uint32_t block,
                    std::uint64_t first_block, std::uint64_t count, std::uint64_t* bitmap) {
@@ -55,6 +83,10 @@ void NonZeroScanner::start(Type type, const std::byte* data, std::uint64_t eleme
   blocks_ = elements / block + (elements % block != 0);
   known_ = looked_at_ = 0;
   bitmap_.resize((blocks_ + 63) / 64);
+}
+
+void NonZeroScanner::values(std::uint64_t block, std::vector<std::uint64_t>& elements) const {
+  find_values(type_, data_, block * block_, std::min((block + 1) * block_, elements_), elements);
 }
 
 void NonZeroScanner::look_further() {

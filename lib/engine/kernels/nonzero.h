@@ -22,6 +22,10 @@ void find_non_zero(collective::Type type, const std::byte* data, std::uint64_t e
 // Whether any of `elements` values is not zero.
 bool any_non_zero(collective::Type type, const std::byte* data, std::uint64_t elements);
 
+// Appends those of elements [begin, end) of `data` that are not zero.
+void find_values(collective::Type type, const std::byte* data, std::uint64_t begin, std::uint64_t end,
+                 std::vector<std::uint64_t>& elements);
+
 // Looks at about 256 KiB of the data at a time. One thread.
 class NonZeroScanner final : public collective::NonZeroBlocks {
  public:
@@ -32,6 +36,7 @@ class NonZeroScanner final : public collective::NonZeroBlocks {
   std::uint64_t known() const override { return known_; }
   bool operator[](std::uint64_t block) const override { return bitmap_[block / 64] >> (block % 64) & 1; }
   void look_further() override;
+  void values(std::uint64_t block, std::vector<std::uint64_t>& elements) const override;
 
  private:
   collective::Type type_ = collective::Type::float32;

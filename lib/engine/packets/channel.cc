@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "collective/omnireduce/omnireduce.h"
+
 namespace ringtrue::engine {
 
 namespace {
@@ -18,6 +20,10 @@ std::uint32_t part_length(const std::byte* lengths, std::size_t i) {
 }
 
 }  // namespace
+
+std::size_t max_enveloped(const collective::Call& call) {
+  return collective::max_header(call) + 4 * collective::max_packet_parts + 2;
+}
 
 std::size_t put_envelope(std::byte* buffer, std::size_t header,
                          std::span<const std::span<const std::byte>> parts) {
@@ -61,7 +67,7 @@ void ChannelRoute::post_done(std::uint64_t token) {
 void ChannelRoute::post_header() {
   stage_ = Stage::header;
   left_ = 1;
-  transport::Destination into{buffer_, nullptr, max_enveloped_bytes};
+  transport::Destination into{buffer_.data(), nullptr, buffer_.size()};
   into.up_to = true;
   into.came = &came_;
   channel_->receive(received, into);
@@ -77,7 +83,7 @@ void ChannelRoute::work() {
       if (!open_packet()) break;
       continue;
     }
-    if (placed_ == Placed::accepted) rank_.arrived(peer_, {buffer_, header_bytes_});
+    if (placed_ == Placed::accepted) rank_.arrived(peer_, buffer_.first(header_bytes_));
     post_header();
   }
   working_ = false;
@@ -92,14 +98,14 @@ bool ChannelRoute::open_packet() {
     return false;
   };
   std::uint16_t count = 0;
-  if (came_ >= sizeof count) std::memcpy(&count, buffer_ + came_ - sizeof count, sizeof count);
+  if (came_ >= sizeof count) std::memcpy(&count, buffer_.data() + came_ - sizeof count, sizeof count);
   const std::uint64_t envelope = sizeof count + 4 * std::uint64_t(count);
   if (came_ < envelope) return disagree("it is shorter than its envelope");
   header_bytes_ = came_ - envelope;
-  const std::byte* lengths = buffer_ + header_bytes_;
+  const std::byte* lengths = buffer_.data() + header_bytes_;
 
   parts_.clear();
-  placed_ = rank_.place(peer_, {buffer_, header_bytes_}, parts_);
+  placed_ = rank_.place(peer_, buffer_.first(header_bytes_), parts_);
   if (placed_ == Placed::broken) return false;
   if (placed_ == Placed::accepted) {
     if (parts_.size() != count)

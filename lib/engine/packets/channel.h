@@ -12,18 +12,18 @@
 
 namespace ringtrue::engine {
 
-inline constexpr std::size_t max_enveloped_bytes =
-    collective::max_header_bytes + 4 * collective::max_packet_parts + 2;
+// Bytes of the longest header of the call's packets with its envelope.
+std::size_t max_enveloped(const collective::Call& call);
 
 // Writes the envelope behind the `header` bytes that stand in `buffer`; the number of bytes then. `buffer`
-// has room for max_enveloped_bytes.
+// has room for max_enveloped() bytes.
 std::size_t put_envelope(std::byte* buffer, std::size_t header,
                          std::span<const std::span<const std::byte>> parts);
 
 class ChannelRoute final : public PacketRoute, public transport::Owner {
  public:
-  // `buffer`: max_enveloped_bytes that the channel can receive into. `clock`: of the trace and of events.
-  ChannelRoute(Rank peer, PacketReceiver& rank, transport::Owner& clock, std::byte* buffer)
+  // `buffer`: max_enveloped() bytes that the channel can receive into. `clock`: of the trace and of events.
+  ChannelRoute(Rank peer, PacketReceiver& rank, transport::Owner& clock, std::span<std::byte> buffer)
       : peer_(peer), rank_(rank), clock_(clock), buffer_(buffer) {}
   // The channel that was made with this route as its owner.
   void attach(transport::Channel* channel) { channel_ = channel; }
@@ -50,7 +50,7 @@ class ChannelRoute final : public PacketRoute, public transport::Owner {
   Rank peer_;
   PacketReceiver& rank_;
   transport::Owner& clock_;
-  std::byte* buffer_;
+  std::span<std::byte> buffer_;
   transport::Channel* channel_ = nullptr;
 
   Stage stage_ = Stage::quiet;

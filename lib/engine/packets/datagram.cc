@@ -36,6 +36,10 @@ Result<void> check_datagrams(const run::Job& job, const collective::Algorithm& a
   const std::uint64_t room = std::uint64_t(job.mtu) - framing;
   const std::uint64_t max_bytes = collective::max_packet(job.call);
   if (max_bytes <= room) return {};
+  if (job.call.omni.pairs > 0)
+    return fail(Cause::bad_input,
+                fmt::format("packets of {} pairs do not fit an MTU of {}", job.call.omni.pairs, job.mtu), {},
+                "use fewer pairs in a packet");
   const std::uint32_t block = largest_block(job.call, room, job.call.omni.block);
   return fail(Cause::bad_input,
               fmt::format("packets of {} bytes do not fit an MTU of {}", max_bytes + framing, job.mtu), {},

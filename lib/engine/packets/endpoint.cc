@@ -7,15 +7,19 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "collective/omnireduce/omnireduce.h"
 #include "engine/packets/arithmetic.h"
 #include "engine/packets/channel.h"
+#include "engine/packets/scattered.h"
 #include "engine/session/endpoint.h"
 
 namespace ringtrue::engine {
 
 namespace {
 
-constexpr std::uint64_t buffer_bytes = (max_enveloped_bytes + 63) / 64 * 64;
+std::uint64_t buffer_bytes_of(const collective::Call& call) {
+  return (max_enveloped(call) + 63) / 64 * 64;
+}
 
 }  // namespace
 
@@ -28,11 +32,11 @@ std::uint64_t packet_room(const collective::Algorithm& algorithm, const collecti
   // One to receive into for each peer. To send from: a stream has two packets on their way at most, and as
   // many again that have arrived but whose senders do not know yet; answers to those that ask again come on
   // top. Where that is not enough, a packet waits for a buffer.
-  return (2 * peers + 4 * std::uint64_t(call.omni.streams)) * buffer_bytes;
+  return (2 * peers + 4 * std::uint64_t(call.omni.streams)) * buffer_bytes_of(call);
 }
 
 PacketEndpoint::PacketEndpoint(RankEndpoint& self, transport::Loop& loop, Setup setup)
-    : self_(self), loop_(loop), setup_(std::move(setup)) {
+    : self_(self), loop_(loop), setup_(std::move(setup)), buffer_bytes_(buffer_bytes_of(*setup_.call)) {
   const auto ranks = std::size_t(self_.ranks());
   routes_.resize(ranks);
   received_.resize(ranks);
@@ -41,11 +45,11 @@ PacketEndpoint::PacketEndpoint(RankEndpoint& self, transport::Loop& loop, Setup 
   for (std::size_t r = 0; r < ranks; ++r) received_[r].peer = Rank(r);
 }
 
-std::byte* PacketEndpoint::take_buffer() {
-  assert(taken_ + buffer_bytes <= setup_.room_bytes);
+std::span<std::byte> PacketEndpoint::take_buffer() {
+  assert(taken_ + buffer_bytes_ <= setup_.room_bytes);
   std::byte* buffer = setup_.room + taken_;
-  taken_ += buffer_bytes;
-  return buffer;
+  taken_ += buffer_bytes_;
+  return {buffer, max_enveloped(*setup_.call)};
 }
 
 void PacketEndpoint::add_route(std::unique_ptr<PacketRoute> route) {
@@ -69,7 +73,7 @@ void PacketEndpoint::begin_call(collective::NonZeroBlocks* non_zero) {
   non_zero_ = non_zero;
   counts_ = {};
   // What no peer needs to arrive in is there to send from.
-  while (taken_ + buffer_bytes <= setup_.room_bytes) buffers_.push_back(take_buffer());
+  while (taken_ + buffer_bytes_ <= setup_.room_bytes) buffers_.push_back(take_buffer().data());
 }
 
 void PacketEndpoint::reset_counters() {
@@ -105,7 +109,8 @@ void PacketEndpoint::handle(collective::PacketHandler* handler) {
 collective::Token PacketEndpoint::send_packet(std::span<const Rank> to, std::span<const std::byte> header,
                                               std::span<const collective::Slice> parts) {
   if (to.empty()) return {};
-  assert(header.size() <= collective::max_header_bytes && parts.size() <= collective::max_packet_parts);
+  assert(header.size() <= collective::max_header(*setup_.call) &&
+         parts.size() <= collective::max_packet_parts);
   if (free_.empty()) {
     free_.push_back(std::uint32_t(packets_.size()));
     packets_.emplace_back();
@@ -173,7 +178,7 @@ Placed PacketEndpoint::place(Rank from, std::span<const std::byte> header,
   if (first_[std::size_t(from)] == 0) first_[std::size_t(from)] = now_ns();
   ++received.packets;
   for (const collective::PacketPart& part : parts) {
-    if (note_written_) note_written_(part.into);
+    if (note_written_ && part.into.space == collective::Space::data) note_written_(part.into);
     received.bytes += part.into.length;
   }
   return placed;
@@ -205,6 +210,23 @@ void PacketEndpoint::conclude(collective::Slice into, Rank missing) {
   const collective::Call& call = *setup_.call;
   engine::conclude(call.type, call.operation, self_.address(into), into.length / size_of(call.type),
                    call.omni.workers, missing);
+}
+
+void PacketEndpoint::collect(collective::Slice into, std::span<const std::uint64_t> elements) {
+  engine::collect(size_of(setup_.call->type), self_.address(into), self_.address({}), elements);
+}
+
+void PacketEndpoint::distribute(std::span<const std::uint64_t> elements, collective::Slice from) {
+  const std::uint64_t size = size_of(setup_.call->type);
+  engine::distribute(size, self_.address({}), elements, self_.address(from));
+  if (!note_written_) return;
+  for (const std::uint64_t element : elements) note_written_({collective::Space::data, element * size, size});
+}
+
+void PacketEndpoint::combine(collective::Slice into, std::span<const std::uint32_t> places,
+                             collective::Slice from) {
+  engine::combine(setup_.call->type, setup_.call->operation, self_.address(into), places,
+                  self_.address(from));
 }
 
 Seconds PacketEndpoint::now() const {

@@ -42,9 +42,9 @@ class PacketEndpoint final : public collective::Packets, public PacketReceiver {
   };
   PacketEndpoint(RankEndpoint& self, transport::Loop& loop, Setup setup);
 
-  // Before the run: memory for one peer's headers to arrive in (max_enveloped_bytes of the room), and the
+  // Before the run: memory for one peer's headers to arrive in (max_enveloped() bytes of the room), and the
   // route. At most one route a peer.
-  std::byte* take_buffer();
+  std::span<std::byte> take_buffer();
   void add_route(std::unique_ptr<PacketRoute> route);
 
   // From now on told of every slice of the rank's that a packet is to be written to.
@@ -67,6 +67,10 @@ class PacketEndpoint final : public collective::Packets, public PacketReceiver {
                                 std::span<const collective::Slice> parts) override;
   void neutral(collective::Slice into) override;
   void conclude(collective::Slice into, Rank missing) override;
+  void collect(collective::Slice into, std::span<const std::uint64_t> elements) override;
+  void distribute(std::span<const std::uint64_t> elements, collective::Slice from) override;
+  void combine(collective::Slice into, std::span<const std::uint32_t> places,
+               collective::Slice from) override;
   collective::NonZeroBlocks& non_zero() override { return *non_zero_; }
   Seconds now() const override;
   collective::Token timer(Seconds from_now) override;
@@ -108,6 +112,7 @@ class PacketEndpoint final : public collective::Packets, public PacketReceiver {
   std::vector<PacketsReceived> received_;             // by peer
   std::vector<std::int64_t> first_, last_;            // of this call, by peer
 
+  std::uint64_t buffer_bytes_;
   std::vector<std::byte*> buffers_;  // free ones
   std::uint64_t taken_ = 0;          // bytes of the room
   std::vector<Packet> packets_;

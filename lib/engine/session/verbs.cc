@@ -254,9 +254,10 @@ Result<void> HostSession::begin_verbs(std::size_t hops, std::vector<std::string>
   for (int t = 0; t < threads_; ++t) run.loops.push_back(workers_[std::size_t(t)]->loop.get());
   run.hops = hops;
   run.others = std::move(others);
-  run.max_message = std::max<std::uint64_t>(job_.call.bytes(), max_enveloped_bytes);
+  run.max_message = job_.call.bytes();
   if (algorithm_->uses_packets())
-    run.max_message = std::max(run.max_message, collective::max_packet(job_.call));
+    run.max_message =
+        std::max({run.max_message, max_enveloped(job_.call), collective::max_packet(job_.call)});
   run.failed = [this](Error error) { failed(std::move(error)); };
   const auto begun = verbs_->begin_run(std::move(run));
   verbs_run_ = begun.has_value();

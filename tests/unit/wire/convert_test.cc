@@ -56,7 +56,7 @@ run::Job some_omnireduce() {
   run::Job job = some_job();
   job.algorithm = collective::AlgorithmId::omnireduce;
   job.call.elements = 3;
-  job.call.omni = {2, 1, 128, 12, 4, true};
+  job.call.omni = {2, 1, 128, 12, 4, true, 100, 8};
   job.sparsity = {0.125, 0.5, collective::Overlap::disjoint, 128};
   auto input = std::make_shared<run::Input>();
   input->type = job.call.type;
@@ -71,7 +71,7 @@ run::RunReport some_report() {
   run::RunReport report;
   report.transports = {run::Transport::shm, run::Transport::tcp};
   report.congestion = "cubic";
-  report.ranks = {{3, 2, {0.25, 0.5}, 4, 17, {1, 2, 3, 4, 5}}, {1, 1, {}, 0, 0, {}}};
+  report.ranks = {{3, 2, {0.25, 0.5}, 4, 17, {1, 2, 3, 4, 5, 6}}, {1, 1, {}, 0, 0, {}}};
   report.cpu_s = 1.5;
   report.rejected_connections = 9;
   run::Hop plain{0, 1, true, 5, Bytes(640), Seconds(0.125), std::nullopt, std::nullopt};
@@ -229,7 +229,7 @@ TEST(Convert, ReportKeepsEverything) {
   EXPECT_EQ(back->ranks[0].time_s, report.ranks[0].time_s);
   EXPECT_EQ(back->ranks[0].wrong, 4u);
   EXPECT_EQ(back->ranks[0].first_wrong, 17u);
-  EXPECT_EQ(back->ranks[0].counts, (collective::PacketCounts{1, 2, 3, 4, 5}));
+  EXPECT_EQ(back->ranks[0].counts, (collective::PacketCounts{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(back->ranks[1].counts, collective::PacketCounts{});
   ASSERT_EQ(back->trace.hops.size(), 3u);
   EXPECT_FALSE(back->trace.hops[1].rdma);
