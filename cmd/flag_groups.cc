@@ -32,6 +32,12 @@ Result<double> parse_density(std::string_view text) {
   return share;
 }
 
+Result<int> parse_key_bytes(std::string_view text) {
+  if (text == "4") return 4;
+  if (text == "8") return 8;
+  return fail(Cause::bad_input, fmt::format("keys of '{}' bytes", text.substr(0, 40)), {}, "give 4 or 8");
+}
+
 Result<Seconds> parse_window(std::string_view text) {
   auto window = parse_duration(text);
   if (window && window->value > 60)
@@ -100,6 +106,16 @@ Flags omni_flags(ops::OmniRequest& omni) {
   using ops::Placement;
   const Flags shape = {
       whole("--block", omni.block, 1, max_block, "elements that are sent or left out together (256)"),
+      choice<ops::FormatRequest>(
+          "--format", omni.format,
+          {{"block", ops::FormatRequest::block},
+           {"pairs", ops::FormatRequest::pairs},
+           {"auto", ops::FormatRequest::automatic}},
+          "WHAT",
+          "block, pairs of a key and a value for each value that is not zero, or auto: what "
+          "takes fewer bytes (block)"),
+      parsed("--key-bytes", omni.key_bytes, parse_key_bytes, "N",
+             "of a key of pairs: 4 or 8 (what is needed)", {"4", "8"}),
       whole("--streams", omni.streams, 1, collective::max_streams,
             "slots, over all aggregators (chosen from the link's rate)"),
       whole("--fusion", omni.fusion, 1, collective::max_fusion,

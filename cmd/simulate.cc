@@ -32,6 +32,7 @@ Result<void> check_grid(const Context& context, const ops::SimulateRequest& flag
                   {flags.call.to.has_value(), "--to"},
                   {!flags.bitmaps.empty(), "--bitmaps"},
                   {!flags.omni.input.empty(), "--input"},
+                  {flags.omni.format.has_value(), "--format", "leave it out: the grid is of blocks"},
                   {flags.omni.acked, "--acked"},
                   {flags.omni.mtu.has_value(), "--mtu"},
                   {flags.faulty(), "--fault"},
@@ -53,6 +54,11 @@ Result<void> check(const Context& context, const ops::SimulateRequest& flags) {
                {rate && flags.fabric.has("inter"), "--link-rate beside --inter", next},
                {rate && flags.fabric.has("nic"), "--link-rate beside --nic", next},
                {rate && flags.fabric.has("preset"), "--link-rate beside --preset", next}}});
+  constexpr const char* blocks = "leave it out: that is about blocks";
+  if (fits && flags.omni.format) {
+    fits = reject("simulate --format",
+                  {{{!flags.bitmaps.empty(), "--bitmaps", blocks}, {flags.even, "--even", blocks}}});
+  }
   const auto& topology = flags.fabric.topology;
   const bool probes = topology.size() == 1 && topology[0] == "probe";
   if (fits && !probes) fits = reject("simulate", {hosts(context, "add --topology probe, or leave it out")});

@@ -108,6 +108,15 @@ Bitmaps bitmaps_of(const run::Input& input, std::uint64_t block) {
   return out;
 }
 
+void add_non_zero(const run::Input& input, collective::Rank worker, std::uint64_t begin, std::uint64_t end,
+                  std::vector<std::uint64_t>& elements) {
+  const std::byte* row = input.row(worker).data();
+  const std::uint64_t size = size_of(input.type);
+  for (std::uint64_t i = begin; i < end; ++i) {
+    if (!all_zero(input.type, row + i * size, 1)) elements.push_back(i);
+  }
+}
+
 collective::Densities densities_of(const Bitmaps& bitmaps) {
   if (bitmaps[0].empty()) return {};
   std::vector<bool> any(bitmaps[0].size());

@@ -28,6 +28,10 @@ Result<collective::Call> call_of(const Bitmaps& bitmaps, const OmniRequest& flag
 // worker.
 Bitmaps bitmaps_of(const run::Input& input, std::uint64_t block);
 
+// Appends those of elements [begin, end) of a worker's row that are not zero.
+void add_non_zero(const run::Input& input, collective::Rank worker, std::uint64_t begin, std::uint64_t end,
+                  std::vector<std::uint64_t>& elements);
+
 // Shares of the blocks that are not zero, on the densest worker and on all together.
 collective::Densities densities_of(const Bitmaps& bitmaps);
 

@@ -155,6 +155,9 @@ std::optional<OmniModel> omni_model(const collective::Call& call, const collecti
   inputs.bytes = Bytes(call.bytes());
   inputs.rate = rate;
   inputs.latency = latency;
+  // A value travels with its key.
+  const auto size = double(size_of(call.type));
+  if (call.omni.pairs > 0) inputs.payload = size / (size + call.omni.key_bytes);
   const auto model = ideal::omnireduce_model(inputs);
   if (!model) return std::nullopt;
   const ideal::OmniTime& here = placement == Placement::dedicated ? model->dedicated : model->colocated;
@@ -168,6 +171,7 @@ void OmniCounts::add(const collective::PacketCounts& of_rank, bool worker) {
   if (!worker) return;
   worker_packets.push_back(of_rank.packets);
   worker_blocks.push_back(of_rank.blocks);
+  worker_pairs.push_back(of_rank.pairs);
 }
 
 OmniResult omni_result(const run::Job& job, Placement placement, const collective::Densities& densities,
@@ -180,6 +184,18 @@ OmniResult omni_result(const run::Job& job, Placement placement, const collectiv
   out.bytes_dense = job.call.bytes() * std::uint64_t(job.call.omni.workers);
   out.model = std::move(model);
   return out;
+}
+
+void set_format(OmniResult& out, const FormatChoice& format) {
+  out.format_why = format.why;
+  if (!format.held) return;
+  out.value_density = format.held->values.worker;
+  out.value_density_union = format.held->values.united;
+}
+
+collective::Densities sent_shares(const collective::Call& call, const collective::Densities& blocks,
+                                  const FormatChoice& format) {
+  return call.omni.pairs > 0 ? format.held->values : blocks;
 }
 
 void add_received(OmniResult& out, const run::Job& job, const std::map<int, run::Hop>& received) {

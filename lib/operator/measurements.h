@@ -9,6 +9,7 @@
 #include "collective/sparse.h"
 #include "ideal/ideal.h"
 #include "operator/documents/run.h"
+#include "operator/omni_format.h"
 #include "operator/omni_request.h"
 #include "run/job.h"
 #include "run/report.h"
@@ -50,6 +51,10 @@ std::optional<OmniModel> omni_model(const collective::Call& call, const collecti
 // What the job says of it. Then come what a run's ranks counted and its hops carried, or what a model's did.
 OmniResult omni_result(const run::Job& job, Placement placement, const collective::Densities& densities,
                        std::optional<OmniModel> model);
+// Blocks or pairs, and why; and the shares that the model is about: of blocks, or of values.
+void set_format(OmniResult& out, const FormatChoice& format);
+collective::Densities sent_shares(const collective::Call& call, const collective::Densities& blocks,
+                                  const FormatChoice& format);
 // What aggregators received is in the hops that they kept (run::Hop::receiver).
 void add_run(OmniResult& out, const run::Job& job, const run::RunReport& run);
 // By aggregator's rank: all that it received.

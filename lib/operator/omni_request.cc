@@ -34,6 +34,13 @@ Result<void> OmniRequest::check(AlgorithmRequest algorithm) const {
       return fail(Cause::bad_input, "--aggregator-hosts and --placement colocated exclude each other", {},
                   "give one of them");
     }
+    if (key_bytes && format.value_or(FormatRequest::block) == FormatRequest::block) {
+      return fail(Cause::bad_input, "--key-bytes is about pairs, and these are blocks", {},
+                  "add --format pairs, or leave it out");
+    }
+    if (fusion && format == FormatRequest::pairs) {
+      return fail(Cause::bad_input, "--fusion is about blocks, and these are pairs", {}, "leave it out");
+    }
     return {};
   }
   const std::pair<bool, std::string_view> shapes[] = {{block.has_value(), "--block"},
@@ -42,6 +49,8 @@ Result<void> OmniRequest::check(AlgorithmRequest algorithm) const {
                                                       {aggregators.has_value(), "--aggregators"},
                                                       {placement.has_value(), "--placement"},
                                                       {aggregator_hosts.has_value(), "--aggregator-hosts"},
+                                                      {format.has_value(), "--format"},
+                                                      {key_bytes.has_value(), "--key-bytes"},
                                                       {acked, "--acked"},
                                                       {mtu.has_value(), "--mtu"},
                                                       {no_ring, "--no-ring"}};
@@ -80,10 +89,11 @@ Result<OmniChoice> omni_of(const OmniRequest& flags, const collective::Call& cal
   tuning.block = flags.block;
   tuning.streams = flags.streams;
   tuning.fusion = flags.fusion;
+  tuning.key_bytes = world.key_bytes;
   OmniChoice out;
   if (world.datagrams) {
     tuning.datagram = std::uint64_t(flags.mtu.value_or(world.mtu) - around_packet);
-    if (flags.block) {
+    if (flags.block && world.key_bytes == 0) {
       tuning.block = shrunk(*flags.block, flags.fusion.value_or(1), size_of(call.type), tuning.datagram);
       if (*tuning.block < *flags.block)
         out.note = fmt::format("blocks of {} elements instead of {}, so that a packet fits an MTU of {}",
@@ -94,7 +104,8 @@ Result<OmniChoice> omni_of(const OmniRequest& flags, const collective::Call& cal
   if (!tuned) return tl::unexpected(tuned.error());
   out.omni = tuned->omni;
   out.reasons = std::move(tuned->reasons);
-  if (world.datagrams && out.note.empty() && out.omni.block != flags.block.value_or(usual_block))
+  if (world.datagrams && out.note.empty() && out.omni.pairs == 0 &&
+      out.omni.block != flags.block.value_or(usual_block))
     out.note = fmt::format("blocks of {} elements, {} in a packet, so that it fits an MTU of {}",
                            out.omni.block, out.omni.fusion, flags.mtu.value_or(world.mtu));
   return out;

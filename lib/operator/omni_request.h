@@ -17,12 +17,15 @@
 namespace ringtrue::ops {
 
 enum class Placement { dedicated, colocated };
+enum class FormatRequest { block, pairs, automatic };
 
 struct OmniRequest {
   std::optional<std::uint32_t> block, streams, fusion;
   std::optional<int> aggregators, mtu;
   std::optional<Placement> placement;
   std::optional<std::string> aggregator_hosts;
+  std::optional<FormatRequest> format;  // blocks if not given
+  std::optional<int> key_bytes;         // of pairs: 4 or 8
   bool acked = false;
   bool no_ring = false;
   // Of the data, for every algorithm.
@@ -46,6 +49,7 @@ struct OmniWorld {
   std::optional<Seconds> allowance;  // for hosts that are late; of a model, none are
   std::optional<double> density;     // of blocks, all workers' together
   bool datagrams = false;            // udp, or packets that may be lost
+  std::uint32_t key_bytes = 0;       // of pairs; 0: blocks
   int mtu = 1500;                    // where --mtu says nothing
 };
 
@@ -67,5 +71,7 @@ namespace ringtrue {
 
 template <>
 inline constexpr const char* keys_of<ops::Placement>[] = {"dedicated", "colocated"};
+template <>
+inline constexpr const char* keys_of<ops::FormatRequest>[] = {"block", "pairs", "auto"};
 
 }  // namespace ringtrue

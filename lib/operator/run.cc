@@ -12,6 +12,7 @@
 #include "operator/facts.h"
 #include "operator/input_file.h"
 #include "operator/measurements.h"
+#include "operator/omni_format.h"
 #include "operator/rdma_settings.h"
 #include "operator/reach.h"
 #include "operator/runner.h"
@@ -179,7 +180,11 @@ class Run {
 
   Outcome<void> shape(run::Job& job) {
     runner_->add_aggregators(job);
+    auto format = format_of(request_.omni, job, placement());
+    if (!format) return trouble(format.error());
+    format_ = std::move(*format);
     OmniWorld world;
+    world.key_bytes = format_.key_bytes;
     world.workers = job.call.omni.workers;
     world.aggregators = job.call.omni.aggregators;
     world.link_rate = link_rate();
@@ -206,12 +211,14 @@ class Run {
     using collective::Operation;
     const Operation op = job.call.operation;
     if (op == Operation::min || op == Operation::max || op == Operation::prod) {
-      return fmt::format("{}: blocks that a worker does not send count as zeros", key_of(op));
+      return fmt::format("{}: {} that a worker does not send count as zeros", key_of(op),
+                         job.call.omni.pairs > 0 ? "values" : "blocks");
     }
     const std::uint64_t negative = job.input ? negative_zeros(*job.input) : 0;
     if (negative == 0) return {};
-    return fmt::format("{} -0.0, which counts as zero: blocks of nothing else are not sent",
-                       plural(negative, "value is", "values are"));
+    return fmt::format("{} -0.0, which counts as zero: {} not sent",
+                       plural(negative, "value is", "values are"),
+                       job.call.omni.pairs > 0 ? "they are" : "blocks of nothing else are");
   }
 
   Outcome<void> choose(run::Job& job) {
@@ -276,8 +283,10 @@ class Run {
     if (rate && efficiency) *rate = *rate * *efficiency;
     const collective::Densities densities = densities_of(job, job.call.omni.block);
     std::optional<OmniModel> model;
-    if (rate && job.call.bytes() > 0) model = omni_model(job.call, densities, placement(), *rate);
+    if (rate && job.call.bytes() > 0)
+      model = omni_model(job.call, sent_shares(job.call, densities, format_), placement(), *rate);
     result.omni = omni_result(job, placement(), densities, std::move(model));
+    set_format(*result.omni, format_);
     add_run(*result.omni, job, *report);
     add_omni_rates(result, efficiency);
     return request_.omni.no_ring ? Outcome<void>() : play_ring(job);
@@ -369,6 +378,7 @@ class Run {
   RunDocument document_;
   std::optional<collective::Costs> costs_;  // of a hop, for auto
   GpuLinks links_;                          // between the GPUs that it is on
+  FormatChoice format_;                     // of an omnireduce, at this size
   std::size_t number_ = 0, of_ = 0;         // of the sizes
 };
 

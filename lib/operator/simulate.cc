@@ -197,6 +197,7 @@ class Simulation {
     sim::SimOptions options = options_;
     options.rounds = true;
     options.has_block = plan->has_block;
+    options.values = plan->values;
     auto played = simulated(plan->job, plan->fabric, options);
     if (!played) return tl::unexpected(played.error());
     document_.where = where_of(*plan);

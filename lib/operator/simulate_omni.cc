@@ -82,6 +82,18 @@ sim::Fabric fabric_for(const OmniCase& what) {
   return fabric;
 }
 
+// What the nodes would hold, before they are seated.
+Result<void> choose_format(OmniPlan& plan, const OmniCase& what, const OmniRequest& flags,
+                           const sim::Fabric& workers) {
+  run::Job data;
+  data.call = what.call;
+  data.call.omni.workers = workers.nodes * workers.ranks_per_node;
+  data.input = plan.job.input = what.input;
+  data.sparsity = sparsity_of(flags, flags.block.value_or(data.call.omni.block));
+  data.seed = what.seed;
+  return assign(plan.format, format_of(flags, data, plan.placement));
+}
+
 }  // namespace
 
 Result<OmniPlan> plan_omnireduce(const OmniCase& what, const OmniRequest& flags) {
@@ -99,7 +111,10 @@ Result<OmniPlan> plan_omnireduce(const OmniCase& what, const OmniRequest& flags)
     plan.job.call.omni = call->omni;
     read(plan, what.bitmaps);
   } else {
+    if (auto weighed = choose_format(plan, what, flags, workers); !weighed)
+      return tl::unexpected(weighed.error());
     OmniWorld world;
+    world.key_bytes = plan.format.key_bytes;
     world.workers = workers.nodes * workers.ranks_per_node;
     world.aggregators = flags.aggregators.value_or(workers.nodes);
     world.link_rate = workers.inter.rate * double(workers.rails);
@@ -119,6 +134,7 @@ Result<OmniPlan> plan_omnireduce(const OmniCase& what, const OmniRequest& flags)
     } else {
       generate(plan, flags, what.seed);
     }
+    if (plan.job.call.omni.pairs > 0) plan.values = values_of(plan.job);
   }
   if (lossy && !flags.acked) {
     plan.job.call.omni.acked = true;
@@ -148,16 +164,21 @@ std::optional<OmniModel> model_of(const OmniPlan& plan) {
   ideal::OmniInputs in;
   in.rate = plan.fabric.inter.rate * double(plan.fabric.rails);
   in.latency = plan.fabric.inter.latency;
-  auto model = omni_model(call, {plan.density, plan.united}, plan.placement, in.rate, in.latency);
+  const collective::Densities sent = sent_shares(call, {plan.density, plan.united}, plan.format);
+  auto model = omni_model(call, sent, plan.placement, in.rate, in.latency);
   if (!model || call.elements == 0) return model;
   const collective::OmniShape shape(call);
   in.workers = call.omni.workers;
   in.aggregators = call.omni.aggregators;
-  in.density = plan.density;
-  in.density_union = plan.united;
+  in.density = sent.worker;
+  in.density_union = sent.united;
   in.bytes = Bytes(call.bytes());
-  in.payload = ideal::payload_share(shape.block_bytes(), call.omni.fusion);
-  in.first = std::min(1.0, double(shape.columns()) / double(shape.blocks()));
+  if (call.omni.pairs > 0) {
+    in.payload = double(call.omni.pairs * size_of(call.type)) / double(collective::max_packet(call));
+  } else {
+    in.payload = ideal::payload_share(shape.block_bytes(), call.omni.fusion);
+    in.first = std::min(1.0, double(shape.columns()) / double(shape.blocks()));
+  }
   in.packet = Bytes(collective::max_packet(call));
   if (const auto wire = ideal::omnireduce_on_the_wire(in, plan.placement == Placement::colocated))
     model->on_wire_s = wire->value;
@@ -168,6 +189,7 @@ void add_omni(RunResult& result, const OmniPlan& plan, const sim::SimReport& pla
               const std::optional<RunResult>& ring) {
   const collective::Omni& omni = plan.job.call.omni;
   OmniResult out = omni_result(plan.job, plan.placement, {plan.density, plan.united}, model_of(plan));
+  set_format(out, plan.format);
   for (std::size_t rank = 0; rank < played.counts.size(); ++rank)
     out.counts.add(played.counts[rank], Rank(rank) < omni.workers);
   // What goes to an aggregator, together: there may be millions of hops. The simulator knows when its port

@@ -8,6 +8,7 @@
 
 #include "operator/bitmaps.h"
 #include "operator/documents/run.h"
+#include "operator/omni_format.h"
 #include "operator/omni_request.h"
 #include "run/job.h"
 #include "sim/simulate.h"
@@ -30,6 +31,8 @@ struct OmniPlan {
   sim::Fabric fabric;  // with the aggregators
   Placement placement = Placement::dedicated;
   sim::HasBlock has_block;
+  sim::ValuesIn values;  // of pairs
+  FormatChoice format;
   double density = 0, united = 0;    // shares of blocks
   std::vector<std::string> reasons;  // of the shape
   std::vector<std::string> notes;    // what differs from what was asked for

@@ -54,8 +54,8 @@ struct OmniRing {
 
 // What the protocol did in one call.
 struct OmniCounts {
-  std::vector<std::uint64_t> worker_packets, worker_blocks;  // by worker
-  std::uint64_t multicasts = 0;                              // a packet to each worker
+  std::vector<std::uint64_t> worker_packets, worker_blocks, worker_pairs;  // by worker
+  std::uint64_t multicasts = 0;                                            // a packet to each worker
   std::uint64_t resent = 0, dropped = 0;
 
   void add(const collective::PacketCounts& of_rank, bool worker);
@@ -66,6 +66,8 @@ struct OmniResult {
   collective::Omni shape;
   std::string placement;  // "dedicated" or "colocated"; in one process too, where no wires are between them
   Maybe density, density_union;  // shares of blocks: of the densest worker, of all workers together
+  Maybe value_density, value_density_union;  // shares of values likewise, where pairs were weighed
+  std::string format_why;                    // why blocks or pairs were taken; empty: as asked for
   OmniCounts counts;
   std::uint64_t bytes_sent = 0;    // by all workers in one call, as the hops count them
   std::uint64_t bytes_dense = 0;   // what they would have to send were no block zero

@@ -40,7 +40,14 @@ void add_omni_counts(Json& out, const ops::OmniResult& omni, bool simulated) {
 
 Json omni_value(const ops::OmniResult& omni) {
   Json out = record_value(omni.shape);
-  out.update({{"placement", omni.placement},
+  const bool pairs = omni.shape.pairs > 0;
+  if (!pairs) out["key_bytes"] = nullptr;
+  out.update({{"format", pairs ? "pairs" : "block"},
+              {"format_why", text_or_null(omni.format_why)},
+              {"value_density", maybe(omni.value_density)},
+              {"value_density_union", maybe(omni.value_density_union)},
+              {"worker_pairs", omni.counts.worker_pairs},
+              {"placement", omni.placement},
               {"density", maybe(omni.density)},
               {"density_union", maybe(omni.density_union)},
               {"resent", omni.counts.resent},

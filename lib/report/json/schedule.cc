@@ -76,6 +76,7 @@ void write_json(const ops::ExplainDocument& d, const Write& write) {
                {"ranks", d.omni.workers},          {"bytes", d.blocks * d.omni.block * d.element_bytes},
                {"steps_omitted", d.steps_omitted}, {"blocks", d.blocks}};
   head.update(record_value(d.omni));
+  for (const char* of_pairs : {"pairs", "key_bytes"}) head.erase(of_pairs);  // bitmaps are of blocks
   add_counts(head, d.counts);
   std::string text = head.dump(2);
   text.resize(text.size() - 2);  // without its "\n}"

@@ -26,13 +26,22 @@ std::string time_text(const Maybe& seconds) {
   return seconds ? to_text(Seconds(*seconds)) : "-";
 }
 
+// "blocks of 256, 8 streams of 4"
+std::string shape_text(const collective::Omni& shape) {
+  const std::string streams = plural(shape.streams, "stream");
+  return shape.pairs > 0
+             ? fmt::format("pairs with keys of {} bytes, {} of {}", shape.key_bytes, streams, shape.pairs)
+             : fmt::format("blocks of {}, {} of {}", shape.block, streams, shape.fusion);
+}
+
 std::string model_text(const ops::OmniResult& omni) {
   if (!omni.model) return "model: unknown without --link-rate\n";
   std::string out = fmt::format("model: {} ({} the ring's speed); dedicated {}, colocated {}\n",
                                 to_text(Seconds(omni.model->time_s)), times_text(omni.model->speedup),
                                 time_text(omni.model->dedicated_s), time_text(omni.model->colocated_s));
   if (omni.model->on_wire_s)
-    out += fmt::format("with headers, first blocks and both hops: {}\n", time_text(omni.model->on_wire_s));
+    out += fmt::format("with headers, {}both hops: {}\n", omni.shape.pairs > 0 ? "" : "first blocks and ",
+                       time_text(omni.model->on_wire_s));
   return out;
 }
 
@@ -76,22 +85,28 @@ std::string receive_text(const ops::OmniResult& omni, const Style& style) {
 std::string omni_text(const ops::RunResult& result, const Style& style) {
   const ops::OmniResult& omni = *result.omni;
   std::string out = fmt::format(
-      "\n{}\n", style.paint(fmt::format("omnireduce: {}, {} ({}); blocks of {}, {} of {}{}",
-                                        plural(omni.shape.workers, "worker"),
+      "\n{}\n", style.paint(fmt::format("omnireduce: {}, {} ({}); {}{}", plural(omni.shape.workers, "worker"),
                                         plural(omni.shape.aggregators, "aggregator"), omni.placement,
-                                        omni.shape.block, plural(omni.shape.streams, "stream"),
-                                        omni.shape.fusion, omni.shape.acked ? ", acknowledged" : ""),
+                                        shape_text(omni.shape), omni.shape.acked ? ", acknowledged" : ""),
                             Ink::bold));
+  if (!omni.format_why.empty())
+    out += fmt::format("{}: {}\n", omni.shape.pairs > 0 ? "pairs" : "blocks", omni.format_why);
   if (omni.density) {
     out += fmt::format("density: {} of a worker's blocks, {} of all workers' together\n",
                        percent_text(omni.density), percent_text(omni.density_union));
+  }
+  if (omni.value_density) {
+    out += fmt::format("values: {} of a worker's, {} of all workers' together\n",
+                       percent_text(omni.value_density), percent_text(omni.value_density_union));
   }
   out += fmt::format("workers sent {}", amount_text(omni.bytes_sent));
   if (omni.bytes_dense > 0)
     out += fmt::format(" of {} dense ({})", amount_text(omni.bytes_dense),
                        percent_text(double(omni.bytes_sent) / double(omni.bytes_dense)));
   out += fmt::format(": each {}, {} in all; {} to all\n", range_of(omni.counts.worker_packets, "packet"),
-                     range_of(omni.counts.worker_blocks, "block"), plural(omni.counts.multicasts, "result"));
+                     omni.shape.pairs > 0 ? range_of(omni.counts.worker_pairs, "pair")
+                                          : range_of(omni.counts.worker_blocks, "block"),
+                     plural(omni.counts.multicasts, "result"));
   if (omni.counts.resent > 0 || omni.counts.dropped > 0)
     out +=
         fmt::format("resent {}, dropped {}\n", omni.counts.resent, plural(omni.counts.dropped, "duplicate"));
