@@ -158,20 +158,31 @@ void Conclusion::add_evidence(const Suspect& s, Finding& f) const {
     say(StatementKind::busy_processors);
 }
 
-// Packets that were sent again, where that is far more than others had to.
+// Segments that the senders' kernels sent again, where that is a far larger share than elsewhere.
 void Conclusion::add_losses(const Suspect& s, Finding& f) const {
-  double lost = 0, bytes = 0, all_lost = 0, all_bytes = 0;
-  for (const Reading& r : s.readings) lost += double(r.retransmits), bytes += double(r.bytes);
+  constexpr double segment = 1448;  // bytes of TCP in a packet of 1500
+  constexpr double fewest = 5, least_share = 1e-4, more_than_elsewhere = 4, half_of_one = 0.5;
+  double lost = 0, segments = 0, all_lost = 0, all_segments = 0;
   c_.readings.each_pair([&](int x, int y) {
-    for (const Reading& r : c_.readings.of(x, y))
-      if (!s.explains(x, y)) all_lost += double(r.retransmits), all_bytes += double(r.bytes);
+    const bool here = s.explains(x, y);
+    for (const Reading& r : c_.readings.of(x, y)) {
+      (here ? lost : all_lost) += double(r.retransmits);
+      (here ? segments : all_segments) += 1 + double(r.bytes) / segment;
+    }
   });
-  if (lost < 20 || all_bytes <= 0 || lost / bytes < 10 * all_lost / all_bytes) return;
+  if (lost < fewest || all_segments <= 0) return;
+  const double share = lost / segments, usual = (all_lost + half_of_one) / all_segments;
+  if (share < least_share || share < more_than_elsewhere * usual) return;
+  const std::string& name = node(s.node);
   f.evidence.push_back({StatementKind::resent,
-                        {},
+                        {name},
                         {{"resent", lost},
-                         {"resent_per_GB", lost / bytes * 1e9},
-                         {"elsewhere_per_GB", all_lost / all_bytes * 1e9}}});
+                         {"segments", segments},
+                         {"resent_percent", 100 * share},
+                         {"elsewhere_percent", 100 * all_lost / all_segments}},
+                        s.type == ScopeType::path     ? fmt::format("from {} to {}", name, node(s.peer))
+                        : s.type == ScopeType::sender ? fmt::format("that {} sent", name)
+                                                      : fmt::format("towards {}", name)});
 }
 
 void Conclusion::add_other_side(const Suspect& s, Finding& f) const {

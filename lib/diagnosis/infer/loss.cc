@@ -76,6 +76,22 @@ Statement share_lost(const Culprit& culprit, const Lost& all, bool tcp) {
   return out;
 }
 
+// Loss makes some of a node's paths slow and others not: what is left of them is the node's own finding.
+// True: there were such, and nothing else of that node is slow.
+bool take_paths(const Scope& scope, std::vector<Finding>& findings) {
+  if (scope.type == ScopeType::path) return false;
+  const auto about = [&](const Finding& f) {
+    return f.kind <= FindingKind::slow_compute && f.scope.type != ScopeType::fleet &&
+           (f.scope.node == scope.node || f.scope.peer == scope.node);
+  };
+  const auto covered = [&](const Finding& f) {
+    return f.kind == FindingKind::slow_path && covers(scope, f.scope.node, f.scope.peer);
+  };
+  const bool all = std::all_of(findings.begin(), findings.end(),
+                               [&](const Finding& f) { return !about(f) || covered(f); });
+  return all && std::erase_if(findings, [&](const Finding& f) { return about(f); }) > 0;
+}
+
 // The suspected node, then those at the links' other ends that counted most of it.
 std::vector<std::string> counting_nodes(const Windows& windows, const Rails& rails,
                                         const Diagnosis& diagnosis, const Scope& scope) {
@@ -248,6 +264,7 @@ void add_losses(const Losses& losses, const Windows& windows, const Rails& rails
   if (ports != rails.end() && ports->second.size() == 1)
     scope.subject.device = fmt::format("{}/{}", ports->second[0].device, ports->second[0].port);
 
+  const bool instead = tcp && take_paths(scope, diagnosis.findings);
   const auto same = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(), [&](const Finding& f) {
     const Scope& s = f.scope;
     if (f.kind > FindingKind::slow_compute || s.type == ScopeType::fleet) return false;
@@ -261,7 +278,7 @@ void add_losses(const Losses& losses, const Windows& windows, const Rails& rails
   Finding f;
   f.kind = lossy_kind(scope.type);
   const bool critical =
-      tcp ? seen_pace.share() < thresholds.critical : culprit->inside.share() >= loss_critical;
+      tcp ? seen_pace.share() < thresholds.critical || instead : culprit->inside.share() >= loss_critical;
   f.severity = critical ? Severity::critical : Severity::warning;
   if (seen_pace.rate > 0 && seen_pace.share() < 1 && seen_pace.reference > 0) {
     f.measured = BytesPerSecond(seen_pace.rate);

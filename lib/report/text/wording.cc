@@ -62,8 +62,8 @@ constexpr Wording wordings[] = {
     {StatementKind::busy_processors, "busy-processors",
      "processors were more than 90 % busy in all of these experiments"},
     {StatementKind::resent, "resent",
-     "it loses packets: {resent} had to be sent again, {resent_per_GB} for each gigabyte; elsewhere "
-     "{elsewhere_per_GB}"},
+     "retransmissions: {resent_percent} of segments {text} ({resent} of {segments}), elsewhere "
+     "{elsewhere_percent}: packets are lost on the way"},
     {StatementKind::alone_sends, "alone-sends",
      "while both directions are in use it sends less, as acknowledgements queue behind the slow side's data; "
      "alone it sends {rate_Bps}: that side is fine"},

@@ -328,7 +328,11 @@ link set b{i} up
         i = self.index(node)
         sh("ip", "-n", self.switch, "link", "set", f"p{i}", "mtu", str(port))
         sh(*self.command(node, ["ip", "link", "set", "eth0", "mtu", str(mtu)]))
-        state = "off" if mtu > MTU else "on"
+        self.one_by_one(node, mtu > MTU)
+
+    def one_by_one(self, node, on=True):
+        """Packets as they are on wires, instead of super-packets."""
+        state = "off" if on else "on"
         sh(*self.command(node, ["ethtool", "-K", "eth0", "tso", state, "gso", state]))
 
     def restore(self, node=None):

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -240,6 +241,30 @@ TEST(Document, CountsItsCostAndNamesItsRuns) {
   EXPECT_GT(d.cost.bytes.value, 4u * 4 * 8'000'000);
   EXPECT_NE(d.expected.source.find("95.6 %"), std::string::npos) << d.expected.source;
   EXPECT_EQ(d.nodes, (Names{"node0", "node1", "node2", "node3"}));
+}
+
+// A receiver that loses one packet in 2,000, as the senders' kernels count.
+TEST(Retransmissions, AreToldAsAShareOfSegments) {
+  for (const bool everywhere : {false, true}) {
+    Wires wires(8);
+    wires.receives[4] = 0.7 * Wires::full;
+    wires.tamper = [&](Observation& o) {
+      for (HopReading& hop : o.hops)
+        if (everywhere || hop.destination == 4)
+          hop.retransmits = std::uint64_t(double(hop.bytes.value) / 1448 / 2000);
+    };
+    const Diagnosis d = wires.check();
+    ASSERT_EQ(scopes_of(d), Names{"receiver node4"}) << explain(d);
+    std::string told;
+    for (const std::string& line : report::sentences(d.findings[0].evidence))
+      if (line.starts_with("retransmissions: ")) told += line;
+    EXPECT_EQ(told.empty(), everywhere) << told;
+    if (everywhere) continue;
+    // Whole ones of each hop are counted, so that it is a little less than one in 2,000.
+    EXPECT_THAT(told,
+                testing::MatchesRegex("retransmissions: 0\\.0(5|4[0-9]*) % of segments towards node4 .*"));
+    EXPECT_NE(told.find("elsewhere 0 %: packets are lost on the way"), std::string::npos) << told;
+  }
 }
 
 }  // namespace

@@ -321,5 +321,39 @@ TEST(Loss, ACheckNamesThePortThatLoses) {
               Not(Contains(HasSubstr("sequence errors told"))));
 }
 
+// Loss makes some of a node's paths slow, each by chance: it is the node that is named, and that it loses.
+TEST(Loss, OfTcpTakesTheSlowPathsOfAnEndThatLoses) {
+  const auto named = [](std::vector<Finding> before) {
+    Losses losses;
+    for (int run = 0; run < 5; ++run)
+      for (int x = 0; x < 6; ++x) {
+        const int y = (x + 1 + run) % 6;
+        if (x != y) losses.add(x, y, {y == 4 ? 12.0 : 0, 20'000}, run);
+      }
+    Diagnosis d;
+    for (int i = 0; i < 6; ++i) d.nodes.push_back("node" + std::to_string(i));
+    d.findings = std::move(before);
+    add_losses(
+        losses, {}, {},
+        [](const Scope&) {
+          return Pace{0.9e8, 1e8};
+        },
+        {}, d);
+    std::vector<std::string> out;
+    for (const Finding& f : d.findings) out.push_back(std::string(key_of(f.kind)) + " " + f.scope.text());
+    return out;
+  };
+  const auto path = [](int x, int y) {
+    Finding f = slow(ScopeType::path, x);
+    f.scope.peer = y;
+    f.scope.peer_name = "node" + std::to_string(y);
+    return f;
+  };
+  EXPECT_THAT(named({path(1, 4), path(3, 4)}), testing::ElementsAre("lossy-receiver node4's receiving side"));
+  EXPECT_EQ(named({path(1, 4), path(4, 2)}).size(), 2u) << "what it sends is slow, too";
+  EXPECT_EQ(named({slow(ScopeType::receiver, 4)}).size(), 1u);
+  EXPECT_EQ(named({path(1, 2)}).size(), 2u) << "another one's";
+}
+
 }  // namespace
 }  // namespace ringtrue::diagnosis

@@ -1,0 +1,38 @@
+"""What the transport's own counters tell of a cause: packets that are lost."""
+from . import expect, register
+from .slow_wire import SERIOUS, check
+
+RATE = 100    # Mbit/s: packets one by one cost processors much
+NODES = 6
+VICTIM = "node4"
+ONE_IN = 2048  # packets lost: 0.05 %
+
+
+def serious(outcome):
+    return [f for f in outcome.data["findings"] if f["severity"] in SERIOUS]
+
+
+def loses(side):
+    """One packet in 2,048 is lost: whatever that makes slow is of that node, and the retransmissions are said."""
+    def run(lab):
+        try:
+            for node in lab.network.names():
+                lab.network.one_by_one(node)
+            lab.network.lose(VICTIM, side, ONE_IN)
+            outcome = check(lab, True)
+        finally:
+            for node in lab.network.names():
+                lab.network.one_by_one(node, False)
+        found = serious(outcome)
+        expect(found, "nothing is found", outcome)
+        expect(all(VICTIM in (f["scope"]["node"], f["scope"]["peer"]) for f in found), "others are blamed", outcome)
+        causes = [e for f in found for e in f["evidence"] if "retransmissions: " in e or "were sent again" in e]
+        expect(causes, "no word of retransmissions", outcome)
+        expect(any("segments" in e or "packets" in e for e in causes) and any("0.0" in e for e in causes),
+               f"not their share: {causes}", outcome)
+
+    return run
+
+
+register("causes/loss-ingress", loses("ingress"), nodes=NODES, rate=RATE, quick=True)
+register("causes/loss-egress", loses("egress"), nodes=NODES, rate=RATE)
