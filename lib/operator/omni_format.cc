@@ -9,7 +9,7 @@
 namespace ringtrue::ops {
 namespace {
 
-constexpr std::uint32_t usual_block = 256;
+constexpr std::uint32_t weighed_block = 256;
 
 // One worker stands for all where all hold the same.
 collective::Rank unlike_workers(const run::Job& job) {
@@ -56,7 +56,7 @@ Result<FormatChoice> format_of(const OmniRequest& flags, const run::Job& job, Pl
     return fail(Cause::bad_input, fmt::format("keys of 4 bytes cannot number {} elements", job.call.elements),
                 {}, "use --key-bytes 8, or leave it out");
   collective::Call call = job.call;
-  call.omni.block = flags.block.value_or(usual_block);
+  call.omni.block = flags.block.value_or(weighed_block);
   run::Job data = job;
   data.sparsity.block = call.omni.block;
   out.held = collective::held(values_of(data), call.elements, unlike_workers(data), call.omni.block);

@@ -143,7 +143,7 @@ Result<void> check_omni(const Layout& layout, const Call& call) {
 namespace {
 
 template <class Worker, class Aggregator>
-Task play(Endpoint& self, const Call& call) {
+Task play_role(Endpoint& self, const Call& call) {
   if (self.rank() < call.omni.workers) {
     Worker worker(self, call);
     const Task work = worker.run();
@@ -160,10 +160,10 @@ Task play(Endpoint& self, const Call& call) {
 Task omnireduce(Endpoint& self, const Call& call) {
   if (call.elements == 0) co_return;
   if (call.omni.pairs > 0) {
-    const Task work = play<PairWorker, PairAggregator>(self, call);
+    const Task work = play_role<PairWorker, PairAggregator>(self, call);
     co_await work;
   } else {
-    const Task work = play<BlockWorker, BlockAggregator>(self, call);
+    const Task work = play_role<BlockWorker, BlockAggregator>(self, call);
     co_await work;
   }
 }

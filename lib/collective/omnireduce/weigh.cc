@@ -10,7 +10,7 @@ namespace ringtrue::collective {
 namespace {
 
 constexpr std::uint64_t max_values = std::uint64_t(1) << 25;
-constexpr double header_bytes_a_block = 4;
+constexpr double beside_block = 4;
 
 // Bytes through a worker's port, of units of which there are `all`.
 double through_port(const Densities& shares, double all, double bytes, bool colocated) {
@@ -86,7 +86,7 @@ Weighed weigh(const Held& held, const Call& call, std::uint32_t key_bytes, bool 
   const auto block = double(call.omni.block), elements = double(call.elements);
   const auto size = double(size_of(call.type));
   const double of_blocks =
-      through_port(held.blocks, elements / block, block * size + header_bytes_a_block, colocated);
+      through_port(held.blocks, elements / block, block * size + beside_block, colocated);
   const double of_pairs = through_port(held.values, elements, size + key_bytes, colocated);
   Weighed out;
   out.pairs = of_pairs < of_blocks;
