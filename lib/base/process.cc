@@ -71,10 +71,13 @@ tl::expected<ChildProcess, int> ChildProcess::start(const std::string& program,
   for (std::string& argument : arguments) words.push_back(argument.data());
   words.push_back(nullptr);
 
-  const OutOfTheWay output(files.output), errors(files.errors), channel(files.channel);
+  const OutOfTheWay output(files.output), errors(files.errors), channel(files.channel), input(files.input);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  if (files.input >= 0)
+    posix_spawn_file_actions_adddup2(&actions, input.get(), 0);
+  else
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   if (files.output >= 0) posix_spawn_file_actions_adddup2(&actions, output.get(), 1);
   if (files.errors >= 0) posix_spawn_file_actions_adddup2(&actions, errors.get(), 2);
   if (files.channel >= 0) posix_spawn_file_actions_adddup2(&actions, channel.get(), channel_fd);

@@ -21,10 +21,11 @@ struct Ends {
 tl::expected<Ends, int> open_pipe();  // `ours` reads what is written to `theirs`
 tl::expected<Ends, int> open_socket_pair();
 
-// What a child has open, besides /dev/null as its standard input.
+// What a child has open.
 struct ChildFiles {
   int output = -1, errors = -1;  // its standard streams; -1: this program's
   int channel = -1;              // its descriptor 3; -1: none
+  int input = -1;                // its standard input; -1: /dev/null
 };
 
 // A child process, in a group of its own: Ctrl-C at a terminal reaches this program alone. Its signals are as

@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "fleet/fleet.h"
 #include "operator/documents/trouble.h"
+#include "pki/deploy.h"
 #include "pki/pki.h"
 
 namespace ringtrue::ops {
@@ -24,6 +25,10 @@ struct ConfigDocument {
 struct PkiDocument {
   std::vector<pki::Issued> certificates;
   std::string next{};  // what is left to do; may be empty
+};
+
+struct DeployDocument {
+  std::vector<pki::Deployed> nodes;
 };
 
 }  // namespace ringtrue::ops

@@ -77,4 +77,11 @@ Json networks_value(const std::vector<run::Network>& networks) {
   });
 }
 
+std::string json(const ops::DeployDocument& document) {
+  const auto row = [](const pki::Deployed& node) -> Json {
+    return {{"node", node.node}, {"state", key_of(node.state)}, {"detail", text_or_null(node.detail)}};
+  };
+  return dump({{"schema", "ringtrue.pki/1"}, {"nodes", array(document.nodes, row)}});
+}
+
 }  // namespace ringtrue::report

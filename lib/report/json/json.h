@@ -18,6 +18,7 @@ std::string json(const ops::NodesDocument& document);
 std::string json(const ops::GatherDocument& document);
 std::string json(const ops::ConfigDocument& document);
 std::string json(const ops::PkiDocument& document);
+std::string json(const ops::DeployDocument& document);
 std::string json(const ops::GridDocument& document);
 std::string json(const ops::EvaluateDocument& document);
 std::string json(const ops::CaseDocument& document);

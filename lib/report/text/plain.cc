@@ -39,4 +39,14 @@ std::string text(const ops::PkiDocument& document, const Style&) {
   return table.text() + (document.next.empty() ? "" : "next: " + document.next + "\n");
 }
 
+std::string text(const ops::DeployDocument& document, const Style& style) {
+  Table table({left("node"), left("certificate"), left("")});
+  for (const pki::Deployed& row : document.nodes) {
+    const std::string state(key_of(row.state));
+    table.row(
+        {row.node, row.state == pki::DeployState::failed ? style.paint(state, Ink::red) : state, row.detail});
+  }
+  return table.text();
+}
+
 }  // namespace ringtrue::report

@@ -18,6 +18,7 @@ std::string text(const ops::NodesDocument& document, const Style& style);
 std::string text(const ops::GatherDocument& document, const Style& style);
 std::string text(const ops::ConfigDocument& document, const Style& style);
 std::string text(const ops::PkiDocument& document, const Style& style);
+std::string text(const ops::DeployDocument& document, const Style& style);
 std::string text(const ops::GridDocument& document, const Style& style);
 std::string text(const ops::EvaluateDocument& document, const Style& style);
 std::string text(const ops::CaseDocument& document, const Style& style);
