@@ -18,6 +18,7 @@
 #include "daemon/options.h"
 #include "daemon/service.h"
 #include "daemon/state_dir.h"
+#include "daemon/systemd.h"
 #include "run/member.h"
 
 namespace ringtrue::daemon {
@@ -47,6 +48,7 @@ class Daemon {
   std::unique_ptr<Service> service_;
   std::vector<Listener> listeners_;
   OwnedFd signals_;
+  Watchdog watchdog_;
 };
 
 Result<void> Daemon::start() {
@@ -152,7 +154,8 @@ void Daemon::serve_until_stopped() {
   std::int64_t trim_at = 0;  // now_ns; 0: nothing has come since memory was last given back
   for (;;) {
     polled.assign(1, {signals_.get(), POLLIN, 0});
-    std::int64_t due = trim_at == 0 ? INT64_MAX : trim_at;
+    watchdog_.tell_if_due();
+    std::int64_t due = std::min(trim_at == 0 ? INT64_MAX : trim_at, watchdog_.due().at_ns());
     for (const Listener& listener : listeners_) {
       listener.add_to(polled);
       due = std::min(due, listener.next_due().at_ns());
@@ -195,6 +198,14 @@ void set_process_up() {
   }
 }
 
+constexpr int stays_wrong = 3, may_pass = 1;  // exit codes
+
+int refuse_to_start(const Error& error, int exit_code) {
+  log_error("{}", error.text());
+  notify_systemd("STATUS=" + error.text());
+  return exit_code;
+}
+
 }  // namespace
 }  // namespace ringtrue::daemon
 
@@ -204,16 +215,12 @@ int main(int argc, char** argv) {
   set_log_program("ringtrued");
   daemon::set_process_up();
   auto options = daemon::read_options(argc, argv);
-  if (!options) {
-    log_error("{}", options.error().text());
-    return 3;
-  }
+  if (!options) return daemon::refuse_to_start(options.error(), daemon::stays_wrong);
   if (const int* status = std::get_if<int>(&*options)) return *status;
   daemon::Daemon node(std::move(std::get<daemon::Options>(*options)));
-  if (auto started = node.start(); !started) {
-    log_error("{}", started.error().text());
-    return 3;
-  }
+  if (auto started = node.start(); !started)
+    return daemon::refuse_to_start(
+        started.error(), started.error().cause == Cause::bad_input ? daemon::stays_wrong : daemon::may_pass);
   node.serve_until_stopped();
   log_info("stopped");
   return 0;

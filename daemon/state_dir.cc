@@ -3,13 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -65,21 +62,6 @@ Result<StateDir> StateDir::open(const std::string& path) {
 void StateDir::clear() {
   ::unlink(socket().c_str());
   [[maybe_unused]] const int cut = ::ftruncate(lock_.get(), 0);
-}
-
-void notify_systemd(const std::string& state) {
-  const char* path = std::getenv("NOTIFY_SOCKET");
-  if (!path || (path[0] != '/' && path[0] != '@')) return;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::size_t length = std::strlen(path);
-  if (length >= sizeof address.sun_path) return;
-  std::memcpy(address.sun_path, path, length);
-  if (path[0] == '@') address.sun_path[0] = '\0';
-  OwnedFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!socket) return;
-  ::sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
-           reinterpret_cast<sockaddr*>(&address), socklen_t(offsetof(sockaddr_un, sun_path) + length));
 }
 
 }  // namespace ringtrue::daemon

@@ -24,8 +24,4 @@ class StateDir {
   OwnedFd lock_;
 };
 
-// Tells systemd, where it is there ($NOTIFY_SOCKET): "READY=1", "RELOADING=1", "STOPPING=1". See
-// sd_notify(3).
-void notify_systemd(const std::string& state);
-
 }  // namespace ringtrue::daemon
