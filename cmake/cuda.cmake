@@ -57,4 +57,4 @@ target_link_libraries(ringtrue-cuda PRIVATE ${RINGTRUE_CUDART} tl::expected fmt:
                       ${CMAKE_DL_LIBS} rt)
 
 include(GNUInstallDirs)
-install(TARGETS ringtrue-cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/ringtrue)
+install(TARGETS ringtrue-cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/ringtrue COMPONENT cuda)

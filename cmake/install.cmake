@@ -1,12 +1,51 @@
+# What packages hold, by component: command, daemon, cuda. packaging/debian and packaging/rpm deal the files out.
+if(NOT TARGET ringtrue OR NOT TARGET ringtrued)
+  return()
+endif()
 include(GNUInstallDirs)
-foreach(program ringtrue ringtrued)
-  if(TARGET ${program})
-    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  endif()
-endforeach()
-foreach(program ringtrue-worker ringtrue-probe)
-  if(TARGET ${program})
-    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/ringtrue)
-  endif()
-endforeach()
-install(DIRECTORY packaging/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/ringtrue FILES_MATCHING PATTERN "*.json")
+set(RINGTRUE_UNIT_DIR "lib/systemd/system" CACHE PATH "Where units of systemd are installed")
+set(shared ${CMAKE_SOURCE_DIR}/packaging/shared)
+
+install(TARGETS ringtrue RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
+install(TARGETS ringtrued RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR} COMPONENT daemon)
+install(TARGETS ringtrue-worker ringtrue-probe RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/ringtrue
+        COMPONENT daemon)
+install(DIRECTORY packaging/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/ringtrue COMPONENT command
+        FILES_MATCHING PATTERN "*.json")
+install(FILES ${shared}/config.toml DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/ringtrue COMPONENT command)
+
+install(FILES ${shared}/ringtrued.toml DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/ringtrue COMPONENT daemon)
+install(FILES ${shared}/ringtrued.default DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/default RENAME ringtrued
+        COMPONENT daemon)
+install(FILES ${shared}/ringtrued.service DESTINATION ${RINGTRUE_UNIT_DIR} COMPONENT daemon)
+install(FILES ${shared}/ringtrue.sysusers DESTINATION lib/sysusers.d RENAME ringtrue.conf COMPONENT daemon)
+install(FILES ${shared}/ringtrue.firewalld.xml DESTINATION lib/firewalld/services RENAME ringtrue.xml COMPONENT daemon)
+
+# Manual pages and completions are made by the program itself: cmake --build --target manual
+find_program(RINGTRUE_SCDOC scdoc)
+if(RINGTRUE_SCDOC)
+  set(man ${CMAKE_BINARY_DIR}/man)
+  set(completions ${CMAKE_BINARY_DIR}/completions)
+  add_custom_target(manual
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${man} ${completions}
+    COMMAND ${CMAKE_SOURCE_DIR}/packaging/man/make $<TARGET_FILE:ringtrue> ${man}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${completions}
+    COMMAND $<TARGET_FILE:ringtrue> completion bash > ${completions}/ringtrue
+    COMMAND $<TARGET_FILE:ringtrue> completion zsh > ${completions}/_ringtrue
+    COMMAND $<TARGET_FILE:ringtrue> completion fish > ${completions}/ringtrue.fish
+    DEPENDS ringtrue VERBATIM COMMENT "Writing manual pages and completions")
+  foreach(section 1 5 7 8)
+    set(component command)
+    if(section EQUAL 8)
+      set(component daemon)
+    endif()
+    install(DIRECTORY ${man}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT ${component} OPTIONAL
+            FILES_MATCHING PATTERN "*.${section}")
+  endforeach()
+  install(FILES ${completions}/ringtrue DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+          COMPONENT command OPTIONAL)
+  install(FILES ${completions}/_ringtrue DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions
+          COMPONENT command OPTIONAL)
+  install(FILES ${completions}/ringtrue.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+          COMPONENT command OPTIONAL)
+endif()
