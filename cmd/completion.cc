@@ -5,6 +5,7 @@
 
 #include "cmd/command.h"
 #include "cmd/inapplicable.h"
+#include "cmd/manual.h"
 #include "cmd/output.h"
 
 namespace ringtrue::cmd {
@@ -165,6 +166,7 @@ int run(Context& context, const Command& program, const Flags& common_flags, con
   const auto fits = reject("completion", {running(context, "leave it out"), hosts(context, "leave it out"),
                                           common(context, {"--link-rate", "--json"})});
   if (!fits) return failed(context, fits.error());
+  if (shell == "manual") return print(manual(program, common_flags), Exit::healthy);
   std::vector<Level> levels;
   collect(program, common_flags, "", levels);
   return print(shell == "bash" ? bash(levels) : shell == "zsh" ? zsh(levels) : fish(levels), Exit::healthy);
@@ -176,7 +178,8 @@ Command completion_command(const Command& program, const Flags& common_flags) {
   static std::string shell;
   return {"completion",
           "Prints a completion script for bash, zsh or fish",
-          {required(word("SHELL", shell, {"bash", "zsh", "fish"}, "", "bash, zsh or fish"))},
+          {required(word("SHELL", shell, {"bash", "zsh", "fish", "manual"}, "",
+                         "bash, zsh or fish; manual: what manual pages are made of"))},
           "Example: ringtrue completion bash > /etc/bash_completion.d/ringtrue",
           [&](Context& context) { return run(context, program, common_flags, shell); }};
 }
