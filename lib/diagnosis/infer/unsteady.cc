@@ -27,7 +27,7 @@ constexpr double least_share = 0.15;  // of its runs: what is rarer is a disturb
 // Readings of one pair are not independent where it may share links with others, the same ones each time.
 constexpr int times_a_pair_far = 1, times_a_pair_near = 4;
 // Of what was guessed to be one leaf, where more read low: it may be a pod, whose nodes share links.
-constexpr double often_low = 0.05;
+constexpr double often_low_inside = 0.05;
 constexpr std::size_t most_named = 8;
 constexpr int kinds = 4, far_from = 2;  // of company
 
@@ -170,7 +170,7 @@ class UnsteadySides {
         const int partner = end ? item.reading->source : item.reading->destination;
         const auto k = std::size_t(item.kind);
         const bool may_share =
-            item.kind >= far_from || (guessed_ && base.low[k][d] > often_low * base.all[k]);
+            item.kind >= far_from || (guessed_ && base.low[k][d] > often_low_inside * base.all[k]);
         if (times[partner] >= (may_share ? times_a_pair_far : times_a_pair_near)) continue;
         if (!runs.insert(item.reading->run).second) continue;
         ++times[partner];

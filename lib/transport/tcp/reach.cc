@@ -5,7 +5,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <linux/sockios.h>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -33,6 +33,8 @@ namespace {
 constexpr Lane first_lane = 0xff00;  // of ours; far above those of data, below those that settle traces
 constexpr std::array<double, 5> call_at{0, 0.25, 0.6, 1.05, 1.4};  // seconds
 constexpr std::int64_t tick_ns = 10'000'000;
+constexpr unsigned established =
+    1;  // TCP_ESTABLISHED of <netinet/tcp.h>, which is not to be had beside <linux/tcp.h>
 constexpr std::uint32_t most_in_flight = 48 * 1024;  // below any receiver's first window
 constexpr std::byte end_mark{'E'};
 
@@ -133,8 +135,7 @@ class LongPackets {
     if (!begun() || acknowledged_) return;
     int queued = 1;
     const auto now = state_of(fd_);
-    if (!now || now->tcpi_state != TCP_ESTABLISHED || ::ioctl(fd_, SIOCOUTQ, &queued) != 0 || queued > 0)
-      return;
+    if (!now || now->tcpi_state != established || ::ioctl(fd_, SIOCOUTQ, &queued) != 0 || queued > 0) return;
     // A kernel that probes (net.ipv4.tcp_mtu_probing) cuts segments that vanish; where a router said how long
     // they may be, the way is fine.
     if (now->tcpi_snd_mss < segment_ && now->tcpi_pmtu >= path_mtu_) return;

@@ -2,7 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
