@@ -37,7 +37,8 @@ class Grouping {
       return std::move(out_);
     }
     while (const auto node = worst()) {
-      const auto [place, role] = *node;
+      const int place = node->first;
+      const Role role = node->second;
       const ScopeType types[] = {ScopeType::sender, ScopeType::receiver, ScopeType::node};
       add({types[int(role)], place, -1, {names_[std::size_t(place)]}, {}}, of(bad_, place, role));
       // What is known of its node says nothing of others.
