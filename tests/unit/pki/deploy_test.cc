@@ -34,9 +34,7 @@ class Deploy : public testing::Test {
         << folder.path("$1")
         << "\n"
            "sed \"s|^to=.*|to='"
-        << folder.path("$1")
-        << "/etc/ringtrue/pki'|\" | PATH=" << folder.path("bin")
-        << ":$PATH $2\n";
+        << folder.path("$1") << "/etc/ringtrue/pki'|\" | PATH=" << folder.path("bin") << ":$PATH $2\n";
     ::chmod((folder.path("ssh")).c_str(), 0755);
     std::filesystem::create_directory(folder.path("bin"));
     options.ssh = folder.path("ssh") + " -x";
@@ -44,8 +42,7 @@ class Deploy : public testing::Test {
   // A service manager that knows a daemon, running or not.
   void systemd(bool running) {
     std::ofstream(folder.path("bin/systemctl"))
-        << "#!/bin/sh\necho \"$@\" >>" << folder.path("managed")
-        << "\n"
+        << "#!/bin/sh\necho \"$@\" >>" << folder.path("managed") << "\n"
         << "case \"$*\" in *is-active*) exit " << (running ? 0 : 3) << ";; esac\n";
     ::chmod((folder.path("bin/systemctl")).c_str(), 0755);
   }
