@@ -22,6 +22,11 @@ Result<void> check(const Context& context) {
        hosts(context, "name them: ringtrue pki issue HOSTLIST"), common(context, {"--link-rate"})});
 }
 
+Result<std::vector<std::string>> expand(const Context& context, const std::string& list) {
+  const HostGroups groups = context.config.host_groups();
+  return expand_hostlist(list, &groups);
+}
+
 int show_issued(Context& context, const Result<std::vector<pki::Issued>>& issued, std::string next = {}) {
   if (!issued) return failed(context, issued.error());
   return show(context, ops::PkiDocument{*issued, std::move(next)}, Exit::healthy);
@@ -34,16 +39,14 @@ int init(Context& context) {
 
 int issue(Context& context) {
   if (auto fits = check(context); !fits) return failed(context, fits.error());
-  const HostGroups groups = context.config.host_groups();
-  auto expanded = expand_hostlist(names, &groups);
+  auto expanded = expand(context, names);
   if (!expanded) return failed(context, expanded.error());
   return show_issued(context, pki::issue_certificates(dir, *expanded, options));
 }
 
 int revoke(Context& context) {
   if (auto fits = check(context); !fits) return failed(context, fits.error());
-  const HostGroups groups = context.config.host_groups();
-  auto expanded = expand_hostlist(names, &groups);
+  auto expanded = expand(context, names);
   if (!expanded) return failed(context, expanded.error());
   return show_issued(context, pki::revoke_certificates(dir, *expanded),
                      "copy " + dir + "/revoked beside each node's ca.crt and reload its daemon (SIGHUP)");
@@ -60,8 +63,7 @@ int deploy(Context& context) {
   const std::string& hosts = context.config.hosts.value;
   if (hosts.empty())
     return failed(context, Error{Cause::bad_input, "no hosts", "--hosts", "name them: --hosts node[01-16]"});
-  const HostGroups groups = context.config.host_groups();
-  auto expanded = expand_hostlist(hosts, &groups);
+  auto expanded = expand(context, hosts);
   if (!expanded) return failed(context, expanded.error());
   auto deployed = pki::deploy(dir, *expanded, deployment);
   if (!deployed) return failed(context, deployed.error());
