@@ -171,17 +171,25 @@ TEST_F(Siege, AnOperatorGoesOn) {
     EXPECT_EQ(reply_.holder(), "operator (127.0.0.1)");
     slowest = std::max(slowest, seconds_since(asked).value);
   }
-  // Others' inspections go on as well.
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
-  rpc::InspectReply reply;
-  const grpc::Status status = local->Inspect(&context, {}, &reply);
-  EXPECT_TRUE(status.ok() && !reply.has_error()) << status.error_message() << reply.error().what();
-  lift();
+  // Others' inspections go on as well, and the operator meanwhile: a lease whose heartbeats nobody answers ends.
+  std::atomic<bool> over = false;
+  std::thread others([&] {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    rpc::InspectReply reply;
+    const grpc::Status status = local->Inspect(&context, {}, &reply);
+    EXPECT_TRUE(status.ok() && !reply.has_error()) << status.error_message() << reply.error().what();
+    lift();
+    over = true;
+  });
+  while (!over && !HasFatalFailure()) play(alice);
+  others.join();
   rpc::Command release;
   release.mutable_release();
-  EXPECT_TRUE(alice.ask(release).has_done());
-  EXPECT_TRUE(alice.finish().ok());
+  const rpc::Event released = alice.ask(release);
+  EXPECT_TRUE(released.has_done()) << released.ShortDebugString();
+  const grpc::Status finished = alice.finish();
+  EXPECT_TRUE(finished.ok()) << finished.error_message();
 
   const double minutes = std::max(1.0, seconds_since(begun).value / 60);
   const std::string log = daemon_->log();
