@@ -107,6 +107,16 @@ TEST_P(EveryAlgorithm, IsRightForEveryTypeAndOperation) {
   }
 }
 
+// Rings of several segments run at once between many nodes.
+TEST(Hierarchical, IsRightWithManyNodesAndSegments) {
+  const Algorithm& hierarchical = collective::algorithm_of(collective::AlgorithmId::hierarchical);
+  Call call;
+  call.elements = 16 * 64 * 1024 / 4 * 2 + 13;  // two segments, both at once
+  call.slice_bytes = 1 << 20;
+  call.lanes = 2;
+  play(hierarchical, Layout::uniform(8, 2), call, 1);
+}
+
 TEST_P(EveryAlgorithm, IsRightInEveryInterleavingTried) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Call call;
