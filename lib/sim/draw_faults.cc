@@ -67,7 +67,7 @@ std::vector<FabricFault> draw_faults(const Fabric& fabric, std::uint64_t seed, i
         break;
       case Kind::flapping:
         fault.place.side = Side(side);
-        fault.period = Seconds(1e-3);
+        fault.period = fault.time = Seconds(1e-3);
         break;
       case Kind::narrow:
         fault.place = {What::nic, Side::both, fault.place.node, leaf % fabric.rails};

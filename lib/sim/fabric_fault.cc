@@ -23,11 +23,18 @@ constexpr std::string_view links = "node, NIC, gpu, path, trunk or switch", card
 struct Taken {
   std::string_view needed, optional;  // keys; "": none
   std::string_view where;             // the places that it may be at
+  std::string_view more = {};         // another optional key
 };
 constexpr Taken taken[] = {
-    {"share", "", links}, {"", "share", cards},       {"share", "time", links},
-    {"time", "", links},  {"share", "period", links}, {"share", "", "node"},
-    {"", "", "node"},     {"mtu", "", cards},         {"rate", "", "path"},
+    {"share", "", links},
+    {"", "share", cards},
+    {"share", "time", links},
+    {"time", "", links},
+    {"share", "period", links, "time"},
+    {"share", "", "node"},
+    {"", "", "node"},
+    {"mtu", "", cards},
+    {"rate", "", "path"},
 };
 static_assert(std::size(taken) == std::size(keys_of<Kind>));
 
@@ -142,7 +149,8 @@ Result<void> set(FabricFault& fault, std::string_view key, std::string_view valu
   } else {
     const auto time = parse_delay(value);
     if (!time) return explain(time.error());
-    if (!(time->value >= 1e-9 && time->value <= 86400))
+    const bool none = time->value == 0 && key == "time" && fault.kind == Kind::flapping;
+    if (!none && !(time->value >= 1e-9 && time->value <= 86400))
       return bad(fmt::format("'{}' in fault '{}' is not from 1ns to a day", value, text));
     (key == "time" ? fault.time : fault.period) = Seconds(std::floor(time->value * 1e9 + 0.5) / 1e9);
   }
@@ -153,7 +161,7 @@ Result<FabricFault> parse_one(std::string_view text) {
   const std::size_t at = text.find('@');
   const auto kind = parse_one_of<Kind>(text.substr(0, std::min<std::size_t>(at, 60)), "kind of fault");
   if (!kind) return tl::unexpected(kind.error());
-  const auto& [required, optional, where] = taken[std::size_t(*kind)];
+  const auto& [required, optional, where, more] = taken[std::size_t(*kind)];
   if (at == text.npos) return bad(fmt::format("fault '{}' names no place", text.substr(0, 60)));
   const std::size_t colon = text.find(':', at);
   const auto place = parse_place(text.substr(at + 1, colon == text.npos ? colon : colon - at - 1));
@@ -166,9 +174,9 @@ Result<FabricFault> parse_one(std::string_view text) {
   fault.place = *place;
   if (fault.kind == Kind::narrow) fault.share = 0.5;
   if (fault.kind == Kind::lossy) fault.time = Seconds(1e-3);
-  if (fault.kind == Kind::flapping) fault.period = Seconds(1e-3);
+  if (fault.kind == Kind::flapping) fault.period = fault.time = Seconds(1e-3);
   std::string_view rest = colon == text.npos ? std::string_view{} : text.substr(colon + 1);
-  bool given = required.empty(), chosen = false;
+  bool given = required.empty(), chosen = false, more_chosen = false;
   while (!rest.empty()) {
     const std::size_t comma = rest.find(',');
     const std::string_view pair = rest.substr(0, comma);
@@ -176,10 +184,11 @@ Result<FabricFault> parse_one(std::string_view text) {
     const std::size_t equals = pair.find('=');
     const std::string_view key = pair.substr(0, equals);
     const bool needed = key == required;
-    if (equals == pair.npos || key.empty() || (!needed && key != optional))
+    if (equals == pair.npos || key.empty() || (!needed && key != optional && key != more))
       return bad(fmt::format("'{}' in fault '{}' does not belong to {}", pair, text, key_of(*kind)));
-    if (needed ? given : chosen) return bad(fmt::format("fault '{}' gives {} twice", text, key));
-    (needed ? given : chosen) = true;
+    bool& seen = needed ? given : key == optional ? chosen : more_chosen;
+    if (seen) return bad(fmt::format("fault '{}' gives {} twice", text, key));
+    seen = true;
     if (auto done = set(fault, key, pair.substr(equals + 1), text); !done)
       return tl::unexpected(done.error());
   }
@@ -311,7 +320,7 @@ std::string to_text(const FabricFault& fault) {
   std::string text = fmt::format("{}@{}", key_of(fault.kind), to_text(fault.place));
   const Taken& takes = taken[std::size_t(fault.kind)];
   char separator = ':';
-  for (const std::string_view key : {takes.needed, takes.optional}) {
+  for (const std::string_view key : {takes.needed, takes.optional, takes.more}) {
     if (key.empty()) continue;
     text += fmt::format("{}{}={}", separator, key, value_text(fault, key));
     separator = ',';

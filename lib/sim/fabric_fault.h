@@ -64,7 +64,7 @@ struct FabricFault {
   Kind kind = Kind::slow_link;
   Place place;
   double share = 0;     // 0 to 1
-  Seconds time;         // lossy, late
+  Seconds time;         // lossy, late; flapping: until what was lost is sent again, 0: as soon as it is up
   Seconds period;       // flapping
   BytesPerSecond rate;  // background
   int mtu = 0;

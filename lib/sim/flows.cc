@@ -83,6 +83,13 @@ void World::enter(std::uint32_t index) {
 void World::leave_link(std::uint32_t index) {
   Message& message = messages_[index];
   const Connection& way = *message.way;
+  double resent = 0;
+  for (const std::uint32_t link : way.route.crossed())
+    resent = std::max(resent, network_.link(link).resent_between(message.moved, now_));
+  if (resent > 0) {
+    message.service += resent;
+    return at(now_ + resent, Kind::leave, index);
+  }
   if (way.lost > 0 && message.bytes > 0) {
     double through = 1;  // the share of such messages that all packets of get through
     double square = 1 - way.lost;

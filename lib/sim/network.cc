@@ -50,6 +50,17 @@ double Link::down_between(double from, double to) const {
   return flaps() ? until(to) - until(from) : 0;
 }
 
+double Link::resent_between(double from, double to) const {
+  if (!flaps() || again <= 0) return 0;
+  double timers = again;  // all that have run out when one finds the link up
+  for (double next = 2 * again; timers < down; next *= 2) timers += next;
+  const auto falls = [&](double now) {
+    const double n = turn(now);
+    return n + (now > n * period + (period - down) ? 1 : 0);
+  };
+  return (falls(to) - falls(from)) * (timers - down);
+}
+
 Network::Network(const Fabric& fabric, std::uint64_t seed, double run_noise)
     : fabric_(fabric), layout_(fabric.layout()), seed_(seed) {
   const std::size_t ranks = std::size_t(layout_.ranks());
@@ -203,6 +214,7 @@ void Network::break_down(const FabricFault& fault) {
       case Kind::flapping:
         link.period = fault.period.value;
         link.down = fault.share * fault.period.value;
+        link.again = fault.time.value;
         break;
       case Kind::mtu:
         link.rate *= std::min(1.0, payload(fault.mtu) / payload(fabric_.mtu));

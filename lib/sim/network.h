@@ -24,11 +24,14 @@ struct Link {
   double lost = 0;              // share of the packets
   double patience = 0;          // seconds until a lost one is sent again
   double period = 0, down = 0;  // flapping: down for the last `down` seconds of every period
+  double again = 0;  // flapping: until what was lost is sent again; twice that when lost again, ...
 
   bool flaps() const { return period > 0; }
   bool up(double now) const;
   double next_change(double now) const;               // of up(); after now
   double down_between(double from, double to) const;  // seconds
+  // How much longer than the link is down a message waits that was in flight from `from` to `to`.
+  double resent_between(double from, double to) const;  // seconds
 
  private:
   double turn(double now) const;

@@ -70,7 +70,7 @@ TEST(Flows, AreWhatTheEventsOfAPairwiseShiftTakeForEveryFault) {
                                 "narrow@node0.nic0",
                                 "mtu@node1:mtu=300",
                                 "slow-link@node0>node1:share=40%",
-                                "flapping@node1>:share=30%,period=1ms",
+                                "flapping@node1>:share=30%,period=1ms,time=0ns",
                                 "background@node0>node1:rate=4Gbit"};
   for (const int nodes : {2, 3, 8, 32}) {
     for (const int rails : {1, 4}) {

@@ -34,7 +34,8 @@ TEST(FabricFault, ReadsBackWhatItWrites) {
                            "narrow@node0.nic0:share=25%",
                            "lossy@node3>:share=0.1%,time=1ms",
                            "late@node3:time=20us",
-                           "flapping@node3:share=10%,period=10ms",
+                           "flapping@node3:share=10%,period=10ms,time=67ms",
+                           "flapping@node3:share=10%,period=10ms,time=0ns",
                            "slow-node@node2:share=50%",
                            "dead@node5",
                            "mtu@node1:mtu=1500",
@@ -56,6 +57,7 @@ TEST(FabricFault, HasDefaultsAndTakesSeveral) {
   EXPECT_EQ((*faults)[0].share, 0.5);
   EXPECT_EQ((*faults)[1].time.value, 1e-3);
   EXPECT_EQ((*faults)[2].period.value, 1e-3);
+  EXPECT_EQ((*faults)[2].time.value, 1e-3);
   EXPECT_TRUE(parse_fabric_faults("")->empty());
   EXPECT_FALSE(is_fabric_fault("throttle@3>4:rate=1Gbit"));
 }

@@ -389,10 +389,31 @@ TEST(FabricFaults, LosePacketsAndWaitForThem) {
 TEST(FabricFaults, TakeALinkDownAndUpAgain) {
   const SimReport clean = play("pairwise", 64 << 20, cluster(4));
   const SimReport flaps =
-      play("pairwise", 64 << 20, with(cluster(4), "flapping@node1>:share=25%,period=4ms"));
+      play("pairwise", 64 << 20, with(cluster(4), "flapping@node1>:share=25%,period=4ms,time=0ns"));
   EXPECT_NEAR(flaps.time / clean.time, 4.0 / 3, 0.03);
   EXPECT_NEAR(share(flaps, 1, 2), 0.75, 0.02);
   EXPECT_NEAR(share(flaps, 0, 1), 1, 0.01);
+}
+
+// Down for 1 ms of 10: a message that was in flight is sent again when its timer has run out, which has been
+// set anew to twice as long whenever it found the link down: 0.4 + 0.8 ms, 5 ms, 200 ms.
+TEST(FabricFaults, WaitForTheirTimersWhenALinkComesBack) {
+  const auto took = [](const char* time) {
+    return play("pairwise", 8 << 20,
+                with(cluster(4), "flapping@node1>:share=10%,period=10ms,time=" + std::string(time)))
+        .time.value;
+  };
+  const double at_once = took("0ns");  // 8 MiB take 8.4 ms: the link does not fall
+  EXPECT_NEAR(took("5ms"), at_once, 1e-9);
+  const auto longer = [](const char* time) {
+    return play("pairwise", 12 << 20,
+                with(cluster(4), "flapping@node1>:share=10%,period=10ms,time=" + std::string(time)))
+        .time.value;
+  };
+  const double once = longer("0ns");  // 12 MiB take 12.6 ms and the fall: one fall
+  EXPECT_NEAR(longer("400us") - once, 0.2e-3, 1e-6);
+  EXPECT_NEAR(longer("5ms") - once, 4e-3, 1e-6);
+  EXPECT_NEAR(longer("200ms") - once, 199.5e-3, 0.5e-3);  // and the next message may find the link down
 }
 
 TEST(FabricFaults, SlowAddingDown) {
