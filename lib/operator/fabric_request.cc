@@ -111,6 +111,8 @@ std::string where_of(const sim::Fabric& f) {
   if (f.ranks_per_node > 1) {
     out += fmt::format(", {} inside after {}", to_text(f.intra.rate), to_text(f.intra.latency));
   }
+  if (f.gpu_pcie.value > 0 && !f.pcie && f.nodes > 1)
+    out += fmt::format(", {} from a GPU to its NICs", to_text(f.gpu_pcie));
   if (f.leaf > 0 && f.nodes > 1) {
     const sim::Levels levels = sim::levels_of(f);
     out += fmt::format(", {} below a leaf, {}", plural(f.leaf, "node"), plural(levels.all_spines(), "spine"));

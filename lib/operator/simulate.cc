@@ -49,7 +49,9 @@ ideal::Inputs inputs_of(const sim::Fabric& f, const Origins& origins) {
   for (const auto* ports : {&f.egress, &f.ingress}) {
     for (const auto& [node, share] : *ports) slowest = std::min(slowest, share);
   }
-  if (f.nodes > 1) inputs.inter = {f.inter.rate * double(f.rails) * slowest, origins.between};
+  BytesPerSecond between = f.inter.rate * double(f.rails) * slowest;
+  if (f.gpu_pcie.value > 0 && !f.pcie) between = std::min(between, f.gpu_pcie * double(f.ranks_per_node));
+  if (f.nodes > 1) inputs.inter = {between, origins.between};
   if (f.ranks_per_node > 1) inputs.intra = {f.intra.rate, origins.inside};
   return inputs;
 }

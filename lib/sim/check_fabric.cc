@@ -127,7 +127,8 @@ Result<void> check(const Fabric& fabric) {
   if (!not_negative(fabric.receive_overhead.value) || !not_negative(fabric.spine_latency.value) ||
       !not_negative(fabric.core_latency.value))
     return refuse("a latency must not be negative");
-  if (!not_negative(fabric.reduce_rate.value)) return refuse("a rate must not be negative");
+  if (!not_negative(fabric.reduce_rate.value) || !not_negative(fabric.gpu_pcie.value))
+    return refuse("a rate must not be negative");
   if (fabric.mtu < 256 || fabric.mtu > 65536) return refuse(fmt::format("{} is not an MTU", fabric.mtu));
   for (const auto* factors : {&fabric.egress, &fabric.ingress}) {
     for (const auto& [node, value] : *factors) {

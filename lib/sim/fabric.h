@@ -42,6 +42,10 @@ struct Fabric {
   // GPUs and NICs on PCIe: what leaves a node crosses the rank's port too, and what goes from the first half
   // of the ranks to the second crosses one link that they all share.
   bool pcie = false;
+  // A GPU's way to the NICs, each way, beside its NVLinks (not with `pcie`). The NICs of a node belong to its
+  // ranks in order; what goes over another's NIC takes NVLink to that rank first, as NCCL's PXN, and comes in
+  // likewise. 0: ranks feed all NICs of their node at any rate.
+  BytesPerSecond gpu_pcie;
 
   int rails = 1;
   int leaf = 0;    // nodes below a leaf; 0: one switch for all

@@ -67,16 +67,24 @@ Network::Network(const Fabric& fabric, std::uint64_t seed, double run_noise)
   for (const int node : layout_.node_of_rank) nodes_ = std::max(nodes_, node + 1);
   local_.resize(ranks);
   ranks_of_.resize(std::size_t(nodes_));
-  for (std::size_t r = 0; r < ranks; ++r) local_[r] = ranks_of_[std::size_t(layout_.node_of_rank[r])]++;
+  on_node_.resize(std::size_t(nodes_));
+  for (std::size_t r = 0; r < ranks; ++r) {
+    const std::size_t node = std::size_t(layout_.node_of_rank[r]);
+    local_[r] = ranks_of_[node]++;
+    on_node_[node].push_back(Rank(r));
+  }
+  const bool apart = fabric.gpu_pcie.value > 0 && !fabric.pcie;
 
   levels_ = levels_of(fabric, nodes_);
   host_ = 2 * ranks;
-  nic_ = host_ + (fabric.pcie ? 2 * std::size_t(nodes_) : 0);
+  to_nics_ = host_ + (fabric.pcie ? 2 * std::size_t(nodes_) : 0);
+  nic_ = to_nics_ + (apart ? 2 * ranks : 0);
   trunk_ = nic_ + 2 * std::size_t(nodes_) * std::size_t(fabric.rails);
   const std::size_t both_ways = 2 * std::size_t(levels_.cables);
   core_trunk_ = trunk_ + both_ways * std::size_t(levels_.leaves) * std::size_t(levels_.spines);
   links_.resize(core_trunk_ + both_ways * std::size_t(levels_.all_spines()) * std::size_t(levels_.cores));
-  for (std::size_t i = 0; i < nic_; ++i) links_[i].rate = fabric.intra.rate.value;
+  for (std::size_t i = 0; i < nic_; ++i)
+    links_[i].rate = (i < to_nics_ ? fabric.intra.rate : fabric.gpu_pcie).value;
   for (int node = 0; node < nodes_; ++node) {
     for (int rail = 0; rail < fabric.rails; ++rail) {
       links_[nic(node, rail, false)].rate = fabric.inter.rate.value * factor(fabric.egress, node);
@@ -306,19 +314,37 @@ void Network::between(int a, int b, Lane lane, int rail, Route& route) {
   cross(known->second);
 }
 
+Rank Network::owner(Rank rank, int rail) const {
+  const std::vector<Rank>& ranks = on_node_[std::size_t(node(rank))];
+  const int count = int(ranks.size()), rails = fabric_.rails, local = local_[std::size_t(rank)];
+  if (count >= rails ? local * rails / count == rail : rail * count / rails == local) return rank;
+  return ranks[std::size_t(count >= rails ? (rail * count + rails - 1) / rails : rail * count / rails)];
+}
+
 Route Network::route(Rank from, Rank to, Lane lane, int rail) {
   Route route;
   const auto cross = [&](std::uint32_t link) { route.link[route.links++] = link; };
   const int a = node(from), b = node(to);
   route.inter = a != b;
   route.latency = (route.inter ? fabric_.inter : fabric_.intra).latency.value;
+  const bool apart = route.inter && nic_ > to_nics_;
   if (!route.inter || fabric_.pcie) cross(port(from, false));
+  if (apart) {
+    const Rank by = owner(from, rail);
+    if (by != from) cross(port(from, false)), cross(port(by, true));
+    cross(to_nics(by, false));
+  }
   if (route.inter) {
     between(a, b, lane, rail, route);
   } else if (fabric_.pcie) {
     const int half = (ranks_of_[std::size_t(a)] + 1) / 2;
     const bool first = local_[std::size_t(from)] < half, second = local_[std::size_t(to)] < half;
     if (first != second) cross(host(a, second));
+  }
+  if (apart) {
+    const Rank by = owner(to, rail);
+    cross(to_nics(by, true));
+    if (by != to) cross(port(by, false)), cross(port(to, true));
   }
   if (!route.inter || fabric_.pcie) cross(port(to, true));
   route.rate = links_[route.link[0]].rate;

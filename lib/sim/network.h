@@ -38,7 +38,7 @@ struct Link {
 };
 
 struct Route {
-  std::array<std::uint32_t, 10> link{};
+  std::array<std::uint32_t, 14> link{};
   std::uint8_t links = 0;
   std::uint8_t ingress = 0;  // which of them is the receiver's port
   bool inter = false;
@@ -87,6 +87,12 @@ class Network {
  private:
   int leaf_of(int node, int rail) const { return fabric_.group_of(node) * fabric_.rails + rail; }
   std::uint32_t port(collective::Rank rank, bool in) const { return std::uint32_t(2 * rank + in); }
+  // A GPU's way to the NICs.
+  std::uint32_t to_nics(collective::Rank rank, bool in) const {
+    return std::uint32_t(to_nics_ + 2 * std::size_t(rank) + in);
+  }
+  // The rank that a NIC belongs to: `rank` itself, or another of its node.
+  collective::Rank owner(collective::Rank rank, int rail) const;
   std::uint32_t host(int node, bool back) const {
     return std::uint32_t(host_ + 2 * std::size_t(node) + back);
   }
@@ -125,8 +131,9 @@ class Network {
   collective::Layout layout_;
   std::vector<int> local_;     // by rank: which of its node
   std::vector<int> ranks_of_;  // by node
+  std::vector<std::vector<collective::Rank>> on_node_;
   std::uint64_t seed_ = 0;
-  std::size_t host_ = 0, nic_ = 0, trunk_ = 0, core_trunk_ = 0, bundle_ = 0;
+  std::size_t host_ = 0, to_nics_ = 0, nic_ = 0, trunk_ = 0, core_trunk_ = 0, bundle_ = 0;
   int nodes_ = 0;
   Levels levels_;
   std::vector<Link> links_;

@@ -50,13 +50,14 @@ void dgx(Fabric& fabric, double nvlink, double nic, int leaf) {
 // Latencies are round figures for one hop: NVLink with a copying kernel, InfiniBand with its verbs.
 constexpr Preset machines[] = {
     // NVIDIA DGX SuperPOD Reference Architecture, DGX H100 (RA-11333-001): 8 GPUs with 900 GB/s of NVLink
-    // both ways, 8 ConnectX-7 at 400 Gbit/s, rail-optimised, 32 nodes a scalable unit, no oversubscription.
+    // both ways, 8 ConnectX-7 at 400 Gbit/s, rail-optimised, 32 nodes a scalable unit, no oversubscription;
+    // PCIe Gen5 x16 to each GPU.
     {"dgx-h100", "8 H100, NVLink 450 GB/s, 8 NICs of 400 Gbit/s, 32 nodes below a leaf",
-     [](Fabric& f) { dgx(f, 450e9, 50e9, 32); }},
+     [](Fabric& f) { dgx(f, 450e9, 50e9, 32); }, BytesPerSecond(63e9)},
     // NVIDIA DGX SuperPOD Reference Architecture, DGX A100 (RA-10331): 600 GB/s of NVLink both ways, 8 HDR
-    // ports for computing, 20 nodes a scalable unit.
+    // ports for computing, 20 nodes a scalable unit; PCIe Gen4 x16.
     {"dgx-a100", "8 A100, NVLink 300 GB/s, 8 NICs of 200 Gbit/s, 20 nodes below a leaf",
-     [](Fabric& f) { dgx(f, 300e9, 25e9, 20); }},
+     [](Fabric& f) { dgx(f, 300e9, 25e9, 20); }, BytesPerSecond(31.5e9)},
     // Summit (Vazhkudai et al., SC18): 6 V100 a node, 50 GB/s of NVLink one way between GPUs, two EDR ports,
     // 18 nodes a rack, a fat tree without oversubscription.
     {"summit", "6 V100, NVLink 50 GB/s, 2 NICs of 100 Gbit/s, 18 nodes below a leaf",
@@ -85,6 +86,7 @@ Result<void> set_preset(Description& d, std::string_view text) {
     if (machine.name != text) continue;
     d.per_node.reset();
     machine.describe(d.fabric);
+    d.few_gpus = machine.few_gpus;
     return {};
   }
   return fail(Cause::bad_input, fmt::format("unknown preset '{}'", text.substr(0, 40)), {},
@@ -122,6 +124,10 @@ constexpr Setting table[] = {
        d.fabric.pcie = t == "pcie";
        return {};
      }},
+    {"gpu-pcie", "RATE",
+     "one way, of a GPU to the NICs, which belong to the GPUs of a node in order: over another's NIC it is "
+     "NVLink first; without it, any rate, but on DGX with fewer GPUs than NICs",
+     [](Description& d, std::string_view t) { return keep(parse_rate(t), d.fabric.gpu_pcie); }},
     {"latency", "TIME", "of a hop between nodes (20us)",
      [](Description& d, std::string_view t) { return keep(parse_delay(t), d.fabric.inter.latency); }},
     {"intra-latency", "TIME", "of a hop inside a node (2us)",
@@ -190,6 +196,7 @@ std::span<const Preset> presets() {
 Result<Fabric> Description::finished() const {
   Fabric out = fabric;
   if (per_node) out.inter.rate = *per_node / double(out.rails);
+  if (out.gpu_pcie.value <= 0 && out.ranks_per_node < out.rails) out.gpu_pcie = few_gpus;
   if (auto fits = check(out); !fits) return tl::unexpected(fits.error());
   return out;
 }

@@ -14,6 +14,7 @@ namespace ringtrue::sim {
 struct Description {
   Fabric fabric;
   std::optional<BytesPerSecond> per_node;  // what the rails carry together, where that was said
+  BytesPerSecond few_gpus;                 // Preset::few_gpus
 
   // The fabric that the settings make, checked. Errors: bad_input.
   Result<Fabric> finished() const;
@@ -34,6 +35,9 @@ struct Preset {
   std::string_view name;
   std::string_view summary;
   void (*describe)(Fabric&);
+  // Fabric::gpu_pcie of nodes that have fewer GPUs than NICs, unless it is said. Where all of them are there,
+  // they drive all NICs, and detours would cost the simulation more than they change.
+  BytesPerSecond few_gpus{};
 };
 std::span<const Preset> presets();
 

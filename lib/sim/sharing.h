@@ -17,7 +17,7 @@ namespace ringtrue::sim {
 
 class Sharing {
  public:
-  static constexpr std::size_t max_links = 10;  // that a flow crosses
+  static constexpr std::size_t max_links = 15;  // that a flow crosses
   static constexpr double never = std::numeric_limits<double>::infinity();
 
   std::uint32_t add_link(double rate, double bucket = 0);  // bytes per second, bytes

@@ -1,4 +1,4 @@
-// Known machines.
+// Known machines: what one GPU drives.
 #include <gtest/gtest.h>
 
 #include "collective/algorithm.h"
@@ -32,6 +32,24 @@ double busbw(double seconds, std::uint64_t bytes, int ranks) {
 }
 
 constexpr std::uint64_t gigabyte = 1 << 30;
+
+// Its own way to eight NICs of 50 GB/s is PCIe Gen5 x16.
+TEST(DgxH100, OneGpuDrivesWhatItsPcieCarries) {
+  EXPECT_NEAR(busbw(seconds_of("ring", machine("dgx-h100", 4, "1"), gigabyte), gigabyte, 4), 63e9, 0.5e9);
+  EXPECT_NEAR(busbw(seconds_of("ring", machine("dgx-h100", 4, "2"), gigabyte), gigabyte, 8), 126e9, 8e9);
+}
+
+// Eight drive all: what leaves by another's NIC takes NVLink to it.
+TEST(DgxH100, EightGpusDriveAllNics) {
+  const double plain = seconds_of("ring", machine("dgx-h100", 4), gigabyte);
+  EXPECT_NEAR(busbw(plain, gigabyte, 32), 400e9, 8e9);
+  Fabric narrow = machine("dgx-h100", 4);
+  narrow.gpu_pcie = BytesPerSecond(63e9);
+  EXPECT_NEAR(seconds_of("ring", narrow, gigabyte), plain, 0.02 * plain);
+  narrow.intra.rate = BytesPerSecond(100e9);
+  // The last GPU of a node sends one in eight itself and seven over its NVLink.
+  EXPECT_LT(busbw(seconds_of("ring", narrow, gigabyte), gigabyte, 32), 100e9 * 8 / 7);
+}
 
 // The rings of several segments between nodes hide their latency: one ring alone reached 65 %.
 TEST(DgxH100, HierarchicalComesNearItsIdealOnSixteenNodes) {
