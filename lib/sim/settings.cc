@@ -59,13 +59,16 @@ constexpr Preset machines[] = {
     {"dgx-a100", "8 A100, NVLink 300 GB/s, 8 NICs of 200 Gbit/s, 20 nodes below a leaf",
      [](Fabric& f) { dgx(f, 300e9, 25e9, 20); }, BytesPerSecond(31.5e9)},
     // Summit (Vazhkudai et al., SC18): 6 V100 a node, 50 GB/s of NVLink one way between GPUs, two EDR ports,
-    // 18 nodes a rack, a fat tree without oversubscription.
+    // 18 nodes a rack, a fat tree without oversubscription. Latencies are NCCL's for a hop of a ring by its
+    // protocol LL, over NVLink and over a network, of which what switches add is a part
+    // (src/graph/tuning.cc).
     {"summit", "6 V100, NVLink 50 GB/s, 2 NICs of 100 Gbit/s, 18 nodes below a leaf",
      [](Fabric& f) {
        f.ranks_per_node = 6;
        f.rails = 2;
-       f.intra = {Seconds(2e-6), BytesPerSecond(50e9), Seconds(0)};
-       f.inter = {Seconds(5e-6), BytesPerSecond(12.5e9), Seconds(0)};
+       f.intra = {Seconds(0.6e-6), BytesPerSecond(50e9), Seconds(0)};
+       f.inter = {Seconds(2.7e-6), BytesPerSecond(12.5e9), Seconds(0)};
+       f.spine_latency = Seconds(0);
        f.leaf = 18;
        f.mtu = 4096;
      }},

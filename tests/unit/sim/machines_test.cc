@@ -1,4 +1,4 @@
-// Known machines: what one GPU drives.
+// Known machines: what one GPU drives, and latencies beside NCCL's cost model.
 #include <gtest/gtest.h>
 
 #include "collective/algorithm.h"
@@ -56,6 +56,17 @@ TEST(DgxH100, HierarchicalComesNearItsIdealOnSixteenNodes) {
   const double bound = 400e9 * 127 * 16 / (128 * 15);
   constexpr std::uint64_t bytes = gigabyte / 2;
   EXPECT_GT(busbw(seconds_of("hierarchical", machine("dgx-h100", 16), bytes), bytes, 128), bound * 0.85);
+}
+
+// NCCL, src/graph/tuning.cc, LL: a ring's hops of 0.6 us over NVLink and 2.7 us over the network, after 6.6
+// us that are no hop's; a tree's hop over the network takes it 5 us.
+TEST(Summit, TakesWhatNcclsCostModelHasForNoBytes) {
+  constexpr int nodes = 64, gpus = 6;
+  const double between = 2 * (nodes - 1), inside = 2 * (nodes * gpus - 1) - between;
+  EXPECT_NEAR(seconds_of("ring", machine("summit", nodes), 1024), inside * 0.6e-6 + between * 2.7e-6, 10e-6);
+  Fabric fabric = machine("summit", nodes);
+  fabric.inter.latency = Seconds(5e-6);
+  EXPECT_NEAR(seconds_of("double-tree", fabric, 1024), 2 * ((gpus - 1) * 0.6e-6 + 6 * 5e-6), 6e-6);
 }
 
 }  // namespace
