@@ -96,6 +96,8 @@ Command simulate_command() {
       toggle("--grid", request.grid,
              "2, 4, 8 workers, 10 and 100 Gbit/s, densities 1 to 0.01, 100 MB after 5us: a table with the "
              "model's times"),
+      whole("--search-threads", request.search_threads, 1, 1024,
+            "of a worker, that look for its blocks that are not zero; of the grid (1)"),
   };
   const auto share = [](std::string_view text) { return parse_share_up_to(10, text); };
   const Flags rest = {

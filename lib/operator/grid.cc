@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::uint64_t grid_bytes = 100'000'000;
 constexpr Seconds grid_latency{5e-6};
+// What a thread looks through for blocks that are not zero: `./dev bench scan`, docs/benchmarks.md. A worker
+// looks piece by piece between its packets, so that the search comes on top of what they take.
+constexpr double searched_by_thread = 13.5e9;
 
 constexpr double densities[] = {1, 0.8, 0.6, 0.4, 0.2, 0.1, 0.05, 0.01};
 constexpr double rates[] = {10e9 / 8, 100e9 / 8};
@@ -53,7 +56,8 @@ Result<GridTime> timed(const OmniPlan& plan, double model) {
   return GridTime{*seconds, model > 0 ? *seconds / model - 1 : 0};
 }
 
-Result<GridCell> play_cell(const OmniCase& what, OmniRequest flags, double density, double ring_s) {
+Result<GridCell> play_cell(const OmniCase& what, OmniRequest flags, double density, double ring_s,
+                           double search_s) {
   flags.density = density;
   shape(flags, what);
   auto plan = plan_omnireduce(what, flags);
@@ -70,6 +74,7 @@ Result<GridCell> play_cell(const OmniCase& what, OmniRequest flags, double densi
   cell.streams = omni.streams;
   cell.fusion = omni.fusion;
   cell.ring_s = ring_s;
+  cell.search_s = search_s;
   const auto drawn_model = model_of(*plan);
   auto drawn = timed(*plan, drawn_model ? drawn_model->time_s : 0);
   if (!drawn) return tl::unexpected(drawn.error());
@@ -80,12 +85,13 @@ Result<GridCell> play_cell(const OmniCase& what, OmniRequest flags, double densi
   if (!model) return fail(Cause::internal, "the model has no time for this", "grid");
   cell.model_s = model->time_s;
   cell.on_wire_s = model->on_wire_s.value_or(0);
-  cell.model_speedup = model->speedup;
+  if (model->speedup && cell.model_s > 0)
+    cell.model_speedup = *model->speedup * cell.model_s / (search_s + cell.model_s);
   auto even = timed(*plan, cell.model_s);
   if (!even) return tl::unexpected(even.error());
   cell.even = *even;
   if (cell.on_wire_s > 0) cell.on_wire_deviation = even->time_s / cell.on_wire_s - 1;
-  if (even->time_s > 0) cell.speedup = ring_s / even->time_s;
+  if (even->time_s > 0) cell.speedup = ring_s / (search_s + even->time_s);
 
   const collective::OmniShape blocks(plan->job.call);
   const double first = double(std::min(blocks.columns(), blocks.blocks())) * (1 - density);
@@ -96,8 +102,10 @@ Result<GridCell> play_cell(const OmniCase& what, OmniRequest flags, double densi
 
 // Over the workers and densities of the grid, and the `speeds` of links.
 Result<GridDocument> play_grid(OmniCase what, const std::vector<double>& speeds, const OmniRequest& flags,
-                               const Control& control) {
+                               int search_threads, const Control& control) {
   GridDocument out;
+  out.search_threads = search_threads;
+  const double search_s = double(what.call.bytes()) / (searched_by_thread * search_threads);
   out.bytes = what.call.bytes();
   out.placement = key_of(flags.placement.value_or(Placement::dedicated));
   out.overlap = flags.overlap.value_or(collective::Overlap::same);
@@ -116,7 +124,7 @@ Result<GridDocument> play_grid(OmniCase what, const std::vector<double>& speeds,
       for (const double density : all) {
         control.tell(progress::Step{
             fmt::format("{} workers at {}, density {:g}", workers, to_text(BytesPerSecond(rate)), density)});
-        auto cell = play_cell(what, flags, density, *ring);
+        auto cell = play_cell(what, flags, density, *ring, search_s);
         if (!cell) return tl::unexpected(cell.error());
         const double deviation = cell->even.deviation;
         if (cell->applies && std::abs(deviation) >= std::abs(out.worst.value_or(0))) out.worst = deviation;
@@ -140,7 +148,7 @@ Outcome<GridDocument> simulate_grid(const SimulateRequest& request, const Contro
   if (request.fabric.has("inter")) speeds = {fabric->inter.rate.value};
   const std::uint64_t bytes = request.call.size ? request.call.size->value : grid_bytes;
   auto document = play_grid({request.call.of(bytes), std::move(*fabric), {}, request.drawn_from()}, speeds,
-                            request.omni, control);
+                            request.omni, request.search_threads.value_or(1), control);
   if (!document) return trouble(document.error());
   return std::move(*document);
 }

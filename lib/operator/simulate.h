@@ -34,6 +34,7 @@ struct SimulateRequest {
   double noise = 0, run_noise = 0;
   std::optional<long> seed;
   bool grid = false, even = false;
+  std::optional<int> search_threads;  // of a worker, of the grid; 1 if not given
 
   std::uint64_t drawn_from() const { return std::uint64_t(seed.value_or(1)); }
   bool faulty() const { return !faults.hops.empty() || !faults.fabric.empty(); }

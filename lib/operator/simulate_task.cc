@@ -23,6 +23,7 @@ Result<void> check(const SimulateRequest& flags) {
   };
   const Mistake mistakes[] = {
       {flags.grid && !omnireduce, "--grid is for omnireduce", "take omnireduce"},
+      {flags.search_threads && !flags.grid, "--search-threads is for --grid", "leave it out, or add --grid"},
       {flags.compare && (!other || other == collective::AlgorithmId::omnireduce || omnireduce),
        "--compare compares two dense collectives, by name", "like --compare ring"},
       {barrier && (sized || call.factor), "a size does nothing in simulate barrier",

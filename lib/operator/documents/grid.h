@@ -26,9 +26,10 @@ struct GridCell {
   GridTime even;                 // blocks distributed evenly over the columns, the same on all workers
   double on_wire_deviation = 0;  // of even.time_s from on_wire_s
   GridTime drawn;                // blocks drawn; held against the model at their density and union
+  double search_s = 0;           // of a worker for its blocks that are not zero; in none of the times above
   double ring_s = 0;             // our ring on the same workers
-  Maybe speedup;                 // ring_s over even.time_s
-  Maybe model_speedup;           // the model's
+  Maybe speedup;                 // ring_s over search_s + even.time_s
+  Maybe model_speedup;           // the model's, with the same search
 };
 
 struct GridDocument {
@@ -36,6 +37,7 @@ struct GridDocument {
   std::string placement;
   collective::Overlap overlap{};
   double latency_s = 0;
+  int search_threads = 1;
   // For the model to apply: what the data has to take, and most of it that may be first blocks.
   double min_round_trips = 0, max_first_blocks = 0;
   std::vector<GridCell> cells;

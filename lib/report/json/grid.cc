@@ -23,6 +23,7 @@ Json cell_value(const ops::GridCell& c) {
           {"on_wire_deviation", c.on_wire_deviation},
           {"even", time_value(c.even)},
           {"drawn", time_value(c.drawn)},
+          {"search_s", c.search_s},
           {"ring_s", c.ring_s},
           {"speedup", maybe(c.speedup)},
           {"model_speedup", maybe(c.model_speedup)}};
@@ -37,6 +38,7 @@ std::string json(const ops::GridDocument& document) {
                {"placement", document.placement},
                {"overlap", key_of(document.overlap)},
                {"latency_s", document.latency_s},
+               {"search_threads", document.search_threads},
                {"least_round_trips", document.min_round_trips},
                {"most_first_blocks", document.max_first_blocks},
                {"worst_deviation", maybe(document.worst)},

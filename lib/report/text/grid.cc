@@ -33,9 +33,10 @@ auto part_of(const ops::GridCell& c) {
 std::string part_text(std::span<const ops::GridCell> cells, const Style& style) {
   const ops::GridCell& first = cells.front();
   std::string out =
-      style.fit(fmt::format("{}, {}, {}, {} of {}; the ring takes {}\n", rate_text(first.rate_Bps),
-                            plural(first.workers, "worker"), plural(first.aggregators, "aggregator"),
-                            plural(first.streams, "stream"), first.fusion, to_text(Seconds(first.ring_s))));
+      style.fit(fmt::format("{}, {}, {}, {} of {}; the ring takes {}, the search {}\n",
+                            rate_text(first.rate_Bps), plural(first.workers, "worker"),
+                            plural(first.aggregators, "aggregator"), plural(first.streams, "stream"),
+                            first.fusion, to_text(Seconds(first.ring_s)), to_text(Seconds(first.search_s))));
   const auto off = [](std::string_view header) { return fmt::format("{:>7} {:>5}", header, "%"); };
   Table table({"density", "model", {off("even")}, {off("on wire")}, {off("drawn")}, "speed", "model's"});
   for (const ops::GridCell& c : cells) {
@@ -67,11 +68,12 @@ std::string text(const ops::GridDocument& d, const Style& style) {
       "is off it\n"
       "drawn: the blocks are drawn, {} on the workers, and held against the model at their densities; some "
       "columns, and so some aggregators, then have more work than others\n"
-      "speed: of even, and the model's own, as against the ring\n"
+      "speed: of even, and the model's own, as against the ring; each with the search of a worker for its "
+      "blocks that are not zero before it, by {}\n"
       "*: outside of the model: the data takes less than {:g} round trips, or first blocks, which are sent "
       "even if zero, are more than {:g} % of it\n",
-      d.overlap == collective::Overlap::same ? "the same" : key_of(d.overlap), d.min_round_trips,
-      d.max_first_blocks * 100);
+      d.overlap == collective::Overlap::same ? "the same" : key_of(d.overlap),
+      plural(d.search_threads, "thread"), d.min_round_trips, d.max_first_blocks * 100);
   if (d.worst)
     legend += fmt::format("largest deviation where the model applies: {}\n", deviation_text(*d.worst));
   if (d.worst_on_wire)
