@@ -171,7 +171,8 @@ TEST_F(Siege, AnOperatorGoesOn) {
     EXPECT_EQ(reply_.holder(), "operator (127.0.0.1)");
     slowest = std::max(slowest, seconds_since(asked).value);
   }
-  // Others' inspections go on as well, and the operator meanwhile: a lease whose heartbeats nobody answers ends.
+  // Others' inspections go on as well, and the operator meanwhile: a lease whose heartbeats nobody answers
+  // ends.
   std::atomic<bool> over = false;
   std::thread others([&] {
     grpc::ClientContext context;
