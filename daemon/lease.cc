@@ -182,9 +182,9 @@ Result<void> Lease::allowed(const run::Job& job) const {
                                                 seat.process, acquire_.member.processes));
   }
   if (here == 0) return fail(Cause::bad_input, "the job has no rank on this node");
-  if (here > std::uint64_t(acquire_.ranks_per_node))
+  if (here > std::uint64_t(ranks()))
     return fail(Cause::bad_input,
-                fmt::format("the job has {} ranks here, the lease is for {}", here, acquire_.ranks_per_node));
+                fmt::format("the job has {} ranks here, the lease is for {}", here, ranks()));
   if (!engine::Session::can_plan(job, acquire_.member.node))
     return fail(
         Cause::refused,

@@ -2,6 +2,7 @@
 // Knows nothing of streams; see lease_manager.h for who calls it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -40,6 +41,12 @@ Result<std::string> interface_address(const std::string& interface);
 class Lease {
  public:
   enum class State { fresh, ready, prepared, connected, synchronized, finished, failed };
+
+  // That a job may have on this node: those that are needed, and of the spare ones what is allowed.
+  int ranks() const {
+    const int wanted = acquire_.ranks_per_node + acquire_.spare_ranks;
+    return std::max(acquire_.ranks_per_node, std::min(wanted, limits_.ranks));
+  }
 
   // `counters`: where this node's counters are read around runs; null: this machine's files.
   Lease(wire::Acquire acquire, Limits limits, StartWorkers start_workers,

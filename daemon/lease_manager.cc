@@ -190,6 +190,7 @@ void LeaseManager::start(const std::shared_ptr<Holding>& holding) {
   event.mutable_acquired()->set_protocol(wire::protocol_version);
   event.mutable_acquired()->set_version(std::string(wire::program_version()));
   event.mutable_acquired()->set_node(node_);
+  event.mutable_acquired()->set_ranks_per_node(holding->lease->ranks());
   holding->client->send(std::move(event));
 }
 

@@ -20,7 +20,7 @@ namespace ringtrue::diagnosis {
 
 using run::RdmaPort;
 
-// A check's experiments have at most so many ranks on a node: a lease has to have room for them.
+// A check's experiments have at most so many ranks on a node, and fewer where nodes allow fewer.
 inline constexpr int most_ranks_a_node = 8;
 
 // One collective over some nodes, one rank a node, or several where only round trips are asked for.
@@ -110,6 +110,7 @@ class Measurer {
   virtual int nodes() const = 0;
   virtual std::string name(int node) const = 0;
   virtual Structure structure() const { return {}; }
+  virtual int ranks_a_node() const { return most_ranks_a_node; }  // of an experiment, at most
   // Hops whose ways are not those of structure() any more, or not known any more, where each has its own.
   // What they have read says nothing of trunks then. Asked after all experiments.
   virtual std::vector<std::pair<int, int>> changed_ways() { return {}; }

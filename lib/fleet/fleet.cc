@@ -104,6 +104,7 @@ class GrpcFleet final : public Fleet {
     acquire.member.port_low = options_.port_low;
     acquire.member.port_high = options_.port_high;
     acquire.ranks_per_node = options_.ranks_per_node + options_.aggregators_per_node;
+    acquire.spare_ranks = options_.spare_ranks;
     acquire.data_interface = options_.data_interface;
     acquire.heartbeat = heartbeat_interval;
     const std::vector<int> who = living();
@@ -119,6 +120,9 @@ class GrpcFleet final : public Fleet {
         who, options_.phase_deadline, std::move(command),
         [](rpc::Command& own, int node) { own.mutable_acquire()->mutable_member()->set_node(node); });
     if (!replies) return tl::unexpected(replies.error());
+    ranks_ = acquire.ranks_per_node + acquire.spare_ranks;
+    for (const Reply& reply : *replies)
+      if (reply.ranks > 0) ranks_ = std::min(ranks_, std::max(reply.ranks, acquire.ranks_per_node));
     dead_.insert(dead_.end(), sessions_->left_out().begin(), sessions_->left_out().end());
     return {};
   }
@@ -141,6 +145,7 @@ class GrpcFleet final : public Fleet {
     return options_.outlive_the_dead && !lost_ && enough_to_go_on(living().size(), names_.size());
   }
   const std::vector<Failure>& dead() const override { return dead_; }
+  int ranks_per_node() const override { return ranks_; }
 
   void cancel() override {
     const std::lock_guard lock(mutex_);
@@ -291,6 +296,7 @@ class GrpcFleet final : public Fleet {
   std::vector<std::string> names_;  // by target
   std::vector<Failure> dead_;
   std::uint64_t runs_ = 0;
+  int ranks_ = 1;        // that a job may have on a node
   bool broken_ = false;  // a run has failed since the lease
   bool lost_ = false;    // ... for another reason than nodes that are dead
   std::mutex mutex_;     // of what follows against cancel()

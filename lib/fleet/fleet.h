@@ -35,6 +35,7 @@ struct Options {
   int processes = 1;             // worker processes a node
   int ranks_per_node = 1;        // workers of each node
   int aggregators_per_node = 0;  // at most so many further ranks on a node, in jobs of omnireduce
+  int spare_ranks = 0;           // further ranks that a job may have on a node, as far as all nodes allow it
   std::string data_interface;    // e.g. "eth0": the data plane's addresses; empty: as the daemons are reached
   int port_low = 0, port_high = 0;
   Seconds phase_deadline{10};  // lease, prepare, connect, barrier, collect, each
@@ -90,6 +91,8 @@ class Fleet {
   virtual bool can_go_on() const = 0;
   // Those that are, with what they did last.
   virtual const std::vector<Failure>& dead() const = 0;
+  // Of any job, on any node: those of the options, and of the spare ones what all nodes allow.
+  virtual int ranks_per_node() const = 0;
   // Ends a run in progress from another thread or after a signal (run() returns Cause::cancelled soon).
   virtual void cancel() = 0;
 };

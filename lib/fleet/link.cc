@@ -108,6 +108,7 @@ Result<Reply> reply_of(rpc::Event& event, const Target& target) {
   else if (event.has_acquired() && !is_named(event.acquired().node(), target))
     reply.error = Error{Cause::refused, "its daemon calls itself " + one_line(event.acquired().node(), 255),
                         target.node, "give --hosts the name that the daemon has by --node"};
+  if (event.has_acquired()) reply.ranks = event.acquired().ranks_per_node();
   if (event.has_prepared()) {
     auto prepared = wire::from_wire(event.prepared());
     if (!prepared) return tl::unexpected(prepared.error());

@@ -31,6 +31,7 @@ struct Reply {
   std::optional<Error> error;
   wire::Prepared prepared;
   run::RunReport report;  // of collect
+  int ranks = 0;          // of acquire: that a job may have there
   std::int64_t at = 0;    // now_ns
 };
 

@@ -158,6 +158,10 @@ RunMeasurer::RunMeasurer(std::unique_ptr<Runner> runner, MeasurerOptions options
     names_.push_back(fmt::format("rank{}", rank));
 }
 
+int RunMeasurer::ranks_a_node() const {
+  return std::min(runner_->most_ranks_a_node(), diagnosis::most_ranks_a_node);
+}
+
 int RunMeasurer::workers() const {
   return runner_->place().local ? nodes() : runner_->place().worker_nodes;
 }

@@ -46,6 +46,7 @@ class RunMeasurer final : public diagnosis::Measurer {
   // corrupted: a rank got a wrong result, which is named. Otherwise the runner's error.
   Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override;
   diagnosis::Structure structure() const override { return structure_; }
+  int ranks_a_node() const override;
   // What is known of how the nodes hang together; unknown if not said.
   void hang(diagnosis::Structure structure) { structure_ = std::move(structure); }
   // The ways of all connections between nodes, which later experiments take as well; by node. Over TCP alone.

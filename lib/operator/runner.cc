@@ -163,6 +163,7 @@ class FleetRunner final : public Runner {
     if (!report) return tl::unexpected(with_aggregators(trouble_of(report.error()), job));
     return std::move(*report);
   }
+  int most_ranks_a_node() const override { return fleet_->ranks_per_node(); }
   bool outlives_failures() const override { return fleet_->can_go_on(); }
   std::vector<Failure> dead() const override { return fleet_->dead(); }
 
@@ -280,7 +281,7 @@ fleet::Options fleet_options(const Setup& setup, const RunnerOptions& options, c
     const int each = (nodes.aggregators + on - 1) / on;
     out.aggregators_per_node = nodes.dedicated ? std::max(0, each - out.ranks_per_node) : each;
   }
-  out.aggregators_per_node = std::max(out.aggregators_per_node, options.spare_ranks);
+  out.spare_ranks = std::max(0, options.spare_ranks - out.aggregators_per_node);
   out.data_interface = setup.config.data_interface.value;
   out.port_low = setup.config.data_ports.value.low;
   out.port_high = setup.config.data_ports.value.high;

@@ -1,6 +1,7 @@
 // Where jobs are played: in this process, in a few processes of this machine, or on the daemons of the hosts.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,7 +25,7 @@ struct AggregatorOptions {
 struct RunnerOptions {
   int processes = 1;  // a node
   std::optional<AggregatorOptions> aggregators;
-  int spare_ranks = 0;            // that a job may have on a node beyond its ranks
+  int spare_ranks = 0;            // that a job may have on a node beyond its ranks, if all nodes allow it
   bool outlive_the_dead = false;  // of a fleet: go on without nodes that do not answer
 };
 
@@ -48,6 +49,8 @@ class Runner {
   virtual run::Job job() const = 0;
   // The aggregators of RunnerOptions behind the ranks of job().
   virtual void add_aggregators(run::Job& job) const = 0;
+  // That a job may have on a node: where nobody bounds it, as many as it likes.
+  virtual int most_ranks_a_node() const { return std::numeric_limits<int>::max(); }
   // Ends by `until`, if the setup's deadline for a run is not sooner. Where it fails on daemons, the runner
   // is fit only for destruction, unless it outlives failures.
   virtual Outcome<run::RunReport> play(const run::Job& job, Deadline until = Deadline::never()) = 0;

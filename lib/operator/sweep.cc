@@ -177,7 +177,11 @@ class Sweep {
     };
     if (!single) add(diagnosis::pair_nodes(n_));
     add(diagnosis::pair_ports(ports, request_.per_port));
-    add(diagnosis::loopback_pairs(ports));
+    if (measurer_->ranks_a_node() > 1)
+      add(diagnosis::loopback_pairs(ports));
+    else
+      document_.notes.push_back(
+          "no node's ports with one another: that takes two ranks, and a node allows one (max_ranks)");
     diagnosis::PairSchedule schedule(
         {[&](const diagnosis::Round& round) { return meet(round, single); }, [this] { return renew(); },
          [&](const diagnosis::PairTest& m, const Error& why) { miss(m, single, why); }});

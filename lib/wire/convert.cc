@@ -51,6 +51,7 @@ rpc::Acquire to_wire(const Acquire& a) {
   for (const std::string& node : a.nodes) m.add_nodes(node);
   *m.mutable_member() = to_wire(a.member);
   m.set_ranks_per_node(a.ranks_per_node);
+  m.set_spare_ranks(a.spare_ranks);
   m.set_data_interface(a.data_interface);
   m.set_heartbeat_s(a.heartbeat.value);
   return m;
@@ -73,6 +74,9 @@ Result<Acquire> from_wire(const rpc::Acquire& m) {
   if (!in_range(m.ranks_per_node(), 1, max_ranks))
     return bad(fmt::format("{} ranks a node; 1 to {} are possible", m.ranks_per_node(), max_ranks));
   a.ranks_per_node = m.ranks_per_node();
+  if (!in_range(m.spare_ranks(), 0, max_ranks))
+    return bad(fmt::format("{} spare ranks a node; 0 to {} are possible", m.spare_ranks(), max_ranks));
+  a.spare_ranks = m.spare_ranks();
   if (m.data_interface().size() > 15 || !printable(m.data_interface()) ||
       m.data_interface().find('/') != std::string::npos)
     return bad("a data interface that is not an interface's name");

@@ -45,6 +45,7 @@ struct Acquire {
   std::vector<std::string> nodes;
   run::Member member;  // as all workers of the node begin
   int ranks_per_node = 1;
+  int spare_ranks = 0;  // further ones, as many of them as the node allows
   std::string data_interface;
   Seconds heartbeat{1};
 };

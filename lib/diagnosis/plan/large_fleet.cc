@@ -27,13 +27,13 @@ constexpr double share_of_round = 0.06;
 constexpr double cover_seconds = 0.06;  // of a hop: long enough to be no matter of ticks
 
 // Takes out of `pairs` those that one experiment has room for.
-LeafGuess::NodePairs at_once(LeafGuess::NodePairs& pairs, int nodes) {
+LeafGuess::NodePairs at_once(LeafGuess::NodePairs& pairs, int nodes, int ranks_a_node) {
   std::vector<int> ranks(std::size_t(nodes), 0);
   LeafGuess::NodePairs now, later;
   for (const auto& [x, y] : pairs) {
     int& a = ranks[std::size_t(x)];
     int& b = ranks[std::size_t(y)];
-    const bool room = a < most_ranks_a_node && b < most_ranks_a_node;
+    const bool room = a < ranks_a_node && b < ranks_a_node;
     if (room) ++a, ++b;
     (room ? now : later).emplace_back(x, y);
   }
@@ -61,12 +61,13 @@ bool Examination::probe() {
 bool Examination::guess_leaves() {
   if (!structure_.leaf.empty() || n_ < fewest_to_guess || latencies_.usual() <= 0) return true;
   LeafGuess guess(n_);
+  const int ranks = measurer_.ranks_a_node();
   for (int turn = 0; turn < max_guess_runs && elapsed() < guess_share * options_.budget.value; ++turn) {
-    auto pairs = guess.next(all_, most_ranks_a_node, options_.seed);
+    auto pairs = guess.next(all_, ranks, options_.seed);
     if (pairs.empty()) break;
     while (!pairs.empty()) {
-      const auto seen =
-          measure(Stage::probe, "who is near whom", between_pairs(at_once(pairs, n_), Bytes(8), Bytes(8)));
+      const auto seen = measure(Stage::probe, "who is near whom",
+                                between_pairs(at_once(pairs, n_, ranks), Bytes(8), Bytes(8)));
       if (!seen) return false;
       guess.add(*seen);
     }

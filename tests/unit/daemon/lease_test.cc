@@ -290,5 +290,22 @@ TEST(InterfaceAddress, LoopbackAndUnknown) {
   EXPECT_NE(unknown.error().next.find("lo"), std::string::npos) << unknown.error().next;
 }
 
+TEST_F(LeaseTest, GivesSpareRanksAsFarAsTheyAreAllowed) {
+  wire::Acquire acquire = some_acquire();
+  acquire.spare_ranks = 6;
+  Limits limits = some_limits();
+  limits.ranks = 256;
+  start(acquire, limits);
+  EXPECT_EQ(lease_->ranks(), 8);
+  limits.ranks = 3;
+  start(acquire, limits);
+  EXPECT_EQ(lease_->ranks(), 3);
+  run::Job job = some_job();
+  job.seats = {{0, 0, 0}, {0, 0, 1}, {0, 0, 2}, {0, 0, 3}, {1, 0, 0}};
+  rpc::Command command = command_of("prepare");
+  *command.mutable_prepare()->mutable_job() = wire::to_wire(job);
+  expect_error(command, rpc::CAUSE_BAD_INPUT, "4 ranks here, the lease is for 3");
+}
+
 }  // namespace
 }  // namespace ringtrue::daemon

@@ -8,6 +8,8 @@
 #include <random>
 #include <set>
 
+#include "wires.h"
+
 namespace ringtrue::diagnosis {
 namespace {
 
@@ -135,6 +137,26 @@ TEST(LeafGuess, NothingIsKnownWithoutRoundTrips) {
   none.hops.resize(4);
   guess.add(none);
   EXPECT_TRUE(guess.leaves().empty());
+}
+
+// What a check asks of nodes of four leaves, each of which allows so many ranks.
+TEST(LeafGuess, TakesAsManyRanksAsNodesAllow) {
+  for (const int allowed : {1, 3, most_ranks_a_node}) {
+    Wires wires(32);
+    wires.ranks = allowed;
+    wires.tamper = [](Observation& o) {
+      for (HopReading& hop : o.hops)
+        hop.latency = Seconds(hop.source / 8 == hop.destination / 8 ? 4e-6 : 6e-6);
+    };
+    const Diagnosis d = wires.check();
+    EXPECT_TRUE(d.findings.empty()) << explain(d);
+    int most = 0;
+    for (const Experiment& e : wires.asked) {
+      std::vector<int> times(32, 0);
+      for (const int node : e.order) most = std::max(most, ++times[std::size_t(node)]);
+    }
+    EXPECT_EQ(most, allowed);
+  }
 }
 
 }  // namespace

@@ -36,8 +36,9 @@ class Wires : public Measurer {
   bool one_at_a_time = true;      // can use one direction at a time
   double tick = 0;                // seconds: busy times are counted in whole ones, give or take one
   double cpu_busy = 0;
-  int fails_at = 0;              // experiment that fails, from 1
-  std::map<int, int> dies_at{};  // by node: the experiment from which on it does not answer
+  int ranks = most_ranks_a_node;  // that a node allows
+  int fails_at = 0;               // experiment that fails, from 1
+  std::map<int, int> dies_at{};   // by node: the experiment from which on it does not answer
   std::function<void(Observation&)> tamper;
 
   double clock = 0;
@@ -46,6 +47,7 @@ class Wires : public Measurer {
   std::mt19937_64 random;
 
   int nodes() const override { return int(sends.size()); }
+  int ranks_a_node() const override { return ranks; }
   bool outlives_failures() const override { return fails_at == 0; }
   std::string name(int node) const override { return "node" + std::to_string(node); }
 

@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -61,6 +62,7 @@ class FakeDaemon final : private rpc::Node::Service {
   void claim(std::string name) { claimed_ = std::move(name); }
   void leave_ranks_out() { no_ranks_ = true; }
   // Where it wants its data.
+  void allow_ranks(int most) { most_ranks_ = most; }
   void want_data_at(std::string address) { data_address_ = std::move(address); }
 
   // What it answers to an Inspect, packed or not.
@@ -195,6 +197,8 @@ class FakeDaemon final : private rpc::Node::Service {
       holder_ = acquire->holder;
       mine = true;
       event.mutable_acquired()->set_node(claimed_);
+      event.mutable_acquired()->set_ranks_per_node(
+          std::min(acquire->ranks_per_node + acquire->spare_ranks, most_ranks_));
       event.mutable_acquired()->set_protocol(wire::protocol_version);
       event.mutable_acquired()->set_version(std::string(wire::program_version()));
     } else if (command.has_prepare()) {
@@ -222,6 +226,7 @@ class FakeDaemon final : private rpc::Node::Service {
   std::string claimed_ = node_;
   bool no_ranks_ = false;
   std::string data_address_;
+  int most_ranks_ = 4096;
   const std::string socket_;
   int port_ = 0;
   std::map<Phase, Line> script_;

@@ -624,5 +624,20 @@ TEST(Jobs, OverNodesDealTheirRanksInBlocks) {
   EXPECT_EQ(job.seats[3], (run::Seat{0, 0, 0}));
 }
 
+TEST_F(Fleets, HaveAsManySpareRanksAsEveryNodeAllows) {
+  start(3);
+  options_.spare_ranks = 7;
+  {
+    const auto fleet = Fleet::lease(targets(), options_);
+    ASSERT_TRUE(fleet) << fleet.error().summary().text();
+    EXPECT_EQ((*fleet)->ranks_per_node(), 8);
+  }
+  expect_nothing_held();
+  daemon(1).allow_ranks(3);
+  const auto fleet = Fleet::lease(targets(), options_);
+  ASSERT_TRUE(fleet) << fleet.error().summary().text();
+  EXPECT_EQ((*fleet)->ranks_per_node(), 3);
+}
+
 }  // namespace
 }  // namespace ringtrue::fleet
