@@ -62,9 +62,10 @@ using FleetResult = tl::expected<T, FleetError>;
 struct NodeState {
   std::string node;
   bool reachable = false;
-  std::string version;  // of its daemon; empty when not reachable
-  std::string lease;    // who holds it; empty when free
-  std::string cause;    // why not reachable; empty otherwise
+  std::string version;   // of its daemon; empty when not reachable
+  std::string lease;     // who holds it; empty when free
+  std::string cause;     // why not reachable; empty otherwise
+  std::string expiry{};  // that its certificate will expire soon (pki::expiry_warning); empty: it will not
 };
 
 // "alice@login1 (check)": who asks, and for what.

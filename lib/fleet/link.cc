@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -18,6 +19,7 @@
 #include "base/text.h"
 #include "fleet/targets.h"
 #include "fleet/unreachable.h"
+#include "pki/expiry.h"
 #include "pki/pki.h"
 #include "pki/x509.h"
 #include "run/member.h"
@@ -258,7 +260,8 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
 template <class Request, class Reply>
 void ask(const Dialer& dialer, const std::vector<Target>& targets, Seconds deadline, const Request& request,
          grpc::Status (rpc::Node::Stub::*call)(grpc::ClientContext*, const Request&, Reply*),
-         int max_answer_bytes, const std::function<void(std::size_t, Result<Reply>)>& told) {
+         int max_answer_bytes,
+         const std::function<void(std::size_t, Result<Reply>, const grpc::ClientContext&)>& told) {
   constexpr std::size_t at_once = 256;
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
@@ -270,13 +273,21 @@ void ask(const Dialer& dialer, const std::vector<Target>& targets, Seconds deadl
       rpc::Node::Stub stub(dialer.dial(targets[i], max_answer_bytes));
       const grpc::Status status = (stub.*call)(&context, request, &reply);
       if (status.ok())
-        told(i, std::move(reply));
+        told(i, std::move(reply), context);
       else
-        told(i, tl::unexpected(error_of(status, targets[i], dialer.own.get())));
+        told(i, tl::unexpected(error_of(status, targets[i], dialer.own.get())), context);
     }
   };
   std::vector<std::jthread> threads;
   while (threads.size() < std::min(at_once, targets.size())) threads.emplace_back(work);
+}
+
+// That the certificate that the other end showed will expire soon.
+std::string expiry_of(const grpc::ClientContext& context) {
+  const auto authority = context.auth_context();
+  if (!authority) return {};
+  const auto shown = authority->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  return shown.empty() ? "" : pki::expiry_warning({shown[0].data(), shown[0].size()}, ::time(nullptr));
 }
 
 // gRPC before 1.61 reads errno some calls after connect(2), a lock among them (grpc/grpc#35064), and the
@@ -336,9 +347,10 @@ void ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadlin
   request.set_version(std::string(wire::program_version()));
   ask<rpc::DescribeRequest, rpc::DescribeReply>(
       dialer, targets, deadline, request, &rpc::Node::Stub::Describe, max_description_bytes,
-      [&](std::size_t i, const Result<rpc::DescribeReply>& reply) {
+      [&](std::size_t i, const Result<rpc::DescribeReply>& reply, const grpc::ClientContext& context) {
         told(i, reply.map([&](const rpc::DescribeReply& r) {
-          return NodeState{targets[i].node, true, one_line(r.version(), 64), one_line(r.holder(), 200), ""};
+          return NodeState{targets[i].node,           true, one_line(r.version(), 64),
+                           one_line(r.holder(), 200), "",   expiry_of(context)};
         }));
       });
 }
@@ -348,16 +360,16 @@ void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const probe
   rpc::InspectRequest request;
   request.set_window_s(question.window.value);
   request.set_wake_gpus(question.wake_gpus);
-  ask<rpc::InspectRequest, rpc::InspectReply>(dialer, targets, deadline, request, &rpc::Node::Stub::Inspect,
-                                              max_recording_bytes,
-                                              [&](std::size_t i, Result<rpc::InspectReply> reply) {
-                                                if (!reply)
-                                                  told(i, tl::unexpected(reply.error()));
-                                                else if (reply->has_error())
-                                                  told(i, tl::unexpected(wire::from_wire(reply->error())));
-                                                else
-                                                  told(i, std::move(*reply->mutable_recording()));
-                                              });
+  ask<rpc::InspectRequest, rpc::InspectReply>(
+      dialer, targets, deadline, request, &rpc::Node::Stub::Inspect, max_recording_bytes,
+      [&](std::size_t i, Result<rpc::InspectReply> reply, const grpc::ClientContext&) {
+        if (!reply)
+          told(i, tl::unexpected(reply.error()));
+        else if (reply->has_error())
+          told(i, tl::unexpected(wire::from_wire(reply->error())));
+        else
+          told(i, std::move(*reply->mutable_recording()));
+      });
 }
 
 }  // namespace ringtrue::fleet

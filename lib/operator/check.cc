@@ -243,7 +243,10 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
     return facts;
   };
   std::optional<Facts> facts = look();
-  const std::string expiry = expiry_note(setup);
+  std::vector<std::string> expiry;
+  if (nodes && !setup.insecure)
+    expiry = expiry_notes(setup, fleet::describe(without((*measurer)->dead(), nodes->targets),
+                                                 fleet_options(setup, {}, *nodes, control)));
   const std::int64_t looked = now_ns();
   if (facts) structure->port_rates = port_rates(facts->cluster, names_of(**measurer));
   (*measurer)->hang(std::move(*structure));
@@ -281,7 +284,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
     } else {
       document.networks.clear();
     }
-    if (!expiry.empty()) document.notes.push_back(expiry);
+    document.notes.insert(document.notes.end(), expiry.begin(), expiry.end());
     if (const std::string unused = unused_rdma(setup);
         carrier->transport != run::Transport::verbs && !unused.empty())
       document.notes.push_back(unused);

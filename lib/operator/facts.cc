@@ -149,8 +149,8 @@ Outcome<NodesDocument> nodes(const Setup& setup, const Control& control) {
         {}};
   }
   if (unknown > 1) document.error->error.what += fmt::format(" (and {})", plural(unknown - 1, "more name"));
-  if (std::string note = expiry_note(setup); !note.empty()) document.notes.push_back(std::move(note));
   document.nodes = fleet::describe(*targets, fleet_options(setup, {}, {}, control));
+  document.notes = expiry_notes(setup, document.nodes);
   return document;
 }
 

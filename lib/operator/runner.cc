@@ -222,6 +222,21 @@ std::string expiry_note(const Setup& setup) {
   return own ? pki::expiry_warning(own->cert, ::time(nullptr)) : "";
 }
 
+std::vector<std::string> expiry_notes(const Setup& setup, const std::vector<fleet::NodeState>& nodes) {
+  constexpr std::size_t shown = 3;
+  std::vector<std::string> notes, others;
+  if (std::string own = expiry_note(setup); !own.empty()) notes.push_back(std::move(own));
+  std::size_t expiring = 0;
+  for (const fleet::NodeState& node : nodes) {
+    if (node.expiry.empty()) continue;
+    if (++expiring <= shown) notes.push_back(node.expiry);
+    if (expiring > shown) others.push_back(node.node);
+  }
+  if (!others.empty())
+    notes.push_back(fmt::format("so do those of {}: see ringtrue nodes for each", fold_hostlist(others)));
+  return notes;
+}
+
 Result<Nodes> nodes_of(const Setup& setup, const RunnerOptions& options) {
   Nodes nodes;
   auto targets = targets_of(setup);

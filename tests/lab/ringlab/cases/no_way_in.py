@@ -92,6 +92,31 @@ def expired_node(lab):
     settled(lab)
 
 
+def expiring_node(lab):
+    """A certificate that is good for some days yet: `nodes`, `check` and the daemon's log say so, and all goes on."""
+    folder = os.path.join(lab.cluster.directory, "expiring-pki")
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(lab.cluster.pki, folder)
+    shutil.rmtree(os.path.join(folder, TARGET))
+    lab.cluster.certify("issue", "--dir", folder, TARGET, "--days", "9")
+    lab.cluster.stop(TARGET)
+    before = len(lab.cluster.log_text(TARGET))
+    lab.cluster.start(TARGET, pki=os.path.join(folder, TARGET))
+    try:
+        lab.cluster.wait_ready()
+        warning = f"certificate of {TARGET} expires in"
+        for words in (["nodes"], ["check", "--budget", "3"]):
+            outcome = lab.cluster.ringtrue(*words, "--hosts", lab.cluster.hosts, "--pki", lab.cluster.pki, "--json",
+                                           timeout=60)
+            notes = [note for note in outcome.data["notes"] if "expires" in note]
+            expect(len(notes) == 1 and warning in notes[0], f"{words[0]} notes {notes}", outcome)
+        expect(warning in said(lab, TARGET, before), "the daemon's log says nothing of it")
+    finally:
+        lab.cluster.stop(TARGET)
+        lab.cluster.start(TARGET)
+    settled(lab)
+
+
 def resign(lab, certificate, key):
     """The same certificate with its dates in the past, signed by the lab's authority."""
     work = os.path.join(lab.cluster.directory, "resign")
@@ -190,6 +215,7 @@ register("no-way-in/no-certificate", no_certificate, quick=True)
 register("no-way-in/other-authority", other_authority, quick=True)
 register("no-way-in/expired-operator", expired_operator, quick=True)
 register("no-way-in/expired-node", expired_node)
+register("no-way-in/expiring-node", expiring_node, quick=True)
 register("no-way-in/read-only", read_only, quick=True)
 register("no-way-in/strange-data-connections", strange_data, quick=True)
 register("no-way-in/garbage", garbage(1000, 10), quick=True)
