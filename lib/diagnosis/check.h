@@ -64,6 +64,7 @@ struct Options {
       link_rate;  // nominal, one way; unknown: the fleet's majority is the reference
   // What a program can reach of link_rate; Ethernet with TCP at an MTU of 1500 if not given.
   std::optional<ideal::Efficiency> efficiency;
+  double segment = 1448;  // bytes that TCP carries in a packet, for shares of what was sent again
   double warning = 0.95;  // of the expected rate
   double critical = 0.85;
   Seconds budget{16};  // for all experiments; the whole command has 20 s for leases and release as well

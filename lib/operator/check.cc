@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "base/clock.h"
@@ -11,6 +12,7 @@
 #include "diagnosis/check.h"
 #include "diagnosis/findings/above.h"
 #include "diagnosis/findings/combine.h"
+#include "diagnosis/findings/small_buffers.h"
 #include "diagnosis/sweep/foreign_ports.h"
 #include "diagnosis/traced_routes.h"
 #include "ideal/facts.h"
@@ -164,6 +166,16 @@ ideal::Inputs wires_of(const Setup& setup, const std::optional<Facts>& facts) {
 
 namespace {
 
+// What TCP carries in a packet: its headers, with time stamps, take 52 bytes of the MTU.
+double segment_of(const std::vector<run::Network>& networks, double otherwise) {
+  int least = 0;
+  for (const run::Network& n : networks) {
+    const int mtu = n.path_mtu > 0 ? std::min(n.path_mtu, n.mtu) : n.mtu;
+    if (mtu > 52) least = least > 0 ? std::min(least, mtu) : mtu;
+  }
+  return least > 0 ? least - 52 : otherwise;
+}
+
 Result<Carrier> carrier_of_all(RunMeasurer& measurer, const std::vector<int>& left_out) {
   std::vector<int> who;
   for (int node = 0; node < measurer.nodes() && !left_out.empty(); ++node)
@@ -281,6 +293,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
     if (carrier->transport == run::Transport::tcp) {
       std::vector<std::string> faster = notes_on(document.networks);
       std::move(faster.begin(), faster.end(), std::back_inserter(document.notes));
+      options.segment = segment_of(document.networks, options.segment);
     } else {
       document.networks.clear();
     }
@@ -302,6 +315,11 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
       trace_ways(*carrier, **measurer, document.notes);
     (*measurer)->end_by(Deadline::in(options.budget + grace_of(options.budget)));
     document.diagnosis = diagnosis::run_check(**measurer, options);
+    if (carrier->transport == run::Transport::tcp) {
+      std::map<std::string, std::uint64_t> buffers;
+      for (const run::Network& network : document.networks) buffers[network.node] = network.receive_buffer;
+      diagnosis::name_small_buffers(buffers, document.diagnosis);
+    }
     diagnosis::combine(document.diagnosis, reached->verdict.findings);
     if (nodes) add_commands(request.again, nodes->targets, document.diagnosis.findings);
   } else {

@@ -256,6 +256,7 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("rate_Bps", measured, rate);
   RINGTRUE_FIELD("faster", line(64), faster);
   RINGTRUE_FIELD("faster_rate_Bps", measured, faster_rate);
+  RINGTRUE_FIELD("receive_buffer_bytes", {}, receive_buffer);
 }
 
 template <class V, Is<Remark>... X>

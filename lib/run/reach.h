@@ -31,6 +31,9 @@ struct Network {
   // Another interface of the node that has an address and is faster; empty: none is known.
   std::string faster;
   BytesPerSecond faster_rate;
+  // The most that a TCP socket of the node receives into (net.ipv4.tcp_rmem), which bounds its window; 0:
+  // unknown.
+  std::uint64_t receive_buffer = 0;
   auto operator<=>(const Network&) const = default;
 };
 

@@ -12,8 +12,10 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <sstream>
 
 #include "base/fd.h"
+#include "base/file.h"
 
 namespace ringtrue::transport {
 
@@ -78,6 +80,12 @@ std::vector<Interface> interfaces() {
   std::vector<Interface> out;
   for (auto& [name, each] : all) out.push_back(std::move(each));
   return out;
+}
+
+std::uint64_t largest_receive_buffer() {
+  std::istringstream sizes(first_line("/proc/sys/net/ipv4/tcp_rmem"));
+  std::uint64_t least = 0, usual = 0, most = 0;
+  return sizes >> least >> usual >> most ? most : 0;
 }
 
 std::optional<Outlet> outlet_to(const SocketAddress& peer) {

@@ -23,6 +23,10 @@ struct Interface {
 
 std::vector<Interface> interfaces();
 
+// The most that a TCP socket receives into unless its program asks for more, in bytes (the last number of
+// net.ipv4.tcp_rmem); 0: unknown.
+std::uint64_t largest_receive_buffer();
+
 // What goes to `peer` leaves by that: by its own address, and how long packets may be as far as is known
 // there. nullopt: there is no way.
 struct Outlet {

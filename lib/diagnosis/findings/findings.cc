@@ -142,7 +142,7 @@ void Conclusion::add_evidence(const Suspect& s, Finding& f) const {
           {{"rate_Bps", weakest}});
   }
   if (s.type == ScopeType::node) say(StatementKind::program_holds_back, {name});
-  add_losses(s, f);
+  add_causes(s, f);
   const auto& w = c_.slowest_hop;
   if (w && s.explains(w->source, w->destination) && w->rate < w->typical * 0.95)
     say(StatementKind::slowest_hop, {node(w->source), node(w->destination)},
@@ -158,31 +158,62 @@ void Conclusion::add_evidence(const Suspect& s, Finding& f) const {
     say(StatementKind::busy_processors);
 }
 
-// Segments that the senders' kernels sent again, where that is a far larger share than elsewhere.
-void Conclusion::add_losses(const Suspect& s, Finding& f) const {
-  constexpr double segment = 1448;  // bytes of TCP in a packet of 1500
-  constexpr double fewest = 5, least_share = 1e-4, more_than_elsewhere = 4, half_of_one = 0.5;
-  double lost = 0, segments = 0, all_lost = 0, all_segments = 0;
+namespace {
+
+// What the senders' kernels count in some pairs' readings.
+struct SenderCounts {
+  double lost = 0, segments = 0, busy = 0, window = 0, send_buffer = 0;
+
+  void add(const Reading& r, double segment) {
+    lost += double(r.retransmits);
+    segments += 1 + double(r.bytes) / segment;
+    busy += r.busy;
+    window += r.window_limited * r.busy;
+    send_buffer += r.send_buffer_limited * r.busy;
+  }
+  double share(double SenderCounts::*of, double SenderCounts::*all) const {
+    return this->*all > 0 ? this->*of / this->*all : 0;
+  }
+};
+
+}  // namespace
+
+// Causes, where the transport's own counters tell one far more often than elsewhere: segments that were sent
+// again, windows, send buffers.
+void Conclusion::add_causes(const Suspect& s, Finding& f) const {
+  constexpr double fewest_lost = 5, least_share = 1e-4, more_than_elsewhere = 4, half_of_one = 0.5;
+  constexpr double often = 0.3, more_often_by = 0.2;
+  SenderCounts here, elsewhere;
   c_.readings.each_pair([&](int x, int y) {
-    const bool here = s.explains(x, y);
-    for (const Reading& r : c_.readings.of(x, y)) {
-      (here ? lost : all_lost) += double(r.retransmits);
-      (here ? segments : all_segments) += 1 + double(r.bytes) / segment;
-    }
+    for (const Reading& r : c_.readings.of(x, y)) (s.explains(x, y) ? here : elsewhere).add(r, c_.segment);
   });
-  if (lost < fewest || all_segments <= 0) return;
-  const double share = lost / segments, usual = (all_lost + half_of_one) / all_segments;
-  if (share < least_share || share < more_than_elsewhere * usual) return;
   const std::string& name = node(s.node);
-  f.evidence.push_back({StatementKind::resent,
-                        {name},
-                        {{"resent", lost},
-                         {"segments", segments},
-                         {"resent_percent", 100 * share},
-                         {"elsewhere_percent", 100 * all_lost / all_segments}},
-                        s.type == ScopeType::path     ? fmt::format("from {} to {}", name, node(s.peer))
-                        : s.type == ScopeType::sender ? fmt::format("that {} sent", name)
-                                                      : fmt::format("towards {}", name)});
+  const std::string where = s.type == ScopeType::path     ? fmt::format("from {} to {}", name, node(s.peer))
+                            : s.type == ScopeType::sender ? fmt::format("that {} sent", name)
+                                                          : fmt::format("towards {}", name);
+  const double lost = here.share(&SenderCounts::lost, &SenderCounts::segments);
+  elsewhere.lost += half_of_one;
+  const double usual = elsewhere.share(&SenderCounts::lost, &SenderCounts::segments);
+  if (here.lost >= fewest_lost && lost >= least_share && lost >= more_than_elsewhere * usual) {
+    elsewhere.lost -= half_of_one;
+    f.evidence.push_back(
+        {StatementKind::resent,
+         {name},
+         {{"resent", here.lost},
+          {"segments", here.segments},
+          {"resent_percent", 100 * lost},
+          {"elsewhere_percent", 100 * elsewhere.share(&SenderCounts::lost, &SenderCounts::segments)}},
+         where});
+  }
+  const auto limited = [&](StatementKind kind, double SenderCounts::*by, const std::string& whom) {
+    const double share = here.share(by, &SenderCounts::busy);
+    if (share < often || share < elsewhere.share(by, &SenderCounts::busy) + more_often_by) return;
+    f.evidence.push_back({kind, {name}, {{"limited_percent", 100 * share}}, whom});
+  };
+  limited(StatementKind::window_limited, &SenderCounts::window,
+          s.type == ScopeType::path ? node(s.peer) : "");
+  limited(StatementKind::send_buffer_limited, &SenderCounts::send_buffer,
+          s.type == ScopeType::receiver ? "" : name);
 }
 
 void Conclusion::add_other_side(const Suspect& s, Finding& f) const {

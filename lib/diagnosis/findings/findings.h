@@ -41,6 +41,7 @@ struct Measured {
   double round_trip = 0;  // seconds: what is usual; 0: unknown
   std::vector<DeadNode> dead{};
   std::map<int, OthersTraffic> others{};  // by node: the most of it that mattered in any experiment
+  double segment = 1448;                  // Options::segment
 };
 
 // Adds findings, not_checked and rates to `diagnosis`, whose nodes, expected and ring_busbw are filled in,

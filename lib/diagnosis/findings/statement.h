@@ -29,6 +29,9 @@ enum class StatementKind {
   partners_receive,
   partners_send,
   program_holds_back,
+  window_too_small,
+  window_limited,
+  send_buffer_limited,
   slowest_hop,
   aggregator_received,
   aggregator_sent,
@@ -86,6 +89,7 @@ enum class StatementKind {
   other_order,
   // What to do next.
   look_at_program,
+  look_at_buffers,
   look_at_route,
   look_at_sender,
   look_at_receiver,

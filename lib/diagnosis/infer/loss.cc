@@ -19,7 +19,6 @@ constexpr double burst = 2;
 constexpr double stands_out = 10, nearly_as_likely = 3;  // differences of log likelihoods
 constexpr double min_excess = 4;                         // over the others' share
 constexpr double usual_packet = 4096;                    // bytes, where no counter of packets is known
-constexpr double segment = 1448;                         // bytes of TCP in a packet of 1500
 
 struct Counted {
   std::uint64_t sent_lost = 0, sent = 0, received_lost = 0;
@@ -137,7 +136,7 @@ void Losses::add(const Observation& observation, const std::vector<std::string>&
   if (observation.rails.empty()) {
     for (const HopReading& hop : observation.hops)
       if (hop.bytes.value > 0 && hop.source != hop.destination)
-        add(hop.source, hop.destination, {double(hop.retransmits), 1 + double(hop.bytes.value) / segment},
+        add(hop.source, hop.destination, {double(hop.retransmits), 1 + double(hop.bytes.value) / segment_},
             run);
     return;
   }

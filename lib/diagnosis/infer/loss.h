@@ -49,6 +49,8 @@ struct Culprit {
 
 class Losses {
  public:
+  // `segment`: bytes that TCP carries in a packet.
+  explicit Losses(double segment = 1448) : segment_(segment) {}
   // Of RDMA, experiments in which a node sends to several at once say nothing.
   void add(const Observation& observation, const std::vector<std::string>& nodes, int run);
   void add(int source, int destination, Lost lost, int run);
@@ -66,6 +68,7 @@ class Losses {
   std::map<int, Lost> by_run(const Scope& scope) const;
   bool repeated(const Culprit& culprit) const;
 
+  double segment_;
   std::vector<Seen> seen_;
 };
 
@@ -78,7 +81,8 @@ struct Pace {
 // Adds what loses packets to `diagnosis` and raises its verdict: as evidence to a finding of slowness that
 // names the same node, else as a finding of its own ("lossy-sender", "lossy-receiver", "lossy-node",
 // "lossy-path"), with the counters of both ends' ports by their own names. Where losses are many and nobody
-// stands out: to not_checked. Without rails, of TCP: where `pace` of the place is below `warning`.
+// stands out: to not_checked. Slow paths that are all of one end which loses are that end's. Without rails,
+// of TCP: where `pace` of the place is below `warning`.
 void add_losses(const Losses& losses, const Windows& windows, const Rails& rails,
                 const std::function<Pace(const Scope&)>& pace, const Thresholds& thresholds,
                 Diagnosis& diagnosis);

@@ -122,6 +122,9 @@ void Readings::add(const Observation& observation, int run, bool confirming, con
     reading.run = run;
     reading.confirming = confirming;
     reading.held_back = held_share(hop) > 0.5 && held_share(hop) > usual + 0.3;
+    reading.window_limited = std::min(1.0, held_share(hop));
+    if (hop.busy.value > 0)
+      reading.send_buffer_limited = std::min(1.0, hop.sender_limited.value / hop.busy.value);
     reading.bytes = hop.bytes.value;
     reading.busy = hop.busy.value;
     reading.momentary = reading.busy < momentary_below;

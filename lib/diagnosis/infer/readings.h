@@ -23,6 +23,7 @@ struct Reading {
   // longer than is usual in its run: it says little of the wire. It may rule a suspect out, never confirm
   // one.
   bool held_back = false;
+  double window_limited = 0, send_buffer_limited = 0;  // shares of `busy`, as the sender's transport tells
   // So short that a shaper's burst (128 KiB and more, let through at once) may raise it by some percent: it
   // may be the best only where nothing longer was measured.
   bool brief = false;

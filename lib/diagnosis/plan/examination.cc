@@ -24,7 +24,12 @@ Diagnosis run_check(Measurer& measurer, const Options& options) {
 }
 
 Examination::Examination(Measurer& measurer, const Options& options)
-    : measurer_(measurer), options_(options), n_(std::max(0, measurer.nodes())), readings_(n_), alone_(n_) {
+    : measurer_(measurer),
+      options_(options),
+      n_(std::max(0, measurer.nodes())),
+      readings_(n_),
+      alone_(n_),
+      losses_(options.segment) {
   thresholds_.warning = options.warning;
   thresholds_.critical = options.critical;
   thresholds_.path = std::min(thresholds_.path, options.warning);
@@ -172,7 +177,8 @@ Measured Examination::measured(const Inference& inference) const {
           latencies_.late(structure_, n_),
           latencies_.usual(),
           dead_,
-          others_};
+          others_,
+          options_.segment};
 }
 
 // What would be found if the check ended here.

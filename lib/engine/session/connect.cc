@@ -316,6 +316,7 @@ Result<void> HostSession::reach(const std::map<tcp::ConnectionKey, transport::Pe
     const auto outlet = address ? transport::outlet_to(*address) : std::nullopt;
     auto network = outlet ? transport::network_of(*outlet, all) : std::nullopt;
     if (!network) continue;
+    network->receive_buffer = transport::largest_receive_buffer();
     network->node = job_.nodes[std::size_t(member_.node)];
     const auto same = std::find_if(networks_.begin(), networks_.end(),
                                    [&](const run::Network& n) { return n.address == network->address; });

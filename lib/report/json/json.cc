@@ -70,7 +70,7 @@ std::string json(const ops::PkiDocument& document) {
 Json networks_value(const std::vector<run::Network>& networks) {
   return array(networks, [](const run::Network& n) {
     Json row = record_value(n);
-    for (const char* const key : {"mtu", "path_mtu", "rate_Bps", "faster_rate_Bps"})
+    for (const char* const key : {"mtu", "path_mtu", "rate_Bps", "receive_buffer_bytes", "faster_rate_Bps"})
       if (row[key] == 0) row[key] = nullptr;
     row["faster"] = text_or_null(n.faster);
     return row;

@@ -51,6 +51,13 @@ constexpr Wording wordings[] = {
      "each of these partners sends {rate_Bps} or more with others"},
     {StatementKind::program_holds_back, "program-holds-back",
      "in each case the program on {0} was the limit, not the link: its processors could not keep up"},
+    {StatementKind::window_too_small, "window-too-small",
+     "the window that {0} gives its senders was the limit: its TCP sockets receive into {buffer_bytes} at "
+     "most (net.ipv4.tcp_rmem)"},
+    {StatementKind::window_limited, "window-limited",
+     "senders [to {text} ]were limited by the receive window {limited_percent} of the time"},
+    {StatementKind::send_buffer_limited, "send-buffer-limited",
+     "[{text} ]was limited by its send buffer {limited_percent} of the time (net.ipv4.tcp_wmem)"},
     {StatementKind::slowest_hop, "slowest-hop",
      "{0} -> {1} was the slowest hop of the ring: {rate_Bps}, typical {typical_Bps}"},
     {StatementKind::aggregator_received, "aggregator-received",
@@ -160,6 +167,9 @@ constexpr Wording wordings[] = {
 
     {StatementKind::look_at_program, "look-at-program",
      "on {0}, look at the load, the clocks and the cooling of its processors"},
+    {StatementKind::look_at_buffers, "look-at-buffers",
+     "on {0}, raise the last number of net.ipv4.tcp_rmem (usually 6 MiB; it has to hold rate x round trip), "
+     "and look for programs or settings that bound receive buffers"},
     {StatementKind::look_at_route, "look-at-route",
      "look at the route between {0} and {1} (switch ports, trunks, hash collisions, rate limits)"},
     {StatementKind::look_at_sender, "look-at-sender",

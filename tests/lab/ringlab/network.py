@@ -335,6 +335,12 @@ link set b{i} up
         state = "off" if on else "on"
         sh(*self.command(node, ["ethtool", "-K", "eth0", "tso", state, "gso", state]))
 
+    def sysctl(self, node, name, value=None):
+        """Sets it, where a value is given; what it is then."""
+        if value is not None:
+            sh(*self.command(node, ["sysctl", "-qw", f"{name}={value}"]))
+        return sh(*self.command(node, ["sysctl", "-n", name])).strip()
+
     def restore(self, node=None):
         """One node's link, or all of them, back at the lab's rate and up."""
         nodes = range(self.size) if node is None else [self.index(node)]

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "diagnosis/findings/small_buffers.h"
 #include "wires.h"
 
 namespace ringtrue::diagnosis {
@@ -265,6 +266,66 @@ TEST(Retransmissions, AreToldAsAShareOfSegments) {
                 testing::MatchesRegex("retransmissions: 0\\.0(5|4[0-9]*) % of segments towards node4 .*"));
     EXPECT_NE(told.find("elsewhere 0 %: packets are lost on the way"), std::string::npos) << told;
   }
+}
+
+TEST(Causes, AreNotToldWhereTheyAreUsual) {
+  Wires wires(8);
+  wires.receives[4] = 0.7 * Wires::full;
+  wires.tamper = [](Observation& o) {
+    for (HopReading& hop : o.hops) {
+      hop.retransmits = std::uint64_t(double(hop.bytes.value) / 1448 / 2000);
+      hop.sender_limited = hop.busy * 0.4;
+    }
+  };
+  const Diagnosis d = wires.check();
+  ASSERT_EQ(scopes_of(d), Names{"receiver node4"}) << explain(d);
+  for (const Statement& s : d.findings[0].evidence) {
+    EXPECT_NE(s.kind, StatementKind::resent);
+    EXPECT_NE(s.kind, StatementKind::send_buffer_limited);
+    EXPECT_NE(s.kind, StatementKind::window_limited);
+  }
+}
+
+TEST(Causes, ASendBufferThatLimits) {
+  Wires wires(8);
+  wires.sends[2] = 0.6 * Wires::full;
+  wires.tamper = [](Observation& o) {
+    for (HopReading& hop : o.hops)
+      if (hop.source == 2) hop.sender_limited = hop.busy * 0.8;
+  };
+  const Diagnosis d = wires.check();
+  ASSERT_EQ(scopes_of(d), Names{"sender node2"}) << explain(d);
+  EXPECT_THAT(
+      report::sentences(d.findings[0].evidence),
+      testing::Contains(testing::StartsWith("node2 was limited by its send buffer 80 % of the time")));
+}
+
+TEST(Causes, ASmallReceiveBufferIsNoSlowProgram) {
+  Wires wires(8);
+  wires.tamper = [](Observation& o) {
+    for (HopReading& hop : o.hops) {
+      if (hop.destination != 6) continue;
+      hop.busy = hop.busy / 0.6;
+      hop.receiver_limited = hop.busy * 0.9;
+      hop.retransmits = 20;
+    }
+  };
+  Diagnosis d = wires.check();
+  ASSERT_EQ(scopes_of(d), Names{"node node6"}) << explain(d);
+  EXPECT_THAT(report::sentences(d.findings[0].evidence),
+              testing::Contains("senders were limited by the receive window 90 % of the time"));
+  name_small_buffers({{"node5", 8192}, {"node6", 6 << 20}}, d);
+  EXPECT_EQ(d.findings[0].kind, FindingKind::slow_compute) << "its buffers are as large as usual";
+  name_small_buffers({{"node6", 8192}}, d);
+  EXPECT_EQ(d.findings[0].kind, FindingKind::small_receive_buffer);
+  EXPECT_EQ(scopes_of(d), Names{"receiver node6"});
+  EXPECT_THAT(report::sentences(d.findings[0].evidence),
+              testing::Contains(testing::HasSubstr("its TCP sockets receive into 8 KiB at most")));
+  for (const Statement& s : d.findings[0].evidence) {
+    EXPECT_NE(s.kind, StatementKind::program_holds_back);
+    EXPECT_NE(s.kind, StatementKind::resent);
+  }
+  EXPECT_THAT(report::sentence(d.findings[0].next), testing::HasSubstr("on node6, raise the last number of"));
 }
 
 }  // namespace

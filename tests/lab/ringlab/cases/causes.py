@@ -1,4 +1,4 @@
-"""What the transport's own counters tell of a cause: packets that are lost."""
+"""What the transport's own counters tell of a cause: lost packets, a receiver whose sockets are small."""
 from . import expect, register
 from .slow_wire import SERIOUS, check
 
@@ -34,6 +34,20 @@ def loses(side):
     return run
 
 
+def small_buffers(lab):
+    usual = lab.network.sysctl(VICTIM, "net.ipv4.tcp_rmem")
+    try:
+        lab.network.sysctl(VICTIM, "net.ipv4.tcp_rmem", "4096 8192 8192")
+        outcome = check(lab, True)
+    finally:
+        lab.network.sysctl(VICTIM, "net.ipv4.tcp_rmem", usual)
+    found = [(f["kind"], f["scope"]["type"], f["scope"]["node"]) for f in serious(outcome)]
+    expect(found == [("small-receive-buffer", "receiver", VICTIM)], f"found {found}", outcome)
+    evidence = " ".join(serious(outcome)[0]["evidence"])
+    expect("receive into 8 KiB" in evidence and "receive window" in evidence, f"evidence: {evidence}", outcome)
+
+
 # Not among the quick ones: in some runs too few packets are lost while it is slow for their share to be told.
 register("causes/loss-ingress", loses("ingress"), nodes=NODES, rate=RATE)
 register("causes/loss-egress", loses("egress"), nodes=NODES, rate=RATE)
+register("causes/small-buffers", small_buffers, nodes=NODES, rate=RATE, quick=True)
