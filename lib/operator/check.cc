@@ -176,6 +176,13 @@ double segment_of(const std::vector<run::Network>& networks, double otherwise) {
   return least > 0 ? least - 52 : otherwise;
 }
 
+// At once: measuring the others takes longer than anybody should wait for that.
+void tell_cut_off(const std::vector<diagnosis::Finding>& findings, const Control& control) {
+  std::vector<diagnosis::Candidate> told;
+  for (const diagnosis::Finding& f : findings) told.push_back({f.scope, f.confidence, true});
+  if (!told.empty()) control.tell(progress::Suspects{std::move(told)});
+}
+
 Result<Carrier> carrier_of_all(RunMeasurer& measurer, const std::vector<int>& left_out) {
   std::vector<int> who;
   for (int node = 0; node < measurer.nodes() && !left_out.empty(); ++node)
@@ -237,6 +244,11 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
     return document;
   }
 
+  const auto reached = (*measurer)->reach();
+  if (reached) {
+    document.networks = reached->networks;
+    tell_cut_off(reached->verdict.findings, control);
+  }
   auto structure = told_structure(request.leaves, request.routes, names_of(**measurer));
   if (!structure) return trouble(structure.error());
   const std::optional<int>& local = setup.local;
@@ -283,8 +295,6 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
     control.tell(progress::Suspects{suspects});
   };
   options.cancelled = [&control] { return control.stopped(); };
-  const auto reached = (*measurer)->reach();
-  if (reached) document.networks = reached->networks;
   auto carrier = !reached ? Result<Carrier>(tl::unexpected(reached.error()))
                           : carrier_of_all(**measurer, reached->verdict.left_out);
   if (carrier) {

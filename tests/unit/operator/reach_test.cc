@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "operator/check.h"
 #include "operator/run.h"
 #include "operator/sweep.h"
@@ -91,12 +93,17 @@ TEST(ReachOfCheck, LeavesOutWhoIsCutOffAndMeasuresTheOthers) {
   CheckRequest request;
   request.setup = scene.setup();
   request.no_inspect = true;
+  std::size_t told_by = 99;  // run
+  scene.fleet.before = [&] {
+    if (!scene.told<progress::Suspects>().empty()) told_by = std::min(told_by, scene.fleet.played.size());
+  };
   const auto document = check(request, scene.control);
   ASSERT_TRUE(document);
   EXPECT_FALSE(document->error);
   EXPECT_EQ(document->diagnosis.verdict, diagnosis::Verdict::faulty);
   ASSERT_EQ(document->diagnosis.findings.size(), 1u);
   EXPECT_EQ(document->diagnosis.findings[0].kind, diagnosis::FindingKind::blocked_node);
+  EXPECT_EQ(told_by, 0u) << "not before the others were measured";
   EXPECT_EQ(document->networks.size(), 6u);
   ASSERT_FALSE(scene.fleet.played.empty());
   for (const run::Job& job : scene.fleet.played)
