@@ -18,7 +18,6 @@
 #include "base/text.h"
 #include "pki/pki.h"
 #include "pki/safe_file.h"
-#include "pki/x509.h"
 
 namespace ringtrue::pki {
 namespace {
@@ -52,12 +51,12 @@ std::string node_of(const std::string& host) {
   return name.substr(0, name.find(':'));
 }
 
-// Whether the node has a certificate that is good for some time yet.
-bool is_good(const std::string& dir, const std::string& node, int days) {
+// Whether the node has a certificate that counts, and will for so many days.
+bool is_good(const std::string& dir, const std::string& node, const std::string& authority,
+             const Serials& revoked, int days) {
   const auto loaded = load_node_credentials(dir + "/" + node, node);
-  if (!loaded) return false;
-  const auto facts = read_certificate(loaded->cert);
-  return facts && facts->not_after - std::int64_t(std::time(nullptr)) > std::int64_t(days) * 86'400;
+  const std::int64_t then = std::int64_t(std::time(nullptr)) + std::int64_t(days) * 86'400;
+  return loaded && identify(loaded->cert, authority, revoked, then);
 }
 
 // One node's ssh while it runs.
@@ -200,11 +199,15 @@ Result<std::vector<Deployed>> deploy(const std::string& dir, const std::vector<s
   if (!options.to.starts_with('/'))
     return fail(Cause::bad_input, fmt::format("'{}' is no path from the root", one_line(options.to, 255)),
                 "--to", "give the folder that the nodes' daemons read, /etc/ringtrue/pki most often");
+  const auto authority = read_file(dir + "/ca.crt");
+  if (!authority) return tl::unexpected(authority.error());
+  const auto revoked = load_revoked(dir);
+  if (!revoked) return tl::unexpected(revoked.error());
   std::vector<Deployed> rows(hosts.size());
   std::vector<std::string> missing;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     rows[i].node = node_of(hosts[i]);
-    if (is_good(dir, rows[i].node, options.renew_before)) continue;
+    if (is_good(dir, rows[i].node, *authority, *revoked, options.renew_before)) continue;
     rows[i].detail =
         exists(dir + "/" + rows[i].node + "/node.crt") ? "certificate issued anew" : "certificate issued";
     missing.push_back(rows[i].node);

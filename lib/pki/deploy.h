@@ -30,10 +30,10 @@ struct DeployOptions {
   Seconds patience{60};   // for a node
 };
 
-// To each host, its folder DIR/HOST, which is made (issue_certificates) where there is none or it ends soon,
-// and DIR/revoked. What is there already stays, and a running daemon is told to read what is new. A key goes
-// over ssh's standard input into a file that only the daemon's user may read. Errors: bad_input for `dir`;
-// what concerns a node is in its row.
+// To each host, its folder DIR/HOST, which is made (issue_certificates) where there is none or its
+// certificate ends soon, was revoked or is another authority's, and DIR/revoked. What is there already stays,
+// and a running daemon is told to read what is new. A key goes over ssh's standard input into a file that
+// only the daemon's user may read. Errors: bad_input for `dir`; what concerns a node is in its row.
 Result<std::vector<Deployed>> deploy(const std::string& dir, const std::vector<std::string>& hosts,
                                      const DeployOptions& options);
 

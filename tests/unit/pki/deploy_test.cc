@@ -111,6 +111,22 @@ TEST_F(Deploy, RenewsWhatEndsSoon) {
   EXPECT_NE(text(pki + "/node1/node.crt"), before);
 }
 
+TEST_F(Deploy, ReplacesWhatCountsNoMore) {
+  systemd(false);
+  run({"node1"});
+  ASSERT_TRUE(revoke_certificates(pki, {"node1"}));
+  EXPECT_EQ(run({"node1"})[0].detail, "certificate issued anew");
+  EXPECT_EQ(run({"node1"})[0].state, DeployState::unchanged);
+  const std::string revoked = text(pki + "/revoked");
+  for (const char* file : {"/ca.crt", "/ca.key", "/revoked"}) std::filesystem::remove(pki + file);
+  ASSERT_TRUE(init_authority(pki));
+  const auto rows = run({"node1"});
+  EXPECT_EQ(rows[0].detail, "certificate issued anew") << "by the new authority";
+  EXPECT_EQ(text(at("node1", "ca.crt")), text(pki + "/ca.crt"));
+  std::ofstream(pki + "/revoked") << revoked << "no serial\n";
+  EXPECT_FALSE(deploy(pki, {"node1"}, options));
+}
+
 TEST_F(Deploy, SaysWhichNodesFailedAndWhy) {
   systemd(false);
   options.patience = Seconds(1);
