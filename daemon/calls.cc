@@ -249,7 +249,9 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
   void ended(const Error& why) override {
     ticket_ = 0;
     context_.connections->leases(peer_.connection, false);
-    close(why.what.empty() ? grpc::Status::OK : grpc::Status(grpc::StatusCode::UNAVAILABLE, why.what));
+    const auto code =
+        why.cause == Cause::stopping ? grpc::StatusCode::ABORTED : grpc::StatusCode::UNAVAILABLE;
+    close(why.what.empty() ? grpc::Status::OK : grpc::Status(code, why.what));
   }
 
   bool is_local() const override {

@@ -50,7 +50,7 @@ std::shared_ptr<LeaseManager::Holding> LeaseManager::holding_locked(Ticket ticke
 Result<LeaseManager::Ticket> LeaseManager::acquire(wire::Acquire acquire, std::uint64_t sequence,
                                                    Deadline deadline, std::shared_ptr<Client> client) {
   std::lock_guard lock(mutex_);
-  if (draining_) return fail(Cause::refused, "ringtrued is being stopped", node_);
+  if (draining_) return tl::unexpected(stopped());
   if (current_ && !current_->leaving) {
     return fail(Cause::refused,
                 fmt::format("the node has been leased to {} for {:.0f} s", current_->holder,
@@ -114,6 +114,10 @@ void LeaseManager::set_limits(Limits limits) {
   limits_ = std::move(limits);
 }
 
+Error LeaseManager::stopped() const {
+  return {Cause::stopping, "ringtrued is being stopped or upgraded", node_, "try again once it runs"};
+}
+
 void LeaseManager::drain() {
   std::lock_guard lock(mutex_);
   draining_ = true;
@@ -156,8 +160,7 @@ void LeaseManager::serve() {
       case Item::Kind::nudge:
         break;
     }
-    if (active_ && draining && active_->lease->between_runs())
-      end(active_, {Cause::refused, "ringtrued is being stopped", node_, ""});
+    if (active_ && draining && active_->lease->between_runs()) end(active_, stopped());
     if (active_ && active_->lease->ends().passed())
       end(active_, {Cause::refused, "the lease has lasted as long as this node allows", node_,
                     "raise max_seconds in the daemon's configuration"});
@@ -166,10 +169,9 @@ void LeaseManager::serve() {
   std::deque<Item> rest = std::move(items_);
   items_.clear();
   lock.unlock();
-  const Error stopped{Cause::refused, "ringtrued is being stopped", node_, ""};
-  if (active_) end(active_, stopped);
+  if (active_) end(active_, stopped());
   for (Item& item : rest) {
-    if (item.holding) end(item.holding, stopped);
+    if (item.holding) end(item.holding, stopped());
   }
 }
 

@@ -83,6 +83,7 @@ class LeaseManager {
   void start(const std::shared_ptr<Holding>& holding);
   void play(Item& item);
   void end(std::shared_ptr<Holding> holding, const Error& why);
+  Error stopped() const;
   void leave_locked(Holding& holding, const std::string& why);
   void push_locked(Item item);
   std::shared_ptr<Holding> holding_locked(Ticket ticket) const;

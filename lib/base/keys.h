@@ -17,9 +17,9 @@ template <class E>
 inline constexpr const char* keys_of = nullptr;
 
 template <>
-inline constexpr const char* keys_of<Cause>[] = {"bad_input", "unavailable", "unreachable",
-                                                 "refused",   "deadline",    "peer_lost",
-                                                 "corrupted", "cancelled",   "internal"};
+inline constexpr const char* keys_of<Cause>[] = {"bad_input", "unavailable", "unreachable", "refused",
+                                                 "deadline",  "peer_lost",   "corrupted",   "cancelled",
+                                                 "internal",  "stopping"};
 
 // "?" of a value that is none of the enumeration's.
 template <class E>

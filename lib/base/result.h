@@ -20,6 +20,7 @@ enum class Cause {
   corrupted,    // bytes that cannot have been sent by a healthy peer
   cancelled,    // stopped because somebody asked, or because another part failed first
   internal,     // a fault of our own
+  stopping,     // a node whose daemon is being stopped or upgraded, and says so
 };
 
 struct Error {

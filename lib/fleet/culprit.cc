@@ -40,6 +40,7 @@ struct Answers {
   // By what it says of itself, or does not say. One that others blame may be healthy.
   bool dead(std::size_t i) const {
     const Answer& a = answers[i];
+    if (a.error.cause == Cause::stopping) return a.kind != Kind::stopped;
     if (a.kind == Kind::gone) return looks_dead(a.error.cause);
     // Mere lateness is Cause::deadline: its daemon may be there and busy.
     if (a.kind == Kind::silent)

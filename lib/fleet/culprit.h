@@ -28,10 +28,11 @@ struct Answer {
   double at = 0;  // when it came, in seconds on any clock
 };
 
-// Of a stream that ended or was never there: whether that is how a node that is dead looks from here. One
-// that refuses is not.
+// Of a stream that ended or was never there: whether that is how a node that is dead looks from here, or says
+// that it stops. One that refuses is not.
 constexpr bool looks_dead(Cause cause) {
-  return cause == Cause::peer_lost || cause == Cause::unreachable || cause == Cause::deadline;
+  return cause == Cause::peer_lost || cause == Cause::unreachable || cause == Cause::deadline ||
+         cause == Cause::stopping;
 }
 
 // Empty only where no answer is an error, silent or gone. Culprits come first, in order of `answers`. Dead is

@@ -84,6 +84,8 @@ Error error_of(const grpc::Status& status, const Target& target, const pki::PemB
       return error(Cause::refused, said);
     case grpc::StatusCode::INVALID_ARGUMENT:
       return error(Cause::bad_input, said);
+    case grpc::StatusCode::ABORTED:  // a lease's last word
+      return error(Cause::stopping, said, "try again once it runs");
     case grpc::StatusCode::UNAVAILABLE:
       if (said.starts_with("failed to connect")) return why_unreachable(target, credentials, said);
       return error(Cause::peer_lost, "its daemon is gone (" + said + ")");

@@ -74,8 +74,8 @@ struct Failure {
   Phase phase = Phase::none;
   Error error;
   bool culprit = true;  // false where this node only waited for a culprit
-  // It does not answer any more, or its worker ended, by what itself says or fails to say: never by what
-  // others say of it.
+  // It does not answer any more, its worker ended, or its daemon is being stopped, by what itself says or
+  // fails to say: never by what others say of it.
   bool dead = false;
 };
 

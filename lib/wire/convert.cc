@@ -235,7 +235,7 @@ rpc::Error to_wire(const Error& error) {
 Error from_wire(const rpc::Error& m) {
   Error e;
   const int cause = int(m.cause()) - 1;
-  e.cause = in_range(cause, 0, int(Cause::internal)) ? Cause(cause) : Cause::internal;
+  e.cause = in_range(cause, 0, int(Cause::stopping)) ? Cause(cause) : Cause::internal;
   e.what = m.what().empty() ? "an error without a text" : one_line(m.what(), 2'000);
   e.where = from_wire(m.where());
   e.next = one_line(m.next(), 1'000);

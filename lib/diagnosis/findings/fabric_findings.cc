@@ -110,6 +110,10 @@ void Conclusion::add_parts() {
 void Conclusion::add_dead() {
   for (const DeadNode& dead : c_.dead) {
     if (dead.blocked) continue;
+    if (dead.error.cause == Cause::stopping) {
+      out_.not_checked.push_back({StatementKind::daemon_stopping, {node(dead.node)}, {}});
+      continue;
+    }
     Finding f;
     f.kind = FindingKind::dead_node;
     f.severity = Severity::critical;

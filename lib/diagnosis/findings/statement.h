@@ -143,6 +143,7 @@ enum class StatementKind {
   gpu_memory_not_known,
   missing_fact,
   left_out_blocked,
+  daemon_stopping,
   // What a rule of inspection says of all the values that it gathered.
   rule_evidence,
   rule_impact,

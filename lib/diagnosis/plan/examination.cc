@@ -298,7 +298,8 @@ std::optional<Observation> Examination::without_the_dead(const Error& error, Sta
   const auto named = std::find_if(experiment.order.begin(), experiment.order.end(), [&](int node) {
     return out_.nodes[std::size_t(node)] == error.where.node;
   });
-  const bool silent = error.cause == Cause::unreachable || error.cause == Cause::peer_lost;
+  const bool silent =
+      error.cause == Cause::unreachable || error.cause == Cause::peer_lost || error.cause == Cause::stopping;
   if (!silent || !measurer_.outlives_failures() || named == experiment.order.end() ||
       dead_.size() >= max_dead + options_.left_out.size()) {
     out_.error = error;

@@ -297,6 +297,10 @@ constexpr Wording wordings[] = {
     {StatementKind::left_out_blocked, "left-out-blocked",
      "{names:16}\nleft out of what was measured, since not all others can be reached from there (see the "
      "findings)"},
+    {StatementKind::daemon_stopping, "daemon-stopping",
+     "{0}\nits ringtrued is being stopped or upgraded, and the others went on without it: check it again "
+     "once it "
+     "runs"},
 };
 
 constexpr bool in_order() {

@@ -126,7 +126,8 @@ TEST_F(LeaseManagerTest, DrainLetsTheRunFinish) {
   leases_.command(*ticket, command_of("collect", 7));
   EXPECT_TRUE(alice_->event(5).has_report());
   EXPECT_TRUE(leases_.wait_until_free(Deadline::in(Seconds(5))));
-  EXPECT_EQ(alice_->end()->what, "ringtrued is being stopped");
+  EXPECT_EQ(alice_->end()->cause, Cause::stopping);
+  EXPECT_EQ(alice_->end()->what, "ringtrued is being stopped or upgraded");
 }
 
 TEST_F(LeaseManagerTest, StopEndsTheRun) {

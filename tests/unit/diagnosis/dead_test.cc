@@ -47,6 +47,27 @@ TEST(DeadNode, AtAnyRunOfACheckIsNamedAlone) {
   }
 }
 
+// Its daemon is being upgraded: nothing is wrong with it, and all others are measured.
+TEST(DeadNode, WhoseDaemonStopsIsNoFinding) {
+  const auto takes_part = parts_of(Wires(8), 5);
+  const int last = int(takes_part.rend() - std::find(takes_part.rbegin(), takes_part.rend(), true));
+  for (const bool beside_slow : {false, true})
+    for (int at = 1; at <= last; ++at) {
+      Wires wires(8);
+      if (beside_slow) wires.sends[1] *= 0.5;
+      wires.dies_at[5] = at;
+      wires.dies_of = Cause::stopping;
+      const Diagnosis d = wires.check();
+      EXPECT_EQ(kinds_of(d), beside_slow ? Names{"slow-sender node1"} : Names{}) << at << explain(d);
+      EXPECT_EQ(d.verdict, beside_slow ? Verdict::faulty : Verdict::healthy) << at << explain(d);
+      EXPECT_FALSE(d.error) << at;
+      const auto stopping = std::count_if(d.not_checked.begin(), d.not_checked.end(), [](const Statement& s) {
+        return s.kind == StatementKind::daemon_stopping && s.subjects[0].node == "node5";
+      });
+      EXPECT_EQ(stopping, 1) << at;
+    }
+}
+
 TEST(DeadNode, AtAnyRunBesideASlowNode) {
   for (const int nodes : {4, 8}) {
     Wires slow(nodes);

@@ -39,6 +39,7 @@ class Wires : public Measurer {
   int ranks = most_ranks_a_node;  // that a node allows
   int fails_at = 0;               // experiment that fails, from 1
   std::map<int, int> dies_at{};   // by node: the experiment from which on it does not answer
+  Cause dies_of = Cause::peer_lost;
   std::function<void(Observation&)> tamper;
 
   double clock = 0;
@@ -111,7 +112,7 @@ class Wires : public Measurer {
       if (int(asked.size()) < at || std::find(e.order.begin(), e.order.end(), node) == e.order.end())
         continue;
       clock += asked_of_dead++ == 0 ? 4 : 0;  // once, then it is known
-      return Error{Cause::peer_lost, "no answer for 4.0 s", Subject(name(node), Phase::run), ""};
+      return Error{dies_of, "no answer for 4.0 s", Subject(name(node), Phase::run), ""};
     }
     return std::nullopt;
   }

@@ -238,7 +238,7 @@ TEST_F(Fleets, ADaemonsLastWordsAreTold) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().summary().text(), "node1 lease: this needs a certificate with the role 'run'");
   daemon(1).script(Phase::lease, Do::answer);
-  daemon(1).script(Phase::run, Do::part, {Cause::refused, "ringtrued is being stopped", "node1", ""});
+  daemon(1).script(Phase::run, Do::part, {Cause::stopping, "ringtrued is being stopped", "node1", ""});
   expect_nothing_held();
   EXPECT_EQ(play().error().summary().text(), "node1 run: ringtrued is being stopped");
 }

@@ -83,6 +83,20 @@ class DaemonKilled:
         lab.cluster.start(VICTIM)
 
 
+class DaemonUpgraded:
+    """As a package's upgrade does it: SIGTERM, and a new one in its place."""
+    name = "daemon-upgraded"
+
+    def strike(self, lab):
+        os.kill(lab.cluster.pid(VICTIM), signal.SIGTERM)
+        lab.cluster.daemons[VICTIM].wait(10)
+        lab.cluster.stop(VICTIM)
+        lab.cluster.start(VICTIM)
+
+    def mend(self, lab):
+        pass
+
+
 class DaemonStopped:
     name = "daemon-stopped"
 

@@ -7,7 +7,7 @@ is told by tests of two nodes. `all` has them one by one, `quick` some.
 import time
 
 from . import expect, register
-from .broken_peers import (DaemonKilled, DaemonStopped, LinkDown, VICTIM, Watched, Worker, WorkerKilled, WorkerStopped,
+from .broken_peers import (DaemonKilled, DaemonStopped, DaemonUpgraded, LinkDown, VICTIM, Watched, Worker, WorkerKilled, WorkerStopped,
                            settled)
 from .slow_wire import RATE, SERIOUS
 
@@ -69,3 +69,33 @@ for _where, _moments in MOMENTS.items():
         for _blow in (DaemonKilled, DaemonStopped, WorkerKilled, WorkerStopped, LinkDown):
             register(f"dead-node/{_moment}-{_blow.name}-{_where}", dead(_moment, _blow(), _where),
                      quick=(_moment, _blow.name, _where) in QUICK)
+
+
+def upgraded(moment, slow):
+    """A daemon that is upgraded meanwhile accuses nobody: the others are measured, and its node is named."""
+    def run(lab):
+        if slow:
+            lab.network.degrade(SLOW, RATE * 50 / 100, "egress")
+        try:
+            watched = Watched(lab, "check", "--link-rate", f"{RATE}Mbit", "--pause", f"{moment}={PAUSE}s")
+            watched.wait_for_pause()
+            time.sleep(PAUSE + 0.1)
+            DaemonUpgraded().strike(lab)
+            outcome = watched.finish(60)
+        finally:
+            lab.network.restore()
+        expect(outcome.data is not None, "no JSON", outcome)
+        found = {(f["kind"], f["scope"].get("node")) for f in outcome.data["findings"] if f["severity"] in SERIOUS}
+        expect(found == ({("slow-sender", SLOW)} if slow else set()), f"found {sorted(found)}", outcome)
+        expect(outcome.data["verdict"] == ("faulty" if slow else "healthy"), outcome.data["verdict"], outcome)
+        left = [n for n in outcome.data["not_checked"] if n["kind"] == "daemon-stopping"]
+        expect(len(left) == 1 and VICTIM in left[0]["what"], f"not named as being upgraded: {left}", outcome)
+        expect(outcome.seconds <= WITHIN, f"took {outcome.seconds:.1f} s, not {WITHIN}", outcome)
+        settled(lab)
+
+    return run
+
+
+for _moment, _slow in (("probe", False), ("ring", False), ("pairs", False), ("pairs", True)):
+    register(f"upgrade/{_moment}" + ("-beside-slow" if _slow else ""), upgraded(_moment, _slow),
+             quick=_moment == "pairs" and not _slow)
