@@ -48,7 +48,7 @@ add_library(ringtrue-cuda MODULE ${sources} ${kernels})
 set_source_files_properties(${kernels} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 # Sanitizers stay outside: the runtime in it was built without.
 set_target_properties(ringtrue-cuda PROPERTIES
-  COMPILE_OPTIONS "-Wall;-Wextra;-Werror" LINK_OPTIONS "-Wl,--exclude-libs,ALL;-Wl,--no-undefined"
+  COMPILE_OPTIONS "-Wall;-Wextra;-Werror" LINK_OPTIONS "-Wl,--exclude-libs,ALL;-Wl,--no-undefined;$<$<BOOL:${RINGTRUE_STATIC}>:-static-libstdc++>"
   CXX_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
 target_include_directories(ringtrue-cuda PRIVATE ${CMAKE_SOURCE_DIR}/lib)

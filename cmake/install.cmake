@@ -4,6 +4,8 @@ if(NOT TARGET ringtrue OR NOT TARGET ringtrued)
 endif()
 include(GNUInstallDirs)
 set(RINGTRUE_UNIT_DIR "lib/systemd/system" CACHE PATH "Where units of systemd are installed")
+set(RINGTRUE_DEFAULT_DIR "${CMAKE_INSTALL_SYSCONFDIR}/default" CACHE PATH "Where files of variables for units are installed")
+set(RINGTRUE_ZSH_DIR "vendor-completions" CACHE STRING "The folder of share/zsh that zsh looks for completions in")
 set(shared ${CMAKE_SOURCE_DIR}/packaging/shared)
 
 install(TARGETS ringtrue RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
@@ -15,8 +17,7 @@ install(DIRECTORY packaging/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/ringtrue
 install(FILES ${shared}/config.toml DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/ringtrue COMPONENT command)
 
 install(FILES ${shared}/ringtrued.toml DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/ringtrue COMPONENT daemon)
-install(FILES ${shared}/ringtrued.default DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/default RENAME ringtrued
-        COMPONENT daemon)
+install(FILES ${shared}/ringtrued.default DESTINATION ${RINGTRUE_DEFAULT_DIR} RENAME ringtrued COMPONENT daemon)
 install(FILES ${shared}/ringtrued.service DESTINATION ${RINGTRUE_UNIT_DIR} COMPONENT daemon)
 install(FILES ${shared}/ringtrue.sysusers DESTINATION lib/sysusers.d RENAME ringtrue.conf COMPONENT daemon)
 install(FILES ${shared}/ringtrue.firewalld.xml DESTINATION lib/firewalld/services RENAME ringtrue.xml COMPONENT daemon)
@@ -44,8 +45,15 @@ if(RINGTRUE_SCDOC)
   endforeach()
   install(FILES ${completions}/ringtrue DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
           COMPONENT command OPTIONAL)
-  install(FILES ${completions}/_ringtrue DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions
+  install(FILES ${completions}/_ringtrue DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/${RINGTRUE_ZSH_DIR}
           COMPONENT command OPTIONAL)
   install(FILES ${completions}/ringtrue.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
           COMPONENT command OPTIONAL)
 endif()
+
+# cpack: everything as one tarball, below a folder with its name. The packages are made by packaging/package.
+set(CPACK_GENERATOR TGZ)
+set(CPACK_PACKAGE_FILE_NAME ringtrue-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
+set(CPACK_STRIP_FILES ON)
+set(CPACK_VERBATIM_VARIABLES ON)
+include(CPack)
