@@ -133,7 +133,9 @@ class Cluster:
         if node in self.daemons and alive(self.daemons[node].pid):
             raise LabError(f"{node} has a daemon already")
         os.makedirs(self.state(node), exist_ok=True)
-        command = [*wrapper, program or self.program("ringtrued"),
+        # As a unit would start them: a command that runs its arguments.
+        around = os.environ.get("RINGTRUE_DAEMON_WRAPPER", "").split()
+        command = [*around, *wrapper, program or self.program("ringtrued"),
                    "--listen", f"{self.network.address(node)}:{self.port}", "--state", self.state(node),
                    "--pki", pki or self.pki, "--node", node,
                    *(["--peers", self.network.peers] if self.network.peers else []), *extra]
