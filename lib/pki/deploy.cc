@@ -44,11 +44,10 @@ OwnedFd unnamed_file(const std::string& text) {
   return fd;
 }
 
-// Without user and port: "root@node3:22" is the node "node3".
+// Without the user: "root@node3" is the node "node3".
 std::string node_of(const std::string& host) {
   const auto at = host.find('@');
-  const std::string name = at == host.npos ? host : host.substr(at + 1);
-  return name.substr(0, name.find(':'));
+  return at == host.npos ? host : host.substr(at + 1);
 }
 
 // Whether the node has a certificate that counts, and will for so many days.
@@ -157,29 +156,38 @@ std::string deploy_script(const std::string& folder, const std::string& revoked,
   };
   for (const char* name : {"ca.crt", "node.crt", "node.key"}) add(name, folder + "/" + name);
   add("revoked", revoked);
-  return fmt::format(R"(set -eu
+  return fmt::format(R"sh(set -eu
+LC_ALL=C
+export LC_ALL
 umask 077
 to={}
 above=$(dirname "$to")
 [ -d "$above" ] || {{ mkdir -p "$above"; chmod 755 "$above"; }}
+# One deployment at a time; what was left of one that was cut off goes.
+exec 9<"$above"
+! command -v flock >/dev/null 2>&1 || flock -w 30 9
+rm -rf "$to".new.*
 new="$to.new.$$"
 trap 'rm -rf "$new"' EXIT
+trap 'exit 1' HUP INT TERM PIPE
 mkdir "$new"
-{}chmod 644 "$new/ca.crt" "$new/node.crt"
-[ ! -e "$new/revoked" ] || chmod 644 "$new/revoked"
-chmod 600 "$new/node.key"
-chmod 750 "$new"
-! id ringtrue >/dev/null 2>&1 || chown -R ringtrue:ringtrue "$new"
-state=unchanged
-if [ -d "$to" ]; then
-  for file in ca.crt node.crt node.key revoked; do
-    [ -e "$new/$file" ] || continue
-    cmp -s "$new/$file" "$to/$file" || {{ state=deployed; mv -f "$new/$file" "$to/$file"; }}
-  done
-else
-  mv "$new" "$to"
+{}state=unchanged
+mkdir "$to" 2>/dev/null || [ -d "$to" ]
+owner=$(! id ringtrue >/dev/null 2>&1 || echo ringtrue:ringtrue)
+chmod 750 "$to"
+[ -z "$owner" ] || chown "$owner" "$to"
+for file in ca.crt node.crt node.key revoked; do
+  [ -e "$new/$file" ] || continue
+  chmod 644 "$new/$file"
+  [ $file != node.key ] || chmod 600 "$new/$file"
+  [ -z "$owner" ] || chown "$owner" "$new/$file"
+  if cmp -s "$new/$file" "$to/$file"; then
+    # It may have been put there before there was a user for it.
+    [ "$(stat -c '%U %a' "$new/$file")" = "$(stat -c '%U %a' "$to/$file")" ] && continue
+  fi
+  mv -f "$new/$file" "$to/$file"
   state=deployed
-fi
+done
 daemon=
 if command -v systemctl >/dev/null 2>&1; then
   if systemctl --quiet is-active ringtrued 2>/dev/null; then
@@ -190,11 +198,11 @@ if command -v systemctl >/dev/null 2>&1; then
   fi
 fi
 echo "$state$daemon"
-)",
+)sh",
                      quoted(options.to), files, options.start ? "true" : "false");
 }
 
-Result<std::vector<Deployed>> deploy(const std::string& dir, const std::vector<std::string>& hosts,
+Result<std::vector<Deployed>> deploy(const std::string& dir, const std::vector<std::string>& named,
                                      const DeployOptions& options) {
   if (!options.to.starts_with('/'))
     return fail(Cause::bad_input, fmt::format("'{}' is no path from the root", one_line(options.to, 255)),
@@ -203,6 +211,13 @@ Result<std::vector<Deployed>> deploy(const std::string& dir, const std::vector<s
   if (!authority) return tl::unexpected(authority.error());
   const auto revoked = load_revoked(dir);
   if (!revoked) return tl::unexpected(revoked.error());
+  std::vector<std::string> hosts;
+  for (const std::string& given : named) {
+    if (given.starts_with("unix:"))
+      return fail(Cause::bad_input, fmt::format("'{}' is a socket, not a host", given), "--hosts");
+    const std::string host = without_port(given);
+    if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.push_back(host);
+  }
   std::vector<Deployed> rows(hosts.size());
   std::vector<std::string> missing;
   for (std::size_t i = 0; i < hosts.size(); ++i) {

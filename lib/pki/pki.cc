@@ -24,19 +24,14 @@ std::string in(const std::string& dir, const std::string& name) {
   return dir + "/" + name;
 }
 
-std::string without_port(const std::string& name) {
-  const std::size_t colon = name.find(':');
-  if (colon == std::string::npos || name.find(':', colon + 1) != std::string::npos) return name;
-  return name.substr(0, colon);
-}
-
 std::string upper(std::string text) {
   for (char& c : text) c = char(std::toupper(static_cast<unsigned char>(c)));
   return text;
 }
 
+// Shorter ones are names of nodes: "c99", "beef".
 bool is_serial(const std::string& text) {
-  return text.size() >= 2 && text.size() <= 42 &&
+  return text.size() >= 16 && text.size() <= 42 &&
          std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 
@@ -52,6 +47,8 @@ Result<void> check_name(const std::string& name, bool for_node) {
   for (const char c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-' && c != '_')
       return refuse(std::string("it contains '") + c + "'");
+  if (name == "revoked" || name == "ca.crt" || name == "ca.key")
+    return refuse("the authority keeps a file of that name");
   if (for_node && name == "operator")
     return fail(Cause::bad_input, "\"operator\" is the name of the operator's own certificate", {},
                 "to renew that one, add --role run");
@@ -64,6 +61,59 @@ Result<void> write_bundle(const std::string& folder, const std::string& ca, cons
   if (auto r = write_file(in(folder, "ca.crt"), ca, public_mode, Existing::replace); !r) return r;
   if (auto r = write_file(in(folder, stem + ".key"), made.key, secret_mode, Existing::replace); !r) return r;
   return write_file(in(folder, stem + ".crt"), made.certificate, public_mode, Existing::replace);
+}
+
+// Of a file with a serial at the beginning of each line.
+Result<Serials> read_serials(const std::string& path) {
+  if (!exists(path)) return Serials{};
+  auto text = read_file(path);
+  if (!text) return tl::unexpected(text.error());
+  Serials serials;
+  std::istringstream lines(*text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::istringstream words(line);
+    std::string serial;
+    if (!(words >> serial) || serial[0] == '#') continue;
+    if (!is_serial(serial))
+      return fail(Cause::bad_input, fmt::format("{}, line {}: no serial number", path, number), {},
+                  "lines begin with a serial in hexadecimal digits, as ringtrue pki revoke writes them");
+    serials.insert(upper(serial));
+  }
+  return serials;
+}
+
+// All that were ever issued for a name, whatever replaced them: any of its keys may be in wrong hands. Tells
+// of the one that is there now.
+Result<Serials> issued_serials(const std::string& folder, Issued& now) {
+  auto serials = read_serials(in(folder, "serials"));
+  if (!serials) return serials;
+  for (const char* name : {"operator.crt", "node.crt"}) {
+    const std::string file = in(folder, name);
+    if (!exists(file)) continue;
+    auto pem = read_file(file);
+    if (!pem) return tl::unexpected(pem.error());
+    const auto facts = read_certificate(*pem);
+    if (!facts) return fail(Cause::bad_input, file + ": " + facts.error().what);
+    now.name = facts->name;
+    now.until = date_text(facts->not_after);
+    serials->insert(facts->serial);
+  }
+  return serials;
+}
+
+// Before the new one takes the place of the last.
+Result<void> note_serial(const std::string& folder, const std::string& certificate) {
+  const auto facts = read_certificate(certificate);
+  if (!facts) return tl::unexpected(facts.error());
+  Issued former;
+  auto serials = issued_serials(folder, former);
+  if (!serials) serials = Serials{};  // damaged: what is issued now replaces it
+  serials->insert(facts->serial);
+  std::string text = "# Of all certificates that were issued for this name, for ringtrue pki revoke.\n";
+  for (const std::string& serial : *serials) text += serial + "\n";
+  return write_file(in(folder, "serials"), text, public_mode, Existing::replace);
 }
 
 Result<Issued> issue_one(const std::string& dir, const KeyPair& authority, const std::string& name,
@@ -81,6 +131,8 @@ Result<Issued> issue_one(const std::string& dir, const KeyPair& authority, const
   if (!made) return tl::unexpected(made.error());
   const std::string folder = in(dir, name);
   const char* stem = granted == Role::node ? "node" : "operator";
+  if (auto r = make_folder(folder); !r) return tl::unexpected(r.error());
+  if (auto r = note_serial(folder, made->certificate); !r) return tl::unexpected(r.error());
   if (auto r = write_bundle(folder, authority.certificate, stem, *made); !r) return tl::unexpected(r.error());
   return Issued{name, folder, date_text(until)};
 }
@@ -173,6 +225,12 @@ Role role_of(const std::string& pem_or_unit) {
   return Role::none;
 }
 
+std::string without_port(const std::string& name) {
+  const std::size_t colon = name.find(':');
+  if (colon == std::string::npos || name.find(':', colon + 1) != std::string::npos) return name;
+  return name.substr(0, colon);
+}
+
 Result<std::vector<Issued>> init_authority(const std::string& dir) {
   for (const char* file : {"ca.crt", "ca.key"})
     if (exists(in(dir, file)))
@@ -228,24 +286,7 @@ Result<std::vector<Issued>> issue_certificates(const std::string& dir, const std
 }
 
 Result<Serials> load_revoked(const std::string& dir) {
-  const std::string path = in(dir, "revoked");
-  if (!exists(path)) return Serials{};
-  auto text = read_file(path);
-  if (!text) return tl::unexpected(text.error());
-  Serials serials;
-  std::istringstream lines(*text);
-  int number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    std::istringstream words(line);
-    std::string serial;
-    if (!(words >> serial) || serial[0] == '#') continue;
-    if (!is_serial(serial))
-      return fail(Cause::bad_input, fmt::format("{}, line {}: no serial number", path, number), {},
-                  "lines begin with a serial in hexadecimal digits, as ringtrue pki revoke writes them");
-    serials.insert(upper(serial));
-  }
-  return serials;
+  return read_serials(in(dir, "revoked"));
 }
 
 Result<std::vector<Issued>> revoke_certificates(const std::string& dir,
@@ -262,26 +303,20 @@ Result<std::vector<Issued>> revoke_certificates(const std::string& dir,
     text = "# Certificates that count no more. A copy beside each node's ca.crt; reload its daemon.\n";
   }
   std::vector<Issued> revoked;
+  std::set<std::string> names;
   for (const std::string& given : names_or_serials) {
+    if (!names.insert(without_port(given)).second) continue;
     Issued one{given, path, "unknown"};
-    std::string serial = upper(given);
-    const std::string folder = in(dir, without_port(given));
-    const std::string file = in(folder, exists(in(folder, "node.crt")) ? "node.crt" : "operator.crt");
-    if (exists(file)) {
-      auto pem = read_file(file);
-      if (!pem) return tl::unexpected(pem.error());
-      auto facts = read_certificate(*pem);
-      if (!facts) return fail(Cause::bad_input, file + ": " + facts.error().what);
-      one.name = facts->name;
-      one.until = date_text(facts->not_after);
-      serial = facts->serial;
-    } else if (!is_serial(given)) {
+    auto serials = issued_serials(in(dir, without_port(given)), one);
+    if (!serials) return tl::unexpected(serials.error());
+    if (serials->empty() && is_serial(given)) serials->insert(upper(given));
+    if (serials->empty())
       return fail(
           Cause::bad_input, fmt::format("no certificate of \"{}\" in {}", given, dir), {},
           "give names as pki issue was given them, or a serial: openssl x509 -noout -serial -in FILE");
-    }
-    if (known->insert(serial).second)
-      text += fmt::format("{}  {}, {}\n", serial, one.name, date_text(time(nullptr)));
+    for (const std::string& serial : *serials)
+      if (known->insert(serial).second)
+        text += fmt::format("{}  {}, {}\n", serial, one.name, date_text(time(nullptr)));
     revoked.push_back(std::move(one));
   }
   if (revoked.empty()) return fail(Cause::bad_input, "no name of a certificate to revoke");

@@ -4,6 +4,7 @@
 //   DIR/operator/{ca.crt,operator.crt,operator.key}   made with it: role run
 //   DIR/NODE/{ca.crt,node.crt,node.key}          one folder a node, to be copied there
 //   DIR/NAME/{ca.crt,operator.crt,operator.key}  a person's or a program's, of role read or run
+//   DIR/NAME/serials                             of all that were issued for it; stays with the authority
 //   DIR/revoked                                  serials that count no more; a copy beside each node's ca.crt
 //
 // The role is the subject's OU: "role:run" may run, "role:read" may only ask what a node is, "role:node" is
@@ -45,12 +46,16 @@ struct IssueOptions {
   std::optional<int> days;  // from today; 825 where not given, never longer than the authority's own
 };
 
+// "node3:7465" is the host "node3"; addresses of IPv6 stay.
+std::string without_port(const std::string& name);
+
 // One certificate a name (see the folders above); replaces a former one of the same name. A port in a name
 // ("node3:7465") is left away: certificates are for hosts.
 Result<std::vector<Issued>> issue_certificates(const std::string& dir, const std::vector<std::string>& names,
                                                const IssueOptions& options);
 
-// Adds the certificates in DIR/NAME, or the serials that are given instead of names, to DIR/revoked.
+// Adds all certificates that were issued for each name, or the serials that are given instead of names, to
+// DIR/revoked.
 Result<std::vector<Issued>> revoke_certificates(const std::string& dir,
                                                 const std::vector<std::string>& names_or_serials);
 

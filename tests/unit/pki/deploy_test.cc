@@ -97,6 +97,28 @@ TEST_F(Deploy, BringsTheRevokedAndTellsARunningDaemon) {
   EXPECT_NE(text(folder.path("managed")).find("reload ringtrued"), std::string::npos);
 }
 
+TEST_F(Deploy, TakesANodeOnceWithoutItsPort) {
+  systemd(false);
+  const auto rows = run({"node1:7464", "node1"});
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].node, "node1");
+  EXPECT_EQ(text(folder.path("asked")), "node1 sh -s\n");
+  EXPECT_FALSE(deploy(pki, {"unix:/run/ringtrued.sock"}, options));
+}
+
+TEST_F(Deploy, MendsModesAndWhatWasCutOff) {
+  systemd(true);
+  run({"node1"});
+  EXPECT_EQ(run({"node1"})[0].state, DeployState::unchanged);
+  ::chmod(at("node1", "node.key").c_str(), 0644);
+  std::filesystem::create_directory(at("node1", "") + "../pki.new.1");
+  std::ofstream(at("node1", "") + "../pki.new.1/node.key") << "left";
+  const auto rows = run({"node1"});
+  EXPECT_EQ(rows[0].detail, "daemon reloaded");
+  EXPECT_EQ(mode(at("node1", "node.key")), 0600u);
+  EXPECT_FALSE(std::filesystem::exists(at("node1", "") + "../pki.new.1"));
+}
+
 TEST_F(Deploy, StartsADaemonWhereAsked) {
   systemd(false);
   options.start = true;

@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <filesystem>
 
 #include "pki/safe_file.h"
 #include "pki/x509.h"
@@ -90,7 +92,7 @@ TEST_F(Pki, IssueLeavesNoTemporaryFiles) {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(dir_ + "/node1"))
     files += entry.is_regular_file();
-  EXPECT_EQ(files, 3);
+  EXPECT_EQ(files, 4);
 }
 
 TEST_F(Pki, IssueWithARoleIsForAPerson) {
@@ -227,15 +229,36 @@ TEST_F(Pki, RevokedSerialsAreKeptInAFile) {
   EXPECT_THAT(identify(pem, ca, {}, now - 3 * day).error().what, HasSubstr("valid only from"));
   EXPECT_FALSE(identify("nonsense", ca, {}, now));
 
-  ASSERT_TRUE(revoke_certificates(dir_, {"alice", "0123abcdef"}));
+  ASSERT_TRUE(revoke_certificates(dir_, {"alice", "0123abcdef012345"}));
   ASSERT_TRUE(revoke_certificates(dir_, {"alice"}));  // once more changes nothing
   const auto revoked = load_revoked(dir_);
   ASSERT_TRUE(revoked);
-  EXPECT_THAT(*revoked, ElementsAre("0123ABCDEF", read_certificate(pem)->serial));
+  EXPECT_THAT(*revoked, testing::UnorderedElementsAre("0123ABCDEF012345", read_certificate(pem)->serial));
   EXPECT_THAT(identify(pem, ca, *revoked, now).error().what, HasSubstr("revoked"));
   EXPECT_THAT(revoke_certificates(dir_, {"nobody"}).error().what, HasSubstr("no certificate of"));
   put(dir_ + "/revoked", "# fine\n\nnot a serial\n");
   EXPECT_THAT(load_revoked(dir_).error().what, HasSubstr("line 3"));
+}
+
+TEST_F(Pki, RevokingANameRevokesAllThatWasIssuedForIt) {
+  IssueOptions read;
+  read.role = Role::read;
+  Serials issued;
+  const auto issue = [&](const IssueOptions& options, const char* file) {
+    ASSERT_TRUE(issue_certificates(dir_, {"c99"}, options));
+    issued.insert(read_certificate(*read_file(dir_ + "/c99/" + file))->serial);
+  };
+  EXPECT_FALSE(revoke_certificates(dir_, {"c99"})) << "a name, and no serial";
+  issue({}, "node.crt");
+  issue(read, "operator.crt");
+  issue({}, "node.crt");
+  ASSERT_EQ(issued.size(), 3u);
+  std::filesystem::remove(dir_ + "/c99/node.key");
+  ASSERT_TRUE(revoke_certificates(dir_, {"c99", "c99"}));
+  EXPECT_EQ(*load_revoked(dir_), issued);
+  issue({}, "node.crt");
+  EXPECT_EQ(load_revoked(dir_)->size(), 3u) << "a new one counts";
+  EXPECT_FALSE(issue_certificates(dir_, {"revoked"}, {}));
 }
 
 TEST_F(Pki, KeysThatOthersMayTouchAreRefused) {
