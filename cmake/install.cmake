@@ -14,6 +14,12 @@ install(TARGETS ringtrue-worker ringtrue-probe RUNTIME DESTINATION ${CMAKE_INSTA
         COMPONENT daemon)
 install(DIRECTORY packaging/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/ringtrue COMPONENT command
         FILES_MATCHING PATTERN "*.json")
+if(RINGTRUE_STATIC)
+  install(CODE "execute_process(COMMAND ${CMAKE_SOURCE_DIR}/packaging/notices OUTPUT_FILE ${CMAKE_BINARY_DIR}/NOTICES
+                COMMAND_ERROR_IS_FATAL ANY)" COMPONENT notices)
+  install(FILES LICENSE ${CMAKE_BINARY_DIR}/NOTICES DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/ringtrue
+          COMPONENT notices)
+endif()
 install(FILES ${shared}/config.toml DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/ringtrue COMPONENT command)
 
 install(FILES ${shared}/ringtrued.toml DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/ringtrue COMPONENT daemon)
