@@ -44,7 +44,8 @@ add_custom_command(
   COMMENT "Compiling the CUDA kernels" VERBATIM)
 
 file(GLOB sources CONFIGURE_DEPENDS ${module}/*.cc)
-add_library(ringtrue-cuda MODULE ${sources} ${kernels})
+add_library(ringtrue-cuda MODULE ${sources} ${kernels}
+            $<$<BOOL:${RINGTRUE_STATIC}>:${CMAKE_SOURCE_DIR}/packaging/static/libc.cc>)
 set_source_files_properties(${kernels} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 # Sanitizers stay outside: the runtime in it was built without.
 set_target_properties(ringtrue-cuda PROPERTIES
