@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/width.h"
+
 namespace ringtrue::report {
 
 bool colour_allowed(Color color, int fd) {
@@ -59,15 +61,7 @@ std::string Style::heat(std::string_view text, double share, double warning, dou
 }
 
 std::size_t display_width(std::string_view text) {
-  std::size_t width = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\x1b') {
-      while (i < text.size() && text[i] != 'm') ++i;
-      continue;
-    }
-    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) ++width;
-  }
-  return width;
+  return columns_of(text);
 }
 
 namespace {

@@ -30,7 +30,7 @@ struct Style {
   std::string heat(std::string_view text, double share, double warning, double critical) const;
 };
 
-// Columns that a UTF-8 text takes on a terminal (code points; escape sequences count as nothing).
+// Columns that a UTF-8 text takes on a terminal, see base/width.h.
 std::size_t display_width(std::string_view text);
 
 constexpr std::size_t usual_width = 80;  // of files that people read

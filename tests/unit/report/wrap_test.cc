@@ -61,5 +61,17 @@ TEST(Table, LeavesOutEmptyHeaders) {
   EXPECT_EQ(table.text(1), " a  b\n");
 }
 
+TEST(Table, ColumnsStayAlignedBesideWideAndCombiningCharacters) {
+  Table table({left("node"), {"rate"}});
+  table.row({"東京", "1.0"});
+  table.row({"e\xcc\x81t\xc3\xa9", "22.0"});
+  table.row({"node1", "3.0"});
+  EXPECT_EQ(table.text(),
+            "node   rate\n"
+            "東京    1.0\n"
+            "e\xcc\x81t\xc3\xa9   22.0\n"
+            "node1   3.0\n");
+}
+
 }  // namespace
 }  // namespace ringtrue::report
