@@ -147,6 +147,20 @@ function(ringtrue_library name)
   target_link_libraries(ringtrue_${name} ${scope} tl::expected fmt::fmt Threads::Threads)
 endfunction()
 
+# ringtrue_part(NAME FOLDER dependency... [PRIVATE dependency...]): a part of a program as the library ringtrue_NAME, for
+# the program and its tests. Includes are named from the root.
+function(ringtrue_part name folder)
+  cmake_parse_arguments(arg "" "" "PRIVATE" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cc)
+  add_library(ringtrue_${name} STATIC ${sources})
+  ringtrue_unity(ringtrue_${name})
+  target_include_directories(ringtrue_${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/lib)
+  foreach(dependency ${arg_UNPARSED_ARGUMENTS})
+    target_link_libraries(ringtrue_${name} PUBLIC ringtrue_${dependency})
+  endforeach()
+  target_link_libraries(ringtrue_${name} PRIVATE ${arg_PRIVATE})
+endfunction()
+
 # lib/probe/library: what links vendors' libraries, for ringtrue-probe and its tests alone.
 function(ringtrue_vendor_library)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/probe/library/*.cc)

@@ -54,6 +54,8 @@ const std::vector<Room> house = {
     {"cmd",
      {"operator/", "pki/", "report/", "campaign/", "sim/", "config/", "formats/", "ideal/", "run/",
       "collective/", "base/"}},
+    {"tui/model/snapshot", {}},
+    {"tui/frame", {"tui/model/snapshot/", "base/"}},
 };
 
 // One transport knows no other, but that verbs greets its peer over a connection of tcp's; `faulty` decorates
@@ -92,8 +94,8 @@ const std::vector<Guest> guests = {
 };
 
 // Algorithms, models and the diagnosis do no I/O, hold no threads and read no clock.
-const Names pure = {"lib/collective/", "lib/run/", "lib/topology/", "lib/formats/",
-                    "lib/ideal/",      "lib/sim/", "lib/diagnosis/"};
+const Names pure = {"lib/collective/", "lib/run/",       "lib/topology/", "lib/formats/",       "lib/ideal/",
+                    "lib/sim/",        "lib/diagnosis/", "tui/frame/",    "tui/model/snapshot/"};
 const Names impure = {
     "sys/",   "net/",    "netinet/", "arpa/",   "linux/",   "unistd.h",   "fcntl.h",
     "poll.h", "netdb.h", "time.h",   "ctime",   "thread",   "mutex",      "condition_variable",

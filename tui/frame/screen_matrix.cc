@@ -1,0 +1,193 @@
+// Who sends to whom: the shares as numbers with marks, both headers staying while it scrolls.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/plural.h"
+#include "tui/frame/filter.h"
+#include "tui/frame/parts.h"
+#include "tui/frame/words.h"
+
+namespace ringtrue::tui {
+namespace {
+
+constexpr std::size_t grouped_above = 40;
+constexpr int cell_width = 4;  // "100!"
+
+Maybe share_at(const Matrix& m, const View& view, std::size_t from, std::size_t to) {
+  const std::size_t layer = m.layers.empty() ? 0 : std::size_t(view.layer) % m.layers.size();
+  const Maybe rate = m.rate(layer, from, to);
+  const Maybe of = view.baseline ? m.usual(from, to) : m.expected;
+  return rate && of && *of > 0 ? Maybe(*rate / *of) : Maybe();
+}
+
+// By leaf, or else by so many as they come.
+struct Groups {
+  std::vector<std::string> names;
+  std::vector<std::vector<int>> members;
+};
+
+Groups groups_of(const Matrix& m) {
+  Groups out;
+  if (!m.groups.empty() && m.group.size() == m.names.size()) {
+    out.names = m.groups;
+    out.members.resize(m.groups.size());
+    for (std::size_t i = 0; i < m.names.size(); ++i)
+      if (m.group[i] >= 0 && std::size_t(m.group[i]) < out.members.size())
+        out.members[std::size_t(m.group[i])].push_back(int(i));
+    return out;
+  }
+  constexpr std::size_t together = 16;
+  for (std::size_t i = 0; i < m.names.size(); i += together) {
+    const std::size_t end = std::min(i + together, m.names.size());
+    out.names.push_back(fmt::format("{}..", m.names[i]));
+    out.members.emplace_back(end - i);
+    std::iota(out.members.back().begin(), out.members.back().end(), int(i));
+  }
+  return out;
+}
+
+// What tells a name from the others, in so few columns: its end.
+std::string short_name(const std::string& name, int columns) {
+  if (int(columns_of(name)) <= columns) return name;
+  std::size_t at = name.size();
+  while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9') --at;
+  const std::string digits = name.substr(at);
+  if (digits.empty()) return name;
+  return int(digits.size()) <= columns ? digits : digits.substr(digits.size() - std::size_t(columns));
+}
+
+}  // namespace
+
+Cells cells_of(const Snapshot& snapshot, const View& view) {
+  Cells out;
+  if (!snapshot.matrix) return out;
+  const Matrix& m = *snapshot.matrix;
+  std::vector<int> rows(m.names.size()), columns;
+  std::iota(rows.begin(), rows.end(), 0);
+  const Spot& spot = view.here();
+  if (!spot.filter.empty()) {
+    Table names;
+    names.columns = {{"NODE"}};
+    names.fields = {"node"};
+    names.units = {1};
+    if (const auto filter = Filter::parse(spot.filter, names))
+      std::erase_if(rows, [&](int i) {
+        const std::string& name = m.names[std::size_t(i)];
+        return !filter->matches({name, name, Level::good, false, {name}, {{}}, {{}}});
+      });
+  }
+  columns = rows;
+  if (m.names.size() > grouped_above && spot.filter.empty()) {
+    const Groups groups = groups_of(m);
+    if (!spot.open) {
+      out.grouped = true;
+      out.rows = out.columns = groups.names;
+      out.shares.assign(groups.names.size(), std::vector<Maybe>(groups.names.size()));
+      for (std::size_t a = 0; a < groups.names.size(); ++a) {
+        out.row_ids.push_back(int(a));
+        for (std::size_t b = 0; b < groups.names.size(); ++b)
+          for (const int i : groups.members[a])
+            for (const int j : groups.members[b])
+              if (const Maybe share = share_at(m, view, std::size_t(i), std::size_t(j)); share)
+                out.shares[a][b] = std::min(out.shares[a][b].value_or(99), *share);
+      }
+      out.column_ids = out.row_ids;
+      return out;
+    }
+    // "3 5": the groups that were gone into.
+    int a = 0, b = 0;
+    if (std::size_t cut = spot.key.find(' '); cut != spot.key.npos) {
+      a = std::atoi(spot.key.c_str());
+      b = std::atoi(spot.key.c_str() + cut);
+    }
+    const auto members = [&](int g) {
+      return g >= 0 && std::size_t(g) < groups.members.size() ? groups.members[std::size_t(g)]
+                                                              : std::vector<int>();
+    };
+    rows = members(a);
+    columns = members(b);
+  }
+  for (const int i : rows) out.rows.push_back(m.names[std::size_t(i)]);
+  for (const int j : columns) out.columns.push_back(m.names[std::size_t(j)]);
+  for (const int i : rows) {
+    out.shares.emplace_back();
+    for (const int j : columns)
+      out.shares.back().push_back(share_at(m, view, std::size_t(i), std::size_t(j)));
+  }
+  out.row_ids = std::move(rows);
+  out.column_ids = std::move(columns);
+  return out;
+}
+
+std::string draw_matrix(Grid& grid, const Box& box, const Snapshot& snapshot, const View& view) {
+  const Cells cells = cells_of(snapshot, view);
+  if (cells.rows.empty() || cells.columns.empty() || box.height < 3) {
+    draw_text(grid, box,
+              snapshot.matrix ? "No node fits the filter."
+                              : "No rates between nodes are known: a check measures them.",
+              Paint::dim);
+    return {};
+  }
+  const Matrix& m = *snapshot.matrix;
+  const int row_at = std::clamp(view.here().row, 0, int(cells.rows.size()) - 1);
+  const int column_at = std::clamp(view.here().column, 0, int(cells.columns.size()) - 1);
+  int label = 4;
+  for (const std::string& name : cells.rows)
+    label = std::max(label, int(columns_of(shown(name, grid.letters()), grid.letters().ambiguous)));
+  label = std::min({label, 20, std::max(box.width / 3, 4)});
+  const int pitch = cell_width + 1;
+  const int across = std::max((box.width - label) / pitch, 1), down = box.height - 2;
+  const int first_row = first_shown(row_at, int(cells.rows.size()), down);
+  const int first_column = first_shown(column_at, int(cells.columns.size()), across);
+  const std::size_t layer = m.layers.empty() ? 0 : std::size_t(view.layer) % m.layers.size();
+  // What is chosen, in full.
+  const Maybe& here = cells.shares[std::size_t(row_at)][std::size_t(column_at)];
+  std::string says =
+      fmt::format("{} -> {}: {}", cells.rows[std::size_t(row_at)], cells.columns[std::size_t(column_at)],
+                  cells.grouped ? (here ? "worst " + percent(here) : "not measured") : "");
+  if (!cells.grouped) {
+    const Maybe rate = m.rate(layer, std::size_t(cells.row_ids[std::size_t(row_at)]),
+                              std::size_t(cells.column_ids[std::size_t(column_at)]));
+    const RateUnit unit = unit_of(rate.value_or(0));
+    says += rate ? fmt::format("{} {}{}", in_unit(rate, unit), unit.name, here ? ", " + percent(here) : "")
+            : row_at == column_at && cells.row_ids == cells.column_ids ? "itself"
+                                                                       : "not measured";
+  }
+  if (m.layers.size() > 1) says = fmt::format("[{}] {}", m.layers[layer].name, says);
+  const std::string what = view.baseline ? "% of baseline" : "% of expected";
+  const int right = int(columns_of(what));
+  if (box.width > right + 20) grid.put_right(box.x + box.width - right, box.y, right, what, Paint::dim);
+  grid.put(box.x, box.y, says, paint_of(level_of(here, m.warning, m.critical)),
+           box.width > right + 20 ? box.width - right - 1 : box.width);
+  for (int c = 0; c < across && first_column + c < int(cells.columns.size()); ++c) {
+    const std::string& name = cells.columns[std::size_t(first_column + c)];
+    grid.put_right(box.x + label + 1 + c * pitch, box.y + 1, cell_width, short_name(name, cell_width),
+                   Paint::title);
+    if (first_column + c == column_at) grid.reverse(box.x + label + 1 + c * pitch, box.y + 1, cell_width);
+  }
+  for (int r = 0; r < down && first_row + r < int(cells.rows.size()); ++r) {
+    const int y = box.y + 2 + r;
+    grid.put(box.x, y, cells.rows[std::size_t(first_row + r)], Paint::title, label);
+    if (first_row + r == row_at) grid.reverse(box.x, y, label);
+    for (int c = 0; c < across && first_column + c < int(cells.columns.size()); ++c) {
+      const Maybe& share = cells.shares[std::size_t(first_row + r)][std::size_t(first_column + c)];
+      const int x = box.x + label + 1 + c * pitch;
+      if (share) {
+        const char mark = mark_of(level_of(share, m.warning, m.critical));
+        grid.put_right(x, y, cell_width, fmt::format("{:.0f}{}", std::min(*share * 100, 999.0), mark),
+                       heat(share));
+      } else {
+        grid.put_right(x, y, cell_width, ". ", Paint::dim);
+      }
+      if (first_row + r == row_at && first_column + c == column_at) grid.reverse(x, y, cell_width);
+    }
+  }
+  std::string seen_of = seen(first_row, down, int(cells.rows.size()), "rows");
+  const std::string columns = seen(first_column, across, int(cells.columns.size()), "columns");
+  if (!columns.empty()) seen_of += (seen_of.empty() ? "" : ", ") + columns;
+  return seen_of;
+}
+
+}  // namespace ringtrue::tui
