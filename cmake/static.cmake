@@ -12,6 +12,13 @@ function(ringtrue_static_part name)
   add_library(${arg_ALIAS} ALIAS ringtrue_static_${name})
 endfunction()
 
+# RHEL 9's has no strict tables.
+function(ringtrue_static_sqlite)
+  add_library(ringtrue_static_sqlite INTERFACE)
+  target_link_libraries(ringtrue_static_sqlite INTERFACE -l:libsqlite3.a m ${CMAKE_DL_LIBS})
+  add_library(PkgConfig::SQLITE ALIAS ringtrue_static_sqlite)
+endfunction()
+
 # After find_package: of what was imported as a shared library, the archive beside it.
 function(ringtrue_use_archives)
   get_directory_property(targets IMPORTED_TARGETS)

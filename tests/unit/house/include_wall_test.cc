@@ -41,6 +41,7 @@ const std::vector<Room> house = {
     {"lib/campaign", {"sim/", "diagnosis/", "ideal/", "topology/", "base/"}},
     {"lib/wire", {"run/", "base/"}},
     {"lib/worker", {"wire/", "engine/session/", "run/", "base/"}},
+    {"lib/history", {"base/"}},
     {"lib/pki", {"base/"}},
     {"lib/fleet", {"wire/", "pki/", "probe/", "topology/", "run/", "base/"}},
     {"lib/operator/documents",
@@ -90,6 +91,7 @@ const std::vector<Guest> guests = {
     {{"netlink/"}, {"lib/probe/library/"}},
     {{"cuda", "nvml"}, {"lib/transport/cuda/", "lib/probe/library/"}},
     {{"pugixml.hpp", "zlib.h"}, {"lib/formats/"}},
+    {{"sqlite3"}, {"lib/history/sqlite.cc"}},
     {{"hwy/"}, {"lib/engine/kernels/simd.cc"}},
 };
 

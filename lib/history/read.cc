@@ -1,0 +1,321 @@
+#include "history/read.h"
+
+#include <fmt/format.h>
+
+#include "base/number.h"
+
+namespace ringtrue::history {
+namespace {
+
+constexpr const char* session_columns =
+    "SELECT s.id, s.uuid, f.name, s.kind, s.started_us, s.ended_us, s.verdict, s.version, s.fingerprint, "
+    "s.nodes, "
+    "s.runs, s.bytes, s.seconds, s.expected, s.level, s.accepted, s.why_not, s.clock_went_back "
+    "FROM session s JOIN fleet f ON f.id = s.fleet ";
+
+Session session_of(const Statement& row) {
+  Session s;
+  s.id = row.integer(0);
+  s.uuid = row.text(1);
+  s.fleet = row.text(2);
+  s.kind = parse_key<Kind>(row.text(3)).value_or(Kind::check);
+  s.started_us = row.integer(4);
+  s.ended_us = row.integer(5);
+  if (!row.null(6)) s.verdict = row.text(6);
+  s.version = row.text(7);
+  s.fingerprint = row.text(8);
+  s.nodes = int(row.integer(9));
+  s.runs = row.integer(10);
+  s.bytes = row.integer(11);
+  s.seconds = row.real(12);
+  s.expected = row.maybe_real(13);
+  s.level = row.maybe_real(14);
+  s.accepted = row.integer(15) != 0;
+  s.why_not = row.text(16);
+  s.clock_went_back = row.integer(17) != 0;
+  return s;
+}
+
+// All rows of a statement, as `of` takes them.
+template <class T, class Of, class... Values>
+Result<std::vector<T>> all(const Store& store, const std::string& text, Of of, const Values&... values) {
+  auto rows = store.connection().prepare(text.c_str());
+  if (!rows) return tl::unexpected(rows.error());
+  rows->with(values...);
+  std::vector<T> out;
+  if (auto read = each_row(*rows, [&] { out.push_back(of(*rows)); }); !read)
+    return tl::unexpected(read.error());
+  return out;
+}
+
+std::optional<std::string> any_fleet(const std::string& name) {
+  return name.empty() ? std::nullopt : std::optional(name);
+}
+
+// With ?1 to ?6 bound to the parts of a Which.
+constexpr const char* session_chosen =
+    "(?1 IS NULL OR f.name = ?1) AND s.started_us >= ?2 AND s.started_us <= ?3 AND (?4 IS NULL OR "
+    "s.fingerprint = ?4) "
+    "AND s.accepted >= ?5 ";
+
+constexpr std::int64_t endless = INT64_MAX;
+
+SubjectKey key_at(const Statement& row, int column) {
+  return {parse_key<SubjectType>(row.text(column)).value_or(SubjectType::counter), row.text(column + 1),
+          row.text(column + 2), row.text(column + 3)};
+}
+
+Metric metric_of(std::int64_t stored) {
+  return Metric(std::uint8_t(stored));
+}
+
+Reading reading_at(const Statement& row, int column) {
+  return {key_at(row, column), metric_of(row.integer(column + 4)), row.maybe_real(column + 5),
+          int(row.integer(column + 6))};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> fleets(const Store& store) {
+  return all<std::string>(store, "SELECT name FROM fleet ORDER BY id",
+                          [](const Statement& row) { return row.text(0); });
+}
+
+Result<std::vector<Session>> sessions(const Store& store, const Which& which) {
+  const std::string text = fmt::format("SELECT * FROM ({}WHERE {}ORDER BY s.id DESC LIMIT ?6) ORDER BY 1",
+                                       session_columns, session_chosen);
+  return all<Session>(store, text, session_of, any_fleet(which.fleet), which.since_us.value_or(-endless),
+                      which.until_us.value_or(endless), which.fingerprint, which.accepted,
+                      which.last.value_or(-1));
+}
+
+Result<Session> session(const Store& store, std::string_view name) {
+  const auto number = parse_number<std::int64_t>(name);
+  std::string like;
+  for (const char c : name) {
+    const char lower = c >= 'A' && c <= 'F' ? char(c - 'A' + 'a') : c;
+    const bool plain = (lower >= '0' && lower <= '9') || (lower >= 'a' && lower <= 'f') || lower == '-';
+    like += plain ? lower : '?';
+  }
+  const bool last = name == "last";
+  const std::string text =
+      std::string(session_columns) + (last     ? "ORDER BY s.id DESC LIMIT 1"
+                                      : number ? "WHERE s.id = ?1"
+                                               : "WHERE substr(s.uuid, 1, length(?1)) = ?1 LIMIT 2");
+  const auto found = last     ? all<Session>(store, text, session_of)
+                     : number ? all<Session>(store, text, session_of, *number)
+                              : all<Session>(store, text, session_of, like);
+  if (!found) return tl::unexpected(found.error());
+  if (found->size() == 1) return found->front();
+  return fail(Cause::bad_input,
+              found->empty() ? fmt::format("there is no session '{}' in the history", name.substr(0, 64))
+                             : fmt::format("several sessions begin with '{}'", name.substr(0, 64)),
+              {}, "ringtrue history lists them");
+}
+
+Result<std::vector<Reading>> readings(const Store& store, std::int64_t session) {
+  return all<Reading>(
+      store,
+      "SELECT u.type, u.node, u.peer, u.device, r.metric, r.value, r.n FROM reading r JOIN subject u ON u.id "
+      "= r.subject "
+      "WHERE r.session = ?1 ORDER BY r.subject, r.metric",
+      [](const Statement& row) { return reading_at(row, 0); }, session);
+}
+
+Result<std::vector<Found>> findings(const Store& store, std::int64_t session) {
+  return all<Found>(
+      store,
+      "SELECT u.type, u.node, u.peer, u.device, d.severity, d.kind, d.ratio, d.confidence FROM finding d "
+      "JOIN subject u ON u.id = d.subject WHERE d.session = ?1 ORDER BY d.id",
+      [](const Statement& row) {
+        return Found{key_at(row, 0), row.text(4), row.text(5), row.maybe_real(6), row.real(7)};
+      },
+      session);
+}
+
+Result<std::vector<Fact>> facts(const Store& store, std::int64_t session) {
+  const auto lines = all<std::string>(
+      store, "SELECT a.lines FROM session s JOIN facts a ON a.id = s.facts WHERE s.id = ?1",
+      [](const Statement& row) { return row.text(0); }, session);
+  if (!lines) return tl::unexpected(lines.error());
+  std::vector<Fact> out;
+  if (lines->empty()) return out;
+  std::string_view rest = lines->front();
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    Fact fact;
+    std::string* const parts[] = {&fact.node, &fact.device, &fact.name, &fact.value};
+    std::size_t part = 0;
+    for (const char c : line) c == '\t' && part < 3 ? void(++part) : parts[part]->push_back(c);
+    out.push_back(std::move(fact));
+  }
+  return out;
+}
+
+Result<std::string> document(const Store& store, std::int64_t session) {
+  auto found = all<std::string>(
+      store, "SELECT gz FROM document WHERE session = ?1", [](const Statement& row) { return row.text(0); },
+      session);
+  if (!found) return tl::unexpected(found.error());
+  return found->empty() ? std::string() : std::move(found->front());
+}
+
+Result<std::vector<SubjectKey>> subjects(const Store& store, const std::string& fleet,
+                                         const std::optional<std::string>& node) {
+  return all<SubjectKey>(
+      store,
+      "SELECT u.type, u.node, u.peer, u.device FROM subject u JOIN fleet f ON f.id = u.fleet "
+      "WHERE f.name = ?1 AND (?2 IS NULL OR u.node = ?2 OR u.peer = ?2) ORDER BY u.node, u.type, u.peer, "
+      "u.device",
+      [](const Statement& row) { return key_at(row, 0); }, fleet, node);
+}
+
+Result<std::vector<Point>> series(const Store& store, const SubjectKey& subject, Metric metric,
+                                  const Which& which) {
+  const std::string text = fmt::format(
+      "SELECT * FROM (SELECT r.session, s.started_us, r.value, r.n, s.level, s.accepted FROM session s "
+      "JOIN fleet f ON f.id = s.fleet CROSS JOIN reading r ON r.session = s.id AND r.subject = "
+      "(SELECT id FROM subject u WHERE u.fleet = f.id AND u.node = ?7 AND u.type = ?8 AND u.peer = ?9 AND "
+      "u.device = ?10) "
+      "AND r.metric = ?11 WHERE {}ORDER BY s.id DESC LIMIT ?6) ORDER BY 1",
+      session_chosen);
+  return all<Point>(
+      store, text,
+      [](const Statement& row) {
+        return Point{row.integer(0),      row.integer(1),    row.maybe_real(2),
+                     int(row.integer(3)), row.maybe_real(4), row.integer(5) != 0};
+      },
+      any_fleet(which.fleet), which.since_us.value_or(-endless), which.until_us.value_or(endless),
+      which.fingerprint, which.accepted, which.last.value_or(-1), subject.node, key_of(subject.type),
+      subject.peer, subject.device, int(metric));
+}
+
+Result<std::vector<Day>> days(const Store& store, const std::string& fleet, const SubjectKey& subject,
+                              Metric metric, std::optional<std::int64_t> since_us) {
+  constexpr std::int64_t day_us = 86'400'000'000;
+  const auto day = store.connection().number("SELECT coalesce(min(day), 0) FROM day");
+  if (!day) return tl::unexpected(day.error());
+  // A search a day: the table lies in the order of days.
+  return all<Day>(
+      store,
+      "WITH RECURSIVE d(day) AS (SELECT ?1 UNION ALL SELECT day + 1 FROM d WHERE day < (SELECT max(day) FROM "
+      "day)) "
+      "SELECT v.day, v.n, v.least, v.median, v.most FROM d CROSS JOIN day v ON v.day = d.day AND v.metric = "
+      "?6 AND "
+      "v.subject = (SELECT u.id FROM subject u JOIN fleet f ON f.id = u.fleet WHERE f.name = ?7 AND u.node = "
+      "?2 AND "
+      "u.type = ?3 AND u.peer = ?4 AND u.device = ?5) ORDER BY v.day",
+      [](const Statement& row) {
+        return Day{row.integer(0), int(row.integer(1)), row.real(2), row.real(3), row.real(4)};
+      },
+      std::max(*day, since_us.value_or(0) / day_us), subject.node, key_of(subject.type), subject.peer,
+      subject.device, int(metric), fleet);
+}
+
+Result<std::vector<SideReadings>> side_readings(const Store& store, const Which& which) {
+  auto chosen = sessions(store, which);
+  if (!chosen) return tl::unexpected(chosen.error());
+  auto rows = store.connection().prepare(
+      "SELECT u.type, u.node, u.peer, u.device, r.metric, r.value, r.n, r.subject FROM reading r JOIN "
+      "subject u "
+      "ON u.id = r.subject WHERE r.session = ?1 AND r.metric = ?2 AND u.type IN('sender','receiver')");
+  if (!rows) return tl::unexpected(rows.error());
+  std::vector<SideReadings> out;
+  for (Session& session : *chosen) {
+    rows->with(session.id, int(Metric::rate));
+    out.push_back({std::move(session), {}});
+    auto read =
+        each_row(*rows, [&] { out.back().sides.emplace_back(rows->integer(7), reading_at(*rows, 0)); });
+    if (!read) return tl::unexpected(read.error());
+  }
+  return out;
+}
+
+Result<std::vector<Baseline>> baselines(const Store& store, const std::string& fleet, bool retired) {
+  return all<Baseline>(
+      store,
+      "SELECT b.id, u.type, u.node, u.peer, u.device, b.metric, b.fingerprint, b.median, b.mad, b.n, "
+      "b.first_session, "
+      "b.last_session, b.set_us, b.set_by, b.reason, b.retired_us FROM baseline b JOIN subject u ON u.id = "
+      "b.subject "
+      "JOIN fleet f ON f.id = u.fleet WHERE (?1 IS NULL OR f.name = ?1) AND (?2 OR b.retired_us IS NULL) "
+      "ORDER BY b.id",
+      [](const Statement& row) {
+        Baseline b;
+        b.id = row.integer(0);
+        b.subject = key_at(row, 1);
+        b.metric = metric_of(row.integer(5));
+        b.fingerprint = row.text(6);
+        b.median = row.real(7);
+        b.mad = row.real(8);
+        b.n = int(row.integer(9));
+        b.first_session = row.integer(10);
+        b.last_session = row.integer(11);
+        b.set_us = row.integer(12);
+        b.set_by = row.text(13);
+        b.reason = row.text(14);
+        b.retired_us = row.maybe_integer(15);
+        return b;
+      },
+      any_fleet(fleet), retired);
+}
+
+Result<std::vector<Regression>> regressions(const Store& store, const std::string& fleet, bool open) {
+  return all<Regression>(
+      store,
+      "SELECT g.id, g.baseline, u.type, u.node, u.peer, u.device, b.metric, f.name, b.fingerprint, g.state, "
+      "g.first_session, a.started_us, g.confirmed_session, c.started_us, g.ended_session, e.started_us, "
+      "g.ratio, g.low, "
+      "g.good, g.note FROM regression g JOIN baseline b ON b.id = g.baseline JOIN subject u ON u.id = "
+      "b.subject "
+      "JOIN fleet f ON f.id = u.fleet LEFT JOIN session a ON a.id = g.first_session LEFT JOIN session c "
+      "ON c.id = g.confirmed_session LEFT JOIN session e ON e.id = g.ended_session "
+      "WHERE (?1 IS NULL OR f.name = ?1) AND (NOT ?2 OR g.state IN('suspected','confirmed','acknowledged')) "
+      "ORDER BY g.id",
+      [](const Statement& row) {
+        Regression g;
+        g.id = row.integer(0);
+        g.baseline = row.integer(1);
+        g.subject = key_at(row, 2);
+        g.metric = metric_of(row.integer(6));
+        g.fleet = row.text(7);
+        g.fingerprint = row.text(8);
+        g.state = parse_key<State>(row.text(9)).value_or(State::suspected);
+        g.first_session = row.integer(10);
+        g.first_us = row.integer(11);
+        g.confirmed_session = row.maybe_integer(12);
+        g.confirmed_us = row.maybe_integer(13);
+        g.ended_session = row.maybe_integer(14);
+        g.ended_us = row.maybe_integer(15);
+        g.ratio = row.real(16);
+        g.low = int(row.integer(17));
+        g.good = int(row.integer(18));
+        g.note = row.text(19);
+        return g;
+      },
+      any_fleet(fleet), open);
+}
+
+Result<std::vector<Event>> events(const Store& store, const std::string& fleet,
+                                  std::optional<std::int64_t> since_us) {
+  return all<Event>(
+      store,
+      "SELECT e.id, f.name, e.at_us, e.kind, e.who, e.text, u.type, u.node, u.peer, u.device FROM event e "
+      "JOIN fleet f ON f.id = e.fleet LEFT JOIN subject u ON u.id = e.subject "
+      "WHERE (?1 IS NULL OR f.name = ?1) AND e.at_us >= ?2 ORDER BY e.id",
+      [](const Statement& row) {
+        Event e;
+        e.id = row.integer(0);
+        e.fleet = row.text(1);
+        e.at_us = row.integer(2);
+        e.kind = parse_key<EventKind>(row.text(3)).value_or(EventKind::note);
+        e.who = row.text(4);
+        e.text = row.text(5);
+        if (!row.null(6)) e.subject = key_at(row, 6);
+        return e;
+      },
+      any_fleet(fleet), since_us.value_or(-endless));
+}
+
+}  // namespace ringtrue::history
