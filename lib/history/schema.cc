@@ -17,7 +17,7 @@ constexpr const char* first = R"sql(
 CREATE TABLE fleet(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
 CREATE TABLE subject(
   id INTEGER PRIMARY KEY, fleet INTEGER NOT NULL REFERENCES fleet(id),
-  type TEXT NOT NULL CHECK(type IN('fleet','sender','receiver','path','rail','nic','gpu','leaf','link','counter')),
+  type TEXT NOT NULL CHECK(type IN('fleet','node','sender','receiver','path','rail','nic','gpu','leaf','link','counter')),
   node TEXT NOT NULL DEFAULT '', peer TEXT NOT NULL DEFAULT '', device TEXT NOT NULL DEFAULT '',
   UNIQUE(fleet, node, type, peer, device)) STRICT;
 CREATE TABLE facts(id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, lines BLOB NOT NULL) STRICT;

@@ -7,6 +7,8 @@ std::string SubjectKey::text() const {
   switch (type) {
     case SubjectType::fleet:
       return "the fleet";
+    case SubjectType::node:
+      return node;
     case SubjectType::sender:
       return node + "'s sending side";
     case SubjectType::receiver:

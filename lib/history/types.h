@@ -11,9 +11,21 @@
 
 namespace ringtrue::history {
 
-// What a number is about: a side of a node, a path from `node` to `peer`, a device of `node`, all of the
+// What a number is about: a node, a side of it, a path from `node` to `peer`, a device of `node`, all of the
 // fleet.
-enum class SubjectType : std::uint8_t { fleet, sender, receiver, path, rail, nic, gpu, leaf, link, counter };
+enum class SubjectType : std::uint8_t {
+  fleet,
+  node,
+  sender,
+  receiver,
+  path,
+  rail,
+  nic,
+  gpu,
+  leaf,
+  link,
+  counter
+};
 
 struct SubjectKey {
   SubjectType type = SubjectType::fleet;
@@ -148,7 +160,7 @@ namespace ringtrue {
 
 template <>
 inline constexpr const char* keys_of<history::SubjectType>[] = {
-    "fleet", "sender", "receiver", "path", "rail", "nic", "gpu", "leaf", "link", "counter"};
+    "fleet", "node", "sender", "receiver", "path", "rail", "nic", "gpu", "leaf", "link", "counter"};
 template <>
 inline constexpr const char* keys_of<history::Metric>[] = {"rate_Bps", "busbw_Bps", "level"};
 template <>

@@ -1,0 +1,189 @@
+#include "history/rule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/statistics.h"
+
+namespace ringtrue::history {
+namespace {
+
+constexpr double normal = 1.4826;  // of a normal distribution, the deviation over the median deviation
+
+Norm norm_of(const std::vector<double>& values) {
+  Norm norm;
+  norm.n = int(values.size());
+  norm.median = median(values);
+  std::vector<double> away;
+  for (const double value : values) away.push_back(std::abs(value - norm.median));
+  norm.mad = normal * median(away);
+  return norm;
+}
+
+bool scatters(const Norm& norm) {
+  return norm.median <= 0 || norm.mad > most_mad * norm.median;
+}
+
+}  // namespace
+
+std::string fingerprint(const Conditions& conditions) {
+  const auto high = std::bit_ceil(unsigned(std::max(1, conditions.nodes)));
+  const auto low = high / 2 + 1;
+  return fmt::format("{} {} {} {} nodes {}", conditions.transport.empty() ? "-" : conditions.transport,
+                     conditions.algorithm, conditions.sizes,
+                     low >= high ? fmt::format("{}", high) : fmt::format("{}-{}", low, high),
+                     conditions.link_rate ? fmt::format("{:.0f} B/s", *conditions.link_rate) : "of any rate");
+}
+
+double Norm::threshold() const {
+  return median > 0 ? std::max(least_fall, mads * std::max(least_mad, mad / median)) : 1;
+}
+
+std::optional<double> level_of(const Values& session, const Norms& norms) {
+  std::vector<double> ratios;
+  for (const auto& [side, value] : session)
+    if (const auto norm = norms.find(side); norm != norms.end() && norm->second.median > 0)
+      ratios.push_back(value.value / norm->second.median);
+  if (int(ratios.size()) < fewest_sides) return std::nullopt;
+  return median(std::move(ratios));
+}
+
+NewNorms norms_of(const std::vector<Values>& sessions, const Norms& pinned) {
+  NewNorms out;
+  Norms reference = pinned;
+  std::map<std::int64_t, std::vector<double>> values;
+  std::vector<double> levels;
+  // First as they were read, then at the fleet's level: a side that was seen on slow days alone would count
+  // as slow.
+  const int rounds = pinned.empty() ? 3 : 2;
+  for (int round = 0; round < rounds; ++round) {
+    values.clear();
+    levels.clear();
+    for (const Values& session : sessions) {
+      const auto level = level_of(session, reference);
+      if (level) levels.push_back(*level);
+      for (const auto& [side, value] : session)
+        if (value.value > 0) values[side].push_back(value.value / level.value_or(1));
+    }
+    if (!pinned.empty()) continue;
+    reference.clear();
+    for (const auto& [side, list] : values)
+      if (int(list.size()) >= fewest_sessions) reference[side] = norm_of(list);
+  }
+  for (const auto& [side, list] : values) {
+    if (pinned.contains(side)) continue;
+    const Norm norm = norm_of(list);
+    if (norm.n < fewest_sessions)
+      out.refused[side] = {norm.n, 0};
+    else if (scatters(norm))
+      out.refused[side] = {norm.n, norm.median > 0 ? norm.mad / norm.median : 1};
+    else
+      out.sides[side] = norm;
+  }
+  if (!pinned.empty()) return out;
+  if (const Norm level = norm_of(levels); level.n < fewest_sessions || scatters(level))
+    out.level_refused = Refused{level.n, level.n < fewest_sessions ? 0 : level.mad / level.median};
+  else
+    out.level = level;
+  return out;
+}
+
+Judged judge(const Values& session, const Norms& norms, const std::optional<Norm>& level) {
+  constexpr double hysteresis = 0.6;  // of the threshold: what came back that far is good again
+  constexpr int fewest_together = 4;
+  constexpr double share_together = 0.25;
+  const auto reads = [](double ratio, double threshold) {
+    return ratio < 1 - threshold                ? Reads::low
+           : ratio < 1 - hysteresis * threshold ? Reads::between
+                                                : Reads::good;
+  };
+  Judged out;
+  out.level = level_of(session, norms);
+  if (!out.level || *out.level <= 0) return out;
+  for (const auto& [side, value] : session) {
+    const auto norm = norms.find(side);
+    if (norm == norms.end() || norm->second.median <= 0) continue;
+    const double threshold = norm->second.threshold();
+    SideReads one{side, Reads::unknown, value.value / norm->second.median / *out.level, false};
+    one.reads = reads(one.ratio, threshold);
+    one.high = one.ratio > 1 + threshold;
+    // With one partner it may be the partner.
+    if (value.n < 2 && one.reads != Reads::good) one.reads = Reads::unknown;
+    out.low += one.reads == Reads::low;
+    out.sides.push_back(one);
+  }
+  out.together = out.low >= fewest_together && out.low > share_together * double(out.sides.size());
+  if (level && level->median > 0) {
+    out.fleet_ratio = *out.level / level->median;
+    out.fleet = out.together ? Reads::low : reads(out.fleet_ratio, level->threshold());
+  }
+  return out;
+}
+
+std::optional<Track> advance(std::optional<Track> before, Reads reads, const Look& look) {
+  if (before && !before->open()) before.reset();
+  if (!before) {
+    if (reads != Reads::low) return std::nullopt;
+    return Track{State::suspected, 1, 0, look.at_us};
+  }
+  Track track = *before;
+  switch (reads) {
+    case Reads::unknown:
+    case Reads::between:
+      break;
+    case Reads::low: {
+      ++track.low;
+      track.good = 0;
+      const bool later = look.confirming || std::abs(look.at_us - track.first_us) >= confirm_after_us;
+      if (track.state == State::suspected && later && track.low >= (look.fleet ? 3 : 2))
+        track.state = State::confirmed;
+      break;
+    }
+    case Reads::good:
+      ++track.good;
+      if (track.state == State::suspected)
+        track.state = State::withdrawn;
+      else if (track.good >= 2)
+        track.state = State::recovered;
+      break;
+  }
+  return track;
+}
+
+std::optional<Since> since_when(const std::vector<Point>& points, const std::optional<Norm>& norm) {
+  constexpr std::size_t fewest = 3;
+  std::vector<const Point*> known;
+  std::vector<double> values;
+  for (const Point& point : points)
+    if (point.value) known.push_back(&point), values.push_back(*point.value);
+  if (known.size() < fewest) return std::nullopt;
+  // Without a baseline: what it does on its better days.
+  const double usual = norm ? norm->median : percentile(values, 75);
+  const double threshold = norm ? norm->threshold() : 2 * least_fall;
+  const auto is_low = [&](const Point& p) {
+    return *p.value / p.level.value_or(1) < (1 - threshold) * usual;
+  };
+  Since out;
+  out.usual = usual;
+  bool was_low = false;
+  for (const Point* point : known) {
+    const bool low = is_low(*point);
+    out.falls += low && !was_low;
+    was_low = low;
+  }
+  auto at = known.rbegin();
+  for (; at != known.rend() && is_low(**at); ++at) ++out.low, out.first_low_us = (*at)->started_us;
+  std::vector<double> before;
+  for (; at != known.rend() && !is_low(**at); ++at) {
+    if (before.empty()) out.last_good_us = (*at)->started_us;
+    before.push_back(*(*at)->value);
+  }
+  out.good = int(before.size());
+  if (!before.empty()) out.usual = median(std::move(before));
+  return out;
+}
+
+}  // namespace ringtrue::history
