@@ -47,7 +47,10 @@ Result<OwnedFd> open(const std::string& root, const std::string& path, int flags
   open_how how{};
   how.flags = std::uint64_t(flags);
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  OwnedFd file(int(::syscall(SYS_openat2, base.get(), path.c_str(), &how, sizeof how)));
+  // EAGAIN: somewhere on this machine something was renamed or mounted while a ".." was followed.
+  OwnedFd file;
+  for (int tries = 0; !file && (tries == 0 || errno == EAGAIN || errno == EINTR) && tries < 10'000; ++tries)
+    file = OwnedFd(int(::syscall(SYS_openat2, base.get(), path.c_str(), &how, sizeof how)));
   if (!file) return failed(path, errno);
   return file;
 }

@@ -1,6 +1,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
+#include <cstdio>
+#include <thread>
+#include <utility>
+
 #include "probe/live.h"
 #include "tests/support/sysfs_tree.h"
 
@@ -54,6 +59,24 @@ TEST(Files, FollowsLinksToAbsolutePaths) {
   EXPECT_EQ(files.link("/sys/bus/pci/devices/0000:3b:00.0").value(), folder);
   // Through a link, and to something that is not there.
   EXPECT_EQ(files.link("/sys/bus/pci/devices/0000:3b:00.0/driver").value(), "/sys/bus/pci/drivers/mlx5_core");
+}
+
+// openat2 gives up on ".." when anything on the machine is renamed meanwhile.
+TEST(Files, ReadsThroughLinksWhileOthersRename) {
+  test::SysfsTree tree, other;
+  tree.pci("0000:3a:00.0/0000:3b:00.0");
+  other.file("/a", "");
+  std::atomic<bool> stop = false;
+  std::thread renames([&] {
+    for (std::string from = other.root() + "/a", to = other.root() + "/b"; !stop; std::swap(from, to))
+      if (std::rename(from.c_str(), to.c_str()) != 0) break;
+  });
+  Files files(tree.root());
+  int failed = 0;
+  for (int i = 0; i < 5000; ++i) failed += !files.read("/sys/bus/pci/devices/0000:3b:00.0/class");
+  stop = true;
+  renames.join();
+  EXPECT_EQ(failed, 0);
 }
 
 TEST(Files, StaysBelowItsRoot) {
