@@ -172,8 +172,10 @@ class DescribeCall : public UnaryCall<DescribeCall, rpc::DescribeRequest, rpc::D
     finish_within(describe_time);
     const LeaseManager::Status status = context_.manager.status();
     rpc::DescribeReply reply;
-    reply.set_protocol(wire::protocol_version);
-    reply.set_version(std::string(wire::program_version()));
+    const wire::Program& here = wire::this_program();
+    reply.set_protocol(here.protocol);
+    reply.set_oldest_protocol(here.oldest);
+    reply.set_version(here.version);
     reply.set_node(context_.node);
     reply.set_holder(status.holder);
     reply.set_held_s(status.held.value);
@@ -339,10 +341,8 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
   Result<void> acquire(const rpc::Command& command) {
     const rpc::Acquire& message = command.acquire();
     // Before anything else is looked at: another version may mean other things by it.
-    if (!wire::compatible(message.version(), message.protocol())) {
-      return tl::unexpected(wire::version_mismatch(wire::program_version(), wire::protocol_version,
-                                                   message.version(), message.protocol()));
-    }
+    if (const wire::Program theirs = wire::program_of(message); !wire::compatible(wire::this_program(), theirs))
+      return tl::unexpected(wire::version_mismatch(wire::this_program(), theirs));
     auto acquire = wire::from_wire(message);
     if (!acquire) return tl::unexpected(acquire.error());
     if (!(command.deadline_s() > 0 && command.deadline_s() < 1e6))

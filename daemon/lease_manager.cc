@@ -189,8 +189,10 @@ void LeaseManager::start(const std::shared_ptr<Holding>& holding) {
   }
   active_ = holding;
   log_info("lease: taken by {}", holding->holder);
-  event.mutable_acquired()->set_protocol(wire::protocol_version);
-  event.mutable_acquired()->set_version(std::string(wire::program_version()));
+  const wire::Program& here = wire::this_program();
+  event.mutable_acquired()->set_protocol(here.protocol);
+  event.mutable_acquired()->set_oldest_protocol(here.oldest);
+  event.mutable_acquired()->set_version(here.version);
   event.mutable_acquired()->set_node(node_);
   event.mutable_acquired()->set_ranks_per_node(holding->lease->ranks());
   holding->client->send(std::move(event));

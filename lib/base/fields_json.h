@@ -136,7 +136,8 @@ class JsonWriter {
 };
 
 // Reads a record's fields; the first that does not fit ends it. What is missing stays as it was, and what is
-// not known is passed over: documents of later versions say more. Reads both forms.
+// not known is passed over: earlier versions say less, later ones more. Reads both forms; in a packed record,
+// what is missing or not known is at the end.
 template <class Derived>
 class JsonReader {
  public:
@@ -149,7 +150,7 @@ class JsonReader {
     if (!wrong_.empty()) return;
     const nlohmann::json* here = at_;
     if (at_->is_array()) {
-      if (next_ >= at_->size()) return complain("too short");
+      if (next_ >= at_->size()) return;
       at_ = &(*at_)[next_++];
     } else {
       const auto it = at_->find(key);
@@ -209,7 +210,6 @@ class JsonReader {
     if (!at_->is_object() && !at_->is_array()) return complain("not an object");
     const std::size_t outer = std::exchange(next_, 0);
     fields(static_cast<Derived&>(*this), value);
-    if (wrong_.empty() && at_->is_array() && next_ != at_->size()) complain("too long");
     next_ = outer;
   }
 

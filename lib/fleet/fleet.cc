@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 
+#include "base/hostlist.h"
 #include "base/ip.h"
 #include "base/plural.h"
 #include "base/text.h"
@@ -96,7 +97,6 @@ class GrpcFleet final : public Fleet {
     if (getrandom(secret.data(), secret.size(), 0) != ssize_t(secret.size()))
       return refuse({Cause::internal, "no random bytes from the system", "", ""});
     wire::Acquire acquire;
-    acquire.version = wire::program_version();
     acquire.holder = options_.holder.empty() ? holder_here(std::to_string(getpid())) : options_.holder;
     acquire.nodes = names_;
     acquire.member.processes = options_.processes;
@@ -324,10 +324,11 @@ Error FleetError::summary() const {
   for (const Failure& f : failures)
     if (f.culprit && f.node != first.node) others.push_back(f.node);
   if (others.empty()) return error;
-  const std::size_t shown = std::min<std::size_t>(3, others.size());
-  error.what += "; also ";
-  for (std::size_t i = 0; i < shown; ++i) error.what += (i ? ", " : "") + others[i];
-  if (others.size() > shown) error.what += fmt::format(" and {} more", others.size() - shown);
+  constexpr std::size_t longest = 200;
+  std::string list = others.size() > 3 ? fold_hostlist(others) : fmt::format("{}", fmt::join(others, ", "));
+  if (list.size() > longest)  // of names without numbers
+    list = fmt::format("{}, {}, {} and {} more", others[0], others[1], others[2], others.size() - 3);
+  error.what += "; also " + list;
   return error;
 }
 

@@ -106,9 +106,8 @@ Result<Reply> reply_of(rpc::Event& event, const Target& target) {
   reply.sequence = event.sequence();
   reply.at = now_ns();
   if (event.has_error()) reply.error = wire::from_wire(event.error());
-  if (event.has_acquired() && !wire::compatible(event.acquired().version(), event.acquired().protocol()))
-    reply.error = wire::version_mismatch(event.acquired().version(), event.acquired().protocol(),
-                                         wire::program_version(), wire::protocol_version);
+  if (event.has_acquired() && !wire::compatible(wire::program_of(event.acquired()), wire::this_program()))
+    reply.error = wire::version_mismatch(wire::program_of(event.acquired()), wire::this_program());
   else if (event.has_acquired() && !is_named(event.acquired().node(), target))
     reply.error = Error{Cause::refused, "its daemon calls itself " + one_line(event.acquired().node(), 255),
                         target.node, "give --hosts the name that the daemon has by --node"};
@@ -345,14 +344,22 @@ void sweep_links() {
 void ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline,
              const std::function<void(std::size_t, Result<NodeState>)>& told) {
   rpc::DescribeRequest request;
-  request.set_protocol(wire::protocol_version);
-  request.set_version(std::string(wire::program_version()));
+  const wire::Program& here = wire::this_program();
+  request.set_protocol(here.protocol);
+  request.set_oldest_protocol(here.oldest);
+  request.set_version(here.version);
   ask<rpc::DescribeRequest, rpc::DescribeReply>(
       dialer, targets, deadline, request, &rpc::Node::Stub::Describe, max_description_bytes,
       [&](std::size_t i, const Result<rpc::DescribeReply>& reply, const grpc::ClientContext& context) {
         told(i, reply.map([&](const rpc::DescribeReply& r) {
-          return NodeState{targets[i].node,           true, one_line(r.version(), 64),
-                           one_line(r.holder(), 200), "",   expiry_of(context)};
+          const wire::Program theirs = wire::program_of(r);
+          return NodeState{.node = targets[i].node,
+                           .reachable = true,
+                           .version = theirs.version,
+                           .lease = one_line(r.holder(), 200),
+                           .cause = "",
+                           .expiry = expiry_of(context),
+                           .compatible = wire::compatible(theirs, wire::this_program())};
         }));
       });
 }

@@ -267,10 +267,12 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
     return facts;
   };
   std::optional<Facts> facts = look();
-  std::vector<std::string> expiry;
-  if (nodes && !setup.insecure)
-    expiry = expiry_notes(setup, fleet::describe(without((*measurer)->dead(), nodes->targets),
-                                                 fleet_options(setup, {}, *nodes, control)));
+  std::vector<std::string> of_daemons;
+  if (nodes) {
+    const std::vector<fleet::NodeState> states = fleet::describe(
+        without((*measurer)->dead(), nodes->targets), fleet_options(setup, {}, *nodes, control));
+    of_daemons = daemon_notes(setup, states);
+  }
   const std::int64_t looked = now_ns();
   if (facts) structure->port_rates = port_rates(facts->cluster, names_of(**measurer));
   (*measurer)->hang(std::move(*structure));
@@ -307,7 +309,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
     } else {
       document.networks.clear();
     }
-    document.notes.insert(document.notes.end(), expiry.begin(), expiry.end());
+    document.notes.insert(document.notes.end(), of_daemons.begin(), of_daemons.end());
     if (const std::string unused = unused_rdma(setup);
         carrier->transport != run::Transport::verbs && !unused.empty())
       document.notes.push_back(unused);

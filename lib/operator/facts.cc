@@ -150,7 +150,7 @@ Outcome<NodesDocument> nodes(const Setup& setup, const Control& control) {
   }
   if (unknown > 1) document.error->error.what += fmt::format(" (and {})", plural(unknown - 1, "more name"));
   document.nodes = fleet::describe(*targets, fleet_options(setup, {}, {}, control));
-  document.notes = expiry_notes(setup, document.nodes);
+  document.notes = daemon_notes(setup, document.nodes);
   return document;
 }
 

@@ -237,6 +237,13 @@ std::vector<std::string> expiry_notes(const Setup& setup, const std::vector<flee
   return notes;
 }
 
+std::vector<std::string> daemon_notes(const Setup& setup, const std::vector<fleet::NodeState>& nodes) {
+  std::vector<std::string> notes = fleet::version_notes(nodes);
+  if (setup.insecure) return notes;
+  for (std::string& note : expiry_notes(setup, nodes)) notes.push_back(std::move(note));
+  return notes;
+}
+
 Result<Nodes> nodes_of(const Setup& setup, const RunnerOptions& options) {
   Nodes nodes;
   auto targets = targets_of(setup);

@@ -45,8 +45,9 @@ Result<std::vector<std::string>> node_names(const google::protobuf::RepeatedPtrF
 
 rpc::Acquire to_wire(const Acquire& a) {
   rpc::Acquire m;
-  m.set_protocol(a.protocol);
-  m.set_version(a.version);
+  m.set_protocol(a.program.protocol);
+  m.set_oldest_protocol(a.program.oldest);
+  m.set_version(a.program.version);
   m.set_holder(a.holder);
   for (const std::string& node : a.nodes) m.add_nodes(node);
   *m.mutable_member() = to_wire(a.member);
@@ -59,8 +60,7 @@ rpc::Acquire to_wire(const Acquire& a) {
 
 Result<Acquire> from_wire(const rpc::Acquire& m) {
   Acquire a;
-  a.protocol = m.protocol();
-  a.version = one_line(m.version(), 64);
+  a.program = program_of(m);
   if (m.holder().empty()) return bad("a lease without a holder");
   a.holder = one_line(m.holder(), 200);
   auto nodes = node_names(m.nodes());
@@ -88,23 +88,14 @@ Result<Acquire> from_wire(const rpc::Acquire& m) {
   return a;
 }
 
-std::string_view program_version() {
-  return RINGTRUE_VERSION;
+Program program_of(const rpc::Acquire& m) {
+  return {one_line(m.version(), 64), m.protocol(), m.oldest_protocol()};
 }
-
-bool compatible(std::string_view their_version, std::uint32_t their_protocol) {
-  const auto series = [](std::string_view version) { return version.substr(0, version.rfind('.')); };
-  return their_protocol == protocol_version && series(their_version) == series(program_version());
+Program program_of(const rpc::Acquired& m) {
+  return {one_line(m.version(), 64), m.protocol(), m.oldest_protocol()};
 }
-
-Error version_mismatch(std::string_view ours, std::uint32_t our_protocol, std::string_view theirs,
-                       std::uint32_t their_protocol) {
-  return Error{
-      Cause::refused,
-      fmt::format(
-          "ringtrued is version {} (protocol {}), the operator's ringtrue is version {} (protocol {})", ours,
-          our_protocol, theirs.empty() ? "unknown" : one_line(theirs, 64), their_protocol),
-      "", "install the same version on both"};
+Program program_of(const rpc::DescribeReply& m) {
+  return {one_line(m.version(), 64), m.protocol(), m.oldest_protocol()};
 }
 
 Result<void> sendable(const run::Job& job) {

@@ -19,17 +19,9 @@
 #include "run/member.h"
 #include "run/report.h"
 #include "wire/node.pb.h"
+#include "wire/versions.h"
 
 namespace ringtrue::wire {
-
-// Raised whenever an old peer would misunderstand a new one.
-inline constexpr std::uint32_t protocol_version = 9;
-
-std::string_view program_version();  // "0.1.0"
-
-// Whether a program of that version and protocol can be talked to: the same protocol and release series
-// ("0.1" of "0.1.3"), since figures of different series are not held against each other.
-bool compatible(std::string_view their_version, std::uint32_t their_protocol);
 
 inline constexpr int max_message_bytes = 64 << 20;
 
@@ -39,8 +31,7 @@ inline constexpr std::uint64_t max_input_bytes = 48u << 20;
 
 // The first command of a lease, checked.
 struct Acquire {
-  std::uint32_t protocol = protocol_version;
-  std::string version;
+  Program program = this_program();
   std::string holder;
   std::vector<std::string> nodes;
   run::Member member;  // as all workers of the node begin
@@ -62,11 +53,11 @@ using Addresses = std::vector<std::vector<run::Address>>;
 Result<void> sendable(const run::Job& job);
 
 rpc::Acquire to_wire(const Acquire& acquire);
-// Never looks past `protocol` and `version` when the protocol is another one: see version_mismatch().
 Result<Acquire> from_wire(const rpc::Acquire& message);
-// The refusal that names both versions; `ours` and `theirs` are program versions.
-Error version_mismatch(std::string_view ours, std::uint32_t our_protocol, std::string_view theirs,
-                       std::uint32_t their_protocol);
+// Before anything else of a message is looked at: what it means depends on it.
+Program program_of(const rpc::Acquire& message);
+Program program_of(const rpc::Acquired& message);
+Program program_of(const rpc::DescribeReply& message);
 
 rpc::Job to_wire(const run::Job& job);
 Result<run::Job> from_wire(const rpc::Job& message);

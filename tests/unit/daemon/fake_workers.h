@@ -74,7 +74,6 @@ inline Limits some_limits() {
 
 inline wire::Acquire some_acquire(const std::string& holder = "alice@login1 (run)") {
   wire::Acquire a;
-  a.version = "0.1.0";
   a.holder = holder;
   a.member.secret = std::string(32, 's');
   a.nodes = {"node0", "node1"};

@@ -32,7 +32,6 @@ class RingtruedTest : public testing::Test {
   }
   static rpc::Command acquire(const std::string& holder, double heartbeat = 1, int processes = 1) {
     wire::Acquire a;
-    a.version = wire::program_version();
     a.holder = holder;
     a.member.secret = std::string(32, 's');
     a.nodes = {"node0"};

@@ -58,7 +58,6 @@ class TlsDaemonTest : public testing::Test {
   }
   static rpc::Command acquire(const std::string& holder = "alice") {
     wire::Acquire a;
-    a.version = wire::program_version();
     a.holder = holder;
     a.member.secret = std::string(32, 's');
     a.nodes = {"node0"};

@@ -61,6 +61,8 @@ class FakeDaemon final : private rpc::Node::Service {
   // The name that it says it has; and whether its reports hold no ranks.
   void claim(std::string name) { claimed_ = std::move(name); }
   void leave_ranks_out() { no_ranks_ = true; }
+  // Which program it says it is; before it is asked.
+  void speak_as(wire::Program program) { program_ = std::move(program); }
   // Where it wants its data.
   void allow_ranks(int most) { most_ranks_ = most; }
   void want_data_at(std::string address) { data_address_ = std::move(address); }
@@ -102,7 +104,9 @@ class FakeDaemon final : private rpc::Node::Service {
   grpc::Status Describe(grpc::ServerContext*, const rpc::DescribeRequest*,
                         rpc::DescribeReply* reply) override {
     const std::lock_guard lock(mutex_);
-    reply->set_version("9.9.9");
+    reply->set_version(program_.version);
+    reply->set_protocol(program_.protocol);
+    reply->set_oldest_protocol(program_.oldest);
     reply->set_node(node_);
     reply->set_holder(holder_);
     return grpc::Status::OK;
@@ -199,8 +203,9 @@ class FakeDaemon final : private rpc::Node::Service {
       event.mutable_acquired()->set_node(claimed_);
       event.mutable_acquired()->set_ranks_per_node(
           std::min(acquire->ranks_per_node + acquire->spare_ranks, most_ranks_));
-      event.mutable_acquired()->set_protocol(wire::protocol_version);
-      event.mutable_acquired()->set_version(std::string(wire::program_version()));
+      event.mutable_acquired()->set_protocol(program_.protocol);
+      event.mutable_acquired()->set_oldest_protocol(program_.oldest);
+      event.mutable_acquired()->set_version(program_.version);
     } else if (command.has_prepare()) {
       job_ = *wire::from_wire(command.prepare().job());
       for (int p = 0; p < acquire_.member.processes; ++p)
@@ -225,6 +230,7 @@ class FakeDaemon final : private rpc::Node::Service {
   const std::string node_;
   std::string claimed_ = node_;
   bool no_ranks_ = false;
+  wire::Program program_ = wire::this_program();
   std::string data_address_;
   int most_ranks_ = 4096;
   const std::string socket_;

@@ -13,6 +13,7 @@
 #include "run/report.h"
 #include "tests/unit/fleet/fake_daemon.h"
 #include "tests/unit/fleet/temporary.h"
+#include "wire/versions.h"
 
 namespace ringtrue::fleet {
 namespace {
@@ -575,11 +576,14 @@ TEST_F(Fleets, DescribeAsksEveryNode) {
   const std::vector<Target> all = targets();
   auto fleet = Fleet::lease({all[0]}, options_);
   ASSERT_TRUE(fleet);
+  daemon(0).speak_as({"9.9.9", 99, 90});
   daemon(2).stop();
   const std::vector<NodeState> states = describe(all, options_);
   ASSERT_EQ(states.size(), 3u);
   EXPECT_TRUE(states[0].reachable);
   EXPECT_EQ(states[0].version, "9.9.9");
+  EXPECT_FALSE(states[0].compatible);
+  EXPECT_TRUE(states[1].compatible);
   EXPECT_EQ(states[0].lease, "alice@login1 (check)");
   EXPECT_TRUE(states[1].reachable);
   EXPECT_EQ(states[1].lease, "");
@@ -602,13 +606,53 @@ TEST_F(Fleets, BadInputIsRefusedBeforeAnyoneIsAsked) {
   EXPECT_TRUE(daemon(0).log().empty());
 }
 
-TEST(FleetErrors, SayHowManyMore) {
+TEST(FleetErrors, NameAllCulpritsOnOneLine) {
   FleetError error;
-  for (const char* node : {"a", "b", "c", "d", "e", "f"})
-    error.failures.push_back({node, Phase::run, {Cause::peer_lost, "gone", "", "look"}, *node != 'f'});
-  EXPECT_EQ(error.summary().what, "gone; also b, c, d and 1 more");
-  EXPECT_EQ(error.summary().where, Subject("a", Phase::run));
+  for (const char* node : {"node1", "node2", "node3", "node4", "node5", "node6"})
+    error.failures.push_back(
+        {node, Phase::run, {Cause::peer_lost, "gone", "", "look"}, std::string_view(node) != "node6"});
+  EXPECT_EQ(error.summary().what, "gone; also node[2-5]");
+  EXPECT_EQ(error.summary().where, Subject("node1", Phase::run));
   EXPECT_EQ(error.summary().next, "look");
+}
+
+TEST(FleetErrors, SayHowManyMoreWhereNamesDoNotFold) {
+  FleetError error;
+  for (char c = 'a'; c <= 'z'; ++c)
+    error.failures.push_back({std::string(20, c), Phase::run, {Cause::peer_lost, "gone", "", ""}, true});
+  EXPECT_THAT(error.summary().what, testing::EndsWith(" and 22 more"));
+  EXPECT_LT(error.summary().what.size(), 200u);
+}
+
+TEST_F(Fleets, TheReleaseBeforeIsLeased) {
+  start(3);
+  daemon(0).speak_as({"0.1.0", 9, 0});
+  daemon(1).speak_as({"0.2.0", 10, 9});
+  const wire::Program here = wire::this_program();
+  wire::speak_as({"0.2.0", 10, 9});
+  const auto report = play();
+  const std::vector<std::string> notes = version_notes(describe(targets(), options_));
+  wire::speak_as(here);
+  EXPECT_TRUE(report) << report.error().summary().text();
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_THAT(notes[0], HasSubstr("run ringtrued 0.1.0, and this is ringtrue 0.2.0: they work together"));
+}
+
+TEST_F(Fleets, NodesOfAnOlderReleaseAreNamedInOneLine) {
+  start(6);
+  for (const int lagging : {1, 2, 3, 5}) daemon(lagging).speak_as({"0.1.7", 9, 9});
+  const wire::Program here = wire::this_program();
+  wire::speak_as({"0.3.0", 10, 10});
+  for (const int current : {0, 4}) daemon(current).speak_as({"0.3.0", 10, 10});
+  const auto report = play();
+  const std::vector<std::string> notes = version_notes(describe(targets(), options_));
+  wire::speak_as(here);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().summary().what,
+            "ringtrued is version 0.1.7 (protocol 9), the operator's ringtrue is version 0.3.0 (protocol 10); also "
+            "node2, node3, node5");
+  EXPECT_EQ(report.error().summary().where.node, "node1");
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("node[1-3,5] run ringtrued 0.1.7, and this is ringtrue 0.3.0: too far")));
 }
 
 TEST(Jobs, OverNodesDealTheirRanksInBlocks) {

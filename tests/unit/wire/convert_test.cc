@@ -282,7 +282,7 @@ TEST(Convert, ErrorKeepsCauseAndBecomesOneLine) {
 
 Acquire some_acquire() {
   Acquire a;
-  a.version = "0.1.0";
+  a.program = {"0.1.0", 9, 8};
   a.holder = "alice@login1 (check)";
   a.member.secret = std::string(32, 's');
   a.nodes = {"node0", "node1"};
@@ -300,7 +300,7 @@ TEST(Convert, AcquireKeepsEverything) {
   const Acquire a = some_acquire();
   const auto back = from_wire(sent(to_wire(a)));
   ASSERT_TRUE(back) << back.error().text();
-  EXPECT_EQ(back->protocol, protocol_version);
+  EXPECT_EQ(back->program, a.program);
   EXPECT_EQ(back->holder, a.holder);
   EXPECT_EQ(back->member.secret, a.member.secret);
   EXPECT_EQ(back->nodes, a.nodes);
@@ -438,13 +438,6 @@ TEST(Convert, GarbageIsRefusedOrSafe) {
     ASSERT_GT(job->call.slice_bytes, 0u);
   }
   EXPECT_GT(parsed, 100);  // otherwise nothing was tried
-}
-
-TEST(Convert, VersionMismatchNamesBoth) {
-  const Error error = version_mismatch("0.2.0", 2, "0.1.0", 1);
-  EXPECT_EQ(error.cause, Cause::refused);
-  for (const char* part : {"0.2.0", "protocol 2", "0.1.0", "protocol 1"})
-    EXPECT_NE(error.what.find(part), std::string::npos) << part;
 }
 
 }  // namespace
