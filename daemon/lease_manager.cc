@@ -129,6 +129,11 @@ bool LeaseManager::wait_until_free(Deadline deadline) {
   return changed_.wait_until(lock, time_point(deadline), [this] { return !current_; });
 }
 
+bool LeaseManager::is_free() const {
+  const std::lock_guard lock(mutex_);
+  return !current_;
+}
+
 void LeaseManager::serve() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
@@ -210,6 +215,11 @@ void LeaseManager::play(Item& item) {
   }
   if (event.has_error()) {
     if (event.error().where().node().empty()) event.mutable_error()->mutable_where()->set_node(node_);
+    // What breaks here while the daemon stops, breaks by that; and what it has cut short.
+    std::unique_lock lock(mutex_);
+    const bool ours = stopping_ || (draining_ && event.error().where().node() == node_);
+    lock.unlock();
+    if (ours && event.error().cause() != rpc::CAUSE_BAD_INPUT) *event.mutable_error() = wire::to_wire(stopped());
     if (event.error().cause() != rpc::CAUSE_CANCELLED)
       log_warn("lease of {}: phase {} failed: {}", holding.holder, key_of(wire::phase_of(item.command)),
                event.error().what());

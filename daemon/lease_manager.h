@@ -56,6 +56,7 @@ class LeaseManager {
   // No new leases; the present one ends once it is between two runs.
   void drain();
   bool wait_until_free(Deadline deadline);
+  bool is_free() const;
   // Ends the lease and the thread; everything afterwards is refused.
   void stop();
 

@@ -8,7 +8,9 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/fd.h"
@@ -24,8 +26,9 @@
 namespace ringtrue::daemon {
 namespace {
 
-constexpr Seconds drain_time{5};  // for the run in progress
-constexpr Seconds stop_time{1};   // for calls to end
+constexpr Seconds drain_time{10};  // for the run in progress; with stop_time below the unit's TimeoutStopSec
+constexpr std::int64_t drain_poll_ns = 20'000'000;
+constexpr Seconds stop_time{1};    // for calls to end
 constexpr Seconds trim_after{10};
 
 class Daemon {
@@ -38,6 +41,7 @@ class Daemon {
  private:
   Result<void> listen_on_tcp();
   void reload();
+  void drain();
   void stop();
 
   Options options_;
@@ -49,6 +53,7 @@ class Daemon {
   std::vector<Listener> listeners_;
   OwnedFd signals_;
   Watchdog watchdog_;
+  std::optional<Deadline> stop_by_;  // it has been told to stop
 };
 
 Result<void> Daemon::start() {
@@ -137,11 +142,19 @@ void Daemon::reload() {
   notify_systemd("READY=1");
 }
 
-void Daemon::stop() {
+// Meanwhile operators are answered: that the node is about to stop. Told twice, it stops at once.
+void Daemon::drain() {
+  if (stop_by_) {
+    stop_by_ = Deadline::in(Seconds(0));
+    return;
+  }
   notify_systemd("STOPPING=1");
   log_info("stopping");
   leases_->drain();
-  leases_->wait_until_free(Deadline::in(drain_time));
+  stop_by_ = Deadline::in(drain_time);
+}
+
+void Daemon::stop() {
   leases_->stop();
   inspector_->stop();
   service_->stop(Deadline::in(stop_time));
@@ -160,9 +173,11 @@ void Daemon::serve_until_stopped() {
       listener.add_to(polled);
       due = std::min(due, listener.next_due().at_ns());
     }
+    if (stop_by_) due = std::min(due, now_ns() + drain_poll_ns);
     const Deadline wake =
         due == INT64_MAX ? Deadline::never()
                          : Deadline::in(Seconds(double(std::max<std::int64_t>(due - now_ns(), 0)) * 1e-9));
+    if (stop_by_ && (leases_->is_free() || stop_by_->passed())) break;
     const int ready = ::poll(polled.data(), polled.size(), wake.left_ms());
     if (ready > 0 && polled.front().revents) {
       signalfd_siginfo signal{};
@@ -170,8 +185,7 @@ void Daemon::serve_until_stopped() {
         if (signal.ssi_signo == SIGHUP) {
           reload();
         } else {
-          stop();
-          return;
+          drain();
         }
       }
     }
@@ -182,6 +196,7 @@ void Daemon::serve_until_stopped() {
     if (ready > 0 && trim_at == 0) trim_at = now_ns() + std::int64_t(trim_after.value * 1e9);
     for (Listener& listener : listeners_) listener.serve();
   }
+  stop();
 }
 
 void set_process_up() {

@@ -138,6 +138,9 @@ TEST_F(LeaseManagerTest, StopEndsTheRun) {
   wait_for_phase("run");
   leases_.stop();
   EXPECT_EQ(doings_.alive, 0);
+  // The run was cut short by this node, and it says so: its peers, which lose it, are not to blame.
+  EXPECT_EQ(alice_->event(4).error().cause(), rpc::CAUSE_STOPPING);
+  EXPECT_EQ(alice_->event(4).error().where().node(), "node0");
   EXPECT_TRUE(alice_->end());
   EXPECT_FALSE(acquire(bob_, "bob"));
 }
