@@ -2,6 +2,7 @@
 //
 // Threads: the main one (signals and sockets), gRPC's queue (never blocks), the lease manager's (a lease's
 // phases), and while this node is read, the inspector's. All of them sleep while nothing happens.
+#include <fmt/format.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
@@ -125,11 +126,13 @@ Result<void> Daemon::listen_on_tcp() {
 
 void Daemon::reload() {
   notify_systemd("RELOADING=1");
-  if (auto limits = reload_limits(options_); limits) {
-    leases_->set_limits(*limits);
+  if (auto reloaded = daemon::reload(options_); reloaded) {
+    leases_->set_limits(reloaded->limits);
     log_info("reloaded the configuration");
+    if (!reloaded->kept.empty())
+      log_warn("changed, but needs a restart: {}", fmt::join(reloaded->kept, ", "));
   } else {
-    log_error("kept the former configuration: {}", limits.error().text());
+    log_error("kept the former configuration: {}", reloaded.error().text());
   }
   if (certificates_) {
     if (auto loaded = certificates_->load(); loaded) {

@@ -35,6 +35,10 @@ std::string host_name() {
   return name;
 }
 
+std::string name_of(const config::Config& config) {
+  return config.daemon.node.value.empty() ? host_name() : config.daemon.node.value;
+}
+
 }  // namespace
 
 Result<std::variant<Options, int>> read_options(int argc, char** argv) {
@@ -83,7 +87,7 @@ Result<std::variant<Options, int>> read_options(int argc, char** argv) {
   options.listen = config->daemon.listen.value;
   options.state = config->daemon.state.value;
   options.pki = config->pki.value;
-  options.node = config->daemon.node.value.empty() ? host_name() : config->daemon.node.value;
+  options.node = name_of(*config);
   options.limits = limits_of(*config);
   if (options.insecure && options.listen.empty())
     return fail(Cause::bad_input, "does nothing without a TCP listener", "--insecure",
@@ -94,10 +98,18 @@ Result<std::variant<Options, int>> read_options(int argc, char** argv) {
   return options;
 }
 
-Result<Limits> reload_limits(const Options& options) {
+Result<Reloaded> reload(const Options& options) {
   auto config = load_config(options);
   if (!config) return tl::unexpected(config.error());
-  return limits_of(*config);
+  Reloaded reloaded{limits_of(*config), {}};
+  const auto keep = [&](const char* key, const std::string& now, const std::string& then) {
+    if (now != then) reloaded.kept.push_back(key);
+  };
+  keep("daemon.listen", config->daemon.listen.value, options.listen);
+  keep("daemon.state", config->daemon.state.value, options.state);
+  keep("pki", config->pki.value, options.pki);
+  keep("daemon.node", name_of(*config), options.node);
+  return reloaded;
 }
 
 }  // namespace ringtrue::daemon

@@ -24,7 +24,11 @@ struct Options {
 
 // An exit status where there is nothing more to do: --help, --version.
 Result<std::variant<Options, int>> read_options(int argc, char** argv);
-// What a reload may change.
-Result<Limits> reload_limits(const Options& options);
+// What a reload may change, and the keys whose new values it may not: they need a restart.
+struct Reloaded {
+  Limits limits;
+  std::vector<std::string> kept;
+};
+Result<Reloaded> reload(const Options& options);
 
 }  // namespace ringtrue::daemon

@@ -144,6 +144,9 @@ Result<KeyPair> load_authority(const std::string& dir) {
   if (!certificate) return tl::unexpected(certificate.error());
   auto key = read_file(in(dir, "ca.key"));
   if (!key) return tl::unexpected(key.error());
+  if (is_exposed(in(dir, "ca.key")))
+    return fail(Cause::bad_input, "others may read or write " + in(dir, "ca.key"), {},
+                "chmod 600 " + in(dir, "ca.key") + ", or make a new authority if somebody may have read it");
   auto fits = key_fits(*certificate, *key);
   if (!fits) return fail(Cause::bad_input, "the authority in " + dir + " is damaged: " + fits.error().what);
   if (!*fits) return fail(Cause::bad_input, in(dir, "ca.key") + " does not belong to " + in(dir, "ca.crt"));
@@ -172,7 +175,11 @@ Result<PemBundle> load_bundle(const std::string& folder, const std::string& stem
   } ca{in(folder, "ca.crt")}, cert{in(folder, stem + ".crt")}, key{in(folder, stem + ".key")};
   for (File* file : {&ca, &cert, &key}) {
     auto text = read_file(file->path);
-    if (!text) return tl::unexpected(text.error());
+    if (!text) {
+      Error error = text.error();
+      if (error.next.empty()) error.next = renew;
+      return tl::unexpected(std::move(error));
+    }
     file->text = std::move(*text);
   }
   const auto refuse = [&](const std::string& what) { return fail(Cause::bad_input, what, {}, renew); };
@@ -232,10 +239,14 @@ std::string without_port(const std::string& name) {
 }
 
 Result<std::vector<Issued>> init_authority(const std::string& dir) {
-  for (const char* file : {"ca.crt", "ca.key"})
-    if (exists(in(dir, file)))
-      return fail(Cause::bad_input, "there is an authority in " + dir + " already", {},
-                  "choose another folder, or use it: ringtrue pki issue --dir " + dir + " HOSTLIST");
+  if (exists(in(dir, "ca.key")) && !exists(in(dir, "ca.crt")))
+    return fail(Cause::bad_input, "the making of an authority in " + dir + " was cut short", {},
+                "remove " + in(dir, "ca.key") + ", which has signed nothing, and try again");
+  if (exists(in(dir, "ca.crt")) || exists(in(dir, "ca.key")))
+    return fail(Cause::bad_input, "there is an authority in " + dir + " already", {},
+                exists(in(dir, "operator/operator.crt"))
+                    ? "choose another folder, or use it: ringtrue pki issue --dir " + dir + " HOSTLIST"
+                    : "its operator lacks a certificate: ringtrue pki issue --dir " + dir + " --role run operator");
   if (auto r = make_folder(dir); !r) return tl::unexpected(r.error());
 
   const std::int64_t now = time(nullptr);

@@ -16,7 +16,9 @@ namespace ringtrue::pki {
 namespace {
 
 tl::unexpected<Error> failure(const std::string& doing, const std::string& path, int code) {
-  const bool ours = code == ENOENT || code == ENOTDIR || code == EISDIR || code == EEXIST;
+  // What stays so until somebody changes it.
+  const bool ours = code == ENOENT || code == ENOTDIR || code == EISDIR || code == EEXIST || code == EACCES ||
+                    code == EPERM || code == EROFS;
   std::string next;
   if (code == EACCES || code == EPERM) next = "run it as the owner of that file, or change who may read it";
   if (code == ENOSPC || code == EDQUOT) next = "make room on that file system";
