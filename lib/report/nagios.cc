@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-#include "base/hostlist.h"
-#include "base/plural.h"
+#include "report/text/wording.h"
 
 namespace ringtrue::report {
 
@@ -32,7 +31,7 @@ std::string nagios(const ops::CheckDocument& document) {
   } else if (document.error) {
     line += document.error->error.text();
   } else {
-    line += fmt::format("{}, {}", plural(d.nodes.size(), "node"), fold_hostlist(d.nodes));
+    line += nodes_text(d);
   }
   // '|' would end the text.
   std::replace(line.begin(), line.end(), '|', '/');

@@ -149,6 +149,14 @@ struct Diagnosis {
   std::map<std::string, run::CounterWindow> counters;  // by node, over all experiments
   std::map<std::string, std::vector<RdmaPort>> rails;  // by node: what its RDMA went through
   std::optional<Error> error;  // why the check ended early; what is above was proven before
+
+  // How many of the nodes were there for it: not those whose daemon was being stopped or upgraded.
+  std::size_t present() const {
+    std::size_t count = nodes.size();
+    for (const NotChecked& n : not_checked)
+      if (n.kind == StatementKind::daemon_stopping && count > 0) --count;
+    return count;
+  }
 };
 
 }  // namespace ringtrue::diagnosis

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/hostlist.h"
 #include "base/plural.h"
 #include "report/table.h"
 #include "report/text/text.h"
@@ -59,7 +58,7 @@ std::string text(const ops::CheckDocument& document, const Style& style) {
   for (char& c : verdict) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
   std::string out = style.paint(verdict, ink_of(d.verdict));
   if (!d.nodes.empty())
-    out += fmt::format("  {}, {}", plural(d.nodes.size(), "node"), fold_hostlist(d.nodes));
+    out += fmt::format("  {}", nodes_text(d));
   out += fmt::format("{}{}\n", document.transport.empty() ? "" : ", ", document.transport);
   out = style.fit(out);
   if (d.verdict == Verdict::unknown && !d.error && !d.not_checked.empty() && d.cost.runs > 0)

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "base/hostlist.h"
 #include "base/plural.h"
 #include "base/units.h"
 #include "report/text/template.h"
@@ -349,6 +350,12 @@ std::string sentence(const Plan& plan) {
     return fmt::format("leave out {} on every node: {}", plan.left_out.front(), rates);
   return fmt::format("leave out {}: {} over {} of {} nodes", list_of(plan.left_out), rates, plan.order.size(),
                      plan.order.size() + plan.left_out.size());
+}
+
+std::string nodes_text(const diagnosis::Diagnosis& d) {
+  const std::string all = plural(d.nodes.size(), "node");
+  return fmt::format("{}, {}", d.present() < d.nodes.size() ? fmt::format("{} of {}", d.present(), all) : all,
+                     fold_hostlist(d.nodes));
 }
 
 }  // namespace ringtrue::report

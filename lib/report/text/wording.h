@@ -20,5 +20,7 @@ struct NotCheckedText {
 NotCheckedText not_checked(const diagnosis::NotChecked& statement);
 // "leave out node3: 31.2 MB/s -> 59.8 MB/s busbw over 7 of 8 nodes"
 std::string sentence(const diagnosis::Plan& plan);
+// "4 nodes, node[1-4]", or "3 of 4 nodes, node[1-4]" where one was not there.
+std::string nodes_text(const diagnosis::Diagnosis& d);
 
 }  // namespace ringtrue::report

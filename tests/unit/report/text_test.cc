@@ -193,6 +193,9 @@ TEST(Nagios, IsOneLine) {
   d.diagnosis.findings.clear();
   d.diagnosis.verdict = diagnosis::Verdict::healthy;
   EXPECT_EQ(nagios(d).find("OK: 3 nodes, node[0-2] |"), 0u);
+  auto upgraded = d;
+  upgraded.diagnosis.not_checked.push_back({diagnosis::StatementKind::daemon_stopping});
+  EXPECT_EQ(nagios(upgraded).find("OK: 2 of 3 nodes, node[0-2] |"), 0u);
   ops::CheckDocument lost;
   lost.error = ops::Trouble{{Cause::unreachable, "no | route", "node1 lease", ""}, {}};
   EXPECT_EQ(nagios(lost), "UNKNOWN: node1 lease: no / route\n");
