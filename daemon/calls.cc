@@ -341,7 +341,8 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
   Result<void> acquire(const rpc::Command& command) {
     const rpc::Acquire& message = command.acquire();
     // Before anything else is looked at: another version may mean other things by it.
-    if (const wire::Program theirs = wire::program_of(message); !wire::compatible(wire::this_program(), theirs))
+    if (const wire::Program theirs = wire::program_of(message);
+        !wire::compatible(wire::this_program(), theirs))
       return tl::unexpected(wire::version_mismatch(wire::this_program(), theirs));
     auto acquire = wire::from_wire(message);
     if (!acquire) return tl::unexpected(acquire.error());

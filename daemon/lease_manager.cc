@@ -219,7 +219,8 @@ void LeaseManager::play(Item& item) {
     std::unique_lock lock(mutex_);
     const bool ours = stopping_ || (draining_ && event.error().where().node() == node_);
     lock.unlock();
-    if (ours && event.error().cause() != rpc::CAUSE_BAD_INPUT) *event.mutable_error() = wire::to_wire(stopped());
+    if (ours && event.error().cause() != rpc::CAUSE_BAD_INPUT)
+      *event.mutable_error() = wire::to_wire(stopped());
     if (event.error().cause() != rpc::CAUSE_CANCELLED)
       log_warn("lease of {}: phase {} failed: {}", holding.holder, key_of(wire::phase_of(item.command)),
                event.error().what());

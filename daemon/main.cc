@@ -29,7 +29,7 @@ namespace {
 
 constexpr Seconds drain_time{10};  // for the run in progress; with stop_time below the unit's TimeoutStopSec
 constexpr std::int64_t drain_poll_ns = 20'000'000;
-constexpr Seconds stop_time{1};    // for calls to end
+constexpr Seconds stop_time{1};  // for calls to end
 constexpr Seconds trim_after{10};
 
 class Daemon {

@@ -62,10 +62,10 @@ using FleetResult = tl::expected<T, FleetError>;
 struct NodeState {
   std::string node;
   bool reachable = false;
-  std::string version;   // of its daemon; empty when not reachable
-  std::string lease;     // who holds it; empty when free
-  std::string cause;     // why not reachable; empty otherwise
-  std::string expiry{};  // that its certificate will expire soon (pki::expiry_warning); empty: it will not
+  std::string version;     // of its daemon; empty when not reachable
+  std::string lease;       // who holds it; empty when free
+  std::string cause;       // why not reachable; empty otherwise
+  std::string expiry{};    // that its certificate will expire soon (pki::expiry_warning); empty: it will not
   bool compatible = true;  // its daemon's version and protocol with ours; false: it takes no lease from here
 };
 

@@ -23,8 +23,8 @@ std::vector<std::string> version_notes(const std::vector<NodeState>& nodes) {
   }
   std::vector<std::string> notes;
   for (const auto& [version, others] : by_version)
-    notes.push_back(fmt::format("{} {} ringtrued {}, and this is ringtrue {}: {}", fold_hostlist(others.nodes),
-                                others.nodes.size() == 1 ? "runs" : "run",
+    notes.push_back(fmt::format("{} {} ringtrued {}, and this is ringtrue {}: {}",
+                                fold_hostlist(others.nodes), others.nodes.size() == 1 ? "runs" : "run",
                                 version.empty() ? "of an unknown version" : version, here,
                                 others.compatible ? "they work together; install one version everywhere"
                                                   : "too far apart for runs and checks; install one version "

@@ -269,8 +269,8 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   std::optional<Facts> facts = look();
   std::vector<std::string> of_daemons;
   if (nodes) {
-    const std::vector<fleet::NodeState> states = fleet::describe(
-        without((*measurer)->dead(), nodes->targets), fleet_options(setup, {}, *nodes, control));
+    const std::vector<fleet::NodeState> states = fleet::describe(without((*measurer)->dead(), nodes->targets),
+                                                                 fleet_options(setup, {}, *nodes, control));
     of_daemons = daemon_notes(setup, states);
   }
   const std::int64_t looked = now_ns();

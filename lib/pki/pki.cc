@@ -243,10 +243,11 @@ Result<std::vector<Issued>> init_authority(const std::string& dir) {
     return fail(Cause::bad_input, "the making of an authority in " + dir + " was cut short", {},
                 "remove " + in(dir, "ca.key") + ", which has signed nothing, and try again");
   if (exists(in(dir, "ca.crt")) || exists(in(dir, "ca.key")))
-    return fail(Cause::bad_input, "there is an authority in " + dir + " already", {},
-                exists(in(dir, "operator/operator.crt"))
-                    ? "choose another folder, or use it: ringtrue pki issue --dir " + dir + " HOSTLIST"
-                    : "its operator lacks a certificate: ringtrue pki issue --dir " + dir + " --role run operator");
+    return fail(
+        Cause::bad_input, "there is an authority in " + dir + " already", {},
+        exists(in(dir, "operator/operator.crt"))
+            ? "choose another folder, or use it: ringtrue pki issue --dir " + dir + " HOSTLIST"
+            : "its operator lacks a certificate: ringtrue pki issue --dir " + dir + " --role run operator");
   if (auto r = make_folder(dir); !r) return tl::unexpected(r.error());
 
   const std::int64_t now = time(nullptr);

@@ -1,6 +1,6 @@
 // Every field of the record of a run, once: its key, what it may hold when it comes from outside, and where
-// it is (base/fields.h). Keys end in their unit where they have one. Records go packed to daemons of the release
-// before and after this one (wire/versions.h): a new field goes to the end of its table.
+// it is (base/fields.h). Keys end in their unit where they have one. Records go packed to daemons of the
+// release before and after this one (wire/versions.h): a new field goes to the end of its table.
 #pragma once
 
 #include "base/fields.h"

@@ -57,8 +57,7 @@ std::string text(const ops::CheckDocument& document, const Style& style) {
   std::string verdict(key_of(d.verdict));
   for (char& c : verdict) c = c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c;
   std::string out = style.paint(verdict, ink_of(d.verdict));
-  if (!d.nodes.empty())
-    out += fmt::format("  {}", nodes_text(d));
+  if (!d.nodes.empty()) out += fmt::format("  {}", nodes_text(d));
   out += fmt::format("{}{}\n", document.transport.empty() ? "" : ", ", document.transport);
   out = style.fit(out);
   if (d.verdict == Verdict::unknown && !d.error && !d.not_checked.empty() && d.cost.runs > 0)

@@ -22,8 +22,9 @@ class Image:
         for applet in subprocess.run([find("busybox"), "--list"], capture_output=True, text=True).stdout.split():
             if applet not in ("sh", "ip", "busybox"):
                 self.link(f"/bin/{applet}", "busybox")
-        with open(os.path.join(HERE, "init"), "rb") as file:
-            self.file("/init", file.read(), 0o755)
+        for name, path in (("init", "/init"), ("agent", "/lab/agent")):
+            with open(os.path.join(HERE, name), "rb") as file:
+                self.file(path, file.read(), 0o755)
 
     def folder(self, path):
         while path and path not in self.entries:

@@ -648,11 +648,13 @@ TEST_F(Fleets, NodesOfAnOlderReleaseAreNamedInOneLine) {
   const std::vector<std::string> notes = version_notes(describe(targets(), options_));
   wire::speak_as(here);
   ASSERT_FALSE(report);
-  EXPECT_EQ(report.error().summary().what,
-            "ringtrued is version 0.1.7 (protocol 9), the operator's ringtrue is version 0.3.0 (protocol 10); also "
-            "node2, node3, node5");
+  EXPECT_EQ(
+      report.error().summary().what,
+      "ringtrued is version 0.1.7 (protocol 9), the operator's ringtrue is version 0.3.0 (protocol 10); also "
+      "node2, node3, node5");
   EXPECT_EQ(report.error().summary().where.node, "node1");
-  EXPECT_THAT(notes, ElementsAre(HasSubstr("node[1-3,5] run ringtrued 0.1.7, and this is ringtrue 0.3.0: too far")));
+  EXPECT_THAT(notes,
+              ElementsAre(HasSubstr("node[1-3,5] run ringtrued 0.1.7, and this is ringtrue 0.3.0: too far")));
 }
 
 TEST(Jobs, OverNodesDealTheirRanksInBlocks) {

@@ -69,7 +69,7 @@ TEST(Table, ColumnsStayAlignedBesideWideAndCombiningCharacters) {
   EXPECT_EQ(table.text(),
             "node   rate\n"
             "東京    1.0\n"
-            "e\xcc\x81t\xc3\xa9   22.0\n"
+            "e\xcc\x81t\xc3\xa9    22.0\n"
             "node1   3.0\n");
 }
 

@@ -61,7 +61,8 @@ void expect_read(const std::string& kind) {
     const auto record = from_json<T>(text_of(entry.path()));
     ASSERT_TRUE(record) << name << ": " << record.error().text();
     const std::string keyed = name.substr(0, name.size() - std::string_view(".packed.json").size()) + ".json";
-    EXPECT_EQ(missing_of(json::parse(text_of(fixtures() / keyed)), json::parse(to_json(*record))), "") << name;
+    EXPECT_EQ(missing_of(json::parse(text_of(fixtures() / keyed)), json::parse(to_json(*record))), "")
+        << name;
   }
   EXPECT_GT(found, 0) << "no records in " << fixtures();
 }
@@ -82,7 +83,8 @@ TEST(EarlierRecords, AreReadAsWhatTheyWere) {
   expect_read<RunReport>("report");
 }
 
-// What a later release puts at the ends of its records is passed over, what an earlier one has not is as built in.
+// What a later release puts at the ends of its records is passed over, what an earlier one has not is as
+// built in.
 TEST(EarlierRecords, MayBeLongerAndShorter) {
   const Job job = test::any_job(3);
   json packed = json::parse(to_packed_json(job));

@@ -225,9 +225,8 @@ TEST(RunJson, ReportIsChecked) {
 TEST(RunJson, RefusesWhatIsNoRecord) {
   const std::string packed = to_packed_json(any_report(1));
   for (const std::string& text :
-       {std::string(), std::string("x"), std::string("3"), std::string("null"), std::string("[]"),
-        std::string("[[]]"), std::string("\"a\""), std::string("{\"ranks\":[[]]}"),
-        packed.substr(0, packed.size() - 1)})
+       {std::string(), std::string("x"), std::string("3"), std::string("null"), std::string("\"a\""),
+        std::string("{\"ranks\":[3]}"), packed.substr(0, packed.size() - 1)})
     EXPECT_FALSE(from_json<RunReport>(text)) << text;
   const auto deep = from_json<RunReport>("{\"more\":" + std::string(100'000, '['));
   ASSERT_FALSE(deep);
