@@ -56,6 +56,7 @@ Command ideal_command();
 Command topo_command();
 Command gather_command();
 Command nodes_command();
+Command tui_command();
 Command pki_command();
 Command config_command();
 // Of the whole program, once it is complete.

@@ -70,7 +70,7 @@ int failed(const Context& context, const Error& error) {
 int failed(const Context& context, const ops::Trouble& trouble) {
   complain(trouble.error);
   if (context.common.json) {
-    const bool has_document = context.command != "completion";
+    const bool has_document = context.command != "completion" && context.command != "tui";
     return print(report::json(trouble, has_document ? context.command : ""), Exit::unknown);
   }
   const bool many = trouble.failures.size() > 1;

@@ -213,6 +213,7 @@ std::vector<std::string> inspect_names() {
 }
 
 constexpr std::string_view verbs = "verbs.";
+constexpr std::string_view tui_keys = "tui.keys.";  // whose names the dashboard knows
 
 Result<void> put_threshold(Setting<double>& setting, const Given& given) {
   double value = 0;
@@ -276,13 +277,18 @@ Result<void> apply(Config& config, const Given& given) {
     if (given.key.size() > 7) config.groups[given.key.substr(7)] = {given.text, given.origin};
     return {};
   }
+  if (given.key.starts_with(tui_keys)) {
+    if (const std::string name = given.key.substr(tui_keys.size()); !name.empty())
+      config.tui_keys[name] = {given.text, given.origin, given.layer};
+    return {};
+  }
   const auto single =
       given.key == "hosts" || given.key == "daemon.peers" ? Result<void>() : not_a_list(given);
   for (const Key& key : keys) {
     if (given.key == key.name) return single ? key.set(config, given) : single;
     if (given.key.ends_with('.') && key.name.starts_with(given.key)) return {};  // an empty, known table
   }
-  if (given.key == inspect || given.key == verbs) return {};
+  if (given.key == inspect || given.key == verbs || given.key == "tui.") return {};
   if (const auto name = name_in(inspect, inspect_names(), given.key); !name.empty())
     return !single ? single : put_threshold(config.inspect[name], given);
   if (const auto name = name_in(verbs, run::rdma_setting_names(), given.key); !name.empty())
@@ -360,6 +366,7 @@ std::vector<Given> effective(const Config& config) {
     out.push_back(shown(fmt::format("{}{}", verbs, name),
                         given == config.verbs.end() ? Setting<std::string>{built_in} : given->second));
   }
+  show_all(tui_keys, config.tui_keys);
   show_all("groups.", config.groups);
   return out;
 }

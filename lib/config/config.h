@@ -10,6 +10,7 @@
 //   [thresholds]  warning = 0.95        critical = 0.85
 //   [inspect]     memlock_bytes = 1e9   symbol_error_per_s = 10    (docs/rules.md lists them)
 //   [verbs]       rdma_ports = "mlx5_0,mlx5_1:2"           gid_index = 3   (docs/verbs.md lists them)
+//   [tui.keys]    down = "j,Down"                          (? in the dashboard lists them)
 //   [deadlines]   phase = "10s"         run = "60s"
 //   [daemon]      max_bytes = "64G"     max_ranks = 4096     max_seconds = "1h"
 //                 listen = "0.0.0.0:7464"    state = "/run/ringtrue"    node = "node01"
@@ -78,6 +79,7 @@ struct Config {
   std::map<std::string, Setting<double>> inspect;
   // Settings of RDMA, by name, as text; only those that were given: run::set() reads them.
   std::map<std::string, Setting<std::string>> verbs;
+  std::map<std::string, Setting<std::string>> tui_keys;  // keys of the dashboard, by name of what they do
   Daemon daemon;
 
   HostGroups host_groups() const;

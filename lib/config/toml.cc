@@ -21,7 +21,7 @@ Result<void> collect(const toml::table& table, const std::string& prefix, const 
     const std::string full = prefix + std::string(key.str());
     const std::string origin = fmt::format("{} line {}", name, key.source().begin.line);
     if (const toml::table* inner = node.as_table()) {
-      if (!prefix.empty() || full.size() > 64) {
+      if ((!prefix.empty() && full != "tui.keys") || full.size() > 64) {
         return fail(Cause::bad_input, fmt::format("unknown table [{}]", full.substr(0, 64)), origin,
                     "see ringtrue config --help");
       }

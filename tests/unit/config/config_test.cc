@@ -202,6 +202,15 @@ TEST_F(ConfigFile, TakesSettingsOfRdmaAsTheyAre) {
   EXPECT_NE(error_of("[verbs]\ngid_indx = 1").find("did you mean verbs.gid_index?"), std::string::npos);
 }
 
+TEST_F(ConfigFile, TakesKeysOfTheDashboardAsTheyAre) {
+  const auto c = load(sources("[tui.keys]\ndown = ['j', 'Down']\nquit = 'Q'\n"));
+  ASSERT_TRUE(c) << c.error().text();
+  EXPECT_EQ(c->tui_keys.at("down").value, "j,Down");
+  EXPECT_EQ(c->tui_keys.at("quit").value, "Q");
+  EXPECT_EQ(c->tui_keys.at("quit").origin, path + " line 3");
+  EXPECT_NE(error_of("[tui]\ncolour = 1").find("unknown key 'tui.colour'"), std::string::npos);
+}
+
 TEST(ReadToml, KeysNestToAnEnd) {
   std::string deep = "a", numbers = "link = [0.5";
   for (int i = 0; i < 60'000; ++i) deep += ".a";

@@ -57,6 +57,8 @@ const std::vector<Room> house = {
       "collective/", "base/"}},
     {"tui/model/snapshot", {}},
     {"tui/frame", {"tui/model/snapshot/", "base/"}},
+    {"tui/model", {"operator/", "report/", "campaign/", "diagnosis/", "sim/", "base/"}},
+    {"tui", {"config/", "base/"}},
 };
 
 // One transport knows no other, but that verbs greets its peer over a connection of tcp's; `faulty` decorates
@@ -85,7 +87,7 @@ const std::vector<Guest> guests = {
     {{"CLI/"}, {"cmd/command_line.cc", "daemon/options.cc"}},
     {{"nlohmann/", "base/fields_json.h"},
      {"lib/base/fields_json", "lib/run/json.cc", "lib/report/", "lib/topology/", "lib/probe/",
-      "lib/operator/"}},
+      "lib/operator/", "tui/model/document.cc"}},
     {{"hwloc"}, {"lib/probe/library/"}},
     {{"infiniband/", "rdma/"}, {"lib/transport/verbs/library", "lib/probe/library/"}},
     {{"netlink/"}, {"lib/probe/library/"}},

@@ -1,0 +1,104 @@
+// ringtrue-tui: the dashboard, started by `ringtrue tui`.
+#include <fmt/format.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/number.h"
+#include "tui/frame/draw.h"
+#include "tui/model/model.h"
+#include "tui/options.h"
+#include "tui/print.h"
+
+namespace ringtrue::tui {
+namespace {
+
+constexpr int failed_code = 3;
+constexpr Seconds patience{10};  // of one that waits for a whole frame
+
+int failed(const Error& error) {
+  fmt::print(stderr, "ringtrue tui: {}\n", error.text());
+  return failed_code;
+}
+
+std::string_view variable(const char* name) {
+  const char* value = getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// What the terminal can show, by its locale.
+Letters letters_of(const Options& options) {
+  Letters letters;
+  letters.utf8 = !options.ascii && std::string_view(nl_langinfo(CODESET)) == "UTF-8";
+  return letters;
+}
+
+Result<std::unique_ptr<Model>> open_model(const Options& options, const config::Config& config) {
+  std::optional<double> at;
+  if (!options.at.empty()) {
+    auto parsed = parse_moment(options.at, wall_clock());
+    if (!parsed) {
+      Error error = parsed.error();
+      error.where = "--at";
+      return tl::unexpected(std::move(error));
+    }
+    at = *parsed;
+  }
+  (void)config;
+  if (options.demo) return play_demo({at});
+  if (!options.from.empty()) return open_files({options.from, at});
+  return fail(Cause::bad_input, "nothing to show", {}, "give --from DOCUMENT... or --demo");
+}
+
+int print_frame(Model& model, const View& view, const KeyMap& keys, const Options& options) {
+  Size size = options.size.value_or(Size{});
+  if (!options.size) {
+    const auto columns = parse_number<int>(variable("COLUMNS")), lines = parse_number<int>(variable("LINES"));
+    if (columns && *columns > 0 && *columns <= 1000) size.width = *columns;
+    if (lines && *lines > 0 && *lines <= 1000) size.height = *lines;
+  }
+  const bool colour = options.colours == Colours::always && !options.mono;
+  const std::string text = printed(draw(*model.whole(patience), view, keys, size), colour);
+  const bool wrote = fwrite(text.data(), 1, text.size(), stdout) == text.size() && fflush(stdout) == 0;
+  if (wrote) return 0;
+  return failed(Error{Cause::unavailable, "standard output cannot be written", {}, {}});
+}
+
+int run(const std::vector<std::string>& words) {
+  const auto options = read_options(words);
+  if (!options) return failed(options.error());
+  if (options->version) return fmt::print("ringtrue-tui " RINGTRUE_VERSION "\n"), 0;
+  if (options->help)
+    return fmt::print("ringtrue-tui is started by `ringtrue tui`; see ringtrue tui --help\n"), 0;
+  config::Sources sources;
+  sources.file = options->config_file;
+  sources.flags = options->settings;
+  const auto config = config::load(sources);
+  if (!config) return failed(config.error());
+  std::vector<std::pair<std::string, std::string>> remaps;
+  for (const auto& [name, setting] : config->tui_keys) remaps.emplace_back(name, setting.value);
+  const auto keys = remapped(remaps);
+  if (!keys) return failed(keys.error());
+  auto model = open_model(*options, *config);
+  if (!model) return failed(model.error());
+  View view;
+  view.letters = letters_of(*options);
+  view.read_only = options->read_only;
+  view.screen = options->print.value_or(Screen::fleet);
+  if (options->print) return print_frame(**model, view, *keys, *options);
+  return failed(Error{Cause::bad_input, "no screen is named", "--print", "give one of its screens"});
+}
+
+}  // namespace
+}  // namespace ringtrue::tui
+
+int main(int argc, char** argv) {
+  ringtrue::fill_standard_files();
+  setlocale(LC_ALL, "");
+  return ringtrue::tui::run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+}
