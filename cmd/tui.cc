@@ -83,6 +83,9 @@ Command tui_command() {
   from.many = true;
   Flags flags = {
       from,
+      hand_on("--history", "FILE", "earlier checks, from the history's file"),
+      hand_on("--record", "FILE", "write what is shown to a new file, for --replay"),
+      hand_on("--replay", "FILE", "show a recording: Space pauses, + and - change its speed"),
       hand_on("--print", "SCREEN", "print a frame as text instead",
               {"fleet", "findings", "matrix", "topology", "history", "counters", "run"}),
       hand_on("--size", "COLSxROWS", "of the frame that is printed (80x24)"),

@@ -2,16 +2,20 @@
 #include <fmt/format.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <string_view>
 
 #include "base/fd.h"
 #include "base/number.h"
 #include "tui/frame/draw.h"
-#include "tui/model/model.h"
+#include "tui/loop.h"
+#include "tui/model/recording.h"
 #include "tui/options.h"
 #include "tui/print.h"
 
@@ -49,10 +53,27 @@ Result<std::unique_ptr<Model>> open_model(const Options& options, const config::
     }
     at = *parsed;
   }
-  (void)config;
+  const std::optional<std::string> history =
+      options.history.empty() ? std::nullopt : std::optional(options.history);
+  if (!options.replay.empty()) return replay(options.replay);
   if (options.demo) return play_demo({at});
-  if (!options.from.empty()) return open_files({options.from, at});
-  return fail(Cause::bad_input, "nothing to show", {}, "give --from DOCUMENT... or --demo");
+  const bool named = std::any_of(options.settings.begin(), options.settings.end(),
+                                 [](const config::Given& given) { return given.key == "hosts"; });
+  // Files that are named win over hosts of the configuration.
+  if (!options.from.empty() || (history && !named)) return open_files({options.from, history, at});
+  if (config.hosts.value.empty())
+    return fail(Cause::bad_input, "nothing to show", {},
+                "give --hosts LIST, --history FILE, --from DOCUMENT... or --demo");
+  if (at)
+    return fail(Cause::bad_input, "daemons tell of now alone", "--at",
+                "leave it out, or give --history FILE");
+  LiveRequest live;
+  live.setup.config = config;
+  live.setup.insecure = options.insecure;
+  live.setup.command = "tui";
+  live.read_only = options.read_only;
+  live.history = history;
+  return watch_daemons(live);
 }
 
 int print_frame(Model& model, const View& view, const KeyMap& keys, const Options& options) {
@@ -69,6 +90,7 @@ int print_frame(Model& model, const View& view, const KeyMap& keys, const Option
   return failed(Error{Cause::unavailable, "standard output cannot be written", {}, {}});
 }
 
+// An exit code; or of a signal that ended it, its negative.
 int run(const std::vector<std::string>& words) {
   const auto options = read_options(words);
   if (!options) return failed(options.error());
@@ -86,12 +108,40 @@ int run(const std::vector<std::string>& words) {
   if (!keys) return failed(keys.error());
   auto model = open_model(*options, *config);
   if (!model) return failed(model.error());
+  if (!options->record.empty()) {
+    model = record(std::move(*model), options->record);
+    if (!model) return failed(model.error());
+  }
   View view;
   view.letters = letters_of(*options);
   view.read_only = options->read_only;
   view.screen = options->print.value_or(Screen::fleet);
   if (options->print) return print_frame(**model, view, *keys, *options);
-  return failed(Error{Cause::bad_input, "no screen is named", "--print", "give one of its screens"});
+  TerminalSettings settings;
+  settings.colours = !options->mono && options->colours != Colours::never &&
+                     (variable("NO_COLOR").empty() || options->colours == Colours::always);
+  // "15;0": some terminals say what they are, background last.
+  const std::string_view said = variable("COLORFGBG");
+  settings.light = options->light || said.ends_with(";15") || said.ends_with(";7");
+  settings.mouse = options->mouse;
+  std::set_terminate([] {
+    leave_terminal();
+    std::abort();
+  });
+  auto terminal = Terminal::open(settings);
+  if (!terminal) return failed(terminal.error());
+  return -run_loop(std::move(*terminal), std::move(*model), view, *keys);
+}
+
+// As the shell that started it expects of a program that a signal ended.
+[[noreturn]] void end_by(int signal) {
+  ::signal(signal, SIG_DFL);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  raise(signal);
+  sigprocmask(SIG_UNBLOCK, &one, nullptr);
+  _exit(128 + signal);
 }
 
 }  // namespace
@@ -100,5 +150,8 @@ int run(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   ringtrue::fill_standard_files();
   setlocale(LC_ALL, "");
-  return ringtrue::tui::run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+  ringtrue::tui::hold_signals();
+  const int code = ringtrue::tui::run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+  if (code < 0) ringtrue::tui::end_by(-code);
+  return code;
 }

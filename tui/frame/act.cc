@@ -244,6 +244,12 @@ Step press(View view, std::string_view key, const KeyMap& keys, const Snapshot& 
     case Action::later:
       change_session(view, snapshot, 1, effect);
       break;
+    case Action::faster:
+      effect = {Effect::Kind::speed, 1, {}, 0};
+      break;
+    case Action::slower:
+      effect = {Effect::Kind::speed, -1, {}, 0};
+      break;
     case Action::baseline:
       if (snapshot.matrix && !snapshot.matrix->baseline.empty())
         view.baseline = !view.baseline;

@@ -11,9 +11,9 @@
 namespace ringtrue::tui {
 
 struct Effect {
-  enum class Kind { none, quit, refresh, start, cancel, save, copy, acknowledge, session };
+  enum class Kind { none, quit, refresh, start, cancel, save, copy, acknowledge, session, speed };
   Kind kind = Kind::none;
-  int session = -1;    // the one to show; -1: now
+  int session = -1;    // the one to show; -1: now; of speed: 1 for faster, -1 for slower
   std::string text{};  // what to copy; the key of what to acknowledge
   int format = 0;      // of what is saved, see table.h
 };

@@ -154,6 +154,7 @@ Grid draw(const Snapshot& snapshot, const View& view, const KeyMap& keys, Size s
     seen_of = draw_screen(grid, body, snapshot, view);
   }
   const int y = size.height - 2;
+  if (view.mode != Mode::browse) seen_of.clear();  // what is asked for needs the room
   const int right = std::min(int(columns_of(seen_of)), size.width / 2);
   grid.put_right(size.width - right, y, right, seen_of, Paint::dim);
   const Said said = message_of(snapshot, view);

@@ -51,6 +51,8 @@ constexpr Usual usual[] = {
     {refresh, "r F5 C-l", "ask now, and draw anew"},
     {earlier, "[", "the session before; all screens show that moment"},
     {later, "]", "the session after"},
+    {faster, "+", "of a recording: twice as fast"},
+    {slower, "-", "of a recording: half as fast"},
     {baseline, "b", "shares of the baseline instead of what is expected"},
     {layer, "o", "next rail or port"},
     {map, "m", "map of cells or table"},

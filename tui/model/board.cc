@@ -22,7 +22,7 @@ void Board::set_queue(Queue* queue) {
 void Board::rebuild() {
   if (moments_.size() > moments_at_most)
     moments_.erase(moments_.begin(), moments_.end() - std::ptrdiff_t(moments_at_most));
-  timeline_ = std::make_shared<Timeline>(moments_);
+  timeline_ = std::make_shared<Timeline>(moments_, marks_);
   ++revision_;
 }
 
@@ -35,6 +35,12 @@ void Board::add(std::shared_ptr<const Moment> moment) {
 void Board::add(const Moments& moments) {
   const std::lock_guard lock(mutex_);
   moments_.insert(moments_.end(), moments.begin(), moments.end());
+  rebuild();
+}
+
+void Board::mark(std::vector<History::Mark> marks) {
+  const std::lock_guard lock(mutex_);
+  marks_ = std::move(marks);
   rebuild();
 }
 

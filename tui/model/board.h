@@ -22,6 +22,7 @@ class Board {
   void set_queue(Queue* queue);
   void add(std::shared_ptr<const Moment> moment);
   void add(const Moments& moments);
+  void mark(std::vector<History::Mark> marks);
   void set(std::shared_ptr<const Topology> topology);
   void set(Run run);
   void set(Offer offer);
@@ -49,6 +50,7 @@ class Board {
   std::function<double()> clock_;
   Queue* queue_ = nullptr;
   Moments moments_;
+  std::vector<History::Mark> marks_;
   std::shared_ptr<const Timeline> timeline_ = std::make_shared<Timeline>(Moments());
   std::shared_ptr<const Topology> topology_;
   Run run_;

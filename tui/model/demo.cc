@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <mutex>
@@ -82,10 +84,10 @@ class Demo final : public Model {
   double now() const { return at_ ? *at_ : wall_clock(); }
   double seconds() const { return now() - began_; }
 
-  // Whether so much time went by without an end.
-  bool sleep(Seconds time) {
+  // Until so much time went by, or `ended`; whether the model goes on.
+  bool sleep(Seconds time, const std::atomic<bool>& ended) {
     std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, std::chrono::duration<double>(time.value), [&] { return stop_ || cancelled_; });
+    wake_.wait_for(lock, std::chrono::duration<double>(time.value), [&] { return stop_ || ended; });
     return !stop_;
   }
 
@@ -135,7 +137,7 @@ class Demo final : public Model {
     board_.add(past(0));
     board_.publish();
     double next = between_checks;
-    while (sleep(Seconds(1))) {
+    while (sleep(Seconds(1), stop_)) {
       if (frozen_ || at_) continue;
       if (seconds() >= next) {
         next = seconds() + between_checks;
@@ -158,7 +160,7 @@ class Demo final : public Model {
         [&](const ops::progress::Event& event) {
           watch.take(event);
           publish();
-          if (std::holds_alternative<ops::progress::Reading>(event)) sleep(step_of_check);
+          if (std::holds_alternative<ops::progress::Reading>(event)) sleep(step_of_check, cancelled_);
         },
         [this] { return !stop_ && !cancelled_; });
     Run run = watch.run();

@@ -10,6 +10,7 @@
 #include "tui/model/document.h"
 #include "tui/model/inventory.h"
 #include "tui/model/model.h"
+#include "tui/model/past.h"
 
 namespace ringtrue::tui {
 namespace {
@@ -29,7 +30,7 @@ class Files final : public Model {
     board_.set(Offer{false, "files are shown, no nodes", "", ""});
   }
 
-  Result<void> read(const std::vector<std::string>& names) {
+  Result<void> read(const std::vector<std::string>& names, const std::optional<std::string>& history) {
     std::vector<std::string> facts;
     Moments moments;
     for (const std::string& name : names) {
@@ -55,6 +56,12 @@ class Files final : public Model {
       if (!topo) return tl::unexpected(topo.error().error);
       board_.set(topology_of(*topo));
       if (moments.empty()) moments.push_back(moment_of(*topo, written(facts[0])));
+    }
+    if (history) {
+      auto past = read_past(*history);
+      if (!past) return tl::unexpected(std::move(past.error()));
+      moments.insert(moments.end(), past->moments.begin(), past->moments.end());
+      board_.mark(std::move(past->marks));
     }
     board_.add(moments);
     if (at_) board_.show_at(*at_);
@@ -84,12 +91,15 @@ class Files final : public Model {
 }  // namespace
 
 Result<std::unique_ptr<Model>> open_files(const FilesRequest& request) {
-  const std::string& first = request.from.at(0);
+  const std::string first = request.from.empty() ? request.history.value_or("") : request.from[0];
   const std::string name = first.substr(first.rfind('/') == std::string::npos ? 0 : first.rfind('/') + 1);
-  auto files = std::make_unique<Files>(
-      request.from.size() == 1 ? name : fmt::format("{} and {} more", name, request.from.size() - 1),
-      request.at);
-  if (auto read = files->read(request.from); !read) return tl::unexpected(std::move(read.error()));
+  auto files = std::make_unique<Files>(name.empty() ? "history"
+                                       : request.from.size() <= 1
+                                           ? name
+                                           : fmt::format("{} and {} more", name, request.from.size() - 1),
+                                       request.at);
+  if (auto read = files->read(request.from, request.history); !read)
+    return tl::unexpected(std::move(read.error()));
   return files;
 }
 

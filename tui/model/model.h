@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "operator/setup.h"
 #include "tui/model/moment.h"
 #include "tui/model/queue.h"
 
@@ -26,7 +27,11 @@ class Model {
 
   // The moment that is shown; -1: now.
   virtual void show(int session) = 0;
+  // Which screen is looked at: some ask for more.
+  virtual void look(int) {}
   virtual void freeze(bool) {}
+  // Of a replay: so many times as fast as it is now.
+  virtual void speed(double) {}
   virtual void refresh() {}
   virtual void check() {}
   virtual void cancel() {}
@@ -41,10 +46,19 @@ Result<double> parse_moment(std::string_view text, double now);
 
 struct FilesRequest {
   std::vector<std::string> from;
+  std::optional<std::string> history;  // a file; empty: the usual one
   std::optional<double> at;
 };
 // Documents of check, sweep, run and simulate, and what `ringtrue topo --from` reads.
 Result<std::unique_ptr<Model>> open_files(const FilesRequest& request);
+
+// Daemons, which are asked seldom, and run checks where that is allowed and asked for.
+struct LiveRequest {
+  ops::Setup setup;
+  bool read_only = false;
+  std::optional<std::string> history;
+};
+Result<std::unique_ptr<Model>> watch_daemons(const LiveRequest& request);
 
 struct DemoRequest {
   std::optional<double> at;  // the time stands still then

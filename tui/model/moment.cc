@@ -52,7 +52,7 @@ Sides sides_of(const Matrix& m, std::size_t node) {
   return {median(std::move(sent)), median(std::move(received))};
 }
 
-Timeline::Timeline(Moments moments) : moments_(std::move(moments)) {
+Timeline::Timeline(Moments moments, const std::vector<History::Mark>& marks) : moments_(std::move(moments)) {
   std::stable_sort(moments_.begin(), moments_.end(),
                    [](const auto& a, const auto& b) { return a->when < b->when; });
   auto history = std::make_shared<History>();
@@ -64,10 +64,10 @@ Timeline::Timeline(Moments moments) : moments_(std::move(moments)) {
   const std::vector<FindingRow> none;
   for (std::size_t i = 0; i < moments_.size(); ++i) {
     const Moment& m = *moments_[i];
-    SidesByNode sides;
+    SidesByNode sides = m.sides;
     if (m.matrix)
       for (std::size_t node = 0; node < m.matrix->names.size(); ++node)
-        sides.emplace(m.matrix->names[node], sides_of(*m.matrix, node));
+        sides.insert_or_assign(m.matrix->names[node], sides_of(*m.matrix, node));
     sides_.push_back(std::move(sides));
     history->sessions.push_back({m.when, m.verdict, m.text, m.level});
     const auto& before = i > 0 ? moments_[i - 1]->findings : none;
@@ -81,6 +81,9 @@ Timeline::Timeline(Moments moments) : moments_(std::move(moments)) {
       if (f.level >= Level::warning && !in(m.findings, f))
         history->marks.push_back({m.when, "recovered: " + f.where, Level::good});
   }
+  history->marks.insert(history->marks.end(), marks.begin(), marks.end());
+  std::stable_sort(history->marks.begin(), history->marks.end(),
+                   [](const History::Mark& a, const History::Mark& b) { return a.when < b.when; });
   for (auto m = moments_.rbegin(); m != moments_.rend(); ++m)
     for (const FindingRow& f : (*m)->findings) remember(f.node);
   if (!moments_.empty())

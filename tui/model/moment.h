@@ -11,13 +11,19 @@
 
 namespace ringtrue::tui {
 
+// What a node's sides carried: the medians of what was read of them.
+struct Sides {
+  Maybe send, receive;
+};
+
 struct Moment {
   double when = 0;
   std::string verdict{};
   Level level = Level::unknown;
   std::vector<std::string> nodes{};
-  std::shared_ptr<const Matrix> matrix{};  // none where nothing was measured
-  std::vector<FindingRow> findings{};      // without `since`
+  std::shared_ptr<const Matrix> matrix{};             // none where nothing was measured
+  std::map<std::string, Sides, std::less<>> sides{};  // by node, where there is no matrix
+  std::vector<FindingRow> findings{};                 // without `since`
   std::vector<CounterRow> counters{};
   std::map<std::string, std::string> silent{};  // nodes, and why
   std::set<std::string> counted{};              // nodes whose counters were read
@@ -28,16 +34,12 @@ struct Moment {
 };
 using Moments = std::vector<std::shared_ptr<const Moment>>;  // in the order of time
 
-// What a node's sides carried: the medians of what was read of them.
-struct Sides {
-  Maybe send, receive;
-};
 Sides sides_of(const Matrix& matrix, std::size_t node);
 
 // Reads the moments once, and shows any of them.
 class Timeline {
  public:
-  explicit Timeline(Moments moments);
+  explicit Timeline(Moments moments, const std::vector<History::Mark>& marks = {});
 
   bool empty() const { return moments_.empty(); }
   int size() const { return int(moments_.size()); }

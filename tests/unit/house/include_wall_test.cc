@@ -57,7 +57,9 @@ const std::vector<Room> house = {
       "collective/", "base/"}},
     {"tui/model/snapshot", {}},
     {"tui/frame", {"tui/model/snapshot/", "base/"}},
-    {"tui/model", {"operator/", "report/", "campaign/", "diagnosis/", "sim/", "base/"}},
+    {"tui/model",
+     {"operator/", "report/", "campaign/", "diagnosis/", "history/", "formats/", "pki/", "sim/", "base/"}},
+    {"tui/terminal", {"tui/frame/", "base/"}},
     {"tui", {"config/", "base/"}},
 };
 
@@ -87,7 +89,8 @@ const std::vector<Guest> guests = {
     {{"CLI/"}, {"cmd/command_line.cc", "daemon/options.cc"}},
     {{"nlohmann/", "base/fields_json.h"},
      {"lib/base/fields_json", "lib/run/json.cc", "lib/report/", "lib/topology/", "lib/probe/",
-      "lib/operator/", "tui/model/document.cc"}},
+      "lib/operator/", "tui/model/document.cc", "tui/model/recording.cc"}},
+    {{"curses.h", "ncurses", "term.h"}, {"tui/terminal/terminal.cc"}},
     {{"hwloc"}, {"lib/probe/library/"}},
     {{"infiniband/", "rdma/"}, {"lib/transport/verbs/library", "lib/probe/library/"}},
     {{"netlink/"}, {"lib/probe/library/"}},
