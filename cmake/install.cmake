@@ -1,4 +1,4 @@
-# What packages hold, by component: command, daemon, cuda. packaging/debian and packaging/rpm deal the files out.
+# What packages hold, by component: command, tui, daemon, cuda. packaging/debian and packaging/rpm deal the files out.
 if(NOT TARGET ringtrue OR NOT TARGET ringtrued)
   return()
 endif()
@@ -9,6 +9,7 @@ set(RINGTRUE_ZSH_DIR "vendor-completions" CACHE STRING "The folder of share/zsh 
 set(shared ${CMAKE_SOURCE_DIR}/packaging/shared)
 
 install(TARGETS ringtrue RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
+install(TARGETS ringtrue-tui RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tui)
 install(TARGETS ringtrued RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR} COMPONENT daemon)
 install(TARGETS ringtrue-worker ringtrue-probe RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/ringtrue
         COMPONENT daemon)
@@ -47,8 +48,9 @@ if(RINGTRUE_SCDOC)
       set(component daemon)
     endif()
     install(DIRECTORY ${man}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT ${component} OPTIONAL
-            FILES_MATCHING PATTERN "*.${section}")
+            FILES_MATCHING PATTERN "*.${section}" PATTERN "ringtrue-tui.1" EXCLUDE)
   endforeach()
+  install(FILES ${man}/ringtrue-tui.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tui OPTIONAL)
   install(FILES ${completions}/ringtrue DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
           COMPONENT command OPTIONAL)
   install(FILES ${completions}/_ringtrue DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/${RINGTRUE_ZSH_DIR}
