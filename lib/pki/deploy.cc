@@ -193,7 +193,12 @@ if command -v systemctl >/dev/null 2>&1; then
   if systemctl --quiet is-active ringtrued 2>/dev/null; then
     [ $state = unchanged ] || {{ systemctl reload ringtrued; daemon=", daemon reloaded"; }}
   elif {}; then
-    systemctl --quiet enable --now ringtrued
+    # Why it does not start, it says itself.
+    systemctl --quiet enable --now ringtrued || {{
+      why=$(systemctl show -p StatusText --value ringtrued)
+      echo "the certificates are there, but ringtrued did not start: ${{why:-see journalctl -u ringtrued}}" >&2
+      exit 1
+    }}
     daemon=", daemon started"
   fi
 fi
