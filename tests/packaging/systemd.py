@@ -28,8 +28,12 @@ HOSTS = "".join(f"{address(node - 1)} n{node}\n" for node in range(1, NODES + 1)
 CHECK = f"ringtrue check --hosts n[1-{NODES}] --pki /root/pki --json --budget 20s"
 # The daemon under its unit is n1; the others are there to be measured with it.
 CERTIFICATES = """set -e
-ringtrue pki init --dir /root/pki && ringtrue pki issue n[1-4] --dir /root/pki
-mkdir -p /etc/ringtrue/pki && cp /root/pki/n1/* /etc/ringtrue/pki/ && chown -R ringtrue: /etc/ringtrue/pki
+rm -rf /root/pki /etc/ringtrue/pki
+ringtrue pki init --dir /root/pki
+ringtrue pki issue n[1-4] --dir /root/pki
+mkdir -p /etc/ringtrue/pki
+cp /root/pki/n1/* /etc/ringtrue/pki/
+chown -R ringtrue: /etc/ringtrue/pki
 echo 'RINGTRUED_OPTIONS="--node n1 --listen 10.77.0.1:7464"' >/etc/default/ringtrued
 for node in 2 3 4; do
   systemd-run --quiet --unit peer$node ringtrued --node n$node --pki /root/pki/n$node --listen 10.77.0.$node:7464 --state /run/n$node
@@ -192,6 +196,8 @@ class Systemd:
             ("a key that others own", "chown root: /etc/ringtrue/pki/node.key; chmod 600 /etc/ringtrue/pki/node.key", ("node.key",), "3"),
             ("a port that is taken", "systemd-run --quiet --unit taker sh -c 'exec ringtrued --node n1 --pki /root/pki/n1 --listen 10.77.0.1:7464 --state /run/taker'; sleep 3", ("7464",), None),
             ("a state folder that cannot be written", "sed -i 's#^state.*#state = \"/proc/ringtrue\"#' /etc/ringtrue/ringtrued.toml", ("/proc/ringtrue",), "3"),
+            ("a state folder that is read-only", "mkdir -p /run/ringtrue; mount -t tmpfs -o ro,mode=755 tmpfs /run/ringtrue", ("/run/ringtrue",), "3"),
+            ("a state folder that is full", "mkdir -p /run/ringtrue; mount -t tmpfs -o mode=755,nr_inodes=1 tmpfs /run/ringtrue; chown ringtrue: /run/ringtrue", ("/run/ringtrue", "No space"), None),
         )
         for what, spoil, named, code in cases:
             self.shell("systemctl stop ringtrued; systemctl reset-failed ringtrued; true")
@@ -205,7 +211,7 @@ class Systemd:
                 self.expect(self.property("ExecMainStatus") == code, f"{what}: ended with {self.property('ExecMainStatus')}", said)
                 self.expect(self.property("NRestarts") == "0", f"{what}: it was started again", said)
                 self.expect(len(lines) <= 1, f"{what}: more than one line", said)
-            self.shell("systemctl stop ringtrued taker 2>/dev/null; rm -rf /etc/ringtrue; cp -a /root/kept/ringtrue /etc/; systemctl reset-failed; true")
+            self.shell("systemctl stop ringtrued taker 2>/dev/null; umount /run/ringtrue 2>/dev/null; rm -rf /etc/ringtrue; cp -a /root/kept/ringtrue /etc/; systemctl reset-failed; true")
         self.shell("systemctl start ringtrued")
         self.wait_for_state("active")
         second = self.shell("setpriv --reuid ringtrue --regid ringtrue --clear-groups ringtrued --node n1 --pki /etc/ringtrue/pki --state /run/ringtrue", code=None)
