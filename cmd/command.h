@@ -56,6 +56,7 @@ Command ideal_command();
 Command topo_command();
 Command gather_command();
 Command nodes_command();
+Command events_command();
 Command tui_command();
 Command pki_command();
 Command config_command();

@@ -1,7 +1,8 @@
 // ringtrued: waits, answers what this node is and what is in it, and lends it to one operator at a time.
 //
 // Threads: the main one (signals and sockets), gRPC's queue (never blocks), the lease manager's (a lease's
-// phases), and while this node is read, the inspector's. All of them sleep while nothing happens.
+// phases), that of the passive watch, which reads some files every 5 s, and while this node is read, the
+// inspector's. The others sleep while nothing happens.
 #include <fmt/format.h>
 #include <malloc.h>
 #include <poll.h>
@@ -19,6 +20,7 @@
 #include "daemon/grpc_log.h"
 #include "daemon/listener.h"
 #include "daemon/options.h"
+#include "daemon/passive_watch.h"
 #include "daemon/service.h"
 #include "daemon/state_dir.h"
 #include "daemon/systemd.h"
@@ -50,6 +52,7 @@ class Daemon {
   std::shared_ptr<Certificates> certificates_;
   std::unique_ptr<LeaseManager> leases_;
   std::unique_ptr<Inspector> inspector_;
+  std::unique_ptr<PassiveWatch> watch_;
   std::unique_ptr<Service> service_;
   std::vector<Listener> listeners_;
   OwnedFd signals_;
@@ -92,7 +95,9 @@ Result<void> Daemon::start() {
       });
   take_over_grpc_log();
   inspector_ = std::make_unique<Inspector>(read_node(options_.node));
-  service_ = std::make_unique<Service>(options_.node, *leases_, *inspector_);
+  watch_ = std::make_unique<PassiveWatch>(options_.events, gpu_counters(options_.node));
+  watch_->start();
+  service_ = std::make_unique<Service>(options_.node, *leases_, *inspector_, watch_.get());
   if (auto started = service_->start(certificates_); !started) return started;
 
   if (!options_.listen.empty()) {
@@ -160,6 +165,7 @@ void Daemon::drain() {
 void Daemon::stop() {
   leases_->stop();
   inspector_->stop();
+  watch_->stop();
   service_->stop(Deadline::in(stop_time));
   listeners_.clear();
   state_->clear();

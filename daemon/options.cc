@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 
 namespace ringtrue::daemon {
 namespace {
@@ -88,6 +89,9 @@ Result<std::variant<Options, int>> read_options(int argc, char** argv) {
   options.state = config->daemon.state.value;
   options.pki = config->pki.value;
   options.node = name_of(*config);
+  // By systemd's word, where the unit has a StateDirectory.
+  const char* given = std::getenv("STATE_DIRECTORY");
+  options.events = !config->daemon.events.value.empty() ? config->daemon.events.value : given ? given : "";
   options.limits = limits_of(*config);
   if (options.insecure && options.listen.empty())
     return fail(Cause::bad_input, "does nothing without a TCP listener", "--insecure",

@@ -16,6 +16,7 @@ struct Options {
   std::string state;
   std::string pki;  // empty: no TLS
   std::string node;
+  std::string events;  // folder of what devices did; empty: in memory alone
   bool insecure = false;
   Limits limits;
   std::string config_file;           // --config; empty: the usual places

@@ -8,8 +8,8 @@
 
 namespace ringtrue::daemon {
 
-Service::Service(std::string node, LeaseManager& manager, Inspector& inspector)
-    : context_{std::move(node), manager, inspector, {}} {}
+Service::Service(std::string node, LeaseManager& manager, Inspector& inspector, PassiveWatch* watch)
+    : context_{std::move(node), manager, inspector, watch, {}} {}
 
 Result<void> Service::start(std::shared_ptr<const Certificates> certificates) {
   grpc::ServerBuilder builder;

@@ -22,11 +22,14 @@
 
 namespace ringtrue::daemon {
 
+class PassiveWatch;
+
 // What the calls share.
 struct CallContext {
   std::string node;
   LeaseManager& manager;
   Inspector& inspector;
+  PassiveWatch* watch = nullptr;
   rpc::Node::AsyncService service;
   std::shared_ptr<const Certificates> certificates{};  // null where no connection has TLS
   std::unique_ptr<Connections> connections{};
@@ -54,8 +57,8 @@ class Service {
     tls,    // the role is in the client's certificate
   };
 
-  // LeaseManager and inspector must outlive this.
-  Service(std::string node, LeaseManager& manager, Inspector& inspector);
+  // All three must outlive this; `watch` may be null.
+  Service(std::string node, LeaseManager& manager, Inspector& inspector, PassiveWatch* watch = nullptr);
   ~Service() { stop(Deadline::in(Seconds(0))); }
 
   // `certificates` may be null where no connection comes through Door::tls.

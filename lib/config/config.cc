@@ -202,6 +202,7 @@ constexpr Key keys[] = {
     daemon_key<&Daemon::max_ranks>("daemon.max_ranks"),
     daemon_key<&Daemon::max_seconds>("daemon.max_seconds"),
     daemon_key<&Daemon::peers>("daemon.peers"),
+    daemon_key<&Daemon::events>("daemon.events"),
 };
 
 constexpr std::string_view inspect = "inspect.";

@@ -59,6 +59,7 @@ struct Daemon {
   Setting<int> max_ranks{4096};                              // on this node, for one lease
   Setting<Seconds> max_seconds{Seconds(3600)};               // of one lease
   Setting<std::vector<IpNetwork>> peers;  // where other nodes of a run may be; none: where interfaces are
+  Setting<std::string> events;  // folder for 30 days of device events; empty: the last hour, in memory
 };
 
 struct Config {

@@ -22,6 +22,7 @@
 #include "pki/expiry.h"
 #include "pki/pki.h"
 #include "pki/x509.h"
+#include "run/json.h"
 #include "run/member.h"
 #include "wire/node.grpc.pb.h"
 #include "wire/parts.h"
@@ -378,6 +379,23 @@ void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const probe
           told(i, tl::unexpected(wire::from_wire(reply->error())));
         else
           told(i, std::move(*reply->mutable_recording()));
+      });
+}
+
+void events_of_all(Dialer& dialer, const std::vector<Target>& targets, std::int64_t seconds, Seconds deadline,
+                   const std::function<void(std::size_t, Result<run::DeviceEvents>)>& told) {
+  rpc::EventsRequest request;
+  request.set_seconds(seconds);
+  ask<rpc::EventsRequest, rpc::EventsReply>(
+      dialer, targets, deadline, request, &rpc::Node::Stub::Events, max_recording_bytes,
+      [&](std::size_t i, const Result<rpc::EventsReply>& reply, const grpc::ClientContext&) {
+        if (!reply) return told(i, tl::unexpected(reply.error()));
+        if (reply->has_error()) return told(i, tl::unexpected(wire::from_wire(reply->error())));
+        auto events = run::from_json<run::DeviceEvents>(reply->record());
+        if (!events)
+          return told(i, fail(Cause::corrupted, "what its daemon told cannot be read: " + events.error().what,
+                              targets[i].node, "install the same version on both"));
+        told(i, std::move(events));
       });
 }
 

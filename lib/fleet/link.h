@@ -13,6 +13,7 @@
 #include "fleet/fleet.h"
 #include "pki/pki.h"
 #include "probe/request.h"
+#include "run/device_event.h"
 #include "run/job.h"
 #include "run/member.h"
 #include "run/report.h"
@@ -82,5 +83,9 @@ void ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadlin
 void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const probe::ReadRequest& question,
                  Seconds deadline,
                  const std::function<void(std::size_t target, Result<std::string> recording)>& told);
+
+// The same for what its devices did in the last so many seconds.
+void events_of_all(Dialer& dialer, const std::vector<Target>& targets, std::int64_t seconds, Seconds deadline,
+                   const std::function<void(std::size_t target, Result<run::DeviceEvents> events)>& told);
 
 }  // namespace ringtrue::fleet

@@ -16,6 +16,7 @@
 #include "diagnosis/sweep/foreign_ports.h"
 #include "diagnosis/traced_routes.h"
 #include "ideal/facts.h"
+#include "operator/events.h"
 #include "operator/measurer.h"
 #include "operator/rdma_settings.h"
 #include "operator/structure.h"
@@ -27,6 +28,7 @@ namespace {
 // A library that hangs on a node is given up after 3 s; a node that says nothing at all is the check's
 // business.
 constexpr Seconds facts_patience{5};
+constexpr std::size_t most_events_told = 8;
 
 // Beyond the budget, for the last experiment: it may take longer than it was thought to.
 Seconds grace_of(Seconds budget) {
@@ -273,6 +275,10 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
                                                                  fleet_options(setup, {}, *nodes, control));
     of_daemons = daemon_notes(setup, states);
   }
+  if (nodes && !request.no_inspect)
+    document.events = worth_telling(events_of(without((*measurer)->dead(), nodes->targets),
+                                              fleet_options(setup, {}, *nodes, control), Seconds(3600)),
+                                    most_events_told);
   const std::int64_t looked = now_ns();
   if (facts) structure->port_rates = port_rates(facts->cluster, names_of(**measurer));
   (*measurer)->hang(std::move(*structure));

@@ -1,7 +1,5 @@
 #include "probe/watch.h"
 
-#include <net/if.h>
-
 #include <algorithm>
 #include <set>
 #include <string>
@@ -9,6 +7,7 @@
 
 #include "base/clock.h"
 #include "probe/live.h"
+#include "probe/own_network.h"
 #include "probe/probe.h"
 #include "run/counter_window.h"
 #include "topology/counters.h"
@@ -18,23 +17,6 @@ namespace ringtrue::probe {
 namespace {
 
 using namespace topology;
-
-std::set<std::string> own_interfaces() {
-  std::set<std::string> names;
-  struct if_nameindex* all = ::if_nameindex();
-  for (const struct if_nameindex* i = all; i && i->if_index != 0; ++i) names.insert(i->if_name);
-  if (all) ::if_freenameindex(all);
-  return names;
-}
-
-// A mounted /sys keeps showing the network namespace that it was mounted in.
-bool sees_own_network(Source& source) {
-  auto listed = source.list("/sys/class/net");
-  if (!listed) return false;
-  std::set<std::string> seen(listed->begin(), listed->end());
-  seen.erase("bonding_masters");  // a file among the folders
-  return seen == own_interfaces();
-}
 
 // GPUs, NICs, NVSwitches and what is above them: of a machine's thousand functions, those that carry the
 // data.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "operator/documents/check.h"
+#include "operator/documents/events.h"
 #include "operator/documents/grid.h"
 #include "operator/documents/nodes.h"
 #include "operator/documents/routes.h"

@@ -5,6 +5,7 @@
 
 #include "base/fields.h"
 #include "collective/omnireduce/omnireduce.h"
+#include "run/device_event.h"
 #include "run/job.h"
 #include "run/limits.h"
 #include "run/report.h"
@@ -310,6 +311,25 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("networks", at_most(65'536), networks);
   RINGTRUE_FIELD("remarks", at_most(65'536), remarks);
   RINGTRUE_FIELD("counters", at_most(max_nodes, a_node), counters);
+}
+
+// ---- what a daemon saw while nobody measured
+
+template <class V, Is<DeviceEvent>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("first", range(0, 1e12), first);
+  RINGTRUE_FIELD("last", range(0, 1e12), last);
+  RINGTRUE_FIELD("device", proper_name(128), device);
+  RINGTRUE_FIELD("counter", proper_name(128), counter);
+  RINGTRUE_FIELD("count", {}, count);
+}
+
+template <class V, Is<DeviceEvents>... X>
+void fields(V&& v, X&... x) {
+  RINGTRUE_FIELD("now", range(0, 1e12), now);
+  RINGTRUE_FIELD("watched", range(0, 1e12), watched);
+  RINGTRUE_FIELD("cut", {}, cut);
+  RINGTRUE_FIELD("events", at_most(max_device_events), events);
 }
 
 }  // namespace ringtrue::run

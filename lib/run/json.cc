@@ -25,6 +25,13 @@ template <class T>
 constexpr const char* called = "a job";
 template <>
 constexpr const char* called<RunReport> = "a report";
+template <>
+constexpr const char* called<DeviceEvents> = "a list of events";
+
+// Any events go together.
+Result<void> check(const DeviceEvents&) {
+  return {};
+}
 
 template <class T>
 std::string write(const T& record, int indent, JsonForm form) {
@@ -64,7 +71,9 @@ template std::string to_json(const Job&, int);
 template std::string to_json(const RunReport&, int);
 template std::string to_packed_json(const Job&);
 template std::string to_packed_json(const RunReport&);
+template std::string to_packed_json(const DeviceEvents&);
 template Result<Job> from_json(std::string_view);
 template Result<RunReport> from_json(std::string_view);
+template Result<DeviceEvents> from_json(std::string_view);
 
 }  // namespace ringtrue::run

@@ -1,5 +1,5 @@
 // The record of a run as JSON, without loss: from_json(to_json(x)) == x, but for a job's own data and for a
-// report's notes, which merge() makes. T is Job or RunReport.
+// report's notes, which merge() makes. T is Job, RunReport or DeviceEvents.
 #pragma once
 
 #include <string>

@@ -57,6 +57,8 @@ constexpr std::array named{
     Named{"rcvd_rnr_err", congestion, "answers of a receiver that was not ready"},
     Named{"send_rnr_err", congestion, "requests that found no receive"},
     Named{"ack_deferred", traffic, "completions put off"},
+    // What the daemon saw of a port's state, for devices that do not count it
+    Named{"port_down", error, "times that the port left the state active"},
     // netdevs
     Named{"carrier_changes", error, "carrier changes"},
     Named{"carrier_down_count", error, "times that the carrier went down"},

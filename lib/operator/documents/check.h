@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "diagnosis/findings/report.h"
+#include "operator/documents/events.h"
 #include "operator/documents/trouble.h"
 #include "run/reach.h"
 
@@ -23,6 +24,7 @@ struct CheckDocument {
   std::string transport;
   std::vector<run::Network> networks;  // that TCP's data goes over; empty where all is on one machine
   std::vector<std::string> notes;      // why it was not RDMA
+  std::vector<NodeEvent> events{};     // what devices did in the hour before
   double warning = 0.95, critical = 0.85;
   std::optional<Deadlines> deadlines;  // where daemons are concerned
   std::optional<Trouble> error;

@@ -145,6 +145,7 @@ std::string json(const ops::CheckDocument& document) {
                  {"seconds", d.cost.seconds.value},
                  {"budget_seconds", d.cost.budget.value},
                  {"bytes", d.cost.bytes.value}}},
+               {"events", array(document.events, event_value)},
                {"counters", counters_value(d.counters)},
                {"deadlines", maybe_deadlines(document.deadlines)},
                {"error", maybe_error(document.error)}});

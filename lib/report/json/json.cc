@@ -1,6 +1,7 @@
 #include "report/json/json.h"
 
 #include "report/json/value.h"
+#include "report/text/text.h"
 
 namespace ringtrue::report {
 
@@ -37,6 +38,21 @@ std::string dump(const Json& value) {
 std::string json(const ops::Trouble& trouble, const std::string& command) {
   const std::string name = command.empty() ? "error" : command;
   return dump({{"schema", "ringtrue." + name + "/1"}, {"error", error_value(trouble)}});
+}
+
+Json event_value(const ops::NodeEvent& e) {
+  return {{"node", e.node},           {"device", e.event.device}, {"counter", e.event.counter},
+          {"first_s", e.event.first}, {"last_s", e.event.last},   {"count", e.event.count},
+          {"text", sentence(e)}};
+}
+
+std::string json(const ops::EventsDocument& document) {
+  return dump({{"schema", "ringtrue.events/1"},
+               {"seconds", document.seconds},
+               {"nodes", document.nodes},
+               {"events", array(document.events, event_value)},
+               {"notes", document.notes},
+               {"error", maybe_error(document.error)}});
 }
 
 std::string json(const ops::NodesDocument& document) {

@@ -15,6 +15,7 @@ std::string json(const ops::SweepDocument& document);
 std::string json(const ops::GpuSweepDocument& document);
 std::string json(const ops::IdealDocument& document);
 std::string json(const ops::NodesDocument& document);
+std::string json(const ops::EventsDocument& document);
 std::string json(const ops::GatherDocument& document);
 std::string json(const ops::ConfigDocument& document);
 std::string json(const ops::PkiDocument& document);

@@ -74,6 +74,9 @@ class Rows {
 
 Json finding_value(const diagnosis::Finding& finding);
 Json not_checked_value(const diagnosis::NotChecked& not_checked);
+// What a device did.
+Json event_value(const ops::NodeEvent& event);
+
 // The protocol's counts of an omnireduce, beside the other keys of a result or at the top of a document.
 void add_counts(Json& out, const ops::OmniCounts& counts);
 

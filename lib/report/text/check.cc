@@ -99,6 +99,7 @@ std::string text(const ops::CheckDocument& document, const Style& style) {
   }
   out += networks_text(document.networks);
   out += notes_text(document.notes, style);
+  out += events_text(document.events, style);
   out += counters_text(d.counters, "during the check", style);
   if (document.inspection)
     out +=

@@ -15,6 +15,7 @@ std::string text(const ops::SweepDocument& document, const Style& style);
 std::string text(const ops::GpuSweepDocument& document, const Style& style);
 std::string text(const ops::IdealDocument& document, const Style& style);
 std::string text(const ops::NodesDocument& document, const Style& style);
+std::string text(const ops::EventsDocument& document, const Style& style);
 std::string text(const ops::GatherDocument& document, const Style& style);
 std::string text(const ops::ConfigDocument& document, const Style& style);
 std::string text(const ops::PkiDocument& document, const Style& style);
@@ -53,6 +54,11 @@ std::string findings_text(const std::vector<diagnosis::Finding>& findings, const
 // errors".
 std::string counters_text(const std::map<std::string, run::CounterWindow>& counters, std::string_view when,
                           const Style& style);
+
+// "mlx5_0 port 1 of node5 went down 3 times between 13:10 and 13:40"; in this machine's time zone.
+std::string sentence(const ops::NodeEvent& event);
+// A line each: what devices did in the hour before.
+std::string events_text(const std::vector<ops::NodeEvent>& events, const Style& style);
 
 // Lines about an omnireduce.
 std::string omni_text(const ops::RunResult& result, const Style& style);

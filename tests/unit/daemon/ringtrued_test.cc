@@ -6,7 +6,9 @@
 #include <cmath>
 
 #include "probe/recording.h"
+#include "run/device_event.h"
 #include "run/job.h"
+#include "run/json.h"
 #include "tests/unit/daemon/daemon_process.h"
 
 namespace ringtrue::daemon {
@@ -393,6 +395,40 @@ TEST(RingtruedStart, BadFlagsAndFolders) {
     const std::string log = daemon.log();
     EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
   }
+}
+
+// What a former daemon recorded is told by the next one, and a stopped one leaves its own.
+TEST(DeviceEvents, OutliveTheDaemon) {
+  const TemporaryFolder folder;
+  const std::int64_t then = ::time(nullptr) - 2 * 24 * 3600;
+  std::filesystem::create_directories(folder / "events");
+  std::ofstream(folder / "events/events") << then << ' ' << then + 9 << " mlx5_0/1 link_downed 3\n";
+  std::ofstream(folder / "config.toml") << "[daemon]\nevents = \"" << folder / "events"
+                                        << "\"\n";
+  DaemonProcess daemon({"--state", folder / "state", "--node", "node0", "--config", folder / "config.toml"},
+                       folder / "log");
+  ASSERT_TRUE(daemon.says("listening")) << daemon.log();
+  const auto stub = rpc::Node::NewStub(
+      grpc::CreateChannel("unix:" + (folder / "state/ringtrued.sock"), grpc::InsecureChannelCredentials()));
+  const auto ask = [&](std::int64_t seconds) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    rpc::EventsRequest request;
+    request.set_seconds(seconds);
+    rpc::EventsReply reply;
+    const grpc::Status status = stub->Events(&context, request, &reply);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(reply.node(), "node0");
+    return run::from_json<run::DeviceEvents>(reply.record());
+  };
+  const auto days = ask(3 * 24 * 3600);
+  ASSERT_TRUE(days) << days.error().what;
+  ASSERT_GE(days->events.size(), 1u);
+  EXPECT_EQ(days->events[0], (run::DeviceEvent{then, then + 9, "mlx5_0/1", "link_downed", 3}));
+  EXPECT_LE(days->watched, then);
+  const auto hour = ask(3600);
+  ASSERT_TRUE(hour);
+  for (const run::DeviceEvent& e : hour->events) EXPECT_NE(e.device, "mlx5_0/1");
 }
 
 }  // namespace

@@ -252,9 +252,30 @@ TEST(Json, FailuresNameNodeAndPhase) {
   EXPECT_EQ(value["error"]["failures"][0]["node"], "node3");
   EXPECT_EQ(value["error"]["failures"][1]["culprit"], false);
   for (const char* command :
-       {"run", "check", "sweep", "nodes", "simulate", "schedule", "ideal", "config", "pki"}) {
+       {"run", "check", "sweep", "nodes", "events", "simulate", "schedule", "ideal", "config", "pki"}) {
     valid(command, json(*d.error, command));
   }
+}
+
+TEST(Json, EventsOfDevices) {
+  ops::EventsDocument d;
+  d.seconds = 3600;
+  d.nodes = {"node4", "node5"};
+  d.events = {{"node5", {1764072000, 1764073800, "mlx5_0/1", "link_downed", 3}}};
+  d.notes = {"node4 has watched for 5 minutes only"};
+  d.error = ops::Trouble{{Cause::deadline, "no answer within 10 s", "node6", ""}, {}};
+  const auto value = valid("events", json(d));
+  EXPECT_EQ(value["events"][0]["node"], "node5");
+  EXPECT_EQ(value["events"][0]["device"], "mlx5_0/1");
+  EXPECT_EQ(value["events"][0]["counter"], "link_downed");
+  EXPECT_EQ(value["events"][0]["count"], 3);
+  EXPECT_EQ(value["events"][0]["last_s"], 1764073800);
+  EXPECT_EQ(value["error"]["cause"], "deadline");
+  ops::CheckDocument check;
+  check.diagnosis.nodes = {"node4", "node5"};
+  EXPECT_TRUE(valid("check", json(check))["events"].empty());
+  check.events = d.events;
+  EXPECT_EQ(valid("check", json(check))["events"][0]["count"], 3);
 }
 
 ops::CheckDocument check_document() {

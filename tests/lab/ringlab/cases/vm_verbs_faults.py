@@ -123,9 +123,32 @@ def low_memlock(lab):
     results(lab.fleet("run", "ring", "--transport", "verbs", "--size", "1M", "--iterations", "1"))
 
 
+def port_down_thrice(lab):
+    """While nobody measures: how often, of which device, and when, is told afterwards, by a check as well."""
+    began = int(lab.shell("date +%s"))
+    for _ in range(3):
+        lab.shell(f"ip link set r{VICTIM} down; sleep 1; ip link set r{VICTIM} up; sleep 1")
+    lab.restore()
+    ended = int(lab.shell("date +%s"))
+    outcome = lab.fleet("events", "--since", "10m", nodes=f"node{VICTIM}")
+    expect(outcome.code == 0, "events failed", outcome)
+    downs = [event for event in outcome.data["events"]
+             if event["device"] == f"rxe{VICTIM}/1" and event["counter"] == "port_down"]
+    expect(sum(event["count"] for event in downs) == 3, f"not three times: {downs}", outcome)
+    expect(all(began - 6 <= event["first_s"] <= event["last_s"] <= ended + 1 for event in downs),
+           f"not between {began} and {ended}: {downs}", outcome)
+    others = {event["device"] for event in outcome.data["events"]} - {f"rxe{VICTIM}/1", f"r{VICTIM}"}
+    expect(not others, f"others are said to have failed: {others}", outcome)
+    check = lab.fleet("check", "--transport", "verbs", "--budget", "10s")
+    told = [event for event in check.data["events"] if event["node"] == f"node{VICTIM}"]
+    expect([event["count"] for event in told if event["device"] == f"rxe{VICTIM}/1"] == [3],
+           "the check does not tell it", check)
+
+
 for _name, _blow in (("worker-killed", Process(9)), ("daemon-killed", Process(9, daemon=True)),
                      ("worker-stopped", Stopped("STOP")), ("daemon-stopped", Stopped("STOP", daemon=True)),
                      ("port-down", Port(own=True)), ("cable-pulled", Port(own=False))):
     register(f"verbs/mid-run-{_name}", struck(_blow), quick=_name in ("worker-killed", "port-down"), machine="verbs")
+register("verbs/port-down-thrice", port_down_thrice, quick=True, machine="verbs")
 register("verbs/nothing-kept", nothing_kept, machine="verbs")
 register("verbs/low-memlock", low_memlock, quick=True, machine="verbs")

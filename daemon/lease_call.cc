@@ -1,235 +1,20 @@
-// The calls of the service as state machines on one completion queue.
+// A lease's stream: commands in, events out, heartbeats both ways.
 #include <fmt/format.h>
-#include <grpc/grpc_security_constants.h>
-#include <grpc/support/time.h>
-#include <grpcpp/server_context.h>
-#include <unistd.h>
 
 #include <deque>
 #include <mutex>
 
 #include "base/ip.h"
 #include "base/text.h"
+#include "daemon/call.h"
 #include "daemon/client_limits.h"
 #include "daemon/grpc_log.h"
-#include "daemon/refusal_log.h"
-#include "daemon/service.h"
-#include "pki/pki.h"
 #include "wire/parts.h"
 
 namespace ringtrue::daemon {
 namespace {
 
 constexpr int missed_heartbeats = 3;
-constexpr Seconds max_window{60};
-
-// One operation on the queue; keeps its call alive until it is done.
-class Op {
- public:
-  using Handler = std::function<void(bool ok)>;
-  // The tag for gRPC. An op is started again only after it was done.
-  void* start(std::shared_ptr<void> call, Handler handler) {
-    call_ = std::move(call);
-    handler_ = std::move(handler);
-    return this;
-  }
-  void done(bool ok) {
-    // Moved out first: the handler may start the op again.
-    const std::shared_ptr<void> call = std::move(call_);
-    const Handler handler = std::move(handler_);
-    handler(ok);
-  }
-  // It will not be done.
-  void forget() {
-    const std::shared_ptr<void> call = std::move(call_);
-    handler_ = {};
-  }
-
- private:
-  std::shared_ptr<void> call_;
-  Handler handler_;
-};
-
-// Who is at the other end, by certificate or by the kernel's word; nothing that the client says itself.
-struct Peer {
-  std::string connection;  // gRPC's name of it
-  Source source;
-  pki::Role role = pki::Role::none;
-  std::string name;         // "alice (10.0.0.5)", "user alice"
-  std::string identity;     // what counts as one: "alice", "user alice"
-  std::string certificate;  // empty without TLS
-  std::string refusal;      // why its certificate does not count; empty: it does
-};
-
-Peer peer_of(const grpc::ServerContext& context, const CallContext& call) {
-  Peer peer;
-  peer.connection = context.peer();
-  peer.source = call.connections->source(peer.connection);
-  peer.name = peer.identity = peer.source.text;
-  const auto auth = context.auth_context();
-  const auto types = auth->FindPropertyValues(GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME);
-  const bool tls = !types.empty() && types.front() == GRPC_SSL_TRANSPORT_SECURITY_TYPE;
-  if (!tls) {
-    // The Unix socket's mode, or --insecure, has let this client in.
-    peer.role = pki::Role::run;
-    return peer;
-  }
-  const auto pem = auth->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
-  if (!pem.empty()) peer.certificate = std::string(pem.front().data(), pem.front().size());
-  const auto identity = call.certificates->identify(peer.certificate);
-  if (!identity) {
-    peer.refusal = identity.error().what;
-    return peer;
-  }
-  peer.role = identity->role;
-  peer.identity = one_line(identity->name, 64);
-  peer.name = fmt::format("{} ({})", one_line(identity->name, 64), peer.source.text);
-  return peer;
-}
-
-// Whether the peer may do what takes the role; if not, it is logged, and its connection is of no more use.
-Result<void> may(const Peer& peer, pki::Role needed, const CallContext& context) {
-  using pki::Role;
-  if (peer.role == Role::run || (peer.role == Role::read && needed == Role::read)) return {};
-  Error error{Cause::refused, peer.refusal, context.node, "renew it: ringtrue pki issue --role ROLE"};
-  if (peer.refusal.empty()) {
-    error.what = fmt::format("this needs a certificate with the role '{}', the one shown has '{}'",
-                             key_of(needed), key_of(peer.role));
-    error.next = fmt::format("have one made with `ringtrue pki issue --role {}`", key_of(needed));
-  }
-  log_refusal(peer.source, "refused {}: {}", peer.name, error.what);
-  if (peer.role != Role::read) context.connections->drop(peer.connection);
-  return tl::unexpected(error);
-}
-
-// A request with one answer, for whoever may read; `request_next` is the service's RequestNAME.
-template <class Call, class Request, class Reply, auto request_next>
-class UnaryCall : public std::enable_shared_from_this<Call> {
- public:
-  explicit UnaryCall(CallContext& context) : context_(context), responder_(&grpc_) {}
-
-  void wait() {
-    // Comes once the call is over for the client, however that came about, if the call has begun at all.
-    grpc_.AsyncNotifyWhenDone(done_.start(this->shared_from_this(), [this](bool) {
-      gone_ = grpc_.IsCancelled();
-      if (gone_) static_cast<Call*>(this)->cancelled();
-    }));
-    (context_.service.*request_next)(&grpc_, &request_, &responder_, context_.queue.get(),
-                                     context_.queue.get(),
-                                     op_.start(this->shared_from_this(), [this](bool ok) { arrived(ok); }));
-  }
-
- protected:
-  // From any thread.
-  void finish(const Reply& reply) {
-    responder_.Finish(reply, grpc::Status::OK, op_.start(this->shared_from_this(), [this](bool) { over(); }));
-  }
-  // Its connection goes if the answer has not been taken by then.
-  void finish_within(Seconds time) {
-    context_.after(time, [self = this->weak_from_this(), &context = context_, connection = peer_.connection] {
-      if (const auto call = self.lock(); call && !call->over_) context.connections->drop(connection);
-    });
-  }
-
-  void cancelled() {}
-
-  bool gone_ = false;  // perhaps even before the call was seen to have come
-  CallContext& context_;
-  Request request_;
-  Peer peer_;
-
- private:
-  void arrived(bool ok) {
-    if (!ok) return done_.forget();
-    if (!context_.stopping) std::make_shared<Call>(context_)->wait();
-    peer_ = peer_of(grpc_, context_);
-    if (const auto allowed = may(peer_, pki::Role::read, context_); !allowed) {
-      over_ = true;
-      responder_.FinishWithError({grpc::StatusCode::PERMISSION_DENIED, allowed.error().what},
-                                 op_.start(this->shared_from_this(), [](bool) {}));
-      return;
-    }
-    context_.connections->call_begins(peer_.connection, peer_.certificate);
-    static_cast<Call*>(this)->answer();
-  }
-  void over() {
-    over_ = true;
-    context_.connections->call_ends(peer_.connection);
-  }
-
-  grpc::ServerContext grpc_;
-  grpc::ServerAsyncResponseWriter<Reply> responder_;
-  Op op_, done_;
-  bool over_ = false;
-};
-
-class DescribeCall : public UnaryCall<DescribeCall, rpc::DescribeRequest, rpc::DescribeReply,
-                                      &rpc::Node::AsyncService::RequestDescribe> {
- public:
-  using UnaryCall::UnaryCall;
-
-  void answer() {
-    finish_within(describe_time);
-    const LeaseManager::Status status = context_.manager.status();
-    rpc::DescribeReply reply;
-    const wire::Program& here = wire::this_program();
-    reply.set_protocol(here.protocol);
-    reply.set_oldest_protocol(here.oldest);
-    reply.set_version(here.version);
-    reply.set_node(context_.node);
-    reply.set_holder(status.holder);
-    reply.set_held_s(status.held.value);
-    reply.set_phase(status.phase);
-    reply.set_role(std::string(key_of(peer_.role)));
-    reply.set_cores(std::int32_t(::sysconf(_SC_NPROCESSORS_ONLN)));
-    reply.set_memory_bytes(std::uint64_t(::sysconf(_SC_PHYS_PAGES)) * std::uint64_t(::sysconf(_SC_PAGESIZE)));
-    reply.set_refused_handshakes(refused_handshakes());
-    reply.set_rejected_connections(status.rejected_connections);
-    finish(reply);
-  }
-};
-
-// A reading takes as long as a few requests may wait; meanwhile the next asker is served.
-class InspectCall : public UnaryCall<InspectCall, rpc::InspectRequest, rpc::InspectReply,
-                                     &rpc::Node::AsyncService::RequestInspect> {
- public:
-  using UnaryCall::UnaryCall;
-
-  void answer() {
-    const double window = request_.window_s();
-    if (!(window >= 0 && window <= max_window.value)) {
-      told(fail(Cause::bad_input, fmt::format("a window of {} s", window), "",
-                fmt::format("take at most {}", to_text(max_window))));
-      return;
-    }
-    finish_within(Seconds(window) + inspect_time);
-    if (gone_) return told(fail(Cause::cancelled, "the asker is gone"));
-    ticket_ = context_.inspector.ask(
-        {Seconds(window), request_.wake_gpus()}, peer_.identity,
-        [self = shared_from_this()](const Inspector::Answer& answer) { self->told(answer); });
-  }
-
- private:
-  // From any thread.
-  void told(const Inspector::Answer& answer) {
-    rpc::InspectReply reply;
-    reply.set_node(context_.node);
-    if (answer) {
-      reply.set_recording(*answer);
-    } else {
-      Error error = answer.error();
-      if (error.where.node.empty()) error.where.node = context_.node;
-      *reply.mutable_error() = wire::to_wire(error);
-    }
-    finish(reply);
-  }
-
-  friend UnaryCall;
-  // It has no use for an answer any more.
-  void cancelled() { context_.inspector.leave(ticket_); }
-
-  Inspector::Ticket ticket_ = 0;
-};
 
 class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_this<LeaseCall> {
  public:
@@ -490,30 +275,8 @@ class LeaseCall : public LeaseManager::Client, public std::enable_shared_from_th
 
 }  // namespace
 
-void serve_queue(CallContext& context) {
-  const auto due = [&context] {
-    while (!context.timers.empty() && context.timers.begin()->first <= now_ns()) {
-      const auto timer = context.timers.extract(context.timers.begin());
-      timer.mapped()();
-    }
-    // Monotonic: a wall clock that is set must not end a lease.
-    return context.timers.empty() ? gpr_inf_future(GPR_CLOCK_MONOTONIC)
-                                  : gpr_time_from_nanos(context.timers.begin()->first, GPR_CLOCK_MONOTONIC);
-  };
-  void* tag = nullptr;
-  bool ok = false;
-  for (;;) {
-    const auto next = context.queue->AsyncNext(&tag, &ok, due());
-    if (next == grpc::CompletionQueue::SHUTDOWN) break;
-    if (next == grpc::CompletionQueue::GOT_EVENT) static_cast<Op*>(tag)->done(ok);
-  }
-  context.timers.clear();  // they keep calls
-}
-
-void accept_calls(CallContext& context) {
-  std::make_shared<DescribeCall>(context)->wait();
+void accept_leases(CallContext& context) {
   std::make_shared<LeaseCall>(context)->wait();
-  std::make_shared<InspectCall>(context)->wait();
 }
 
 }  // namespace ringtrue::daemon
