@@ -1,20 +1,33 @@
 #include "operator/check.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/hostlist.h"
 #include "cmd/command.h"
 #include "cmd/flag_groups.h"
+#include "cmd/history_flags.h"
 #include "cmd/inapplicable.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
 #include "cmd/verbs_flags.h"
+#include "operator/history.h"
+#include "operator/runner.h"
 #include "report/nagios.h"
 
 namespace ringtrue::cmd {
 namespace {
 
+constexpr Seconds confirm_budget{8};
+
 struct CheckFlags {
   ops::CheckRequest request;
   VerbsFlags verbs;
   std::string format = "text";
+  HistoryFlags where;
+  bool record = false, no_record = false;
+  std::vector<std::string> confirm;  // nodes
   std::optional<Pause> pause;
 };
 
@@ -23,6 +36,8 @@ Result<void> check_flags(const Context& context, const CheckFlags& flags) {
   const Common& common = context.common;
   const ops::CheckRequest& asked = flags.request;
   const bool files = !asked.facts.from.empty();
+  if (flags.no_record && flags.where.file) return both("--no-record", "--history");
+  if (!flags.confirm.empty() && common.local) return both("--confirm", "--local");
   if (common.json && flags.format == "nagios") return both("--format nagios", "--json");
   if (files && asked.no_inspect) return both("--from", "--no-inspect");
   if (asked.inspect || files)
@@ -35,7 +50,9 @@ Result<void> check_flags(const Context& context, const CheckFlags& flags) {
                     {asked.paths.has_value(), "--paths"},
                     {asked.leaves.has_value(), "--leaves"},
                     {!asked.routes.empty(), "--routes"},
-                    {!asked.fault.empty(), "--fault"}},
+                    {!asked.fault.empty(), "--fault"},
+                    {!flags.confirm.empty(), "--confirm"},
+                    {flags.record, "--record"}},
                    cmd::common(context, {"--link-rate"}),
                    given(flags.verbs)});
   const Inapplicables facts = {{asked.facts.window.has_value(), "--window"},
@@ -61,9 +78,46 @@ ops::ReproduceWords words_again(const Common& common, const VerbsFlags& verbs) {
   return again;
 }
 
+// Where it is to be recorded; nullopt: nowhere. Of the wires between nodes alone, unless it was asked for.
+std::optional<ops::HistoryPlace> place_of(const Context& context, const CheckFlags& flags) {
+  const bool measured = !flags.request.inspect && flags.request.facts.from.empty() && !context.common.local;
+  if (flags.no_record || (!measured && !flags.record)) return std::nullopt;
+  return ops::history_place(context.config, flags.where.file, flags.where.fleet);
+}
+
+// --confirm: the hosts shrink to what is suspected and some that are good.
+Result<std::string> narrow(Context& context, const CheckFlags& flags, const ops::HistoryPlace& place) {
+  const auto targets = ops::nodes_of(setup_of(context), {});
+  if (!targets) return tl::unexpected(targets.error());
+  std::vector<std::string> known, hosts;
+  for (const auto& target : targets->targets) known.push_back(target.node);
+  const auto plan = ops::plan_confirmation(place, flags.confirm, known);
+  if (!plan) return tl::unexpected(plan.error());
+  for (const std::string& node : plan->nodes)
+    for (const auto& target : targets->targets)
+      if (target.node == node) hosts.push_back(fleet::host_text(target));
+  context.config.hosts.value = fmt::format("{}", fmt::join(hosts, ","));
+  return plan->fingerprint;
+}
+
 int run(Context& context, const CheckFlags& flags) {
   if (auto fits = check_flags(context, flags); !fits) return failed(context, fits.error());
   ops::CheckRequest request = flags.request;
+  const auto place = place_of(context, flags);
+  ops::RecordRequest recording;
+  if (place) recording.place = *place;
+  recording.version = RINGTRUE_VERSION;
+  if (!flags.confirm.empty()) {
+    if (!place)
+      return failed(context,
+                    Error{Cause::bad_input, "--confirm needs a history", "", "name one with --history FILE"});
+    auto fingerprint = narrow(context, flags, *place);
+    if (!fingerprint) return failed(context, fingerprint.error());
+    recording.confirming = true;
+    recording.fingerprint = *fingerprint;
+    request.no_inspect = true;
+    if (!request.budget) request.budget = confirm_budget;
+  }
   if (request.routes == std::vector<std::string>{"trace"}) {
     request.routes.clear();
     request.trace = true;
@@ -77,12 +131,28 @@ int run(Context& context, const CheckFlags& flags) {
     request.setup.rdma = settings_of(flags.verbs);
     request.again = words_again(context.common, flags.verbs);
   }
-  const auto document = ops::check(request, control(flags.pause));
+  auto document = ops::check(request, control(flags.pause));
   if (!document) return failed(context, document.error());
   const int code = diagnosis::exit_code(document->diagnosis.verdict);
-  if (context.common.json || flags.format != "nagios") return show(context, *document, code);
-  if (document->error) complain(document->error->error);
-  return print(report::nagios(*document), code);
+  // Whatever becomes of the history, the verdict stands, and is told first.
+  std::optional<Error> trouble;
+  const bool something = place && !document->diagnosis.sides.empty();
+  if (something)
+    if (const auto done = ops::recall(recording, *document); !done) trouble = done.error();
+  const auto tell = [&] {
+    if (context.common.json || flags.format != "nagios") return show(context, *document, code);
+    if (document->error) complain(document->error->error);
+    return print(report::nagios(*document), code);
+  };
+  const int told = tell();
+  if (something && !trouble)
+    if (const auto done = ops::record(recording, *document, report::json(*document)); !done)
+      trouble = done.error();
+  if (trouble) {
+    trouble->what = "not recorded: " + trouble->what;
+    complain(*trouble);
+  }
+  return told;
 }
 
 }  // namespace
@@ -129,10 +199,16 @@ Command check_command(Common& common) {
              "inspect only, measure nothing: the hosts, --from FILE... or this machine"),
       excluding(toggle("--no-inspect", request.no_inspect, "measure without inspecting the nodes first"),
                 "--inspect"),
+      texts("--confirm", flags.confirm, "NODE,...",
+            "measure only these again, which the history suspects, with some good ones: takes seconds", ','),
+      toggle("--record", flags.record,
+             "record it, with --local too (what is measured between nodes is recorded anyway)"),
+      excluding(toggle("--no-record", flags.no_record, "do not record it"), "--record"),
       pause_flag(flags.pause),
   };
   return {"check", "Checks the cluster's health: finds slow links, or confirms that there are none",
-          join({measuring, fact_flags(request.facts), verbs_flags(flags.verbs)}),
+          join({measuring, in_group("History", history_flags(flags.where)), fact_flags(request.facts),
+                verbs_flags(flags.verbs)}),
           "Exit codes: 0 healthy, 1 degraded, 2 faulty, 3 unknown.\n"
           "--from implies --inspect.\n"
           "Example: ringtrue check --hosts node[0-7] --link-rate 500Mbit",

@@ -58,6 +58,9 @@ Command gather_command();
 Command nodes_command();
 Command events_command();
 Command tui_command();
+Command history_command();
+Command baseline_command();
+Command regressions_command();
 Command pki_command();
 Command config_command();
 // Of the whole program, once it is complete.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <tuple>
 
 #include "campaign/campaign.h"
@@ -19,6 +20,8 @@ struct EvaluateFlags {
   campaign::Campaign campaign;
   std::optional<long> one;  // case
   bool markdown = false;
+  bool history = false;
+  std::optional<long> years;
 };
 
 Result<std::vector<const campaign::Kind*>> parse_kinds(std::string_view text) {
@@ -60,7 +63,40 @@ Result<void> check(const Context& context, const EvaluateFlags& flags) {
   return {};
 }
 
+// Years of checks: what is drawn there is no matter of the flags about single cases.
+int run_years(Context& context, const EvaluateFlags& flags) {
+  const campaign::Campaign usual;
+  const campaign::Campaign& c = flags.campaign;
+  const auto fits = reject("evaluate --history", {running(context, "use --nodes"),
+                                                  hosts(context, "leave it out: the fleets are modelled"),
+                                                  common(context, {"--link-rate"}),
+                                                  {{flags.one.has_value(), "--case"},
+                                                   {c.cases != usual.cases, "--cases", "use --years"},
+                                                   {!c.limits.kinds.empty(), "--kinds"},
+                                                   {c.limits.noise != usual.limits.noise, "--noise"},
+                                                   {c.limits.busy != usual.limits.busy, "--busy"},
+                                                   {c.limits.told != usual.limits.told, "--told"},
+                                                   {c.limits.fabrics != usual.limits.fabrics, "--fabrics"}}});
+  if (!fits) return failed(context, fits.error());
+  if (flags.markdown && context.common.json) return failed(context, both("--json", "--markdown").value());
+  campaign::HistoryYears years;
+  years.seed = c.seed;
+  years.years = flags.years.value_or(years.years);
+  years.threads = c.threads;
+  if (c.limits.min_nodes != usual.limits.min_nodes || c.limits.max_nodes != usual.limits.max_nodes) {
+    years.min_nodes = std::max(4, c.limits.min_nodes);
+    years.max_nodes = std::max(4, c.limits.max_nodes);
+  }
+  const auto document = ops::evaluate_history(years, control({}));
+  const int code = document.error ? Exit::unknown : Exit::healthy;
+  if (!flags.markdown) return show(context, document, code);
+  if (document.error) complain(document.error->error);
+  return print(report::markdown(document), code);
+}
+
 int run(Context& context, const EvaluateFlags& flags) {
+  if (flags.history) return run_years(context, flags);
+  if (flags.years) return failed(context, Error{Cause::bad_input, "--years needs --history", "", ""});
   if (auto fits = check(context, flags); !fits) return failed(context, fits.error());
   if (flags.one)
     return show(context, ops::play_case(flags.campaign, std::uint64_t(*flags.one)), Exit::healthy);
@@ -133,6 +169,10 @@ Command evaluate_command() {
           whole("--threads", campaign.threads, 1, 1024, "threads; as many as there are cores if not given"),
           whole("--case", flags.one, 0, max_cases - 1, "one case of the campaign in full"),
           toggle("--markdown", flags.markdown, "tables for documentation"),
+          toggle(
+              "--history", flags.history,
+              "how often the rule of regressions is right instead: years of daily checks of modelled fleets"),
+          whole("--years", flags.years, 1, 100'000, "with --history: so many years of a fleet each (100)"),
       },
       {},
       [](Context& context) { return run(context, flags); }};

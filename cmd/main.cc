@@ -16,15 +16,15 @@ namespace ringtrue::cmd {
 namespace {
 
 Command program_with(Common& common, const Command& program, const Flags& flags) {
-  return {
-      "ringtrue",
-      "Tells whether a cluster's allreduce runs as fast as its links allow, and names the slow link.",
-      {},
-      "Exit codes: 0 healthy, 1 degraded, 2 faulty or a wrong result, 3 unknown (usage errors too).",
-      {},
-      {check_command(common), run_command(), sweep_command(), topo_command(), ideal_command(),
-       schedule_command(), simulate_command(), evaluate_command(), gather_command(), nodes_command(),
-       events_command(), tui_command(), pki_command(), config_command(), completion_command(program, flags)}};
+  return {"ringtrue",
+          "Tells whether a cluster's allreduce runs as fast as its links allow, and names the slow link.",
+          {},
+          "Exit codes: 0 healthy, 1 degraded, 2 faulty or a wrong result, 3 unknown (usage errors too).",
+          {},
+          {check_command(common), run_command(), sweep_command(), topo_command(), ideal_command(),
+           schedule_command(), simulate_command(), evaluate_command(), gather_command(), nodes_command(),
+           events_command(), tui_command(), history_command(), baseline_command(), regressions_command(),
+           pki_command(), config_command(), completion_command(program, flags)}};
 }
 
 // Of words that were not understood; the flags may not have been read that far.

@@ -186,6 +186,8 @@ constexpr Key daemon_key(std::string_view name) {
 constexpr Key keys[] = {
     key<&Config::hosts>("hosts"),
     key<&Config::pki>("pki"),
+    key<&Config::history>("history"),
+    key<&Config::fleet>("fleet"),
     key<&Config::link_rate>("link_rate"),
     key<&Config::transport>("transport"),
     key<&Config::memory>("memory"),

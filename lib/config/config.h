@@ -4,7 +4,7 @@
 // Files are TOML (read in config/toml.cc alone):
 //
 //   hosts = "node[01-16]"        link_rate = "500Mbit"      transport = "auto"
-//   memory = "host"
+//   memory = "host"              history = "/var/lib/ringtrue/history.db"    fleet = "default"
 //   pki = "/etc/ringtrue/pki"    data_interface = "eth0"    data_ports = "7500-7599"
 //   [groups]      rack1 = "node[01-08]"
 //   [thresholds]  warning = 0.95        critical = 0.85
@@ -63,8 +63,10 @@ struct Daemon {
 };
 
 struct Config {
-  Setting<std::string> hosts;  // a host list, not expanded; empty: none known
-  Setting<std::string> pki;    // folder with certificates; empty: none known
+  Setting<std::string> hosts;             // a host list, not expanded; empty: none known
+  Setting<std::string> pki;               // folder with certificates; empty: none known
+  Setting<std::string> history;           // file of what was measured; empty: the usual one; "none": none
+  Setting<std::string> fleet{"default"};  // as that file has it, where several share it
   Setting<std::optional<BytesPerSecond>> link_rate;
   Setting<run::Transport> transport;
   Setting<run::Memory> memory;

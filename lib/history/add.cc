@@ -5,6 +5,7 @@
 
 #include "base/splitmix64.h"
 #include "history/store.h"
+#include "history/time.h"
 
 namespace ringtrue::history {
 namespace {

@@ -13,6 +13,14 @@ bool among(const std::vector<std::string>& nodes, const std::string& node) {
   return nodes.empty() || std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }
 
+// What a side reads while something is known to be wrong with it is not what is usual.
+bool was_faulty(const SubjectKey& side, const std::vector<Found>& findings) {
+  return std::any_of(findings.begin(), findings.end(), [&](const Found& f) {
+    return f.severity != "info" && f.subject.node == side.node &&
+           (f.subject.type == side.type || f.subject.type == SubjectType::node);
+  });
+}
+
 // What was open against it says nothing any more.
 Result<void> retire(const Connection& connection, std::int64_t baseline, std::int64_t now_us) {
   auto withdraw = connection.prepare(
@@ -64,9 +72,12 @@ Result<std::vector<SetBaseline>> set_baselines(const Store& store, const SetRequ
   std::map<std::int64_t, SubjectKey> keys;
   for (const SideReadings& one : *read) {
     values.emplace_back();
+    const auto found = findings(store, one.session.id);
+    if (!found) return tl::unexpected(found.error());
     for (const auto& [subject, reading] : one.sides) {
       keys[subject] = reading.subject;
-      if (reading.value) values.back()[subject] = {*reading.value, reading.n};
+      if (reading.value && !was_faulty(reading.subject, *found))
+        values.back()[subject] = {*reading.value, reading.n};
     }
   }
   const auto standing = baselines(store, request.fleet);

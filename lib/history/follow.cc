@@ -82,8 +82,11 @@ void follow(const Pinned& pinned, Reads reads, double ratio, const Record& recor
   const auto open = reference.open.find(pinned.baseline.id);
   std::optional<Track> before;
   if (open != reference.open.end())
-    before = Track{open->second.state, open->second.low, open->second.good, open->second.first_us};
-  const auto track = advance(before, reads, look);
+    before = Track{open->second.state, open->second.low, open->second.good, open->second.first_us,
+                   open->second.ratio};
+  Look at = look;
+  at.ratio = ratio;
+  const auto track = advance(before, reads, at);
   if (!track) return;
   Regression now;
   if (before) {
@@ -123,20 +126,19 @@ Result<Outlook> outlook_of(const Record& record, const Following& how, Reference
   out.level = judged.level;
   out.together = judged.together;
   out.low = judged.low;
-  const Look look{record.session.started_us, how.confirming, false};
+  // Those who are measured because they are suspected say nothing of the fleet.
+  const bool together = judged.together && !how.confirming;
+  Look look{record.session.started_us, 1, how.confirming, false, false};
   if (record.session.accepted || how.confirming) {
     for (const SideReads& side : judged.sides) {
       const Pinned& pinned = reference.by_subject[side.side];
       if (side.high) out.better.push_back(pinned.baseline.subject);
-      // What is told of the fleet begins no regression of its sides.
-      const bool begins = side.reads == Reads::low && !reference.open.contains(pinned.baseline.id);
-      if (judged.together && begins) continue;
+      look.together = together && !side.apart;
       follow(pinned, side.reads, side.ratio, record, look, "", reference, out);
     }
-    // Those who are measured because they are suspected say nothing of the fleet.
     for (const auto& [number, pinned] : reference.by_subject)
       if (pinned.baseline.metric == Metric::level && !how.confirming)
-        follow(pinned, judged.fleet, judged.fleet_ratio, record, {look.at_us, false, true},
+        follow(pinned, judged.fleet, judged.fleet_ratio, record, {look.at_us, 1, false, true},
                judged.together ? std::to_string(judged.low) + " of " + std::to_string(judged.sides.size()) +
                                      " sides moved together"
                                : "",

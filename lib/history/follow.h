@@ -52,12 +52,6 @@ struct SetRequest {
   std::optional<std::int64_t> since_us;    // and none before, such as a repair
   std::string who, reason;
 };
-struct SetBaseline {
-  SubjectKey subject;
-  std::optional<Baseline> baseline;  // or why not:
-  Refused refused;
-  std::optional<double> before;  // the median of the one that was retired for it
-};
 // One that stands is retired, and what was open against it withdrawn. Errors (bad_input): no accepted
 // session, no such node.
 Result<std::vector<SetBaseline>> set_baselines(const Store& store, const SetRequest& request,

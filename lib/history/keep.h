@@ -9,21 +9,6 @@
 
 namespace ringtrue::history {
 
-struct Keep {
-  double readings_days = 90;  // single readings and findings; what days had in sum is kept for ever
-  double documents_days = 30;
-  std::uint64_t max_bytes = 512 << 20;  // of the file
-};
-
-struct Pruned {
-  std::int64_t documents = 0, sessions = 0, readings = 0;  // dropped; sessions: those whose readings were
-  std::int64_t days = 0;                                   // summed up
-  std::uint64_t bytes_before = 0, bytes_after = 0;
-  // Because of the size: what is younger than asked for and was dropped nevertheless. Never silent.
-  std::int64_t documents_for_size = 0, sessions_for_size = 0;
-  bool too_large = false;  // nothing is left that may be dropped
-};
-
 // Sums up the days that are over, then drops. In transactions that are short; what is done stays done.
 Result<Pruned> prune(const Store& store, const Keep& keep, std::int64_t now_us);
 

@@ -95,6 +95,7 @@ Judged judge(const Values& session, const Norms& norms, const std::optional<Norm
   constexpr double hysteresis = 0.6;  // of the threshold: what came back that far is good again
   constexpr int fewest_together = 4;
   constexpr double share_together = 0.25;
+  constexpr double percentile_fallen = 10;
   const auto reads = [](double ratio, double threshold) {
     return ratio < 1 - threshold                ? Reads::low
            : ratio < 1 - hysteresis * threshold ? Reads::between
@@ -103,19 +104,29 @@ Judged judge(const Values& session, const Norms& norms, const std::optional<Norm
   Judged out;
   out.level = level_of(session, norms);
   if (!out.level || *out.level <= 0) return out;
+  int fell = 0;
   for (const auto& [side, value] : session) {
     const auto norm = norms.find(side);
     if (norm == norms.end() || norm->second.median <= 0) continue;
     const double threshold = norm->second.threshold();
-    SideReads one{side, Reads::unknown, value.value / norm->second.median / *out.level, false};
+    SideReads one{side, Reads::unknown, value.value / norm->second.median / *out.level};
     one.reads = reads(one.ratio, threshold);
     one.high = one.ratio > 1 + threshold;
     // With one partner it may be the partner.
     if (value.n < 2 && one.reads != Reads::good) one.reads = Reads::unknown;
     out.low += one.reads == Reads::low;
+    fell += one.reads == Reads::low || one.reads == Reads::between;
     out.sides.push_back(one);
   }
-  out.together = out.low >= fewest_together && out.low > share_together * double(out.sides.size());
+  // Those that fell less count as well: of half a fleet with other firmware some are low and some nearly.
+  out.together = out.low > 0 && fell >= fewest_together && fell > share_together * double(out.sides.size());
+  if (out.together) {
+    std::vector<double> ratios;
+    for (const SideReads& one : out.sides) ratios.push_back(one.ratio);
+    const double fallen = percentile(std::move(ratios), percentile_fallen);
+    for (SideReads& one : out.sides)
+      one.apart = one.reads == Reads::low && one.ratio < (1 - norms.at(one.side).threshold()) * fallen;
+  }
   if (level && level->median > 0) {
     out.fleet_ratio = *out.level / level->median;
     out.fleet = out.together ? Reads::low : reads(out.fleet_ratio, level->threshold());
@@ -124,10 +135,12 @@ Judged judge(const Values& session, const Norms& norms, const std::optional<Norm
 }
 
 std::optional<Track> advance(std::optional<Track> before, Reads reads, const Look& look) {
+  constexpr double least_depth = 0.03, share_of_depth = 0.15;
   if (before && !before->open()) before.reset();
+  if (look.together && reads == Reads::low) reads = Reads::unknown;
   if (!before) {
     if (reads != Reads::low) return std::nullopt;
-    return Track{State::suspected, 1, 0, look.at_us};
+    return Track{State::suspected, 1, 0, look.at_us, look.ratio};
   }
   Track track = *before;
   switch (reads) {
@@ -138,8 +151,11 @@ std::optional<Track> advance(std::optional<Track> before, Reads reads, const Loo
       ++track.low;
       track.good = 0;
       const bool later = look.confirming || std::abs(look.at_us - track.first_us) >= confirm_after_us;
-      if (track.state == State::suspected && later && track.low >= (look.fleet ? 3 : 2))
-        track.state = State::confirmed;
+      const bool agrees =
+          std::abs(look.ratio - track.ratio) <= std::max(least_depth, share_of_depth * (1 - track.ratio));
+      const int enough = look.fleet || !agrees ? 3 : 2;
+      if (track.state == State::suspected && later && track.low >= enough) track.state = State::confirmed;
+      track.ratio = look.ratio;
       break;
     }
     case Reads::good:

@@ -50,11 +50,6 @@ using Norms = std::map<std::int64_t, Norm>;
 // Where the fleet stands; nullopt where too few sides are known.
 std::optional<double> level_of(const Values& session, const Norms& norms);
 
-struct Refused {
-  int n = 0;           // sessions there were
-  double scatter = 0;  // share of the median; 0: there were too few
-};
-
 struct NewNorms {
   Norms sides;
   std::map<std::int64_t, Refused> refused;
@@ -71,7 +66,8 @@ struct SideReads {
   std::int64_t side = 0;
   Reads reads = Reads::unknown;
   double ratio = 1;
-  bool high = false;  // so much better that the baseline is too low
+  bool high = false;   // so much better that the baseline is too low
+  bool apart = false;  // low beside those, too, that fell together
 };
 
 struct Judged {
@@ -85,29 +81,26 @@ struct Judged {
 // `level`: of the fleet, where it has a baseline.
 Judged judge(const Values& session, const Norms& norms, const std::optional<Norm>& level = std::nullopt);
 
-// A regression as it goes on.
+// A regression as it goes on. What confirms a suspicion agrees with it: disturbances differ in depth, faults
+// seldom.
 struct Track {
   State state = State::suspected;
   int low = 0, good = 0;
   std::int64_t first_us = 0;
+  double ratio = 1;  // that the latest low reading had
 
   bool open() const { return state <= State::acknowledged; }
 };
 struct Look {
   std::int64_t at_us = 0;
+  double ratio = 1;
   bool confirming = false;  // measured anew because of the suspicion
   bool fleet = false;       // busy days come in pairs: one check more
+  bool together = false;  // a part of the fleet moved: a low reading of one side begins and confirms nothing
 };
 // After a further session: nullopt where there is nothing to be followed.
 std::optional<Track> advance(std::optional<Track> before, Reads reads, const Look& look);
 
-// "59.9 MB/s until 2026-11-18 14:02, 41 checks; since then 3 checks low".
-struct Since {
-  double usual = 0;  // before, or at all
-  std::optional<std::int64_t> last_good_us, first_low_us;
-  int good = 0, low = 0;  // checks before, and since
-  int falls = 0;          // how often it has fallen in all
-};
 // `points` in their order, the last the one in question; `norm`: nullopt where there is no baseline. nullopt:
 // too few to say anything.
 std::optional<Since> since_when(const std::vector<Point>& points, const std::optional<Norm>& norm);

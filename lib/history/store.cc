@@ -179,10 +179,4 @@ std::string usual_file() {
   return {};
 }
 
-std::int64_t wall_clock_us() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return std::int64_t(now.tv_sec) * 1'000'000 + now.tv_nsec / 1000;
-}
-
 }  // namespace ringtrue::history

@@ -56,9 +56,6 @@ class Store {
 // $XDG_STATE_HOME/ringtrue/history.db, or below ~/.local/state; empty where neither is known.
 std::string usual_file();
 
-// Microseconds since 1970.
-std::int64_t wall_clock_us();
-
 // Inside a transaction of the caller's.
 Result<std::int64_t> fleet_id(const Connection& connection, const std::string& name);
 Result<std::int64_t> subject_id(const Connection& connection, std::int64_t fleet, const SubjectKey& subject);

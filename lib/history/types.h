@@ -124,6 +124,19 @@ struct Baseline {
   std::optional<std::int64_t> retired_us;
 };
 
+// Why there is none: too few sessions, or readings that scatter.
+struct Refused {
+  int n = 0;           // sessions there were
+  double scatter = 0;  // share of the median; 0: there were too few
+};
+
+struct SetBaseline {
+  SubjectKey subject;
+  std::optional<Baseline> baseline;  // or why not:
+  Refused refused;
+  std::optional<double> before;  // the median of the one that was retired for it
+};
+
 enum class State : std::uint8_t { suspected, confirmed, acknowledged, recovered, withdrawn };
 
 struct Regression {
@@ -152,6 +165,30 @@ struct Event {
   std::int64_t at_us = 0;
   EventKind kind = EventKind::note;
   std::string who, text;
+};
+
+// Since when a side is low. "59.9 MB/s until 2026-11-18 14:02, 41 checks; since then 3 checks low".
+struct Since {
+  double usual = 0;  // before, or at all
+  std::optional<std::int64_t> last_good_us, first_low_us;
+  int good = 0, low = 0;  // checks before, and since
+  int falls = 0;          // how often it has fallen in all
+};
+
+// What is kept for how long.
+struct Keep {
+  double readings_days = 90;  // single readings and findings; what days had in sum is kept for ever
+  double documents_days = 30;
+  std::uint64_t max_bytes = 512 << 20;  // of the file
+};
+
+struct Pruned {
+  std::int64_t documents = 0, sessions = 0, readings = 0;  // dropped; sessions: those whose readings were
+  std::int64_t days = 0;                                   // summed up
+  std::uint64_t bytes_before = 0, bytes_after = 0;
+  // Because of the size: what is younger than asked for and was dropped nevertheless. Never silent.
+  std::int64_t documents_for_size = 0, sessions_for_size = 0;
+  bool too_large = false;  // nothing is left that may be dropped
 };
 
 }  // namespace ringtrue::history

@@ -15,8 +15,10 @@
 #include "diagnosis/findings/small_buffers.h"
 #include "diagnosis/sweep/foreign_ports.h"
 #include "diagnosis/traced_routes.h"
+#include "history/time.h"
 #include "ideal/facts.h"
 #include "operator/events.h"
+#include "operator/history_record.h"
 #include "operator/measurer.h"
 #include "operator/rdma_settings.h"
 #include "operator/structure.h"
@@ -201,6 +203,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   document.warning = setup.config.warning.value;
   document.critical = setup.config.critical.value;
   document.deadlines = setup.deadlines();
+  document.started_us = history::wall_clock_us();
   if (request.inspect || !request.facts.from.empty())
     return inspect_only(request, std::move(document), control);
   const bool omnireduce = request.algorithm == collective::AlgorithmId::omnireduce;
@@ -362,6 +365,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   }
   if (facts && carrier) diagnosis::drop_foreign_ports(facts->cluster, carrier->gids);
   if (facts) {
+    document.facts = facts_to_record(facts->cluster);
     if (auto added = add_inspection(setup.config, *facts, document); !added) return trouble(added.error());
   }
   document.transport = (*measurer)->transport();

@@ -59,4 +59,40 @@ CaseDocument play_case(const campaign::Campaign& campaign, std::uint64_t number)
   return document;
 }
 
+YearsDocument evaluate_history(const campaign::HistoryYears& years, const Control& control) {
+  const Stop::Handler handler(control.stop(), [] {});
+  const campaign::HistoryScore score = campaign::play_years(years, [&] { return control.stopped(); });
+  YearsDocument out;
+  out.seed = years.seed;
+  out.years = score.years;
+  out.checks = score.checks;
+  out.min_nodes = years.min_nodes;
+  out.max_nodes = years.max_nodes;
+  out.command = fmt::format("ringtrue evaluate --history --years {} --seed {}", years.years, years.seed);
+  const campaign::HistoryYears usual;
+  if (years.min_nodes != usual.min_nodes || years.max_nodes != usual.max_nodes)
+    out.command += fmt::format(" --nodes {}-{}", years.min_nodes, years.max_nodes);
+  const auto& [small, middle, large] = score.steps;
+  out.rows = {
+      {"fleet-years with a confirmed regression of a side that had nothing", score.years_with_false,
+       score.years, "at most 0.1 a fleet-year"},
+      {"... such regressions, of all fleet-years", score.false_confirmed, score.years, ""},
+      {"sides that were suspected for nothing, and withdrawn, of all checks", score.false_suspected,
+       score.checks, ""},
+      {"the whole fleet, confirmed for nothing, of all fleet-years", score.false_fleet, score.years,
+       "at most 0.1 a fleet-year"},
+      {"falls of 8 % and more, confirmed at the second check", middle.second + large.second,
+       middle.of + large.of, "99 %"},
+      {"... within 30 days", middle.ever + large.ever, middle.of + large.of, ""},
+      {"falls of 6 to 8 %, confirmed at the second check", small.second, small.of, ""},
+      {"... within 30 days", small.ever, small.of, ""},
+      {"drifts of 0.1 % a day, confirmed before 7 % are lost", score.drifts_found, score.drifts, "all"},
+      {"... left out: the fleet's baselines were set anew meanwhile", score.drifts_hidden,
+       score.drifts + score.drifts_hidden, ""},
+      {"repairs, told as recovered", score.recovered, score.recoveries, ""},
+  };
+  if (score.stopped) out.error = Trouble{Error{Cause::cancelled, "interrupted", "", ""}, {}};
+  return out;
+}
+
 }  // namespace ringtrue::ops

@@ -7,6 +7,7 @@
 #include "operator/documents/check.h"
 #include "operator/documents/events.h"
 #include "operator/documents/grid.h"
+#include "operator/documents/history.h"
 #include "operator/documents/nodes.h"
 #include "operator/documents/routes.h"
 #include "operator/documents/run.h"
@@ -18,6 +19,7 @@ namespace ringtrue::ops {
 
 struct EvaluateDocument;  // operator/documents/evaluate.h
 struct CaseDocument;
+struct YearsDocument;
 
 }  // namespace ringtrue::ops
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/statistics.h"
 #include "diagnosis/findings/conclusion.h"
 
 namespace ringtrue::diagnosis {
@@ -49,6 +50,19 @@ void Conclusion::fill_rates() {
         out_.rates[std::size_t(x)][std::size_t(y)] = BytesPerSecond(*best);
     });
   }
+  std::vector<std::vector<double>> sends(static_cast<std::size_t>(n)), receives(sends);
+  c_.readings.each_pair([&](int x, int y) {
+    const auto best = c_.measured.best(x, y);
+    if (!best) return;
+    sends[std::size_t(x)].push_back(*best);
+    receives[std::size_t(y)].push_back(*best);
+  });
+  const auto middle = [](const std::vector<double>& rates) {
+    return rates.empty() ? std::nullopt : std::optional(BytesPerSecond(upper_median(rates)));
+  };
+  for (std::size_t i = 0; i < sends.size(); ++i)
+    out_.sides.push_back(
+        {middle(sends[i]), middle(receives[i]), int(sends[i].size()), int(receives[i].size())});
   // What shared links with others and read low says nothing of its path.
   int unrated = 0;
   const auto alone = [&](int x, int y) {  // it has readings of its own

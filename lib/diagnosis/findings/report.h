@@ -126,6 +126,12 @@ struct Coverage {
   int pairs = 0;  // N (N-1), ordered
 };
 
+// What a node's two sides carried: the upper median over its partners, each at its best. No partner: unknown.
+struct SideRates {
+  std::optional<BytesPerSecond> sends, receives;
+  int sends_to = 0, receives_from = 0;  // partners
+};
+
 struct Cost {
   int runs = 0;
   Seconds seconds;
@@ -142,6 +148,7 @@ struct Diagnosis {
   Expected expected;
   std::vector<std::vector<std::optional<BytesPerSecond>>>
       rates;  // row sends to column; nullopt: not measured. Of more than 256 nodes: no rows
+  std::vector<SideRates> sides;              // by node; none where nothing was measured
   std::optional<BytesPerSecond> ring_busbw;  // longest ring over all nodes in the order given
   std::vector<RunRecord> runs;
   Coverage coverage;

@@ -67,6 +67,8 @@ enum class StatementKind {
   counter,
   confirmed_after,
   confirmed_last,
+  since_when,
+  never_good,
   gpu_carried,
   alike_in_fleet,
   calls_vanish,

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "diagnosis/findings/report.h"
+#include "history/types.h"
 #include "operator/documents/events.h"
+#include "operator/documents/history.h"
 #include "operator/documents/trouble.h"
 #include "run/reach.h"
 
@@ -28,6 +30,9 @@ struct CheckDocument {
   double warning = 0.95, critical = 0.85;
   std::optional<Deadlines> deadlines;  // where daemons are concerned
   std::optional<Trouble> error;
+  std::int64_t started_us = 0;           // wall clock; 0: unknown
+  std::vector<history::Fact> facts;      // of the nodes, such as change seldom
+  std::optional<Remembered> remembered;  // where checks are recorded
 };
 
 }  // namespace ringtrue::ops

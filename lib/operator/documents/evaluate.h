@@ -31,4 +31,19 @@ struct CaseDocument {
   CheckDocument check;
 };
 
+// Years of daily checks, judged by the rule of regressions.
+struct YearsDocument {
+  struct Row {
+    std::string what;
+    long count = 0, of = 0;
+    std::string wanted;  // what is asked of it; empty: nothing
+  };
+  std::uint64_t seed = 1;
+  long years = 0, checks = 0;
+  int min_nodes = 0, max_nodes = 0;
+  std::string command;
+  std::vector<Row> rows;
+  std::optional<Trouble> error;
+};
+
 }  // namespace ringtrue::ops

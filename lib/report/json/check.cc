@@ -1,3 +1,4 @@
+#include "history/time.h"
 #include "report/json/json.h"
 #include "report/json/value.h"
 #include "report/text/wording.h"
@@ -101,6 +102,17 @@ Json node_value(const std::string& node, const std::optional<ops::Trouble>& erro
           {"cause", failure ? Json(failure->error.what) : Json(nullptr)}};
 }
 
+Json sides_value(const diagnosis::Diagnosis& d) {
+  Json out = Json::array();
+  for (std::size_t i = 0; i < d.sides.size() && i < d.nodes.size(); ++i)
+    out.push_back({{"node", d.nodes[i]},
+                   {"sends_Bps", maybe(d.sides[i].sends)},
+                   {"sends_to", d.sides[i].sends_to},
+                   {"receives_Bps", maybe(d.sides[i].receives)},
+                   {"receives_from", d.sides[i].receives_from}});
+  return out;
+}
+
 Json plan_value(const diagnosis::Plan& p) {
   return {{"kind", key_of(p.kind)},
           {"order", p.order},
@@ -117,38 +129,42 @@ std::string json(const ops::CheckDocument& document) {
   const diagnosis::Diagnosis& d = document.diagnosis;
   const auto& inspection = document.inspection;
   const auto rates = [](const auto& row) { return array(row, [](const auto& cell) { return maybe(cell); }); };
-  return dump({{"schema", "ringtrue.check/1"},
-               {"verdict", key_of(d.verdict)},
-               {"findings", array(d.findings, finding_value)},
-               {"plan", array(d.plans, plan_value)},
-               {"not_checked", array(d.not_checked, not_checked_value)},
-               {"nodes", array(d.nodes, [&](const auto& node) { return node_value(node, document.error); })},
-               {"transport", text_or_null(document.transport)},
-               {"notes", document.notes},
-               {"networks", networks_value(document.networks)},
-               {"inspection",
-                inspection ? Json{{"rules", array(inspection->rules,
-                                                  [](diagnosis::FindingKind rule) { return key_of(rule); })},
-                                  {"seconds", inspection->seconds}}
-                           : Json(nullptr)},
-               {"expected",
-                {{"rate_Bps", maybe(d.expected.value)},
-                 {"origin", key_of(d.expected.origin)},
-                 {"source", text_or_null(d.expected.source)},
-                 {"of_most_Bps", maybe(d.expected.of_most)}}},
-               {"ring_busbw_Bps", maybe(d.ring_busbw)},
-               {"rate_Bps", array(d.rates, rates)},
-               {"results", array(d.runs, [&](const auto& run) { return run_value(run, d.nodes); })},
-               {"coverage", {{"pairs_measured", d.coverage.pairs_measured}, {"pairs", d.coverage.pairs}}},
-               {"cost",
-                {{"runs", d.cost.runs},
-                 {"seconds", d.cost.seconds.value},
-                 {"budget_seconds", d.cost.budget.value},
-                 {"bytes", d.cost.bytes.value}}},
-               {"events", array(document.events, event_value)},
-               {"counters", counters_value(d.counters)},
-               {"deadlines", maybe_deadlines(document.deadlines)},
-               {"error", maybe_error(document.error)}});
+  return dump(
+      {{"schema", "ringtrue.check/1"},
+       {"verdict", key_of(d.verdict)},
+       {"findings", array(d.findings, finding_value)},
+       {"plan", array(d.plans, plan_value)},
+       {"not_checked", array(d.not_checked, not_checked_value)},
+       {"nodes", array(d.nodes, [&](const auto& node) { return node_value(node, document.error); })},
+       {"transport", text_or_null(document.transport)},
+       {"notes", document.notes},
+       {"networks", networks_value(document.networks)},
+       {"inspection", inspection
+                          ? Json{{"rules", array(inspection->rules,
+                                                 [](diagnosis::FindingKind rule) { return key_of(rule); })},
+                                 {"seconds", inspection->seconds}}
+                          : Json(nullptr)},
+       {"expected",
+        {{"rate_Bps", maybe(d.expected.value)},
+         {"origin", key_of(d.expected.origin)},
+         {"source", text_or_null(d.expected.source)},
+         {"of_most_Bps", maybe(d.expected.of_most)}}},
+       {"ring_busbw_Bps", maybe(d.ring_busbw)},
+       {"rate_Bps", array(d.rates, rates)},
+       {"sides", sides_value(d)},
+       {"started", document.started_us > 0 ? Json(history::rfc3339(document.started_us)) : Json(nullptr)},
+       {"history", remembered_value(document.remembered)},
+       {"results", array(d.runs, [&](const auto& run) { return run_value(run, d.nodes); })},
+       {"coverage", {{"pairs_measured", d.coverage.pairs_measured}, {"pairs", d.coverage.pairs}}},
+       {"cost",
+        {{"runs", d.cost.runs},
+         {"seconds", d.cost.seconds.value},
+         {"budget_seconds", d.cost.budget.value},
+         {"bytes", d.cost.bytes.value}}},
+       {"events", array(document.events, event_value)},
+       {"counters", counters_value(d.counters)},
+       {"deadlines", maybe_deadlines(document.deadlines)},
+       {"error", maybe_error(document.error)}});
 }
 
 }  // namespace ringtrue::report

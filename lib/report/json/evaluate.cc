@@ -114,4 +114,22 @@ std::string json(const ops::CaseDocument& document) {
                {"error", nullptr}});
 }
 
+std::string json(const ops::YearsDocument& document) {
+  return dump({{"schema", "ringtrue.evaluate-history/1"},
+               {"simulated", true},
+               {"seed", document.seed},
+               {"years", document.years},
+               {"checks", document.checks},
+               {"nodes", {{"min", document.min_nodes}, {"max", document.max_nodes}}},
+               {"command", document.command},
+               {"rows", array(document.rows,
+                              [](const ops::YearsDocument::Row& row) {
+                                return Json{{"what", row.what},
+                                            {"count", row.count},
+                                            {"of", row.of},
+                                            {"wanted", text_or_null(row.wanted)}};
+                              })},
+               {"error", maybe_error(document.error)}});
+}
+
 }  // namespace ringtrue::report

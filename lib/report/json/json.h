@@ -23,6 +23,16 @@ std::string json(const ops::DeployDocument& document);
 std::string json(const ops::GridDocument& document);
 std::string json(const ops::EvaluateDocument& document);
 std::string json(const ops::CaseDocument& document);
+std::string json(const ops::YearsDocument& document);
+std::string json(const ops::HistoryDocument& document);
+std::string json(const ops::SessionDocument& document);
+std::string json(const ops::CompareDocument& document);
+std::string json(const ops::ImportDocument& document);
+std::string json(const ops::PruneDocument& document);
+std::string json(const ops::VerifyDocument& document);
+std::string json(const ops::NoteDocument& document);
+std::string json(const ops::BaselineDocument& document);
+std::string json(const ops::RegressionsDocument& document);
 // topology/json.h's document, which --from reads again, with findings[], not_checked[], affinity[], paths[]
 // and error beside what it has. Written piece by piece: a fleet's may be long.
 void write_json(const ops::TopoDocument& document, const Write& write);

@@ -93,4 +93,8 @@ Json networks_value(const std::vector<run::Network>& networks);
 // {"likely", "wrong_model"}, or null.
 Json above_value(const std::optional<ideal::AboveIdeal>& above);
 
+Json regression_value(const history::Regression& regression);
+// history{} of a check, or null.
+Json remembered_value(const std::optional<ops::Remembered>& remembered);
+
 }  // namespace ringtrue::report

@@ -65,6 +65,7 @@ std::string text(const ops::CheckDocument& document, const Style& style) {
         "no fault found, but some suspects could not be ruled out: see \"not checked\" below; a longer "
         "--budget may settle them\n");
   out += findings_text(d.findings, style);
+  if (document.remembered) out += remembered_text(*document.remembered, style);
   if (!d.plans.empty()) out += "\n";
   for (const diagnosis::Plan& plan : d.plans)
     out += style.fit(fmt::format("workaround: {}\n", printable(sentence(plan))));

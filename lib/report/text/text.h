@@ -23,7 +23,24 @@ std::string text(const ops::DeployDocument& document, const Style& style);
 std::string text(const ops::GridDocument& document, const Style& style);
 std::string text(const ops::EvaluateDocument& document, const Style& style);
 std::string text(const ops::CaseDocument& document, const Style& style);
+std::string text(const ops::YearsDocument& document, const Style& style);
+std::string markdown(const ops::YearsDocument& document);
 std::string text(const ops::RoutesDocument& document, const Style& style);
+std::string text(const ops::HistoryDocument& document, const Style& style);
+std::string text(const ops::SessionDocument& document, const Style& style);
+std::string text(const ops::CompareDocument& document, const Style& style);
+std::string text(const ops::ImportDocument& document, const Style& style);
+std::string text(const ops::PruneDocument& document, const Style& style);
+std::string text(const ops::VerifyDocument& document, const Style& style);
+std::string text(const ops::NoteDocument& document, const Style& style);
+std::string text(const ops::BaselineDocument& document, const Style& style);
+std::string text(const ops::RegressionsDocument& document, const Style& style);
+// The same as a drawing that needs no other program.
+std::string svg(const ops::HistoryDocument& document);
+// What a check means beside those before it.
+std::string remembered_text(const ops::Remembered& remembered, const Style& style);
+// "confirmed: node5's sending side, 7.0 % below its baseline, since 2026-11-18 14:02 UTC"
+std::string regression_text(const history::Regression& regression, const Style& style);
 // The tables of a campaign as documentation shows them, with the command that makes them.
 std::string markdown(const ops::EvaluateDocument& document);
 

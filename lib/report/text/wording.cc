@@ -127,6 +127,12 @@ constexpr Wording wordings[] = {
     {StatementKind::counter, "counter", "{0} {text}"},
     {StatementKind::confirmed_after, "confirmed-after", "proven after {runs} of {all_runs} runs"},
     {StatementKind::confirmed_last, "confirmed-last", "proven after {#runs}"},
+    {StatementKind::since_when, "since-when",
+     "{usual_Bps} until {until}, {#good:check}; since then {#low:check} low[, and it has fallen {falls} "
+     "times in "
+     "all]"},
+    {StatementKind::never_good, "never-good",
+     "low in all {#low:check} that are recorded of it, since {since}"},
     {StatementKind::gpu_carried, "gpu-carried",
      "{limit} carried {measured_Bps}, {reached_percent:.0f} % of the {expected_Bps} that {source} allows"},
     {StatementKind::alike_in_fleet, "alike-in-fleet",

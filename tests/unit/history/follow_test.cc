@@ -146,6 +146,17 @@ TEST(Follow, ABaselineOfOneNodeIsSetAnew) {
   EXPECT_EQ(retire_baselines(f.store, "lab", {}, f.now).value(), 15);
 }
 
+TEST(Follow, WhatHadAFindingIsNoBaseline) {
+  Followed f;
+  for (int i = 0; i < 12; ++i) {
+    Record record = check(f.now += day_us, 8);
+    record.findings.push_back({{SubjectType::sender, "node5", "", ""}, "critical", "slow-sender", 0.5, 0.9});
+    ASSERT_TRUE(record_session(f.store, record, {}).value());
+  }
+  for (const SetBaseline& one : f.set())
+    EXPECT_EQ(one.baseline.has_value(), one.subject.text() != "node5's sending side") << one.subject.text();
+}
+
 TEST(Follow, NothingIsSetByNothing) {
   Followed f;
   EXPECT_EQ(set_baselines(f.store, {"lab", {}, {}, 20, {}, "", ""}, 0).error().cause, Cause::bad_input);

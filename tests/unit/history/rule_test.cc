@@ -137,6 +137,27 @@ TEST(Judge, ManyThatFellTogetherAreTheFleet) {
   EXPECT_EQ(judged.fleet, Reads::low);
 }
 
+TEST(Judge, WhoIsLowBesideThoseWhoFellTogetherStandsApart) {
+  Fleet fleet;
+  fleet.own = 0.002;
+  const NewNorms norms = fleet.norms();
+  Values session = fleet.session();
+  for (int side = 0; side < 7; ++side) session[side].value *= 0.94;
+  session[3].value *= 0.85;
+  const Judged judged = judge(session, norms.sides, norms.level);
+  ASSERT_TRUE(judged.together);
+  for (const SideReads& side : judged.sides) EXPECT_EQ(side.apart, side.side == 3) << side.side;
+}
+
+TEST(Regression, IsNeitherBegunNorConfirmedByWhatTheFleetDoes) {
+  EXPECT_FALSE(advance(std::nullopt, Reads::low, {0, 0.9, false, false, true}));
+  auto track = advance(std::nullopt, Reads::low, {0, 0.9});
+  track = advance(track, Reads::low, {day, 0.9, false, false, true});
+  EXPECT_EQ(track->state, State::suspected);
+  track = advance(track, Reads::low, {2 * day, 0.9});
+  EXPECT_EQ(track->state, State::confirmed);
+}
+
 TEST(Judge, WhatOnePartnerShowsMayBeThePartner) {
   Fleet fleet;
   const NewNorms norms = fleet.norms();
@@ -199,8 +220,19 @@ TEST(Regression, ASuspicionThatDoesNotComeBackIsWithdrawn) {
 
 TEST(Regression, IsConfirmedAtOnceWhereItIsMeasuredForThat) {
   auto track = advance(std::nullopt, Reads::low, {0});
-  track = advance(track, Reads::low, {10'000'000, true});
+  track = advance(track, Reads::low, {10'000'000, 1, true});
   EXPECT_EQ(track->state, State::confirmed);
+}
+
+// Two disturbances are seldom of one depth.
+TEST(Regression, IsNotConfirmedByWhatDoesNotAgree) {
+  auto track = advance(std::nullopt, Reads::low, {0, 0.93});
+  track = advance(track, Reads::low, {day, 0.8});
+  EXPECT_EQ(track->state, State::suspected);
+  auto other = advance(track, Reads::low, {2 * day, 0.79});
+  EXPECT_EQ(other->state, State::confirmed);
+  other = advance(advance(std::nullopt, Reads::low, {0, 0.93}), Reads::low, {day, 0.92});
+  EXPECT_EQ(other->state, State::confirmed);
 }
 
 TEST(Regression, TheClockMayGoBack) {
@@ -210,10 +242,10 @@ TEST(Regression, TheClockMayGoBack) {
 }
 
 TEST(Regression, OfTheFleetTakesOneCheckMore) {
-  auto track = advance(std::nullopt, Reads::low, {0, false, true});
-  track = advance(track, Reads::low, {day, false, true});
+  auto track = advance(std::nullopt, Reads::low, {0, 1, false, true});
+  track = advance(track, Reads::low, {day, 1, false, true});
   EXPECT_EQ(track->state, State::suspected);
-  track = advance(track, Reads::low, {2 * day, false, true});
+  track = advance(track, Reads::low, {2 * day, 1, false, true});
   EXPECT_EQ(track->state, State::confirmed);
 }
 

@@ -1,0 +1,229 @@
+#include "operator/history.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "history/follow.h"
+#include "history/read.h"
+#include "history/store.h"
+#include "history/time.h"
+#include "operator/check.h"
+#include "operator/history_record.h"
+#include "scripted.h"
+
+namespace ringtrue::ops {
+namespace {
+
+using diagnosis::StatementKind;
+using testing::HasSubstr;
+
+constexpr std::int64_t day_us = 86'400'000'000;
+
+// Daily checks of a scripted fleet of eight.
+struct Recorded {
+  Recorded() {
+    char name[] = "/tmp/ringtrue-use-XXXXXX";
+    folder = mkdtemp(name);
+    scene.fleet.nodes = 8;
+    request.place = {folder + "/history.db", "lab"};
+    request.version = "0.1.0";
+  }
+  ~Recorded() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+  }
+
+  CheckDocument check(RecordRequest how) {
+    CheckRequest asked;
+    asked.setup = scene.setup();
+    asked.setup.config.link_rate.value = BytesPerSecond(105e6);
+    CheckDocument document = ops::check(asked, scene.control).value();
+    document.started_us = history::wall_clock_us() - 40 * day_us + ++day * day_us;
+    EXPECT_TRUE(recall(how, document));
+    EXPECT_TRUE(record(how, document, "{}"));
+    return document;
+  }
+  CheckDocument check() { return check(request); }
+  void settle() {
+    for (int i = 0; i < 12; ++i) check();
+    const auto set = baseline_set({request.place, {}, 20, std::nullopt, "new"}).value().set;
+    EXPECT_EQ(set.size(), 17u);
+    for (const auto& one : set) EXPECT_TRUE(one.baseline) << one.subject.text();
+  }
+
+  Scene scene;
+  std::string folder;
+  RecordRequest request;
+  int day = 0;
+};
+
+TEST(HistoryUse, AFallIsSuspectedConfirmedAndOverAfterARepair) {
+  Recorded r;
+  r.settle();
+  r.scene.fleet.sends[5] = 0.93;
+  const CheckDocument first = r.check();
+  EXPECT_EQ(first.diagnosis.findings.size(), 1u) << "as a finding, too";
+  ASSERT_TRUE(first.remembered);
+  EXPECT_EQ(first.remembered->baselines, 16);
+  ASSERT_EQ(first.remembered->regressions.size(), 1u);
+  EXPECT_EQ(first.remembered->regressions[0].subject.text(), "node5's sending side");
+  EXPECT_NEAR(first.remembered->regressions[0].ratio, 0.93, 0.001);
+  EXPECT_EQ(exit_code(regressions(r.request.place, {}).value()), 1);
+  // In the same minute, beside good ones.
+  std::vector<std::string> known;
+  for (int node = 0; node < 8; ++node) known.push_back(fmt::format("node{}", node));
+  const auto plan = plan_confirmation(r.request.place, {}, known).value();
+  EXPECT_EQ(plan.nodes.size(), 4u);
+  EXPECT_EQ(plan.nodes[0], "node5");
+  EXPECT_FALSE(plan_confirmation(r.request.place, {"node4"}, known));
+  RecordRequest confirming = r.request;
+  confirming.confirming = true;
+  confirming.fingerprint = plan.fingerprint;
+  const CheckDocument second = r.check(confirming);
+  EXPECT_EQ(second.remembered->regressions[0].state, history::State::confirmed);
+  EXPECT_EQ(exit_code(regressions(r.request.place, {}).value()), 2);
+  const auto note = history_note(r.request.place, "node5", history::EventKind::repair, "new cable").value();
+  EXPECT_EQ(note.concerned, 1);
+  r.scene.fleet.sends.clear();
+  EXPECT_TRUE(r.check().remembered->regressions.empty());
+  EXPECT_EQ(exit_code(regressions(r.request.place, {}).value()), 0);
+  EXPECT_EQ(regressions(r.request.place, {history::State::recovered}).value().regressions.size(), 1u);
+}
+
+TEST(HistoryUse, FindingsSaySinceWhen) {
+  Recorded r;
+  for (int i = 0; i < 4; ++i) r.check();
+  r.scene.fleet.sends[5] = 0.5;
+  r.check();
+  const CheckDocument document = r.check();
+  ASSERT_EQ(document.diagnosis.findings.size(), 1u);
+  const auto& evidence = document.diagnosis.findings[0].evidence;
+  const auto since = std::find_if(evidence.begin(), evidence.end(),
+                                  [](const auto& s) { return s.kind == StatementKind::since_when; });
+  ASSERT_NE(since, evidence.end());
+  EXPECT_EQ(since->values[2].value, diagnosis::Quantity("good", 4.0).value);
+  EXPECT_EQ(since->values[3].value, diagnosis::Quantity("low", 2.0).value);
+}
+
+TEST(HistoryUse, TellsOfANodeAndOfTheFleet) {
+  Recorded r;
+  r.settle();
+  HistoryRequest asked{r.request.place, "node3", 60 * day_us};
+  const HistoryDocument node = history(asked).value();
+  ASSERT_EQ(node.series.size(), 2u);
+  EXPECT_EQ(node.series[0].points.size(), 12u);
+  EXPECT_TRUE(node.series[0].baseline);
+  asked.node.reset();
+  const HistoryDocument fleet = history(asked).value();
+  EXPECT_EQ(fleet.sessions.size(), 12u);
+  EXPECT_EQ(fleet.series[0].metric, history::Metric::busbw);
+  asked.node = "node99";
+  EXPECT_EQ(history(asked).error().cause, Cause::bad_input);
+  asked.place.fleet = "another";
+  EXPECT_THAT(history(asked).error().text(), HasSubstr("no fleet another"));
+  EXPECT_TRUE(history_verify(r.request.place).value().wrong.empty());
+}
+
+TEST(HistoryUse, ComparesWhatChanged) {
+  Recorded r;
+  r.check();
+  r.scene.fleet.sends[2] = 0.8;
+  r.scene.fleet.rate = 99e6;
+  r.check();
+  const CompareDocument d = history_compare(r.request.place, "1", "last").value();
+  ASSERT_FALSE(d.rates.empty());
+  EXPECT_NEAR(d.level, 0.99, 0.002);
+  EXPECT_NEAR(*d.rates[0].after / *d.rates[0].before, 0.8 * 0.99, 0.01);
+  EXPECT_EQ(d.come.size(), 1u);
+  EXPECT_TRUE(d.gone.empty());
+  EXPECT_TRUE(d.same_fingerprint);
+  EXPECT_FALSE(history_compare(r.request.place, "1", "7"));
+}
+
+TEST(HistoryUse, ExportsReadings) {
+  Recorded r;
+  r.check();
+  HistoryRequest asked{r.request.place, std::nullopt, 60 * day_us};
+  std::string out;
+  const auto write = [&](std::string_view text) { return out += text, true; };
+  ASSERT_TRUE(history_export(asked, ExportFormat::openmetrics, write));
+  EXPECT_THAT(out, HasSubstr("# TYPE ringtrue_side_rate_bytes_per_second gauge\n"));
+  EXPECT_THAT(out, HasSubstr("{fleet=\"lab\",node=\"node5\",side=\"sender\"} "));
+  EXPECT_TRUE(out.ends_with("# EOF\n"));
+  out.clear();
+  asked.node = "node5";
+  ASSERT_TRUE(history_export(asked, ExportFormat::csv, write));
+  EXPECT_THAT(out, HasSubstr(",sender,node5,,,rate_Bps,"));
+  EXPECT_EQ(out.find("sender,node4"), out.npos);
+}
+
+// ---- documents as JSON
+
+constexpr const char* document = R"({"schema": "ringtrue.check/1", "verdict": "faulty", "transport": "tcp",
+  "started": "2026-11-18T14:02:07Z", "error": null, "nodes": [{"node": "a"}, {"node": "b"}, {"node": "c"}],
+  "expected": {"rate_Bps": 59.8e6, "origin": "declared", "of_most_Bps": null}, "ring_busbw_Bps": 30e6,
+  "rate_Bps": [[null, 30e6, 31e6], [60e6, null, 61e6], [59e6, 60e6, null]],
+  "findings": [{"severity": "critical", "kind": "slow-sender", "ratio": 0.5, "confidence": 0.9,
+                "scope": {"type": "sender", "node": "a", "peer": null, "device": null}}],
+  "results": [{"algorithm": "ring"}], "cost": {"runs": 18, "seconds": 9.1, "bytes": 1000}})";
+
+TEST(RecordOfJson, TakesWhatEarlierDocumentsHave) {
+  const auto record = record_of_json(document, {"lab", "0.1.0"}, 5);
+  ASSERT_TRUE(record) << record.error().text();
+  EXPECT_EQ(record->session.started_us, 1'795'010'527'000'000);
+  EXPECT_EQ(record->session.fingerprint, "tcp ring auto 3-4 nodes 59800000 B/s");
+  EXPECT_EQ(record->session.runs, 18);
+  EXPECT_TRUE(record->session.accepted);
+  ASSERT_GE(record->readings.size(), 6u);
+  EXPECT_EQ(record->readings[0].subject.text(), "a's sending side");
+  EXPECT_EQ(record->readings[0].value, 31e6);
+  EXPECT_EQ(record->readings[0].n, 2);
+  ASSERT_EQ(record->findings.size(), 1u);
+  EXPECT_EQ(record->findings[0].subject.node, "a");
+  EXPECT_EQ(record_of_json(document, {"lab", "0.1.0"}, 9)->session.uuid, record->session.uuid);
+}
+
+TEST(RecordOfJson, RefusesWhatIsNoCheckAndSurvivesOddOnes) {
+  for (const char* const text :
+       {"", "{", "[1]", "{\"schema\": \"ringtrue.run/1\"}", "{\"schema\": \"ringtrue.check/1\"}",
+        R"({"schema": "ringtrue.check/1", "verdict": "fine"})"})
+    EXPECT_FALSE(record_of_json(text, {"lab", "1"}, 0)) << text;
+  for (
+      const char* const text :
+      {R"({"schema": "ringtrue.check/1", "verdict": "healthy"})",
+       R"({"schema": "ringtrue.check/1", "verdict": "healthy", "nodes": 7, "rate_Bps": "x", "findings": {}, "cost": []})",
+       R"({"schema": "ringtrue.check/1", "verdict": "healthy", "nodes": [1, null, "a"], "rate_Bps": [[], 3],
+            "sides": [5], "findings": [1, {"severity": 3}], "cost": {"runs": -1e300, "seconds": 1e300, "bytes": 1e300}})"})
+    EXPECT_TRUE(record_of_json(text, {"lab", "1"}, 0)) << text;
+}
+
+TEST(HistoryUse, ImportsDocumentsOnce) {
+  Recorded r;
+  std::ofstream(r.folder + "/a.json") << document;
+  std::ofstream(r.folder + "/b.json") << "{}";
+  const std::vector<std::string> files = {r.folder + "/a.json", r.folder + "/b.json", r.folder + "/none"};
+  const ImportDocument first = history_import(r.request.place, files, "1").value();
+  EXPECT_EQ(first.rows[0].session, 1);
+  EXPECT_FALSE(first.rows[1].detail.empty());
+  EXPECT_FALSE(first.rows[2].detail.empty());
+  EXPECT_TRUE(history_import(r.request.place, files, "1").value().rows[0].known);
+  EXPECT_THAT(history_show(r.request.place, "1").value().document, HasSubstr("slow-sender"));
+}
+
+TEST(HistoryPlaces, ComeFromFlagsTheConfigurationAndTheHome) {
+  config::Config config;
+  config.history.value = "/somewhere/h.db";
+  EXPECT_EQ(history_place(config, std::nullopt, std::nullopt)->file, "/somewhere/h.db");
+  EXPECT_EQ(history_place(config, "/else/h.db", "x")->file, "/else/h.db");
+  EXPECT_EQ(history_place(config, "/else/h.db", "x")->fleet, "x");
+  config.history.value = "none";
+  EXPECT_FALSE(history_place(config, std::nullopt, std::nullopt));
+  EXPECT_FALSE(history_place_needed(config, std::nullopt, std::nullopt));
+}
+
+}  // namespace
+}  // namespace ringtrue::ops
