@@ -50,6 +50,8 @@ transport = "tcp"
 memory = "device"
 data_interface = "eth1"
 data_ports = "7500-7510"
+history = "/h"
+fleet = "lab"
 [groups]
 rack = "node[1-8]"
 [thresholds]
@@ -66,6 +68,7 @@ max_bytes = "1G"
 max_ranks = 8
 max_seconds = "30s"
 peers = ["10.3.7.9/16", "fd00:1::/64"]
+events = "/e"
 )"));
   ASSERT_TRUE(c) << c.error().text();
   EXPECT_EQ(c->hosts.value, "node[1-2],login");
@@ -73,6 +76,8 @@ peers = ["10.3.7.9/16", "fd00:1::/64"]
   EXPECT_DOUBLE_EQ(c->link_rate.value->value, 62.5e6);
   EXPECT_EQ(c->memory.value, run::Memory::device);
   EXPECT_EQ(c->data_ports.value, (Ports{7500, 7510}));
+  EXPECT_EQ(c->history.value, "/h");
+  EXPECT_EQ(c->fleet.value, "lab");
   EXPECT_EQ(c->host_groups().at("rack"), "node[1-8]");
   EXPECT_DOUBLE_EQ(c->critical.value, 0.8);
   EXPECT_DOUBLE_EQ(c->phase_deadline.value.value, 5);
@@ -81,7 +86,8 @@ peers = ["10.3.7.9/16", "fd00:1::/64"]
   EXPECT_EQ(c->daemon.max_ranks.value, 8);
   EXPECT_EQ(c->daemon.peers.value,
             (std::vector{*parse_network("10.3.0.0/16"), *parse_network("fd00:1::/64")}));
-  EXPECT_EQ(c->daemon.node.origin, path + " line 19");
+  EXPECT_EQ(c->daemon.node.origin, path + " line 21");
+  EXPECT_EQ(c->daemon.events.value, "/e");
   // Every value that the file gave is shown as coming from it.
   for (const Given& g : effective(*c))
     if (!g.key.starts_with("inspect.") && !g.key.starts_with("verbs."))
