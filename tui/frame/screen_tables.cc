@@ -18,49 +18,62 @@ int scrolled(const Spot& spot, std::size_t lines, int height) {
   return std::clamp(spot.column, 0, std::max(int(lines) - height, 0));
 }
 
-// A cell a node, by leaf where it is known, else as they come.
-int draw_map(Grid& grid, const Box& box, const Snapshot& snapshot, const std::string& key) {
+// A cell a node, by leaf where it is known, else as they come: long rows go on in the next line, short ones
+// stand beside one another.
+struct Map {
   std::map<std::string, std::vector<const NodeRow*>> leaves;
-  for (const NodeRow& n : snapshot.nodes) leaves[n.place].push_back(&n);
+  int label = 0;   // columns of a leaf's name
+  int cells = 1;   // of a row
+  int across = 1;  // rows beside one another
+  int height = 0;  // that all of it takes
+
+  int head() const { return label > 0 ? label + 1 : 0; }
+  int pitch() const { return head() + cells + 2; }
+};
+
+Map map_of(const Snapshot& snapshot, int width, const Letters& letters) {
+  constexpr std::size_t longest_label = 12;
+  Map map;
   std::size_t most = 1, label = 0;
-  for (const auto& [name, nodes] : leaves) {
+  for (const NodeRow& n : snapshot.nodes) map.leaves[n.place].push_back(&n);
+  for (const auto& [name, nodes] : map.leaves) {
     most = std::max(most, nodes.size());
-    label = std::max(label, columns_of(shown(name, grid.letters())));
+    label = std::max(label, columns_of(shown(name, letters)));
   }
-  label = std::min<std::size_t>(label, 12);
-  // Long rows go on in the next line; short ones stand beside one another.
-  const int head = label > 0 ? int(label) + 1 : 0;
-  const int cells = std::max(std::min(int(most), box.width - head), 1);
-  const int across = std::max((box.width + 2) / (head + cells + 2), 1);
-  int column = 0, y = 0;
-  const auto next_row = [&] {
-    if (++y >= box.height && column + 1 < across) ++column, y = 0;
-    return y < box.height;
-  };
-  int left_out = 0;
-  bool room = box.height > 0;
-  for (const auto& [name, nodes] : leaves) {
-    for (std::size_t i = 0; i < nodes.size(); i += std::size_t(cells)) {
-      if (!room) {
-        left_out += int(std::min(nodes.size() - i, std::size_t(cells)));
+  map.label = int(std::min(label, longest_label));
+  map.cells = std::max(std::min(int(most), width - map.head()), 1);
+  map.across = std::max((width + 2) / map.pitch(), 1);
+  int rows = 0;
+  for (const auto& [name, nodes] : map.leaves) rows += (int(nodes.size()) + map.cells - 1) / map.cells;
+  map.height = (rows + map.across - 1) / map.across;
+  return map;
+}
+
+// How many nodes had no room.
+int draw_map(Grid& grid, const Box& box, const Map& map, const std::string& key) {
+  int column = 0, y = 0, left_out = 0;
+  for (const auto& [name, nodes] : map.leaves)
+    for (std::size_t i = 0; i < nodes.size(); i += std::size_t(map.cells)) {
+      const std::size_t end = std::min(nodes.size(), i + std::size_t(map.cells));
+      if (y >= box.height) {
+        left_out += int(end - i);
         continue;
       }
-      const int x = box.x + column * (head + cells + 2);
-      if (i == 0 && head > 0) grid.put(x, box.y + y, name, Paint::dim, int(label));
-      for (std::size_t k = i; k < std::min(nodes.size(), i + std::size_t(cells)); ++k) {
+      const int x = box.x + column * map.pitch();
+      if (i == 0 && map.label > 0) grid.put(x, box.y + y, name, Paint::dim, map.label);
+      for (std::size_t k = i; k < end; ++k) {
         const NodeRow& n = *nodes[k];
         Maybe share;
         for (const Maybe& rate : {n.send, n.receive})
           if (rate && n.expected && *n.expected > 0) share = std::min(share.value_or(9), *rate / *n.expected);
         const char mark = n.level == Level::good ? '.' : n.level == Level::unknown ? ',' : mark_of(n.level);
-        const int at = x + head + int(k - i);
+        const int at = x + map.head() + int(k - i);
         grid.put(at, box.y + y, std::string(1, mark), share && n.answers ? heat(share) : paint_of(n.level),
                  1);
         if (n.name == key) grid.reverse(at, box.y + y, 1);
       }
-      room = next_row();
+      if (++y >= box.height && column + 1 < map.across) ++column, y = 0;
     }
-  }
   return left_out;
 }
 
@@ -87,8 +100,10 @@ std::string draw_fleet(Grid& grid, const Box& box, const Snapshot& snapshot, con
   std::string map_said;
   if (snapshot.nodes.size() >= map_from && view.map) {
     // Problems first below it: a few rows, more where there is room.
-    const int map_height = box.height - std::clamp(box.height / 3, std::min(5, box.height / 2), 20);
-    const int left_out = draw_map(grid, box.top(map_height), snapshot, node ? node->name : "");
+    const Map map = map_of(snapshot, box.width, grid.letters());
+    const int most = box.height - std::clamp(box.height / 3, std::min(5, box.height / 2), 20);
+    const int map_height = std::min(map.height, most);
+    const int left_out = draw_map(grid, box.top(map_height), map, node ? node->name : "");
     if (left_out > 0) map_said = fmt::format("{} not in the map, ", plural(left_out, "node"));
     rest = box.below(map_height);
   }
