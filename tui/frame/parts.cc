@@ -58,7 +58,8 @@ void draw_table(Grid& grid, const Box& box, const Table& table, int chosen) {
       // The mark and the last words say how bad it is; numbers of their own say so themselves.
       const bool of_row = c == 0 || table.columns[c].rest;
       Paint paint = share ? paint_of(level_of(share)) : of_row ? paint_of(row.level) : Paint::plain;
-      if (row.dim || row.cells[c] == "?") paint = Paint::dim;
+      const bool mark = table.columns[c].title.empty();
+      if (row.dim || (row.cells[c] == "?" && !mark)) paint = Paint::dim;
       if (table.columns[c].right)
         grid.put_right(box.x + p.x, y, p.width, row.cells[c], paint);
       else

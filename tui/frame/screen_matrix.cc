@@ -156,6 +156,8 @@ std::string draw_matrix(Grid& grid, const Box& box, const Snapshot& snapshot, co
                                                                        : "not measured";
   }
   if (m.layers.size() > 1) says = fmt::format("[{}] {}", m.layers[layer].name, says);
+  if (const Level level = level_of(here, m.warning, m.critical); level >= Level::warning)
+    says += fmt::format(" {}", mark_of(level));
   const std::string what = view.baseline ? "% of baseline" : "% of expected";
   const int right = int(columns_of(what));
   if (box.width > right + 20) grid.put_right(box.x + box.width - right, box.y, right, what, Paint::dim);
