@@ -1,8 +1,11 @@
-// Documents that the dashboard is given, and filters that are typed.
-#include "tests/fuzz/expect.h"
+// Documents and recordings that the dashboard is given, and filters that are typed.
 #include "tui/frame/draw.h"
 #include "tui/frame/filter.h"
 #include "tui/model/document.h"
+#include "tui/model/recording.h"
+
+// Last: a header of ours has its word.
+#include "tests/fuzz/expect.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ringtrue::tui;
@@ -13,7 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (read && read->run) snapshot.run = *read->run;
   View view;
   if (!Filter::parse(text.substr(0, 80), all_rows(snapshot, view))) view.input = text.substr(0, 80);
-  if (!read) return 0;
+  const auto line = read_line(text);
+  if (line) snapshot = *line;
+  if (!read && !line) return 0;
   for (int screen = 0; screen < screens; ++screen) {
     view.screen = Screen(screen);
     const Grid grid = draw(snapshot, view, usual_keys(), {80, 24});

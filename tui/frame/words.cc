@@ -100,21 +100,21 @@ std::string sparkline(const std::vector<Maybe>& shares, std::size_t width, const
   const std::size_t first = shares.size() > width ? shares.size() - width : 0;
   for (std::size_t i = first; i < shares.size(); ++i) {
     const Maybe& share = shares[i];
-    if (!share) {
+    if (!share || !std::isfinite(*share)) {
       out += '.';
     } else if (letters.symbols()) {
-      out += blocks[std::clamp(int(std::lround(*share * 7)), 0, 7)];
+      out += blocks[std::lround(std::clamp(*share, 0.0, 1.0) * 7)];
     } else {
-      out += char('0' + std::clamp(int(*share * 10), 0, 9));  // tenths
+      out += char('0' + std::min(int(std::clamp(*share, 0.0, 1.0) * 10), 9));  // tenths
     }
   }
   return out;
 }
 
 Paint heat(const Maybe& share) {
-  if (!share) return Paint::dim;
+  if (!share || !std::isfinite(*share)) return Paint::dim;
   // Half of what is expected is as bad as colours tell; the last steps are healthy ones.
-  const double scaled = (*share - 0.4) / 0.55;
+  const double scaled = (std::clamp(*share, 0.0, 2.0) - 0.4) / 0.55;
   return heat_of(int(std::floor(scaled * (heat_steps - 1))));
 }
 

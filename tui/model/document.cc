@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr double largest = 1e18;  // of anything that is measured
 constexpr std::size_t most_nodes = 10'000, most_rows = 20'000;
 
 // What is missing, null or of another type is unknown: documents come from anywhere.
@@ -23,7 +25,9 @@ const Json& at(const Json& value, const char* key) {
   return found == value.end() ? none : *found;
 }
 Maybe number(const Json& value) {
-  return value.is_number() ? Maybe(value.get<double>()) : Maybe();
+  if (!value.is_number()) return {};
+  const double of = value.get<double>();
+  return std::abs(of) <= largest ? Maybe(of) : Maybe();
 }
 std::string text(const Json& value) {
   return value.is_string() ? value.get<std::string>() : std::string();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <type_traits>
@@ -10,6 +11,8 @@ namespace ringtrue::tui {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr double largest = 1e18;  // of anything that is measured
 
 // The members of each, once.
 void each(auto&& f, auto& n) requires std::is_same_v<std::remove_cvref_t<decltype(n)>, NodeRow> {
@@ -121,9 +124,10 @@ int most(Run::State) {
 template <class T>
 void get(const Json& json, T& value) {
   if constexpr (std::is_same_v<T, Maybe>) {
-    if (json.is_number()) value = json.get<double>();
+    if (json.is_number() && std::abs(json.get<double>()) <= largest) value = json.get<double>();
   } else if constexpr (std::is_same_v<T, float>) {
-    value = json.is_number() ? json.get<float>() : std::numeric_limits<float>::quiet_NaN();
+    const bool known = json.is_number() && std::abs(json.get<double>()) <= largest;
+    value = known ? json.get<float>() : std::numeric_limits<float>::quiet_NaN();
   } else if constexpr (std::is_enum_v<T>) {
     if (json.is_number_unsigned() && json.get<std::uint64_t>() <= std::uint64_t(most(value)))
       value = T(json.get<int>());
@@ -133,7 +137,7 @@ void get(const Json& json, T& value) {
     if (json.is_number_integer() && json.get<std::int64_t>() >= -1 && json.get<std::int64_t>() < 1 << 30)
       value = json.get<int>();
   } else if constexpr (std::is_arithmetic_v<T>) {
-    if (json.is_number()) value = json.get<T>();
+    if (json.is_number() && std::abs(json.get<double>()) <= largest) value = json.get<T>();
   } else if constexpr (std::is_same_v<T, std::string>) {
     if (json.is_string()) value = json.get<std::string>();
   } else if constexpr (is_list<T>) {

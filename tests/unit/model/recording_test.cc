@@ -27,7 +27,8 @@ class Recording : public testing::Test {
 
 TEST_F(Recording, WhatIsReadBackIsDrawnAlike) {
   for (const Condition condition : {Condition::healthy, Condition::faulty, Condition::hostile}) {
-    const Snapshot snapshot = fleet_of(20, condition);
+    Snapshot snapshot = fleet_of(20, condition);
+    snapshot.offer = {};  // what may be started is no part of a recording
     const auto again = read_line(to_line(snapshot));
     ASSERT_TRUE(again) << again.error().text();
     for (int s = 0; s < screens; ++s) {
