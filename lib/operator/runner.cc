@@ -215,10 +215,13 @@ Result<std::vector<fleet::Target>> targets_of(const Setup& setup, bool keep_unkn
   return fleet::make_targets(*names, options);
 }
 
+std::string pki_folder(const Setup& setup) {
+  return setup.config.pki.value.empty() ? default_pki() : setup.config.pki.value;
+}
+
 std::string expiry_note(const Setup& setup) {
   if (setup.local || setup.insecure) return {};
-  const auto own =
-      pki::load_operator_credentials(setup.config.pki.value.empty() ? default_pki() : setup.config.pki.value);
+  const auto own = pki::load_operator_credentials(pki_folder(setup));
   return own ? pki::expiry_warning(own->cert, ::time(nullptr)) : "";
 }
 
@@ -294,7 +297,7 @@ fleet::Options fleet_options(const Setup& setup, const RunnerOptions& options, c
                              const Control& control) {
   fleet::Options out;
   if (!setup.insecure) {
-    out.pki = setup.config.pki.value.empty() ? default_pki() : setup.config.pki.value;
+    out.pki = pki_folder(setup);
   }
   out.processes = options.processes;
   out.ranks_per_node = setup.ranks_per_node;

@@ -66,14 +66,15 @@ class Runner {
 
 Trouble trouble_of(const fleet::FleetError& error);
 
-// The daemons behind the configured hosts.
+// Where the operator's certificates are: as it is configured, else the usual folder.
+std::string pki_folder(const Setup& setup);
 // That the operator's own certificate will expire soon; "" where there is none, or it will not.
 std::string expiry_note(const Setup& setup);
 // The same, and of the nodes' certificates as they showed them; a line each, few where they are many.
 std::vector<std::string> expiry_notes(const Setup& setup, const std::vector<fleet::NodeState>& nodes);
 // What daemons said of themselves that an operator has to know: other versions, certificates that expire.
 std::vector<std::string> daemon_notes(const Setup& setup, const std::vector<fleet::NodeState>& nodes);
-// keep_unknown: as fleet::TargetOptions has it.
+// The daemons behind the configured hosts; keep_unknown: as fleet::TargetOptions has it.
 Result<std::vector<fleet::Target>> targets_of(const Setup& setup, bool keep_unknown = false);
 // The daemons of the hosts, and behind them those for aggregators alone.
 struct Nodes {

@@ -78,6 +78,11 @@ void Board::set(Touch touch) {
   ++revision_;
 }
 
+void Board::changed() {
+  const std::lock_guard lock(mutex_);
+  ++revision_;
+}
+
 void Board::acknowledge(const std::string& key, const std::string& by) {
   const std::lock_guard lock(mutex_);
   if (!acknowledged_.emplace(key, by).second) acknowledged_.erase(key);

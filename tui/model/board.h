@@ -31,6 +31,8 @@ class Board {
   // What is known of a node beside checks: changes its row whenever now is shown.
   using Touch = std::function<void(std::vector<NodeRow>&)>;
   void set(Touch touch);
+  // What touch() tells is another now.
+  void changed();
   void acknowledge(const std::string& key, const std::string& by);
   // The session that is shown; -1: now.
   void show(int session);

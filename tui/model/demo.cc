@@ -115,16 +115,18 @@ class Demo final : public Model {
                                  std::ceil(m.seconds), size_words(m.bytes), m.nodes.size())});
   }
 
+  double turn() const { return std::fmod(seconds() + silent_every - silent_from, silent_every); }
+  bool is_silent() const { return at_ || turn() < silent_for; }
+
   // What daemons would answer: somebody holds a node, one is silent now and then.
   void touch() {
     board_.set([this](std::vector<NodeRow>& nodes) {
-      const double turn = std::fmod(seconds() + silent_every - silent_from, silent_every);
       for (NodeRow& n : nodes) {
         n.seen = now() - 2;
         if (n.name == "node2" || n.name == "node3") n.held_by = "alice@login1 (run)";
-        if (n.name != "node13" || (turn >= silent_for && !at_)) continue;
+        if (n.name != "node13" || !is_silent()) continue;
         n.answers = false;
-        n.seen = now() - (at_ ? 250 : turn);
+        n.seen = now() - (at_ ? 250 : turn());
         n.silence = "connection refused";
         n.level = std::max(n.level, Level::silent);
       }
@@ -137,8 +139,13 @@ class Demo final : public Model {
     board_.add(past(0));
     board_.publish();
     double next = between_checks;
+    bool was_silent = is_silent();
     while (sleep(Seconds(1), stop_)) {
       if (frozen_ || at_) continue;
+      if (const bool silent = is_silent(); silent != was_silent) {
+        was_silent = silent;
+        board_.changed();
+      }
       if (seconds() >= next) {
         next = seconds() + between_checks;
         if (auto moment = demo_check(demo_faults(0, seconds()), now(), seed_of(seconds())))

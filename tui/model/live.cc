@@ -9,10 +9,10 @@
 #include <thread>
 #include <utility>
 
-#include "base/file.h"
 #include "base/hostlist.h"
 #include "operator/check.h"
 #include "operator/facts.h"
+#include "operator/runner.h"
 #include "pki/pki.h"
 #include "report/json/json.h"
 #include "tui/model/board.h"
@@ -20,6 +20,7 @@
 #include "tui/model/inventory.h"
 #include "tui/model/model.h"
 #include "tui/model/past.h"
+#include "tui/model/presence.h"
 #include "tui/model/watch.h"
 
 namespace ringtrue::tui {
@@ -27,25 +28,36 @@ namespace {
 
 constexpr std::size_t asked_at_once = 32;
 constexpr Seconds answers_in{3};
-constexpr std::size_t longest_certificate = 1 << 20;
 
 // Between two questions to a node.
 double pause_of(std::size_t nodes) {
   return nodes > 500 ? 30 : nodes > 100 ? 10 : 5;
 }
 
-struct NodeNow {
-  bool answers = false;
-  std::string held_by, why;
-  double asked = 0;
-  Maybe heard;
-};
+// As a fleet of all of them names them, of which parts are asked: with the port where a host has several
+// daemons. Empty: only a fleet knows.
+std::vector<std::string> names_of(const std::vector<std::string>& hosts) {
+  std::map<std::string, int> daemons;
+  for (const std::string& host : hosts) ++daemons[pki::without_port(host)];
+  std::vector<std::string> names;
+  for (const std::string& host : hosts) {
+    const std::string bare = pki::without_port(host);
+    const bool alone = daemons[bare] == 1;
+    const bool clear = alone ? !host.starts_with("unix:") && !host.starts_with('[') : bare != host;
+    names.push_back(!clear ? "" : alone ? bare : host);
+  }
+  return names;
+}
 
 class Live final : public Model {
  public:
   Live(LiveRequest request, std::vector<std::string> hosts)
-      : request_(std::move(request)), hosts_(std::move(hosts)), board_(fold_hostlist(hosts_), wall_clock) {
-    board_.set([this](std::vector<NodeRow>& rows) { touch(rows); });
+      : request_(std::move(request)),
+        hosts_(std::move(hosts)),
+        names_(names_of(hosts_)),
+        presence_(names_),
+        board_(fold_hostlist(hosts_), wall_clock) {
+    board_.set([this](std::vector<NodeRow>& rows) { presence_.touch(rows); });
   }
   ~Live() override {
     stop_ = true;
@@ -63,6 +75,7 @@ class Live final : public Model {
       board_.add(past->moments);
       board_.mark(std::move(past->marks));
     }
+    why_not_ = hindrance();
     offer();
     return {};
   }
@@ -90,9 +103,11 @@ class Live final : public Model {
     refresh_ = true;
     inspected_ = false;
     wake_.notify_all();
+    look(screen_);
   }
   void look(int screen) override {
     constexpr int topology = 3;
+    screen_ = screen;
     if (screen != topology || inspected_.exchange(true)) return;
     if (inspector_.joinable()) inspector_.join();
     inspector_ = std::thread([this] { inspect(); });
@@ -116,29 +131,6 @@ class Live final : public Model {
   }
 
  private:
-  void touch(std::vector<NodeRow>& rows) {
-    const std::lock_guard lock(mutex_);
-    std::map<std::string, NodeRow*> by_name;
-    const std::size_t known = rows.size();
-    rows.reserve(known + now_.size());
-    for (std::size_t i = 0; i < known; ++i) by_name[rows[i].name] = &rows[i];
-    for (const auto& [name, state] : now_) {
-      NodeRow*& row = by_name[name];
-      if (row == nullptr) {
-        rows.push_back({});
-        row = &rows.back();
-        row->name = name;
-        row->level = state.answers ? Level::good : Level::silent;
-      }
-      row->held_by = state.held_by;
-      row->answers = state.answers;
-      row->seen = state.heard;
-      if (state.answers) continue;
-      row->silence = state.why;
-      row->level = std::max(row->level, Level::silent);
-    }
-  }
-
   // Whether nobody wants it to end meanwhile.
   bool sleep(double seconds) {
     std::unique_lock lock(mutex_);
@@ -153,21 +145,16 @@ class Live final : public Model {
     for (std::size_t i = first; i < std::min(first + asked_at_once, hosts_.size()); ++i)
       some += (some.empty() ? "" : ",") + hosts_[i];
     setup.config.hosts.value = some;
-    const auto document = ops::nodes(setup, ops::Control(asking_));
+    auto document = ops::nodes(setup, ops::Control(asking_));
     const double now = wall_clock();
-    if (!document) {  // not with the lock held: the board asks touch(), which takes it
+    if (!document) {
       board_.set_message(document.error().error.text());
       return;
     }
-    const std::lock_guard lock(mutex_);
-    for (const fleet::NodeState& node : document->nodes) {
-      NodeNow& state = now_[node.node];
-      state.asked = now;
-      state.answers = node.reachable;
-      state.held_by = node.lease;
-      state.why = node.cause;
-      if (node.reachable) state.heard = now;
-    }
+    board_.set_message(document->notes.empty() ? "" : document->notes[0]);
+    for (std::size_t i = 0; i < document->nodes.size() && first + i < names_.size(); ++i)
+      if (!names_[first + i].empty()) document->nodes[i].node = names_[first + i];
+    if (presence_.take(document->nodes, now)) board_.changed();
   }
 
   void work() {
@@ -201,23 +188,24 @@ class Live final : public Model {
     board_.publish();
   }
 
+  // Why nothing may be started; empty: it may.
+  std::string hindrance() const {
+    if (request_.read_only) return "read-only";
+    if (request_.setup.insecure) return {};
+    const auto credentials = pki::load_operator_credentials(ops::pki_folder(request_.setup));
+    if (!credentials) return credentials.error().text();
+    if (pki::role_of(credentials->cert) == pki::Role::run) return {};
+    return fmt::format("the certificate in {} may not run, only read", credentials->folder);
+  }
+
   void offer() {
     Offer offer;
     offer.what = fmt::format("check of {} nodes", hosts_.size());
-    if (request_.read_only) {
-      offer.why_not = "read-only";
-    } else if (!request_.setup.insecure) {
-      const std::string file = request_.setup.config.pki.value + "/operator.crt";
-      const auto certificate = read_file(file, longest_certificate);
-      if (!certificate || pki::role_of(*certificate) != pki::Role::run)
-        offer.why_not = fmt::format("the certificate {} may not run (role run)", file);
-    }
+    offer.why_not = why_not_;
     offer.allowed = offer.why_not.empty();
-    std::string held = "held by nobody";
+    const std::string held = presence_.held();
     {
       const std::lock_guard lock(mutex_);
-      for (const auto& [name, state] : now_)
-        if (!state.held_by.empty()) held = fmt::format("{} is held by {}", name, state.held_by);
       offer.cost = cost_.empty() ? fmt::format("up to 20 s of load on {} nodes, {}", hosts_.size(), held)
                                  : fmt::format("{} on {} nodes, {}", cost_, hosts_.size(), held);
     }
@@ -269,15 +257,16 @@ class Live final : public Model {
   }
 
   const LiveRequest request_;
-  const std::vector<std::string> hosts_;
+  const std::vector<std::string> hosts_, names_;
+  Presence presence_;
   Board board_;
   std::atomic<bool> stop_ = false, frozen_ = false, refresh_ = false, checking_ = false, inspected_ = false;
   ops::Stop asking_;
   std::mutex mutex_, stop_mutex_;
   std::condition_variable wake_;
-  std::map<std::string, NodeNow> now_;
-  std::string cost_;
-  std::size_t asked_ = 0;
+  std::string cost_, why_not_;
+  std::size_t asked_ = 0;  // parts, the first time
+  int screen_ = 0;
   std::unique_ptr<ops::Stop> end_check_;
   std::thread worker_, check_, inspector_;
 };

@@ -59,7 +59,8 @@ const std::vector<Room> house = {
     {"tui/model/snapshot", {}},
     {"tui/frame", {"tui/model/snapshot/", "base/"}},
     {"tui/model",
-     {"operator/", "report/", "campaign/", "diagnosis/", "history/", "formats/", "pki/", "sim/", "base/"}},
+     {"operator/", "report/", "campaign/", "diagnosis/", "history/", "formats/", "fleet/", "pki/", "sim/",
+      "base/"}},
     {"tui/terminal", {"tui/frame/", "base/"}},
     {"tui", {"config/", "base/"}},
 };
