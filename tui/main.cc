@@ -90,6 +90,20 @@ int print_frame(Model& model, const View& view, const KeyMap& keys, const Option
   return failed(Error{Cause::unavailable, "standard output cannot be written", {}, {}});
 }
 
+// Of an exception that nobody took. The terminal first: what is said after that stays to be read.
+[[noreturn]] void end_by_fault() {
+  leave_terminal();
+  const char* const told = "ringtrue tui: ended by a fault of its own: %s\n";
+  try {
+    if (const auto current = std::current_exception()) std::rethrow_exception(current);
+  } catch (const std::exception& e) {
+    fprintf(stderr, told, e.what());
+  } catch (...) {
+    fprintf(stderr, told, "an exception");
+  }
+  std::abort();
+}
+
 // An exit code; or of a signal that ended it, its negative.
 int run(const std::vector<std::string>& words) {
   const auto options = read_options(words);
@@ -124,10 +138,7 @@ int run(const std::vector<std::string>& words) {
   const std::string_view said = variable("COLORFGBG");
   settings.light = options->light || said.ends_with(";15") || said.ends_with(";7");
   settings.mouse = options->mouse;
-  std::set_terminate([] {
-    leave_terminal();
-    std::abort();
-  });
+  std::set_terminate(end_by_fault);
   auto terminal = Terminal::open(settings);
   if (!terminal) return failed(terminal.error());
   return -run_loop(std::move(*terminal), std::move(*model), view, *keys);
