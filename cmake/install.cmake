@@ -22,6 +22,8 @@ if(RINGTRUE_STATIC)
           COMPONENT notices)
 endif()
 install(FILES ${shared}/config.toml DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/ringtrue COMPONENT command)
+install(FILES ${shared}/ringtrue-watch.service ${shared}/ringtrue-watch-once.service ${shared}/ringtrue-watch.timer
+        DESTINATION ${RINGTRUE_UNIT_DIR} COMPONENT command)
 
 install(FILES ${shared}/ringtrued.toml DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/ringtrue COMPONENT daemon)
 install(FILES ${shared}/ringtrued.default DESTINATION ${RINGTRUE_DEFAULT_DIR} RENAME ringtrued COMPONENT daemon)

@@ -63,21 +63,6 @@ Result<void> check_flags(const Context& context, const CheckFlags& flags) {
   return reject("check --local", {facts, {{asked.no_inspect, "--no-inspect"}}});
 }
 
-// What was typed, as a next command needs it again; the environment and the usual files hold for that as
-// well.
-ops::ReproduceWords words_again(const Common& common, const VerbsFlags& verbs) {
-  ops::ReproduceWords again;
-  if (!common.config_file.empty()) again.reach = {"--config", common.config_file};
-  if (common.insecure) again.reach.emplace_back("--insecure");
-  again.carry = words_of(verbs);
-  for (const auto& [flag, value] : common.settings) {
-    if (flag == "--hosts") continue;
-    auto& words = flag == "--pki" || flag == "--phase-deadline" ? again.reach : again.carry;
-    words.insert(words.end(), {flag, value});
-  }
-  return again;
-}
-
 // Where it is to be recorded; nullopt: nowhere. Of the wires between nodes alone, unless it was asked for.
 std::optional<ops::HistoryPlace> place_of(const Context& context, const CheckFlags& flags) {
   const bool measured = !flags.request.inspect && flags.request.facts.from.empty() && !context.common.local;

@@ -57,6 +57,7 @@ Command topo_command();
 Command gather_command();
 Command nodes_command();
 Command events_command();
+Command watch_command();
 Command tui_command();
 Command history_command();
 Command baseline_command();

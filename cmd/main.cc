@@ -23,8 +23,8 @@ Command program_with(Common& common, const Command& program, const Flags& flags)
           {},
           {check_command(common), run_command(), sweep_command(), topo_command(), ideal_command(),
            schedule_command(), simulate_command(), evaluate_command(), gather_command(), nodes_command(),
-           events_command(), tui_command(), history_command(), baseline_command(), regressions_command(),
-           pki_command(), config_command(), completion_command(program, flags)}};
+           events_command(), watch_command(), tui_command(), history_command(), baseline_command(),
+           regressions_command(), pki_command(), config_command(), completion_command(program, flags)}};
 }
 
 // Of words that were not understood; the flags may not have been read that far.

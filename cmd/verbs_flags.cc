@@ -83,4 +83,17 @@ std::map<std::string, std::string> settings_of(const VerbsFlags& flags) {
   return settings;
 }
 
+ops::ReproduceWords words_again(const Common& common, const VerbsFlags& verbs) {
+  ops::ReproduceWords again;
+  if (!common.config_file.empty()) again.reach = {"--config", common.config_file};
+  if (common.insecure) again.reach.emplace_back("--insecure");
+  again.carry = words_of(verbs);
+  for (const auto& [flag, value] : common.settings) {
+    if (flag == "--hosts") continue;
+    auto& words = flag == "--pki" || flag == "--phase-deadline" ? again.reach : again.carry;
+    words.insert(words.end(), {flag, value});
+  }
+  return again;
+}
+
 }  // namespace ringtrue::cmd

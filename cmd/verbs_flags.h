@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "cmd/command.h"
 #include "cmd/inapplicable.h"
+#include "operator/reproduce.h"
 #include "run/rdma.h"
 
 namespace ringtrue::cmd {
@@ -25,5 +26,9 @@ Inapplicables given(const VerbsFlags& flags);
 
 // Those that were given, for ops::Setup.
 std::map<std::string, std::string> settings_of(const VerbsFlags& flags);
+
+// What was typed, as a next command needs it again; the environment and the usual files hold for that as
+// well.
+ops::ReproduceWords words_again(const Common& common, const VerbsFlags& verbs);
 
 }  // namespace ringtrue::cmd

@@ -34,14 +34,16 @@ Result<void> parse(std::string& value, const Given& given) {
   return {};
 }
 
-// A share of the attainable rate.
+// A share, such as of the attainable rate.
 Result<void> parse(double& value, const Given& given) {
   std::string_view digits = given.text;
   const bool percent = digits.ends_with('%');
   if (percent) digits.remove_suffix(1);
   while (digits.ends_with(' ')) digits.remove_suffix(1);
   if (read_number(digits, value) && value > 0 && (value /= percent ? 100 : 1) <= 1) return {};
-  return rejected(given, fmt::format("'{}' is not a share of the attainable rate", given.text),
+  return rejected(given,
+                  fmt::format("'{}' is not a share{}", given.text,
+                              given.key.starts_with("thresholds.") ? " of the attainable rate" : ""),
                   "give one above 0 and at most 1, such as 0.95 or 95%");
 }
 
@@ -182,6 +184,13 @@ constexpr Key daemon_key(std::string_view name) {
           [](const Config& c) { return shown({}, c.daemon.*member); }};
 }
 
+// One of the watch.
+template <auto member>
+constexpr Key watch_key(std::string_view name) {
+  return {name, [](Config& c, const Given& g) { return put(c.watch.*member, g); },
+          [](const Config& c) { return shown({}, c.watch.*member); }};
+}
+
 // A further setting: its member, and its line here.
 constexpr Key keys[] = {
     key<&Config::hosts>("hosts"),
@@ -197,6 +206,9 @@ constexpr Key keys[] = {
     key<&Config::critical>("thresholds.critical"),
     key<&Config::phase_deadline>("deadlines.phase"),
     key<&Config::run_deadline>("deadlines.run"),
+    watch_key<&Watch::every>("watch.every"),
+    watch_key<&Watch::load>("watch.load"),
+    watch_key<&Watch::hook>("watch.hook"),
     daemon_key<&Daemon::listen>("daemon.listen"),
     daemon_key<&Daemon::state>("daemon.state"),
     daemon_key<&Daemon::node>("daemon.node"),

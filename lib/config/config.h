@@ -12,6 +12,7 @@
 //   [verbs]       rdma_ports = "mlx5_0,mlx5_1:2"           gid_index = 3   (docs/verbs.md lists them)
 //   [tui.keys]    down = "j,Down"                          (? in the dashboard lists them)
 //   [deadlines]   phase = "10s"         run = "60s"
+//   [watch]       every = "1h"          load = 0.1         hook = "/usr/local/bin/page"
 //   [daemon]      max_bytes = "64G"     max_ranks = 4096     max_seconds = "1h"
 //                 listen = "0.0.0.0:7464"    state = "/run/ringtrue"    node = "node01"
 //                 peers = ["10.0.0.0/16", "fd00::/64"]
@@ -62,6 +63,13 @@ struct Daemon {
   Setting<std::string> events;  // folder for 30 days of device events; empty: the last hour, in memory
 };
 
+// Of `ringtrue watch`.
+struct Watch {
+  Setting<Seconds> every{Seconds(3600)};  // from the start of a check to the start of the next
+  Setting<double> load{0.1};              // share of the time in which it measures, at most
+  Setting<std::string> hook;              // a program that is run for what changed; empty: none
+};
+
 struct Config {
   Setting<std::string> hosts;             // a host list, not expanded; empty: none known
   Setting<std::string> pki;               // folder with certificates; empty: none known
@@ -83,6 +91,7 @@ struct Config {
   // Settings of RDMA, by name, as text; only those that were given: run::set() reads them.
   std::map<std::string, Setting<std::string>> verbs;
   std::map<std::string, Setting<std::string>> tui_keys;  // keys of the dashboard, by name of what they do
+  Watch watch;
   Daemon daemon;
 
   HostGroups host_groups() const;

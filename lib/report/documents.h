@@ -14,6 +14,7 @@
 #include "operator/documents/schedule.h"
 #include "operator/documents/sweep.h"
 #include "operator/documents/topo.h"
+#include "operator/documents/watch.h"
 
 namespace ringtrue::ops {
 

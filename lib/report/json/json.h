@@ -33,6 +33,8 @@ std::string json(const ops::VerifyDocument& document);
 std::string json(const ops::NoteDocument& document);
 std::string json(const ops::BaselineDocument& document);
 std::string json(const ops::RegressionsDocument& document);
+// In one line. `check`: the JSON of its check, where that goes along; may be empty.
+std::string json(const ops::WatchRound& round, const std::string& check);
 // topology/json.h's document, which --from reads again, with findings[], not_checked[], affinity[], paths[]
 // and error beside what it has. Written piece by piece: a fleet's may be long.
 void write_json(const ops::TopoDocument& document, const Write& write);

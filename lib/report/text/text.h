@@ -35,6 +35,7 @@ std::string text(const ops::VerifyDocument& document, const Style& style);
 std::string text(const ops::NoteDocument& document, const Style& style);
 std::string text(const ops::BaselineDocument& document, const Style& style);
 std::string text(const ops::RegressionsDocument& document, const Style& style);
+std::string text(const ops::WatchRound& round, const Style& style);
 // The same as a drawing that needs no other program.
 std::string svg(const ops::HistoryDocument& document);
 // What a check means beside those before it.

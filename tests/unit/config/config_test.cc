@@ -60,6 +60,10 @@ critical = "80%"
 [deadlines]
 phase = 5
 run = "2m"
+[watch]
+every = "30m"
+load = "5%"
+hook = "/w"
 [daemon]
 listen = "0.0.0.0:7464"
 state = "/s"
@@ -78,6 +82,9 @@ events = "/e"
   EXPECT_EQ(c->data_ports.value, (Ports{7500, 7510}));
   EXPECT_EQ(c->history.value, "/h");
   EXPECT_EQ(c->fleet.value, "lab");
+  EXPECT_DOUBLE_EQ(c->watch.every.value.value, 1800);
+  EXPECT_DOUBLE_EQ(c->watch.load.value, 0.05);
+  EXPECT_EQ(c->watch.hook.value, "/w");
   EXPECT_EQ(c->host_groups().at("rack"), "node[1-8]");
   EXPECT_DOUBLE_EQ(c->critical.value, 0.8);
   EXPECT_DOUBLE_EQ(c->phase_deadline.value.value, 5);
@@ -86,7 +93,7 @@ events = "/e"
   EXPECT_EQ(c->daemon.max_ranks.value, 8);
   EXPECT_EQ(c->daemon.peers.value,
             (std::vector{*parse_network("10.3.0.0/16"), *parse_network("fd00:1::/64")}));
-  EXPECT_EQ(c->daemon.node.origin, path + " line 21");
+  EXPECT_EQ(c->daemon.node.origin, path + " line 25");
   EXPECT_EQ(c->daemon.events.value, "/e");
   // Every value that the file gave is shown as coming from it.
   for (const Given& g : effective(*c))
