@@ -9,6 +9,7 @@
 #include "cmd/flag_groups.h"
 #include "cmd/history_flags.h"
 #include "cmd/inapplicable.h"
+#include "cmd/metrics_flags.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
 #include "cmd/verbs_flags.h"
@@ -26,6 +27,7 @@ struct CheckFlags {
   VerbsFlags verbs;
   std::string format = "text";
   HistoryFlags where;
+  MetricsFlags metrics;
   bool record = false, no_record = false;
   std::vector<std::string> confirm;  // nodes
   std::optional<Pause> pause;
@@ -38,6 +40,9 @@ Result<void> check_flags(const Context& context, const CheckFlags& flags) {
   const bool files = !asked.facts.from.empty();
   if (flags.no_record && flags.where.file) return both("--no-record", "--history");
   if (!flags.confirm.empty() && common.local) return both("--confirm", "--local");
+  // It would be taken for a check of the fleet.
+  if (!flags.confirm.empty() && flags.metrics.file) return both("--confirm", "--metrics-file");
+  if (auto good = fits(flags.metrics); !good) return good;
   if (common.json && flags.format == "nagios") return both("--format nagios", "--json");
   if (files && asked.no_inspect) return both("--from", "--no-inspect");
   if (asked.inspect || files)
@@ -52,7 +57,8 @@ Result<void> check_flags(const Context& context, const CheckFlags& flags) {
                     {!asked.routes.empty(), "--routes"},
                     {!asked.fault.empty(), "--fault"},
                     {!flags.confirm.empty(), "--confirm"},
-                    {flags.record, "--record"}},
+                    {flags.record, "--record"},
+                    {flags.metrics.file.has_value(), "--metrics-file"}},
                    cmd::common(context, {"--link-rate"}),
                    given(flags.verbs)});
   const Inapplicables facts = {{asked.facts.window.has_value(), "--window"},
@@ -83,6 +89,12 @@ Result<std::string> narrow(Context& context, const CheckFlags& flags, const ops:
       if (target.node == node) hosts.push_back(fleet::host_text(target));
   context.config.hosts.value = fmt::format("{}", fmt::join(hosts, ","));
   return plan->fingerprint;
+}
+
+ops::MetricsRequest metrics_request(const Context& context, const CheckFlags& flags,
+                                    const std::optional<ops::HistoryPlace>& place) {
+  return {
+      place ? place->fleet : flags.where.fleet.value_or(context.config.fleet.value), "", place, {}, false};
 }
 
 int run(Context& context, const CheckFlags& flags) {
@@ -117,7 +129,13 @@ int run(Context& context, const CheckFlags& flags) {
     request.again = words_again(context.common, flags.verbs);
   }
   auto document = ops::check(request, control(flags.pause));
-  if (!document) return failed(context, document.error());
+  if (!document) {
+    // What monitoring has would stand for a check that there was none of.
+    if (const auto done = write_metrics(flags.metrics, metrics_request(context, flags, place), nullptr);
+        !done)
+      complain(done.error());
+    return failed(context, document.error());
+  }
   const int code = diagnosis::exit_code(document->diagnosis.verdict);
   // Whatever becomes of the history, the verdict stands, and is told first.
   std::optional<Error> trouble;
@@ -137,6 +155,9 @@ int run(Context& context, const CheckFlags& flags) {
     trouble->what = "not recorded: " + trouble->what;
     complain(*trouble);
   }
+  if (const auto done = write_metrics(flags.metrics, metrics_request(context, flags, place), &*document);
+      !done)
+    complain(done.error());
   return told;
 }
 
@@ -192,7 +213,8 @@ Command check_command(Common& common) {
       pause_flag(flags.pause),
   };
   return {"check", "Checks the cluster's health: finds slow links, or confirms that there are none",
-          join({measuring, in_group("History", history_flags(flags.where)), fact_flags(request.facts),
+          join({measuring, in_group("History", history_flags(flags.where)),
+                in_group("Monitoring", metrics_flags(flags.metrics)), fact_flags(request.facts),
                 verbs_flags(flags.verbs)}),
           "Exit codes: 0 healthy, 1 degraded, 2 faulty, 3 unknown.\n"
           "--from implies --inspect.\n"

@@ -4,6 +4,7 @@
 #include "cmd/flag_groups.h"
 #include "cmd/history_flags.h"
 #include "cmd/inapplicable.h"
+#include "cmd/metrics_flags.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
 #include "cmd/verbs_flags.h"
@@ -14,6 +15,7 @@ namespace {
 
 struct WatchFlags {
   HistoryFlags where;
+  MetricsFlags metrics;
   VerbsFlags verbs;
   std::optional<Seconds> every, budget;
   std::optional<double> load;
@@ -38,6 +40,7 @@ int run_watch(Context& context, const WatchFlags& flags) {
   if (context.common.local)
     return failed(context, Error{Cause::bad_input, "--local does nothing in watch", "",
                                  "leave it out: what is watched are the wires between --hosts"});
+  if (auto good = fits(flags.metrics); !good) return failed(context, good.error());
   const auto place = flags.where.place(context);
   if (!place) return failed(context, place.error());
   ops::WatchRequest request;
@@ -65,6 +68,9 @@ int run_watch(Context& context, const WatchFlags& flags) {
     complain(Error{Cause::unavailable,
                    fmt::format("fleet {} is watched by {}: waiting until that ends", place->fleet, other), "",
                    ""});
+  };
+  request.measured = [&](const ops::CheckDocument* document) {
+    return write_metrics(flags.metrics, {place->fleet, "", *place, request.settings.every, false}, document);
   };
   const auto last = ops::watch(request, control({}));
   return last ? exit_of(*last) : failed(context, last.error());
@@ -104,6 +110,7 @@ Command watch_command() {
              toggle("--no-confirm", flags.no_confirm, "do not measure again at once what is suspected"),
              toggle("--no-inspect", flags.no_inspect, "measure without inspecting the nodes first")},
             in_group("History", history_flags(flags.where)),
+            in_group("Monitoring", metrics_flags(flags.metrics)),
             verbs_flags(flags.verbs)}),
       "Nodes that somebody holds, or that do not answer, are left out of a round. What was told is "
       "remembered "

@@ -98,7 +98,11 @@ class LiveWorld final : public WatchWorld {
     }
     asked.setup.config.hosts.value = hosts_of(measured);
     auto document = ops::check(asked, control_);
-    if (!document) return tl::unexpected(flat(document.error()));
+    if (!document) {
+      if (!again && request_.measured && document.error().error.cause != Cause::refused)
+        (void)request_.measured(nullptr);
+      return tl::unexpected(flat(document.error()));
+    }
     if (control_.stopped()) return fail(Cause::cancelled, "the watch was ended");
     WatchedCheck out;
     out.verdict = key_of(document->diagnosis.verdict);
@@ -109,7 +113,7 @@ class LiveWorld final : public WatchWorld {
     if (!again) {
       json_ = request_.check_json(*document);
       if (request_.measured)
-        if (const auto done = request_.measured(*document); !done)
+        if (const auto done = request_.measured(&*document); !done)
           out.troubles.push_back(done.error().text());
     }
     return out;

@@ -27,8 +27,9 @@ struct WatchRequest {
   std::function<std::string(const WatchRound&, const std::string& check_json)> hook_json;
   std::function<void(const WatchRound&)> told;
   std::function<void(const std::string& other)> waits_for;
-  // After each check that measured, such as for a file of metrics; may be empty.
-  std::function<Result<void>(const CheckDocument&)> measured{};
+  // After each check of the fleet, such as for a file of metrics; nullptr: it had nothing to show. May be
+  // empty.
+  std::function<Result<void>(const CheckDocument*)> measured{};
 };
 
 // Until it is stopped; with `once` one round. Errors: the hook is no program, the configuration names no
