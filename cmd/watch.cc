@@ -27,6 +27,7 @@ struct WatchFlags {
 // A round at a time, as soon as it is over: whoever follows the journal sees it.
 void tell_round(const Context& context, const ops::WatchRound& round) {
   for (const std::string& trouble : round.troubles) complain(Error{Cause::unavailable, trouble, "", ""});
+  if (const auto error = round.error()) complain(error->error);
   print(context.common.json ? report::json(round, "") : report::text(round, context.style), 0);
 }
 

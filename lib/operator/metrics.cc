@@ -11,13 +11,13 @@
 namespace ringtrue::ops {
 namespace {
 
-constexpr Seconds patience{2};
+constexpr Seconds metrics_patience{2};
 
-Maybe plain(const std::optional<BytesPerSecond>& rate) {
+Maybe known_rate(const std::optional<BytesPerSecond>& rate) {
   return rate ? Maybe(rate->value) : std::nullopt;
 }
 
-void add_findings(const diagnosis::Diagnosis& d, MetricsDocument& out) {
+void count_findings(const diagnosis::Diagnosis& d, MetricsDocument& out) {
   for (const char* severity : keys_of<diagnosis::Severity>) out.findings[severity] = 0;
   for (const diagnosis::Finding& f : d.findings) {
     ++out.findings[key_of(f.severity)];
@@ -31,18 +31,18 @@ void add_findings(const diagnosis::Diagnosis& d, MetricsDocument& out) {
   }
 }
 
-void add_nodes(const diagnosis::Diagnosis& d, MetricsDocument& out) {
+void count_nodes(const diagnosis::Diagnosis& d, MetricsDocument& out) {
   for (std::size_t i = 0; i < d.sides.size() && i < d.nodes.size(); ++i) {
     const diagnosis::SideRates& side = d.sides[i];
     out.measured += side.sends.has_value() || side.receives.has_value();
-    out.sides.push_back({d.nodes[i], plain(side.sends), plain(side.receives), {}, {}});
+    out.sides.push_back({d.nodes[i], known_rate(side.sends), known_rate(side.receives), {}, {}});
   }
   for (const diagnosis::Finding& f : d.findings) out.silent += f.kind == diagnosis::FindingKind::dead_node;
   out.silent = std::min(out.silent, int(d.nodes.size()) - out.measured);
   out.excluded = int(d.nodes.size()) - out.measured - out.silent;
 }
 
-void add_paths(const diagnosis::Diagnosis& d, MetricsDocument& out) {
+void add_path_rates(const diagnosis::Diagnosis& d, MetricsDocument& out) {
   if (d.nodes.size() > most_nodes_with_path_metrics) return;
   for (std::size_t x = 0; x < d.rates.size() && x < d.nodes.size(); ++x)
     for (std::size_t y = 0; y < d.rates[x].size() && y < d.nodes.size(); ++y)
@@ -50,7 +50,7 @@ void add_paths(const diagnosis::Diagnosis& d, MetricsDocument& out) {
 }
 
 // Counts begin at 0, so that they are there before the first of a kind.
-Result<void> add_sessions(const history::Store& store, const std::string& fleet, MetricsDocument& out) {
+Result<void> count_sessions(const history::Store& store, const std::string& fleet, MetricsDocument& out) {
   history::Which which;
   which.fleet = fleet;
   const auto all = history::sessions(store, which);
@@ -66,13 +66,13 @@ Result<void> add_sessions(const history::Store& store, const std::string& fleet,
   return {};
 }
 
-Result<void> add_history(const HistoryPlace& place, const CheckDocument* document, MetricsDocument& out) {
+Result<void> add_kept(const HistoryPlace& place, const CheckDocument* document, MetricsDocument& out) {
   struct stat there {};
   if (::stat(place.file.c_str(), &there) != 0) return {};
-  const auto store = history::Store::open(place.file, {.busy = patience});
+  const auto store = history::Store::open(place.file, {.busy = metrics_patience});
   if (!store) return tl::unexpected(store.error());
   out.history_bytes = there.st_size;
-  if (auto done = add_sessions(*store, place.fleet, out); !done) return done;
+  if (auto done = count_sessions(*store, place.fleet, out); !done) return done;
   const auto open = history::regressions(*store, place.fleet);
   if (!open) return tl::unexpected(open.error());
   out.suspected = out.confirmed = 0;
@@ -111,16 +111,16 @@ MetricsDocument metrics_of(const MetricsRequest& request, const CheckDocument* d
     out.seconds = d.cost.seconds.value;
     out.bytes = double(d.cost.bytes.value);
     out.runs = double(d.cost.runs);
-    out.busbw = plain(d.ring_busbw);
+    out.busbw = known_rate(d.ring_busbw);
     for (const diagnosis::RunRecord& run : d.runs)
       if (run.ideal) out.busbw_expected = run.ideal->value;
-    out.expected = plain(d.expected.held_against());
+    out.expected = known_rate(d.expected.held_against());
     out.not_checked = int(d.not_checked.size());
-    add_findings(d, out);
-    add_nodes(d, out);
-    if (request.paths) add_paths(d, out);
+    count_findings(d, out);
+    count_nodes(d, out);
+    if (request.paths) add_path_rates(d, out);
   }
-  if (request.place) (void)add_history(*request.place, document, out);
+  if (request.place) (void)add_kept(*request.place, document, out);
   // This one may not have been recorded.
   if (out.verdict != "unknown")
     out.last_verdict_us = std::max(out.last_verdict_us.value_or(out.run_us), out.run_us);

@@ -9,6 +9,7 @@
 namespace ringtrue::ops {
 namespace {
 
+constexpr double longest_rest = 86'400;
 constexpr Seconds turn_pause{5};  // between two looks whether the other watcher is gone
 
 // How bad; what is unknown is neither.
@@ -25,12 +26,14 @@ class Rounds {
   Rounds(const WatchSettings& settings, WatchWorld& world)
       : settings_(settings), world_(world), memory_(world.remembered()) {}
 
-  // Seconds that are left of the pause in which it was ended. A wall clock that was set back makes it no
-  // longer than a pause is.
+  // Seconds that are left of the pause in which it was ended. Neither another --every nor a wall clock that
+  // was set back makes it longer than a pause is.
   Seconds left_of_pause() const {
-    const std::int64_t until = settings_.once ? memory_.rest_until_us : memory_.next_us;
-    const double left = double(until - world_.wall_us()) / 1e6;
-    return Seconds(std::clamp(left, 0.0, longest_pause()));
+    const auto left = [&](std::int64_t until, double most) {
+      return std::clamp(double(until - world_.wall_us()) / 1e6, 0.0, most);
+    };
+    const double rest = left(memory_.rest_until_us, longest_rest);
+    return Seconds(settings_.once ? rest : std::max(rest, left(memory_.next_us, settings_.every.value)));
   }
 
   WatchRound play() {
@@ -59,8 +62,6 @@ class Rounds {
   }
 
  private:
-  double longest_pause() const { return std::max(settings_.every.value, 86'400.0); }
-
   void measure(WatchRound& round) {
     const auto looked = world_.look();
     if (!looked) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
@@ -37,11 +38,14 @@ class LiveWorld final : public WatchWorld {
   bool sleep(Seconds time) override {
     const Stop::Handler handler(control_.stop(), [this] {
       const std::lock_guard lock(mutex_);
+      woken_ = true;
       wake_.notify_all();
     });
+    if (control_.stopped()) return false;
+    // Whoever asks for the end holds the stop's own lock: it is not asked for under this one.
     std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, std::chrono::duration<double>(time.value), [&] { return control_.stopped(); });
-    return !control_.stopped();
+    wake_.wait_for(lock, std::chrono::duration<double>(time.value), [&] { return woken_; });
+    return !woken_;
   }
 
   std::optional<std::string> other_watcher() override { return turn_.take(file_ + ".lock"); }
@@ -161,6 +165,7 @@ class LiveWorld final : public WatchWorld {
   std::string json_;  // of the round's check
   std::mutex mutex_;
   std::condition_variable wake_;
+  bool woken_ = false;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/keys.h"
+#include "operator/documents/trouble.h"
 
 namespace ringtrue::ops {
 
@@ -40,6 +41,12 @@ struct WatchRound {
   std::vector<WatchTransition> transitions;
   std::vector<std::string> troubles;  // what did not work and changes no verdict: recording, the hook
   std::optional<double> next_s;       // until the next round; nullopt: it was the last
+
+  // Where it was all that was asked for, and came to nothing.
+  std::optional<Trouble> error() const {
+    if (skipped.empty() || next_s) return std::nullopt;
+    return Trouble{Error{Cause::unavailable, "nothing measured: " + skipped, {}, {}}, {}};
+  }
 };
 
 }  // namespace ringtrue::ops

@@ -36,7 +36,8 @@ std::string json(const ops::WatchRound& round, const std::string& check) {
                     {"transitions", array(round.transitions, transition_value)},
                     {"troubles", round.troubles},
                     {"next_seconds", maybe(round.next_s)},
-                    {"check", parsed.is_discarded() ? Json(nullptr) : parsed}};
+                    {"check", parsed.is_discarded() ? Json(nullptr) : parsed},
+                    {"error", maybe_error(round.error())}};
   return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -172,6 +172,16 @@ TEST(Watch, GoesOnAfterARestartWhereItWas) {
   EXPECT_EQ(world.hooked.size(), 1u) << "told twice";
 }
 
+TEST(Watch, AShorterPauseHoldsAtOnce) {
+  ScriptedWorld world;
+  world.settings.every = Seconds(36'000);
+  world.run(100);
+  world.settings.every = Seconds(60);
+  world.slept.clear();
+  world.run(100);
+  EXPECT_LE(world.slept.front(), 60);
+}
+
 TEST(Watch, AClockThatWasSetBackDoesNotStopIt) {
   ScriptedWorld world;
   world.run(100);

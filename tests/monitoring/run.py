@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""run.py PROMTOOL: what packaging/monitoring has, by Prometheus' own tool: rules, their cases, the board's expressions.
+
+Every metric that they name is one that ringtrue or node_exporter has, and every alert has a case that fires and one that does not.
+"""
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+HERE = ROOT / "packaging" / "monitoring"
+
+
+def promtool(*words):
+    done = subprocess.run([sys.argv[1], *words], capture_output=True, text=True, cwd=HERE, timeout=120)
+    if done.returncode:
+        sys.exit(f"promtool {' '.join(words)}: {done.stdout}{done.stderr}")
+
+
+def expressions(value):
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key == "expr":
+                yield inner
+            else:
+                yield from expressions(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from expressions(inner)
+
+
+promtool("check", "rules", "ringtrue.rules.yml")
+promtool("test", "rules", "ringtrue.rules.test.yml")
+
+rules = (HERE / "ringtrue.rules.yml").read_text()
+cases = (HERE / "ringtrue.rules.test.yml").read_text()
+for alert in re.findall(r"- alert: (\w+)", rules):
+    told = re.findall(rf'alertname="{alert}".*\n.*\n +exp_samples: (.*)', cases)
+    if not any("value: 1" in t for t in told) or "[]" not in told:
+        sys.exit(f"{alert} has no case that fires, or none that is quiet")
+if rules.count("runbook:") != len(re.findall(r"- alert:", rules)):
+    sys.exit("an alert has no runbook")
+
+board = list(expressions(json.loads((HERE / "ringtrue.board.json").read_text())))
+with tempfile.TemporaryDirectory() as folder:
+    made = Path(folder) / "board.yml"
+    lines = ["groups:", "  - name: board", "    rules:"]
+    for i, expr in enumerate(board):
+        lines += [f"      - record: board:{i}", f"        expr: {json.dumps(expr)}"]
+    made.write_text("\n".join(lines) + "\n")
+    promtool("check", "rules", str(made))
+
+known = set(re.findall(r"`(ringtrue_\w+)`", (ROOT / "docs" / "metrics.md").read_text()))
+source = (ROOT / "lib" / "report" / "metrics.cc").read_text()
+written = set(re.findall(r'"(ringtrue_\w+)"', source))
+if known != written:
+    sys.exit(f"docs/metrics.md and lib/report/metrics.cc differ: {sorted(known ^ written)}")
+named = set(re.findall(r"\b(ringtrue_\w+)", rules + " ".join(board)))
+if named - known:
+    sys.exit(f"no such metrics: {sorted(named - known)}")
