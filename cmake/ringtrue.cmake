@@ -41,6 +41,11 @@ macro(ringtrue_warnings)
   if(RINGTRUE_WERROR)
     add_compile_options(-Werror)
   endif()
+  # Packages say nothing of the folder that they were built in, whatever its name.
+  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT RINGTRUE_TESTS)
+    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=>"
+                        "$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.>")
+  endif()
   if(RINGTRUE_SANITIZE)
     add_compile_options(-fsanitize=${RINGTRUE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     add_compile_definitions(RINGTRUE_SANITIZED)  # compilers have no common word for it
