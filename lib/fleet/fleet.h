@@ -25,9 +25,8 @@ struct Target {
   std::string node;  // as given in --hosts; the name on the daemon's certificate
   std::string host;  // where to reach it: a name or an address
   int port = 7464;
-  std::string socket;  // a local daemon's Unix socket instead of host and port; empty otherwise
-  std::string
-      unknown{};  // why the name stands for no address, so that `host` is empty; empty: it stands for one
+  std::string socket{};   // a local daemon's Unix socket instead of host and port; empty otherwise
+  std::string unknown{};  // why the name stands for no address, and `host` is empty; empty: it stands for one
 };
 
 struct Options {

@@ -15,7 +15,7 @@ namespace ringtrue::ops {
 struct NodesDocument {
   std::vector<fleet::NodeState> nodes;
   std::vector<std::string> notes{};
-  std::optional<Trouble> error;
+  std::optional<Trouble> error{};
 };
 
 struct ConfigDocument {
