@@ -65,8 +65,9 @@ def percentile_99(times):
     return sorted(times)[min(len(times) * 99 // 100, len(times) - 1)]
 
 
-def a_fleet_of_1024_is_fast(program, fake_daemons, sanitized):
-    rounds = 1 if sanitized else ROUNDS
+def a_fleet_of_1024_is_fast(program, fake_daemons, sanitized, timed):
+    """timed: on a machine that does nothing else; how long things take is then held to its limits, too."""
+    rounds = ROUNDS if timed else 1
     swallowers = Swallowers(SILENT)
     fakes = subprocess.Popen([fake_daemons], env=ENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -102,7 +103,8 @@ def a_fleet_of_1024_is_fast(program, fake_daemons, sanitized):
         print(f"        {said}", flush=True)
         # A connection to a daemon costs a millisecond.
         fast = min(first) < 0.3 and min(keys) < 0.05 and asking < 0.08 and frozen < 0.01
-        assert sanitized or (fast and memory < 100e6), said
+        assert fast or not timed, said
+        assert sanitized or (memory < 100e6 and frozen < 0.05), said
         assert written < 2048, said
     finally:
         fakes.stdin.close()
