@@ -94,6 +94,10 @@ class UnsteadySides {
       named.insert(clearest);
       Suspect suspect = suspect_of(clearest, best.depth, chance);
       if (is_shadow(suspect, out)) continue;
+      if (suspect.confirmed && is_one_path(clearest, best.depth)) {
+        suspect.confirmed = false;
+        suspect.missing = "low with one partner each time, and with others no more often than by chance";
+      }
       // What may be chance explains nothing.
       if (suspect.confirmed) explain(clearest, best.depth);
       const bool may_be = suspect.low_runs >= least_share * suspect.all_runs && suspect.all_runs < most_runs;
@@ -153,7 +157,28 @@ class UnsteadySides {
       for (const std::size_t end : {0, 1}) base_[end].count(*this, item, end, 1);
   }
 
-  Tail tail_of_side(std::size_t s) const {
+  // With one partner every reading is low, and those with the others may be chance: that path is slow, for
+  // good.
+  bool is_one_path(std::size_t s, std::size_t depth) const {
+    constexpr int several = 2;
+    constexpr double nothing_odd = 0.05;  // of the others' alone, without a look at how many sides there are
+    const std::size_t end = s % 2;
+    std::map<int, std::pair<int, int>> low_of;  // partner: of so many readings
+    for (const std::size_t i : of_[s]) {
+      const Item& item = items_[i];
+      if (item.explained || !item.counts[end]) continue;
+      auto& [lows, all] = low_of[end ? item.reading->source : item.reading->destination];
+      lows += low(item, end, depth);
+      ++all;
+    }
+    return std::ranges::any_of(low_of, [&](const auto& partner) {
+      const auto [lows, all] = partner.second;
+      return lows == all && all >= several && tail_of_side(s, partner.first).chance >= nothing_odd;
+    });
+  }
+
+  // without: a partner whose readings do not count; -1: all do.
+  Tail tail_of_side(std::size_t s, int without = -1) const {
     const std::size_t end = s % 2;
     // The base is of the others: what this node sends and receives is taken out of it.
     Base base = base_[end];
@@ -168,6 +193,7 @@ class UnsteadySides {
         const Item& item = items_[i];
         if (item.explained || !item.counts[end]) continue;
         const int partner = end ? item.reading->source : item.reading->destination;
+        if (partner == without) continue;
         const auto k = std::size_t(item.kind);
         const bool may_share =
             item.kind >= far_from || (guessed_ && base.low[k][d] > often_low_inside * base.all[k]);

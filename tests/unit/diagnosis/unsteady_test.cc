@@ -67,6 +67,25 @@ TEST(Unsteady, BusyHealthyFleetsAreNot) {
     }
 }
 
+// A path that is slow for good, and a busy machine that disturbs a reading in eight: neither of its ends.
+TEST(Unsteady, APathThatIsSlowForGoodIsNoSideOfItsEnds) {
+  int found = 0;
+  constexpr int all = 60;
+  for (std::uint64_t seed = 1; seed <= all; ++seed) {
+    Wires wires(4 + int(seed % 2) * 4, seed);
+    wires.tamper = [random = std::mt19937_64(seed)](Observation& o) mutable {
+      for (HopReading& hop : o.hops) {
+        const bool disturbed = random() % 8 == 0;
+        if ((hop.source == 1 && hop.destination == 2) || disturbed) hop.busy = hop.busy * 5;
+      }
+    };
+    const Diagnosis d = wires.check(seed % 2 == 0);
+    for (const std::string& name : scopes_of(d)) EXPECT_EQ(name, "path node1 -> node2") << seed << explain(d);
+    found += scopes_of(d).size() == 1;
+  }
+  EXPECT_GE(found, all * 8 / 10) << found;
+}
+
 // From the given run on, or until it.
 void change_at(Wires& wires, int node, std::size_t run, bool begins) {
   wires.tamper = [&wires, node, run, begins](Observation& o) {
