@@ -196,7 +196,7 @@ class Systemd:
             ("a key that others own", "chown root: /etc/ringtrue/pki/node.key; chmod 600 /etc/ringtrue/pki/node.key", ("node.key",), "3"),
             ("a port that is taken", "systemd-run --quiet --unit taker sh -c 'exec ringtrued --node n1 --pki /root/pki/n1 --listen 10.77.0.1:7464 --state /run/taker'; sleep 3", ("7464",), None),
             ("a state folder that cannot be written", "sed -i 's#^state.*#state = \"/proc/ringtrue\"#' /etc/ringtrue/ringtrued.toml", ("/proc/ringtrue",), "3"),
-            ("a state folder that is read-only", "mkdir -p /run/ringtrue; mount -t tmpfs -o ro,mode=755 tmpfs /run/ringtrue", ("/run/ringtrue",), "3"),
+            ("a state folder that is read-only", "sed -i 's#^state.*#state = \"/srv/ringtrue\"#' /etc/ringtrue/ringtrued.toml", ("/srv/ringtrue", "Read-only"), "3"),
             ("a state folder that is full", "mkdir -p /run/ringtrue; mount -t tmpfs -o mode=755,nr_inodes=1 tmpfs /run/ringtrue; chown ringtrue: /run/ringtrue", ("/run/ringtrue", "No space"), None),
         )
         for what, spoil, named, code in cases:
