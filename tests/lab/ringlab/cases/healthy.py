@@ -36,7 +36,7 @@ def few_ranks(lab):
 
 
 register("healthy/rated", healthy(2, True), quick=True)
-register("healthy/unrated", healthy(2, False), quick=True)
+register("healthy/unrated", healthy(2, False))
 register("healthy/busy-core", healthy(1, True, busy=True), quick=True)
 register("healthy/few-ranks", few_ranks, quick=True)
 register("healthy/twenty-rated", healthy(20, True))

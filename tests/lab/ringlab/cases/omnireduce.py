@@ -178,7 +178,7 @@ for _placement in ("dedicated", "colocated"):
     register(f"omnireduce/healthy-{_placement}-busy-core", healthy(5, True, _placement, busy=True))
 register("omnireduce/every-type-and-operation", every_type)
 register("omnireduce/uneven-sizes", uneven_sizes)
-register("omnireduce/ten-percent-dedicated", worth_it("dedicated", 4), quick=True)
+register("omnireduce/ten-percent-dedicated", worth_it("dedicated", 4))
 register("omnireduce/ten-percent-colocated", worth_it("colocated", 3))
 
 for _side in ("ingress", "egress"):

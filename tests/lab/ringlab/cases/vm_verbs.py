@@ -189,16 +189,16 @@ def with_rdma(lab):
 
 for _algorithm in ALGORITHMS:
     register(f"verbs/exact-{_algorithm}", exact(_algorithm, [(4, 1)]),
-             quick=_algorithm in ("ring", "double-tree", "hierarchical"), machine="verbs")
+             quick=_algorithm in ("ring", "double-tree"), machine="verbs")
     register(f"verbs/exact-{_algorithm}-several-ranks-a-node", exact(_algorithm, [(1, 2), (3, 2), (4, 2)]),
              machine="verbs")
     register(f"verbs/every-count-{_algorithm}", every_count(_algorithm), machine="verbs")
 register("verbs/exact-two-shot", exact("two-shot", [(1, 4)]), machine="verbs")
-register("verbs/some-types", every_type([("float16", "prod"), ("bfloat16", "max"), ("float64", "avg")]), quick=True,
+register("verbs/some-types", every_type([("float16", "prod"), ("bfloat16", "max"), ("float64", "avg")]),
          machine="verbs")
 register("verbs/every-type-and-operation", every_type(itertools.product(TYPES, OPERATIONS)), machine="verbs")
 register("verbs/settings", settings, machine="verbs")
-register("verbs/omnireduce", omnireduce((0.1, "random")), quick=True, machine="verbs")
+register("verbs/omnireduce", omnireduce((0.1, "random")), machine="verbs")
 register("verbs/omnireduce-every-density",
          omnireduce(*itertools.product((0, 0.01, 0.5, 1), ("same", "random", "disjoint")), (0.3, "random", "--acked"),
                     (0.3, "random", "--streams", "3", "--fusion", "5", "--block", "33")), machine="verbs")

@@ -148,7 +148,7 @@ def port_down_thrice(lab):
 for _name, _blow in (("worker-killed", Process(9)), ("daemon-killed", Process(9, daemon=True)),
                      ("worker-stopped", Stopped("STOP")), ("daemon-stopped", Stopped("STOP", daemon=True)),
                      ("port-down", Port(own=True)), ("cable-pulled", Port(own=False))):
-    register(f"verbs/mid-run-{_name}", struck(_blow), quick=_name in ("worker-killed", "port-down"), machine="verbs")
+    register(f"verbs/mid-run-{_name}", struck(_blow), quick=_name == "worker-killed", machine="verbs")
 register("verbs/port-down-thrice", port_down_thrice, machine="verbs")
 register("verbs/nothing-kept", nothing_kept, machine="verbs")
 register("verbs/low-memlock", low_memlock, quick=True, machine="verbs")
