@@ -11,13 +11,13 @@ struct BaselineCommand {
   ops::BaselineRequest request;
   bool retired = false;
 };
-BaselineCommand given;
+BaselineCommand baseline_words;
 
 int answer(Context& context, const auto& use_case) {
   if (auto fits = only_a_file(context); !fits) return failed(context, fits.error());
-  auto where = given.where.place(context);
+  auto where = baseline_words.where.place(context);
   if (!where) return failed(context, where.error());
-  given.request.place = *where;
+  baseline_words.request.place = *where;
   const auto document = use_case();
   if (!document) return failed(context, document.error());
   bool all = true;
@@ -28,46 +28,52 @@ int answer(Context& context, const auto& use_case) {
 }  // namespace
 
 Command baseline_command() {
-  const Flags where = history_flags(given.where);
-  const Flag nodes = texts("NODES", given.request.nodes, "", "these nodes alone; all if not given");
-  return {
-      "baseline",
-      "Sets what is usual of each side of each node, by which regressions are told",
-      {},
-      {},
-      {},
-      {{"set", "Sets baselines by the latest checks; what stood before is retired",
-        join({{nodes,
-               whole("--sessions", given.request.sessions, 10, 1000,
-                     "by so many checks at most, the latest (20)"),
-               since_flag(given.request.span_us, "by none that are older: 2d"),
-               text("--reason", given.request.reason, "TEXT", "why")},
-              where}),
-        "At least 10 accepted checks that measured alike are needed, and readings that deviate by 3 % at "
-        "most. "
-        "Exit code 3 where one was refused.",
-        [](Context& context) { return answer(context, [] { return ops::baseline_set(given.request); }); }},
-       {"show",
-        "Shows the baselines",
-        join({{toggle("--all", given.retired, "retired ones as well")}, where}),
-        {},
-        [](Context& context) {
-          return answer(context, [] { return ops::baseline_list(given.request.place, given.retired); });
-        }},
-       {"list",
-        "The same as show",
-        join({{toggle("--all", given.retired, "retired ones as well")}, where}),
-        {},
-        [](Context& context) {
-          return answer(context, [] { return ops::baseline_list(given.request.place, given.retired); });
-        }},
-       {"retire",
-        "Retires baselines: nothing is held against them any more",
-        join({{nodes}, where}),
-        {},
-        [](Context& context) {
-          return answer(context, [] { return ops::baseline_retire(given.request); });
-        }}}};
+  const Flags where = history_flags(baseline_words.where);
+  const Flag nodes =
+      texts("NODES", baseline_words.request.nodes, "", "these nodes alone; all if not baseline_words");
+  return {"baseline",
+          "Sets what is usual of each side of each node, by which regressions are told",
+          {},
+          {},
+          {},
+          {{"set", "Sets baselines by the latest checks; what stood before is retired",
+            join({{nodes,
+                   whole("--sessions", baseline_words.request.sessions, 10, 1000,
+                         "by so many checks at most, the latest (20)"),
+                   since_flag(baseline_words.request.span_us, "by none that are older: 2d"),
+                   text("--reason", baseline_words.request.reason, "TEXT", "why")},
+                  where}),
+            "At least 10 accepted checks that measured alike are needed, and readings that deviate by 3 % at "
+            "most. "
+            "Exit code 3 where one was refused.",
+            [](Context& context) {
+              return answer(context, [] { return ops::baseline_set(baseline_words.request); });
+            }},
+           {"show",
+            "Shows the baselines",
+            join({{toggle("--all", baseline_words.retired, "retired ones as well")}, where}),
+            {},
+            [](Context& context) {
+              return answer(context, [] {
+                return ops::baseline_list(baseline_words.request.place, baseline_words.retired);
+              });
+            }},
+           {"list",
+            "The same as show",
+            join({{toggle("--all", baseline_words.retired, "retired ones as well")}, where}),
+            {},
+            [](Context& context) {
+              return answer(context, [] {
+                return ops::baseline_list(baseline_words.request.place, baseline_words.retired);
+              });
+            }},
+           {"retire",
+            "Retires baselines: nothing is held against them any more",
+            join({{nodes}, where}),
+            {},
+            [](Context& context) {
+              return answer(context, [] { return ops::baseline_retire(baseline_words.request); });
+            }}}};
 }
 
 }  // namespace ringtrue::cmd
