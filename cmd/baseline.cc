@@ -30,7 +30,7 @@ int answer(Context& context, const auto& use_case) {
 Command baseline_command() {
   const Flags where = history_flags(baseline_words.where);
   const Flag nodes =
-      texts("NODES", baseline_words.request.nodes, "", "these nodes alone; all if not baseline_words");
+      texts("NODES", baseline_words.request.nodes, "", "these nodes alone; all if not given");
   return {"baseline",
           "Sets what is usual of each side of each node, by which regressions are told",
           {},
