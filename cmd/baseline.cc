@@ -29,8 +29,12 @@ int answer(Context& context, const auto& use_case) {
 
 Command baseline_command() {
   const Flags where = history_flags(baseline_words.where);
-  const Flag nodes =
-      texts("NODES", baseline_words.request.nodes, "", "these nodes alone; all if not given");
+  const Flag nodes = texts("NODES", baseline_words.request.nodes, "", "these nodes alone; all if not given");
+  const Flags retired = join({{toggle("--all", baseline_words.retired, "retired ones as well")}, where});
+  const auto show_all = [](Context& context) {
+    return answer(context,
+                  [] { return ops::baseline_list(baseline_words.request.place, baseline_words.retired); });
+  };
   return {"baseline",
           "Sets what is usual of each side of each node, by which regressions are told",
           {},
@@ -49,24 +53,8 @@ Command baseline_command() {
             [](Context& context) {
               return answer(context, [] { return ops::baseline_set(baseline_words.request); });
             }},
-           {"show",
-            "Shows the baselines",
-            join({{toggle("--all", baseline_words.retired, "retired ones as well")}, where}),
-            {},
-            [](Context& context) {
-              return answer(context, [] {
-                return ops::baseline_list(baseline_words.request.place, baseline_words.retired);
-              });
-            }},
-           {"list",
-            "The same as show",
-            join({{toggle("--all", baseline_words.retired, "retired ones as well")}, where}),
-            {},
-            [](Context& context) {
-              return answer(context, [] {
-                return ops::baseline_list(baseline_words.request.place, baseline_words.retired);
-              });
-            }},
+           {"show", "Shows the baselines", retired, {}, show_all},
+           {"list", "The same as show", retired, {}, show_all},
            {"retire",
             "Retires baselines: nothing is held against them any more",
             join({{nodes}, where}),

@@ -7,6 +7,7 @@
 
 #include "base/number.h"
 #include "base/text.h"
+#include "base/width.h"
 
 namespace ringtrue::formats {
 namespace {
@@ -19,22 +20,6 @@ void add(Numbers& numbers, int first, int last) {
     numbers.ranges.back().second = last;
   else
     numbers.ranges.emplace_back(first, last);
-}
-
-// The bytes of one character in UTF-8 at the start of `text`; 0: none.
-std::size_t character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  // Longer than need be, halves of a surrogate pair, and what lies beyond Unicode.
-  if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f) ||
-      (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f))
-    return 0;
-  return length;
 }
 
 }  // namespace
@@ -66,33 +51,33 @@ std::string clean(std::string_view text) {
   constexpr std::size_t max_size = 256;
   std::string result;
   for (std::size_t at = 0; at < text.size() && result.size() < max_size;) {
-    const std::size_t length = character(text.substr(at));
-    if (length > 1 || (length == 1 && text[at] >= 0x20 && text[at] != 0x7f))
-      result += text.substr(at, length);
-    else if (length == 1)
+    const Character c = first_character(text.substr(at));
+    if (c.valid && c.code >= 0x20 && c.code != 0x7f)
+      result += text.substr(at, c.bytes);
+    else if (c.valid)
       result += ' ';
-    at += std::max<std::size_t>(length, 1);
+    at += c.bytes;
   }
   return std::string(trim(visible(result)));
 }
 
 bool is_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character(text.substr(at));
-    if (length == 0) return false;
-    at += length;
+    const Character c = first_character(text.substr(at));
+    if (!c.valid) return false;
+    at += c.bytes;
   }
   return true;
 }
 
 Result<void> check_text(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character(text.substr(at));
-    if (length == 0 || text[at] == '\0')
+    const Character c = first_character(text.substr(at));
+    if (!c.valid || c.code == 0)
       return fail(Cause::bad_input,
                   fmt::format("line {}: {}", 1 + std::count(text.begin(), text.begin() + at, '\n'),
-                              length == 0 ? "not UTF-8" : "a NUL byte"));
-    at += length;
+                              !c.valid ? "not UTF-8" : "a NUL byte"));
+    at += c.bytes;
   }
   return {};
 }

@@ -118,7 +118,7 @@ Outcome<CheckDocument> inspect_only(const CheckRequest& request, CheckDocument d
   d.nodes = facts->nodes;
   d.verdict = diagnosis::Verdict::healthy;
   document.inspection = Inspected{inspection->rules, facts->seconds};
-  document.error = trouble_of(*facts);
+  document.error = trouble_of(facts->failures);
   if (!document.error && !inspection->unread.empty())
     document.error =
         Trouble{{Cause::unavailable, "neither its PCI devices nor its network devices could be listed",

@@ -10,6 +10,7 @@
 #include "base/hostlist.h"
 #include "base/plural.h"
 #include "fleet/events.h"
+#include "operator/facts.h"
 #include "operator/runner.h"
 
 namespace ringtrue::ops {
@@ -99,12 +100,7 @@ Outcome<EventsDocument> events(const Setup& setup, Seconds since, const Control&
     error.where = failures.front().node;
     return tl::unexpected(Trouble{std::move(error), std::move(failures)});
   }
-  if (!failures.empty()) {
-    Error error = failures.front().error;
-    error.where = failures.front().node;
-    if (failures.size() > 1) error.what += fmt::format(" (and {})", plural(failures.size() - 1, "more node"));
-    document.error = Trouble{std::move(error), std::move(failures)};
-  }
+  document.error = trouble_of(failures);
   std::ranges::stable_sort(document.events, {}, [](const NodeEvent& e) { return e.event.last; });
   for (const auto& [minutes, nodes] : younger)
     document.notes.push_back(fmt::format("{} {} watched for {}", fold_hostlist(nodes),

@@ -195,7 +195,7 @@ Result<ProbedFabric> probe_fabric(const Setup& setup, const std::vector<std::str
   if (!probe) request.from = from;
   auto read = read_facts(setup, request, probe && !setup.config.hosts.value.empty(), control);
   if (!read) return tl::unexpected(read.error().error);
-  if (const auto trouble = trouble_of(*read)) return tl::unexpected(trouble->error);
+  if (const auto trouble = trouble_of(read->failures)) return tl::unexpected(trouble->error);
   const auto facts = ideal::from_topology(read->cluster);
   if (!facts) return tl::unexpected(facts.error());
   ProbedFabric out;

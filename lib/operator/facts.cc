@@ -91,7 +91,7 @@ Outcome<Facts> read_facts(const Setup& setup, const FactRequest& request, bool h
     auto targets = targets_of(setup);
     if (!targets) return trouble(targets.error());
     facts = ask_facts(*targets, fleet_options(setup, {}, {}, control), request, long_patience(request));
-    if (facts.failures.size() == facts.nodes.size()) return tl::unexpected(*trouble_of(facts));
+    if (facts.failures.size() == facts.nodes.size()) return tl::unexpected(*trouble_of(facts.failures));
     return facts;
   } else {
     auto here = cluster_here(setup, request);
@@ -118,14 +118,12 @@ Result<diagnosis::Inspection> inspect(const config::Config& config, const Facts&
   return inspection;
 }
 
-std::optional<Trouble> trouble_of(const Facts& facts) {
-  if (facts.failures.empty()) return std::nullopt;
-  const Failure& first = facts.failures.front();
-  Error error = first.error;
-  error.where = first.node;
-  if (facts.failures.size() > 1)
-    error.what += fmt::format(" (and {})", plural(facts.failures.size() - 1, "more node"));
-  return Trouble{std::move(error), facts.failures};
+std::optional<Trouble> trouble_of(const std::vector<Failure>& failures) {
+  if (failures.empty()) return std::nullopt;
+  Error error = failures.front().error;
+  error.where = failures.front().node;
+  if (failures.size() > 1) error.what += fmt::format(" (and {})", plural(failures.size() - 1, "more node"));
+  return Trouble{std::move(error), failures};
 }
 
 Outcome<TopoDocument> topo(const Setup& setup, const FactRequest& request, bool hosts,
@@ -134,7 +132,7 @@ Outcome<TopoDocument> topo(const Setup& setup, const FactRequest& request, bool 
   if (!facts) return tl::unexpected(facts.error());
   auto inspection = inspect(setup.config, *facts);
   if (!inspection) return trouble(inspection.error());
-  return TopoDocument{std::move(facts->cluster), std::move(*inspection), trouble_of(*facts)};
+  return TopoDocument{std::move(facts->cluster), std::move(*inspection), trouble_of(facts->failures)};
 }
 
 Outcome<NodesDocument> nodes(const Setup& setup, const Control& control) {

@@ -50,8 +50,8 @@ Result<probe::Recording> record_here(const Setup& setup, const FactRequest& requ
 // The rules over the facts, by the configuration's thresholds; nodes that could not be read are not checked.
 Result<diagnosis::Inspection> inspect(const config::Config& config, const Facts& facts);
 
-// What of them is worth a `Trouble`; nullopt: all were read.
-std::optional<Trouble> trouble_of(const Facts& facts);
+// The first one, and how many more there are; nullopt: there is none.
+std::optional<Trouble> trouble_of(const std::vector<Failure>& failures);
 
 // The facts of `topo`, and what the rules say of them.
 Outcome<TopoDocument> topo(const Setup& setup, const FactRequest& request, bool hosts,

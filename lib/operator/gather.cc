@@ -98,7 +98,7 @@ Outcome<GatherDocument> gather(const GatherRequest& request, const Control& cont
     else
       facts.failures.push_back({bundle.node, Phase::inspect, row.error(), true});
   }
-  document.error = trouble_of(facts);
+  document.error = trouble_of(facts.failures);
   return document;
 }
 

@@ -47,7 +47,7 @@ AllPorts all_ports(const Setup& setup, const RunnerOptions& options, const Contr
   Facts facts = facts_beside(setup, options, control);
   for (const Failure& f : facts.failures)
     out.notes.push_back(fmt::format("only the default ports of {} are known: {}", f.node, f.error.what));
-  out.unread = trouble_of(facts);
+  out.unread = trouble_of(facts.failures);
   if (setup.local) {  // all ranks are on one node, which comes first
     for (const topology::Node& here : facts.cluster.nodes)
       merge_ports(out.ports[0], diagnosis::active_ports(facts.cluster, {here.name})[0]);
