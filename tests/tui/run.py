@@ -43,6 +43,7 @@ def screens_are_what_print_says():
 
 def filter_help_findings():
     with demo() as t:
+        t.shows(printed("fleet", "80x24"))  # all sessions are there
         t.says("^! node5 ")
         t.keys("/", "sned<95%")
         t.says("did you mean send")
