@@ -120,7 +120,9 @@ Result<std::unique_ptr<Terminal>> Terminal::open(const TerminalSettings& setting
   if (setupterm(term.c_str(), STDOUT_FILENO, &error) != OK)
     return no_terminal("no terminal is known as TERM=" + term,
                        "set TERM=xterm-256color, or install ncurses-term");
-  if (cursor_address == nullptr || clear_screen == nullptr)
+  const bool able = cursor_address != nullptr && clear_screen != nullptr;
+  del_curterm(cur_term);  // newterm reads the entry again
+  if (!able)
     return no_terminal("TERM=" + term + " cannot move a cursor",
                        "set TERM=xterm-256color, or use --print SCREEN");
   const Size size = asked_size();
