@@ -205,8 +205,9 @@ register("verbs/omnireduce-every-density",
 
 for _side in ("egress", "ingress"):
     for _node in (0, 2):
-        register(f"verbs/slow-node{_node}-{_side}", slow(_node, _side), quick=(_node, _side) == (2, "egress"),
-                 machine="verbs")
+        # Not among the quick ones: where the machine is busy soft-RoCE loses packets of other nodes, too, and in some
+        # runs those are named as well.
+        register(f"verbs/slow-node{_node}-{_side}", slow(_node, _side), machine="verbs")
         register(f"verbs/lossy-node{_node}-{_side}", lossy(_node, _side), machine="verbs")
 register("verbs/healthy", healthy(1), machine="verbs")
 register("verbs/healthy-five", healthy(5), machine="verbs")
