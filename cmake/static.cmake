@@ -19,6 +19,13 @@ function(ringtrue_static_sqlite)
   add_library(PkgConfig::SQLITE ALIAS ringtrue_static_sqlite)
 endfunction()
 
+# RHEL 9 has it in a repository that few have enabled; libgnutls it has.
+function(ringtrue_static_microhttpd)
+  add_library(ringtrue_static_microhttpd INTERFACE)
+  target_link_libraries(ringtrue_static_microhttpd INTERFACE -l:libmicrohttpd.a)
+  add_library(PkgConfig::MICROHTTPD ALIAS ringtrue_static_microhttpd)
+endfunction()
+
 # After find_package: of what was imported as a shared library, the archive beside it.
 function(ringtrue_use_archives)
   get_directory_property(targets IMPORTED_TARGETS)

@@ -1,9 +1,7 @@
 #include "daemon/listener.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -14,74 +12,24 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
-#include <regex>
 
 #include "daemon/client_limits.h"
 #include "daemon/connections.h"
 #include "daemon/refusal_log.h"
 
 namespace ringtrue::daemon {
-namespace {
-
-Error listen_error(const ListenAddress& address, int error) {
-  const std::string at = address.host.empty() ? "all addresses" : address.host;
-  switch (error) {
-    case EADDRINUSE:
-      return {Cause::unavailable, fmt::format("port {} on {} is already in use", address.port, at), "",
-              fmt::format("see whose it is with `ss -ltnp sport = :{}`, or choose another with --listen",
-                          address.port)};
-    case EACCES:
-      return {Cause::unavailable, fmt::format("no permission to listen on port {} on {}", address.port, at),
-              "", "choose a port above 1023 with --listen"};
-    case EADDRNOTAVAIL:
-      return {Cause::unavailable, fmt::format("{} is not an address of this machine", at), "",
-              "see `ip address`, or listen on all addresses with --listen 0.0.0.0"};
-    default:
-      return {Cause::unavailable,
-              fmt::format("cannot listen on port {} on {}: {}", address.port, at, std::strerror(error)), "",
-              ""};
-  }
-}
-
-}  // namespace
 
 Result<ListenAddress> parse_listen(const std::string& text) {
-  static const std::regex form(R"((?:\[([^\]]*)\]|([^:\[]*))(?::([0-9]{1,5}))?)");
-  std::smatch parts;
-  const bool fits = std::regex_match(text, parts, form);
-  ListenAddress address;
-  if (fits && parts[3].matched) address.port = std::stoi(parts[3]);
-  if (!fits || address.port < 1 || address.port > 65'535)
-    return fail(Cause::bad_input, fmt::format("'{}' is not an address to listen on", text), "--listen",
-                "write ADDRESS:PORT, as in 0.0.0.0:7464 or [::]:7464");
-  address.host = parts[1].str() + parts[2].str();  // with brackets, or without
-  if (address.host == "*") address.host.clear();
-  return address;
+  return ringtrue::parse_listen(text, default_port, "--listen");
 }
 
 Listener::Listener(OwnedFd socket, Opening opening, HandOver hand_over)
     : socket_(std::move(socket)), opening_(opening), hand_over_(std::move(hand_over)) {}
 
 Result<Listener> Listener::tcp(const ListenAddress& address, Opening opening, HandOver hand_over) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  const std::string host = address.host.empty() ? "0.0.0.0" : address.host;
-  if (const int e = ::getaddrinfo(host.c_str(), std::to_string(address.port).c_str(), &hints, &found); e != 0)
-    return fail(Cause::bad_input,
-                fmt::format("'{}' is not an address to listen on: {}", host, ::gai_strerror(e)), "--listen",
-                "write ADDRESS:PORT, as in 0.0.0.0:7464");
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
-  OwnedFd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return tl::unexpected(listen_error(address, errno));
-  const int one = 1;
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  if (::bind(socket.get(), found->ai_addr, found->ai_addrlen) != 0 || ::listen(socket.get(), SOMAXCONN) != 0)
-    return tl::unexpected(listen_error(address, errno));
-  return Listener(std::move(socket), opening, std::move(hand_over));
+  auto socket = listen_on(address, "--listen", SOMAXCONN);
+  if (!socket) return tl::unexpected(socket.error());
+  return Listener(std::move(*socket), opening, std::move(hand_over));
 }
 
 Result<Listener> Listener::unix_socket(const std::string& path, HandOver hand_over) {

@@ -13,16 +13,14 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/listen.h"
 #include "base/result.h"
 #include "daemon/connections.h"
 
 namespace ringtrue::daemon {
 
-struct ListenAddress {
-  std::string host;  // empty: all addresses
-  int port = 7464;
-};
-// "0.0.0.0:7464", "[::1]:7464", ":7464", "10.0.0.4". Cause::bad_input.
+inline constexpr int default_port = 7464;
+// As ringtrue::parse_listen, of --listen.
 Result<ListenAddress> parse_listen(const std::string& text);
 
 class Listener {

@@ -43,6 +43,7 @@ const std::vector<Room> house = {
     {"lib/worker", {"wire/", "engine/session/", "run/", "base/"}},
     {"lib/history", {"base/"}},
     {"lib/metrics", {"base/"}},
+    {"lib/scrape", {"base/"}},
     {"lib/pki", {"base/"}},
     {"lib/fleet", {"wire/", "pki/", "probe/", "topology/", "run/", "base/"}},
     {"lib/operator/documents",
@@ -101,6 +102,7 @@ const std::vector<Guest> guests = {
     {{"cuda", "nvml"}, {"lib/transport/cuda/", "lib/probe/library/"}},
     {{"pugixml.hpp", "zlib.h"}, {"lib/formats/"}},
     {{"sqlite3"}, {"lib/history/sqlite.cc"}},
+    {{"microhttpd", "gnutls/"}, {"lib/scrape/http.cc"}},
     {{"hwy/"}, {"lib/engine/kernels/simd.cc"}},
 };
 
