@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "pki/expiry.h"
+#include "pki/x509.h"
 
 namespace ringtrue::daemon {
 
@@ -14,6 +15,9 @@ Result<void> Certificates::load() {
   if (!bundle) return tl::unexpected(bundle.error());
   auto revoked = pki::load_revoked(bundle->folder);
   if (!revoked) return tl::unexpected(revoked.error());
+  const auto own = pki::read_certificate(bundle->cert), authority = pki::read_certificate(bundle->ca);
+  node_expires_ = own ? own->not_after : 0;
+  authority_expires_ = authority ? authority->not_after : 0;
   {
     std::lock_guard lock(mutex_);
     revoked_ = std::move(*revoked);

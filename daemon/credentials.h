@@ -3,6 +3,7 @@
 
 #include <grpcpp/security/server_credentials.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -30,6 +31,12 @@ class Certificates {
   // Who shows this certificate, if it counts now (pki::identify).
   Result<pki::Identity> identify(const std::string& certificate) const;
 
+  // Of our own and its authority's, seconds since 1970; without a lock.
+  struct Expiry {
+    std::int64_t node = 0, authority = 0;
+  };
+  Expiry expiry() const { return {node_expires_, authority_expires_}; }
+
   // In the log, once a day, where our own certificate will expire soon; after each load, too.
   void warn_of_expiry() const;
 
@@ -40,6 +47,7 @@ class Certificates {
   Pem pem_;
   pki::Serials revoked_;
   std::uint64_t generation_ = 0;
+  std::atomic<std::int64_t> node_expires_ = 0, authority_expires_ = 0;
   mutable std::int64_t warned_ = 0;  // seconds since 1970
 };
 

@@ -15,6 +15,21 @@ std::chrono::steady_clock::time_point time_point(Deadline deadline) {
   return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(deadline.at_ns()));
 }
 
+LeaseEnd end_of(const Error& why) {
+  if (why.what.empty()) return LeaseEnd::released;
+  switch (why.cause) {
+    case Cause::peer_lost:
+    case Cause::cancelled:  // the operator went away while the workers started
+      return LeaseEnd::lost;
+    case Cause::refused:
+      return LeaseEnd::expired;
+    case Cause::stopping:
+      return LeaseEnd::stopped;
+    default:
+      return LeaseEnd::failed;
+  }
+}
+
 }  // namespace
 
 LeaseManager::LeaseManager(std::string node, Limits limits, StartWorkers start_workers)
@@ -50,8 +65,12 @@ std::shared_ptr<LeaseManager::Holding> LeaseManager::holding_locked(Ticket ticke
 Result<LeaseManager::Ticket> LeaseManager::acquire(wire::Acquire acquire, std::uint64_t sequence,
                                                    Deadline deadline, std::shared_ptr<Client> client) {
   std::lock_guard lock(mutex_);
-  if (draining_) return tl::unexpected(stopped());
+  if (draining_) {
+    tally_.add(LeaseEnd::refused);
+    return tl::unexpected(stopped());
+  }
   if (current_ && !current_->leaving) {
+    tally_.add(LeaseEnd::refused);
     return fail(Cause::refused,
                 fmt::format("the node has been leased to {} for {:.0f} s", current_->holder,
                             seconds_since(current_->since).value),
@@ -68,6 +87,7 @@ Result<LeaseManager::Ticket> LeaseManager::acquire(wire::Acquire acquire, std::u
   holding->sequence = sequence;
   holding->deadline = deadline;
   current_ = holding;
+  tally_.held = true;
   push_locked({Item::Kind::acquire, holding, {}, now_ns(), {}});
   return holding->ticket;
 }
@@ -221,10 +241,13 @@ void LeaseManager::play(Item& item) {
     lock.unlock();
     if (ours && event.error().cause() != rpc::CAUSE_BAD_INPUT)
       *event.mutable_error() = wire::to_wire(stopped());
-    if (event.error().cause() != rpc::CAUSE_CANCELLED)
+    const Error error = wire::from_wire(event.error());
+    if (error.where.node == node_ && error.cause != Cause::cancelled) tally_.add(error.cause);
+    if (error.cause != Cause::cancelled)
       log_warn("lease of {}: phase {} failed: {}", holding.holder, key_of(wire::phase_of(item.command)),
                event.error().what());
   }
+  if (item.command.has_run() && !event.has_error()) ++tally_.runs;
   holding.client->send(std::move(event));
   if (item.command.has_release()) end(item.holding, {});
 }
@@ -245,10 +268,15 @@ void LeaseManager::end(std::shared_ptr<Holding> holding, const Error& why) {
   } else {
     log_warn("lease of {} ended: {}", holding->holder, why.what);
   }
+  tally_.add(end_of(why));
+  tally_.strangers += rejected_connections;
   holding->client->ended(why);
   std::lock_guard lock(mutex_);
   rejected_connections_ += rejected_connections;
-  if (current_ == holding) current_ = nullptr;
+  if (current_ == holding) {
+    current_ = nullptr;
+    tally_.held = false;
+  }
   changed_.notify_all();
 }
 

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "daemon/lease.h"
+#include "daemon/tally.h"
 
 namespace ringtrue::daemon {
 
@@ -51,7 +52,8 @@ class LeaseManager {
   void leave(Ticket ticket, const std::string& why);
 
   Status status() const;
-  void set_limits(Limits limits);  // of leases to come
+  const Tally& tally() const { return tally_; }  // without a lock
+  void set_limits(Limits limits);                // of leases to come
 
   // No new leases; the present one ends once it is between two runs.
   void drain();
@@ -89,6 +91,7 @@ class LeaseManager {
   void push_locked(Item item);
   std::shared_ptr<Holding> holding_locked(Ticket ticket) const;
 
+  Tally tally_;
   const std::string node_;
   const StartWorkers start_workers_;
 

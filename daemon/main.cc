@@ -1,8 +1,8 @@
 // ringtrued: waits, answers what this node is and what is in it, and lends it to one operator at a time.
 //
 // Threads: the main one (signals and sockets), gRPC's queue (never blocks), the lease manager's (a lease's
-// phases), that of the passive watch, which reads some files every 5 s, and while this node is read, the
-// inspector's. The others sleep while nothing happens.
+// phases), that of the page of metrics, that of the passive watch, which reads some files every 5 s, and
+// while this node is read, the inspector's. The others sleep while nothing happens.
 #include <fmt/format.h>
 #include <malloc.h>
 #include <poll.h>
@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "daemon/grpc_log.h"
 #include "daemon/listener.h"
+#include "daemon/metrics.h"
 #include "daemon/options.h"
 #include "daemon/passive_watch.h"
 #include "daemon/service.h"
@@ -55,6 +56,7 @@ class Daemon {
   std::unique_ptr<PassiveWatch> watch_;
   std::unique_ptr<Service> service_;
   std::vector<Listener> listeners_;
+  std::unique_ptr<MetricsPage> metrics_;
   OwnedFd signals_;
   Watchdog watchdog_;
   std::optional<Deadline> stop_by_;  // it has been told to stop
@@ -74,9 +76,17 @@ Result<void> Daemon::start() {
 
   auto worker = worker::find_worker();
   if (!worker) return tl::unexpected(worker.error());
-  if (!options_.listen.empty() && !options_.insecure) {
+  ListenAddress page;
+  if (!options_.metrics.empty()) {
+    auto address = ringtrue::parse_listen(options_.metrics, scrape::default_port, "--metrics");
+    if (!address) return tl::unexpected(address.error());
+    page = *address;
+  }
+  const bool open_page = !options_.metrics.empty() && !is_loopback(page);
+  if ((!options_.listen.empty() || open_page) && !options_.insecure) {
     if (options_.pki.empty()) {
-      return fail(Cause::bad_input, "no certificates, so TCP stays closed", "--listen",
+      return fail(Cause::bad_input, "no certificates, so TCP stays closed",
+                  options_.listen.empty() ? "--metrics" : "--listen",
                   "give --pki DIR (see `ringtrue pki`), or --insecure to accept any client");
     }
     certificates_ = std::make_shared<Certificates>(options_.pki, options_.node);
@@ -103,6 +113,11 @@ Result<void> Daemon::start() {
   if (!options_.listen.empty()) {
     if (auto listening = listen_on_tcp(); !listening) return listening;
   }
+  if (!options_.metrics.empty()) {
+    auto serving = MetricsPage::start(page, {leases_->tally(), *watch_, certificates_});
+    if (!serving) return tl::unexpected(serving.error());
+    metrics_ = std::move(*serving);
+  }
   auto local = Listener::unix_socket(state_->socket(), [this](int listener, int fd) {
     service_->serve(Service::Door::local, listener, fd);
   });
@@ -113,6 +128,11 @@ Result<void> Daemon::start() {
            options_.listen.empty() ? ""
            : certificates_         ? " (mutual TLS)"
                                    : " (INSECURE: without TLS)");
+  if (metrics_)
+    log_info("metrics on {}{}", options_.metrics,
+             !open_page      ? " (HTTP)"
+             : certificates_ ? " (mutual TLS)"
+                             : " (INSECURE: without TLS)");
   notify_systemd("READY=1");
   return {};
 }
@@ -163,6 +183,7 @@ void Daemon::drain() {
 }
 
 void Daemon::stop() {
+  metrics_.reset();
   leases_->stop();
   inspector_->stop();
   watch_->stop();

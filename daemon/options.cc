@@ -44,7 +44,7 @@ std::string name_of(const config::Config& config) {
 
 Result<std::variant<Options, int>> read_options(int argc, char** argv) {
   Options options;
-  std::string listen, state, pki, node, peers;
+  std::string listen, state, pki, node, peers, metrics;
   CLI::App app{
       "ringtrued: one node's part in cluster allreduce diagnostics. Waits for `ringtrue` on a Unix socket "
       "and, with --listen, on TCP with mutual TLS."};
@@ -57,6 +57,10 @@ Result<std::variant<Options, int>> read_options(int argc, char** argv) {
       "--peers", peers,
       "networks that other nodes of a run may be in: 10.0.0.0/16,fd00::/64 (those of this machine's "
       "interfaces where none is given)");
+  app.add_option(
+      "--metrics", metrics,
+      "serve metrics for Prometheus: ADDRESS:PORT (port 9464 where none is given); by mutual TLS, on "
+      "loopback by plain HTTP");
   app.add_option("--config", options.config_file, "configuration (/etc/ringtrue/config.toml)");
   app.add_flag("--insecure", options.insecure,
                "listen on TCP without TLS: whoever reaches the port may run anything that ringtrue can");
@@ -72,7 +76,7 @@ Result<std::variant<Options, int>> read_options(int argc, char** argv) {
   const auto give = [&](const char* flag, const char* key, const std::string& text) {
     if (app.count(flag) > 0) options.flags.push_back({key, text, flag});
   };
-  for (const char* flag : {"--listen", "--state", "--pki", "--node", "--peers", "--config"})
+  for (const char* flag : {"--listen", "--state", "--pki", "--node", "--peers", "--metrics", "--config"})
     if (app.count(flag) > 0 && app.get_option(flag)->as<std::string>().empty())
       return fail(Cause::bad_input, "an empty value", flag, "give one, or leave the flag out");
   if (options.insecure && app.count("--pki") > 0)
@@ -82,10 +86,12 @@ Result<std::variant<Options, int>> read_options(int argc, char** argv) {
   give("--pki", "pki", pki);
   give("--node", "daemon.node", node);
   give("--peers", "daemon.peers", peers);
+  give("--metrics", "daemon.metrics", metrics);
 
   auto config = load_config(options);
   if (!config) return tl::unexpected(config.error());
   options.listen = config->daemon.listen.value;
+  options.metrics = config->daemon.metrics.value;
   options.state = config->daemon.state.value;
   options.pki = config->pki.value;
   options.node = name_of(*config);
@@ -110,6 +116,7 @@ Result<Reloaded> reload(const Options& options) {
     if (now != then) reloaded.kept.push_back(key);
   };
   keep("daemon.listen", config->daemon.listen.value, options.listen);
+  keep("daemon.metrics", config->daemon.metrics.value, options.metrics);
   keep("daemon.state", config->daemon.state.value, options.state);
   keep("pki", config->pki.value, options.pki);
   keep("daemon.node", name_of(*config), options.node);

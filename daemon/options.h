@@ -16,7 +16,8 @@ struct Options {
   std::string state;
   std::string pki;  // empty: no TLS
   std::string node;
-  std::string events;  // folder of what devices did; empty: in memory alone
+  std::string metrics;  // address of the page of metrics; empty: none
+  std::string events;   // folder of what devices did; empty: in memory alone
   bool insecure = false;
   Limits limits;
   std::string config_file;           // --config; empty: the usual places

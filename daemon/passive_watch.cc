@@ -22,6 +22,7 @@ namespace {
 constexpr Seconds sample_time{5}, find_time{60}, slow_time{300};
 // Links that flap many times a second are read no more often than this.
 constexpr Seconds least_pause{0.2};
+constexpr std::size_t max_counts = 200;  // series of a page
 
 std::int64_t ns(Seconds s) {
   return std::int64_t(s.value * 1e9);
@@ -69,6 +70,11 @@ run::DeviceEvents PassiveWatch::last(std::int64_t seconds) const {
   return log_.since(now - seconds, now);
 }
 
+PassiveWatch::Counts PassiveWatch::counts() const {
+  const std::lock_guard lock(counts_mutex_);
+  return counts_;
+}
+
 // True when a link has changed before that.
 bool PassiveWatch::wait(const std::stop_token& stop, std::int64_t until_ns) const {
   while (!stop.stop_requested()) {
@@ -88,6 +94,15 @@ void PassiveWatch::compare(std::vector<run::CounterSet>& before, std::vector<run
   const std::int64_t time = ::time(nullptr);
   const auto changes = probe::rises(before, now);
   before = std::move(now);
+  {
+    const std::lock_guard lock(counts_mutex_);
+    for (const run::CounterChange& change : changes) {
+      const bool room = counts_.size() < max_counts || counts_.contains({change.device, change.counter});
+      counts_[room ? std::pair(change.device, change.counter)
+                   : std::pair<std::string, std::string>("other", "other")] +=
+          change.reset ? change.after : change.after - change.before;
+    }
+  }
   const std::int64_t from = std::min(std::exchange(at, time), time);
   const std::lock_guard lock(mutex_);
   log_.add(changes, from, time);

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -30,6 +32,10 @@ class PassiveWatch {
   void stop();
   // Of the last so many seconds.
   run::DeviceEvents last(std::int64_t seconds) const;
+  // How far counters rose since start(), by device and counter; what is beyond some hundreds of them is
+  // counted under "other". Never waits for the log.
+  using Counts = std::map<std::pair<std::string, std::string>, std::uint64_t>;
+  Counts counts() const;
 
  private:
   void watch(const std::stop_token& stop);
@@ -40,6 +46,8 @@ class PassiveWatch {
   probe::ErrorCounters counters_;
   mutable std::mutex mutex_;
   probe::EventLog log_;
+  mutable std::mutex counts_mutex_;
+  Counts counts_;
   OwnedFd links_;  // netlink: says when a link changes
   OwnedFd wake_;
   std::jthread thread_;

@@ -217,6 +217,7 @@ constexpr Key keys[] = {
     daemon_key<&Daemon::max_seconds>("daemon.max_seconds"),
     daemon_key<&Daemon::peers>("daemon.peers"),
     daemon_key<&Daemon::events>("daemon.events"),
+    daemon_key<&Daemon::metrics>("daemon.metrics"),
 };
 
 constexpr std::string_view inspect = "inspect.";

@@ -15,7 +15,7 @@
 //   [watch]       every = "1h"          load = 0.1         hook = "/usr/local/bin/page"
 //   [daemon]      max_bytes = "64G"     max_ranks = 4096     max_seconds = "1h"
 //                 listen = "0.0.0.0:7464"    state = "/run/ringtrue"    node = "node01"
-//                 peers = ["10.0.0.0/16", "fd00::/64"]
+//                 peers = ["10.0.0.0/16", "fd00::/64"]      metrics = "127.0.0.1:9464"
 //
 // A key without a group is the environment's RINGTRUE_KEY ("link_rate" is RINGTRUE_LINK_RATE), one of a table
 // RINGTRUE_TABLE_KEY ("daemon.node" is RINGTRUE_DAEMON_NODE). Hosts default to those of the Slurm job.
@@ -60,6 +60,7 @@ struct Daemon {
   Setting<int> max_ranks{4096};                              // on this node, for one lease
   Setting<Seconds> max_seconds{Seconds(3600)};               // of one lease
   Setting<std::vector<IpNetwork>> peers;  // where other nodes of a run may be; none: where interfaces are
+  Setting<std::string> metrics;           // ADDRESS:PORT of the page for Prometheus; empty: none
   Setting<std::string> events;  // folder for 30 days of device events; empty: the last hour, in memory
 };
 

@@ -110,7 +110,7 @@ void add_findings(Page& page, const ops::MetricsDocument& d) {
 
 std::string metrics(const ops::MetricsDocument& d) {
   Page page(d.fleet);
-  page.family("ringtrue_build_info", "The version that checked.").add({{"version", d.version}}, 1.0);
+  page.family("ringtrue_build_info", "The version that wrote this.").add({{"version", d.version}}, 1.0);
   add_check(page, d);
   add_rates(page, d);
   add_findings(page, d);

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""run.py PROMTOOL: what packaging/monitoring has, by Prometheus' own tool: rules, their cases, the board's expressions.
+"""run.py PROMTOOL RINGTRUED: what packaging/monitoring has, by Prometheus' own tool: rules, their cases, the board's
+expressions; and the page of a daemon.
 
 Every metric that they name is one that ringtrue or node_exporter has, and every alert has a case that fires and one that does not.
 """
 import json
 import re
+import socket
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -53,11 +57,37 @@ with tempfile.TemporaryDirectory() as folder:
     made.write_text("\n".join(lines) + "\n")
     promtool("check", "rules", str(made))
 
-known = set(re.findall(r"`(ringtrue_\w+)`", (ROOT / "docs" / "metrics.md").read_text()))
-source = (ROOT / "lib" / "report" / "metrics.cc").read_text()
-written = set(re.findall(r'"(ringtrue_\w+)"', source))
+known = set(re.findall(r"`(ringtrued?_\w+)`", (ROOT / "docs" / "metrics.md").read_text()))
+written = set()
+for source in ("lib/report/metrics.cc", "daemon/metrics.cc"):
+    written |= set(re.findall(r'"(ringtrued?_\w+)"', (ROOT / source).read_text()))
 if known != written:
-    sys.exit(f"docs/metrics.md and lib/report/metrics.cc differ: {sorted(known ^ written)}")
-named = set(re.findall(r"\b(ringtrue_\w+)", rules + " ".join(board)))
+    sys.exit(f"docs/metrics.md differs from what the sources write: {sorted(known ^ written)}")
+named = set(re.findall(r"\b(ringtrued?_\w+)", rules + " ".join(board)))
 if named - known:
     sys.exit(f"no such metrics: {sorted(named - known)}")
+
+
+def page_of_daemon(program):
+    """What a daemon shows on loopback; its page is there some tenths of a second after its start."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        address = "127.0.0.1:%d" % probe.getsockname()[1]
+    with tempfile.TemporaryDirectory() as state:
+        daemon = subprocess.Popen([program, "--state", state, "--node", "node0", "--metrics", address],
+                                  stderr=subprocess.DEVNULL)
+        try:
+            for _ in range(100):
+                try:
+                    return urllib.request.urlopen(f"http://{address}/metrics", timeout=10).read().decode()
+                except OSError:
+                    time.sleep(0.1)
+            sys.exit("the daemon shows no page")
+        finally:
+            daemon.terminate()
+            daemon.wait(20)
+
+
+page = page_of_daemon(sys.argv[2])
+linted = subprocess.run([sys.argv[1], "check", "metrics"], input=page, capture_output=True, text=True, timeout=60)
+if linted.returncode or linted.stdout or linted.stderr:
+    sys.exit(f"promtool check metrics of the daemon's page: {linted.stdout}{linted.stderr}")

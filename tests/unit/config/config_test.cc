@@ -73,6 +73,7 @@ max_ranks = 8
 max_seconds = "30s"
 peers = ["10.3.7.9/16", "fd00:1::/64"]
 events = "/e"
+metrics = "127.0.0.1:9464"
 )"));
   ASSERT_TRUE(c) << c.error().text();
   EXPECT_EQ(c->hosts.value, "node[1-2],login");
@@ -95,6 +96,7 @@ events = "/e"
             (std::vector{*parse_network("10.3.0.0/16"), *parse_network("fd00:1::/64")}));
   EXPECT_EQ(c->daemon.node.origin, path + " line 25");
   EXPECT_EQ(c->daemon.events.value, "/e");
+  EXPECT_EQ(c->daemon.metrics.value, "127.0.0.1:9464");
   // Every value that the file gave is shown as coming from it.
   for (const Given& g : effective(*c))
     if (!g.key.starts_with("inspect.") && !g.key.starts_with("verbs."))

@@ -78,6 +78,34 @@ TEST_F(LeaseManagerTest, LendsToOneAtATime) {
   EXPECT_TRUE(acquire(bob_, "bob"));
 }
 
+TEST_F(LeaseManagerTest, CountsLeasesByTheirEndsAndRuns) {
+  const auto ended = [&](LeaseEnd end) { return leases_.tally().leases[std::size_t(end)].load(); };
+  EXPECT_FALSE(leases_.tally().held);
+  const auto first = acquire(alice_, "alice");
+  ASSERT_TRUE(first);
+  EXPECT_TRUE(leases_.tally().held);
+  EXPECT_FALSE(acquire(bob_, "bob"));
+  up_to_run(*first);
+  leases_.command(*first, command_of("release", 6));
+  ASSERT_TRUE(alice_->end());
+  const auto second = acquire(bob_, "bob");
+  ASSERT_TRUE(second);
+  leases_.leave(*second, "the operator's stream ended");
+  ASSERT_TRUE(bob_->end());
+  ASSERT_TRUE(leases_.wait_until_free(Deadline::in(Seconds(5))));
+  EXPECT_FALSE(leases_.tally().held);
+  EXPECT_EQ(ended(LeaseEnd::refused), 1u);
+  EXPECT_EQ(ended(LeaseEnd::released), 1u);
+  EXPECT_EQ(ended(LeaseEnd::lost), 1u);
+  EXPECT_EQ(ended(LeaseEnd::failed), 0u);
+  EXPECT_EQ(leases_.tally().runs, 1u);
+  doings_.fail_start = true;
+  alice_ = std::make_shared<FakeClient>();
+  ASSERT_TRUE(acquire(alice_, "alice"));
+  ASSERT_TRUE(alice_->end());
+  EXPECT_EQ(ended(LeaseEnd::failed), 1u);
+}
+
 TEST_F(LeaseManagerTest, TheNextOneWaitsUntilTheLastHasGone) {
   doings_.block_run = true;
   const auto first = acquire(alice_, "alice");
