@@ -70,8 +70,15 @@ int run_watch(Context& context, const WatchFlags& flags) {
                    fmt::format("fleet {} is watched by {}: waiting until that ends", place->fleet, other), "",
                    ""});
   };
+  std::unique_ptr<MetricsPage> page;
+  if (flags.metrics.address) {
+    auto serving = MetricsPage::start(*flags.metrics.address, flags.metrics.pki);
+    if (!serving) return failed(context, serving.error());
+    page = std::move(*serving);
+  }
   request.measured = [&](const ops::CheckDocument* document) {
-    return write_metrics(flags.metrics, {place->fleet, "", *place, request.settings.every, false}, document);
+    return write_metrics(flags.metrics, {place->fleet, "", *place, request.settings.every, false}, document,
+                         page.get());
   };
   const auto last = ops::watch(request, control({}));
   return last ? exit_of(*last) : failed(context, last.error());
@@ -111,7 +118,7 @@ Command watch_command() {
              toggle("--no-confirm", flags.no_confirm, "do not measure again at once what is suspected"),
              toggle("--no-inspect", flags.no_inspect, "measure without inspecting the nodes first")},
             in_group("History", history_flags(flags.where)),
-            in_group("Monitoring", metrics_flags(flags.metrics)),
+            in_group("Monitoring", join({metrics_flags(flags.metrics), metrics_page_flags(flags.metrics)})),
             verbs_flags(flags.verbs)}),
       "Nodes that somebody holds, or that do not answer, are left out of a round. What was told is "
       "remembered "

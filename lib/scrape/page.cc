@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -40,7 +41,12 @@ Result<std::unique_ptr<Page>> Page::start(Settings settings) {
   if (!http) return tl::unexpected(http.error());
   page->http_ = std::move(*http);
   page->accepted_at_ = now_ns();
+  // Signals are for the program's other threads.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   page->thread_ = std::thread([self = page.get()] { self->serve(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return page;
 }
 

@@ -4,7 +4,7 @@ import importlib
 from typing import Callable
 
 MODULES = ("slow_wire", "healthy", "wire_rate", "calibration", "broken_peers", "dead_nodes", "blocked", "causes", "no_way_in", "idle",
-           "omnireduce", "campaign", "fabric", "history", "dashboard", "vm_topology", "vm_roce", "vm_provider", "vm_verbs", "vm_verbs_faults")
+           "omnireduce", "campaign", "fabric", "history", "dashboard", "metrics", "vm_topology", "vm_roce", "vm_provider", "vm_verbs", "vm_verbs_faults")
 
 
 @dataclasses.dataclass
