@@ -1,4 +1,4 @@
-# What packages hold, by component: command, tui, daemon, cuda. packaging/debian and packaging/rpm deal the files out.
+# What packages hold, by component: command, tui, monitoring, daemon, cuda. packaging/debian and packaging/rpm deal the files out.
 if(NOT TARGET ringtrue OR NOT TARGET ringtrued)
   return()
 endif()
@@ -24,6 +24,11 @@ endif()
 install(FILES ${shared}/config.toml DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/ringtrue COMPONENT command)
 install(FILES ${shared}/ringtrue-watch.service ${shared}/ringtrue-watch-once.service ${shared}/ringtrue-watch.timer
         DESTINATION ${RINGTRUE_UNIT_DIR} COMPONENT command)
+install(FILES ${shared}/ringtrue-watch.sysusers DESTINATION lib/sysusers.d RENAME ringtrue-watch.conf COMPONENT command)
+
+install(FILES packaging/monitoring/ringtrue.rules.yml packaging/monitoring/ringtrue.rules.test.yml
+        packaging/monitoring/alertmanager.example.yml packaging/monitoring/ringtrue.board.json
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/ringtrue/monitoring COMPONENT monitoring)
 
 install(FILES ${shared}/ringtrued.toml DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/ringtrue COMPONENT daemon)
 install(FILES ${shared}/ringtrued.default DESTINATION ${RINGTRUE_DEFAULT_DIR} RENAME ringtrued COMPONENT daemon)
