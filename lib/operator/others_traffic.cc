@@ -17,10 +17,14 @@ constexpr double usual_overhead = 1.05;
 constexpr double max_overhead = 1.2;   // more is not of headers
 constexpr std::size_t several = 3;     // nodes, of which the middle one has no others' traffic
 constexpr double exact_to = 0.03;      // of what the run sent
+constexpr double own_talk = 32 << 10;  // bytes a run: the lease's messages, connections
+// Bytes a hop: of less, headers are more than what is sent, as where many small messages tell round trips.
+constexpr double least_hop = 16 << 10;
 constexpr double infiniband_word = 4;  // bytes: what port_xmit_data counts
 
 struct Carried {
   double sent = 0, received = 0;  // bytes
+  int hops = 0;
 };
 
 std::map<std::string, Carried> by_device(const run::CounterWindow& window) {
@@ -64,6 +68,7 @@ std::map<int, diagnosis::OthersTraffic> OthersTrafficMeter::read(const diagnosis
     if (hop.source == hop.destination) continue;
     ours[hop.source].sent += double(hop.bytes.value) * calls;
     ours[hop.destination].received += double(hop.bytes.value) * calls;
+    ++ours[hop.source].hops, ++ours[hop.destination].hops;
   }
   struct Seen {
     int node = 0;
@@ -74,6 +79,7 @@ std::map<int, diagnosis::OthersTraffic> OthersTrafficMeter::read(const diagnosis
   std::vector<double> overheads;
   for (const auto& [node, carried] : ours) {
     if (std::size_t(node) >= job.nodes.size()) continue;  // ranks of one process
+    if (carried.sent + carried.received < least_hop * carried.hops) continue;
     const std::string& name = job.nodes[std::size_t(node)];
     const auto window = report.counters.find(name);
     if (window == report.counters.end() || !(window->second.seconds > 0)) continue;
@@ -96,8 +102,8 @@ std::map<int, diagnosis::OthersTraffic> OthersTrafficMeter::read(const diagnosis
     const double sent = s.all.sent - overhead * s.ours.sent,
                  received = s.all.received - overhead * s.ours.received;
     diagnosis::OthersTraffic traffic;
-    if (sent > exact_to * s.ours.sent) traffic.sends = sent / s.seconds;
-    if (received > exact_to * s.ours.received) traffic.receives = received / s.seconds;
+    if (sent > own_talk + exact_to * s.ours.sent) traffic.sends = sent / s.seconds;
+    if (received > own_talk + exact_to * s.ours.received) traffic.receives = received / s.seconds;
     if (traffic.sends > 0 || traffic.receives > 0) out[s.node] = traffic;
   }
   return out;

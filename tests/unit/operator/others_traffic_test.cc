@@ -70,6 +70,27 @@ TEST(OthersTraffic, IsReadOnTheDeviceThatCarriedTheRunWithTheLeastBeside) {
   EXPECT_TRUE(circle.meter.read(circle.seen, circle.job, circle.report).empty());
 }
 
+// 700 messages of 8 bytes, as round trips are told by: 150 kB of headers, acknowledgements and connections.
+TEST(OthersTraffic, OfSmallMessagesTheHeadersAreNoneOfOthers) {
+  Circle circle;
+  circle.report.counters.clear();
+  for (diagnosis::HopReading& hop : circle.seen.hops) hop.bytes = Bytes(5600);
+  for (int node = 0; node < 4; ++node) circle.carry(node, "eth0", 150e3, 150e3);
+  EXPECT_TRUE(circle.meter.read(circle.seen, circle.job, circle.report).empty());
+}
+
+// 4 % of a short run, on the operator's own node.
+TEST(OthersTraffic, TheLeasesOwnMessagesAreNoneOfOthers) {
+  Circle circle;
+  circle.report.counters.clear();
+  for (diagnosis::HopReading& hop : circle.seen.hops) hop.bytes = Bytes(500'000);
+  for (int node = 0; node < 4; ++node)
+    circle.carry(node, "eth0", node == 0 ? 530e3 : 505e3, node == 0 ? 530e3 : 505e3);
+  EXPECT_TRUE(circle.meter.read(circle.seen, circle.job, circle.report).empty());
+  circle.report.counters["n2"].changes[0].after += 60'000;
+  EXPECT_EQ(circle.meter.read(circle.seen, circle.job, circle.report).size(), 1u);
+}
+
 TEST(OthersTraffic, OfRanksOfOneProcessThereIsNone) {
   Circle circle;
   circle.job.nodes = {"here"};
