@@ -12,6 +12,32 @@ namespace ringtrue::history {
 namespace {
 
 constexpr double normal = 1.4826;  // of a normal distribution, the deviation over the median deviation
+constexpr int fewest_together = 4;
+constexpr double share_together = 0.25;
+
+bool are_together(int fell, std::size_t sides) {
+  return fell >= fewest_together && fell > share_together * double(sides);
+}
+
+std::vector<double> ratios_of(const Values& session, const Norms& norms) {
+  std::vector<double> ratios;
+  for (const auto& [side, value] : session)
+    if (const auto norm = norms.find(side); norm != norms.end() && norm->second.median > 0)
+      ratios.push_back(value.value / norm->second.median);
+  return ratios;
+}
+
+// Where a part of the fleet stands below the rest, the middle of all is neither's level: half a fleet with
+// other firmware would make the rest look better than it is, and hide what it loses. Then the level is that
+// of the part that did not fall; nullopt: there are no two parts.
+std::optional<double> level_of_upper_part(const std::vector<double>& ratios) {
+  constexpr double percentile_upper = 75;
+  if (ratios.empty()) return std::nullopt;
+  const double upper = percentile(ratios, percentile_upper);
+  const auto fell = std::count_if(ratios.begin(), ratios.end(),
+                                  [&](double ratio) { return ratio < (1 - least_fall) * upper; });
+  return are_together(int(fell), ratios.size()) ? std::optional(upper) : std::nullopt;
+}
 
 Norm norm_of(const std::vector<double>& values) {
   Norm norm;
@@ -21,6 +47,26 @@ Norm norm_of(const std::vector<double>& values) {
   for (const double value : values) away.push_back(std::abs(value - norm.median));
   norm.mad = normal * median(away);
   return norm;
+}
+
+// The median deviation of 20 values is known to a quarter of itself, no better. So it counts as much as it
+// tells beside what sides of this fleet scatter by: one that drew a wide sample shall not lose more than
+// others before it is found. What is refused is refused by its own.
+void settle_scatter(Norms& sides, const Norms& pinned) {
+  constexpr double efficiency = 0.37;  // of a median deviation, beside the deviation of as many values
+  constexpr double weight_of_fleet = 20;
+  std::vector<double> all;
+  for (const Norms* const norms : {static_cast<const Norms*>(&sides), &pinned})
+    for (const auto& [side, norm] : *norms)
+      if (norm.median > 0) all.push_back(norm.mad / norm.median);
+  if (int(all.size()) < fewest_sides) return;
+  const double usual = median(std::move(all));
+  for (auto& [side, norm] : sides) {
+    if (norm.median <= 0) continue;
+    const double own = norm.mad / norm.median, weight = efficiency * norm.n;
+    norm.mad = norm.median *
+               std::sqrt((weight * own * own + weight_of_fleet * usual * usual) / (weight + weight_of_fleet));
+  }
 }
 
 bool scatters(const Norm& norm) {
@@ -43,10 +89,7 @@ double Norm::threshold() const {
 }
 
 std::optional<double> level_of(const Values& session, const Norms& norms) {
-  std::vector<double> ratios;
-  for (const auto& [side, value] : session)
-    if (const auto norm = norms.find(side); norm != norms.end() && norm->second.median > 0)
-      ratios.push_back(value.value / norm->second.median);
+  std::vector<double> ratios = ratios_of(session, norms);
   if (int(ratios.size()) < fewest_sides) return std::nullopt;
   return median(std::move(ratios));
 }
@@ -83,6 +126,7 @@ NewNorms norms_of(const std::vector<Values>& sessions, const Norms& pinned) {
     else
       out.sides[side] = norm;
   }
+  settle_scatter(out.sides, pinned);
   if (!pinned.empty()) return out;
   if (const Norm level = norm_of(levels); level.n < fewest_sessions || scatters(level))
     out.level_refused = Refused{level.n, level.n < fewest_sessions ? 0 : level.mad / level.median};
@@ -93,8 +137,6 @@ NewNorms norms_of(const std::vector<Values>& sessions, const Norms& pinned) {
 
 Judged judge(const Values& session, const Norms& norms, const std::optional<Norm>& level) {
   constexpr double hysteresis = 0.6;  // of the threshold: what came back that far is good again
-  constexpr int fewest_together = 4;
-  constexpr double share_together = 0.25;
   constexpr double percentile_fallen = 10;
   const auto reads = [](double ratio, double threshold) {
     return ratio < 1 - threshold                ? Reads::low
@@ -104,6 +146,9 @@ Judged judge(const Values& session, const Norms& norms, const std::optional<Norm
   Judged out;
   out.level = level_of(session, norms);
   if (!out.level || *out.level <= 0) return out;
+  const double middle = *out.level;
+  const auto upper = level_of_upper_part(ratios_of(session, norms));
+  if (upper) out.level = upper;
   int fell = 0;
   for (const auto& [side, value] : session) {
     const auto norm = norms.find(side);
@@ -119,7 +164,7 @@ Judged judge(const Values& session, const Norms& norms, const std::optional<Norm
     out.sides.push_back(one);
   }
   // Those that fell less count as well: of half a fleet with other firmware some are low and some nearly.
-  out.together = out.low > 0 && fell >= fewest_together && fell > share_together * double(out.sides.size());
+  out.together = upper || (out.low > 0 && are_together(fell, out.sides.size()));
   if (out.together) {
     std::vector<double> ratios;
     for (const SideReads& one : out.sides) ratios.push_back(one.ratio);
@@ -128,7 +173,7 @@ Judged judge(const Values& session, const Norms& norms, const std::optional<Norm
       one.apart = one.reads == Reads::low && one.ratio < (1 - norms.at(one.side).threshold()) * fallen;
   }
   if (level && level->median > 0) {
-    out.fleet_ratio = *out.level / level->median;
+    out.fleet_ratio = middle / level->median;
     out.fleet = out.together ? Reads::low : reads(out.fleet_ratio, level->threshold());
   }
   return out;

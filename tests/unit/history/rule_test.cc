@@ -66,6 +66,20 @@ TEST(Baselines, AreWhatIsUsualAtTheFleetsLevel) {
   EXPECT_NEAR(norms.level->median, 1, 0.02);
 }
 
+// 20 sessions tell little of how much a side scatters: what all do counts as well.
+TEST(Baselines, AWideSampleIsHeldBesideTheFleets) {
+  Fleet fleet;
+  std::vector<Values> past;
+  for (int i = 0; i < 20; ++i) {
+    past.push_back(fleet.session());
+    past.back()[3].value *= i % 2 ? 1.012 : 0.988;
+  }
+  const NewNorms norms = norms_of(past);
+  EXPECT_GT(norms.sides.at(3).mad, 0.9);  // still more than others
+  EXPECT_LT(norms.sides.at(3).threshold(), 0.07);
+  EXPECT_GT(norms.sides.at(3).threshold(), 0.05);
+}
+
 TEST(Baselines, AreRefusedOfTooFewAndOfWhatScatters) {
   Fleet fleet;
   EXPECT_EQ(fleet.norms(9).sides.size(), 0u);
@@ -135,6 +149,20 @@ TEST(Judge, ManyThatFellTogetherAreTheFleet) {
   EXPECT_EQ(judged.low, 7);
   EXPECT_TRUE(judged.together);
   EXPECT_EQ(judged.fleet, Reads::low);
+}
+
+// Half a fleet lost 6 %: the middle of all is nobody's level, by which the rest would read 3 % too well.
+TEST(Judge, WhereHalfTheFleetFellTheRestIsHeldAgainstTheRest) {
+  Fleet fleet;
+  const NewNorms norms = fleet.norms();
+  Values session = fleet.session();
+  for (int side = 0; side < 8; ++side) session[side].value *= 0.94;
+  session[12].value *= 0.94;
+  const Judged judged = judge(session, norms.sides, norms.level);
+  EXPECT_TRUE(judged.together);
+  EXPECT_EQ(judged.fleet, Reads::low);
+  for (const SideReads& side : judged.sides)
+    EXPECT_NEAR(side.ratio, side.side < 8 || side.side == 12 ? 0.94 : 1, 0.03) << side.side;
 }
 
 TEST(Judge, WhoIsLowBesideThoseWhoFellTogetherStandsApart) {
