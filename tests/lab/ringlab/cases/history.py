@@ -29,7 +29,8 @@ def falls_and_recovers(checks, busy):
             for _ in range(checks):
                 check()
             outcome = lab.cluster.ringtrue("baseline", "set", "--json", *history)
-            expect(outcome.code == 0, "baselines are refused", outcome)
+            listed = lab.cluster.ringtrue("history", *history).out if outcome.code else ""
+            expect(outcome.code == 0, f"baselines are refused; {listed}", outcome)
             for _ in range(3):
                 check()
             outcome, states = state_of(lab, history)
@@ -57,5 +58,5 @@ def falls_and_recovers(checks, busy):
 
 for _busy in (False, True):
     _beside = "-busy" if _busy else ""
-    register(f"history/sender-{SLOW}{_beside}", falls_and_recovers(10, _busy))
+    register(f"history/sender-{SLOW}{_beside}", falls_and_recovers(14, _busy))
     register(f"history/sender-{SLOW}-month{_beside}", falls_and_recovers(30, _busy))
