@@ -27,6 +27,11 @@ std::vector<double> ratios_of(const Values& session, const Norms& norms) {
   return ratios;
 }
 
+std::optional<double> middle_of(std::vector<double> ratios) {
+  if (int(ratios.size()) < fewest_sides) return std::nullopt;
+  return median(std::move(ratios));
+}
+
 // Where a part of the fleet stands below the rest, the middle of all is neither's level: half a fleet with
 // other firmware would make the rest look better than it is, and hide what it loses. Then the level is that
 // of the part that did not fall; nullopt: there are no two parts.
@@ -89,9 +94,7 @@ double Norm::threshold() const {
 }
 
 std::optional<double> level_of(const Values& session, const Norms& norms) {
-  std::vector<double> ratios = ratios_of(session, norms);
-  if (int(ratios.size()) < fewest_sides) return std::nullopt;
-  return median(std::move(ratios));
+  return middle_of(ratios_of(session, norms));
 }
 
 NewNorms norms_of(const std::vector<Values>& sessions, const Norms& pinned) {
@@ -144,10 +147,11 @@ Judged judge(const Values& session, const Norms& norms, const std::optional<Norm
                                                 : Reads::good;
   };
   Judged out;
-  out.level = level_of(session, norms);
+  const std::vector<double> over_baselines = ratios_of(session, norms);
+  out.level = middle_of(over_baselines);
   if (!out.level || *out.level <= 0) return out;
   const double middle = *out.level;
-  const auto upper = level_of_upper_part(ratios_of(session, norms));
+  const auto upper = level_of_upper_part(over_baselines);
   if (upper) out.level = upper;
   int fell = 0;
   for (const auto& [side, value] : session) {
