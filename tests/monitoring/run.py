@@ -16,24 +16,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HERE = ROOT / "packaging" / "monitoring"
+sys.path.insert(0, str(ROOT / "tests" / "lab"))
+from ringlab.board import expressions  # noqa: E402
 
 
 def promtool(*words):
     done = subprocess.run([sys.argv[1], *words], capture_output=True, text=True, cwd=HERE, timeout=120)
     if done.returncode:
         sys.exit(f"promtool {' '.join(words)}: {done.stdout}{done.stderr}")
-
-
-def expressions(value):
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if key == "expr":
-                yield inner
-            else:
-                yield from expressions(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from expressions(inner)
 
 
 promtool("check", "rules", "ringtrue.rules.yml")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 from . import expect, register
+from ..board import expressions
 from ..prometheus import ROOT, Prometheus
 
 RATE = 500
@@ -37,18 +38,6 @@ def without_pages(lab):
     for node in lab.network.names():
         lab.cluster.start(node)
     lab.cluster.wait_ready()
-
-
-def expressions(value):
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            if name == "expr":
-                yield inner
-            else:
-                yield from expressions(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from expressions(inner)
 
 
 def firing(alert):
