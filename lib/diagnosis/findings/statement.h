@@ -143,6 +143,7 @@ enum class StatementKind {
   gpu_not_known,
   gpu_links_not_known,
   gpu_memory_not_known,
+  gpu_host_not_known,
   missing_fact,
   left_out_blocked,
   daemon_stopping,

@@ -32,11 +32,23 @@ struct Way {
 // Beside each packet of 256 + 24 bytes goes a request of 24 for the other direction's.
 constexpr double pcie_both = 280.0 / (280 + 24);
 
+// What no link's rate tells: inside a GPU, and both ways through the host, whose memory and root complex
+// share them.
+bool by_others(Kind kind) {
+  return kind == Kind::device_copy || kind == Kind::host_both;
+}
+
+// A copy by a kernel depends on the kernel, and both ways at once on the host: only what is far too slow is
+// named.
+bool coarse(Kind kind) {
+  return kind == Kind::peer_read || kind == Kind::peer_write || kind == Kind::host_both;
+}
+
 // Nominal rate times the share that payload can have, where a figure is known.
 Way way_of(BytesPerSecond rate, ideal::LinkFamily family, const std::string& generation, std::string source) {
   const auto figure = ideal::attainable(family, generation);
   const double share = figure ? figure->share : 1;
-  if (share < 1) source += fmt::format(", of which payload has {:.0f} %", share * 100);
+  if (share < 1) source += fmt::format(", of which copies reach {:.0f} %", share * 100);
   return {rate, rate * share, std::move(source), family == ideal::LinkFamily::pcie ? pcie_both : 1};
 }
 
@@ -106,12 +118,12 @@ class Judge {
 
   GpuLimits operator()(std::vector<GpuLimit> limits) {
     for (GpuLimit& limit : limits) out_.rates.push_back(rate_of(std::move(limit)));
-    compare_memories();
+    take_back();
+    compare_alike();
     for (GpuRate& rate : out_.rates) {
       if (!rate.limit.rate || !rate.attainable) continue;
       rate.ratio = rate.limit.rate->value / rate.attainable->value;
-      const bool by_kernel = rate.limit.kind == Kind::peer_read || rate.limit.kind == Kind::peer_write;
-      if (*rate.ratio < (by_kernel ? critical_ : warning_)) add_finding(rate);
+      if (*rate.ratio < (coarse(rate.limit.kind) ? critical_ : warning_)) add_finding(rate);
     }
     std::stable_sort(out_.findings.begin(), out_.findings.end(), [](const Finding& a, const Finding& b) {
       return std::tuple(-int(a.severity), *a.ratio) < std::tuple(-int(b.severity), *b.ratio);
@@ -156,32 +168,41 @@ class Judge {
     if (way) {
       const double ways = limit.kind == Kind::host_both || limit.kind == Kind::peer_both ? 2 : 1;
       rate.ideal = way->ideal * ways;
-      if (way->attainable) rate.attainable = *way->attainable * ways * (ways > 1 ? way->both : 1);
+      if (way->attainable && !by_others(limit.kind))
+        rate.attainable = *way->attainable * ways * (ways > 1 ? way->both : 1);
       rate.origin = ideal::Origin::probed;
       rate.source = way->source;
     }
-    if (limit.kind == Kind::device_copy) memories_[gpu->model.value_or("")].push_back(out_.rates.size());
+    const bool far = limit.kind == Kind::host_both && !rate.near.value_or(true);
+    if (by_others(limit.kind) && !far)
+      alike_[{limit.kind, gpu->model.value_or(""), rate.ideal.value_or(BytesPerSecond(0)).value}].push_back(
+          out_.rates.size());
     rate.limit = std::move(limit);
     return rate;
   }
 
-  // Also takes back what holds for direct access alone.
-  void compare_memories() {
+  // What holds for direct access alone.
+  void take_back() {
     for (GpuRate& rate : out_.rates) {
       const GpuLimit& limit = rate.limit;
       const bool half = limit.rate && !limit.why_not.empty();  // both ways, of which one is direct
       if (half || staged_.contains({limit.node, limit.gpu.index, limit.peer.index}))
         rate.ideal = rate.attainable = std::nullopt;
     }
+  }
+
+  void compare_alike() {
     constexpr std::size_t few = 3;
-    for (const auto& [model, rates] : memories_) {
+    for (const auto& [key, rates] : alike_) {
+      const auto& [kind, model, link] = key;
       std::vector<double> values;
       for (const std::size_t i : rates)
         if (out_.rates[i].limit.rate) values.push_back(out_.rates[i].limit.rate->value);
       if (values.size() < few) {
+        const auto why = kind == Kind::device_copy ? StatementKind::gpu_memory_not_known
+                                                   : StatementKind::gpu_host_not_known;
         for (const std::size_t i : rates)
-          inconclusive(StatementKind::gpu_memory_not_known, out_.rates[i].limit,
-                       text_of(out_.rates[i].limit));
+          inconclusive(why, out_.rates[i].limit, text_of(out_.rates[i].limit));
         continue;
       }
       const BytesPerSecond middle(upper_median(values));
@@ -227,8 +248,9 @@ class Judge {
   const topology::Cluster& cluster_;
   double warning_, critical_;
   GpuLimits out_;
-  std::set<std::tuple<std::string, int, int>> staged_;        // pairs without peer access
-  std::map<std::string, std::vector<std::size_t>> memories_;  // device copies, by model
+  std::set<std::tuple<std::string, int, int>> staged_;  // pairs without peer access
+  // Rates that are held against each other: of one kind, model and link.
+  std::map<std::tuple<Kind, std::string, double>, std::vector<std::size_t>> alike_;
 };
 
 }  // namespace

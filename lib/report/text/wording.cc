@@ -299,6 +299,10 @@ constexpr Wording wordings[] = {
      "{limit}\nthe facts do not tell what links it goes through, or how fast they are"},
     {StatementKind::gpu_memory_not_known, "gpu-memory-not-known",
      "{limit}\nno fact tells its memory's rate, and there are not three of its model to compare"},
+    {StatementKind::gpu_host_not_known, "gpu-host-not-known",
+     "{limit}\nno fact tells what the host carries both ways at once, and there are not three GPUs of its "
+     "model "
+     "and link to compare"},
     {StatementKind::missing_fact, "missing-fact",
      "{missing}[: {devices}][{!devices}: {of}][{?devices} of {of}][ and {more} more]\n{text}"},
     {StatementKind::left_out_blocked, "left-out-blocked",

@@ -81,7 +81,7 @@ class CopyPlayer final : public Player {
         const auto reached = lines.finished[i] ? lines.finished[i]->reached() : Result<bool>(false);
         if (reached && *reached) done = i + 1;
       }
-      return fmt::format("{} was stuck: it had finished {} of {} instructions", state_.name(rank), done,
+      return fmt::format("out of time: {} had finished {} of {} instructions", state_.name(rank), done,
                          lines.finished.size());
     }
     return {};

@@ -83,7 +83,8 @@ class Player {
   virtual Result<void> begin(Calls calls) = 0;
   // Kernels are told to leave.
   virtual void stop() = 0;
-  // Which rank was stuck, where, and for whom; empty: none did. After stop(), when all has left that will.
+  // Which rank was not done, where it stood, and for whom it waited; empty: all were done. After stop(), when
+  // all has left that will.
   virtual std::string where_stuck() = 0;
 };
 

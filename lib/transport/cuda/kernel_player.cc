@@ -145,7 +145,7 @@ class KernelPlayer final : public Player {
       rank = stop_of(rank)->peer;
     const Stop& stop = *stop_of(rank);
     return fmt::format(
-        "{} was stuck at instruction {} of {}: it waited for {} to finish {} of its {}, and had "
+        "out of time: {} stood at instruction {} of {} and waited for {} to finish {} of its {}, and had "
         "seen {}",
         state_.name(Rank(rank)), stop.instruction, prepared_.front()->lengths[rank],
         state_.name(Rank(stop.peer)), stop.wanted, prepared_.front()->lengths[stop.peer], stop.had);

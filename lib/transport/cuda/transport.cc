@@ -253,10 +253,11 @@ class RealGroup final : public Group {
     if (error.cause == Cause::deadline) {
       const std::string where = player_->where_stuck();
       error.what = !where.empty() ? where
-                   : hangs_       ? "no rank says where it was stuck"
+                   : hangs_       ? "out of time, and no rank says where it stood"
                                   : "the calls ended after their deadline";
       if (hangs_) error.what += "; a kernel does not leave";
-      error.next = "look for errors of these GPUs in dmesg (Xid) and nvidia-smi -q";
+      error.next =
+          "give more time (--deadline), or look for errors of these GPUs in dmesg (Xid) and nvidia-smi -q";
     }
     return error;
   }

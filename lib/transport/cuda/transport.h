@@ -89,7 +89,7 @@ class Group {
                               Deadline deadline) = 0;
 
   // All processes call it alike. `layout` has as many ranks as there are seats, and the call fits the
-  // buffers. Errors: deadline with the rank and instruction that was stuck and the peer that it waited for;
+  // buffers. Errors: deadline with a rank, the instruction that it stood at and the peer that it waited for;
   // cancelled after abort(); peer_lost for a GPU that is gone.
   virtual Result<Times> run(const collective::Algorithm& algorithm, const collective::Layout& layout,
                             const collective::Call& call, Calls calls, Deadline deadline) = 0;

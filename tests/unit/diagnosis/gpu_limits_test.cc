@@ -100,13 +100,13 @@ std::string why(const NotChecked& n) {
 }
 
 TEST(GpuLimits, HostCopiesAreHeldAgainstTheNarrowestLink) {
-  const auto out = judged(node_of(1), {host(Kind::to_device, 0, 55e9), host(Kind::host_both, 0, 105e9)});
+  const auto out = judged(node_of(1), {host(Kind::to_device, 0, 55e9), host(Kind::host_both, 0, 92.8e9)});
   EXPECT_THAT(out.findings, IsEmpty());
-  EXPECT_THAT(out.not_checked, IsEmpty());
+  EXPECT_THAT(out.not_checked, ElementsAre(ResultOf(why, HasSubstr("both ways at once"))));
   ASSERT_TRUE(out.rates[0].ideal && out.rates[0].ratio && out.rates[1].ideal);
   EXPECT_NEAR(out.rates[0].ideal->value, gen5_x16, 1e7);
   EXPECT_NEAR(out.rates[1].ideal->value, 2 * gen5_x16, 2e7);
-  EXPECT_NEAR(*out.rates[0].ratio, 55e9 / (gen5_x16 * 256 / 280), 1e-3);
+  EXPECT_NEAR(*out.rates[0].ratio, 55e9 / (0.87 * gen5_x16), 1e-3);
   EXPECT_EQ(out.rates[0].near, true);
 }
 
@@ -127,7 +127,7 @@ TEST(GpuLimits, ASlowLinkIsNamedAndANarrowSlotIsNot) {
 }
 
 TEST(GpuLimits, SlightlySlowIsAWarning) {
-  const auto out = judged(node_of(1), {host(Kind::to_device, 0, 0.9 * gen5_x16 * 256 / 280)});
+  const auto out = judged(node_of(1), {host(Kind::to_device, 0, 0.9 * 0.87 * gen5_x16)});
   ASSERT_EQ(out.findings.size(), 1u);
   EXPECT_EQ(out.findings[0].severity, Severity::warning);
 }
@@ -205,6 +205,18 @@ TEST(GpuLimits, MemoriesAreComparedWithTheirLike) {
   const auto two = judged(node_of(4), limits);
   EXPECT_THAT(two.findings, IsEmpty());
   EXPECT_THAT(two.not_checked, Contains(ResultOf(why, HasSubstr("there are not three"))));
+}
+
+TEST(GpuLimits, WhatTheHostCarriesBothWaysIsComparedWithItsLike) {
+  std::vector<run::GpuLimit> limits;
+  for (int i = 0; i < 4; ++i) limits.push_back(host(Kind::host_both, i, i == 2 ? 60e9 : 93e9));
+  const auto out = judged(node_of(4), limits);
+  ASSERT_EQ(out.findings.size(), 1u);
+  EXPECT_EQ(out.findings[0].kind, FindingKind::slow_gpu_link);
+  EXPECT_EQ(out.findings[0].scope.subject.device, "GPU 2 (GPU-2)");
+  // Hosts differ by more than links: only what is far from the others is named.
+  limits[2].rate = BytesPerSecond(82e9);
+  EXPECT_THAT(judged(node_of(4), limits).findings, IsEmpty());
 }
 
 TEST(GpuLimits, AGpuThatTheFactsDoNotHaveIsToldAsNotChecked) {

@@ -328,7 +328,7 @@ TEST(CudaTransport, AKernelThatStandsStillMeetsTheDeadline) {
   const auto times = played(**group, "ring", 4, Deadline::in(Seconds{0.2}));
   ASSERT_FALSE(times);
   EXPECT_EQ(times.error().cause, Cause::deadline);
-  EXPECT_THAT(times.error().what, HasSubstr("on GPU 0 (GPU-0) was stuck at instruction"));
+  EXPECT_THAT(times.error().what, HasSubstr("on GPU 0 (GPU-0) stood at instruction"));
   EXPECT_THAT(times.error().what, HasSubstr("it waited for rank 2 on GPU 0"));
   EXPECT_EQ(played(**group, "ring", 4).error().cause, Cause::internal);
 }
