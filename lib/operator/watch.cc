@@ -68,8 +68,9 @@ class Rounds {
       round.skipped = looked.error().text();
       return;
     }
-    std::set<std::string> absent;
+    std::set<std::string> absent, watched;
     for (const WatchedNode& node : *looked) {
+      watched.insert(node.node);
       if (node.absent) absent.insert(node.node);
       if (node.why_not.empty())
         round.nodes.push_back(node.node);
@@ -79,8 +80,9 @@ class Rounds {
     for (const std::string& node : absent)
       if (!memory_.absent.contains(node))
         round.transitions.push_back({WatchedThing::node, node, node, "present", "absent"});
+    // One that is not watched any more has not come back.
     for (const std::string& node : memory_.absent)
-      if (!absent.contains(node))
+      if (watched.contains(node) && !absent.contains(node))
         round.transitions.push_back({WatchedThing::node, node, node, "absent", "present"});
     next_.absent = absent;
     if (round.nodes.size() < fewest_watched) {

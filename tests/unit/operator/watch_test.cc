@@ -206,6 +206,18 @@ TEST(Watch, NodesComeAndGo) {
   EXPECT_EQ(world.checks[3].size(), 4u);
 }
 
+TEST(Watch, ANodeThatIsNoLongerWatchedHasNotComeBack) {
+  ScriptedWorld world;
+  world.absent = {3};
+  world.after = [&](int round) {
+    if (round == 2) world.nodes = 3;
+  };
+  world.run(3000);
+  ASSERT_EQ(world.hooked.size(), 1u);
+  EXPECT_EQ(said(world.hooked[0]), "n3: present -> absent; ");
+  EXPECT_TRUE(world.memory.absent.empty());
+}
+
 TEST(Watch, LeavesOutWhoIsHeldAndTriesAgainSoonWhereNobodyIsFree) {
   ScriptedWorld world;
   world.held = {0, 1, 2};
