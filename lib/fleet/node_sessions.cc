@@ -222,11 +222,11 @@ std::vector<Answer> NodeSessions::answers(Phase phase, const std::vector<int>& w
       a.error.what =
           lifeless ? fmt::format(
                          "no answer for {:.1f} s: its daemon is stopped, or the network to it is down", quiet)
-          : unconnected
-              ? fmt::format(
-                    "its daemon took no connection for {:.1f} s: it is stopped, or the network is down",
-                    double(now - begun) * 1e-9)
-              : fmt::format("no answer for {:.1f} s", double(now - begun) * 1e-9);
+          : unconnected ? fmt::format(
+                              "no answer for {:.1f} s from the start: its daemon is stopped or overloaded, "
+                              "or the network is down",
+                              double(now - begun) * 1e-9)
+                        : fmt::format("no answer for {:.1f} s", double(now - begun) * 1e-9);
       a.error.next = "look at ringtrued on that node";
     }
     all.push_back(std::move(a));

@@ -215,8 +215,11 @@ void Workers::receive_from(std::size_t index, Phase phase) {
     m.answered = true;
     if (got.error().cause == Cause::peer_lost) {
       const std::string how = m.process.reap_dead();
-      fault(Weight::died, {Cause::peer_lost,
-                           fmt::format("{} {} in phase {}", worker_name(index), how, key_of(phase)), "", ""});
+      fault(
+          Weight::died,
+          {Cause::peer_lost, fmt::format("{} {} in phase {}", worker_name(index), how, key_of(phase)), "",
+           "see why on that node: the kernel's log tells of the OOM killer, ringtrued's of the worker's last "
+           "words; then check it again"});
     } else {
       m.process.kill();
       fault(Weight::died,

@@ -447,7 +447,7 @@ TEST_F(OutlivingFleets, WaitForAConnectionNoLongerThanOthersNeed) {
   ASSERT_TRUE(fleet) << fleet.error().summary().text();
   ASSERT_EQ((*fleet)->dead().size(), 1u);
   EXPECT_EQ((*fleet)->dead()[0].node, "node2");
-  EXPECT_THAT((*fleet)->dead()[0].error.what, HasSubstr("took no connection"));
+  EXPECT_THAT((*fleet)->dead()[0].error.what, HasSubstr("from the start: its daemon is stopped"));
   EXPECT_TRUE((*fleet)->run(job_over(all, {0, 1}, options_)));
   ::close(listener);
 }
