@@ -1,6 +1,7 @@
 // What a GPU has to show, as a table: rates, times and results, each beside what is wanted of it
-// (tests/support/gpu_figures.h). Takes the number of a GPU, and how many MiB the largest buffers have (1024);
-// some minutes. Exit code 1: a figure is missed, or the driver fails; 77: there is no GPU.
+// (tests/support/gpu_figures.h). Takes the number of a GPU, and how many MiB the largest buffers have (1024),
+// and which parts are done (memory,host,collectives,results); some minutes. Exit code 1: a figure is missed,
+// or the driver fails; 77: there is no GPU.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@ int main(int count, char** words) {
   test::FigureSettings settings;
   if (count > 1) settings.gpu = std::atoi(words[1]);
   if (count > 2) settings.large = std::uint64_t(std::max(std::atoi(words[2]), 1)) << 20;
+  if (count > 3) settings.parts = words[3];
   settings.medium = std::min(settings.medium, settings.large);
   const auto driver = transport::cuda::system_driver();
   if (!driver) {

@@ -45,8 +45,15 @@ class Figures {
     auto device = driver_.open(settings_.gpu);
     if (!device) return tl::unexpected(device.error());
     device_ = std::move(*device);
-    for (auto part : {&Figures::memory, &Figures::host, &Figures::collectives, &Figures::results})
+    using Part = Result<void> (Figures::*)();
+    const std::pair<const char*, Part> parts[] = {{"memory", &Figures::memory},
+                                                  {"host", &Figures::host},
+                                                  {"collectives", &Figures::collectives},
+                                                  {"results", &Figures::results}};
+    for (const auto& [name, part] : parts) {
+      if (settings_.parts.find(name) == std::string::npos) continue;
       if (auto done = (this->*part)(); !done) return done;
+    }
     return {};
   }
 

@@ -25,6 +25,8 @@ struct FigureSettings {
   std::uint64_t large = 1 << 30;  // bytes of the largest buffers; less where the GPU has no room
   std::uint64_t medium = 64 << 20;
   int repeats = 10;
+  std::string parts =
+      "memory,host,collectives,results";  // what is done; collectives are held against memory's
   std::vector<collective::Rank> ranks = {1, 2, 3, 4, 5, 6, 7, 8};  // whose results are compared
 };
 

@@ -3,7 +3,7 @@
 // A World is where a thread finds itself. It has
 //   thread, threads, block, blocks   its place; a block's threads work on one rank's (or one job's) data
 //   together lane, lanes, any_lane(bool)      the part of a block that decides together without a barrier
-//   packs                            of 16 bytes that a thread loads at once from each source
+//   packs                            of 16 bytes that a thread loads at once from each of two sources
 //   load(p), store(p, Pack)          16 bytes, aligned; past the caches that are not coherent
 //   add(p, n), minimum(p, n)           atomic
 #pragma once
@@ -48,10 +48,14 @@ RINGTRUE_GPU void combine_packs(World& world, std::byte* into, const std::byte* 
                                 const std::byte* const* sources, std::uint32_t count, std::uint64_t at,
                                 int divisor) {
   using E = Elements<typename N::Stored>;
-  Pack pack[Packs];
+  Pack pack[Packs], next[Packs];
   typename N::Acc sum[Packs][E::count];
-  RINGTRUE_UNROLL
-  for (int i = 0; i < Packs; ++i) pack[i] = world.load(first + at + std::uint64_t(i) * world.threads * 16);
+  const auto load = [&](Pack* to, const std::byte* from) {
+    RINGTRUE_UNROLL
+    for (int i = 0; i < Packs; ++i) to[i] = world.load(from + at + std::uint64_t(i) * world.threads * 16);
+  };
+  load(pack, first);
+  if (count) load(next, sources[0]);  // always one source ahead of what is added up
   RINGTRUE_UNROLL
   for (int i = 0; i < Packs; ++i) {
     const E value = bits_as<E>(pack[i]);
@@ -59,9 +63,9 @@ RINGTRUE_GPU void combine_packs(World& world, std::byte* into, const std::byte* 
     for (int k = 0; k < E::count; ++k) sum[i][k] = N::widen(value.at[k]);
   }
   for (std::uint32_t s = 0; s < count; ++s) {
-    const std::byte* const from = sources[s] + at;
     RINGTRUE_UNROLL
-    for (int i = 0; i < Packs; ++i) pack[i] = world.load(from + std::uint64_t(i) * world.threads * 16);
+    for (int i = 0; i < Packs; ++i) pack[i] = next[i];
+    if (s + 1 < count) load(next, sources[s + 1]);
     RINGTRUE_UNROLL
     for (int i = 0; i < Packs; ++i) {
       const E value = bits_as<E>(pack[i]);
@@ -94,7 +98,7 @@ RINGTRUE_GPU void combine_elements(const World& world, std::byte* into, const st
 
 // into = first op sources[0] op ...; then divided, where `divisor` is above 1. This block's part of it.
 // Elements are aligned; `into` may be any of the others.
-template <class N, class Op, class World>
+template <class N, class Op, int many, class World>
 RINGTRUE_GPU void combine(World& world, std::byte* into, const std::byte* first,
                           const std::byte* const* sources, std::uint32_t count, std::uint64_t bytes,
                           int divisor) {
@@ -115,14 +119,13 @@ RINGTRUE_GPU void combine(World& world, std::byte* into, const std::byte* first,
   if (world.block + 1 == world.blocks)
     combine_elements<N, Op>(world, into, first, sources, count, {tail, bytes}, divisor);
 
-  constexpr int many = World::packs;
-  const Part part = part_of(packs, world.blocks, world.block);
-  std::uint64_t pack = part.begin + world.thread;
-  for (; pack + std::uint64_t(many - 1) * world.threads < part.end;
-       pack += std::uint64_t(many) * world.threads)
-    combine_packs<N, Op, many>(world, into, first, sources, count, head + pack * 16, divisor);
-  for (; pack < part.end; pack += world.threads)
-    combine_packs<N, Op, 1>(world, into, first, sources, count, head + pack * 16, divisor);
+  // Blocks take turns, so that all of them together read and write a few stretches of memory at a time.
+  const std::uint64_t turn = std::uint64_t(many) * world.threads, even = packs / turn * turn;
+  for (std::uint64_t at = world.block * turn; at < even; at += world.blocks * turn)
+    combine_packs<N, Op, many>(world, into, first, sources, count, head + (at + world.thread) * 16, divisor);
+  for (std::uint64_t at = even + std::uint64_t(world.block) * world.threads + world.thread; at < packs;
+       at += std::uint64_t(world.blocks) * world.threads)
+    combine_packs<N, Op, 1>(world, into, first, sources, count, head + at * 16, divisor);
 }
 
 // The same for a Move: where it stores, there is one source and nothing to combine it with.
@@ -132,9 +135,10 @@ RINGTRUE_GPU void move(World& world, Move kind, std::byte* into, const std::byte
                        bool divides, std::uint32_t ranks) {
   const int divisor = divides && kind == Move::reduce_last ? int(ranks) : 1;
   if (kind == Move::store)
-    combine<Raw<sizeof(typename N::Stored)>, Sum>(world, into, sources[0], sources, 0, bytes, 1);
+    combine<Raw<sizeof(typename N::Stored)>, Sum, 2 * World::packs>(world, into, sources[0], sources, 0,
+                                                                    bytes, 1);
   else
-    combine<N, Op>(world, into, with, sources, count, bytes, divisor);
+    combine<N, Op, World::packs>(world, into, with, sources, count, bytes, divisor);
 }
 
 template <class N, class Op, class World>

@@ -3,8 +3,9 @@
 // host threads are the blocks.
 //
 // Memory order: a block's reads and writes come before its arrive(), the last block's arrive() comes after
-// those of all others, and publish() makes all of that come before the signals after it; who loads one sees
-// all of them, on any GPU. For this a World (bodies.h) also has
+// those of all others, its barrier passes that on to the threads that signal, and publish() makes all of that
+// come before the signals after it; who loads one sees all of them, on any GPU. For this a World (bodies.h)
+// also has
 //   sync(), any(bool)      a block's barrier; the same, true for all if it is true for one
 //   arrive(p)              adds 1 with acquire and release among the rank's blocks; returns what was there
 //   publish()              what came before, here and by what this thread has loaded, before what it signals
@@ -32,7 +33,9 @@ RINGTRUE_GPU bool await(World& world, const Work& work, const std::uint32_t* abo
   const std::uint64_t wanted = progress(call, wait.finished);
   for (std::uint32_t spins = 0;; ++spins) {
     if (world.load_acquire(work.progress + wait.rank) >= wanted) return true;
-    if (spins % 64 == 63 && world.load_relaxed(abort)) return false;
+    // The host's word lies across PCIe, where readers queue up: one block of a rank at a time looks at it.
+    if (spins % 512 == 511 && spins / 512 % world.blocks == world.block && world.load_relaxed(abort))
+      return false;
     world.pause(spins);
   }
 }
@@ -79,12 +82,17 @@ RINGTRUE_GPU void interpret(World& world, const Work& work, const std::uint32_t*
                   work.ranks);
     const bool last = i + 1 == work.count, signals = now.signals || last;
     if (signals || now.sources) world.sync();
-    if (!signals || world.thread != 0) continue;
-    if ((world.arrive(work.arrived + i) + 1) % world.blocks != 0) continue;
-    if (last) *work.call = call + 1;
-    world.publish();
-    for (std::uint32_t rank = 0; rank < work.ranks; ++rank)
-      if (now.signals >> rank & 1) world.signal(work.peers[rank].progress, progress(call, i + 1));
+    if (!signals) continue;
+    // A thread for each rank that is told. A rank's only block need not ask whether it is the last one.
+    if (world.blocks > 1 &&
+        !world.any(world.thread == 0 && (world.arrive(work.arrived + i) + 1) % world.blocks == 0))
+      continue;
+    if (last && world.thread == 0) *work.call = call + 1;
+    for (std::uint32_t rank = world.thread; rank < work.ranks; rank += world.threads) {
+      if (!(now.signals >> rank & 1)) continue;
+      world.publish();
+      world.signal(work.peers[rank].progress, progress(call, i + 1));
+    }
   }
 }
 

@@ -73,6 +73,7 @@ struct Interpretation {
   const std::uint32_t* abort = nullptr;  // host memory; not 0: leave
   std::uint32_t works = 0, blocks = 1;
   std::uint8_t type = 0, operation = 0;
+  bool system = true;  // whether ranks of other kernels take part; else nothing need be seen beyond this GPU
 };
 
 // into = with op source[0] op ...: what a host-driven call does where no peer's memory can be read.

@@ -227,6 +227,7 @@ class KernelPlayer final : public Player {
         (max_length + bytes_of_block - 1) / bytes_of_block, 1, std::uint64_t(max_blocks)));
     part.job.type = std::uint8_t(call.type);
     part.job.operation = std::uint8_t(call.operation);
+    part.job.system = works.size() != std::size_t(state_.ranks());
     return part;
   }
 

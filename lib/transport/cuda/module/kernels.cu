@@ -15,7 +15,7 @@ __global__ __launch_bounds__(threads, 2) void interpret_kernel(const Interpretat
   __shared__ const std::byte* sources[max_ranks];
   const Work work =
       job.work[blockIdx.x / job.blocks];  // kept in registers: what is polled is read anew, this is not
-  auto world = GpuWorld<2>::of(blockIdx.x % job.blocks, job.blocks, sources);
+  auto world = GpuWorld<2>::of(blockIdx.x % job.blocks, job.blocks, sources, job.system);
   interpret<N, Op>(world, work, job.abort, job.operation == average);
 }
 
@@ -90,15 +90,13 @@ int launch(CUstream_st* stream, const Reduction& job, int blocks) {
 }
 
 int launch(CUstream_st* stream, const Fill& job, int blocks) {
-  return for_size(job.size, [&](auto element) {
-    fill_kernel<decltype(element)><<<blocks, threads, 0, stream>>>(job);
-  });
+  return for_size(job.size,
+                  [&](auto element) { fill_kernel<decltype(element)><<<blocks, threads, 0, stream>>>(job); });
 }
 
 int launch(CUstream_st* stream, const Check& job, int blocks) {
-  return for_size(job.size, [&](auto element) {
-    check_kernel<decltype(element)><<<blocks, threads, 0, stream>>>(job);
-  });
+  return for_size(
+      job.size, [&](auto element) { check_kernel<decltype(element)><<<blocks, threads, 0, stream>>>(job); });
 }
 
 int launch(CUstream_st* stream, const Bitmap& job, int blocks) {

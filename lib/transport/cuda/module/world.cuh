@@ -10,10 +10,11 @@ struct GpuWorld {
   static constexpr int packs = Packs;  // more would cost registers, and with them blocks
   std::uint32_t thread, threads, block, blocks, lane, lanes;
   const std::byte** sources;  // in shared memory; nullptr where nothing is interpreted
+  bool system;                // whether other GPUs are to see what is published
 
   __device__ static GpuWorld of(std::uint32_t block, std::uint32_t blocks,
-                                const std::byte** sources = nullptr) {
-    return {threadIdx.x, blockDim.x, block, blocks, threadIdx.x % 32, 32, sources};
+                                const std::byte** sources = nullptr, bool system = true) {
+    return {threadIdx.x, blockDim.x, block, blocks, threadIdx.x % 32, 32, sources, system};
   }
 
   __device__ bool any_lane(bool value) const { return __any_sync(0xffffffffu, value); }
@@ -41,16 +42,24 @@ struct GpuWorld {
     asm volatile("atom.acq_rel.gpu.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(at) : "memory");
     return before;
   }
-  __device__ static void publish() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+  __device__ void publish() const {
+    if (system)
+      asm volatile("fence.acq_rel.sys;" ::: "memory");
+    else
+      asm volatile("fence.acq_rel.gpu;" ::: "memory");
+  }
   __device__ static void signal(std::uint64_t* at, std::uint64_t n) {
     asm volatile("st.relaxed.sys.u64 [%0], %1;" ::"l"(at), "l"(n) : "memory");
   }
   __device__ static void store_release(std::uint64_t* at, std::uint64_t n) {
     asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(at), "l"(n) : "memory");
   }
-  __device__ static std::uint64_t load_acquire(const std::uint64_t* at) {
+  __device__ std::uint64_t load_acquire(const std::uint64_t* at) const {
     std::uint64_t n;
-    asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(n) : "l"(at) : "memory");
+    if (system)
+      asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(n) : "l"(at) : "memory");
+    else
+      asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(n) : "l"(at) : "memory");
     return n;
   }
   __device__ static std::uint32_t load_relaxed(const std::uint32_t* at) {
