@@ -329,7 +329,7 @@ TEST(CudaTransport, AKernelThatStandsStillMeetsTheDeadline) {
   ASSERT_FALSE(times);
   EXPECT_EQ(times.error().cause, Cause::deadline);
   EXPECT_THAT(times.error().what, HasSubstr("on GPU 0 (GPU-0) stood at instruction"));
-  EXPECT_THAT(times.error().what, HasSubstr("it waited for rank 2 on GPU 0"));
+  EXPECT_THAT(times.error().what, HasSubstr("waited for rank 2 on GPU 0"));
   EXPECT_EQ(played(**group, "ring", 4).error().cause, Cause::internal);
 }
 
