@@ -48,7 +48,7 @@ RINGTRUE_GPU void combine_packs(World& world, std::byte* into, const std::byte* 
                                 const std::byte* const* sources, std::uint32_t count, std::uint64_t at,
                                 int divisor) {
   using E = Elements<typename N::Stored>;
-  Pack pack[Packs], next[Packs];
+  Pack pack[Packs], next[Packs] = {};
   typename N::Acc sum[Packs][E::count];
   const auto load = [&](Pack* to, const std::byte* from) {
     RINGTRUE_UNROLL

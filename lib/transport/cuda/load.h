@@ -11,7 +11,7 @@
 namespace ringtrue::transport::cuda {
 
 // Rises when driver.h or jobs.h change: a module of another build is refused.
-inline constexpr std::uint32_t abi = 4;
+inline constexpr std::uint32_t abi = 5;
 
 // What the module exports as ringtrue_cuda_entry. `make` returns nullptr and says why in `error`.
 struct Entry {
