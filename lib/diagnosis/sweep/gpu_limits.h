@@ -3,10 +3,10 @@
 //   host        the narrowest link from the GPU up to its root, by what both ends of each can do
 //   peers       NVLinks between the two, else the narrower of their two ways to the root
 //   inside      no fact tells a memory's rate: the median of all GPUs of that model, where there are three
-//   both ways   through the host: what its memory and root complex pass on differs from machine to machine
-//   (A100s:
-//               24 and 12 GB/s where one way alone carries 25, nvbandwidth's issue 11; an H100: 93 of twice
-//               55): the median of all GPUs of that model and link, where there are three
+//   both ways   through the host: what its memory and root complex pass on differs from machine to machine,
+//               and no fact tells it (A100s reach 24 and 12 GB/s where one way alone carries 25, as users of
+//               nvbandwidth report; an H100 93 of twice 55, measured): the median of all GPUs of that model
+//               and link, where there are three
 //
 // times the share of it that payload can have (ideal/rates.h), and twice where both ways are added up. What a
 // host bridge passes on between two GPUs is not known, a kernel's reads and writes depend on the kernel, and
