@@ -71,7 +71,7 @@ class CopyPlayer final : public Player {
 
   void stop() override {}  // copies and reductions end by themselves
 
-  std::string where_stuck() override {
+  std::string where_stood() override {
     for (Rank rank = 0; rank < state_.ranks(); ++rank) {
       Lines& lines = lines_[std::size_t(rank)];
       const auto ended = lines.ended ? lines.ended->reached() : Result<bool>(true);
@@ -81,7 +81,7 @@ class CopyPlayer final : public Player {
         const auto reached = lines.finished[i] ? lines.finished[i]->reached() : Result<bool>(false);
         if (reached && *reached) done = i + 1;
       }
-      return fmt::format("out of time: {} had finished {} of {} instructions", state_.name(rank), done,
+      return fmt::format("{} had finished {} of {} instructions", state_.name(rank), done,
                          lines.finished.size());
     }
     return {};

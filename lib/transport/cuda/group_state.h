@@ -85,7 +85,7 @@ class Player {
   virtual void stop() = 0;
   // Which rank was not done, where it stood, and for whom it waited; empty: all were done. After stop(), when
   // all has left that will.
-  virtual std::string where_stuck() = 0;
+  virtual std::string where_stood() = 0;
 };
 
 Result<std::unique_ptr<Player>> make_kernel_player(GroupState& state);

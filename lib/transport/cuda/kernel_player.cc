@@ -129,7 +129,7 @@ class KernelPlayer final : public Player {
 
   void stop() override { std::atomic_ref(control_.abort).store(1, std::memory_order_release); }
 
-  std::string where_stuck() override {
+  std::string where_stood() override {
     const auto stop_of = [&](std::uint32_t rank) -> const Stop* {
       const Stop& stop = control_.stops[rank];
       return std::atomic_ref(const_cast<std::uint64_t&>(stop.stopped)).load(std::memory_order_acquire)
@@ -145,7 +145,7 @@ class KernelPlayer final : public Player {
       rank = stop_of(rank)->peer;
     const Stop& stop = *stop_of(rank);
     return fmt::format(
-        "out of time: {} stood at instruction {} of {} and waited for {} to finish {} of its {}, and had "
+        "{} stood at instruction {} of {} and waited for {} to finish {} of its {}, and had "
         "seen {}",
         state_.name(Rank(rank)), stop.instruction, prepared_.front()->lengths[rank],
         state_.name(Rank(stop.peer)), stop.wanted, prepared_.front()->lengths[stop.peer], stop.had);

@@ -251,8 +251,8 @@ class RealGroup final : public Group {
       }
     }
     if (error.cause == Cause::deadline) {
-      const std::string where = player_->where_stuck();
-      error.what = !where.empty() ? where
+      const std::string where = player_->where_stood();
+      error.what = !where.empty() ? "out of time: " + where
                    : hangs_       ? "out of time, and no rank says where it stood"
                                   : "the calls ended after their deadline";
       if (hangs_) error.what += "; a kernel does not leave";
