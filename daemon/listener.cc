@@ -51,7 +51,7 @@ Result<Listener> Listener::unix_socket(const std::string& path, HandOver hand_ov
   ::umask(before);
   if (bound != 0)
     return fail(Cause::unavailable, fmt::format("cannot make the socket {}: {}", path, std::strerror(error)),
-                "--state", "make room there, or choose a folder on another file system");
+                "--state", "see that there is room and that you may write there, or choose another folder");
   if (::chmod(path.c_str(), 0660) != 0 || ::listen(socket.get(), SOMAXCONN) != 0)
     return fail(Cause::unavailable, fmt::format("cannot open the socket {}: {}", path, std::strerror(errno)),
                 "--state");
