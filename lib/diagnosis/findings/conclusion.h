@@ -50,6 +50,7 @@ class Conclusion {
   void decide();
   bool may_be_faulty();
   bool ring_is_slow();
+  void add_scattered_ring();
 
   const Measured& c_;
   Diagnosis& out_;

@@ -12,6 +12,24 @@ namespace {
 constexpr std::size_t max_busy_nodes = 8;  // named, the busiest
 constexpr double worth_telling = 0.95;     // of the declared rate, that most reach
 
+// What a hop is to carry (bytes/s).
+double attainable(const Diagnosis& diagnosis, double reference) {
+  const auto& known = diagnosis.expected.value;
+  return known ? std::min(known->value, reference) : reference;
+}
+
+// The busbw (bytes/s) of the longest ring where each hop carries `hop`: its steps take latency as well, which
+// counts where there are many of them.
+std::optional<double> ring_due(const Diagnosis& diagnosis, double hop, double round_trip) {
+  const auto ring = std::find_if(diagnosis.runs.rbegin(), diagnosis.runs.rend(), [&](const RunRecord& run) {
+    return run.experiment.algorithm == collective::AlgorithmId::ring && run.busbw == diagnosis.ring_busbw;
+  });
+  if (!diagnosis.ring_busbw || ring == diagnosis.runs.rend()) return std::nullopt;
+  const double n = double(ring->experiment.order.size());
+  const double steps = 2 * (n - 1), moving = steps / n * double(ring->experiment.bytes.value) / hop;
+  return moving / (moving + steps * round_trip) * hop;
+}
+
 }  // namespace
 
 void Conclusion::add_fleet() {
@@ -165,6 +183,7 @@ void Conclusion::decide() {
   out_.verdict = verdict_of(out_.findings);
   const bool untold = out_.verdict == Verdict::healthy && (out_.error || reference_ <= 0 || may_be_faulty());
   if (untold) out_.verdict = Verdict::unknown;
+  add_scattered_ring();
 }
 
 // No pass, though not proven either.
@@ -227,21 +246,26 @@ bool Conclusion::ring_is_slow() {
   return true;
 }
 
+// A ring that only the scatter of readings explains: no fault is known, and the job on these nodes is as slow.
+void Conclusion::add_scattered_ring() {
+  if (out_.verdict != Verdict::healthy || c_.inference.crowded || !c_.others.empty()) return;
+  const double expected = attainable(out_, c_.inference.slowest_generation() * reference_);
+  const double low = c_.measured.least();
+  if (low <= 0 || low >= c_.thresholds.critical * expected) return;
+  const auto due = ring_due(out_, expected, c_.round_trip);
+  if (!due || out_.ring_busbw->value >= c_.thresholds.critical * *due) return;
+  out_.not_checked.push_back(
+      {StatementKind::scattered_ring,
+       {},
+       {{"rate_Bps", out_.ring_busbw}, {"expected_Bps", expected}, {"low_Bps", low}}});
+}
+
 std::optional<double> slow_ring(const Diagnosis& diagnosis, double reference, const Readings& readings,
                                 double round_trip, const Thresholds& thresholds) {
-  const auto ring = std::find_if(diagnosis.runs.rbegin(), diagnosis.runs.rend(), [&](const RunRecord& run) {
-    return run.experiment.algorithm == collective::AlgorithmId::ring && run.busbw == diagnosis.ring_busbw;
-  });
-  if (!diagnosis.ring_busbw || ring == diagnosis.runs.rend()) return std::nullopt;
-  const auto& known = diagnosis.expected.value;
-  const double expected = known ? std::min(known->value, reference) : reference;
-  // Its steps take latency as well, which counts where there are many of them; where readings scatter widely,
-  // it waits for the worst of them at every step.
-  const double seen = readings.least(), least = seen > 0 ? std::min(expected, seen) : expected;
-  const double n = double(ring->experiment.order.size());
-  const double steps = 2 * (n - 1), moving = steps / n * double(ring->experiment.bytes.value) / least;
-  const double due = moving / (moving + steps * round_trip) * least;
-  if (diagnosis.ring_busbw->value >= thresholds.critical * due) return std::nullopt;
+  // Where readings scatter widely, it waits for the worst of them at every step.
+  const double expected = attainable(diagnosis, reference), seen = readings.least();
+  const auto due = ring_due(diagnosis, seen > 0 ? std::min(expected, seen) : expected, round_trip);
+  if (!due || diagnosis.ring_busbw->value >= thresholds.critical * *due) return std::nullopt;
   return expected;
 }
 
