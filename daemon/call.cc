@@ -37,12 +37,13 @@ Peer peer_of(const grpc::ServerContext& context, const CallContext& call) {
 Result<void> may(const Peer& peer, pki::Role needed, const CallContext& context) {
   using pki::Role;
   if (peer.role == Role::run || (peer.role == Role::read && needed == Role::read)) return {};
-  Error error{Cause::refused, peer.refusal, context.node, "renew it: ringtrue pki issue --role ROLE"};
-  if (peer.refusal.empty()) {
-    error.what = fmt::format("this needs a certificate with the role '{}', the one shown has '{}'",
-                             key_of(needed), key_of(peer.role));
-    error.next = fmt::format("have one made with `ringtrue pki issue --role {}`", key_of(needed));
-  }
+  Error error{
+      Cause::refused, peer.refusal, context.node,
+      fmt::format("have one made where the authority is: ringtrue pki issue --dir AUTHORITY {} --role {}",
+                  peer.identity.empty() ? "NAME" : peer.identity, key_of(needed))};
+  if (peer.refusal.empty())
+    error.what = fmt::format("this needs a certificate with the role '{}', that of {} has '{}'",
+                             key_of(needed), peer.identity, key_of(peer.role));
   log_refusal(peer.source, "refused {}: {}", peer.name, error.what);
   if (peer.role != Role::read) context.connections->drop(peer.connection);
   return tl::unexpected(error);

@@ -57,7 +57,8 @@ class UnaryCall : public std::enable_shared_from_this<Call> {
     peer_ = peer_of(grpc_, context_);
     if (const auto allowed = may(peer_, pki::Role::read, context_); !allowed) {
       over_ = true;
-      responder_.FinishWithError({grpc::StatusCode::PERMISSION_DENIED, allowed.error().what},
+      const Error& refusal = allowed.error();
+      responder_.FinishWithError({grpc::StatusCode::PERMISSION_DENIED, refusal.what, refusal.next},
                                  op_.start(this->shared_from_this(), [](bool) {}));
       return;
     }

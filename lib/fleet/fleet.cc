@@ -344,14 +344,11 @@ FleetResult<std::unique_ptr<Fleet>> Fleet::lease(std::vector<Target> targets, Op
   return std::unique_ptr<Fleet>(std::move(fleet));
 }
 
-std::vector<NodeState> describe(const std::vector<Target>& targets, const Options& options) {
+Result<std::vector<NodeState>> describe(const std::vector<Target>& targets, const Options& options) {
   std::vector<NodeState> states;
   for (const Target& target : targets) states.emplace_back().node = target.node;
   const auto dialer = make_dialer(targets, options.pki, options.phase_deadline);
-  if (!dialer) {
-    for (NodeState& state : states) state.cause = dialer.error().text();
-    return states;
-  }
+  if (!dialer) return tl::unexpected(dialer.error());
   std::vector<Target> known;
   std::vector<std::size_t> places;  // in `states`
   for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -360,7 +357,12 @@ std::vector<NodeState> describe(const std::vector<Target>& targets, const Option
   }
   ask_all(**dialer, known, options.phase_deadline, [&](std::size_t i, Result<NodeState> state) {
     NodeState& row = states[places[i]];
-    state ? void(row = std::move(*state)) : void(row.cause = state.error().what);
+    if (state) {
+      row = std::move(*state);
+    } else {
+      row.cause = state.error().what;
+      row.next = state.error().next;
+    }
   });
   return states;
 }

@@ -64,6 +64,7 @@ struct NodeState {
   std::string version;     // of its daemon; empty when not reachable
   std::string lease;       // who holds it; empty when free
   std::string cause;       // why not reachable; empty otherwise
+  std::string next{};      // what to do about that; may be empty
   std::string expiry{};    // that its certificate will expire soon (pki::expiry_warning); empty: it will not
   bool compatible = true;  // its daemon's version and protocol with ours; false: it takes no lease from here
 };
@@ -71,8 +72,8 @@ struct NodeState {
 // "alice@login1 (check)": who asks, and for what.
 std::string holder_here(std::string_view what);
 
-// Asks every node what it is; never fails as a whole. Order as given.
-std::vector<NodeState> describe(const std::vector<Target>& targets, const Options& options);
+// Asks every node what it is, in the order given. Fails as a whole only without credentials to ask with.
+Result<std::vector<NodeState>> describe(const std::vector<Target>& targets, const Options& options);
 
 // A line for each other version among them than this program's: which nodes, and whether that does harm.
 std::vector<std::string> version_notes(const std::vector<NodeState>& nodes);

@@ -79,6 +79,7 @@ Error error_of(const grpc::Status& status, const Target& target, const pki::PemB
           to_text(target) + " does not know this request: another version of ringtrued, or another program",
           "install the same version on both");
     case grpc::StatusCode::PERMISSION_DENIED:
+      return error(Cause::refused, said, one_line(status.error_details(), 1000));
     case grpc::StatusCode::UNAUTHENTICATED:
     case grpc::StatusCode::FAILED_PRECONDITION:
     case grpc::StatusCode::RESOURCE_EXHAUSTED:

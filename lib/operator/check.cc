@@ -274,9 +274,9 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   std::optional<Facts> facts = look();
   std::vector<std::string> of_daemons;
   if (nodes) {
-    const std::vector<fleet::NodeState> states = fleet::describe(without((*measurer)->dead(), nodes->targets),
-                                                                 fleet_options(setup, {}, *nodes, control));
-    of_daemons = daemon_notes(setup, states);
+    const auto states = fleet::describe(without((*measurer)->dead(), nodes->targets),
+                                        fleet_options(setup, {}, *nodes, control));
+    if (states) of_daemons = daemon_notes(setup, *states);
   }
   if (nodes && !request.no_inspect)
     document.events = worth_telling(events_of(without((*measurer)->dead(), nodes->targets),

@@ -147,7 +147,9 @@ Outcome<NodesDocument> nodes(const Setup& setup, const Control& control) {
         {}};
   }
   if (unknown > 1) document.error->error.what += fmt::format(" (and {})", plural(unknown - 1, "more name"));
-  document.nodes = fleet::describe(*targets, fleet_options(setup, {}, {}, control));
+  auto states = fleet::describe(*targets, fleet_options(setup, {}, {}, control));
+  if (!states) return document.error ? tl::unexpected(*document.error) : trouble(states.error());
+  document.nodes = std::move(*states);
   document.notes = daemon_notes(setup, document.nodes);
   return document;
 }

@@ -61,10 +61,11 @@ class LiveWorld final : public WatchWorld {
     targets_ = std::move(*targets);
     const fleet::Options options = fleet_options(request_.check.setup, {}, {}, control_);
     const auto states = fleet::describe(targets_, options);
+    if (!states) return tl::unexpected(states.error());
     std::vector<WatchedNode> out;
     std::vector<fleet::Target> free;
-    for (std::size_t i = 0; i < targets_.size() && i < states.size(); ++i) {
-      const fleet::NodeState& state = states[i];
+    for (std::size_t i = 0; i < targets_.size() && i < states->size(); ++i) {
+      const fleet::NodeState& state = (*states)[i];
       WatchedNode node{targets_[i].node, "", false};
       if (!state.reachable) {
         node.absent = true;

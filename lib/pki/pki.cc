@@ -9,6 +9,7 @@
 #include <cctype>
 #include <sstream>
 
+#include "base/text.h"
 #include "pki/safe_file.h"
 #include "pki/x509.h"
 
@@ -341,12 +342,13 @@ Result<Identity> identify(const std::string& certificate_pem, const std::string&
   const auto facts = read_certificate(certificate_pem), authority = read_certificate(authority_pem);
   const auto ours = issued_by(certificate_pem, authority_pem);
   if (!facts || !authority || !ours) return fail(Cause::refused, "it shows no certificate");
-  if (!*ours) return fail(Cause::refused, "its certificate is of another authority");
-  if (revoked.contains(facts->serial)) return fail(Cause::refused, "its certificate has been revoked");
+  const std::string which = "the certificate of " + one_line(facts->name, 64);
+  if (!*ours) return fail(Cause::refused, which + " is of another authority");
+  if (revoked.contains(facts->serial)) return fail(Cause::refused, which + " has been revoked");
   const std::int64_t until = std::min(facts->not_after, authority->not_after);
-  if (now > until) return fail(Cause::refused, "its certificate expired on " + date_text(until));
+  if (now > until) return fail(Cause::refused, which + " expired on " + date_text(until));
   if (now < facts->not_before)
-    return fail(Cause::refused, "its certificate is valid only from " + date_text(facts->not_before));
+    return fail(Cause::refused, which + " is valid only from " + date_text(facts->not_before));
   return Identity{role_of(certificate_pem), facts->name, until};
 }
 

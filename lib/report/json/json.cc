@@ -61,7 +61,8 @@ std::string json(const ops::NodesDocument& document) {
             {"reachable", node.reachable},
             {"version", text_or_null(node.version)},
             {"lease", text_or_null(node.lease)},
-            {"cause", text_or_null(node.cause)}};
+            {"cause", text_or_null(node.cause)},
+            {"next", text_or_null(node.next)}};
   };
   return dump({{"schema", "ringtrue.nodes/1"},
                {"nodes", array(document.nodes, row)},

@@ -1,10 +1,38 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "base/hostlist.h"
 #include "base/plural.h"
 #include "report/table.h"
 #include "report/text/text.h"
 
 namespace ringtrue::report {
+
+namespace {
+
+// What to do about nodes that do not answer: once where they need the same, and of the first few.
+std::string next_steps(const std::vector<fleet::NodeState>& nodes) {
+  constexpr std::size_t shown = 3;
+  std::vector<std::pair<std::string, std::vector<std::string>>> steps;  // what, for whom
+  for (const fleet::NodeState& node : nodes) {
+    if (node.next.empty()) continue;
+    const auto same = std::ranges::find(steps, node.next, [](const auto& step) { return step.first; });
+    if (same == steps.end())
+      steps.push_back({node.next, {node.node}});
+    else
+      same->second.push_back(node.node);
+  }
+  std::string out;
+  for (std::size_t i = 0; i < std::min(shown, steps.size()); ++i)
+    out += fmt::format("next: {}: {}\n", fold_hostlist(steps[i].second), steps[i].first);
+  if (steps.size() > shown)
+    out += fmt::format("and {}, in --json\n", plural(steps.size() - shown, "more step"));
+  return out;
+}
+
+}  // namespace
 
 std::string text(const ops::NodesDocument& document, const Style& style) {
   Table table({left("node"), left("state"), left("version"), left("lease"), left("cause")});
@@ -20,6 +48,7 @@ std::string text(const ops::NodesDocument& document, const Style& style) {
   }
   std::string out = table.text();
   out += fmt::format("{} of {} answer\n", answered, plural(document.nodes.size(), "node"));
+  out += next_steps(document.nodes);
   out += notes_text(document.notes, style);
   return out;
 }

@@ -101,7 +101,7 @@ TEST_F(CrowdAttack, WhoFindsNoRoomIsToldWhy) {
       EXPECT_TRUE(describe(*stubs.back(), reply_).ok());
       busy.push_back(std::make_unique<Operator>(*stubs.back()));  // a call that says nothing
     }
-    why = fleet::describe({target}, options).at(0).cause;
+    why = fleet::describe({target}, options).value().at(0).cause;
     for (auto& stream : busy) stream->cancel();
     for (auto& stream : busy) stream->wait_for_end();
   }

@@ -578,7 +578,9 @@ TEST_F(Fleets, DescribeAsksEveryNode) {
   ASSERT_TRUE(fleet);
   daemon(0).speak_as({"9.9.9", 99, 90});
   daemon(2).stop();
-  const std::vector<NodeState> states = describe(all, options_);
+  const auto described = describe(all, options_);
+  ASSERT_TRUE(described);
+  const std::vector<NodeState>& states = *described;
   ASSERT_EQ(states.size(), 3u);
   EXPECT_TRUE(states[0].reachable);
   EXPECT_EQ(states[0].version, "9.9.9");
@@ -590,6 +592,15 @@ TEST_F(Fleets, DescribeAsksEveryNode) {
   EXPECT_FALSE(states[2].reachable);
   EXPECT_EQ(states[2].node, "node2");
   EXPECT_THAT(states[2].cause, HasSubstr("connection refused"));
+  EXPECT_THAT(states[2].next, HasSubstr("start it there"));
+}
+
+TEST_F(Fleets, WithoutCredentialsNobodyIsAsked) {
+  start(1);
+  options_.pki = "/nonexistent";
+  const auto described = describe(targets(), options_);
+  ASSERT_FALSE(described);
+  EXPECT_THAT(described.error().what, HasSubstr("/nonexistent"));
 }
 
 TEST_F(Fleets, BadInputIsRefusedBeforeAnyoneIsAsked) {
@@ -631,7 +642,7 @@ TEST_F(Fleets, TheReleaseBeforeIsLeased) {
   const wire::Program here = wire::this_program();
   wire::speak_as({"0.2.0", 10, 9});
   const auto report = play();
-  const std::vector<std::string> notes = version_notes(describe(targets(), options_));
+  const std::vector<std::string> notes = version_notes(describe(targets(), options_).value());
   wire::speak_as(here);
   EXPECT_TRUE(report) << report.error().summary().text();
   ASSERT_EQ(notes.size(), 1u);
@@ -645,7 +656,7 @@ TEST_F(Fleets, NodesOfAnOlderReleaseAreNamedInOneLine) {
   wire::speak_as({"0.3.0", 10, 10});
   for (const int current : {0, 4}) daemon(current).speak_as({"0.3.0", 10, 10});
   const auto report = play();
-  const std::vector<std::string> notes = version_notes(describe(targets(), options_));
+  const std::vector<std::string> notes = version_notes(describe(targets(), options_).value());
   wire::speak_as(here);
   ASSERT_FALSE(report);
   EXPECT_EQ(

@@ -80,7 +80,7 @@ TEST(Targets, UnknownHostsStayWhereThatIsAskedFor) {
   // They are not asked, and told in their place.
   Options none;
   none.phase_deadline = Seconds(0.2);
-  const auto states = describe({(*targets)[1], (*targets)[2]}, none);
+  const auto states = describe({(*targets)[1], (*targets)[2]}, none).value();
   ASSERT_EQ(states.size(), 2u);
   EXPECT_FALSE(states[1].reachable);
   EXPECT_THAT(states[1].cause, HasSubstr("nor-this.invalid"));
