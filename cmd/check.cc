@@ -181,7 +181,7 @@ Command check_command(Common& common) {
                           "ring, or omnireduce to measure the aggregators' ports as well (ring)"),
       text("--aggregator-hosts", request.aggregator_hosts, "LIST",
            "nodes that aggregate, with omnireduce; the workers' nodes if not given"),
-      parsed("--budget", request.budget, parse_duration, "TIME",
+      parsed("--budget", request.budget, ops::parse_budget, "TIME",
              "time for all measurements; what still runs a quarter of it later (at least 4 s) is aborted "
              "(16s; on slow networks what readings need, up to 60s)"),
       whole("--seed", request.seed, 0, 1L << 62, "seed of the orders in which partners change (1)"),

@@ -11,6 +11,7 @@
 #include "cmd/output.h"
 #include "cmd/progress.h"
 #include "report/nagios.h"
+#include "report/style.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -76,7 +77,7 @@ int run(int argc, char** argv) {
 [[noreturn]] void out_of_memory() {
   constexpr std::string_view line =
       "ringtrue: the memory did not suffice; ask for fewer ranks or bytes, or for another algorithm\n";
-  if (isatty(STDERR_FILENO)) (void)!write(STDERR_FILENO, "\r\033[K", 4);  // over the progress
+  if (report::rewrites_lines(STDERR_FILENO)) (void)!write(STDERR_FILENO, "\r\033[K", 4);  // over the progress
   (void)!write(STDERR_FILENO, line.data(), line.size());
   _exit(Exit::unknown);
 }

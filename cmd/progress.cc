@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "cmd/interrupt.h"
+#include "report/style.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -122,7 +123,7 @@ struct Line {
 
 void allow_progress(bool on) {
   const std::lock_guard lock(mutex);
-  allowed = on && isatty(STDERR_FILENO) == 1;
+  allowed = on && report::rewrites_lines(STDERR_FILENO);
 }
 
 void show_progress(std::string_view text) {

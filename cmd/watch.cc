@@ -105,7 +105,7 @@ Command watch_command() {
                     "from the start of a check to the start of the next (1h, or watch.every)"),
              parsed("--load", flags.load, share, "SHARE",
                     "of the time in which it measures, at most (10%, or watch.load)"),
-             parsed("--budget", flags.budget, parse_duration, "TIME",
+             parsed("--budget", flags.budget, ops::parse_budget, "TIME",
                     "time for all measurements of a check, as check takes it"),
              toggle("--idle-only", flags.idle_only,
                     "measure only nodes that nobody works on: idle by Slurm's word, or without processes on "

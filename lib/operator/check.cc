@@ -32,6 +32,8 @@ namespace {
 constexpr Seconds facts_patience{5};
 constexpr std::size_t most_events_told = 8;
 
+constexpr Seconds least_budget{1};
+
 // Beyond the budget, for the last experiment: it may take longer than it was thought to.
 Seconds grace_of(Seconds budget) {
   return Seconds(std::max(4.0, budget.value / 4));
@@ -196,6 +198,14 @@ Result<Carrier> carrier_of_all(RunMeasurer& measurer, const std::vector<int>& le
 }
 
 }  // namespace
+
+Result<Seconds> parse_budget(std::string_view text) {
+  auto budget = parse_duration(text);
+  if (budget && *budget < least_budget)
+    return fail(Cause::bad_input, fmt::format("nothing can be measured in {}", text), {},
+                "give it 1s at least; 16s is usual");
+  return budget;
+}
 
 Outcome<CheckDocument> check(const CheckRequest& request, const Control& control) {
   const Setup& setup = request.setup;

@@ -30,6 +30,9 @@ struct CheckRequest {
   ReproduceWords again;     // for the commands that findings come with
 };
 
+// "16s". Errors (bad_input): less than a second, in which nothing can be told.
+Result<Seconds> parse_budget(std::string_view text);
+
 // An error that leaves nothing to show has no document. All others are in it, with what was proven until
 // then; its verdict holds in any case.
 Outcome<CheckDocument> check(const CheckRequest& request, const Control& control);

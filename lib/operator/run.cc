@@ -75,6 +75,8 @@ class Run {
     document_.deadlines = setup_.deadlines();
     if (runner_->place().local && setup_.link_rate_named())
       note("--link-rate gives no ideal: there is no link between ranks of one machine");
+    if (!link_rate() && runner_->place().worker_nodes > 1 && setup_.config.memory.value == run::Memory::host)
+      note("no ideal: the rate between the nodes is not declared; give --link-rate");
     for (std::size_t i = 0; i < sizes->size() && !document_.error; ++i) {
       number_ = i + 1;
       of_ = sizes->size();

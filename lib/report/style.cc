@@ -13,13 +13,16 @@
 
 namespace ringtrue::report {
 
+bool rewrites_lines(int fd) {
+  const char* term = std::getenv("TERM");
+  return term != nullptr && std::string_view(term) != "dumb" && isatty(fd) == 1;
+}
+
 bool colour_allowed(Color color, int fd) {
   if (color != Color::automatic) return color == Color::always;
   const char* no = std::getenv("NO_COLOR");
   if (no != nullptr && *no != '\0') return false;
-  const char* term = std::getenv("TERM");
-  if (term == nullptr || std::string_view(term) == "dumb") return false;
-  return isatty(fd) == 1;
+  return rewrites_lines(fd);
 }
 
 std::size_t text_width(int fd) {

@@ -11,6 +11,8 @@ enum class Color { automatic, always, never };
 
 // automatic: a terminal, no NO_COLOR (no-color.org), and not TERM=dumb.
 bool colour_allowed(Color color, int fd);
+// Whether it is a terminal on which a line can be written anew.
+bool rewrites_lines(int fd);
 
 enum class Ink { plain, bold, dim, red, yellow, green, cyan };
 
