@@ -74,7 +74,8 @@ class Running {
       fail_with("no memory for its files");
       return;
     }
-    const std::string program = find_program(words.front());
+    name_ = words.front();
+    const std::string program = find_program(name_);
     auto child = ChildProcess::start(program, words, {said_.get(), said_.get(), -1, input.get()});
     if (child)
       child_ = std::move(*child);
@@ -131,13 +132,17 @@ class Running {
       if (!more.empty()) row_.detail += (row_.detail.empty() ? "" : ", ") + more;
       return;
     }
-    fail_with(last.empty() ? fmt::format("ssh ended with {}",
-                                         WIFEXITED(child_.status()) ? WEXITSTATUS(child_.status()) : -1)
-                           : last);
+    if (!last.empty())
+      fail_with(last);
+    else if (WIFEXITED(child_.status()))
+      fail_with(fmt::format("{} ended with {} and said nothing", name_, WEXITSTATUS(child_.status())));
+    else
+      fail_with(name_ + " was ended by a signal");
   }
 
   Deployed& row_;
   const Deadline deadline_;
+  std::string name_;  // "ssh"
   OwnedFd said_;
   ChildProcess child_;
   bool over_ = false;
