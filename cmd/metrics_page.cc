@@ -3,8 +3,10 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "metrics/build.h"
 #include "metrics/exposition.h"
 #include "metrics/process.h"
+#include "operator/metrics.h"
 #include "pki/pki.h"
 
 namespace ringtrue::cmd {
@@ -50,9 +52,7 @@ class MetricsPage::Certificates {
 };
 
 MetricsPage::MetricsPage() {
-  metrics::Family version{"ringtrue_build_info", "The version that wrote this."};
-  version.add({{"version", RINGTRUE_VERSION}}, 1.0);
-  shown_ = metrics::exposition({version});
+  shown_ = metrics::exposition({metrics::build_info(RINGTRUE_VERSION, ops::protocol())});
 }
 
 MetricsPage::~MetricsPage() = default;

@@ -17,6 +17,33 @@
 #include "run/member.h"
 
 namespace ringtrue::daemon {
+namespace {
+
+run::Transport transport_of(const run::Hop& hop, bool inside, const std::vector<run::Transport>& ran) {
+  if (hop.tcp) return run::Transport::tcp;
+  if (hop.rdma) return run::Transport::verbs;
+  // Of the others, what can be: none but these leave a hop without a word of their own.
+  const auto candidates = inside ? std::array{run::Transport::cuda, run::Transport::shm, run::Transport::udp,
+                                              run::Transport::tcp, run::Transport::verbs}
+                                 : std::array{run::Transport::udp, run::Transport::tcp, run::Transport::verbs,
+                                              run::Transport::cuda, run::Transport::shm};
+  const auto found =
+      std::ranges::find_if(candidates, [&](run::Transport t) { return std::ranges::count(ran, t) > 0; });
+  return found == candidates.end() ? run::Transport::automatic : *found;
+}
+
+Sent sent_in(const run::RunReport& report, const std::vector<int>& node_of) {
+  Sent sent{};
+  for (const run::Hop& hop : report.trace.hops) {
+    const auto source = std::size_t(hop.source), destination = std::size_t(hop.destination);
+    if (hop.receiver || source >= node_of.size() || destination >= node_of.size()) continue;
+    const bool inside = node_of[source] == node_of[destination];
+    sent[std::size_t(transport_of(hop, inside, report.transports))] += hop.bytes.value;
+  }
+  return sent;
+}
+
+}  // namespace
 
 Result<std::string> interface_address(const std::string& interface) {
   ifaddrs* list = nullptr;
@@ -149,6 +176,7 @@ Result<void> Lease::play(const rpc::Command& command, Deadline deadline, rpc::Ev
       auto report = workers_->collect(deadline);
       if (!report) return tl::unexpected(report.error());
       rejected_connections_ = report->rejected_connections;
+      sent_ = sent_in(*report, node_of_);
       auto window = counters_->end();
       if (window.seconds > 0)
         report->counters[acquire_.nodes[std::size_t(acquire_.member.node)]] = std::move(window);
@@ -215,6 +243,8 @@ Result<void> Lease::prepare(const rpc::Prepare& message, Deadline deadline, rpc:
   if (auto may = allowed(*job); !may) return may;
   counters_->begin();
   if (auto prepared = assign(ports_, workers_->prepare(*job, deadline)); !prepared) return prepared;
+  node_of_.clear();
+  for (const run::Seat& seat : job->seats) node_of_.push_back(seat.node);
   *event.mutable_prepared() = wire::to_wire(wire::Prepared{ports_, data_address_});
   state_ = State::prepared;
   return {};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -33,6 +34,8 @@ struct Limits {
 
 using StartWorkers =
     std::function<Result<std::unique_ptr<worker::WorkerGroup>>(const run::Member& member, Deadline deadline)>;
+// Bytes by transport.
+using Sent = std::array<std::uint64_t, std::size(keys_of<run::Transport>)>;
 
 // The first address of an interface, IPv4 before IPv6. Cause::unavailable names the interfaces that there
 // are.
@@ -68,6 +71,8 @@ class Lease {
   Phase phase() const { return phase_; }  // of the command in progress; none: between them
   // Data connections that this lease's workers dropped, by the last report.
   std::uint64_t rejected_connections() const { return rejected_connections_; }
+  // What this node's ranks sent in the last run that was collected, warm-up left out.
+  const Sent& sent() const { return sent_; }
   Deadline ends() const { return ends_; }
 
  private:
@@ -90,6 +95,8 @@ class Lease {
   std::atomic<std::uint64_t> rejected_connections_ = 0;
   std::string data_address_;
   std::unique_ptr<probe::CounterWatch> counters_;
+  std::vector<int> node_of_;  // by rank, of the current job
+  Sent sent_{};
   std::vector<int> ports_;          // by process, of the current job
   std::vector<std::string> hosts_;  // by node: where it was first said to be; it stays there for the lease
 };

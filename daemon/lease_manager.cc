@@ -32,9 +32,11 @@ LeaseEnd end_of(const Error& why) {
 
 }  // namespace
 
-LeaseManager::LeaseManager(std::string node, Limits limits, StartWorkers start_workers)
+LeaseManager::LeaseManager(std::string node, Limits limits, StartTold start_workers)
     : node_(std::move(node)),
-      start_workers_(std::move(start_workers)),
+      start_workers_([this, start = std::move(start_workers)](const run::Member& member, Deadline deadline) {
+        return start(member, deadline, [this](worker::End end) { tally_.add(end); });
+      }),
       limits_(limits),
       thread_([this] { serve(); }) {}
 
@@ -248,6 +250,8 @@ void LeaseManager::play(Item& item) {
                event.error().what());
   }
   if (item.command.has_run() && !event.has_error()) ++tally_.runs;
+  if (item.command.has_collect() && !event.has_error())
+    for (std::size_t t = 0; t < tally_.sent.size(); ++t) tally_.sent[t] += holding.lease->sent()[t];
   holding.client->send(std::move(event));
   if (item.command.has_release()) end(item.holding, {});
 }

@@ -39,7 +39,10 @@ class LeaseManager {
     std::uint64_t rejected_connections = 0;
   };
 
-  LeaseManager(std::string node, Limits limits, StartWorkers start_workers);
+  // As StartWorkers; it tells how each of the processes ended.
+  using StartTold = std::function<Result<std::unique_ptr<worker::WorkerGroup>>(
+      const run::Member& member, Deadline deadline, worker::Told told)>;
+  LeaseManager(std::string node, Limits limits, StartTold start_workers);
   ~LeaseManager();  // stops
 
   // Takes the node for `client`, or says who has it. The answer, with `sequence`, goes to the client when the

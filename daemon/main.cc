@@ -99,9 +99,10 @@ Result<void> Daemon::start() {
   std::string address;  // a node with several RDMA ports is reached at one of them
   if (const auto listen = parse_listen(options_.listen)) address = listen->host;
   leases_ = std::make_unique<LeaseManager>(
-      options_.node, options_.limits, [program = *worker, address](run::Member member, Deadline deadline) {
+      options_.node, options_.limits,
+      [program = *worker, address](run::Member member, Deadline deadline, worker::Told told) {
         member.node_address = address;
-        return worker::start_workers(program, member, deadline);
+        return worker::start_workers(program, member, deadline, std::move(told));
       });
   take_over_grpc_log();
   inspector_ = std::make_unique<Inspector>(read_node(options_.node));

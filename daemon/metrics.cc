@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "daemon/grpc_log.h"
+#include "metrics/build.h"
 #include "metrics/exposition.h"
 #include "metrics/process.h"
+#include "wire/versions.h"
 
 namespace ringtrue::daemon {
 namespace {
@@ -22,6 +24,7 @@ class Families {
   void one(const char* name, const char* help, Kind kind, double value) {
     add(name, help, kind).add({}, value);
   }
+  void put(Family family) { list_.push_back(std::move(family)); }
   std::vector<Family> take() { return std::move(list_); }
 
  private:
@@ -36,6 +39,16 @@ void add_leases(Families& families, const Tally& tally) {
     leases.add({{"end", keys_of<LeaseEnd>[end]}}, double(tally.leases[end]));
   families.one("ringtrued_runs_total", "Runs that were played to their end on this node.", Kind::counter,
                double(tally.runs));
+  Family& workers =
+      families.add("ringtrued_workers_total", "Worker processes that have ended, by how.", Kind::counter);
+  for (std::size_t end = 0; end < tally.workers.size(); ++end)
+    workers.add({{"end", keys_of<worker::End>[end]}}, double(tally.workers[end]));
+  Family& sent =
+      families.add("ringtrued_sent_bytes_total",
+                   "Bytes that runs sent from this node, warm-up left out, by transport.", Kind::counter);
+  for (std::size_t t = 0; t < tally.sent.size(); ++t)
+    if (run::Transport(t) != run::Transport::automatic)
+      sent.add({{"transport", keys_of<run::Transport>[t]}}, double(tally.sent[t]));
   Family& failures = families.add("ringtrued_phase_failures_total",
                                   "Phases of leases that failed on this node, by cause.", Kind::counter);
   for (std::size_t cause = 0; cause < tally.failures.size(); ++cause)
@@ -60,8 +73,7 @@ void add_clients(Families& families, const Tally& tally, const scrape::Counts& s
 
 std::string metrics(const Watched& watched, const scrape::Counts& scrapes) {
   Families families;
-  families.add("ringtrue_build_info", "The version that wrote this.")
-      .add({{"version", RINGTRUE_VERSION}}, 1.0);
+  families.put(metrics::build_info(RINGTRUE_VERSION, wire::this_program().protocol));
   add_leases(families, watched.tally);
   add_clients(families, watched.tally, scrapes);
   if (watched.certificates) {

@@ -8,6 +8,8 @@
 
 #include "base/keys.h"
 #include "base/result.h"
+#include "run/transport.h"
+#include "worker/group.h"
 
 namespace ringtrue::daemon {
 
@@ -38,9 +40,14 @@ struct Tally {
   std::atomic<std::uint64_t> runs = 0;  // that were played to their end here
   // Phases that failed here, and not elsewhere in the fleet, by their cause.
   std::array<std::atomic<std::uint64_t>, std::size(keys_of<Cause>)> failures{};
+  std::array<std::atomic<std::uint64_t>, std::size(keys_of<worker::End>)>
+      workers{};  // processes, by their end
+  std::array<std::atomic<std::uint64_t>, std::size(keys_of<run::Transport>)>
+      sent{};                                // bytes of runs, from here
   std::atomic<std::uint64_t> strangers = 0;  // data connections that leases' workers dropped
 
   void add(LeaseEnd end) { ++leases[std::size_t(end)]; }
+  void add(worker::End end) { ++workers[std::size_t(end)]; }
   void add(Cause cause) { ++failures[std::size_t(cause)]; }
 };
 

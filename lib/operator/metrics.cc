@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "fleet/protocol.h"
 #include "history/read.h"
 #include "history/store.h"
 #include "operator/history_record.h"
@@ -97,11 +98,16 @@ Result<void> add_kept(const HistoryPlace& place, const CheckDocument* document, 
 
 }  // namespace
 
+std::uint32_t protocol() {
+  return fleet::protocol_spoken();
+}
+
 MetricsDocument metrics_of(const MetricsRequest& request, const CheckDocument* document,
                            std::int64_t now_us) {
   MetricsDocument out;
   out.fleet = request.fleet;
   out.version = request.version;
+  out.protocol = protocol();
   out.run_us = now_us;
   if (request.interval) out.interval_s = request.interval->value;
   if (document) {

@@ -24,4 +24,7 @@ struct MetricsRequest {
 // what is in it.
 MetricsDocument metrics_of(const MetricsRequest& request, const CheckDocument* document, std::int64_t now_us);
 
+// That this program speaks with daemons.
+std::uint32_t protocol();
+
 }  // namespace ringtrue::ops

@@ -2,6 +2,7 @@
 
 #include "base/keys.h"
 #include "diagnosis/findings/report.h"
+#include "metrics/build.h"
 #include "metrics/exposition.h"
 
 namespace ringtrue::report {
@@ -23,6 +24,7 @@ class Page {
     families_.push_back({std::move(name), std::move(help), kind});
     return families_.back();
   }
+  void add(Family family) { families_.push_back(std::move(family)); }
   // One series of the fleet.
   void one(std::string name, std::string help, const std::optional<double>& value) {
     family(std::move(name), std::move(help)).add(labels({}), value);
@@ -110,7 +112,7 @@ void add_findings(Page& page, const ops::MetricsDocument& d) {
 
 std::string metrics(const ops::MetricsDocument& d) {
   Page page(d.fleet);
-  page.family("ringtrue_build_info", "The version that wrote this.").add({{"version", d.version}}, 1.0);
+  page.add(metrics::build_info(d.version, d.protocol));
   add_check(page, d);
   add_rates(page, d);
   add_findings(page, d);

@@ -62,6 +62,11 @@ class WorkerProcess {
     if (WIFEXITED(status)) return "exited with status " + std::to_string(WEXITSTATUS(status));
     return "ended";
   }
+  // Whether it has ended by itself, and not as one that is done.
+  bool crashed() {
+    return pid() > 0 && process_.ended() &&
+           !(WIFEXITED(process_.status()) && WEXITSTATUS(process_.status()) == 0);
+  }
   // Ends it however it stands, and reaps it.
   void kill() {
     // Only a process inside a kernel call that cannot be interrupted outlives this; the kernel's own reaper
@@ -69,11 +74,12 @@ class WorkerProcess {
     process_.kill(Seconds(5));
     channel_.close();
   }
-  // Closes the socket and gives the process until the deadline to go; then as kill().
-  void let_go(Deadline deadline) {
+  // Closes the socket and gives the process until the deadline to go; then as kill(). Whether it went.
+  bool let_go(Deadline deadline) {
     channel_.close();
-    process_.ended(deadline);
+    const bool went = process_.ended(deadline);
     kill();
+    return went;
   }
 
  private:
@@ -86,6 +92,7 @@ enum class Weight { none, cancelled, reported, silent, died };
 
 class Workers final : public WorkerGroup {
  public:
+  explicit Workers(Told told) : told_(std::move(told)) {}
   Result<void> start(const std::string& program, const run::Member& member, Deadline deadline);
   ~Workers() override;
 
@@ -104,6 +111,7 @@ class Workers final : public WorkerGroup {
     rpc::Event answer;
     bool answered = true;
     std::int64_t stopped_since = 0;  // by a signal; 0: it is not
+    bool told = false;               // how it ended
   };
 
   Result<void> exchange(rpc::Command command, Deadline deadline, const std::vector<int>& descriptors = {});
@@ -112,8 +120,10 @@ class Workers final : public WorkerGroup {
   void give_up(std::size_t index, Phase phase, Seconds silence);
   void stop_others();
   void fault(Weight weight, Error error);
+  void tell(Member& member, End end);
   std::string worker_name(std::size_t index) const;
 
+  const Told told_;
   run::Member member_;
   std::vector<Member> members_;
   OwnedFd memory_;
@@ -150,7 +160,7 @@ Result<void> Workers::start(const std::string& program, const run::Member& membe
   for (int p = 0; p < member.processes; ++p) {
     auto process = WorkerProcess::spawn(program);
     if (!process) return tl::unexpected(process.error());
-    members_.push_back({std::move(*process), {}, true, 0});
+    members_.push_back({std::move(*process), {}, true, 0, false});
   }
   rpc::Command command;
   *command.mutable_open() = wire::to_wire(member_);
@@ -158,7 +168,15 @@ Result<void> Workers::start(const std::string& program, const run::Member& membe
 }
 
 Workers::~Workers() {
-  for (Member& m : members_) m.process.kill();
+  for (Member& m : members_) {
+    tell(m, m.process.crashed() ? End::crashed : End::normal);
+    m.process.kill();
+  }
+}
+
+void Workers::tell(Member& member, End end) {
+  if (told_ && !member.told) told_(end);
+  member.told = true;
 }
 
 void Workers::fault(Weight weight, Error error) {
@@ -199,6 +217,7 @@ void Workers::give_up(std::size_t index, Phase phase, Seconds silence) {
   const bool stopped = m.process.stopped();
   m.answered = true;
   m.process.kill();
+  tell(m, stopped || stopping_ ? End::hung : End::deadline);
   if (stopped)
     fault(Weight::died, {Cause::peer_lost, worker_name(index) + " was stopped by a signal, " + said, "",
                          "see who stopped it: SIGSTOP, a debugger, a batch system"});
@@ -213,6 +232,7 @@ void Workers::receive_from(std::size_t index, Phase phase) {
   auto got = m.process.channel().poll(event);
   if (!got) {
     m.answered = true;
+    tell(m, End::crashed);
     if (got.error().cause == Cause::peer_lost) {
       const std::string how = m.process.reap_dead();
       fault(
@@ -350,7 +370,7 @@ void Workers::release() {
   for (Member& m : members_) {
     if (m.process.pid() > 0) (void)m.process.channel().send(command, Deadline::in(Seconds(0)));
   }
-  for (Member& m : members_) m.process.let_go(deadline);
+  for (Member& m : members_) tell(m, m.process.let_go(deadline) ? End::normal : End::hung);
 }
 
 std::vector<int> Workers::pids() const {
@@ -366,11 +386,11 @@ Result<std::string> find_worker() {
 }
 
 Result<std::unique_ptr<WorkerGroup>> start_workers(const std::string& program, const run::Member& member,
-                                                   Deadline deadline) {
+                                                   Deadline deadline, Told told) {
   if (member.processes < 1 || member.processes > wire::max_processes)
     return fail(Cause::bad_input,
                 fmt::format("{} processes; 1 to {} are possible", member.processes, wire::max_processes));
-  auto workers = std::make_unique<Workers>();
+  auto workers = std::make_unique<Workers>(std::move(told));
   if (auto started = workers->start(program, member, deadline); !started)
     return tl::unexpected(started.error());
   return workers;

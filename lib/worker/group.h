@@ -5,11 +5,14 @@
 // crashes, hangs or is stopped costs the phase it was in: the error says how it died.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/keys.h"
 #include "base/result.h"
 #include "engine/session/session.h"
 #include "run/job.h"
@@ -17,6 +20,16 @@
 #include "run/report.h"
 
 namespace ringtrue::worker {
+
+// How a worker process ended.
+enum class End : std::uint8_t {
+  normal,    // with its group: by itself, or killed between two phases
+  crashed,   // by itself in a phase, or it said what no worker says
+  hung,      // killed: it was stopped by a signal, or did not stop when it was told to
+  deadline,  // killed: it had no answer when its phase's time was over
+};
+// Called once for each process that was started, from the thread that drives the group.
+using Told = std::function<void(End)>;
 
 // ringtrue-worker beside the running program, or in ../libexec/ringtrue. Cause::unavailable where there is
 // none.
@@ -53,6 +66,13 @@ class WorkerGroup {
 // in. `program`: find_worker()'s answer. With member.processes > 1 the group makes the memfd and the
 // eventfds.
 Result<std::unique_ptr<WorkerGroup>> start_workers(const std::string& program, const run::Member& member,
-                                                   Deadline deadline);
+                                                   Deadline deadline, Told told = {});
 
 }  // namespace ringtrue::worker
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<worker::End>[] = {"normal", "crashed", "hung", "deadline"};
+
+}  // namespace ringtrue

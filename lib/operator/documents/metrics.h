@@ -25,6 +25,7 @@ struct MetricsDocument {
     auto operator<=>(const Info&) const = default;
   };
   std::string fleet, version;
+  std::uint32_t protocol = 0;
   std::string verdict = "unknown";
   std::int64_t run_us = 0;                      // when the check began, wall clock
   std::optional<std::int64_t> last_verdict_us;  // of the last that was not unknown

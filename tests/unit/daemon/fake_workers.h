@@ -22,12 +22,18 @@ struct Doings {
   std::atomic<bool> fail_run = false;
   std::atomic<int> released = 0;
   run::Member member;
+  std::vector<run::Hop> hops;  // of the report
 };
 
 class FakeWorkers final : public worker::WorkerGroup {
  public:
-  explicit FakeWorkers(Doings& doings) : doings_(doings) { ++doings_.alive; }
-  ~FakeWorkers() override { --doings_.alive; }
+  FakeWorkers(Doings& doings, worker::Told told) : doings_(doings), told_(std::move(told)) {
+    ++doings_.alive;
+  }
+  ~FakeWorkers() override {
+    --doings_.alive;
+    if (told_) told_(doings_.fail_run ? worker::End::crashed : worker::End::normal);
+  }
 
   Result<std::vector<int>> prepare(const run::Job&, Deadline) override {
     return std::vector<int>(std::size_t(doings_.member.processes), 7000);
@@ -46,6 +52,7 @@ class FakeWorkers final : public worker::WorkerGroup {
     run::RunReport report;
     report.transports = {run::Transport::shm};
     report.rejected_connections = 3;
+    report.trace.hops = doings_.hops;
     return report;
   }
   void abort() override { aborted_ = true; }
@@ -54,14 +61,17 @@ class FakeWorkers final : public worker::WorkerGroup {
 
  private:
   Doings& doings_;
+  const worker::Told told_;
   std::atomic<bool> aborted_ = false;
 };
 
-inline StartWorkers fakes(Doings& doings) {
-  return [&doings](const run::Member& member, Deadline) -> Result<std::unique_ptr<worker::WorkerGroup>> {
+// For leases and for their manager.
+inline auto fakes(Doings& doings) {
+  return [&doings](const run::Member& member, Deadline,
+                   worker::Told told = {}) -> Result<std::unique_ptr<worker::WorkerGroup>> {
     if (doings.fail_start) return fail(Cause::unavailable, "no worker");
     doings.member = member;
-    return std::make_unique<FakeWorkers>(doings);
+    return std::make_unique<FakeWorkers>(doings, std::move(told));
   };
 }
 

@@ -106,6 +106,52 @@ TEST_F(LeaseManagerTest, CountsLeasesByTheirEndsAndRuns) {
   EXPECT_EQ(ended(LeaseEnd::failed), 1u);
 }
 
+TEST_F(LeaseManagerTest, CountsWorkersByTheirEnds) {
+  const auto ended = [&](worker::End end) { return leases_.tally().workers[std::size_t(end)].load(); };
+  for (const bool fails : {false, true}) {
+    doings_.fail_run = fails;
+    alice_ = std::make_shared<FakeClient>();
+    const auto ticket = acquire(alice_, "alice");
+    ASSERT_TRUE(ticket);
+    up_to_run(*ticket);
+    leases_.command(*ticket, command_of("release", 6));
+    ASSERT_TRUE(alice_->end());
+    ASSERT_TRUE(leases_.wait_until_free(Deadline::in(Seconds(5))));
+  }
+  EXPECT_EQ(ended(worker::End::normal), 1u);
+  EXPECT_EQ(ended(worker::End::crashed), 1u);
+}
+
+TEST_F(LeaseManagerTest, CountsWhatRunsSendFromHere) {
+  run::Hop hop;  // from node0, which is here
+  hop.source = 0;
+  hop.destination = 1;
+  hop.bytes = Bytes(1000);
+  hop.tcp.emplace();
+  run::Hop back = hop;  // what the other node sends is its own to count
+  back.source = 1;
+  back.destination = 0;
+  back.receiver = true;
+  run::Hop inside = hop;
+  inside.destination = 0;
+  inside.bytes = Bytes(7);
+  inside.tcp.reset();
+  doings_.hops = {hop, back, inside};
+  const auto ticket = acquire(alice_, "alice");
+  ASSERT_TRUE(ticket);
+  for (int run = 0; run < 2; ++run) {
+    up_to_run(*ticket);
+    leases_.command(*ticket, command_of("collect", 6));
+  }
+  leases_.command(*ticket, command_of("release", 7));
+  ASSERT_TRUE(alice_->end());
+  ASSERT_TRUE(alice_->end()->what.empty());
+  const auto sent = [&](run::Transport t) { return leases_.tally().sent[std::size_t(t)].load(); };
+  EXPECT_EQ(sent(run::Transport::tcp), 2000u);
+  EXPECT_EQ(sent(run::Transport::shm), 14u);
+  EXPECT_EQ(sent(run::Transport::verbs), 0u);
+}
+
 TEST_F(LeaseManagerTest, TheNextOneWaitsUntilTheLastHasGone) {
   doings_.block_run = true;
   const auto first = acquire(alice_, "alice");

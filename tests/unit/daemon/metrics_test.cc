@@ -67,6 +67,9 @@ TEST_F(DaemonMetrics, TellLeases) {
   EXPECT_THAT(page, StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(page, HasSubstr("\nringtrued_leases_total{end=\"released\"} 1\n"));
   EXPECT_THAT(page, HasSubstr("\nringtrued_leases_total{end=\"refused\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("\nringtrued_workers_total{end=\"normal\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("\nringtrued_workers_total{end=\"crashed\"} 0\n"));
+  EXPECT_THAT(page, HasSubstr("\nringtrued_sent_bytes_total{transport=\"tcp\"} 0\n"));
   EXPECT_THAT(page, HasSubstr("\nprocess_resident_memory_bytes "));
   EXPECT_THAT(page, HasSubstr("\nprocess_open_fds "));
   EXPECT_THAT(page, Not(HasSubstr("ringtrued_certificate"))) << "it has none";

@@ -15,6 +15,7 @@ ops::MetricsDocument fleet_of(int nodes) {
   ops::MetricsDocument d;
   d.fleet = "lab";
   d.version = "0.1.0";
+  d.protocol = 9;
   d.verdict = "faulty";
   d.run_us = 1'790'000'000'500'000;
   d.last_verdict_us = d.run_us;
@@ -48,6 +49,8 @@ TEST(Metrics, TellTheVerdictAsOneOfFour) {
   EXPECT_THAT(page, HasSubstr("ringtrue_check_verdict{fleet=\"lab\",verdict=\"faulty\"} 1\n"));
   EXPECT_THAT(page, HasSubstr("ringtrue_check_verdict{fleet=\"lab\",verdict=\"healthy\"} 0\n"));
   EXPECT_THAT(page, HasSubstr("ringtrue_check_last_run_timestamp_seconds{fleet=\"lab\"} 1790000000.5\n"));
+  EXPECT_THAT(page, HasSubstr("\nringtrue_build_info{version=\"0.1.0\","));
+  EXPECT_THAT(page, HasSubstr(",protocol=\"9\"} 1\n"));
   EXPECT_THAT(page, HasSubstr("# TYPE ringtrue_checks_total counter\n"));
   EXPECT_THAT(page,
               HasSubstr("ringtrue_side_rate_bytes_per_second{fleet=\"lab\",node=\"node1\",side=\"send\"} "

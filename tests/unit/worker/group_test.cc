@@ -9,8 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 #include "run/job.h"
 #include "run/member.h"
@@ -112,7 +114,8 @@ class Group : public testing::Test {
     run::Member member;
     member.processes = 2;
     member.secret = "0123456789abcdef";
-    auto started = start_workers("/proc/self/exe", member, Deadline::in(Seconds(10)));
+    auto started = start_workers("/proc/self/exe", member, Deadline::in(Seconds(10)),
+                                 [this](End end) { ends_.push_back(end); });
     ASSERT_TRUE(started) << started.error().text();
     group_ = std::move(*started);
     auto ports = group_->prepare(job_of(behaviour), Deadline::in(Seconds(10)));
@@ -124,6 +127,12 @@ class Group : public testing::Test {
     EXPECT_FALSE(run);
     return run ? Error{} : run.error();
   }
+  // How the workers ended that have, in the order in which that was told.
+  std::vector<End> ends() {
+    group_.reset();
+    return std::exchange(ends_, {});
+  }
+  std::vector<End> ends_;
   std::unique_ptr<WorkerGroup> group_;
   std::size_t before_ = 0;
 };
@@ -139,6 +148,16 @@ TEST_F(Group, PlaysAllPhases) {
   EXPECT_EQ(report->cpu_s, 2.0);
   group_->release();
   EXPECT_EQ(group_->pids(), (std::vector<int>{0, 0}));
+  EXPECT_EQ(ends(), (std::vector{End::normal, End::normal}));
+}
+
+TEST_F(Group, TellsOfAWorkerThatDiedBetweenPhases) {
+  start("good");
+  const int pid = group_->pids()[0];
+  ASSERT_EQ(::kill(pid, SIGKILL), 0);
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, id_t(pid), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_EQ(ends(), (std::vector{End::crashed, End::normal}));
 }
 
 TEST_F(Group, SaysHowAWorkerDied) {
@@ -149,6 +168,7 @@ TEST_F(Group, SaysHowAWorkerDied) {
   const auto later = group_->collect(Deadline::in(Seconds(1)));
   ASSERT_FALSE(later);
   EXPECT_EQ(later.error().what, error.what);
+  EXPECT_EQ(ends(), (std::vector{End::crashed, End::normal}));
 }
 
 TEST_F(Group, SaysHowAWorkerExited) {
@@ -162,6 +182,8 @@ TEST_F(Group, KillsAWorkerThatHangs) {
   const Error error = failure(Seconds(0.1));
   EXPECT_EQ(error.cause, Cause::deadline);
   EXPECT_NE(error.what.find("did not answer in phase run"), std::string::npos) << error.what;
+  // The other one waited for it, and does so still.
+  EXPECT_EQ(ends(), (std::vector{End::deadline, End::deadline}));
   EXPECT_LT(seconds_since(begun).value, 3);
 }
 
@@ -176,6 +198,7 @@ TEST_F(Group, KillsAWorkerThatWasStopped) {
               std::string::npos)
         << error.what;
     EXPECT_LT(seconds_since(begun).value, 4);
+    EXPECT_EQ(std::ranges::count(ends(), End::hung), 1);
   }
 }
 
