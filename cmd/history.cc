@@ -12,6 +12,9 @@
 #include "cmd/inapplicable.h"
 #include "cmd/output.h"
 #include "history/time.h"
+#include "metrics/textfile.h"
+#include "operator/metrics.h"
+#include "report/metrics.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -23,7 +26,7 @@ struct HistoryCommand {
   std::optional<std::string> node;
   std::string session, other, output;
   std::vector<std::string> files;
-  bool openmetrics = false, csv = false;
+  bool openmetrics = false, csv = false, paths = false;
   ops::KeepRequest keep;
   std::optional<std::string> repair, acknowledge, firmware, cabling, topology, note;
 };
@@ -91,6 +94,23 @@ int export_all(Context& context) {
                           [&](std::string_view text) { return out.write(text); });
   if (!done) return failed(context, done.error());
   return out.finish(Exit::healthy);
+}
+
+int metrics_of_last(Context& context) {
+  const auto where = place(context);
+  if (!where) return failed(context, where.error());
+  if (const auto fits = reject("history metrics", {common(context, {"--json"})}); !fits)
+    return failed(context, fits.error());
+  const std::string& file = typed.output;
+  if (!file.empty() && file != "-")
+    if (const auto fits = metrics::fits_textfile(file); !fits) return failed(context, fits.error());
+  const auto document =
+      ops::metrics_recorded({where->fleet, RINGTRUE_VERSION, *where, std::nullopt, typed.paths});
+  if (!document) return failed(context, document.error());
+  const std::string text = report::metrics(*document);
+  if (file.empty() || file == "-") return print(text, Exit::healthy);
+  const auto written = metrics::write_textfile(file, text);
+  return written ? int(Exit::healthy) : failed(context, written.error());
 }
 
 int plot(Context& context) {
@@ -161,57 +181,66 @@ Command history_command() {
                        const std::string& help) {
     return parsed(name, target, history::parse_span, "SPAN", help);
   };
-  return {"history",
-          "Shows what checks before have measured: of the fleet, or of a node beside its baseline",
-          with({node, since}),
-          "Example: ringtrue history node05 --since 30d",
-          list,
-          {{"show",
-            "Shows one check of the history",
-            with({operand("CHECK", typed.session, "its number, its uuid or how that begins, or last")}),
-            {},
-            show_one},
-           {"compare",
-            "Tells what changed between two checks: rates, findings, facts, firmware",
-            with({operand("BEFORE", typed.session, "number or uuid of the one"),
-                  operand("AFTER", typed.other, "of the other")}),
-            {},
-            compare},
-           {"import", "Takes in documents of earlier checks (check --json), gzip too",
-            with({required(texts("FILES", typed.files, "", "the files"))}),
-            "Exit code 3 where one could not be taken.", import_files},
-           {"export",
-            "Writes all readings, for other programs",
-            with({text("NODE", typed.node, "", "this node alone"), since,
-                  toggle("--openmetrics", typed.openmetrics,
-                         "as samples with their times, for a time series database"),
-                  excluding(toggle("--csv", typed.csv, "as a table"), "--openmetrics")}),
-            {},
-            export_all},
-           {"plot",
-            "Draws the readings and the band of their baseline as SVG",
-            with({text("NODE", typed.node, "", "this node alone"), since,
-                  required(text("-o,--output", typed.output, "FILE", "where to; - is the standard output"))}),
-            {},
-            plot},
-           {"note", "Notes what was done: it ends or quiets what is open on that node",
-            with({text("NODE", typed.node, "", "whom it concerns; the fleet if not given"),
-                  text("--repair", typed.repair, "TEXT", "it was repaired: what is open on it is over"),
-                  text("--acknowledge", typed.acknowledge, "TEXT",
-                       "it is known: what is open on it stays, quietly"),
-                  text("--firmware", typed.firmware, "TEXT", "new firmware or drivers"),
-                  text("--cabling", typed.cabling, "TEXT", "other cables"),
-                  text("--topology", typed.topology, "TEXT", "other switches or nodes"),
-                  text("--text", typed.note, "TEXT", "anything else")}),
-            "Example: ringtrue history note node05 --repair \"new cable\"", note},
-           {"prune", "Drops what is older than is to be kept; the file remembers what was given",
-            with({days("--readings", typed.keep.readings_us, "how long single readings are kept (90d)"),
-                  days("--documents", typed.keep.documents_us, "how long whole documents are kept (30d)"),
-                  parsed("--max-size", typed.keep.max_size, parse_size, "SIZE",
-                         "of the file: beyond it the oldest documents go, then the oldest readings (512M)")}),
-            "Recording does the same once a day. What days had in sum is kept for ever.", prune},
-           {"verify", "Reads all of the file, and tells whether it is sound", where,
-            "Exit code 3 where it is damaged.", verify}}};
+  return {
+      "history",
+      "Shows what checks before have measured: of the fleet, or of a node beside its baseline",
+      with({node, since}),
+      "Example: ringtrue history node05 --since 30d",
+      list,
+      {{"show",
+        "Shows one check of the history",
+        with({operand("CHECK", typed.session, "its number, its uuid or how that begins, or last")}),
+        {},
+        show_one},
+       {"compare",
+        "Tells what changed between two checks: rates, findings, facts, firmware",
+        with({operand("BEFORE", typed.session, "number or uuid of the one"),
+              operand("AFTER", typed.other, "of the other")}),
+        {},
+        compare},
+       {"import", "Takes in documents of earlier checks (check --json), gzip too",
+        with({required(texts("FILES", typed.files, "", "the files"))}),
+        "Exit code 3 where one could not be taken.", import_files},
+       {"export",
+        "Writes all readings, for other programs",
+        with({text("NODE", typed.node, "", "this node alone"), since,
+              toggle("--openmetrics", typed.openmetrics,
+                     "as samples with their times, for a time series database"),
+              excluding(toggle("--csv", typed.csv, "as a table"), "--openmetrics")}),
+        {},
+        export_all},
+       {"metrics",
+        "Writes what the last recorded check found, for Prometheus",
+        with({text("-o,--output", typed.output, "FILE.prom",
+                   "where to, whole at any time (node_exporter's textfile collector reads it); the standard "
+                   "output if not given"),
+              toggle("--metrics-paths", typed.paths, "a series a path as well, of 32 nodes at most")}),
+        {},
+        metrics_of_last},
+       {"plot",
+        "Draws the readings and the band of their baseline as SVG",
+        with({text("NODE", typed.node, "", "this node alone"), since,
+              required(text("-o,--output", typed.output, "FILE", "where to; - is the standard output"))}),
+        {},
+        plot},
+       {"note", "Notes what was done: it ends or quiets what is open on that node",
+        with({text("NODE", typed.node, "", "whom it concerns; the fleet if not given"),
+              text("--repair", typed.repair, "TEXT", "it was repaired: what is open on it is over"),
+              text("--acknowledge", typed.acknowledge, "TEXT",
+                   "it is known: what is open on it stays, quietly"),
+              text("--firmware", typed.firmware, "TEXT", "new firmware or drivers"),
+              text("--cabling", typed.cabling, "TEXT", "other cables"),
+              text("--topology", typed.topology, "TEXT", "other switches or nodes"),
+              text("--text", typed.note, "TEXT", "anything else")}),
+        "Example: ringtrue history note node05 --repair \"new cable\"", note},
+       {"prune", "Drops what is older than is to be kept; the file remembers what was given",
+        with({days("--readings", typed.keep.readings_us, "how long single readings are kept (90d)"),
+              days("--documents", typed.keep.documents_us, "how long whole documents are kept (30d)"),
+              parsed("--max-size", typed.keep.max_size, parse_size, "SIZE",
+                     "of the file: beyond it the oldest documents go, then the oldest readings (512M)")}),
+        "Recording does the same once a day. What days had in sum is kept for ever.", prune},
+       {"verify", "Reads all of the file, and tells whether it is sound", where,
+        "Exit code 3 where it is damaged.", verify}}};
 }
 
 }  // namespace ringtrue::cmd

@@ -1,5 +1,6 @@
 #include "operator/metrics.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -18,29 +19,38 @@ Maybe known_rate(const std::optional<BytesPerSecond>& rate) {
   return rate ? Maybe(rate->value) : std::nullopt;
 }
 
-void count_findings(const diagnosis::Diagnosis& d, MetricsDocument& out) {
+void no_findings(MetricsDocument& out) {
   for (const char* severity : keys_of<diagnosis::Severity>) out.findings[severity] = 0;
-  for (const diagnosis::Finding& f : d.findings) {
-    ++out.findings[key_of(f.severity)];
-    MetricsDocument::Info info{key_of(f.severity),   key_of(f.kind),    key_of(f.scope.type),
-                               f.scope.subject.node, f.scope.peer_name, f.scope.subject.device};
-    if (std::find(out.infos.begin(), out.infos.end(), info) != out.infos.end()) continue;
-    if (out.infos.size() < most_finding_infos)
-      out.infos.push_back(std::move(info));
-    else
-      ++out.infos_dropped;
-  }
+}
+
+void count_finding(MetricsDocument::Info info, MetricsDocument& out) {
+  ++out.findings[info.severity];
+  if (std::find(out.infos.begin(), out.infos.end(), info) != out.infos.end()) return;
+  if (out.infos.size() < most_finding_infos)
+    out.infos.push_back(std::move(info));
+  else
+    ++out.infos_dropped;
+}
+
+void count_findings(const diagnosis::Diagnosis& d, MetricsDocument& out) {
+  no_findings(out);
+  for (const diagnosis::Finding& f : d.findings)
+    count_finding({key_of(f.severity), key_of(f.kind), key_of(f.scope.type), f.scope.subject.node,
+                   f.scope.peer_name, f.scope.subject.device},
+                  out);
 }
 
 void count_nodes(const diagnosis::Diagnosis& d, MetricsDocument& out) {
+  int measured = 0, silent = 0;
   for (std::size_t i = 0; i < d.sides.size() && i < d.nodes.size(); ++i) {
     const diagnosis::SideRates& side = d.sides[i];
-    out.measured += side.sends.has_value() || side.receives.has_value();
+    measured += side.sends.has_value() || side.receives.has_value();
     out.sides.push_back({d.nodes[i], known_rate(side.sends), known_rate(side.receives), {}, {}});
   }
-  for (const diagnosis::Finding& f : d.findings) out.silent += f.kind == diagnosis::FindingKind::dead_node;
-  out.silent = std::min(out.silent, int(d.nodes.size()) - out.measured);
-  out.excluded = int(d.nodes.size()) - out.measured - out.silent;
+  for (const diagnosis::Finding& f : d.findings) silent += f.kind == diagnosis::FindingKind::dead_node;
+  out.measured = measured;
+  out.silent = std::min(silent, int(d.nodes.size()) - measured);
+  out.excluded = int(d.nodes.size()) - measured - *out.silent;
 }
 
 void add_path_rates(const diagnosis::Diagnosis& d, MetricsDocument& out) {
@@ -67,36 +77,100 @@ Result<void> count_sessions(const history::Store& store, const std::string& flee
   return {};
 }
 
-Result<void> add_kept(const HistoryPlace& place, const CheckDocument* document, MetricsDocument& out) {
+// Beside the sides, their baselines, as far as those were set for checks of that fingerprint.
+Result<void> add_kept(const history::Store& store, const HistoryPlace& place,
+                      const std::optional<std::string>& fingerprint, MetricsDocument& out) {
   struct stat there {};
-  if (::stat(place.file.c_str(), &there) != 0) return {};
-  const auto store = history::Store::open(place.file, {.busy = metrics_patience});
-  if (!store) return tl::unexpected(store.error());
-  out.history_bytes = there.st_size;
-  if (auto done = count_sessions(*store, place.fleet, out); !done) return done;
-  const auto open = history::regressions(*store, place.fleet);
+  if (::stat(place.file.c_str(), &there) == 0) out.history_bytes = there.st_size;
+  if (auto done = count_sessions(store, place.fleet, out); !done) return done;
+  const auto open = history::regressions(store, place.fleet);
   if (!open) return tl::unexpected(open.error());
   out.suspected = out.confirmed = 0;
   for (const history::Regression& one : *open) {
     *out.suspected += one.state == history::State::suspected;
     *out.confirmed += one.state == history::State::confirmed;
   }
-  if (!document) return {};
-  const std::string fingerprint = record_of(*document, {place.fleet, ""}).session.fingerprint;
-  const auto baselines = history::baselines(*store, place.fleet);
+  if (!fingerprint) return {};
+  const auto baselines = history::baselines(store, place.fleet);
   if (!baselines) return tl::unexpected(baselines.error());
   std::map<std::string, MetricsDocument::Side*> sides;
   for (MetricsDocument::Side& side : out.sides) sides[side.node] = &side;
   for (const history::Baseline& b : *baselines) {
     const auto side = sides.find(b.subject.node);
-    if (side == sides.end() || b.metric != history::Metric::rate || b.fingerprint != fingerprint) continue;
+    if (side == sides.end() || b.metric != history::Metric::rate || b.fingerprint != *fingerprint) continue;
     if (b.subject.type == history::SubjectType::sender) side->second->sends_baseline = b.median;
     if (b.subject.type == history::SubjectType::receiver) side->second->receives_baseline = b.median;
   }
   return {};
 }
 
+Result<void> add_kept(const HistoryPlace& place, const CheckDocument* document, MetricsDocument& out) {
+  struct stat there {};
+  if (::stat(place.file.c_str(), &there) != 0) return {};
+  const auto store = history::Store::open(place.file, {.busy = metrics_patience});
+  if (!store) return tl::unexpected(store.error());
+  std::optional<std::string> fingerprint;
+  if (document) fingerprint = record_of(*document, {place.fleet, ""}).session.fingerprint;
+  return add_kept(*store, place, fingerprint, out);
+}
+
+void add_readings(const std::vector<history::Reading>& readings, bool paths, MetricsDocument& out) {
+  std::map<std::string, MetricsDocument::Side> sides;
+  for (const history::Reading& r : readings) {
+    using history::SubjectType;
+    const std::string& node = r.subject.node;
+    if (r.metric == history::Metric::busbw) out.busbw = r.value;
+    if (r.metric != history::Metric::rate) continue;
+    if (r.subject.type == SubjectType::sender) sides[node].sends = r.value;
+    if (r.subject.type == SubjectType::receiver) sides[node].receives = r.value;
+    if (r.subject.type == SubjectType::path && paths && r.value)
+      out.paths.push_back({node, r.subject.peer, *r.value});
+  }
+  for (auto& [node, side] : sides) {
+    side.node = node;
+    out.sides.push_back(side);
+  }
+}
+
 }  // namespace
+
+Result<MetricsDocument> metrics_recorded(const MetricsRequest& request) {
+  const HistoryPlace& place = *request.place;
+  const auto store = history::Store::open(place.file, {.busy = metrics_patience});
+  if (!store) return tl::unexpected(store.error());
+  history::Which which;
+  which.fleet = place.fleet;
+  const auto all = history::sessions(*store, which);
+  if (!all) return tl::unexpected(all.error());
+  const auto last = std::find_if(all->rbegin(), all->rend(), [](const history::Session& s) {
+    return s.kind == history::Kind::check && s.verdict;
+  });
+  if (last == all->rend())
+    return fail(Cause::bad_input,
+                fmt::format("no check of the fleet {} is recorded in {}", place.fleet, place.file), {},
+                "name its fleet with --fleet, or record one: ringtrue check --record");
+  const auto readings = history::readings(*store, last->id);
+  if (!readings) return tl::unexpected(readings.error());
+  const auto findings = history::findings(*store, last->id);
+  if (!findings) return tl::unexpected(findings.error());
+  MetricsDocument out;
+  out.fleet = request.fleet;
+  out.version = request.version;
+  out.protocol = protocol();
+  out.verdict = *last->verdict;
+  out.run_us = last->started_us;
+  out.seconds = last->seconds;
+  out.bytes = double(last->bytes);
+  out.runs = double(last->runs);
+  out.expected = last->expected;
+  add_readings(*readings, request.paths && std::size_t(last->nodes) <= most_nodes_with_path_metrics, out);
+  no_findings(out);
+  for (const history::Found& f : *findings)
+    count_finding(
+        {f.severity, f.kind, key_of(f.subject.type), f.subject.node, f.subject.peer, f.subject.device}, out);
+  if (auto done = add_kept(*store, place, last->fingerprint, out); !done) return tl::unexpected(done.error());
+  return out;
+}
 
 std::uint32_t protocol() {
   return fleet::protocol_spoken();

@@ -24,6 +24,10 @@ struct MetricsRequest {
 // what is in it.
 MetricsDocument metrics_of(const MetricsRequest& request, const CheckDocument* document, std::int64_t now_us);
 
+// The same of the last check that is recorded of the fleet, as far as the history keeps it: who was silent
+// and what could not be told is unknown. Errors: of the history, and bad_input where it has no check of the
+// fleet.
+Result<MetricsDocument> metrics_recorded(const MetricsRequest& request);
 // That this program speaks with daemons.
 std::uint32_t protocol();
 

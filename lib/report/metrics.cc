@@ -16,6 +16,10 @@ std::optional<double> seconds_of(const std::optional<std::int64_t>& us) {
   return us ? std::optional(double(*us) / 1e6) : std::nullopt;
 }
 
+std::optional<double> number(const std::optional<int>& n) {
+  return n ? std::optional(double(*n)) : std::nullopt;
+}
+
 class Page {
  public:
   explicit Page(std::string fleet) : fleet_(std::move(fleet)) {}
@@ -103,9 +107,8 @@ void add_findings(Page& page, const ops::MetricsDocument& d) {
     page.one("ringtrue_findings_dropped", "Findings beyond the first 200, which have no series of their own.",
              double(d.infos_dropped));
   Family& regressions = page.family("ringtrue_regressions", "What reads below its baseline.");
-  const auto count = [](const std::optional<int>& n) { return n ? std::optional(double(*n)) : std::nullopt; };
-  regressions.add(page.labels({{"state", "suspected"}}), count(d.suspected));
-  regressions.add(page.labels({{"state", "confirmed"}}), count(d.confirmed));
+  regressions.add(page.labels({{"state", "suspected"}}), number(d.suspected));
+  regressions.add(page.labels({{"state", "confirmed"}}), number(d.confirmed));
 }
 
 }  // namespace
@@ -116,13 +119,12 @@ std::string metrics(const ops::MetricsDocument& d) {
   add_check(page, d);
   add_rates(page, d);
   add_findings(page, d);
-  const bool shown = d.seconds.has_value();
-  if (shown) {
-    page.one("ringtrue_not_checked", "What the last check could not tell.", double(d.not_checked));
+  if (d.seconds) {
+    page.one("ringtrue_not_checked", "What the last check could not tell.", number(d.not_checked));
     Family& nodes = page.family("ringtrue_fleet_nodes", "Nodes of the last check.");
-    nodes.add(page.labels({{"state", "measured"}}), double(d.measured));
-    nodes.add(page.labels({{"state", "silent"}}), double(d.silent));
-    nodes.add(page.labels({{"state", "excluded"}}), double(d.excluded));
+    nodes.add(page.labels({{"state", "measured"}}), number(d.measured));
+    nodes.add(page.labels({{"state", "silent"}}), number(d.silent));
+    nodes.add(page.labels({{"state", "excluded"}}), number(d.excluded));
   }
   page.family("ringtrue_history_size_bytes", "Size of the file of the history.")
       .add({}, d.history_bytes ? std::optional(double(*d.history_bytes)) : std::nullopt);

@@ -40,8 +40,8 @@ struct MetricsDocument {
   std::vector<Info> infos;              // worst first, each once
   int infos_dropped = 0;
   std::optional<int> suspected, confirmed;
-  int not_checked = 0;
-  int measured = 0, silent = 0, excluded = 0;  // nodes
+  std::optional<int> not_checked;
+  std::optional<int> measured, silent, excluded;  // nodes
   std::optional<std::int64_t> history_bytes, history_oldest_us;
 };
 

@@ -13,6 +13,7 @@
 #include "history/time.h"
 #include "operator/check.h"
 #include "operator/history_record.h"
+#include "operator/metrics.h"
 #include "scripted.h"
 
 namespace ringtrue::ops {
@@ -61,6 +62,46 @@ struct Recorded {
   int day = 0;
 };
 
+// What is kept says the same as what was printed.
+TEST(HistoryUse, MetricsOfTheLastCheckAreThoseOfItsDocument) {
+  Recorded r;
+  r.settle();
+  r.scene.fleet.sends[5] = 0.93;
+  const CheckDocument document = r.check();
+  const MetricsRequest asked{"lab", "0.1.0", r.request.place, std::nullopt, true};
+  const MetricsDocument told = metrics_of(asked, &document, history::wall_clock_us());
+  const MetricsDocument kept = metrics_recorded(asked).value();
+  EXPECT_EQ(kept.verdict, told.verdict);
+  EXPECT_EQ(kept.run_us, told.run_us);
+  EXPECT_EQ(kept.bytes, told.bytes);
+  EXPECT_EQ(kept.runs, told.runs);
+  EXPECT_EQ(kept.busbw, told.busbw);
+  EXPECT_EQ(kept.expected, told.expected);
+  EXPECT_EQ(kept.checks, told.checks);
+  EXPECT_EQ(kept.findings, told.findings);
+  EXPECT_EQ(kept.infos, told.infos);
+  EXPECT_EQ(kept.suspected, 1);
+  ASSERT_EQ(kept.sides.size(), 8u);
+  EXPECT_TRUE(kept.sides[5].sends_baseline);
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(kept.sides[i].node, told.sides[i].node);
+    EXPECT_EQ(kept.sides[i].sends, told.sides[i].sends);
+    EXPECT_EQ(kept.sides[i].receives_baseline, told.sides[i].receives_baseline);
+  }
+  EXPECT_EQ(kept.paths.size(), told.paths.size());
+  EXPECT_FALSE(kept.not_checked) << "the history keeps none";
+}
+
+TEST(HistoryUse, NoMetricsOfAFleetThatIsNotThere) {
+  Recorded r;
+  r.check();
+  const auto other =
+      metrics_recorded({"other", "0.1.0", HistoryPlace{r.request.place.file, "other"}, std::nullopt, false});
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().cause, Cause::bad_input);
+  EXPECT_THAT(other.error().what, HasSubstr("no check of the fleet other is recorded"));
+}
+
 TEST(HistoryUse, AFallIsSuspectedConfirmedAndOverAfterARepair) {
   Recorded r;
   r.settle();
@@ -92,6 +133,29 @@ TEST(HistoryUse, AFallIsSuspectedConfirmedAndOverAfterARepair) {
   EXPECT_TRUE(r.check().remembered->regressions.empty());
   EXPECT_EQ(exit_code(regressions(r.request.place, {}).value()), 0);
   EXPECT_EQ(regressions(r.request.place, {history::State::recovered}).value().regressions.size(), 1u);
+}
+
+// Each time the clock is set back by days. What counts is the order in which checks were recorded.
+TEST(HistoryUse, AClockThatIsSetBackBetweenChecksLosesNothing) {
+  Recorded r;
+  r.settle();
+  r.scene.fleet.sends[5] = 0.93;
+  r.check();
+  EXPECT_EQ(exit_code(regressions(r.request.place, {}).value()), 1);
+  r.day -= 4;
+  const CheckDocument second = r.check();
+  ASSERT_EQ(second.remembered->regressions.size(), 1u);
+  EXPECT_EQ(second.remembered->regressions[0].state, history::State::confirmed);
+  r.scene.fleet.sends.clear();
+  r.day -= 4;
+  r.check();
+  r.day -= 4;
+  r.check();
+  EXPECT_EQ(regressions(r.request.place, {history::State::recovered}).value().regressions.size(), 1u);
+  EXPECT_EQ(exit_code(regressions(r.request.place, {}).value()), 0);
+  const HistoryDocument node = history({r.request.place, "node5", 60 * day_us}).value();
+  EXPECT_EQ(node.series[0].points.size(), 16u);
+  EXPECT_TRUE(history_verify(r.request.place).value().wrong.empty());
 }
 
 TEST(HistoryUse, FindingsSaySinceWhen) {
