@@ -1,6 +1,7 @@
 #include "history/sqlite.h"
 
 #include <sqlite3.h>
+#include <sys/statvfs.h>
 
 namespace ringtrue::history {
 namespace {
@@ -28,6 +29,14 @@ int work_done(void* left) {
 }
 
 constexpr int steps_at_once = 1000;
+
+constexpr const char* no_room = "cannot grow: the disk, or what may be used of it, is full";
+constexpr const char* make_room = "make room, or keep less: ringtrue history prune";
+
+bool is_full(const std::string& file) {
+  struct statvfs disk {};
+  return ::statvfs(file.c_str(), &disk) == 0 && disk.f_blocks > 0 && disk.f_bavail == 0;
+}
 
 }  // namespace
 
@@ -81,8 +90,7 @@ Error Connection::error() const {
   const int code = db ? sqlite3_extended_errcode(db) : SQLITE_NOMEM;
   switch (code & 0xff) {
     case SQLITE_FULL:
-      return {Cause::unavailable, about + "cannot grow: the disk, or what may be used of it, is full", "",
-              "make room, or keep less: ringtrue history prune"};
+      return {Cause::unavailable, about + no_room, "", make_room};
     case SQLITE_READONLY:
     case SQLITE_PERM:
       return {Cause::unavailable, about + "may not be written", "",
@@ -100,6 +108,8 @@ Error Connection::error() const {
       return {Cause::bad_input, about + "is damaged", "",
               "see ringtrue history verify, or name another file"};
     case SQLITE_IOERR:
+      // What readers and writers share beside a file in a log needs room, too; that is no SQLITE_FULL.
+      if (is_full(file_)) return {Cause::unavailable, about + no_room, "", make_room};
       return {Cause::unavailable, about + "cannot be read or written: " + sqlite3_errmsg(db), "",
               "see to the disk that it is on"};
     default:
