@@ -344,18 +344,24 @@ FleetResult<std::unique_ptr<Fleet>> Fleet::lease(std::vector<Target> targets, Op
   return std::unique_ptr<Fleet>(std::move(fleet));
 }
 
-Result<std::vector<NodeState>> describe(const std::vector<Target>& targets, const Options& options) {
+Result<std::shared_ptr<Dialer>> make_dialer(const std::vector<Target>& targets, const Options& options) {
+  return make_dialer(targets, options.pki, options.phase_deadline);
+}
+
+namespace {
+
+std::vector<NodeState> states_of(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline,
+                                 const Gently* gently) {
   std::vector<NodeState> states;
-  for (const Target& target : targets) states.emplace_back().node = target.node;
-  const auto dialer = make_dialer(targets, options.pki, options.phase_deadline);
-  if (!dialer) return tl::unexpected(dialer.error());
   std::vector<Target> known;
   std::vector<std::size_t> places;  // in `states`
   for (std::size_t i = 0; i < targets.size(); ++i) {
-    states[i].cause = targets[i].unknown;
+    NodeState& state = states.emplace_back();
+    state.node = targets[i].node;
+    state.cause = targets[i].unknown;
     if (targets[i].unknown.empty()) known.push_back(targets[i]), places.push_back(i);
   }
-  ask_all(**dialer, known, options.phase_deadline, [&](std::size_t i, Result<NodeState> state) {
+  const auto told = [&](std::size_t i, Result<NodeState> state) {
     NodeState& row = states[places[i]];
     if (state) {
       row = std::move(*state);
@@ -363,8 +369,22 @@ Result<std::vector<NodeState>> describe(const std::vector<Target>& targets, cons
       row.cause = state.error().what;
       row.next = state.error().next;
     }
-  });
+  };
+  ask_all(dialer, known, deadline, told, gently);
   return states;
+}
+
+}  // namespace
+
+Result<std::vector<NodeState>> describe(const std::vector<Target>& targets, const Options& options) {
+  const auto dialer = make_dialer(targets, options);
+  if (!dialer) return tl::unexpected(dialer.error());
+  return states_of(**dialer, targets, options.phase_deadline, nullptr);
+}
+
+std::vector<NodeState> describe(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline,
+                                const Gently& gently) {
+  return states_of(dialer, targets, deadline, &gently);
 }
 
 run::Job job_over(const std::vector<Target>& targets, const std::vector<int>& order, const Options& options) {

@@ -75,6 +75,18 @@ std::string holder_here(std::string_view what);
 // Asks every node what it is, in the order given. Fails as a whole only without credentials to ask with.
 Result<std::vector<NodeState>> describe(const std::vector<Target>& targets, const Options& options);
 
+// What all connections to a fleet share: one set of certificates, read once.
+class Dialer;
+Result<std::shared_ptr<Dialer>> make_dialer(const std::vector<Target>& targets, const Options& options);
+
+// For one who asks the same nodes all day, and shall not be felt: by the thread that calls, few at once.
+struct Gently {
+  std::size_t at_once = 32;
+  std::function<bool()> ended{};  // what did not answer until then counts as unreachable
+};
+std::vector<NodeState> describe(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline,
+                                const Gently& gently);
+
 // A line for each other version among them than this program's: which nodes, and whether that does harm.
 std::vector<std::string> version_notes(const std::vector<NodeState>& nodes);
 

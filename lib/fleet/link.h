@@ -60,8 +60,6 @@ class Link {
   virtual bool connected() const = 0;
 };
 
-// What all streams of a fleet share: one set of certificates, read once.
-class Dialer;
 // `pki`: the folder of the certificates, which Unix sockets do without; empty for --insecure. A daemon that
 // has not been reached after most of `deadline` fails with the reason.
 Result<std::shared_ptr<Dialer>> make_dialer(const std::vector<Target>& targets, const std::string& pki,
@@ -75,9 +73,10 @@ std::shared_ptr<Link> open_link(Dialer& dialer, const Target& target, int node,
 void sweep_links();
 
 // Asks every daemon what it is, 256 at a time, each for at most `deadline`; returns when all have answered.
-// `told` is called once a target, from any thread.
+// `told` is called once a target, from any thread; `gently`: from this one, which does all of it.
 void ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline,
-             const std::function<void(std::size_t target, Result<NodeState> state)>& told);
+             const std::function<void(std::size_t target, Result<NodeState> state)>& told,
+             const Gently* gently = nullptr);
 
 // The same for a recording of its node.
 void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const probe::ReadRequest& question,
