@@ -137,24 +137,21 @@ int run(Context& context, const CheckFlags& flags) {
     return failed(context, document.error());
   }
   const int code = diagnosis::exit_code(document->diagnosis.verdict);
-  // Whatever becomes of the history, the verdict stands, and is told first.
-  std::optional<Error> trouble;
-  const bool something = place && !document->diagnosis.sides.empty();
-  if (something)
-    if (const auto done = ops::recall(recording, *document); !done) trouble = done.error();
+  int told = code;
   const auto tell = [&] {
-    if (context.common.json || flags.format != "nagios") return show(context, *document, code);
+    if (context.common.json || flags.format != "nagios") {
+      told = show(context, *document, code);
+      return;
+    }
     if (document->error) complain(document->error->error);
-    return print(report::nagios(*document), code);
+    told = print(report::nagios(*document), code);
   };
-  const int told = tell();
-  if (something && !trouble)
-    if (const auto done = ops::record(recording, *document, report::json(*document)); !done)
-      trouble = done.error();
-  if (trouble) {
-    trouble->what = "not recorded: " + trouble->what;
-    complain(*trouble);
-  }
+  if (!place)
+    tell();
+  else if (const auto done =
+               ops::remember(recording, *document, tell, [&] { return report::json(*document); });
+           !done)
+    complain(done.error());
   if (const auto done = write_metrics(flags.metrics, metrics_request(context, flags, place), &*document);
       !done)
     complain(done.error());

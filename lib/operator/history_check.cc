@@ -166,6 +166,17 @@ Result<void> record(const RecordRequest& request, const CheckDocument& document,
       {}, "see ringtrue history prune --max-size");
 }
 
+Result<void> remember(const RecordRequest& request, CheckDocument& document,
+                      const std::function<void()>& tell, const std::function<std::string()>& json) {
+  const bool something = !document.diagnosis.sides.empty();
+  Result<void> done;
+  if (something) done = recall(request, document);
+  tell();
+  if (something && done) done = record(request, document, json());
+  if (!done) done.error().what = "not recorded: " + done.error().what;
+  return done;
+}
+
 Result<ConfirmPlan> plan_confirmation(const HistoryPlace& place, const std::vector<std::string>& asked,
                                       const std::vector<std::string>& known) {
   constexpr std::size_t partners = 3;

@@ -134,13 +134,8 @@ class LiveWorld final : public WatchWorld {
  private:
   // Whatever becomes of the history, the check stands.
   void remember_check(const RecordRequest& recording, CheckDocument& document, WatchedCheck& out) {
-    if (document.diagnosis.sides.empty()) return;
-    if (const auto done = recall(recording, document); !done) {
-      out.troubles.push_back("not recorded: " + done.error().text());
-      return;
-    }
-    if (const auto done = record(recording, document, request_.check_json(document)); !done)
-      out.troubles.push_back("not recorded: " + done.error().text());
+    const auto done = ops::remember(recording, document, [] {}, [&] { return request_.check_json(document); });
+    if (!done) out.troubles.push_back(done.error().text());
     if (!document.remembered) return;
     const auto add = [&](const history::Regression& one) {
       out.regressions.push_back(
