@@ -37,7 +37,7 @@ int run(Context& context, const std::vector<std::string>& said) {
   if (common.color != report::Color::automatic)
     words.insert(words.end(), {"--color", common.color == report::Color::always ? "always" : "never"});
   for (const config::Given& given : common.configuration())
-    words.insert(words.end(), {"--setting", given.key + "=" + given.text});
+    words.insert(words.end(), {"--setting", fmt::format("{} {}={}", given.origin, given.key, given.text)});
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);

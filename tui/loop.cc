@@ -149,7 +149,10 @@ class Loop {
         terminal_->resume();
         return model_->refresh();
       case Effect::Kind::start:
-        return model_->check();
+        return model_->launch(effect.task);
+      case Effect::Kind::price:
+        view_ = priced(std::move(view_), model_->price(effect.task));
+        return;
       case Effect::Kind::cancel:
         return model_->cancel();
       case Effect::Kind::save:

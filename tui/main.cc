@@ -42,6 +42,19 @@ Letters letters_of(const Options& options) {
   return letters;
 }
 
+// What was said of how daemons are reached and what carries the data, for commands to paste.
+ops::ReproduceWords words_again(const Options& options) {
+  ops::ReproduceWords again;
+  if (!options.config_file.empty()) again.reach = {"--config", options.config_file};
+  if (options.insecure) again.reach.emplace_back("--insecure");
+  for (const config::Given& given : options.settings) {
+    if (given.key == "hosts" || given.origin.find(' ') != std::string::npos) continue;
+    auto& words = given.key == "pki" || given.key == "deadlines.phase" ? again.reach : again.carry;
+    words.insert(words.end(), {given.origin, given.text});
+  }
+  return again;
+}
+
 Result<std::unique_ptr<Model>> open_model(const Options& options, const config::Config& config) {
   std::optional<double> at;
   if (!options.at.empty()) {
@@ -73,6 +86,8 @@ Result<std::unique_ptr<Model>> open_model(const Options& options, const config::
   live.setup.command = "tui";
   live.read_only = options.read_only;
   live.history = history;
+  live.again = words_again(options);
+  live.version = RINGTRUE_VERSION;
   return watch_daemons(live);
 }
 

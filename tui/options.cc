@@ -69,7 +69,11 @@ std::vector<Known> table(Options& o) {
          const std::size_t cut = value.find('=');
          if (cut == std::string::npos) return fail(Cause::bad_input, "give KEY=VALUE");
          const std::string key = value.substr(0, cut);
-         o.settings.push_back({key, value.substr(cut + 1), "--setting " + key, false, config::Layer::flag});
+         // "--pki pki=DIR": the flag by which it was said.
+         const std::size_t blank = key.starts_with("--") ? key.find(' ') : std::string::npos;
+         const std::string flag = blank == std::string::npos ? "" : key.substr(0, blank);
+         o.settings.push_back({key.substr(flag.empty() ? 0 : blank + 1), value.substr(cut + 1),
+                               flag.empty() ? "--setting " + key : flag, false, config::Layer::flag});
          return {};
        }},
   };

@@ -62,11 +62,16 @@ std::string_view name(const AlgorithmRequest& algorithm) {
   return algorithm ? key_of(*algorithm) : "auto";
 }
 
+std::vector<std::string> algorithm_names() {
+  std::vector<std::string> names = {"auto"};
+  for (const auto& known : collective::algorithms()) names.emplace_back(known.name);
+  return names;
+}
+
 Result<AlgorithmRequest> parse_algorithm(std::string_view text) {
   if (text == "auto") return AlgorithmRequest();
   if (const auto known = collective::find_algorithm(text)) return AlgorithmRequest((*known)->id);
-  std::vector<std::string> names = {"auto"};
-  for (const auto& known : collective::algorithms()) names.emplace_back(known.name);
+  const std::vector<std::string> names = algorithm_names();
   const auto meant = closest(text, names);
   return fail(Cause::bad_input, fmt::format("unknown algorithm '{}'", text.substr(0, 60)), {},
               meant ? fmt::format("did you mean {}? there are {}", *meant, fmt::join(names, ", "))

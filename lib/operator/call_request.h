@@ -16,6 +16,7 @@ namespace ringtrue::ops {
 // What "auto" leaves open until the ranks are known is nullopt.
 using AlgorithmRequest = std::optional<collective::AlgorithmId>;
 std::string_view name(const AlgorithmRequest& algorithm);
+std::vector<std::string> algorithm_names();  // "auto" first
 // "auto", or one of collective::algorithms(). The error says which was perhaps meant.
 Result<AlgorithmRequest> parse_algorithm(std::string_view text);
 

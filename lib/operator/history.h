@@ -37,8 +37,8 @@ struct RecordRequest {
 Result<void> recall(const RecordRequest& request, CheckDocument& document);
 // Stores it, with its JSON.
 Result<void> record(const RecordRequest& request, const CheckDocument& document, const std::string& json);
-// Both, and in between `tell`, in any case: whatever becomes of the history, the verdict stands and is told first.
-// Nothing is kept of a check that measured nothing. An error says that it is not recorded, and why.
+// Both, and in between `tell`, in any case: whatever becomes of the history, the verdict stands and is told
+// first. Nothing is kept of a check that measured nothing. An error says that it is not recorded, and why.
 Result<void> remember(const RecordRequest& request, CheckDocument& document,
                       const std::function<void()>& tell, const std::function<std::string()>& json);
 

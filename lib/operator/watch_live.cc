@@ -134,7 +134,8 @@ class LiveWorld final : public WatchWorld {
  private:
   // Whatever becomes of the history, the check stands.
   void remember_check(const RecordRequest& recording, CheckDocument& document, WatchedCheck& out) {
-    const auto done = ops::remember(recording, document, [] {}, [&] { return request_.check_json(document); });
+    const auto done = ops::remember(
+        recording, document, [] {}, [&] { return request_.check_json(document); });
     if (!done) out.troubles.push_back(done.error().text());
     if (!document.remembered) return;
     const auto add = [&](const history::Regression& one) {

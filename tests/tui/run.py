@@ -64,7 +64,7 @@ def a_check_is_confirmed_watched_and_cancelled():
     with tmux("--demo") as t:
         t.says("^! node5 ")
         t.keys("c")
-        t.says("start check of 32 nodes: [0-9]+ runs")
+        t.says("y starts check of 32 nodes: [0-9]+ runs")
         t.keys("n")
         t.says("nothing was started")
         t.keys("c", "y")
@@ -175,12 +175,18 @@ def daemons_are_watched_and_checked():
         daemons = [Daemon(folder, f"node{i}") for i in range(3)]
         try:
             hosts = ",".join(d.address for d in daemons)
-            with tmux("--insecure", "--setting", f"hosts={hosts}", width=120) as t:
+            with tmux("--insecure", "--setting", f"history={folder}/history.db", "--setting", f"hosts={hosts}", width=120) as t:
                 t.says(" 3 nodes")
                 t.keys("c")
-                t.says("start check of 3 nodes: .*held by nobody")
+                t.says("y starts check of 3 nodes: .*held by nobody")
                 t.keys("y")
                 t.says("^verdict: ")
+                t.says("^recorded in ")
+                t.keys("Enter", "Right", "Down", "Right", "Right", "Down", "Down", "64K", "Enter")
+                t.says("y starts run of ring up to 64 KiB: 6 calls, .* on 3 nodes, held by nobody")
+                t.keys("y")
+                t.says("run of ring up to 64 KiB: done")
+                t.says("64.0 KiB .* [MG]B/s")
                 t.keys("3")
                 t.says("% of expected")
                 t.keys("1")

@@ -101,8 +101,8 @@ def a_fleet_of_1024_is_fast(program, fake_daemons, sanitized, timed):
         said = (f"first frame {min(first) * 1e3:.0f} ms, key to screen {min(keys) * 1e3:.1f} ms (99 %), {asking * 100:.2f} % of a "
                 f"core while it asks 34 nodes a second, {frozen * 100:.2f} % frozen, {written:.0f} B/s, {memory / 1e6:.0f} MB")
         print(f"        {said}", flush=True)
-        # A connection to a daemon costs a millisecond.
-        fast = min(first) < 0.3 and min(keys) < 0.05 and asking < 0.08 and frozen < 0.01
+        # A connection to a daemon costs most of a millisecond.
+        fast = min(first) < 0.3 and min(keys) < 0.05 and asking < 0.04 and frozen < 0.01
         assert fast or not timed, said
         assert sanitized or (memory < 100e6 and frozen < 0.05), said
         assert written < 2048, said

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::size_t longest_input = 200;
 
+void ask_to_start(View& view, const Snapshot& snapshot, Mode mode);
+
 std::string command_of(const View& view, const Snapshot& snapshot) {
   if (view.screen == Screen::findings) {
     const Table table = shown_rows(snapshot, view);
@@ -34,6 +36,23 @@ Step with(View view, Effect effect) {
   return {std::move(view), std::move(effect)};
 }
 
+// What a key changes in a line that is typed.
+void type(std::string& line, std::string_view key) {
+  if (key == "Bksp" || key == "Del") {
+    while (!line.empty() && (static_cast<unsigned char>(line.back()) & 0xc0) == 0x80) line.pop_back();
+    if (!line.empty()) line.pop_back();
+  } else if (key == "C-u") {
+    line.clear();
+  } else if (line.size() >= longest_input) {
+    return;
+  } else if (key == "Space") {
+    line += ' ';
+  } else if (const Character c = key.empty() ? Character{} : first_character(key);
+             c.valid && c.bytes == key.size() && c.code >= ' ' && c.code != 0x7f) {
+    line += key;
+  }
+}
+
 Step filtering(View view, std::string_view key, const Snapshot& snapshot) {
   if (key == "Esc") {
     view.mode = Mode::browse;
@@ -44,18 +63,44 @@ Step filtering(View view, std::string_view key, const Snapshot& snapshot) {
     view.here().row = 0;
     view.here().key.clear();
     view.mode = Mode::browse;
-  } else if (key == "Bksp" || key == "Del") {
-    while (!view.input.empty() && (static_cast<unsigned char>(view.input.back()) & 0xc0) == 0x80)
-      view.input.pop_back();
-    if (!view.input.empty()) view.input.pop_back();
-  } else if (key == "C-u") {
-    view.input.clear();
-  } else if (key == "Space") {
-    if (view.input.size() < longest_input) view.input += ' ';
-  } else if (const Character c = key.empty() ? Character{} : first_character(key);
-             c.valid && c.bytes == key.size() && c.code >= ' ' && c.code != 0x7f &&
-             view.input.size() < longest_input) {
-    view.input += key;
+  } else {
+    type(view.input, key);
+  }
+  return {std::move(view)};
+}
+
+// The next of the algorithms that there are for it, or the one before; the first is no name: as usual.
+void choose_algorithm(Task& task, const Offer& offer, int step) {
+  std::vector<std::string> names = {""};
+  if (task.kind == Task::Kind::check) names.insert(names.end(), {"ring", "omnireduce"});
+  if (task.kind == Task::Kind::run)
+    names.insert(names.end(), offer.algorithms.begin(), offer.algorithms.end());
+  const auto at = std::find(names.begin(), names.end(), task.algorithm) - names.begin();
+  const auto count = std::ptrdiff_t(names.size());
+  task.algorithm = at == count ? "" : names[std::size_t((at + step + count) % count)];
+}
+
+Step planning(View view, std::string_view key, const Snapshot& snapshot) {
+  enum Line { what, algorithm, nodes, amount, lines };
+  Task& task = view.plan;
+  const int step = key == "Left" ? -1 : 1;
+  if (key == "Esc") {
+    view.mode = Mode::browse;
+  } else if (key == "Enter") {
+    Effect effect;
+    effect.kind = Effect::Kind::price;
+    effect.task = task;
+    return {std::move(view), std::move(effect)};
+  } else if (key == "Up" || key == "Down" || key == "Tab" || key == "S-Tab") {
+    view.line = (view.line + (key == "Down" || key == "Tab" ? 1 : lines - 1)) % lines;
+  } else if (view.line == what && (key == "Left" || key == "Right" || key == "Space")) {
+    task.kind = Task::Kind((int(task.kind) + step + task_kinds) % task_kinds);
+    task.algorithm.clear();
+    task.amount.clear();
+  } else if (view.line == algorithm && (key == "Left" || key == "Right" || key == "Space")) {
+    choose_algorithm(task, snapshot.offer, step);
+  } else if (view.line == nodes || view.line == amount) {
+    type(view.line == nodes ? task.nodes : task.amount, key);
   }
   return {std::move(view)};
 }
@@ -97,6 +142,8 @@ void enter(View& view, const Snapshot& snapshot, Effect& effect) {
       if (!spot.open) spot.column = 0;
       spot.open = true;
       return;
+    case Screen::run:
+      return ask_to_start(view, snapshot, Mode::plan);
     default:
       return;
   }
@@ -120,7 +167,8 @@ void back(View& view, const Snapshot& snapshot, Effect& effect) {
   }
 }
 
-void ask_to_start(View& view, const Snapshot& snapshot) {
+// `mode`: of what comes next where something may be started.
+void ask_to_start(View& view, const Snapshot& snapshot, Mode mode) {
   if (view.read_only) return say(view, "read-only: nothing is started", true);
   if (!snapshot.offer.allowed)
     return say(view,
@@ -128,21 +176,36 @@ void ask_to_start(View& view, const Snapshot& snapshot) {
                    (snapshot.offer.why_not.empty() ? "nothing to run on" : snapshot.offer.why_not),
                true);
   if (snapshot.run.state == Run::State::running)
-    return say(view, "a check runs already; its screen is 'run'", true);
-  view.mode = Mode::ask_start;
+    return say(view, "something runs already; its screen is 'run'", true);
+  view.mode = mode;
+  if (mode == Mode::ask_start) view.price = {{}, snapshot.offer.what, snapshot.offer.cost};
 }
 
 }  // namespace
+
+View priced(View view, const Result<Price>& price) {
+  if (price) {
+    view.mode = Mode::ask_start;
+    view.price = *price;
+  } else {
+    say(view, price.error().text(), true);
+  }
+  return view;
+}
 
 Step press(View view, std::string_view key, const KeyMap& keys, const Snapshot& snapshot, Size size) {
   view.command.clear();
   if (view.mode == Mode::filter) return filtering(std::move(view), key, snapshot);
   say(view, "");
+  if (view.mode == Mode::plan) return planning(std::move(view), key, snapshot);
   if (view.mode == Mode::ask_start) {
     view.mode = Mode::browse;
     if (key != "y") return (say(view, "nothing was started"), Step{std::move(view)});
     view.screen = Screen::run;
-    return with(std::move(view), {Effect::Kind::start});
+    Effect effect;
+    effect.kind = Effect::Kind::start;
+    effect.task = view.price.task;
+    return with(std::move(view), std::move(effect));
   }
   if (view.mode == Mode::ask_export) {
     view.mode = Mode::browse;
@@ -265,7 +328,7 @@ Step press(View view, std::string_view key, const KeyMap& keys, const Snapshot& 
       view.map = !view.map;
       break;
     case Action::check:
-      ask_to_start(view, snapshot);
+      ask_to_start(view, snapshot, Mode::ask_start);
       break;
     case Action::cancel:
       if (snapshot.run.state == Run::State::running)

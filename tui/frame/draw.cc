@@ -95,9 +95,12 @@ Said message_of(const Snapshot& snapshot, const View& view) {
       return {fmt::format("{}  {}{}", typed, e.what, e.next.empty() ? "" : "; " + e.next), Paint::warning};
     }
     case Mode::ask_start:
-      return {fmt::format("start {}: {}? y starts it, any other key does not", snapshot.offer.what,
-                          snapshot.offer.cost),
+      return {fmt::format("y starts {}: {}; any other key does not", view.price.what, view.price.cost),
               Paint::accent};
+    case Mode::plan:
+      if (view.message.empty())
+        return {"Enter asks what it costs, Esc leaves; nothing is started yet", Paint::accent};
+      return {view.message, Paint::warning};
     case Mode::ask_export:
       return {"export what is shown as t text, c CSV or j JSON? any other key: not at all", Paint::accent};
     case Mode::browse:

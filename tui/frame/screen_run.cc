@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/plural.h"
 #include "tui/frame/parts.h"
 #include "tui/frame/words.h"
 
@@ -53,14 +54,60 @@ void draw_small_matrix(Grid& grid, const Box& box, const Matrix& m) {
     }
 }
 
+std::string hidden_text(int lines) {
+  if (lines == 0) return {};
+  return fmt::format("{} more {}: a taller terminal shows {}", lines, lines == 1 ? "line" : "lines",
+                     lines == 1 ? "it" : "them");
+}
+
+// Where what is to be started is chosen, a line each.
+void draw_plan(Grid& grid, const Box& box, const View& view) {
+  static constexpr const char* amounts[] = {"budget", "up to size", "bytes a pair"};
+  static constexpr const char* usual[] = {"16s", "64M", "16M"};
+  const Task& task = view.plan;
+  const bool none = task.kind == Task::Kind::sweep;
+  const std::size_t kind = std::size_t(task.kind);
+  struct Row {
+    const char* name;
+    std::string value, help;
+  };
+  const Row rows[] = {
+      {"what", std::string(key_of(task.kind)), "Left and Right change it: check, run, sweep"},
+      {"algorithm",
+       none                     ? "none"
+       : task.algorithm.empty() ? "as usual"
+                                : task.algorithm,
+       none ? "a sweep has none" : "Left and Right change it"},
+      {"nodes", task.nodes, "names, such as node[1-8]; nothing typed: all"},
+      {amounts[kind], task.amount, fmt::format("such as {}; nothing typed: as usual", usual[kind])}};
+  int y = box.y;
+  grid.put(box.x, y++, "Start from here; Up and Down choose a line", Paint::title, box.width);
+  for (int i = 0; i < int(std::size(rows)); ++i) {
+    if (y >= box.y + box.height) return;
+    const Row& row = rows[i];
+    const bool here = i == view.line;
+    const int taken = grid.put(
+        box.x, y,
+        fmt::format("{} {:<13} {}{}", here ? ">" : " ", row.name, row.value, here && i > 1 ? "_" : ""),
+        here ? Paint::bold : Paint::plain, box.width);
+    if (here) grid.put(box.x + taken + 3, y, row.help, Paint::dim, box.width - taken - 3);
+    ++y;
+  }
+}
+
 }  // namespace
 
 std::string draw_run(Grid& grid, const Box& box, const Snapshot& snapshot, const View& view) {
   const Run& run = snapshot.run;
   int y = box.y;
   const int end = box.y + box.height;
+  if (view.mode == Mode::plan) return draw_plan(grid, box, view), std::string();
+  int hidden = 0;  // lines for which there is no room
   const auto say = [&](const std::string& text, Paint paint = Paint::plain) {
-    if (y < end) y += draw_text(grid, {box.x, y, box.width, end - y}, text, paint, 2);
+    if (y < end)
+      y += draw_text(grid, {box.x, y, box.width, end - y}, text, paint, 2);
+    else
+      ++hidden;
   };
   if (run.state == Run::State::none) {
     say("Nothing runs.");
@@ -70,13 +117,15 @@ std::string draw_run(Grid& grid, const Box& box, const Snapshot& snapshot, const
                       view.read_only ? "read-only" : snapshot.offer.why_not),
           Paint::dim);
     else
-      say("A check is started by its key (c), which asks first.", Paint::accent);
-    return {};
+      say("A check is started by its key (c), which asks first; Enter chooses a check, run or sweep.",
+          Paint::accent);
+    return hidden_text(hidden);
   }
   say(fmt::format("{}: {}", run.what, state_text(run)),
       run.state == Run::State::running ? Paint::accent : Paint::bold);
   if (!run.error.empty()) say(run.error, Paint::bad);
   if (!run.verdict.empty()) say(fmt::format("verdict: {}", run.verdict), paint_of(run.level));
+  if (!run.recorded.empty()) say("recorded in " + run.recorded, Paint::dim);
   if (run.state == Run::State::running && !run.phase.empty())
     say(fmt::format("phase {}{}{}", run.phase,
                     run.of > 0 ? fmt::format(", {} of {} nodes", run.answered, run.of) : "",
@@ -87,7 +136,8 @@ std::string draw_run(Grid& grid, const Box& box, const Snapshot& snapshot, const
                     bar(used / *run.budget_s, 20, grid.letters()), used, *run.budget_s,
                     std::max(*run.budget_s - used, 0.0)));
   }
-  say(fmt::format("{} runs, {} sent", run.runs, size_text(run.bytes)));
+  const std::string sent = run.bytes > 0 ? fmt::format(", {} sent", size_text(run.bytes)) : "";
+  if (run.runs > 0 || !sent.empty()) say(plural(std::size_t(run.runs), "run") + sent);
   std::size_t shown_suspects = 0;
   for (const Suspect& s : run.suspects) {
     if (++shown_suspects > 6) {
@@ -98,10 +148,14 @@ std::string draw_run(Grid& grid, const Box& box, const Snapshot& snapshot, const
                     s.confidence * 100, s.where, s.confirmed ? ", confirmed" : ""),
         s.confirmed ? Paint::bad : Paint::warning);
   }
-  if (!run.sizes.empty() && y + 1 < end) {
-    grid.put(box.x, y++, "      size     busbw     ideal", Paint::title, box.width);
+  if (!run.sizes.empty()) {
+    const bool room_for_any = y + 1 < end;
+    if (room_for_any) grid.put(box.x, y++, "      size     busbw     ideal", Paint::title, box.width);
     for (const SizeRow& s : run.sizes) {
-      if (y >= end) break;
+      if (!room_for_any || y >= end) {
+        ++hidden;
+        continue;
+      }
       const RateUnit unit = unit_of(std::max(s.busbw.value_or(0), s.ideal.value_or(0)));
       const Maybe share = s.busbw && s.ideal && *s.ideal > 0 ? Maybe(*s.busbw / *s.ideal) : Maybe();
       const int room = std::clamp(box.width - 46, 0, 40);
@@ -112,8 +166,13 @@ std::string draw_run(Grid& grid, const Box& box, const Snapshot& snapshot, const
                paint_of(level_of(share)), box.width);
     }
   }
-  if (run.matrix && y + 3 < end) draw_small_matrix(grid, {box.x, y, box.width, end - y}, *run.matrix);
-  return {};
+  if (run.matrix) {
+    if (y + 3 < end)
+      draw_small_matrix(grid, {box.x, y, box.width, end - y}, *run.matrix);
+    else
+      hidden += int(run.matrix->names.size());
+  }
+  return hidden_text(hidden);
 }
 
 }  // namespace ringtrue::tui

@@ -7,6 +7,7 @@
 
 #include "base/keys.h"
 #include "tui/frame/grid.h"
+#include "tui/model/snapshot/snapshot.h"
 
 namespace ringtrue::tui {
 
@@ -14,7 +15,7 @@ enum class Screen : std::uint8_t { fleet, findings, matrix, topology, history, c
 inline constexpr int screens = 7;
 
 // What the next keys mean: what was asked is answered by one key.
-enum class Mode : std::uint8_t { browse, filter, ask_start, ask_export };
+enum class Mode : std::uint8_t { browse, filter, plan, ask_start, ask_export };
 
 // Of one screen.
 struct Spot {
@@ -38,6 +39,9 @@ struct View {
   std::string message{};
   bool complaint = false;
   std::string command{};  // shown to be copied
+  Task plan{};            // what is about to be started, as it is typed
+  int line = 0;           // of it, which is changed
+  Price price{};          // what is asked for
   Letters letters{};
   bool read_only = false;
 

@@ -69,8 +69,14 @@ class Demo final : public Model {
     board_.publish();
   }
 
-  void check() override {
-    if (checking_.exchange(true)) return;
+  Result<Price> price(const Task& task) const override {
+    const Offer offer = board_.snapshot()->offer;
+    if (task.kind == Task::Kind::check && task.algorithm.empty() && task.nodes.empty() && task.amount.empty())
+      return Price{task, offer.what, offer.cost};
+    return fail(Cause::unavailable, "the demo plays checks of all its nodes alone");
+  }
+  void launch(const Task& task) override {
+    if (!price(task) || checking_.exchange(true)) return;
     if (check_.joinable()) check_.join();
     cancelled_ = false;
     check_ = std::thread([this] { play_check(); });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <map>
@@ -10,24 +11,27 @@
 #include <utility>
 
 #include "base/hostlist.h"
-#include "operator/check.h"
+#include "base/plural.h"
+#include "fleet/fleet.h"
+#include "operator/call_request.h"
 #include "operator/facts.h"
 #include "operator/runner.h"
 #include "pki/pki.h"
-#include "report/json/json.h"
+#include "tui/model/asking.h"
 #include "tui/model/board.h"
-#include "tui/model/document.h"
 #include "tui/model/inventory.h"
 #include "tui/model/model.h"
+#include "tui/model/order.h"
 #include "tui/model/past.h"
+#include "tui/model/play.h"
 #include "tui/model/presence.h"
-#include "tui/model/watch.h"
 
 namespace ringtrue::tui {
 namespace {
 
-constexpr std::size_t asked_at_once = 32;
-constexpr Seconds answers_in{3};
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using Instant = Clock::time_point;
 
 // Between two questions to a node.
 double pause_of(std::size_t nodes) {
@@ -60,9 +64,12 @@ class Live final : public Model {
     board_.set([this](std::vector<NodeRow>& rows) { presence_.touch(rows); });
   }
   ~Live() override {
-    stop_ = true;
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
     cancel();
-    asking_.request();
+    end_asking_.request();
     wake_.notify_all();
     for (std::thread* t : {&worker_, &check_, &inspector_})
       if (t->joinable()) t->join();
@@ -81,7 +88,8 @@ class Live final : public Model {
   }
 
   SnapshotPtr whole(Seconds) override {
-    for (std::size_t first = 0; first < hosts_.size(); first += asked_at_once) ask(first);
+    for (std::size_t first = 0; first < hosts_.size(); first += Asking::at_once) ask(first);
+    tell_notes();
     offer();
     return board_.snapshot();
   }
@@ -94,13 +102,19 @@ class Live final : public Model {
     board_.publish();
   }
   void freeze(bool frozen) override {
-    frozen_ = frozen;
+    {
+      const std::lock_guard lock(mutex_);
+      frozen_ = frozen;
+    }
     board_.freeze(frozen);
     board_.publish();
     wake_.notify_all();
   }
   void refresh() override {
-    refresh_ = true;
+    {
+      const std::lock_guard lock(mutex_);
+      refresh_ = true;
+    }
     inspected_ = false;
     wake_.notify_all();
     look(screen_);
@@ -116,14 +130,20 @@ class Live final : public Model {
     board_.acknowledge(key, "you");
     board_.publish();
   }
-  void check() override {
-    if (request_.read_only || checking_.exchange(true)) return;
+  Result<Price> price(const Task& task) const override {
+    const auto order = order_of(task, names_);
+    if (!order) return tl::unexpected(order.error());
+    return price_of(*order, known_costs(), hosts_.size());
+  }
+  void launch(const Task& task) override {
+    auto order = order_of(task, names_);
+    if (!order || !why_not_.empty() || checking_.exchange(true)) return;
     if (check_.joinable()) check_.join();
     {
       const std::lock_guard lock(stop_mutex_);
       end_check_ = std::make_unique<ops::Stop>();
     }
-    check_ = std::thread([this] { play_check(); });
+    check_ = std::thread([this, order = std::move(*order)] { play(order); });
   }
   void cancel() override {
     const std::lock_guard lock(stop_mutex_);
@@ -131,58 +151,70 @@ class Live final : public Model {
   }
 
  private:
-  // Whether nobody wants it to end meanwhile.
-  bool sleep(double seconds) {
+  // Until something is to be done: at once where a key asks for it, never while frozen.
+  void wait_until(Instant when) {
     std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return stop_ || refresh_; });
-    return !stop_;
+    while (!stop_ && (frozen_ || (!refresh_ && !over_ && Clock::now() < when))) {
+      if (frozen_)
+        wake_.wait(lock);
+      else
+        wake_.wait_until(lock, when);
+    }
   }
 
-  void ask(std::size_t first) {
-    ops::Setup setup = request_.setup;
-    setup.config.phase_deadline.value = answers_in;
-    std::string some;
-    for (std::size_t i = first; i < std::min(first + asked_at_once, hosts_.size()); ++i)
-      some += (some.empty() ? "" : ",") + hosts_[i];
-    setup.config.hosts.value = some;
-    auto document = ops::nodes(setup, ops::Control(asking_));
-    const double now = wall_clock();
-    if (!document) {
-      board_.set_message(document.error().error.text());
-      return;
-    }
-    board_.set_message(document->notes.empty() ? "" : document->notes[0]);
-    for (std::size_t i = 0; i < document->nodes.size() && first + i < names_.size(); ++i)
-      if (!names_[first + i].empty()) document->nodes[i].node = names_[first + i];
-    if (presence_.take(document->nodes, now)) board_.changed();
+  // Whether something is new.
+  bool ask(std::size_t first) {
+    const auto states = asking_.ask(first);
+    if (!states) return board_.set_message(states.error().text()), true;
+    if (stop_ || !presence_.take(*states, wall_clock())) return false;
+    board_.changed();
+    return true;
+  }
+
+  void tell_notes() {
+    const auto notes = asking_.notes();
+    if (!notes.empty() || told_notes_) board_.set_message(notes.empty() ? "" : notes[0]);
+    told_notes_ = !notes.empty();
   }
 
   void work() {
     board_.publish();
-    const std::size_t parts = (hosts_.size() + asked_at_once - 1) / asked_at_once;
-    std::size_t part = 0;
-    const auto soon = [&] { return std::max(pause_of(hosts_.size()) / double(parts), 0.05); };
-    double next = 0;
+    const std::size_t parts = (hosts_.size() + Asking::at_once - 1) / Asking::at_once;
+    const auto between = std::chrono::duration_cast<Clock::duration>(
+        std::chrono::duration<double>(std::max(pause_of(hosts_.size()) / double(parts), 0.05)));
+    std::size_t part = 0, asked = 0;
+    Instant next = Clock::now(), tick = next;
     while (!stop_) {
-      const double now = wall_clock();
-      // A clock that is set back makes nobody wait for ever.
-      if (!frozen_ && (now >= next || next > now + 60 || refresh_)) {
-        refresh_ = false;
-        ask(part * asked_at_once);
-        part = (part + 1) % parts;
+      if (over_.exchange(false)) {  // who held the nodes then does so no more
+        part = asked = 0;
+        next = Clock::now();
+      }
+      if (refresh_.exchange(false)) {
+        asking_.look_up_again();
+        next = Clock::now();
+      }
+      bool changed = false;
+      if (Clock::now() >= next) {
+        changed = ask(part * Asking::at_once);
         // The first time all of them, one part after the other.
-        next = asked_ < parts && ++asked_ < parts ? 0 : wall_clock() + soon();
+        if (++asked >= parts) next = Clock::now() + between;
+        part = (part + 1) % parts;
+        if (part == 0) tell_notes();
         offer();
       }
-      if (!frozen_) board_.publish();
-      if (!sleep(std::clamp(next - wall_clock(), 0.01, 1.0))) break;
+      // How old things are is told in seconds: of few nodes by each, of many, which are long to draw, seldom.
+      if (changed || Clock::now() >= tick) {
+        board_.publish();
+        tick = Clock::now() + (hosts_.size() > 100 ? 10s : 1s);
+      }
+      wait_until(std::min(next, tick));
     }
   }
 
   void inspect() {
     board_.set_message("asking the nodes what is in them");
     board_.publish();
-    const auto topo = ops::topo(request_.setup, {}, true, ops::Control(asking_));
+    const auto topo = ops::topo(request_.setup, {}, true, ops::Control(end_asking_));
     if (topo) board_.set(topology_of(*topo));
     board_.set_message(topo ? "" : topo.error().error.text());
     board_.publish();
@@ -198,61 +230,53 @@ class Live final : public Model {
     return fmt::format("the certificate in {} may not run, only read", credentials->folder);
   }
 
+  CostsKnown known_costs() const {
+    CostsKnown out;
+    out.held = presence_.held();
+    const std::lock_guard lock(mutex_);
+    out.last = cost_;
+    out.rate = rate_;
+    return out;
+  }
+
   void offer() {
     Offer offer;
-    offer.what = fmt::format("check of {} nodes", hosts_.size());
+    const CostsKnown known = known_costs();
+    offer.what = fmt::format("check of {}", plural(hosts_.size(), "node"));
     offer.why_not = why_not_;
     offer.allowed = offer.why_not.empty();
-    const std::string held = presence_.held();
-    {
-      const std::lock_guard lock(mutex_);
-      offer.cost = cost_.empty() ? fmt::format("up to 20 s of load on {} nodes, {}", hosts_.size(), held)
-                                 : fmt::format("{} on {} nodes, {}", cost_, hosts_.size(), held);
-    }
+    offer.cost = fmt::format("{} on {}, {}", known.last.empty() ? "up to 20 s of load" : known.last,
+                             plural(hosts_.size(), "node"), known.held);
+    for (const std::string& name : ops::algorithm_names()) offer.algorithms.push_back(name);
     board_.set(std::move(offer));
   }
 
-  void play_check() {
-    ops::CheckRequest request;
-    request.setup = request_.setup;
-    request.setup.command = "tui check";
-    Watch watch(fmt::format("check of {} nodes", hosts_.size()), {});
-    const auto publish = [&] {
-      board_.set(watch.run());
-      board_.publish();
-    };
-    publish();
+  void play(const Order& order) {
     ops::Stop* stop = nullptr;
     {
       const std::lock_guard lock(stop_mutex_);
       stop = end_check_.get();
     }
-    const auto document = ops::check(request, ops::Control(*stop, [&](const ops::progress::Event& event) {
-                                       watch.take(event);
-                                       publish();
-                                     }));
-    Run run = watch.run();
-    run.state = Run::State::done;
-    if (!document) {
-      run.state =
-          document.error().error.cause == Cause::cancelled ? Run::State::cancelled : Run::State::failed;
-      run.error = run.state == Run::State::failed ? document.error().error.text() : "";
-    } else if (auto read = read_document(report::json(*document), wall_clock(), "check");
-               read && read->moment) {
-      const Moment& moment = *read->moment;
-      const bool cancelled = document->error && document->error->error.cause == Cause::cancelled;
-      run.state = cancelled ? Run::State::cancelled : Run::State::done;
-      run.verdict = cancelled ? "" : moment.verdict + ": " + moment.text;
-      run.level = moment.level;
-      if (!cancelled) board_.add(read->moment);
+    const auto show = [this](const Run& run) {
+      board_.set(run);
+      board_.publish();
+    };
+    const bool of_all = order.nodes.size() == hosts_.size();
+    const auto finished = [&](const std::shared_ptr<const Moment>& moment) {
+      board_.add(moment);
       const std::lock_guard lock(mutex_);
-      if (!cancelled)
-        cost_ = fmt::format("{} runs, {:.0f} s, {:.1f} GiB", moment.runs, std::ceil(moment.seconds),
-                            moment.bytes / (1 << 30));
-    }
-    board_.set(std::move(run));
-    offer();
+      rate_ = moment->expected;
+      if (of_all)
+        cost_ = fmt::format("{} runs, {:.0f} s, {}", moment->runs, std::ceil(moment->seconds),
+                            bytes_text(moment->bytes));
+    };
+    Play(request_, hosts_, order, {show, finished}).go(*stop);
     checking_ = false;
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    wake_.notify_all();
     board_.publish();
   }
 
@@ -260,12 +284,17 @@ class Live final : public Model {
   const std::vector<std::string> hosts_, names_;
   Presence presence_;
   Board board_;
-  std::atomic<bool> stop_ = false, frozen_ = false, refresh_ = false, checking_ = false, inspected_ = false;
-  ops::Stop asking_;
-  std::mutex mutex_, stop_mutex_;
+  std::atomic<bool> stop_ = false, frozen_ = false, refresh_ = false, over_ = false, checking_ = false,
+                    inspected_ = false;
+  ops::Stop end_asking_;
+  mutable std::mutex mutex_;
+  std::mutex stop_mutex_;
   std::condition_variable wake_;
   std::string cost_, why_not_;
-  std::size_t asked_ = 0;  // parts, the first time
+  Maybe rate_;
+  // Of the thread that asks.
+  Asking asking_{request_.setup, end_asking_, [this] { return stop_.load(); }};
+  bool told_notes_ = false;
   int screen_ = 0;
   std::unique_ptr<ops::Stop> end_check_;
   std::thread worker_, check_, inspector_;

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "operator/reproduce.h"
 #include "operator/setup.h"
 #include "tui/model/moment.h"
 #include "tui/model/queue.h"
@@ -33,7 +34,12 @@ class Model {
   // Of a replay: so many times as fast as it is now.
   virtual void speed(double) {}
   virtual void refresh() {}
-  virtual void check() {}
+  // What it would cost, before it is started: of memory alone, at once. Errors (bad_input) name what was
+  // typed.
+  virtual Result<Price> price(const Task&) const {
+    return fail(Cause::unavailable, "nothing can be started here");
+  }
+  virtual void launch(const Task&) {}
   virtual void cancel() {}
   virtual void acknowledge(const std::string&) {}
 };
@@ -56,7 +62,9 @@ Result<std::unique_ptr<Model>> open_files(const FilesRequest& request);
 struct LiveRequest {
   ops::Setup setup;
   bool read_only = false;
-  std::optional<std::string> history;
+  std::optional<std::string> history;  // a file to show; checks are recorded there, else where all are
+  ops::ReproduceWords again{};         // for the commands that findings come with
+  std::string version{};               // of this program, for what is recorded
 };
 Result<std::unique_ptr<Model>> watch_daemons(const LiveRequest& request);
 

@@ -51,7 +51,8 @@ class Recorder final : public Model {
   void look(int screen) override { inner_->look(screen); }
   void freeze(bool frozen) override { inner_->freeze(frozen); }
   void refresh() override { inner_->refresh(); }
-  void check() override { inner_->check(); }
+  Result<Price> price(const Task& task) const override { return inner_->price(task); }
+  void launch(const Task& task) override { inner_->launch(task); }
   void cancel() override { inner_->cancel(); }
   void acknowledge(const std::string& key) override { inner_->acknowledge(key); }
 

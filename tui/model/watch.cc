@@ -73,6 +73,13 @@ void Watch::take(const ops::progress::Event& event) {
   std::visit(Taker{*this, run_}, event);
 }
 
+void Watch::take(const Run& rows) {
+  const std::lock_guard lock(mutex_);
+  run_.sizes = rows.sizes;
+  run_.runs = rows.runs;
+  run_.bytes = rows.bytes;
+}
+
 Run Watch::run() const {
   const std::lock_guard lock(mutex_);
   Run out = run_;

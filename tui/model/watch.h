@@ -18,6 +18,8 @@ class Watch {
 
   // From any thread.
   void take(const ops::progress::Event& event);
+  // The sizes of a run that are complete, and what they took.
+  void take(const Run& rows);
   Run run() const;
 
  private:

@@ -246,7 +246,8 @@ bool Conclusion::ring_is_slow() {
   return true;
 }
 
-// A ring that only the scatter of readings explains: no fault is known, and the job on these nodes is as slow.
+// A ring that only the scatter of readings explains: no fault is known, and the job on these nodes is as
+// slow.
 void Conclusion::add_scattered_ring() {
   if (out_.verdict != Verdict::healthy || c_.inference.crowded || !c_.others.empty()) return;
   const double expected = attainable(out_, c_.inference.slowest_generation() * reference_);
@@ -254,10 +255,9 @@ void Conclusion::add_scattered_ring() {
   if (low <= 0 || low >= c_.thresholds.critical * expected) return;
   const auto due = ring_due(out_, expected, c_.round_trip);
   if (!due || out_.ring_busbw->value >= c_.thresholds.critical * *due) return;
-  out_.not_checked.push_back(
-      {StatementKind::scattered_ring,
-       {},
-       {{"rate_Bps", out_.ring_busbw}, {"expected_Bps", expected}, {"low_Bps", low}}});
+  out_.not_checked.push_back({StatementKind::scattered_ring,
+                              {},
+                              {{"rate_Bps", out_.ring_busbw}, {"expected_Bps", expected}, {"low_Bps", low}}});
 }
 
 std::optional<double> slow_ring(const Diagnosis& diagnosis, double reference, const Readings& readings,

@@ -273,7 +273,8 @@ constexpr Wording wordings[] = {
      "run ring"},
     {StatementKind::scattered_ring, "scattered-ring",
      "what holds the ring's busbw to {rate_Bps} of {expected_Bps}\nno side is slow each time, but single "
-     "readings fall to {low_Bps}, and every step of a ring waits for its slowest hop: look for what comes and "
+     "readings fall to {low_Bps}, and every step of a ring waits for its slowest hop: look for what comes "
+     "and "
      "goes, such as busy processors, other jobs or trunks that flows share"},
     {StatementKind::unnamed_part, "unnamed-part",
      "{text}\n{#pairs} between leaves carry at most {rate_Bps} ({#readings} in {#experiments}); expected "

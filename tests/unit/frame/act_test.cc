@@ -100,6 +100,43 @@ TEST_F(Act, StartingAsksFirst) {
   EXPECT_EQ(type({"x"}).kind, Effect::Kind::cancel);
 }
 
+// Screen 7 chooses what is started, in four lines; what it costs is told before it is confirmed.
+TEST_F(Act, ARunIsChosenPricedAndConfirmed) {
+  snapshot_.run.state = Run::State::none;
+  snapshot_.offer.algorithms = {"auto", "ring"};
+  type({"7", "Enter", "Right"});  // a run
+  type({"Down", "Right", "Right"});
+  EXPECT_EQ(view_.plan.algorithm, "ring");
+  type({"Down", "n", "1", ",", "n", "2", "Bksp", "3"});
+  type({"Down", "1", "M"});
+  EXPECT_NE(text().find("ring"), std::string::npos) << text();
+  const Effect asked = type({"Enter"});
+  EXPECT_EQ(asked.kind, Effect::Kind::price);
+  EXPECT_EQ(asked.task.kind, Task::Kind::run);
+  EXPECT_EQ(asked.task.nodes, "n1,n3");
+  EXPECT_EQ(asked.task.amount, "1M");
+
+  view_ = priced(view_, fail(Cause::bad_input, "n3 is none of the nodes here"));
+  EXPECT_EQ(view_.mode, Mode::plan);
+  EXPECT_NE(text().find("n3 is none of the nodes here"), std::string::npos) << text();
+  view_ = priced(view_, Price{asked.task, "run of ring up to 1.0 MiB", "6 calls on 2 nodes"});
+  EXPECT_NE(text().find("y starts run of ring up to 1.0 MiB: 6 calls on 2 nodes;"), std::string::npos)
+      << text();
+  const Effect started = type({"y"});
+  EXPECT_EQ(started.kind, Effect::Kind::start);
+  EXPECT_EQ(started.task.nodes, "n1,n3");
+}
+
+TEST_F(Act, NothingIsChosenWhereNothingMayStart) {
+  snapshot_.run.state = Run::State::none;
+  view_.read_only = true;
+  type({"7", "Enter"});
+  EXPECT_EQ(view_.mode, Mode::browse);
+  view_.read_only = false;
+  type({"Enter", "Esc"});
+  EXPECT_EQ(view_.mode, Mode::browse);
+}
+
 TEST_F(Act, CommandsAreShownAndCopied) {
   const Effect effect = type({"2", "y"});
   EXPECT_EQ(effect.kind, Effect::Kind::copy);

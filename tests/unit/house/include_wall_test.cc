@@ -60,7 +60,7 @@ const std::vector<Room> house = {
     {"cmd",
      {"operator/", "scrape/", "metrics/", "history/", "pki/", "report/", "campaign/", "sim/", "config/",
       "formats/", "ideal/", "run/", "collective/", "base/"}},
-    {"tui/model/snapshot", {}},
+    {"tui/model/snapshot", {"base/"}},
     {"tui/frame", {"tui/model/snapshot/", "base/"}},
     {"tui/model",
      {"operator/", "report/", "campaign/", "diagnosis/", "history/", "formats/", "fleet/", "pki/", "sim/",

@@ -122,7 +122,7 @@ TEST(Demo, AWatchedCheckTellsAsItGoesOnAndIsEnded) {
   Queue queue;
   const auto demo = play_demo({now});
   demo->start(queue);
-  demo->check();
+  demo->launch({});
   SnapshotPtr seen;
   for (int i = 0; i < 200 && !(seen && seen->run.runs > 0); ++i) {
     queue.wait(100);

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/keys.h"
+
 namespace ringtrue::tui {
 
 using Maybe = std::optional<double>;
@@ -113,15 +115,27 @@ struct Run {
   int runs = 0;
   Maybe budget_s{}, used_s{};
   std::string verdict{}, error{};
+  std::string recorded{};  // the history that has it
   Level level = Level::unknown;
 };
 
-// A check that may be started from here.
+// What may be started from here, as it is typed; what is empty is as the command has it.
+struct Task {
+  enum class Kind : std::uint8_t { check, run, sweep };
+  Kind kind = Kind::check;
+  std::string algorithm{};  // of check and run
+  std::string nodes{};      // a hostlist of names; empty: all
+  std::string amount{};  // of a check its budget, "16s"; of a run its largest size; of a sweep bytes a pair
+};
+inline constexpr int task_kinds = 3;
+
+// Whether something may be started from here, and what a check of all would cost.
 struct Offer {
   bool allowed = false;
-  std::string why_not{};  // "read-only"
-  std::string what{};     // "check of 8 nodes"
-  std::string cost{};     // "18 runs, 9 s, 2.3 GiB on 8 nodes, held by nobody"
+  std::string why_not{};                  // "read-only"
+  std::string what{};                     // "check of 8 nodes"
+  std::string cost{};                     // "18 runs, 9 s, 2.3 GiB on 8 nodes, held by nobody"
+  std::vector<std::string> algorithms{};  // of run
 };
 
 struct History {
@@ -144,6 +158,12 @@ struct History {
   std::vector<Session> sessions{};
   std::vector<Series> series{};
   std::vector<Mark> marks{};
+};
+
+// A task and what it costs, before it is confirmed.
+struct Price {
+  Task task{};
+  std::string what{}, cost{};  // as an offer's
 };
 
 struct Snapshot {
@@ -169,3 +189,10 @@ struct Snapshot {
 };
 
 }  // namespace ringtrue::tui
+
+namespace ringtrue {
+
+template <>
+inline constexpr const char* keys_of<tui::Task::Kind>[] = {"check", "run", "sweep"};
+
+}  // namespace ringtrue
