@@ -105,14 +105,20 @@ Step planning(View view, std::string_view key, const Snapshot& snapshot) {
   return {std::move(view)};
 }
 
+Effect show_session(View& view, int session) {
+  view.asked_session = session;
+  return {Effect::Kind::session, session, {}, 0};
+}
+
 void change_session(View& view, const Snapshot& snapshot, int step, Effect& effect) {
   const int count = snapshot.history ? int(snapshot.history->sessions.size()) : 0;
   if (count == 0) return say(view, "no earlier checks are known");
   // Behind the last one is now.
-  const int at = (snapshot.session < 0 ? count : snapshot.session) + step;
+  const int shown = view.asked_session.value_or(snapshot.session);
+  const int at = (shown < 0 ? count : shown) + step;
   if (at < 0) return say(view, "this is the first session that is known");
   if (at > count) return say(view, "this is now");
-  effect = {Effect::Kind::session, at == count ? -1 : at, {}, 0};
+  effect = show_session(view, at == count ? -1 : at);
 }
 
 void enter(View& view, const Snapshot& snapshot, Effect& effect) {
@@ -131,7 +137,7 @@ void enter(View& view, const Snapshot& snapshot, Effect& effect) {
     case Screen::history: {
       const Table table = shown_rows(snapshot, view);
       const int at = chosen(table, spot);
-      if (at >= 0) effect = {Effect::Kind::session, int(snapshot.history->sessions.size()) - 1 - at, {}, 0};
+      if (at >= 0) effect = show_session(view, int(snapshot.history->sessions.size()) - 1 - at);
       return;
     }
     case Screen::fleet:
@@ -163,7 +169,7 @@ void back(View& view, const Snapshot& snapshot, Effect& effect) {
   } else if (view.faults_only) {
     view.faults_only = false;
   } else if (snapshot.as_of) {
-    effect = {Effect::Kind::session, -1, {}, 0};
+    effect = show_session(view, -1);
   }
 }
 
@@ -195,6 +201,7 @@ View priced(View view, const Result<Price>& price) {
 
 Step press(View view, std::string_view key, const KeyMap& keys, const Snapshot& snapshot, Size size) {
   view.command.clear();
+  if (view.asked_session == snapshot.session) view.asked_session.reset();
   if (view.mode == Mode::filter) return filtering(std::move(view), key, snapshot);
   say(view, "");
   if (view.mode == Mode::plan) return planning(std::move(view), key, snapshot);

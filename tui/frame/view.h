@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -38,10 +39,11 @@ struct View {
   std::string input{};
   std::string message{};
   bool complaint = false;
-  std::string command{};  // shown to be copied
-  Task plan{};            // what is about to be started, as it is typed
-  int line = 0;           // of it, which is changed
-  Price price{};          // what is asked for
+  std::string command{};               // shown to be copied
+  Task plan{};                         // what is about to be started, as it is typed
+  int line = 0;                        // of it, which is changed
+  Price price{};                       // what is asked for
+  std::optional<int> asked_session{};  // that the next snapshots will be of
   Letters letters{};
   bool read_only = false;
 

@@ -149,8 +149,18 @@ TEST_F(Act, SessionsAreStepped) {
   snapshot_.session = 13;
   snapshot_.as_of = snapshot_.history->sessions[13].when;
   EXPECT_EQ(type({"["}).session, 12);
+  EXPECT_EQ(type({"]"}).session, 13);
   EXPECT_EQ(type({"]"}).session, -1);
   EXPECT_NE(text().find("as of 2026-09-21"), std::string::npos) << text();
+}
+
+// Also by keys that come faster than what they ask for.
+TEST_F(Act, SessionsAreSteppedBeforeTheyAreShown) {
+  EXPECT_EQ(type({"[", "["}).session, 12);
+  EXPECT_EQ(type({"]", "]"}).session, -1);
+  EXPECT_EQ(type({"["}).session, 13);
+  snapshot_.session = 13;
+  EXPECT_EQ(type({"["}).session, 12);
 }
 
 TEST_F(Act, KeysAreRemappedByName) {
