@@ -8,6 +8,7 @@
 #include "cmd/output.h"
 #include "cmd/progress.h"
 #include "cmd/verbs_flags.h"
+#include "history/time.h"
 #include "operator/watch_live.h"
 
 namespace ringtrue::cmd {
@@ -69,6 +70,17 @@ int run_watch(Context& context, const WatchFlags& flags) {
     complain(Error{Cause::unavailable,
                    fmt::format("fleet {} is watched by {}: waiting until that ends", place->fleet, other), "",
                    ""});
+  };
+  request.begins = [&](Seconds until_first) {
+    if (context.common.json) return;
+    const auto span = [](Seconds time) {
+      return time.value < 120 ? fmt::format("{:.0f} s", time.value)
+                              : history::span_text(std::int64_t(time.value * 1e6));
+    };
+    print(
+        fmt::format("watching {}: a check every {}, the first {}\n", context.config.hosts.value,
+                    span(request.settings.every), until_first.value < 1 ? "now" : "in " + span(until_first)),
+        0);
   };
   std::unique_ptr<MetricsPage> page;
   if (flags.metrics.address) {

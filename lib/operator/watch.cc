@@ -205,6 +205,7 @@ std::optional<WatchRound> watch(const WatchSettings& settings, WatchWorld& world
     world.told(round);
     return round;
   }
+  world.begins(rounds.left_of_pause());
   for (Seconds pause = rounds.left_of_pause(); world.sleep(pause);) {
     const WatchRound round = rounds.play();
     world.told(round);

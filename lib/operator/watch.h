@@ -72,6 +72,7 @@ class WatchWorld {
   virtual Result<void> hook(const WatchRound& round) = 0;
   virtual void told(const WatchRound& round) = 0;
   virtual void waits_for(const std::string& other) = 0;
+  virtual void begins(Seconds until_first) = 0;  // not of one round
 };
 
 // Until it is stopped; with `once` one round, which is returned.

@@ -53,6 +53,7 @@ class LiveWorld final : public WatchWorld {
   Result<void> remember(const WatchMemory& memory) override { return write_watch_memory(file_, memory); }
   void told(const WatchRound& round) override { request_.told(round); }
   void waits_for(const std::string& other) override { request_.waits_for(other); }
+  void begins(Seconds until_first) override { request_.begins(until_first); }
 
   Result<std::vector<WatchedNode>> look() override {
     const Stop::Handler handler(control_.stop(), [] {});  // nothing is held yet

@@ -27,6 +27,7 @@ struct WatchRequest {
   std::function<std::string(const WatchRound&, const std::string& check_json)> hook_json;
   std::function<void(const WatchRound&)> told;
   std::function<void(const std::string& other)> waits_for;
+  std::function<void(Seconds until_first)> begins;
   // After each check of the fleet, such as for a file of metrics; nullptr: it had nothing to show. May be
   // empty.
   std::function<Result<void>(const CheckDocument*)> measured{};

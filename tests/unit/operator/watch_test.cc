@@ -64,6 +64,7 @@ class ScriptedWorld final : public WatchWorld {
     if (after) after(int(rounds.size()));
   }
   void waits_for(const std::string& other) override { waited.push_back(other); }
+  void begins(Seconds until_first) override { first = until_first; }
 
   WatchSettings settings{
       .fleet = "lab", .every = Seconds(600), .retry = Seconds(60), .load = 1, .confirm = true};
@@ -84,6 +85,7 @@ class ScriptedWorld final : public WatchWorld {
   std::vector<WatchRound> rounds, hooked;
   std::vector<std::vector<std::string>> checks, agains;
   std::vector<std::string> waited;
+  std::optional<Seconds> first;
 };
 
 std::string said(const WatchRound& round) {
@@ -168,6 +170,7 @@ TEST(Watch, GoesOnAfterARestartWhereItWas) {
   world.slept.clear();
   world.run(600);  // 350 s are left of the pause
   EXPECT_NEAR(world.slept.front(), 350, 1);
+  EXPECT_NEAR(world.first->value, 350, 1);
   EXPECT_EQ(world.checks.size(), 2u);
   EXPECT_EQ(world.hooked.size(), 1u) << "told twice";
 }
