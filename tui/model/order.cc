@@ -64,8 +64,7 @@ Result<Order> order_of(const Task& task, const std::vector<std::string>& names) 
       out.nodes.push_back(std::size_t(place - names.begin()));
     }
     std::ranges::sort(out.nodes);
-    const auto twice = std::ranges::unique(out.nodes);
-    out.nodes.erase(twice.begin(), twice.end());
+    out.nodes.erase(std::unique(out.nodes.begin(), out.nodes.end()), out.nodes.end());
   }
   if (out.nodes.size() < 2) return fail(Cause::bad_input, "two nodes and more are needed");
   if (!task.algorithm.empty() && task.kind != Task::Kind::sweep) {
