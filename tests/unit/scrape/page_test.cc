@@ -183,7 +183,8 @@ class TlsPage : public PlainPage {
 TEST_F(TlsPage, LetsInWhoIsOfTheSameAuthority) {
   start();
   EXPECT_THAT(get("pki/prometheus"), HasSubstr("\r\n\r\nringtrue_up 1\n"));
-  EXPECT_THAT(get("other/prometheus"), HasSubstr("refused: the certificate of prometheus is of another authority\n"));
+  EXPECT_THAT(get("other/prometheus"),
+              HasSubstr("refused: the certificate of prometheus is of another authority\n"));
   EXPECT_THAT(get(""), HasSubstr("refused: it shows no certificate\n"));
   EXPECT_EQ(page_->counts().answered, 1u);
   EXPECT_EQ(page_->counts().refused, 2u);
