@@ -56,7 +56,7 @@ void draw_small_matrix(Grid& grid, const Box& box, const Matrix& m) {
 
 std::string hidden_text(int lines) {
   if (lines == 0) return {};
-  return fmt::format("{} more {}: a taller terminal shows {}", lines, lines == 1 ? "line" : "lines",
+  return fmt::format("{}: a taller terminal shows {}", plural(std::size_t(lines), "more line"),
                      lines == 1 ? "it" : "them");
 }
 

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/hostlist.h"
-#include "base/plural.h"
 #include "fleet/fleet.h"
 #include "operator/call_request.h"
 #include "operator/facts.h"
@@ -240,14 +239,15 @@ class Live final : public Model {
   }
 
   void offer() {
+    Order all;  // a check
+    all.nodes.resize(hosts_.size());
+    Price price = price_of(all, known_costs(), hosts_.size());
     Offer offer;
-    const CostsKnown known = known_costs();
-    offer.what = fmt::format("check of {}", plural(hosts_.size(), "node"));
+    offer.what = std::move(price.what);
+    offer.cost = std::move(price.cost);
     offer.why_not = why_not_;
     offer.allowed = offer.why_not.empty();
-    offer.cost = fmt::format("{} on {}, {}", known.last.empty() ? "up to 20 s of load" : known.last,
-                             plural(hosts_.size(), "node"), known.held);
-    for (const std::string& name : ops::algorithm_names()) offer.algorithms.push_back(name);
+    offer.algorithms = ops::algorithm_names();
     board_.set(std::move(offer));
   }
 
