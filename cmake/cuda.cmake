@@ -35,12 +35,16 @@ endforeach()
 list(GET RINGTRUE_CUDA_ARCHITECTURES -1 newest)
 list(APPEND code -gencode arch=compute_${newest},code=compute_${newest})
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cuda)
+# Minutes for all of them. By names below lib, so that what the compiler's cache has of one tree fits all others; a file
+# of dependencies would be of names below lib, too, which ninja takes for those of its own folder.
+file(GLOB headers CONFIGURE_DEPENDS ${module}/*.h ${module}/*.cuh ${CMAKE_SOURCE_DIR}/lib/transport/cuda/*.h)
 add_custom_command(
   OUTPUT ${kernels}
-  COMMAND ${RINGTRUE_NVCC} -std=c++20 -O3 --threads 2 -c ${module}/kernels.cu -o ${kernels} -I ${CMAKE_SOURCE_DIR}/lib ${code}
+  COMMAND ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 ${CMAKE_CXX_COMPILER_LAUNCHER}
+          ${RINGTRUE_NVCC} -std=c++20 -O3 --threads 2 -c transport/cuda/module/kernels.cu -o ${kernels} -I . ${code}
           -Werror all-warnings -Xcompiler=-Wall,-Wextra,-fPIC,-fvisibility=hidden
-          -MD -MF ${kernels}.d
-  DEPENDS ${module}/kernels.cu DEPFILE ${kernels}.d
+  WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/lib
+  DEPENDS ${module}/kernels.cu ${headers}
   COMMENT "Compiling the CUDA kernels" VERBATIM)
 
 file(GLOB sources CONFIGURE_DEPENDS ${module}/*.cc)
