@@ -13,6 +13,7 @@ Flags metrics_flags(MetricsFlags& flags) {
       text("--metrics-file", flags.file, "FILE.prom",
            "write results for Prometheus there after each check, whole at any time (node_exporter's textfile "
            "collector reads it)"),
+      toggle("--metrics-rails", flags.rails, "with it: series of each port that RDMA went through"),
       toggle(
           "--metrics-paths", flags.paths,
           fmt::format("with it: a series a path, of {} nodes at most", ops::most_nodes_with_path_metrics))};
@@ -30,8 +31,11 @@ Flags metrics_page_flags(MetricsFlags& flags) {
 Result<void> fits(const MetricsFlags& flags) {
   if (flags.pki && !flags.address)
     return fail(Cause::bad_input, "--metrics-pki does nothing without --metrics", {}, "give both");
-  if (flags.paths && !flags.file && !flags.address)
-    return fail(Cause::bad_input, "--metrics-paths does nothing without --metrics-file", {}, "give both");
+  if ((flags.rails || flags.paths) && !flags.file && !flags.address)
+    return fail(
+        Cause::bad_input,
+        fmt::format("--metrics-{} does nothing without --metrics-file", flags.rails ? "rails" : "paths"), {},
+        "give both");
   if (flags.file) return metrics::fits_textfile(*flags.file);
   return {};
 }
@@ -45,6 +49,7 @@ Result<void> write_metrics(const MetricsFlags& flags, ops::MetricsRequest reques
                             document->diagnosis.nodes.size(),
                             document->diagnosis.nodes.size() * (document->diagnosis.nodes.size() - 1)),
                 {}, "leave --metrics-paths out");
+  request.rails = flags.rails;
   request.paths = flags.paths;
   request.version = RINGTRUE_VERSION;
   const std::string text = report::metrics(ops::metrics_of(request, document, history::wall_clock_us()));

@@ -12,7 +12,7 @@ namespace ringtrue::cmd {
 
 struct MetricsFlags {
   std::optional<std::string> file;
-  bool paths = false;
+  bool rails = false, paths = false;
   std::optional<std::string> address, pki;  // of watch alone
 };
 

@@ -53,6 +53,18 @@ void count_nodes(const diagnosis::Diagnosis& d, MetricsDocument& out) {
   out.excluded = int(d.nodes.size()) - measured - *out.silent;
 }
 
+// Where nobody told the port, there is nothing to name it by.
+void add_rail_rates(const diagnosis::Diagnosis& d, MetricsDocument& out) {
+  for (std::size_t i = 0; i < d.sides.size() && i < d.nodes.size(); ++i) {
+    const auto ports = d.rails.find(d.nodes[i]);
+    if (ports == d.rails.end()) continue;
+    const auto& rails = d.sides[i].rails;
+    for (std::size_t k = 0; k < rails.size() && k < ports->second.size(); ++k)
+      out.rails.push_back({d.nodes[i], fmt::format("{}/{}", ports->second[k].device, ports->second[k].port),
+                           known_rate(rails[k].sends), known_rate(rails[k].receives)});
+  }
+}
+
 void add_path_rates(const diagnosis::Diagnosis& d, MetricsDocument& out) {
   if (d.nodes.size() > most_nodes_with_path_metrics) return;
   for (std::size_t x = 0; x < d.rates.size() && x < d.nodes.size(); ++x)
@@ -198,6 +210,7 @@ MetricsDocument metrics_of(const MetricsRequest& request, const CheckDocument* d
     out.not_checked = int(d.not_checked.size());
     count_findings(d, out);
     count_nodes(d, out);
+    if (request.rails) add_rail_rates(d, out);
     if (request.paths) add_path_rates(d, out);
   }
   if (request.place) (void)add_kept(*request.place, document, out);

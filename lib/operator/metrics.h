@@ -18,6 +18,7 @@ struct MetricsRequest {
   std::optional<HistoryPlace> place;  // nullopt: nothing is recorded
   std::optional<Seconds> interval;
   bool paths = false;  // a series a path; of fleets that are small enough
+  bool rails = false;  // series of each port that RDMA went through
 };
 
 // `document`: nullptr: the check had nothing to show, at `now_us`. A history that cannot be read leaves out

@@ -84,6 +84,15 @@ void add_rates(Page& page, const ops::MetricsDocument& d) {
   sides(
       "ringtrue_side_baseline_bytes_per_second", "Its pinned baseline.",
       [](const Side& s) { return s.sends_baseline; }, [](const Side& s) { return s.receives_baseline; });
+  Family& rails = page.family("ringtrue_rail_rate_bytes_per_second",
+                              "What a port of a node's RDMA carried in the last check.");
+  for (const auto& rail : d.rails) {
+    const auto labels = [&](const char* side) {
+      return page.labels({{"node", rail.node}, {"side", side}, {"device", rail.device}});
+    };
+    rails.add(labels("send"), rail.sends);
+    rails.add(labels("receive"), rail.receives);
+  }
   Family& paths =
       page.family("ringtrue_path_rate_bytes_per_second", "What a path carried in the last check.");
   for (const auto& path : d.paths)

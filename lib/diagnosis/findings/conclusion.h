@@ -28,6 +28,7 @@ class Conclusion {
   const std::string& node(int i) const { return out_.nodes[std::size_t(i)]; }
 
   void fill_rates();
+  void fill_rail_rates();
   std::vector<Group> groups() const;
   std::vector<Quantity> readings_of(const Suspect& suspect) const;
   void add_evidence(const Suspect& suspect, Finding& finding) const;

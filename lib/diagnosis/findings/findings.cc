@@ -63,6 +63,7 @@ void Conclusion::fill_rates() {
   for (std::size_t i = 0; i < sends.size(); ++i)
     out_.sides.push_back(
         {middle(sends[i]), middle(receives[i]), int(sends[i].size()), int(receives[i].size())});
+  fill_rail_rates();
   // What shared links with others and read low says nothing of its path.
   int unrated = 0;
   const auto alone = [&](int x, int y) {  // it has readings of its own

@@ -128,8 +128,12 @@ struct Coverage {
 
 // What a node's two sides carried: the upper median over its partners, each at its best. No partner: unknown.
 struct SideRates {
+  struct Rail {
+    std::optional<BytesPerSecond> sends, receives;
+  };
   std::optional<BytesPerSecond> sends, receives;
   int sends_to = 0, receives_from = 0;  // partners
+  std::vector<Rail> rails{};            // the same by rail; empty: nobody told them apart
 };
 
 struct Cost {

@@ -16,6 +16,10 @@ struct MetricsDocument {
     std::string node;
     Maybe sends, receives, sends_baseline, receives_baseline;  // bytes per second
   };
+  struct Rail {
+    std::string node, device;  // mlx5_0/1
+    Maybe sends, receives;
+  };
   struct Path {
     std::string source, destination;
     double rate = 0;
@@ -35,6 +39,7 @@ struct MetricsDocument {
   Maybe busbw, busbw_expected;
   Maybe expected;  // of a hop
   std::vector<Side> sides;
+  std::vector<Rail> rails;
   std::vector<Path> paths;
   std::map<std::string, int> findings;  // by severity
   std::vector<Info> infos;              // worst first, each once

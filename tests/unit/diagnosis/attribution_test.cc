@@ -17,6 +17,21 @@ TEST(Nic, OfOneRailIsNamedByIt) {
   }
 }
 
+TEST(Nic, OfOneRailShowsInTheRatesOfItsSide) {
+  Fleet fleet(8, 0, 4);
+  fleet.sends = [](int node, int rail) { return node == 2 && rail == 3 ? 0.5 : 1.0; };
+  const Diagnosis d = fleet.check();
+  for (std::size_t node = 0; node < 8; ++node) {
+    ASSERT_EQ(d.sides[node].rails.size(), 4u) << node;
+    for (std::size_t rail = 0; rail < 4; ++rail) {
+      const double usual = Fleet::rail_rate, slow = node == 2 && rail == 3 ? 0.5 : 1.0;
+      EXPECT_NEAR(d.sides[node].rails[rail].sends.value().value, slow * usual, 0.1 * usual) << node << rail;
+      EXPECT_NEAR(d.sides[node].rails[rail].receives.value().value, usual, 0.1 * usual) << node << rail;
+    }
+  }
+  EXPECT_TRUE(Fleet(8).check().sides[0].rails.empty()) << "nobody told them apart";
+}
+
 TEST(Nic, IsNotNamedWhereAllRailsAreSlow) {
   for (const int nodes : {3, 8, 60}) {
     Fleet fleet(nodes, 0, 4);

@@ -92,6 +92,25 @@ TEST(HistoryUse, MetricsOfTheLastCheckAreThoseOfItsDocument) {
   EXPECT_FALSE(kept.not_checked) << "the history keeps none";
 }
 
+TEST(HistoryUse, MetricsOfRailsAreNamedByTheirPorts) {
+  CheckDocument document;
+  diagnosis::Diagnosis& d = document.diagnosis;
+  d.nodes = {"a", "b"};
+  d.sides.resize(2);
+  d.sides[0].rails = {{BytesPerSecond(25e9), BytesPerSecond(24e9)}, {BytesPerSecond(12e9), std::nullopt}};
+  d.sides[1].rails = d.sides[0].rails;
+  d.rails["a"] = {{"mlx5_0", 1}, {"mlx5_1", 2}};  // of b nobody told
+  MetricsRequest asked{"lab", "0.1.0", std::nullopt, std::nullopt};
+  EXPECT_TRUE(metrics_of(asked, &document, 0).rails.empty());
+  asked.rails = true;
+  const auto rails = metrics_of(asked, &document, 0).rails;
+  ASSERT_EQ(rails.size(), 2u);
+  EXPECT_EQ(rails[1].node, "a");
+  EXPECT_EQ(rails[1].device, "mlx5_1/2");
+  EXPECT_EQ(rails[1].sends, 12e9);
+  EXPECT_FALSE(rails[1].receives);
+}
+
 TEST(HistoryUse, NoMetricsOfAFleetThatIsNotThere) {
   Recorded r;
   r.check();

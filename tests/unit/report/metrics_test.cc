@@ -81,6 +81,17 @@ TEST(Metrics, WhatIsUnknownHasNoSeries) {
     EXPECT_THAT(unknown, Not(HasSubstr(absent)));
 }
 
+TEST(Metrics, OfRailsNameTheirPorts) {
+  ops::MetricsDocument d = fleet_of(2);
+  EXPECT_THAT(metrics(d), Not(HasSubstr("ringtrue_rail_rate")));
+  d.rails = {{"node1", "mlx5_0/1", 25e9, std::nullopt}};
+  const std::string page = metrics(d);
+  EXPECT_THAT(page,
+              HasSubstr("ringtrue_rail_rate_bytes_per_second{fleet=\"lab\",node=\"node1\",side=\"send\","
+                        "device=\"mlx5_0/1\"} 25000000000\n"));
+  EXPECT_THAT(page, Not(HasSubstr("side=\"receive\",device=")));
+}
+
 TEST(Metrics, AreBounded) {
   ops::MetricsDocument d = fleet_of(1024);
   d.infos.clear();
