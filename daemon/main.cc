@@ -56,6 +56,7 @@ class Daemon {
   std::unique_ptr<PassiveWatch> watch_;
   std::unique_ptr<Service> service_;
   std::vector<Listener> listeners_;
+  std::unique_ptr<SelfInspection> inspection_;  // for the page
   std::unique_ptr<MetricsPage> metrics_;
   OwnedFd signals_;
   Watchdog watchdog_;
@@ -115,7 +116,8 @@ Result<void> Daemon::start() {
     if (auto listening = listen_on_tcp(); !listening) return listening;
   }
   if (!options_.metrics.empty()) {
-    auto serving = MetricsPage::start(page, {leases_->tally(), *watch_, certificates_});
+    inspection_ = std::make_unique<SelfInspection>(read_node_alone(options_.node), leases_->tally());
+    auto serving = MetricsPage::start(page, {leases_->tally(), *watch_, *inspection_, certificates_});
     if (!serving) return tl::unexpected(serving.error());
     metrics_ = std::move(*serving);
   }
@@ -185,6 +187,7 @@ void Daemon::drain() {
 
 void Daemon::stop() {
   metrics_.reset();
+  inspection_.reset();
   leases_->stop();
   inspector_->stop();
   watch_->stop();

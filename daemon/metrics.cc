@@ -56,6 +56,16 @@ void add_leases(Families& families, const Tally& tally) {
       failures.add({{"cause", keys_of<Cause>[cause]}}, double(tally.failures[cause]));
 }
 
+void add_inspection(Families& families, const std::optional<SelfInspection::Found>& found) {
+  if (!found) return;
+  Family& findings = families.add("ringtrued_inspect_findings",
+                                  "What the rules of inspection found in this node the last time.");
+  for (std::size_t severity = 0; severity < found->findings.size(); ++severity)
+    findings.add({{"severity", keys_of<diagnosis::Severity>[severity]}}, found->findings[severity]);
+  families.one("ringtrued_inspect_timestamp_seconds", "When that was.", Kind::gauge,
+               double(found->at_us) / 1e6);
+}
+
 void add_clients(Families& families, const Tally& tally, const scrape::Counts& scrapes) {
   families.one("ringtrued_handshakes_refused_total", "TLS handshakes of operators that failed.",
                Kind::counter, double(refused_handshakes()));
@@ -75,6 +85,7 @@ std::string metrics(const Watched& watched, const scrape::Counts& scrapes) {
   Families families;
   families.put(metrics::build_info(RINGTRUE_VERSION, wire::this_program().protocol));
   add_leases(families, watched.tally);
+  add_inspection(families, watched.inspection.last());
   add_clients(families, watched.tally, scrapes);
   if (watched.certificates) {
     const auto expiry = watched.certificates->expiry();

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "daemon/credentials.h"
 #include "daemon/passive_watch.h"
+#include "daemon/self_inspection.h"
 #include "daemon/tally.h"
 #include "scrape/page.h"
 
@@ -15,6 +16,7 @@ namespace ringtrue::daemon {
 struct Watched {
   const Tally& tally;
   const PassiveWatch& devices;
+  const SelfInspection& inspection;
   std::shared_ptr<const Certificates> certificates;  // null: none
 };
 std::string metrics(const Watched& watched, const scrape::Counts& scrapes);

@@ -75,6 +75,15 @@ TEST_F(DaemonMetrics, TellLeases) {
   EXPECT_THAT(page, Not(HasSubstr("ringtrued_certificate"))) << "it has none";
 }
 
+TEST_F(DaemonMetrics, TellWhatTheRulesFindHere) {
+  ASSERT_TRUE(
+      eventually([&] { return scrape().find("\nringtrued_inspect_findings{") != std::string::npos; }));
+  const std::string page = scrape();
+  for (const char* severity : {"critical", "warning", "info"})
+    EXPECT_THAT(page, HasSubstr(std::string("\nringtrued_inspect_findings{severity=\"") + severity + "\"} "));
+  EXPECT_THAT(page, HasSubstr("\nringtrued_inspect_timestamp_seconds 1"));
+}
+
 TEST_F(DaemonMetrics, StartAtZeroAgainWithTheDaemon) {
   Operator alice(*stub_);
   ASSERT_TRUE(alice.ask(acquire()).has_acquired());
