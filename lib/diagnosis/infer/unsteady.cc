@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <set>
@@ -110,6 +111,9 @@ class UnsteadySides {
   struct Base {
     std::array<double, kinds> all{};
     std::array<std::array<double, depths.size()>, kinds> low{};
+    double chance(int kind, std::size_t depth) const {
+      return (low[std::size_t(kind)][depth] + 0.5) / (all[std::size_t(kind)] + 1);
+    }
     void count(const UnsteadySides& sides, const Item& item, std::size_t end, int sign) {
       if (item.explained || !item.counts[end]) return;
       const auto k = std::size_t(item.kind);
@@ -157,33 +161,49 @@ class UnsteadySides {
       for (const std::size_t end : {0, 1}) base_[end].count(*this, item, end, 1);
   }
 
-  // With one partner every reading is low, and those with the others may be chance: that path is slow, for
-  // good.
-  bool is_one_path(std::size_t s, std::size_t depth) const {
-    constexpr int several = 2;
-    constexpr double nothing_odd = 0.05;  // of the others' alone, without a look at how many sides there are
+  // How common low readings are of the others: what this node sends and receives is taken out.
+  Base base_without(std::size_t s) const {
     const std::size_t end = s % 2;
-    std::map<int, std::pair<int, int>> low_of;  // partner: of so many readings
-    for (const std::size_t i : of_[s]) {
-      const Item& item = items_[i];
-      if (item.explained || !item.counts[end]) continue;
-      auto& [lows, all] = low_of[end ? item.reading->source : item.reading->destination];
-      lows += low(item, end, depth);
-      ++all;
-    }
-    return std::ranges::any_of(low_of, [&](const auto& partner) {
-      const auto [lows, all] = partner.second;
-      return lows == all && all >= several && tail_of_side(s, partner.first).chance >= nothing_odd;
-    });
-  }
-
-  // without: a partner whose readings do not count; -1: all do.
-  Tail tail_of_side(std::size_t s, int without = -1) const {
-    const std::size_t end = s % 2;
-    // The base is of the others: what this node sends and receives is taken out of it.
     Base base = base_[end];
     for (const std::size_t own : {s - end, s - end + 1})
       for (const std::size_t i : of_[own]) base.count(*this, items_[i], end, -1);
+    return base;
+  }
+
+  // With one partner every reading is low: whether it may be a path that is slow for good, beside others that
+  // are low no more often than anybody's. A side that is slow at times has to make these readings so much
+  // likelier.
+  bool is_one_path(std::size_t s, std::size_t depth) const {
+    constexpr int several = 2;
+    constexpr double times_likelier = 30;
+    struct Count {
+      int low = 0, all = 0;
+      double usual = 0;  // log of how likely they are of a side like all others
+    };
+    const std::size_t end = s % 2;
+    const Base base = base_without(s);
+    std::map<int, Count> by_partner;
+    Count sum;
+    for (const std::size_t i : of_[s]) {
+      const Item& item = items_[i];
+      if (item.explained || !item.counts[end]) continue;
+      const bool is_low = low(item, end, depth);
+      const double chance = base.chance(item.kind, depth), log = std::log(is_low ? chance : 1 - chance);
+      for (Count* count : {&by_partner[end ? item.reading->source : item.reading->destination], &sum})
+        count->low += is_low, ++count->all, count->usual += log;
+    }
+    const auto times_log = [](int k, int n) { return k == 0 ? 0 : k * std::log(double(k) / n); };
+    const double of_a_side = times_log(sum.low, sum.all) + times_log(sum.all - sum.low, sum.all);
+    return std::ranges::any_of(by_partner, [&](const auto& partner) {
+      const Count& count = partner.second;
+      return count.low == count.all && count.all >= several &&
+             sum.usual - count.usual > of_a_side - std::log(times_likelier);
+    });
+  }
+
+  Tail tail_of_side(std::size_t s) const {
+    const std::size_t end = s % 2;
+    const Base base = base_without(s);
     Tail out;
     for (std::size_t d = 0; d < depths.size(); ++d) {
       std::vector<double> chances;
@@ -193,14 +213,13 @@ class UnsteadySides {
         const Item& item = items_[i];
         if (item.explained || !item.counts[end]) continue;
         const int partner = end ? item.reading->source : item.reading->destination;
-        if (partner == without) continue;
         const auto k = std::size_t(item.kind);
         const bool may_share =
             item.kind >= far_from || (guessed_ && base.low[k][d] > often_low_inside * base.all[k]);
         if (times[partner] >= (may_share ? times_a_pair_far : times_a_pair_near)) continue;
         if (!runs.insert(item.reading->run).second) continue;
         ++times[partner];
-        chances.push_back((base.low[k][d] + 0.5) / (base.all[k] + 1));
+        chances.push_back(base.chance(item.kind, d));
         if (low(item, end, d)) low_runs.insert(item.reading->run);
       }
       const double chance = tail_of(chances, int(low_runs.size()));

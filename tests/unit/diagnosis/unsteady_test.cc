@@ -69,10 +69,10 @@ TEST(Unsteady, BusyHealthyFleetsAreNot) {
 
 // A path that is slow for good, and a busy machine that disturbs a reading in eight: neither of its ends.
 TEST(Unsteady, APathThatIsSlowForGoodIsNoSideOfItsEnds) {
-  int found = 0;
-  constexpr int all = 60;
+  int found = 0, wrong = 0;
+  constexpr int all = 400;
   for (std::uint64_t seed = 1; seed <= all; ++seed) {
-    Wires wires(4 + int(seed % 2) * 4, seed);
+    Wires wires(4 + int(seed % 4 / 3) * 4, seed);  // mostly four: they have the fewest other partners
     wires.tamper = [random = std::mt19937_64(seed)](Observation& o) mutable {
       for (HopReading& hop : o.hops) {
         const bool disturbed = random() % 8 == 0;
@@ -80,10 +80,13 @@ TEST(Unsteady, APathThatIsSlowForGoodIsNoSideOfItsEnds) {
       }
     };
     const Diagnosis d = wires.check(seed % 2 == 0);
-    for (const std::string& name : scopes_of(d)) EXPECT_EQ(name, "path node1 -> node2") << seed << explain(d);
-    found += scopes_of(d).size() == 1;
+    const Names named = scopes_of(d);
+    found += named == Names{"path node1 -> node2"};
+    wrong +=
+        std::any_of(named.begin(), named.end(), [](const auto& n) { return n != "path node1 -> node2"; });
   }
-  EXPECT_GE(found, all * 8 / 10) << found;
+  EXPECT_GE(found, all * 9 / 10) << found;
+  EXPECT_LE(wrong, all * 2 / 100) << wrong;
 }
 
 // From the given run on, or until it.
