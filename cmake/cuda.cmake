@@ -43,6 +43,7 @@ add_custom_command(
   COMMAND ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 ${CMAKE_CXX_COMPILER_LAUNCHER}
           ${RINGTRUE_NVCC} -std=c++20 -O3 --threads 2 -c transport/cuda/module/kernels.cu -o ${kernels} -I . ${code}
           -Werror all-warnings -Xcompiler=-Wall,-Wextra,-fPIC,-fvisibility=hidden
+  COMMAND ${CMAKE_STRIP} --strip-debug ${kernels} # names of nvcc's temporary files
   WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/lib
   DEPENDS ${module}/kernels.cu ${headers}
   COMMENT "Compiling the CUDA kernels" VERBATIM)

@@ -5,7 +5,8 @@
 #include "transport/cuda/module/world.cuh"
 
 namespace ringtrue::transport::cuda {
-namespace {
+// Nothing is in an unnamed namespace: nvcc would make its name of the folder, and packages would differ by that.
+namespace kernels {
 
 constexpr int threads = 512;
 
@@ -60,10 +61,6 @@ int for_size(std::uint32_t size, Launch launch) {
     launch(std::uint64_t());
   return cudaGetLastError();
 }
-
-}  // namespace
-
-namespace kernels {
 
 int resident_blocks(std::uint8_t type, std::uint8_t operation, int processors, int& error) {
   // Also loads the kernel, which its first launch would do else: loading may have to wait for kernels that
