@@ -115,7 +115,8 @@ Result<Store> Store::open(const std::string& file, const OpenOptions& options) {
   }
   // Where nothing may be put beside a file, it is read as it is.
   using Mode = Connection::Mode;
-  const bool alone = access((file + "-wal").c_str(), F_OK) != 0;
+  struct stat log {};
+  const bool alone = stat((file + "-wal").c_str(), &log) != 0 || log.st_size == 0;
   const Mode mode = out.writable_ ? Mode::writable : !folder && alone ? Mode::frozen : Mode::read_only;
   const auto connect = [&](Mode as) -> Result<FileState> {
     auto connection = Connection::open(file, as);
@@ -126,6 +127,9 @@ Result<Store> Store::open(const std::string& file, const OpenOptions& options) {
     return state_of(*out.connection_);
   };
   auto state = connect(mode);
+  // So it is on a disk that is full.
+  if (!state && state.error().cause == Cause::unavailable && !options.write && alone)
+    state = connect(Mode::frozen);
   if (!state) return tl::unexpected(state.error());
   const Connection* connection = out.connection_.get();
   if (state->version > std::int64_t(steps.size())) {

@@ -55,6 +55,9 @@ def inside(folder):
     except OSError:
         pass
     expect("a full disk", check(file), r"^ringtrue: not recorded: the history .*history\.db cannot grow: the disk.* is full; make room")
+    code, out, said = ringtrue("history", "--history", str(file))
+    if code or said or "healthy" not in out:
+        sys.exit(f"a history on a full disk cannot be read: exit code {code}, {out} {said}")
     filler.unlink()
     if recorded(file) != before:
         sys.exit("checks are missing after the disk was full")
