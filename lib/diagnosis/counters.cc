@@ -38,9 +38,8 @@ void add(const Windows& windows, Windows& sum) {
 }
 
 bool of_rails(const std::string& device, const std::vector<RdmaPort>& rails) {
-  return std::any_of(rails.begin(), rails.end(), [&](const RdmaPort& port) {
-    return device == fmt::format("{}/{}", port.device, port.port);
-  });
+  return std::any_of(rails.begin(), rails.end(),
+                     [&](const RdmaPort& port) { return device == port_name(port); });
 }
 
 std::vector<std::string> risen(const run::CounterWindow& window, const std::vector<RdmaPort>& rails) {

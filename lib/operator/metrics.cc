@@ -60,8 +60,8 @@ void add_rail_rates(const diagnosis::Diagnosis& d, MetricsDocument& out) {
     if (ports == d.rails.end()) continue;
     const auto& rails = d.sides[i].rails;
     for (std::size_t k = 0; k < rails.size() && k < ports->second.size(); ++k)
-      out.rails.push_back({d.nodes[i], fmt::format("{}/{}", ports->second[k].device, ports->second[k].port),
-                           known_rate(rails[k].sends), known_rate(rails[k].receives)});
+      out.rails.push_back({d.nodes[i], port_name(ports->second[k]), known_rate(rails[k].sends),
+                           known_rate(rails[k].receives)});
   }
 }
 

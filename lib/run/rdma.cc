@@ -97,6 +97,10 @@ std::string to_text(const RdmaPort& port) {
   return fmt::format("{}:{}", port.device, port.port);
 }
 
+std::string port_name(const RdmaPort& port) {
+  return fmt::format("{}/{}", port.device, port.port);
+}
+
 Result<std::vector<RdmaPort>> parse_ports(std::string_view text) {
   std::vector<RdmaPort> ports;
   for (;;) {

@@ -20,6 +20,7 @@ struct RdmaPort {
 };
 Result<RdmaPort> parse_port(std::string_view text);
 std::string to_text(const RdmaPort& port);
+std::string port_name(const RdmaPort& port);  // "mlx5_0/1", as counters and findings have it
 // "mlx5_0,mlx5_1:2"
 Result<std::vector<RdmaPort>> parse_ports(std::string_view text);
 

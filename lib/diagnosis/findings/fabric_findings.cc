@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/hostlist.h"
-#include "base/statistics.h"
 #include "diagnosis/findings/conclusion.h"
 
 namespace ringtrue::diagnosis {
@@ -21,45 +20,13 @@ std::string list_of(const std::vector<int>& rails) {
 }  // namespace
 
 // Where some of a suspected end's rails are slow and others are not, that is where its wire is.
-// Also of readings that shared links: a rail carries what they show, at least.
-void Conclusion::fill_rail_rates() {
-  struct Side {
-    std::vector<std::vector<double>> sends, receives;  // by rail: each partner's best
-  };
-  std::vector<Side> sides(out_.sides.size());
-  const auto add = [](std::vector<std::vector<double>>& to, const std::vector<double>& best) {
-    to.resize(std::max(to.size(), best.size()));
-    for (std::size_t k = 0; k < best.size(); ++k)
-      if (best[k] > 0) to[k].push_back(best[k]);
-  };
-  c_.readings.each_pair([&](int x, int y) {
-    std::vector<double> best;
-    for (const Reading& r : c_.measured.usable(x, y)) {
-      best.resize(std::max(best.size(), r.rails.size()));
-      for (std::size_t k = 0; k < r.rails.size(); ++k) best[k] = std::max(best[k], r.rails[k]);
-    }
-    add(sides[std::size_t(x)].sends, best);
-    add(sides[std::size_t(y)].receives, best);
-  });
-  const auto middle = [](const std::vector<std::vector<double>>& of, std::size_t k) {
-    return k < of.size() && !of[k].empty() ? std::optional(BytesPerSecond(upper_median(of[k])))
-                                           : std::nullopt;
-  };
-  for (std::size_t i = 0; i < sides.size(); ++i) {
-    const std::size_t rails = std::max(sides[i].sends.size(), sides[i].receives.size());
-    for (std::size_t k = 0; k < rails; ++k)
-      out_.sides[i].rails.push_back({middle(sides[i].sends, k), middle(sides[i].receives, k)});
-  }
-}
-
 void Conclusion::name_rails(const Group& group, Finding& f) const {
   const std::vector<int> slow = parts_.slow_rails(*group[0]);
   if (slow.empty()) return;
   const auto ports = out_.rails.find(f.scope.subject.node);
   const auto k = std::size_t(slow[0]);
   const bool known = slow.size() == 1 && ports != out_.rails.end() && k < ports->second.size();
-  f.scope.subject.device =
-      known ? fmt::format("{}/{}", ports->second[k].device, ports->second[k].port) : list_of(slow);
+  f.scope.subject.device = known ? port_name(ports->second[k]) : list_of(slow);
   f.evidence.push_back(
       {slow.size() == 1 ? StatementKind::slow_rail : StatementKind::slow_rails, {}, {}, list_of(slow)});
   if (f.scope.type == ScopeType::path) return;

@@ -13,6 +13,10 @@ namespace {
 
 constexpr int max_rows = 256;  // of the matrix of rates
 
+std::optional<BytesPerSecond> middle_of(const std::vector<double>& rates) {
+  return rates.empty() ? std::nullopt : std::optional(BytesPerSecond(upper_median(rates)));
+}
+
 std::string course_in_words(const Suspect& s) {
   const std::string of = fmt::format("{} of {} experiments", s.low_runs, s.all_runs);
   return s.course == Course::began   ? "became slow during the check, in the last " + of
@@ -41,6 +45,28 @@ void Conclusion::run() {
   decide();
 }
 
+// Also of readings that shared links: a rail carries what they show, at least.
+void Conclusion::fill_rail_rates() {
+  using ByRail = std::vector<std::vector<double>>;  // each partner's best
+  std::vector<ByRail> sends(out_.sides.size()), receives(sends);
+  const auto add = [](const std::vector<double>& best, ByRail& to) {
+    to.resize(std::max(to.size(), best.size()));
+    for (std::size_t k = 0; k < best.size(); ++k)
+      if (best[k] > 0) to[k].push_back(best[k]);
+  };
+  c_.readings.each_pair([&](int x, int y) {
+    const std::vector<double> best = best_by_rail(c_.measured.usable(x, y));
+    add(best, sends[std::size_t(x)]);
+    add(best, receives[std::size_t(y)]);
+  });
+  for (std::size_t i = 0; i < out_.sides.size(); ++i) {
+    auto& rails = out_.sides[i].rails;
+    rails.resize(std::max(sends[i].size(), receives[i].size()));
+    for (std::size_t k = 0; k < sends[i].size(); ++k) rails[k].sends = middle_of(sends[i][k]);
+    for (std::size_t k = 0; k < receives[i].size(); ++k) rails[k].receives = middle_of(receives[i][k]);
+  }
+}
+
 void Conclusion::fill_rates() {
   const int n = c_.readings.nodes();
   if (n <= max_rows) {
@@ -57,12 +83,9 @@ void Conclusion::fill_rates() {
     sends[std::size_t(x)].push_back(*best);
     receives[std::size_t(y)].push_back(*best);
   });
-  const auto middle = [](const std::vector<double>& rates) {
-    return rates.empty() ? std::nullopt : std::optional(BytesPerSecond(upper_median(rates)));
-  };
   for (std::size_t i = 0; i < sends.size(); ++i)
     out_.sides.push_back(
-        {middle(sends[i]), middle(receives[i]), int(sends[i].size()), int(receives[i].size())});
+        {middle_of(sends[i]), middle_of(receives[i]), int(sends[i].size()), int(receives[i].size())});
   fill_rail_rates();
   // What shared links with others and read low says nothing of its path.
   int unrated = 0;
@@ -287,7 +310,7 @@ void Conclusion::add_rails(Finding& f) const {
       ports += fmt::format("{}{} port {}", ports.empty() ? "" : ", ", port.device, port.port);
     f.evidence.push_back({StatementKind::rdma_ports, {name}, {}, ports});
     if (name == f.scope.subject.node && rails->second.size() == 1 && f.scope.subject.device.empty())
-      f.scope.subject.device = fmt::format("{}/{}", rails->second[0].device, rails->second[0].port);
+      f.scope.subject.device = port_name(rails->second[0]);
   }
 }
 

@@ -88,11 +88,9 @@ std::vector<int> Parts::slow_rails(const Suspect& s) const {
 std::vector<int> Parts::slow_rails(const std::vector<Reading>& readings) const {
   std::vector<int> slow;
   if (readings.empty() || usual_.size() < 2) return slow;
-  for (std::size_t k = 0; k < usual_.size(); ++k) {
-    double best = 0;
-    for (const Reading& r : readings) best = std::max(best, k < r.rails.size() ? r.rails[k] : 0);
-    if (best > 0 && best < slow_share * usual_[k]) slow.push_back(int(k));
-  }
+  const std::vector<double> best = best_by_rail(readings);
+  for (std::size_t k = 0; k < std::min(best.size(), usual_.size()); ++k)
+    if (best[k] > 0 && best[k] < slow_share * usual_[k]) slow.push_back(int(k));
   return slow;
 }
 

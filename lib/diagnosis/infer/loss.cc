@@ -260,8 +260,7 @@ void add_losses(const Losses& losses, const Windows& windows, const Rails& rails
     evidence.push_back({StatementKind::other_scope, {}, {}, culprit->alternative->text()});
   }
   const auto ports = rails.find(scope.subject.node);
-  if (ports != rails.end() && ports->second.size() == 1)
-    scope.subject.device = fmt::format("{}/{}", ports->second[0].device, ports->second[0].port);
+  if (ports != rails.end() && ports->second.size() == 1) scope.subject.device = port_name(ports->second[0]);
 
   const bool instead = tcp && take_paths(scope, diagnosis.findings);
   const auto same = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(), [&](const Finding& f) {

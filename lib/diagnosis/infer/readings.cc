@@ -182,6 +182,15 @@ std::vector<Reading> Readings::usable(int source, int destination) const {
   return out;
 }
 
+std::vector<double> best_by_rail(const std::vector<Reading>& readings) {
+  std::vector<double> best;
+  for (const Reading& r : readings) {
+    best.resize(std::max(best.size(), r.rails.size()), 0);
+    for (std::size_t k = 0; k < r.rails.size(); ++k) best[k] = std::max(best[k], r.rails[k]);
+  }
+  return best;
+}
+
 namespace {
 
 template <class Rate>  // double(const Reading&)

@@ -45,16 +45,6 @@ int runs_of_both(const Suspect& send, const Suspect& receive) {
   return int(std::count_if(runs.begin(), runs.end(), [&](int run) { return others.count(run) > 0; }));
 }
 
-// By rail; empty where rails are not told apart.
-std::vector<double> best_by_rail(const std::vector<Reading>& readings) {
-  std::vector<double> best;
-  for (const Reading& r : readings) {
-    best.resize(std::max(best.size(), r.rails.size()), 0);
-    for (std::size_t k = 0; k < r.rails.size(); ++k) best[k] = std::max(best[k], r.rails[k]);
-  }
-  return best;
-}
-
 // How many of a hop's rails never did what is due.
 std::size_t slow_rails(const std::vector<Reading>& readings, double reference) {
   constexpr double slow_rail = 0.9;
