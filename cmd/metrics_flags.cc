@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "history/time.h"
+#include "base/clock.h"
 #include "metrics/textfile.h"
 #include "report/metrics.h"
 
@@ -52,7 +52,7 @@ Result<void> write_metrics(const MetricsFlags& flags, ops::MetricsRequest reques
   request.rails = flags.rails;
   request.paths = flags.paths;
   request.version = RINGTRUE_VERSION;
-  const std::string text = report::metrics(ops::metrics_of(request, document, history::wall_clock_us()));
+  const std::string text = report::metrics(ops::metrics_of(request, document, wall_clock_us()));
   if (page) page->show(text);
   return flags.file ? metrics::write_textfile(*flags.file, text) : Result<void>();
 }

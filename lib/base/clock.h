@@ -1,4 +1,5 @@
-// Monotonic time. Deadlines are points on it, so that a wrong wall clock disturbs nothing.
+// Monotonic time, on which deadlines are points, so that a wrong wall clock disturbs nothing; and the wall
+// clock, for what is kept and told.
 #pragma once
 
 #include <time.h>
@@ -14,6 +15,13 @@ inline std::int64_t now_ns() {
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return std::int64_t(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+// Microseconds since 1970.
+inline std::int64_t wall_clock_us() {
+  timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return std::int64_t(t.tv_sec) * 1'000'000 + t.tv_nsec / 1000;
 }
 
 inline Seconds seconds_since(std::int64_t start_ns) {

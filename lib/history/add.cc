@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "base/clock.h"
 #include "base/splitmix64.h"
 #include "history/store.h"
-#include "history/time.h"
 
 namespace ringtrue::history {
 namespace {

@@ -150,7 +150,7 @@ Result<Store> Store::open(const std::string& file, const OpenOptions& options) {
       if (auto set = connection->execute("PRAGMA auto_vacuum=INCREMENTAL"); !set)
         return tl::unexpected(set.error());
     if (auto set = set_journal(*connection, options); !set) return tl::unexpected(set.error());
-    // Nothing in it is secret: Debian's library overwrites what is dropped. 16 MB: as many pages as a day
+    // Debian's library overwrites what is dropped; nothing in it is secret. 16 MB: as many pages as a day
     // has.
     if (auto set = connection->execute("PRAGMA secure_delete=OFF; PRAGMA cache_size=-16384"); !set)
       return tl::unexpected(set.error());

@@ -21,12 +21,6 @@ constexpr std::int64_t second = 1'000'000, minute = 60 * second, hour = 60 * min
 
 }  // namespace
 
-std::int64_t wall_clock_us() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return std::int64_t(now.tv_sec) * 1'000'000 + now.tv_nsec / 1000;
-}
-
 std::string minute_text(std::int64_t us) {
   const tm p = parts_of(us);
   return fmt::format("{} {:02}:{:02}", day_text(us), p.tm_hour, p.tm_min);

@@ -9,9 +9,6 @@
 
 namespace ringtrue::history {
 
-// Microseconds since 1970, now.
-std::int64_t wall_clock_us();
-
 std::string minute_text(std::int64_t us);                   // "2026-11-18 14:02"
 std::string day_text(std::int64_t us);                      // "2026-11-18"
 std::string rfc3339(std::int64_t us);                       // "2026-11-18T14:02:07Z"

@@ -15,7 +15,6 @@
 #include "diagnosis/findings/small_buffers.h"
 #include "diagnosis/sweep/foreign_ports.h"
 #include "diagnosis/traced_routes.h"
-#include "history/time.h"
 #include "ideal/facts.h"
 #include "operator/events.h"
 #include "operator/history_record.h"
@@ -213,7 +212,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   document.warning = setup.config.warning.value;
   document.critical = setup.config.critical.value;
   document.deadlines = setup.deadlines();
-  document.started_us = history::wall_clock_us();
+  document.started_us = wall_clock_us();
   if (request.inspect || !request.facts.from.empty())
     return inspect_only(request, std::move(document), control);
   const bool omnireduce = request.algorithm == collective::AlgorithmId::omnireduce;

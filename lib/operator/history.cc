@@ -10,12 +10,12 @@
 #include <map>
 #include <tuple>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/statistics.h"
 #include "formats/gzip.h"
 #include "history/follow.h"
 #include "history/read.h"
-#include "history/time.h"
 #include "operator/history_record.h"
 
 namespace ringtrue::ops {
@@ -70,7 +70,7 @@ Result<HistoryDocument> history(const HistoryRequest& request) {
   out.place = request.place;
   out.remark = store->remark();
   out.node = request.node;
-  out.now_us = history::wall_clock_us();
+  out.now_us = wall_clock_us();
   out.since_us = out.now_us - request.span_us;
   history::Which which = of(request.place);
   which.since_us = out.since_us;
@@ -245,8 +245,7 @@ Result<ImportDocument> history_import(const HistoryPlace& place, const std::vect
     }
     struct stat there {};
     const bool timed = stat(file.c_str(), &there) == 0;
-    const std::int64_t then =
-        timed ? std::int64_t(there.st_mtim.tv_sec) * 1'000'000 : history::wall_clock_us();
+    const std::int64_t then = timed ? std::int64_t(there.st_mtim.tv_sec) * 1'000'000 : wall_clock_us();
     auto record = record_of_json(*text, {place.fleet, version}, then);
     if (!record) {
       row.detail = record.error().what;
@@ -277,7 +276,7 @@ Result<PruneDocument> history_prune(const HistoryPlace& place, const KeepRequest
   if (request.documents_us) keep->documents_days = double(*request.documents_us) / day_us;
   if (request.max_size) keep->max_bytes = request.max_size->value;
   if (auto set = history::set_keep(*store, *keep); !set) return tl::unexpected(set.error());
-  auto pruned = history::prune(*store, *keep, history::wall_clock_us());
+  auto pruned = history::prune(*store, *keep, wall_clock_us());
   if (!pruned) return tl::unexpected(pruned.error());
   return PruneDocument{place, *keep, *pruned};
 }
@@ -307,7 +306,7 @@ Result<NoteDocument> history_note(const HistoryPlace& place, const std::optional
   out.place = place;
   out.event.fleet = place.fleet;
   if (node) out.event.subject = SubjectKey{SubjectType::node, *node, "", ""};
-  out.event.at_us = history::wall_clock_us();
+  out.event.at_us = wall_clock_us();
   out.event.kind = kind;
   out.event.who = who_asks();
   out.event.text = text;
@@ -328,7 +327,7 @@ Result<BaselineDocument> baseline_list(const HistoryPlace& place, bool retired) 
 Result<BaselineDocument> baseline_set(const BaselineRequest& request) {
   const auto store = open_write(request.place);
   if (!store) return tl::unexpected(store.error());
-  const std::int64_t now = history::wall_clock_us();
+  const std::int64_t now = wall_clock_us();
   history::SetRequest set;
   set.fleet = request.place.fleet;
   set.nodes = request.nodes;
@@ -344,8 +343,7 @@ Result<BaselineDocument> baseline_set(const BaselineRequest& request) {
 Result<BaselineDocument> baseline_retire(const BaselineRequest& request) {
   const auto store = open_write(request.place);
   if (!store) return tl::unexpected(store.error());
-  const auto retired =
-      history::retire_baselines(*store, request.place.fleet, request.nodes, history::wall_clock_us());
+  const auto retired = history::retire_baselines(*store, request.place.fleet, request.nodes, wall_clock_us());
   if (!retired) return tl::unexpected(retired.error());
   return BaselineDocument{request.place, {}, {}, *retired};
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/clock.h"
 #include "formats/gzip.h"
 #include "history/follow.h"
 #include "history/read.h"
@@ -147,7 +148,7 @@ Result<void> record(const RecordRequest& request, const CheckDocument& document,
   record.document = formats::gzip(json);
   const auto added = history::record_session(*store, std::move(record), {request.confirming});
   if (!added) return tl::unexpected(added.error());
-  const std::int64_t now = history::wall_clock_us();
+  const std::int64_t now = wall_clock_us();
   const auto due = history::prune_is_due(*store, now);
   if (!due) return tl::unexpected(due.error());
   if (!*due) return {};

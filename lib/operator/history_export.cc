@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "history/read.h"
 #include "history/time.h"
 #include "operator/history.h"
@@ -108,7 +109,7 @@ Result<void> history_export(const HistoryRequest& request, ExportFormat format, 
   if (!store) return tl::unexpected(store.error());
   history::Which which;
   which.fleet = request.place.fleet;
-  which.since_us = history::wall_clock_us() - request.span_us;
+  which.since_us = wall_clock_us() - request.span_us;
   return format == ExportFormat::csv ? csv(*store, request, which, write)
                                      : openmetrics(*store, request, which, write);
 }

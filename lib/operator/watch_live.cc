@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "fleet/targets.h"
-#include "history/time.h"
 #include "operator/watch_idle.h"
 
 namespace ringtrue::ops {
@@ -31,7 +30,7 @@ class LiveWorld final : public WatchWorld {
     std::filesystem::create_directories(std::filesystem::path(file_).parent_path(), ignored);
   }
 
-  std::int64_t wall_us() override { return history::wall_clock_us(); }
+  std::int64_t wall_us() override { return wall_clock_us(); }
   Seconds clock() override { return Seconds(double(now_ns()) * 1e-9); }
   bool stopped() override { return control_.stopped(); }
 

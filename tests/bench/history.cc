@@ -10,7 +10,6 @@
 #include "history/follow.h"
 #include "history/keep.h"
 #include "history/read.h"
-#include "history/time.h"
 
 using namespace ringtrue;
 using namespace ringtrue::history;

@@ -1,4 +1,5 @@
 #include "operator/history.h"
+#include "base/clock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +11,6 @@
 #include "history/follow.h"
 #include "history/read.h"
 #include "history/store.h"
-#include "history/time.h"
 #include "operator/check.h"
 #include "operator/history_record.h"
 #include "operator/metrics.h"
@@ -43,7 +43,7 @@ struct Recorded {
     asked.setup = scene.setup();
     asked.setup.config.link_rate.value = BytesPerSecond(105e6);
     CheckDocument document = ops::check(asked, scene.control).value();
-    document.started_us = history::wall_clock_us() - 40 * day_us + ++day * day_us;
+    document.started_us = wall_clock_us() - 40 * day_us + ++day * day_us;
     EXPECT_TRUE(recall(how, document));
     EXPECT_TRUE(record(how, document, "{}"));
     return document;
@@ -69,7 +69,7 @@ TEST(HistoryUse, MetricsOfTheLastCheckAreThoseOfItsDocument) {
   r.scene.fleet.sends[5] = 0.93;
   const CheckDocument document = r.check();
   const MetricsRequest asked{"lab", "0.1.0", r.request.place, std::nullopt, true};
-  const MetricsDocument told = metrics_of(asked, &document, history::wall_clock_us());
+  const MetricsDocument told = metrics_of(asked, &document, wall_clock_us());
   const MetricsDocument kept = metrics_recorded(asked).value();
   EXPECT_EQ(kept.verdict, told.verdict);
   EXPECT_EQ(kept.run_us, told.run_us);
