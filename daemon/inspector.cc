@@ -134,25 +134,13 @@ void Inspector::stop() {
   finished_.clear();
 }
 
-namespace {
-
-Inspector::Read by_probe(std::string node, bool fabric) {
-  return [node = std::move(node), fabric](const Inspector::Request& request, const std::stop_token& stop) {
+Inspector::Read read_node(std::string node) {
+  return [node = std::move(node)](const Inspector::Request& request, const std::stop_token& stop) {
     probe::LiveOptions options;
     options.wake_gpus = request.wake_gpus;
-    options.fabric = fabric;
+    options.fabric = request.fabric;
     return probe::read_this_machine(options, node, request.window, stop);
   };
-}
-
-}  // namespace
-
-Inspector::Read read_node(std::string node) {
-  return by_probe(std::move(node), true);
-}
-
-Inspector::Read read_node_alone(std::string node) {
-  return by_probe(std::move(node), false);
 }
 
 }  // namespace ringtrue::daemon

@@ -78,7 +78,5 @@ class Inspector {
 
 // This node, by ringtrue-probe.
 Inspector::Read read_node(std::string node);
-// Without the fabric around it: for what looks again and again, on every node of a fleet.
-Inspector::Read read_node_alone(std::string node);
 
 }  // namespace ringtrue::daemon

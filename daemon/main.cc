@@ -116,7 +116,7 @@ Result<void> Daemon::start() {
     if (auto listening = listen_on_tcp(); !listening) return listening;
   }
   if (!options_.metrics.empty()) {
-    inspection_ = std::make_unique<SelfInspection>(read_node_alone(options_.node), leases_->tally());
+    inspection_ = std::make_unique<SelfInspection>(read_node(options_.node), leases_->tally());
     auto serving = MetricsPage::start(page, {leases_->tally(), *watch_, *inspection_, certificates_});
     if (!serving) return tl::unexpected(serving.error());
     metrics_ = std::move(*serving);

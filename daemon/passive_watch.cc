@@ -129,16 +129,15 @@ void PassiveWatch::watch(const std::stop_token& stop) {
 
 PassiveWatch::Slow gpu_counters(std::string node) {
   if (::access("/dev/nvidiactl", F_OK) != 0) return nullptr;
-  return
-      [read = read_node_alone(std::move(node))](const std::stop_token& stop) -> std::vector<run::CounterSet> {
-        const auto recording = read({}, stop);
-        if (!recording) return {};
-        auto sets = probe::probe_cluster(*recording).nodes.front().counters;
-        std::erase_if(sets, [](const run::CounterSet& set) {
-          return !set.device.starts_with("GPU") && !set.device.starts_with("NVSwitch");
-        });
-        return sets;
-      };
+  return [read = read_node(std::move(node))](const std::stop_token& stop) -> std::vector<run::CounterSet> {
+    const auto recording = read({.fabric = false}, stop);  // all nodes of a fleet do this, again and again
+    if (!recording) return {};
+    auto sets = probe::probe_cluster(*recording).nodes.front().counters;
+    std::erase_if(sets, [](const run::CounterSet& set) {
+      return !set.device.starts_with("GPU") && !set.device.starts_with("NVSwitch");
+    });
+    return sets;
+  };
 }
 
 }  // namespace ringtrue::daemon

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "diagnosis/inspect/inspect.h"
 #include "probe/probe.h"
@@ -18,8 +19,7 @@ SelfInspection::Found look_at(const probe::Recording& recording) {
   const diagnosis::Inspection inspection = diagnosis::inspect(probe::probe_cluster(recording));
   for (const diagnosis::Finding& finding : inspection.findings)
     ++found.findings[std::size_t(finding.severity)];
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  found.at_us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  found.at_us = wall_clock_us();
   return found;
 }
 
@@ -42,7 +42,7 @@ void SelfInspection::serve(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const bool held = tally_.held;
     if (!held) {
-      const auto recording = read_({}, stop);
+      const auto recording = read_({.fabric = false}, stop);
       if (stop.stop_requested()) return;
       if (!recording)
         log_warn("this node could not be read for its own inspection: {}", recording.error().text());

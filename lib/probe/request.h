@@ -8,6 +8,7 @@ namespace ringtrue::probe {
 struct ReadRequest {
   Seconds window{0};       // the counters are read twice, so far apart; 0: once; at most 60
   bool wake_gpus = false;  // ask NVML even where that wakes sleeping GPUs
+  bool fabric = true;      // walk the InfiniBand fabric where this machine may
   bool operator==(const ReadRequest&) const = default;
 };
 

@@ -7,6 +7,7 @@
 #include "probe/live.h"
 #include "probe/probe.h"
 #include "tests/support/sysfs_tree.h"
+#include "tests/unit/daemon/daemon_process.h"
 
 namespace ringtrue::daemon {
 namespace {
@@ -29,20 +30,10 @@ probe::Recording slow_slot() {
   return recording;
 }
 
-// Whether it holds within 20 s.
-template <class Condition>
-bool soon(const Condition& condition) {
-  for (int i = 0; i < 2000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
-
 TEST(SelfInspection, CountsWhatTheRulesFind) {
   const Tally tally;
   SelfInspection inspection([](const auto&, const auto&) { return slow_slot(); }, tally);
-  ASSERT_TRUE(soon([&] { return inspection.last().has_value(); }));
+  ASSERT_TRUE(eventually([&] { return inspection.last().has_value(); }));
   const SelfInspection::Found found = *inspection.last();
   EXPECT_EQ(found.findings[std::size_t(diagnosis::Severity::critical)] +
                 found.findings[std::size_t(diagnosis::Severity::warning)],
@@ -59,7 +50,7 @@ TEST(SelfInspection, OfANodeThatCannotBeReadTellsNothing) {
         return fail(Cause::unavailable, "no probe");
       },
       tally);
-  ASSERT_TRUE(soon([&] { return asked.load(); }));
+  ASSERT_TRUE(eventually([&] { return asked.load(); }));
   inspection.stop();
   EXPECT_FALSE(inspection.last());
 }
@@ -90,7 +81,7 @@ TEST(SelfInspection, EndsInTheMiddleOfAReading) {
         return fail(Cause::cancelled, "stopped");
       },
       tally);
-  ASSERT_TRUE(soon([&] { return asked.load(); }));
+  ASSERT_TRUE(eventually([&] { return asked.load(); }));
   inspection.stop();
   EXPECT_FALSE(inspection.last());
 }
