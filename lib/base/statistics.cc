@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <utility>
 
 namespace ringtrue {
@@ -29,6 +30,14 @@ double upper_median(std::vector<double> values) {
 
 double lower_median(std::vector<double> values) {
   return values.empty() ? 0 : element(values, (values.size() - 1) / 2);
+}
+
+double middle_mean(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t low = (values.size() + 2) / 4, high = values.size() - values.size() / 4;
+  return std::accumulate(values.begin() + std::ptrdiff_t(low), values.begin() + std::ptrdiff_t(high), 0.0) /
+         double(high - low);
 }
 
 double percentile(std::vector<double> values, int percent) {

@@ -115,7 +115,7 @@ class Year {
       }
       // What disturbs a node for the time of a check.
       const double disturbed = dice_.one_in(0.001) ? 1 - dice_.between(0.03, 0.25) : 1;
-      out[side] = {100 * upper_median(rates) * disturbed, partners_};
+      out[side] = {100 * middle_mean(rates) * disturbed, partners_};
     }
     return out;
   }

@@ -129,7 +129,7 @@ Result<Outlook> outlook_of(const Record& record, const Following& how, Reference
   // Those who are measured because they are suspected say nothing of the fleet.
   const bool together = judged.together && !how.confirming;
   Look look{record.session.started_us, 1, how.confirming, false, false};
-  if (record.session.accepted || how.confirming) {
+  if (record.session.accepted || record.judged || how.confirming) {
     for (const SideReads& side : judged.sides) {
       const Pinned& pinned = reference.by_subject[side.side];
       if (side.high) out.better.push_back(pinned.baseline.subject);

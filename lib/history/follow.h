@@ -38,8 +38,8 @@ struct Added {
   std::int64_t session = 0;
   Outlook outlook;
 };
-// Stores it and what follows of it, all or nothing. nullopt: one of its uuid is there already. What is not
-// accepted is stored and changes nothing else, but for a confirming session.
+// Stores it and what follows of it, all or nothing. nullopt: one of its uuid is there already. What is
+// neither accepted nor judged is stored and changes nothing else, but for a confirming session.
 Result<std::optional<Added>> record_session(const Store& store, Record record, const Following& how);
 
 // ---- baselines

@@ -38,7 +38,7 @@ struct SubjectKey {
 
 // Stored as numbers: never give one another meaning.
 enum class Metric : std::uint8_t {
-  rate,   // bytes per second; of a side: the upper median over its partners
+  rate,   // bytes per second; of a side: the mean of the middle half of its partners
   busbw,  // bytes per second, of the fleet's longest ring
   level,  // of the fleet: the median of all sides' rates over their baselines
 };
@@ -91,6 +91,7 @@ struct Record {
   std::vector<Found> findings;
   std::vector<Fact> facts;
   std::string document;  // gzip of its JSON; empty: none
+  bool judged = false;   // held against baselines, though not fit to set any
 };
 
 // One reading over time.

@@ -50,6 +50,12 @@ history::Session session_of(const Gist& gist, const RecordedBy& by) {
   return s;
 }
 
+// A check that could not tell has met something that its readings do not settle, one low path, say. What a
+// side carried with its other partners stands.
+bool is_judged(const Gist& gist) {
+  return gist.verdict == "unknown" && !gist.ended_early && !gist.disturbed;
+}
+
 void add_side(history::Record& record, SubjectType type, const std::string& node, std::optional<double> rate,
               int n) {
   record.readings.push_back({{type, node, "", ""}, Metric::rate, rate, n});
@@ -118,7 +124,7 @@ void add_sides_of_json(const json& document, const std::vector<std::string>& nod
         if (const auto rate = rate_of(y, x)) receives.push_back(*rate);
       }
       const auto middle = [](const std::vector<double>& r) {
-        return r.empty() ? std::nullopt : std::optional(upper_median(r));
+        return r.empty() ? std::nullopt : std::optional(middle_mean(r));
       };
       add_side(record, SubjectType::sender, nodes[x], middle(sends), int(sends.size()));
       add_side(record, SubjectType::receiver, nodes[x], middle(receives), int(receives.size()));
@@ -157,6 +163,7 @@ history::Record record_of(const CheckDocument& document, const RecordedBy& by) {
     gist.disturbed = gist.disturbed || f.kind == diagnosis::FindingKind::others_traffic;
   history::Record record;
   record.session = session_of(gist, by);
+  record.judged = is_judged(gist);
   record.session.started_us = document.started_us;
   record.session.ended_us = document.started_us + std::int64_t(d.cost.seconds.value * 1e6);
   record.session.runs = d.cost.runs;
@@ -202,6 +209,7 @@ Result<history::Record> record_of_json(std::string_view text, const RecordedBy& 
     gist.disturbed = gist.disturbed || text_at(findings[i], "kind") == "others-traffic";
   history::Record record;
   record.session = session_of(gist, by);
+  record.judged = is_judged(gist);
   history::Session& s = record.session;
   s.uuid = uuid_of(text);
   s.started_us = history::parse_rfc3339(text_at(document, "started")).value_or(otherwise_us);

@@ -14,7 +14,7 @@ namespace {
 constexpr int max_rows = 256;  // of the matrix of rates
 
 std::optional<BytesPerSecond> middle_of(const std::vector<double>& rates) {
-  return rates.empty() ? std::nullopt : std::optional(BytesPerSecond(upper_median(rates)));
+  return rates.empty() ? std::nullopt : std::optional(BytesPerSecond(middle_mean(rates)));
 }
 
 std::string course_in_words(const Suspect& s) {

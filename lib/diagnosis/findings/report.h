@@ -126,7 +126,8 @@ struct Coverage {
   int pairs = 0;  // N (N-1), ordered
 };
 
-// What a node's two sides carried: the upper median over its partners, each at its best. No partner: unknown.
+// What a node's two sides carried: of what its partners had at their best, the mean of the middle half. No
+// partner: unknown.
 struct SideRates {
   struct Rail {
     std::optional<BytesPerSecond> sends, receives;

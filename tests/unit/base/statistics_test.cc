@@ -19,8 +19,18 @@ TEST(Statistics, MediansDifferWhereTheCountIsEven) {
   }
 }
 
+TEST(Statistics, AMiddleMeanIsOfTheMiddleHalf) {
+  EXPECT_EQ(middle_mean({7}), 7);
+  EXPECT_EQ(middle_mean({2, 1}), 2);
+  EXPECT_EQ(middle_mean({5, 0, 3}), 4);
+  EXPECT_EQ(middle_mean({4, 1, 3, 2}), 2.5);
+  EXPECT_EQ(middle_mean({0, 4, 3, 5, 99}), 4.5 - 0.5);
+  EXPECT_EQ(middle_mean({0, 1, 6, 3, 4, 5, 99}), (3 + 4 + 5 + 6) / 4.0);
+}
+
 TEST(Statistics, OfNothingAreZero) {
   for (const auto of : {median, upper_median, lower_median}) EXPECT_EQ(of({}), 0);
+  EXPECT_EQ(middle_mean({}), 0);
   EXPECT_EQ(percentile({}, 95), 0);
 }
 

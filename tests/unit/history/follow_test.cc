@@ -71,6 +71,19 @@ TEST(Follow, IsConfirmedInTheSameMinuteAndNotByWhatWasDisturbed) {
   EXPECT_EQ(f.state(), State::confirmed);
 }
 
+TEST(Follow, WhatCouldNotTellSuspectsAndSetsNoBaseline) {
+  Followed f;
+  f.settle();
+  Record record = check(f.now += day_us, 8);
+  record.session.accepted = false;
+  record.judged = true;
+  for (Reading& reading : record.readings)
+    if (reading.subject.node == "node5" && reading.subject.type == SubjectType::sender) reading.value = 55e6;
+  EXPECT_EQ(record_session(f.store, record, {}).value().value().outlook.changes.size(), 1u);
+  EXPECT_EQ(f.state(), State::suspected);
+  EXPECT_EQ(sessions(f.store, {.fleet = "lab", .accepted = true}).value().size(), 12u);
+}
+
 TEST(Follow, ForeseesWithoutWriting) {
   Followed f;
   f.settle();
