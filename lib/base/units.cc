@@ -190,6 +190,13 @@ std::string to_text(Bytes size) {
   return fmt::format("{}", size.value);
 }
 
+std::string size_text(double bytes) {
+  static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < std::size(units); ++unit) bytes /= 1024;
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, units[unit]);
+}
+
 std::string to_text(BytesPerSecond rate) {
   if (!std::isfinite(rate.value) || rate.value < 0) return "unknown";
   if (rate.value == 0) return "0 B/s";

@@ -55,6 +55,7 @@ Result<Seconds> parse_duration(std::string_view text);
 Result<Seconds> parse_delay(std::string_view text);
 
 std::string to_text(Bytes size);           // "64M", "1.5K", "123": the form that parse_size reads
+std::string size_text(double bytes);       // "2.3 GiB": to be read, not to be parsed
 std::string to_text(BytesPerSecond rate);  // "61.2 MB/s", "231 GB/s"
 std::string to_text(Seconds time);         // "12.3 us", "4.51 ms", "2.07 s"
 

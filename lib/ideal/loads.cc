@@ -141,6 +141,27 @@ std::span<const Schedule> schedules() {
   return table;
 }
 
+double sent_by_all(collective::AlgorithmId algorithm, long ranks) {
+  using collective::AlgorithmId;
+  const double n = double(ranks);
+  switch (algorithm) {
+    case AlgorithmId::recursive_doubling: {
+      const auto core = std::bit_floor(static_cast<unsigned long>(ranks));
+      return double(core) * (std::bit_width(core) - 1) + 2 * (n - double(core));
+    }
+    case AlgorithmId::one_shot:
+      return n * (n - 1);
+    case AlgorithmId::pairwise:
+      return ranks > 1 ? n : 0;
+    case AlgorithmId::omnireduce:
+      return 2 * n;
+    case AlgorithmId::barrier:
+      return 0;
+    default:  // nobody sends anything twice: all that is to be added once up, and the result once down
+      return 2 * (n - 1);
+  }
+}
+
 double busbw_factor(collective::AlgorithmId algorithm, long ranks) {
   if (algorithm == collective::AlgorithmId::pairwise) return 1;
   return ranks > 1 ? both_ways(double(ranks)) : 0;

@@ -68,6 +68,10 @@ struct Schedule {
 //   pairwise            1: rank r sends S to rank r+1.
 std::span<const Schedule> schedules();
 
+// Bytes that all ranks together send in a call of one byte; of an omnireduce with as many aggregators as
+// workers, whose data decide, at most so many.
+double sent_by_all(collective::AlgorithmId algorithm, long ranks);
+
 // busbw = algbw x factor (nccl-tests, PERFORMANCE.md): 2(N-1)/N for every allreduce, 1 for pairwise.
 // 0 for an allreduce over one rank, which moves nothing: its busbw is unknown, not zero.
 double busbw_factor(collective::AlgorithmId algorithm, long ranks);

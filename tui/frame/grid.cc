@@ -62,6 +62,21 @@ std::string fitted(std::string_view text, int columns, const Letters& letters) {
   return out += letters.cut();
 }
 
+std::string fitted_end(std::string_view text, int columns, const Letters& letters) {
+  if (columns <= 0) return {};
+  auto width = int(columns_of(text, letters.ambiguous));
+  if (width <= columns) return std::string(text);
+  // Marks without a column stay with the character before them.
+  while (!text.empty()) {
+    const Character c = first_character(text);
+    const int own = columns_of(c.code, letters.ambiguous);
+    if (width <= columns - 1 && own > 0) break;
+    width -= own;
+    text.remove_prefix(c.bytes);
+  }
+  return std::string(letters.cut()) + std::string(text);
+}
+
 std::vector<std::string> wrapped(std::string_view text, int columns, const Letters& letters) {
   const std::string seen = shown(text, letters);
   const auto width = [&](std::string_view t) { return int(columns_of(t, letters.ambiguous)); };

@@ -46,6 +46,8 @@ struct Letters {
 std::string shown(std::string_view text, const Letters& letters);
 // At most `columns` of what shown() gives, with a mark at its end where something was cut off.
 std::string fitted(std::string_view shown_text, int columns, const Letters& letters);
+// The same of its end, with the mark before it.
+std::string fitted_end(std::string_view shown_text, int columns, const Letters& letters);
 // In lines of at most `columns`, broken at blanks where there are any.
 std::vector<std::string> wrapped(std::string_view text, int columns, const Letters& letters);
 

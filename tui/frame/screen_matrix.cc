@@ -13,7 +13,8 @@ namespace ringtrue::tui {
 namespace {
 
 constexpr std::size_t grouped_above = 40;
-constexpr int cell_width = 4;  // "100!"
+constexpr int cell_width = 4;                // "100!"
+constexpr std::string_view and_more = "..";  // a group by its first node
 
 Maybe share_at(const Matrix& m, const View& view, std::size_t from, std::size_t to) {
   const std::size_t layer = m.layers.empty() ? 0 : std::size_t(view.layer) % m.layers.size();
@@ -41,21 +42,31 @@ Groups groups_of(const Matrix& m) {
   constexpr std::size_t together = 16;
   for (std::size_t i = 0; i < m.names.size(); i += together) {
     const std::size_t end = std::min(i + together, m.names.size());
-    out.names.push_back(fmt::format("{}..", m.names[i]));
+    out.names.push_back(m.names[i] + std::string(and_more));
     out.members.emplace_back(end - i);
     std::iota(out.members.back().begin(), out.members.back().end(), int(i));
   }
   return out;
 }
 
-// What tells a name from the others, in so few columns: its end.
-std::string short_name(const std::string& name, int columns) {
-  if (int(columns_of(name)) <= columns) return name;
-  std::size_t at = name.size();
-  while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9') --at;
-  const std::string digits = name.substr(at);
-  if (digits.empty()) return name;
-  return int(digits.size()) <= columns ? digits : digits.substr(digits.size() - std::size_t(columns));
+// What all names begin with, where one of them is too long for a column's head; never a part of their
+// numbers.
+std::string common_start(const std::vector<std::string>& names) {
+  if (names.size() < 2 || std::none_of(names.begin(), names.end(), [](const std::string& name) {
+        return int(columns_of(name)) > cell_width;
+      }))
+    return {};
+  std::size_t common = names[0].size();
+  for (const std::string& name : names) {
+    const auto differ =
+        std::mismatch(names[0].begin(), names[0].begin() + std::ptrdiff_t(common), name.begin(), name.end());
+    common = std::size_t(differ.first - names[0].begin());
+  }
+  const auto is_part = [&](char c) { return (c >= '0' && c <= '9') || (c & 0x80) != 0; };
+  while (common > 0 && is_part(names[0][common - 1])) --common;
+  const bool is_one_whole =
+      std::any_of(names.begin(), names.end(), [&](const std::string& name) { return name.size() == common; });
+  return is_one_whole ? std::string() : names[0].substr(0, common);
 }
 
 }  // namespace
@@ -163,10 +174,16 @@ std::string draw_matrix(Grid& grid, const Box& box, const Snapshot& snapshot, co
   if (box.width > right + 20) grid.put_right(box.x + box.width - right, box.y, right, what, Paint::dim);
   grid.put(box.x, box.y, says, paint_of(level_of(here, m.warning, m.critical)),
            box.width > right + 20 ? box.width - right - 1 : box.width);
+  const Letters& letters = grid.letters();
+  std::vector<std::string> heads = cells.columns;
+  if (cells.grouped && m.groups.empty())
+    for (std::string& head : heads) head.resize(head.size() - and_more.size());
+  const std::string start = common_start(heads);
+  if (!start.empty()) grid.put(box.x, box.y + 1, start + std::string(letters.cut()), Paint::dim, label);
   for (int c = 0; c < across && first_column + c < int(cells.columns.size()); ++c) {
-    const std::string& name = cells.columns[std::size_t(first_column + c)];
-    grid.put_right(box.x + label + 1 + c * pitch, box.y + 1, cell_width, short_name(name, cell_width),
-                   Paint::title);
+    const std::string head = shown(heads[std::size_t(first_column + c)].substr(start.size()), letters);
+    grid.put_right(box.x + label + 1 + c * pitch, box.y + 1, cell_width,
+                   fitted_end(head, cell_width, letters), Paint::title);
     if (first_column + c == column_at) grid.reverse(box.x + label + 1 + c * pitch, box.y + 1, cell_width);
   }
   for (int r = 0; r < down && first_row + r < int(cells.rows.size()); ++r) {

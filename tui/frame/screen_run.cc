@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/plural.h"
+#include "base/units.h"
 #include "tui/frame/parts.h"
 #include "tui/frame/words.h"
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "tui/frame/filter.h"
 #include "tui/frame/words.h"
 

@@ -19,13 +19,6 @@ std::string percent(const Maybe& share) {
   return share ? fmt::format("{:.0f} %", *share * 100) : "?";
 }
 
-std::string size_text(double bytes) {
-  static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < std::size(units); ++unit) bytes /= 1024;
-  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, units[unit]);
-}
-
 std::string age(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return "?";
   if (seconds < 60) return fmt::format("{:.0f} s", std::floor(seconds));

@@ -17,7 +17,6 @@ struct RateUnit {
 RateUnit unit_of(double largest);
 std::string in_unit(const Maybe& rate, const RateUnit& unit);  // "30.6", "?"
 std::string percent(const Maybe& share);                       // "51 %", "?"
-std::string size_text(double bytes);                           // "2.3 GiB"
 std::string age(double seconds);                               // "3 m", "14 d"
 // "2026-01-31 14:05" in local time; with seconds where asked for.
 std::string moment(double when, long utc_offset, bool seconds = false);

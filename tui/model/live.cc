@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/units.h"
 #include "base/hostlist.h"
 #include "fleet/fleet.h"
 #include "operator/call_request.h"
@@ -268,7 +269,7 @@ class Live final : public Model {
       rate_ = moment->expected;
       if (of_all)
         cost_ = fmt::format("{} runs, {:.0f} s, {}", moment->runs, std::ceil(moment->seconds),
-                            bytes_text(moment->bytes));
+                            size_text(moment->bytes));
     };
     Play(request_, hosts_, order, {show, finished}).go(*stop);
     checking_ = false;

@@ -8,33 +8,23 @@
 
 #include "base/hostlist.h"
 #include "base/plural.h"
+#include "base/units.h"
+#include "ideal/loads.h"
 
 namespace ringtrue::tui {
 namespace {
 
 constexpr std::uint64_t smallest_size = std::uint64_t(64) << 10, largest_size = std::uint64_t(64) << 30;
 
-// Bytes that all nodes together send in a call of one byte, as the schedules have it (one rank a node).
-double sent(collective::AlgorithmId algorithm, double nodes) {
-  using collective::AlgorithmId;
-  switch (algorithm) {
-    case AlgorithmId::recursive_doubling:
-      return nodes * std::log2(nodes);
-    case AlgorithmId::one_shot:
-      return nodes * (nodes - 1);
-    case AlgorithmId::pairwise:
-      return nodes;
-    case AlgorithmId::omnireduce:
-      return 2 * nodes;
-    case AlgorithmId::barrier:
-      return 0;
-    default:
-      return 2 * (nodes - 1);
-  }
-}
-
-double through_busiest(collective::AlgorithmId algorithm, double nodes) {
-  return algorithm == collective::AlgorithmId::naive ? nodes - 1 : sent(algorithm, nodes) / nodes;
+// Of a call's bytes, what goes through the busiest node's port, one rank a node; nullopt: the algorithm is
+// not for several nodes.
+Maybe through_busiest(collective::AlgorithmId algorithm, std::size_t nodes) {
+  // Dense data, and an aggregator on each worker's node: all of it out, and as much of the result.
+  if (algorithm == collective::AlgorithmId::omnireduce) return 2;
+  for (const ideal::Schedule& schedule : ideal::schedules())
+    if (schedule.algorithm == algorithm)
+      if (const auto loads = schedule.loads({int(nodes), 1})) return loads->inter;
+  return std::nullopt;
 }
 
 std::string time_text(const Maybe& seconds) {
@@ -42,12 +32,6 @@ std::string time_text(const Maybe& seconds) {
 }
 
 }  // namespace
-
-std::string bytes_text(double bytes) {
-  return bytes >= 1e9   ? fmt::format("{:.1f} GiB", bytes / (1 << 30))
-         : bytes >= 1e6 ? fmt::format("{:.1f} MiB", bytes / (1 << 20))
-                        : fmt::format("{:.0f} KiB", bytes / (1 << 10));
-}
 
 Result<Order> order_of(const Task& task, const std::vector<std::string>& names) {
   Order out;
@@ -109,13 +93,14 @@ Price price_of(const Order& order, const CostsKnown& known, std::size_t of_all) 
       const auto algorithm = order.algorithm.value_or(collective::AlgorithmId::ring);
       double of_sizes = 0;
       for (const std::uint64_t size : *sizes) of_sizes += double(size) * calls;
-      const Maybe seconds = known.rate && *known.rate > 0
-                                ? Maybe(of_sizes * through_busiest(algorithm, nodes) / *known.rate)
-                                : Maybe();
+      const Maybe busiest = through_busiest(algorithm, order.nodes.size());
+      const Maybe seconds =
+          busiest && known.rate && *known.rate > 0 ? Maybe(of_sizes * *busiest / *known.rate) : Maybe();
       out.what =
-          fmt::format("run of {} up to {}", ops::name(order.algorithm), bytes_text(double(sizes->back())));
-      out.cost = fmt::format("{:.0f} calls, {}, {} {}", calls * double(sizes->size()), time_text(seconds),
-                             bytes_text(of_sizes * sent(algorithm, nodes)), where);
+          fmt::format("run of {} up to {}", ops::name(order.algorithm), size_text(double(sizes->back())));
+      out.cost =
+          fmt::format("{:.0f} calls, {}, {} {}", calls * double(sizes->size()), time_text(seconds),
+                      size_text(of_sizes * ideal::sent_by_all(algorithm, long(order.nodes.size()))), where);
       return out;
     }
     case Task::Kind::sweep: {
@@ -124,7 +109,7 @@ Price price_of(const Order& order, const CostsKnown& known, std::size_t of_all) 
       const Maybe seconds = known.rate && *known.rate > 0 ? Maybe(shifts * each / *known.rate) : Maybe();
       out.what = fmt::format("sweep of {}", plural(order.nodes.size(), "node"));
       out.cost = fmt::format("{}, {}, {} {}", plural(std::size_t(shifts), "run"), time_text(seconds),
-                             bytes_text(shifts * each * nodes), where);
+                             size_text(shifts * each * nodes), where);
       return out;
     }
   }

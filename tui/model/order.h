@@ -37,7 +37,4 @@ ops::CheckRequest check_of(const Order& order);
 ops::RunRequest run_of(const Order& order);
 ops::SweepRequest sweep_of(const Order& order);
 
-// "1.5 MiB", "2.3 GiB"
-std::string bytes_text(double bytes);
-
 }  // namespace ringtrue::tui

@@ -20,6 +20,15 @@ TEST(Size, ReadsBinaryUnits) {
   EXPECT_EQ(parse_size("4E")->value, std::uint64_t(1) << 62);
 }
 
+TEST(Size, IsReadInTheUnitThatFits) {
+  EXPECT_EQ(size_text(0), "0 B");
+  EXPECT_EQ(size_text(1023), "1023 B");
+  EXPECT_EQ(size_text(1536), "1.5 KiB");
+  EXPECT_EQ(size_text(std::ldexp(64, 20)), "64.0 MiB");
+  EXPECT_EQ(size_text(std::ldexp(3, 60)), "3.0 EiB");
+  EXPECT_EQ(size_text(std::ldexp(2000, 60)), "2000.0 EiB");
+}
+
 TEST(Size, RefusesWhatIsNone) {
   for (const char* text : {"", "-1", "-4K", "M", ".", "1e6", "0x10", "12Q", "1KK", "1Ki", "iB", "5E", "nan",
                            "inf", "99999999999999999999999999", "1 2", "1..2"}) {

@@ -20,6 +20,18 @@ TEST(Grid, CutsWithAMark) {
   EXPECT_EQ(plain.row(0), "0123~");
 }
 
+TEST(Grid, KeepsAnEndWithAMarkBeforeIt) {
+  const Letters utf8, ascii{false, Ambiguous::narrow};
+  EXPECT_EQ(fitted_end("node", 4, utf8), "node");
+  EXPECT_EQ(fitted_end("node12345", 4, utf8), "…345");
+  EXPECT_EQ(fitted_end("node12345", 4, ascii), "~345");
+  EXPECT_EQ(fitted_end("漢字漢", 4, utf8), "…漢");
+  EXPECT_EQ(fitted_end("abe\u0301f", 3, utf8), "…e\u0301f");
+  EXPECT_EQ(fitted_end("abe\u0301f", 2, utf8), "…f");
+  EXPECT_EQ(fitted_end("node", 1, utf8), "…");
+  EXPECT_EQ(fitted_end("node", 0, utf8), "");
+}
+
 TEST(Grid, WideCharactersTakeTwoCellsAndAreNeverHalved) {
   Grid grid({6, 1});
   EXPECT_EQ(grid.put(0, 0, "東京都"), 6);

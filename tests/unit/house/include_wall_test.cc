@@ -64,7 +64,7 @@ const std::vector<Room> house = {
     {"tui/frame", {"tui/model/snapshot/", "base/"}},
     {"tui/model",
      {"operator/", "report/", "campaign/", "diagnosis/", "history/", "formats/", "fleet/", "pki/", "sim/",
-      "base/"}},
+      "ideal/", "base/"}},
     {"tui/terminal", {"tui/frame/", "base/"}},
     {"tui", {"config/", "base/"}},
 };

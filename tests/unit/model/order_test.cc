@@ -46,7 +46,7 @@ TEST(Order, ARunCostsItsCallsTheBytesOfItsScheduleAndTheirTime) {
   const auto order = order_of({.kind = Task::Kind::run, .algorithm = "ring", .amount = "64K"}, names);
   ASSERT_TRUE(order);
   const Price price = price_of(*order, {.rate = 1e6, .held = "held by nobody"}, names.size());
-  EXPECT_EQ(price.what, "run of ring up to 64 KiB");
+  EXPECT_EQ(price.what, "run of ring up to 64.0 KiB");
   // Six calls of 64 KiB: each of four nodes sends 2 * 3 / 4 of that.
   EXPECT_EQ(price.cost, "6 calls, at least 1 s, 2.2 MiB on 4 nodes, held by nobody");
   EXPECT_THAT(price_of(*order, {}, names.size()).cost, HasSubstr("time unknown"));
