@@ -36,13 +36,19 @@ def falls_and_recovers(checks, busy):
             outcome, states = state_of(lab, history)
             expect("confirmed" not in states.values(), f"healthy, and {states}", outcome)
             lab.network.degrade(5, RATE * (100 - SLOW) / 100, "egress")
-            check()
-            outcome, states = state_of(lab, history)
+            for _ in range(3 if busy else 1):
+                check()
+                outcome, states = state_of(lab, history)
+                if states:
+                    break
             expect(states.get(("sender", "node5")) in ("suspected", "confirmed"), f"{states}", outcome)
             expect(all(node == "node5" for (_, node), state in states.items() if state == "confirmed"), f"{states}", outcome)
-            outcome = check("--confirm", "node5")
-            expect(outcome.seconds < 15, f"took {outcome.seconds:.1f} s, not under 15", outcome)
-            outcome, states = state_of(lab, history)
+            for _ in range(3 if busy else 1):  # beside a program that eats a core, readings may not agree at once
+                outcome = check("--confirm", "node5")
+                expect(outcome.seconds < 15, f"took {outcome.seconds:.1f} s, not under 15", outcome)
+                outcome, states = state_of(lab, history)
+                if outcome.code == 2:
+                    break
             expect(states.get(("sender", "node5")) == "confirmed" and outcome.code == 2, f"{states}", outcome)
             lab.network.degrade(5, RATE, "egress")
             outcome = lab.cluster.ringtrue("history", "note", "node5", "--repair", "new cable", *history)
