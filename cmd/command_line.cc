@@ -23,8 +23,16 @@ class Help : public CLI::Formatter {
  public:
   Help() : width_(report::text_width(STDOUT_FILENO)) { column_width(32); }
 
+  // What it excludes stands in its description, not where its value's name is.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string text = Formatter::make_option_opts(option);
+    return text.substr(0, text.find(" Excludes:"));
+  }
   std::string make_option_desc(const CLI::Option* option) const override {
-    return beside(Formatter::make_option_desc(option));
+    std::string text = Formatter::make_option_desc(option);
+    for (const CLI::Option* other : option->get_excludes())
+      text += fmt::format("; not with {}", other->get_name());
+    return beside(text);
   }
   std::string make_subcommand(const CLI::App* app) const override {
     std::ostringstream out;

@@ -46,24 +46,31 @@ Result<std::variant<Options, int>> read_options(int argc, char** argv) {
   Options options;
   std::string listen, state, pki, node, peers, metrics;
   CLI::App app{
-      "ringtrued: one node's part in cluster allreduce diagnostics. Waits for `ringtrue` on a Unix socket "
-      "and, with --listen, on TCP with mutual TLS."};
+      "ringtrued: one node's part in cluster allreduce diagnostics. Waits for\n"
+      "`ringtrue` on a Unix socket and, with --listen, on TCP with mutual TLS.",
+      "ringtrued"};
+  app.get_formatter()->column_width(26);
   app.set_version_flag("--version", std::string("ringtrued ") + RINGTRUE_VERSION);
-  app.add_option("--listen", listen, "listen on TCP too: ADDRESS:PORT (port 7464 where none is given)");
-  app.add_option("--state", state, "folder for the socket and the lock (/run/ringtrue)");
-  app.add_option("--pki", pki, "folder with ca.crt, node.crt and node.key, as `ringtrue pki` makes them");
-  app.add_option("--node", node, "this node's name (its host name where none is given)");
-  app.add_option(
-      "--peers", peers,
-      "networks that other nodes of a run may be in: 10.0.0.0/16,fd00::/64 (those of this machine's "
-      "interfaces where none is given)");
-  app.add_option(
-      "--metrics", metrics,
-      "serve metrics for Prometheus: ADDRESS:PORT (port 9464 where none is given); by mutual TLS, on "
-      "loopback by plain HTTP");
-  app.add_option("--config", options.config_file, "configuration (/etc/ringtrue/config.toml)");
+  const auto add = [&app](const char* name, std::string& value, const char* type, const char* help) {
+    app.add_option(name, value, help)->type_name(type);
+  };
+  add("--listen", listen, "ADDRESS:PORT", "listen on TCP too (port 7464 where none is given)");
+  add("--state", state, "DIR", "folder for the socket and the lock (/run/ringtrue)");
+  add("--pki", pki, "DIR", "folder with ca.crt, node.crt and node.key, as\n`ringtrue pki` makes them");
+  add("--node", node, "NAME", "this node's name (its host name)");
+  add("--peers", peers, "NETWORK,...",
+      "networks that other nodes of a run may be in:\n10.0.0.0/16,fd00::/64 (those of this machine's\n"
+      "interfaces)");
+  add("--metrics", metrics, "ADDRESS:PORT",
+      "serve metrics for Prometheus by mutual TLS, on\nloopback by plain HTTP (port 9464 where none "
+      "is\ngiven)");
+  add("--config", options.config_file, "FILE", "configuration (/etc/ringtrue/config.toml)");
   app.add_flag("--insecure", options.insecure,
-               "listen on TCP without TLS: whoever reaches the port may run anything that ringtrue can");
+               "listen on TCP without TLS: whoever reaches the\nport may run anything that ringtrue can");
+  app.footer(
+      "Exit codes: 0 it was told to stop, 1 something that may pass (its port is in\n"
+      "use, say), 3 the configuration, a flag or a certificate is wrong. SIGHUP reads\n"
+      "limits and certificates again.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
