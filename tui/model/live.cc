@@ -10,8 +10,8 @@
 #include <thread>
 #include <utility>
 
-#include "base/units.h"
 #include "base/hostlist.h"
+#include "base/units.h"
 #include "fleet/fleet.h"
 #include "operator/call_request.h"
 #include "operator/facts.h"
