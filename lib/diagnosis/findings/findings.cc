@@ -78,10 +78,10 @@ void Conclusion::fill_rates() {
   }
   std::vector<std::vector<double>> sends(static_cast<std::size_t>(n)), receives(sends);
   c_.readings.each_pair([&](int x, int y) {
-    const auto rate = c_.measured.undisturbed(x, y);
-    if (!rate) return;
-    sends[std::size_t(x)].push_back(*rate);
-    receives[std::size_t(y)].push_back(*rate);
+    const auto best = c_.measured.best(x, y);
+    if (!best) return;
+    sends[std::size_t(x)].push_back(*best);
+    receives[std::size_t(y)].push_back(*best);
   });
   for (std::size_t i = 0; i < sends.size(); ++i)
     out_.sides.push_back(

@@ -126,7 +126,7 @@ struct Coverage {
   int pairs = 0;  // N (N-1), ordered
 };
 
-// What a node's two sides carried: of what its partners had undisturbed, the mean of the middle half. No
+// What a node's two sides carried: of what its partners had at their best, the mean of the middle half. No
 // partner: unknown.
 struct SideRates {
   struct Rail {

@@ -212,21 +212,6 @@ std::optional<double> Readings::best(int source, int destination) const {
                       [](const Reading& r) { return r.carried(); });
 }
 
-std::optional<double> Readings::undisturbed(int source, int destination) const {
-  constexpr double scatter = 0.05;
-  const auto at_best = best(source, destination);
-  if (!at_best) return std::nullopt;
-  double sum = 0;
-  int count = 0;
-  const bool brief = only_brief(source, destination);
-  for (const Reading& r : of(source, destination)) {
-    if ((r.brief && !brief) || r.carried() < (1 - scatter) * *at_best) continue;
-    sum += r.carried();
-    ++count;
-  }
-  return count > 0 ? sum / count : *at_best;
-}
-
 std::optional<double> Readings::best_of(Direction end, int source, int destination) const {
   if (held_by_partner(end, source, destination)) return std::nullopt;
   return best_of_list(of(source, destination), only_brief(source, destination),

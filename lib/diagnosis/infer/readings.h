@@ -117,9 +117,6 @@ class Readings {
   std::vector<Reading> usable(int source, int destination) const;
   // Best reading of a pair; nullopt where there is none that says something.
   std::optional<double> best(int source, int destination) const;
-  // What a pair carries when nothing disturbs it: the mean of those within 5 % of its best. The best alone is
-  // the better the more often a pair was read, and what is suspected is read most.
-  std::optional<double> undisturbed(int source, int destination) const;
   // The best that one end of a pair carried.
   std::optional<double> best_of(Direction end, int source, int destination) const;
   // Those that may confirm that this end is slow, with what it carried as their rates.

@@ -323,23 +323,5 @@ TEST(Path, OfANodeThatReceivesSlowlyIsToldOneDirectionAtATime) {
   }
 }
 
-// What is suspected is read again and again: the best of many readings would rate it too well.
-TEST(SideRates, AreNoBetterOfASideThatIsReadOften) {
-  double slow = 0, others = 0;
-  constexpr int all = 20;
-  for (std::uint64_t seed = 1; seed <= all; ++seed) {
-    Wires wires(8, seed);
-    wires.sends[5] *= 0.9;
-    wires.tamper = [random = std::mt19937_64(seed)](Observation& o) mutable {
-      std::uniform_real_distribution<double> scatter(0.97, 1.03);
-      for (HopReading& hop : o.hops) hop.busy = hop.busy * scatter(random);
-    };
-    const Diagnosis d = wires.check();
-    slow += d.sides[5].sends.value().value / Wires::full / all;
-    others += d.sides[2].sends.value().value / Wires::full / all;
-  }
-  EXPECT_NEAR(slow / others, 0.9, 0.004);
-}
-
 }  // namespace
 }  // namespace ringtrue::diagnosis
