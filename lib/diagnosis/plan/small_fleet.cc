@@ -162,6 +162,20 @@ bool Examination::pairs() {
   return shifts_over(rest, n_, gross_ ? 0.15 : 0.25, "the same without the slowest nodes");
 }
 
+// A pair's longer reading is not answered by brief ones, which its own low rate may ask for.
+Bytes Examination::long_enough(const std::vector<int>& order, Bytes hop) const {
+  constexpr double most = 0.1;  // of the budget
+  const Bytes longer(std::uint64_t(brief_below) + 1);
+  if (hop.value >= longer.value) return hop;
+  bool answers = false;
+  for (std::size_t r = 0; r < order.size(); ++r) {
+    const int source = order[r], destination = order[(r + 1) % order.size()];
+    answers |= !readings_.only_brief(source, destination);
+  }
+  const double takes = overhead_ + stretch_ * double(longer.value) / slowest_of(order, 1);
+  return answers && takes <= most * options_.budget.value ? longer : hop;
+}
+
 bool Examination::confirm() {
   for (int round = 0; round < 64; ++round) {
     const Inference inference = infer_now();
@@ -235,7 +249,7 @@ bool Examination::confirm() {
     const auto order =
         nothing_else ? neighbour_order(all_, std::vector<int>(std::size_t(n_), 0), again, readings_, seed)
                      : changed_partners(nodes, suspects, inference, counts_, seed);
-    const Bytes hop = hop_bytes(order, 1, 0.05 * options_.budget.value);
+    const Bytes hop = long_enough(order, hop_bytes(order, 1, 0.05 * options_.budget.value));
     if (!fits(order, 1, hop)) return true;
     std::string what = "most nodes again";
     if (!suspects.empty()) {

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "wires.h"
 
 namespace ringtrue::diagnosis {
@@ -29,6 +31,24 @@ TEST(Healthy, IsNotBlamedWhenMostReadingsAreDisturbed) {
       const Diagnosis d = wires.check(seed % 2 == 0);
       ASSERT_EQ(scopes_of(d), Names{}) << nodes << " " << seed << " " << explain(d);
     }
+  }
+}
+
+// By its first reading the path is so slow that what follows would be too short to say more.
+TEST(Healthy, APathThatWasLowOnceIsReadForLongEnoughInASmallBudget) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Wires wires(8, seed);
+    bool was_low = false;
+    wires.tamper = [&](Observation& o) {
+      for (HopReading& hop : o.hops)
+        if (hop.source == 3 && hop.destination == 1 && hop.bytes.value > 7e6 && !std::exchange(was_low, true))
+          hop.busy = hop.busy * (1 / 0.6);
+    };
+    Options options = wires.options();
+    options.budget = Seconds(4);
+    const Diagnosis d = run_check(wires, options);
+    ASSERT_TRUE(was_low) << seed << " " << explain(d);
+    ASSERT_EQ(d.verdict, Verdict::healthy) << seed << " " << explain(d);
   }
 }
 
