@@ -22,7 +22,7 @@ def falls_and_recovers(checks, busy):
             history = ["--history", os.path.join(folder, "history.db")]
 
             def check(*more):
-                outcome = lab.cluster.fleet("check", "--link-rate", f"{RATE}Mbit", "--budget", "4", *history, *more)
+                outcome = lab.cluster.fleet("check", "--link-rate", f"{RATE}Mbit", *history, *more)
                 expect(outcome.data is not None and "not recorded" not in outcome.err, "not recorded", outcome)
                 return outcome
 
