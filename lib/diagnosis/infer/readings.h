@@ -165,7 +165,7 @@ constexpr bool is_near(int a, int b) {
   return (a > b ? a - b : b - a) <= 4;
 }
 
-// What each rail carried at its best; empty: the world does not tell them apart.
+// Bytes per second, by rail: what each carried at its best; empty: the world does not tell them apart.
 std::vector<double> best_by_rail(const std::vector<Reading>& readings);
 
 // What a hop would have carried if all its rails were like this one; -1: what it carried.

@@ -162,18 +162,21 @@ bool Examination::pairs() {
   return shifts_over(rest, n_, gross_ ? 0.15 : 0.25, "the same without the slowest nodes");
 }
 
-// A pair's longer reading is not answered by brief ones, which its own low rate may ask for.
+// The one longer reading of a pair that keeps the others short is not answered by brief ones.
 Bytes Examination::long_enough(const std::vector<int>& order, Bytes hop) const {
-  constexpr double most = 0.1;  // of the budget
+  constexpr double most = 1.5;  // times as long: what is far slower is soon told by brief ones
   const Bytes longer(std::uint64_t(brief_below) + 1);
-  if (hop.value >= longer.value) return hop;
+  if (hop.value >= longer.value || most * double(hop.value) < brief_below) return hop;
+  const double slowest = slowest_of(order, 1);
   bool answers = false;
   for (std::size_t r = 0; r < order.size(); ++r) {
     const int source = order[r], destination = order[(r + 1) % order.size()];
-    answers |= !readings_.only_brief(source, destination);
+    const auto best = readings_.best(source, destination);
+    const auto list = readings_.of(source, destination);
+    answers |= best && *best <= slowest &&
+               std::count_if(list.begin(), list.end(), [](const Reading& r) { return !r.brief; }) == 1;
   }
-  const double takes = overhead_ + stretch_ * double(longer.value) / slowest_of(order, 1);
-  return answers && takes <= most * options_.budget.value ? longer : hop;
+  return answers && fits(order, 1, longer) ? longer : hop;
 }
 
 bool Examination::confirm() {
