@@ -25,7 +25,7 @@ struct Gist {
   std::vector<std::string> nodes;
   std::string transport, algorithm = "ring", verdict;
   std::optional<double> declared;  // rate of a hop that the declared link allows
-  bool ended_early = false, disturbed = false;
+  bool ended_early = false, disturbed = false, crowded = false;
 };
 
 history::Session session_of(const Gist& gist, const RecordedBy& by) {
@@ -50,10 +50,11 @@ history::Session session_of(const Gist& gist, const RecordedBy& by) {
   return s;
 }
 
-// A check that could not tell has met something that its readings do not settle, one low path, say. What a
-// side carried with its other partners stands.
+// A check that could not tell has met something that its readings do not settle: one low path, a ring that is
+// slow, a side that may be. What its sides carried with two partners and more stands all the same, but where
+// hops shared links.
 bool is_judged(const Gist& gist) {
-  return gist.verdict == "unknown" && !gist.ended_early && !gist.disturbed;
+  return gist.verdict == "unknown" && !gist.ended_early && !gist.disturbed && !gist.crowded;
 }
 
 void add_side(history::Record& record, SubjectType type, const std::string& node, std::optional<double> rate,
@@ -161,6 +162,8 @@ history::Record record_of(const CheckDocument& document, const RecordedBy& by) {
     if (run.experiment.workers > 0) gist.algorithm = "omnireduce";
   for (const diagnosis::Finding& f : d.findings)
     gist.disturbed = gist.disturbed || f.kind == diagnosis::FindingKind::others_traffic;
+  for (const diagnosis::NotChecked& n : d.not_checked)
+    gist.crowded = gist.crowded || n.kind == diagnosis::StatementKind::shared_links;
   history::Record record;
   record.session = session_of(gist, by);
   record.judged = is_judged(gist);
@@ -207,6 +210,9 @@ Result<history::Record> record_of_json(std::string_view text, const RecordedBy& 
   const json& findings = part(document, "findings");
   for (std::size_t i = 0; findings.is_array() && i < findings.size(); ++i)
     gist.disturbed = gist.disturbed || text_at(findings[i], "kind") == "others-traffic";
+  const json& unsaid = part(document, "not_checked");
+  for (std::size_t i = 0; unsaid.is_array() && i < unsaid.size(); ++i)
+    gist.crowded = gist.crowded || text_at(unsaid[i], "kind") == "shared-links";
   history::Record record;
   record.session = session_of(gist, by);
   record.judged = is_judged(gist);

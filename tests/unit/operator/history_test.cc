@@ -1,5 +1,4 @@
 #include "operator/history.h"
-#include "base/clock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/clock.h"
 #include "history/follow.h"
 #include "history/read.h"
 #include "history/store.h"
@@ -268,6 +268,36 @@ TEST(RecordOfJson, TakesWhatEarlierDocumentsHave) {
   ASSERT_EQ(record->findings.size(), 1u);
   EXPECT_EQ(record->findings[0].subject.node, "a");
   EXPECT_EQ(record_of_json(document, {"lab", "0.1.0"}, 9)->session.uuid, record->session.uuid);
+}
+
+// Both ways to a record have the same rule: of a check that could not tell, sides are judged where nothing
+// else explains what they read.
+TEST(RecordOf, WhatCouldNotTellIsJudgedWhereNothingElseExplainsIt) {
+  struct Case {
+    const char* verdict;
+    const char* more;  // of the JSON
+    bool error, others, shared, judged;
+  };
+  constexpr Case cases[] = {
+      {"healthy", "", false, false, false, false},
+      {"unknown", "", false, false, false, true},
+      {"unknown", R"(, "error": {"what": "x"})", true, false, false, false},
+      {"unknown", R"(, "findings": [{"severity": "info", "kind": "others-traffic"}])", false, true, false,
+       false},
+      {"unknown", R"(, "not_checked": [{"kind": "shared-links"}])", false, false, true, false},
+  };
+  for (const Case& c : cases) {
+    CheckDocument document;
+    diagnosis::Diagnosis& d = document.diagnosis;
+    d.verdict = *parse_key<diagnosis::Verdict>(c.verdict);
+    if (c.error) document.error.emplace();
+    if (c.others) d.findings.emplace_back().kind = diagnosis::FindingKind::others_traffic;
+    if (c.shared) d.not_checked.push_back({StatementKind::shared_links, {}, {}});
+    EXPECT_EQ(record_of(document, {"lab", "1"}).judged, c.judged) << c.verdict << c.more;
+    const std::string text =
+        std::string(R"({"schema": "ringtrue.check/1", "verdict": ")") + c.verdict + "\"" + c.more + "}";
+    EXPECT_EQ(record_of_json(text, {"lab", "1"}, 0).value().judged, c.judged) << text;
+  }
 }
 
 TEST(RecordOfJson, RefusesWhatIsNoCheckAndSurvivesOddOnes) {
