@@ -8,7 +8,7 @@ namespace ringtrue::probe {
 struct ReadRequest {
   Seconds window{0};       // the counters are read twice, so far apart; 0: once; at most 60
   bool wake_gpus = false;  // ask NVML even where that wakes sleeping GPUs
-  bool fabric = true;      // walk the InfiniBand fabric where this machine may
+  bool fabric = true;      // walk the InfiniBand fabric where this machine may; of another one always
   bool operator==(const ReadRequest&) const = default;
 };
 

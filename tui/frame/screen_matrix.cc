@@ -50,7 +50,7 @@ Groups groups_of(const Matrix& m) {
 }
 
 // What all names begin with, where one of them is too long for a column's head; never a part of their
-// numbers.
+// numbers or of a character.
 std::string common_start(const std::vector<std::string>& names) {
   if (names.size() < 2 || std::none_of(names.begin(), names.end(), [](const std::string& name) {
         return int(columns_of(name)) > cell_width;
@@ -176,8 +176,9 @@ std::string draw_matrix(Grid& grid, const Box& box, const Snapshot& snapshot, co
            box.width > right + 20 ? box.width - right - 1 : box.width);
   const Letters& letters = grid.letters();
   std::vector<std::string> heads = cells.columns;
-  if (cells.grouped && m.groups.empty())
-    for (std::string& head : heads) head.resize(head.size() - and_more.size());
+  if (cells.grouped)
+    for (std::string& head : heads)
+      if (head.ends_with(and_more)) head.resize(head.size() - and_more.size());
   const std::string start = common_start(heads);
   if (!start.empty()) grid.put(box.x, box.y + 1, start + std::string(letters.cut()), Paint::dim, label);
   for (int c = 0; c < across && first_column + c < int(cells.columns.size()); ++c) {

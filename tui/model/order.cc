@@ -19,8 +19,9 @@ constexpr std::uint64_t smallest_size = std::uint64_t(64) << 10, largest_size = 
 // Of a call's bytes, what goes through the busiest node's port, one rank a node; nullopt: the algorithm is
 // not for several nodes.
 Maybe through_busiest(collective::AlgorithmId algorithm, std::size_t nodes) {
-  // Dense data, and an aggregator on each worker's node: all of it out, and as much of the result.
-  if (algorithm == collective::AlgorithmId::omnireduce) return 2;
+  // Dense data, and an aggregator on each worker's node: all of it out but its own share, and as much of the
+  // result.
+  if (algorithm == collective::AlgorithmId::omnireduce) return 2 * double(nodes - 1) / double(nodes);
   for (const ideal::Schedule& schedule : ideal::schedules())
     if (schedule.algorithm == algorithm)
       if (const auto loads = schedule.loads({int(nodes), 1})) return loads->inter;
