@@ -110,7 +110,7 @@ Result<std::vector<Found>> findings(const Store& store, std::int64_t session) {
 Result<std::vector<Fact>> facts(const Store& store, std::int64_t session) {
   const auto lines = all<std::string>(
       store, "SELECT a.lines FROM session s JOIN facts a ON a.id = s.facts WHERE s.id = ?1",
-      [](const Statement& row) { return row.text(0); }, session);
+      [](const Statement& row) { return row.bytes(0); }, session);
   if (!lines) return tl::unexpected(lines.error());
   std::vector<Fact> out;
   if (lines->empty()) return out;
@@ -129,7 +129,7 @@ Result<std::vector<Fact>> facts(const Store& store, std::int64_t session) {
 
 Result<std::string> document(const Store& store, std::int64_t session) {
   auto found = all<std::string>(
-      store, "SELECT gz FROM document WHERE session = ?1", [](const Statement& row) { return row.text(0); },
+      store, "SELECT gz FROM document WHERE session = ?1", [](const Statement& row) { return row.bytes(0); },
       session);
   if (!found) return tl::unexpected(found.error());
   return found->empty() ? std::string() : std::move(found->front());

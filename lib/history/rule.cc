@@ -178,7 +178,7 @@ Judged judge(const Values& session, const Norms& norms, const std::optional<Norm
   }
   if (level && level->median > 0) {
     out.fleet_ratio = middle / level->median;
-    out.fleet = out.together ? Reads::low : reads(out.fleet_ratio, level->threshold());
+    out.fleet = out.together && out.fleet_ratio < 1 ? Reads::low : reads(out.fleet_ratio, level->threshold());
   }
   return out;
 }

@@ -3,6 +3,8 @@
 #include <sqlite3.h>
 #include <sys/statvfs.h>
 
+#include "base/text.h"
+
 namespace ringtrue::history {
 namespace {
 
@@ -31,7 +33,7 @@ int work_done(void* left) {
 constexpr int steps_at_once = 1000;
 
 constexpr const char* no_room = "cannot grow: the disk, or what may be used of it, is full";
-constexpr const char* make_room = "make room, or keep less: ringtrue history prune";
+constexpr const char* make_room = "make room; to keep less afterwards: ringtrue history prune";
 
 bool is_full(const std::string& file) {
   struct statvfs disk {};
@@ -106,7 +108,7 @@ Error Connection::error() const {
     case SQLITE_SCHEMA:
     case SQLITE_INTERRUPT:
       return {Cause::bad_input, about + "is damaged", "",
-              "see ringtrue history verify, or name another file"};
+              "name another file; sqlite3 FILE .recover saves what can be read of it"};
     case SQLITE_IOERR:
       // What readers and writers share beside a file in a log needs room, too; that is no SQLITE_FULL.
       if (is_full(file_)) return {Cause::unavailable, about + no_room, "", make_room};
@@ -191,6 +193,10 @@ bool Statement::null(int column) const {
 }
 
 std::string Statement::text(int column) const {
+  return visible(bytes(column));
+}
+
+std::string Statement::bytes(int column) const {
   const void* const bytes = sqlite3_column_blob(statement_.get(), column);
   return {static_cast<const char*>(bytes),
           std::size_t(bytes ? sqlite3_column_bytes(statement_.get(), column) : 0)};

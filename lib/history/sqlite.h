@@ -42,7 +42,8 @@ class Statement {
   std::int64_t integer(int column) const;
   double real(int column) const;
   bool null(int column) const;
-  std::string text(int column) const;  // a blob's bytes, too
+  std::string bytes(int column) const;
+  std::string text(int column) const;  // as it may be shown, whoever wrote the file
   std::optional<double> maybe_real(int column) const {
     return null(column) ? std::nullopt : std::optional(real(column));
   }

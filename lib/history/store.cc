@@ -88,7 +88,7 @@ Result<void> check_pages(const Connection& connection) {
   if (!sound) return tl::unexpected(sound.error());
   if (*sound == "ok") return {};
   return fail(Cause::bad_input, fmt::format("the history {} is damaged: {}", connection.file(), *sound), {},
-              "see ringtrue history verify, or name another file");
+              "name another file; sqlite3 FILE .recover saves what can be read of it");
 }
 
 }  // namespace

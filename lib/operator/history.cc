@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/statistics.h"
+#include "base/text.h"
 #include "formats/gzip.h"
 #include "history/follow.h"
 #include "history/read.h"
@@ -40,6 +41,29 @@ Result<Store> open_write(const HistoryPlace& place, bool make = false) {
   return store;
 }
 
+// An empty file knows none, and nothing is wrong with that.
+Result<void> know_fleet(const Store& store, const HistoryPlace& place) {
+  const auto fleets = history::fleets(store);
+  if (!fleets) return tl::unexpected(fleets.error());
+  if (fleets->empty() || std::find(fleets->begin(), fleets->end(), place.fleet) != fleets->end()) return {};
+  return fail(Cause::bad_input, fmt::format("the history {} knows no fleet {}", place.file, place.fleet), {},
+              fmt::format("it has {}", fmt::join(*fleets, ", ")));
+}
+
+Result<void> know_node(const Store& store, const HistoryPlace& place, const std::string& node) {
+  const auto known = history::subjects(store, place.fleet, node);
+  if (!known) return tl::unexpected(known.error());
+  if (!known->empty()) return {};
+  return fail(Cause::bad_input, fmt::format("the history {} knows no node {}", place.file, node), node,
+              "ringtrue history show last lists those of the latest check");
+}
+
+Result<Store> with_fleet(Result<Store> store, const HistoryPlace& place) {
+  if (store)
+    if (auto known = know_fleet(*store, place); !known) return tl::unexpected(known.error());
+  return store;
+}
+
 std::string who_asks() {
   const passwd* const entry = getpwuid(geteuid());
   return entry && entry->pw_name ? entry->pw_name : fmt::format("user {}", geteuid());
@@ -64,7 +88,7 @@ Result<std::optional<std::string>> usual_fingerprint(const Store& store, const H
 }  // namespace
 
 Result<HistoryDocument> history(const HistoryRequest& request) {
-  const auto store = open_read(request.place);
+  const auto store = with_fleet(open_read(request.place), request.place);
   if (!store) return tl::unexpected(store.error());
   HistoryDocument out;
   out.place = request.place;
@@ -74,20 +98,10 @@ Result<HistoryDocument> history(const HistoryRequest& request) {
   out.since_us = out.now_us - request.span_us;
   history::Which which = of(request.place);
   which.since_us = out.since_us;
-  const auto fleets = history::fleets(*store);
-  if (!fleets) return tl::unexpected(fleets.error());
-  if (!fleets->empty() && std::find(fleets->begin(), fleets->end(), request.place.fleet) == fleets->end())
-    return fail(Cause::bad_input,
-                fmt::format("the history {} knows no fleet {}", request.place.file, request.place.fleet), {},
-                fmt::format("it has {}", fmt::join(*fleets, ", ")));
   std::vector<SubjectKey> subjects = {{}};
   if (request.node) {
-    const auto known = history::subjects(*store, request.place.fleet, request.node);
-    if (!known) return tl::unexpected(known.error());
-    if (known->empty())
-      return fail(Cause::bad_input,
-                  fmt::format("the history {} knows no node {}", request.place.file, *request.node),
-                  *request.node, "ringtrue history show last lists those of the latest check");
+    if (auto known = know_node(*store, request.place, *request.node); !known)
+      return tl::unexpected(known.error());
     subjects = {{SubjectType::sender, *request.node, "", ""}, {SubjectType::receiver, *request.node, "", ""}};
   } else {
     auto all = history::sessions(*store, which);
@@ -293,15 +307,10 @@ Result<VerifyDocument> history_verify(const HistoryPlace& place) {
 
 Result<NoteDocument> history_note(const HistoryPlace& place, const std::optional<std::string>& node,
                                   history::EventKind kind, const std::string& text) {
-  const auto store = open_write(place);
+  const auto store = with_fleet(open_write(place), place);
   if (!store) return tl::unexpected(store.error());
-  if (node) {
-    const auto known = history::subjects(*store, place.fleet, node);
-    if (!known) return tl::unexpected(known.error());
-    if (known->empty())
-      return fail(Cause::bad_input, fmt::format("the history {} knows no node {}", place.file, *node), *node,
-                  "see ringtrue history show last for its nodes");
-  }
+  if (node)
+    if (auto known = know_node(*store, place, *node); !known) return tl::unexpected(known.error());
   NoteDocument out;
   out.place = place;
   out.event.fleet = place.fleet;
@@ -309,7 +318,7 @@ Result<NoteDocument> history_note(const HistoryPlace& place, const std::optional
   out.event.at_us = wall_clock_us();
   out.event.kind = kind;
   out.event.who = who_asks();
-  out.event.text = text;
+  out.event.text = visible(text);
   const auto concerned = history::add_event(*store, out.event);
   if (!concerned) return tl::unexpected(concerned.error());
   out.concerned = *concerned;
@@ -317,7 +326,7 @@ Result<NoteDocument> history_note(const HistoryPlace& place, const std::optional
 }
 
 Result<BaselineDocument> baseline_list(const HistoryPlace& place, bool retired) {
-  const auto store = open_read(place);
+  const auto store = with_fleet(open_read(place), place);
   if (!store) return tl::unexpected(store.error());
   auto all = history::baselines(*store, place.fleet, retired);
   if (!all) return tl::unexpected(all.error());
@@ -341,8 +350,10 @@ Result<BaselineDocument> baseline_set(const BaselineRequest& request) {
 }
 
 Result<BaselineDocument> baseline_retire(const BaselineRequest& request) {
-  const auto store = open_write(request.place);
+  const auto store = with_fleet(open_write(request.place), request.place);
   if (!store) return tl::unexpected(store.error());
+  for (const std::string& node : request.nodes)
+    if (auto known = know_node(*store, request.place, node); !known) return tl::unexpected(known.error());
   const auto retired = history::retire_baselines(*store, request.place.fleet, request.nodes, wall_clock_us());
   if (!retired) return tl::unexpected(retired.error());
   return BaselineDocument{request.place, {}, {}, *retired};
@@ -350,7 +361,7 @@ Result<BaselineDocument> baseline_retire(const BaselineRequest& request) {
 
 Result<RegressionsDocument> regressions(const HistoryPlace& place,
                                         const std::vector<history::State>& states) {
-  const auto store = open_read(place);
+  const auto store = with_fleet(open_read(place), place);
   if (!store) return tl::unexpected(store.error());
   auto all = history::regressions(*store, place.fleet, states.empty());
   if (!all) return tl::unexpected(all.error());

@@ -7,6 +7,7 @@
 
 #include "base/splitmix64.h"
 #include "base/statistics.h"
+#include "base/text.h"
 #include "history/rule.h"
 #include "history/time.h"
 
@@ -78,7 +79,7 @@ std::optional<double> plain(const std::optional<BytesPerSecond>& rate) {
 
 std::string text_at(const json& in, const char* key) {
   const auto found = in.is_object() ? in.find(key) : in.end();
-  return found != in.end() && found->is_string() ? found->get<std::string>() : std::string();
+  return found != in.end() && found->is_string() ? visible(found->get<std::string>()) : std::string();
 }
 std::optional<double> number_at(const json& in, const char* key) {
   const auto found = in.is_object() ? in.find(key) : in.end();

@@ -151,6 +151,16 @@ TEST(Judge, ManyThatFellTogetherAreTheFleet) {
   EXPECT_EQ(judged.fleet, Reads::low);
 }
 
+TEST(Judge, AFleetThatIsBetterThanEverIsNotLow) {
+  Fleet fleet;
+  const NewNorms norms = fleet.norms();
+  Values session = fleet.session(1.5);
+  for (int side = 0; side < 7; ++side) session[side].value *= 0.8;
+  const Judged judged = judge(session, norms.sides, norms.level);
+  EXPECT_TRUE(judged.together);
+  EXPECT_EQ(judged.fleet, Reads::good);
+}
+
 // Half a fleet lost 6 %: the middle of all is nobody's level, by which the rest would read 3 % too well.
 TEST(Judge, WhereHalfTheFleetFellTheRestIsHeldAgainstTheRest) {
   Fleet fleet;

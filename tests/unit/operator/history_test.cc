@@ -227,6 +227,29 @@ TEST(HistoryUse, ComparesWhatChanged) {
   EXPECT_FALSE(history_compare(r.request.place, "1", "7"));
 }
 
+TEST(HistoryUse, AFleetOrNodeThatIsNotThereIsNamed) {
+  Recorded r;
+  r.settle();
+  HistoryPlace other = r.request.place;
+  other.fleet = "nope";
+  const auto wrong = [](const auto& result) { return result ? "none" : result.error().text(); };
+  const auto fleet = HasSubstr("knows no fleet nope; it has lab");
+  EXPECT_THAT(wrong(regressions(other, {})), fleet);
+  EXPECT_THAT(wrong(baseline_list(other, false)), fleet);
+  EXPECT_THAT(wrong(baseline_retire({other, {}, 20, std::nullopt, ""})), fleet);
+  EXPECT_THAT(wrong(history_note(other, std::nullopt, history::EventKind::note, "x")), fleet);
+  EXPECT_THAT(wrong(baseline_retire({r.request.place, {"nope"}, 20, std::nullopt, ""})),
+              HasSubstr("knows no node nope"));
+}
+
+TEST(HistoryUse, NoWordOfTheFileMovesACursor) {
+  Recorded r;
+  r.check();
+  ASSERT_TRUE(history_note(r.request.place, std::nullopt, history::EventKind::note, "a\x1b[31m\nb"));
+  const auto text = history({r.request.place, std::nullopt, 30 * day_us}).value().events.back().text;
+  EXPECT_EQ(text.find_first_of("\x1b\n"), text.npos) << text;
+}
+
 TEST(HistoryUse, ExportsReadings) {
   Recorded r;
   r.check();
