@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "base/plural.h"
 #include "tui/frame/filter.h"
@@ -49,24 +50,56 @@ Groups groups_of(const Matrix& m) {
   return out;
 }
 
-// What all names begin with, where one of them is too long for a column's head; never a part of their
-// numbers or of a character.
-std::string common_start(const std::vector<std::string>& names) {
-  if (names.size() < 2 || std::none_of(names.begin(), names.end(), [](const std::string& name) {
-        return int(columns_of(name)) > cell_width;
-      }))
-    return {};
+bool is_part(char c) {  // of a number, or of a character that is longer
+  return (c >= '0' && c <= '9') || (c & 0x80) != 0;
+}
+
+// How far all names agree from their beginnings, or from their ends, but for numbers; 0 where that is all of
+// one.
+template <class Begin>  // iterator(const std::string&)
+std::size_t agreement(const std::vector<std::string>& names, Begin begin) {
   std::size_t common = names[0].size();
   for (const std::string& name : names) {
-    const auto differ =
-        std::mismatch(names[0].begin(), names[0].begin() + std::ptrdiff_t(common), name.begin(), name.end());
-    common = std::size_t(differ.first - names[0].begin());
+    std::size_t same = 0;
+    while (same < std::min(common, name.size()) &&
+           begin(name)[std::ptrdiff_t(same)] == begin(names[0])[std::ptrdiff_t(same)])
+      ++same;
+    common = same;
   }
-  const auto is_part = [&](char c) { return (c >= '0' && c <= '9') || (c & 0x80) != 0; };
-  while (common > 0 && is_part(names[0][common - 1])) --common;
+  while (common > 0 && is_part(begin(names[0])[std::ptrdiff_t(common) - 1])) --common;
   const bool is_one_whole =
       std::any_of(names.begin(), names.end(), [&](const std::string& name) { return name.size() == common; });
-  return is_one_whole ? std::string() : names[0].substr(0, common);
+  return is_one_whole ? 0 : common;
+}
+
+// In so few columns: what tells the names apart, or else their numbers.
+struct Heads {
+  std::vector<std::string> texts;
+  std::string left_out;  // "node…", "…example.org"
+  bool numbers = false;
+};
+
+Heads heads_of(std::vector<std::string> names, const std::vector<int>& ids, const Letters& letters) {
+  Heads out;
+  const bool all_fit = std::all_of(names.begin(), names.end(), [](const std::string& name) {
+    return int(columns_of(name)) <= cell_width;
+  });
+  if (!all_fit && names.size() > 1) {
+    const std::size_t start = agreement(names, [](const std::string& name) { return name.begin(); });
+    const std::string first = names[0].substr(0, start);
+    for (std::string& name : names) name.erase(0, start);
+    const std::size_t end = agreement(names, [](const std::string& name) { return name.rbegin(); });
+    const std::string last = names[0].substr(names[0].size() - end);
+    for (std::string& name : names) name.resize(name.size() - end);
+    if (start + end > 0) out.left_out = first + std::string(letters.cut()) + last;
+  }
+  for (const std::string& name : names)
+    out.texts.push_back(fitted_end(shown(name, letters), cell_width, letters));
+  if (std::set<std::string>(out.texts.begin(), out.texts.end()).size() < out.texts.size()) {
+    out = {{}, "", true};
+    for (const int id : ids) out.texts.push_back(std::to_string(id));
+  }
+  return out;
 }
 
 }  // namespace
@@ -144,10 +177,20 @@ std::string draw_matrix(Grid& grid, const Box& box, const Snapshot& snapshot, co
   const Matrix& m = *snapshot.matrix;
   const int row_at = std::clamp(view.here().row, 0, int(cells.rows.size()) - 1);
   const int column_at = std::clamp(view.here().column, 0, int(cells.columns.size()) - 1);
+  const Letters& letters = grid.letters();
+  std::vector<std::string> columns = cells.columns;
+  if (cells.grouped)
+    for (std::string& name : columns)
+      if (name.ends_with(and_more)) name.resize(name.size() - and_more.size());
+  const Heads heads = heads_of(std::move(columns), cells.column_ids, letters);
+  std::vector<std::string> labels = cells.rows;
+  if (heads.numbers)
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      labels[i] = fmt::format("{} {}", cells.row_ids[i], labels[i]);
   int label = 4;
-  for (const std::string& name : cells.rows)
-    label = std::max(label, int(columns_of(shown(name, grid.letters()), grid.letters().ambiguous)));
-  label = std::min({label, 20, std::max(box.width / 3, 4)});
+  for (const std::string& name : labels)
+    label = std::max(label, int(columns_of(shown(name, letters), letters.ambiguous)));
+  label = std::min(label, std::max({std::min(20, box.width / 3), box.width / 4, 4}));
   const int pitch = cell_width + 1;
   const int across = std::max((box.width - label) / pitch, 1), down = box.height - 2;
   const int first_row = first_shown(row_at, int(cells.rows.size()), down);
@@ -174,22 +217,15 @@ std::string draw_matrix(Grid& grid, const Box& box, const Snapshot& snapshot, co
   if (box.width > right + 20) grid.put_right(box.x + box.width - right, box.y, right, what, Paint::dim);
   grid.put(box.x, box.y, says, paint_of(level_of(here, m.warning, m.critical)),
            box.width > right + 20 ? box.width - right - 1 : box.width);
-  const Letters& letters = grid.letters();
-  std::vector<std::string> heads = cells.columns;
-  if (cells.grouped)
-    for (std::string& head : heads)
-      if (head.ends_with(and_more)) head.resize(head.size() - and_more.size());
-  const std::string start = common_start(heads);
-  if (!start.empty()) grid.put(box.x, box.y + 1, start + std::string(letters.cut()), Paint::dim, label);
+  grid.put(box.x, box.y + 1, heads.left_out, Paint::dim, label);
   for (int c = 0; c < across && first_column + c < int(cells.columns.size()); ++c) {
-    const std::string head = shown(heads[std::size_t(first_column + c)].substr(start.size()), letters);
     grid.put_right(box.x + label + 1 + c * pitch, box.y + 1, cell_width,
-                   fitted_end(head, cell_width, letters), Paint::title);
+                   heads.texts[std::size_t(first_column + c)], Paint::title);
     if (first_column + c == column_at) grid.reverse(box.x + label + 1 + c * pitch, box.y + 1, cell_width);
   }
   for (int r = 0; r < down && first_row + r < int(cells.rows.size()); ++r) {
     const int y = box.y + 2 + r;
-    grid.put(box.x, y, cells.rows[std::size_t(first_row + r)], Paint::title, label);
+    grid.put(box.x, y, labels[std::size_t(first_row + r)], Paint::title, label);
     if (first_row + r == row_at) grid.reverse(box.x, y, label);
     for (int c = 0; c < across && first_column + c < int(cells.columns.size()); ++c) {
       const Maybe& share = cells.shares[std::size_t(first_row + r)][std::size_t(first_column + c)];
@@ -205,8 +241,8 @@ std::string draw_matrix(Grid& grid, const Box& box, const Snapshot& snapshot, co
     }
   }
   std::string seen_of = seen(first_row, down, int(cells.rows.size()), "rows");
-  const std::string columns = seen(first_column, across, int(cells.columns.size()), "columns");
-  if (!columns.empty()) seen_of += (seen_of.empty() ? "" : ", ") + columns;
+  const std::string seen_across = seen(first_column, across, int(cells.columns.size()), "columns");
+  if (!seen_across.empty()) seen_of += (seen_of.empty() ? "" : ", ") + seen_across;
   return seen_of;
 }
 

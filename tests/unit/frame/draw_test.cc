@@ -54,6 +54,32 @@ std::vector<View> views(Letters letters) {
   return out;
 }
 
+// The heads of a matrix of these nodes, as its second line has them, and the label of its last row.
+std::pair<std::string, std::string> heads_of(const std::vector<std::string>& names) {
+  Snapshot snapshot;
+  auto matrix = std::make_shared<Matrix>();
+  matrix->names = names;
+  snapshot.matrix = matrix;
+  View view;
+  view.screen = Screen::matrix;
+  Grid grid = draw(snapshot, view, usual_keys(), {80, 24});
+  std::string last;
+  for (int y = 0; y < 24; ++y)
+    if (grid.row(y).find(". ") != std::string::npos || grid.row(y).ends_with(".")) last = grid.row(y);
+  return {grid.row(2), last};
+}
+
+TEST(Draw, HeadsOfAMatrixTellItsNodesApart) {
+  EXPECT_EQ(heads_of({"n1", "n2", "n10"}).first, "       n1   n2  n10");
+  EXPECT_EQ(heads_of({"node1", "node2"}).first, "node…    1    2");
+  EXPECT_EQ(heads_of({"a.rack.example", "b.rack.example"}).first, "….rack.example    a    b");
+  EXPECT_EQ(heads_of({"rack1-n1-ib", "rack2-n1-ib"}).first, "rack…-n1-ib    1    2");
+  EXPECT_EQ(heads_of({"node", "node1"}).first, "      node …de1");
+  const auto numbered = heads_of({"first-of-all-x", "second-of-all-x", "no-such-x"});
+  EXPECT_EQ(numbered.first, "                     0    1    2");
+  EXPECT_EQ(numbered.second, "2 no-such-x         .    .    .");
+}
+
 // All sizes there may be, of each screen one in turn, small ones all; with RINGTRUE_EVERY_SIZE all at all
 // sizes.
 TEST(Draw, EverySizeOfEveryScreen) {
