@@ -33,7 +33,7 @@ Table fleet_rows(const Snapshot& snapshot, const View& view) {
   const RateUnit unit = unit_of(largest);
   Table table;
   add(table, {"", false, 0, 1, 1}, "");
-  add(table, {"NODE", false, 0, 6, 24}, "node");
+  add(table, {"NODE", false, 0, 16, 24}, "node");
   add(table, {"SEND", true, 1, 5, 8}, "send", unit.bytes);
   add(table, {"RECV", true, 1, 5, 8}, "recv", unit.bytes);
   add(table, {fmt::format("EXP {}", unit.name), true, 4, 8, 9}, "expected", unit.bytes);
@@ -120,7 +120,7 @@ Table finding_rows(const Snapshot& snapshot) {
 Table counter_rows(const Snapshot& snapshot) {
   Table table;
   add(table, {"", false, 0, 1, 1}, "");
-  add(table, {"NODE", false, 0, 6, 24}, "node");
+  add(table, {"NODE", false, 0, 16, 24}, "node");
   add(table, {"DEVICE", false, 1, 5, 20}, "device");
   add(table, {"COUNTER", false, 0, 10, 40, true}, "counter");
   add(table, {"ROSE BY", true, 0, 7, 14}, "window");
