@@ -99,6 +99,7 @@ int print_frame(Model& model, const View& view, const KeyMap& keys, const Option
     if (lines && *lines > 0 && *lines <= 1000) size.height = *lines;
   }
   const bool colour = options.colours == Colours::always && !options.mono;
+  model.look(int(view.screen));
   const std::string text = printed(draw(*model.whole(patience), view, keys, size), colour);
   const bool wrote = fwrite(text.data(), 1, text.size(), stdout) == text.size() && fflush(stdout) == 0;
   if (wrote) return 0;

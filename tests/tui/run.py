@@ -175,6 +175,9 @@ def daemons_are_watched_and_checked():
         daemons = [Daemon(folder, f"node{i}") for i in range(3)]
         try:
             hosts = ",".join(d.address for d in daemons)
+            told = subprocess.run([PROGRAM, "--insecure", "--setting", f"hosts={hosts}", "--print", "topology", "--size", "120x40"],
+                                  env=ENV, capture_output=True, text=True, check=True).stdout
+            assert "NUMA node 0" in told, told
             with tmux("--insecure", "--setting", f"history={folder}/history.db", "--setting", f"hosts={hosts}", width=120) as t:
                 t.says(" 3 nodes")
                 t.keys("c")

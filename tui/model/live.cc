@@ -89,6 +89,7 @@ class Live final : public Model {
 
   SnapshotPtr whole(Seconds) override {
     for (std::size_t first = 0; first < hosts_.size(); first += Asking::at_once) ask(first);
+    if (inspector_.joinable()) inspector_.join();
     tell_notes();
     offer();
     return board_.snapshot();
