@@ -15,6 +15,7 @@
 #include <ctime>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -42,7 +43,6 @@ class Dialer {
   std::shared_ptr<grpc::ChannelCredentials> credentials;
   std::shared_ptr<const pki::PemBundle> own;  // null: without TLS
   Seconds connect_time;
-
   std::shared_ptr<grpc::Channel> dial(const Target& target, int max_answer_bytes) const {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(max_answer_bytes);
@@ -61,6 +61,21 @@ class Dialer {
     const char* family = target.host.find(':') == std::string::npos ? "ipv4:" : "ipv6:";
     return grpc::CreateCustomChannel(family + address_text(target), credentials, arguments);
   }
+
+  // Of one who asks the same daemons again and again, by one thread: their connections, while they answer.
+  std::shared_ptr<grpc::Channel> kept(const Target& target) const {
+    const auto found = kept_.find(to_text(target));
+    return found == kept_.end() ? nullptr : found->second;
+  }
+  void keep(const Target& target, std::shared_ptr<grpc::Channel> channel) {
+    // Of memory one takes some 30 KiB, with TLS 200.
+    const std::size_t most = own ? 256 : 1024;
+    if (kept_.size() < most) kept_.emplace(to_text(target), std::move(channel));
+  }
+  void forget(const Target& target) { kept_.erase(to_text(target)); }
+
+ private:
+  std::map<std::string, std::shared_ptr<grpc::Channel>> kept_;
 };
 
 namespace {
@@ -267,6 +282,7 @@ class Stream final : public Link, private grpc::ClientBidiReactor<rpc::Command, 
 struct Asking {
   std::size_t threads = std::clamp(std::thread::hardware_concurrency(), 1u, 8u), at_once = 256;
   std::function<bool()> ended{};
+  bool keep = false;  // the connections, for the next time: by one thread alone
 };
 
 template <class Request, class Reply>
@@ -279,13 +295,15 @@ using Told = std::function<void(std::size_t target, Result<Reply>, const grpc::C
 // came of it, in any thread. Returns when all have answered. A thread waits for many of them at once, because
 // switching between threads is half of what a question costs.
 template <class Request, class Reply>
-void ask(const Dialer& dialer, const std::vector<Target>& targets, Seconds deadline, const Request& request,
+void ask(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline, const Request& request,
          AsyncCall<Request, Reply> call, int max_answer_bytes, const Told<Reply>& told,
          const Asking& how = {}) {
   struct Question {
     explicit Question(std::size_t of) : target(of) {}
     const std::size_t target;
+    bool again = false;  // over a connection of before
     grpc::ClientContext context;
+    std::shared_ptr<grpc::Channel> channel;
     std::unique_ptr<rpc::Node::Stub> stub;
     Reply reply;
     grpc::Status status;
@@ -297,17 +315,21 @@ void ask(const Dialer& dialer, const std::vector<Target>& targets, Seconds deadl
     constexpr std::chrono::milliseconds look_up{200};
     grpc::CompletionQueue queue;
     std::vector<std::unique_ptr<Question>> open;
-    const auto start = [&] {
-      const std::size_t i = next++;
-      if (i >= targets.size()) return;
+    const auto start = [&](std::size_t i) {
       Question& q = *open.emplace_back(std::make_unique<Question>(i));
       q.context.set_deadline(std::chrono::system_clock::now() +
                              std::chrono::microseconds(std::int64_t(deadline.value * 1e6)));
-      q.stub = rpc::Node::NewStub(dialer.dial(targets[i], max_answer_bytes));
+      if (how.keep) q.channel = dialer.kept(targets[i]);
+      q.again = q.channel != nullptr;
+      if (!q.again) q.channel = dialer.dial(targets[i], max_answer_bytes);
+      q.stub = rpc::Node::NewStub(q.channel);
       q.reader = (q.stub.get()->*call)(&q.context, request, &queue);
       q.reader->Finish(&q.reply, &q.status, &q);
     };
-    for (std::size_t i = 0; i < std::max<std::size_t>(how.at_once / threads, 1); ++i) start();
+    const auto start_next = [&] {
+      if (const std::size_t i = next++; i < targets.size()) start(i);
+    };
+    for (std::size_t i = 0; i < std::max<std::size_t>(how.at_once / threads, 1); ++i) start_next();
     while (!open.empty()) {
       void* tag = nullptr;
       bool ok = false;
@@ -323,7 +345,14 @@ void ask(const Dialer& dialer, const std::vector<Target>& targets, Seconds deadl
       const std::unique_ptr<Question> q = std::move(*place);
       *place = std::move(open.back());
       open.pop_back();
-      start();
+      if (how.keep && q->status.ok()) dialer.keep(targets[q->target], q->channel);
+      if (how.keep && !q->status.ok()) dialer.forget(targets[q->target]);
+      // It may have been closed since, which says nothing of the daemon: once more, over a new one.
+      if (q->again && !q->status.ok() && !(how.ended && how.ended())) {
+        start(q->target);
+        continue;
+      }
+      start_next();
       if (q->status.ok())
         told(q->target, std::move(q->reply), q->context);
       else
@@ -428,7 +457,7 @@ void ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadlin
                            .compatible = wire::compatible(theirs, wire::this_program())};
         }));
       },
-      gently != nullptr ? Asking{1, gently->at_once, gently->ended} : Asking());
+      gently != nullptr ? Asking{1, gently->at_once, gently->ended, true} : Asking());
 }
 
 void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const probe::ReadRequest& question,

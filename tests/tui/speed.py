@@ -8,6 +8,7 @@ import time
 from terminals import ENV, PATIENCE, Pty, seconds_of
 
 NODES, SILENT = 1024, 5
+ROUND = 35  # seconds until all of them have been asked again, and a little
 ROUNDS = 2  # what else runs on the machine spoils some: the best one counts
 
 
@@ -53,8 +54,7 @@ def costs(p, rounds):
     used, written = [], []
     for _ in range(rounds):
         before, bytes_before, began = seconds_of(p.pid), len(p.raw), time.monotonic()
-        while time.monotonic() - began < 3:
-            p.read(0.2)
+        p.idle(5)
         took = time.monotonic() - began
         used.append((seconds_of(p.pid) - before) / took)
         written.append((len(p.raw) - bytes_before) / took)
@@ -90,6 +90,8 @@ def a_fleet_of_1024_is_fast(program, fake_daemons, sanitized, timed):
             for _ in range(rounds):
                 p.type(b"r")  # so that some are being asked
                 keys.append(percentile_99([answered(p, key) for key in [b"j", b"j", b"k", b"k", b"2", b"1", b"G", b"g"] * 13]))
+            if timed:
+                p.idle(ROUND)  # r has it connect to all of them anew
             asking, written = costs(p, rounds)
             p.type(b" ")  # freezes it
             p.until(rb"FROZEN")
@@ -101,8 +103,7 @@ def a_fleet_of_1024_is_fast(program, fake_daemons, sanitized, timed):
         said = (f"first frame {min(first) * 1e3:.0f} ms, key to screen {min(keys) * 1e3:.1f} ms (99 %), {asking * 100:.2f} % of a "
                 f"core while it asks 34 nodes a second, {frozen * 100:.2f} % frozen, {written:.0f} B/s, {memory / 1e6:.0f} MB")
         print(f"        {said}", flush=True)
-        # A connection to a daemon costs most of a millisecond.
-        fast = min(first) < 0.3 and min(keys) < 0.05 and asking < 0.04 and frozen < 0.01
+        fast = min(first) < 0.3 and min(keys) < 0.05 and asking < 0.01 and frozen < 0.01
         assert fast or not timed, said
         assert sanitized or (memory < 100e6 and frozen < 0.05), said
         assert written < 2048, said

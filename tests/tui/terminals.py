@@ -137,6 +137,12 @@ class Pty:
                 return False
         return True
 
+    def idle(self, seconds):
+        """Takes what is shown meanwhile."""
+        began = time.monotonic()
+        while time.monotonic() - began < seconds:
+            self.read(0.2)
+
     def until(self, pattern):
         until(lambda: f"{pattern} in {self.raw[-2000:]!r}", lambda: self.read() is not None and re.search(pattern, self.raw))
 

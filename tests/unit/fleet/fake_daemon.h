@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,24 +36,28 @@ class FakeDaemon final : private rpc::Node::Service {
   // On loopback, TLS where there are credentials; or on a Unix socket.
   explicit FakeDaemon(std::string node, const pki::PemBundle* credentials = nullptr,
                       const std::string& socket = {})
-      : node_(std::move(node)), socket_(socket) {
-    grpc::ServerBuilder builder;
-    std::shared_ptr<grpc::ServerCredentials> how = grpc::InsecureServerCredentials();
+      : node_(std::move(node)), socket_(socket), how_(grpc::InsecureServerCredentials()) {
     if (credentials) {
       grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
       options.pem_root_certs = credentials->ca;
       options.pem_key_cert_pairs.push_back({credentials->key, credentials->cert});
-      how = grpc::SslServerCredentials(options);
+      how_ = grpc::SslServerCredentials(options);
     }
-    builder.AddListeningPort(socket.empty() ? "127.0.0.1:0" : "unix:" + socket, how, &port_);
-    builder.RegisterService(this);
-    server_ = builder.BuildAndStart();
+    start_again();
   }
   ~FakeDaemon() override { stop(); }
 
   void stop() {
     if (server_) server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(100));
     server_.reset();
+  }
+  // Where it was.
+  void start_again() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(socket_.empty() ? "127.0.0.1:" + std::to_string(port_) : "unix:" + socket_, how_,
+                             &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
   }
 
   Target target() const { return {node_, "127.0.0.1", port_, socket_}; }
@@ -71,6 +76,12 @@ class FakeDaemon final : private rpc::Node::Service {
   void tell(std::string told) {
     const std::lock_guard lock(mutex_);
     told_ = std::move(told);
+  }
+
+  // The connections that a Describe came over.
+  std::set<std::string> askers() const {
+    const std::lock_guard lock(mutex_);
+    return askers_;
   }
 
   std::vector<Phase> log() const {
@@ -101,9 +112,10 @@ class FakeDaemon final : private rpc::Node::Service {
   };
   using Stream = grpc::ServerReaderWriter<rpc::Event, rpc::Command>;
 
-  grpc::Status Describe(grpc::ServerContext*, const rpc::DescribeRequest*,
+  grpc::Status Describe(grpc::ServerContext* context, const rpc::DescribeRequest*,
                         rpc::DescribeReply* reply) override {
     const std::lock_guard lock(mutex_);
+    askers_.insert(context->peer());
     reply->set_version(program_.version);
     reply->set_protocol(program_.protocol);
     reply->set_oldest_protocol(program_.oldest);
@@ -234,7 +246,9 @@ class FakeDaemon final : private rpc::Node::Service {
   std::string data_address_;
   int most_ranks_ = 4096;
   const std::string socket_;
+  std::shared_ptr<grpc::ServerCredentials> how_;
   int port_ = 0;
+  std::set<std::string> askers_;
   std::map<Phase, Line> script_;
   mutable std::mutex mutex_;
   std::vector<Phase> log_;

@@ -595,6 +595,29 @@ TEST_F(Fleets, DescribeAsksEveryNode) {
   EXPECT_THAT(states[2].next, HasSubstr("start it there"));
 }
 
+TEST_F(Fleets, WhoAsksAllDayKeepsItsConnections) {
+  start(2);
+  const std::vector<Target> all = targets();
+  const auto dialer = make_dialer(all, options_);
+  ASSERT_TRUE(dialer);
+  const auto reachable = [&] {
+    std::vector<bool> out;
+    for (const NodeState& state : describe(**dialer, all, Seconds(3), Gently{}))
+      out.push_back(state.reachable);
+    return out;
+  };
+  for (int round = 0; round < 3; ++round) EXPECT_EQ(reachable(), std::vector<bool>({true, true}));
+  EXPECT_EQ(daemon(0).askers().size(), 1u);
+  daemon(1).stop();
+  EXPECT_EQ(reachable(), std::vector<bool>({true, false}));
+  daemon(1).start_again();
+  EXPECT_EQ(reachable(), std::vector<bool>({true, true})) << "no back-off is waited for";
+  daemon(0).stop();
+  daemon(0).start_again();
+  EXPECT_EQ(reachable(), std::vector<bool>({true, true})) << "what was kept is dead";
+  EXPECT_EQ(daemon(0).askers().size(), 2u);
+}
+
 TEST_F(Fleets, WithoutCredentialsNobodyIsAsked) {
   start(1);
   options_.pki = "/nonexistent";
