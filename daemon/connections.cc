@@ -244,8 +244,10 @@ bool Connections::make_room(const Source& source) {
   const auto goes = too_many ? oldest_same : oldest;
   const bool any = goes != table_.end();
   const Source& who = any ? goes->second->source : source;
-  ++crowded_out_;
-  log_refusal(who, "dropped a connection of {}: too many at once", who.text);
+  // A client that was proven and is idle, as a dashboard between two questions, loses nothing: it comes
+  // again.
+  if (!any || !goes->second->proven)
+    log_refusal(who, "dropped a connection of {}: too many at once", who.text);
   if (any) {
     say_busy(goes->second->client.get());
     table_.erase(goes);

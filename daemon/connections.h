@@ -60,7 +60,6 @@ class Connections {
   void keep_only(const std::function<bool(const std::string& certificate)>& condition);
 
   std::size_t count() const;
-  std::uint64_t crowded_out() const { return crowded_out_; }
 
  private:
   struct Connection;
@@ -82,7 +81,6 @@ class Connections {
   };
   std::vector<Arrival> arrivals_;
   Table table_;
-  std::uint64_t crowded_out_ = 0;
   bool stopping_ = false;
   std::thread thread_;
 };
