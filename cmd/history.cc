@@ -194,7 +194,7 @@ Command history_command() {
         show_one},
        {"compare",
         "Tells what changed between two checks: rates, findings, facts, firmware",
-        with({operand("BEFORE", typed.session, "number or uuid of the one"),
+        with({operand("BEFORE", typed.session, "number or uuid of the one, or last"),
               operand("AFTER", typed.other, "of the other")}),
         {},
         compare},

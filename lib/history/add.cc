@@ -156,7 +156,7 @@ Result<std::optional<std::int64_t>> add_record(const Connection& connection, con
   if (!last) return tl::unexpected(last.error());
   const auto any = last->with(*fleet).row();
   if (!any) return tl::unexpected(any.error());
-  const bool back = *any && last->integer(0) > s.started_us;
+  const bool back = !record.imported && *any && last->integer(0) > s.started_us;
   auto insert = connection.prepare(
       "INSERT INTO session(uuid, fleet, kind, started_us, ended_us, verdict, version, fingerprint, nodes, "
       "runs, bytes, "

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/number.h"
+#include "base/text.h"
 #include "history/rows.h"
 
 namespace ringtrue::history {
@@ -63,7 +64,7 @@ Result<std::vector<Session>> sessions(const Store& store, const Which& which) {
                       which.last.value_or(-1));
 }
 
-Result<Session> session(const Store& store, std::string_view name) {
+Result<Session> session(const Store& store, std::string_view name, std::string_view fleet) {
   const auto number = parse_number<std::int64_t>(name);
   std::string like;
   for (const char c : name) {
@@ -73,14 +74,17 @@ Result<Session> session(const Store& store, std::string_view name) {
   }
   const bool last = name == "last";
   const std::string text =
-      std::string(session_columns) + (last     ? "ORDER BY s.id DESC LIMIT 1"
+      std::string(session_columns) + (last     ? "WHERE f.name = ?1 ORDER BY s.id DESC LIMIT 1"
                                       : number ? "WHERE s.id = ?1"
                                                : "WHERE substr(s.uuid, 1, length(?1)) = ?1 LIMIT 2");
-  const auto found = last     ? all<Session>(store, text, session_of)
+  const auto found = last     ? all<Session>(store, text, session_of, std::string(fleet))
                      : number ? all<Session>(store, text, session_of, *number)
                               : all<Session>(store, text, session_of, like);
   if (!found) return tl::unexpected(found.error());
   if (found->size() == 1) return found->front();
+  if (last)
+    return fail(Cause::bad_input, fmt::format("the history has no check of fleet {}", one_line(fleet, 64)),
+                {}, "ringtrue history --fleet NAME lists those of another");
   return fail(Cause::bad_input,
               found->empty() ? fmt::format("there is no session '{}' in the history", name.substr(0, 64))
                              : fmt::format("several sessions begin with '{}'", name.substr(0, 64)),

@@ -20,8 +20,9 @@ struct Which {
 
 Result<std::vector<std::string>> fleets(const Store& store);
 Result<std::vector<Session>> sessions(const Store& store, const Which& which);
-// By its number, its uuid or the beginning of that, or "last". Errors (bad_input): none such, or several.
-Result<Session> session(const Store& store, std::string_view name);
+// By its number, its uuid or the beginning of that, or "last", of `fleet`. Errors (bad_input): none such, or
+// several.
+Result<Session> session(const Store& store, std::string_view name, std::string_view fleet);
 
 // Of one session. The readings are gone when they are older than is kept (keep.h); so is the document (gzip;
 // empty: none).

@@ -92,6 +92,9 @@ struct Record {
   std::vector<Fact> facts;
   std::string document;  // gzip of its JSON; empty: none
   bool judged = false;   // held against baselines, though not fit to set any
+  // A document of earlier: it says nothing of the clock, and, where a later one is there, nothing of what is
+  // open now.
+  bool imported = false;
 };
 
 // One reading over time.

@@ -148,7 +148,7 @@ Result<SessionDocument> history_show(const HistoryPlace& place, const std::strin
   if (!store) return tl::unexpected(store.error());
   SessionDocument out;
   out.place = place;
-  auto session = history::session(*store, name);
+  auto session = history::session(*store, name, place.fleet);
   if (!session) return tl::unexpected(session.error());
   out.session = std::move(*session);
   auto readings = history::readings(*store, out.session.id);
@@ -266,6 +266,7 @@ Result<ImportDocument> history_import(const HistoryPlace& place, const std::vect
       continue;
     }
     record->document = formats::gzip(*text);
+    record->imported = true;
     read.push_back({out.rows.size() - 1, std::move(*record)});
   }
   std::stable_sort(read.begin(), read.end(), [](const Read& a, const Read& b) {
@@ -307,6 +308,10 @@ Result<VerifyDocument> history_verify(const HistoryPlace& place) {
 
 Result<NoteDocument> history_note(const HistoryPlace& place, const std::optional<std::string>& node,
                                   history::EventKind kind, const std::string& text) {
+  constexpr std::size_t longest = 4096;
+  if (text.size() > longest)
+    return fail(Cause::bad_input, fmt::format("a note of {} bytes", text.size()), {},
+                fmt::format("give at most {}, or where more is to be read", longest));
   const auto store = with_fleet(open_write(place), place);
   if (!store) return tl::unexpected(store.error());
   if (node)

@@ -143,6 +143,12 @@ std::string uuid_of(std::string_view text) {
                      halves[0] & 0xfff, 0x8000 | ((halves[1] >> 48) & 0x3fff), halves[1] & 0xffffffffffff);
 }
 
+// The same of a check and of its document, which tells when it began to the second alone.
+std::string uuid_of_check(const RecordedBy& by, const Gist& gist, std::int64_t started_us, double seconds) {
+  return uuid_of(fmt::format("{}\n{}\n{:.6f}\n{}", by.fleet, history::rfc3339(started_us), seconds,
+                             fmt::join(gist.nodes, "\n")));
+}
+
 }  // namespace
 
 history::SubjectKey subject_of(const diagnosis::Scope& scope) {
@@ -168,6 +174,8 @@ history::Record record_of(const CheckDocument& document, const RecordedBy& by) {
   history::Record record;
   record.session = session_of(gist, by);
   record.judged = is_judged(gist);
+  if (document.started_us > 0)
+    record.session.uuid = uuid_of_check(by, gist, document.started_us, d.cost.seconds.value);
   record.session.started_us = document.started_us;
   record.session.ended_us = document.started_us + std::int64_t(d.cost.seconds.value * 1e6);
   record.session.runs = d.cost.runs;
@@ -218,10 +226,12 @@ Result<history::Record> record_of_json(std::string_view text, const RecordedBy& 
   record.session = session_of(gist, by);
   record.judged = is_judged(gist);
   history::Session& s = record.session;
-  s.uuid = uuid_of(text);
-  s.started_us = history::parse_rfc3339(text_at(document, "started")).value_or(otherwise_us);
+  const auto started = history::parse_rfc3339(text_at(document, "started"));
   const json& cost = part(document, "cost");
   s.runs = count_at(cost, "runs");
+  s.uuid =
+      started ? uuid_of_check(by, gist, *started, number_at(cost, "seconds").value_or(0)) : uuid_of(text);
+  s.started_us = started.value_or(otherwise_us);
   s.seconds = std::clamp(number_at(cost, "seconds").value_or(0), 0.0, 1e6);
   s.bytes = std::int64_t(std::clamp(number_at(cost, "bytes").value_or(0), 0.0, 9e18));
   s.ended_us = s.started_us + std::int64_t(s.seconds * 1e6);

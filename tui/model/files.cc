@@ -53,7 +53,11 @@ class Files final : public Model {
       request.from = facts;
       ops::Stop stop;
       const auto topo = ops::topo(setup, request, false, ops::Control(stop));
-      if (!topo) return tl::unexpected(topo.error().error);
+      if (!topo) {
+        Error error = topo.error().error;
+        if (!error.next.empty()) error.next += ", or a document of check, sweep, run or simulate --json";
+        return tl::unexpected(std::move(error));
+      }
       board_.set(topology_of(*topo));
       if (moments.empty()) moments.push_back(moment_of(*topo, written(facts[0])));
     }

@@ -76,7 +76,7 @@ struct ImportDocument {
     std::string file;
     std::optional<std::int64_t> session;
     std::string detail;  // why not; empty: it was taken
-    bool known = false;  // it had been imported before
+    bool known = false;  // it had been recorded or imported before
   };
   HistoryPlace place;
   std::vector<Row> rows;

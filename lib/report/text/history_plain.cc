@@ -31,7 +31,7 @@ std::string text(const ops::ImportDocument& document, const Style& style) {
   for (const auto& row : document.rows) {
     taken += row.session.has_value();
     if (!row.detail.empty()) out += style.fit(fmt::format("{}: {}\n", row.file, row.detail));
-    if (row.known) out += style.fit(fmt::format("{}: was imported before\n", row.file));
+    if (row.known) out += style.fit(fmt::format("{}: was recorded or imported before\n", row.file));
   }
   return out + fmt::format("{} of {} imported into {}\n", taken, plural(document.rows.size(), "file"),
                            document.place.file);

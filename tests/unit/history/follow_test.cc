@@ -58,7 +58,7 @@ TEST(Follow, FromASuspicionToARecovery) {
   EXPECT_EQ(f.state(), State::confirmed);
   EXPECT_EQ(f.add().outlook.changes[0].now.state, State::recovered);
   EXPECT_TRUE(regressions(f.store, "lab").value().empty());
-  EXPECT_EQ(session(f.store, "last").value().level, 1.0);
+  EXPECT_EQ(session(f.store, "last", "lab").value().level, 1.0);
 }
 
 TEST(Follow, IsConfirmedInTheSameMinuteAndNotByWhatWasDisturbed) {

@@ -38,7 +38,7 @@ TEST(Store, ReadsBackWhatItWasGiven) {
   EXPECT_EQ(there.st_mode & 0777, 0640u);
 
   const Store reading = open(store.file(), {});
-  const Session s = session(reading, "last").value();
+  const Session s = session(reading, "last", "lab").value();
   EXPECT_EQ(s.id, 1);
   EXPECT_EQ(s.uuid.size(), 36u);
   EXPECT_EQ(s.fleet, "lab");
@@ -46,9 +46,9 @@ TEST(Store, ReadsBackWhatItWasGiven) {
   EXPECT_EQ(s.nodes, 4);
   EXPECT_EQ(s.why_not, "others' traffic");
   EXPECT_FALSE(s.accepted);
-  EXPECT_EQ(session(reading, s.uuid.substr(0, 8)).value().id, 1);
-  EXPECT_EQ(session(reading, "7").error().cause, Cause::bad_input);
-  EXPECT_EQ(session(reading, "x' OR '1").error().cause, Cause::bad_input);
+  EXPECT_EQ(session(reading, s.uuid.substr(0, 8), "lab").value().id, 1);
+  EXPECT_EQ(session(reading, "7", "lab").error().cause, Cause::bad_input);
+  EXPECT_EQ(session(reading, "x' OR '1", "lab").error().cause, Cause::bad_input);
 
   const auto values = readings(reading, 1).value();
   ASSERT_EQ(values.size(), 9u);

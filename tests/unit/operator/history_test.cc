@@ -350,6 +350,41 @@ TEST(HistoryUse, ImportsDocumentsOnce) {
   EXPECT_THAT(history_show(r.request.place, "1").value().document, HasSubstr("slow-sender"));
 }
 
+TEST(HistoryUse, ImportsNoCheckThatWasRecorded) {
+  Recorded r;
+  CheckDocument check;
+  check.started_us = 1'790'000'000'123'456;
+  check.diagnosis.nodes = {"a", "b"};
+  check.diagnosis.sides.resize(2);
+  check.diagnosis.verdict = diagnosis::Verdict::healthy;
+  check.diagnosis.cost.seconds = Seconds(2.3456789012);
+  const std::string json = R"({"schema": "ringtrue.check/1", "verdict": "healthy", "nodes": ["a", "b"],
+      "started": "2026-09-21T14:13:20Z", "cost": {"seconds": 2.3456789012}})";
+  const RecordRequest live{.place = r.request.place, .version = "1"};
+  ASSERT_TRUE(record(live, check, json));
+  std::ofstream(r.folder + "/a.json") << json;
+  const ImportDocument imported = history_import(r.request.place, {r.folder + "/a.json"}, "1").value();
+  EXPECT_TRUE(imported.rows[0].known) << imported.rows[0].detail;
+
+  // An older one comes out of turn: no clock went back, and what is open stays as it is.
+  std::string older = json;
+  older.replace(older.find("2026-"), 5, "2025-");
+  std::ofstream(r.folder + "/b.json") << older;
+  EXPECT_EQ(history_import(r.request.place, {r.folder + "/b.json"}, "1").value().rows[0].session, 2);
+  EXPECT_FALSE(history_show(r.request.place, "2").value().session.clock_went_back);
+}
+
+TEST(HistoryUse, TheLastOfAFleetIsItsOwn) {
+  Recorded r;
+  std::ofstream(r.folder + "/a.json") << document;
+  ASSERT_TRUE(history_import(r.request.place, {r.folder + "/a.json"}, "1"));
+  HistoryPlace other = r.request.place;
+  EXPECT_TRUE(history_show(other, "last"));
+  other.fleet = "other";
+  EXPECT_FALSE(history_show(other, "last"));
+  EXPECT_TRUE(history_show(other, "1")) << "a number is one of any fleet";
+}
+
 TEST(HistoryPlaces, ComeFromFlagsTheConfigurationAndTheHome) {
   config::Config config;
   config.history.value = "/somewhere/h.db";
