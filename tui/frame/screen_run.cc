@@ -38,7 +38,10 @@ std::string state_text(const Run& run) {
 
 void draw_small_matrix(Grid& grid, const Box& box, const Matrix& m) {
   if (box.width < 4 || box.height < 2 || m.names.empty()) return;
-  grid.put(box.x, box.y, "read so far, rows send to columns", Paint::title, box.width);
+  const int told = grid.put(box.x, box.y, "read so far, rows send to columns", Paint::title, box.width);
+  if (const std::string_view legend = "o as expected, ? low, ! very low, . not read";
+      box.width >= told + 2 + int(legend.size()))
+    grid.put(box.x + told + 2, box.y, legend, Paint::dim);
   const int across = std::min(int(m.names.size()), box.width),
             down = std::min(int(m.names.size()), box.height - 1);
   for (int i = 0; i < down; ++i)

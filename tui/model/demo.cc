@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/units.h"
 #include "tui/model/board.h"
 #include "tui/model/demo_fleet.h"
 #include "tui/model/model.h"
@@ -22,11 +23,6 @@ constexpr double between_checks = 20;   // seconds, while one looks
 constexpr Seconds step_of_check{0.35};  // of one that is watched
 constexpr int days_before = 13;
 constexpr double silent_from = 20, silent_for = 60, silent_every = 240;
-
-std::string size_words(double bytes) {
-  return bytes >= 1e9 ? fmt::format("{:.1f} GiB", bytes / (1 << 30))
-                      : fmt::format("{:.1f} MiB", bytes / (1 << 20));
-}
 
 class Demo final : public Model {
  public:
@@ -118,7 +114,7 @@ class Demo final : public Model {
   void offer(const Moment& m) {
     board_.set(Offer{true, "", fmt::format("check of {} nodes", m.nodes.size()),
                      fmt::format("{} runs, {:.0f} s, {} on {} nodes, held by nobody", m.runs,
-                                 std::ceil(m.seconds), size_words(m.bytes), m.nodes.size())});
+                                 std::ceil(m.seconds), size_text(m.bytes), m.nodes.size())});
   }
 
   double turn() const { return std::fmod(seconds() + silent_every - silent_from, silent_every); }
@@ -180,8 +176,7 @@ class Demo final : public Model {
     run.state = moment ? Run::State::done : Run::State::cancelled;
     run.used_s = run.budget_s;
     if (moment) {
-      run.verdict = moment->verdict + ": " + moment->text;
-      run.level = moment->level;
+      end_with_verdict(run, *moment);
       board_.add(moment);
     }
     board_.set(std::move(run));

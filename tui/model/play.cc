@@ -130,8 +130,7 @@ void Play::show_verdict(const ops::CheckDocument& document, Run& run) const {
   if (cancelled) return;
   const auto read = read_document(report::json(document), wall_clock(), "check");
   if (!read || !read->moment) return;
-  run.verdict = read->moment->verdict + ": " + read->moment->text;
-  run.level = read->moment->level;
+  end_with_verdict(run, *read->moment);
   told_.finished(read->moment);
 }
 

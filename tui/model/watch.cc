@@ -98,4 +98,12 @@ Run Watch::run() const {
   return out;
 }
 
+void end_with_verdict(Run& run, const Moment& found) {
+  run.verdict = found.verdict + ": " + found.text;
+  run.level = found.level;
+  if (found.matrix) run.matrix = found.matrix;
+  if (found.level != Level::unknown)
+    std::erase_if(run.suspects, [](const Suspect& suspect) { return !suspect.confirmed; });
+}
+
 }  // namespace ringtrue::tui

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "operator/progress.h"
+#include "tui/model/moment.h"
 #include "tui/model/snapshot/snapshot.h"
 
 namespace ringtrue::tui {
@@ -31,5 +32,9 @@ class Watch {
   std::vector<std::string> nodes_;
   std::vector<float> rates_;
 };
+
+// A check that is over: what it found is shown as every other screen shows it, and what was suspected
+// meanwhile only as far as that was confirmed, or the check could not tell.
+void end_with_verdict(Run& run, const Moment& found);
 
 }  // namespace ringtrue::tui
