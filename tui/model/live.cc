@@ -139,6 +139,7 @@ class Live final : public Model {
   void launch(const Task& task) override {
     auto order = order_of(task, names_);
     if (!order || !why_not_.empty() || checking_.exchange(true)) return;
+    ours_ = true;
     if (check_.joinable()) check_.join();
     {
       const std::lock_guard lock(stop_mutex_);
@@ -184,10 +185,12 @@ class Live final : public Model {
     const auto between = std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double>(std::max(pause_of(hosts_.size()) / double(parts), 0.05)));
     std::size_t part = 0, asked = 0;
+    int looks = 0;  // since a check of ours was over
     Instant next = Clock::now(), tick = next;
     while (!stop_) {
       if (over_.exchange(false)) {  // who held the nodes then does so no more
         part = asked = 0;
+        looks = 0;
         next = Clock::now();
       }
       if (refresh_.exchange(false)) {
@@ -201,6 +204,10 @@ class Live final : public Model {
         if (++asked >= parts) next = Clock::now() + between;
         part = (part + 1) % parts;
         if (part == 0) tell_notes();
+        if (part == 0 && ours_ && !checking_ && let_go(looks)) {
+          asked = 0;
+          next = Clock::now() + 300ms;
+        }
         offer();
       }
       // How old things are is told in seconds: of few nodes by each, of many, which are long to draw, seldom.
@@ -210,6 +217,14 @@ class Live final : public Model {
       }
       wait_until(std::min(next, tick));
     }
+  }
+
+  // After a check of ours, of which the daemons may not have heard yet that it is over: whether to look
+  // again.
+  bool let_go(int& looks) {
+    if (presence_.holder() && ++looks < 5) return true;
+    ours_ = false;
+    return false;
   }
 
   void inspect() {
@@ -233,7 +248,7 @@ class Live final : public Model {
 
   CostsKnown known_costs() const {
     CostsKnown out;
-    out.held = presence_.held();
+    out.held = ours_ ? Presence().held() : presence_.held();
     const std::lock_guard lock(mutex_);
     out.last = cost_;
     out.rate = rate_;
@@ -287,7 +302,7 @@ class Live final : public Model {
   Presence presence_;
   Board board_;
   std::atomic<bool> stop_ = false, frozen_ = false, refresh_ = false, over_ = false, checking_ = false,
-                    inspected_ = false;
+                    inspected_ = false, ours_ = false;
   ops::Stop end_asking_;
   mutable std::mutex mutex_;
   std::mutex stop_mutex_;

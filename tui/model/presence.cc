@@ -47,11 +47,11 @@ void Presence::touch(std::vector<NodeRow>& rows) const {
   }
 }
 
-std::string Presence::held() const {
+std::optional<std::string> Presence::holder() const {
   const std::lock_guard lock(mutex_);
   for (const auto& [name, state] : now_)
     if (!state.held_by.empty()) return name + " is held by " + state.held_by;
-  return "held by nobody";
+  return std::nullopt;
 }
 
 }  // namespace ringtrue::tui

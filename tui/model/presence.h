@@ -3,6 +3,7 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ class Presence {
   // Into the rows of the nodes, with rows for those that have none.
   void touch(std::vector<NodeRow>& rows) const;
   // "node3 is held by alice@login1 (check)", "held by nobody".
-  std::string held() const;
+  std::string held() const { return holder().value_or("held by nobody"); }
+  std::optional<std::string> holder() const;  // "node3 is held by ..."
 
  private:
   struct Now {
