@@ -73,6 +73,7 @@ struct Suspect {
   bool unsteady = false;  // now and then: `best` is what it does then, and `readings` are those that are low
   Course course = Course::at_times;
   int low_runs = 0, all_runs = 0;  // of that: experiments
+  double low_share = 0;            // of them, or of their time
   double chance_of_it = 0;         // and how likely it is by chance, over all sides
   std::string missing;             // why not confirmed; empty when confirmed
 

@@ -22,11 +22,13 @@ constexpr std::array<double, 4> depths = {0.9, 0.8, 0.65, 0.45};
 constexpr double by_chance = 1e-4;  // over all sides and depths: then it is named; looked at once a round
 // ... expected of chance: then it is measured again. A mild one is as good as noise at first.
 constexpr double worth_a_look = 10, worth_a_look_mild = 0.3;
-constexpr int most_runs = 24;         // after which more of the same would not tell
-constexpr int fewest_low = 3;         // runs
-constexpr double least_share = 0.15;  // of its runs: what is rarer is a disturbance
+constexpr int most_runs = 24;  // after which more of the same would not tell
+constexpr int fewest_low = 3;  // runs
+constexpr double deep = 0.6;
+constexpr double least_share = 0.15;  // of its runs, or of their time: what is rarer is a disturbance
 // Readings of one pair are not independent where it may share links with others, the same ones each time.
 constexpr int times_a_pair_far = 1, times_a_pair_near = 4;
+constexpr double far_more = 10;
 // Of what was guessed to be one leaf, where more read low: it may be a pod, whose nodes share links.
 constexpr double often_low_inside = 0.05;
 constexpr std::size_t most_named = 8;
@@ -39,6 +41,7 @@ struct Item {
   bool counts[2] = {false, false};
   int kind = 0;
   bool explained = false;
+  bool crosses = false;  // leaves
 };
 
 struct Tail {
@@ -49,9 +52,14 @@ struct Tail {
 class UnsteadySides {
  public:
   UnsteadySides(const Readings& readings, const Inference& inference, const Structure& structure)
-      : n_(readings.nodes()), inference_(inference), guessed_(structure.guessed), of_(std::size_t(2 * n_)) {
+      : n_(readings.nodes()),
+        inference_(inference),
+        guessed_(structure.guessed),
+        small_(n_ <= all_pairs_up_to),
+        may_share_(structure.guessed || (small_ && structure.leaf.empty())),
+        of_(std::size_t(2 * n_)) {
     readings.each_pair([&](int x, int y) {
-      if (structure.crosses(x, y)) return;  // a trunk may be what is slow
+      const bool crosses = structure.crosses(x, y);  // a trunk may be what is slow
       const double sends = inference.sends[std::size_t(x)].value_or(0),
                    receives = inference.receives[std::size_t(y)].value_or(0);
       for (const Reading& r : readings.of(x, y)) {
@@ -68,10 +76,12 @@ class UnsteadySides {
             receives > 0 && !r.held_back && !r.is_beside(r.others_received) && fine(Direction::receives, y);
         item.counts[1] = sends > 0 && !r.is_beside(r.others_sent) && fine(Direction::sends, x);
         item.kind = kind_of(r, structure);
+        item.crosses = crosses;
         items_.push_back(item);
       }
     });
     for (std::size_t i = 0; i < items_.size(); ++i) {
+      if (items_[i].crosses) continue;
       of_[side(items_[i].reading->source, Direction::sends)].push_back(i);
       of_[side(items_[i].reading->destination, Direction::receives)].push_back(i);
     }
@@ -101,7 +111,7 @@ class UnsteadySides {
       }
       // What may be chance explains nothing.
       if (suspect.confirmed) explain(clearest, best.depth);
-      const bool may_be = suspect.low_runs >= least_share * suspect.all_runs && suspect.all_runs < most_runs;
+      const bool may_be = suspect.low_share >= least_share && suspect.all_runs < most_runs;
       if (suspect.confirmed || may_be) out.push_back(std::move(suspect));
     }
     return out;
@@ -158,7 +168,8 @@ class UnsteadySides {
   void count_all() {
     for (auto& base : base_) base = {};
     for (const Item& item : items_)
-      for (const std::size_t end : {0, 1}) base_[end].count(*this, item, end, 1);
+      for (const std::size_t end : {0, 1})
+        if (!item.crosses) base_[end].count(*this, item, end, 1);
   }
 
   // How common low readings are of the others: what this node sends and receives is taken out.
@@ -204,28 +215,61 @@ class UnsteadySides {
   Tail tail_of_side(std::size_t s) const {
     const std::size_t end = s % 2;
     const Base base = base_without(s);
+    std::vector<const Item*> items;
+    for (const std::size_t i : of_[s])
+      if (!items_[i].explained && items_[i].counts[end]) items.push_back(&items_[i]);
+    std::ranges::stable_sort(items, {}, [](const Item* item) { return item->reading->run; });
+    // Of too many readings with one partner the first count; or the last, where they show it far more
+    // clearly.
+    const std::vector<const Item*> backwards(items.rbegin(), items.rend());
     Tail out;
     for (std::size_t d = 0; d < depths.size(); ++d) {
-      std::vector<double> chances;
-      std::set<int> runs, low_runs;
-      std::map<int, int> times;  // by partner
-      for (const std::size_t i : of_[s]) {
-        const Item& item = items_[i];
-        if (item.explained || !item.counts[end]) continue;
-        const int partner = end ? item.reading->source : item.reading->destination;
-        const auto k = std::size_t(item.kind);
-        const bool may_share =
-            item.kind >= far_from || (guessed_ && base.low[k][d] > often_low_inside * base.all[k]);
-        if (times[partner] >= (may_share ? times_a_pair_far : times_a_pair_near)) continue;
-        if (!runs.insert(item.reading->run).second) continue;
-        ++times[partner];
-        chances.push_back(base.chance(item.kind, d));
-        if (low(item, end, d)) low_runs.insert(item.reading->run);
-      }
-      const double chance = tail_of(chances, int(low_runs.size()));
+      const Outcomes first = independent(items, end, d, base), last = independent(backwards, end, d, base);
+      double chance = tail_of(first.chances, first.lows());
+      if (small_) chance = std::min(chance, tail_of_what_ended(first));
+      // Of two partners each is nearly all there is.
+      if (small_ && n_ > 3) chance = std::min(chance, far_more * tail_of(last.chances, last.lows()));
       if (chance < out.chance) out = {chance, d};
     }
     return out;
+  }
+
+  // Readings in that order, how likely each was to be low, and whether it was: one of a run, and few of a
+  // pair.
+  struct Outcomes {
+    std::vector<double> chances;
+    std::vector<bool> low;
+    int lows() const { return int(std::ranges::count(low, true)); }
+  };
+  Outcomes independent(const std::vector<const Item*>& items, std::size_t end, std::size_t depth,
+                       const Base& base) const {
+    Outcomes out;
+    int last_run = -1;
+    std::map<int, int> times;  // by partner
+    for (const Item* item : items) {
+      const int partner = end ? item->reading->source : item->reading->destination;
+      const auto k = std::size_t(item->kind);
+      const bool may_share =
+          item->kind >= far_from || (guessed_ && base.low[k][depth] > often_low_inside * base.all[k]);
+      if (times[partner] >= (may_share ? times_a_pair_far : times_a_pair_near)) continue;
+      if (item->reading->run == last_run) continue;
+      last_run = item->reading->run;
+      ++times[partner];
+      out.chances.push_back(base.chance(item->kind, depth));
+      out.low.push_back(low(*item, end, depth));
+    }
+    return out;
+  }
+
+  // That all low readings came before all others: those that came since, of which a check takes more because
+  // of them, say nothing against it. Of as many beginnings as there are.
+  static double tail_of_what_ended(const Outcomes& outcomes) {
+    const auto first_good = std::ranges::find(outcomes.low, false);
+    if (std::find(first_good, outcomes.low.end(), true) != outcomes.low.end()) return 1;
+    double chance = double(outcomes.low.size());
+    for (std::ptrdiff_t i = 0; i < first_good - outcomes.low.begin(); ++i)
+      chance *= outcomes.chances[std::size_t(i)];
+    return chance;
   }
 
   Suspect suspect_of(std::size_t s, std::size_t depth, double chance) const {
@@ -236,11 +280,15 @@ class UnsteadySides {
     out.unsteady = true;
     std::set<int> runs, partners;
     std::vector<double> rates;
+    double seconds = 0, low_seconds = 0;
     for (const std::size_t i : of_[s]) {
       const Item& item = items_[i];
       if (item.explained || !item.counts[end]) continue;
       runs.insert(item.reading->run);
+      const double took = double(item.reading->bytes) / std::max(item.reading->rate, 1.0);
+      seconds += took;
       if (!low(item, end, depth)) continue;
+      low_seconds += took;
       out.readings.push_back(*item.reading);
       partners.insert(end ? item.reading->source : item.reading->destination);
       rates.push_back(item.reading->rate);
@@ -257,20 +305,33 @@ class UnsteadySides {
     std::set<int> low_runs;
     for (const Reading& r : out.readings) low_runs.insert(r.run);
     out.all_runs = int(runs.size()), out.low_runs = int(low_runs.size());
+    // What is deep takes the longer: of few experiments it may be half of the time.
+    out.low_share = double(out.low_runs) / out.all_runs;
+    if (small_ && out.ratio < deep) out.low_share = std::max(out.low_share, low_seconds / seconds);
     out.course = course_of(runs, low_runs);
     out.confirmed = chance < by_chance && out.low_runs >= fewest_low && out.partners >= 2 &&
-                    out.low_runs >= least_share * out.all_runs;
+                    ((small_ && out.course == Course::ended) || out.low_share >= least_share);
     out.chance_of_it = chance;
-    const auto lone =
-        std::ranges::count_if(out.readings, [](const Reading& r) { return r.company <= most_lone_hops; });
-    if (guessed_ && out.confirmed && lone < lone_readings) {
-      // What was guessed to be one leaf may be a pod: it may share a link with whoever sends as well.
+    const auto lone = std::ranges::count_if(out.readings, [&](const Reading& r) {
+      return r.company <= most_lone_hops || (small_ && alone_is_low(r.run, out.node));
+    });
+    if (may_share_ && out.confirmed && lone < lone_readings) {
+      // What was guessed to be one leaf may be a pod, and without a guess any two may meet on a trunk.
       out.confirmed = false, out.in_company = true;
       out.missing = "low only while many others send, which may share its links";
     } else if (!out.confirmed)
       out.missing =
           fmt::format("low in {} of {} experiments, which may be chance", out.low_runs, out.all_runs);
     return out;
+  }
+
+  // In that run all hops but this node's read well: a link that several share would have slowed another, too.
+  bool alone_is_low(int run, int node) const {
+    return std::ranges::none_of(items_, [&](const Item& item) {
+      const Reading& r = *item.reading;
+      return r.run == run && r.source != node && r.destination != node && !item.explained &&
+             (low(item, 0, 0) || low(item, 1, 0));
+    });
   }
 
   // Low ones after all others, or before them, and several of both.
@@ -297,7 +358,9 @@ class UnsteadySides {
 
   const int n_;
   const Inference& inference_;
-  const bool guessed_;  // who is below one leaf
+  const bool guessed_;    // who is below one leaf
+  const bool small_;      // every pair is measured: with more nodes these ways to look are not clear enough
+  const bool may_share_;  // links, nobody knows which
   std::vector<Item> items_;
   std::vector<std::vector<std::size_t>> of_;  // by side: its items
   std::array<Base, 2> base_{};

@@ -372,6 +372,7 @@ bool Examination::measure_pairs(Stage stage, const std::string& what, const Expe
 // --- sizes ---------------------------------------------------------------------------------------------
 
 double Examination::slowest_of(const std::vector<int>& order, int shift) const {
+  constexpr int lately = 4;  // runs
   double slowest = typical_;
   std::vector<double> sends(std::size_t(n_), 0), receives(std::size_t(n_), 0);
   readings_.each_pair([&](int x, int y) {
@@ -381,9 +382,21 @@ double Examination::slowest_of(const std::vector<int>& order, int shift) const {
     sends[std::size_t(x)] = std::max(sends[std::size_t(x)], best);
     receives[std::size_t(y)] = std::max(receives[std::size_t(y)], best);
   });
+  // What was very slow lately, and can do better, may be so again: the next ones are short.
+  const double very_slow = very_slow_share * typical_;
+  std::vector<double> lately_sent(sends.size(), typical_), lately_received(sends.size(), typical_);
+  readings_.each_pair([&](int x, int y) {
+    double &sent = lately_sent[std::size_t(x)], &received = lately_received[std::size_t(y)];
+    if (n_ > all_pairs_up_to || sends[std::size_t(x)] < very_slow || receives[std::size_t(y)] < very_slow)
+      return;
+    for (const Reading& r : readings_.of(x, y))
+      if (r.run + lately >= out_.cost.runs && r.rate < very_slow)
+        sent = std::min(sent, r.rate), received = std::min(received, r.rate);
+  });
   const std::size_t n = order.size();
   for (std::size_t i = 0; i < n; ++i) {
     const int x = order[i], y = order[(i + std::size_t(shift)) % n];
+    slowest = std::min({slowest, lately_sent[std::size_t(x)], lately_received[std::size_t(y)]});
     if (const auto best = readings_.best(x, y)) {
       slowest = std::min(slowest, *best);
     } else if (readings_.pairs_measured() == 0) {

@@ -314,6 +314,23 @@ TEST(Score, OfASmallCampaignThatIsToldNothingHasNoFalsePositives) {
   }
 }
 
+// Half of the time there is nothing to be seen of them. A link that is slow at times is low alone of all in
+// its run, which nobody who shares a trunk is.
+TEST(Score, OfWhatComesAndGoesMostIsFound) {
+  Campaign campaign;
+  campaign.cases = 400;
+  campaign.limits.min_nodes = campaign.limits.max_nodes = 16;
+  campaign.limits.fabrics = Fabrics::plain;
+  campaign.limits.weights = Weights::even;
+  campaign.limits.min_severity = 0.1, campaign.limits.max_severity = 0.8;
+  campaign.limits.kinds = {*find_kind("slow-out"), *find_kind("slow-in")};
+  campaign.limits.nuisances = *parse_nuisances("away=50%");
+  const Score s = score(play(campaign));
+  EXPECT_EQ(s.healthy.false_positives.count, 0);
+  EXPECT_EQ(s.precision.count, s.precision.of);
+  EXPECT_GE(*s.hosts.recall.value(), 0.9);
+}
+
 // Pods share trunks to their cores: paths that collide there stay slow together, whatever else goes on.
 TEST(Score, OfHealthyFleetsBelowThreeLevelsHasNoFalsePositives) {
   Campaign campaign;
