@@ -162,11 +162,7 @@ class Worker {
 void set_limits() {
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = files.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &files);
-  }
+  raise_descriptor_limit();
   if (std::FILE* file = std::fopen("/proc/self/oom_score_adj", "we")) {
     std::fputs("500", file);
     std::fclose(file);

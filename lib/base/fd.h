@@ -1,6 +1,7 @@
 // A file descriptor with one owner.
 #pragma once
 
+#include <cstddef>
 #include <utility>
 
 namespace ringtrue {
@@ -30,5 +31,9 @@ class OwnedFd {
 // file that the program opens becomes its standard output, and its messages end up there. A standard output
 // that was closed cannot be written then, either.
 void fill_standard_files();
+
+// Every connection is a descriptor, and the soft limit is usually far below what a process may have: raises
+// it to that. How many that is.
+std::size_t raise_descriptor_limit();
 
 }  // namespace ringtrue

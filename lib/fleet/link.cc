@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "fleet/targets.h"
@@ -43,6 +44,7 @@ class Dialer {
   std::shared_ptr<grpc::ChannelCredentials> credentials;
   std::shared_ptr<const pki::PemBundle> own;  // null: without TLS
   Seconds connect_time;
+  std::size_t descriptors = 1024;  // that this process may have
   std::shared_ptr<grpc::Channel> dial(const Target& target, int max_answer_bytes) const {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(max_answer_bytes);
@@ -68,8 +70,8 @@ class Dialer {
     return found == kept_.end() ? nullptr : found->second;
   }
   void keep(const Target& target, std::shared_ptr<grpc::Channel> channel) {
-    // Of memory one takes some 30 KiB, with TLS 200.
-    const std::size_t most = own ? 256 : 1024;
+    // Of memory one takes some 30 KiB, with TLS 200; and a descriptor, of which leases need one a node, too.
+    const std::size_t most = std::min<std::size_t>(own ? 256 : 1024, descriptors / 4);
     if (kept_.size() < most) kept_.emplace(to_text(target), std::move(channel));
   }
   void forget(const Target& target) { kept_.erase(to_text(target)); }
@@ -347,8 +349,11 @@ void ask(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline, c
       open.pop_back();
       if (how.keep && q->status.ok()) dialer.keep(targets[q->target], q->channel);
       if (how.keep && !q->status.ok()) dialer.forget(targets[q->target]);
-      // It may have been closed since, which says nothing of the daemon: once more, over a new one.
-      if (q->again && !q->status.ok() && !(how.ended && how.ended())) {
+      // It may have been closed since, which says nothing of the daemon: once more, over a new one. So it may
+      // where nobody answers, of which a connection to a machine that started anew hears nothing.
+      const bool closed = q->status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+                          q->status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+      if (q->again && closed && !(how.ended && how.ended())) {
         start(q->target);
         continue;
       }
@@ -408,6 +413,7 @@ std::shared_ptr<Dialer> make_dialer(std::shared_ptr<const pki::PemBundle> own, S
   std::call_once(once, set_up_grpc);
   auto dialer = std::make_shared<Dialer>();
   dialer->connect_time = connect_time;
+  dialer->descriptors = raise_descriptor_limit();
   dialer->credentials =
       own ? grpc::SslCredentials({own->ca, own->key, own->cert}) : grpc::InsecureChannelCredentials();
   dialer->own = std::move(own);

@@ -57,8 +57,9 @@ Result<std::vector<std::string>> fleets(const Store& store) {
 }
 
 Result<std::vector<Session>> sessions(const Store& store, const Which& which) {
-  const std::string text = fmt::format("SELECT * FROM ({}WHERE {}ORDER BY s.id DESC LIMIT ?6) ORDER BY 1",
-                                       session_columns, session_chosen);
+  const std::string text =
+      fmt::format("SELECT * FROM ({}WHERE {}ORDER BY s.started_us DESC, s.id DESC LIMIT ?6) ORDER BY 5, 1",
+                  session_columns, session_chosen);
   return all<Session>(store, text, session_of, any_fleet(which.fleet), which.since_us.value_or(-endless),
                       which.until_us.value_or(endless), which.fingerprint, which.accepted,
                       which.last.value_or(-1));
@@ -74,7 +75,7 @@ Result<Session> session(const Store& store, std::string_view name, std::string_v
   }
   const bool last = name == "last";
   const std::string text =
-      std::string(session_columns) + (last     ? "WHERE f.name = ?1 ORDER BY s.id DESC LIMIT 1"
+      std::string(session_columns) + (last ? "WHERE f.name = ?1 ORDER BY s.started_us DESC, s.id DESC LIMIT 1"
                                       : number ? "WHERE s.id = ?1"
                                                : "WHERE substr(s.uuid, 1, length(?1)) = ?1 LIMIT 2");
   const auto found = last     ? all<Session>(store, text, session_of, std::string(fleet))
@@ -156,7 +157,7 @@ Result<std::vector<Point>> series(const Store& store, const SubjectKey& subject,
       "JOIN fleet f ON f.id = s.fleet CROSS JOIN reading r ON r.session = s.id AND r.subject = "
       "(SELECT id FROM subject u WHERE u.fleet = f.id AND u.node = ?7 AND u.type = ?8 AND u.peer = ?9 AND "
       "u.device = ?10) "
-      "AND r.metric = ?11 WHERE {}ORDER BY s.id DESC LIMIT ?6) ORDER BY 1",
+      "AND r.metric = ?11 WHERE {}ORDER BY s.started_us DESC, s.id DESC LIMIT ?6) ORDER BY 2, 1",
       session_chosen);
   return all<Point>(
       store, text,

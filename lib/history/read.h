@@ -19,6 +19,7 @@ struct Which {
 };
 
 Result<std::vector<std::string>> fleets(const Store& store);
+// In the order of their times, as all below.
 Result<std::vector<Session>> sessions(const Store& store, const Which& which);
 // By its number, its uuid or the beginning of that, or "last", of `fleet`. Errors (bad_input): none such, or
 // several.

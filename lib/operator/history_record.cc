@@ -145,8 +145,8 @@ std::string uuid_of(std::string_view text) {
 
 // The same of a check and of its document, which tells when it began to the second alone.
 std::string uuid_of_check(const RecordedBy& by, const Gist& gist, std::int64_t started_us, double seconds) {
-  return uuid_of(fmt::format("{}\n{}\n{:.6f}\n{}", by.fleet, history::rfc3339(started_us), seconds,
-                             fmt::join(gist.nodes, "\n")));
+  return uuid_of(fmt::format("{}\n{}\n{:.6f}\n{}\n{}\n{}", by.fleet, history::rfc3339(started_us), seconds,
+                             gist.transport, gist.verdict, fmt::join(gist.nodes, "\n")));
 }
 
 }  // namespace

@@ -36,9 +36,10 @@ std::string state_text(const Run& run) {
   return {};
 }
 
-void draw_small_matrix(Grid& grid, const Box& box, const Matrix& m) {
+void draw_small_matrix(Grid& grid, const Box& box, const Matrix& m, bool over) {
+  const char* const title = over ? "rows send to columns" : "read so far, rows send to columns";
   if (box.width < 4 || box.height < 2 || m.names.empty()) return;
-  const int told = grid.put(box.x, box.y, "read so far, rows send to columns", Paint::title, box.width);
+  const int told = grid.put(box.x, box.y, title, Paint::title, box.width);
   if (const std::string_view legend = "o as expected, ? low, ! very low, . not read";
       box.width >= told + 2 + int(legend.size()))
     grid.put(box.x + told + 2, box.y, legend, Paint::dim);
@@ -172,7 +173,7 @@ std::string draw_run(Grid& grid, const Box& box, const Snapshot& snapshot, const
   }
   if (run.matrix) {
     if (y + 3 < end)
-      draw_small_matrix(grid, {box.x, y, box.width, end - y}, *run.matrix);
+      draw_small_matrix(grid, {box.x, y, box.width, end - y}, *run.matrix, run.state != Run::State::running);
     else
       hidden += int(run.matrix->names.size());
   }

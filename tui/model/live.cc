@@ -223,7 +223,7 @@ class Live final : public Model {
   // again.
   bool let_go(int& looks) {
     if (presence_.holder() && ++looks < 5) return true;
-    ours_ = false;
+    ours_ = checking_.load();
     return false;
   }
 
@@ -248,7 +248,7 @@ class Live final : public Model {
 
   CostsKnown known_costs() const {
     CostsKnown out;
-    out.held = ours_ ? Presence().held() : presence_.held();
+    out.held = ours_ ? "held by nobody" : presence_.held();
     const std::lock_guard lock(mutex_);
     out.last = cost_;
     out.rate = rate_;
@@ -275,6 +275,7 @@ class Live final : public Model {
       stop = end_check_.get();
     }
     const auto show = [this](const Run& run) {
+      if (run.state == Run::State::failed) ours_ = false;  // others may hold them
       board_.set(run);
       board_.publish();
     };

@@ -222,13 +222,16 @@ class UnsteadySides {
     // Of too many readings with one partner the first count; or the last, where they show it far more
     // clearly.
     const std::vector<const Item*> backwards(items.rbegin(), items.rend());
+    const bool look_back = small_ && n_ > 3;  // of two partners each is nearly all there is
     Tail out;
     for (std::size_t d = 0; d < depths.size(); ++d) {
-      const Outcomes first = independent(items, end, d, base), last = independent(backwards, end, d, base);
+      const Outcomes first = independent(items, end, d, base);
       double chance = tail_of(first.chances, first.lows());
       if (small_) chance = std::min(chance, tail_of_what_ended(first));
-      // Of two partners each is nearly all there is.
-      if (small_ && n_ > 3) chance = std::min(chance, far_more * tail_of(last.chances, last.lows()));
+      if (look_back) {
+        const Outcomes last = independent(backwards, end, d, base);
+        chance = std::min(chance, far_more * tail_of(last.chances, last.lows()));
+      }
       if (chance < out.chance) out = {chance, d};
     }
     return out;
@@ -264,6 +267,7 @@ class UnsteadySides {
   // That all low readings came before all others: those that came since, of which a check takes more because
   // of them, say nothing against it. Of as many beginnings as there are.
   static double tail_of_what_ended(const Outcomes& outcomes) {
+    if (outcomes.low.empty()) return 1;
     const auto first_good = std::ranges::find(outcomes.low, false);
     if (std::find(first_good, outcomes.low.end(), true) != outcomes.low.end()) return 1;
     double chance = double(outcomes.low.size());

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <linux/tcp.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -32,14 +31,6 @@ void tune(int fd, std::string& congestion) {
   char name[16] = {};
   socklen_t size = sizeof name - 1;
   if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &size) == 0) congestion = name;
-}
-
-// Every connection is a descriptor; the soft limit is usually far below what we may have.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace
