@@ -195,7 +195,7 @@ def daemons_are_watched_and_checked():
                 t.keys("1")
                 daemons[2].end()
                 t.says("2 answer, 1 silent")
-                t.says("^[-!] .* silent [0-9]+ s: ")
+                t.says("^[-!?] .* silent [0-9]+ s: ")
                 t.keys("q")
                 t.ended(0)
             with tmux("--insecure", "--read-only", "--setting", f"hosts={hosts}", width=120) as t:
