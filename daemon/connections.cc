@@ -221,8 +221,15 @@ std::size_t Connections::count() const {
   return table_.size();
 }
 
-// Of those without calls, the oldest of the same source, or of all, goes; false: all are busy.
+// Of those without calls, the oldest of the same source, or of all, goes; false: all are busy. Those that
+// were proven go last, but of one source that keeps many of them: whoever comes anew is in the middle of a
+// handshake.
 bool Connections::make_room(const Source& source) {
+  const auto many_kept = std::ranges::count_if(table_, [&](const auto& entry) {
+                           const Connection& other = *entry.second;
+                           return other.source.local == source.local && other.source.key == source.key &&
+                                  other.proven && other.calls == 0;
+                         }) > std::ptrdiff_t(max_kept_of_source);
   std::size_t same = 0, all = 0;
   auto oldest_same = table_.end(), oldest = table_.end();
   for (auto c = table_.begin(); c != table_.end(); ++c) {
@@ -232,12 +239,14 @@ bool Connections::make_room(const Source& source) {
     const bool alike = other.source.key == source.key;
     same += alike;
     if (other.calls > 0) continue;
-    const auto older = [&](Table::iterator than) {
-      return than == table_.end() ||
-             std::pair(other.proven, other.since) < std::pair(than->second->proven, than->second->since);
+    const auto older = [&](Table::iterator than, bool proven_first) {
+      if (than == table_.end()) return true;
+      const Connection& it = *than->second;
+      return std::pair(other.proven != proven_first, other.since) <
+             std::pair(it.proven != proven_first, it.since);
     };
-    if (alike && older(oldest_same)) oldest_same = c;
-    if (older(oldest)) oldest = c;
+    if (alike && older(oldest_same, many_kept)) oldest_same = c;
+    if (older(oldest, false)) oldest = c;
   }
   const bool too_many = same >= max_of_source;
   if (!too_many && all < (source.local ? max_local : max_tcp)) return true;

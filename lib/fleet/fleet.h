@@ -79,11 +79,11 @@ Result<std::vector<NodeState>> describe(const std::vector<Target>& targets, cons
 class Dialer;
 Result<std::shared_ptr<Dialer>> make_dialer(const std::vector<Target>& targets, const Options& options);
 
-// For one who asks the same nodes all day, and shall not be felt: by the thread that calls, few at once, over
-// connections that the dialer keeps.
+// For one who asks the same nodes all day, and shall not be felt: by the thread that calls, few at once.
 struct Gently {
   std::size_t at_once = 32;
   std::function<bool()> ended{};  // what did not answer until then counts as unreachable
+  bool keep = false;  // connections, by the dialer: of many nodes they are most of what asking costs
 };
 std::vector<NodeState> describe(Dialer& dialer, const std::vector<Target>& targets, Seconds deadline,
                                 const Gently& gently);

@@ -463,7 +463,7 @@ void ask_all(Dialer& dialer, const std::vector<Target>& targets, Seconds deadlin
                            .compatible = wire::compatible(theirs, wire::this_program())};
         }));
       },
-      gently != nullptr ? Asking{1, gently->at_once, gently->ended, true} : Asking());
+      gently != nullptr ? Asking{1, gently->at_once, gently->ended, gently->keep} : Asking());
 }
 
 void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const probe::ReadRequest& question,

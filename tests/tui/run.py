@@ -5,6 +5,7 @@ Screens in tmux are what --print says they are; every way to end leaves the term
 that does nothing else, holds the times of a fleet of 1,024 to their limits. Exit code 77 where there is no tmux.
 """
 import json
+import contextlib
 import pathlib
 import re
 import shutil
@@ -170,6 +171,28 @@ class Daemon:
         self.process.wait(PATIENCE)
 
 
+def twenty_of_them_crowd_nobody_out():
+    """More than a daemon keeps connections of one machine: who comes anew is taken all the same."""
+    if SANITIZED:
+        return
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as all_of_them:
+        daemon = Daemon(folder, "node0")
+        try:
+            words = ["--insecure", "--setting", f"hosts={daemon.address}"]
+            watchers = [all_of_them.enter_context(on_pty(*words, size=(24, 100))) for _ in range(20)]
+            began = time.monotonic()
+            while time.monotonic() - began < 12:  # two questions and a little
+                for p in watchers:
+                    p.read(0.02)
+            assert not any(b"silent" in p.raw for p in watchers)
+            for p in watchers:
+                p.type(b"q")
+            for p in watchers:
+                assert p.end() == 0
+        finally:
+            daemon.end()
+
+
 def daemons_are_watched_and_checked():
     with tempfile.TemporaryDirectory() as folder:
         daemons = [Daemon(folder, f"node{i}") for i in range(3)]
@@ -224,7 +247,7 @@ def main():
     if shutil.which("tmux") is None:
         print("skipped: there is no tmux here (package tmux)")
         sys.exit(77)
-    cases = [screens_are_what_print_says, filter_help_findings, a_check_is_confirmed_watched_and_cancelled, a_storm_of_sizes,
+    cases = [twenty_of_them_crowd_nobody_out, screens_are_what_print_says, filter_help_findings, a_check_is_confirmed_watched_and_cancelled, a_storm_of_sizes,
              *endings.CASES, no_colour, hostile_text_stays_text, daemons_are_watched_and_checked, a_recording_is_played_again,
              a_fleet_of_1024]
     match = sys.argv[4] if len(sys.argv) > 4 else ""

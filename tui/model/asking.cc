@@ -11,6 +11,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Seconds answers_in{3};
+// Of so many nodes no connections are kept: of one machine daemons hold sixteen, which others may need.
+constexpr std::size_t few = 100;
 
 }  // namespace
 
@@ -37,7 +39,8 @@ Result<std::vector<fleet::NodeState>> Asking::ask(std::size_t first) {
   if (first >= end) return std::vector<fleet::NodeState>();
   const std::vector<fleet::Target> some(targets_.begin() + std::ptrdiff_t(first),
                                         targets_.begin() + std::ptrdiff_t(end));
-  auto states = fleet::describe(*dialer_, some, answers_in, fleet::Gently{at_once, ended_});
+  auto states =
+      fleet::describe(*dialer_, some, answers_in, fleet::Gently{at_once, ended_, targets_.size() > few});
   std::ranges::copy(states, states_.begin() + std::ptrdiff_t(first));
   return states;
 }

@@ -602,7 +602,7 @@ TEST_F(Fleets, WhoAsksAllDayKeepsItsConnections) {
   ASSERT_TRUE(dialer);
   const auto reachable = [&] {
     std::vector<bool> out;
-    for (const NodeState& state : describe(**dialer, all, Seconds(3), Gently{}))
+    for (const NodeState& state : describe(**dialer, all, Seconds(3), Gently{.keep = true}))
       out.push_back(state.reachable);
     return out;
   };
