@@ -22,8 +22,8 @@ inline constexpr int highest_tcp_fd = 700, highest_local_fd = 850;
 
 // An operator has one; several may share a machine.
 inline constexpr std::size_t max_of_source = 16;
-inline constexpr std::size_t max_kept_of_source =
-    8;  // of them without calls, before they make room for new ones
+// Of them without calls; of more the oldest makes room for a new one.
+inline constexpr std::size_t max_kept_of_source = 8;
 inline constexpr std::size_t max_tcp = 128, max_local = 32;
 // A connection that no permitted call has come over, from accept(2) on; handshakes may take half of it.
 inline constexpr Seconds unproven_time{10};

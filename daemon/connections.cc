@@ -225,13 +225,8 @@ std::size_t Connections::count() const {
 // were proven go last, but of one source that keeps many of them: whoever comes anew is in the middle of a
 // handshake.
 bool Connections::make_room(const Source& source) {
-  const auto many_kept = std::ranges::count_if(table_, [&](const auto& entry) {
-                           const Connection& other = *entry.second;
-                           return other.source.local == source.local && other.source.key == source.key &&
-                                  other.proven && other.calls == 0;
-                         }) > std::ptrdiff_t(max_kept_of_source);
-  std::size_t same = 0, all = 0;
-  auto oldest_same = table_.end(), oldest = table_.end();
+  std::size_t same = 0, all = 0, kept = 0;
+  auto oldest_same = table_.end(), oldest_kept = table_.end(), oldest = table_.end();
   for (auto c = table_.begin(); c != table_.end(); ++c) {
     const Connection& other = *c->second;
     if (other.source.local != source.local) continue;
@@ -239,18 +234,19 @@ bool Connections::make_room(const Source& source) {
     const bool alike = other.source.key == source.key;
     same += alike;
     if (other.calls > 0) continue;
-    const auto older = [&](Table::iterator than, bool proven_first) {
-      if (than == table_.end()) return true;
-      const Connection& it = *than->second;
-      return std::pair(other.proven != proven_first, other.since) <
-             std::pair(it.proven != proven_first, it.since);
+    const auto older = [&](Table::iterator than) {
+      return than == table_.end() ||
+             std::pair(other.proven, other.since) < std::pair(than->second->proven, than->second->since);
     };
-    if (alike && older(oldest_same, many_kept)) oldest_same = c;
-    if (older(oldest, false)) oldest = c;
+    if (alike && older(oldest_same)) oldest_same = c;
+    if (older(oldest)) oldest = c;
+    if (!alike || !other.proven) continue;
+    ++kept;
+    if (older(oldest_kept)) oldest_kept = c;
   }
   const bool too_many = same >= max_of_source;
   if (!too_many && all < (source.local ? max_local : max_tcp)) return true;
-  const auto goes = too_many ? oldest_same : oldest;
+  const auto goes = !too_many ? oldest : kept > max_kept_of_source ? oldest_kept : oldest_same;
   const bool any = goes != table_.end();
   const Source& who = any ? goes->second->source : source;
   // A client that was proven and is idle, as a dashboard between two questions, loses nothing: it comes
