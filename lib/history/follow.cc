@@ -189,16 +189,18 @@ Result<std::optional<Added>> record_session(const Store& store, Record record, c
   const Connection& connection = store.connection();
   auto whole = Transaction::begin(connection);
   if (!whole) return tl::unexpected(whole.error());
-  const auto newest =
-      sessions(store, {.fleet = record.session.fleet, .since_us = record.session.started_us + 1, .last = 1});
-  if (!newest) return tl::unexpected(newest.error());
   const auto id = add_record(connection, record);
   if (!id) return tl::unexpected(id.error());
   if (!*id) return std::optional<Added>();
   record.session.id = **id;
-  if (record.imported && !newest->empty()) {
-    if (auto done = whole->commit(); !done) return tl::unexpected(done.error());
-    return std::optional(Added{**id, {}});
+  if (record.imported) {
+    const auto later = sessions(
+        store, {.fleet = record.session.fleet, .since_us = record.session.started_us + 1, .last = 1});
+    if (!later) return tl::unexpected(later.error());
+    if (!later->empty()) {
+      if (auto done = whole->commit(); !done) return tl::unexpected(done.error());
+      return std::optional(Added{**id, {}});
+    }
   }
   const auto numbers = numbers_of(connection, record.session.fleet);
   if (!numbers) return tl::unexpected(numbers.error());
