@@ -22,13 +22,13 @@ constexpr std::array<double, 4> depths = {0.9, 0.8, 0.65, 0.45};
 constexpr double by_chance = 1e-4;  // over all sides and depths: then it is named; looked at once a round
 // ... expected of chance: then it is measured again. A mild one is as good as noise at first.
 constexpr double worth_a_look = 10, worth_a_look_mild = 0.3;
-constexpr int most_runs = 24;  // after which more of the same would not tell
-constexpr int fewest_low = 3;  // runs
-constexpr double deep = 0.6;
-constexpr double least_share = 0.15;  // of its runs, or of their time: what is rarer is a disturbance
+constexpr int most_runs = 24;         // after which more of the same would not tell
+constexpr int fewest_low = 3;         // runs
+constexpr double least_share = 0.15;  // of its runs: what is rarer is a disturbance
+constexpr double deep = 0.6;  // of what is due: what is lower takes so long that its share is of the time
 // Readings of one pair are not independent where it may share links with others, the same ones each time.
 constexpr int times_a_pair_far = 1, times_a_pair_near = 4;
-constexpr double far_more = 10;
+constexpr double far_more = 10;  // times clearer, where the last readings with a partner count
 // Of what was guessed to be one leaf, where more read low: it may be a pod, whose nodes share links.
 constexpr double often_low_inside = 0.05;
 constexpr std::size_t most_named = 8;
@@ -41,7 +41,6 @@ struct Item {
   bool counts[2] = {false, false};
   int kind = 0;
   bool explained = false;
-  bool crosses = false;  // leaves
 };
 
 struct Tail {
@@ -72,19 +71,16 @@ class UnsteadySides {
         item.share[0] = r.carried_by(Direction::sends) / due;
         item.share[1] = r.carried_by(Direction::receives) / due;
         // A program that holds back what it receives is the receiver's.
-        item.counts[0] =
-            receives > 0 && !r.held_back && !r.is_beside(r.others_received) && fine(Direction::receives, y);
-        item.counts[1] = sends > 0 && !r.is_beside(r.others_sent) && fine(Direction::sends, x);
+        item.counts[0] = !crosses && receives > 0 && !r.held_back && !r.is_beside(r.others_received) &&
+                         fine(Direction::receives, y);
+        item.counts[1] = !crosses && sends > 0 && !r.is_beside(r.others_sent) && fine(Direction::sends, x);
         item.kind = kind_of(r, structure);
-        item.crosses = crosses;
         items_.push_back(item);
+        if (crosses) continue;
+        of_[side(x, Direction::sends)].push_back(items_.size() - 1);
+        of_[side(y, Direction::receives)].push_back(items_.size() - 1);
       }
     });
-    for (std::size_t i = 0; i < items_.size(); ++i) {
-      if (items_[i].crosses) continue;
-      of_[side(items_[i].reading->source, Direction::sends)].push_back(i);
-      of_[side(items_[i].reading->destination, Direction::receives)].push_back(i);
-    }
   }
 
   std::vector<Suspect> find() {
@@ -168,8 +164,7 @@ class UnsteadySides {
   void count_all() {
     for (auto& base : base_) base = {};
     for (const Item& item : items_)
-      for (const std::size_t end : {0, 1})
-        if (!item.crosses) base_[end].count(*this, item, end, 1);
+      for (const std::size_t end : {0, 1}) base_[end].count(*this, item, end, 1);
   }
 
   // How common low readings are of the others: what this node sends and receives is taken out.
@@ -221,8 +216,9 @@ class UnsteadySides {
     std::ranges::stable_sort(items, {}, [](const Item* item) { return item->reading->run; });
     // Of too many readings with one partner the first count; or the last, where they show it far more
     // clearly.
-    const std::vector<const Item*> backwards(items.rbegin(), items.rend());
     const bool look_back = small_ && n_ > 3;  // of two partners each is nearly all there is
+    std::vector<const Item*> backwards;
+    if (look_back) backwards.assign(items.rbegin(), items.rend());
     Tail out;
     for (std::size_t d = 0; d < depths.size(); ++d) {
       const Outcomes first = independent(items, end, d, base);
