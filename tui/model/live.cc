@@ -248,7 +248,7 @@ class Live final : public Model {
 
   CostsKnown known_costs() const {
     CostsKnown out;
-    out.held = ours_ ? "held by nobody" : presence_.held();
+    out.held = ours_ ? held_by_nobody : presence_.held();
     const std::lock_guard lock(mutex_);
     out.last = cost_;
     out.rate = rate_;

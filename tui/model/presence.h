@@ -12,6 +12,8 @@
 
 namespace ringtrue::tui {
 
+inline constexpr const char* held_by_nobody = "held by nobody";
+
 // From any thread.
 class Presence {
  public:
@@ -23,7 +25,7 @@ class Presence {
   // Into the rows of the nodes, with rows for those that have none.
   void touch(std::vector<NodeRow>& rows) const;
   // "node3 is held by alice@login1 (check)", "held by nobody".
-  std::string held() const { return holder().value_or("held by nobody"); }
+  std::string held() const { return holder().value_or(held_by_nobody); }
   std::optional<std::string> holder() const;  // "node3 is held by ..."
 
  private:
