@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "transport/fields.h"
 
