@@ -16,8 +16,20 @@ constexpr std::size_t fewest_near = 4;        // pairs of the nearest kind
 constexpr double fewest_far = 0.1;            // of all pairs, of the others
 constexpr double most_contradictions = 0.05;  // of the pairs within groups: far, though near a third one
 constexpr double fewest_grouped = 0.5;        // of the nodes: near somebody
-constexpr int most_times = 4;
+constexpr double gap_over_resolution = 1.5;
+// How often a pair is measured to find where kinds part: more often where all of them lie within a ratio that
+// scatter may hide kinds in; and, where it is known, before a pair counts as far.
+constexpr int few_times = 4, most_times = 32, far_times = 8;
+constexpr double small_scatter = 1.25;
 constexpr int neighbours = 3;  // in the order given, which often is that of racks
+
+// The least that two of them differ by: a kernel tells microseconds, others tell more.
+double resolution_of(const std::vector<double>& rising) {
+  double out = 1e-6;
+  for (std::size_t i = 1; i < rising.size(); ++i)
+    if (rising[i] > rising[i - 1]) out = std::min(out, rising[i] - rising[i - 1]);
+  return out;
+}
 
 int root_of(std::vector<int>& parent, int i) {
   while (parent[std::size_t(i)] != i)
@@ -40,16 +52,37 @@ void LeafGuess::add(const Observation& observation) {
   }
 }
 
+std::vector<double> LeafGuess::least() const {
+  std::vector<double> out;
+  for (const auto& [pair, seen] : seen_)
+    if (seen.times >= times_) out.push_back(seen.least);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// A nearest kind that is wider than what parts kinds may be two.
+bool LeafGuess::kinds_stand_apart() const {
+  const auto all = least();
+  if (all.empty()) return false;
+  const auto part = near_below();
+  const double last = part ? *(std::lower_bound(all.begin(), all.end(), *part) - 1) : all.back();
+  return last < least_gap * all.front() || last - all.front() < gap_over_resolution * resolution_of(all);
+}
+
+// Then kinds may lie so near together that more of them part; else they would part already, or never.
+bool LeafGuess::scatter_is_small() const {
+  const auto all = least();
+  return near_below() || (!all.empty() && all.back() < small_scatter * all.front());
+}
+
 // The lowest gap that stands out: above what neighbours in rank lie apart around it.
 std::optional<double> LeafGuess::near_below() const {
-  std::vector<double> all;
-  for (const auto& [pair, seen] : seen_)
-    if (seen.times >= times_) all.push_back(seen.least);
-  std::sort(all.begin(), all.end());
+  const auto all = least();
   if (all.size() < 4 * fewest_near) return std::nullopt;
+  const double resolution = resolution_of(all);
   for (std::size_t i = fewest_near; double(all.size() - i) >= fewest_far * double(all.size()); ++i) {
     const double gap = all[i] / all[i - 1];
-    if (gap < least_gap) continue;
+    if (gap < least_gap || all[i] - all[i - 1] < gap_over_resolution * resolution) continue;
     // What the nearest kind spreads over, per pair of it, and the whole of it.
     const double spread = all[i - 1] / all[0];
     if (gap - 1 < gap_over_steps * (spread - 1) / double(i) || (gap - 1) * 4 < spread - 1) continue;
@@ -68,21 +101,29 @@ std::vector<int> LeafGuess::groups(double near_below) const {
   return parent;
 }
 
-// What was measured less often than others.
-LeafGuess::NodePairs LeafGuess::to_repeat(const std::vector<int>& nodes) const {
-  std::vector<char> alive(std::size_t(nodes_), 0);
-  for (const int node : nodes) alive[std::size_t(node)] = 1;
+// What was measured less often than it takes. Scatter makes round trips longer and never shorter: a pair that
+// was near once is near.
+LeafGuess::NodePairs LeafGuess::to_repeat(const std::vector<int>& nodes, int per_node) const {
+  const auto part = near_below();
+  const int enough = part ? std::min(times_, far_times) : times_;
+  std::vector<int> room(std::size_t(nodes_), 0);
+  for (const int node : nodes) room[std::size_t(node)] = per_node;
   NodePairs out;
-  for (const auto& [pair, seen] : seen_)
-    if (seen.times < times_ && alive[std::size_t(pair.first)] && alive[std::size_t(pair.second)])
-      out.push_back(pair);
+  for (const auto& [pair, seen] : seen_) {
+    int &a = room[std::size_t(pair.first)], &b = room[std::size_t(pair.second)];
+    if (seen.times >= enough || (part && seen.least < *part) || a == 0 || b == 0) continue;
+    --a, --b;
+    out.push_back(pair);
+  }
   return out;
 }
 
 LeafGuess::NodePairs LeafGuess::next(const std::vector<int>& nodes, int per_node, std::uint64_t seed) {
   // Where round trips scatter, the least of several tells kinds apart that one of each does not.
-  while (!seen_.empty() && to_repeat(nodes).empty() && !near_below() && times_ < most_times) times_ *= 2;
-  const auto again = to_repeat(nodes);
+  while (!seen_.empty() && to_repeat(nodes, per_node).empty() && !kinds_stand_apart() &&
+         times_ < (scatter_is_small() ? most_times : few_times))
+    times_ *= 2;
+  const auto again = to_repeat(nodes, per_node);
   return again.empty() ? fresh(nodes, per_node, seed) : again;
 }
 

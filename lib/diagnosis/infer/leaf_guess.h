@@ -31,6 +31,9 @@ class LeafGuess {
 
  private:
   std::optional<double> near_below() const;  // seconds: what parts the nearest kind from the others
+  bool kinds_stand_apart() const;
+  bool scatter_is_small() const;
+  std::vector<double> least() const;  // seconds, of all pairs that were measured often enough, in order
   std::vector<int> groups(double near_below) const;
   // Of one group: its pairs that were measured.
   struct Within {
@@ -44,7 +47,7 @@ class LeafGuess {
     double least = 0;  // seconds
     int times = 0;
   };
-  NodePairs to_repeat(const std::vector<int>& nodes) const;
+  NodePairs to_repeat(const std::vector<int>& nodes, int per_node) const;
   NodePairs fresh(const std::vector<int>& nodes, int per_node, std::uint64_t seed) const;
 
   int nodes_;

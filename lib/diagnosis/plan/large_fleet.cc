@@ -14,8 +14,9 @@ namespace ringtrue::diagnosis {
 namespace {
 
 constexpr int fewest_to_guess = 8;  // nodes
-constexpr int max_guess_runs = 24;
-constexpr double guess_share = 0.1;  // of the budget
+constexpr int max_guess_runs = 96;
+constexpr int guess_messages = 4;    // of a pair in a run, of which the least time counts
+constexpr double guess_share = 0.2;  // of the budget
 constexpr int max_lone_rounds = 16;
 constexpr int max_rounds = 24;           // for what is severe, and for pairs between leaves
 constexpr double spine_met = 4.6;        // pairs a spine: one of them crosses it with 99 %
@@ -66,8 +67,9 @@ bool Examination::guess_leaves() {
     auto pairs = guess.next(all_, ranks, options_.seed);
     if (pairs.empty()) break;
     while (!pairs.empty()) {
-      const auto seen = measure(Stage::probe, "who is near whom",
-                                between_pairs(at_once(pairs, n_, ranks), Bytes(8), Bytes(8)));
+      Experiment messages = between_pairs(at_once(pairs, n_, ranks), Bytes(8), Bytes(8));
+      messages.iterations = guess_messages;
+      const auto seen = measure(Stage::probe, "who is near whom", messages);
       if (!seen) return false;
       guess.add(*seen);
     }
