@@ -228,7 +228,7 @@ class UnsteadySides {
         const Outcomes last = independent(backwards, end, d, base);
         chance = std::min(chance, far_more * tail_of(last.chances, last.lows()));
       }
-      if (chance < out.chance) out = {chance, d};
+      if (chance <= out.chance) out = {chance, d};  // where several say as much, the deepest
     }
     return out;
   }
