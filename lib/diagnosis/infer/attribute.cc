@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/statistics.h"
+#include "diagnosis/infer/significance.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 constexpr double slow_share = 0.93;
 constexpr std::size_t min_sides = 6;      // to say what is usual on a rail
 constexpr double chance = 1e-3;           // of a part that is suspected
+constexpr double badly_known = 0.5;       // of what few sides show, the middle: by this over their number
 constexpr std::size_t of_two_leaves = 6;  // pairs: nothing else tells what is usual between them
 
 // Of the readings of all pairs of a part: repeated, and from several places.
@@ -31,6 +33,7 @@ Parts::Parts(const Structure& structure, const Readings& readings, const Inferen
     : readings_(readings),
       untold_(structure.leaf.empty()),
       crowded_(inference.crowded),
+      reference_(inference.reference.rate),
       guessed_(structure.guessed ? structure.leaf : std::vector<int>()) {
   find_rail();
   if (structure.guessed) may_be_pods_ = often_low_inside(structure, inference.reference.rate);
@@ -76,7 +79,8 @@ void Parts::find_rail() {
   std::vector<double> others = usual_;
   others.erase(others.begin() + std::ptrdiff_t(slowest));
   const double usual = upper_median(others);
-  if (usual_[slowest] < slow_share * usual && !crowded_) slow_rail_ = {int(slowest), usual_[slowest], usual};
+  const double share = slow_share - badly_known / double(fewest);
+  if (usual_[slowest] < share * usual && !crowded_) slow_rail_ = {int(slowest), usual_[slowest], usual};
 }
 
 std::vector<int> Parts::slow_rails(const Suspect& s) const {
@@ -194,7 +198,7 @@ void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::s
   }
   std::sort(part.readings.begin(), part.readings.end(),
             [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
-  part.confirmed = proven(part);
+  part.confirmed = proven(part) && !may_be_others(part);
   if (leaves.size() == 2) {  // which of the two it is, nobody can tell
     part.device = fmt::format("between leaf {} and leaf {}", *leaves.begin(), *leaves.rbegin());
   } else {
@@ -211,6 +215,12 @@ void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::s
                   : ends.up                      ? "uplinks of"
                                                  : "downlinks of");
   fabric_.push_back(std::move(part));
+}
+
+// Who else is below a leaf that was guessed, and sends for others, is not sure either.
+bool Parts::may_be_others(const FabricPart& part) const {
+  return !guessed_.empty() && !part.readings.empty() &&
+         reference_ - part.readings.front().rate <= others_at_most * readings_.lasting_others();
 }
 
 // The number of a leaf that was guessed says nothing to anybody.

@@ -71,10 +71,12 @@ class Parts {
   void fold_confirmed(std::vector<Crossing> crossings, int leaves, const Inference& inference);
   void find_rail();
   bool often_low_inside(const Structure& structure, double reference) const;
+  bool may_be_others(const FabricPart& part) const;
   void name_by_members(FabricPart& part, int leaf, std::string device) const;
 
   const Readings& readings_;
   const bool untold_, crowded_;
+  const double reference_;          // bytes per second
   const std::vector<int> guessed_;  // by node: its leaf, where that was guessed
   std::vector<double> usual_;       // by rail: upper median of what the sides do at their best
   std::optional<SlowRail> slow_rail_;

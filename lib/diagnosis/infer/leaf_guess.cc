@@ -21,6 +21,8 @@ constexpr double gap_over_resolution = 1.5;
 // scatter may hide kinds in; and, where it is known, before a pair counts as far.
 constexpr int few_times = 4, most_times = 32, far_times = 8;
 constexpr double small_scatter = 1.25;
+// Seconds that a way over a spine adds at least, there and back: two switches of 250 ns each more.
+constexpr double least_detour = 1e-6;
 constexpr int neighbours = 3;  // in the order given, which often is that of racks
 
 // The least that two of them differ by: a kernel tells microseconds, others tell more.
@@ -67,6 +69,12 @@ bool LeafGuess::kinds_stand_apart() const {
   const auto part = near_below();
   const double last = part ? *(std::lower_bound(all.begin(), all.end(), *part) - 1) : all.back();
   return last < least_gap * all.front() || last - all.front() < gap_over_resolution * resolution_of(all);
+}
+
+bool LeafGuess::all_alike() const {
+  const auto all = least();
+  return all.size() >= 4 * fewest_near && all.back() < least_gap * all.front() &&
+         all.back() - all.front() < least_detour;
 }
 
 // Then kinds may lie so near together that more of them part; else they would part already, or never.

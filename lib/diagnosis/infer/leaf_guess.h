@@ -28,6 +28,8 @@ class LeafGuess {
   NodePairs next(const std::vector<int>& nodes, int per_node, std::uint64_t seed);
   // By node: its leaf, from 0; a node that is near no other one has a leaf of its own. Empty: no guess.
   std::vector<int> leaves() const;
+  // Whether all round trips are of one kind.
+  bool all_alike() const;
 
  private:
   std::optional<double> near_below() const;  // seconds: what parts the nearest kind from the others

@@ -250,21 +250,28 @@ Shown::Shown(const Readings& readings) : sends(std::size_t(readings.nodes())), r
     sends[i] = sending[i].rate(), receives[i] = receiving[i].rate();
 }
 
-bool Readings::lasting_others() const {
+double Readings::lasting_others() const {
   constexpr int fewest = 4;
   struct Seen {
     int all = 0, busy = 0;
+    double most = 0;
   };
   std::vector<Seen> seen(rows_.size());
   each_pair([&](int x, int y) {
-    for (const Reading& r : of(x, y)) {
-      ++seen[std::size_t(x)].all, seen[std::size_t(x)].busy += r.is_beside(r.others_sent);
-      ++seen[std::size_t(y)].all, seen[std::size_t(y)].busy += r.is_beside(r.others_received);
-    }
+    const double level =
+        generations_.empty() ? 1 : std::min(generations_[std::size_t(x)], generations_[std::size_t(y)]);
+    for (const Reading& r : of(x, y))
+      for (const auto& [node, others] : {std::pair(x, r.others_sent), std::pair(y, r.others_received)}) {
+        Seen& s = seen[std::size_t(node)];
+        ++s.all;
+        if (!r.is_beside(others)) continue;
+        ++s.busy, s.most = std::max(s.most, others * level);
+      }
   });
-  // A node sends and receives; others may do only one of them.
-  return std::any_of(seen.begin(), seen.end(),
-                     [](const Seen& s) { return s.all >= fewest && 3 * s.busy >= s.all; });
+  double most = 0;
+  for (const Seen& s : seen)  // a node sends and receives; others may do only one of them
+    if (s.all >= fewest && 3 * s.busy >= s.all) most = std::max(most, s.most);
+  return most;
 }
 
 double Readings::least() const {

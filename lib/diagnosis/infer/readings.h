@@ -126,9 +126,10 @@ class Readings {
   bool only_brief(int source, int destination) const;
   bool only_momentary(int source, int destination) const;
   int pairs_measured() const { return pairs_; }
-  // Whether some node carries others' traffic in most experiments: what it crosses between switches is slow
-  // for whoever shares that, and does not change with partners.
-  bool lasting_others() const;
+  // The most that one node carries for others, in a third of its experiments and more; bytes per second, 0:
+  // none does. What it crosses between switches is slower by as much for whoever shares that, with any
+  // partner.
+  double lasting_others() const;
   // The slowest of all readings of some length, in whatever company; 0 of none.
   double least() const;
 

@@ -13,7 +13,7 @@ namespace ringtrue::diagnosis {
 namespace {
 
 // Partners that a side is to be slow with where others' traffic lasts: of so many, not all are behind it.
-constexpr int beside_lasting = 6;
+constexpr int beside_lasting = 6, beside_lasting_guessed = 4;
 
 // Of readings across leaves: where more are as low, it may be chance.
 constexpr double seldom_across = 0.02;
@@ -71,7 +71,7 @@ Significance::Significance(const Readings& readings, const Thresholds& threshold
       sparse_(between_neighbours(structure, n_)),
       untold_(sparse_ && structure.leaf.empty()),
       lasting_(readings.lasting_others()),
-      lasting_others_(structure.leaf.empty() && lasting_),
+      lasting_others_(lasting_ > 0 && structure.leaf.empty() && !structure.all_alike),
       common_(readings, [&](int x, int y) {
         // Where most pairs are measured once, what their ends do tells what they can do.
         if (!sparse_ || readings.of(x, y).size() > 1) return readings.best(x, y).value_or(0);
@@ -140,10 +140,11 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
     s.missing =
         fmt::format("others that can do better read as low in {:.0f} % of their readings", as_low * 100);
   }
-  if (path && n_ > 2 && (lasting_others_ || (crosses && lasting_))) {
+  if (path && n_ > 2 && (lasting_others_ || (crosses && lasting_ > 0))) {
     s.beside_others = true;
     s.missing = "others send meanwhile, and may share links with it";
   }
+  if (!path && s.missing.empty()) s.missing = lacks_partners_beside_others(s, s.partners, limit);
   s.confirmed = s.missing.empty();
   return s;
 }
@@ -190,10 +191,21 @@ std::optional<Suspect> Significance::test_untold(Suspect s, std::vector<Reading>
   if (s.chance && s.missing.empty())
     s.missing =
         fmt::format("others read as low in {:.0f} % of their readings", std::max(share[0], share[1]) * 100);
-  if (lasting_others_ && s.missing.empty() && met < beside_lasting)
-    s.missing = "others send meanwhile, and may share links with it: more partners are needed";
+  if (s.missing.empty()) s.missing = lacks_partners_beside_others(s, met, limit);
   s.confirmed = s.missing.empty();
   return s;
+}
+
+// On a trunk that others use all the time every side that shares it is slower by what they send: a side below
+// a leaf that nobody knows, with all but few partners, and one below a leaf that was guessed wrong.
+std::string Significance::lacks_partners_beside_others(const Suspect& s, int partners, double limit) const {
+  if (lasting_ <= 0 || !(untold_ || structure_.guessed) || structure_.all_alike) return {};
+  const bool as_much = (limit - s.best) * inference_.generation(s) <= others_at_most * lasting_;
+  const bool unknown = untold_ || structure_.unsettled;
+  if (unknown && as_much) return "others send as much meanwhile as it lacks, and may share links with it";
+  const int needed = unknown ? beside_lasting : as_much ? beside_lasting_guessed : 0;
+  if (partners >= needed) return {};
+  return "others send meanwhile, and may share links with it: more partners are needed";
 }
 
 std::string Significance::lacks(const std::vector<Reading>& list, double ratio, int partners,

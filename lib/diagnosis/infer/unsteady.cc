@@ -55,7 +55,9 @@ class UnsteadySides {
         inference_(inference),
         guessed_(structure.guessed),
         small_(n_ <= all_pairs_up_to),
-        may_share_(structure.guessed || (small_ && structure.leaf.empty())),
+        apart_(structure.all_alike),
+        may_share_(structure.guessed || (small_ && structure.leaf.empty() && !apart_)),
+        beside_(structure.leaf.empty() && !apart_ ? readings.lasting_others() : 0),
         of_(std::size_t(2 * n_)) {
     readings.each_pair([&](int x, int y) {
       const bool crosses = structure.crosses(x, y);  // a trunk may be what is slow
@@ -153,7 +155,7 @@ class UnsteadySides {
     return !inference_.find(type, node) && !inference_.find(ScopeType::node, node);
   }
   int kind_of(const Reading& r, const Structure& structure) const {
-    const bool far = structure.leaf.empty() && !is_near(r.source, r.destination);
+    const bool far = structure.leaf.empty() && !apart_ && !is_near(r.source, r.destination);
     return (far && n_ > all_pairs_up_to ? far_from : 0) + (r.company > few_hops(n_) ? 1 : 0);
   }
   bool low(const Item& item, std::size_t end, std::size_t depth) const {
@@ -319,6 +321,10 @@ class UnsteadySides {
       // What was guessed to be one leaf may be a pod, and without a guess any two may meet on a trunk.
       out.confirmed = false, out.in_company = true;
       out.missing = "low only while many others send, which may share its links";
+    } else if (out.confirmed && (inference_.reference.rate - out.best) * inference_.generation(out) <=
+                                    others_at_most * beside_) {
+      out.confirmed = false;
+      out.missing = "others send as much meanwhile as it lacks then, and may share links with it";
     } else if (!out.confirmed)
       out.missing =
           fmt::format("low in {} of {} experiments, which may be chance", out.low_runs, out.all_runs);
@@ -360,7 +366,9 @@ class UnsteadySides {
   const Inference& inference_;
   const bool guessed_;    // who is below one leaf
   const bool small_;      // every pair is measured: with more nodes these ways to look are not clear enough
+  const bool apart_;      // no two nodes share links
   const bool may_share_;  // links, nobody knows which
+  const double beside_;   // bytes per second of others, that may be on links of any node
   std::vector<Item> items_;
   std::vector<std::vector<std::size_t>> of_;  // by side: its items
   std::array<Base, 2> base_{};

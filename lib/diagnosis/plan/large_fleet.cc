@@ -63,9 +63,11 @@ bool Examination::guess_leaves() {
   if (!structure_.leaf.empty() || n_ < fewest_to_guess || latencies_.usual() <= 0) return true;
   LeafGuess guess(n_);
   const int ranks = measurer_.ranks_a_node();
+  bool settled = false;
   for (int turn = 0; turn < max_guess_runs && elapsed() < guess_share * options_.budget.value; ++turn) {
     auto pairs = guess.next(all_, ranks, options_.seed);
-    if (pairs.empty()) break;
+    settled = pairs.empty();
+    if (settled) break;
     while (!pairs.empty()) {
       Experiment messages = between_pairs(at_once(pairs, n_, ranks), Bytes(8), Bytes(8));
       messages.iterations = guess_messages;
@@ -76,6 +78,8 @@ bool Examination::guess_leaves() {
   }
   structure_.leaf = guess.leaves();
   structure_.guessed = !structure_.leaf.empty();
+  structure_.unsettled = structure_.guessed && !settled;
+  structure_.all_alike = guess.all_alike();
   if (!structure_.guessed) return true;
   groups_ = structure_.leaf;
   return probe();  // the one before crossed trunks wherever the order of the nodes has it

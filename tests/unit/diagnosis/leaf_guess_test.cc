@@ -136,6 +136,40 @@ TEST(LeafGuess, OneSwitchIsNoGuess) {
     }
 }
 
+// Below one switch no way is longer than another; where round trips scatter too much, nobody knows.
+TEST(LeafGuess, TellsThatAllAreAlike) {
+  const auto alike = [](Fabric fabric) {
+    const int n = int(fabric.leaf.size());
+    std::vector<int> nodes(std::size_t(n), 0);
+    std::iota(nodes.begin(), nodes.end(), 0);
+    LeafGuess guess(n);
+    for (int turn = 0; turn < 200; ++turn) {
+      const auto pairs = guess.next(nodes, 8, 1);
+      if (pairs.empty()) break;
+      guess.add(fabric.play(pairs));
+    }
+    return guess.all_alike();
+  };
+  for (const int nodes : {8, 16, 100}) {
+    Fabric fabric{std::vector<int>(std::size_t(nodes), 0)};
+    for (const double scatter : {0.0, 0.01, 0.05}) {
+      fabric.scatter = scatter;
+      EXPECT_TRUE(alike(fabric)) << scatter << " " << nodes;
+    }
+  }
+  Fabric scattered{std::vector<int>(100, 0)};
+  scattered.scatter = 0.5;
+  EXPECT_FALSE(alike(scattered));
+  Fabric slow{in_leaves(64, 8, true)};  // 2 % apart: no kinds, and not alike either
+  slow.near = 60e-6, slow.far = 61.2e-6;
+  EXPECT_FALSE(alike(slow));
+  for (const bool any : {false, true}) {
+    Fabric fabric{in_leaves(64, 8, any)};
+    fabric.near = 40e-6, fabric.far = 42e-6, fabric.scatter = 0.05;
+    EXPECT_FALSE(alike(fabric)) << any;
+  }
+}
+
 // A kernel that tells microseconds makes kinds of one: 8 and 9.
 TEST(LeafGuess, WhatTheClockDoesNotTellIsNoKind) {
   for (const int nodes : {8, 16, 100}) {

@@ -1,0 +1,41 @@
+// Healthy clusters in which somebody was accused once, and why nobody is.
+#include <gtest/gtest.h>
+
+#include "campaign/campaign.h"
+#include "campaign/nuisances.h"
+
+namespace ringtrue::campaign {
+namespace {
+
+struct Accused {
+  std::uint64_t seed, number;
+  const char* why;
+};
+
+class Healthy : public testing::TestWithParam<Accused> {};
+
+TEST_P(Healthy, IsNotAccused) {
+  Limits limits;
+  limits.nuisances = *parse_nuisances("half");
+  const Case c = draw_case(GetParam().seed, GetParam().number, limits);
+  ASSERT_TRUE(c.world.fabric.faults.empty());
+  const Checked checked = check(c);
+  for (const auto& finding : checked.diagnosis.findings)
+    EXPECT_EQ(finding.severity, diagnosis::Severity::info) << key_of(finding.kind) << ": " << GetParam().why;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Once, Healthy,
+    testing::Values(
+        Accused{2026, 166, "a sender below a leaf that nobody knows, on trunks that others use"},
+        Accused{2026, 918, "leaves that were guessed, on trunks that others use"},
+        Accused{31, 1038,
+                "a receiver to which tables lead by a trunk that others use, its leaf guessed in part"},
+        Accused{32, 914, "a sender, its leaf guessed in part, on trunks that others use"},
+        Accused{32, 768, "one of eight rails of three busy nodes"}),
+    [](const auto& info) {
+      return "seed_" + std::to_string(info.param.seed) + "_case_" + std::to_string(info.param.number);
+    });
+
+}  // namespace
+}  // namespace ringtrue::campaign
