@@ -15,8 +15,6 @@
 namespace ringtrue::daemon {
 namespace {
 
-constexpr std::size_t max_told = 8;  // networks in a refusal
-
 int bits_of(const sockaddr* mask, int family) {
   int bits = 0;
   // A netmask's family is not set everywhere.
@@ -27,13 +25,6 @@ int bits_of(const sockaddr* mask, int family) {
   const bool is_v4 = family == AF_INET;
   for (int i = 0; i < (is_v4 ? 4 : 16); ++i) bits += std::popcount((is_v4 ? v4 : v6)[i]);
   return is_v4 ? 96 + bits : bits;
-}
-
-std::string listed(const std::vector<IpNetwork>& networks) {
-  std::vector<std::string> told;
-  for (const IpNetwork& network : networks) told.push_back(to_text(network));
-  if (told.size() > max_told) told.resize(max_told), told.emplace_back("...");
-  return told.empty() ? "none" : fmt::format("{}", fmt::join(told, ", "));
 }
 
 }  // namespace
@@ -53,6 +44,13 @@ std::vector<IpNetwork> own_networks() {
   return networks;
 }
 
+std::vector<IpNetwork> Peers::networks(bool local) const {
+  std::vector<IpNetwork> networks = configured_.empty() ? own_networks() : configured_;
+  if (local)
+    for (const char* loopback : {"127.0.0.0/8", "::1"}) networks.push_back(*parse_network(loopback));
+  return networks;
+}
+
 Result<void> Peers::allow(const std::string& node, const std::string& host, bool local) const {
   const auto address = parse_ip(host);
   if (!address)
@@ -60,7 +58,7 @@ Result<void> Peers::allow(const std::string& node, const std::string& host, bool
                 fmt::format("{} is said to be at '{}', which is no address", one_line(node, 255),
                             one_line(host, 255)),
                 "", "give addresses to daemons; `ringtrue` resolves names itself");
-  const std::vector<IpNetwork> networks = configured_.empty() ? own_networks() : configured_;
+  const std::vector<IpNetwork> networks = this->networks(false);
   const auto holds = [&](const IpNetwork& network) { return network.holds(*address); };
   if (is_of_one(*address)) {
     if (local && is_loopback(*address)) return {};
@@ -70,7 +68,7 @@ Result<void> Peers::allow(const std::string& node, const std::string& host, bool
       Cause::refused,
       fmt::format("{} is said to be at {}, outside of this node's {} ({})", one_line(node, 255),
                   to_text(*address), configured_.empty() ? "interfaces' networks" : "configured networks",
-                  listed(networks)),
+                  to_text(networks)),
       "", "if it is there, add its network to peers under [daemon] in this node's configuration");
 }
 

@@ -18,6 +18,8 @@ class Peers {
   // Whether a node may be at `host`, which has to be an address: a name could mean another one tomorrow.
   // `local`: the operator is on this machine, and so may be all of the run.
   Result<void> allow(const std::string& node, const std::string& host, bool local) const;
+  // The same as networks, for workers to hold addresses to that peers tell each other.
+  std::vector<IpNetwork> networks(bool local) const;
 
  private:
   std::vector<IpNetwork> configured_;

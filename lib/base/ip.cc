@@ -12,7 +12,8 @@
 namespace ringtrue {
 namespace {
 
-constexpr int v4_bits = 96;  // in front of an IPv4 address
+constexpr int v4_bits = 96;          // in front of an IPv4 address
+constexpr std::size_t max_told = 8;  // networks in a message
 
 int octet(const IpBytes& address, std::size_t i) {
   return std::to_integer<int>(address[i]);
@@ -103,6 +104,14 @@ std::string to_text(const IpNetwork& network) {
   if (network.bits == 128) return to_text(network.address);
   return fmt::format("{}/{}", to_text(network.address),
                      is_ipv4(network.address) ? network.bits - v4_bits : network.bits);
+}
+
+std::string to_text(const std::vector<IpNetwork>& networks) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(networks.size(), max_told); ++i)
+    text += (i == 0 ? "" : ", ") + to_text(networks[i]);
+  if (networks.size() > max_told) text += ", ...";
+  return networks.empty() ? "none" : text;
 }
 
 }  // namespace ringtrue

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace ringtrue {
 
@@ -36,5 +37,7 @@ IpNetwork network_of(const IpBytes& address, int bits);
 // "10.0.0.0/24", "fd00::/64", "10.0.0.7"; bits of hosts may be set. nullopt: no network.
 std::optional<IpNetwork> parse_network(const std::string& text);
 std::string to_text(const IpNetwork& network);
+// "10.0.0.0/24, fd00::/64", the first few of them; "none".
+std::string to_text(const std::vector<IpNetwork>& networks);
 
 }  // namespace ringtrue

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/ip.h"
+
 namespace ringtrue::transport::verbs {
 class Library;
 }
@@ -18,12 +20,14 @@ namespace ringtrue::run {
 struct Member {
   int node = 0;
   int process = 0;
-  int processes = 1;                // on this node
-  int threads = 0;                  // 0: as many as there are cores, divided by `processes`, at least 1
-  std::string secret;               // of the lease: data connections prove that they know it
-  std::string data_address;         // of the data interface that was asked for: to listen on
-  std::string listen_address;       // to listen on where there is no such; empty: all
-  std::string node_address;         // where the node is reached, which picks its RDMA port; may be empty
+  int processes = 1;           // on this node
+  int threads = 0;             // 0: as many as there are cores, divided by `processes`, at least 1
+  std::string secret;          // of the lease: data connections prove that they know it
+  std::string data_address;    // of the data interface that was asked for: to listen on
+  std::string listen_address;  // to listen on where there is no such; empty: all
+  std::string node_address;    // where the node is reached, which picks its RDMA port; may be empty
+  // Networks that peers' RDMA addresses have to lie in, as the daemon holds their hosts to them; empty: any.
+  std::vector<IpNetwork> peers;
   int port_low = 0, port_high = 0;  // range to listen in; 0: any
   // With processes > 1: a memfd shared by the node's processes, and one eventfd per process, in order.
   // -1 and empty otherwise. The session does not close them.

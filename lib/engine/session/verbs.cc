@@ -137,6 +137,8 @@ std::string HostSession::accept(Pairing& m, const verbs::Greeting& theirs,
                                 std::map<int, Error>& unreachable) {
   const bool first = m.key.self < m.key.peer;  // so that both ends say it in the same words
   std::string why = first ? verbs::mismatch(m.ours, theirs) : verbs::mismatch(theirs, m.ours);
+  const std::string outside =
+      why.empty() && !member_.peers.empty() ? verbs::outside(m.ours, theirs, member_.peers) : "";
   if (!why.empty()) {
     m.remark.peer = node_of(first ? m.edge.peer : m.rank);
     m.remark.node = node_of(first ? m.rank : m.edge.peer);
@@ -145,7 +147,12 @@ std::string HostSession::accept(Pairing& m, const verbs::Greeting& theirs,
     // enough.
     const int there = job_.seats[std::size_t(m.edge.peer)].node;
     const auto known = unreachable.find(there);
-    if (known != unreachable.end())
+    if (!outside.empty())
+      m.failed = {Cause::refused, fmt::format("{} is said to be at {}", node_of(m.edge.peer), outside),
+                  node_of(m.rank),
+                  fmt::format("if it is there, add its network to peers under [daemon] in {}'s configuration",
+                              node_of(m.rank))};
+    else if (known != unreachable.end())
       m.failed = known->second;
     else if (const auto accepted = verbs_->accept(m.key, theirs); !accepted)
       m.failed = accepted.error();

@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 
+#include "base/ip.h"
+#include "base/text.h"
 #include "run/rdma.h"
 #include "transport/fields.h"
 #include "transport/verbs/rails.h"
@@ -51,6 +53,16 @@ std::string mismatch(const Greeting::Rail& our, const Greeting::Rail& their) {
   for (const Greeting::Rail* rail : {&our, &their})
     if (!rail->global && rail->lid == 0) return fmt::format("{} has no LID", rail->name);
   return {};
+}
+
+bool may_be_at(const Greeting::Rail& from, const Greeting::Rail& to, const std::vector<IpNetwork>& networks) {
+  const bool one_subnet = std::equal(from.gid.begin(), from.gid.begin() + 8, to.gid.begin());
+  if (to.layer == LinkLayer::infiniband && (one_subnet || (flid(from) != 0 && flid(to) != 0))) return true;
+  if (!is_of_one(to.gid)) return false;
+  const bool of_our_link = is_link_local(from.gid) && is_ipv4(from.gid) == is_ipv4(to.gid) && one_subnet;
+  if (is_link_local(to.gid) && of_our_link) return true;
+  return std::any_of(networks.begin(), networks.end(),
+                     [&](const IpNetwork& network) { return network.holds(to.gid); });
 }
 
 // `greeting` is const where `fields` writes.
@@ -132,6 +144,16 @@ std::string mismatch(const Greeting& ours, const Greeting& theirs) {
   if (pairs.empty()) return mismatch(ours.rails.at(0), theirs.rails.at(0));
   for (const auto& [r, t] : pairs)
     if (auto why = mismatch(ours.rails[r], theirs.rails[t]); !why.empty()) return why;
+  return {};
+}
+
+std::string outside(const Greeting& ours, const Greeting& theirs, const std::vector<IpNetwork>& networks) {
+  for (const auto& [r, t] : pair_rails(ours, theirs)) {
+    const Greeting::Rail &from = ours.rails[r], &to = theirs.rails[t];
+    if (route(from, to).global && !may_be_at(from, to, networks))
+      return fmt::format("{} ({}), outside of this node's networks ({})", ringtrue::to_text(to.gid),
+                         one_line(to.name, 96), to_text(networks));
+  }
   return {};
 }
 

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ip.h"
 #include "transport/verbs/library.h"
 
 namespace ringtrue::transport::verbs {
@@ -64,5 +65,10 @@ Route route(const Greeting::Rail& from, const Greeting::Rail& to);
 // Why these two cannot be connected, rails paired as above; empty: they can. In words for the operator, who
 // sees both nodes' names beside it.
 std::string mismatch(const Greeting& ours, const Greeting& theirs);
+
+// Where a rail of theirs is that ours would send to outside of these networks, for whom they are told by
+// another node: "8.8.8.8 (mlx5_0:1), outside of this node's networks (10.0.0.0/8)"; empty: nowhere. What is
+// of a link or of a fabric without IP has to be of the subnet of our rail, or routed by the fabric itself.
+std::string outside(const Greeting& ours, const Greeting& theirs, const std::vector<IpNetwork>& networks);
 
 }  // namespace ringtrue::transport::verbs

@@ -50,6 +50,13 @@ TEST(Peers, AreOnLoopbackOnlyWhereTheOperatorIs) {
   EXPECT_TRUE(peers({"127.0.0.0/8"}).allow("node1", "127.0.0.1", false));
 }
 
+TEST(Peers, AreToldToWorkersAsNetworks) {
+  const auto all = [](const Peers& some, bool local) { return to_text(some.networks(local)); };
+  EXPECT_EQ(all(peers({"10.1.0.0/16"}), false), "10.1.0.0/16");
+  EXPECT_EQ(all(peers({"10.1.0.0/16"}), true), "10.1.0.0/16, 127.0.0.0/8, ::1");
+  EXPECT_EQ(Peers().networks(false), own_networks());
+}
+
 TEST(Peers, AreByDefaultInTheNetworksOfInterfaces) {
   for (const IpNetwork& network : own_networks()) {
     EXPECT_FALSE(is_loopback(network.address) || is_link_local(network.address)) << to_text(network);

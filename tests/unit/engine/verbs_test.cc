@@ -265,6 +265,32 @@ TEST_F(Verbs, WhatCarriesNoDataIsToldOnce) {
              "ports of another kind carry no RDMA on node0 and 2 others: irdma0:1 (Ethernet, 10 Gbit/s)"}));
 }
 
+// A hostile peer's GID is where queue pairs would send to.
+TEST_F(Verbs, PeersOutsideOfTheDaemonsNetworksAreNotReached) {
+  add_nodes(2,
+            [](int n) { return std::vector{verbs::fake_roce("mlx5_0", n == 0 ? "10.1.0.1" : "192.0.2.7")}; });
+  for (const int n : {0, 1}) members_.push_back(member_of(n));
+  members_[0].peers = {*parse_network("10.1.0.0/16")};
+  const auto report = play(job_of("ring", 1, 10'000));
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_EQ(wrong(*report), 0u);
+  EXPECT_EQ(run::to_text(report->transports), "tcp");
+  const std::string why =
+      "node1 is said to be at 192.0.2.7 (mlx5_0:1), outside of this node's networks (10.1.0.0/16)";
+  ASSERT_EQ(report->notes.size(), 1u);
+  EXPECT_NE(report->notes[0].find(why), std::string::npos) << report->notes[0];
+  const auto refused = play(job_of("ring", 1, 10'000, "verbs"));
+  ASSERT_FALSE(refused);
+  const auto& said = errors_[0];
+  EXPECT_EQ(said.cause, Cause::refused) << said.text();
+  EXPECT_EQ(said.what, why);
+  EXPECT_EQ(said.where.node, "node0");
+  EXPECT_EQ(said.next, "if it is there, add its network to peers under [daemon] in node0's configuration");
+  members_[0].peers.push_back(*parse_network("192.0.2.0/24"));
+  const auto told = play(job_of("ring", 1, 10'000, "verbs"));
+  ASSERT_TRUE(told) << told.error().text();
+}
+
 TEST_F(Verbs, AutoNamesTheNodeWithoutRdmaOnce) {
   add_nodes(4, [](int n) {
     return n == 2 ? std::vector<FakeDevice>()

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 
+#include "base/ip.h"
 #include "transport/verbs/greeting.h"
 #include "transport/verbs/slice.h"
 
@@ -212,6 +213,60 @@ TEST(VerbsGreeting, OtherSubnetsAreReachedThroughRoutersAlone) {
   EXPECT_NE(mismatch(asked, answered), "");
   answered.rails[0].global = true;
   EXPECT_EQ(mismatch(asked, answered), "") << "the operator knows";
+}
+
+// A peer says itself where its ports are: what carries an IP address is held to networks.
+TEST(VerbsGreeting, PeersPortsLieInTheNetworksOfTheNode) {
+  const auto networks = [](std::initializer_list<const char*> texts) {
+    std::vector<IpNetwork> list;
+    for (const char* text : texts) list.push_back(*parse_network(text));
+    return list;
+  };
+  const auto at = [](const char* address) {
+    Greeting greeting = roce(1);
+    greeting.rails.resize(1);
+    greeting.rails[0].gid = *parse_ip(address);
+    return greeting;
+  };
+  const auto tens = networks({"10.0.0.0/24", "fd00:1::/32"});
+  EXPECT_EQ(outside(roce(1), roce(2), tens), "");
+  EXPECT_EQ(outside(at("fd00:1::1"), at("fd00:1::2"), tens), "");
+  EXPECT_EQ(outside(roce(1), at("10.0.1.2"), tens),
+            "10.0.1.2 (mlx5_0:1), outside of this node's networks (10.0.0.0/24, fd00:1::/32)");
+  const auto all = networks({"0.0.0.0/0", "::/0"});
+  for (const char* group : {"224.0.0.1", "255.255.255.255", "0.0.0.0"})
+    EXPECT_NE(outside(roce(1), at(group), all), "") << group;
+  for (const char* group : {"ff02::1", "::"})
+    EXPECT_NE(outside(at("fd00:1::1"), at(group), all), "") << group;
+  // Of the link: to whom is on it as well.
+  EXPECT_EQ(outside(at("fe80::1"), at("fe80::2"), tens), "");
+  EXPECT_NE(outside(at("fd00:1::1"), at("fe80::2"), tens), "");
+  EXPECT_EQ(outside(at("169.254.3.1"), at("169.254.3.2"), tens), "");
+  EXPECT_NE(outside(roce(1), at("169.254.169.254"), tens), "");
+  // The second of two rails.
+  Greeting astray = roce(2);
+  astray.rails[1].gid = *parse_ip("192.0.2.1");
+  EXPECT_EQ(outside(roce(1), astray, tens),
+            "192.0.2.1 (mlx5_1:1), outside of this node's networks (10.0.0.0/24, fd00:1::/32)");
+}
+
+TEST(VerbsGreeting, WhatAFabricWithoutIpReachesIsOfOurSubnet) {
+  const auto port = [](const char* gid, bool global) {
+    Greeting greeting = roce(1);
+    greeting.rails.resize(1);
+    Greeting::Rail& rail = greeting.rails[0];
+    rail.layer = LinkLayer::infiniband;
+    rail.lid = 7;
+    rail.global = global;
+    rail.gid = *parse_ip(gid);
+    return greeting;
+  };
+  const std::vector<IpNetwork> tens{*parse_network("10.0.0.0/24")};
+  EXPECT_EQ(outside(port("fe80::1", false), port("fe80::2", false), tens), "");  // by LID
+  EXPECT_EQ(outside(port("fe80::1", true), port("fe80::2", true), tens), "");
+  EXPECT_EQ(outside(port("fec0:0:7::1", true), port("fec0:0:8:1::2", true), tens), "");  // routers' FLIDs
+  EXPECT_NE(outside(port("fe80::1", true), port("fec0::1:0:0:0:2", true), tens), "");
+  EXPECT_EQ(outside(port("fe80::1", true), port("fec0::1:0:0:0:2", true), {*parse_network("fec0::/16")}), "");
 }
 
 TEST(VerbsSlice, HeadsAndImmediatesAreReadBack) {
