@@ -15,7 +15,7 @@ namespace ringtrue::ops {
 run::Job reach_job(run::Job job) {
   job.reach = true;
   job.memory = run::Memory::host;
-  job.transport = run::Transport::tcp;
+  if (job.transport != run::Transport::udp) job.transport = run::Transport::tcp;
   job.input.reset();
   job.fault.clear();
   job.reference.clear();
@@ -26,40 +26,58 @@ run::Job reach_job(run::Job job) {
   return job;
 }
 
-Reached reached(const run::RunReport& report, const run::Job& job, const std::vector<std::string>& names) {
-  const auto node_of = [&](std::int32_t rank) {
-    return rank < 0 || rank >= job.ranks() ? -1 : job.seats[std::size_t(rank)].node;
-  };
-  // By node: a pair of nodes is as bad as any pair of their processes.
-  std::map<std::pair<std::int32_t, std::int32_t>, const run::Reach*> seen;
-  for (const run::Reach& r : report.reaches)
-    if (node_of(r.self) >= 0 && node_of(r.peer) >= 0) seen[{r.self, r.peer}] = &r;
+namespace {
+
+using Seen = std::map<std::pair<std::int32_t, std::int32_t>, const run::Reach*>;  // by ranks
+
+// How one end's call, or datagram, fared, from what both ends say.
+diagnosis::Tried tried_of(const run::Reach& own, const run::Reach* theirs) {
+  diagnosis::Tried tried;
+  tried.address = own.address;
+  using Call = diagnosis::Tried::Call;
+  if (!own.called && !(theirs && theirs->taken)) {
+    tried.call = !own.why.empty()            ? Call::rejected
+                 : theirs && theirs->knocked ? Call::answer_vanishes
+                                             : Call::vanishes;
+    tried.why = own.why;
+  }
+  tried.packet = own.packet;
+  // Where short datagrams do not arrive, long ones tell nothing.
+  tried.long_lost = own.packet > 0 && !own.acknowledged &&
+                    !(own.datagrams && (tried.call != Call::answered || (theirs && theirs->long_taken)));
+  return tried;
+}
+
+// By node: a pair of nodes is as bad as any pair of their processes.
+std::vector<diagnosis::Tried> tried_by_node(const Seen& seen, const run::Job& job) {
   std::map<std::pair<int, int>, diagnosis::Tried> pairs;
   for (const auto& [ranks, own] : seen) {
     const auto at = seen.find({ranks.second, ranks.first});
-    const run::Reach* theirs = at == seen.end() ? nullptr : at->second;
-    diagnosis::Tried tried;
-    tried.source = node_of(own->self);
-    tried.destination = node_of(own->peer);
-    tried.address = own->address;
-    tried.needed = tried.source < tried.destination;  // the lower seat calls
-    using Call = diagnosis::Tried::Call;
-    if (!own->called && !(theirs && theirs->taken)) {
-      tried.call = !own->why.empty()           ? Call::rejected
-                   : theirs && theirs->knocked ? Call::answer_vanishes
-                                               : Call::vanishes;
-      tried.why = own->why;
-    }
-    tried.packet = own->packet;
-    tried.long_lost = own->packet > 0 && !own->acknowledged;
+    // A daemon of another release may not send datagrams yet.
+    if (own->datagrams && at == seen.end()) continue;
+    diagnosis::Tried tried = tried_of(*own, at == seen.end() ? nullptr : at->second);
+    tried.source = job.seats[std::size_t(own->self)].node;
+    tried.destination = job.seats[std::size_t(own->peer)].node;
+    // The lower seat calls; datagrams go both ways.
+    tried.needed = own->datagrams || tried.source < tried.destination;
     auto [known, fresh] = pairs.try_emplace({tried.source, tried.destination}, tried);
     const auto badness = [](const diagnosis::Tried& t) {
-      return std::pair(t.call != Call::answered, t.long_lost);
+      return std::pair(t.call != diagnosis::Tried::Call::answered, t.long_lost);
     };
     if (!fresh && badness(known->second) < badness(tried)) known->second = tried;
   }
   std::vector<diagnosis::Tried> tried;
   for (auto& [nodes, each] : pairs) tried.push_back(std::move(each));
+  return tried;
+}
+
+}  // namespace
+
+Reached reached(const run::RunReport& report, const run::Job& job, const std::vector<std::string>& names) {
+  Seen connections, datagrams;
+  const auto is_rank = [&](std::int32_t rank) { return rank >= 0 && rank < job.ranks(); };
+  for (const run::Reach& r : report.reaches)
+    if (is_rank(r.self) && is_rank(r.peer)) (r.datagrams ? datagrams : connections)[{r.self, r.peer}] = &r;
   Reached out;
   out.networks = report.networks;
   std::map<int, diagnosis::DataEnd> ends;
@@ -68,7 +86,11 @@ Reached reached(const run::RunReport& report, const run::Job& job, const std::ve
       if (names[std::size_t(node)] == network.node)
         ends[node] = {network.interface, network.address, network.mtu};
   constexpr Seconds patience{2};
-  out.verdict = diagnosis::judge_reach(tried, ends, names, patience);
+  out.verdict = diagnosis::judge_reach(tried_by_node(connections, job), ends, names, patience);
+  if (out.verdict.findings.empty() && !datagrams.empty()) {
+    out.verdict = diagnosis::judge_reach(tried_by_node(datagrams, job), ends, names, patience);
+    out.datagrams = true;
+  }
   return out;
 }
 
@@ -83,7 +105,7 @@ std::string value(const diagnosis::Statement& s, std::string_view name) {
 }
 
 // The first of a finding's evidence, and what the ends are.
-std::string words_of(const diagnosis::Finding& finding) {
+std::string words_of(const diagnosis::Finding& finding, bool datagrams) {
   using Kind = diagnosis::StatementKind;
   const diagnosis::Statement& s = finding.evidence.front();
   std::string port = value(s, "port");
@@ -95,8 +117,9 @@ std::string words_of(const diagnosis::Finding& finding) {
   std::string out = s.kind == Kind::long_packets_vanish
                         ? fmt::format("packets of {} bytes from {} to {} vanish, short ones arrive",
                                       value(s, "packet"), value(s, "from"), value(s, "to"))
-                        : fmt::format("{} cannot connect to {}: TCP port {} {}", value(s, "from"),
-                                      value(s, "to"), port, how);
+                        : fmt::format("{} cannot {} {}: {} port {} {}", value(s, "from"),
+                                      datagrams ? "send datagrams to" : "connect to", value(s, "to"),
+                                      datagrams ? "UDP" : "TCP", port, how);
   for (const diagnosis::Statement& end : finding.evidence)
     if (end.kind == Kind::data_end)
       out += fmt::format("; {}: {}, {}, MTU {}", end.subjects.front().node, value(end, "interface"),
@@ -106,12 +129,13 @@ std::string words_of(const diagnosis::Finding& finding) {
 
 }  // namespace
 
-std::optional<Trouble> trouble_of(const diagnosis::Reached& reached) {
+std::optional<Trouble> trouble_of(const Reached& reached) {
   Trouble trouble;
-  for (const diagnosis::Finding& f : reached.findings) {
+  for (const diagnosis::Finding& f : reached.verdict.findings) {
     if (f.severity != diagnosis::Severity::critical || f.evidence.empty()) continue;
     const bool mtu = f.evidence.front().kind == diagnosis::StatementKind::long_packets_vanish;
-    Error error{Cause::unreachable, words_of(f), Subject(f.scope.subject.node, Phase::connect),
+    Error error{Cause::unreachable, words_of(f, reached.datagrams),
+                Subject(f.scope.subject.node, Phase::connect),
                 mtu ? "look for a smaller MTU between them, or set the same on all nodes"
                     : "open its data ports in firewalls (nft list ruleset), or see --data-ports and "
                       "--data-interface"};
@@ -129,7 +153,7 @@ Outcome<std::vector<run::Network>> need_all(Runner& runner, const run::Job& job)
   auto report = runner.play(reach_job(job));
   if (!report) return tl::unexpected(report.error());
   Reached seen = reached(*report, job, runner.place().nodes);
-  if (auto cut = trouble_of(seen.verdict)) return tl::unexpected(std::move(*cut));
+  if (auto cut = trouble_of(seen)) return tl::unexpected(std::move(*cut));
   return std::move(seen.networks);
 }
 

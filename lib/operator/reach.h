@@ -16,6 +16,7 @@ namespace ringtrue::ops {
 
 struct Reached {
   diagnosis::Reached verdict;
+  bool datagrams = false;              // it is of UDP, as nothing is wrong with TCP
   std::vector<run::Network> networks;  // by node
 };
 
@@ -24,7 +25,7 @@ run::Job reach_job(run::Job job);
 // What its report means; nodes are named as `names` has them, by Seat::node.
 Reached reached(const run::RunReport& report, const run::Job& job, const std::vector<std::string>& names);
 // For runs that need all of their nodes: none where they do.
-std::optional<Trouble> trouble_of(const diagnosis::Reached& reached);
+std::optional<Trouble> trouble_of(const Reached& reached);
 // Plays the trial for `job`, unless all of it is on one node. Trouble: who is cut off, or why it failed.
 Outcome<std::vector<run::Network>> need_all(Runner& runner, const run::Job& job);
 

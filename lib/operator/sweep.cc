@@ -81,7 +81,7 @@ class Sweep {
     auto reached = measurer_->reach();
     if (!reached) return give_up(reached.error());
     document_.networks = std::move(reached->networks);
-    document_.error = trouble_of(reached->verdict);
+    document_.error = trouble_of(*reached);
     return !document_.error;
   }
 

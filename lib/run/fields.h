@@ -246,6 +246,8 @@ void fields(V&& v, X&... x) {
   RINGTRUE_FIELD("address", line(320), address);
   RINGTRUE_FIELD("packet", range(0, 1 << 20), packet);
   RINGTRUE_FIELD("acknowledged", {}, acknowledged);
+  RINGTRUE_FIELD("datagrams", {}, datagrams);
+  RINGTRUE_FIELD("long_taken", {}, long_taken);
 }
 
 template <class V, Is<Network>... X>

@@ -19,6 +19,11 @@ struct Reach {
   // The longest packets that this end sends: bytes of IP; 0: no connection was there to send any on.
   int packet = 0;
   bool acknowledged = false;  // by the peer's kernel, none of them cut any shorter
+  // Of UDP, where both ends send a short datagram and a long one: these bits then mean that the short one
+  // came (called, taken) or the long one (acknowledged, long_taken), ours by the peer's word and the peer's
+  // here.
+  bool datagrams = false;
+  bool long_taken = false;
   bool operator==(const Reach&) const = default;
 };
 

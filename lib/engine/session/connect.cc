@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <set>
 
 #include "base/memory.h"
 #include "base/plural.h"
@@ -212,7 +213,7 @@ Result<void> HostSession::connect(const std::vector<std::vector<run::Address>>& 
         return fail(Cause::bad_input,
                     fmt::format("no data address of {}", job_.nodes[std::size_t(peer.node)]));
       const run::Address& address = processes[std::size_t(peer.node)][std::size_t(peer.process)];
-      if (over_datagrams(job_, edge)) continue;
+      if (over_datagrams(job_, edge) && !job_.reach) continue;
       wanted[connection_key(rank, edge)] = {address.host, address.port, job_.nodes[std::size_t(peer.node)]};
     }
   if (job_.reach) return reach(wanted, deadline);
@@ -302,6 +303,12 @@ Result<void> HostSession::reach(const std::map<tcp::ConnectionKey, transport::Pe
   const auto lower_first = [](const tcp::ConnectionKey& key) {
     return std::pair(std::min(key.self, key.peer), std::max(key.self, key.peer));
   };
+  std::set<Process> talk_by_datagrams;
+  for (const Rank rank : mine_)
+    for (const collective::Edge& edge : edges_[rank]) {
+      const run::Seat& seat = job_.seats[std::size_t(edge.peer)];
+      if (over_datagrams(job_, edge)) talk_by_datagrams.emplace(seat.node, seat.process);
+    }
   for (const auto& [key, peer] : wanted) {
     const run::Seat& seat = job_.seats[std::size_t(ranks.at(key.peer))];
     if (seat.node == member_.node) continue;
@@ -309,9 +316,11 @@ Result<void> HostSession::reach(const std::map<tcp::ConnectionKey, transport::Pe
     if (!fresh && lower_first(key) < lower_first(known->second)) known->second = key;
   }
   std::map<tcp::ConnectionKey, transport::PeerAddress> tried;
+  std::map<udp::Ends, transport::PeerAddress> by_datagrams;
   const std::vector<transport::Interface> all = transport::interfaces();
   for (const auto& [process, key] : first) {
     const transport::PeerAddress& peer = tried[key] = wanted.at(key);
+    if (talk_by_datagrams.contains(process)) by_datagrams[{ranks.at(key.self), ranks.at(key.peer)}] = peer;
     const auto address = transport::resolve(peer.host, peer.port, SOCK_STREAM);
     const auto outlet = address ? transport::outlet_to(*address) : std::nullopt;
     auto network = outlet ? transport::network_of(*outlet, all) : std::nullopt;
@@ -326,8 +335,12 @@ Result<void> HostSession::reach(const std::map<tcp::ConnectionKey, transport::Pe
       same->path_mtu = std::min(same->path_mtu, network->path_mtu);
   }
   const Seconds patience(std::min(reach_patience.value, double(deadline.left_ms()) / 1e3));
+  if (!by_datagrams.empty())
+    if (auto begun = udp_->begin_reach(by_datagrams, collective::max_packet(job_.call), job_.run); !begun)
+      return begun;
   auto seen = tcp_->reach(
-      tried, [this] { return over(); }, patience);
+      tried, [this] { return over(); }, patience, [this] { return !udp_ || udp_->reaches_all(); });
+  if (udp_) reaches_ = udp_->end_reach();
   if (!seen) return tl::unexpected(seen.error());
   for (auto& [key, reach] : *seen) {
     reach.self = ranks.at(key.self), reach.peer = ranks.at(key.peer);

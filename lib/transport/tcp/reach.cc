@@ -199,7 +199,8 @@ Result<void> Transport::go_on(Trial& trial, double seconds) {
 }
 
 Result<std::map<ConnectionKey, run::Reach>> Transport::reach(
-    const std::map<ConnectionKey, PeerAddress>& wanted, const std::function<bool()>& stop, Seconds patience) {
+    const std::map<ConnectionKey, PeerAddress>& wanted, const std::function<bool()>& stop, Seconds patience,
+    const std::function<bool()>& others) {
   end_reach();
   loop_.change(listener_.fd.get(), EPOLLIN, this);
   max_pending_ = std::max(max_pending_, 4 * call_at.size() * wanted.size());
@@ -226,7 +227,7 @@ Result<std::map<ConnectionKey, run::Reach>> Transport::reach(
     timer = loop_.at(now_ns() + tick_ns, tick);
   };
   tick();
-  loop_.run([&] { return first == trials.size() || error || stop(); }, Deadline::in(patience));
+  loop_.run([&] { return (first == trials.size() && others()) || error || stop(); }, Deadline::in(patience));
   loop_.cancel(timer);
   drop_calls();
   failures_ = nullptr;

@@ -74,9 +74,10 @@ class Transport final : public Watcher {
   // other's data port, and sends packets as long as the way takes by the kernel's word. Ends when all is
   // well, or after `patience` with what did not come. `wanted`: one connection a peer, whose lane does not
   // matter. Both ends do the same; what it connects stays until end_reach(). Errors: cancelled after `stop`;
-  // unavailable where there is no socket.
-  Result<std::map<ConnectionKey, run::Reach>> reach(const std::map<ConnectionKey, PeerAddress>& wanted,
-                                                    const std::function<bool()>& stop, Seconds patience);
+  // unavailable where there is no socket. `others`: whether what else is tried on the loop is well, too.
+  Result<std::map<ConnectionKey, run::Reach>> reach(
+      const std::map<ConnectionKey, PeerAddress>& wanted, const std::function<bool()>& stop, Seconds patience,
+      const std::function<bool()>& others = [] { return true; });
   void end_reach();
 
   std::uint64_t rejected() const { return rejected_; }

@@ -50,7 +50,30 @@ void Transport::begin_run(std::vector<collective::Fault> faults, std::uint64_t m
   arrivals_.resize(batch * stride_);
 }
 
+Result<void> Transport::begin_reach(const std::map<Ends, PeerAddress>& peers, std::uint64_t max_packet,
+                                    std::uint64_t run) {
+  begin_run({}, max_packet, run);
+  trials_ = std::make_unique<Trials>(socket_, tagger_, loop_, max_packet);
+  for (const auto& [ends, peer] : peers) {
+    const auto address = way_to(peer);
+    if (!address) return trials_.reset(), tl::unexpected(address.error());
+    trials_->add(ends, peer, *address);
+  }
+  reading_ = true;
+  update_interest();
+  trials_->begin();
+  return {};
+}
+
+std::vector<run::Reach> Transport::end_reach() {
+  if (!trials_) return {};
+  auto seen = trials_->seen();
+  end_run();
+  return seen;
+}
+
 void Transport::end_run() {
+  trials_.reset();
   if (flush_soon_) loop_.cancel(*flush_soon_);
   flush_soon_.reset();
   if (pause_) loop_.cancel(*pause_);
@@ -65,23 +88,29 @@ void Transport::end_run() {
   update_interest();
 }
 
+Result<SocketAddress> Transport::way_to(const PeerAddress& where) const {
+  auto address = socket_.resolve(where.host, where.port);
+  if (!address) {
+    address.error().where = where.node;
+    return address;
+  }
+  const auto mtu = socket_.path_mtu(*address);
+  if (!mtu)
+    return fail(Cause::unreachable, fmt::format("no way to {} at {}", where.node, to_text(*address)),
+                where.node, "is the data network between the nodes up? see --data-interface");
+  const std::uint64_t needed = max_packet_ + framing_bytes + (address->ipv4() ? ipv4_bytes : ipv6_bytes);
+  if (needed > std::uint64_t(*mtu))
+    return fail(Cause::bad_input,
+                fmt::format("packets of {} bytes do not fit the path to {}, which takes {}", needed,
+                            where.node, *mtu),
+                where.node, fmt::format("use --mtu {} and a smaller --block", *mtu));
+  return address;
+}
+
 Result<void> Transport::open(const Player& player, Rank peer, const PeerAddress& where) {
   if (!peers_.contains(peer)) {
-    auto address = socket_.resolve(where.host, where.port);
-    if (!address) {
-      address.error().where = where.node;
-      return tl::unexpected(address.error());
-    }
-    const auto mtu = socket_.path_mtu(*address);
-    if (!mtu)
-      return fail(Cause::unreachable, fmt::format("no way to {} at {}", where.node, to_text(*address)),
-                  where.node, "is the data network between the nodes up? see --data-interface");
-    const std::uint64_t needed = max_packet_ + framing_bytes + (address->ipv4() ? ipv4_bytes : ipv6_bytes);
-    if (needed > std::uint64_t(*mtu))
-      return fail(Cause::bad_input,
-                  fmt::format("packets of {} bytes do not fit the path to {}, which takes {}", needed,
-                              where.node, *mtu),
-                  where.node, fmt::format("use --mtu {} and a smaller --block", *mtu));
+    const auto address = way_to(where);
+    if (!address) return tl::unexpected(address.error());
     peers_[peer] = {where, *address};
   }
   Hop& hop = hops_[{player.rank, peer}];
@@ -114,6 +143,7 @@ bool Transport::anyone_listens() const {
 }
 
 void Transport::ready(std::uint32_t events) {
+  if (trials_) return trials_->take_arrivals();
   if (events & EPOLLERR) {
     take_network_errors();
     int error = 0;

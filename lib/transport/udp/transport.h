@@ -26,6 +26,7 @@
 #include "transport/loop.h"
 #include "transport/transport.h"
 #include "transport/udp/datagram.h"
+#include "transport/udp/reach.h"
 #include "transport/udp/socket.h"
 
 namespace ringtrue::transport::udp {
@@ -57,6 +58,13 @@ class Transport final : public Watcher {
   // resolved or reached, or the path is too narrow for the longest packet.
   Result<void> open(const Player& player, Rank peer, const PeerAddress& where);
   void end_run();
+
+  // Tries whether datagrams reach these peers, as long as this run's will be, until end_reach(); the loop has
+  // to run meanwhile. Errors: as open().
+  Result<void> begin_reach(const std::map<Ends, PeerAddress>& peers, std::uint64_t max_packet,
+                           std::uint64_t run);
+  bool reaches_all() const { return !trials_ || trials_->well(); }
+  std::vector<run::Reach> end_reach();  // what has come by then
 
   // The player listens to this peer from here on. What the peer has sent for the call already is placed
   // before this returns.
@@ -114,6 +122,8 @@ class Transport final : public Watcher {
   };
 
   Transport(Socket socket, const std::string& secret, Loop& loop);
+  // Errors: it cannot be resolved or reached, or not by the longest packet.
+  Result<SocketAddress> way_to(const PeerAddress& where) const;
   void queue_scripted(Hop& hop, std::vector<std::byte> datagram, std::uint64_t bytes, std::uint32_t sequence);
   void queue_copy(const Hop& hop, std::vector<std::byte> datagram);
   void release_held(Hop& hop, std::uint32_t sequence);
@@ -146,6 +156,7 @@ class Transport final : public Watcher {
   std::vector<collective::PacketReceiver*> receivers_;
   std::map<std::pair<Rank, Rank>, Hop> hops_;  // (self, peer)
   std::uint64_t max_packet_ = 0;
+  std::unique_ptr<Trials> trials_;  // instead of a run
 
   std::deque<Outgoing> outgoing_;
   std::vector<Outgoing> spare_;  // for their buffers

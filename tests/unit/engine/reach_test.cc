@@ -22,8 +22,7 @@ run::Job question() {
 }
 
 // Those of a node, by rank of the peer; `gone`: a node whose port nobody listens on.
-std::vector<run::RunReport> asked(int gone = -1) {
-  const run::Job job = question();
+std::vector<run::RunReport> asked(int gone = -1, const run::Job& job = question()) {
   std::vector<std::unique_ptr<Session>> sessions;
   std::vector<std::vector<run::Address>> addresses;
   for (int node = 0; node < 3; ++node) {
@@ -69,6 +68,28 @@ TEST(ReachJob, TellsEachPairOfNodesOnceAndTheirNetwork) {
     EXPECT_EQ(report.networks[0].node, "node" + std::to_string(node));
     EXPECT_EQ(report.networks[0].address, "127.0.0.1");
     EXPECT_TRUE(report.ranks.empty());
+  }
+}
+
+TEST(ReachJob, DatagramsAreTriedWhereRunsSendThem) {
+  run::Job job = question();
+  job.algorithm = collective::AlgorithmId::omnireduce;
+  job.transport = run::Transport::udp;
+  job.call.elements = 100'000;
+  job.call.omni.workers = job.call.omni.aggregators = job.call.omni.streams = 2;
+  job.call.omni.acked = true;
+  const auto reports = asked(-1, job);
+  for (const run::RunReport& report : reports) {
+    ASSERT_EQ(report.reaches.size(), 4u);
+    int datagrams = 0;
+    for (const run::Reach& reach : report.reaches) {
+      EXPECT_TRUE(reach.called || reach.taken);
+      if (!reach.datagrams) continue;
+      ++datagrams;
+      EXPECT_TRUE(reach.taken && reach.long_taken);
+      EXPECT_GT(reach.packet, int(sizeof(float) * job.call.omni.block));
+    }
+    EXPECT_EQ(datagrams, 2);
   }
 }
 

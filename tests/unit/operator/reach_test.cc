@@ -75,6 +75,53 @@ TEST(ReachOfRun, ACallIsGoodIfEitherEndSaysSo) {
   EXPECT_EQ(longer.findings[0].scope.type, diagnosis::ScopeType::sender);
 }
 
+// Of UDP both ends tell what came.
+std::function<run::RunReport(const run::Job&)> datagrams(std::function<void(run::Reach&)> change) {
+  return [change](const run::Job& job) {
+    run::RunReport report = seen([](run::Reach&) {})(job);
+    for (run::Reach reach : std::vector(report.reaches)) {
+      reach.datagrams = reach.long_taken = true;
+      change(reach);
+      report.reaches.push_back(reach);
+    }
+    return report;
+  };
+}
+
+TEST(ReachOfRun, DatagramsAreJudgedByWhatCame) {
+  Fleet fleet;
+  ScriptedFleet runner(fleet);
+  const run::Job job = runner.job();
+  const auto told = [&](std::function<void(run::Reach&)> change) {
+    const auto trouble = trouble_of(reached(datagrams(std::move(change))(job), job, job.nodes));
+    return trouble ? trouble->error.what : "";
+  };
+  EXPECT_EQ(told([](run::Reach&) {}), "");
+  // A word that was lost on its way.
+  EXPECT_EQ(told([](run::Reach& r) {
+              if (r.datagrams && r.self == 1) r.called = r.acknowledged = false;
+            }),
+            "");
+  EXPECT_THAT(told([](run::Reach& r) {
+                if (r.datagrams && r.self == 1) r.acknowledged = false;
+                if (r.datagrams && r.peer == 1) r.long_taken = false;
+              }),
+              HasSubstr("packets of 1500 bytes from node1 to node[0,2-3] vanish, short ones arrive"));
+  EXPECT_THAT(told([](run::Reach& r) {
+                if (!r.datagrams) return;
+                if (r.self == 1 && r.peer == 3) r.called = r.acknowledged = false;
+                if (r.self == 3 && r.peer == 1) r.taken = r.long_taken = false;
+              }),
+              HasSubstr("node1 cannot send datagrams to node3: UDP port 10.0.0.3:2000 gives no answer"));
+  // Of a release that sends none there is no word.
+  EXPECT_FALSE(trouble_of(reached(datagrams([](run::Reach& r) {
+                                    if (r.datagrams && r.self == 1) r.peer = 99;
+                                    if (r.datagrams && r.peer == 1)
+                                      r.called = r.taken = r.acknowledged = false;
+                                  })(job),
+                                  job, job.nodes)));
+}
+
 TEST(ReachOfRun, NodesWithAFasterNetworkAreTold) {
   run::Network slow{
       "node0", "eth0", "10.0.0.0", 1500, 1500, BytesPerSecond(125e6), "eth1", BytesPerSecond(12.5e9)};

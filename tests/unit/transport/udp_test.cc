@@ -405,6 +405,43 @@ TEST_F(Udp, WhatWasRecordedInAnotherRunIsDropped) {
   EXPECT_EQ(program[0].headers, std::vector<std::string>{"of this run"});
 }
 
+TEST_F(Udp, ReachTellsBothWaysOfBothLengths) {
+  for (const Rank r : {0, 1}) ends[r] = make_end("secret");
+  const auto begin_reach = [&](Rank r, int port) {
+    const auto begun =
+        ends[r]->begin_reach({{{r, 1 - r}, {"127.0.0.1", port, "node" + std::to_string(1 - r)}}}, longest, 7);
+    ASSERT_TRUE(begun) << begun.error().text();
+  };
+  begin_reach(0, ports[1]);
+  begin_reach(1, ports[0]);
+  ASSERT_TRUE(run([&] { return ends[0]->reaches_all() && ends[1]->reaches_all(); }));
+  for (const Rank r : {0, 1}) {
+    const auto seen = ends[r]->end_reach();
+    ASSERT_EQ(seen.size(), 1u);
+    EXPECT_TRUE(seen[0].datagrams && seen[0].called && seen[0].taken && seen[0].acknowledged &&
+                seen[0].long_taken);
+    EXPECT_EQ(seen[0].packet, int(longest + framing_bytes + ipv4_bytes));
+    EXPECT_EQ(seen[0].address, "127.0.0.1:" + std::to_string(ports[1 - r]));
+    EXPECT_TRUE(ends[r]->end_reach().empty());
+  }
+  // What others sign is nothing that has come; of a port where nobody listens the kernel tells.
+  ends[0] = make_end("another secret");
+  begin_reach(0, ports[1]);
+  begin_reach(1, free_port());
+  run([&] { return ends[1]->reaches_all(); }, Seconds(0.4));
+  for (const Rank r : {0, 1}) {
+    const auto seen = ends[r]->end_reach();
+    EXPECT_FALSE(seen[0].called || seen[0].taken || seen[0].acknowledged || seen[0].long_taken);
+    EXPECT_EQ(seen[0].why, r == 0 ? "" : "Connection refused");
+  }
+  // A run afterwards hears of none of it.
+  run_number = 8;
+  begin();
+  begin_calls();
+  run_for(Seconds(0.05));
+  EXPECT_EQ(ends[0]->rejected() + ends[1]->rejected(), 0u);
+}
+
 TEST_F(Udp, AnUnboundSocketSpeaksBothFamilies) {
   for (const char* host : {"127.0.0.1", "::1"}) {
     const int port = free_port();

@@ -80,6 +80,22 @@ def long_packets_vanish(lab):
     lab.expect_clean()
 
 
+def datagrams_say(rules, words, node, wanted):
+    """Connections are let through, and so is all that a run asks for beforehand, but not its datagrams."""
+    def run(lab):
+        outcome = filtered(lab, rules, ["run", "omnireduce", "--transport", "udp", "--acked", "--size", "1M", "--no-ring",
+                                        "--aggregators", "4", *words])
+        expect(outcome.code == 3 and outcome.data is not None, f"exit {outcome.code}", outcome)
+        error = outcome.data["error"]
+        expect(error["cause"] == "unreachable" and error["node"] == node, "not the node", outcome)
+        for word in wanted:
+            expect(word in error["what"], f"no word of {word}", outcome)
+        expect(outcome.seconds < 4, f"took {outcome.seconds:.1f} s", outcome)
+        lab.expect_clean()
+
+    return run
+
+
 def networks_are_told(lab):
     outcome = lab.cluster.ringtrue("run", "ring", "--size", "64K", "--hosts", lab.cluster.hosts, "--pki", lab.cluster.pki)
     line = f"network: eth0 of node[0-7] ({lab.network.address('node0')} ... {lab.network.address('node7')}), " \
@@ -118,4 +134,12 @@ register("blocked/other-order", check_finds({"node0": f"{SYN} drop"},
                                             {("blocked-node", "warning", "receiver", "node0", None)}, [],
                                             verdict="degraded"))
 register("blocked/long-packets", long_packets_vanish, quick=True)
+DATAGRAMS = "iifname eth0 meta l4proto udp"
+register("blocked/datagrams-node-drop", datagrams_say({VICTIM: f"{DATAGRAMS} drop"}, (), VICTIM, (
+    f"cannot send datagrams to {VICTIM}: UDP port 10.77.0.6:", "no answer within 2 s", "eth0, 10.77.0.6, MTU 1500")),
+         quick=True)
+register("blocked/datagrams-pair-reject", datagrams_say({"node1": f"ip saddr 10.77.0.6 {DATAGRAMS} reject"}, (), VICTIM, (
+    f"{VICTIM} cannot send datagrams to node1: UDP port 10.77.0.2:", "rejects it (Connection refused)")))
+register("blocked/datagrams-long", datagrams_say({VICTIM: f"{DATAGRAMS} meta length > 1000 drop"}, (), VICTIM, (
+    "packets of 1", "vanish, short ones arrive", "eth0, 10.77.0.6, MTU 1500")), quick=True)
 register("blocked/networks", networks_are_told, quick=True)
