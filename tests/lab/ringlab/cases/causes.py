@@ -1,4 +1,6 @@
 """What the transport's own counters tell of a cause: lost packets, a receiver whose sockets are small."""
+import re
+
 from . import expect, register
 from .slow_wire import SERIOUS, check
 
@@ -12,6 +14,18 @@ def serious(outcome):
     return [f for f in outcome.data["findings"] if f["severity"] in SERIOUS]
 
 
+# So few losses may spare a check, and a queue of a healthy port that overflows once hides their share: in one of
+# five, by chance.
+TRIES = 4
+
+
+def told(outcome):
+    """What a check says of lost packets. It may miss them, but never blames others."""
+    found = serious(outcome)
+    expect(all(VICTIM in (f["scope"]["node"], f["scope"]["peer"]) for f in found), "others are blamed", outcome)
+    return [e for f in found for e in f["evidence"] if "retransmissions: " in e or "were sent again" in e]
+
+
 def loses(side):
     """One packet in 2,048 is lost: whatever that makes slow is of that node, and the retransmissions are said."""
     def run(lab):
@@ -19,16 +33,15 @@ def loses(side):
             for node in lab.network.names():
                 lab.network.one_by_one(node)
             lab.network.lose(VICTIM, side, ONE_IN)
-            outcome = check(lab, True)
+            for _ in range(TRIES):
+                outcome = check(lab, True)
+                if causes := told(outcome):
+                    break
         finally:
             for node in lab.network.names():
                 lab.network.one_by_one(node, False)
-        found = serious(outcome)
-        expect(found, "nothing is found", outcome)
-        expect(all(VICTIM in (f["scope"]["node"], f["scope"]["peer"]) for f in found), "others are blamed", outcome)
-        causes = [e for f in found for e in f["evidence"] if "retransmissions: " in e or "were sent again" in e]
-        expect(causes, "no word of retransmissions", outcome)
-        expect(any("segments" in e or "packets" in e for e in causes) and any("0.0" in e for e in causes),
+        expect(causes, f"no word of retransmissions in {TRIES} checks", outcome)
+        expect(any("segments" in e or "packets" in e for e in causes) and any(re.search(r"\b0\.[01]", e) for e in causes),
                f"not their share: {causes}", outcome)
 
     return run
@@ -47,7 +60,6 @@ def small_buffers(lab):
     expect("receive into 8 KiB" in evidence and "receive window" in evidence, f"evidence: {evidence}", outcome)
 
 
-# Not among the quick ones: in some runs too few packets are lost while it is slow for their share to be told.
 register("causes/loss-ingress", loses("ingress"), nodes=NODES, rate=RATE)
 register("causes/loss-egress", loses("egress"), nodes=NODES, rate=RATE)
 register("causes/small-buffers", small_buffers, nodes=NODES, rate=RATE, quick=True)
