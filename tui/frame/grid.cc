@@ -77,6 +77,21 @@ std::string fitted_end(std::string_view text, int columns, const Letters& letter
   return std::string(letters.cut()) + std::string(text);
 }
 
+std::string fitted_name(std::string_view text, int columns, const Letters& letters) {
+  constexpr int least = 8;  // below it halves say nothing
+  if (columns < least || columns_of(text, letters.ambiguous) <= std::size_t(columns))
+    return fitted(text, columns, letters);
+  std::size_t bytes = 0;
+  for (int taken = 0;;) {
+    const Character c = first_character(text.substr(bytes));
+    const int more = columns_of(c.code, letters.ambiguous);
+    if (taken + more > (columns - 1) / 2)
+      return std::string(text.substr(0, bytes)) + fitted_end(text.substr(bytes), columns - taken, letters);
+    taken += more;
+    bytes += c.bytes;
+  }
+}
+
 std::vector<std::string> wrapped(std::string_view text, int columns, const Letters& letters) {
   const std::string seen = shown(text, letters);
   const auto width = [&](std::string_view t) { return int(columns_of(t, letters.ambiguous)); };

@@ -48,6 +48,9 @@ std::string shown(std::string_view text, const Letters& letters);
 std::string fitted(std::string_view shown_text, int columns, const Letters& letters);
 // The same of its end, with the mark before it.
 std::string fitted_end(std::string_view shown_text, int columns, const Letters& letters);
+// The same of a name, with the mark in its middle: hosts differ at the end, "gpu-eu…-node03", or before a
+// domain.
+std::string fitted_name(std::string_view shown_text, int columns, const Letters& letters);
 // In lines of at most `columns`, broken at blanks where there are any.
 std::vector<std::string> wrapped(std::string_view text, int columns, const Letters& letters);
 

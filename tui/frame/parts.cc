@@ -51,6 +51,9 @@ void draw_table(Grid& grid, const Box& box, const Table& table, int chosen) {
   for (int i = 0; i < height && first + i < count; ++i) {
     const Row& row = table.rows[std::size_t(first + i)];
     const int y = box.y + 1 + i;
+    const auto name_in = [&](const std::string& name, int room) {
+      return fitted_name(shown(name, grid.letters()), room, grid.letters());
+    };
     for (std::size_t c = 0; c < places.size(); ++c) {
       const Place& p = places[c];
       if (p.width == 0) continue;
@@ -63,7 +66,8 @@ void draw_table(Grid& grid, const Box& box, const Table& table, int chosen) {
       if (table.columns[c].right)
         grid.put_right(box.x + p.x, y, p.width, row.cells[c], paint);
       else
-        grid.put(box.x + p.x, y, row.cells[c], paint, p.width);
+        grid.put(box.x + p.x, y, table.fields[c] == "node" ? name_in(row.cells[c], p.width) : row.cells[c],
+                 paint, p.width);
     }
     if (first + i == chosen) grid.reverse(box.x, y, box.width);
   }

@@ -225,7 +225,8 @@ std::string draw_matrix(Grid& grid, const Box& box, const Snapshot& snapshot, co
   }
   for (int r = 0; r < down && first_row + r < int(cells.rows.size()); ++r) {
     const int y = box.y + 2 + r;
-    grid.put(box.x, y, labels[std::size_t(first_row + r)], Paint::title, label);
+    grid.put(box.x, y, fitted_name(shown(labels[std::size_t(first_row + r)], letters), label, letters),
+             Paint::title, label);
     if (first_row + r == row_at) grid.reverse(box.x, y, label);
     for (int c = 0; c < across && first_column + c < int(cells.columns.size()); ++c) {
       const Maybe& share = cells.shares[std::size_t(first_row + r)][std::size_t(first_column + c)];

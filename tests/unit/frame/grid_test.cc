@@ -20,6 +20,16 @@ TEST(Grid, CutsWithAMark) {
   EXPECT_EQ(plain.row(0), "0123~");
 }
 
+TEST(Grid, CutsNamesInTheirMiddle) {
+  const Letters utf8, ascii{false, Ambiguous::narrow};
+  EXPECT_EQ(fitted_name("node", 16, utf8), "node");
+  EXPECT_EQ(fitted_name("gpu-frankfurt-rack07-node03", 16, utf8), "gpu-fra…7-node03");
+  EXPECT_EQ(fitted_name("gpu-frankfurt-rack07-node03", 16, ascii), "gpu-fra~7-node03");
+  EXPECT_EQ(fitted_name("node03.cluster.example.org", 16, utf8), "node03.…mple.org");
+  EXPECT_EQ(fitted_name("漢字漢字漢字漢字", 9, utf8), "漢字…漢字");
+  EXPECT_EQ(fitted_name("node12345", 4, utf8), "nod…");
+}
+
 TEST(Grid, KeepsAnEndWithAMarkBeforeIt) {
   const Letters utf8, ascii{false, Ambiguous::narrow};
   EXPECT_EQ(fitted_end("node", 4, utf8), "node");

@@ -56,7 +56,11 @@ TEST(Table, NoTextRunsIntoAnotherColumnAndCutsAreMarked) {
             const std::string seen = trimmed(cells(grid, y, p.x, p.width));
             if (seen == whole) continue;
             ++cut;
-            ASSERT_TRUE(seen.ends_with(letters.cut())) << width << ": '" << seen << "' of '" << whole << "'";
+            // Names are cut in their middle.
+            const bool marked = table.fields[c] == "node" && y > 0
+                                    ? seen.find(letters.cut()) != std::string::npos
+                                    : seen.ends_with(letters.cut());
+            ASSERT_TRUE(marked) << width << ": '" << seen << "' of '" << whole << "'";
           }
           ASSERT_EQ(trimmed(cells(grid, y, end, width - end)), "") << grid.row(y);
         }
