@@ -26,6 +26,7 @@ struct CheckFlags {
   ops::CheckRequest request;
   VerbsFlags verbs;
   std::string format = "text";
+  bool format_given = false;
   HistoryFlags where;
   MetricsFlags metrics;
   bool record = false, no_record = false;
@@ -43,7 +44,8 @@ Result<void> check_flags(const Context& context, const CheckFlags& flags) {
   // It would be taken for a check of the fleet.
   if (!flags.confirm.empty() && flags.metrics.file) return both("--confirm", "--metrics-file");
   if (auto good = fits(flags.metrics); !good) return good;
-  if (common.json && flags.format == "nagios") return both("--format nagios", "--json");
+  if (common.json && flags.format_given && flags.format != "json")
+    return both("--format " + flags.format, "--json");
   if (files && asked.no_inspect) return both("--from", "--no-inspect");
   if (asked.inspect || files)
     return reject(asked.inspect ? "check --inspect" : "check --from",
@@ -169,6 +171,7 @@ Command check_command(Common& common) {
       word("--format", flags.format, {"text", "json", "nagios"}, "NAME", "text, json or nagios (text)");
   format.read = [&common, read = format.read](std::string_view text) {
     if (text == "json") common.json = true;
+    flags.format_given = true;
     return read(text);
   };
   const Flags measuring = {
@@ -211,7 +214,8 @@ Command check_command(Common& common) {
   };
   return {"check", "Checks the cluster's health: finds slow links, or confirms that there are none",
           join({measuring, in_group("History", history_flags(flags.where)),
-                in_group("Monitoring", metrics_flags(flags.metrics)), fact_flags(request.facts),
+                in_group("Monitoring", metrics_flags(flags.metrics)),
+                fact_flags(request.facts, "--inspect: 1s; else before and after what is measured"),
                 verbs_flags(flags.verbs)}),
           "Exit codes: 0 healthy, 1 degraded, 2 faulty, 3 unknown.\n"
           "--from implies --inspect.\n"

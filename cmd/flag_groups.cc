@@ -194,10 +194,11 @@ Flags fabric_flags(ops::FabricRequest& fabric) {
   return in_group("fabric", std::move(flags));
 }
 
-Flags fact_flags(ops::FactRequest& facts, bool files) {
+Flags fact_flags(ops::FactRequest& facts, const std::string& window, bool files) {
   Flags flags = {
-      parsed("--window", facts.window, parse_window, "TIME",
-             "read the counters twice, with this time between, at most 60s; 0: once (0)"),
+      parsed(
+          "--window", facts.window, parse_window, "TIME",
+          fmt::format("read the counters twice, with this time between, at most 60s; 0: once ({})", window)),
       toggle("--wake-gpus", facts.wake_gpus, "ask NVML even where that wakes sleeping GPUs"),
       hidden(text("--root", facts.root, "DIR",
                   "a tree of /sys and /proc instead of this machine's (for tests)")),

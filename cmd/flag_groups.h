@@ -30,8 +30,8 @@ Result<std::vector<int>> parse_gpus(std::string_view text);
 // The modelled cluster of `simulate`: a preset, a topology, a file and single settings.
 Flags fabric_flags(ops::FabricRequest& fabric);
 
-// What looks into nodes: --window, --wake-gpus, and where `files`, --from.
-Flags fact_flags(ops::FactRequest& facts, bool files = true);
+// What looks into nodes: --window, whose default is `window`, --wake-gpus, and where `files`, --from.
+Flags fact_flags(ops::FactRequest& facts, const std::string& window = "0", bool files = true);
 // Errors (bad_input): flags that do nothing for such facts.
 Result<void> check_facts(const Context& context, const ops::FactRequest& facts, bool hosts);
 

@@ -34,7 +34,7 @@ Command gather_command() {
            "of the pseudonyms: the same for the same salt; drawn at random if not given"),
   };
   return {"gather", "Writes all that the probes read to a file per node, for reports and --from",
-          join({fact_flags(request.facts, false), flags}),
+          join({fact_flags(request.facts, "1s", false), flags}),
           "Without --hosts: this machine. Nothing is overwritten.\n"
           "Exit code 0 when all nodes were gathered, otherwise 3.\n"
           "Example: ringtrue gather --hosts node[01-16] --redact -o bundles/",

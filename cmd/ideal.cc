@@ -32,10 +32,11 @@ Command ideal_command() {
   for (const auto& schedule : ideal::schedules())
     algorithms.emplace_back(key_of(schedule.algorithm), schedule.algorithm);
   const Flags rates = {
-      whole("--nodes", request.nodes, 1, 4194304, "number of nodes"),
-      whole("--gpus-per-node", request.gpus, 1, 4194304, "GPUs (ranks, where there are none) per node"),
+      whole("--nodes", request.nodes, 1, 4194304, "number of nodes (as probed, else 1)"),
+      whole("--gpus-per-node", request.gpus, 1, 4194304,
+            "GPUs (ranks, where there are none) per node (as probed, else 1)"),
       whole("--nvlink-domain", request.nvlink_domain, 1, 4194304,
-            "nodes that one NVLink network joins (18 trays of NVL72)"),
+            "nodes that one NVLink network joins, as 18 trays of NVL72 (as probed, else 1)"),
       parsed("--inter", request.inter, parse_rate, "RATE",
              "rate between nodes, one way, per node: 400Gbit, 50GB/s"),
       parsed("--intra", request.intra, parse_rate, "RATE", "rate inside a node, one way, per GPU: 450GB/s"),
@@ -43,7 +44,7 @@ Command ideal_command() {
   const Flags rest = {
       texts("--nic", request.nics, "NAME,...", "NICs that carry the data; chosen by speed if not given", ','),
       whole("--mtu", request.mtu, 576, 65535,
-            "MTU of an Ethernet between nodes, for attainable rates with TCP"),
+            "MTU of an Ethernet between nodes, for attainable rates with TCP (none: nominal rates alone)"),
       choice("--algorithm", request.algorithm, algorithms, "NAME", "only this one"),
   };
   return {"ideal", "Computes the bound and each algorithm's ideal, with the arithmetic shown",

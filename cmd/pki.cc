@@ -81,7 +81,8 @@ Command pki_command() {
       required(text("HOSTLIST", names, "", "node[01-16], or names of people and programs with --role")),
       parsed("--role", options.role, pki::parse_role, "ROLE",
              "read or run: a certificate of a client of the daemons, instead of a node's", {"read", "run"}),
-      whole("--days", options.days, 1, 36500, "days that it is valid"),
+      whole("--days", options.days, 1, 36500,
+            "days that it is valid, at most as long as the authority (825)"),
   };
   const Flags revoke_flags = {
       required(text("--dir", dir, "DIR", "folder of the authority")),

@@ -70,8 +70,8 @@ Command schedule_command() {
   static ops::ScheduleRequest request;
   ops::OmniRequest& omni = request.omni;
   const Flags flags = {
-      required(parsed("ALGORITHM", request.algorithm, parse_algorithm, "", "ring, double-tree, ...",
-                      algorithm_names())),
+      required(parsed("ALGORITHM", request.algorithm, parse_algorithm, "",
+                      fmt::format("{}", fmt::join(algorithm_names(), ", ")), algorithm_names())),
       whole("--ranks", request.ranks, 1, 1000000, "number of ranks; of workers, for omnireduce (8)"),
       parsed("--size", request.size, parse_size, "SIZE", "bytes of the call (1M)"),
       parsed("--slice", request.slice, parse_slice, "SIZE", "bytes of a message; larger ones are cut (128K)"),

@@ -75,7 +75,8 @@ Command sweep_command() {
           join({own, gpu_flags(flags.gpus), verbs_flags(flags.verbs)}),
           "Over TCP all nodes send at once, each to one other: N - 1 shifts cover every pair. Over RDMA they "
           "are measured in pairs: all rails together, then rail by rail, then each port with itself and with "
-          "its node's others.",
+          "its node's others.\nExit code 0 where all was measured, whatever the rates, otherwise 3.\n"
+          "Example: ringtrue sweep --hosts node[01-16] --pki pki",
           [](Context& context) { return flags.gpu ? run_gpus(context, flags) : run(context, flags); }};
 }
 

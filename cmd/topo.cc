@@ -92,7 +92,7 @@ Command topo_command() {
                         {"tree", TopoView::tree},
                         {"matrix", TopoView::matrix},
                         {"links", TopoView::links}},
-                       "NAME", "overview, tree, matrix (of paths) or links (with rates)"),
+                       "NAME", "overview, tree, matrix (of paths) or links (with rates) (overview)"),
       toggle("--all", flags.all, "virtual devices, all of PCI, and every node that differs"),
       toggle("--dot", flags.dot, "for Graphviz"),
       texts("--routes", flags.routes, "FILE",

@@ -48,7 +48,8 @@ std::string folder_of(const std::string& file) {
   return slash == file.npos ? "." : slash == 0 ? "/" : file.substr(0, slash);
 }
 
-// The folder and those above it, for its owner's eyes where they are new.
+// The usual folder and those above it, for its owner's eyes where they are new. A folder that was named has
+// to be there: it may be a slip.
 Result<void> make_folder(const std::string& folder) {
   struct stat there {};
   if (stat(folder.c_str(), &there) == 0) return {};
@@ -63,7 +64,12 @@ Result<void> make_folder(const std::string& folder) {
 // An empty file is an empty database. Made here so that it is never anybody's but the owner's and the
 // group's; what SQLite puts beside it takes its mode.
 Result<void> make_file(const std::string& file) {
-  if (auto folder = make_folder(folder_of(file)); !folder) return folder;
+  const std::string folder = folder_of(file);
+  if (file == usual_file())
+    if (auto made = make_folder(folder); !made) return made;
+  if (access(folder.c_str(), F_OK) != 0)
+    return fail(Cause::unavailable, fmt::format("there is no folder {} for the history", folder), {},
+                "make it, or name another file");
   const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
   if (fd < 0)
     return fail(Cause::unavailable,

@@ -21,7 +21,7 @@ enum class Journal : std::uint8_t {
 };
 
 struct OpenOptions {
-  bool write = false;  // makes it, and its folder, where there is none
+  bool write = false;  // makes it where there is none, and the folder of the usual file
   Seconds busy{5};     // how long to wait for another writer
   Journal journal = Journal::automatic;
   std::span<const char* const> steps{};  // of the schema; none: today's

@@ -18,10 +18,24 @@ using sample::hour_us;
 using sample::open;
 using sample::start_us;
 
+TEST(Store, MakesTheUsualFolderAndNoneThatWasNamed) {
+  const Folder folder;
+  const char* const before = std::getenv("XDG_STATE_HOME");
+  const std::string kept = before ? before : "";
+  setenv("XDG_STATE_HOME", folder.file("deep/below").c_str(), 1);
+  EXPECT_TRUE(Store::open(usual_file(), {.write = true}));
+  before ? setenv("XDG_STATE_HOME", kept.c_str(), 1) : unsetenv("XDG_STATE_HOME");
+  const auto slip = Store::open(folder.file("depe/history.db"), {.write = true});
+  ASSERT_FALSE(slip);
+  EXPECT_EQ(slip.error().text(),
+            "there is no folder " + folder.file("depe") + " for the history; make it, or name another file");
+  EXPECT_NE(access(folder.file("depe").c_str(), F_OK), 0);
+}
+
 TEST(Store, ReadsBackWhatItWasGiven) {
   const Folder folder;
   const Store store = [&] {
-    Store writing = open(folder.file("deep/below/history.db"));
+    Store writing = open(folder.file());
     Record record = check(start_us);
     record.readings[0].value = std::nullopt;
     record.session.accepted = false;
