@@ -53,10 +53,34 @@ std::string text(const ops::NodesDocument& document, const Style& style) {
   return out;
 }
 
+namespace {
+
+// What holds where a setting is not given.
+std::string_view instead_of(std::string_view key) {
+  constexpr std::pair<std::string_view, std::string_view> known[] = {
+      {"hosts", "those of the Slurm job"},
+      {"pki", "~/.config/ringtrue/pki, else /etc/ringtrue/pki"},
+      {"history", "$XDG_STATE_HOME/ringtrue/history.db"},
+      {"link_rate", "unknown: the fleet's majority"},
+      {"data_interface", "the one with the nodes' addresses"},
+      {"data_ports", "any"},
+      {"daemon.listen", "the Unix socket alone"},
+      {"daemon.node", "the host name"},
+      {"verbs.rdma_ports", "chosen"},
+      {"daemon.peers", "the networks of the node's interfaces"},
+  };
+  const auto* const at =
+      std::find_if(std::begin(known), std::end(known), [&](const auto& each) { return each.first == key; });
+  return at == std::end(known) ? "not given" : at->second;
+}
+
+}  // namespace
+
 std::string text(const ops::ConfigDocument& document, const Style& style) {
   Table table({left("key"), left("value"), left("from")});
   for (const config::Given& row : document.settings) {
-    table.row({row.key, row.text.empty() ? style.paint("(none)", Ink::dim) : row.text,
+    table.row({row.key,
+               row.text.empty() ? style.paint(fmt::format("({})", instead_of(row.key)), Ink::dim) : row.text,
                style.paint(row.origin, Ink::dim)});
   }
   return table.text();
