@@ -96,8 +96,7 @@ struct Structure {
   int spines = 0;               // paths between two leaves; 0: unknown
   double oversubscription = 1;  // of a leaf's downlinks over its uplinks
   bool guessed = false;         // the leaves, from round trips (infer/leaf_guess.h)
-  bool unsettled = false;       // and there was no time to measure all that the guess asks for
-  // Round trips between all nodes are alike: then no two share a way that others do not, as below one switch.
+  // Round trips between all nodes are alike: all are below one switch, or each below a leaf of its own.
   bool all_alike = false;
   // By node: bytes per second that its ports can do, as their drivers say, whatever they do now. They tell
   // generations of NICs; 0: unknown.

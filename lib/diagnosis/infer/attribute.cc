@@ -34,6 +34,7 @@ Parts::Parts(const Structure& structure, const Readings& readings, const Inferen
       untold_(structure.leaf.empty()),
       crowded_(inference.crowded),
       reference_(inference.reference.rate),
+      slowest_(inference.slowest_generation()),
       guessed_(structure.guessed ? structure.leaf : std::vector<int>()) {
   find_rail();
   if (structure.guessed) may_be_pods_ = often_low_inside(structure, inference.reference.rate);
@@ -220,7 +221,7 @@ void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::s
 // Who else is below a leaf that was guessed, and sends for others, is not sure either.
 bool Parts::may_be_others(const FabricPart& part) const {
   return !guessed_.empty() && !part.readings.empty() &&
-         reference_ - part.readings.front().rate <= others_at_most * readings_.lasting_others();
+         (reference_ - part.readings.front().rate) * slowest_ <= others_at_most * readings_.lasting_others();
 }
 
 // The number of a leaf that was guessed says nothing to anybody.

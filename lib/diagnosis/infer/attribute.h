@@ -77,6 +77,7 @@ class Parts {
   const Readings& readings_;
   const bool untold_, crowded_;
   const double reference_;          // bytes per second
+  const double slowest_;            // generation, over what readings say
   const std::vector<int> guessed_;  // by node: its leaf, where that was guessed
   std::vector<double> usual_;       // by rail: upper median of what the sides do at their best
   std::optional<SlowRail> slow_rail_;

@@ -201,9 +201,8 @@ std::optional<Suspect> Significance::test_untold(Suspect s, std::vector<Reading>
 std::string Significance::lacks_partners_beside_others(const Suspect& s, int partners, double limit) const {
   if (lasting_ <= 0 || !(untold_ || structure_.guessed) || structure_.all_alike) return {};
   const bool as_much = (limit - s.best) * inference_.generation(s) <= others_at_most * lasting_;
-  const bool unknown = untold_ || structure_.unsettled;
-  if (unknown && as_much) return "others send as much meanwhile as it lacks, and may share links with it";
-  const int needed = unknown ? beside_lasting : as_much ? beside_lasting_guessed : 0;
+  if (untold_ && as_much) return "others send as much meanwhile as it lacks, and may share links with it";
+  const int needed = untold_ ? beside_lasting : as_much ? beside_lasting_guessed : 0;
   if (partners >= needed) return {};
   return "others send meanwhile, and may share links with it: more partners are needed";
 }
@@ -259,6 +258,10 @@ void Significance::join_sides(std::vector<Suspect>& suspects) const {
     const double chance = chance_of(share_of_both(send, *receive), runs_of_both(send, *receive));
     if (may_be_chance(chance, 100.0 * n_)) continue;
     if (lasting_others_ && send.partners + receive->partners < 2 * beside_lasting) continue;
+    const auto lacks = [&](const Suspect& s) {
+      return !lacks_partners_beside_others(s, beside_lasting, inference_.reference.rate).empty();
+    };
+    if (lacks(send) || lacks(*receive)) continue;
     for (Suspect* s : {&send, &*receive}) {
       s->chance = false;
       s->confirmed = true;

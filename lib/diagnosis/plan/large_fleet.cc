@@ -76,9 +76,9 @@ bool Examination::guess_leaves() {
       guess.add(*seen);
     }
   }
+  if (!settled) return true;  // a leaf that is known in part is worse than none
   structure_.leaf = guess.leaves();
   structure_.guessed = !structure_.leaf.empty();
-  structure_.unsettled = structure_.guessed && !settled;
   structure_.all_alike = guess.all_alike();
   if (!structure_.guessed) return true;
   groups_ = structure_.leaf;
