@@ -79,7 +79,8 @@ bool Examination::guess_leaves() {
   if (!settled) return true;  // a leaf that is known in part is worse than none
   structure_.leaf = guess.leaves();
   structure_.guessed = !structure_.leaf.empty();
-  structure_.all_alike = guess.all_alike();
+  // Of few partners each, which are neighbours first, all may be near by chance.
+  structure_.all_alike = ranks == most_ranks_a_node && guess.all_alike();
   if (!structure_.guessed) return true;
   groups_ = structure_.leaf;
   return probe();  // the one before crossed trunks wherever the order of the nodes has it
