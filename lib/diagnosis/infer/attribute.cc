@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/statistics.h"
-#include "diagnosis/infer/significance.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -31,10 +30,9 @@ bool proven(const FabricPart& part) {
 
 Parts::Parts(const Structure& structure, const Readings& readings, const Inference& inference)
     : readings_(readings),
+      inference_(inference),
       untold_(structure.leaf.empty()),
       crowded_(inference.crowded),
-      reference_(inference.reference.rate),
-      slowest_(inference.slowest_generation()),
       guessed_(structure.guessed ? structure.leaf : std::vector<int>()) {
   find_rail();
   if (structure.guessed) may_be_pods_ = often_low_inside(structure, inference.reference.rate);
@@ -221,7 +219,8 @@ void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::s
 // Who else is below a leaf that was guessed, and sends for others, is not sure either.
 bool Parts::may_be_others(const FabricPart& part) const {
   return !guessed_.empty() && !part.readings.empty() &&
-         (reference_ - part.readings.front().rate) * slowest_ <= others_at_most * readings_.lasting_others();
+         inference_.lacks_what_others_send(inference_.reference.rate - part.readings.front().rate,
+                                           inference_.slowest_generation());
 }
 
 // The number of a leaf that was guessed says nothing to anybody.

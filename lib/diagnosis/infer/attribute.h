@@ -75,9 +75,8 @@ class Parts {
   void name_by_members(FabricPart& part, int leaf, std::string device) const;
 
   const Readings& readings_;
+  const Inference& inference_;
   const bool untold_, crowded_;
-  const double reference_;          // bytes per second
-  const double slowest_;            // generation, over what readings say
   const std::vector<int> guessed_;  // by node: its leaf, where that was guessed
   std::vector<double> usual_;       // by rail: upper median of what the sides do at their best
   std::optional<SlowRail> slow_rail_;

@@ -202,7 +202,7 @@ std::vector<SlowGroup> slow_groups(const Readings& readings, const Readings& alo
     SlowGroup group = evidence.look_at(members[k], inside);
     if (!group.sends && !group.receives) continue;
     // What it carries for others crosses the same trunks.
-    if (readings.lasting_others() && carries_for_others(readings, inside)) continue;
+    if (inference.lasting_others > 0 && carries_for_others(readings, inside)) continue;
     group.halves = members[0].size() + members[k].size() == component.size() &&
                    2 * members[k].size() == component.size();
     out.push_back(std::move(group));

@@ -375,6 +375,7 @@ Inference infer(const Readings& measured, const Readings& measured_alone, std::o
   inference.thresholds = no_closer_than(inference.reference, sends, receives, thresholds);
   inference.sends = std::move(sends.rate);
   inference.receives = std::move(receives.rate);
+  inference.lasting_others = readings.lasting_others();
   if (inference.reference.rate > 0)
     InferenceBuilder(readings, alone, inference.thresholds, structure, inference).run();
   add_unsteady(readings, structure, inference);

@@ -103,6 +103,7 @@ struct Inference {
   std::shared_ptr<const Readings> evened;    // as the rates below are; none: as they were measured
   std::vector<std::optional<double>> sends;  // by node: best of its pairs
   std::vector<std::optional<double>> receives;
+  double lasting_others = 0;      // Readings::lasting_others()
   std::vector<Suspect> suspects;  // slowest first
   // Pairs that read low now and then though both of their ends do well, where nobody told how the nodes hang
   // together; and whether they are so many that hops seem to share links, as the company has it. Then a path
@@ -119,6 +120,12 @@ struct Inference {
   };
   std::vector<FineAlone> fine_alone;  // of these: alone, they did well
 
+  // Whether something lacks no more than others send all the time, who may share its links. `lack`: of what
+  // is due, as the rates above are, at a place of this generation.
+  bool lacks_what_others_send(double lack, double generation) const {
+    constexpr double at_most = 1.2;  // times what was seen of them
+    return lack * generation <= at_most * lasting_others;
+  }
   const Readings& rated(const Readings& measured) const { return evened ? *evened : measured; }
   double generation(int node) const { return generations.empty() ? 1 : generations[std::size_t(node)]; }
   double slowest_generation() const {

@@ -70,8 +70,8 @@ Significance::Significance(const Readings& readings, const Thresholds& threshold
       n_(readings.nodes()),
       sparse_(between_neighbours(structure, n_)),
       untold_(sparse_ && structure.leaf.empty()),
-      lasting_(readings.lasting_others()),
-      lasting_others_(lasting_ > 0 && structure.leaf.empty() && !structure.all_alike),
+      lasting_(inference.lasting_others > 0),
+      lasting_others_(lasting_ && structure.leaf.empty() && !structure.all_alike),
       common_(readings, [&](int x, int y) {
         // Where most pairs are measured once, what their ends do tells what they can do.
         if (!sparse_ || readings.of(x, y).size() > 1) return readings.best(x, y).value_or(0);
@@ -140,7 +140,7 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
     s.missing =
         fmt::format("others that can do better read as low in {:.0f} % of their readings", as_low * 100);
   }
-  if (path && n_ > 2 && (lasting_others_ || (crosses && lasting_ > 0))) {
+  if (path && n_ > 2 && (lasting_others_ || (crosses && lasting_))) {
     s.beside_others = true;
     s.missing = "others send meanwhile, and may share links with it";
   }
@@ -199,8 +199,8 @@ std::optional<Suspect> Significance::test_untold(Suspect s, std::vector<Reading>
 // On a trunk that others use all the time every side that shares it is slower by what they send: a side below
 // a leaf that nobody knows, with all but few partners, and one below a leaf that was guessed wrong.
 std::string Significance::lacks_partners_beside_others(const Suspect& s, int partners, double limit) const {
-  if (lasting_ <= 0 || !(untold_ || structure_.guessed) || structure_.all_alike) return {};
-  const bool as_much = (limit - s.best) * inference_.generation(s) <= others_at_most * lasting_;
+  if (!lasting_ || !(untold_ || structure_.guessed) || structure_.all_alike) return {};
+  const bool as_much = inference_.lacks_what_others_send(limit - s.best, inference_.generation(s));
   if (untold_ && as_much) return "others send as much meanwhile as it lacks, and may share links with it";
   const int needed = untold_ ? beside_lasting : as_much ? beside_lasting_guessed : 0;
   if (partners >= needed) return {};

@@ -35,8 +35,6 @@ double chance_of(double share_as_low, const std::vector<double>& between);
 // Whether what has this chance on one side or path may be chance, with so many of them: see above.
 bool may_be_chance(double chance, double candidates);
 inline constexpr double common_share = 0.25;
-// Others may send at times so many times what was seen.
-inline constexpr double others_at_most = 1.2;
 // A path across leaves is proven by so many readings of runs of so few hops.
 inline constexpr int lone_readings = 2, most_lone_hops = 6;
 // Of the reference: certainly slow, where ticks may have made the reference or the reading wrong by half.
@@ -75,7 +73,7 @@ class Significance {
   const int n_;
   const bool sparse_;          // measured between neighbours
   const bool untold_;          // nobody told how the nodes hang together, and they are many
-  const double lasting_;       // what a node carries for others most of the time; 0: none does
+  const bool lasting_;         // some node carries others' traffic most of the time
   const bool lasting_others_;  // nor what others' traffic crosses
   const BaseRate common_;
 };

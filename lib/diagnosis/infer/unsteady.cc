@@ -57,7 +57,7 @@ class UnsteadySides {
         small_(n_ <= all_pairs_up_to),
         apart_(structure.all_alike),
         may_share_(structure.guessed || (small_ && structure.leaf.empty() && !apart_)),
-        beside_(structure.leaf.empty() && !apart_ ? readings.lasting_others() : 0),
+        beside_(structure.leaf.empty() && !apart_ && inference.lasting_others > 0),
         of_(std::size_t(2 * n_)) {
     readings.each_pair([&](int x, int y) {
       const bool crosses = structure.crosses(x, y);  // a trunk may be what is slow
@@ -321,8 +321,9 @@ class UnsteadySides {
       // What was guessed to be one leaf may be a pod, and without a guess any two may meet on a trunk.
       out.confirmed = false, out.in_company = true;
       out.missing = "low only while many others send, which may share its links";
-    } else if (out.confirmed && (inference_.reference.rate - out.best) * inference_.generation(out) <=
-                                    others_at_most * beside_) {
+    } else if (out.confirmed && beside_ &&
+               inference_.lacks_what_others_send(inference_.reference.rate - out.best,
+                                                 inference_.generation(out))) {
       out.confirmed = false;
       out.missing = "others send as much meanwhile as it lacks then, and may share links with it";
     } else if (!out.confirmed)
@@ -368,7 +369,7 @@ class UnsteadySides {
   const bool small_;      // every pair is measured: with more nodes these ways to look are not clear enough
   const bool apart_;      // no two nodes share links
   const bool may_share_;  // links, nobody knows which
-  const double beside_;   // bytes per second of others, that may be on links of any node
+  const bool beside_;     // others send all the time, on links of any node
   std::vector<Item> items_;
   std::vector<std::vector<std::size_t>> of_;  // by side: its items
   std::array<Base, 2> base_{};
