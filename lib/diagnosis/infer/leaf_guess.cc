@@ -128,11 +128,13 @@ LeafGuess::NodePairs LeafGuess::to_repeat(const std::vector<int>& nodes, int per
 
 LeafGuess::NodePairs LeafGuess::next(const std::vector<int>& nodes, int per_node, std::uint64_t seed) {
   // Where round trips scatter, the least of several tells kinds apart that one of each does not.
-  while (!seen_.empty() && to_repeat(nodes, per_node).empty() && !kinds_stand_apart() &&
-         times_ < (scatter_is_small() ? most_times : few_times))
+  while (!seen_.empty()) {
+    const auto again = to_repeat(nodes, per_node);
+    if (!again.empty()) return again;
+    if (kinds_stand_apart() || times_ >= (scatter_is_small() ? most_times : few_times)) break;
     times_ *= 2;
-  const auto again = to_repeat(nodes, per_node);
-  return again.empty() ? fresh(nodes, per_node, seed) : again;
+  }
+  return fresh(nodes, per_node, seed);
 }
 
 LeafGuess::NodePairs LeafGuess::fresh(const std::vector<int>& nodes, int per_node, std::uint64_t seed) const {

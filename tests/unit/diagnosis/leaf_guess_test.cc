@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <random>
 #include <set>
@@ -46,7 +47,8 @@ std::vector<int> in_leaves(int nodes, int size, bool any_order) {
   return out;
 }
 
-std::vector<int> guess_of(Fabric& fabric, int* runs = nullptr) {
+// Asks until nothing more would tell.
+LeafGuess asked(Fabric& fabric, const std::function<void(Observation&)>& tamper = {}, int* runs = nullptr) {
   const int n = int(fabric.leaf.size());
   std::vector<int> nodes(std::size_t(n), 0);
   std::iota(nodes.begin(), nodes.end(), 0);
@@ -60,10 +62,16 @@ std::vector<int> guess_of(Fabric& fabric, int* runs = nullptr) {
       EXPECT_LE(++times[std::size_t(x)], 8);
       EXPECT_LE(++times[std::size_t(y)], 8);
     }
-    guess.add(fabric.play(pairs));
+    Observation seen = fabric.play(pairs);
+    if (tamper) tamper(seen);
+    guess.add(seen);
     if (runs) ++*runs;
   }
-  return guess.leaves();
+  return guess;
+}
+
+std::vector<int> guess_of(Fabric& fabric, int* runs = nullptr) {
+  return asked(fabric, {}, runs).leaves();
 }
 
 // Pairs that are together in one and not in the other.
@@ -138,18 +146,7 @@ TEST(LeafGuess, OneSwitchIsNoGuess) {
 
 // Below one switch no way is longer than another; where round trips scatter too much, nobody knows.
 TEST(LeafGuess, TellsThatAllAreAlike) {
-  const auto alike = [](Fabric fabric) {
-    const int n = int(fabric.leaf.size());
-    std::vector<int> nodes(std::size_t(n), 0);
-    std::iota(nodes.begin(), nodes.end(), 0);
-    LeafGuess guess(n);
-    for (int turn = 0; turn < 200; ++turn) {
-      const auto pairs = guess.next(nodes, 8, 1);
-      if (pairs.empty()) break;
-      guess.add(fabric.play(pairs));
-    }
-    return guess.all_alike();
-  };
+  const auto alike = [](Fabric fabric) { return asked(fabric).all_alike(); };
   for (const int nodes : {8, 16, 100}) {
     Fabric fabric{std::vector<int>(std::size_t(nodes), 0)};
     for (const double scatter : {0.0, 0.01, 0.05}) {
@@ -172,20 +169,13 @@ TEST(LeafGuess, TellsThatAllAreAlike) {
 
 // A kernel that tells microseconds makes kinds of one: 8 and 9.
 TEST(LeafGuess, WhatTheClockDoesNotTellIsNoKind) {
+  const auto floors = [](Observation& seen) {
+    for (HopReading& hop : seen.hops) hop.latency = Seconds(std::floor(hop.latency->value * 1e6) * 1e-6);
+  };
   for (const int nodes : {8, 16, 100}) {
-    std::vector<int> all(std::size_t(nodes), 0);
-    std::iota(all.begin(), all.end(), 0);
     Fabric fabric{std::vector<int>(std::size_t(nodes), 0)};
     fabric.near = 8e-6, fabric.scatter = 0.2;
-    LeafGuess guess(nodes);
-    for (int turn = 0; turn < 60; ++turn) {
-      const auto pairs = guess.next(all, 8, 1);
-      if (pairs.empty()) break;
-      Observation seen = fabric.play(pairs);
-      for (HopReading& hop : seen.hops) hop.latency = Seconds(std::floor(hop.latency->value * 1e6) * 1e-6);
-      guess.add(seen);
-    }
-    EXPECT_TRUE(guess.leaves().empty()) << nodes;
+    EXPECT_TRUE(asked(fabric, floors).leaves().empty()) << nodes;
   }
 }
 
@@ -199,19 +189,12 @@ TEST(LeafGuess, ALateNodeIsNoLeaf) {
 // Near is not always transitive: then round trips do not tell leaves.
 TEST(LeafGuess, WhatDoesNotFitTogetherIsNoGuess) {
   std::mt19937_64 random(3);
-  Fabric fabric{std::vector<int>(64, 0)};
-  std::vector<int> nodes(64, 0);
-  std::iota(nodes.begin(), nodes.end(), 0);
-  LeafGuess guess(64);
-  for (int turn = 0; turn < 60; ++turn) {
-    const auto pairs = guess.next(nodes, 8, 1);
-    if (pairs.empty()) break;
-    Observation seen = fabric.play(pairs);
+  const auto at_random = [&](Observation& seen) {
     for (std::size_t i = 0; i < seen.hops.size(); i += 2)
       if (random() % 2) seen.hops[i].latency = seen.hops[i + 1].latency = Seconds(6e-6);
-    guess.add(seen);
-  }
-  EXPECT_TRUE(guess.leaves().empty());
+  };
+  Fabric fabric{std::vector<int>(64, 0)};
+  EXPECT_TRUE(asked(fabric, at_random).leaves().empty());
 }
 
 TEST(LeafGuess, NothingIsKnownWithoutRoundTrips) {
