@@ -48,12 +48,12 @@ void draw_table(Grid& grid, const Box& box, const Table& table, int chosen) {
     else
       grid.put(box.x + p.x, box.y, table.columns[c].title, Paint::title, p.width);
   }
+  const auto name_in = [&](const std::string& name, int room) {
+    return fitted_name(shown(name, grid.letters()), room, grid.letters());
+  };
   for (int i = 0; i < height && first + i < count; ++i) {
     const Row& row = table.rows[std::size_t(first + i)];
     const int y = box.y + 1 + i;
-    const auto name_in = [&](const std::string& name, int room) {
-      return fitted_name(shown(name, grid.letters()), room, grid.letters());
-    };
     for (std::size_t c = 0; c < places.size(); ++c) {
       const Place& p = places[c];
       if (p.width == 0) continue;

@@ -138,7 +138,6 @@ class Besieger:
             thread.join()
         print(", ".join(f"{name} {count}" for name, count in sorted(self.made.items())))
 
-
     def end(self, *_):
         self.until = 0
 
