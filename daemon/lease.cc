@@ -107,7 +107,9 @@ Result<void> Lease::start(Deadline deadline) {
   run::Member member = acquire_.member;
   member.process = member.threads = 0;  // this node's own business, as where it listens
   member.data_address = data_address_;
-  member.peers = limits_.peers.networks(limits_.local);
+  auto networks = limits_.peers.networks(limits_.local);
+  if (!networks) return tl::unexpected(networks.error());
+  member.peers = std::move(*networks);
   auto workers = start_workers_(member, deadline);
   if (!workers) return tl::unexpected(workers.error());
   std::lock_guard lock(mutex_);

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
+#include <cstring>
 #include <memory>
 
 #include "base/text.h"
@@ -29,9 +31,13 @@ int bits_of(const sockaddr* mask, int family) {
 
 }  // namespace
 
-std::vector<IpNetwork> own_networks() {
+Result<std::vector<IpNetwork>> own_networks() {
   ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return {};
+  if (::getifaddrs(&list) != 0)
+    return fail(
+        Cause::unavailable, fmt::format("cannot list this node's interfaces: {}", std::strerror(errno)), "",
+        "name the networks of its peers under [daemon] in this node's configuration (peers), or let the "
+        "daemon use netlink sockets");
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, ::freeifaddrs);
   std::vector<IpNetwork> networks;
   for (const ifaddrs* a = list; a; a = a->ifa_next) {
@@ -44,10 +50,10 @@ std::vector<IpNetwork> own_networks() {
   return networks;
 }
 
-std::vector<IpNetwork> Peers::networks(bool local) const {
-  std::vector<IpNetwork> networks = configured_.empty() ? own_networks() : configured_;
-  if (local)
-    for (const char* loopback : {"127.0.0.0/8", "::1"}) networks.push_back(*parse_network(loopback));
+Result<std::vector<IpNetwork>> Peers::networks(bool local) const {
+  auto networks = configured_.empty() ? interfaces_() : configured_;
+  if (networks && local)
+    for (const char* loopback : {"127.0.0.0/8", "::1"}) networks->push_back(*parse_network(loopback));
   return networks;
 }
 
@@ -58,17 +64,16 @@ Result<void> Peers::allow(const std::string& node, const std::string& host, bool
                 fmt::format("{} is said to be at '{}', which is no address", one_line(node, 255),
                             one_line(host, 255)),
                 "", "give addresses to daemons; `ringtrue` resolves names itself");
-  const std::vector<IpNetwork> networks = this->networks(false);
+  if (local && is_loopback(*address)) return {};
+  const auto networks = this->networks(false);
+  if (!networks) return tl::unexpected(networks.error());
   const auto holds = [&](const IpNetwork& network) { return network.holds(*address); };
-  if (is_of_one(*address)) {
-    if (local && is_loopback(*address)) return {};
-    if (std::ranges::any_of(networks, holds)) return {};
-  }
+  if (is_of_one(*address) && std::ranges::any_of(*networks, holds)) return {};
   return fail(
       Cause::refused,
       fmt::format("{} is said to be at {}, outside of this node's {} ({})", one_line(node, 255),
                   to_text(*address), configured_.empty() ? "interfaces' networks" : "configured networks",
-                  to_text(networks)),
+                  to_text(*networks)),
       "", "if it is there, add its network to peers under [daemon] in this node's configuration");
 }
 

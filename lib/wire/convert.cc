@@ -243,7 +243,9 @@ rpc::Member to_wire(const run::Member& member) {
   m.set_data_address(member.data_address);
   m.set_node_address(member.node_address);
   m.set_listen_address(member.listen_address);
-  for (const IpNetwork& network : member.peers) m.add_peers(to_text(network));
+  m.set_any_peers(!member.peers);
+  if (member.peers)
+    for (const IpNetwork& network : *member.peers) m.add_peers(to_text(network));
   m.set_port_low(std::uint32_t(member.port_low));
   m.set_port_high(std::uint32_t(member.port_high));
   return m;
@@ -269,10 +271,12 @@ Result<run::Member> from_wire(const rpc::Member& m) {
   member.data_address = m.data_address();
   member.node_address = m.node_address();
   member.listen_address = m.listen_address();
+  if (!m.any_peers()) member.peers.emplace();
   for (const std::string& text : m.peers()) {
+    if (!member.peers) return bad("any peers, and networks of peers");
     const auto network = parse_network(text);
     if (!network) return bad("a network of peers that is none");
-    member.peers.push_back(*network);
+    member.peers->push_back(*network);
   }
   member.port_low = int(m.port_low());
   member.port_high = int(m.port_high());

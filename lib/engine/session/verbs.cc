@@ -138,7 +138,7 @@ std::string HostSession::accept(Pairing& m, const verbs::Greeting& theirs,
   const bool first = m.key.self < m.key.peer;  // so that both ends say it in the same words
   std::string why = first ? verbs::mismatch(m.ours, theirs) : verbs::mismatch(theirs, m.ours);
   const std::string outside =
-      why.empty() && !member_.peers.empty() ? verbs::outside(m.ours, theirs, member_.peers) : "";
+      why.empty() && member_.peers ? verbs::outside(m.ours, theirs, *member_.peers) : "";
   if (!why.empty()) {
     m.remark.peer = node_of(first ? m.edge.peer : m.rank);
     m.remark.node = node_of(first ? m.rank : m.edge.peer);

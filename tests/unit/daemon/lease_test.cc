@@ -281,6 +281,17 @@ TEST_F(LeaseTest, PeersStayWhereTheyAre) {
   expect_error(fewer, rpc::CAUSE_BAD_INPUT, "not those of the lease's nodes");
 }
 
+TEST_F(LeaseTest, WithoutAListOfNetworksThereIsNone) {
+  Limits limits = some_limits();
+  limits.peers =
+      Peers({}, [] { return fail(Cause::unavailable, "cannot list this node's interfaces: why"); });
+  Lease lease(some_acquire(), limits, fakes(doings_));
+  const auto started = lease.start(Deadline::in(Seconds(1)));
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().what, "cannot list this node's interfaces: why");
+  EXPECT_EQ(doings_.alive, 0);
+}
+
 TEST(InterfaceAddress, LoopbackAndUnknown) {
   const auto address = interface_address("lo");
   ASSERT_TRUE(address) << address.error().text();

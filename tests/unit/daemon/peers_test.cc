@@ -51,14 +51,26 @@ TEST(Peers, AreOnLoopbackOnlyWhereTheOperatorIs) {
 }
 
 TEST(Peers, AreToldToWorkersAsNetworks) {
-  const auto all = [](const Peers& some, bool local) { return to_text(some.networks(local)); };
+  const auto all = [](const Peers& some, bool local) { return to_text(*some.networks(local)); };
   EXPECT_EQ(all(peers({"10.1.0.0/16"}), false), "10.1.0.0/16");
   EXPECT_EQ(all(peers({"10.1.0.0/16"}), true), "10.1.0.0/16, 127.0.0.0/8, ::1");
-  EXPECT_EQ(Peers().networks(false), own_networks());
+  EXPECT_EQ(*Peers().networks(false), *own_networks());
+}
+
+TEST(Peers, AreNobodyWhereInterfacesCannotBeListed) {
+  const Peers blind({}, [] { return fail(Cause::unavailable, "cannot list this node's interfaces: why"); });
+  for (const bool local : {false, true}) {
+    ASSERT_FALSE(blind.networks(local));
+    EXPECT_EQ(blind.allow("node1", "10.0.0.1", local).error().what,
+              "cannot list this node's interfaces: why");
+  }
+  EXPECT_TRUE(blind.allow("node1", "127.0.0.1", true));  // which takes no list
 }
 
 TEST(Peers, AreByDefaultInTheNetworksOfInterfaces) {
-  for (const IpNetwork& network : own_networks()) {
+  const auto own = own_networks();
+  ASSERT_TRUE(own) << own.error().text();
+  for (const IpNetwork& network : *own) {
     EXPECT_FALSE(is_loopback(network.address) || is_link_local(network.address)) << to_text(network);
     IpBytes neighbour = network.address;
     if (network.bits < 128) neighbour[15] |= std::byte(1);

@@ -270,7 +270,7 @@ TEST_F(Verbs, PeersOutsideOfTheDaemonsNetworksAreNotReached) {
   add_nodes(2,
             [](int n) { return std::vector{verbs::fake_roce("mlx5_0", n == 0 ? "10.1.0.1" : "192.0.2.7")}; });
   for (const int n : {0, 1}) members_.push_back(member_of(n));
-  members_[0].peers = {*parse_network("10.1.0.0/16")};
+  members_[0].peers = std::vector{*parse_network("10.1.0.0/16")};
   const auto report = play(job_of("ring", 1, 10'000));
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_EQ(wrong(*report), 0u);
@@ -286,9 +286,20 @@ TEST_F(Verbs, PeersOutsideOfTheDaemonsNetworksAreNotReached) {
   EXPECT_EQ(said.what, why);
   EXPECT_EQ(said.where.node, "node0");
   EXPECT_EQ(said.next, "if it is there, add its network to peers under [daemon] in node0's configuration");
-  members_[0].peers.push_back(*parse_network("192.0.2.0/24"));
+  members_[0].peers->push_back(*parse_network("192.0.2.0/24"));
   const auto told = play(job_of("ring", 1, 10'000, "verbs"));
   ASSERT_TRUE(told) << told.error().text();
+}
+
+// As of a daemon on a node all of whose interfaces are down, or have link-local addresses alone.
+TEST_F(Verbs, ADaemonWithoutNetworksReachesNobody) {
+  add_nodes(2,
+            [](int n) { return std::vector{verbs::fake_roce("mlx5_0", "10.1.0." + std::to_string(n + 1))}; });
+  for (const int n : {0, 1}) members_.push_back(member_of(n));
+  members_[0].peers.emplace();
+  ASSERT_FALSE(play(job_of("ring", 1, 10'000, "verbs")));
+  EXPECT_EQ(errors_[0].what,
+            "node1 is said to be at 10.1.0.2 (mlx5_0:1), outside of this node's networks (none)");
 }
 
 TEST_F(Verbs, AutoNamesTheNodeWithoutRdmaOnce) {

@@ -400,7 +400,7 @@ TEST(Convert, AddressesAndMembers) {
   member.secret = "0123456789abcdef";
   member.data_address = "10.0.0.1";
   member.node_address = "10.0.0.2";
-  member.peers = {*parse_network("10.0.0.0/8"), *parse_network("fd00::/64")};
+  member.peers = std::vector{*parse_network("10.0.0.0/8"), *parse_network("fd00::/64")};
   member.port_low = 1;
   member.port_high = 9;
   const auto again = from_wire(sent(to_wire(member)));
@@ -412,6 +412,13 @@ TEST(Convert, AddressesAndMembers) {
   EXPECT_EQ(again->data_address, member.data_address);
   EXPECT_EQ(again->node_address, member.node_address);
   EXPECT_EQ(again->peers, member.peers);
+  // None at all is not the same as any.
+  for (const auto& peers :
+       {std::optional<std::vector<IpNetwork>>(), std::optional(std::vector<IpNetwork>())}) {
+    run::Member other = member;
+    other.peers = peers;
+    EXPECT_EQ(from_wire(sent(to_wire(other)))->peers, peers);
+  }
   expect_refused(
       to_wire(member), [](rpc::Member& m) { m.set_process(2); }, "a process beyond");
   expect_refused(
