@@ -14,8 +14,14 @@ namespace ringtrue::transport::udp {
 namespace {
 
 constexpr std::int64_t again_after_ns = 150'000'000;  // datagrams may be lost without anybody's fault
+// For a peer that has not heard that all is well to ask twice.
+constexpr std::int64_t stay_ns = 5 * again_after_ns / 2;
 // What a datagram's header says has come, and what its payload is.
 constexpr std::uint8_t short_one = 1, long_one = 2, both = short_one | long_one;
+// The header says, too, that its sender knows that both of its own have come.
+constexpr std::uint8_t knows_both = 4;
+// At once, so that neither a flood nor an error that stays keeps the loop from its deadline.
+constexpr int max_taken = 256, max_errors = 8;
 constexpr std::size_t said_bytes = 1;
 
 }  // namespace
@@ -44,13 +50,16 @@ void Trials::begin() {
 }
 
 bool Trials::well() const {
-  return std::all_of(trials_.begin(), trials_.end(),
-                     [](const auto& each) { return each.second.got == both && each.second.known == both; });
+  const std::int64_t now = now_ns();
+  return std::all_of(trials_.begin(), trials_.end(), [&](const auto& each) {
+    const Trial& trial = each.second;
+    return trial.well() && (trial.settled || now > trial.well_at + stay_ns);
+  });
 }
 
 void Trials::again() {
   for (auto& [ends, trial] : trials_) {
-    if (trial.known == both && trial.got == both) continue;
+    if (trial.well() && trial.settled) continue;
     send(ends, trial, false);
     if (!(trial.known & long_one)) send(ends, trial, true);
   }
@@ -67,7 +76,7 @@ void Trials::send(Ends ends, Trial& trial, bool is_long) {
   std::vector<std::byte> datagram(head.datagram_bytes() - tag_bytes);
   const auto start = encode(head);
   std::copy(start.begin(), start.end(), datagram.begin());
-  datagram[head_bytes] = std::byte(trial.got);
+  datagram[head_bytes] = std::byte(trial.got | (trial.known == both ? knows_both : 0));
   const Tag tag = tagger_.tag(datagram);
   datagram.insert(datagram.end(), tag.begin(), tag.end());
   const auto* const to = reinterpret_cast<const sockaddr*>(&trial.address.storage);
@@ -91,15 +100,25 @@ void Trials::take_refusals() {
 void Trials::take_arrivals() {
   take_refusals();
   std::vector<std::byte> bytes(longest_ + framing_bytes + 1);  // one byte more shows what is too long
-  for (;;) {
+  int errors = 0;
+  for (int taken = 0; taken < max_taken && errors < max_errors; ++taken) {
     const ssize_t n = ::recv(socket_.fd(), bytes.data(), bytes.size(), MSG_DONTWAIT);
-    if (n >= 0)
+    const int error = errno;
+    if (n >= 0) {
       take(std::span(bytes).first(std::size_t(n)));
-    else if (errno == EAGAIN || errno == EWOULDBLOCK)
+    } else if (error == EAGAIN || error == EWOULDBLOCK) {
       return;
-    else if (errno != EINTR)
+    } else if (error != EINTR) {
+      // Mostly what the network has said of somebody, which has been told once then.
       take_refusals();
+      if (++errors == max_errors) hear(error);
+    }
   }
+}
+
+void Trials::hear(int error) {
+  for (auto& [ends, trial] : trials_)
+    if (trial.why.empty()) trial.why = std::strerror(error);
 }
 
 void Trials::take(std::span<const std::byte> datagram) {
@@ -109,12 +128,16 @@ void Trials::take(std::span<const std::byte> datagram) {
   if (at == trials_.end() || !tagger_.proves(datagram)) return;
   Trial& trial = at->second;
   const std::uint8_t got = head->payload == 0 ? short_one : long_one;
-  const auto said = std::uint8_t(std::to_integer<unsigned>(datagram[head_bytes]) & both);
+  const auto word = std::to_integer<unsigned>(datagram[head_bytes]);
+  const auto said = std::uint8_t(word & both);
   const bool news = (trial.got | got) != trial.got || (trial.known | said) != trial.known;
   trial.got |= got;
   trial.known |= said;
-  // At once, so that the peer need not wait for our next round.
-  if (news) send(at->first, trial, false);
+  if (!trial.well() && trial.got == both && trial.known == both) trial.well_at = now_ns();
+  const bool knows = word & knows_both;
+  trial.settled = trial.settled || knows;
+  // At once, so that the peer need not wait for our next round, nor where it has not heard of the last one.
+  if (news || (trial.well() && !knows)) send(at->first, trial, false);
 }
 
 std::vector<run::Reach> Trials::seen() const {

@@ -1,6 +1,7 @@
 // Whether datagrams reach peers at all: before a run each end of a pair sends the other a short one and one
 // as long as the run's will be, again until the other says that both have come, and says itself what has come
-// of the other's. No call of a run has their epoch, 0, so that what comes late is taken for nothing else.
+// of the other's. Who has all stays until the other has heard so: what told it may have been lost. No call of
+// a run has their epoch, 0, so that what comes late is taken for nothing else.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@ class Trials {
   void add(Ends ends, const PeerAddress& peer, const SocketAddress& address);
   void begin();
   void take_arrivals();  // of the socket
-  bool well() const;     // all, and their other ends know it
+  bool well() const;     // all, and their other ends know it or had time to ask
   std::vector<run::Reach> seen() const;
 
  private:
@@ -39,6 +40,9 @@ class Trials {
     std::string name;        // of it: "10.0.0.7:41234"
     std::uint8_t got = 0;    // of the peer's
     std::uint8_t known = 0;  // of ours, by the peer's word
+    bool settled = false;    // the peer knows as much of its own
+    std::int64_t well_at = 0;
+    bool well() const { return well_at != 0; }  // all has come, both ways
     std::uint32_t sent = 0;
     std::string why;  // the kernel's or the network's word, "Connection refused"
   };
@@ -46,6 +50,7 @@ class Trials {
   void send(Ends ends, Trial& trial, bool long_one);
   void take(std::span<const std::byte> datagram);
   void take_refusals();
+  void hear(int error);  // what the socket says of itself
 
   Socket& socket_;
   Tagger& tagger_;
