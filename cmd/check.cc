@@ -60,6 +60,7 @@ Result<void> check_flags(const Context& context, const CheckFlags& flags) {
                     {!asked.fault.empty(), "--fault"},
                     {!flags.confirm.empty(), "--confirm"},
                     {flags.record, "--record"},
+                    {flags.where.file.has_value(), "--history"},
                     {flags.metrics.file.has_value(), "--metrics-file"}},
                    cmd::common(context, {"--link-rate"}),
                    given(flags.verbs)});
@@ -71,10 +72,11 @@ Result<void> check_flags(const Context& context, const CheckFlags& flags) {
   return reject("check --local", {facts, {{asked.no_inspect, "--no-inspect"}}});
 }
 
-// Where it is to be recorded; nullopt: nowhere. Of the wires between nodes alone, unless it was asked for.
+// Where it is to be recorded; nullopt: nowhere. Of the wires between nodes alone, unless it was asked for, as
+// it is by naming a file.
 std::optional<ops::HistoryPlace> place_of(const Context& context, const CheckFlags& flags) {
   const bool measured = !flags.request.inspect && flags.request.facts.from.empty() && !context.common.local;
-  if (flags.no_record || (!measured && !flags.record)) return std::nullopt;
+  if (flags.no_record || (!measured && !flags.record && !flags.where.file)) return std::nullopt;
   return ops::history_place(context.config, flags.where.file, flags.where.fleet);
 }
 
@@ -208,7 +210,8 @@ Command check_command(Common& common) {
       texts("--confirm", flags.confirm, "NODE,...",
             "measure only these again, which the history suspects, with some good ones: takes seconds", ','),
       toggle("--record", flags.record,
-             "record it, with --local too (what is measured between nodes is recorded anyway)"),
+             "record it, with --local too (what is measured between nodes is recorded anyway, and what "
+             "--history names a file for)"),
       excluding(toggle("--no-record", flags.no_record, "do not record it"), "--record"),
       pause_flag(flags.pause),
   };

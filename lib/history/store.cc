@@ -48,6 +48,33 @@ std::string folder_of(const std::string& file) {
   return slash == file.npos ? "." : slash == 0 ? "/" : file.substr(0, slash);
 }
 
+// Why `file` is not to be had: stat() of it, or access() to its folder, gave `error`.
+tl::unexpected<Error> no_way_to(const std::string& file, int error) {
+  struct stat there {};
+  switch (error) {
+    case ENOTDIR: {
+      std::string above = folder_of(file);
+      while (above != "." && above != "/" && stat(above.c_str(), &there) != 0) above = folder_of(above);
+      return fail(Cause::unavailable, fmt::format("there is no history {}: {} is no folder", file, above), {},
+                  "name another file");
+    }
+    case EACCES:
+      return fail(Cause::unavailable,
+                  fmt::format("the history {} is in a folder that may not be entered", file), {},
+                  "have its permissions changed, or name another file");
+    case ENOENT:
+      if (const std::string folder = folder_of(file); stat(folder.c_str(), &there) != 0)
+        return fail(Cause::unavailable, fmt::format("there is no folder {} for the history", folder), {},
+                    file == usual_file() ? "ringtrue check of hosts, or with --record, makes it"
+                                         : "make it, or name another file");
+      return fail(Cause::unavailable, fmt::format("there is no history {}: {}", file, std::strerror(error)),
+                  {}, "ringtrue check --record makes one");
+    default:
+      return fail(Cause::unavailable, fmt::format("there is no history {}: {}", file, std::strerror(error)),
+                  {}, "name another file");
+  }
+}
+
 // The usual folder and those above it, for its owner's eyes where they are new. A folder that was named has
 // to be there: it may be a slip.
 Result<void> make_folder(const std::string& folder) {
@@ -67,9 +94,7 @@ Result<void> make_file(const std::string& file) {
   const std::string folder = folder_of(file);
   if (file == usual_file())
     if (auto made = make_folder(folder); !made) return made;
-  if (access(folder.c_str(), F_OK) != 0)
-    return fail(Cause::unavailable, fmt::format("there is no folder {} for the history", folder), {},
-                "make it, or name another file");
+  if (access(folder.c_str(), F_OK) != 0) return no_way_to(file, errno);
   const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
   if (fd < 0)
     return fail(Cause::unavailable,
@@ -103,9 +128,7 @@ Result<Store> Store::open(const std::string& file, const OpenOptions& options) {
   const auto steps = options.steps.empty() ? schema_steps() : options.steps;
   struct stat there {};
   if (stat(file.c_str(), &there) != 0) {
-    if (errno != ENOENT || !options.write)
-      return fail(Cause::unavailable, fmt::format("there is no history {}: {}", file, std::strerror(errno)),
-                  {}, "ringtrue check --record makes one");
+    if (errno != ENOENT || !options.write) return no_way_to(file, errno);
     if (auto made = make_file(file); !made) return tl::unexpected(made.error());
   } else if (!S_ISREG(there.st_mode)) {
     return fail(Cause::bad_input, fmt::format("the history {} is not a regular file", file), {},
@@ -179,6 +202,26 @@ Result<void> Store::for_writing() const {
   if (writable_) return {};
   return fail(Cause::unavailable, remark_.empty() ? "the history was opened for reading" : remark_, {},
               "name another file, or use the ringtrue that made it");
+}
+
+Result<void> may_record(const std::string& file) {
+  const std::string folder = folder_of(file);
+  struct stat there {};
+  if (stat(file.c_str(), &there) == 0) {
+    const auto store = Store::open(file, {});
+    if (!store && store.error().cause == Cause::bad_input) return tl::unexpected(store.error());
+    if (access(file.c_str(), W_OK) != 0)
+      return fail(Cause::unavailable, fmt::format("the history {} may not be written", file), {},
+                  "see to its permissions, or name another file");
+  } else {
+    if (errno != ENOENT) return no_way_to(file, errno);
+    if (file == usual_file())
+      if (auto made = make_folder(folder); !made) return made;
+    if (access(folder.c_str(), F_OK) != 0) return no_way_to(file, errno);
+  }
+  if (access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  return fail(Cause::unavailable, fmt::format("the folder of the history {} may not be written", file), {},
+              "see to its permissions, or name another file");
 }
 
 std::string usual_file() {

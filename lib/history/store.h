@@ -53,6 +53,10 @@ class Store {
   std::string remark_;
 };
 
+// Whether a check could be recorded there as far as names and permissions tell, without making a file (of the
+// usual one the folder is made). What may pass, such as a full disk, is no error.
+Result<void> may_record(const std::string& file);
+
 // $XDG_STATE_HOME/ringtrue/history.db, or below ~/.local/state; empty where neither is known.
 std::string usual_file();
 

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <filesystem>
 #include <mutex>
 
 #include "base/clock.h"
 #include "fleet/targets.h"
+#include "history/store.h"
 #include "operator/watch_idle.h"
 
 namespace ringtrue::ops {
@@ -25,10 +25,7 @@ Error flat(const Trouble& trouble) {
 class LiveWorld final : public WatchWorld {
  public:
   LiveWorld(const WatchRequest& request, const Control& control)
-      : request_(request), control_(control), file_(watch_file(request.place)) {
-    std::error_code ignored;  // recording says what is wrong with it
-    std::filesystem::create_directories(std::filesystem::path(file_).parent_path(), ignored);
-  }
+      : request_(request), control_(control), file_(watch_file(request.place)) {}
 
   std::int64_t wall_us() override { return wall_clock_us(); }
   Seconds clock() override { return Seconds(double(now_ns()) * 1e-9); }
@@ -173,6 +170,8 @@ Result<std::optional<WatchRound>> watch(const WatchRequest& request, const Contr
                 "give the path of one, which is run without a shell");
   if (const auto targets = targets_of(request.check.setup, true); !targets)
     return tl::unexpected(targets.error());
+  // Else it would be told after the first check.
+  if (auto may = history::may_record(request.place.file); !may) return tl::unexpected(may.error());
   LiveWorld world(request, control);
   return watch(request.settings, world);
 }

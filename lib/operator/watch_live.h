@@ -34,7 +34,7 @@ struct WatchRequest {
 };
 
 // Until it is stopped; with `once` one round. Errors: the hook is no program, the configuration names no
-// hosts.
+// hosts, the history is nowhere to be recorded in.
 Result<std::optional<WatchRound>> watch(const WatchRequest& request, const Control& control);
 
 // Runs the program with `input` on its standard input, no arguments, no shell; what it prints goes to

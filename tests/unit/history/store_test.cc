@@ -1,7 +1,12 @@
 #include "history/store.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
 
 #include "history/keep.h"
 #include "history/read.h"
@@ -30,6 +35,61 @@ TEST(Store, MakesTheUsualFolderAndNoneThatWasNamed) {
   EXPECT_EQ(slip.error().text(),
             "there is no folder " + folder.file("depe") + " for the history; make it, or name another file");
   EXPECT_NE(access(folder.file("depe").c_str(), F_OK), 0);
+}
+
+// Each has its own remedy, and none of them is another check.
+TEST(Store, TellsWhyThereIsNone) {
+  const Folder folder;
+  const auto why = [&](const std::string& name, bool write) {
+    const auto store = Store::open(folder.file(name.c_str()), {.write = write});
+    return store ? "" : store.error().text();
+  };
+  std::ofstream(folder.file("plain")) << "x";
+  for (const bool write : {false, true}) {
+    EXPECT_EQ(why("plain/deep/h.db", write), "there is no history " + folder.file("plain/deep/h.db") + ": " +
+                                                 folder.file("plain") + " is no folder; name another file");
+    EXPECT_EQ(why("slip/h.db", write), "there is no folder " + folder.file("slip") +
+                                           " for the history; make it, or name another file");
+    EXPECT_THAT(why(std::string(300, 'x'), write),
+                testing::EndsWith("File name too long; name another file"));
+  }
+  EXPECT_EQ(why("h.db", false), "there is no history " + folder.file("h.db") +
+                                    ": No such file or directory; ringtrue check --record makes one");
+}
+
+// Root may enter any folder: asked as somebody else then.
+TEST(Store, TellsOfFoldersThatMayNotBeEntered) {
+  const Folder folder;
+  ASSERT_EQ(mkdir(folder.file("closed").c_str(), 0700), 0);
+  ASSERT_EQ(chmod(folder.file("closed").c_str(), 0), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) _exit(2);
+    const auto store = Store::open(folder.file("closed/h.db"), {.write = true});
+    const std::string due = "the history " + folder.file("closed/h.db") +
+                            " is in a folder that may not be entered; have its permissions changed, or name "
+                            "another file";
+    _exit(!store && store.error().text() == due ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << WEXITSTATUS(status);
+}
+
+TEST(Store, TellsBeforehandWhetherItCanRecord) {
+  const Folder folder;
+  EXPECT_TRUE(may_record(folder.file("h.db")));
+  EXPECT_NE(access(folder.file("h.db").c_str(), F_OK), 0);
+  open(folder.file("h.db"));
+  EXPECT_TRUE(may_record(folder.file("h.db")));
+  std::ofstream(folder.file("plain"))
+      << "no database, and long enough to have a header: " << std::string(100, 'x');
+  const auto why = [&](const char* name) { return may_record(folder.file(name)).error().text(); };
+  EXPECT_THAT(why("slip/h.db"), testing::HasSubstr("there is no folder"));
+  EXPECT_THAT(why("plain/h.db"), testing::HasSubstr("is no folder"));
+  EXPECT_THAT(why("plain"), testing::HasSubstr("is no SQLite database"));
+  EXPECT_EQ(why(""), "the history " + folder.file("") + " is not a regular file; name another file");
 }
 
 TEST(Store, ReadsBackWhatItWasGiven) {
