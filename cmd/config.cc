@@ -5,6 +5,8 @@
 #include "cmd/command.h"
 #include "cmd/inapplicable.h"
 #include "cmd/output.h"
+#include "history/store.h"
+#include "pki/pki.h"
 
 namespace ringtrue::cmd {
 namespace {
@@ -12,7 +14,10 @@ namespace {
 int run(Context& context) {
   const auto fits = reject("config", {common(context, {"--local", "--ranks-per-node", "--insecure"})});
   if (!fits) return failed(context, fits.error());
-  return show(context, ops::ConfigDocument{config::effective(context.config)}, Exit::healthy);
+  ops::ConfigDocument document{config::effective(context.config)};
+  document.usual["pki"] = pki::usual_folder();
+  if (const std::string file = history::usual_file(); !file.empty()) document.usual["history"] = file;
+  return show(context, document, Exit::healthy);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "operator/runner.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -173,20 +172,6 @@ class FleetRunner final : public Runner {
   Stop::Handler guard_;  // last: it must not outlive the fleet
 };
 
-// The folder to look for certificates in, where none was named.
-std::string default_pki() {
-  const char* xdg = getenv("XDG_CONFIG_HOME");
-  const char* home = getenv("HOME");
-  std::string user;
-  if (xdg != nullptr && *xdg != '\0') {
-    user = std::string(xdg) + "/ringtrue/pki";
-  } else if (home != nullptr && *home != '\0') {
-    user = std::string(home) + "/.config/ringtrue/pki";
-  }
-  if (!user.empty() && access(user.c_str(), F_OK) == 0) return user;
-  return "/etc/ringtrue/pki";
-}
-
 }  // namespace
 
 std::optional<Deadlines> Setup::deadlines() const {
@@ -216,7 +201,7 @@ Result<std::vector<fleet::Target>> targets_of(const Setup& setup, bool keep_unkn
 }
 
 std::string pki_folder(const Setup& setup) {
-  return setup.config.pki.value.empty() ? default_pki() : setup.config.pki.value;
+  return setup.config.pki.value.empty() ? pki::usual_folder() : setup.config.pki.value;
 }
 
 std::string expiry_note(const Setup& setup) {

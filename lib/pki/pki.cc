@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <sstream>
 
 #include "base/text.h"
@@ -23,6 +24,20 @@ constexpr mode_t secret_mode = 0600, public_mode = 0644;
 
 std::string in(const std::string& dir, const std::string& name) {
   return dir + "/" + name;
+}
+
+constexpr const char* system_folder = "/etc/ringtrue/pki";
+
+// Empty where nothing tells whose it would be.
+std::string user_folder() {
+  const auto environment = [](const char* name) -> std::string {
+    const char* const value = std::getenv(name);
+    return value ? value : "";
+  };
+  if (const std::string config = environment("XDG_CONFIG_HOME"); !config.empty())
+    return config + "/ringtrue/pki";
+  const std::string home = environment("HOME");
+  return home.empty() ? "" : home + "/.config/ringtrue/pki";
 }
 
 std::string upper(std::string text) {
@@ -381,13 +396,28 @@ Result<PemBundle> load_node_credentials(const std::string& dir, const std::strin
   return bundle;
 }
 
+std::string usual_folder() {
+  const std::string own = user_folder();
+  return !own.empty() && exists(own) ? own : system_folder;
+}
+
 Result<PemBundle> load_operator_credentials(const std::string& dir) {
   std::string folder = dir;
   if (!exists(in(dir, "operator.crt")) && exists(in(dir, "operator"))) folder = in(dir, "operator");
   const std::string make = "ringtrue pki init --dir DIR makes one; --pki names its folder";
-  if (!exists(dir)) return fail(Cause::bad_input, "there is no folder " + dir, {}, make);
+  // Where nobody named a folder, the user's own was looked for first.
+  const std::string own = user_folder();
+  const std::string first =
+      dir == system_folder && !own.empty() && !exists(own) ? "there is no folder " + own : "";
+  if (!exists(dir))
+    return fail(Cause::bad_input,
+                first.empty() ? "there is no folder " + dir : fmt::format("{}, and none {}", first, dir), {},
+                make);
   if (!exists(in(folder, "operator.crt")))
-    return fail(Cause::bad_input, "no operator.crt in " + dir + " or " + in(dir, "operator"), {}, make);
+    return fail(Cause::bad_input,
+                fmt::format("{}no operator.crt in {} or {}", first.empty() ? "" : first + ", and ", dir,
+                            in(dir, "operator")),
+                {}, make);
   auto bundle =
       load_bundle(folder, "operator", "renew it: ringtrue pki issue --dir AUTHORITY NAME --role run");
   if (!bundle) return bundle;

@@ -85,6 +85,9 @@ struct PemBundle {
 // From `dir`, or from `dir`/`node` where `dir` is the authority's. Checked: all three files can be read, the
 // key fits, the authority signed the certificate, it is valid today, and it is for `node` (unless empty).
 Result<PemBundle> load_node_credentials(const std::string& dir, const std::string& node);
+// Where an operator's are looked for if no folder is named: ~/.config/ringtrue/pki, or, where that is not
+// there, /etc/ringtrue/pki.
+std::string usual_folder();
 // From `dir`, or from `dir`/operator. Checked likewise.
 Result<PemBundle> load_operator_credentials(const std::string& dir);
 

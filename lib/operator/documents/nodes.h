@@ -1,7 +1,9 @@
 // Which daemons answer; the settings in force; the certificates that were made.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "config/config.h"
@@ -20,6 +22,7 @@ struct NodesDocument {
 
 struct ConfigDocument {
   std::vector<config::Given> settings;
+  std::map<std::string, std::string, std::less<>> usual{};  // what holds here of keys that are not given
 };
 
 struct PkiDocument {

@@ -1,7 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
+#include <iterator>
+#include <string_view>
 
 #include "base/hostlist.h"
 #include "base/plural.h"
@@ -55,23 +56,33 @@ std::string text(const ops::NodesDocument& document, const Style& style) {
 
 namespace {
 
-// What holds where a setting is not given.
-std::string_view instead_of(std::string_view key) {
-  constexpr std::pair<std::string_view, std::string_view> known[] = {
-      {"hosts", "those of the Slurm job"},
-      {"pki", "~/.config/ringtrue/pki, else /etc/ringtrue/pki"},
-      {"history", "$XDG_STATE_HOME/ringtrue/history.db"},
-      {"link_rate", "unknown: the fleet's majority"},
-      {"data_interface", "the one with the nodes' addresses"},
-      {"data_ports", "any"},
-      {"daemon.listen", "the Unix socket alone"},
-      {"daemon.node", "the host name"},
-      {"verbs.rdma_ports", "chosen"},
-      {"daemon.peers", "the networks of the node's interfaces"},
+struct Meaning {
+  std::string_view key, value, meaning;
+};
+
+// What a value stands for, most often none; empty: itself.
+std::string_view meaning_of(const config::Given& row) {
+  constexpr Meaning known[] = {
+      {"hosts", "", "those of the Slurm job"},
+      {"history", "", "none: neither XDG_STATE_HOME nor HOME is set"},
+      {"link_rate", "", "unknown: the fleet's majority"},
+      {"data_interface", "", "the one with the nodes' addresses"},
+      {"data_ports", "", "any"},
+      {"watch.hook", "", "none"},
+      {"daemon.listen", "", "the Unix socket alone"},
+      {"daemon.node", "", "the host name"},
+      {"daemon.peers", "", "the networks of the node's interfaces"},
+      {"daemon.events", "", "the last hour, in memory"},
+      {"daemon.metrics", "", "off"},
+      {"verbs.rdma_ports", "", "chosen"},
+      {"verbs.gid_index", "-1", "automatic"},
+      {"verbs.path_mtu", "0", "automatic"},
+      {"verbs.adaptive_routing_threshold", "0", "off"},
   };
-  const auto* const at =
-      std::find_if(std::begin(known), std::end(known), [&](const auto& each) { return each.first == key; });
-  return at == std::end(known) ? "not given" : at->second;
+  const auto* const at = std::find_if(std::begin(known), std::end(known), [&](const Meaning& each) {
+    return each.key == row.key && each.value == row.text;
+  });
+  return at != std::end(known) ? at->meaning : row.text.empty() ? "not given" : "";
 }
 
 }  // namespace
@@ -79,8 +90,9 @@ std::string_view instead_of(std::string_view key) {
 std::string text(const ops::ConfigDocument& document, const Style& style) {
   Table table({left("key"), left("value"), left("from")});
   for (const config::Given& row : document.settings) {
-    table.row({row.key,
-               row.text.empty() ? style.paint(fmt::format("({})", instead_of(row.key)), Ink::dim) : row.text,
+    const auto usual = row.text.empty() ? document.usual.find(row.key) : document.usual.end();
+    const std::string_view meaning = usual != document.usual.end() ? usual->second : meaning_of(row);
+    table.row({row.key, meaning.empty() ? row.text : style.paint(fmt::format("({})", meaning), Ink::dim),
                style.paint(row.origin, Ink::dim)});
   }
   return table.text();
