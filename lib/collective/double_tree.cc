@@ -37,13 +37,13 @@ TreeNode first_tree(Rank p, Rank n) {
 }
 
 struct Flow {
-  Flow(const Call& call, Range range, Lane lane, TreeRole role, bool one_node)
+  Flow(const Call& call, Range range, Lane lane, TreeRole role, std::uint64_t ahead)
       : call(call),
         range(range),
         lane(lane),
         role(std::move(role)),
         slicing(slices(call, range)),
-        ahead(one_node ? ahead_inside : ahead_between) {
+        ahead(ahead) {
     reduced.resize(slicing.count());
     passed.resize(slicing.count());
     received.resize(slicing.count());
@@ -61,19 +61,12 @@ struct Flow {
   bool root() const { return role.parent < 0; }
   bool leaf() const { return role.children.empty(); }
 
-  // Slices posted ahead. Between nodes enough for one on each of eight rails while as many cross the
-  // network's latency, in each direction of each tree: with 6 the model reaches 55 % of the ideal on 16 nodes
-  // of eight rails, with 12 or more 98 %; beyond, nothing is gained. What limits a flood of slices on their
-  // way up is that a slice goes up only when one before it has room (Flow::has_room). Inside of a node few,
-  // which stay in caches: with 16 eight ranks in shared memory take 6 % longer for 64 MiB.
-  static constexpr std::uint64_t ahead_between = 16, ahead_inside = 6;
-
   const Call& call;
   const Range range;
   const Lane lane;
   const TreeRole role;
   const Slicing slicing;
-  const std::uint64_t ahead;
+  const std::uint64_t ahead;  // see slices_ahead()
   std::vector<Token> reduced, passed, received, spread;
   Gate is_up, is_turned, has_room;
 };
@@ -124,11 +117,22 @@ Task down(Endpoint& self, Flow& flow) {
   for (const Token token : flow.spread) co_await self.wait(token);
 }
 
-Task tree(Endpoint& self, const Call& call, Range half, Lane lane, TreeRole role) {
-  if (half.empty()) co_return;
-  const std::vector<int>& of = self.layout().node_of_rank;
+// Slices posted ahead. Between nodes enough for one on each of eight rails while as many cross the network's
+// latency, in each direction of each tree: with 6 the model reaches 55 % of the ideal on 16 nodes of eight
+// rails, with 12 or more 98 %; beyond, nothing is gained. What limits a flood of slices on their way up is
+// that a slice goes up only when one before it has room (Flow::has_room). Inside of a node few, where they
+// stay in caches: with 16 eight ranks in shared memory take 6 % longer for 64 MiB. Between GPUs that was not
+// measured.
+std::uint64_t slices_ahead(const Call& call, const Layout& layout) {
+  constexpr std::uint64_t usual = 16, in_caches = 6;
+  const std::vector<int>& of = layout.node_of_rank;
   const bool one_node = std::all_of(of.begin(), of.end(), [&](int node) { return node == of.front(); });
-  Flow flow(call, half, lane, std::move(role), one_node);
+  return one_node && call.cached ? in_caches : usual;
+}
+
+Task tree(Endpoint& self, const Call& call, Range half, Lane lane, TreeRole role, std::uint64_t ahead) {
+  if (half.empty()) co_return;
+  Flow flow(call, half, lane, std::move(role), ahead);
   Group directions;
   directions.add(up(self, flow));
   if (!flow.root()) directions.add(turn(self, flow));
@@ -204,10 +208,11 @@ TreeRole double_tree_role(int tree, const Layout& layout, Rank rank) {
 
 Task double_tree(Endpoint& self, const Call& call) {
   if (self.ranks() < 2 || call.elements == 0) co_return;
+  const std::uint64_t ahead = slices_ahead(call, self.layout());
   Group trees;
   for (int t = 0; t < 2; ++t) {
     const Range half = part(whole(call), 2, std::uint64_t(t));
-    trees.add(tree(self, call, half, Lane(t), double_tree_role(t, self.layout(), self.rank())));
+    trees.add(tree(self, call, half, Lane(t), double_tree_role(t, self.layout(), self.rank()), ahead));
   }
   co_await trees;
 }

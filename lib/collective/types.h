@@ -91,6 +91,8 @@ struct Call {
   // pairwise: rank r sends to r + shift and receives from r - shift (modulo ranks).
   Rank shift = 1;
   Omni omni;
+  // Few slices at once stay in the processors' caches: so it is in host memory.
+  bool cached = true;
 
   std::uint64_t bytes() const { return elements * size_of(type); }
   bool operator==(const Call&) const = default;

@@ -53,7 +53,8 @@ std::vector<diagnosis::Tried> tried_by_node(const Seen& seen, const run::Job& jo
   std::map<std::pair<int, int>, diagnosis::Tried> pairs;
   for (const auto& [ranks, own] : seen) {
     const auto at = seen.find({ranks.second, ranks.first});
-    // A daemon of another release may not send datagrams yet.
+    // Protocol 9 is older than these trials: a daemon that knows none says nothing, which is no network's
+    // fault.
     if (own->datagrams && at == seen.end()) continue;
     diagnosis::Tried tried = tried_of(*own, at == seen.end() ? nullptr : at->second);
     tried.source = job.seats[std::size_t(own->self)].node;

@@ -341,6 +341,7 @@ Call sliced(Call call, Rank ranks) {
   const std::uint64_t share = call.bytes() / std::uint64_t(std::max<Rank>(ranks, 1)) / 4;
   call.slice_bytes = std::clamp(share, min_slice, max_slice) / 16 * 16;
   call.lanes = 1;
+  call.cached = false;
   return call;
 }
 

@@ -95,5 +95,26 @@ TEST(DoubleTree, ChainsTheRanksOfANode) {
   }
 }
 
+// Slices that are posted before the first goes up: where they stay in caches few.
+TEST(DoubleTree, KeepsFewSlicesInFlightInHostMemoryAlone) {
+  const auto ahead = [](const Layout& layout, bool cached) {
+    Call call;
+    call.elements = 16 << 20;
+    call.cached = cached;
+    const Rank rank = 1;  // of the first tree's chain neither first nor last
+    std::size_t posted = 0;
+    bool gone = false;
+    record(algorithm_of(AlgorithmId::double_tree), layout, rank, call, [&](const Step& step) {
+      if (step.lane != 0) return;
+      gone = gone || step.kind == Step::Kind::send;
+      posted += !gone;
+    });
+    return posted;
+  };
+  EXPECT_EQ(ahead(Layout::one_node(4), true), 6u);
+  EXPECT_EQ(ahead(Layout::one_node(4), false), 16u);
+  EXPECT_EQ(ahead(Layout::uniform(2, 4), true), 16u);
+}
+
 }  // namespace
 }  // namespace ringtrue::collective
