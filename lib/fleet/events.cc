@@ -1,6 +1,6 @@
 #include "fleet/events.h"
 
-#include "fleet/link.h"
+#include "fleet/ask.h"
 
 namespace ringtrue::fleet {
 

@@ -16,6 +16,7 @@
 #include "base/ip.h"
 #include "base/plural.h"
 #include "base/text.h"
+#include "fleet/ask.h"
 #include "fleet/link.h"
 #include "fleet/node_sessions.h"
 #include "fleet/targets.h"

@@ -2,7 +2,7 @@
 
 #include <mutex>
 
-#include "fleet/link.h"
+#include "fleet/ask.h"
 #include "fleet/node_sessions.h"
 #include "probe/probe.h"
 #include "probe/recording.h"

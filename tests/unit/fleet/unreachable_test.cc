@@ -13,7 +13,7 @@
 #include <functional>
 #include <thread>
 
-#include "fleet/link.h"
+#include "fleet/ask.h"
 #include "pki/safe_file.h"
 #include "pki/x509.h"
 #include "tests/unit/fleet/temporary.h"
