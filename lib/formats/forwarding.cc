@@ -15,6 +15,11 @@
 //   From ca {0x...} portnum 1 lid 18-18 "node3 mlx5_0"                From {0x...}[1]
 //   [1] -> switch port {0x...}[31] lid 64-64 "leaf00"                 [1] -> {0x...}[31]
 //   To ca {0x...} portnum 1 lid 19-19 "node4 mlx5_0"                  To {0x...}[1]
+//
+// ringtrue-probe begins tables as OpenSM does, and goes on with packed rows (packed_ports.h); beside them it
+// tells whose the LIDs are, and what it could not read:
+//
+//   packed 0x0000 78da63...          lid 0x0001 of 0x0002c90300000010[1]          note leaf00: no answer ...
 #include "formats/forwarding.h"
 
 #include <fmt/format.h>
@@ -24,6 +29,7 @@
 #include <utility>
 
 #include "formats/format.h"
+#include "formats/packed_ports.h"
 #include "formats/text.h"
 
 namespace ringtrue::formats {
@@ -33,7 +39,8 @@ constexpr std::size_t max_line = 4096;     // bytes
 constexpr int max_port = 252;              // of a switch: what is above means something else
 constexpr std::size_t max_traced = 65536;  // ports without a LID
 constexpr std::string_view lfts = "Unicast lids [", mfts = "Multicast mlids [",
-                           fdbs = "dump_ucast_routes: Switch ";
+                           fdbs = "dump_ucast_routes: Switch ", packed = "packed 0x", owners = "lid 0x",
+                           remark = "note ";
 
 std::string_view take_digits(std::string_view& text, std::string_view of) {
   const std::size_t end = std::min(text.find_first_not_of(of), text.size());
@@ -147,6 +154,12 @@ Result<void> ForwardingReader::heading(std::string_view text) {
     table_ = -1, skipping_ = true;
     return {};
   }
+  if (text.starts_with(packed)) return packed_row(text.substr(packed.size()));
+  if (text.starts_with(owners)) return owner(text.substr(owners.size()));
+  if (text.starts_with(remark)) {
+    if (out_.notes.size() < max_notes) out_.notes.push_back(clean(text.substr(remark.size())));
+    return {};
+  }
   // Headings of columns, counts at the end, and warnings that have come into the same file.
   for (const char* known : {"Lid ", "LID ", "Port ", "ibwarn:", "src/", "ibroute:"})
     if (text.starts_with(known)) return {};
@@ -216,8 +229,42 @@ Result<void> ForwardingReader::row(std::string_view text) {
   const auto guid = take_guid(rest);
   if (!guid) return {};
   if (out_.destinations.size() <= lid) out_.destinations.resize(lid + 1);
-  out_.destinations[lid] = {*guid, between(rest, '\'', '\'')};
+  out_.destinations[lid].port_guid = *guid;
+  out_.destinations[lid].name = between(rest, '\'', '\'');
   destinations_.try_emplace(*guid, lid);
+  return {};
+}
+
+// "0400 78da63...", of the table that has begun.
+Result<void> ForwardingReader::packed_row(std::string_view text) {
+  if (table_ < 0) return bad("a row of no table");
+  const auto space = text.find(' ');
+  const auto first = hexadecimal(text.substr(0, space));
+  const auto ports = space == text.npos ? std::nullopt : unpack_ports(text.substr(space + 1));
+  if (!first || !ports || *first >= max_lid || *first + ports->size() > max_lid)
+    return bad("damaged packed ports");
+  for (std::size_t i = 0; i < ports->size(); ++i) {
+    const std::uint8_t port = (*ports)[i];
+    if (port == ForwardingTable::unknown) continue;
+    if (port > max_port && port != ForwardingTable::none)
+      return bad(fmt::format("port {} is none of a switch", port));
+    if (auto done = set(std::size_t(table_), *first + i, port); !done) return done;
+  }
+  return {};
+}
+
+// "0001 of 0x0002c90300000010[1]"
+Result<void> ForwardingReader::owner(std::string_view text) {
+  const auto lid = hexadecimal(text.substr(0, text.find(' ')));
+  std::string_view rest = behind(text, " of ");
+  const auto guid = take_guid(rest);
+  const auto port = guid && rest.size() > 2 && rest.front() == '[' && rest.back() == ']'
+                        ? port_in(rest.substr(1, rest.size() - 2))
+                        : std::nullopt;
+  if (!lid || *lid == 0 || *lid >= max_lid || !port) return bad("a LID without its port");
+  if (out_.destinations.size() <= *lid) out_.destinations.resize(*lid + 1);
+  out_.destinations[*lid].host_guid = *guid;
+  out_.destinations[*lid].host_port = *port;
   return {};
 }
 

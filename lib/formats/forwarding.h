@@ -27,19 +27,28 @@ struct ForwardingTable {
 struct Forwarding {
   struct Destination {
     std::string port_guid, name;  // empty: unknown
+    std::string host_guid;        // of the adapter, whose port it is; empty: unknown
+    int host_port = 0;
   };
   std::vector<ForwardingTable> switches;
   std::vector<Destination> destinations;
   std::vector<topology::FabricLink> links;  // that ibtracert went along
+  std::vector<std::string> notes;           // what ringtrue-probe could not read of a live fabric
 };
 
+// Between the cables, as ibnetdiscover writes them, and the tables in what ringtrue-probe reads of a live
+// fabric.
+inline constexpr std::string_view live_tables = "\n# Forwarding tables\n";
+
 // Reads, in pieces of any size and in any mixture: `ibroute`, `dump_fts` and `dump_lfts`; OpenSM's
-// opensm-lfts.dump and opensm.fdbs (osm.fdbs); ibdiagnet2.fdbs; `ibtracert` with or without -n. What comes
-// later of the same switch holds. Errors: bad_input, with the line of the file.
+// opensm-lfts.dump and opensm.fdbs (osm.fdbs); ibdiagnet2.fdbs; `ibtracert` with or without -n;
+// ringtrue-probe's own. What comes later of the same switch holds. Errors: bad_input, with the line of the
+// file.
 class ForwardingReader {
  public:
   static constexpr std::size_t max_lid = 49152;        // unicast LIDs end before it
   static constexpr std::size_t max_bytes = 320 << 20;  // of all tables: 6,500 switches with all LIDs
+  static constexpr std::size_t max_notes = 64;
 
   // Whether a file that begins like this is one of these.
   static bool knows(std::string_view beginning);
@@ -57,6 +66,8 @@ class ForwardingReader {
   Result<void> line(std::string_view text);
   Result<void> row(std::string_view text);
   Result<void> heading(std::string_view text);
+  Result<void> packed_row(std::string_view text);
+  Result<void> owner(std::string_view text);
   Result<void> begin_table(std::string_view guid, std::string name);
   Result<void> trace_line(std::string_view text);
   Result<void> end_trace();
@@ -74,8 +85,9 @@ class ForwardingReader {
   std::size_t trace_lid_ = 0;  // of its last line
 };
 
-// Tables over the cables of a fabric. Which LID is whose follows from the tables: a switch sends what is for
-// a host out of the port that the host hangs on; else from a row's port GUID. Errors: bad_input, where there
+// Tables over the cables of a fabric. Which LID is whose a live reading tells; else it follows from the
+// tables: a switch sends what is for a host out of the port that the host hangs on; else from a row's port
+// GUID. Errors: bad_input, where there
 // is no table, no switch of the fabric has one, or nobody knows a cable.
 Result<topology::Routes> routes_of(const topology::Fabric& fabric, const Forwarding& forwarding);
 

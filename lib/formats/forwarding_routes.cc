@@ -78,6 +78,7 @@ class Join {
           {name.substr(0, space), space == name.npos ? "" : name.substr(space + 1), a->second, link.a.port});
       ends_[{a->second, link.a.port}] = {port, false};
       by_guid_.emplace(link.b.guid, port);
+      by_end_.emplace(std::pair(link.b.guid, link.b.port), port);
       return;
     }
     if (!fits(link.b.port) || ends_.contains({b->second, link.b.port})) return;
@@ -87,23 +88,31 @@ class Join {
     ends_[{a->second, link.a.port}] = ends_[{b->second, link.b.port}] = {-1, true};
   }
 
-  // By the switch that hands it over, else by its port's GUID; of several LIDs the first is a port's own.
+  // By the word of its port, else by the switch that hands it over, else by its port's GUID; of several LIDs
+  // the first is a port's own.
   void find_destinations() {
     std::size_t most = tables_.destinations.size();
     for (const ForwardingTable& table : tables_.switches) most = std::max(most, table.out.size());
     port_of_.assign(most, -1);
+    for (std::size_t d = 0; d < tables_.destinations.size(); ++d) {
+      const auto known = by_end_.find({tables_.destinations[d].host_guid, tables_.destinations[d].host_port});
+      if (known != by_end_.end()) port_of_[d] = known->second;
+    }
+    std::set<int> told(port_of_.begin(), port_of_.end());
     for (const ForwardingTable& table : tables_.switches) {
       const auto at = switches_.find(table.guid);
       if (at == switches_.end()) continue;
       for (std::size_t d = 0; d < table.out.size(); ++d) {
         if (table.out[d] == 0 || table.out[d] >= ForwardingTable::unknown || port_of_[d] >= 0) continue;
         const auto end = ends_.find({at->second, int(table.out[d])});
-        if (end != ends_.end() && end->second.port >= 0) port_of_[d] = end->second.port;
+        if (end != ends_.end() && end->second.port >= 0 && !told.contains(end->second.port))
+          port_of_[d] = end->second.port;
       }
     }
     for (std::size_t d = 0; d < tables_.destinations.size(); ++d) {
       const auto known = by_guid_.find(tables_.destinations[d].port_guid);
-      if (port_of_[d] < 0 && known != by_guid_.end()) port_of_[d] = known->second;
+      if (port_of_[d] < 0 && known != by_guid_.end() && !told.contains(known->second))
+        port_of_[d] = known->second;
     }
     std::set<int> taken;
     for (int& port : port_of_)
@@ -124,12 +133,13 @@ class Join {
   const Fabric& fabric_;
   const Forwarding& tables_;
   Routes out_;
-  std::map<std::string, std::string> names_, hosts_;  // by GUID
-  std::set<std::string> aggregation_;                 // units within switches
-  std::map<std::string, int> switches_;               // by GUID: their numbers
-  std::map<std::string, int> by_guid_;                // ports of hosts
-  std::map<std::pair<int, int>, End> ends_;           // by switch and port
-  std::vector<int> port_of_;                          // by destination
+  std::map<std::string, std::string> names_, hosts_;   // by GUID
+  std::set<std::string> aggregation_;                  // units within switches
+  std::map<std::string, int> switches_;                // by GUID: their numbers
+  std::map<std::string, int> by_guid_;                 // ports of hosts
+  std::map<std::pair<std::string, int>, int> by_end_;  // the same by adapter and its port
+  std::map<std::pair<int, int>, End> ends_;            // by switch and port
+  std::vector<int> port_of_;                           // by destination
 };
 
 }  // namespace

@@ -9,8 +9,8 @@ namespace ringtrue::probe {
 namespace {
 
 constexpr std::pair<std::string_view, Result<std::string> (*)(const Asking&)> libraries[] = {
-    {"system", ask_system}, {"ethtool", ask_ethtool}, {"verbs", ask_verbs},
-    {"nvml", ask_nvml},     {"hwloc", ask_hwloc},     {"fabric", ask_fabric}};
+    {"system", ask_system}, {"ethtool", ask_ethtool}, {"verbs", ask_verbs},  {"nvml", ask_nvml},
+    {"hwloc", ask_hwloc},   {"fabric", ask_fabric},   {"routes", ask_routes}};
 
 }  // namespace
 

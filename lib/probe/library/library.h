@@ -4,8 +4,10 @@
 //   hwloc    hwloc's XML
 //   nvml     {"driver", "cuda", "gpus": [{"index", "uuid", "pci", "error", "nvlinks": [...], ...}]}
 //   verbs    {"devices": [{"name", "firmware", "ports": [...], ...}]}
-//   ethtool  {"eth0": {"speed_Mbps", "supported_Mbps", "driver", "firmware", "pause_rx", "statistics":
-//   {...}}} fabric   the text of ibnetdiscover system   {"memlock", "uname", ...}: what no file tells
+//   ethtool  {"eth0": {"speed_Mbps", "supported_Mbps", "driver", "firmware", "statistics": {...}, ...}}
+//   fabric   the text of ibnetdiscover
+//   routes   the same, and the switches' forwarding tables (formats/forwarding.h)
+//   system   {"memlock", "uname", ...}: what no file tells
 // The exact forms stand in the head of each file here, and in the probe that reads them.
 #pragma once
 
@@ -27,6 +29,7 @@ Result<std::string> ask_nvml(const Asking& asking);
 Result<std::string> ask_verbs(const Asking& asking);
 Result<std::string> ask_ethtool(const Asking& asking);
 Result<std::string> ask_fabric(const Asking& asking);
+Result<std::string> ask_routes(const Asking& asking);
 Result<std::string> ask_system(const Asking& asking);
 
 // By name; bad_input, listing what there is, for another.

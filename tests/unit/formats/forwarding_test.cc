@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "formats/format.h"
+#include "formats/packed_ports.h"
 #include "tests/support/infiniband.h"
 
 namespace ringtrue::formats {
@@ -164,6 +165,93 @@ TEST(Forwarding, IsReadFromTraces) {
     std::vector<int> trunks;
     EXPECT_EQ(alone->way(0, 1, trunks), Routes::Way::known);
   }
+}
+
+// As ringtrue-probe writes a fabric that it reads.
+std::string live(const Fabric& fabric, const std::string& without_table = {}) {
+  std::string out;
+  for (int host = 0; host < fabric.hosts; ++host)
+    out += fmt::format("lid 0x{:04x} of 0x{}[1]\n", host + 1, fabric.guid(host));
+  for (std::size_t i = 0; i < fabric.switches.size(); ++i) {
+    const auto& s = fabric.switches[i];
+    if (s.name == without_table) continue;
+    std::vector<std::uint8_t> ports(1, ForwardingTable::unknown);
+    for (const int port : s.next) ports.push_back(port == 0 ? ForwardingTable::none : std::uint8_t(port));
+    out += fmt::format("Unicast lids [0x0-{:#x}] of switch Lid {} guid 0x{} ({}):\n", fabric.max_lid(),
+                       fabric.hosts + int(i) + 1, fabric.guid(fabric.hosts + int(i)), s.name);
+    out += pack_ports(ports);
+  }
+  return out;
+}
+
+TEST(Forwarding, IsReadFromALiveFabric) {
+  for (const Fabric& fabric : {infiniband::two_levels(4, 3, 2), infiniband::three_levels(2, 2, 2)})
+    for (const std::size_t piece : {7u, 100000u})
+      expect_all_ways(fabric, join(fabric, read(live(fabric), piece)));
+}
+
+TEST(Forwarding, AnUnreadSwitchCostsItselfAlone) {
+  const Fabric fabric = infiniband::two_levels(4, 3, 2);
+  const Forwarding forwarding = read(live(fabric, "leaf01") + "note leaf01: no answer\x1b\n");
+  EXPECT_EQ(forwarding.notes, std::vector<std::string>{"leaf01: no answer"});
+  const Routes routes = join(fabric, forwarding);
+  // node3 to node5 hang there: what is sent to them is known, because their ports say which LID they have.
+  EXPECT_EQ(way_of(routes, "node0", "node4"), way_of(fabric, 0, 4));
+  EXPECT_EQ(way_of(routes, "node4", "node0"), "unknown");
+  EXPECT_EQ(way_of(routes, "node0", "node11"), way_of(fabric, 0, 11));
+}
+
+// A switch may still send an old LID to a port that has another one now.
+TEST(Forwarding, BelievesAPortAboutItsLid) {
+  const Fabric fabric = infiniband::two_levels(2, 2, 2);
+  std::string text = live(fabric);
+  const auto row = text.find("lid 0x0001");
+  text.replace(row, 10, "lid 0x0009");  // node0's: no table has a row for it
+  const Routes routes = join(fabric, read(text));
+  EXPECT_EQ(way_of(routes, "node2", "node0"), "unknown");
+  EXPECT_EQ(way_of(routes, "node0", "node2"), way_of(fabric, 0, 2));
+}
+
+TEST(Forwarding, ReadsNotesWithinBounds) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += "note " + std::string(3000, 'x') + "\n";
+  const Forwarding forwarding = read(text);
+  ASSERT_EQ(forwarding.notes.size(), ForwardingReader::max_notes);
+  EXPECT_LE(forwarding.notes[0].size(), 256u);
+}
+
+TEST(Forwarding, RefusesDamagedLiveRows) {
+  const std::string table = "Unicast lids [0x0-0x9] of switch Lid 1 guid 0x0000000000000001 (a):\n";
+  const std::string good = pack_ports({254, 1, 2});
+  EXPECT_EQ(refusal(table + good), "");
+  EXPECT_EQ(refusal(good), "line 1: a row of no table");
+  const std::string digits = good.substr(14, good.size() - 15);
+  for (const std::string& bad :
+       {"packed 0x0000", "packed 0x0000 ", "packed 0x0000 zz", "packed 0x0000 789", "packed 0xc000 "})
+    EXPECT_EQ(refusal(table + bad + (std::string(bad).ends_with("c000 ") ? digits : "") + "\n"),
+              "line 2: damaged packed ports")
+        << bad;
+  EXPECT_EQ(refusal(table + "packed 0xbfff " + digits + "\n"), "line 2: damaged packed ports");
+  EXPECT_EQ(refusal(table + "packed 0x0000 " + digits + "00\n"), "line 2: damaged packed ports");
+  EXPECT_EQ(refusal(table + pack_ports({253, 1})), "line 2: port 253 is none of a switch");
+  for (const char* bad : {"lid 0x0000 of 0x1[1]", "lid 0xc000 of 0x1[1]", "lid 0x0001 of 0x0[1]",
+                          "lid 0x0001 of 0x1", "lid 0x0001 of 0x1[]", "lid 0x0001 of 0x1[300]"})
+    EXPECT_EQ(refusal(std::string(bad) + "\n"), "line 1: a LID without its port") << bad;
+}
+
+TEST(PackedPorts, ComeBackAsTheyWere) {
+  std::vector<std::uint8_t> ports(5000, ForwardingTable::unknown);
+  for (std::size_t lid = 1; lid < ports.size(); ++lid)
+    if (lid < 1024 || lid >= 3072) ports[lid] = std::uint8_t(lid * 7919 % 250);
+  const std::string rows = pack_ports(ports);
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 3);  // nothing is known of two thousand
+  const std::string table = "Unicast lids [0x0-0x9] of switch Lid 1 guid 0x0000000000000001 (a):\n";
+  auto again = read(table + rows).switches[0].out;
+  again.resize(ports.size());
+  EXPECT_EQ(again, ports);
+  // Ports that look like noise are the longest, and a line of them is not too long to be read.
+  for (std::size_t at = 0; at < rows.size(); at = rows.find('\n', at) + 1)
+    EXPECT_LT(rows.find('\n', at) - at, 2500u);
 }
 
 TEST(Forwarding, SaysWhichLineIsWrong) {

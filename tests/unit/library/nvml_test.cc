@@ -337,7 +337,7 @@ TEST(Probe, SaysInOneLineWhatItDoesNotUnderstand) {
     return result ? Error{} : result.error();
   };
   EXPECT_EQ(error({"ask", "oracle"}).text(),
-            "no library is called 'oracle'; one of system, ethtool, verbs, nvml, hwloc, fabric");
+            "no library is called 'oracle'; one of system, ethtool, verbs, nvml, hwloc, fabric, routes");
   EXPECT_EQ(error({"ask"}).what, "no library is called ''");
   EXPECT_EQ(error({}).cause, Cause::bad_input);
   EXPECT_EQ(error({"record", "--window", "-1"}).what, "--window takes seconds from 0 to 3600, not '-1'");
