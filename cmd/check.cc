@@ -123,6 +123,10 @@ int run(Context& context, const CheckFlags& flags) {
     request.routes.clear();
     request.trace = true;
   }
+  if (request.routes == std::vector<std::string>{"probe"}) {
+    request.routes.clear();
+    request.probe_routes = true;
+  }
   request.setup = setup_of(context);
   if (request.inspect || !request.facts.from.empty()) {
     auto fits = check_facts(context, request.facts, !context.config.hosts.value.empty());
@@ -198,9 +202,10 @@ Command check_command(Common& common) {
            "lines "
            "like 'leaf1: node[1-18]'"),
       excluding(texts("--routes", request.routes, "FILE",
-                      "the forwarding tables between the nodes, as `ringtrue topo --routes` reads them, or "
-                      "'trace': the ways of the TCP connections that are measured; trunks, cables and "
-                      "switches are told apart then"),
+                      "the forwarding tables between the nodes, as `ringtrue topo --routes` reads them; "
+                      "'probe': those of the InfiniBand fabric, read live by one of the nodes; 'trace': the "
+                      "ways of the TCP connections that are measured; trunks, cables and switches are told "
+                      "apart then"),
                 "--leaves"),
       fault_flag(request.fault, "with --local: slow something, e.g. throttle@3>*:rate=50Mbit"),
       toggle("--inspect", request.inspect,

@@ -20,24 +20,32 @@ struct TopoFlags {
   std::vector<std::string> routes, between;
 };
 
-// What forwarding tables say: of files alone.
+// What forwarding tables say: of files, or read live by one of the hosts or this machine.
 int run_routes(Context& context, const TopoFlags& flags) {
+  const bool live = flags.routes == std::vector<std::string>{"probe"};
   auto fits =
       reject("topo --routes", {{{flags.view.has_value(), "--view"},
                                 {flags.all, "--all"},
                                 {flags.dot, "--dot"},
                                 {flags.xml, "--hwloc-xml"},
                                 {!flags.facts.from.empty(), "--from", "name its files behind --routes"},
+                                {!flags.facts.root.empty(), "--root"},
                                 {flags.facts.window.has_value(), "--window"},
                                 {flags.facts.wake_gpus, "--wake-gpus"}},
                                running(context, "leave it out: nothing is run"),
-                               hosts(context, "leave it out: the files tell"),
+                               live ? Inapplicables() : hosts(context, "leave it out: the files tell"),
                                common(context, {"--link-rate"})});
   if (!fits) return failed(context, fits.error());
   if (!flags.between.empty() && flags.between.size() != 2)
     return failed(context, Error{Cause::bad_input, fmt::format("{} nodes", flags.between.size()), "--between",
                                  "name two, such as node1,node2"});
-  const auto document = ops::routes(flags.routes, flags.between);
+  auto known = live ? ops::live_routes(setup_of(context), context.common.given("--hosts"), control({}))
+                    : ops::read_routes(flags.routes).map_error([](const Error& error) {
+                        return ops::Trouble{error, {}};
+                      });
+  clear_progress();
+  if (!known) return failed(context, known.error());
+  const auto document = ops::routes_document(std::move(*known), flags.between);
   if (!document) return failed(context, document.error());
   if (!context.common.json) return print(report::text(*document, context.style), Exit::healthy);
   Output out;
@@ -97,7 +105,8 @@ Command topo_command() {
       toggle("--dot", flags.dot, "for Graphviz"),
       texts("--routes", flags.routes, "FILE",
             "ways between hosts instead: the forwarding tables of ibroute, dump_fts, OpenSM, ibdiagnet or "
-            "ibtracert, and the output of ibnetdiscover"),
+            "ibtracert, and the output of ibnetdiscover; or 'probe': read live, by one of the hosts or this "
+            "machine"),
       texts("--between", flags.between, "NODE", "with --routes: the ways between these two", ','),
       excluding(toggle("--hwloc-xml", flags.xml, "hwloc's XML, for lstopo -i"), "--dot"),
   };

@@ -139,6 +139,7 @@ Inspector::Read read_node(std::string node) {
     probe::LiveOptions options;
     options.wake_gpus = request.wake_gpus;
     options.fabric = request.fabric;
+    options.routes = request.routes;
     return probe::read_this_machine(options, node, request.window, stop);
   };
 }

@@ -117,8 +117,10 @@ class InspectCall : public UnaryCall<InspectCall, rpc::InspectRequest, rpc::Insp
     }
     finish_within(Seconds(window) + inspect_time);
     if (gone_) return told(fail(Cause::cancelled, "the asker is gone"));
+    probe::ReadRequest asked{Seconds(window), request_.wake_gpus()};
+    if (request_.routes()) asked = {.routes = true};  // all alike: whoever asks at once shares one reading
     ticket_ = context_.inspector.ask(
-        {Seconds(window), request_.wake_gpus()}, peer_.identity,
+        asked, peer_.identity,
         [self = shared_from_this()](const Inspector::Answer& answer) { self->told(answer); });
   }
 

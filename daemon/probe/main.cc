@@ -1,8 +1,9 @@
 // ringtrue-probe: reads this machine for those programs that link no vendor's library.
 //
 //   ringtrue-probe record [--node NAME] [--root DIR] [--window SECONDS] [--deadline SECONDS] [--wake-gpus]
-//                         [--no-fabric]
-//     prints the recording of all that the probes read (ringtrue.recording/1, packed)
+//                         [--no-fabric] [--routes]
+//     prints the recording of all that the probes read (ringtrue.recording/1, packed); with --routes of the
+//     fabric's cables and forwarding tables alone
 //   ringtrue-probe ask LIBRARY [--root DIR] [--wake-gpus]
 //     prints what one library says, or its error as one line of JSON on standard error, with exit code 3
 #include <fmt/format.h>
@@ -74,6 +75,8 @@ Result<Options> parse(int argc, char** argv) {
       options.live.wake_gpus = true;
     } else if (!asks && word == "--no-fabric") {
       options.live.fabric = false;
+    } else if (!asks && word == "--routes") {
+      options.live.routes = true;
     } else if (word == "--root" ||
                (!asks && (word == "--node" || word == "--window" || word == "--deadline"))) {
       if (++i == words.size()) return fail(Cause::bad_input, fmt::format("{} takes a value", word));

@@ -248,8 +248,10 @@ void inspect_all(Dialer& dialer, const std::vector<Target>& targets, const probe
   rpc::InspectRequest request;
   request.set_window_s(question.window.value);
   request.set_wake_gpus(question.wake_gpus);
+  request.set_routes(question.routes);
   ask<rpc::InspectRequest, rpc::InspectReply>(
-      dialer, targets, deadline, request, &rpc::Node::Stub::AsyncInspect, max_recording_bytes,
+      dialer, targets, deadline, request, &rpc::Node::Stub::AsyncInspect,
+      question.routes ? wire::max_message_bytes : max_recording_bytes,
       [&](std::size_t i, Result<rpc::InspectReply> reply, const grpc::ClientContext&) {
         if (!reply)
           told(i, tl::unexpected(reply.error()));

@@ -21,6 +21,22 @@ Result<topology::Cluster> facts_of(const std::string& bytes, const std::string& 
   return cluster;
 }
 
+Result<std::string> routes_in(const std::string& bytes, const std::string& node) {
+  auto recording = probe::read_recording(bytes);
+  if (!recording)
+    return fail(Cause::corrupted, "what its daemon told cannot be read: " + recording.error().what, node,
+                "install the same version on both");
+  if (const auto text = recording->answers.find("routes"); text != recording->answers.end())
+    return std::move(text->second);
+  if (const auto why = recording->errors.find("routes"); why != recording->errors.end()) {
+    Error error = why->second;
+    error.where = node;
+    return tl::unexpected(std::move(error));
+  }
+  return fail(Cause::refused, "its daemon is older and reads no forwarding tables", node,
+              "install this release there");
+}
+
 }  // namespace
 
 std::vector<NodeInspection> inspect(const std::vector<Target>& targets, const Options& options,
@@ -49,6 +65,19 @@ std::vector<NodeInspection> inspect(const std::vector<Target>& targets, const Op
                 if (options.progress) options.progress(Phase::inspect, ++answered, int(targets.size()));
               });
   return nodes;
+}
+
+Result<std::string> routes_of(const Target& target, const Options& options, Seconds deadline) {
+  constexpr Seconds to_connect{5};  // the next node is asked where this one is silent
+  const auto dialer = make_dialer({target}, options.pki, to_connect);
+  if (!dialer) return tl::unexpected(dialer.error());
+  probe::ReadRequest request;
+  request.routes = true;
+  Result<std::string> text = fail(Cause::internal, "nobody asked", target.node);
+  inspect_all(**dialer, {target}, request, deadline, [&](std::size_t, Result<std::string> answer) {
+    text = answer.and_then([&](const std::string& bytes) { return routes_in(bytes, target.node); });
+  });
+  return text;
 }
 
 }  // namespace ringtrue::fleet

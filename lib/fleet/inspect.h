@@ -25,4 +25,8 @@ struct NodeInspection {
 std::vector<NodeInspection> inspect(const std::vector<Target>& targets, const Options& options,
                                     const probe::ReadRequest& request, Seconds deadline);
 
+// The fabric's cables and forwarding tables as one node reads them (formats/forwarding.h), in so many seconds
+// once it is reached. Errors: those of the way to its daemon; its own; refused: its daemon is older.
+Result<std::string> routes_of(const Target& target, const Options& options, Seconds deadline);
+
 }  // namespace ringtrue::fleet

@@ -20,6 +20,7 @@
 #include "operator/history_record.h"
 #include "operator/measurer.h"
 #include "operator/rdma_settings.h"
+#include "operator/routes.h"
 #include "operator/structure.h"
 #include "topology/merge.h"
 
@@ -223,9 +224,11 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
     return trouble(
         {Cause::bad_input, "--local and --aggregator-hosts exclude each other", "", "leave one out"});
   }
-  if (request.trace && setup.local)
-    return trouble({Cause::bad_input, "between ranks of one process there are no routes to trace", "--routes",
-                    "leave it out"});
+  if ((request.trace || request.probe_routes) && setup.local)
+    return trouble({Cause::bad_input,
+                    fmt::format("between ranks of one process there are no routes to {}",
+                                request.trace ? "trace" : "read"),
+                    "--routes", "leave it out"});
   const auto rdma = rdma_settings(setup, short_timeouts());
   if (!rdma) return trouble(rdma.error());
   const std::int64_t began = now_ns();
@@ -236,10 +239,19 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   measuring.warmup = 0;
   measuring.paced = true;
   measuring.runner.outlive_the_dead = true;
+  std::optional<KnownRoutes> routes;
+  if (!request.routes.empty()) {
+    auto known = read_routes(request.routes);
+    if (!known) return trouble(known.error());
+    routes = std::move(*known);
+  } else if (request.probe_routes) {  // before any node is held
+    auto known = live_routes(setup, true, control);
+    if (!known) return tl::unexpected(known.error());
+    routes = std::move(*known);
+  }
   // Only round trips between many pairs at once take several ranks a node: to guess leaves, where nobody
   // told.
-  if (!request.leaves && request.routes.empty())
-    measuring.runner.spare_ranks = diagnosis::most_ranks_a_node - 1;
+  if (!request.leaves && !routes) measuring.runner.spare_ranks = diagnosis::most_ranks_a_node - 1;
   if (omnireduce)
     measuring.runner.aggregators = {std::nullopt, request.aggregator_hosts,
                                     request.aggregator_hosts.has_value()};
@@ -263,7 +275,9 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
     document.networks = reached->networks;
     tell_cut_off(reached->verdict.findings, control);
   }
-  auto structure = told_structure(request.leaves, request.routes, names_of(**measurer));
+  Result<diagnosis::Structure> structure = diagnosis::Structure{};
+  if (request.leaves) structure = structure_by_leaves(*request.leaves, names_of(**measurer));
+  if (routes) structure = structure_by_routes(std::move(routes->routes), names_of(**measurer));
   if (!structure) return trouble(structure.error());
   const std::optional<int>& local = setup.local;
   std::optional<Nodes> nodes;
@@ -319,6 +333,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
                           : carrier_of_all(**measurer, reached->verdict.left_out);
   if (carrier) {
     document.notes = carrier->notes;
+    if (routes) document.notes.insert(document.notes.end(), routes->notes.begin(), routes->notes.end());
     options.left_out = reached->verdict.left_out;
     if (carrier->transport == run::Transport::tcp) {
       std::vector<std::string> faster = notes_on(document.networks);

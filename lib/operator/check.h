@@ -23,6 +23,7 @@ struct CheckRequest {
   std::optional<std::string> leaves;  // a file, see formats/leaves.h
   std::vector<std::string> routes;    // files, see operator/routes.h
   bool trace = false;                 // instead: the ways of the connections that are measured
+  bool probe_routes = false;          // instead: forwarding tables, read live by one of the nodes
   std::string fault;                  // between local ranks
   FactRequest facts;
   bool inspect = false;     // facts alone, nothing measured; so it is where facts.from says something

@@ -41,6 +41,12 @@ Result<probe::Recording> record_here(const Setup& setup, const FactRequest& requ
   return probe::read_this_machine(options, name_here(setup), request.window.value_or(Seconds(0)));
 }
 
+Result<probe::Recording> record_routes_here(const Setup& setup) {
+  probe::LiveOptions options;
+  options.routes = true;
+  return probe::read_this_machine(options, name_here(setup), Seconds(0));
+}
+
 Seconds long_patience(const FactRequest& request) {
   probe::LiveOptions options;
   options.wake_gpus = request.wake_gpus;

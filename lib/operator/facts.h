@@ -47,6 +47,9 @@ Seconds long_patience(const FactRequest& request);
 // This machine's recording, under the name that the configuration or the system has for it.
 Result<probe::Recording> record_here(const Setup& setup, const FactRequest& request);
 
+// The same of the fabric's forwarding tables alone.
+Result<probe::Recording> record_routes_here(const Setup& setup);
+
 // The rules over the facts, by the configuration's thresholds; nodes that could not be read are not checked.
 Result<diagnosis::Inspection> inspect(const config::Config& config, const Facts& facts);
 

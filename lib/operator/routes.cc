@@ -35,14 +35,27 @@ class Files {
     if (formats::ForwardingReader::knows(*piece)) return tables(file, std::move(*piece), fd.get());
     auto rest = read_up_to(fd.get(), formats::max_file_bytes);
     if (!rest) return bad(file, rest.error().what, "look at the file");
-    return cables(file, *piece + *rest);
+    const std::string text = *piece + *rest;
+    return text.find(formats::live_tables) == text.npos ? cables(file, text) : live(file, text);
   }
 
-  Result<topology::Routes> join() {
+  // Cables and tables in one.
+  Result<void> live(const std::string& file, const std::string& text) {
+    const auto mark = text.find(formats::live_tables);
+    if (mark == text.npos) return bad(file, "no forwarding table in it");
+    if (auto done = cables(file, text.substr(0, mark + 1)); !done) return done;
+    return tables(file, text.substr(mark + 1), -1);
+  }
+
+  Result<KnownRoutes> join() {
     if (!any_table_)
       return fail(Cause::bad_input, "no forwarding table in it", {},
                   "give what ibroute, dump_fts, OpenSM, ibdiagnet or ibtracert write");
-    return formats::routes_of(fabric_.value_or(topology::Fabric()), reader_.take());
+    const formats::Forwarding forwarding = reader_.take();
+    return formats::routes_of(fabric_.value_or(topology::Fabric()), forwarding)
+        .map([&](topology::Routes&& routes) {
+          return KnownRoutes{std::move(routes), forwarding.notes};
+        });
   }
 
  private:
@@ -81,18 +94,21 @@ class Files {
 
 }  // namespace
 
-Result<topology::Routes> read_routes(const std::vector<std::string>& files) {
+Result<KnownRoutes> read_routes(const std::vector<std::string>& files) {
   Files all;
   for (const std::string& file : files)
     if (auto done = all.add(file); !done) return tl::unexpected(done.error());
   return all.join();
 }
 
-Outcome<RoutesDocument> routes(const std::vector<std::string>& files,
-                               const std::vector<std::string>& between) {
-  auto known = read_routes(files);
-  if (!known) return trouble(known.error());
-  RoutesDocument out{std::move(*known), {}, {}};
+Result<KnownRoutes> read_live_routes(const std::string& text) {
+  Files all;
+  if (auto done = all.live("what ringtrue-probe read", text); !done) return tl::unexpected(done.error());
+  return all.join();
+}
+
+Outcome<RoutesDocument> routes_document(KnownRoutes known, const std::vector<std::string>& between) {
+  RoutesDocument out{std::move(known.routes), {}, {}, std::move(known.notes)};
   std::vector<std::vector<int>> ports;
   for (const std::string& node : between) {
     ports.push_back(out.routes.ports_of(node));

@@ -8,12 +8,11 @@
 #include "base/file.h"
 #include "formats/format.h"
 #include "formats/leaves.h"
-#include "operator/routes.h"
 
 namespace ringtrue::ops {
-namespace {
 
-Result<diagnosis::Structure> by_leaves(const std::string& file, const std::vector<std::string>& nodes) {
+Result<diagnosis::Structure> structure_by_leaves(const std::string& file,
+                                                 const std::vector<std::string>& nodes) {
   auto text = read_file(file, formats::max_file_bytes);
   if (!text) return fail(Cause::bad_input, text.error().what, file, "look at the file");
   const auto named = [&](Error error) {
@@ -29,31 +28,17 @@ Result<diagnosis::Structure> by_leaves(const std::string& file, const std::vecto
   return structure;
 }
 
-// The ways between the nodes, as forwarding tables tell them.
-Result<diagnosis::Structure> by_routes(const std::vector<std::string>& files,
-                                       const std::vector<std::string>& nodes) {
-  auto routes = read_routes(files);
-  if (!routes) return tl::unexpected(routes.error());
+Result<diagnosis::Structure> structure_by_routes(topology::Routes routes,
+                                                 const std::vector<std::string>& nodes) {
   std::string missing;
   diagnosis::Structure structure;
   structure.routes =
-      diagnosis::routes_between(nodes, std::make_shared<const topology::Routes>(std::move(*routes)), missing);
+      diagnosis::routes_between(nodes, std::make_shared<const topology::Routes>(std::move(routes)), missing);
   if (!structure.routes)
     return fail(Cause::bad_input, "no port of it is in the fabric of --routes", missing,
                 "name the node as ibnetdiscover does, or leave --routes out");
   structure.leaf = structure.routes->leaves();
   return structure;
-}
-
-}  // namespace
-
-Result<diagnosis::Structure> told_structure(const std::optional<std::string>& leaves,
-                                            const std::vector<std::string>& routes,
-                                            const std::vector<std::string>& nodes) {
-  Result<diagnosis::Structure> told = diagnosis::Structure{};
-  if (leaves) told = by_leaves(*leaves, nodes);
-  if (told && !routes.empty()) told = by_routes(routes, nodes);
-  return told;
 }
 
 std::vector<double> port_rates(const topology::Cluster& cluster, const std::vector<std::string>& nodes) {

@@ -19,13 +19,15 @@ using namespace topology;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* program = "ringtrue-probe";
-constexpr std::size_t max_answer_bytes = 16u << 20;
+constexpr const char* routes = "routes";
+constexpr std::size_t max_answer_bytes = 16u << 20, max_routes_bytes = 56u << 20;
 constexpr std::size_t max_recording_bytes = 64u << 20;
 
 const std::vector<std::string> counting_libraries = {"ethtool", "nvml"};
 
-// GPUs take seconds each to wake.
+// GPUs take seconds each to wake; a fabric of thousands of switches has a million blocks.
 Seconds patience(const LiveOptions& options, std::string_view library) {
+  if (library == routes) return std::max(options.deadline, Seconds(30));
   return options.wake_gpus && library == "nvml" ? std::max(options.deadline, Seconds(60)) : options.deadline;
 }
 
@@ -61,7 +63,8 @@ Child& LiveSource::ask(const std::string& probe, const std::string& library) {
   std::vector<std::string> argv = {probe, "ask", library};
   if (!options_.root.empty()) argv.insert(argv.end(), {"--root", options_.root});
   if (options_.wake_gpus) argv.push_back("--wake-gpus");
-  return asked_.try_emplace(library, argv, patience(options_, library), max_answer_bytes).first->second;
+  const std::size_t most = library == routes ? max_routes_bytes : max_answer_bytes;
+  return asked_.try_emplace(library, argv, patience(options_, library), most).first->second;
 }
 
 Result<std::string> LiveSource::answer(std::string_view library) {
@@ -87,6 +90,13 @@ Recording record(const LiveOptions& options, const std::string& node, Seconds wi
   recording.node = node;
   recording.made_by = "ringtrue";
   recording.made_at = now_utc();
+  if (options.routes) {
+    LiveOptions alone = options;
+    alone.libraries = {routes};
+    LiveSource live(alone);
+    (void)RememberingSource(live, recording).answer(routes);
+    return recording;
+  }
   LiveSource live(options);
   RememberingSource source(live, recording);
   // All answers first: the window begins where the counters are read, right after them.
@@ -115,6 +125,7 @@ Recording record(const LiveOptions& options, const std::string& node, Seconds wi
 
 // The libraries' deadline twice, for the two readings, and some time for files that are slow to read.
 Seconds max_reading_time(const LiveOptions& options) {
+  if (options.routes) return patience(options, routes) + Seconds(4);
   return patience(options, "nvml") * 2 + Seconds(4);
 }
 
@@ -128,6 +139,7 @@ Result<Recording> read_this_machine(const LiveOptions& options, const std::strin
   argv.insert(argv.end(), {"--deadline", fmt::format("{}", options.deadline.value)});
   if (options.wake_gpus) argv.push_back("--wake-gpus");
   if (!options.fabric) argv.push_back("--no-fabric");
+  if (options.routes) argv.push_back("--routes");
   const auto bytes = run_program(argv, window + max_reading_time(options), max_recording_bytes, stop);
   if (!bytes) return tl::unexpected(bytes.error());
   return read_recording(*bytes).map_error([&](Error error) {

@@ -18,9 +18,11 @@ struct LiveOptions {
   std::string root;     // before every path; empty: this machine's own /sys and /proc
   std::string program;  // ringtrue-probe; empty: beside this program or in ../libexec/ringtrue
   // Of each library: one that hangs is killed, and the gap is named; a minute for GPUs to wake.
+  // Forwarding tables have half a minute.
   Seconds deadline{3};
   bool wake_gpus = false;  // ask NVML even where that wakes sleeping GPUs
   bool fabric = true;      // walk the InfiniBand fabric where this machine may
+  bool routes = false;     // record the answer of "routes" alone
   // Asked at once by a LiveSource; the others when their answer is wanted. Empty: all.
   std::vector<std::string> libraries;
 };

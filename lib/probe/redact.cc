@@ -111,7 +111,7 @@ class Redactor {
   }
 
   std::string answer(const std::string& library, const std::string& text) {
-    if (library == "fabric") return lines(text);
+    if (library == "fabric" || library == "routes") return lines(text);
     if (trim(text).starts_with('<')) return xml(text);
     constexpr int max_depth = 64;
     json document = json::parse(

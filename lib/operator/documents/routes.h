@@ -14,6 +14,7 @@ struct RoutesDocument {
   topology::Routes routes;
   topology::RouteUse use;
   std::vector<std::pair<int, int>> between;  // ports whose ways are wanted
+  std::vector<std::string> notes;            // who read them live, and what was not read
 };
 
 }  // namespace ringtrue::ops

@@ -65,7 +65,8 @@ void write_json(const ops::RoutesDocument& document, const Write& write) {
         {{"from", port_value(from)}, {"to", port_value(to)}, {"way", key_of_way(known)}, {"trunks", hops}});
   }
   paths.end();
-  write(",\n  \"error\": null\n}\n");
+  write(",\n  \"notes\": " + Json(document.notes).dump(-1, ' ', false, Json::error_handler_t::replace) +
+        ",\n  \"error\": null\n}\n");
 }
 
 }  // namespace ringtrue::report

@@ -82,6 +82,8 @@ std::string text(const ops::RoutesDocument& document, const Style& style) {
     if (way == Routes::Way::known)
       out += printable(fmt::format("  {} port {}", routes.name(b.at), b.number)) + "\n";
   }
+  if (!document.notes.empty()) out += "\n";
+  for (const std::string& note : document.notes) out += printable("note: " + note) + "\n";
   return out;
 }
 

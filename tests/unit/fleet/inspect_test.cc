@@ -73,6 +73,28 @@ TEST(Inspect, BringsRecordings) {
   EXPECT_EQ(*probe::read_recording(nodes[0].recording), recording);
 }
 
+TEST(Inspect, BringsRoutesOrWhyThereAreNone) {
+  FakeDaemon daemon("a");
+  probe::Recording told;
+  told.answers["routes"] = "the tables";
+  daemon.tell(probe::write_recording(told));
+  EXPECT_EQ(routes_of(daemon.target(), {}, Seconds(10)).value(), "the tables");
+  told.answers.clear();
+  daemon.tell(probe::write_recording(told));  // as a daemon that knows no routes does
+  EXPECT_EQ(routes_of(daemon.target(), {}, Seconds(10)).error().text(),
+            "a: its daemon is older and reads no forwarding tables; install this release there");
+  told.errors["routes"] = {Cause::unavailable, "no InfiniBand port is active", "", ""};
+  daemon.tell(probe::write_recording(told));
+  EXPECT_EQ(routes_of(daemon.target(), {}, Seconds(10)).error().text(), "a: no InfiniBand port is active");
+  daemon.tell("nonsense");
+  EXPECT_EQ(routes_of(daemon.target(), {}, Seconds(10)).error().cause, Cause::corrupted);
+  daemon.script(Phase::inspect, FakeDaemon::Do::freeze);
+  const std::int64_t began = now_ns();
+  EXPECT_EQ(routes_of(daemon.target(), {}, Seconds(0.5)).error().cause, Cause::deadline);
+  EXPECT_LT(seconds_since(began).value, 10);
+  daemon.stop();
+}
+
 TEST(Inspect, AsksMoreNodesThanAtOnce) {
   FakeDaemon daemon("a");
   daemon.tell(recording("a", "6.1"));

@@ -10,6 +10,7 @@
 
 #include "campaign/sim_measurer.h"
 #include "operator/measurer.h"
+#include "operator/routes.h"
 #include "operator/structure.h"
 #include "tests/unit/fleet/temporary.h"
 
@@ -213,7 +214,9 @@ Facts told_by_model(campaign::Told told) {
 
 Facts told_live(const std::optional<std::string>& leaves, const std::vector<std::string>& routes,
                 const std::vector<std::string>& nodes) {
-  auto structure = told_structure(leaves, routes, nodes);
+  Result<diagnosis::Structure> structure = diagnosis::Structure{};
+  if (leaves) structure = structure_by_leaves(*leaves, nodes);
+  if (!routes.empty()) structure = structure_by_routes(read_routes(routes).value().routes, nodes);
   EXPECT_TRUE(structure) << structure.error().text();
   if (!structure) return {};
   topology::Cluster cluster;

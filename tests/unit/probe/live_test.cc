@@ -151,6 +151,25 @@ TEST_F(Live, AProbeThatPrintsNoRecordingIsRefusedInOneLine) {
   EXPECT_EQ(read_this_machine(options, "node1", Seconds(0)).error().cause, Cause::unavailable);
 }
 
+TEST_F(Live, RoutesAreReadAlone) {
+  probe("echo $2 >> " + dir + "/asked; echo $2");
+  options.routes = true;
+  const Recording read = record(options, "node1", Seconds(0));
+  EXPECT_EQ(read.answers, (std::map<std::string, std::string>{{"routes", "routes\n"}}));
+  EXPECT_TRUE(read.files.empty());
+  std::ifstream asked(dir + "/asked");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(asked), {}), "routes\n");
+  EXPECT_LT(max_reading_time(options), Seconds(38));  // a daemon's client has 40
+}
+
+TEST_F(Live, WhyThereAreNoRoutesIsRecorded) {
+  probe("echo '{\"cause\":\"refused\",\"what\":\"no permission\"}' >&2; exit 3");
+  options.routes = true;
+  const Recording read = record(options, "node1", Seconds(0));
+  ASSERT_TRUE(read.errors.contains("routes"));
+  EXPECT_EQ(read.errors.at("routes").what, "no permission");
+}
+
 #ifdef RINGTRUE_PROBE
 TEST_F(Live, ThisMachineIsReadWithinASecond) {
   options.program = RINGTRUE_PROBE;
