@@ -23,7 +23,8 @@ class Source {
   virtual Result<std::vector<std::string>> list(const std::string& path) = 0;
   // Where a symbolic link leads, as an absolute path without "..".
   virtual Result<std::string> link(const std::string& path) = 0;
-  // What a library says (library.h lists them): "hwloc", "nvml", "verbs", "ethtool", "fabric", "routes", "system".
+  // What a library says (library.h lists them): "hwloc", "nvml", "verbs", "ethtool", "fabric", "routes",
+  // "system".
   virtual Result<std::string> answer(std::string_view library) = 0;
 };
 

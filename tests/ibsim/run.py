@@ -47,11 +47,11 @@ def two_levels(leaves, below, spines):
 class Fabric:
     """A simulated fabric while it is there."""
 
-    def __init__(self, bin_folder, folder, netlist, engine="ftree", lmc=0):
+    def __init__(self, bin_folder, folder, netlist, engine="ftree", lmc=0, host="node0"):
         self.bin, self.folder = pathlib.Path(bin_folder), pathlib.Path(folder)
         (self.folder / "net").write_text(netlist)
         # Its socket is abstract: one of this fabric's own.
-        self.env = dict(os.environ, IBSIM_SOCKNAME=f"ringtrue{os.getpid()}", SIM_HOST="node0", LC_ALL="C.UTF-8",
+        self.env = dict(os.environ, IBSIM_SOCKNAME=f"ringtrue{os.getpid()}", SIM_HOST=host, LC_ALL="C.UTF-8",
                         OSM_TMP_DIR=f"{folder}/", OSM_CACHE_DIR=f"{folder}/")
         self.log = open(self.folder / "ibsim.log", "w")
         self.simulator = subprocess.Popen(["ibsim", "-s", "net"], cwd=folder, env=self.env, stdin=subprocess.PIPE,
@@ -169,27 +169,59 @@ def small(bin_folder):
         by_daemon(it, live)
 
 
-def by_daemon(it, live):
-    with socket.create_server(("127.0.0.1", 0)) as free, socket.create_server(("127.0.0.1", 0)) as other:
-        port, nobody = free.getsockname()[1], other.getsockname()[1]
-    (it.folder / "state").mkdir()
-    with open(it.folder / "daemon.log", "w") as log:
-        daemon = subprocess.Popen([it.bin / "ringtrued", "--listen", f"127.0.0.1:{port}", "--insecure", "--state", it.folder / "state",
-                                   "--node", "node0"], cwd=it.folder, env=it.simulated(), stdout=log, stderr=log)
+def free_ports(count):
+    with contextlib.ExitStack() as held:
+        return [held.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1] for _ in range(count)]
+
+
+@contextlib.contextmanager
+def daemon_on(it, port, name):
+    state = it.folder / f"state{port}"
+    state.mkdir()
+    with open(it.folder / f"daemon{port}.log", "w") as log:
+        daemon = subprocess.Popen([it.bin / "ringtrued", "--listen", f"127.0.0.1:{port}", "--insecure", "--state", state, "--node", name],
+                                  cwd=it.folder, env=it.simulated(), stdout=log, stderr=log)
     try:
         until = time.monotonic() + 20
-        while socket.socket().connect_ex(("127.0.0.1", port)) != 0:
+        while True:
+            with socket.socket() as call:
+                if call.connect_ex(("127.0.0.1", port)) == 0:
+                    break
             expect("a daemon", daemon.poll() is None and time.monotonic() < until)
             time.sleep(0.05)
+        yield
+    finally:
+        daemon.terminate()
+        daemon.wait(20)
+
+
+def by_daemon(it, live):
+    nobody, port = free_ports(2)
+    with daemon_on(it, port, "node0"):
         # The first one is not there.
         asked = it.routes("--insecure", "--hosts", f"127.0.0.1:{nobody},127.0.0.1:{port}", "--between", "node0,node5")
         for part in ("counts", "ports", "trunks", "paths"):
             expect(f"{part} by a daemon", asked[part] == live[part])
         expect(f"notes {asked['notes']}", f"127.0.0.1:{nobody} did not read forwarding tables: connection refused" in asked["notes"][0]
                and f"forwarding tables were read by 127.0.0.1:{port}" in asked["notes"][1])
-    finally:
-        daemon.terminate()
-        daemon.wait(20)
+
+
+def a_check(bin_folder):
+    """check --routes probe: what is measured is loopback, but its hops are planned over the fabric's trunks."""
+    names = [f"127.0.0.1:{port}" for port in free_ports(4)]
+    netlist = two_levels(2, 2, 2)
+    for i, name in enumerate(names):
+        netlist = netlist.replace(f'"node{i}"', f'"{name}"')
+    with contextlib.ExitStack() as around:
+        it = around.enter_context(fabric(bin_folder, netlist, host=names[0]))
+        for name in names:
+            around.enter_context(daemon_on(it, int(name.split(":")[1]), name))
+        done = subprocess.run([it.bin / "ringtrue", "check", "--hosts", ",".join(names), "--insecure", "--routes", "probe", "--transport",
+                               "tcp", "--budget", "4s", "--no-record", "--no-inspect", "--json"], cwd=it.folder, env=it.env,
+                              capture_output=True, text=True, timeout=120)
+        check = json.loads(done.stdout)
+        expect(f"{check['notes']} {check['error']}", any(f"read by {names[0]}" in note for note in check["notes"]))
+        expect(f"{check['error']}", check["error"] is None)  # the verdict is about this machine's processors
 
 
 def top_is_a_multiple_of_64(bin_folder):
@@ -257,7 +289,7 @@ def main():
         scale(sys.argv[1], int(sys.argv[3]))
         return 0
     failed = 0
-    for case in (small, top_is_a_multiple_of_64, other_engines, several_lids_a_port, a_silent_switch):
+    for case in (small, top_is_a_multiple_of_64, other_engines, several_lids_a_port, a_silent_switch, a_check):
         began = time.monotonic()
         try:
             case(os.path.abspath(sys.argv[1]))
