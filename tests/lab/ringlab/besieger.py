@@ -18,6 +18,7 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RESET, SETTINGS = 0, 1, 3, 4
 END_STREAM, END_HEADERS = 1, 4
 INITIAL_WINDOW = 4  # of the settings
+WINDOW = 65535  # that a client may send before the daemon says more, of a stream and of all
 
 
 def frame(kind, flags, stream, body=b""):
@@ -100,7 +101,14 @@ class Besieger:
             self.listen(sock, 2)
 
     def swarm(self, certificate):
-        """A message of very many empty ones, for streams that take no answer."""
+        """A message of as many empty ones as the window takes, for a stream that takes no answer."""
+        empty = b"\x3a\0"
+        with self.connect(certificate, 0) as sock:
+            sock.sendall(headers(1, "Lease") + data(1, message(empty * ((WINDOW - 5) // len(empty)))))
+            self.listen(sock, 2)
+
+    def flood(self, certificate):
+        """As swarm, of four megabytes: more than any window, which is not asked."""
         with self.connect(certificate, 0) as sock:
             sock.sendall(headers(1, "Lease") + data(1, message(b"\x3a\0" * (2 << 20))))
             self.listen(sock, 2)
@@ -130,7 +138,7 @@ class Besieger:
 
     def run(self):
         attacks = [(self.mute,)] + [(attack, certificate) for certificate in self.certificates for attack in (
-            self.resets, self.bomb, self.swarm, self.starts, self.inspections)]
+            self.resets, self.bomb, self.swarm, self.flood, self.starts, self.inspections)]
         threads = [threading.Thread(target=self.again, args=attack) for attack in attacks]
         for thread in threads:
             thread.start()

@@ -35,6 +35,22 @@ def besiege(lab):
             for node in BESIEGERS]
 
 
+def lift(besiegers):
+    """Ends them all and gives their last words. Raises nothing: what failed before is the error to be told."""
+    for besieger in besiegers:
+        besieger.terminate()
+    said = []
+    for besieger in besiegers:
+        try:
+            out, errors = besieger.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            besieger.kill()
+            out, errors = besieger.communicate()
+            errors += "did not end when it was asked to, and was killed"
+        said.append((out + errors).strip())
+    return "; ".join(said)
+
+
 def most_memory_kB(pid):
     with open(f"/proc/{pid}/status") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
@@ -64,9 +80,7 @@ def check_goes_on(lab):
             expect(lease.code == 0 and lease.data["results"][0]["wrong"] == 0, "the run did not end right", lease)
     finally:
         minutes = max(1, (time.monotonic() - began) / 60)
-        for besieger in besiegers:
-            besieger.terminate()
-        said = "; ".join("".join(besieger.communicate(timeout=30)).strip() for besieger in besiegers)
+        said = lift(besiegers)
     memory, lines = most_memory_kB(pid), lab.cluster.log_text(TARGET)[len(log):].count("\n")
     told = f"{memory} kB, {lines} lines in {minutes:.1f} min, {checks} checks, {statistics.median(local):.2f} s; {said}"
     print("#", told, flush=True)
