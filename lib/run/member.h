@@ -26,8 +26,8 @@ struct Member {
   std::string data_address;    // of the data interface that was asked for: to listen on
   std::string listen_address;  // to listen on where there is no such; empty: all
   std::string node_address;    // where the node is reached, which picks its RDMA port; may be empty
-  // Networks that peers' RDMA addresses have to lie in, as the daemon holds their hosts to them; an empty list
-  // holds nobody. nullopt: any address, where no daemon answers for this process.
+  // Networks that peers' RDMA addresses have to lie in, as the daemon holds their hosts to them; an empty
+  // list holds nobody. nullopt: any address, where no daemon answers for this process.
   std::optional<std::vector<IpNetwork>> peers;
   int port_low = 0, port_high = 0;  // range to listen in; 0: any
   // With processes > 1: a memfd shared by the node's processes, and one eventfd per process, in order.
