@@ -45,7 +45,8 @@ def get(port, authority, folder=None, name="operator", least=ssl.TLSVersion.TLSv
 
 
 def main():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
+    # On the address that the page will have: of 127.0.0.1 alone a port may be free that a closed connection still holds.
+    with socket.create_server(("0.0.0.0", 0)) as probe:
         port = probe.getsockname()[1]
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
