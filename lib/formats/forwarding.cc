@@ -36,7 +36,6 @@ namespace ringtrue::formats {
 namespace {
 
 constexpr std::size_t max_line = 4096;     // bytes
-constexpr int max_port = 252;              // of a switch: what is above means something else
 constexpr std::size_t max_traced = 65536;  // ports without a LID
 constexpr std::string_view lfts = "Unicast lids [", mfts = "Multicast mlids [",
                            fdbs = "dump_ucast_routes: Switch ", packed = "packed 0x", owners = "lid 0x",
@@ -217,7 +216,7 @@ Result<void> ForwardingReader::row(std::string_view text) {
     if (trim(text.substr(first)) != "UNREACHABLE") return bad("a row without a port");
     return set(std::size_t(table_), lid, ForwardingTable::none);
   }
-  if (port > 255 || (port > max_port && port != ForwardingTable::none))
+  if (port > 255 || (port > ForwardingTable::max_port && port != ForwardingTable::none))
     return bad(fmt::format("port {} is none of a switch", port));
   if (auto done = set(std::size_t(table_), lid, std::uint8_t(port)); !done) return done;
 
@@ -246,7 +245,7 @@ Result<void> ForwardingReader::packed_row(std::string_view text) {
   for (std::size_t i = 0; i < ports->size(); ++i) {
     const std::uint8_t port = (*ports)[i];
     if (port == ForwardingTable::unknown) continue;
-    if (port > max_port && port != ForwardingTable::none)
+    if (port > ForwardingTable::max_port && port != ForwardingTable::none)
       return bad(fmt::format("port {} is none of a switch", port));
     if (auto done = set(std::size_t(table_), *first + i, port); !done) return done;
   }
@@ -292,11 +291,11 @@ Result<void> ForwardingReader::trace_line(std::string_view text) {
   if (!from) {
     text.remove_prefix(1);
     const auto port = text.starts_with('[') ? port_in(text.substr(1, text.find(']') - 1)) : std::nullopt;
-    if (!port || *port > max_port) return bad("a hop without a port");
+    if (!port || *port > ForwardingTable::max_port) return bad("a hop without a port");
     hop.in = *port;
     // With -n nothing says what it is: what is left again is a switch.
     trace_.back().out = left_by;
-    if (left_by > max_port) return bad("a hop without a port");
+    if (left_by > ForwardingTable::max_port) return bad("a hop without a port");
     if (trace_.size() > 1) trace_.back().is_switch = true;
     if (trace_.size() >= 64) return bad("a path of more than 64 hops");
   }

@@ -19,6 +19,7 @@ namespace ringtrue::formats {
 struct ForwardingTable {
   static constexpr std::uint8_t unknown = 254;  // no row: tools leave rows out, so that this is no news
   static constexpr std::uint8_t none = 255;     // it says that it has no route
+  static constexpr int max_port = 252;          // of a switch
   std::string guid;                             // 16 hex digits
   std::string name;
   std::vector<std::uint8_t> out;  // port by destination, 0: the switch itself; shorter: unknown
@@ -87,8 +88,7 @@ class ForwardingReader {
 
 // Tables over the cables of a fabric. Which LID is whose a live reading tells; else it follows from the
 // tables: a switch sends what is for a host out of the port that the host hangs on; else from a row's port
-// GUID. Errors: bad_input, where there
-// is no table, no switch of the fabric has one, or nobody knows a cable.
+// GUID. Errors: bad_input, where there is no table, no switch of the fabric has one, or nobody knows a cable.
 Result<topology::Routes> routes_of(const topology::Fabric& fabric, const Forwarding& forwarding);
 
 }  // namespace ringtrue::formats

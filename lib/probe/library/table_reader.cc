@@ -170,7 +170,7 @@ void keep_only(const std::vector<int>& lids, Table& table) {
     std::uint8_t port = lid > table.top                       ? no_port
                         : std::size_t(lid) < table.out.size() ? table.out[std::size_t(lid)]
                                                               : unknown_port;
-    if (port == unknown_port || (port > 252 && port != no_port)) continue;
+    if (port == unknown_port || (port > formats::ForwardingTable::max_port && port != no_port)) continue;
     kept.resize(std::size_t(lid) + 1, unknown_port);
     kept[std::size_t(lid)] = port;
   }

@@ -13,12 +13,14 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "formats/forwarding.h"
 
 namespace ringtrue::probe::tables {
 
 inline constexpr int lids_a_block = 64;
-inline constexpr int max_lid = 49152;  // unicast LIDs end before it
-inline constexpr std::uint8_t unknown_port = 254, no_port = 255;
+inline constexpr int max_lid = int(formats::ForwardingReader::max_lid);
+inline constexpr std::uint8_t unknown_port = formats::ForwardingTable::unknown,
+                              no_port = formats::ForwardingTable::none;
 
 // The blocks that hold any of these LIDs, which ascend, up to and with the one that holds the table's top.
 std::vector<int> blocks_of(const std::vector<int>& lids, int top);
