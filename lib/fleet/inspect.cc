@@ -26,15 +26,14 @@ Result<std::string> routes_in(const std::string& bytes, const std::string& node)
   if (!recording)
     return fail(Cause::corrupted, "what its daemon told cannot be read: " + recording.error().what, node,
                 "install the same version on both");
-  if (const auto text = recording->answers.find("routes"); text != recording->answers.end())
-    return std::move(text->second);
-  if (const auto why = recording->errors.find("routes"); why != recording->errors.end()) {
-    Error error = why->second;
-    error.where = node;
-    return tl::unexpected(std::move(error));
-  }
-  return fail(Cause::refused, "its daemon is older and reads no forwarding tables", node,
-              "install this release there");
+  return probe::routes_in(std::move(*recording), {Cause::refused,
+                                                  "its daemon is older and reads no forwarding tables",
+                                                  {},
+                                                  "install this release there"})
+      .map_error([&](Error error) {
+        error.where = node;
+        return error;
+      });
 }
 
 }  // namespace

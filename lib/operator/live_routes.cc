@@ -10,6 +10,7 @@
 #include "operator/routes.h"
 #include "operator/runner.h"
 #include "probe/live.h"
+#include "probe/recording.h"
 
 namespace ringtrue::ops {
 namespace {
@@ -26,15 +27,10 @@ Seconds long_enough() {
 Result<std::string> answer_here(const Setup& setup) {
   auto recording = record_routes_here(setup);
   if (!recording) return tl::unexpected(recording.error());
-  if (const auto text = recording->answers.find("routes"); text != recording->answers.end())
-    return std::move(text->second);
-  const auto why = recording->errors.find("routes");
-  return tl::unexpected(why != recording->errors.end()
-                            ? why->second
-                            : Error{Cause::unavailable,
-                                    "ringtrue-probe is older and reads no forwarding tables",
-                                    {},
-                                    "install the whole package"});
+  return probe::routes_in(std::move(*recording), {Cause::unavailable,
+                                                  "ringtrue-probe is older and reads no forwarding tables",
+                                                  {},
+                                                  "install the whole package"});
 }
 
 Result<KnownRoutes> read(const Result<std::string>& answer) {

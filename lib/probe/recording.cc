@@ -165,4 +165,12 @@ Result<Recording> read_recording(std::string_view bytes) {
   return recording;
 }
 
+Result<std::string> routes_in(Recording recording, Error older) {
+  constexpr const char* library = "routes";
+  if (const auto text = recording.answers.find(library); text != recording.answers.end())
+    return std::move(text->second);
+  const auto why = recording.errors.find(library);
+  return tl::unexpected(why == recording.errors.end() ? std::move(older) : std::move(why->second));
+}
+
 }  // namespace ringtrue::probe

@@ -15,6 +15,9 @@ namespace ringtrue::probe {
 // A recording as it lies on disk: JSON ("ringtrue.recording/1"), packed by gzip.
 std::string write_recording(const Recording& recording);
 Result<Recording> read_recording(std::string_view bytes);
+// The fabric's cables and forwarding tables in a recording of them alone (LiveOptions::routes), or why there
+// are none. `older`: where the program that made it knows no such question.
+Result<std::string> routes_in(Recording recording, Error older);
 // Replaces names and addresses (host names, GUIDs, GIDs, MACs, IPs, serial numbers, UUIDs) by stand-ins, the
 // same for the same everywhere in the recording, so that links between devices survive. `salt` makes them
 // differ between sites; PCI addresses stay, because they name slots.
