@@ -11,6 +11,7 @@
 #include <exception>
 #include <string_view>
 
+#include "base/environment.h"
 #include "base/fd.h"
 #include "base/number.h"
 #include "tui/frame/draw.h"
@@ -28,11 +29,6 @@ constexpr Seconds patience{10};  // of one that waits for a whole frame
 int failed(const Error& error) {
   fmt::print(stderr, "ringtrue tui: {}\n", error.text());
   return failed_code;
-}
-
-std::string_view variable(const char* name) {
-  const char* value = getenv(name);
-  return value == nullptr ? "" : value;
 }
 
 // What the terminal can show, by its locale.
@@ -94,7 +90,8 @@ Result<std::unique_ptr<Model>> open_model(const Options& options, const config::
 int print_frame(Model& model, const View& view, const KeyMap& keys, const Options& options) {
   Size size = options.size.value_or(Size{});
   if (!options.size) {
-    const auto columns = parse_number<int>(variable("COLUMNS")), lines = parse_number<int>(variable("LINES"));
+    const auto columns = parse_number<int>(environment("COLUMNS")),
+               lines = parse_number<int>(environment("LINES"));
     if (columns && *columns > 0 && *columns <= 1000) size.width = *columns;
     if (lines && *lines > 0 && *lines <= 1000) size.height = *lines;
   }
@@ -149,9 +146,9 @@ int run(const std::vector<std::string>& words) {
   if (options->print) return print_frame(**model, view, *keys, *options);
   TerminalSettings settings;
   settings.colours = !options->mono && options->colours != Colours::never &&
-                     (variable("NO_COLOR").empty() || options->colours == Colours::always);
+                     (environment("NO_COLOR").empty() || options->colours == Colours::always);
   // "15;0": some terminals say what they are, background last.
-  const std::string_view said = variable("COLORFGBG");
+  const std::string said = environment("COLORFGBG");
   settings.light = options->light || said.ends_with(";15") || said.ends_with(";7");
   settings.mouse = options->mouse;
   std::set_terminate(end_by_fault);

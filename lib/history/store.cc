@@ -7,9 +7,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 
+#include "base/environment.h"
 #include "history/schema.h"
 
 namespace ringtrue::history {
@@ -225,10 +225,6 @@ Result<void> may_record(const std::string& file) {
 }
 
 std::string usual_file() {
-  const auto environment = [](const char* name) -> std::string {
-    const char* const value = std::getenv(name);
-    return value ? value : "";
-  };
   if (const std::string state = environment("XDG_STATE_HOME"); state.starts_with('/'))
     return state + "/ringtrue/history.db";
   if (const std::string home = environment("HOME"); home.starts_with('/'))

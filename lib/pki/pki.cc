@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <sstream>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "pki/safe_file.h"
 #include "pki/x509.h"
@@ -30,10 +30,6 @@ constexpr const char* system_folder = "/etc/ringtrue/pki";
 
 // Empty where nothing tells whose it would be.
 std::string user_folder() {
-  const auto environment = [](const char* name) -> std::string {
-    const char* const value = std::getenv(name);
-    return value ? value : "";
-  };
   if (const std::string config = environment("XDG_CONFIG_HOME"); !config.empty())
     return config + "/ringtrue/pki";
   const std::string home = environment("HOME");

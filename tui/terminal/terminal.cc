@@ -10,6 +10,7 @@
 #include <cwchar>
 #include <string_view>
 
+#include "base/environment.h"
 #include "base/number.h"
 #include "tui/terminal/colours.h"
 // term.h has these words as macros.
@@ -22,17 +23,13 @@ namespace {
 constexpr int paints = int(Paint::heat) + heat_steps;
 bool drawing = false;
 
-std::string_view variable(const char* name) {
-  const char* value = getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 Size asked_size() {
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0)
     return {std::min<int>(size.ws_col, 1000), std::min<int>(size.ws_row, 1000)};
   // A terminal that does not know says 0.
-  const auto columns = parse_number<int>(variable("COLUMNS")), lines = parse_number<int>(variable("LINES"));
+  const auto columns = parse_number<int>(environment("COLUMNS")),
+             lines = parse_number<int>(environment("LINES"));
   return {columns && *columns > 0 ? std::min(*columns, 1000) : 80,
           lines && *lines > 0 ? std::min(*lines, 1000) : 24};
 }
@@ -113,7 +110,7 @@ std::string utf8(wint_t c) {
 Result<std::unique_ptr<Terminal>> Terminal::open(const TerminalSettings& settings) {
   if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1)
     return no_terminal("standard input and output are no terminal", "--print SCREEN prints a screen as text");
-  const std::string term(variable("TERM"));
+  const std::string term(environment("TERM"));
   if (term.empty())
     return no_terminal("TERM is not set", "set it to what the terminal is, such as TERM=xterm-256color");
   int error = 0;
@@ -231,7 +228,7 @@ void Terminal::resume() {
 }
 
 void Terminal::copy(const std::string& text) {
-  const std::string_view term = variable("TERM");
+  const std::string term = environment("TERM");
   constexpr std::string_view able[] = {"xterm", "tmux",  "screen",  "rxvt", "alacritty",
                                        "foot",  "kitty", "wezterm", "st-"};
   if (std::none_of(std::begin(able), std::end(able),
