@@ -88,13 +88,19 @@ Result<void> make_folder(const std::string& folder) {
               "make it, or name another file");
 }
 
-// An empty file is an empty database. Made here so that it is never anybody's but the owner's and the
-// group's; what SQLite puts beside it takes its mode.
-Result<void> make_file(const std::string& file) {
+// The folder that it is to be in.
+Result<void> have_folder(const std::string& file) {
   const std::string folder = folder_of(file);
   if (file == usual_file())
     if (auto made = make_folder(folder); !made) return made;
   if (access(folder.c_str(), F_OK) != 0) return no_way_to(file, errno);
+  return {};
+}
+
+// An empty file is an empty database. Made here so that it is never anybody's but the owner's and the
+// group's; what SQLite puts beside it takes its mode.
+Result<void> make_file(const std::string& file) {
+  if (auto folder = have_folder(file); !folder) return folder;
   const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
   if (fd < 0)
     return fail(Cause::unavailable,
@@ -205,7 +211,6 @@ Result<void> Store::for_writing() const {
 }
 
 Result<void> may_record(const std::string& file) {
-  const std::string folder = folder_of(file);
   struct stat there {};
   if (stat(file.c_str(), &there) == 0) {
     const auto store = Store::open(file, {});
@@ -215,11 +220,9 @@ Result<void> may_record(const std::string& file) {
                   "see to its permissions, or name another file");
   } else {
     if (errno != ENOENT) return no_way_to(file, errno);
-    if (file == usual_file())
-      if (auto made = make_folder(folder); !made) return made;
-    if (access(folder.c_str(), F_OK) != 0) return no_way_to(file, errno);
+    if (auto there_is = have_folder(file); !there_is) return there_is;
   }
-  if (access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  if (access(folder_of(file).c_str(), W_OK | X_OK) == 0) return {};
   return fail(Cause::unavailable, fmt::format("the folder of the history {} may not be written", file), {},
               "see to its permissions, or name another file");
 }
