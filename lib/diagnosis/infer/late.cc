@@ -13,6 +13,7 @@ namespace {
 constexpr double late_share = 1.15, late_share_unknown = 3;  // of what is usual
 constexpr double min_unknown = 100e-6;                       // seconds more
 constexpr double noises = 6;                                 // and of what the fleet scatters by
+constexpr int fewest_inside = 2, fewest_across = 3;          // pairs that tell of a node
 
 double deviation(const std::vector<double>& values, double middle) {
   std::vector<double> off;
@@ -72,8 +73,16 @@ std::vector<Late> Latencies::late(const Structure& structure, int nodes) const {
     return due > 0 && seen.least > (alike ? share : std::max(share, late_share_unknown)) * due &&
            ((alike && !over_tcp) || seen.least > due + min_unknown);
   };
-  const auto tells = [&](const std::pair<int, int>& pair) {
-    return usual[across(pair)] > 0 && !(known && across(pair));
+  // What tells of a node are its pairs below its own leaf. One that has none to speak of there, where a leaf
+  // was guessed for it alone, is told by its pairs across.
+  std::vector<int> inside(n, 0);
+  for (const auto& [pair, seen] : pairs_) {
+    if (across(pair) || !(usual[0] > 0)) continue;
+    for (const int x : {pair.first, pair.second}) ++inside[std::size_t(x)];
+  }
+  const auto is_apart = [&](int x) { return known && inside[std::size_t(x)] < fewest_inside; };
+  const auto tells = [&](const std::pair<int, int>& pair, int x) {
+    return usual[across(pair)] > 0 && (!(known && across(pair)) || is_apart(x));
   };
 
   struct Node {
@@ -82,8 +91,8 @@ std::vector<Late> Latencies::late(const Structure& structure, int nodes) const {
   };
   std::vector<Node> of(n);
   for (const auto& [pair, seen] : pairs_) {
-    if (!tells(pair)) continue;
     for (const int x : {pair.first, pair.second}) {
+      if (!tells(pair, x)) continue;
       Node& node = of[std::size_t(x)];
       ++node.pairs, node.late += is_late(pair, seen), node.runs += seen.runs;
       if (node.least > 0 && node.least - node.usual <= seen.least - usual[across(pair)]) continue;
@@ -99,14 +108,15 @@ std::vector<Late> Latencies::late(const Structure& structure, int nodes) const {
   std::vector<bool> named(n, false);
   for (const int x : order) {
     const Node& node = of[std::size_t(x)];
-    if (node.pairs < 2 || node.late < node.pairs) continue;
+    const int fewest = is_apart(x) ? fewest_across : fewest_inside;
+    if (node.pairs < fewest || node.late < node.pairs) continue;
     int own = 0;  // not explained by nodes that are named already
     for (const auto& [pair, seen] : pairs_) {
       if (pair.first != x && pair.second != x) continue;
-      own += tells(pair) && is_late(pair, seen) &&
+      own += tells(pair, x) && is_late(pair, seen) &&
              !named[std::size_t(pair.first == x ? pair.second : pair.first)];
     }
-    if (own < 2) continue;
+    if (own < fewest) continue;
     named[std::size_t(x)] = true;
     out.push_back({x, -1, node.least, node.usual, node.runs});
   }

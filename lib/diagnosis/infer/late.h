@@ -2,9 +2,9 @@
 //
 // A round trip crosses both ways, so that neither the direction nor, of a node, the side can be told. Pairs
 // below one leaf and pairs across leaves are held to their own kind; across, where ways may be longer by more
-// switches, as if nothing were known. A node is late when it is with everyone.
-// Where nothing is known of how the nodes hang together, a longer way is no fault: then only what takes three
-// times as long, and 100 us more, counts.
+// switches, as if nothing were known. A node is late when it is with everyone below its leaf, or, where
+// nobody else is there, across. Where nothing is known of how the nodes hang together, a longer way is no
+// fault: then only what takes three times as long, and 100 us more, counts.
 #pragma once
 
 #include <map>

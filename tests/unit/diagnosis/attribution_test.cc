@@ -161,6 +161,14 @@ TEST(Late, NodeIsNamed) {
   }
 }
 
+// As a guess from round trips has it.
+TEST(Late, NodeThatIsAloneInItsLeafIsNamed) {
+  Fleet fleet(8, 4);
+  fleet.hangs.leaf[2] = 2;
+  fleet.trips = [](int x, int y) { return x == 2 || y == 2 ? 20.0 : 1.0; };
+  EXPECT_EQ(named(fleet.check()), Names{"late-node node2"});
+}
+
 TEST(Late, PairIsNamedAfterItWasRepeated) {
   Fleet fleet(8, 8);
   fleet.trips = [](int x, int y) { return std::min(x, y) == 2 && std::max(x, y) == 5 ? 1.5 : 1.0; };
