@@ -9,8 +9,11 @@ namespace ringtrue::diagnosis {
 
 namespace {
 
-// A declared rate may be wrong by a tenth: what is above this share of it is what the fleet does.
-constexpr double declared_from = 0.88;
+// A declared rate may be wrong by a tenth: what is above this share of it is what the fleet does. Of few
+// nodes, most sides may have differed downwards besides, where none reaches the declared rate.
+constexpr double declared_from = 0.88, declared_from_of_few = 0.83;
+constexpr std::size_t few_nodes = 4;
+constexpr double reaches = 0.95;
 
 }  // namespace
 
@@ -79,13 +82,14 @@ Reference reference_of(const Limits& sends, const Limits& receives, std::optiona
   const bool mostly_settled = 2 * settled.size() > limits.size();
   if (!attainable) return out;
   out.share = majority / *attainable;
+  const bool few_below = sends.rate.size() <= few_nodes && most < *attainable * reaches;
   if (nominal && mostly_settled && upper_median(settled) > *nominal * 1.1) {
     out.above_declared = true;
-  } else if (out.share >= declared_from) {
+  } else if (out.share >= (few_below ? declared_from_of_few : declared_from)) {
     // Measuring costs a little everywhere: nobody is suspected of what most do.
     out.majority = out.share < 1;
     out.rate = std::min(majority, *attainable);
-  } else if (out.momentary || most >= *attainable * 0.95 || sends.rate.size() == 2) {
+  } else if (out.momentary || most >= *attainable * reaches || sends.rate.size() == 2) {
     out.majority = false;
     out.shown_by_few = true;
     out.rate = *attainable;  // it can be reached: those who do not are slow, however many they are

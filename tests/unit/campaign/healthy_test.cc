@@ -10,6 +10,7 @@ namespace {
 struct Accused {
   std::uint64_t seed, number;
   const char* why;
+  int most_nodes = Limits{}.max_nodes;
 };
 
 class Healthy : public testing::TestWithParam<Accused> {};
@@ -17,6 +18,7 @@ class Healthy : public testing::TestWithParam<Accused> {};
 TEST_P(Healthy, IsNotAccused) {
   Limits limits;
   limits.nuisances = *parse_nuisances("half");
+  limits.max_nodes = GetParam().most_nodes;
   const Case c = draw_case(GetParam().seed, GetParam().number, limits);
   ASSERT_TRUE(c.world.fabric.faults.empty());
   const Checked checked = check(c);
@@ -32,7 +34,9 @@ INSTANTIATE_TEST_SUITE_P(
         Accused{31, 1038,
                 "a receiver to which tables lead by a trunk that others use, its leaf guessed in part"},
         Accused{32, 914, "a sender, its leaf guessed in part, on trunks that others use"},
-        Accused{32, 768, "one of eight rails of three busy nodes"}),
+        Accused{32, 768, "one of eight rails of three busy nodes"},
+        Accused{99, 262, "three nodes of two generations, beside a declaration that none reaches", 4},
+        Accused{99, 1052, "both directions of two nodes, beside a declaration that none reaches", 4}),
     [](const auto& info) {
       return "seed_" + std::to_string(info.param.seed) + "_case_" + std::to_string(info.param.number);
     });
