@@ -97,6 +97,11 @@ void Conclusion::add_generations() {
                            {"names", names}}});
   f.next = StatementKind::look_at_generations;
   out_.findings.push_back(std::move(f));
+  for (std::size_t i = 0; i < c_.inference.held_to.size(); ++i)
+    if (c_.inference.held_to[i] < c_.inference.generations[i])
+      out_.not_checked.push_back({StatementKind::alone_as_fast,
+                                  {node(int(i))},
+                                  {{"rate_Bps", c_.inference.held_to[i] * reference_}}});
 }
 
 // What others sent is no fault, and explains what was slower meanwhile.

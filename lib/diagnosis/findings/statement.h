@@ -120,6 +120,7 @@ enum class StatementKind {
   port_seen_once,
   single_paths,
   no_data_moved,
+  alone_as_fast,
   too_long_for_ports,
   last_share,
   all_links,

@@ -104,4 +104,14 @@ std::vector<double> generations(const Readings& readings, const std::vector<doub
   return out;
 }
 
+std::vector<double> held_to(std::vector<double> generations) {
+  if (generations.size() < 2) return generations;
+  const auto fastest = std::max_element(generations.begin(), generations.end());
+  double next = 0;
+  for (auto i = generations.begin(); i != generations.end(); ++i)
+    if (i != fastest) next = std::max(next, *i);
+  *fastest = std::min(*fastest, next);
+  return generations;
+}
+
 }  // namespace ringtrue::diagnosis

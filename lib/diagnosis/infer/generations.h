@@ -14,4 +14,8 @@ namespace ringtrue::diagnosis {
 // those that are fast among themselves share something slow with the others.
 std::vector<double> generations(const Readings& readings, const std::vector<double>& port_rates);
 
+// The same, with a node that is the only one of the fastest generation as one of the next: with its partners
+// it can show no more.
+std::vector<double> held_to(std::vector<double> generations);
+
 }  // namespace ringtrue::diagnosis

@@ -354,6 +354,7 @@ Inference infer(const Readings& measured, const Readings& measured_alone, std::o
   inference.generations = generations(measured, structure.port_rates);
   std::optional<Readings> evened_alone;
   if (!inference.generations.empty()) {
+    inference.held_to = held_to(inference.generations);
     inference.evened = std::make_shared<const Readings>(measured.evened(inference.generations));
     evened_alone = measured_alone.evened(inference.generations);
   }

@@ -100,6 +100,7 @@ struct Inference {
   // By node, where there are several generations: its share of what the fastest does. All rates below are
   // then as if it were the fastest.
   std::vector<double> generations;
+  std::vector<double> held_to;               // the same as far as partners let it show (generations.h)
   std::shared_ptr<const Readings> evened;    // as the rates below are; none: as they were measured
   std::vector<std::optional<double>> sends;  // by node: best of its pairs
   std::vector<std::optional<double>> receives;
@@ -127,9 +128,9 @@ struct Inference {
     return lack * generation <= at_most * lasting_others;
   }
   const Readings& rated(const Readings& measured) const { return evened ? *evened : measured; }
-  double generation(int node) const { return generations.empty() ? 1 : generations[std::size_t(node)]; }
+  double generation(int node) const { return held_to.empty() ? 1 : held_to[std::size_t(node)]; }
   double slowest_generation() const {
-    return generations.empty() ? 1 : *std::min_element(generations.begin(), generations.end());
+    return held_to.empty() ? 1 : *std::min_element(held_to.begin(), held_to.end());
   }
   // What a rate of the suspect is in truth over what stands here.
   double generation(const Suspect& s) const {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/statistics.h"
+#include "diagnosis/infer/generations.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -73,18 +74,27 @@ std::vector<PortReading> port_readings(const Observation& observation) {
 
 Readings::Readings(int nodes) : rows_(std::size_t(nodes)), columns_(std::size_t(nodes)) {}
 
-Readings Readings::evened(std::vector<double> generations) const {
+Readings Readings::evened(const std::vector<double>& generations) const {
   Readings out = *this;
+  const std::vector<double> held = held_to(generations);
   for (std::size_t x = 0; x < out.rows_.size(); ++x) {
     for (Cell& cell : out.rows_[x]) {
-      const double level = std::min(generations[x], generations[std::size_t(cell.destination)]);
+      const auto y = std::size_t(cell.destination);
+      const double level = std::min(held[x], held[y]);
+      // Of a port that its partners hold back, others may have what these leave.
+      const auto evened = [&](double others, double own, std::size_t node) {
+        if (held[node] == generations[node]) return others / level;
+        return std::max(0.0, (own + others) / generations[node] - own / level);
+      };
       for (Reading& r : cell.list) {
-        for (double* rate : {&r.rate, &r.others_sent, &r.others_received}) *rate /= level;
+        r.others_sent = evened(r.others_sent, r.rate, x);
+        r.others_received = evened(r.others_received, r.rate, y);
+        r.rate /= level;
         for (double& rail : r.rails) rail /= level;
       }
     }
   }
-  out.generations_ = std::move(generations);
+  out.held_to_ = held;
   return out;
 }
 
@@ -258,8 +268,7 @@ double Readings::lasting_others() const {
   };
   std::vector<Seen> seen(rows_.size());
   each_pair([&](int x, int y) {
-    const double level =
-        generations_.empty() ? 1 : std::min(generations_[std::size_t(x)], generations_[std::size_t(y)]);
+    const double level = held_to_.empty() ? 1 : std::min(held_to_[std::size_t(x)], held_to_[std::size_t(y)]);
     for (const Reading& r : of(x, y))
       for (const auto& [node, others] : {std::pair(x, r.others_sent), std::pair(y, r.others_received)}) {
         Seen& s = seen[std::size_t(node)];

@@ -97,8 +97,8 @@ class Readings {
   void add(const Observation& observation, int run, bool confirming, const IsShared& shared = {});
 
   // The same as if the ports of all nodes did what those of the fastest generation do: the rates of each pair
-  // over the less of what both nodes do (generations.h).
-  Readings evened(std::vector<double> generations) const;
+  // over the less of what both nodes do, as far as partners let them show it (generations.h).
+  Readings evened(const std::vector<double>& generations) const;
 
   int nodes() const { return int(rows_.size()); }
   std::span<const Reading> of(int source, int destination) const;
@@ -141,9 +141,9 @@ class Readings {
   const Cell* find(int source, int destination) const;
   // Whether that end's partner is of a slower generation, and shows nothing of what it can do.
   bool held_by_partner(Direction end, int source, int destination) const {
-    if (generations_.empty()) return false;
-    const double mine = generations_[std::size_t(end == Direction::sends ? source : destination)],
-                 others = generations_[std::size_t(end == Direction::sends ? destination : source)];
+    if (held_to_.empty()) return false;
+    const double mine = held_to_[std::size_t(end == Direction::sends ? source : destination)],
+                 others = held_to_[std::size_t(end == Direction::sends ? destination : source)];
     return others < mine;
   }
   friend struct Shown;
@@ -151,7 +151,7 @@ class Readings {
 
   std::vector<std::vector<Cell>> rows_;    // by source; cells by rising destination
   std::vector<std::vector<int>> columns_;  // by destination: sources
-  std::vector<double> generations_;        // empty: one
+  std::vector<double> held_to_;            // empty: one generation
   int pairs_ = 0;
 };
 

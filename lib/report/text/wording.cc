@@ -241,6 +241,8 @@ constexpr Wording wordings[] = {
      "paths of single pairs\n{pairs_measured} of {pairs} ordered pairs were measured"},
     {StatementKind::no_data_moved, "no-data-moved",
      "every hop\nthe [{?ring}ring's ]trace holds no hop that moved anything"},
+    {StatementKind::alone_as_fast, "alone-as-fast",
+     "what {0} can do beyond {rate_Bps}\nno other node's ports are as fast"},
     {StatementKind::too_long_for_ports, "too-long-for-ports",
      "the aggregators' ports under an omnireduce\nthe slowest hop ({rate_Bps}) makes it too long for the "
      "time there is"},

@@ -100,17 +100,18 @@ TEST(Generations, OneNodeAloneIsNone) {
   EXPECT_EQ(accused(wires.check(false)), Names{"node node3"}) << explain(wires.check(false));
 }
 
+struct Known : Wires {
+  using Wires::Wires;
+  std::vector<double> ports;
+  Structure structure() const override {
+    Structure out;
+    out.port_rates = ports;
+    return out;
+  }
+};
+
 // But where its ports say so.
 TEST(Generations, AreWhatPortsSayTheyAre) {
-  struct Known : Wires {
-    using Wires::Wires;
-    std::vector<double> ports;
-    Structure structure() const override {
-      Structure out;
-      out.port_rates = ports;
-      return out;
-    }
-  };
   Known wires(6, 4);
   wires.sends[3] *= 0.5, wires.receives[3] *= 0.5;
   wires.ports.assign(6, 12.5e9);
@@ -121,6 +122,37 @@ TEST(Generations, AreWhatPortsSayTheyAre) {
   wires.ports[4] = 1.25e9;
   wires.sends[4] *= 0.5;
   EXPECT_EQ(accused(wires.check(false)), Names{"sender node4"}) << explain(wires.check(false));
+}
+
+// It is held to what the others can take and send, which is not all that it can do.
+TEST(Generations, TheOnlyFastNodeIsHeldToTheOthers) {
+  for (const int nodes : {2, 3, 4}) {
+    Known wires(nodes, 4);
+    wires.ports.assign(std::size_t(nodes), 6.25e9);
+    wires.ports[0] = 12.5e9;
+    for (std::size_t node = 1; node < std::size_t(nodes); ++node)
+      wires.sends[node] *= 0.5, wires.receives[node] *= 0.5;
+    const Diagnosis healthy = wires.check();
+    EXPECT_EQ(accused(healthy), Names{}) << explain(healthy);
+    EXPECT_TRUE(std::any_of(healthy.not_checked.begin(), healthy.not_checked.end(), [](const Statement& s) {
+      return s.kind == StatementKind::alone_as_fast;
+    })) << explain(healthy);
+    wires.sends[0] *= 0.2;
+    const Diagnosis d = wires.check();
+    ASSERT_EQ(accused(d), Names{nodes == 2 ? "path node0 -> node1" : "sender node0"}) << explain(d);
+    EXPECT_NEAR(d.findings[0].measured->value, 0.2 * Wires::full, 0.02 * Wires::full);
+    EXPECT_NEAR(d.findings[0].expected->value, 0.5 * Wires::full, 0.02 * Wires::full);
+  }
+}
+
+// What others send through it leaves enough for partners that are slower.
+TEST(Generations, OthersOnTheOnlyFastNodeRaiseNoRate) {
+  Known wires(2, 4);
+  wires.ports = {12.5e9, 6.25e9};
+  wires.sends[1] *= 0.5, wires.receives[1] *= 0.5;
+  wires.tamper = [](Observation& o) { o.others[0].sends = 0.4 * Wires::full; };
+  const Diagnosis d = wires.check(false);
+  EXPECT_EQ(accused(d), Names{}) << explain(d);
 }
 
 TEST(Scatter, PortsThatDifferForGoodAreNotSlow) {
@@ -156,6 +188,20 @@ TEST(Declared, ARateThatIsWrongByATenthAccusesNobody) {
       const Diagnosis d = wires.check(true);
       EXPECT_EQ(accused(d), Names{}) << nodes << " " << off << " " << explain(d);
     }
+}
+
+// Few nodes, of which none reaches it, may differ by more.
+TEST(Declared, OfFewNodesThatAreAlikeItIsNotHeldAgainstThem) {
+  for (const int nodes : {2, 3, 4}) {
+    Wires wires(nodes, 7);
+    for (double& rate : wires.sends) rate *= 0.855;
+    for (double& rate : wires.receives) rate *= 0.855;
+    const Diagnosis d = wires.check(true);
+    EXPECT_EQ(accused(d), Names{}) << nodes << " " << explain(d);
+    for (double& rate : wires.sends) rate *= 0.9;
+    for (double& rate : wires.receives) rate *= 0.9;
+    EXPECT_NE(accused(wires.check(true)), Names{}) << nodes;
+  }
 }
 
 }  // namespace
