@@ -147,7 +147,16 @@ void Conclusion::add_evidence(const Suspect& s, Finding& f) const {
   std::vector<Quantity> readings = readings_of(s);
   if (s.type == ScopeType::path) {
     const Subject peer = node(s.peer);
-    say(StatementKind::path_rate, {name, peer}, std::move(readings));
+    if (s.unsteady)
+      f.evidence.push_back({StatementKind::path_slow_at_times,
+                            {name, peer},
+                            {{"low_runs", double(s.low_runs)},
+                             {"runs", double(s.all_runs)},
+                             {"rate_Bps", c_.inference.generation(s) * s.best},
+                             {"expected_Bps", c_.inference.generation(s) * reference_}},
+                            course_in_words(s)});
+    else
+      say(StatementKind::path_rate, {name, peer}, std::move(readings));
     if (out_.nodes.size() > 2) {
       say(StatementKind::ends_do_better, {name, peer},
           {{"sends_Bps", c_.inference.sends[std::size_t(s.node)].value_or(0)},

@@ -20,6 +20,7 @@ enum class StatementKind {
   told,  // in the words of `text`: by a rule of inspection, a counter's own name, an error
   // Evidence of what is measured.
   path_rate,
+  path_slow_at_times,
   ends_do_better,
   cannot_be_told_apart,
   send_rate,

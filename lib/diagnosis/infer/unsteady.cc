@@ -24,6 +24,7 @@ constexpr double by_chance = 1e-4;  // over all sides and depths: then it is nam
 constexpr double worth_a_look = 10, worth_a_look_mild = 0.3;
 constexpr int most_runs = 24;         // after which more of the same would not tell
 constexpr int fewest_low = 3;         // runs
+constexpr int fewest_good = 4;        // runs, after which it is over
 constexpr double least_share = 0.15;  // of its runs: what is rarer is a disturbance
 constexpr double deep = 0.6;  // of what is due: what is lower takes so long that its share is of the time
 // Readings of one pair are not independent where it may share links with others, the same ones each time.
@@ -33,6 +34,11 @@ constexpr double far_more = 10;  // times clearer, where the last readings with 
 constexpr double often_low_inside = 0.05;
 constexpr std::size_t most_named = 8;
 constexpr int kinds = 4, far_from = 2;  // of company
+// Of few nodes there is hardly anybody to compare with: how often healthy sides read below each of the depths
+// is taken to be this, until that many readings say otherwise.
+constexpr int few_nodes = 4;
+constexpr std::array<double, depths.size()> low_of_few = {0.4, 0.1, 0.02, 0.01};
+constexpr double few_weight = 8;
 
 // One reading, as one side's.
 struct Item {
@@ -117,10 +123,15 @@ class UnsteadySides {
 
  private:
   struct Base {
+    bool of_few = false;
     std::array<double, kinds> all{};
     std::array<std::array<double, depths.size()>, kinds> low{};
     double chance(int kind, std::size_t depth) const {
-      return (low[std::size_t(kind)][depth] + 0.5) / (all[std::size_t(kind)] + 1);
+      return of_few ? chance(kind, depth, low_of_few[depth], few_weight) : as_seen(kind, depth);
+    }
+    double as_seen(int kind, std::size_t depth) const { return chance(kind, depth, 0.5, 1); }
+    double chance(int kind, std::size_t depth, double before, double weight) const {
+      return (low[std::size_t(kind)][depth] + weight * before) / (all[std::size_t(kind)] + weight);
     }
     void count(const UnsteadySides& sides, const Item& item, std::size_t end, int sign) {
       if (item.explained || !item.counts[end]) return;
@@ -144,8 +155,9 @@ class UnsteadySides {
     return std::any_of(named.begin(), named.end(), casts) ||
            std::any_of(inference_.suspects.begin(), inference_.suspects.end(), casts);
   }
-  // It has read well once.
+  // It has read well once. Of two nodes what one sends is what the other receives: one direction, once.
   bool may_be_unsteady(std::size_t s) const {
+    if (n_ == 2 && s % 2) return false;
     const auto& shown = (s % 2 ? inference_.receives : inference_.sends)[s / 2];
     return shown && *shown >= inference_.thresholds.warning * inference_.reference.rate &&
            !inference_.is_overshadowed({int(s / 2), s % 2 ? Direction::receives : Direction::sends});
@@ -164,7 +176,7 @@ class UnsteadySides {
 
   // How common low readings are of senders and of receivers, by kind of company and depth.
   void count_all() {
-    for (auto& base : base_) base = {};
+    for (auto& base : base_) base = {n_ <= few_nodes};
     for (const Item& item : items_)
       for (const std::size_t end : {0, 1}) base_[end].count(*this, item, end, 1);
   }
@@ -196,7 +208,7 @@ class UnsteadySides {
       const Item& item = items_[i];
       if (item.explained || !item.counts[end]) continue;
       const bool is_low = low(item, end, depth);
-      const double chance = base.chance(item.kind, depth), log = std::log(is_low ? chance : 1 - chance);
+      const double chance = base.as_seen(item.kind, depth), log = std::log(is_low ? chance : 1 - chance);
       for (Count* count : {&by_partner[end ? item.reading->source : item.reading->destination], &sum})
         count->low += is_low, ++count->all, count->usual += log;
     }
@@ -252,7 +264,8 @@ class UnsteadySides {
       const auto k = std::size_t(item->kind);
       const bool may_share =
           item->kind >= far_from || (guessed_ && base.low[k][depth] > often_low_inside * base.all[k]);
-      if (times[partner] >= (may_share ? times_a_pair_far : times_a_pair_near)) continue;
+      const int times_a_pair = n_ == 2 ? most_runs : may_share ? times_a_pair_far : times_a_pair_near;
+      if (times[partner] >= times_a_pair) continue;
       if (item->reading->run == last_run) continue;
       last_run = item->reading->run;
       ++times[partner];
@@ -296,7 +309,10 @@ class UnsteadySides {
       rates.push_back(item.reading->rate);
       held_back += item.reading->held_back;
     }
-    out.type = end == 0                            ? ScopeType::sender
+    // Of two nodes the sides and the path between are one.
+    if (n_ == 2) out.peer = 1 - out.node;
+    out.type = n_ == 2                             ? ScopeType::path
+               : end == 0                          ? ScopeType::sender
                : 2 * held_back > int(rates.size()) ? ScopeType::node
                                                    : ScopeType::receiver;
     std::sort(out.readings.begin(), out.readings.end(),
@@ -311,9 +327,10 @@ class UnsteadySides {
     out.low_share = double(out.low_runs) / out.all_runs;
     if (small_ && out.ratio < deep) out.low_share = std::max(out.low_share, low_seconds / seconds);
     out.course = course_of(runs, low_runs);
-    out.confirmed = chance < by_chance && out.low_runs >= fewest_low && out.partners >= 2 &&
+    out.confirmed = chance < by_chance && out.low_runs >= fewest_low && out.partners >= std::min(2, n_ - 1) &&
                     ((small_ && out.course == Course::ended) || out.low_share >= least_share);
     out.chance_of_it = chance;
+    const bool is_over = !small_ || out.course != Course::ended || out.all_runs - out.low_runs >= fewest_good;
     const auto lone = std::ranges::count_if(out.readings, [&](const Reading& r) {
       return r.company <= most_lone_hops || (small_ && alone_is_low(r.run, out.node));
     });
@@ -326,6 +343,9 @@ class UnsteadySides {
                                                  inference_.generation(out))) {
       out.confirmed = false;
       out.missing = "others send as much meanwhile as it lacks then, and may share links with it";
+    } else if (out.confirmed && !is_over) {
+      out.confirmed = false;
+      out.missing = "slow until a moment ago, and too few experiments since to tell whether that is over";
     } else if (!out.confirmed)
       out.missing =
           fmt::format("low in {} of {} experiments, which may be chance", out.low_runs, out.all_runs);
@@ -394,7 +414,7 @@ double tail_of(const std::vector<double>& chances, int low) {
 
 std::vector<Suspect> unsteady_sides(const Readings& readings, const Inference& inference,
                                     const Structure& structure) {
-  if (readings.nodes() < 3 || inference.reference.rate <= 0 || inference.reference.momentary) return {};
+  if (readings.nodes() < 2 || inference.reference.rate <= 0 || inference.reference.momentary) return {};
   return UnsteadySides(readings, inference, structure).find();
 }
 

@@ -43,6 +43,7 @@ class Examination {
   bool pairs();
   bool confirm();
   Bytes long_enough(const std::vector<int>& order, Bytes hop) const;
+  bool pairs_again();
   bool rings_again();
   bool shifts_over(std::vector<int> nodes, int max_shifts, double share_of_budget, const std::string& what);
   Experiment exchange(const std::vector<int>& order, int shift, Bytes hop) const;

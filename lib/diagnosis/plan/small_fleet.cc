@@ -14,6 +14,7 @@ constexpr int shifts_beyond = 8;    // where there are more nodes than that
 constexpr int max_doublings = 4;    // of the bytes in one-way tests of one path
 constexpr int max_few_rounds = 12;  // of paths that read low, a few at a time
 constexpr int max_retries = 6;      // of pairs that read low though nobody is suspected
+constexpr int rounds_of_a_look = 3;
 
 }  // namespace
 
@@ -245,7 +246,8 @@ bool Examination::confirm() {
       const auto rest = nodes_without(slow);
       // The very slow first, they are soon decided; then in turn, so that neither kind starves the other.
       const bool turn = very.empty() || (round >= 4 && round % 2 == 0);
-      if (rest.size() >= std::min<std::size_t>(3, all_.size() - 1) && turn) nodes = rest, suspects = fine;
+      if (rest.size() >= std::clamp<std::size_t>(all_.size() - 1, 2, 3) && turn)
+        nodes = rest, suspects = fine;
       if (nodes.size() == all_.size()) suspects.insert(suspects.end(), fine.begin(), fine.end());
     }
     const std::uint64_t seed = options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
@@ -269,7 +271,21 @@ bool Examination::confirm() {
   return true;
 }
 
-// What held up a ring that no link explains may have been that moment's: the best of three counts.
+bool Examination::pairs_again() {
+  for (int round = 0; round < rounds_of_a_look; ++round) {
+    const int n = int(all_.size());
+    if (n < 2) return true;
+    const int shift = 1 + round % (n - 1);
+    const Bytes hop = hop_bytes(all_, shift, 0.04 * options_.budget.value);
+    if (!fits(all_, shift, hop)) return true;
+    if (!measure_pairs(Stage::confirm, "every port again, as the ring was slow", exchange(all_, shift, hop)))
+      return false;
+  }
+  return confirm();
+}
+
+// What held up a ring that no link explains may have been that moment's: the best of three counts. What comes
+// and goes may have been away while the pairs were measured: they are once more, first.
 bool Examination::rings_again() {
   for (int times = 0; times < 2; ++times) {
     const Inference inference = infer_now();
@@ -279,6 +295,8 @@ bool Examination::rings_again() {
                                         readings_, latencies_.usual(), inference.thresholds);
     const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
     if (!slow || !fits(all_, 1, hop)) return true;
+    if (!pairs_again()) return false;
+    if (all_.size() < 2) return true;
     const auto ring =
         measure(Stage::ring, "a ring over all nodes again", ring_over(all_, hop, options_.max_bytes));
     if (!ring) return false;

@@ -30,6 +30,8 @@ constexpr Wording wordings[] = {
     {StatementKind::path_rate, "path-rate",
      "{0} -> {1} carries at most {rate_Bps} ({#readings} in {#experiments}, {low_Bps} to {high_Bps}); "
      "expected {expected_Bps}"},
+    {StatementKind::path_slow_at_times, "path-slow-at-times",
+     "{0} -> {1} {text}: it then carries {rate_Bps}; expected {expected_Bps}"},
     {StatementKind::ends_do_better, "ends-do-better",
      "both ends reach more with other partners: {0} sends up to {sends_Bps}, {1} receives up to "
      "{receives_Bps}"},

@@ -56,6 +56,40 @@ TEST(Unsteady, ASideIsNamedWithHowOftenItWasSlow) {
   EXPECT_GE(found, all * 9 / 10) << found << " of " << all;
 }
 
+// Nobody else is there to compare with.
+TEST(Unsteady, ADirectionOfTwoNodesIsNamed) {
+  constexpr int rings = 2;  // runs, whose times are not tampered with
+  int found = 0, met = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Wires wires(2, seed);
+    int runs = 0, slow = 0;
+    wires.tamper = [&, random = std::mt19937_64(seed)](Observation& o) mutable {
+      const bool now = random() % 2 == 0;
+      slow += ++runs > rings && now;
+      for (HopReading& hop : o.hops)
+        if (now && hop.source == 1) hop.busy = hop.busy / 0.4;
+    };
+    const Diagnosis d = wires.check(seed % 2 == 0);
+    const Names expected{"path node1 -> node0"};
+    for (const std::string& name : scopes_of(d)) EXPECT_EQ(name, expected[0]) << explain(d);
+    met += slow > 0;
+    found += scopes_of(d) == expected;
+  }
+  EXPECT_GE(met, 20);
+  EXPECT_GE(found, met * 9 / 10);
+}
+
+TEST(Unsteady, OfTwoNodesWhatIsLowSeldomIsNot) {
+  for (const double often : {0.02, 0.05})
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+      Wires wires(2, seed);
+      wires.disturbed = often;
+      wires.disturbance = 0.5;
+      const Diagnosis d = wires.check(seed % 2 == 0);
+      EXPECT_EQ(scopes_of(d), Names{}) << often << " " << seed << " " << explain(d);
+    }
+}
+
 TEST(Unsteady, BusyHealthyFleetsAreNot) {
   for (const double often : {0.02, 0.1, 0.3})
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
