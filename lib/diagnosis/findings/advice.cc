@@ -85,7 +85,12 @@ class Model {
     e.out = type == ScopeType::sender || type == ScopeType::node || type == ScopeType::nic;
     e.in = type == ScopeType::receiver || type == ScopeType::node || type == ScopeType::nic;
     if (type == ScopeType::path && f.scope.peer >= 0 && f.scope.peer < nodes_) e.peer = f.scope.peer;
-    if (e.out || e.in || e.is_path()) effects_.push_back(e);
+    if (!e.out && !e.in && !e.is_path()) return;
+    effects_.push_back(e);
+    // Of a slower generation, which a repair does not make faster.
+    if (!f.expected || f.expected->value >= healthy * usual_) return;
+    e.finding = nullptr, e.share = std::max(f.expected->value / usual_, 1e-6);
+    effects_.push_back(e);
   }
 
   // What no finding is about and was seldom or never measured at the usual rate: nobody shall be promised it.
@@ -137,7 +142,7 @@ Order order_of(const Diagnosis& d) {
 
 std::size_t slow_hops(const Order& order, const Effects& effects) {
   return std::size_t(std::count_if(effects.begin(), effects.end(), [&](const Effect& e) {
-    if (!e.is_path()) return false;
+    if (!e.is_path() || !e.finding) return false;
     const auto at = std::find(order.begin(), order.end(), e.node);
     if (at == order.end()) return false;
     return (at + 1 == order.end() ? order.front() : at[1]) == e.peer;

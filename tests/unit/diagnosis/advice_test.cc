@@ -107,6 +107,17 @@ TEST(Advice, PromisesNoMoreThanTheOthersWereSeenToDo) {
   EXPECT_NEAR(plans[0].then.value, usual, 1);
 }
 
+TEST(Advice, PromisesNoMoreThanWhatANodesPortsAreExpectedToDo) {
+  Diagnosis d = cluster(2);
+  for (const int node : {0, 1}) {
+    blame(d, ScopeType::path, node, 0.2, 1 - node);
+    d.findings.back().expected = BytesPerSecond(usual / 2);
+  }
+  advise(d);
+  EXPECT_EQ(sentence(d.findings[0].impact),
+            "fixing it together with the other findings: 12.0 MB/s -> 30.0 MB/s busbw");
+}
+
 TEST(Advice, CountsWhatStaysInTheFabric) {
   for (const ScopeType type : {ScopeType::leaf, ScopeType::trunk, ScopeType::spine, ScopeType::rail}) {
     Diagnosis d = cluster(8);
