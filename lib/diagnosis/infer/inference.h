@@ -38,6 +38,7 @@ struct Reference {
   double rate = 0;              // bytes per second; 0: nothing is known
   bool majority = false;        // of the fleet, not the declared rate
   bool fleet_slow = false;      // the declared rate is known, and nobody comes near it
+  bool few_alike = false;       // the same of few nodes, by so little that the declaration may be wrong
   bool above_declared = false;  // readings well above the declared rate: the declaration is wrong
   bool momentary = false;       // most sides were measured for a few ticks only: good for gross faults
   bool shown_by_few = false;    // most sides do not reach it, whatever keeps them from it

@@ -86,6 +86,7 @@ Reference reference_of(const Limits& sends, const Limits& receives, std::optiona
   if (nominal && mostly_settled && upper_median(settled) > *nominal * 1.1) {
     out.above_declared = true;
   } else if (out.share >= (few_below ? declared_from_of_few : declared_from)) {
+    out.few_alike = out.share < declared_from;
     // Measuring costs a little everywhere: nobody is suspected of what most do.
     out.majority = out.share < 1;
     out.rate = std::min(majority, *attainable);

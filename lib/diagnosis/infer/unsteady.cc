@@ -39,6 +39,7 @@ constexpr int kinds = 4, far_from = 2;  // of company
 constexpr int few_nodes = 4;
 constexpr std::array<double, depths.size()> low_of_few = {0.4, 0.1, 0.02, 0.01};
 constexpr double few_weight = 8;
+constexpr int fewest_good_of_few = 2;  // runs: what one shows may be a burst
 
 // One reading, as one side's.
 struct Item {
@@ -157,7 +158,7 @@ class UnsteadySides {
   }
   // It has read well once. Of two nodes what one sends is what the other receives: one direction, once.
   bool may_be_unsteady(std::size_t s) const {
-    if (n_ == 2 && s % 2) return false;
+    if (n_ == 2 && s % 2 == 0) return false;
     const auto& shown = (s % 2 ? inference_.receives : inference_.sends)[s / 2];
     return shown && *shown >= inference_.thresholds.warning * inference_.reference.rate &&
            !inference_.is_overshadowed({int(s / 2), s % 2 ? Direction::receives : Direction::sends});
@@ -176,7 +177,7 @@ class UnsteadySides {
 
   // How common low readings are of senders and of receivers, by kind of company and depth.
   void count_all() {
-    for (auto& base : base_) base = {n_ <= few_nodes};
+    for (auto& base : base_) base = {}, base.of_few = n_ <= few_nodes;
     for (const Item& item : items_)
       for (const std::size_t end : {0, 1}) base_[end].count(*this, item, end, 1);
   }
@@ -185,8 +186,16 @@ class UnsteadySides {
   Base base_without(std::size_t s) const {
     const std::size_t end = s % 2;
     Base base = base_[end];
+    // Of two nodes the other direction is all that there is to compare with, in experiments in which this one
+    // read well: where one thing slows both, they are low together.
+    std::set<int> low_runs;
+    if (n_ == 2)
+      for (const std::size_t i : of_[s])
+        if (low(items_[i], end, 0)) low_runs.insert(items_[i].reading->run);
     for (const std::size_t own : {s - end, s - end + 1})
-      for (const std::size_t i : of_[own]) base.count(*this, items_[i], end, -1);
+      for (const std::size_t i : of_[own])
+        if (n_ > 2 || own == s || low_runs.count(items_[i].reading->run))
+          base.count(*this, items_[i], end, -1);
     return base;
   }
 
@@ -309,12 +318,12 @@ class UnsteadySides {
       rates.push_back(item.reading->rate);
       held_back += item.reading->held_back;
     }
-    // Of two nodes the sides and the path between are one.
-    if (n_ == 2) out.peer = 1 - out.node;
-    out.type = n_ == 2                             ? ScopeType::path
-               : end == 0                          ? ScopeType::sender
+    out.type = end == 0                            ? ScopeType::sender
                : 2 * held_back > int(rates.size()) ? ScopeType::node
                                                    : ScopeType::receiver;
+    // Of two nodes the sides and the path between are one.
+    if (n_ == 2 && out.type == ScopeType::receiver)
+      out.type = ScopeType::path, out.peer = out.node, out.node = 1 - out.peer;
     std::sort(out.readings.begin(), out.readings.end(),
               [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
     out.best = upper_median(rates);
@@ -330,7 +339,8 @@ class UnsteadySides {
     out.confirmed = chance < by_chance && out.low_runs >= fewest_low && out.partners >= std::min(2, n_ - 1) &&
                     ((small_ && out.course == Course::ended) || out.low_share >= least_share);
     out.chance_of_it = chance;
-    const bool is_over = !small_ || out.course != Course::ended || out.all_runs - out.low_runs >= fewest_good;
+    const int good = out.all_runs - out.low_runs;
+    const bool is_over = !small_ || out.course != Course::ended || good >= fewest_good;
     const auto lone = std::ranges::count_if(out.readings, [&](const Reading& r) {
       return r.company <= most_lone_hops || (small_ && alone_is_low(r.run, out.node));
     });
@@ -343,6 +353,9 @@ class UnsteadySides {
                                                  inference_.generation(out))) {
       out.confirmed = false;
       out.missing = "others send as much meanwhile as it lacks then, and may share links with it";
+    } else if (out.confirmed && n_ <= few_nodes && good < fewest_good_of_few) {
+      out.confirmed = false;
+      out.missing = "too few experiments in which it read well tell what it can do";
     } else if (out.confirmed && !is_over) {
       out.confirmed = false;
       out.missing = "slow until a moment ago, and too few experiments since to tell whether that is over";

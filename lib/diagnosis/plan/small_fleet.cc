@@ -193,7 +193,9 @@ bool Examination::confirm() {
       if (s.confirmed || s.alone || (s.unsteady && late)) continue;
       (s.type != ScopeType::path && s.ratio < very_slow_share ? very : fine).push_back(&s);
     }
-    const bool fleet = inference.reference.fleet_slow && fleet_repeats_ < 2;
+    // Whether it is the fleet takes repeats: of few nodes one that is slow is much of what was seen.
+    const bool fleet =
+        (inference.reference.fleet_slow || inference.reference.few_alike) && fleet_repeats_ < 2;
     const bool nothing_else = very.empty() && fine.empty() && !fleet;
     auto pair = node_for_one_way(inference);
     if (gross_ && !very.empty()) pair.reset();  // the very slow first
@@ -296,9 +298,10 @@ bool Examination::rings_again() {
     const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
     if (!slow || !fits(all_, 1, hop)) return true;
     if (!pairs_again()) return false;
-    if (all_.size() < 2) return true;
+    const Bytes again = hop_bytes(all_, 1, 0.04 * options_.budget.value);
+    if (all_.size() < 2 || !fits(all_, 1, again)) return true;
     const auto ring =
-        measure(Stage::ring, "a ring over all nodes again", ring_over(all_, hop, options_.max_bytes));
+        measure(Stage::ring, "a ring over all nodes again", ring_over(all_, again, options_.max_bytes));
     if (!ring) return false;
     const auto& busbw = out_.runs.back().busbw;
     if (busbw && busbw->value > out_.ring_busbw->value) note_ring(*ring);

@@ -165,6 +165,7 @@ TEST(Late, NodeIsNamed) {
 TEST(Late, NodeThatIsAloneInItsLeafIsNamed) {
   Fleet fleet(8, 4);
   fleet.hangs.leaf[2] = 2;
+  fleet.hangs.guessed = true;
   fleet.trips = [](int x, int y) { return x == 2 || y == 2 ? 20.0 : 1.0; };
   EXPECT_EQ(named(fleet.check()), Names{"late-node node2"});
 }
