@@ -73,8 +73,8 @@ std::vector<Late> Latencies::late(const Structure& structure, int nodes) const {
     return due > 0 && seen.least > (alike ? share : std::max(share, late_share_unknown)) * due &&
            ((alike && !over_tcp) || seen.least > due + min_unknown);
   };
-  // What tells of a node are its pairs below its own leaf. One that has none to speak of there, as leaves were
-  // guessed, is told by its pairs across.
+  // What tells of a node are its pairs below its own leaf. One that has none to speak of there, as leaves
+  // were guessed, is told by its pairs across.
   std::vector<int> inside(n, 0);
   for (const auto& [pair, seen] : pairs_) {
     if (across(pair) || !(usual[0] > 0)) continue;
