@@ -145,16 +145,19 @@ void Conclusion::add_evidence(const Suspect& s, Finding& f) const {
     f.evidence.emplace_back(kind, std::move(whom), std::move(values));
   };
   std::vector<Quantity> readings = readings_of(s);
+  const auto say_at_times = [&](StatementKind kind, std::vector<Subject> whom,
+                                std::vector<Quantity> more = {}) {
+    std::vector<Quantity> values{{"low_runs", double(s.low_runs)},
+                                 {"runs", double(s.all_runs)},
+                                 {"rate_Bps", c_.inference.generation(s) * s.best},
+                                 {"expected_Bps", c_.inference.generation(s) * reference_}};
+    values.insert(values.end(), more.begin(), more.end());
+    f.evidence.push_back({kind, std::move(whom), std::move(values), course_in_words(s)});
+  };
   if (s.type == ScopeType::path) {
     const Subject peer = node(s.peer);
     if (s.unsteady)
-      f.evidence.push_back({StatementKind::path_slow_at_times,
-                            {name, peer},
-                            {{"low_runs", double(s.low_runs)},
-                             {"runs", double(s.all_runs)},
-                             {"rate_Bps", c_.inference.generation(s) * s.best},
-                             {"expected_Bps", c_.inference.generation(s) * reference_}},
-                            course_in_words(s)});
+      say_at_times(StatementKind::path_slow_at_times, {name, peer});
     else
       say(StatementKind::path_rate, {name, peer}, std::move(readings));
     if (out_.nodes.size() > 2) {
@@ -167,15 +170,8 @@ void Conclusion::add_evidence(const Suspect& s, Finding& f) const {
   } else {
     readings.push_back({"partners", double(s.partners)});
     if (s.unsteady)
-      f.evidence.push_back(
-          {sends ? StatementKind::sends_slowly_at_times : StatementKind::receives_slowly_at_times,
-           {name},
-           {{"low_runs", double(s.low_runs)},
-            {"runs", double(s.all_runs)},
-            {"rate_Bps", c_.inference.generation(s) * s.best},
-            {"expected_Bps", c_.inference.generation(s) * reference_},
-            {"partners", double(s.partners)}},
-           course_in_words(s)});
+      say_at_times(sends ? StatementKind::sends_slowly_at_times : StatementKind::receives_slowly_at_times,
+                   {name}, {{"partners", double(s.partners)}});
     else
       say(sends ? StatementKind::send_rate : StatementKind::receive_rate, {name}, std::move(readings));
     const auto& others = sends ? c_.inference.receives : c_.inference.sends;

@@ -355,8 +355,9 @@ Inference infer(const Readings& measured, const Readings& measured_alone, std::o
   std::optional<Readings> evened_alone;
   if (!inference.generations.empty()) {
     inference.held_to = held_to(inference.generations);
-    inference.evened = std::make_shared<const Readings>(measured.evened(inference.generations));
-    evened_alone = measured_alone.evened(inference.generations);
+    inference.evened =
+        std::make_shared<const Readings>(measured.evened(inference.generations, inference.held_to));
+    evened_alone = measured_alone.evened(inference.generations, inference.held_to);
   }
   const Readings& readings = inference.rated(measured);
   const Readings& alone = evened_alone ? *evened_alone : measured_alone;

@@ -34,6 +34,9 @@ struct Thresholds {
   double gross = 0.7;               // below: acknowledgements queue so long that the other direction suffers
 };
 
+// So few that there is hardly anybody to compare with.
+inline constexpr int few_nodes = 4;
+
 struct Reference {
   double rate = 0;              // bytes per second; 0: nothing is known
   bool majority = false;        // of the fleet, not the declared rate

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/statistics.h"
-#include "diagnosis/infer/generations.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -74,27 +73,26 @@ std::vector<PortReading> port_readings(const Observation& observation) {
 
 Readings::Readings(int nodes) : rows_(std::size_t(nodes)), columns_(std::size_t(nodes)) {}
 
-Readings Readings::evened(const std::vector<double>& generations) const {
+Readings Readings::evened(const std::vector<double>& generations, std::vector<double> held_to) const {
   Readings out = *this;
-  const std::vector<double> held = held_to(generations);
   for (std::size_t x = 0; x < out.rows_.size(); ++x) {
     for (Cell& cell : out.rows_[x]) {
       const auto y = std::size_t(cell.destination);
-      const double level = std::min(held[x], held[y]);
+      const double level = std::min(held_to[x], held_to[y]);
       // Of a port that its partners hold back, others may have what these leave.
-      const auto evened = [&](double others, double own, std::size_t node) {
-        if (held[node] == generations[node]) return others / level;
+      const auto others_of = [&](std::size_t node, double others, double own) {
+        if (held_to[node] == generations[node]) return others / level;
         return std::max(0.0, (own + others) / generations[node] - own / level);
       };
       for (Reading& r : cell.list) {
-        r.others_sent = evened(r.others_sent, r.rate, x);
-        r.others_received = evened(r.others_received, r.rate, y);
+        r.others_sent = others_of(x, r.others_sent, r.rate);
+        r.others_received = others_of(y, r.others_received, r.rate);
         r.rate /= level;
         for (double& rail : r.rails) rail /= level;
       }
     }
   }
-  out.held_to_ = held;
+  out.held_to_ = std::move(held_to);
   return out;
 }
 

@@ -97,8 +97,8 @@ class Readings {
   void add(const Observation& observation, int run, bool confirming, const IsShared& shared = {});
 
   // The same as if the ports of all nodes did what those of the fastest generation do: the rates of each pair
-  // over the less of what both nodes do, as far as partners let them show it (generations.h).
-  Readings evened(const std::vector<double>& generations) const;
+  // over the less of what both nodes are held to; generations() and held_to() of generations.h.
+  Readings evened(const std::vector<double>& generations, std::vector<double> held_to) const;
 
   int nodes() const { return int(rows_.size()); }
   std::span<const Reading> of(int source, int destination) const;

@@ -12,7 +12,6 @@ namespace {
 // A declared rate may be wrong by a tenth: what is above this share of it is what the fleet does. Of few
 // nodes, most sides may have differed downwards besides, where none reaches the declared rate.
 constexpr double declared_from = 0.88, declared_from_of_few = 0.83;
-constexpr std::size_t few_nodes = 4;
 constexpr double reaches = 0.95;
 
 }  // namespace
@@ -82,7 +81,7 @@ Reference reference_of(const Limits& sends, const Limits& receives, std::optiona
   const bool mostly_settled = 2 * settled.size() > limits.size();
   if (!attainable) return out;
   out.share = majority / *attainable;
-  const bool few_below = sends.rate.size() <= few_nodes && most < *attainable * reaches;
+  const bool few_below = int(sends.rate.size()) <= few_nodes && most < *attainable * reaches;
   if (nominal && mostly_settled && upper_median(settled) > *nominal * 1.1) {
     out.above_declared = true;
   } else if (out.share >= (few_below ? declared_from_of_few : declared_from)) {

@@ -36,7 +36,6 @@ constexpr std::size_t most_named = 8;
 constexpr int kinds = 4, far_from = 2;  // of company
 // Of few nodes there is hardly anybody to compare with: how often healthy sides read below each of the depths
 // is taken to be this, until that many readings say otherwise.
-constexpr int few_nodes = 4;
 constexpr std::array<double, depths.size()> low_of_few = {0.4, 0.1, 0.02, 0.01};
 constexpr double few_weight = 8;
 constexpr int fewest_good_of_few = 2;  // runs: what one shows may be a burst
