@@ -387,8 +387,7 @@ double Examination::slowest_of(const std::vector<int>& order, int shift) const {
   std::vector<double> lately_sent(sends.size(), typical_), lately_received(sends.size(), typical_);
   readings_.each_pair([&](int x, int y) {
     double &sent = lately_sent[std::size_t(x)], &received = lately_received[std::size_t(y)];
-    if (n_ > all_pairs_up_to || sends[std::size_t(x)] < very_slow || receives[std::size_t(y)] < very_slow)
-      return;
+    if (sends[std::size_t(x)] < very_slow || receives[std::size_t(y)] < very_slow) return;
     for (const Reading& r : readings_.of(x, y))
       if (r.run + lately >= out_.cost.runs && r.rate < very_slow)
         sent = std::min(sent, r.rate), received = std::min(received, r.rate);

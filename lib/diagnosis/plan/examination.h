@@ -57,6 +57,7 @@ class Examination {
   bool between_them();  // what follows the first short exchange
   bool probe();
   bool guess_leaves();
+  bool first_look();
   int screening_rounds() const;
   bool last_ring();
   bool look_again();

@@ -25,6 +25,8 @@ constexpr int rounds_for_repeated = 14;  // and for those of them that stay low 
 constexpr int economical = 6;            // runs; a ring for its busbw is played only within them
 constexpr int looks = 2, rounds_of_a_look = 3;
 constexpr double share_of_round = 0.06;
+constexpr double may_wait = 0.1;  // sides as low as that expected of chance, once something is proven
+constexpr double first_seconds = 0.05;  // of a hop, at first
 constexpr double cover_seconds = 0.06;  // of a hop: long enough to be no matter of ticks
 
 // Takes out of `pairs` those that one experiment has room for.
@@ -119,9 +121,15 @@ Wanted Examination::wanted(const Inference& inference, const Parts& parts) const
     // Of a part of the fabric, other pairs tell more than the same again.
     const bool tells = s.type == ScopeType::path && !s.confirmed && !s.alone;
     if (!tells || parts.part_of(s.node, s.peer)) continue;
+    const bool crosses = structure_.crosses(s.node, s.peer);
+    const bool other = s.readings.size() >= 2 && draw() % 2 == 0;
     // Two that share a trunk slow one another: once repeated, not both of them in every round.
-    const bool repeated = structure_.crosses(s.node, s.peer) && s.readings.size() >= 2;
-    if (repeated && !out.paths.empty() && draw() % 2 == 0) continue;
+    if (crosses && other && !out.paths.empty()) continue;
+    // Below one leaf it may be an end that is slow at times: others tell.
+    if (!crosses && other) {
+      out.sends[std::size_t(s.node)] = out.receives[std::size_t(s.peer)] = 1;
+      continue;
+    }
     out.paths.emplace_back(s.node, s.peer);
   }
   for (const Late& late : latencies_.late(structure_, n_)) {
@@ -136,7 +144,18 @@ bool Examination::large() {
 }
 
 bool Examination::between_them() {
-  return ports() && settle() && cover() && last_ring();
+  return ports() && first_look() && settle() && cover() && last_ring();
+}
+
+// What fails at times may have carried the first few bytes well, and would take the whole budget for the first
+// of the rounds below.
+bool Examination::first_look() {
+  const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, options_.seed * 1000003);
+  const Bytes hop = std::min(hop_bytes(order, 1, share_of_round * options_.budget.value),
+                             Bytes(std::uint64_t(std::max(min_hop_bytes, first_seconds * typical_))));
+  if (!fits(order, 1, hop)) return true;
+  return measure_pairs(Stage::pairs, "every port for a moment",
+                       pairwise_over(order, 1, hop, options_.max_bytes), true);
 }
 
 // Rounds until nothing is left that may be proven or ruled out.
@@ -193,9 +212,13 @@ bool Examination::is_open(const Inference& inference, const Parts& parts) const 
   // Something is proven: then what may be chance can wait.
   bool proven = !dead_.empty();
   for (const Late& l : late) proven |= l.confirmed();
-  for (const Suspect& s : inference.suspects) proven |= s.confirmed && s.type != ScopeType::path;
+  bool for_good = proven;
   for (const Suspect& s : inference.suspects) {
-    if (s.confirmed || s.alone) continue;
+    proven |= s.confirmed && s.type != ScopeType::path;
+    for_good |= s.confirmed && s.type != ScopeType::path && !s.unsteady;
+  }
+  for (const Suspect& s : inference.suspects) {
+    if (s.confirmed || s.alone || (for_good && s.unsteady && s.chance_of_it > may_wait)) continue;
     if (s.type != ScopeType::path) return true;
     if (crossings_) continue;  // routed.cc has repeated it
     const FabricPart* part = parts.part_of(s.node, s.peer);
