@@ -288,6 +288,7 @@ class InferenceBuilder {
       std::vector<Reading> list;
       double held = 0, free = 0;
       for (const int x : readings_.senders_to(y)) {
+        if (readings_.held_by_partner(Direction::receives, x, y)) continue;
         for (const Reading& r : readings_.of(x, y)) {
           if (r.momentary) continue;
           (r.held_back ? held : free) = std::max(r.held_back ? held : free, r.rate);
@@ -335,6 +336,16 @@ Reference take_shown(const Readings& readings, const Reference& counted, std::op
   return out;
 }
 
+void note_lasting_others(const Readings& readings, const Structure& structure, Inference& inference) {
+  const auto lasting = readings.lasting_others();
+  for (const OthersTraffic& traffic : lasting)
+    inference.lasting_others = std::max({inference.lasting_others, traffic.sends, traffic.receives});
+  inference.beside_sends =
+      others_beside(Direction::sends, readings, lasting, inference.reference.rate, structure);
+  inference.beside_receives =
+      others_beside(Direction::receives, readings, lasting, inference.reference.rate, structure);
+}
+
 // They explain paths that read low at them.
 void add_unsteady(const Readings& readings, const Structure& structure, Inference& inference) {
   for (Suspect& s : unsteady_sides(readings, inference, structure)) {
@@ -377,7 +388,7 @@ Inference infer(const Readings& measured, const Readings& measured_alone, std::o
   inference.thresholds = no_closer_than(inference.reference, sends, receives, thresholds);
   inference.sends = std::move(sends.rate);
   inference.receives = std::move(receives.rate);
-  inference.lasting_others = readings.lasting_others();
+  note_lasting_others(readings, structure, inference);
   if (inference.reference.rate > 0)
     InferenceBuilder(readings, alone, inference.thresholds, structure, inference).run();
   add_unsteady(readings, structure, inference);
@@ -429,7 +440,9 @@ std::vector<std::pair<int, int>> inconclusive_pairs(const Readings& readings, co
   readings.each_pair([&](int x, int y) {
     const auto best = readings.best(x, y);
     if (!best || *best >= critical || readings.only_momentary(x, y)) return;
-    const double as_low = common.share_as_low(*best, false, [&](int a, int b) { return a == x || b == y; });
+    // One node that is slow makes all its pairs low.
+    const double as_low = common.share_as_low(
+        *best, false, [&](int a, int b) { return a == x || a == y || b == x || b == y; });
     if (as_low > common_share) return;
     const double chance = chance_of(as_low, int(readings.counting(x, y).size()));
     if (as_low > 0 && may_be_chance(chance, n * (n + 1))) return;

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "diagnosis/findings/report.h"
+#include "diagnosis/infer/others_beside.h"
 #include "diagnosis/infer/readings.h"
 
 namespace ringtrue::diagnosis {
@@ -108,7 +109,9 @@ struct Inference {
   std::shared_ptr<const Readings> evened;    // as the rates below are; none: as they were measured
   std::vector<std::optional<double>> sends;  // by node: best of its pairs
   std::vector<std::optional<double>> receives;
-  double lasting_others = 0;      // Readings::lasting_others()
+  double lasting_others = 0;      // the most of Readings::lasting_others(), of one node and direction
+  // By node: who may be what its sides lack.
+  std::vector<OthersBeside> beside_sends, beside_receives;
   std::vector<Suspect> suspects;  // slowest first
   // Pairs that read low now and then though both of their ends do well, where nobody told how the nodes hang
   // together; and whether they are so many that hops seem to share links, as the company has it. Then a path
@@ -125,11 +128,17 @@ struct Inference {
   };
   std::vector<FineAlone> fine_alone;  // of these: alone, they did well
 
+  static constexpr double others_at_most = 1.2;  // times what was seen of them
   // Whether something lacks no more than others send all the time, who may share its links. `lack`: of what
   // is due, as the rates above are, at a place of this generation.
   bool lacks_what_others_send(double lack, double generation) const {
-    constexpr double at_most = 1.2;  // times what was seen of them
-    return lack * generation <= at_most * lasting_others;
+    return lack * generation <= others_at_most * lasting_others;
+  }
+  // The same of a side, which some of them have met.
+  bool lacks_what_others_send(const Suspect& side, double lack) const {
+    const OthersBeside& beside =
+        (side.type == ScopeType::sender ? beside_sends : beside_receives)[std::size_t(side.node)];
+    return lack * generation(side) <= others_at_most * beside.rate;
   }
   const Readings& rated(const Readings& measured) const { return evened ? *evened : measured; }
   double generation(int node) const { return held_to.empty() ? 1 : held_to[std::size_t(node)]; }

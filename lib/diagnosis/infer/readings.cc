@@ -258,27 +258,30 @@ Shown::Shown(const Readings& readings) : sends(std::size_t(readings.nodes())), r
     sends[i] = sending[i].rate(), receives[i] = receiving[i].rate();
 }
 
-double Readings::lasting_others() const {
+std::vector<OthersTraffic> Readings::lasting_others() const {
   constexpr int fewest = 4;
   struct Seen {
     int all = 0, busy = 0;
-    double most = 0;
+    OthersTraffic most;
   };
   std::vector<Seen> seen(rows_.size());
+  const auto note = [&](int node, double others, double& most, const Reading& r, double level) {
+    Seen& s = seen[std::size_t(node)];
+    ++s.all;
+    if (!r.is_beside(others)) return;
+    ++s.busy, most = std::max(most, others * level);
+  };
   each_pair([&](int x, int y) {
     const double level = held_to_.empty() ? 1 : std::min(held_to_[std::size_t(x)], held_to_[std::size_t(y)]);
-    for (const Reading& r : of(x, y))
-      for (const auto& [node, others] : {std::pair(x, r.others_sent), std::pair(y, r.others_received)}) {
-        Seen& s = seen[std::size_t(node)];
-        ++s.all;
-        if (!r.is_beside(others)) continue;
-        ++s.busy, s.most = std::max(s.most, others * level);
-      }
+    for (const Reading& r : of(x, y)) {
+      note(x, r.others_sent, seen[std::size_t(x)].most.sends, r, level);
+      note(y, r.others_received, seen[std::size_t(y)].most.receives, r, level);
+    }
   });
-  double most = 0;
-  for (const Seen& s : seen)  // a node sends and receives; others may do only one of them
-    if (s.all >= fewest && 3 * s.busy >= s.all) most = std::max(most, s.most);
-  return most;
+  std::vector<OthersTraffic> out(rows_.size());
+  for (std::size_t i = 0; i < out.size(); ++i)  // a node sends and receives; others may do only one of them
+    if (seen[i].all >= fewest && 3 * seen[i].busy >= seen[i].all) out[i] = seen[i].most;
+  return out;
 }
 
 double Readings::least() const {
@@ -295,7 +298,9 @@ BaseRate::BaseRate(const Readings& readings, const std::function<double(int, int
     const double most = limit(x, y);
     if (most < 0) return;
     for (const Reading& r : readings.of(x, y)) {
-      if (!r.counts()) continue;
+      Reading longer = r;
+      longer.momentary = false;
+      if (!longer.counts()) continue;
       items_.push_back({r.rate, most, x, y, &r});
       if (most > 0 && !r.brief) shares.push_back(r.rate / most);
     }

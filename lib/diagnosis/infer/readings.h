@@ -126,10 +126,16 @@ class Readings {
   bool only_brief(int source, int destination) const;
   bool only_momentary(int source, int destination) const;
   int pairs_measured() const { return pairs_; }
-  // The most that one node carries for others, in a third of its experiments and more; bytes per second, 0:
-  // none does. What it crosses between switches is slower by as much for whoever shares that, with any
-  // partner.
-  double lasting_others() const;
+  // By node: the most that it carries for others, where it does in a third of its experiments and more. What
+  // that crosses between switches is slower by as much for whoever shares it, with any partner.
+  std::vector<OthersTraffic> lasting_others() const;
+  // Whether that end's partner is of a slower generation, and shows nothing of what it can do.
+  bool held_by_partner(Direction end, int source, int destination) const {
+    if (held_to_.empty()) return false;
+    const double mine = held_to_[std::size_t(end == Direction::sends ? source : destination)],
+                 others = held_to_[std::size_t(end == Direction::sends ? destination : source)];
+    return others < mine;
+  }
   // The slowest of all readings of some length, in whatever company; 0 of none.
   double least() const;
 
@@ -139,14 +145,6 @@ class Readings {
     std::vector<Reading> list{};
   };
   const Cell* find(int source, int destination) const;
-  // Whether that end's partner is of a slower generation, and shows nothing of what it can do.
-  bool held_by_partner(Direction end, int source, int destination) const {
-    if (held_to_.empty()) return false;
-    const double mine = held_to_[std::size_t(end == Direction::sends ? source : destination)],
-                 others = held_to_[std::size_t(end == Direction::sends ? destination : source)];
-    return others < mine;
-  }
-  friend struct Shown;
   Cell& cell(int source, int destination);
 
   std::vector<std::vector<Cell>> rows_;    // by source; cells by rising destination
@@ -189,6 +187,7 @@ class BaseRate {
     int all = 0, low = 0;
     for (const Item& item : items_) {
       if ((better && item.limit < 1.03 * rate) || mine(item.source, item.destination)) continue;
+      if (!tells(*item.reading, item.rate, rate)) continue;
       ++all, low += item.rate <= rate;
     }
     return all < fewest ? 0 : double(low) / all;
@@ -200,6 +199,7 @@ class BaseRate {
     int all = 1, within = 1;
     for (const Item& item : items_) {
       if (item.limit < 1.03 * high || mine(item.source, item.destination)) continue;
+      if (!tells(*item.reading, item.rate, high)) continue;
       ++all, within += item.rate >= low && item.rate <= high;
     }
     return double(within) / all;
@@ -211,6 +211,7 @@ class BaseRate {
     double all = 1, low = 0.5;
     for (const Item& item : items_) {
       if (is_near(item.source, item.destination) != near || mine(item.source, item.destination)) continue;
+      if (!tells(*item.reading, rate_on(*item.reading, rail), rate)) continue;
       ++all, low += rate_on(*item.reading, rail) <= rate;
     }
     return low / all;
@@ -224,6 +225,9 @@ class BaseRate {
     int source = 0, destination = 0;
     const Reading* reading = nullptr;
   };
+  // What is short may be wrong by half, and was well above `low` all the same: or only what is slow would take
+  // long enough to count.
+  static bool tells(const Reading& r, double rate, double low) { return !r.momentary || rate > 1.5 * low; }
   std::vector<Item> items_;
   double noise_ = 0;
 };

@@ -180,11 +180,11 @@ std::optional<Suspect> Significance::test_untold(Suspect s, std::vector<Reading>
     telling.push_back(r);
     partners.insert(s.type == ScopeType::sender ? r.destination : r.source);
   }
-  if (telling.size() >= 3)
+  s.missing = lacks(telling, s.best / limit, int(partners.size()), partners_needed, false);
+  if (s.missing.empty())
     s.partners = int(partners.size());
   else
-    telling = list;
-  s.missing = lacks(telling, s.best / limit, s.partners, partners_needed, false);
+    telling = list, s.missing = lacks(telling, s.best / limit, s.partners, partners_needed, false);
   s.readings = std::move(telling);
   s.else_sure = s.missing.empty();
   s.chance = may_be_chance(chance[0] * chance[1], 100 * 2.0 * n_);
@@ -200,7 +200,8 @@ std::optional<Suspect> Significance::test_untold(Suspect s, std::vector<Reading>
 // a leaf that nobody knows, with all but few partners, and one below a leaf that was guessed wrong.
 std::string Significance::lacks_partners_beside_others(const Suspect& s, int partners, double limit) const {
   if (!lasting_ || !(untold_ || structure_.guessed) || structure_.all_alike) return {};
-  const bool as_much = inference_.lacks_what_others_send(limit - s.best, inference_.generation(s));
+  if (s.type == ScopeType::node) return {};  // its program says so itself
+  const bool as_much = inference_.lacks_what_others_send(s, limit - s.best);
   if (untold_ && as_much) return "others send as much meanwhile as it lacks, and may share links with it";
   const int needed = untold_ ? beside_lasting : as_much ? beside_lasting_guessed : 0;
   if (partners >= needed) return {};
@@ -228,7 +229,9 @@ std::string Significance::lacks(const std::vector<Reading>& list, double ratio, 
                        plural(runs, "experiment"), confirming.size(), ratio * 100);
   }
   if (partners < partners_needed) return "too few partners that are known to be good";
-  if (list[agreeing - 1].rate < list[0].rate * agreement) {
+  // So many of which none is better need not agree.
+  const bool many = sparse_ && runs >= 2 * needed;
+  if (!many && list[agreeing - 1].rate < list[0].rate * agreement) {
     return fmt::format("its readings do not agree: the {} best are {:.1f} % apart", agreeing,
                        (1 - list[agreeing - 1].rate / list[0].rate) * 100);
   }
@@ -279,7 +282,7 @@ std::string Significance::lacks_solitude(const Suspect& path) const {
     return fmt::format("{} with few other paths at once, which may share its trunks: too few",
                        plural(std::size_t(lone), "reading"));
   if (has_companion(path))
-    return "another path across leaves, which may share its trunks, was busy in all of its readings";
+    return "another path across leaves, which may share its trunks, was busy in all of its readings among few";
   const double usual = inference_.reference.rate;
   if (slow_rails(path.readings, usual) > 1 || std::ranges::any_of(path.readings, [&](const Reading& r) {
         return r.company <= most_lone_hops && slow_rails({r}, usual) > 1;
@@ -297,11 +300,13 @@ double Significance::share_as_low_across(const Suspect& path) const {
   return double(low) / all;
 }
 
-// Another path across leaves that sent whenever this one was read: on a trunk that they share each slows the
-// other, and a pair of addresses takes the same way every time.
+// Another path across leaves that sent whenever this one was read among few: on a trunk that they share each
+// slows the other, and a pair of addresses takes the same way every time.
 bool Significance::has_companion(const Suspect& path) const {
   const auto leaf = [&](int node) { return structure_.leaf[std::size_t(node)]; };
-  const std::set<int> runs = runs_of(path.readings);
+  std::set<int> runs;
+  for (const Reading& r : path.readings)
+    if (r.company <= most_lone_hops) runs.insert(r.run);
   bool found = false;
   readings_.each_pair([&](int x, int y) {
     if (found || !structure_.crosses(x, y) || path.explains(x, y)) return;

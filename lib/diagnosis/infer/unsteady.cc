@@ -20,8 +20,7 @@ namespace {
 // last.
 constexpr std::array<double, 4> depths = {0.9, 0.8, 0.65, 0.45};
 constexpr double by_chance = 1e-4;  // over all sides and depths: then it is named; looked at once a round
-// ... expected of chance: then it is measured again. A mild one is as good as noise at first.
-constexpr double worth_a_look = 10, worth_a_look_mild = 0.3;
+constexpr double worth_a_look = 10;  // ... expected of chance: then it is measured again
 constexpr int most_runs = 24;         // after which more of the same would not tell
 constexpr int fewest_low = 3;         // runs
 constexpr int fewest_good = 4;        // runs, after which it is over
@@ -60,10 +59,11 @@ class UnsteadySides {
       : n_(readings.nodes()),
         inference_(inference),
         guessed_(structure.guessed),
-        small_(n_ <= all_pairs_up_to),
+        leaf_(structure.leaf),
         apart_(structure.all_alike),
-        may_share_(structure.guessed || (small_ && structure.leaf.empty() && !apart_)),
-        beside_(structure.leaf.empty() && !apart_ && inference.lasting_others > 0),
+        clear_(n_ <= all_pairs_up_to || apart_ || !leaf_.empty()),
+        may_share_(guessed_ || (clear_ && leaf_.empty() && !apart_)),
+        beside_(leaf_.empty() && !apart_ && inference.lasting_others > 0),
         of_(std::size_t(2 * n_)) {
     readings.each_pair([&](int x, int y) {
       const bool crosses = structure.crosses(x, y);  // a trunk may be what is slow
@@ -104,8 +104,7 @@ class UnsteadySides {
         if (tail.chance < best.chance) best = tail, clearest = s;
       }
       const double chance = best.chance * double(of_.size() * depths.size());
-      const bool mild = best.depth == 0 && n_ > all_pairs_up_to;
-      if (chance > (mild ? worth_a_look_mild : worth_a_look)) break;
+      if (chance > worth_a_look) break;
       named.insert(clearest);
       Suspect suspect = suspect_of(clearest, best.depth, chance);
       if (is_shadow(suspect, out)) continue;
@@ -238,14 +237,14 @@ class UnsteadySides {
     std::ranges::stable_sort(items, {}, [](const Item* item) { return item->reading->run; });
     // Of too many readings with one partner the first count; or the last, where they show it far more
     // clearly.
-    const bool look_back = small_ && n_ > 3;  // of two partners each is nearly all there is
+    const bool look_back = clear_ && n_ > 3;  // of two partners each is nearly all there is
     std::vector<const Item*> backwards;
     if (look_back) backwards.assign(items.rbegin(), items.rend());
     Tail out;
     for (std::size_t d = 0; d < depths.size(); ++d) {
       const Outcomes first = independent(items, end, d, base);
       double chance = tail_of(first.chances, first.lows());
-      if (small_) chance = std::min(chance, tail_of_what_ended(first));
+      if (clear_) chance = std::min(chance, tail_of_what_ended(first));
       if (look_back) {
         const Outcomes last = independent(backwards, end, d, base);
         chance = std::min(chance, far_more * tail_of(last.chances, last.lows()));
@@ -333,23 +332,22 @@ class UnsteadySides {
     out.all_runs = int(runs.size()), out.low_runs = int(low_runs.size());
     // What is deep takes the longer: of few experiments it may be half of the time.
     out.low_share = double(out.low_runs) / out.all_runs;
-    if (small_ && out.ratio < deep) out.low_share = std::max(out.low_share, low_seconds / seconds);
+    if (clear_ && out.ratio < deep) out.low_share = std::max(out.low_share, low_seconds / seconds);
     out.course = course_of(runs, low_runs);
     out.confirmed = chance < by_chance && out.low_runs >= fewest_low && out.partners >= std::min(2, n_ - 1) &&
-                    ((small_ && out.course == Course::ended) || out.low_share >= least_share);
+                    ((clear_ && out.course == Course::ended) || out.low_share >= least_share);
     out.chance_of_it = chance;
     const int good = out.all_runs - out.low_runs;
-    const bool is_over = !small_ || out.course != Course::ended || good >= fewest_good;
+    const bool is_over = !clear_ || out.course != Course::ended || good >= fewest_good;
     const auto lone = std::ranges::count_if(out.readings, [&](const Reading& r) {
-      return r.company <= most_lone_hops || (small_ && alone_is_low(r.run, out.node));
+      return r.company <= most_lone_hops || (clear_ && alone_is_low(r.run, out.node));
     });
     if (may_share_ && out.confirmed && lone < lone_readings) {
       // What was guessed to be one leaf may be a pod, and without a guess any two may meet on a trunk.
       out.confirmed = false, out.in_company = true;
       out.missing = "low only while many others send, which may share its links";
     } else if (out.confirmed && beside_ &&
-               inference_.lacks_what_others_send(inference_.reference.rate - out.best,
-                                                 inference_.generation(out))) {
+               inference_.lacks_what_others_send(out, inference_.reference.rate - out.best)) {
       out.confirmed = false;
       out.missing = "others send as much meanwhile as it lacks then, and may share links with it";
     } else if (out.confirmed && n_ <= few_nodes && good < fewest_good_of_few) {
@@ -364,12 +362,16 @@ class UnsteadySides {
     return out;
   }
 
-  // In that run all hops but this node's read well: a link that several share would have slowed another, too.
+  // In that run all hops but this node's read well, or all that begin or end below what was guessed to be its
+  // leaf: a link that several share would have slowed another, too.
   bool alone_is_low(int run, int node) const {
+    const auto may_share = [&](int other) {
+      return !guessed_ || leaf_[std::size_t(other)] == leaf_[std::size_t(node)];
+    };
     return std::ranges::none_of(items_, [&](const Item& item) {
       const Reading& r = *item.reading;
       return r.run == run && r.source != node && r.destination != node && !item.explained &&
-             (low(item, 0, 0) || low(item, 1, 0));
+             (may_share(r.source) || may_share(r.destination)) && (low(item, 0, 0) || low(item, 1, 0));
     });
   }
 
@@ -398,8 +400,9 @@ class UnsteadySides {
   const int n_;
   const Inference& inference_;
   const bool guessed_;    // who is below one leaf
-  const bool small_;      // every pair is measured: with more nodes these ways to look are not clear enough
+  const std::vector<int>& leaf_;  // by node; empty: unknown
   const bool apart_;      // no two nodes share links
+  const bool clear_;      // every pair is measured, or it is known, or guessed, who shares links with whom
   const bool may_share_;  // links, nobody knows which
   const bool beside_;     // others send all the time, on links of any node
   std::vector<Item> items_;

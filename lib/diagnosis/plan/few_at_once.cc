@@ -23,6 +23,7 @@ constexpr double seldom_low = 0.1, often_low = 0.35, step = 1.4;
 constexpr double brief_seconds = 0.08;  // of a hop, while more nodes are open than two rounds can have
 constexpr int enough_for_a_node = 14;   // rounds: what is open then, more of the same does not close
 constexpr int together_times = 3;
+constexpr int turns_without_busy = 3, tries_with_busy = 2;
 constexpr int enough_for_a_path = 6;
 constexpr int tries_of_a_low_path = 3;  // before it is measured alone
 constexpr double seconds_share = 0.03;
@@ -98,7 +99,12 @@ Examination::NodePairs Examination::next_pairs(const Inference& inference, bool 
   const std::size_t last = out.size() + (apart ? (open.size() + 1) / 2 : open.size());
   for (const int x : open) {
     if (out.size() >= std::min(room, last) || used[std::size_t(x)]) continue;
-    const int best = partner_of(x, few_times_[std::size_t(x)] % 3, fine, open, used, inference);
+    // Those whose traffic may be what it lacks tell whether it is, once others have not cleared it.
+    const auto i = std::size_t(x);
+    const int busy = sends[i] < good ? inference.beside_sends[i].node : inference.beside_receives[i].node;
+    const bool ask = busy >= 0 && few_times_[i] >= turns_without_busy && !used[std::size_t(busy)] &&
+                     few_pairs_[std::minmax(x, busy)] < tries_with_busy;
+    const int best = ask ? busy : partner_of(x, few_times_[i] % 3, fine, open, used, inference);
     if (best >= 0) take(x, best);
   }
   // Good pairs tell how common low readings are in such company: near ones and others.

@@ -71,17 +71,18 @@ class Fleet : public Measurer {
           double(e.bytes.value) * e.iterations *
           (e.algorithm == collective::AlgorithmId::ring ? 2.0 * double(n - 1) / double(n) : 1);
       hop.bytes = Bytes(std::uint64_t(bytes));
+      bool held = false;  // back, by its receiver's program
       for (int k = 0; k < rails_; ++k) {
         const auto from = std::size_t(hop.source * rails_ + k),
                    to = std::size_t(hop.destination * rails_ + k);
         double rate = std::min(sends(hop.source, k) * out[from], receives(hop.destination, k) * in[to]);
         rate = std::min(rate, across(hop) ? ways(hop.source, hop.destination, k) : 1) * rail_rate;
-        if (slow_programs.count(hop.destination)) rate = std::min(rate, 0.5 * rail_rate);
+        if (slow_programs.count(hop.destination) && rate > 0.5 * rail_rate) rate = 0.5 * rail_rate, held = true;
         const Seconds busy(bytes / rails_ / rate);
         if (rails_ > 1) hop.rails.push_back({k, Bytes(hop.bytes.value / std::uint64_t(rails_)), busy});
         hop.busy = std::max(hop.busy, busy);
       }
-      if (slow_programs.count(hop.destination)) hop.receiver_limited = hop.busy * 0.9;
+      if (held) hop.receiver_limited = hop.busy * 0.9;
       hop.latency = Seconds(round_trip * trips(hop.source, hop.destination) * (1 + 0.01 * uniform()));
       const bool in_turn = e.algorithm == collective::AlgorithmId::naive;  // one direction after the other
       seen.time =

@@ -22,7 +22,7 @@ long long_runs(const Diagnosis& d) {
                        [](const RunRecord& r) { return r.stage != Stage::probe; });
 }
 
-TEST(Economy, AFaultOfANodeOrANicAmongAThousandIsProvenInSixRuns) {
+TEST(Economy, AFaultOfANodeOrANicAmongAThousandIsProvenInSevenRuns) {
   for (const double share : {0.8, 0.5, 0.1}) {
     for (const int leaf : {0, 32}) {
       for (int what = 0; what < 4; ++what) {
@@ -39,10 +39,10 @@ TEST(Economy, AFaultOfANodeOrANicAmongAThousandIsProvenInSixRuns) {
         EXPECT_EQ(named(d), wanted[what]) << share << " " << leaf << " " << explain(d);
         ASSERT_FALSE(d.findings.empty());
         EXPECT_GE(d.findings[0].proven_after, 3) << "a screening and two repeats";
-        // Where nobody told who hangs below which leaf, short messages are tried first, and three rounds of
-        // few pairs come after all ports' two.
-        EXPECT_LE(d.findings[0].proven_after, leaf ? 6 : 12) << share << " " << leaf << " " << explain(d);
-        EXPECT_LE(long_runs(d), leaf ? 5 : 7) << share << " " << leaf << " " << explain(d);
+        // A moment of all ports, and then: where nobody told who hangs below which leaf, short messages are
+        // tried first, and three rounds of few pairs come after all ports' two.
+        EXPECT_LE(d.findings[0].proven_after, leaf ? 7 : 13) << share << " " << leaf << " " << explain(d);
+        EXPECT_LE(long_runs(d), leaf ? 6 : 8) << share << " " << leaf << " " << explain(d);
         EXPECT_EQ(d.verdict, Verdict::faulty);
       }
     }
@@ -56,13 +56,40 @@ TEST(Economy, AHealthyFleetIsLeftInPeaceSoon) {
     EXPECT_EQ(named(d), Names{});
     EXPECT_EQ(d.verdict, Verdict::healthy) << explain(d);
     // Of fewer nodes, more rounds, for what is there in some of them alone.
-    EXPECT_LE(long_runs(d), nodes > 64 ? 4 : 6);
+    EXPECT_LE(long_runs(d), nodes > 64 ? 5 : 7);
     EXPECT_LE(d.cost.seconds.value, 3) << explain(d);
     EXPECT_EQ(d.coverage.pairs, nodes * (nodes - 1));
     EXPECT_GT(d.coverage.pairs_measured, 2 * nodes);
-    EXPECT_LT(d.coverage.pairs_measured, (nodes > 64 ? 2.5 : 4.5) * nodes);
+    EXPECT_LT(d.coverage.pairs_measured, (nodes > 64 ? 3.5 : 5.5) * nodes);
     EXPECT_EQ(d.rates.empty(), nodes > 256);
   }
+}
+
+// At 3 % of the rate a round of the usual length would take 8 s, half of the budget.
+TEST(Economy, ADeepFaultThatTheFirstBytesDoNotShowLeavesTimeToProveIt) {
+  struct Later : Fleet {
+    using Fleet::Fleet;
+    Result<Observation> measure(const Experiment& e) override {
+      const bool short_one = e.bytes.value < 1'000'000;
+      receives = slow(33, short_one ? 1.0 : 0.03);
+      return Fleet::measure(e);
+    }
+  };
+  for (const int leaf : {0, 16}) {
+    Later fleet(64, leaf);
+    const Diagnosis d = fleet.check();
+    EXPECT_EQ(named(d), Names{"slow-receiver node33"}) << explain(d);
+    EXPECT_LE(d.cost.seconds.value, 16) << explain(d);
+  }
+}
+
+// Partners of a slower generation take less than such a program lets through, which clears nobody.
+TEST(Economy, ASlowProgramIsNamedBesideASlowerGeneration) {
+  Fleet fleet(32);
+  const auto rate = [](int node, int) { return node % 3 == 0 ? 0.45 : 1.0; };
+  fleet.sends = fleet.receives = rate;
+  fleet.slow_programs = {13};
+  EXPECT_EQ(named(fleet.check()), Names{"slow-compute node13"});
 }
 
 TEST(Economy, TwoFaultsAreBothFound) {
@@ -113,7 +140,7 @@ TEST(Disturbed, ANodeOrANICAmongAThousandIsProvenAsSoon) {
     if (what == 1 || what == 2) fleet.receives = slow(300, 0.7);
     const Diagnosis d = fleet.check();
     ASSERT_EQ(d.findings.size(), 1u) << what << " " << explain(d);
-    EXPECT_LE(d.findings[0].proven_after, 6) << what << " " << explain(d);
+    EXPECT_LE(d.findings[0].proven_after, 9) << what << " " << explain(d);
   }
 }
 

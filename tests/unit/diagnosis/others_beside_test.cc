@@ -1,0 +1,101 @@
+// Others' lasting traffic, and whose readings it may explain.
+#include "diagnosis/infer/others_beside.h"
+
+#include <gtest/gtest.h>
+
+#include "fleet.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+constexpr double full = 10e9;
+
+void add(Readings& readings, int source, int destination, double rate, OthersTraffic of_source = {}) {
+  Observation seen;
+  HopReading hop;
+  hop.source = source, hop.destination = destination;
+  hop.bytes = Bytes(1'000'000'000);
+  hop.busy = Seconds(1e9 / rate);
+  seen.hops.push_back(hop);
+  seen.others[source] = of_source;
+  readings.add(seen, readings.pairs_measured() + 1, true);
+}
+
+struct Beside : testing::Test {
+  Beside() : readings(6), lasting(6) { lasting[3].receives = 0.5 * full; }
+  OthersBeside of(int node, Direction direction = Direction::receives) const {
+    return others_beside(direction, readings, lasting, full, structure)[std::size_t(node)];
+  }
+  Readings readings;
+  std::vector<OthersTraffic> lasting;
+  Structure structure;
+};
+
+TEST_F(Beside, WhoeverReceivesForOthersMayFillTheLinksOfAllThatReceive) {
+  add(readings, 1, 0, 0.4 * full);
+  EXPECT_EQ(of(0).node, 3);
+  EXPECT_DOUBLE_EQ(of(0).rate, 0.5 * full);
+  EXPECT_EQ(of(0, Direction::sends).node, -1);
+  EXPECT_EQ(of(3).node, -1) << "what is its own shows on its ports";
+}
+
+TEST_F(Beside, WhatItSendsItselfDoesNotCrossThem) {
+  add(readings, 3, 0, 0.4 * full);
+  EXPECT_EQ(of(0).node, -1);
+  EXPECT_EQ(of(1).node, 3);
+}
+
+TEST_F(Beside, TheBusiestOfThoseNotMetCounts) {
+  lasting[4].receives = 0.3 * full;
+  lasting[5].receives = 0.6 * full;
+  EXPECT_EQ(of(0).node, 5);
+  add(readings, 5, 0, 0.4 * full);
+  EXPECT_EQ(of(0).node, 3);
+  add(readings, 3, 0, 0.4 * full);
+  EXPECT_EQ(of(0).node, 4);
+}
+
+TEST_F(Beside, AFullPortOfItsOwnTellsNothing) {
+  add(readings, 3, 0, 0.4 * full, {0.6 * full, 0});
+  EXPECT_EQ(of(0).node, 3);
+  add(readings, 3, 0, 0.4 * full, {0.2 * full, 0});
+  EXPECT_EQ(of(0).node, -1);
+}
+
+TEST_F(Beside, BelowAnotherLeafOrOneSwitchItSharesNone) {
+  structure.leaf = {0, 0, 0, 1, 1, 1};
+  EXPECT_EQ(of(0).node, -1);
+  EXPECT_EQ(of(4).node, 3);
+  structure.leaf.clear();
+  structure.all_alike = true;
+  EXPECT_EQ(of(4).node, -1);
+}
+
+// Some of its nodes send and receive for others all the time.
+struct Busy : Fleet {
+  using Fleet::Fleet;
+  std::vector<int> busy;
+  Result<Observation> measure(const Experiment& e) override {
+    auto seen = Fleet::measure(e);
+    if (!seen) return seen;
+    for (HopReading& hop : seen->hops)
+      for (const int node : busy)
+        if (hop.source == node || hop.destination == node)
+          hop.busy = std::max(hop.busy, Seconds(double(hop.bytes.value) / (0.4 * rail_rate)));
+    for (const int node : busy) seen->others[node] = {0.55 * rail_rate, 0.55 * rail_rate};
+    return seen;
+  }
+};
+
+TEST(LastingOthers, DoNotHideASlowSideOfANodeThatHasMetThem) {
+  Busy fleet(40, 0, 1, 3);
+  fleet.busy = {7, 30};
+  EXPECT_EQ(named(fleet.check()), std::vector<std::string>{});
+  Busy slow(40, 0, 1, 3);
+  slow.busy = {7, 30};
+  slow.receives = [](int node, int) { return node == 20 ? 0.5 : 1.0; };
+  EXPECT_EQ(named(slow.check()), std::vector<std::string>{"slow-receiver node20"});
+}
+
+}  // namespace
+}  // namespace ringtrue::diagnosis
