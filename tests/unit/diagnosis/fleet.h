@@ -77,7 +77,8 @@ class Fleet : public Measurer {
                    to = std::size_t(hop.destination * rails_ + k);
         double rate = std::min(sends(hop.source, k) * out[from], receives(hop.destination, k) * in[to]);
         rate = std::min(rate, across(hop) ? ways(hop.source, hop.destination, k) : 1) * rail_rate;
-        if (slow_programs.count(hop.destination) && rate > 0.5 * rail_rate) rate = 0.5 * rail_rate, held = true;
+        if (slow_programs.count(hop.destination) && rate > 0.5 * rail_rate)
+          rate = 0.5 * rail_rate, held = true;
         const Seconds busy(bytes / rails_ / rate);
         if (rails_ > 1) hop.rails.push_back({k, Bytes(hop.bytes.value / std::uint64_t(rails_)), busy});
         hop.busy = std::max(hop.busy, busy);
