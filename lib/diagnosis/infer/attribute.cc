@@ -132,6 +132,8 @@ std::vector<Parts::Crossing> Parts::crossings(const Structure& structure, const 
     if (from < 0 || to < 0 || from == to || !best || readings_.counting(x, y).empty()) return;
     if (suspected.count({x, ScopeType::sender}) || suspected.count({y, ScopeType::receiver})) return;
     const bool slow = *best < slow_share * inference.reference.rate;
+    // With a slower generation at an end it may be good and cross what is slow all the same.
+    if (!slow && std::min(inference.generation(x), inference.generation(y)) < 1) return;
     const std::vector<int> rails = slow ? slow_rails(readings_.counting(x, y)) : std::vector<int>();
     const bool some = !rails.empty() && rails.size() < usual_.size();
     out.push_back(
@@ -158,6 +160,8 @@ void Parts::fold(std::vector<Crossing> all, const Inference& inference) {
     add(all, best, leaves);
     std::erase_if(all, [&](const Crossing& c) { return best.hold(c) && c.slow; });
   }
+  if (fabric_.size() > 1)
+    for (FabricPart& part : fabric_) part.confirmed &= !may_be_others(part, true);
   fold_confirmed(std::move(all), int(leaves.size()), inference);
 }
 
@@ -197,7 +201,6 @@ void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::s
   }
   std::sort(part.readings.begin(), part.readings.end(),
             [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
-  part.confirmed = proven(part) && !may_be_others(part);
   if (leaves.size() == 2) {  // which of the two it is, nobody can tell
     part.device = fmt::format("between leaf {} and leaf {}", *leaves.begin(), *leaves.rbegin());
   } else {
@@ -213,14 +216,21 @@ void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::s
                   : part.type == ScopeType::leaf ? "leaf of"
                   : ends.up                      ? "uplinks of"
                                                  : "downlinks of");
+  part.confirmed = proven(part) && !may_be_others(part, leaves.size() == 2);
   fabric_.push_back(std::move(part));
 }
 
-// Who else is below a leaf that was guessed, and sends for others, is not sure either.
-bool Parts::may_be_others(const FabricPart& part) const {
-  return !guessed_.empty() && !part.readings.empty() &&
-         inference_.lacks_what_others_send(inference_.reference.rate - part.readings.front().rate,
-                                           inference_.slowest_generation());
+// What others send crosses the links of a leaf that was guessed if it begins or ends at its members. Of two
+// leaves it may be anybody's, and of a pod, whose leaves are all as slow then.
+bool Parts::may_be_others(const FabricPart& part, bool anybodys) const {
+  if (guessed_.empty() || part.readings.empty()) return false;
+  const double lack = inference_.reference.rate - part.readings.front().rate;
+  double most = anybodys ? inference_.lasting_others : 0;
+  for (const int node : part.members) {
+    const OthersTraffic& own = inference_.lasting[std::size_t(node)];
+    most = std::max({most, own.sends, own.receives});
+  }
+  return lack * inference_.slowest_generation() <= Inference::others_at_most * most;
 }
 
 // The number of a leaf that was guessed says nothing to anybody.

@@ -71,7 +71,7 @@ class Parts {
   void fold_confirmed(std::vector<Crossing> crossings, int leaves, const Inference& inference);
   void find_rail();
   bool often_low_inside(const Structure& structure, double reference) const;
-  bool may_be_others(const FabricPart& part) const;
+  bool may_be_others(const FabricPart& part, bool anybodys) const;
   void name_by_members(FabricPart& part, int leaf, std::string device) const;
 
   const Readings& readings_;

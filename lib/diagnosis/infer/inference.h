@@ -109,7 +109,8 @@ struct Inference {
   std::shared_ptr<const Readings> evened;    // as the rates below are; none: as they were measured
   std::vector<std::optional<double>> sends;  // by node: best of its pairs
   std::vector<std::optional<double>> receives;
-  double lasting_others = 0;      // the most of Readings::lasting_others(), of one node and direction
+  std::vector<OthersTraffic> lasting;  // Readings::lasting_others()
+  double lasting_others = 0;           // the most of these, of one node and direction
   // By node: who may be what its sides lack.
   std::vector<OthersBeside> beside_sends, beside_receives;
   std::vector<Suspect> suspects;  // slowest first

@@ -9,8 +9,7 @@ namespace {
 bool tells(const Reading& r, Direction end, double reference) {
   constexpr double full = 0.85;
   const Direction busy_end = end == Direction::sends ? Direction::receives : Direction::sends;
-  return r.counts_for(end) ||
-         (!r.held_back && !r.momentary && r.carried_by(busy_end) < full * reference);
+  return r.counts_for(end) || (!r.held_back && !r.momentary && r.carried_by(busy_end) < full * reference);
 }
 
 }  // namespace
@@ -27,7 +26,8 @@ std::vector<OthersBeside> others_beside(Direction direction, const Readings& rea
     for (std::size_t node = 0; node < lasting.size(); ++node) {
       if (node == busy || rate <= out[node].rate || structure.crosses(int(node), int(busy))) continue;
       const auto list = sends ? readings.of(int(node), int(busy)) : readings.of(int(busy), int(node));
-      const bool met = std::ranges::any_of(list, [&](const Reading& r) { return tells(r, direction, reference); });
+      const bool met =
+          std::ranges::any_of(list, [&](const Reading& r) { return tells(r, direction, reference); });
       if (!met) out[node] = {int(busy), rate};
     }
   }

@@ -17,8 +17,8 @@ struct OthersBeside {
 };
 
 // By node, of its sending or its receiving side. Where leaves are guessed, those below another one share no
-// links with what stays below one; where all are below one switch, nobody does. `reference`: what a port does,
-// as the readings are.
+// links with what stays below one; where all are below one switch, nobody does. `reference`: what a port
+// does, as the readings are.
 std::vector<OthersBeside> others_beside(Direction direction, const Readings& readings,
                                         const std::vector<OthersTraffic>& lasting, double reference,
                                         const Structure& structure);

@@ -225,8 +225,8 @@ class BaseRate {
     int source = 0, destination = 0;
     const Reading* reading = nullptr;
   };
-  // What is short may be wrong by half, and was well above `low` all the same: or only what is slow would take
-  // long enough to count.
+  // What is short may be wrong by half, and was well above `low` all the same: or only what is slow would
+  // take long enough to count.
   static bool tells(const Reading& r, double rate, double low) { return !r.momentary || rate > 1.5 * low; }
   std::vector<Item> items_;
   double noise_ = 0;

@@ -282,7 +282,8 @@ std::string Significance::lacks_solitude(const Suspect& path) const {
     return fmt::format("{} with few other paths at once, which may share its trunks: too few",
                        plural(std::size_t(lone), "reading"));
   if (has_companion(path))
-    return "another path across leaves, which may share its trunks, was busy in all of its readings among few";
+    return "another path across leaves, which may share its trunks, was busy in all of its readings among "
+           "few";
   const double usual = inference_.reference.rate;
   if (slow_rails(path.readings, usual) > 1 || std::ranges::any_of(path.readings, [&](const Reading& r) {
         return r.company <= most_lone_hops && slow_rails({r}, usual) > 1;

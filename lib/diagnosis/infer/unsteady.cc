@@ -19,8 +19,8 @@ namespace {
 // What counts as low, of what is due: a mild fault shows in the first, a deep one beside much scatter in the
 // last.
 constexpr std::array<double, 4> depths = {0.9, 0.8, 0.65, 0.45};
-constexpr double by_chance = 1e-4;  // over all sides and depths: then it is named; looked at once a round
-constexpr double worth_a_look = 10;  // ... expected of chance: then it is measured again
+constexpr double by_chance = 1e-4;    // over all sides and depths: then it is named; looked at once a round
+constexpr double worth_a_look = 10;   // ... expected of chance: then it is measured again
 constexpr int most_runs = 24;         // after which more of the same would not tell
 constexpr int fewest_low = 3;         // runs
 constexpr int fewest_good = 4;        // runs, after which it is over
@@ -399,9 +399,9 @@ class UnsteadySides {
 
   const int n_;
   const Inference& inference_;
-  const bool guessed_;    // who is below one leaf
+  const bool guessed_;            // who is below one leaf
   const std::vector<int>& leaf_;  // by node; empty: unknown
-  const bool apart_;      // no two nodes share links
+  const bool apart_;              // no two nodes share links
   const bool clear_;      // every pair is measured, or it is known, or guessed, who shares links with whom
   const bool may_share_;  // links, nobody knows which
   const bool beside_;     // others send all the time, on links of any node

@@ -97,5 +97,38 @@ TEST(LastingOthers, DoNotHideASlowSideOfANodeThatHasMetThem) {
   EXPECT_EQ(named(slow.check()), std::vector<std::string>{"slow-receiver node20"});
 }
 
+// A leaf that was guessed: what its links carry for others begins or ends below it.
+struct SlowLeaf : Busy {
+  explicit SlowLeaf(std::vector<int> sending) : Busy(64, 8, 1, 5) {
+    hangs.guessed = true;
+    busy = std::move(sending);
+    ways = [](int source, int destination, int) {
+      return source / 8 == 3 || destination / 8 == 3 ? 0.5 : 1.0;
+    };
+  }
+};
+
+TEST(LastingOthers, ElsewhereDoNotHideASlowLeaf) {
+  const Diagnosis d = SlowLeaf({50}).check();
+  ASSERT_EQ(named(d).size(), 1u) << explain(d);
+  EXPECT_EQ(named(d)[0].substr(0, 9), "slow-leaf");
+}
+
+TEST(LastingOthers, BelowItMayBeWhatALeafLacks) {
+  const Diagnosis d = SlowLeaf({26}).check();
+  EXPECT_EQ(named(d), std::vector<std::string>{}) << explain(d);
+}
+
+TEST(Generations, APairWithAnOlderNodeClearsNoLeaf) {
+  Fleet fleet(64, 8, 1, 5);
+  fleet.sends = fleet.receives = [](int node, int) { return node % 4 == 1 ? 0.5 : 1.0; };
+  fleet.ways = [](int source, int destination, int) {
+    return source / 8 == 3 || destination / 8 == 3 ? 0.6 : 1.0;
+  };
+  const Diagnosis d = fleet.check();
+  ASSERT_EQ(named(d).size(), 1u) << explain(d);
+  EXPECT_EQ(named(d)[0].substr(0, 9), "slow-leaf");
+}
+
 }  // namespace
 }  // namespace ringtrue::diagnosis
