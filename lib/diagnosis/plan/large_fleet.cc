@@ -25,7 +25,7 @@ constexpr int rounds_for_repeated = 14;  // and for those of them that stay low 
 constexpr int economical = 6;            // runs; a ring for its busbw is played only within them
 constexpr int looks = 2, rounds_of_a_look = 3;
 constexpr double share_of_round = 0.06;
-constexpr double may_wait = 0.1;  // sides as low as that expected of chance, once something is proven
+constexpr double may_wait = 0.1;        // sides as low as that expected of chance, once something is proven
 constexpr double first_seconds = 0.05;  // of a hop, at first
 constexpr double cover_seconds = 0.06;  // of a hop: long enough to be no matter of ticks
 
@@ -91,7 +91,7 @@ bool Examination::guess_leaves() {
 // Rounds that every check has. What is there in half of the runs alone is missed by two in a quarter of the
 // cases; where a round is short, there is time for more.
 int Examination::screening_rounds() const {
-  return n_ <= all_pairs_up_to ? 6 : n_ <= 4 * all_pairs_up_to ? 4 : 2;
+  return n_ <= all_pairs_up_to ? 6 : n_ <= 4 * all_pairs_up_to ? 4 : 3;
 }
 
 // The ends of pairs that were slow when they were measured first: either may be the culprit.
@@ -147,8 +147,8 @@ bool Examination::between_them() {
   return ports() && first_look() && settle() && cover() && last_ring();
 }
 
-// What fails at times may have carried the first few bytes well, and would take the whole budget for the first
-// of the rounds below.
+// What fails at times may have carried the first few bytes well, and would take the whole budget for the
+// first of the rounds below.
 bool Examination::first_look() {
   const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, options_.seed * 1000003);
   const Bytes hop = std::min(hop_bytes(order, 1, share_of_round * options_.budget.value),
