@@ -135,11 +135,11 @@ struct Inference {
   bool lacks_what_others_send(double lack, double generation) const {
     return lack * generation <= others_at_most * lasting_others;
   }
-  // The same of a side, which some of them have met.
+  // The same of a side, which some of them have met. While it was alone they may have sent more than was seen.
   bool lacks_what_others_send(const Suspect& side, double lack) const {
     const OthersBeside& beside =
         (side.type == ScopeType::sender ? beside_sends : beside_receives)[std::size_t(side.node)];
-    return lack * generation(side) <= others_at_most * beside.rate;
+    return side.alone ? beside.node >= 0 : lack * generation(side) <= others_at_most * beside.rate;
   }
   const Readings& rated(const Readings& measured) const { return evened ? *evened : measured; }
   double generation(int node) const { return held_to.empty() ? 1 : held_to[std::size_t(node)]; }

@@ -9,7 +9,8 @@ namespace {
 bool tells(const Reading& r, Direction end, double reference) {
   constexpr double full = 0.85;
   const Direction busy_end = end == Direction::sends ? Direction::receives : Direction::sends;
-  return r.counts_for(end) || (!r.held_back && !r.momentary && r.carried_by(busy_end) < full * reference);
+  return r.counts_for(end) ||
+         (!r.held_back && !r.shared && !r.momentary && r.carried_by(busy_end) < full * reference);
 }
 
 }  // namespace
@@ -25,9 +26,10 @@ std::vector<OthersBeside> others_beside(Direction direction, const Readings& rea
     if (!(rate > 0)) continue;
     for (std::size_t node = 0; node < lasting.size(); ++node) {
       if (node == busy || rate <= out[node].rate || structure.crosses(int(node), int(busy))) continue;
-      const auto list = sends ? readings.of(int(node), int(busy)) : readings.of(int(busy), int(node));
-      const bool met =
-          std::ranges::any_of(list, [&](const Reading& r) { return tells(r, direction, reference); });
+      const int from = int(sends ? node : busy), to = int(sends ? busy : node);
+      const bool met = !readings.held_by_partner(direction, from, to) &&
+                       std::ranges::any_of(readings.of(from, to),
+                                           [&](const Reading& r) { return tells(r, direction, reference); });
       if (!met) out[node] = {int(busy), rate};
     }
   }

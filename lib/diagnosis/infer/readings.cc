@@ -278,9 +278,13 @@ std::vector<OthersTraffic> Readings::lasting_others() const {
       note(y, r.others_received, seen[std::size_t(y)].most.receives, r, level);
     }
   });
+  // A node sends and receives; others may do only one of them.
+  const auto lasts = [](const Seen& s) { return s.busy > 0 && 3 * s.busy >= s.all; };
   std::vector<OthersTraffic> out(rows_.size());
-  for (std::size_t i = 0; i < out.size(); ++i)  // a node sends and receives; others may do only one of them
-    if (seen[i].all >= fewest && 3 * seen[i].busy >= seen[i].all) out[i] = seen[i].most;
+  // Where some have it, those that were measured less often may as well.
+  if (std::ranges::none_of(seen, [&](const Seen& s) { return s.all >= fewest && lasts(s); })) return out;
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (lasts(seen[i])) out[i] = seen[i].most;
   return out;
 }
 

@@ -351,14 +351,16 @@ bool Examination::beside_others_on_trunks(const HopReading& hop, const Observati
 }
 
 bool Examination::measure_pairs(Stage stage, const std::string& what, const Experiment& experiment,
-                                bool shared) {
+                                Shared shared) {
   const auto observation = measure(stage, what, experiment);
   if (!observation) return false;
   if (crossings_) {
     note_crossings(*observation, stage == Stage::confirm, screening_);
   } else {
     readings_.add(*observation, out_.cost.runs, stage == Stage::confirm, [&](const HopReading& hop) {
-      return shared || beside_others_on_trunks(hop, *observation);
+      return shared == Shared::all ||
+             (shared == Shared::across && structure_.crosses(hop.source, hop.destination)) ||
+             beside_others_on_trunks(hop, *observation);
     });
   }
   for (const HopReading& hop : observation->hops) {

@@ -117,7 +117,10 @@ class Examination {
   std::optional<Observation> without_the_dead(const Error& error, Stage stage, const std::string& what,
                                               Experiment experiment);
   bool beside_others_on_trunks(const HopReading& hop, const Observation& observation) const;
-  bool measure_pairs(Stage stage, const std::string& what, const Experiment& experiment, bool shared = false);
+  // Whose readings may only rule a suspect out: nobody's, of hops between leaves, all.
+  enum class Shared { none, across, all };
+  bool measure_pairs(Stage stage, const std::string& what, const Experiment& experiment,
+                     Shared shared = Shared::none);
   void set_expected(const Inference& inference);
   void fit_budget();
 

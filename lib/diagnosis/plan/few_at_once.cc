@@ -203,7 +203,7 @@ bool Examination::settle_untold() {
     const Bytes hop = hop_bytes(order, 1, 2 * seconds_share * options_.budget.value);
     if (!fits(order, 1, hop)) return true;
     const std::string what = fmt::format("every port, round {}", rounds_ + 1);
-    if (!measure_pairs(Stage::pairs, what, pairwise_over(order, 1, hop, options_.max_bytes), true))
+    if (!measure_pairs(Stage::pairs, what, pairwise_over(order, 1, hop, options_.max_bytes), Shared::all))
       return false;
   }
   while (few_rounds_ < max_few_rounds) {

@@ -155,7 +155,8 @@ bool Examination::first_look() {
                              Bytes(std::uint64_t(std::max(min_hop_bytes, first_seconds * typical_))));
   if (!fits(order, 1, hop)) return true;
   return measure_pairs(Stage::pairs, "every port for a moment",
-                       pairwise_over(order, 1, hop, options_.max_bytes), true);
+                       pairwise_over(order, 1, hop, options_.max_bytes),
+                       structure_.leaf.empty() ? Shared::all : Shared::across);
 }
 
 // Rounds until nothing is left that may be proven or ruled out.
@@ -240,7 +241,7 @@ bool Examination::cover() {
     if (elapsed() > 0.85 * options_.budget.value || !fits(all_, shift, hop)) break;
     const std::string what = fmt::format("all pairs, {} of {}", shift, n - 1);
     if (!measure_pairs(Stage::cover, what, pairwise_over(all_, shift, hop, options_.max_bytes),
-                       structure_.leaf.empty() || structure_.spines > 0))
+                       structure_.leaf.empty() || structure_.spines > 0 ? Shared::all : Shared::none))
       return false;
     if (all_.size() != n) break;  // a node has died, and what was measured does not go on from there
   }
@@ -298,7 +299,8 @@ bool Examination::look_again() {
     const Bytes hop = hop_bytes(order, 1, share_of_round * options_.budget.value);
     if (!fits(order, 1, hop)) return true;
     if (!measure_pairs(Stage::confirm, "every port again, as the ring was slow",
-                       pairwise_over(order, 1, hop, options_.max_bytes), structure_.leaf.empty()))
+                       pairwise_over(order, 1, hop, options_.max_bytes),
+                       structure_.leaf.empty() ? Shared::all : Shared::none))
       return false;
   }
   return settle() && last_ring();
