@@ -135,7 +135,8 @@ struct Inference {
   bool lacks_what_others_send(double lack, double generation) const {
     return lack * generation <= others_at_most * lasting_others;
   }
-  // The same of a side, which some of them have met. While it was alone they may have sent more than was seen.
+  // The same of a side, which some of them have met. While it was alone they may have sent more than was
+  // seen.
   bool lacks_what_others_send(const Suspect& side, double lack) const {
     const OthersBeside& beside =
         (side.type == ScopeType::sender ? beside_sends : beside_receives)[std::size_t(side.node)];
