@@ -125,6 +125,9 @@ std::vector<Parts::Crossing> Parts::crossings(const Structure& structure, const 
   std::set<std::pair<int, ScopeType>> suspected;
   for (const Suspect& s : inference.suspects)
     if (s.type != ScopeType::path && !s.chance) suspected.emplace(s.node, s.type);
+  double fastest = 0;
+  for (int node = 0; node < readings_.nodes(); ++node)
+    fastest = std::max(fastest, inference.generation(node));
   std::vector<Crossing> out;
   readings_.each_pair([&](int x, int y) {
     const int from = structure.leaf[std::size_t(x)], to = structure.leaf[std::size_t(y)];
@@ -132,12 +135,11 @@ std::vector<Parts::Crossing> Parts::crossings(const Structure& structure, const 
     if (from < 0 || to < 0 || from == to || !best || readings_.counting(x, y).empty()) return;
     if (suspected.count({x, ScopeType::sender}) || suspected.count({y, ScopeType::receiver})) return;
     const bool slow = *best < slow_share * inference.reference.rate;
-    // With a slower generation at an end it may be good and cross what is slow all the same.
-    if (!slow && std::min(inference.generation(x), inference.generation(y)) < 1) return;
+    const double level = std::min(inference.generation(x), inference.generation(y));
     const std::vector<int> rails = slow ? slow_rails(readings_.counting(x, y)) : std::vector<int>();
     const bool some = !rails.empty() && rails.size() < usual_.size();
-    out.push_back(
-        {x, y, from, to, slow, some && rails.size() == 1 ? rails[0] : -1, some && rails.size() > 1});
+    out.push_back({x, y, from, to, slow, some && rails.size() == 1 ? rails[0] : -1, some && rails.size() > 1,
+                   *best * level, !slow && level < fastest});
   });
   return out;
 }
@@ -160,7 +162,7 @@ void Parts::fold(std::vector<Crossing> all, const Inference& inference) {
     add(all, best, leaves);
     std::erase_if(all, [&](const Crossing& c) { return best.hold(c) && c.slow; });
   }
-  if (fabric_.size() > 1)
+  if (fabric_.size() > 1 || often_slow(all, leaves))
     for (FabricPart& part : fabric_) part.confirmed &= !may_be_others(part, true);
   fold_confirmed(std::move(all), int(leaves.size()), inference);
 }
@@ -170,7 +172,12 @@ void Parts::fold(std::vector<Crossing> all, const Inference& inference) {
 std::size_t Parts::explains(const std::vector<Crossing>& all, const Ends& ends, std::size_t leaves) {
   std::size_t own = 0, ups = 0, others = 0, slow_others = 0;
   int rail = -2;
+  double most = 0;  // that a slow one carried
+  for (const Crossing& c : all)
+    if (c.slow && ends.hold(c)) most = std::max(most, c.carried);
   for (const Crossing& c : all) {
+    // What an older node carries may cross what is slow all the same.
+    if (c.older && (c.carried <= most || !ends.hold(c))) continue;
     if (!ends.hold(c)) {
       ++others, slow_others += c.slow;
       continue;
@@ -194,7 +201,7 @@ std::size_t Parts::explains(const std::vector<Crossing>& all, const Ends& ends, 
 void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::set<int>& leaves) {
   FabricPart part;
   for (const Crossing& c : all) {
-    if (!ends.hold(c)) continue;
+    if (!ends.hold(c) || c.older) continue;
     part.pairs.emplace_back(c.source, c.destination);
     const auto list = readings_.counting(c.source, c.destination);
     part.readings.insert(part.readings.end(), list.begin(), list.end());
@@ -220,16 +227,28 @@ void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::s
   fabric_.push_back(std::move(part));
 }
 
+// Whether pairs of some leaf are slow as often as not.
+bool Parts::often_slow(const std::vector<Crossing>& crossings, const std::set<int>& leaves) {
+  constexpr int fewest = 2;
+  return std::ranges::any_of(leaves, [&](int leaf) {
+    int all = 0, slow = 0;
+    for (const Crossing& c : crossings)
+      if (c.from == leaf || c.to == leaf) ++all, slow += c.slow;
+    return slow >= fewest && 2 * slow >= all;
+  });
+}
+
 // What others send crosses the links of a leaf that was guessed if it begins or ends at its members. Of two
-// leaves it may be anybody's, and of a pod, whose leaves are all as slow then.
+// leaves it may be anybody's, and of a pod, whose other leaves are slow then, too.
 bool Parts::may_be_others(const FabricPart& part, bool anybodys) const {
   if (guessed_.empty() || part.readings.empty()) return false;
   const double lack = inference_.reference.rate - part.readings.front().rate;
-  double most = anybodys ? inference_.lasting_others : 0;
+  OthersTraffic all;
   for (const int node : part.members) {
-    const OthersTraffic& own = inference_.lasting[std::size_t(node)];
-    most = std::max({most, own.sends, own.receives});
+    all.sends += inference_.lasting[std::size_t(node)].sends;
+    all.receives += inference_.lasting[std::size_t(node)].receives;
   }
+  const double most = std::max({all.sends, all.receives, anybodys ? inference_.lasting_others : 0});
   return lack * inference_.slowest_generation() <= Inference::others_at_most * most;
 }
 

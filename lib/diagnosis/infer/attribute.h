@@ -56,6 +56,8 @@ class Parts {
     bool slow = false;
     int rail = -1;           // the only slow one; -1: all, or nobody knows
     bool scattered = false;  // several rails are slow, but not all
+    double carried = 0;      // bytes per second, as it was measured
+    bool older = false;      // an end is of a slower generation, and as good as that
   };
   // What of a leaf is slow.
   struct Ends {
@@ -72,6 +74,7 @@ class Parts {
   void find_rail();
   bool often_low_inside(const Structure& structure, double reference) const;
   bool may_be_others(const FabricPart& part, bool anybodys) const;
+  static bool often_slow(const std::vector<Crossing>& crossings, const std::set<int>& leaves);
   void name_by_members(FabricPart& part, int leaf, std::string device) const;
 
   const Readings& readings_;

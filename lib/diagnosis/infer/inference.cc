@@ -340,10 +340,10 @@ void note_lasting_others(const Readings& readings, const Structure& structure, I
   const auto& lasting = inference.lasting = readings.lasting_others();
   for (const OthersTraffic& traffic : lasting)
     inference.lasting_others = std::max({inference.lasting_others, traffic.sends, traffic.receives});
-  inference.beside_sends =
-      others_beside(Direction::sends, readings, lasting, inference.reference.rate, structure);
+  const double reference = inference.reference.rate, good = inference.thresholds.warning * reference;
+  inference.beside_sends = others_beside(Direction::sends, readings, lasting, reference, good, structure);
   inference.beside_receives =
-      others_beside(Direction::receives, readings, lasting, inference.reference.rate, structure);
+      others_beside(Direction::receives, readings, lasting, reference, good, structure);
 }
 
 // They explain paths that read low at them.
@@ -441,8 +441,9 @@ std::vector<std::pair<int, int>> inconclusive_pairs(const Readings& readings, co
     const auto best = readings.best(x, y);
     if (!best || *best >= critical || readings.only_momentary(x, y)) return;
     // One node that is slow makes all its pairs low.
-    const double as_low =
-        common.share_as_low(*best, false, [&](int a, int b) { return a == x || a == y || b == x || b == y; });
+    const double as_low = common.share_as_low(*best, false, [&](int a, int b) {
+      return a == x || b == y || (n > few_nodes && (a == y || b == x));
+    });
     if (as_low > common_share) return;
     const double chance = chance_of(as_low, int(readings.counting(x, y).size()));
     if (as_low > 0 && may_be_chance(chance, n * (n + 1))) return;

@@ -130,17 +130,14 @@ struct Inference {
   std::vector<FineAlone> fine_alone;  // of these: alone, they did well
 
   static constexpr double others_at_most = 1.2;  // times what was seen of them
-  // Whether something lacks no more than others send all the time, who may share its links. `lack`: of what
-  // is due, as the rates above are, at a place of this generation.
-  bool lacks_what_others_send(double lack, double generation) const {
-    return lack * generation <= others_at_most * lasting_others;
-  }
-  // The same of a side, which some of them have met. While it was alone they may have sent more than was
-  // seen.
+  // Whether a side lacks no more than others send all the time, who may share its links: `lack` of what is
+  // due, as the rates above are. While it was alone they may have sent more than was seen.
   bool lacks_what_others_send(const Suspect& side, double lack) const {
-    const OthersBeside& beside =
-        (side.type == ScopeType::sender ? beside_sends : beside_receives)[std::size_t(side.node)];
-    return side.alone ? beside.node >= 0 : lack * generation(side) <= others_at_most * beside.rate;
+    if (side.type == ScopeType::node) return false;  // its program says so itself
+    const OthersBeside& beside = side.type == ScopeType::sender
+                                     ? beside_sends[std::size_t(side.node)]
+                                     : beside_receives[std::size_t(side.peer < 0 ? side.node : side.peer)];
+    return side.alone ? beside.rate > 0 : lack * generation(side) <= others_at_most * beside.rate;
   }
   const Readings& rated(const Readings& measured) const { return evened ? *evened : measured; }
   double generation(int node) const { return held_to.empty() ? 1 : held_to[std::size_t(node)]; }
@@ -162,8 +159,8 @@ struct Inference {
 Inference infer(const Readings& readings, const Readings& alone, std::optional<double> attainable,
                 std::optional<double> nominal, const Thresholds& thresholds, const Structure& structure = {});
 
-// Pairs that read below `critical` so far, though others that share no port with them are not often as low:
-// no pass, whether they are suspects or not.
+// Pairs that read below `critical` so far, though others are not often as low that share no node with them,
+// or of few nodes no port: no pass, whether they are suspects or not.
 std::vector<std::pair<int, int>> inconclusive_pairs(const Readings& readings, const Inference& inference,
                                                     const Thresholds& thresholds);
 

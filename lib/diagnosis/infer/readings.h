@@ -225,9 +225,11 @@ class BaseRate {
     int source = 0, destination = 0;
     const Reading* reading = nullptr;
   };
-  // What is short may be wrong by half, and was well above `low` all the same: or only what is slow would
-  // take long enough to count.
-  static bool tells(const Reading& r, double rate, double low) { return !r.momentary || rate > 1.5 * low; }
+  // What is short may be wrong by half, and was well above `low` all the same; as low, it would have taken
+  // long enough to count.
+  static bool tells(const Reading& r, double rate, double low) {
+    return !r.momentary || (rate > 1.5 * low && r.busy * rate > momentary_below * low);
+  }
   std::vector<Item> items_;
   double noise_ = 0;
 };

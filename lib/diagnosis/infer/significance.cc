@@ -230,7 +230,7 @@ std::string Significance::lacks(const std::vector<Reading>& list, double ratio, 
   }
   if (partners < partners_needed) return "too few partners that are known to be good";
   // So many of which none is better need not agree.
-  const bool many = sparse_ && runs >= 2 * needed;
+  const bool many = sparse_ && !crosses && runs >= 2 * needed;
   if (!many && list[agreeing - 1].rate < list[0].rate * agreement) {
     return fmt::format("its readings do not agree: the {} best are {:.1f} % apart", agreeing,
                        (1 - list[agreeing - 1].rate / list[0].rate) * 100);

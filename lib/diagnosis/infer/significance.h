@@ -4,8 +4,8 @@
 //   of the reference, 5 below 85 %, 8 below 90 %, else 12; from three experiments, two of them made for
 //   confirmation, with two known-good partners (a path has only its own two ends); and the best agree: two
 //   within 15 %, 3 %, 3 %, three within 1.5 % (half below 50 %). At a true limit readings pile up, in mere
-//   disturbance they do not; of a large fleet, twice as many need not agree. And what is missing must be more
-//   than the readings scatter by (their median below their best), or better ones may still come.
+//   disturbance they do not; twice as many of a large fleet's side need not agree. And what is missing must
+//   be more than the readings scatter by (their median below their best), or better ones may still come.
 // - Where pairs that can do better read as low in more than a quarter of their readings, the machine is
 //   disturbed that deeply and there is no suspect; and a suspect is confirmed only if so many low readings in
 //   a row are no chance: share^readings, times the sides and paths that there are, below 0.1 %.

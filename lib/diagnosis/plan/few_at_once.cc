@@ -1,6 +1,6 @@
-// Of a large fleet of which nobody told how it hangs together: all ports at once, twice, which clears most of
-// them; then only what is still open, a few pairs at once, each with a good partner. The fewer hops there
-// are, the less likely two of them share a link between switches: what reads low then is slow.
+// Of a large fleet of which nobody told how it hangs together: all ports at once, some times, which clears
+// most of them; then only what is still open, a few pairs at once, each with a good partner. The fewer hops
+// there are, the less likely two of them share a link between switches: what reads low then is slow.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr double seldom_low = 0.1, often_low = 0.35, step = 1.4;
 constexpr double brief_seconds = 0.08;  // of a hop, while more nodes are open than two rounds can have
 constexpr int enough_for_a_node = 14;   // rounds: what is open then, more of the same does not close
 constexpr int together_times = 3;
-constexpr int turns_without_busy = 3, tries_with_busy = 2;
+constexpr int turns_without_busy = 3, tries_with_busy = 3;
 constexpr int enough_for_a_path = 6;
 constexpr int tries_of_a_low_path = 3;  // before it is measured alone
 constexpr double seconds_share = 0.03;
@@ -101,10 +101,16 @@ Examination::NodePairs Examination::next_pairs(const Inference& inference, bool 
     if (out.size() >= std::min(room, last) || used[std::size_t(x)]) continue;
     // Those whose traffic may be what it lacks tell whether it is, once others have not cleared it.
     const auto i = std::size_t(x);
-    const int busy = sends[i] < good ? inference.beside_sends[i].node : inference.beside_receives[i].node;
-    const bool ask = busy >= 0 && few_times_[i] >= turns_without_busy && !used[std::size_t(busy)] &&
-                     few_pairs_[std::minmax(x, busy)] < tries_with_busy;
-    const int best = ask ? busy : partner_of(x, few_times_[i] % 3, fine, open, used, inference);
+    int best = -1;
+    const auto ask = [&](bool low, int busy) {
+      if (best < 0 && low && busy >= 0 && few_times_[i] >= turns_without_busy && !used[std::size_t(busy)] &&
+          few_pairs_[std::minmax(x, busy)] < tries_with_busy &&
+          inference.generation(busy) >= inference.generation(x))
+        best = busy;
+    };
+    ask(sends[i] < good, inference.beside_sends[i].node);
+    ask(receives[i] < good, inference.beside_receives[i].node);
+    if (best < 0) best = partner_of(x, few_times_[i] % 3, fine, open, used, inference);
     if (best >= 0) take(x, best);
   }
   // Good pairs tell how common low readings are in such company: near ones and others.

@@ -1,5 +1,5 @@
-// A large fleet, or one whose leaves are known: every port with a neighbour, another neighbour, and an end
-// where nothing is slow. What is slow meets good ones until it is proven or ruled out.
+// A large fleet, or one whose leaves are known: every port for a moment, with a neighbour, another, and an
+// end where nothing is slow. What is slow meets good ones until it is proven or ruled out.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr int max_rounds = 24;           // for what is severe, and for pairs be
 constexpr double spine_met = 4.6;        // pairs a spine: one of them crosses it with 99 %
 constexpr int rounds_for_paths = 5;      // and for single paths where others read as low
 constexpr int rounds_for_repeated = 14;  // and for those of them that stay low when repeated
-constexpr int economical = 6;            // runs; a ring for its busbw is played only within them
+constexpr int economical = 7;            // runs; a ring for its busbw is played only within them
 constexpr int looks = 2, rounds_of_a_look = 3;
 constexpr double share_of_round = 0.06;
 constexpr double may_wait = 0.1;        // sides as low as that expected of chance, once something is proven
@@ -180,7 +180,7 @@ bool Examination::settle() {
       ++lone_rounds_;
       if (few_rounds_ > before) continue;
     }
-    const Parts parts(structure_, readings_, inference);
+    const Parts parts(structure_, inference.rated(readings_), inference);
     const bool fleet = rounds_ > 0 && inference.reference.fleet_slow && fleet_repeats_ < 2;
     const bool open = fleet || is_open(inference, parts);
     if (!open && rounds_ >= screening_rounds() && !trunks_wanted(inference, parts)) return true;

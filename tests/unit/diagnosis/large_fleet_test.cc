@@ -40,7 +40,7 @@ TEST(Economy, AFaultOfANodeOrANicAmongAThousandIsProvenInSevenRuns) {
         ASSERT_FALSE(d.findings.empty());
         EXPECT_GE(d.findings[0].proven_after, 3) << "a screening and two repeats";
         // A moment of all ports, and then: where nobody told who hangs below which leaf, short messages are
-        // tried first, and three rounds of few pairs come after all ports' two.
+        // tried first, and three rounds of few pairs come after those of all ports.
         EXPECT_LE(d.findings[0].proven_after, leaf ? 7 : 14) << share << " " << leaf << " " << explain(d);
         EXPECT_LE(long_runs(d), leaf ? 6 : 9) << share << " " << leaf << " " << explain(d);
         EXPECT_EQ(d.verdict, Verdict::faulty);
@@ -62,6 +62,14 @@ TEST(Economy, AHealthyFleetIsLeftInPeaceSoon) {
     EXPECT_GT(d.coverage.pairs_measured, 2 * nodes);
     EXPECT_LT(d.coverage.pairs_measured, (nodes > 64 ? 4.5 : 5.5) * nodes);
     EXPECT_EQ(d.rates.empty(), nodes > 256);
+  }
+}
+
+TEST(Economy, AShortCheckHasARingForItsBusbw) {
+  for (const int nodes : {32, 64, 128}) {
+    Fleet fleet(nodes, 16);
+    fleet.hangs.spines = 0;  // not told, so that no more pairs between leaves are wanted
+    EXPECT_TRUE(fleet.check().ring_busbw) << nodes;
   }
 }
 
