@@ -19,7 +19,11 @@ namespace {
 // What counts as low, of what is due: a mild fault shows in the first, a deep one beside much scatter in the
 // last.
 constexpr std::array<double, 4> depths = {0.9, 0.8, 0.65, 0.45};
-constexpr double by_chance = 1e-4;    // over all sides and depths: then it is named; looked at once a round
+constexpr double by_chance = 1e-4;  // over all sides and depths: then it is named; looked at once a round
+// The first depths are as deep as the tails of noise, whose readings are not as independent as they are taken
+// to be.
+constexpr double by_chance_mild = 1e-6;
+constexpr std::size_t mild_depths = 2;
 constexpr double worth_a_look = 10;   // ... expected of chance: then it is measured again
 constexpr int most_runs = 24;         // after which more of the same would not tell
 constexpr int fewest_low = 3;         // runs
@@ -334,7 +338,10 @@ class UnsteadySides {
     out.low_share = double(out.low_runs) / out.all_runs;
     if (clear_ && out.ratio < deep) out.low_share = std::max(out.low_share, low_seconds / seconds);
     out.course = course_of(runs, low_runs);
-    out.confirmed = chance < by_chance && out.low_runs >= fewest_low && out.partners >= std::min(2, n_ - 1) &&
+    // Of few nodes the prior has seen to that.
+    const bool mild = depth < mild_depths && n_ > few_nodes;
+    out.confirmed = chance < (mild ? by_chance_mild : by_chance) && out.low_runs >= fewest_low &&
+                    out.partners >= std::min(2, n_ - 1) &&
                     ((clear_ && out.course == Course::ended) || out.low_share >= least_share);
     out.chance_of_it = chance;
     const int good = out.all_runs - out.low_runs;
