@@ -125,9 +125,7 @@ std::vector<Parts::Crossing> Parts::crossings(const Structure& structure, const 
   std::set<std::pair<int, ScopeType>> suspected;
   for (const Suspect& s : inference.suspects)
     if (s.type != ScopeType::path && !s.chance) suspected.emplace(s.node, s.type);
-  double fastest = 0;
-  for (int node = 0; node < readings_.nodes(); ++node)
-    fastest = std::max(fastest, inference.generation(node));
+  const double fastest = inference.fastest_generation();
   std::vector<Crossing> out;
   readings_.each_pair([&](int x, int y) {
     const int from = structure.leaf[std::size_t(x)], to = structure.leaf[std::size_t(y)];

@@ -144,6 +144,9 @@ struct Inference {
   double slowest_generation() const {
     return held_to.empty() ? 1 : *std::min_element(held_to.begin(), held_to.end());
   }
+  double fastest_generation() const {
+    return held_to.empty() ? 1 : *std::max_element(held_to.begin(), held_to.end());
+  }
   // What a rate of the suspect is in truth over what stands here.
   double generation(const Suspect& s) const {
     return s.peer < 0 ? generation(s.node) : std::min(generation(s.node), generation(s.peer));

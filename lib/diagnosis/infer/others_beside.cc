@@ -44,17 +44,17 @@ std::vector<OthersBeside> others_beside(Direction direction, const Readings& rea
   std::map<int, int> members;
   for (const int leaf : structure.leaf) ++members[leaf];
   // One that fits nowhere counts as below a leaf of its own.
-  const auto fits = [&](std::size_t node) {
-    return !structure.leaf.empty() && members[structure.leaf[node]] > 1;
-  };
+  std::vector<char> fits(out.size(), 0);
+  for (std::size_t node = 0; node < structure.leaf.size(); ++node)
+    fits[node] = members[structure.leaf[node]] > 1;
   const double foreign = foreign_share(lasting, direction);
   for (std::size_t node = 0; node < out.size(); ++node)
-    if (!fits(node)) out[node].rate = foreign;
+    if (!fits[node]) out[node].rate = foreign;
   for (std::size_t busy = 0; busy < lasting.size(); ++busy) {
     const double rate = part_of(lasting[busy], direction);
     if (!(rate > 0)) continue;
     for (std::size_t node = 0; node < lasting.size(); ++node) {
-      const bool apart = fits(node) && fits(busy) && structure.crosses(int(node), int(busy));
+      const bool apart = fits[node] && fits[busy] && structure.crosses(int(node), int(busy));
       if (node == busy || rate <= out[node].rate || apart) continue;
       const int from = int(direction == Direction::sends ? node : busy),
                 to = int(direction == Direction::sends ? busy : node);

@@ -302,9 +302,7 @@ BaseRate::BaseRate(const Readings& readings, const std::function<double(int, int
     const double most = limit(x, y);
     if (most < 0) return;
     for (const Reading& r : readings.of(x, y)) {
-      Reading longer = r;
-      longer.momentary = false;
-      if (!longer.counts()) continue;
+      if (!r.counts_if_longer()) continue;
       items_.push_back({r.rate, most, x, y, &r});
       if (most > 0 && !r.brief) shares.push_back(r.rate / most);
     }

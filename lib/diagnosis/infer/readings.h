@@ -43,8 +43,9 @@ struct Reading {
   double others_sent = 0, others_received = 0;
 
   // Whether it may confirm a suspect.
-  bool counts() const {
-    return !held_back && !shared && !momentary && !is_beside(others_sent) && !is_beside(others_received);
+  bool counts() const { return !momentary && counts_if_longer(); }
+  bool counts_if_longer() const {
+    return !held_back && !shared && !is_beside(others_sent) && !is_beside(others_received);
   }
   // Whether it may confirm that this end of it is slow: what the other end carries for others takes from
   // what this one can show, and what this end carries is its own.

@@ -67,7 +67,6 @@ class UnsteadySides {
         apart_(structure.all_alike),
         clear_(n_ <= all_pairs_up_to || apart_ || !leaf_.empty()),
         may_share_(guessed_ || (clear_ && leaf_.empty() && !apart_)),
-        beside_(leaf_.empty() && !apart_ && inference.lasting_others > 0),
         of_(std::size_t(2 * n_)) {
     readings.each_pair([&](int x, int y) {
       const bool crosses = structure.crosses(x, y);  // a trunk may be what is slow
@@ -353,7 +352,7 @@ class UnsteadySides {
       // What was guessed to be one leaf may be a pod, and without a guess any two may meet on a trunk.
       out.confirmed = false, out.in_company = true;
       out.missing = "low only while many others send, which may share its links";
-    } else if (out.confirmed && beside_ &&
+    } else if (out.confirmed && leaf_.empty() &&
                inference_.lacks_what_others_send(out, inference_.reference.rate - out.best)) {
       out.confirmed = false;
       out.missing = "others send as much meanwhile as it lacks then, and may share links with it";
@@ -411,7 +410,6 @@ class UnsteadySides {
   const bool apart_;              // no two nodes share links
   const bool clear_;      // every pair is measured, or it is known, or guessed, who shares links with whom
   const bool may_share_;  // links, nobody knows which
-  const bool beside_;     // others send all the time, on links of any node
   std::vector<Item> items_;
   std::vector<std::vector<std::size_t>> of_;  // by side: its items
   std::array<Base, 2> base_{};

@@ -214,10 +214,8 @@ bool Examination::is_open(const Inference& inference, const Parts& parts) const 
   bool proven = !dead_.empty();
   for (const Late& l : late) proven |= l.confirmed();
   bool for_good = proven;
-  for (const Suspect& s : inference.suspects) {
-    proven |= s.confirmed && s.type != ScopeType::path;
-    for_good |= s.confirmed && s.type != ScopeType::path && !s.unsteady;
-  }
+  for (const Suspect& s : inference.suspects)
+    if (s.confirmed && s.type != ScopeType::path) proven = true, for_good |= !s.unsteady;
   for (const Suspect& s : inference.suspects) {
     if (s.confirmed || s.alone || (for_good && s.unsteady && s.chance_of_it > may_wait)) continue;
     if (s.type != ScopeType::path) return true;
