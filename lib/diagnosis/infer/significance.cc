@@ -99,10 +99,11 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
   if (vague && s.best >= gross_share * limit) return std::nullopt;
   double as_low = common_.share_as_low(s.best, true, [&](int x, int y) { return s.explains(x, y); });
   // A side that met nobody of its own leaf is as the ways across are.
-  if (!path && !list.empty() && std::ranges::all_of(list, [&](const Reading& r) {
-        return structure_.crosses(r.source, r.destination);
-      }))
-    as_low = std::max(as_low, share_as_low_across(s));
+  const auto is_across = [&](const Reading& r) { return structure_.crosses(r.source, r.destination); };
+  const bool any_across = !path && std::ranges::any_of(list, is_across),
+             only_across = any_across && std::ranges::all_of(list, is_across);
+  const double low_across = any_across ? std::max(as_low, share_as_low_across(s)) : as_low;
+  if (only_across) as_low = low_across;
   if (as_low > common_share) return std::nullopt;
   const bool crosses = path && structure_.crosses(s.node, s.peer);
   const bool may_share = crosses || (path && structure_.guessed);
@@ -116,6 +117,8 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
   s.readings = std::move(list);
   if (s.missing.empty() && spread(s) + 0.02 > 1 - s.best / limit)
     s.missing = fmt::format("its readings scatter by {:.1f} %, more than is missing", spread(s) * 100);
+  if (s.missing.empty() && only_across && !others_cross_well(s))
+    s.missing = "the links of its leaf may be what is slow: nobody else's below it have carried more";
   s.else_sure = s.missing.empty();
   if (may_share && s.missing.empty()) {
     s.missing = lacks_solitude(s);
@@ -130,10 +133,15 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
   const double candidates = !sparse_ ? looks * n_ * (n_ + 1.0)  // n (n - 1) paths, 2 n sides
                                      : strictly * (path ? readings_.pairs_measured() : 2.0 * n_);
   const std::size_t runs = runs_of(s.readings).size();
-  s.chance = may_be_chance(chance_of(as_low, int(runs)), candidates);
+  std::vector<Reading> inside;
+  for (const Reading& r : s.readings)
+    if (path || only_across || !is_across(r)) inside.push_back(r);
+  const std::size_t runs_inside = runs_of(inside).size();
+  const double of_those_across = chance_of(low_across, int(runs - runs_inside));
+  s.chance = may_be_chance(of_those_across * chance_of(as_low, int(runs_inside)), candidates);
   // How near together they lie may tell more, and takes a look at all readings.
   if (s.chance && sparse_ && !path && !evened && s.readings.size() == runs)
-    s.chance = may_be_chance(chance_of(as_low, shares_between(s)), candidates);
+    s.chance = may_be_chance(of_those_across * chance_of(as_low, shares_between(s, inside)), candidates);
   // So do others, which is what hashed trunks are like.
   s.chance |= s.in_company && share_as_low_across(s) > seldom_across;
   if (s.chance && (s.missing.empty() || sparse_)) {
@@ -238,14 +246,13 @@ std::string Significance::lacks(const std::vector<Reading>& list, double ratio, 
   return {};
 }
 
-// Of all readings, which share lies between the suspect's best and each of its others. That some lie nearer
-// together than noise has it says no more.
-std::vector<double> Significance::shares_between(const Suspect& s) const {
-  const double near = s.best * (1 - 4 * common_.noise());
+// Of all readings, which share lies between the best of the suspect's `list`, fastest first, and each of the
+// others. That some lie nearer together than noise has it says no more.
+std::vector<double> Significance::shares_between(const Suspect& s, const std::vector<Reading>& list) const {
   std::vector<double> out;
-  for (std::size_t i = 1; i < s.readings.size(); ++i) {
-    const double low = std::min(s.readings[i].rate, near);
-    out.push_back(common_.share_within(low, s.best, [&](int x, int y) { return s.explains(x, y); }));
+  for (std::size_t i = 1; i < list.size(); ++i) {
+    const double best = list.front().rate, low = std::min(list[i].rate, best * (1 - 4 * common_.noise()));
+    out.push_back(common_.share_within(low, best, [&](int x, int y) { return s.explains(x, y); }));
   }
   return out;
 }
@@ -290,6 +297,21 @@ std::string Significance::lacks_solitude(const Suspect& path) const {
       }))
     return "several of its rails are slow, and may share a trunk with each other";
   return {};
+}
+
+// Whether what other nodes of its leaf send, or receive, crosses to other leaves well.
+bool Significance::others_cross_well(const Suspect& side) const {
+  constexpr int enough = 2;
+  const auto leaf = [&](int node) { return structure_.leaf[std::size_t(node)]; };
+  const double good = t_.warning * inference_.reference.rate;
+  int mates = 0, well = 0;
+  for (int node = 0; node < n_; ++node) mates += node != side.node && leaf(node) == leaf(side.node);
+  readings_.each_pair([&](int x, int y) {
+    const int own = side.type == ScopeType::sender ? x : y;
+    if (own == side.node || leaf(own) != leaf(side.node) || !structure_.crosses(x, y)) return;
+    for (const Reading& r : readings_.of(x, y)) well += !r.momentary && r.rate >= good;
+  });
+  return mates == 0 || well >= enough;
 }
 
 double Significance::share_as_low_across(const Suspect& path) const {

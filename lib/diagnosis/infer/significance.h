@@ -60,10 +60,11 @@ class Significance {
   std::string lacks_partners_beside_others(const Suspect& s, int partners, double limit) const;
   std::string lacks(const std::vector<Reading>& readings, double ratio, int partners, int partners_needed,
                     bool crosses) const;
-  std::vector<double> shares_between(const Suspect& suspect) const;
+  std::vector<double> shares_between(const Suspect& suspect, const std::vector<Reading>& list) const;
   double share_of_both(const Suspect& send, const Suspect& receive) const;
   std::string lacks_solitude(const Suspect& path) const;
   bool has_companion(const Suspect& path) const;
+  bool others_cross_well(const Suspect& side) const;
   double share_as_low_across(const Suspect& path) const;
 
   const Readings& readings_;
