@@ -59,6 +59,9 @@ class Conclusion {
   const Parts parts_;
 };
 
+// "is slow at times, in 3 of 9 experiments"
+std::string in_words(Course course, int low_runs, int all_runs);
+
 // Whether the ring was slower than all links together explain: then the rate (bytes/s) that they have.
 std::optional<double> slow_ring(const Diagnosis& diagnosis, double reference, const Readings& readings,
                                 double round_trip, const Thresholds& thresholds);

@@ -43,7 +43,7 @@ void Conclusion::add_parts() {
       device += " " + fold_hostlist(names);
       if (part.device == "between") device += " and the other nodes";
     }
-    const double best = part.readings.front().rate;
+    const double best = part.at_times ? part.at_times->best : part.readings.front().rate;
     std::set<int> runs;
     for (const Reading& r : part.readings) runs.insert(r.run);
     if (!part.confirmed) {
@@ -71,14 +71,22 @@ void Conclusion::add_parts() {
     f.expected = BytesPerSecond(reference_);
     f.ratio = all.ratio;
     f.confidence = confidence(all);
-    f.evidence = {{StatementKind::between_leaves,
-                   {},
-                   {{"pairs", double(part.pairs.size())},
-                    {"rate_Bps", best},
-                    {"readings", double(part.readings.size())},
-                    {"experiments", double(runs.size())},
-                    {"expected_Bps", reference_}}},
-                  StatementKind::ends_do_better_below_leaf};
+    std::vector<Quantity> values = {{"pairs", double(part.pairs.size())},
+                                    {"rate_Bps", best},
+                                    {"readings", double(part.readings.size())},
+                                    {"experiments", double(runs.size())},
+                                    {"expected_Bps", reference_}};
+    if (part.at_times) {
+      const LeafAtTimes& leaf = *part.at_times;
+      if (leaf.course == Course::ended) f.severity = Severity::info;  // it is told
+      f.evidence.push_back({StatementKind::leaf_slow_at_times,
+                            {},
+                            std::move(values),
+                            in_words(leaf.course, leaf.low_runs, leaf.all_runs)});
+    } else {
+      f.evidence = {{StatementKind::between_leaves, {}, std::move(values)},
+                    StatementKind::ends_do_better_below_leaf};
+    }
     for (std::size_t i = 0; i < std::min<std::size_t>(part.pairs.size(), 4); ++i)
       f.evidence.push_back(
           {StatementKind::one_pair, {node(part.pairs[i].first), node(part.pairs[i].second)}});

@@ -17,14 +17,14 @@ std::optional<BytesPerSecond> middle_of(const std::vector<double>& rates) {
   return rates.empty() ? std::nullopt : std::optional(BytesPerSecond(middle_mean(rates)));
 }
 
-std::string course_in_words(const Suspect& s) {
-  const std::string of = fmt::format("{} of {} experiments", s.low_runs, s.all_runs);
-  return s.course == Course::began   ? "became slow during the check, in the last " + of
-         : s.course == Course::ended ? "was slow in the first " + of + ", and no more since"
-                                     : "is slow at times, in " + of;
-}
-
 }  // namespace
+
+std::string in_words(Course course, int low_runs, int all_runs) {
+  const std::string of = fmt::format("{} of {} experiments", low_runs, all_runs);
+  return course == Course::began   ? "became slow during the check, in the last " + of
+         : course == Course::ended ? "was slow in the first " + of + ", and no more since"
+                                   : "is slow at times, in " + of;
+}
 
 void Conclusion::run() {
   fill_rates();
@@ -152,7 +152,8 @@ void Conclusion::add_evidence(const Suspect& s, Finding& f) const {
                                  {"rate_Bps", c_.inference.generation(s) * s.best},
                                  {"expected_Bps", c_.inference.generation(s) * reference_}};
     values.insert(values.end(), more.begin(), more.end());
-    f.evidence.push_back({kind, std::move(whom), std::move(values), course_in_words(s)});
+    f.evidence.push_back(
+        {kind, std::move(whom), std::move(values), in_words(s.course, s.low_runs, s.all_runs)});
   };
   if (s.type == ScopeType::path) {
     const Subject peer = node(s.peer);

@@ -47,6 +47,7 @@ enum class StatementKind {
   slow_rail,
   slow_rails,
   between_leaves,
+  leaf_slow_at_times,
   ends_do_better_below_leaf,
   one_pair,
   over_trunk,

@@ -6,13 +6,16 @@
 #include <set>
 
 #include "base/statistics.h"
+#include "diagnosis/infer/unsteady.h"
 
 namespace ringtrue::diagnosis {
 namespace {
 
 constexpr double slow_share = 0.93;
-constexpr std::size_t min_sides = 6;      // to say what is usual on a rail
-constexpr double chance = 1e-3;           // of a part that is suspected
+constexpr std::size_t min_sides = 6;  // to say what is usual on a rail
+constexpr double chance = 1e-4;       // of a part that is suspected, and looked at after each round
+// Where links are hashed, hops meet: of so many more pairs that many are taken to be slow.
+constexpr double usually_slow = 1, usually_of = 4;
 constexpr double badly_known = 0.5;       // of what few sides show, the middle: by this over their number
 constexpr std::size_t of_two_leaves = 6;  // pairs: nothing else tells what is usual between them
 
@@ -35,11 +38,10 @@ Parts::Parts(const Structure& structure, const Readings& readings, const Inferen
       crowded_(inference.crowded),
       guessed_(structure.guessed ? structure.leaf : std::vector<int>()) {
   find_rail();
-  if (structure.guessed) may_be_pods_ = often_low_inside(structure, inference.reference.rate);
   // Where routes are told, trunks.h names trunks; what no route explains is slow paths and no more.
   if (!structure.routes && structure.leaf.size() == std::size_t(readings.nodes()) &&
       inference.reference.rate > 0)
-    fold(crossings(structure, inference), inference);
+    fold(crossings(structure, inference), structure, inference);
   for (const SlowGroup& group : inference.groups) {
     const ScopeType type = group.halves || group.sends != group.receives ? ScopeType::trunk : ScopeType::leaf;
     const char* const what = group.halves              ? "between"
@@ -109,13 +111,15 @@ const FabricPart* Parts::part_of(int source, int destination) const {
   return nullptr;
 }
 
-// Whether nodes that are below one leaf, as was guessed, seem to share links: then they are below several.
-bool Parts::often_low_inside(const Structure& structure, double reference) const {
-  constexpr double often = 0.05;
+// Whether nodes that are below one leaf, as was guessed, read as low among each other now and then: they may
+// be below several, and share links.
+bool Parts::may_be_pods(double rate) const {
+  constexpr double often = 0.05, as_low = 1.05;
+  if (guessed_.empty()) return false;
   int all = 0, low = 0;
   readings_.each_pair([&](int x, int y) {
-    if (structure.crosses(x, y)) return;
-    for (const Reading& r : readings_.of(x, y)) ++all, low += r.rate < slow_share * reference;
+    if (guessed_[std::size_t(x)] != guessed_[std::size_t(y)]) return;
+    for (const Reading& r : readings_.of(x, y)) ++all, low += r.rate < as_low * rate;
   });
   return low > often * all;
 }
@@ -130,20 +134,20 @@ std::vector<Parts::Crossing> Parts::crossings(const Structure& structure, const 
   readings_.each_pair([&](int x, int y) {
     const int from = structure.leaf[std::size_t(x)], to = structure.leaf[std::size_t(y)];
     const auto best = readings_.best(x, y);
-    if (from < 0 || to < 0 || from == to || !best || readings_.counting(x, y).empty()) return;
+    if (from < 0 || to < 0 || from == to || !best || readings_.only_momentary(x, y)) return;
     if (suspected.count({x, ScopeType::sender}) || suspected.count({y, ScopeType::receiver})) return;
     const bool slow = *best < slow_share * inference.reference.rate;
     const double level = std::min(inference.generation(x), inference.generation(y));
     const std::vector<int> rails = slow ? slow_rails(readings_.counting(x, y)) : std::vector<int>();
     const bool some = !rails.empty() && rails.size() < usual_.size();
     out.push_back({x, y, from, to, slow, some && rails.size() == 1 ? rails[0] : -1, some && rails.size() > 1,
-                   *best * level, !slow && level < fastest});
+                   *best, *best * level, !slow && level < fastest, !readings_.counting(x, y).empty()});
   });
   return out;
 }
 
-void Parts::fold(std::vector<Crossing> all, const Inference& inference) {
-  std::set<int> leaves;
+void Parts::fold(std::vector<Crossing> all, const Structure& structure, const Inference& inference) {
+  std::set<int> leaves, slow_for_good;
   for (const Crossing& c : all) leaves.insert(c.from), leaves.insert(c.to);
   // The leaf that explains most, and no chance; again, of what it leaves.
   for (;;) {
@@ -158,10 +162,13 @@ void Parts::fold(std::vector<Crossing> all, const Inference& inference) {
     }
     if (most == 0) break;
     add(all, best, leaves);
+    slow_for_good.insert(best.leaf);
     std::erase_if(all, [&](const Crossing& c) { return best.hold(c) && c.slow; });
   }
   if (fabric_.size() > 1 || often_slow(all, leaves))
     for (FabricPart& part : fabric_) part.confirmed &= !may_be_others(part, true);
+  for (const Ends& ends : add_at_times(structure, leaves, slow_for_good))
+    std::erase_if(all, [&](const Crossing& c) { return ends.hold(c) && c.slow; });
   fold_confirmed(std::move(all), int(leaves.size()), inference);
 }
 
@@ -170,9 +177,9 @@ void Parts::fold(std::vector<Crossing> all, const Inference& inference) {
 std::size_t Parts::explains(const std::vector<Crossing>& all, const Ends& ends, std::size_t leaves) {
   std::size_t own = 0, ups = 0, others = 0, slow_others = 0;
   int rail = -2;
-  double most = 0;  // that a slow one carried
+  double most = 0, best = 0;  // of the slow ones
   for (const Crossing& c : all)
-    if (c.slow && ends.hold(c)) most = std::max(most, c.carried);
+    if (c.slow && c.counts && ends.hold(c)) most = std::max(most, c.carried), best = std::max(best, c.best);
   for (const Crossing& c : all) {
     // What an older node carries may cross what is slow all the same.
     if (c.older && (c.carried <= most || !ends.hold(c))) continue;
@@ -180,6 +187,7 @@ std::size_t Parts::explains(const std::vector<Crossing>& all, const Ends& ends, 
       ++others, slow_others += c.slow;
       continue;
     }
+    if (!c.counts && c.slow) continue;
     // One rail's leaf is slow on that rail with everyone; all rails' leaves, on all.
     if (!c.slow || c.scattered || (rail != -2 && rail != c.rail)) return 0;
     rail = c.rail;
@@ -187,25 +195,31 @@ std::size_t Parts::explains(const std::vector<Crossing>& all, const Ends& ends, 
   }
   if (own < 2 || (ends.up && ups == 0) || (ends.down && ups == own)) return 0;
   if (others == 0 && own < of_two_leaves) return 0;
-  if (others == 0 && may_be_pods_) return 0;
-  const double share = others > 0 ? double(slow_others) / double(others) : 0;
+  if (others == 0 && may_be_pods(best)) return 0;
+  const double share = others > 0 ? (double(slow_others) + usually_slow) / (double(others) + usually_of) : 0;
   double by_chance = 3 * double(leaves);  // ways to choose the ends
   for (std::size_t i = 0; i < own; ++i) by_chance *= share;
   const bool sure = by_chance < chance;
-  undecided_ |= !sure && own >= 3;
+  undecided_ |= !sure;
   return sure ? own : 0;
 }
 
 void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::set<int>& leaves) {
   FabricPart part;
   for (const Crossing& c : all) {
-    if (!ends.hold(c) || c.older) continue;
+    if (!ends.hold(c) || c.older || !c.counts) continue;
     part.pairs.emplace_back(c.source, c.destination);
     const auto list = readings_.counting(c.source, c.destination);
     part.readings.insert(part.readings.end(), list.begin(), list.end());
   }
   std::sort(part.readings.begin(), part.readings.end(),
             [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
+  name(part, ends, leaves);
+  part.confirmed = proven(part) && !may_be_others(part, leaves.size() == 2);
+  fabric_.push_back(std::move(part));
+}
+
+void Parts::name(FabricPart& part, const Ends& ends, const std::set<int>& leaves) const {
   if (leaves.size() == 2) {  // which of the two it is, nobody can tell
     part.device = fmt::format("between leaf {} and leaf {}", *leaves.begin(), *leaves.rbegin());
   } else {
@@ -221,8 +235,28 @@ void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::s
                   : part.type == ScopeType::leaf ? "leaf of"
                   : ends.up                      ? "uplinks of"
                                                  : "downlinks of");
-  part.confirmed = proven(part) && !may_be_others(part, leaves.size() == 2);
-  fabric_.push_back(std::move(part));
+}
+
+// Those that are slow now and then, and are named; whether others want another look.
+std::vector<Parts::Ends> Parts::add_at_times(const Structure& structure, const std::set<int>& leaves,
+                                             const std::set<int>& slow_for_good) {
+  std::vector<Ends> out;
+  for (LeafAtTimes& leaf : leaves_at_times(readings_, inference_, structure, slow_for_good)) {
+    const Ends ends{leaf.leaf, leaf.up, leaf.down};
+    FabricPart part;
+    part.pairs = leaf.pairs, part.readings = leaf.readings;
+    name(part, ends, leaves);
+    const bool two = leaves.size() == 2;
+    if (may_be_others(part, two) || (two && may_be_pods(part.readings.front().rate))) continue;
+    if (!leaf.confirmed && leaf.all_runs < at_times::most_runs)
+      open_.insert(leaf.pairs.begin(), leaf.pairs.end());
+    if (!leaf.confirmed) continue;
+    part.confirmed = true;
+    part.at_times = std::move(leaf);
+    fabric_.push_back(std::move(part));
+    out.push_back(ends);
+  }
+  return out;
 }
 
 // Whether pairs of some leaf are slow as often as not.

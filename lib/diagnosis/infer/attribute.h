@@ -16,6 +16,7 @@
 
 #include "diagnosis/findings/report.h"
 #include "diagnosis/infer/inference.h"
+#include "diagnosis/infer/leaves_at_times.h"
 #include "diagnosis/infer/readings.h"
 #include "diagnosis/measurer.h"
 
@@ -26,9 +27,10 @@ struct FabricPart {
   ScopeType type = ScopeType::trunk;  // leaf, trunk or spine
   std::string device;                 // "leaf 3", "uplinks of leaf 3", "a spine"
   std::vector<std::pair<int, int>> pairs;
-  std::vector<Reading> readings;  // of these pairs, fastest first
-  bool confirmed = false;         // three readings in three experiments, two of them repeats
-  std::vector<int> members{};     // nodes, where `device` is what they share, which nobody told
+  std::vector<Reading> readings;          // of these pairs, fastest first
+  bool confirmed = false;                 // three readings in three experiments, two of them repeats
+  std::vector<int> members{};             // nodes, where `device` is what they share, which nobody told
+  std::optional<LeafAtTimes> at_times{};  // it is slow now and then, and `readings` are the low ones
 };
 
 struct SlowRail {
@@ -47,6 +49,9 @@ class Parts {
   const std::vector<FabricPart>& fabric() const { return fabric_; }
   // A leaf's pairs with others were all slow, but it may be chance: more of them would tell.
   bool undecided() const { return undecided_; }
+  // Pairs that read low of a leaf that may be slow at times, if it is no chance: others of it would tell.
+  bool may_be_at_times(int source, int destination) const { return open_.contains({source, destination}); }
+  bool any_at_times() const { return !open_.empty(); }
   // Whether a part of the fabric explains this path.
   const FabricPart* part_of(int source, int destination) const;
 
@@ -56,8 +61,10 @@ class Parts {
     bool slow = false;
     int rail = -1;           // the only slow one; -1: all, or nobody knows
     bool scattered = false;  // several rails are slow, but not all
-    double carried = 0;      // bytes per second, as it was measured
+    double best = 0;         // bytes per second
+    double carried = 0;      // the same as it was measured
     bool older = false;      // an end is of a slower generation, and as good as that
+    bool counts = true;      // else it shared links, or was beside others' traffic, and accuses nobody
   };
   // What of a leaf is slow.
   struct Ends {
@@ -67,12 +74,15 @@ class Parts {
   };
   std::vector<int> slow_rails(const std::vector<Reading>& readings) const;  // all that are
   std::vector<Crossing> crossings(const Structure& structure, const Inference& inference) const;
-  void fold(std::vector<Crossing> crossings, const Inference& inference);
+  void fold(std::vector<Crossing> crossings, const Structure& structure, const Inference& inference);
+  std::vector<Ends> add_at_times(const Structure& structure, const std::set<int>& leaves,
+                                 const std::set<int>& slow_for_good);
+  void name(FabricPart& part, const Ends& ends, const std::set<int>& leaves) const;
   std::size_t explains(const std::vector<Crossing>& all, const Ends& ends, std::size_t leaves);
   void add(const std::vector<Crossing>& all, const Ends& ends, const std::set<int>& leaves);
   void fold_confirmed(std::vector<Crossing> crossings, int leaves, const Inference& inference);
   void find_rail();
-  bool often_low_inside(const Structure& structure, double reference) const;
+  bool may_be_pods(double rate) const;
   bool may_be_others(const FabricPart& part, bool anybodys) const;
   static bool often_slow(const std::vector<Crossing>& crossings, const std::set<int>& leaves);
   void name_by_members(FabricPart& part, int leaf, std::string device) const;
@@ -85,7 +95,7 @@ class Parts {
   std::optional<SlowRail> slow_rail_;
   std::vector<FabricPart> fabric_;
   bool undecided_ = false;
-  bool may_be_pods_ = false;  // what was guessed to be leaves
+  std::set<std::pair<int, int>> open_;
 };
 
 }  // namespace ringtrue::diagnosis

@@ -16,19 +16,8 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-// What counts as low, of what is due: a mild fault shows in the first, a deep one beside much scatter in the
-// last.
-constexpr std::array<double, 4> depths = {0.9, 0.8, 0.65, 0.45};
-constexpr double by_chance = 1e-4;  // over all sides and depths: then it is named; looked at once a round
-// The first depths are as deep as the tails of noise, whose readings are not as independent as they are taken
-// to be.
-constexpr double by_chance_mild = 1e-6;
-constexpr std::size_t mild_depths = 2;
-constexpr double worth_a_look = 10;   // ... expected of chance: then it is measured again
-constexpr int most_runs = 24;         // after which more of the same would not tell
-constexpr int fewest_low = 3;         // runs
-constexpr int fewest_good = 4;        // runs, after which it is over
-constexpr double least_share = 0.15;  // of its runs: what is rarer is a disturbance
+using namespace at_times;
+
 constexpr double deep = 0.6;  // of what is due: what is lower takes so long that its share is of the time
 // Readings of one pair are not independent where it may share links with others, the same ones each time.
 constexpr int times_a_pair_far = 1, times_a_pair_near = 4;
@@ -381,23 +370,6 @@ class UnsteadySides {
     });
   }
 
-  // Low ones after all others, or before them, and several of both.
-  static Course course_of(const std::set<int>& runs, const std::set<int>& low) {
-    constexpr std::size_t several = 3;
-    if (low.size() < several || runs.size() < low.size() + several) {
-      // One good reading at the end, or at the beginning, says less.
-      const bool ended =
-          !low.empty() && low.size() >= several && *low.rbegin() < *runs.rbegin() &&
-          std::distance(runs.begin(), runs.find(*low.rbegin())) + 1 == std::ptrdiff_t(low.size());
-      return ended ? Course::ended : Course::at_times;
-    }
-    std::set<int> good;
-    std::set_difference(runs.begin(), runs.end(), low.begin(), low.end(), std::inserter(good, good.end()));
-    return *good.rbegin() < *low.begin()   ? Course::began
-           : *low.rbegin() < *good.begin() ? Course::ended
-                                           : Course::at_times;
-  }
-
   void explain(std::size_t s, std::size_t depth) {
     for (const std::size_t i : of_[s])
       if (low(items_[i], s % 2, depth)) items_[i].explained = true;
@@ -430,6 +402,22 @@ double tail_of(const std::vector<double>& chances, int low) {
     exactly[0] *= 1 - p;
   }
   return reached;
+}
+
+Course course_of(const std::set<int>& runs, const std::set<int>& low) {
+  constexpr std::size_t several = 3;
+  if (low.size() < several || runs.size() < low.size() + several) {
+    // One good reading at the end, or at the beginning, says less.
+    const bool ended =
+        !low.empty() && low.size() >= several && *low.rbegin() < *runs.rbegin() &&
+        std::distance(runs.begin(), runs.find(*low.rbegin())) + 1 == std::ptrdiff_t(low.size());
+    return ended ? Course::ended : Course::at_times;
+  }
+  std::set<int> good;
+  std::set_difference(runs.begin(), runs.end(), low.begin(), low.end(), std::inserter(good, good.end()));
+  return *good.rbegin() < *low.begin()   ? Course::began
+         : *low.rbegin() < *good.begin() ? Course::ended
+                                         : Course::at_times;
 }
 
 std::vector<Suspect> unsteady_sides(const Readings& readings, const Inference& inference,

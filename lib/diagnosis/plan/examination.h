@@ -86,7 +86,7 @@ class Examination {
 
   // --- few_at_once.cc
   bool settle_untold();
-  NodePairs lone_paths(const Inference& inference) const;
+  NodePairs lone_paths(const Inference& inference, const Parts& parts) const;
   bool few_at_once(const NodePairs& pairs, const std::string& what, double seconds);
   void fit_room(const NodePairs& pairs, const Inference& inference);
   NodePairs next_pairs(const Inference& inference, bool more);

@@ -120,7 +120,7 @@ Wanted Examination::wanted(const Inference& inference, const Parts& parts) const
     if (s.type == ScopeType::receiver || s.type == ScopeType::node) out.receives[std::size_t(s.node)] = 1;
     // Of a part of the fabric, other pairs tell more than the same again.
     const bool tells = s.type == ScopeType::path && !s.confirmed && !s.alone;
-    if (!tells || parts.part_of(s.node, s.peer)) continue;
+    if (!tells || parts.part_of(s.node, s.peer) || parts.may_be_at_times(s.node, s.peer)) continue;
     const bool crosses = structure_.crosses(s.node, s.peer);
     const bool other = s.readings.size() >= 2 && draw() % 2 == 0;
     // Two that share a trunk slow one another: once repeated, not both of them in every round.
@@ -173,14 +173,14 @@ bool Examination::settle() {
         continue;
       }
     }
-    const NodePairs lone = lone_paths(inference);
+    const Parts parts(structure_, inference.rated(readings_), inference);
+    const NodePairs lone = lone_paths(inference, parts);
     if (const int before = few_rounds_; !lone.empty() && lone_rounds_ < max_lone_rounds) {
       if (!few_at_once(lone, "paths across leaves, few at a time", 0.02 * options_.budget.value))
         return false;
       ++lone_rounds_;
       if (few_rounds_ > before) continue;
     }
-    const Parts parts(structure_, inference.rated(readings_), inference);
     const bool fleet = rounds_ > 0 && inference.reference.fleet_slow && fleet_repeats_ < 2;
     const bool open = fleet || is_open(inference, parts);
     if (!open && rounds_ >= screening_rounds() && !trunks_wanted(inference, parts)) return true;
@@ -225,8 +225,8 @@ bool Examination::is_open(const Inference& inference, const Parts& parts) const 
     const int worth = proven ? 0 : s.readings.size() >= 3 ? rounds_for_repeated : rounds_for_paths;
     if (!(part && part->confirmed) && (!s.chance || rounds_ < worth)) return true;
   }
-  return (parts.undecided() && !proven && rounds_ < rounds_for_repeated) ||
-         std::any_of(late.begin(), late.end(), [](const Late& l) { return !l.confirmed(); });
+  if (!proven && (parts.any_at_times() || (parts.undecided() && rounds_ < rounds_for_repeated))) return true;
+  return std::any_of(late.begin(), late.end(), [](const Late& l) { return !l.confirmed(); });
 }
 
 // All pairs, where that was asked for: each node with the next, then with the one behind that, and so on.

@@ -88,6 +88,9 @@ constexpr Wording wordings[] = {
     {StatementKind::between_leaves, "between-leaves",
      "{#pairs} between leaves carry at most {rate_Bps} ({#readings} in {#experiments}); expected "
      "{expected_Bps}"},
+    {StatementKind::leaf_slow_at_times, "leaf-slow-at-times",
+     "what crosses between it and other leaves {text}: {#pairs} then carry {rate_Bps}; expected "
+     "{expected_Bps}"},
     {StatementKind::ends_do_better_below_leaf, "ends-do-better-below-leaf",
      "the ends of these pairs reach more with partners below their own leaf"},
     {StatementKind::one_pair, "one-pair", "one of them: {0} -> {1}"},

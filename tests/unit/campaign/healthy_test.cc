@@ -10,7 +10,7 @@ namespace {
 struct Accused {
   std::uint64_t seed, number;
   const char* why;
-  int most_nodes = Limits{}.max_nodes;
+  int most_nodes = Limits{}.max_nodes, least_nodes = Limits{}.min_nodes;
 };
 
 class Healthy : public testing::TestWithParam<Accused> {};
@@ -19,6 +19,7 @@ TEST_P(Healthy, IsNotAccused) {
   Limits limits;
   limits.nuisances = *parse_nuisances("half");
   limits.max_nodes = GetParam().most_nodes;
+  limits.min_nodes = GetParam().least_nodes;
   const Case c = draw_case(GetParam().seed, GetParam().number, limits);
   ASSERT_TRUE(c.world.fabric.faults.empty());
   const Checked checked = check(c);
@@ -36,7 +37,10 @@ INSTANTIATE_TEST_SUITE_P(
         Accused{32, 914, "a sender, its leaf guessed in part, on trunks that others use"},
         Accused{32, 768, "one of eight rails of three busy nodes"},
         Accused{99, 262, "three nodes of two generations, beside a declaration that none reaches", 4},
-        Accused{99, 1052, "both directions of two nodes, beside a declaration that none reaches", 4}),
+        Accused{99, 1052, "both directions of two nodes, beside a declaration that none reaches", 4},
+        Accused{9102, 1004, "a receiver that met nobody as fast below its own leaf", 64, 9},
+        Accused{9102, 2778, "a leaf of which two pairs were low, where few others were measured", 64, 9},
+        Accused{9102, 2858, "a leaf of which three pairs were low, where few others were measured", 64, 9}),
     [](const auto& info) {
       return "seed_" + std::to_string(info.param.seed) + "_case_" + std::to_string(info.param.number);
     });

@@ -1,0 +1,32 @@
+// Leaves whose links to others are slow now and then: what a good crossing clears of a leaf that is slow for
+// good, it does not clear of one that is slow at times.
+//
+// As of sides (unsteady.h): how often crossings read low elsewhere tells how often they do by chance. Of each
+// experiment one reading counts that leaves the leaf and one that enters it. No one node, at either end, may
+// be what makes them low, and no other leaf be slow at times as well: then it is something above them.
+#pragma once
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "diagnosis/infer/inference.h"
+
+namespace ringtrue::diagnosis {
+
+struct LeafAtTimes {
+  int leaf = -1;
+  bool up = false, down = false;           // what leaves it, what enters it
+  std::vector<Reading> readings;           // the low ones, fastest first
+  std::vector<std::pair<int, int>> pairs;  // of these
+  double best = 0;                         // their middle, bytes per second
+  int low_runs = 0, all_runs = 0;
+  Course course = Course::at_times;
+  bool confirmed = false;  // else it may be chance yet, and more readings would tell
+};
+
+// Of leaves that are not slow for good. Clearest first; `structure` knows the leaves.
+std::vector<LeafAtTimes> leaves_at_times(const Readings& readings, const Inference& inference,
+                                         const Structure& structure, const std::set<int>& slow_for_good);
+
+}  // namespace ringtrue::diagnosis
