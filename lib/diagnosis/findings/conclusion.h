@@ -21,7 +21,7 @@ class Conclusion {
       : c_(c),
         out_(out),
         reference_(c.inference.reference.rate),
-        parts_(c.structure, c.readings, c.inference) {}
+        parts_(c.structure, c.readings, c.across, c.inference) {}
   void run();
 
  private:

@@ -57,9 +57,10 @@ void Conclusion::add_parts() {
                                   device});
       continue;
     }
+    const double usual = part.at_times ? part.at_times->usual : reference_;
     Suspect all;
     all.best = best;
-    all.ratio = best / reference_;
+    all.ratio = best / usual;
     all.readings = part.readings;
     Finding f;
     f.scope.type = part.type;
@@ -68,21 +69,23 @@ void Conclusion::add_parts() {
     f.kind = slow_kind(part.type);
     f.severity = severity(all.ratio);
     f.measured = BytesPerSecond(best);
-    f.expected = BytesPerSecond(reference_);
+    f.expected = BytesPerSecond(usual);
     f.ratio = all.ratio;
     f.confidence = confidence(all);
     std::vector<Quantity> values = {{"pairs", double(part.pairs.size())},
                                     {"rate_Bps", best},
                                     {"readings", double(part.readings.size())},
                                     {"experiments", double(runs.size())},
-                                    {"expected_Bps", reference_}};
+                                    {"expected_Bps", usual}};
     if (part.at_times) {
       const LeafAtTimes& leaf = *part.at_times;
       if (leaf.course == Course::ended) f.severity = Severity::info;  // it is told
-      f.evidence.push_back({StatementKind::leaf_slow_at_times,
-                            {},
-                            std::move(values),
-                            in_words(leaf.course, leaf.low_runs, leaf.all_runs)});
+      f.evidence.push_back(
+          {leaf.together ? StatementKind::leaf_carries_less : StatementKind::leaf_slow_at_times,
+           {},
+           std::move(values),
+           leaf.low_runs == leaf.all_runs ? fmt::format("did so in all {} experiments", leaf.all_runs)
+                                          : in_words(leaf.course, leaf.low_runs, leaf.all_runs)});
     } else {
       f.evidence = {{StatementKind::between_leaves, {}, std::move(values)},
                     StatementKind::ends_do_better_below_leaf};

@@ -31,6 +31,7 @@ struct DeadNode {
 struct Measured {
   const Readings& readings;  // as those of `inference` are
   const Readings& measured;
+  const Readings& across;  // of experiments in which all nodes sent to other leaves
   const Inference& inference;
   const Thresholds& thresholds;
   std::optional<SlowestHop> slowest_hop;

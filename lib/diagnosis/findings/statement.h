@@ -48,6 +48,7 @@ enum class StatementKind {
   slow_rails,
   between_leaves,
   leaf_slow_at_times,
+  leaf_carries_less,
   ends_do_better_below_leaf,
   one_pair,
   over_trunk,

@@ -19,20 +19,26 @@ constexpr double usually_slow = 1, usually_of = 4;
 constexpr double badly_known = 0.5;       // of what few sides show, the middle: by this over their number
 constexpr std::size_t of_two_leaves = 6;  // pairs: nothing else tells what is usual between them
 
-// Of the readings of all pairs of a part: repeated, and from several places.
-bool proven(const FabricPart& part) {
+// Of the readings of all pairs of a part: repeated, from several places, and nearer together than what is
+// missing.
+bool proven(const FabricPart& part, double reference) {
   std::set<int> runs, repeats;
   for (const Reading& r : part.readings) {
     runs.insert(r.run);
     if (r.confirming) repeats.insert(r.run);
   }
-  return part.pairs.size() >= 2 && part.readings.size() >= 3 && runs.size() >= 3 && repeats.size() >= 2;
+  if (part.pairs.size() < 2 || part.readings.size() < 3 || runs.size() < 3 || repeats.size() < 2)
+    return false;
+  const double best = part.readings.front().rate, middle = part.readings[part.readings.size() / 2].rate;
+  return 1 - middle / best + 0.02 <= 1 - best / reference;
 }
 
 }  // namespace
 
-Parts::Parts(const Structure& structure, const Readings& readings, const Inference& inference)
+Parts::Parts(const Structure& structure, const Readings& readings, const Readings& across,
+             const Inference& inference)
     : readings_(readings),
+      across_(across),
       inference_(inference),
       untold_(structure.leaf.empty()),
       crowded_(inference.crowded),
@@ -215,7 +221,7 @@ void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::s
   std::sort(part.readings.begin(), part.readings.end(),
             [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
   name(part, ends, leaves);
-  part.confirmed = proven(part) && !may_be_others(part, leaves.size() == 2);
+  part.confirmed = proven(part, inference_.reference.rate) && !may_be_others(part, leaves.size() == 2);
   fabric_.push_back(std::move(part));
 }
 
@@ -241,7 +247,7 @@ void Parts::name(FabricPart& part, const Ends& ends, const std::set<int>& leaves
 std::vector<Parts::Ends> Parts::add_at_times(const Structure& structure, const std::set<int>& leaves,
                                              const std::set<int>& slow_for_good) {
   std::vector<Ends> out;
-  for (LeafAtTimes& leaf : leaves_at_times(readings_, inference_, structure, slow_for_good)) {
+  for (LeafAtTimes& leaf : leaves_at_times(readings_, across_, inference_, structure, slow_for_good)) {
     const Ends ends{leaf.leaf, leaf.up, leaf.down};
     FabricPart part;
     part.pairs = leaf.pairs, part.readings = leaf.readings;

@@ -40,7 +40,9 @@ struct SlowRail {
 
 class Parts {
  public:
-  Parts(const Structure& structure, const Readings& readings, const Inference& inference);
+  // `across`: of experiments in which all nodes sent to other leaves, as they were measured.
+  Parts(const Structure& structure, const Readings& readings, const Readings& across,
+        const Inference& inference);
 
   // Rails that are slow in all of a suspect's readings, where others are not; empty where rails tell nothing.
   std::vector<int> slow_rails(const Suspect& suspect) const;
@@ -87,7 +89,7 @@ class Parts {
   static bool often_slow(const std::vector<Crossing>& crossings, const std::set<int>& leaves);
   void name_by_members(FabricPart& part, int leaf, std::string device) const;
 
-  const Readings& readings_;
+  const Readings &readings_, &across_;
   const Inference& inference_;
   const bool untold_, crowded_;
   const std::vector<int> guessed_;  // by node: its leaf, where that was guessed

@@ -39,6 +39,23 @@ double Latencies::usual() const {
   return upper_median(std::move(all));
 }
 
+std::set<int> Latencies::far_leaves(const Structure& structure) const {
+  constexpr double far = 1.1;  // times what is usual
+  std::map<int, std::vector<double>> of;
+  for (const auto& [pair, seen] : pairs_) {
+    if (!structure.crosses(pair.first, pair.second)) continue;
+    for (const int node : {pair.first, pair.second})
+      of[structure.leaf[std::size_t(node)]].push_back(seen.least);
+  }
+  std::vector<double> middles;
+  for (const auto& [leaf, trips] : of) middles.push_back(lower_median(trips));
+  const double usual = lower_median(middles);
+  std::set<int> out;
+  for (const auto& [leaf, trips] : of)
+    if (lower_median(trips) > far * usual) out.insert(leaf);
+  return out;
+}
+
 std::vector<Late> Latencies::late(const Structure& structure, int nodes) const {
   const auto n = std::size_t(nodes);
   const bool known = structure.leaf.size() == n && std::all_of(structure.leaf.begin(), structure.leaf.end(),

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,9 @@ class Latencies {
   std::vector<Late> late(const Structure& structure, int nodes) const;
   // Seconds: upper median of all pairs; 0 of none.
   double usual() const;
+  // Leaves that are further from the others than most are: there is more between, a pod's links for one,
+  // which more share.
+  std::set<int> far_leaves(const Structure& structure) const;
 
  private:
   struct Seen {

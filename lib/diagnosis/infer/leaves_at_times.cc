@@ -3,46 +3,87 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 
 #include "base/statistics.h"
+#include "diagnosis/infer/leaf_sums.h"
 #include "diagnosis/infer/unsteady.h"
 
 namespace ringtrue::diagnosis {
 namespace {
 
+using ByDepth = std::array<double, at_times::depths.size()>;
+// Of single hops, and of all of a leaf's together.
+enum Kind : std::uint8_t { single, together };
+constexpr std::size_t kinds = 2;
+
 // How often what crosses between leaves reads below each of the depths is taken to be this, until that many
 // readings of other leaves say otherwise.
-constexpr std::array<double, at_times::depths.size()> low_usually = {0.5, 0.3, 0.25, 0.05};
+constexpr std::array<ByDepth, kinds> low_usually = {{{0.5, 0.3, 0.25, 0.05}, {0.4, 0.2, 0.05, 0.02}}};
 constexpr double usually_weight = 8;
+// Sums of healthy leaves differ by as much where older and slower nodes share links with others.
+constexpr double sums_differ = 0.05;
 constexpr int times_a_pair = 2;            // it may cross a trunk that is slow for good, each time
 constexpr double without_any_node = 0.01;  // chance, over all leaves, of what is left without one node's
 constexpr double another = 0.01;           // chance below which another leaf seems slow at times as well
 
+// Of some kind: how many elsewhere are low, of how many, and how many there are here.
+struct Sample {
+  double low = 0, all = 0;
+  int here = 0;
+};
+
+// The chance of each number of low ones here. How common they are is known from as many as there are
+// elsewhere only: of few, it may be far more (the beta-binomial distribution).
+std::vector<double> distribution_of(const Sample& s) {
+  const double a = s.low, b = s.all - s.low;
+  const auto beta = [](double x, double y) { return std::lgamma(x) + std::lgamma(y) - std::lgamma(x + y); };
+  std::vector<double> out;
+  for (int k = 0; k <= s.here; ++k)
+    out.push_back(std::exp(-std::log(s.here + 1.0) - beta(s.here - k + 1.0, k + 1.0) +
+                           beta(k + a, s.here - k + b) - beta(a, b)));
+  return out;
+}
+
+// The chance of at least so many low ones of two kinds.
+double tail_beside(const Sample& one, const Sample& other, int lows) {
+  const auto p = distribution_of(one), q = distribution_of(other);
+  double out = 0;
+  for (std::size_t i = 0; i < p.size(); ++i)
+    for (std::size_t k = 0; k < q.size(); ++k)
+      if (int(i + k) >= lows) out += p[i] * q[k];
+  return out;
+}
+
 class LeavesAtTimes {
  public:
-  LeavesAtTimes(const Readings& readings, const Inference& inference, const Structure& structure,
-                const std::set<int>& slow_for_good)
-      : inference_(inference) {
+  LeavesAtTimes(const Readings& readings, const Readings& across, const Inference& inference,
+                const Structure& structure, const std::set<int>& slow_for_good)
+      : inference_(inference), sums_(leaf_sums(across, inference, structure, slow_for_good)) {
     readings.each_pair([&](int x, int y) {
       const int from = structure.leaf[std::size_t(x)], to = structure.leaf[std::size_t(y)];
-      if (from < 0 || to < 0 || from == to) return;
+      if (from < 0 || to < 0) return;
+      if (from == to) return note_inside(readings, x, y);
       leaves_.insert(from), leaves_.insert(to);
       if (slow_for_good.contains(from) || slow_for_good.contains(to)) return;
-      const double due = std::min({inference.reference.rate, inference.sends[std::size_t(x)].value_or(0),
-                                   inference.receives[std::size_t(y)].value_or(0)});
+      const double due = due_of(x, y);
       if (due <= 0 || suspected(ScopeType::sender, x) || suspected(ScopeType::receiver, y)) return;
-      for (const Reading& r : readings.of(x, y))
+      for (const Reading& r : readings.of(x, y)) {
+        const double share = r.rate / due;
+        // What shared links, or was beside others' traffic, was good all the same if it was.
+        const bool tells = r.counts() || share >= at_times::depths.front();
         if (!r.momentary && !r.held_back)
-          items_.push_back({&r, from, to, r.rate / due, tells(r, r.rate / due)});
+          items_.push_back({single, r.run, from, to, share, &r, nullptr, tells});
+      }
     });
-    std::ranges::stable_sort(items_, {}, [](const Item& item) { return item.reading->run; });
+    for (const LeafSum& sum : sums_)
+      items_.push_back(
+          {together, sum.run, sum.up ? sum.leaf : -1, sum.up ? -1 : sum.leaf, sum.share(), nullptr, &sum});
+    std::ranges::stable_sort(items_, {}, &Item::run);
     for (std::size_t i = 0; i < items_.size(); ++i)
       for (const int leaf : {items_[i].from, items_[i].to}) of_[leaf].push_back(i);
     two_ = leaves_.size() == 2;
-    std::erase_if(leaves_, [&](int leaf) { return slow_for_good.contains(leaf); });
+    std::erase_if(leaves_, [&](int leaf) { return slow_for_good.contains(leaf) || !of_.contains(leaf); });
   }
 
   std::vector<LeafAtTimes> find() {
@@ -56,17 +97,19 @@ class LeavesAtTimes {
       explain(found);
     }
     // Several that are clear enough have something in common, above them.
-    if (out.size() > 1 && clear_ > 1)
+    if (clear_ > 1)
       for (LeafAtTimes& leaf : out) leaf.confirmed = false;
     return out;
   }
 
  private:
   struct Item {
-    const Reading* reading = nullptr;
-    int from = 0, to = 0;  // leaves
-    double share = 0;      // of what is due
-    bool tells = false;    // else only of how common low readings are
+    Kind kind = single;
+    int run = 0, from = 0, to = 0;     // leaves; -1: others
+    double share = 0;                  // of what is due
+    const Reading* reading = nullptr;  // of a single hop
+    const LeafSum* sum = nullptr;
+    bool tells = true;  // else only of how common low readings are
     bool explained = false;
   };
   struct Ends {
@@ -80,76 +123,94 @@ class LeavesAtTimes {
     double chance = 1e9;  // over all leaves, ends and depths
   };
 
-  // What shared links, or was beside others' traffic, was good all the same if it was.
-  static bool tells(const Reading& r, double share) {
-    return r.counts() || share >= at_times::depths.front();
-  }
   bool suspected(ScopeType type, int node) const {
     return inference_.find(type, node) || inference_.find(ScopeType::node, node);
   }
-  bool low(const Item& item, std::size_t depth) const {
-    return item.share < at_times::depths[depth] && item.share < inference_.thresholds.warning;
+  bool low(const Item& item, std::size_t depth) const { return low(item.kind, item.share, depth); }
+  bool low(Kind kind, double share, std::size_t depth) const {
+    const double below = at_times::depths[depth] - (kind == together ? sums_differ : 0);
+    return share < below && share < inference_.thresholds.warning;
   }
   double ways() const { return 3 * double(leaves_.size() * at_times::depths.size()); }
 
-  using ByDepth = std::array<double, at_times::depths.size()>;
   struct Count {
-    double all = 0;
-    ByDepth low{};
+    std::array<double, kinds> all{};
+    std::array<ByDepth, kinds> low{};
     void add(const LeavesAtTimes& leaves, const Item& item, int sign) {
       if (item.explained) return;
-      all += sign;
-      for (std::size_t d = 0; d < low.size(); ++d) low[d] += sign * leaves.low(item, d);
+      all[item.kind] += sign;
+      for (std::size_t d = 0; d < at_times::depths.size(); ++d)
+        low[item.kind][d] += sign * leaves.low(item, d);
     }
   };
+  // Of two leaves there are no others, and as one hop goes each way, nothing of ours is on their trunks: what
+  // else slows hops is seen below the leaves.
+  void note_inside(const Readings& readings, int x, int y) {
+    const double due = due_of(x, y);
+    if (due <= 0 || suspected(ScopeType::sender, x) || suspected(ScopeType::receiver, y)) return;
+    for (const Reading& r : readings.of(x, y))
+      if (!r.momentary && !r.held_back) inside_.add(*this, {single, r.run, -1, -1, r.rate / due, &r}, 1);
+  }
+  double due_of(int x, int y) const {
+    return std::min({inference_.reference.rate, inference_.sends[std::size_t(x)].value_or(0),
+                     inference_.receives[std::size_t(y)].value_or(0)});
+  }
+
   Count everywhere() const {
-    Count out;
+    Count out = two_ ? inside_ : Count();
     for (const Item& item : items_) out.add(*this, item, 1);
     return out;
   }
-  // How often crossings of other leaves read low.
-  ByDepth elsewhere(int leaf, Count all) const {
-    for (const std::size_t i : of_.at(leaf)) all.add(*this, items_[i], -1);
-    ByDepth out{};
-    for (std::size_t d = 0; d < out.size(); ++d)
-      out[d] = (all.low[d] + usually_weight * low_usually[d]) / (all.all + usually_weight);
+  // How many crossings of other leaves read low, and what is taken for known.
+  Count elsewhere(int leaf, Count out) const {
+    for (const std::size_t i : of_.at(leaf)) out.add(*this, items_[i], -1);
+    for (std::size_t k = 0; k < kinds; ++k) {
+      out.all[k] += usually_weight;
+      for (std::size_t d = 0; d < at_times::depths.size(); ++d)
+        out.low[k][d] += usually_weight * low_usually[k][d];
+    }
     return out;
   }
   static bool speaks_of(const Ends& ends, const Item& item) {
     return item.tells && !item.explained && ends.hold(item);
   }
 
-  // The chance of as many low readings; without those of a node (-1: of all).
-  double tail(const Ends& ends, std::size_t depth, double share, int without = -1) const {
-    std::vector<double> chances;
+  // The chance of as many low readings; without what a node sent and received (-1: of all).
+  double tail(const Ends& ends, std::size_t depth, const Count& others, int without = -1) const {
+    std::array<int, kinds> all{};
     int lows = 0;
     std::set<std::pair<int, bool>> met;  // runs, and which way
     std::map<std::pair<int, int>, int> times;
     for (const std::size_t i : of_.at(ends.leaf)) {
       const Item& item = items_[i];
-      const Reading& r = *item.reading;
-      if (!speaks_of(ends, item) || r.source == without || r.destination == without) continue;
-      if (times[{r.source, r.destination}] >= times_a_pair) continue;
-      if (!met.emplace(r.run, item.from == ends.leaf).second) continue;
-      ++times[{r.source, r.destination}];
-      chances.push_back(share);
-      lows += low(item, depth);
+      if (!speaks_of(ends, item)) continue;
+      double share = item.share;
+      if (const Reading* r = item.reading) {
+        if (r->source == without || r->destination == without) continue;
+        if (times[{r->source, r->destination}] >= times_a_pair) continue;
+        if (!met.emplace(r->run, item.from == ends.leaf).second) continue;
+        ++times[{r->source, r->destination}];
+      } else if (without >= 0) {
+        share = item.sum->share(without);
+      }
+      ++all[item.kind];
+      lows += low(item.kind, share, depth);
     }
-    return tail_of(chances, lows);
+    return tail_beside({others.low[single][depth], others.all[single], all[single]},
+                       {others.low[together][depth], others.all[together], all[together]}, lows);
   }
 
   Clearest clearest(const std::vector<LeafAtTimes>& named) const {
     Clearest out;
     const Count all = everywhere();
     for (const int leaf : leaves_) {
-      if (!of_.contains(leaf)) continue;
       if (std::ranges::any_of(named, [&](const LeafAtTimes& l) { return l.leaf == leaf; })) continue;
-      const ByDepth share = elsewhere(leaf, all);
+      const Count others = elsewhere(leaf, all);
       for (const auto& [up, down] : {std::pair(true, true), {true, false}, {false, true}}) {
         if (two_ && !(up && down)) continue;  // which of them it is, nobody can tell
         const Ends ends{leaf, up, down};
         for (std::size_t d = 0; d < at_times::depths.size(); ++d) {
-          const double chance = ways() * tail(ends, d, share[d]);
+          const double chance = ways() * tail(ends, d, others);
           if (chance < out.chance) out = {ends, d, chance};
         }
       }
@@ -157,47 +218,73 @@ class LeavesAtTimes {
     return out;
   }
 
-  LeafAtTimes describe(const Clearest& found) {
-    LeafAtTimes out;
-    out.leaf = found.ends.leaf, out.up = found.ends.up, out.down = found.ends.down;
-    std::set<int> runs, low_runs, own, others;
+  // What was low, and how often.
+  struct Low {
+    std::set<int> runs, low_runs, own, others;  // experiments; nodes of the leaf, and others
     std::set<std::pair<int, int>> pairs;
-    std::vector<double> rates;
+    std::vector<Reading> readings;
+    std::vector<double> rates, usual;
     bool any_good = false;
+  };
+  Low low_of(const Clearest& found, Kind kind) const {
+    Low out;
+    const auto note = [&](int source, int destination, bool leaves, double rate) {
+      out.own.insert(leaves ? source : destination), out.others.insert(leaves ? destination : source);
+      out.pairs.emplace(source, destination);
+      out.rates.push_back(rate);
+    };
     for (const std::size_t i : of_.at(found.ends.leaf)) {
       const Item& item = items_[i];
-      if (!speaks_of(found.ends, item)) continue;
-      const Reading& r = *item.reading;
-      runs.insert(r.run);
-      any_good |= item.share >= at_times::depths.front();
+      if (item.kind != kind || !speaks_of(found.ends, item)) continue;
+      out.runs.insert(item.run);
+      out.any_good |= item.share >= at_times::depths.front();
       if (!low(item, found.depth)) continue;
-      low_runs.insert(r.run);
-      pairs.emplace(r.source, r.destination);
+      out.low_runs.insert(item.run);
       const bool leaves = item.from == found.ends.leaf;
-      own.insert(leaves ? r.source : r.destination), others.insert(leaves ? r.destination : r.source);
-      rates.push_back(r.rate);
-      out.readings.push_back(r);
+      if (item.reading) {
+        note(item.reading->source, item.reading->destination, leaves, item.reading->rate);
+        out.readings.push_back(*item.reading);
+        continue;
+      }
+      const double mean = item.sum->carried() / double(item.sum->hops.size());
+      for (const LeafSum::Hop& hop : item.sum->hops) note(hop.source, hop.destination, leaves, mean);
+      out.usual.push_back(mean / item.share);
+      Reading& r = out.readings.emplace_back();
+      r.source = item.sum->hops.front().source, r.destination = item.sum->hops.front().destination;
+      r.rate = mean, r.run = item.run;
     }
+    return out;
+  }
+
+  LeafAtTimes describe(const Clearest& found) {
+    const Low hops = low_of(found, single), sums = low_of(found, together);
+    LeafAtTimes out;
+    out.leaf = found.ends.leaf, out.up = found.ends.up, out.down = found.ends.down;
+    out.together = sums.low_runs.size() > hops.low_runs.size();
+    const Low& main = out.together ? sums : hops;
+    out.readings = main.readings;
     std::ranges::stable_sort(out.readings, std::greater<>(), &Reading::rate);
-    out.pairs.assign(pairs.begin(), pairs.end());
-    out.best = upper_median(rates);
-    out.low_runs = int(low_runs.size()), out.all_runs = int(runs.size());
-    out.course = course_of(runs, low_runs);
+    out.pairs.assign(hops.pairs.begin(), hops.pairs.end());
+    if (out.together) out.pairs.assign(sums.pairs.begin(), sums.pairs.end());
+    out.best = upper_median(main.rates);
+    out.usual = out.together ? upper_median(sums.usual) : inference_.reference.rate;
+    out.low_runs = int(main.low_runs.size()), out.all_runs = int(main.runs.size());
+    out.course = course_of(main.runs, main.low_runs);
     const double enough =
         found.depth < at_times::mild_depths ? at_times::by_chance_mild : at_times::by_chance;
-    std::set<int> nodes = own;
-    nodes.insert(others.begin(), others.end());
-    const double share = elsewhere(found.ends.leaf, everywhere())[found.depth];
-    const bool seems = found.chance < another && out.low_runs >= at_times::fewest_low && own.size() >= 2 &&
-                       others.size() >= 2 &&
+    std::set<int> nodes = main.own;
+    nodes.insert(main.others.begin(), main.others.end());
+    const Count others = elsewhere(found.ends.leaf, everywhere());
+    const bool seems = found.chance < another && out.low_runs >= at_times::fewest_low &&
+                       main.own.size() >= 2 && main.others.size() >= 2 &&
                        double(out.low_runs) >= at_times::least_share * double(out.all_runs) &&
                        std::ranges::all_of(nodes, [&](int node) {
-                         return ways() * tail(found.ends, found.depth, share, node) < without_any_node;
+                         return ways() * tail(found.ends, found.depth, others, node) < without_any_node;
                        });
     clear_ += seems;
     const bool is_over = out.course != Course::ended || out.all_runs - out.low_runs >= at_times::fewest_good;
-    // Where none was good, it may be slow for good, which readings tell better (attribute.h).
-    out.confirmed = seems && found.chance < enough && is_over && any_good;
+    // Where no single hop was good, it may be slow for good, which readings tell better (attribute.h).
+    out.confirmed = seems && found.chance < enough && is_over && (out.together || main.any_good);
     return out;
   }
 
@@ -207,7 +294,9 @@ class LeavesAtTimes {
   }
 
   const Inference& inference_;
+  const std::vector<LeafSum> sums_;
   std::vector<Item> items_;
+  Count inside_;
   std::map<int, std::vector<std::size_t>> of_;  // by leaf: what leaves and enters it, by run
   std::set<int> leaves_;                        // those that may be slow at times
   int clear_ = 0;                               // those that seem to be
@@ -216,10 +305,11 @@ class LeavesAtTimes {
 
 }  // namespace
 
-std::vector<LeafAtTimes> leaves_at_times(const Readings& readings, const Inference& inference,
-                                         const Structure& structure, const std::set<int>& slow_for_good) {
+std::vector<LeafAtTimes> leaves_at_times(const Readings& readings, const Readings& across,
+                                         const Inference& inference, const Structure& structure,
+                                         const std::set<int>& slow_for_good) {
   if (inference.reference.rate <= 0 || inference.reference.momentary) return {};
-  return LeavesAtTimes(readings, inference, structure, slow_for_good).find();
+  return LeavesAtTimes(readings, across, inference, structure, slow_for_good).find();
 }
 
 }  // namespace ringtrue::diagnosis

@@ -2,8 +2,9 @@
 // good, it does not clear of one that is slow at times.
 //
 // As of sides (unsteady.h): how often crossings read low elsewhere tells how often they do by chance. Of each
-// experiment one reading counts that leaves the leaf and one that enters it. No one node, at either end, may
-// be what makes them low, and no other leaf be slow at times as well: then it is something above them.
+// experiment one reading counts that leaves the leaf and one that enters it; where all nodes sent across at
+// once, what they carried together (leaf_sums.h). No one node, at either end, may be what makes them low, and
+// no other leaf be slow at times as well: then it is something above them.
 #pragma once
 
 #include <set>
@@ -20,13 +21,17 @@ struct LeafAtTimes {
   std::vector<Reading> readings;           // the low ones, fastest first
   std::vector<std::pair<int, int>> pairs;  // of these
   double best = 0;                         // their middle, bytes per second
+  double usual = 0;                        // what is due
+  bool together = false;                   // all at once: rates are of the mean hop
   int low_runs = 0, all_runs = 0;
   Course course = Course::at_times;
   bool confirmed = false;  // else it may be chance yet, and more readings would tell
 };
 
-// Of leaves that are not slow for good. Clearest first; `structure` knows the leaves.
-std::vector<LeafAtTimes> leaves_at_times(const Readings& readings, const Inference& inference,
-                                         const Structure& structure, const std::set<int>& slow_for_good);
+// Of leaves that are not slow for good. Clearest first; `structure` knows the leaves. `across`: of
+// experiments in which all nodes sent to other leaves.
+std::vector<LeafAtTimes> leaves_at_times(const Readings& readings, const Readings& across,
+                                         const Inference& inference, const Structure& structure,
+                                         const std::set<int>& slow_for_good);
 
 }  // namespace ringtrue::diagnosis

@@ -309,6 +309,9 @@ bool Significance::others_cross_well(const Suspect& side) const {
   readings_.each_pair([&](int x, int y) {
     const int own = side.type == ScopeType::sender ? x : y;
     if (own == side.node || leaf(own) != leaf(side.node) || !structure_.crosses(x, y)) return;
+    // What an older node crosses well may be too little.
+    if (std::min(inference_.generation(x), inference_.generation(y)) < inference_.generation(side.node))
+      return;
     for (const Reading& r : readings_.of(x, y)) well += !r.momentary && r.rate >= good;
   });
   return mates == 0 || well >= enough;

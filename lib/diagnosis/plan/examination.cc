@@ -29,6 +29,7 @@ Examination::Examination(Measurer& measurer, const Options& options)
       n_(std::max(0, measurer.nodes())),
       readings_(n_),
       alone_(n_),
+      across_(n_),
       losses_(options.segment) {
   thresholds_.warning = options.warning;
   thresholds_.critical = options.critical;
@@ -168,6 +169,7 @@ Inference Examination::infer_now() const {
 Measured Examination::measured(const Inference& inference) const {
   return {inference.rated(readings_),
           readings_,
+          across_,
           inference,
           inference.thresholds,
           slowest_hop_,

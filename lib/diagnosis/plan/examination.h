@@ -63,6 +63,8 @@ class Examination {
   bool look_again();
   bool settle();
   bool cover();
+  bool may_go_across(const Inference& inference, const Parts& parts, bool open) const;
+  bool all_across(const Inference& inference);
   bool is_open(const Inference& inference, const Parts& parts) const;
   Wanted wanted(const Inference& inference, const Parts& parts) const;
   bool slow_ends(Wanted& wanted) const;
@@ -143,6 +145,7 @@ class Examination {
   std::optional<double> attainable_;
   Readings readings_;
   Readings alone_;
+  Readings across_;  // of experiments in which all nodes sent to other leaves
   PairCounts counts_;
   Diagnosis out_;
   std::vector<int> all_;
@@ -165,6 +168,7 @@ class Examination {
   std::vector<int> few_times_;  // by node: in so many of them
   PairCounts few_pairs_;        // and by pair
   int too_shorts_ = 0;
+  int across_rounds_ = 0;
   std::optional<SlowestHop> slowest_hop_;
   std::vector<PortReading> ports_;
   Structure structure_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/splitmix64.h"
 #include "diagnosis/findings/conclusion.h"
@@ -22,9 +23,11 @@ constexpr int max_rounds = 24;           // for what is severe, and for pairs be
 constexpr double spine_met = 4.6;        // pairs a spine: one of them crosses it with 99 %
 constexpr int rounds_for_paths = 5;      // and for single paths where others read as low
 constexpr int rounds_for_repeated = 14;  // and for those of them that stay low when repeated
-constexpr int economical = 7;            // runs; a ring for its busbw is played only within them
 constexpr int looks = 2, rounds_of_a_look = 3;
 constexpr double share_of_round = 0.06;
+constexpr int first_across = 3, most_across = 12;  // rounds of all nodes with other leaves
+constexpr int fewest_leaves_across = 4;
+constexpr int economical = 7 + first_across;  // runs; a ring for its busbw is played only within them
 constexpr double may_wait = 0.1;        // sides as low as that expected of chance, once something is proven
 constexpr double first_seconds = 0.05;  // of a hop, at first
 constexpr double cover_seconds = 0.06;  // of a hop: long enough to be no matter of ticks
@@ -173,7 +176,7 @@ bool Examination::settle() {
         continue;
       }
     }
-    const Parts parts(structure_, inference.rated(readings_), inference);
+    const Parts parts(structure_, inference.rated(readings_), across_, inference);
     const NodePairs lone = lone_paths(inference, parts);
     if (const int before = few_rounds_; !lone.empty() && lone_rounds_ < max_lone_rounds) {
       if (!few_at_once(lone, "paths across leaves, few at a time", 0.02 * options_.budget.value))
@@ -183,6 +186,10 @@ bool Examination::settle() {
     }
     const bool fleet = rounds_ > 0 && inference.reference.fleet_slow && fleet_repeats_ < 2;
     const bool open = fleet || is_open(inference, parts);
+    if (may_go_across(inference, parts, open)) {
+      if (!all_across(inference)) return false;
+      continue;
+    }
     if (!open && rounds_ >= screening_rounds() && !trunks_wanted(inference, parts)) return true;
     const std::uint64_t seed = rounds_ == 0 ? 0 : options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
     const auto order = neighbour_order(all_, groups_, wanted(inference, parts), readings_, seed);
@@ -199,6 +206,38 @@ bool Examination::settle() {
     const bool too_short = too_shorts_ < 2 && 4 * hop.value < hop_bytes(order, 1, seconds).value;
     ++(too_short ? too_shorts_ : rounds_);
   }
+  return true;
+}
+
+// All nodes with other leaves at once, some times, and in turn with the others while a leaf may be slow.
+bool Examination::may_go_across(const Inference& inference, const Parts& parts, bool open) const {
+  const int more = rounds_ - screening_rounds();
+  if (crossings_ || more < 0 || across_rounds_ >= most_across) return false;
+  const bool proven = std::ranges::any_of(inference.suspects, &Suspect::confirmed);
+  if ((across_rounds_ >= first_across || proven) && !parts.any_at_times()) return false;
+  if (open && n_ <= 4 * all_pairs_up_to && !parts.any_at_times()) return false;
+  if (open && across_rounds_ >= (parts.any_at_times() ? more : more / 2)) return false;
+  std::map<int, int> members;
+  for (const int node : all_) ++members[structure_.leaf[std::size_t(node)]];
+  const auto several = std::ranges::count_if(members, [](const auto& leaf) { return leaf.second > 1; });
+  return several >= fewest_leaves_across;
+}
+
+bool Examination::all_across(const Inference& inference) {
+  const std::uint64_t seed = options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
+  const auto order = across_order(nodes_without(very_slow(inference)), structure_.leaf, seed);
+  const Bytes hop(std::uint64_t(std::max(min_hop_bytes, first_seconds * typical_)));
+  ++across_rounds_;
+  if (!fits(order, 1, hop)) return true;
+  auto seen =
+      measure(Stage::pairs, "every node with another leaf", pairwise_over(order, 1, hop, options_.max_bytes));
+  if (!seen) return false;
+  const auto far = latencies_.far_leaves(structure_);
+  std::erase_if(seen->hops, [&](const HopReading& hop) {
+    return far.contains(structure_.leaf[std::size_t(hop.source)]) ||
+           far.contains(structure_.leaf[std::size_t(hop.destination)]);
+  });
+  across_.add(*seen, out_.cost.runs, across_rounds_ > first_across);
   return true;
 }
 

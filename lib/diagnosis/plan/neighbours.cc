@@ -185,6 +185,25 @@ std::vector<int> groups_of(const Structure& structure, int nodes) {
   return out;
 }
 
+std::vector<int> across_order(const std::vector<int>& nodes, const std::vector<int>& group,
+                              std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<int> order = nodes;
+  const std::size_t n = order.size();
+  for (std::size_t i = n; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+  const auto of = [&](std::size_t i) { return group[std::size_t(order[i % n])]; };
+  const auto around = [&](std::size_t i) { return (of(i + n - 1) == of(i)) + (of(i) == of(i + 1)); };
+  for (int pass = 0; pass < passes; ++pass)
+    for (std::size_t i = 0; i < n; ++i)
+      for (int attempt = 0; attempt < tries && around(i) > 0; ++attempt) {
+        const std::size_t j = random() % n;
+        const int before = around(i) + around(j);
+        std::swap(order[i], order[j]);
+        if (around(i) + around(j) >= before) std::swap(order[i], order[j]);
+      }
+  return order;
+}
+
 std::vector<int> neighbour_order(const std::vector<int>& nodes, const std::vector<int>& group,
                                  const Wanted& wanted, const Readings& met, std::uint64_t seed) {
   if (seed != 0) return Order(nodes, group, wanted, met, seed).draw();

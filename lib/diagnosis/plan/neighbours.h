@@ -27,4 +27,8 @@ struct Wanted {
 std::vector<int> neighbour_order(const std::vector<int>& nodes, const std::vector<int>& group,
                                  const Wanted& wanted, const Readings& met, std::uint64_t seed);
 
+// All of them in any order, but each next to nodes of other groups as far as there are such.
+std::vector<int> across_order(const std::vector<int>& nodes, const std::vector<int>& group,
+                              std::uint64_t seed);
+
 }  // namespace ringtrue::diagnosis

@@ -104,7 +104,7 @@ std::vector<LeafAtTimes> leaves_of(int rounds, const std::function<bool(int roun
     readings.add(*fleet.measure(e), round + 1, true);
   }
   const Inference inference = infer(readings, Readings(nodes), std::nullopt, std::nullopt, {}, fleet.hangs);
-  return leaves_at_times(readings, inference, fleet.hangs, {});
+  return leaves_at_times(readings, Readings(nodes), inference, fleet.hangs, {});
 }
 
 TEST(LeafAtTimes, IsToldAsWhatItWas) {

@@ -1,0 +1,94 @@
+// Leaves whose trunks together carry less than those of others, though each hop alone does well.
+#include "diagnosis/infer/leaf_sums.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "fleet.h"
+
+namespace ringtrue::diagnosis {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// Each leaf's trunks carry so many times what a node does, each way, shared evenly by all hops that cross.
+class Trunks : public Fleet {
+ public:
+  using Fleet::Fleet;
+  std::function<double(int leaf)> carries = [](int) { return 8.0; };
+  Result<Observation> measure(const Experiment& e) override {
+    std::map<int, double> out, in;
+    const std::size_t n = e.order.size();
+    const std::size_t shift = e.algorithm == collective::AlgorithmId::pairwise ? std::size_t(e.shift) : 1;
+    for (std::size_t r = 0; r < n; ++r) {
+      const int x = e.order[r], y = e.order[(r + shift) % n];
+      if (hangs.crosses(x, y)) ++out[leaf(x)], ++in[leaf(y)];
+    }
+    ways = [&](int x, int y, int) {
+      return std::min({1.0, carries(leaf(x)) / out[leaf(x)], carries(leaf(y)) / in[leaf(y)]});
+    };
+    return Fleet::measure(e);
+  }
+
+ private:
+  int leaf(int node) const { return hangs.leaf[std::size_t(node)]; }
+};
+
+TEST(LeafSums, NameALeafThatCarriesLessWithAllAtOnce) {
+  for (const double usual : {8.0, 4.0}) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      Trunks fleet(64, 8, 1, seed);
+      fleet.hangs.spines = 0;
+      fleet.carries = [&](int leaf) { return leaf == 3 ? 0.4 * usual : usual; };
+      const Diagnosis d = fleet.check();
+      ASSERT_EQ(named(d), Names{"slow-leaf leaf 3"}) << explain(d);
+      EXPECT_NEAR(*d.findings[0].ratio, 0.4, 0.1) << explain(d);
+      EXPECT_EQ(d.findings[0].evidence[0].kind, StatementKind::leaf_carries_less);
+    }
+  }
+}
+
+TEST(LeafSums, NameNobodyWhereAllAreOversubscribedAlike) {
+  for (const double usual : {8.0, 4.0, 1.0})
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      Trunks fleet(64, 8, 1, seed);
+      fleet.hangs.spines = 0;
+      fleet.carries = [&](int) { return usual; };
+      const Diagnosis d = fleet.check();
+      EXPECT_EQ(named(d), Names{}) << usual << explain(d);
+    }
+}
+
+// More nodes below it, and no more trunks.
+TEST(LeafSums, NameNoLeafThatHasMoreOfTheNodes) {
+  Trunks fleet(64, 8);
+  fleet.hangs.spines = 0;
+  for (int node = 8; node < 16; ++node) fleet.hangs.leaf[std::size_t(node)] = 0;
+  fleet.carries = [&](int) { return 3.0; };
+  const Diagnosis d = fleet.check();
+  EXPECT_EQ(named(d), Names{}) << explain(d);
+}
+
+// Alone in a pod of its own: all that it sends goes over that pod's links, of others only some.
+TEST(LeafSums, NameNoLeafThatIsFurtherAway) {
+  Trunks fleet(64, 8);
+  fleet.hangs.spines = 0;
+  fleet.carries = [&](int leaf) { return leaf == 3 ? 3.0 : 8.0; };
+  fleet.trips = [](int x, int y) { return x / 8 != y / 8 && (x / 8 == 3 || y / 8 == 3) ? 1.4 : 1.0; };
+  const Diagnosis d = fleet.check();
+  EXPECT_EQ(named(d), Names{}) << explain(d);
+}
+
+TEST(LeafSums, LeaveOutANode) {
+  LeafSum sum;
+  sum.hops = {{0, 8, 1, 1}, {1, 9, 1, 1}, {2, 10, 0.1, 1}, {3, 11, 1, 1}};
+  sum.usual_share = 1, sum.usual_sum = 4;
+  EXPECT_DOUBLE_EQ(sum.carried(), 3.1);
+  EXPECT_DOUBLE_EQ(sum.share(), 3.1 / 4);
+  EXPECT_DOUBLE_EQ(sum.share(2), 1);
+  EXPECT_DOUBLE_EQ(sum.share(10), 1);
+}
+
+}  // namespace
+}  // namespace ringtrue::diagnosis
