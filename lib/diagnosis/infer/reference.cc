@@ -110,6 +110,9 @@ constexpr double usual_scatter = 0.015, usual_weight = 16;
 // Of a normal distribution, five deviations below are one in three million: 2,048 sides in a thousand fleets.
 // Of few sides the deviation itself is known badly.
 constexpr double deviations = 5, more_of_few = 6;
+// The middle distance of n sides may be larger by that over their root; of few nodes what is usual counts for
+// more than they do.
+constexpr double badly_known = 1;
 constexpr double brief_limit = 0.85;    // bursts raise what was measured briefly, and most sides were
 constexpr double most_scatter = 0.035;  // beyond, it is no matter of ports that differ
 
@@ -129,7 +132,9 @@ double scatter_of(const Limits& sends, const Limits& receives, double reference)
   if (sends.rate.size() < fewest_nodes) return usual_scatter;
   const double n = double(rates.size()), middle = upper_median(rates);
   for (double& rate : rates) rate = std::abs(rate - middle);
-  const double seen = 1.4826 * upper_median(std::move(rates)) / reference;
+  const bool few = int(sends.rate.size()) <= few_nodes;
+  const double known_by = few ? 1 : 1 + badly_known / std::sqrt(std::max(1.0, n));
+  const double seen = known_by * 1.4826 * upper_median(std::move(rates)) / reference;
   return std::min(most_scatter, std::sqrt((n * seen * seen + usual_weight * usual_scatter * usual_scatter) /
                                           (n + usual_weight)));
 }
