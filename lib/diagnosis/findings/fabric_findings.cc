@@ -80,11 +80,13 @@ void Conclusion::add_parts() {
     if (part.at_times) {
       const LeafAtTimes& leaf = *part.at_times;
       if (leaf.course == Course::ended) f.severity = Severity::info;  // it is told
+      // It may have fewer uplinks, or others' jobs may fill them.
+      if (leaf.together && f.severity == Severity::critical) f.severity = Severity::warning;
       f.evidence.push_back(
           {leaf.together ? StatementKind::leaf_carries_less : StatementKind::leaf_slow_at_times,
            {},
            std::move(values),
-           leaf.low_runs == leaf.all_runs ? fmt::format("did so in all {} experiments", leaf.all_runs)
+           leaf.low_runs == leaf.all_runs ? fmt::format("was slow in all {} experiments", leaf.all_runs)
                                           : in_words(leaf.course, leaf.low_runs, leaf.all_runs)});
     } else {
       f.evidence = {{StatementKind::between_leaves, {}, std::move(values)},

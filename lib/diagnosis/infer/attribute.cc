@@ -172,7 +172,7 @@ void Parts::fold(std::vector<Crossing> all, const Structure& structure, const In
     std::erase_if(all, [&](const Crossing& c) { return best.hold(c) && c.slow; });
   }
   if (fabric_.size() > 1 || often_slow(all, leaves))
-    for (FabricPart& part : fabric_) part.confirmed &= !may_be_others(part, true);
+    for (FabricPart& part : fabric_) part.confirmed &= !may_be_others(part, true, inference_.reference.rate);
   for (const Ends& ends : add_at_times(structure, leaves, slow_for_good))
     std::erase_if(all, [&](const Crossing& c) { return ends.hold(c) && c.slow; });
   fold_confirmed(std::move(all), int(leaves.size()), inference);
@@ -221,7 +221,8 @@ void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::s
   std::sort(part.readings.begin(), part.readings.end(),
             [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
   name(part, ends, leaves);
-  part.confirmed = proven(part, inference_.reference.rate) && !may_be_others(part, leaves.size() == 2);
+  part.confirmed = proven(part, inference_.reference.rate) &&
+                   !may_be_others(part, leaves.size() == 2, inference_.reference.rate);
   fabric_.push_back(std::move(part));
 }
 
@@ -253,9 +254,8 @@ std::vector<Parts::Ends> Parts::add_at_times(const Structure& structure, const s
     part.pairs = leaf.pairs, part.readings = leaf.readings;
     name(part, ends, leaves);
     const bool two = leaves.size() == 2;
-    if (may_be_others(part, two) || (two && may_be_pods(part.readings.front().rate))) continue;
-    if (!leaf.confirmed && leaf.all_runs < at_times::most_runs)
-      open_.insert(leaf.pairs.begin(), leaf.pairs.end());
+    if (may_be_others(part, two, leaf.usual) || (two && may_be_pods(part.readings.front().rate))) continue;
+    if (leaf.open) open_.insert(leaf.pairs.begin(), leaf.pairs.end());
     if (!leaf.confirmed) continue;
     part.confirmed = true;
     part.at_times = std::move(leaf);
@@ -278,9 +278,9 @@ bool Parts::often_slow(const std::vector<Crossing>& crossings, const std::set<in
 
 // What others send crosses the links of a leaf that was guessed if it begins or ends at its members. Of two
 // leaves it may be anybody's, and of a pod, whose other leaves are slow then, too.
-bool Parts::may_be_others(const FabricPart& part, bool anybodys) const {
+bool Parts::may_be_others(const FabricPart& part, bool anybodys, double usual) const {
   if (guessed_.empty() || part.readings.empty()) return false;
-  const double lack = inference_.reference.rate - part.readings.front().rate;
+  const double lack = usual - part.readings.front().rate;
   OthersTraffic all;
   for (const int node : part.members) {
     all.sends += inference_.lasting[std::size_t(node)].sends;

@@ -27,8 +27,9 @@ struct FabricPart {
   ScopeType type = ScopeType::trunk;  // leaf, trunk or spine
   std::string device;                 // "leaf 3", "uplinks of leaf 3", "a spine"
   std::vector<std::pair<int, int>> pairs;
-  std::vector<Reading> readings;          // of these pairs, fastest first
-  bool confirmed = false;                 // three readings in three experiments, two of them repeats
+  std::vector<Reading> readings;  // of these pairs, fastest first
+  // Three readings in three experiments, two of them repeats, that agree; of `at_times`, see there.
+  bool confirmed = false;
   std::vector<int> members{};             // nodes, where `device` is what they share, which nobody told
   std::optional<LeafAtTimes> at_times{};  // it is slow now and then, and `readings` are the low ones
 };
@@ -85,7 +86,8 @@ class Parts {
   void fold_confirmed(std::vector<Crossing> crossings, int leaves, const Inference& inference);
   void find_rail();
   bool may_be_pods(double rate) const;
-  bool may_be_others(const FabricPart& part, bool anybodys) const;
+  // `usual`: what its readings would be.
+  bool may_be_others(const FabricPart& part, bool anybodys, double usual) const;
   static bool often_slow(const std::vector<Crossing>& crossings, const std::set<int>& leaves);
   void name_by_members(FabricPart& part, int leaf, std::string device) const;
 

@@ -139,6 +139,11 @@ struct Inference {
                                      : beside_receives[std::size_t(side.peer < 0 ? side.node : side.peer)];
     return side.alone ? beside.rate > 0 : lack * generation(side) <= others_at_most * beside.rate;
   }
+  // What a hop is to carry by what both ends have shown; 0: one has shown nothing.
+  double due(int source, int destination) const {
+    return std::min({reference.rate, sends[std::size_t(source)].value_or(0),
+                     receives[std::size_t(destination)].value_or(0)});
+  }
   const Readings& rated(const Readings& measured) const { return evened ? *evened : measured; }
   double generation(int node) const { return held_to.empty() ? 1 : held_to[std::size_t(node)]; }
   double slowest_generation() const {

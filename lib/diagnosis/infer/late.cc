@@ -41,18 +41,24 @@ double Latencies::usual() const {
 
 std::set<int> Latencies::far_leaves(const Structure& structure) const {
   constexpr double far = 1.1;  // times what is usual
-  std::map<int, std::vector<double>> of;
+  const auto leaf = [&](int node) { return structure.leaf[std::size_t(node)]; };
+  std::map<std::pair<int, int>, std::vector<double>> of;  // by leaf and the other one
   for (const auto& [pair, seen] : pairs_) {
     if (!structure.crosses(pair.first, pair.second)) continue;
-    for (const int node : {pair.first, pair.second})
-      of[structure.leaf[std::size_t(node)]].push_back(seen.least);
+    of[{leaf(pair.first), leaf(pair.second)}].push_back(seen.least);
+    of[{leaf(pair.second), leaf(pair.first)}].push_back(seen.least);
   }
-  std::vector<double> middles;
-  for (const auto& [leaf, trips] : of) middles.push_back(lower_median(trips));
-  const double usual = lower_median(middles);
+  std::map<int, double> nearest;
+  for (const auto& [leaves, trips] : of) {
+    const double middle = lower_median(trips);
+    const auto [at, fresh] = nearest.try_emplace(leaves.first, middle);
+    if (!fresh) at->second = std::min(at->second, middle);
+  }
+  std::vector<double> all;
+  for (const auto& [at, trip] : nearest) all.push_back(trip);
   std::set<int> out;
-  for (const auto& [leaf, trips] : of)
-    if (lower_median(trips) > far * usual) out.insert(leaf);
+  for (const auto& [at, trip] : nearest)
+    if (trip > far * lower_median(all)) out.insert(at);
   return out;
 }
 

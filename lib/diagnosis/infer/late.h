@@ -31,8 +31,8 @@ class Latencies {
   std::vector<Late> late(const Structure& structure, int nodes) const;
   // Seconds: upper median of all pairs; 0 of none.
   double usual() const;
-  // Leaves that are further from the others than most are: there is more between, a pod's links for one,
-  // which more share.
+  // Leaves whose nearest other leaf is further than is usual: alone in a pod, all that they send goes over
+  // its links.
   std::set<int> far_leaves(const Structure& structure) const;
 
  private:

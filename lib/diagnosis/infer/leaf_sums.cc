@@ -24,7 +24,7 @@ double due_of(const LeafSum& sum, int without = -1) {
 double LeafSum::carried(int without) const {
   double out = 0;
   for (const Hop& hop : hops)
-    if (hop.source != without && hop.destination != without) out += hop.carried;
+    if (hop.source != without && hop.destination != without) out += hop.rate + hop.others;
   return out;
 }
 
@@ -40,16 +40,14 @@ std::vector<LeafSum> leaf_sums(const Readings& across, const Inference& inferenc
   across.each_pair([&](int x, int y) {
     const int from = structure.leaf[std::size_t(x)], to = structure.leaf[std::size_t(y)];
     if (from < 0 || to < 0 || from == to || except.contains(from) || except.contains(to)) return;
-    const double due = std::min({inference.reference.rate, inference.sends[std::size_t(x)].value_or(0),
-                                 inference.receives[std::size_t(y)].value_or(0)}) *
-                       std::min(inference.generation(x), inference.generation(y));
+    const double due = inference.due(x, y) * std::min(inference.generation(x), inference.generation(y));
     if (due <= 0) return;
     for (const Reading& r : across.of(x, y)) {
       if (r.momentary || r.held_back) continue;
       for (const bool up : {true, false}) {
         LeafSum& sum = rounds[{r.run, up}][up ? from : to];
         sum.leaf = up ? from : to, sum.up = up, sum.run = r.run;
-        sum.hops.push_back({x, y, r.carried_by(up ? Direction::sends : Direction::receives), due});
+        sum.hops.push_back({x, y, r.rate, up ? r.others_sent : r.others_received, due});
       }
     }
   });
@@ -58,8 +56,11 @@ std::vector<LeafSum> leaf_sums(const Readings& across, const Inference& inferenc
     std::vector<double> shares, sums;
     std::erase_if(leaves, [](const auto& leaf) { return leaf.second.hops.size() < fewest_hops; });
     if (leaves.size() < fewest_leaves) continue;
-    for (const auto& [number, sum] : leaves)
-      shares.push_back(sum.carried() / due_of(sum)), sums.push_back(sum.carried());
+    for (const auto& [number, sum] : leaves) {
+      double own = 0;
+      for (const LeafSum::Hop& hop : sum.hops) own += hop.rate;
+      shares.push_back(own / due_of(sum)), sums.push_back(own);
+    }
     const double usual_share = lower_median(shares), usual_sum = lower_median(sums);
     for (auto& [number, sum] : leaves) {
       sum.usual_share = usual_share, sum.usual_sum = usual_sum;

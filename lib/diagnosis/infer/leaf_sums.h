@@ -2,7 +2,8 @@
 //
 // One hop at a time shows a leaf's links only as far as a node can fill them, and where hops are sprayed over
 // all of them, a link that is slow hardly at all; all at once fill them. Collisions of hashed trunks are of
-// every leaf, and even out over its hops. What members carry for others crosses the same links, and counts.
+// every leaf, and even out over its hops. What members carry for others may cross the same links: it counts
+// for the leaf that is looked at, and not for what is usual.
 //
 // The share is the larger of two, so that leaves that differ by design are not slow: of what their hops could
 // carry, as leaves have older nodes or few in the check, and of all that crosses, as one has more of them.
@@ -21,12 +22,12 @@ struct LeafSum {
   int run = 0;
   struct Hop {
     int source = 0, destination = 0;
-    double carried = 0, due = 0;  // bytes per second
+    double rate = 0, others = 0, due = 0;  // bytes per second
   };
   std::vector<Hop> hops;
   double usual_share = 0, usual_sum = 0;  // medians of all leaves: of what is due, and bytes per second
 
-  double carried(int without = -1) const;  // bytes per second, but for a node's hops
+  double carried(int without = -1) const;  // bytes per second, with others', but for a node's hops
   double share(int without = -1) const;    // of what is usual
 };
 

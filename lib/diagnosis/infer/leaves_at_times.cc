@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <functional>
 #include <map>
 
 #include "base/statistics.h"
@@ -25,7 +27,8 @@ constexpr double usually_weight = 8;
 constexpr double sums_differ = 0.05;
 constexpr int times_a_pair = 2;            // it may cross a trunk that is slow for good, each time
 constexpr double without_any_node = 0.01;  // chance, over all leaves, of what is left without one node's
-constexpr double another = 0.01;           // chance below which another leaf seems slow at times as well
+constexpr double seems_below = 0.01;       // chance; several such leaves have something in common
+constexpr int fewest_together = 5;  // runs: others' jobs may fill a leaf's links for as long as three take
 
 // Of some kind: how many elsewhere are low, of how many, and how many there are here.
 struct Sample {
@@ -66,7 +69,7 @@ class LeavesAtTimes {
       if (from == to) return note_inside(readings, x, y);
       leaves_.insert(from), leaves_.insert(to);
       if (slow_for_good.contains(from) || slow_for_good.contains(to)) return;
-      const double due = due_of(x, y);
+      const double due = inference_.due(x, y);
       if (due <= 0 || suspected(ScopeType::sender, x) || suspected(ScopeType::receiver, y)) return;
       for (const Reading& r : readings.of(x, y)) {
         const double share = r.rate / due;
@@ -97,8 +100,8 @@ class LeavesAtTimes {
       explain(found);
     }
     // Several that are clear enough have something in common, above them.
-    if (clear_ > 1)
-      for (LeafAtTimes& leaf : out) leaf.confirmed = false;
+    if (seeming_ > 1)
+      for (LeafAtTimes& leaf : out) leaf.confirmed = leaf.open = false;
     return out;
   }
 
@@ -146,14 +149,10 @@ class LeavesAtTimes {
   // Of two leaves there are no others, and as one hop goes each way, nothing of ours is on their trunks: what
   // else slows hops is seen below the leaves.
   void note_inside(const Readings& readings, int x, int y) {
-    const double due = due_of(x, y);
+    const double due = inference_.due(x, y);
     if (due <= 0 || suspected(ScopeType::sender, x) || suspected(ScopeType::receiver, y)) return;
     for (const Reading& r : readings.of(x, y))
       if (!r.momentary && !r.held_back) inside_.add(*this, {single, r.run, -1, -1, r.rate / due, &r}, 1);
-  }
-  double due_of(int x, int y) const {
-    return std::min({inference_.reference.rate, inference_.sends[std::size_t(x)].value_or(0),
-                     inference_.receives[std::size_t(y)].value_or(0)});
   }
 
   Count everywhere() const {
@@ -175,9 +174,11 @@ class LeavesAtTimes {
     return item.tells && !item.explained && ends.hold(item);
   }
 
-  // The chance of as many low readings; without what a node sent and received (-1: of all).
+  // The chance of as many low readings; without what a node sent and received (-1: of all). Of single hops
+  // one counts of an experiment, out and in.
   double tail(const Ends& ends, std::size_t depth, const Count& others, int without = -1) const {
-    std::array<int, kinds> all{};
+    Sample samples[kinds];
+    for (const Kind kind : {single, together}) samples[kind] = {others.low[kind][depth], others.all[kind]};
     int lows = 0;
     std::set<std::pair<int, bool>> met;  // runs, and which way
     std::map<std::pair<int, int>, int> times;
@@ -193,11 +194,10 @@ class LeavesAtTimes {
       } else if (without >= 0) {
         share = item.sum->share(without);
       }
-      ++all[item.kind];
+      ++samples[item.kind].here;
       lows += low(item.kind, share, depth);
     }
-    return tail_beside({others.low[single][depth], others.all[single], all[single]},
-                       {others.low[together][depth], others.all[together], all[together]}, lows);
+    return tail_beside(samples[single], samples[together], lows);
   }
 
   Clearest clearest(const std::vector<LeafAtTimes>& named) const {
@@ -275,16 +275,20 @@ class LeavesAtTimes {
     std::set<int> nodes = main.own;
     nodes.insert(main.others.begin(), main.others.end());
     const Count others = elsewhere(found.ends.leaf, everywhere());
-    const bool seems = found.chance < another && out.low_runs >= at_times::fewest_low &&
-                       main.own.size() >= 2 && main.others.size() >= 2 &&
-                       double(out.low_runs) >= at_times::least_share * double(out.all_runs) &&
+    const bool is_often = double(out.low_runs) >= at_times::least_share * double(out.all_runs);
+    const bool seems = found.chance < seems_below && out.low_runs >= at_times::fewest_low &&
+                       main.own.size() >= 2 && main.others.size() >= 2 && is_often &&
                        std::ranges::all_of(nodes, [&](int node) {
                          return ways() * tail(found.ends, found.depth, others, node) < without_any_node;
                        });
-    clear_ += seems;
+    seeming_ += seems;
     const bool is_over = out.course != Course::ended || out.all_runs - out.low_runs >= at_times::fewest_good;
     // Where no single hop was good, it may be slow for good, which readings tell better (attribute.h).
-    out.confirmed = seems && found.chance < enough && is_over && (out.together || main.any_good);
+    const bool steady = !out.together && !main.any_good;
+    out.confirmed = seems && found.chance < enough && is_over && !steady &&
+                    (!out.together || out.low_runs >= fewest_together);
+    out.open = !out.confirmed && is_often &&
+               out.all_runs < (out.together ? at_times::most_runs / 2 : at_times::most_runs);
     return out;
   }
 
@@ -299,7 +303,7 @@ class LeavesAtTimes {
   Count inside_;
   std::map<int, std::vector<std::size_t>> of_;  // by leaf: what leaves and enters it, by run
   std::set<int> leaves_;                        // those that may be slow at times
-  int clear_ = 0;                               // those that seem to be
+  int seeming_ = 0;                             // those that seem to be
   bool two_ = false;                            // leaves in all
 };
 

@@ -2,9 +2,9 @@
 // good, it does not clear of one that is slow at times.
 //
 // As of sides (unsteady.h): how often crossings read low elsewhere tells how often they do by chance. Of each
-// experiment one reading counts that leaves the leaf and one that enters it; where all nodes sent across at
-// once, what they carried together (leaf_sums.h). No one node, at either end, may be what makes them low, and
-// no other leaf be slow at times as well: then it is something above them.
+// experiment one reading counts that leaves the leaf and one that enters it; where all nodes sent
+// across at once, what they carried together (leaf_sums.h). No one node, at either end, may be what
+// makes them low, and no other leaf be slow at times as well: then it is something above them.
 #pragma once
 
 #include <set>
@@ -25,7 +25,8 @@ struct LeafAtTimes {
   bool together = false;                   // all at once: rates are of the mean hop
   int low_runs = 0, all_runs = 0;
   Course course = Course::at_times;
-  bool confirmed = false;  // else it may be chance yet, and more readings would tell
+  bool confirmed = false;
+  bool open = false;  // it may be chance yet, and more readings would tell
 };
 
 // Of leaves that are not slow for good. Clearest first; `structure` knows the leaves. `across`: of

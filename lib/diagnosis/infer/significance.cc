@@ -146,7 +146,7 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
   s.chance |= s.in_company && share_as_low_across(s) > seldom_across;
   if (s.chance && (s.missing.empty() || sparse_)) {
     s.missing =
-        fmt::format("others that can do better read as low in {:.0f} % of their readings", as_low * 100);
+        fmt::format("others that can do better read as low in {:.0f} % of their readings", low_across * 100);
   }
   if (path && n_ > 2 && (lasting_others_ || (crosses && lasting_))) {
     s.beside_others = true;
@@ -304,9 +304,10 @@ bool Significance::others_cross_well(const Suspect& side) const {
   constexpr int enough = 2;
   const auto leaf = [&](int node) { return structure_.leaf[std::size_t(node)]; };
   const double good = t_.warning * inference_.reference.rate;
-  int mates = 0, well = 0;
-  for (int node = 0; node < n_; ++node) mates += node != side.node && leaf(node) == leaf(side.node);
+  int well = 0;
+  bool mates = false;  // that took part
   readings_.each_pair([&](int x, int y) {
+    for (const int node : {x, y}) mates |= node != side.node && leaf(node) == leaf(side.node);
     const int own = side.type == ScopeType::sender ? x : y;
     if (own == side.node || leaf(own) != leaf(side.node) || !structure_.crosses(x, y)) return;
     // What an older node crosses well may be too little.
@@ -314,7 +315,7 @@ bool Significance::others_cross_well(const Suspect& side) const {
       return;
     for (const Reading& r : readings_.of(x, y)) well += !r.momentary && r.rate >= good;
   });
-  return mates == 0 || well >= enough;
+  return !mates || well >= enough;
 }
 
 double Significance::share_as_low_across(const Suspect& path) const {

@@ -147,7 +147,7 @@ void Examination::settle_losses() {
     const int shift = 1 + round % (n - 1);
     const Bytes hop = hop_bytes(all_, shift, 0.05 * options_.budget.value);
     if (!fits(all_, shift, hop) ||
-        !measure_pairs(Stage::confirm, "where packets get lost", exchange(all_, shift, hop)))
+        !measure_pairs(Stage::confirm, "where packets get lost", exchange(all_, shift, hop), Shared::across))
       return;
   }
 }
@@ -229,7 +229,7 @@ void Examination::set_expected(const Inference& inference) {
 }
 
 std::optional<Observation> Examination::measure(Stage stage, const std::string& what,
-                                                const Experiment& experiment) {
+                                                const Experiment& experiment, bool losses_tell) {
   if (options_.cancelled && options_.cancelled()) {
     out_.error = Error{Cause::cancelled, "the check was stopped", key_of(stage), {}};
     return std::nullopt;
@@ -251,7 +251,7 @@ std::optional<Observation> Examination::measure(Stage stage, const std::string& 
   latencies_.add(*observation, out_.cost.runs);
   add(observation->counters, out_.counters);
   for (const auto& [node, ports] : observation->rails) out_.rails.try_emplace(node, ports);
-  losses_.add(*observation, out_.nodes, out_.cost.runs);
+  if (losses_tell) losses_.add(*observation, out_.nodes, out_.cost.runs);
   note_others(*observation);
   RunRecord record{stage, experiment, observation->time, std::nullopt, {}};
   const bool omnireduce = experiment.algorithm == collective::AlgorithmId::omnireduce;

@@ -112,7 +112,9 @@ class Examination {
   void settle_losses();
   Pace pace(const Scope& scope, const Inference& inference) const;
   // Plays one experiment; nullopt when it failed or the check was cancelled (error is set then).
-  std::optional<Observation> measure(Stage stage, const std::string& what, const Experiment& experiment);
+  // `losses_tell`: else it crowds links itself, and packets that get lost there are nobody's.
+  std::optional<Observation> measure(Stage stage, const std::string& what, const Experiment& experiment,
+                                     bool losses_tell = true);
   void note_others(const Observation& observation);
   bool is_dead(int node) const;
   void settle_dead();
@@ -169,6 +171,7 @@ class Examination {
   PairCounts few_pairs_;        // and by pair
   int too_shorts_ = 0;
   int across_rounds_ = 0;
+  double across_slowest_ = 0;  // bytes per second, of a hop of the last of them
   std::optional<SlowestHop> slowest_hop_;
   std::vector<PortReading> ports_;
   Structure structure_;

@@ -170,7 +170,6 @@ Examination::NodePairs Examination::low_paths(const Inference& inference) {
 
 // Paths across leaves, and sides below what was guessed to be one, that nothing but others on their links
 // explains any more: so few that these are hardly their own.
-// Pairs of a leaf that may be slow at times tell more of it with other partners.
 Examination::NodePairs Examination::lone_paths(const Inference& inference, const Parts& parts) const {
   NodePairs out;
   std::vector<char> used = taken_by_the_dead();
@@ -180,6 +179,7 @@ Examination::NodePairs Examination::lone_paths(const Inference& inference, const
     if (s.peer < 0 && !low) continue;
     const int from = low ? low->source : s.node, to = low ? low->destination : s.peer;
     const auto times = few_pairs_.find(std::minmax(from, to));
+    // Other partners tell more of a leaf that may be slow at times.
     if (parts.may_be_at_times(from, to) || (times != few_pairs_.end() && times->second >= enough_for_a_path))
       continue;
     char &x = used[std::size_t(from)], &y = used[std::size_t(to)];

@@ -27,7 +27,7 @@ constexpr int looks = 2, rounds_of_a_look = 3;
 constexpr double share_of_round = 0.06;
 constexpr int first_across = 3, most_across = 12;  // rounds of all nodes with other leaves
 constexpr int fewest_leaves_across = 4;
-constexpr int economical = 7 + first_across;  // runs; a ring for its busbw is played only within them
+constexpr int economical = 7;           // runs besides these; a ring for its busbw is played only within them
 constexpr double may_wait = 0.1;        // sides as low as that expected of chance, once something is proven
 constexpr double first_seconds = 0.05;  // of a hop, at first
 constexpr double cover_seconds = 0.06;  // of a hop: long enough to be no matter of ticks
@@ -213,10 +213,14 @@ bool Examination::settle() {
 bool Examination::may_go_across(const Inference& inference, const Parts& parts, bool open) const {
   const int more = rounds_ - screening_rounds();
   if (crossings_ || more < 0 || across_rounds_ >= most_across) return false;
-  const bool proven = std::ranges::any_of(inference.suspects, &Suspect::confirmed);
-  if ((across_rounds_ >= first_across || proven) && !parts.any_at_times()) return false;
-  if (open && n_ <= 4 * all_pairs_up_to && !parts.any_at_times()) return false;
-  if (open && across_rounds_ >= (parts.any_at_times() ? more : more / 2)) return false;
+  if (std::ranges::any_of(inference.suspects, &Suspect::confirmed)) return false;  // first things first
+  if (parts.any_at_times()) {
+    if (across_rounds_ >= more) return false;  // in turn
+  } else {
+    // Of small fleets other rounds take most of the time, where something is open.
+    const bool soon = !open || (n_ > 4 * all_pairs_up_to && across_rounds_ < more / 2);
+    if (across_rounds_ >= first_across || !soon) return false;
+  }
   std::map<int, int> members;
   for (const int node : all_) ++members[structure_.leaf[std::size_t(node)]];
   const auto several = std::ranges::count_if(members, [](const auto& leaf) { return leaf.second > 1; });
@@ -226,12 +230,17 @@ bool Examination::may_go_across(const Inference& inference, const Parts& parts, 
 bool Examination::all_across(const Inference& inference) {
   const std::uint64_t seed = options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
   const auto order = across_order(nodes_without(very_slow(inference)), structure_.leaf, seed);
-  const Bytes hop(std::uint64_t(std::max(min_hop_bytes, first_seconds * typical_)));
+  const double longest = share_of_round * options_.budget.value;
+  const double at_most = across_slowest_ > 0 ? longest * across_slowest_ : first_seconds * typical_;
+  const Bytes hop(std::uint64_t(std::max(min_hop_bytes, std::min(first_seconds * typical_, at_most))));
   ++across_rounds_;
-  if (!fits(order, 1, hop)) return true;
-  auto seen =
-      measure(Stage::pairs, "every node with another leaf", pairwise_over(order, 1, hop, options_.max_bytes));
+  if (!fits(order, 1, hop)) across_rounds_ = most_across;
+  if (across_rounds_ == most_across) return true;
+  auto seen = measure(Stage::pairs, "every node with another leaf",
+                      pairwise_over(order, 1, hop, options_.max_bytes), false);
   if (!seen) return false;
+  const auto rates = hop_rates(*seen);
+  if (!rates.empty()) across_slowest_ = *std::min_element(rates.begin(), rates.end());
   const auto far = latencies_.far_leaves(structure_);
   std::erase_if(seen->hops, [&](const HopReading& hop) {
     return far.contains(structure_.leaf[std::size_t(hop.source)]) ||
@@ -278,7 +287,7 @@ bool Examination::cover() {
     if (elapsed() > 0.85 * options_.budget.value || !fits(all_, shift, hop)) break;
     const std::string what = fmt::format("all pairs, {} of {}", shift, n - 1);
     if (!measure_pairs(Stage::cover, what, pairwise_over(all_, shift, hop, options_.max_bytes),
-                       structure_.leaf.empty() || structure_.spines > 0 ? Shared::all : Shared::none))
+                       structure_.leaf.empty() || structure_.spines > 0 ? Shared::all : Shared::across))
       return false;
     if (all_.size() != n) break;  // a node has died, and what was measured does not go on from there
   }
@@ -313,7 +322,8 @@ double Examination::crossings_measured() const {
 // For busbw as it is now; what is slow is known by then.
 bool Examination::last_ring() {
   const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
-  if ((out_.cost.runs >= economical && looked_again_ == 0) || !fits(all_, 1, hop)) return true;
+  if ((out_.cost.runs - across_rounds_ >= economical && looked_again_ == 0) || !fits(all_, 1, hop))
+    return true;
   // Leaf by leaf, so that it crosses as few trunks as may be.
   const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, 0);
   const auto ring = measure(Stage::ring, "a ring over all nodes", ring_over(order, hop, options_.max_bytes));

@@ -89,12 +89,12 @@ constexpr Wording wordings[] = {
      "{#pairs} between leaves carry at most {rate_Bps} ({#readings} in {#experiments}); expected "
      "{expected_Bps}"},
     {StatementKind::leaf_slow_at_times, "leaf-slow-at-times",
-     "what crosses between it and other leaves {text}: {#pairs} then carry {rate_Bps}; expected "
+     "what crosses between leaves {text}: {#pairs} then carry {rate_Bps}; expected "
      "{expected_Bps}"},
     {StatementKind::leaf_carries_less, "leaf-carries-less",
      "with all nodes sending to other leaves at once, {#pairs} of it carry {rate_Bps} each, those of other "
      "leaves "
-     "{expected_Bps}; it {text}"},
+     "{expected_Bps}; it {text}. Fewer uplinks look the same, and jobs of others on them"},
     {StatementKind::ends_do_better_below_leaf, "ends-do-better-below-leaf",
      "the ends of these pairs reach more with partners below their own leaf"},
     {StatementKind::one_pair, "one-pair", "one of them: {0} -> {1}"},

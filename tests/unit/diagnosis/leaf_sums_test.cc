@@ -80,9 +80,32 @@ TEST(LeafSums, NameNoLeafThatIsFurtherAway) {
   EXPECT_EQ(named(d), Names{}) << explain(d);
 }
 
+// The only one of its pod, among pods of four whose leaves have as many far partners.
+TEST(LeafSums, NameNoLeafThatIsAloneInItsPod) {
+  Trunks fleet(72, 8);
+  fleet.hangs.spines = 0;
+  const auto pod = [](int node) { return (node / 8 + 3) / 4; };
+  fleet.carries = [](int leaf) { return leaf == 0 ? 4.0 : 8.0; };
+  fleet.trips = [&](int x, int y) { return pod(x) != pod(y) ? 1.4 : 1.0; };
+  const Diagnosis d = fleet.check();
+  EXPECT_EQ(named(d), Names{}) << explain(d);
+}
+
+// While all pairs are measured, many hops cross at once.
+TEST(LeafSums, NameNobodyForHopsThatMeetWhileAllPairsAreMeasured) {
+  Trunks fleet(32, 16);
+  fleet.hangs.spines = 0;
+  Options options = fleet.options();
+  options.path_coverage = PathCoverage::pairs;
+  options.budget = Seconds(60);
+  const Diagnosis d = run_check(fleet, options);
+  EXPECT_GT(d.coverage.pairs_measured, 400) << explain(d);
+  EXPECT_EQ(named(d), Names{}) << explain(d);
+}
+
 TEST(LeafSums, LeaveOutANode) {
   LeafSum sum;
-  sum.hops = {{0, 8, 1, 1}, {1, 9, 1, 1}, {2, 10, 0.1, 1}, {3, 11, 1, 1}};
+  sum.hops = {{0, 8, 1, 0, 1}, {1, 9, 1, 0, 1}, {2, 10, 0.1, 0, 1}, {3, 11, 1, 0, 1}};
   sum.usual_share = 1, sum.usual_sum = 4;
   EXPECT_DOUBLE_EQ(sum.carried(), 3.1);
   EXPECT_DOUBLE_EQ(sum.share(), 3.1 / 4);
