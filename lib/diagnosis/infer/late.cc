@@ -33,6 +33,13 @@ void Latencies::add(const Observation& observation, int run) {
   }
 }
 
+bool Latencies::in_whole_microseconds() const {
+  return std::ranges::all_of(pairs_, [](const auto& pair) {
+    const double microseconds = pair.second.least * 1e6;
+    return std::abs(microseconds - std::round(microseconds)) < 1e-3;
+  });
+}
+
 double Latencies::usual() const {
   std::vector<double> all;
   for (const auto& [pair, seen] : pairs_) all.push_back(seen.least);
@@ -88,8 +95,8 @@ std::vector<Late> Latencies::late(const Structure& structure, int nodes) const {
   const double share = std::max(known ? late_share : late_share_unknown, 1 + noises * noise);
   // Ways across leaves are of several lengths, where there are more than two levels: as if nothing were
   // known.
-  // Traced connections are TCP's, whose smallest round trips scatter by what the processors do.
-  const bool over_tcp = structure.routes && structure.routes->by_hop();
+  // Smallest round trips that a kernel tells, in microseconds, scatter by what the processors do.
+  const bool over_tcp = (structure.routes && structure.routes->by_hop()) || in_whole_microseconds();
   const auto is_late = [&](const std::pair<int, int>& pair, const Seen& seen) {
     const double due = usual[across(pair)];
     const bool alike = known && !across(pair);

@@ -36,6 +36,7 @@ class Latencies {
   std::set<int> far_leaves(const Structure& structure) const;
 
  private:
+  bool in_whole_microseconds() const;
   struct Seen {
     double least = 0;
     int runs = 0, last = -1;

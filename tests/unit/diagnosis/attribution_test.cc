@@ -170,6 +170,25 @@ TEST(Late, NodeThatIsAloneInItsLeafIsNamed) {
   EXPECT_EQ(named(fleet.check()), Names{"late-node node2"});
 }
 
+// A kernel tells microseconds, and a busy machine some more.
+TEST(Late, PairOfSomeMicrosecondsMoreIsNotNamedWhereAKernelTellsThem) {
+  class Kernel : public Fleet {
+   public:
+    using Fleet::Fleet;
+    Result<Observation> measure(const Experiment& e) override {
+      auto seen = Fleet::measure(e);
+      for (HopReading& hop : seen->hops) {
+        const bool late =
+            std::min(hop.source, hop.destination) == 1 && std::max(hop.source, hop.destination) == 2;
+        hop.latency = Seconds(late ? 15e-6 : 8e-6);
+      }
+      return seen;
+    }
+  } fleet(8, 4);
+  const Diagnosis d = fleet.check();
+  EXPECT_EQ(named(d), Names{}) << explain(d);
+}
+
 TEST(Late, PairIsNamedAfterItWasRepeated) {
   Fleet fleet(8, 8);
   fleet.trips = [](int x, int y) { return std::min(x, y) == 2 && std::max(x, y) == 5 ? 1.5 : 1.0; };
