@@ -12,20 +12,23 @@ namespace {
 constexpr std::size_t fewest_hops = 2;    // of a leaf, each way
 constexpr std::size_t fewest_leaves = 4;  // that tell what is usual
 
-double due_of(const LeafSum& sum, int without = -1) {
+// Of all hops but a node's.
+template <class Value>
+double total(const LeafSum& sum, int without, const Value& value) {
   double out = 0;
   for (const LeafSum::Hop& hop : sum.hops)
-    if (hop.source != without && hop.destination != without) out += hop.due;
+    if (hop.source != without && hop.destination != without) out += value(hop);
   return out;
+}
+
+double due_of(const LeafSum& sum, int without = -1) {
+  return total(sum, without, [](const LeafSum::Hop& hop) { return hop.due; });
 }
 
 }  // namespace
 
 double LeafSum::carried(int without) const {
-  double out = 0;
-  for (const Hop& hop : hops)
-    if (hop.source != without && hop.destination != without) out += hop.rate + hop.others;
-  return out;
+  return total(*this, without, [](const Hop& hop) { return hop.rate + hop.others; });
 }
 
 double LeafSum::share(int without) const {
@@ -57,8 +60,7 @@ std::vector<LeafSum> leaf_sums(const Readings& across, const Inference& inferenc
     std::erase_if(leaves, [](const auto& leaf) { return leaf.second.hops.size() < fewest_hops; });
     if (leaves.size() < fewest_leaves) continue;
     for (const auto& [number, sum] : leaves) {
-      double own = 0;
-      for (const LeafSum::Hop& hop : sum.hops) own += hop.rate;
+      const double own = total(sum, -1, [](const LeafSum::Hop& hop) { return hop.rate; });
       shares.push_back(own / due_of(sum)), sums.push_back(own);
     }
     const double usual_share = lower_median(shares), usual_sum = lower_median(sums);

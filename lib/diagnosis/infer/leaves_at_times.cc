@@ -63,20 +63,29 @@ class LeavesAtTimes {
   LeavesAtTimes(const Readings& readings, const Readings& across, const Inference& inference,
                 const Structure& structure, const std::set<int>& slow_for_good)
       : inference_(inference), sums_(leaf_sums(across, inference, structure, slow_for_good)) {
+    const auto leaf = [&](int node) { return structure.leaf[std::size_t(node)]; };
     readings.each_pair([&](int x, int y) {
-      const int from = structure.leaf[std::size_t(x)], to = structure.leaf[std::size_t(y)];
-      if (from < 0 || to < 0) return;
-      if (from == to) return note_inside(readings, x, y);
-      leaves_.insert(from), leaves_.insert(to);
+      if (leaf(x) >= 0 && leaf(y) >= 0 && leaf(x) != leaf(y))
+        leaves_.insert(leaf(x)), leaves_.insert(leaf(y));
+    });
+    two_ = leaves_.size() == 2;
+    readings.each_pair([&](int x, int y) {
+      const int from = leaf(x), to = leaf(y);
+      const bool inside = from == to;
+      if (from < 0 || to < 0 || (inside && !two_)) return;
       if (slow_for_good.contains(from) || slow_for_good.contains(to)) return;
       const double due = inference_.due(x, y);
       if (due <= 0 || suspected(ScopeType::sender, x) || suspected(ScopeType::receiver, y)) return;
       for (const Reading& r : readings.of(x, y)) {
+        if (r.momentary || r.held_back) continue;
         const double share = r.rate / due;
         // What shared links, or was beside others' traffic, was good all the same if it was.
         const bool tells = r.counts() || share >= at_times::depths.front();
-        if (!r.momentary && !r.held_back)
-          items_.push_back({single, r.run, from, to, share, &r, nullptr, tells});
+        const Item item{single, r.run, from, to, share, &r, nullptr, tells};
+        if (inside)
+          inside_.add(*this, item, 1);
+        else
+          items_.push_back(item);
       }
     });
     for (const LeafSum& sum : sums_)
@@ -85,7 +94,6 @@ class LeavesAtTimes {
     std::ranges::stable_sort(items_, {}, &Item::run);
     for (std::size_t i = 0; i < items_.size(); ++i)
       for (const int leaf : {items_[i].from, items_[i].to}) of_[leaf].push_back(i);
-    two_ = leaves_.size() == 2;
     std::erase_if(leaves_, [&](int leaf) { return slow_for_good.contains(leaf) || !of_.contains(leaf); });
   }
 
@@ -146,17 +154,8 @@ class LeavesAtTimes {
         low[item.kind][d] += sign * leaves.low(item, d);
     }
   };
-  // Of two leaves there are no others, and as one hop goes each way, nothing of ours is on their trunks: what
-  // else slows hops is seen below the leaves.
-  void note_inside(const Readings& readings, int x, int y) {
-    const double due = inference_.due(x, y);
-    if (due <= 0 || suspected(ScopeType::sender, x) || suspected(ScopeType::receiver, y)) return;
-    for (const Reading& r : readings.of(x, y))
-      if (!r.momentary && !r.held_back) inside_.add(*this, {single, r.run, -1, -1, r.rate / due, &r}, 1);
-  }
-
   Count everywhere() const {
-    Count out = two_ ? inside_ : Count();
+    Count out = inside_;
     for (const Item& item : items_) out.add(*this, item, 1);
     return out;
   }
@@ -300,6 +299,8 @@ class LeavesAtTimes {
   const Inference& inference_;
   const std::vector<LeafSum> sums_;
   std::vector<Item> items_;
+  // Of two leaves there are no others, and as one hop goes each way, nothing of ours is on their trunks: what
+  // else slows hops is seen below the leaves.
   Count inside_;
   std::map<int, std::vector<std::size_t>> of_;  // by leaf: what leaves and enters it, by run
   std::set<int> leaves_;                        // those that may be slow at times

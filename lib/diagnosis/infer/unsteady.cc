@@ -61,13 +61,12 @@ class UnsteadySides {
       const bool crosses = structure.crosses(x, y);  // a trunk may be what is slow
       const double sends = inference.sends[std::size_t(x)].value_or(0),
                    receives = inference.receives[std::size_t(y)].value_or(0);
+      // Held against what both ends have shown: a port that is slower for good is not slow at times.
+      const double due = inference.due(x, y);
       for (const Reading& r : readings.of(x, y)) {
         if (r.momentary) continue;
         Item item;
         item.reading = &r;
-        const double reference = inference.reference.rate;
-        // Held against what both ends have shown: a port that is slower for good is not slow at times.
-        const double due = std::min({reference, sends, receives});
         item.share[0] = r.carried_by(Direction::sends) / due;
         item.share[1] = r.carried_by(Direction::receives) / due;
         // A program that holds back what it receives is the receiver's.
