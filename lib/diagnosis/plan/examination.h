@@ -34,6 +34,7 @@ class Examination {
   static constexpr double min_hop_bytes = 8e6;          // a hop; a shaper's burst of 128 KiB is then 1.6 %
   static constexpr double target_seconds = 0.25;        // of a hop at full speed
   static constexpr double very_slow_share = 0.6;
+  static constexpr int rounds_of_a_look = 3;  // at every port again, where a ring was slow
 
   // --- small_fleet.cc; stages: false ends the check
   bool small();

@@ -23,7 +23,7 @@ constexpr int max_rounds = 24;           // for what is severe, and for pairs be
 constexpr double spine_met = 4.6;        // pairs a spine: one of them crosses it with 99 %
 constexpr int rounds_for_paths = 5;      // and for single paths where others read as low
 constexpr int rounds_for_repeated = 14;  // and for those of them that stay low when repeated
-constexpr int looks = 2, rounds_of_a_look = 3;
+constexpr int looks = 2;                 // again, where a ring was slow
 constexpr double share_of_round = 0.06;
 constexpr int first_across = 3, most_across = 12;  // rounds of all nodes with other leaves
 constexpr int fewest_leaves_across = 4;

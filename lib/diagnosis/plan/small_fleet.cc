@@ -14,7 +14,6 @@ constexpr int shifts_beyond = 8;    // where there are more nodes than that
 constexpr int max_doublings = 4;    // of the bytes in one-way tests of one path
 constexpr int max_few_rounds = 12;  // of paths that read low, a few at a time
 constexpr int max_retries = 6;      // of pairs that read low though nobody is suspected
-constexpr int rounds_of_a_look = 3;
 
 }  // namespace
 
