@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/statistics.h"
@@ -18,6 +19,13 @@ constexpr double chance = 1e-4;       // of a part that is suspected, and looked
 constexpr double usually_slow = 1, usually_of = 4;
 constexpr double badly_known = 0.5;       // of what few sides show, the middle: by this over their number
 constexpr std::size_t of_two_leaves = 6;  // pairs: nothing else tells what is usual between them
+
+// Of how many other pairs are slow, what the share may well be: a standard deviation above what was seen, as
+// many pairs of one leaf make the chance a high power of it.
+double usual_share(double slow, double all) {
+  const double deviation = std::sqrt(slow * (all - slow) / all) / all;
+  return std::min(1.0, (slow + usually_slow) / (all + usually_of) + deviation);
+}
 
 // Of the readings of all pairs of a part: repeated, from several places, and nearer together than what is
 // missing.
@@ -146,8 +154,13 @@ std::vector<Parts::Crossing> Parts::crossings(const Structure& structure, const 
     const double level = std::min(inference.generation(x), inference.generation(y));
     const std::vector<int> rails = slow ? slow_rails(readings_.counting(x, y)) : std::vector<int>();
     const bool some = !rails.empty() && rails.size() < usual_.size();
-    out.push_back({x, y, from, to, slow, some && rails.size() == 1 ? rails[0] : -1, some && rails.size() > 1,
-                   *best, *best * level, !slow && level < fastest, !readings_.counting(x, y).empty()});
+    const std::vector<Reading> list = readings_.usable(x, y);
+    const auto low = std::ranges::count_if(
+        list, [&](const Reading& r) { return r.rate < slow_share * inference.reference.rate; });
+    const double share = list.empty() ? slow : double(low) / double(list.size());
+    out.push_back({x, y, from, to, slow, share, some && rails.size() == 1 ? rails[0] : -1,
+                   some && rails.size() > 1, *best, *best * level, !slow && level < fastest,
+                   !readings_.counting(x, y).empty()});
   });
   return out;
 }
@@ -181,7 +194,8 @@ void Parts::fold(std::vector<Crossing> all, const Structure& structure, const In
 // How many pairs are slow because of these ends of a leaf; 0 if some are not slow, or if so many others are
 // that it may be chance.
 std::size_t Parts::explains(const std::vector<Crossing>& all, const Ends& ends, std::size_t leaves) {
-  std::size_t own = 0, ups = 0, others = 0, slow_others = 0;
+  std::size_t own = 0, ups = 0, others = 0;
+  double slow_others = 0;  // one that was measured again and was fast once counts by how often it was slow
   int rail = -2;
   double most = 0, best = 0;  // of the slow ones
   for (const Crossing& c : all)
@@ -190,7 +204,7 @@ std::size_t Parts::explains(const std::vector<Crossing>& all, const Ends& ends, 
     // What an older node carries may cross what is slow all the same.
     if (c.older && (c.carried <= most || !ends.hold(c))) continue;
     if (!ends.hold(c)) {
-      ++others, slow_others += c.slow;
+      ++others, slow_others += c.low;
       continue;
     }
     if (!c.counts && c.slow) continue;
@@ -202,7 +216,7 @@ std::size_t Parts::explains(const std::vector<Crossing>& all, const Ends& ends, 
   if (own < 2 || (ends.up && ups == 0) || (ends.down && ups == own)) return 0;
   if (others == 0 && own < of_two_leaves) return 0;
   if (others == 0 && may_be_pods(best)) return 0;
-  const double share = others > 0 ? (double(slow_others) + usually_slow) / (double(others) + usually_of) : 0;
+  const double share = others > 0 ? usual_share(slow_others, double(others)) : 0;
   double by_chance = 3 * double(leaves);  // ways to choose the ends
   for (std::size_t i = 0; i < own; ++i) by_chance *= share;
   const bool sure = by_chance < chance;

@@ -61,13 +61,14 @@ class Parts {
  private:
   struct Crossing {
     int source = 0, destination = 0, from = 0, to = 0;  // nodes, leaves
-    bool slow = false;
-    int rail = -1;           // the only slow one; -1: all, or nobody knows
-    bool scattered = false;  // several rails are slow, but not all
-    double best = 0;         // bytes per second
-    double carried = 0;      // the same as it was measured
-    bool older = false;      // an end is of a slower generation, and as good as that
-    bool counts = true;      // else it shared links, or was beside others' traffic, and accuses nobody
+    bool slow = false;                                  // at its best
+    double low = 0;                                     // share of its readings that are, 0..1
+    int rail = -1;                                      // the only slow one; -1: all, or nobody knows
+    bool scattered = false;                             // several rails are slow, but not all
+    double best = 0;                                    // bytes per second
+    double carried = 0;                                 // the same as it was measured
+    bool older = false;  // an end is of a slower generation, and as good as that
+    bool counts = true;  // else it shared links, or was beside others' traffic, and accuses nobody
   };
   // What of a leaf is slow.
   struct Ends {

@@ -11,13 +11,14 @@ struct Accused {
   std::uint64_t seed, number;
   const char* why;
   int most_nodes = Limits{}.max_nodes, least_nodes = Limits{}.min_nodes;
+  const char* nuisances = "half";
 };
 
 class Healthy : public testing::TestWithParam<Accused> {};
 
 TEST_P(Healthy, IsNotAccused) {
   Limits limits;
-  limits.nuisances = *parse_nuisances("half");
+  limits.nuisances = *parse_nuisances(GetParam().nuisances);
   limits.max_nodes = GetParam().most_nodes;
   limits.min_nodes = GetParam().least_nodes;
   const Case c = draw_case(GetParam().seed, GetParam().number, limits);
@@ -38,6 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
         Accused{32, 768, "one of eight rails of three busy nodes"},
         Accused{99, 262, "three nodes of two generations, beside a declaration that none reaches", 4},
         Accused{99, 1052, "both directions of two nodes, beside a declaration that none reaches", 4},
+        Accused{9101, 2862, "a leaf of which 28 pairs were low, where most are", 64, 9, "none"},
         Accused{9102, 1004, "a receiver that met nobody as fast below its own leaf", 64, 9},
         Accused{9102, 2778, "a leaf of which two pairs were low, where few others were measured", 64, 9},
         Accused{9102, 2858, "a leaf of which three pairs were low, where few others were measured", 64, 9}),
