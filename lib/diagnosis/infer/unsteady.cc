@@ -105,7 +105,8 @@ class UnsteadySides {
       }
       // What may be chance explains nothing.
       if (suspect.confirmed) explain(clearest, best.depth);
-      const bool may_be = suspect.low_share >= least_share && suspect.all_runs < most_runs;
+      const bool may_be = (suspect.low_share >= least_share || low_lately(clearest, best.depth)) &&
+                          suspect.all_runs < most_runs;
       if (suspect.confirmed || may_be) out.push_back(std::move(suspect));
     }
     return out;
@@ -228,7 +229,7 @@ class UnsteadySides {
     std::ranges::stable_sort(items, {}, [](const Item* item) { return item->reading->run; });
     // Of too many readings with one partner the first count; or the last, where they show it far more
     // clearly.
-    const bool look_back = clear_ && n_ > 3;  // of two partners each is nearly all there is
+    const bool look_back = clear_ && n_ > 2;
     std::vector<const Item*> backwards;
     if (look_back) backwards.assign(items.rbegin(), items.rend());
     Tail out;
@@ -329,7 +330,8 @@ class UnsteadySides {
     const bool mild = depth < mild_depths && n_ > few_nodes;
     out.confirmed = chance < (mild ? by_chance_mild : by_chance) && out.low_runs >= fewest_low &&
                     out.partners >= std::min(2, n_ - 1) &&
-                    ((clear_ && out.course == Course::ended) || out.low_share >= least_share);
+                    ((clear_ && out.course == Course::ended) || out.course == Course::began ||
+                     out.low_share >= least_share);
     out.chance_of_it = chance;
     const int good = out.all_runs - out.low_runs;
     const bool is_over = !clear_ || out.course != Course::ended || good >= fewest_good;
@@ -354,6 +356,15 @@ class UnsteadySides {
       out.missing =
           fmt::format("low in {} of {} experiments, which may be chance", out.low_runs, out.all_runs);
     return out;
+  }
+
+  // Its last reading is: it may have begun.
+  bool low_lately(std::size_t s, std::size_t depth) const {
+    const Item* last = nullptr;
+    for (const std::size_t i : of_[s])
+      if (items_[i].counts[s % 2] && (!last || items_[i].reading->run > last->reading->run))
+        last = &items_[i];
+    return last && low(*last, s % 2, depth);
   }
 
   // In that run all hops but this node's read well, or all that begin or end below what was guessed to be its
