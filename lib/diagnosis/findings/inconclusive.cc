@@ -195,11 +195,14 @@ void Conclusion::decide() {
 bool Conclusion::may_be_faulty() {
   const double critical = c_.thresholds.critical * reference_;
   const auto& all = c_.inference.suspects;
+  // What may be chance, or others' traffic, and is told as that.
+  const auto may_be_fine = [&](const Suspect& s) {
+    return s.beside_others || (s.chance && between_neighbours(c_.structure, c_.readings.nodes()));
+  };
   bool grave = std::any_of(all.begin(), all.end(), [&](const Suspect& s) {
-    const bool chance = s.chance && between_neighbours(c_.structure, c_.readings.nodes());
     const bool crowd = c_.inference.crowded && s.type == ScopeType::path &&
                        (s.readings.empty() || parts_.part_of(s.node, s.peer));
-    return !s.confirmed && !s.unsteady && !chance && !crowd && !s.beside_others && s.best < critical;
+    return !s.confirmed && !s.unsteady && !may_be_fine(s) && !crowd && s.best < critical;
   });
   // Where hops share links, a side counts as good once it was seen to be.
   if (c_.structure.leaf.empty() && c_.inference.crowded) {
@@ -226,6 +229,10 @@ bool Conclusion::may_be_faulty() {
   };
   for (const auto& [x, y] : inconclusive_pairs(c_.readings, c_.inference, c_.thresholds)) {
     if (is_dead(x) || is_dead(y) || named_at_times(x, y)) continue;
+    const auto told = [&](const Suspect& s) {
+      return s.type == ScopeType::path && s.explains(x, y) && may_be_fine(s);
+    };
+    if (std::any_of(all.begin(), all.end(), told)) continue;
     grave = true;
     if (c_.inference.explains(x, y)) continue;
     out_.not_checked.push_back({StatementKind::too_few_readings,
