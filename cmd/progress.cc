@@ -108,7 +108,8 @@ struct Line {
   }
   std::string operator()(const ops::progress::Budget& e) {
     of_budget = fmt::format(" of {:.0f} s", e.budget.value);
-    return fmt::format("at most {:.0f} s, as a reading takes up to {}", e.budget.value, to_text(e.reading));
+    if (!e.reading) return fmt::format("at most {:.0f} s now, as suspects are still open", e.budget.value);
+    return fmt::format("at most {:.0f} s, as a reading takes up to {}", e.budget.value, to_text(*e.reading));
   }
   std::string operator()(const ops::progress::Reading&) const { return {}; }
   std::string operator()(const ops::progress::Suspects& e) {

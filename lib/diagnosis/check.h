@@ -20,6 +20,9 @@
 // (attribute.h).
 //   cover    where asked for: shifts over all nodes that together hold every ordered pair
 //
+// Where nothing was slow until then, all ports are measured again until a quarter of the budget is used: what
+// comes and goes may have been away.
+//
 // Of eight nodes and more of which nobody told which leaves they hang below, short messages are tried after
 // the probe (infer/leaf_guess.h): where round trips tell it, the check goes on as if leaves were known. What
 // is slow now and then is told by infer/unsteady.h.
@@ -68,7 +71,8 @@ struct Options {
   double warning = 0.95;  // of the expected rate
   double critical = 0.85;
   Seconds budget{16};  // for all experiments; the whole command has 20 s for leases and release as well
-  // Where readings take long at the rates that are found, it becomes as much as they need, up to this.
+  // Where readings take long at the rates that are found, it becomes as much as they need, up to this; and
+  // where it is spent, nothing is proven and something is open that more readings may settle, twice as much.
   Seconds budget_at_most{0};
   Bytes max_bytes{256u << 20};  // of one call, for the nodes' memory; longer runs take more iterations
   // Of an omnireduce: the first nodes are its workers, all others aggregate; where all are workers, each
@@ -82,7 +86,8 @@ struct Options {
   // Before each experiment: the stage, what it does in a few words, and how much of the budget is used, 0..1.
   std::function<void(Stage stage, const std::string& what, double used)> on_progress;
   // Once the rates are roughly known: the time that experiments may take, and what a reading may take of it.
-  std::function<void(Seconds budget, Seconds reading)> on_budget;
+  // Again, without the latter, each time that they may take longer because something is open.
+  std::function<void(Seconds budget, std::optional<Seconds> reading)> on_budget;
   // After each round: what is confirmed by then, most severe first, and then what else is suspected.
   std::function<void(const std::vector<Candidate>& suspects)> on_suspects;
   // True ends the check before the next experiment, as an error with Cause::cancelled.

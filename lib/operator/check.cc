@@ -321,8 +321,9 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
   options.on_progress = [&control](diagnosis::Stage stage, const std::string& what, double used) {
     control.tell(progress::Experiment{stage, what, used});
   };
-  options.on_budget = [&control, &measurer](Seconds budget, Seconds reading) {
-    (*measurer)->end_by(Deadline::in(budget + grace_of(budget)));
+  std::int64_t check_began = 0;
+  options.on_budget = [&](Seconds budget, std::optional<Seconds> reading) {
+    (*measurer)->end_by(Deadline::in(budget + grace_of(budget) - seconds_since(check_began)));
     control.tell(progress::Budget{budget, reading});
   };
   options.on_suspects = [&control](const std::vector<diagnosis::Candidate>& suspects) {
@@ -358,6 +359,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
           (*measurer)->nodes(), most_nodes_traced));
     else if (request.trace && (*measurer)->nodes() > 1)
       trace_ways(*carrier, **measurer, document.notes);
+    check_began = now_ns();
     (*measurer)->end_by(Deadline::in(options.budget + grace_of(options.budget)));
     document.diagnosis = diagnosis::run_check(**measurer, options);
     if (carrier->transport == run::Transport::tcp) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -46,9 +47,10 @@ struct Experiment {
   double budget_used = 0;  // 0..1
 };
 
-// What a check may take, as soon as it is known how fast the fleet is.
+// What a check may take, as soon as it is known how fast the fleet is; and again where it may take longer.
 struct Budget {
-  Seconds budget, reading;  // all of it; one experiment's
+  Seconds budget;                  // all of it
+  std::optional<Seconds> reading;  // one experiment's; longer, because something is open: nullopt
 };
 
 // What an experiment read, hop by hop, and how much was played until then.

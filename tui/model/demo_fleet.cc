@@ -83,7 +83,7 @@ std::shared_ptr<const Moment> demo_check(const std::string& faults, double when,
     options.on_progress = [&](diagnosis::Stage stage, const std::string& what, double used) {
       tell(ops::progress::Experiment{stage, what, used});
     };
-    options.on_budget = [&](Seconds budget, Seconds reading) {
+    options.on_budget = [&](Seconds budget, std::optional<Seconds> reading) {
       tell(ops::progress::Budget{budget, reading});
     };
     options.on_suspects = [&](const std::vector<diagnosis::Candidate>& suspects) {

@@ -15,7 +15,8 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-constexpr std::size_t max_dead = 8;  // nodes that a check goes on without
+constexpr std::size_t max_dead = 8;   // nodes that a check goes on without
+constexpr double watch_share = 0.25;  // of the budget, at least, where nothing is proven
 
 }  // namespace
 
@@ -131,6 +132,12 @@ Pace Examination::pace(const Scope& scope, const Inference& inference) const {
   return {*quarter, inference.reference.rate};
 }
 
+bool Examination::watches(const Inference& inference) const {
+  const auto proven = [](const Suspect& s) { return s.confirmed && s.type != ScopeType::path; };
+  return elapsed() < watch_share * options_.budget.value && dead_.empty() &&
+         std::none_of(inference.suspects.begin(), inference.suspects.end(), proven);
+}
+
 // Where packets get lost and it is open whose, every pair says more of it.
 void Examination::settle_losses() {
   constexpr int max_rounds = 4;
@@ -214,6 +221,20 @@ void Examination::fit_budget() {
   options_.budget = Seconds(std::clamp(needed, options_.budget.value,
                                        std::max(options_.budget.value, options_.budget_at_most.value)));
   if (options_.on_budget) options_.on_budget(options_.budget, Seconds(reading));
+}
+
+bool Examination::takes_longer(const Inference& inference, bool of_leaves) {
+  constexpr double times = 2, worth_longer = 1;  // such sides expected of chance
+  const auto may_tell = [](const Suspect& s) {
+    return !s.alone && !s.beside_others && (s.unsteady ? s.chance_of_it < worth_longer : !s.chance);
+  };
+  const double longer = std::min(times * options_.budget.value, options_.budget_at_most.value);
+  const bool proven = !dead_.empty() || std::ranges::any_of(inference.suspects, &Suspect::confirmed);
+  const bool open = of_leaves || std::ranges::any_of(inference.suspects, may_tell);
+  if (longer <= options_.budget.value || proven || !open) return false;
+  options_.budget = Seconds(longer);
+  if (options_.on_budget) options_.on_budget(options_.budget, std::nullopt);
+  return true;
 }
 
 void Examination::set_expected(const Inference& inference) {

@@ -44,6 +44,7 @@ class Examination {
   bool pairs();
   bool confirm();
   Bytes long_enough(const std::vector<int>& order, Bytes hop) const;
+  bool watch();
   bool pairs_again();
   bool rings_again();
   bool shifts_over(std::vector<int> nodes, int max_shifts, double share_of_budget, const std::string& what);
@@ -89,6 +90,8 @@ class Examination {
 
   // --- few_at_once.cc
   bool settle_untold();
+  bool round_of_all(int& counted);
+  bool settle_few();
   NodePairs lone_paths(const Inference& inference, const Parts& parts) const;
   bool few_at_once(const NodePairs& pairs, const std::string& what, double seconds);
   void fit_room(const NodePairs& pairs, const Inference& inference);
@@ -110,6 +113,8 @@ class Examination {
   bool play_one_way(const OneWayTest& pair, Bytes hop);
 
   // --- examination.cc
+  // While nothing is proven, for a share of the budget: what comes and goes may have been away so far.
+  bool watches(const Inference& inference) const;
   void settle_losses();
   Pace pace(const Scope& scope, const Inference& inference) const;
   // Plays one experiment; nullopt when it failed or the check was cancelled (error is set then).
@@ -140,6 +145,9 @@ class Examination {
   Bytes hop_bytes(const std::vector<int>& order, int shift, double seconds) const;
   double slowest_of(const std::vector<int>& order, int shift) const;
   bool fits(const std::vector<int>& order, int shift, Bytes hop) const;
+  // Makes the budget longer, where that may settle what is open: suspects, or leaves that may be slow at
+  // times.
+  bool takes_longer(const Inference& inference, bool of_leaves = false);
 
   Measurer& measurer_;
   Options options_;
@@ -164,6 +172,7 @@ class Examination {
   int retries_ = 0;
   int looked_again_ = 0;
   int rounds_ = 0;       // of a large fleet
+  int watched_ = 0;      // and such beside them, while nothing is slow
   int few_rounds_ = 0;   // with few pairs at once
   int lone_rounds_ = 0;  // of paths across leaves
   double room_ = 0;      // pairs of such a round; 0: not chosen yet

@@ -206,16 +206,33 @@ bool Examination::few_at_once(const NodePairs& pairs, const std::string& what, d
 }
 
 bool Examination::settle_untold() {
-  for (; rounds_ < screening_rounds(); ++rounds_) {
-    Wanted ends(n_);
-    const std::uint64_t seed = rounds_ == 0 ? 0 : options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
-    const auto order = neighbour_order(all_, groups_, ends, readings_, seed);
-    const Bytes hop = hop_bytes(order, 1, 2 * seconds_share * options_.budget.value);
-    if (!fits(order, 1, hop)) return true;
-    const std::string what = fmt::format("every port, round {}", rounds_ + 1);
-    if (!measure_pairs(Stage::pairs, what, pairwise_over(order, 1, hop, options_.max_bytes), Shared::all))
-      return false;
+  while (rounds_ < screening_rounds()) {
+    const int before = rounds_;
+    if (!round_of_all(rounds_)) return false;
+    if (rounds_ == before) return true;  // there was no time
   }
+  for (;;) {
+    if (!settle_few()) return false;
+    const int before = watched_;
+    if (!watches(infer_now())) return true;
+    if (!round_of_all(watched_)) return false;
+    if (watched_ == before) return true;
+  }
+}
+
+bool Examination::round_of_all(int& counted) {
+  const bool first = rounds_ == 0;
+  const std::uint64_t seed = first ? 0 : options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
+  const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, seed);
+  const Bytes hop = hop_bytes(order, 1, 2 * seconds_share * options_.budget.value);
+  if (!fits(order, 1, hop)) return true;
+  ++counted;
+  const std::string what = fmt::format("every port, round {}", rounds_ + watched_);
+  return measure_pairs(Stage::pairs, what, pairwise_over(order, 1, hop, options_.max_bytes), Shared::all);
+}
+
+// Until nothing is open that a few pairs at once may tell.
+bool Examination::settle_few() {
   while (few_rounds_ < max_few_rounds) {
     const Inference inference = infer_now();
     note_confirmed(inference);
@@ -235,7 +252,10 @@ bool Examination::settle_untold() {
     if (!few_at_once(pairs, fmt::format("{} of nodes at once", plural(pairs.size(), "pair")),
                      seconds_share * options_.budget.value))
       return false;
-    if (few_rounds_ == before) return true;  // there was no time
+    if (few_rounds_ == before) {  // there was no time
+      if (!takes_longer(inference)) return true;
+      continue;
+    }
     fit_room(pairs, inference);
     fleet_repeats_ += fleet;
     ++confirm_rounds_;

@@ -15,9 +15,9 @@ namespace ringtrue::diagnosis {
 namespace {
 
 constexpr int fewest_to_guess = 8;  // nodes
-constexpr int max_guess_runs = 96;
+constexpr int max_guess_runs = 200;
 constexpr int guess_messages = 4;    // of a pair in a run, of which the least time counts
-constexpr double guess_share = 0.2;  // of the budget
+constexpr double guess_share = 0.5;  // of the budget
 constexpr int max_lone_rounds = 16;
 constexpr int max_rounds = 24;           // for what is severe, and for pairs between leaves
 constexpr double spine_met = 4.6;        // pairs a spine: one of them crosses it with 99 %
@@ -165,7 +165,7 @@ bool Examination::first_look() {
 // Rounds until nothing is left that may be proven or ruled out.
 bool Examination::settle() {
   if (structure_.leaf.empty()) return settle_untold();
-  for (const int last = rounds_ + max_rounds; rounds_ < last;) {
+  for (int last = rounds_ + max_rounds;;) {
     const Inference inference = infer_now();
     note_confirmed(inference);
     const auto pair = rounds_ < screening_rounds() ? std::nullopt : node_for_one_way(inference);
@@ -190,13 +190,17 @@ bool Examination::settle() {
       if (!all_across(inference)) return false;
       continue;
     }
-    if (!open && rounds_ >= screening_rounds() && !trunks_wanted(inference, parts)) return true;
+    const bool enough = !open && rounds_ >= screening_rounds() && !trunks_wanted(inference, parts);
+    if (enough && !watches(inference)) return true;
     const std::uint64_t seed = rounds_ == 0 ? 0 : options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
     const auto order = neighbour_order(all_, groups_, wanted(inference, parts), readings_, seed);
     const double seconds = share_of_round * options_.budget.value;
     const Bytes hop = hop_bytes(order, 1, seconds);
-    if (!fits(order, 1, hop)) return true;
-    const std::string what = fmt::format("every port with a neighbour, round {}", rounds_ + 1);
+    if (rounds_ >= last || !fits(order, 1, hop)) {
+      if (!open || !takes_longer(inference, parts.any_at_times())) return true;
+      last = rounds_ + max_rounds;
+    }
+    const std::string what = fmt::format("every port with a neighbour, round {}", rounds_ + watched_ + 1);
     if (!measure_pairs(open ? Stage::confirm : Stage::pairs, what,
                        pairwise_over(order, 1, hop, options_.max_bytes)))
       return false;
@@ -204,9 +208,8 @@ bool Examination::settle() {
     confirm_rounds_ += open;
     // A hop that was slow for a moment may have kept it too short to say much.
     const bool too_short = too_shorts_ < 2 && 4 * hop.value < hop_bytes(order, 1, seconds).value;
-    ++(too_short ? too_shorts_ : rounds_);
+    ++(too_short ? too_shorts_ : enough ? watched_ : rounds_);
   }
-  return true;
 }
 
 // All nodes with other leaves at once, some times, and in turn with the others while a leaf may be slow.
@@ -271,7 +274,9 @@ bool Examination::is_open(const Inference& inference, const Parts& parts) const 
     const FabricPart* part = parts.part_of(s.node, s.peer);
     // What stays low is worth more rounds than what read low once.
     const int worth = proven ? 0 : s.readings.size() >= 3 ? rounds_for_repeated : rounds_for_paths;
-    if (!(part && part->confirmed) && (!s.chance || rounds_ < worth)) return true;
+    // More of the same does not tell chance, or others' traffic, from what is slow.
+    const bool may_stay = s.chance || s.beside_others;
+    if (!(part && part->confirmed) && (!may_stay || rounds_ < worth)) return true;
   }
   if (!proven && (parts.any_at_times() || (parts.undecided() && rounds_ < rounds_for_repeated))) return true;
   return std::any_of(late.begin(), late.end(), [](const Late& l) { return !l.confirmed(); });
@@ -322,7 +327,7 @@ double Examination::crossings_measured() const {
 // For busbw as it is now; what is slow is known by then.
 bool Examination::last_ring() {
   const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
-  if ((out_.cost.runs - across_rounds_ >= economical && looked_again_ == 0) || !fits(all_, 1, hop))
+  if ((out_.cost.runs - across_rounds_ - watched_ >= economical && looked_again_ == 0) || !fits(all_, 1, hop))
     return true;
   // Leaf by leaf, so that it crosses as few trunks as may be.
   const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, 0);

@@ -42,7 +42,7 @@ void Examination::note_ring(const Observation& observation) {
 bool Examination::small() {
   if (!short_ring() || !guess_leaves()) return false;
   if (between_neighbours(structure_, n_)) return between_them();
-  return long_ring() && ports() && pairs() && confirm() && rings_again();
+  return long_ring() && ports() && pairs() && confirm() && watch() && rings_again();
 }
 
 bool Examination::short_ring() {
@@ -256,7 +256,7 @@ bool Examination::confirm() {
         nothing_else ? neighbour_order(all_, std::vector<int>(std::size_t(n_), 0), again, readings_, seed)
                      : changed_partners(nodes, suspects, inference, counts_, seed);
     const Bytes hop = long_enough(order, hop_bytes(order, 1, 0.05 * options_.budget.value));
-    if (!fits(order, 1, hop)) return true;
+    if (!fits(order, 1, hop) && (nothing_else || !takes_longer(inference))) return true;
     std::string what = "most nodes again";
     if (!suspects.empty()) {
       const Suspect& s = *suspects.front();
@@ -268,6 +268,17 @@ bool Examination::confirm() {
     if (!measure_pairs(Stage::confirm, what, exchange(order, 1, hop))) return false;
     fleet_repeats_ += fleet;
     ++confirm_rounds_;
+  }
+  return true;
+}
+
+bool Examination::watch() {
+  for (int round = 0; watches(infer_now()); ++round) {
+    const int n = int(all_.size()), shift = 1 + round % std::max(1, n - 1);
+    const Bytes hop = hop_bytes(all_, shift, 0.04 * options_.budget.value);
+    if (n < 2 || !fits(all_, shift, hop)) return true;
+    if (!measure_pairs(Stage::pairs, "every port again", exchange(all_, shift, hop)) || !confirm())
+      return false;
   }
   return true;
 }

@@ -49,12 +49,13 @@ TEST(DeadNode, AtAnyRunOfACheckIsNamedAlone) {
 
 // Its daemon is being upgraded: nothing is wrong with it, and all others are measured.
 TEST(DeadNode, WhoseDaemonStopsIsNoFinding) {
-  const auto takes_part = parts_of(Wires(8), 5);
-  const int last = int(takes_part.rend() - std::find(takes_part.rbegin(), takes_part.rend(), true));
-  for (const bool beside_slow : {false, true})
+  for (const bool beside_slow : {false, true}) {
+    Wires alive(8);
+    if (beside_slow) alive.sends[1] *= 0.5;
+    const auto takes_part = parts_of(alive, 5);
+    const int last = int(takes_part.rend() - std::find(takes_part.rbegin(), takes_part.rend(), true));
     for (int at = 1; at <= last; ++at) {
-      Wires wires(8);
-      if (beside_slow) wires.sends[1] *= 0.5;
+      Wires wires = alive;
       wires.dies_at[5] = at;
       wires.dies_of = Cause::stopping;
       const Diagnosis d = wires.check();
@@ -66,6 +67,7 @@ TEST(DeadNode, WhoseDaemonStopsIsNoFinding) {
       });
       EXPECT_EQ(stopping, 1) << at;
     }
+  }
 }
 
 TEST(DeadNode, AtAnyRunBesideASlowNode) {

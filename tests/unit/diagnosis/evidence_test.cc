@@ -208,7 +208,7 @@ TEST(Time, FollowsFromWhatAReadingTakes) {
     options.link_rate.reset();
     if (!limited) options.budget_at_most = usual_budget_at_most;
     std::vector<double> told;
-    options.on_budget = [&](Seconds budget, Seconds) {
+    options.on_budget = [&](Seconds budget, std::optional<Seconds>) {
       EXPECT_LT(wires.asked.size(), 3u);
       told.push_back(budget.value);
     };
@@ -236,8 +236,10 @@ TEST(Document, CountsItsCostAndNamesItsRuns) {
   };
   const Diagnosis d = run_check(wires, options);
   EXPECT_EQ(d.cost.runs, int(wires.asked.size()));
-  EXPECT_EQ(stages, (Names{"probe", "ring", "pairs", "pairs", "pairs"}));
-  EXPECT_EQ(d.runs.size(), 5u);
+  ASSERT_GE(stages.size(), 5u);
+  EXPECT_EQ(Names(stages.begin(), stages.begin() + 3), (Names{"probe", "ring", "pairs"}));
+  EXPECT_EQ(std::count(stages.begin(), stages.end(), "pairs"), std::ptrdiff_t(stages.size()) - 2);
+  EXPECT_EQ(d.runs.size(), stages.size());
   EXPECT_NEAR(d.ring_busbw->value / Wires::full, 1, 0.1);
   EXPECT_GT(d.cost.bytes.value, 4u * 4 * 8'000'000);
   EXPECT_NE(d.expected.source.find("95.6 %"), std::string::npos) << d.expected.source;

@@ -49,18 +49,19 @@ TEST(Economy, AFaultOfANodeOrANicAmongAThousandIsProvenInSevenRuns) {
   }
 }
 
+// What comes and goes may be away at first: all ports are watched for a quarter of the budget, and no longer.
 TEST(Economy, AHealthyFleetIsLeftInPeaceSoon) {
   for (const int nodes : {17, 64, 300, 1024}) {
     Fleet fleet(nodes);
     const Diagnosis d = fleet.check();
     EXPECT_EQ(named(d), Names{});
     EXPECT_EQ(d.verdict, Verdict::healthy) << explain(d);
-    // Of fewer nodes, more rounds, for what is there in some of them alone.
-    EXPECT_LE(long_runs(d), nodes > 64 ? 6 : 7);
-    EXPECT_LE(d.cost.seconds.value, 3) << explain(d);
+    EXPECT_GE(d.cost.seconds.value, 4) << explain(d);
+    EXPECT_LE(d.cost.seconds.value, 5) << explain(d);
+    EXPECT_LE(long_runs(d), 15);
     EXPECT_EQ(d.coverage.pairs, nodes * (nodes - 1));
     EXPECT_GT(d.coverage.pairs_measured, 2 * nodes);
-    EXPECT_LT(d.coverage.pairs_measured, (nodes > 64 ? 4.5 : 5.5) * nodes);
+    EXPECT_LT(d.coverage.pairs_measured, 15 * nodes);
     EXPECT_EQ(d.rates.empty(), nodes > 256);
   }
 }

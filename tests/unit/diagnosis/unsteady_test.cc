@@ -160,6 +160,47 @@ TEST(Unsteady, AFaultThatBeginsDuringTheCheckIsToldAsThat) {
   }
 }
 
+// All is well at first, and would have been said so if nobody had looked on.
+TEST(Unsteady, AFaultThatBeginsAfterTheFirstSecondsIsFound) {
+  for (const int nodes : {3, 8, 16, 40})
+    for (const double begins : {1.5, 3.0}) {
+      Wires wires(nodes, 1);
+      wires.tamper = [&](Observation& o) {
+        for (HopReading& hop : o.hops)
+          if (wires.clock > begins && hop.destination == 1) hop.busy = hop.busy / 0.4;
+      };
+      const Diagnosis d = wires.check();
+      EXPECT_EQ(scopes_of(d), Names{"receiver node1"}) << nodes << " " << begins << explain(d);
+      EXPECT_LE(d.cost.seconds.value, 16);
+    }
+}
+
+// Where time runs out while a side may be slow at times, more is taken and told, if nobody has set a limit.
+TEST(Unsteady, MoreTimeIsTakenForWhatIsOpen) {
+  for (const bool limited : {false, true}) {
+    Wires wires(8, 3);
+    wires.tamper = [random = std::mt19937_64(5)](Observation& o) mutable {
+      const bool now = random() % 4 == 0;
+      for (HopReading& hop : o.hops)
+        if (now && hop.source == 3) hop.busy = hop.busy / 0.8;
+    };
+    Options options = wires.options();
+    options.budget = Seconds(6);
+    if (!limited) options.budget_at_most = Seconds(24);
+    std::vector<double> longer;
+    options.on_budget = [&](Seconds budget, std::optional<Seconds> reading) {
+      if (!reading) longer.push_back(budget.value);
+    };
+    const Diagnosis d = run_check(wires, options);
+    EXPECT_EQ(scopes_of(d), limited ? Names{} : Names{"sender node3"}) << explain(d);
+    if (limited)
+      EXPECT_TRUE(longer.empty());
+    else
+      EXPECT_EQ(longer.front(), 2 * 6) << explain(d);
+    EXPECT_LE(d.cost.seconds.value, d.cost.budget.value + 1);
+  }
+}
+
 TEST(Unsteady, AFaultThatEndsDuringTheCheckIsToldAndAccusesNobody) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     Wires wires(8, seed);

@@ -42,6 +42,7 @@ struct Recorded {
     CheckRequest asked;
     asked.setup = scene.setup();
     asked.setup.config.link_rate.value = BytesPerSecond(105e6);
+    asked.budget = Seconds(3);  // it would watch a healthy fleet for a quarter of its own
     CheckDocument document = ops::check(asked, scene.control).value();
     document.started_us = wall_clock_us() - 40 * day_us + ++day * day_us;
     EXPECT_TRUE(recall(how, document));
