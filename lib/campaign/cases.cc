@@ -277,6 +277,13 @@ void annoy(Draw& draw, const Nuisances& nuisances, Case& c) {
       if (factor != 1) (*side)[node] = factor;
     }
   }
+  // A program, or a way, is slower than the NICs that it has, whatever others have.
+  for (Fault& fault : fabric.faults) {
+    const double own = c.world.generation(fault.place.node);
+    if (fault.kind == Fault::Kind::slow_node) fault.share *= own;
+    if (fault.kind == Fault::Kind::slow_link && fault.place.what == What::path)
+      fault.share *= std::min(own, c.world.generation(fault.place.part));
+  }
   // Who declares a rate declares that of his fastest ports.
   if (c.link_rate) c.link_rate = *c.link_rate * fastest;
   c.world.noise.tail = nuisances.tails;

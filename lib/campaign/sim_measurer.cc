@@ -43,11 +43,8 @@ void disturb(sim::Fabric& out, double share, std::uint64_t seed) {
 diagnosis::Structure SimMeasurer::structure() const {
   const sim::Fabric& f = world_.fabric;
   diagnosis::Structure out;
-  for (int node = 0; node < f.nodes; ++node) {
-    const auto at = world_.generations.find(node);
-    out.port_rates.push_back(f.inter.rate.value * f.rails *
-                             (at == world_.generations.end() ? 1 : at->second));
-  }
+  for (int node = 0; node < f.nodes; ++node)
+    out.port_rates.push_back(f.inter.rate.value * f.rails * world_.generation(node));
   if (world_.told == Told::nothing) return out;
   if (f.leaf <= 0) {
     out.leaf.assign(std::size_t(f.nodes), 0);

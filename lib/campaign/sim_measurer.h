@@ -35,6 +35,10 @@ struct World {
   double intermittent = 0;  // and in this share of the runs, each by a draw of its own
   // By node, where its NICs are of another generation: their rate over the others', which their drivers tell.
   std::map<int, double> generations;
+  double generation(int node) const {
+    const auto at = generations.find(node);
+    return at == generations.end() ? 1 : at->second;
+  }
   // RDMA tells rails apart, and no round trips; TCP these, and no rails.
   bool rdma = false;
   Told told = Told::fabric;

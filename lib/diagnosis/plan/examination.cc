@@ -226,7 +226,8 @@ void Examination::fit_budget() {
 bool Examination::takes_longer(const Inference& inference, bool of_leaves) {
   constexpr double times = 2, worth_longer = 1;  // such sides expected of chance
   const auto may_tell = [](const Suspect& s) {
-    return !s.alone && !s.beside_others && (s.unsteady ? s.chance_of_it < worth_longer : !s.chance);
+    const bool deep = s.ratio < very_slow_share;  // which noise is not
+    return !s.alone && !s.beside_others && (s.unsteady ? deep || s.chance_of_it < worth_longer : !s.chance);
   };
   const double longer = std::min(times * options_.budget.value, options_.budget_at_most.value);
   const bool proven = !dead_.empty() || std::ranges::any_of(inference.suspects, &Suspect::confirmed);
