@@ -229,8 +229,8 @@ bool Conclusion::may_be_faulty() {
   };
   for (const auto& [x, y] : inconclusive_pairs(c_.readings, c_.inference, c_.thresholds)) {
     if (is_dead(x) || is_dead(y) || named_at_times(x, y)) continue;
-    const auto told = [&](const Suspect& s) {
-      return s.type == ScopeType::path && s.explains(x, y) && may_be_fine(s);
+    const auto told = [&, source = x, destination = y](const Suspect& s) {
+      return s.type == ScopeType::path && s.explains(source, destination) && may_be_fine(s);
     };
     if (std::any_of(all.begin(), all.end(), told)) continue;
     grave = true;
