@@ -347,8 +347,9 @@ void note_lasting_others(const Readings& readings, const Structure& structure, I
 }
 
 // They explain paths that read low at them.
-void add_unsteady(const Readings& readings, const Structure& structure, Inference& inference) {
-  for (Suspect& s : unsteady_sides(readings, inference, structure)) {
+void add_unsteady(const Readings& readings, const Readings& alone, const Structure& structure,
+                  Inference& inference) {
+  for (Suspect& s : unsteady_sides(readings, alone, inference, structure)) {
     if (s.confirmed)
       std::erase_if(inference.suspects, [&](const Suspect& path) {
         return path.type == ScopeType::path && s.explains(path.node, path.peer) && path.ratio > 0.9 * s.ratio;
@@ -391,7 +392,7 @@ Inference infer(const Readings& measured, const Readings& measured_alone, std::o
   note_lasting_others(readings, structure, inference);
   if (inference.reference.rate > 0)
     InferenceBuilder(readings, alone, inference.thresholds, structure, inference).run();
-  add_unsteady(readings, structure, inference);
+  add_unsteady(readings, alone, structure, inference);
   if (n > 2 && structure.leaf.empty())
     inference.groups = slow_groups(readings, alone, inference, inference.thresholds);
   return inference;

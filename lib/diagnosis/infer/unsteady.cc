@@ -21,6 +21,8 @@ using namespace at_times;
 constexpr double deep = 0.6;  // of what is due: what is lower takes so long that its share is of the time
 // Readings of one pair are not independent where it may share links with others, the same ones each time.
 constexpr int times_a_pair_far = 1, times_a_pair_near = 4;
+constexpr double may_be_shadow =
+    0.1;                         // such sides expected of chance, beside a slow one: it is measured again
 constexpr double far_more = 10;  // times clearer, where the last readings with a partner count
 // Of what was guessed to be one leaf, where more read low: it may be a pod, whose nodes share links.
 constexpr double often_low_inside = 0.05;
@@ -48,8 +50,10 @@ struct Tail {
 
 class UnsteadySides {
  public:
-  UnsteadySides(const Readings& readings, const Inference& inference, const Structure& structure)
+  UnsteadySides(const Readings& readings, const Readings& alone, const Inference& inference,
+                const Structure& structure)
       : n_(readings.nodes()),
+        alone_(alone),
         inference_(inference),
         guessed_(structure.guessed),
         leaf_(structure.leaf),
@@ -91,14 +95,25 @@ class UnsteadySides {
       std::size_t clearest = 0;
       for (std::size_t s = 0; s < of_.size(); ++s) {
         if (named.count(s) || !may_be_unsteady(s)) continue;
-        const Tail tail = tail_of_side(s);
+        Tail tail = tail_of_side(s);
+        // A node's sides are often slow together: beside one that is, the other is the only candidate.
+        if (other_is_proven(s, out)) tail.chance /= double(of_.size());
         if (tail.chance < best.chance) best = tail, clearest = s;
       }
       const double chance = best.chance * double(of_.size() * depths.size());
       if (chance > worth_a_look) break;
       named.insert(clearest);
       Suspect suspect = suspect_of(clearest, best.depth, chance);
-      if (is_shadow(suspect, out)) continue;
+      if (is_shadow(suspect, out) && !is_low_alone(clearest, best.depth)) {
+        if (!suspect.confirmed && chance > may_be_shadow) continue;
+        if (suspect.confirmed) {
+          if (!other_is_proven(clearest, out)) continue;  // first things first
+          suspect.confirmed = false, suspect.alone = true;
+          suspect.missing = "the node's other side is slow, and acknowledgements may queue there";
+        }
+        out.push_back(std::move(suspect));
+        continue;
+      }
       if (suspect.confirmed && is_one_path(clearest, best.depth)) {
         suspect.confirmed = false;
         suspect.missing = "low with one partner each time, and with others no more often than by chance";
@@ -145,6 +160,26 @@ class UnsteadySides {
     };
     return std::any_of(named.begin(), named.end(), casts) ||
            std::any_of(inference_.suspects.begin(), inference_.suspects.end(), casts);
+  }
+  bool other_is_proven(std::size_t s, const std::vector<Suspect>& named) const {
+    const ScopeType other = s % 2 ? ScopeType::sender : ScopeType::receiver;
+    const auto is = [&](const Suspect& suspect) {
+      return suspect.confirmed && suspect.type == other && suspect.node == int(s / 2);
+    };
+    return std::ranges::any_of(named, is) || std::ranges::any_of(inference_.suspects, is);
+  }
+  // What it carried while the node's other side was idle.
+  bool is_low_alone(std::size_t s, std::size_t depth) const {
+    const Direction d = s % 2 ? Direction::receives : Direction::sends;
+    const int node = int(s / 2);
+    std::size_t low = 0;  // partners: with one it may be a path
+    for (const int other : d == Direction::sends ? alone_.receivers_of(node) : alone_.senders_to(node)) {
+      const int x = d == Direction::sends ? node : other, y = d == Direction::sends ? other : node;
+      low += std::ranges::any_of(alone_.counting_for(d, x, y), [&](const Reading& r) {
+        return r.rate < depths[depth] * inference_.due(x, y);
+      });
+    }
+    return low >= std::min(fewest_alone, std::size_t(n_) - 1);
   }
   // It has read well once. Of two nodes what one sends is what the other receives: one direction, once.
   bool may_be_unsteady(std::size_t s) const {
@@ -386,6 +421,7 @@ class UnsteadySides {
   }
 
   const int n_;
+  const Readings& alone_;  // one direction at a time
   const Inference& inference_;
   const bool guessed_;            // who is below one leaf
   const std::vector<int>& leaf_;  // by node; empty: unknown
@@ -430,10 +466,10 @@ Course course_of(const std::set<int>& runs, const std::set<int>& low) {
                                          : Course::at_times;
 }
 
-std::vector<Suspect> unsteady_sides(const Readings& readings, const Inference& inference,
-                                    const Structure& structure) {
+std::vector<Suspect> unsteady_sides(const Readings& readings, const Readings& alone,
+                                    const Inference& inference, const Structure& structure) {
   if (readings.nodes() < 2 || inference.reference.rate <= 0 || inference.reference.momentary) return {};
-  return UnsteadySides(readings, inference, structure).find();
+  return UnsteadySides(readings, alone, inference, structure).find();
 }
 
 }  // namespace ringtrue::diagnosis

@@ -26,11 +26,12 @@ inline constexpr std::array<double, 4> depths = {0.9, 0.8, 0.65, 0.45};
 // readings are not as independent as they are taken to be.
 inline constexpr double by_chance = 1e-4, by_chance_mild = 1e-6;
 inline constexpr std::size_t mild_depths = 2;
-inline constexpr double worth_a_look = 10;   // ... expected of chance: then it is measured again
-inline constexpr int most_runs = 24;         // after which more of the same would not tell
-inline constexpr int fewest_low = 3;         // runs
-inline constexpr double least_share = 0.15;  // of its runs: what is rarer is a disturbance
-inline constexpr int fewest_good = 4;        // runs, after which it is over
+inline constexpr double worth_a_look = 10;      // ... expected of chance: then it is measured again
+inline constexpr int most_runs = 24;            // after which more of the same would not tell
+inline constexpr int fewest_low = 3;            // runs
+inline constexpr double least_share = 0.15;     // of its runs: what is rarer is a disturbance
+inline constexpr int fewest_good = 4;           // runs, after which it is over
+inline constexpr std::size_t fewest_alone = 2;  // partners with whom it is low one direction at a time
 
 }  // namespace at_times
 
@@ -43,8 +44,10 @@ double tail_of(const std::vector<double>& chances, int low);
 
 // Senders and receivers, clearest first: `unsteady` is set, `readings` are the low ones, `best` is their
 // middle. Those that may be chance yet, but would be looked at again, are not confirmed.
-// Of `inference`: the reference, what every side showed, and what is slow for good.
-std::vector<Suspect> unsteady_sides(const Readings& readings, const Inference& inference,
-                                    const Structure& structure);
+// Beside a slow side of the same node, whose data acknowledgements queue behind, only `alone` tells: readings
+// of one direction at a time. Until they are low with two partners such a side is not confirmed, and is
+// marked as alone. Of `inference`: the reference, what every side showed, and what is slow for good.
+std::vector<Suspect> unsteady_sides(const Readings& readings, const Readings& alone,
+                                    const Inference& inference, const Structure& structure);
 
 }  // namespace ringtrue::diagnosis

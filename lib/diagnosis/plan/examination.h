@@ -110,6 +110,7 @@ class Examination {
   std::optional<OneWayTest> node_for_one_way(const Inference& inference) const;
   std::optional<OneWayTest> path_for_one_way(const Inference& inference) const;
   bool undecided_alone(int node, const Inference& inference) const;
+  bool unsteady_alone(int node, const Inference& inference) const;
   bool play_one_way(const OneWayTest& pair, Bytes hop);
 
   // --- examination.cc

@@ -15,7 +15,7 @@ std::optional<Examination::OneWayTest> Examination::node_for_one_way(const Infer
   if (overlapped_one_way_) return std::nullopt;
   for (const int x : all_) {
     if (!inference.find(ScopeType::sender, x) && !inference.find(ScopeType::receiver, x)) continue;
-    if (!undecided_alone(x, inference)) continue;
+    if (!undecided_alone(x, inference) && !unsteady_alone(x, inference)) continue;
     OneWayTest pair{x, -1};
     std::size_t fewest = max_one_way;        // with one partner; more would say the same
     for (const bool near : {true, false}) {  // one below the same leaf, where there is one
@@ -65,6 +65,16 @@ bool Examination::undecided_alone(int x, const Inference& inference) const {
     if (inference.is_overshadowed({x, d}) ? !s || !s->confirmed : tests < enough) return true;
   }
   return false;
+}
+
+// Whether a side of it may be slow at times, or may be held up by the other one.
+bool Examination::unsteady_alone(int x, const Inference& inference) const {
+  constexpr std::size_t enough = 6;  // tests: what is away half of the time has been there twice by then
+  const bool any = std::ranges::any_of(
+      inference.suspects, [x](const Suspect& s) { return s.node == x && s.unsteady && s.alone; });
+  std::size_t tests = 0;
+  for (const int y : alone_.receivers_of(x)) tests += alone_.of(x, y).size();
+  return any && tests < enough;
 }
 
 bool Examination::play_one_way(const OneWayTest& pair, Bytes hop) {

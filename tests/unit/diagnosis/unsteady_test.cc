@@ -160,6 +160,23 @@ TEST(Unsteady, AFaultThatBeginsDuringTheCheckIsToldAsThat) {
   }
 }
 
+// Both sides of a node at once: whether both are slow is told by one direction at a time.
+TEST(Unsteady, BothSidesOfANodeAreTheNode) {
+  int named = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Wires wires(12, seed);
+    wires.tamper = [random = std::mt19937_64(seed)](Observation& o) mutable {
+      if (random() % 3 == 0) return;
+      for (HopReading& hop : o.hops)
+        if (hop.source == 3 || hop.destination == 3) hop.busy = hop.busy / 0.3;
+    };
+    const Diagnosis d = wires.check();
+    for (const Finding& f : d.findings) EXPECT_EQ(f.scope.node, 3) << explain(d);
+    named += scopes_of(d) == Names{"node node3"};
+  }
+  EXPECT_GE(named, 9);
+}
+
 // All is well at first, and would have been said so if nobody had looked on.
 TEST(Unsteady, AFaultThatBeginsAfterTheFirstSecondsIsFound) {
   for (const int nodes : {3, 8, 16, 40})
