@@ -21,9 +21,8 @@ using namespace at_times;
 constexpr double deep = 0.6;  // of what is due: what is lower takes so long that its share is of the time
 // Readings of one pair are not independent where it may share links with others, the same ones each time.
 constexpr int times_a_pair_far = 1, times_a_pair_near = 4;
-constexpr double may_be_shadow =
-    0.1;                         // such sides expected of chance, beside a slow one: it is measured again
-constexpr double far_more = 10;  // times clearer, where the last readings with a partner count
+constexpr double may_be_shadow = 0.1;  // expected of chance, beside a slow side: it is measured again
+constexpr double far_more = 10;        // times clearer, where the last readings with a partner count
 // Of what was guessed to be one leaf, where more read low: it may be a pod, whose nodes share links.
 constexpr double often_low_inside = 0.05;
 constexpr std::size_t most_named = 8;
