@@ -74,13 +74,17 @@ Result<Session> session(const Store& store, std::string_view name, std::string_v
     like += plain ? lower : '?';
   }
   const bool last = name == "last";
-  const std::string text =
-      std::string(session_columns) + (last ? "WHERE f.name = ?1 ORDER BY s.started_us DESC, s.id DESC LIMIT 1"
-                                      : number ? "WHERE s.id = ?1"
-                                               : "WHERE substr(s.uuid, 1, length(?1)) = ?1 LIMIT 2");
-  const auto found = last     ? all<Session>(store, text, session_of, std::string(fleet))
-                     : number ? all<Session>(store, text, session_of, *number)
-                              : all<Session>(store, text, session_of, like);
+  const auto where = [&](const char* condition, const auto& value) {
+    return all<Session>(store, std::string(session_columns) + condition, session_of, value);
+  };
+  auto found =
+      last     ? where("WHERE f.name = ?1 ORDER BY s.started_us DESC, s.id DESC LIMIT 1", std::string(fleet))
+      : number ? where("WHERE s.id = ?1", *number)
+               : Result<std::vector<Session>>();
+  // What is given of a uuid may be digits alone; its first group, at least, as a wrong number is none.
+  constexpr std::size_t first_group = 8;
+  if (!last && found && found->empty() && (!number || name.size() >= first_group))
+    found = where("WHERE substr(s.uuid, 1, length(?1)) = ?1 LIMIT 2", like);
   if (!found) return tl::unexpected(found.error());
   if (found->size() == 1) return found->front();
   if (last)

@@ -172,6 +172,17 @@ TEST(Store, KnowsWhatItHas) {
   EXPECT_EQ(sessions(store, {}).value().size(), 1u);
 }
 
+TEST(Store, FindsASessionByTheFirstGroupOfItsUuidThoughItIsDigits) {
+  const Folder folder;
+  Store store = open(folder.file());
+  Record record = check(start_us);
+  record.session.uuid = "01234567-89ab-4def-8123-456789abcdef";
+  EXPECT_TRUE(store.add(record).value().has_value());
+  EXPECT_EQ(session(store, "01234567", "lab").value().id, 1);
+  EXPECT_EQ(session(store, "0123456", "lab").error().cause, Cause::bad_input) << "a number";
+  EXPECT_EQ(session(store, "1", "lab").value().uuid, record.session.uuid);
+}
+
 // The order is that of their times.
 TEST(Store, TakesAClockThatWentBack) {
   const Folder folder;
