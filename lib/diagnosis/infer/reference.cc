@@ -113,6 +113,7 @@ constexpr double deviations = 5, more_of_few = 6;
 // The middle distance of n sides may be larger by that over their root; of few nodes what is usual counts for
 // more than they do.
 constexpr double badly_known = 1;
+constexpr std::size_t enough_for_a_tenth = 100;  // sides: it is no matter of a few slow ones
 constexpr double brief_limit = 0.85;    // bursts raise what was measured briefly, and most sides were
 constexpr double most_scatter = 0.035;  // beyond, it is no matter of ports that differ
 
@@ -131,10 +132,18 @@ double scatter_of(const Limits& sends, const Limits& receives, double reference)
   std::vector<double> rates = healthy_sides(sends, receives, reference);
   if (sends.rate.size() < fewest_nodes) return usual_scatter;
   const double n = double(rates.size()), middle = upper_median(rates);
-  for (double& rate : rates) rate = std::abs(rate - middle);
   const bool few = int(sends.rate.size()) <= few_nodes;
+  // What a side shows is the better of several partners', which draws most sides together and not the
+  // slowest. Of a normal distribution a tenth lies 1.2816 deviations below the middle and lower.
+  double of_slowest = 0;
+  if (rates.size() >= enough_for_a_tenth) {
+    const auto tenth = rates.begin() + std::ptrdiff_t(rates.size() / 10);
+    std::nth_element(rates.begin(), tenth, rates.end());
+    of_slowest = (middle - *tenth) / 1.2816;
+  }
+  for (double& rate : rates) rate = std::abs(rate - middle);
   const double known_by = few ? 1 : 1 + badly_known / std::sqrt(std::max(1.0, n));
-  const double seen = known_by * 1.4826 * upper_median(std::move(rates)) / reference;
+  const double seen = std::max(known_by * 1.4826 * upper_median(std::move(rates)), of_slowest) / reference;
   return std::min(most_scatter, std::sqrt((n * seen * seen + usual_weight * usual_scatter * usual_scatter) /
                                           (n + usual_weight)));
 }

@@ -144,6 +144,7 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
     s.chance = may_be_chance(of_those_across * chance_of(as_low, shares_between(s, inside)), candidates);
   // So do others, which is what hashed trunks are like.
   s.chance |= s.in_company && share_as_low_across(s) > seldom_across;
+  s.chance |= crosses && !others_carry_more_across(s);
   if (s.chance && (s.missing.empty() || sparse_)) {
     s.missing =
         fmt::format("others that can do better read as low in {:.0f} % of their readings", low_across * 100);
@@ -325,6 +326,19 @@ double Significance::share_as_low_across(const Suspect& path) const {
     for (const Reading& r : readings_.of(x, y)) ++all, low += r.rate <= path.best;
   });
   return double(low) / all;
+}
+
+// Where each way has one trunk that is slower than a port, no path across carries what ports do.
+bool Significance::others_carry_more_across(const Suspect& path) const {
+  constexpr double more = 1.15, seldom = 0.2;
+  constexpr int fewest = 8;
+  int all = 0, carry_more = 0;
+  readings_.each_pair([&](int x, int y) {
+    const auto best = readings_.shown(x, y);
+    if (!best || !structure_.crosses(x, y) || path.explains(x, y)) return;
+    ++all, carry_more += *best > more * path.best;
+  });
+  return all < fewest || carry_more > seldom * all;
 }
 
 // Another path across leaves that sent whenever this one was read among few: on a trunk that they share each

@@ -66,6 +66,7 @@ class Significance {
   bool has_companion(const Suspect& path) const;
   bool others_cross_well(const Suspect& side) const;
   double share_as_low_across(const Suspect& path) const;
+  bool others_carry_more_across(const Suspect& path) const;
 
   const Readings& readings_;
   const Thresholds& t_;

@@ -39,6 +39,8 @@ INSTANTIATE_TEST_SUITE_P(
         Accused{32, 768, "one of eight rails of three busy nodes"},
         Accused{99, 262, "three nodes of two generations, beside a declaration that none reaches", 4},
         Accused{99, 1052, "both directions of two nodes, beside a declaration that none reaches", 4},
+        Accused{2027, 344, "two of 760 ports that differ", 1024, 2, "spread=3%"},
+        Accused{2027, 460, "a path across trunks that are slower than ports", 1024, 2, "tails=10%"},
         Accused{9101, 2862, "a leaf of which 28 pairs were low, where most are", 64, 9, "none"},
         Accused{9102, 1004, "a receiver that met nobody as fast below its own leaf", 64, 9},
         Accused{9102, 2778, "a leaf of which two pairs were low, where few others were measured", 64, 9},
