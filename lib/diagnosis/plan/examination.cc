@@ -133,6 +133,7 @@ Pace Examination::pace(const Scope& scope, const Inference& inference) const {
 }
 
 bool Examination::watches(const Inference& inference) const {
+  if (crossings_) return false;  // every trunk was met some times, which is enough for what is always there
   const auto proven = [](const Suspect& s) { return s.confirmed && s.type != ScopeType::path; };
   return elapsed() < watch_share * options_.budget.value && dead_.empty() &&
          std::none_of(inference.suspects.begin(), inference.suspects.end(), proven);
