@@ -132,11 +132,15 @@ Pace Examination::pace(const Scope& scope, const Inference& inference) const {
   return {*quarter, inference.reference.rate};
 }
 
+bool Examination::any_node_proven(const Inference& inference) const {
+  return !dead_.empty() || std::ranges::any_of(inference.suspects, [](const Suspect& s) {
+    return s.confirmed && s.type != ScopeType::path;
+  });
+}
+
 bool Examination::watches(const Inference& inference) const {
   if (crossings_) return false;  // every trunk was met some times, which is enough for what is always there
-  const auto proven = [](const Suspect& s) { return s.confirmed && s.type != ScopeType::path; };
-  return elapsed() < watch_share * options_.budget.value && dead_.empty() &&
-         std::none_of(inference.suspects.begin(), inference.suspects.end(), proven);
+  return elapsed() < watch_share * options_.budget.value && !any_node_proven(inference);
 }
 
 // Where packets get lost and it is open whose, every pair says more of it.

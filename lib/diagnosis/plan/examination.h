@@ -90,7 +90,6 @@ class Examination {
 
   // --- few_at_once.cc
   bool settle_untold();
-  bool round_of_all(int& counted);
   bool settle_few();
   NodePairs lone_paths(const Inference& inference, const Parts& parts) const;
   bool few_at_once(const NodePairs& pairs, const std::string& what, double seconds);
@@ -114,6 +113,8 @@ class Examination {
   bool play_one_way(const OneWayTest& pair, Bytes hop);
 
   // --- examination.cc
+  // A dead node, or a side that is slow.
+  bool any_node_proven(const Inference& inference) const;
   // While nothing is proven, for a share of the budget: what comes and goes may have been away so far.
   bool watches(const Inference& inference) const;
   void settle_losses();

@@ -206,29 +206,21 @@ bool Examination::few_at_once(const NodePairs& pairs, const std::string& what, d
 }
 
 bool Examination::settle_untold() {
-  while (rounds_ < screening_rounds()) {
-    const int before = rounds_;
-    if (!round_of_all(rounds_)) return false;
-    if (rounds_ == before) return true;  // there was no time
-  }
   for (;;) {
-    if (!settle_few()) return false;
-    const int before = watched_;
-    if (!watches(infer_now())) return true;
-    if (!round_of_all(watched_)) return false;
-    if (watched_ == before) return true;
+    const bool screening = rounds_ < screening_rounds();
+    if (!screening) {
+      if (!settle_few()) return false;
+      if (!watches(infer_now())) return true;
+    }
+    const std::uint64_t seed = rounds_ == 0 ? 0 : options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
+    const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, seed);
+    const Bytes hop = hop_bytes(order, 1, 2 * seconds_share * options_.budget.value);
+    if (!fits(order, 1, hop)) return true;
+    ++(screening ? rounds_ : watched_);
+    const std::string what = fmt::format("every port, round {}", rounds_ + watched_);
+    if (!measure_pairs(Stage::pairs, what, pairwise_over(order, 1, hop, options_.max_bytes), Shared::all))
+      return false;
   }
-}
-
-bool Examination::round_of_all(int& counted) {
-  const bool first = rounds_ == 0;
-  const std::uint64_t seed = first ? 0 : options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
-  const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, seed);
-  const Bytes hop = hop_bytes(order, 1, 2 * seconds_share * options_.budget.value);
-  if (!fits(order, 1, hop)) return true;
-  ++counted;
-  const std::string what = fmt::format("every port, round {}", rounds_ + watched_);
-  return measure_pairs(Stage::pairs, what, pairwise_over(order, 1, hop, options_.max_bytes), Shared::all);
 }
 
 // Until nothing is open that a few pairs at once may tell.

@@ -304,11 +304,9 @@ bool Examination::cover() {
 bool Examination::trunks_wanted(const Inference& inference, const Parts& parts) const {
   if (options_.path_coverage == PathCoverage::ports || structure_.spines < 1) return false;
   if (elapsed() > 0.6 * options_.budget.value) return false;
-  const bool sides = !dead_.empty() ||
-                     std::any_of(inference.suspects.begin(), inference.suspects.end(),
-                                 [](const Suspect& s) { return s.type != ScopeType::path && s.confirmed; });
   const auto& fabric = parts.fabric();
-  if (sides || std::any_of(fabric.begin(), fabric.end(), [](const auto& part) { return part.confirmed; }))
+  if (any_node_proven(inference) ||
+      std::any_of(fabric.begin(), fabric.end(), [](const auto& part) { return part.confirmed; }))
     return false;  // first things first
   return crossings_measured() < spine_met * structure_.spines;
 }
