@@ -57,7 +57,7 @@ void Conclusion::add_parts() {
                                   device});
       continue;
     }
-    const double usual = part.at_times ? part.at_times->usual : reference_;
+    const double usual = part.usual(c_.inference);
     Suspect all;
     all.best = best;
     all.ratio = best / usual;

@@ -55,7 +55,7 @@ Parts::Parts(const Structure& structure, const Readings& readings, const Reading
   // Where routes are told, trunks.h names trunks; what no route explains is slow paths and no more.
   if (!structure.routes && structure.leaf.size() == std::size_t(readings.nodes()) &&
       inference.reference.rate > 0)
-    fold(crossings(structure, inference), structure, inference);
+    fold(crossings(structure), structure);
   for (const SlowGroup& group : inference.groups) {
     const ScopeType type = group.halves || group.sends != group.receives ? ScopeType::trunk : ScopeType::leaf;
     const char* const what = group.halves              ? "between"
@@ -139,33 +139,34 @@ bool Parts::may_be_pods(double rate) const {
 }
 
 // Pairs between two leaves whose ends are not suspected themselves.
-std::vector<Parts::Crossing> Parts::crossings(const Structure& structure, const Inference& inference) const {
+std::vector<Parts::Crossing> Parts::crossings(const Structure& structure) const {
   std::set<std::pair<int, ScopeType>> suspected;
-  for (const Suspect& s : inference.suspects)
+  for (const Suspect& s : inference_.suspects)
     if (s.type != ScopeType::path && !s.chance) suspected.emplace(s.node, s.type);
-  const double fastest = inference.fastest_generation();
+  const double fastest = inference_.fastest_generation();
   std::vector<Crossing> out;
   readings_.each_pair([&](int x, int y) {
     const int from = structure.leaf[std::size_t(x)], to = structure.leaf[std::size_t(y)];
     const auto best = readings_.best(x, y);
     if (from < 0 || to < 0 || from == to || !best || readings_.only_momentary(x, y)) return;
     if (suspected.count({x, ScopeType::sender}) || suspected.count({y, ScopeType::receiver})) return;
-    const bool slow = *best < slow_share * inference.reference.rate;
-    const double level = std::min(inference.generation(x), inference.generation(y));
-    const std::vector<int> rails = slow ? slow_rails(readings_.counting(x, y)) : std::vector<int>();
+    const bool slow = *best < slow_share * inference_.reference.rate;
+    const double level = std::min(inference_.generation(x), inference_.generation(y));
+    const std::vector<Reading> counting = readings_.counting(x, y);
+    const std::vector<int> rails = slow ? slow_rails(counting) : std::vector<int>();
     const bool some = !rails.empty() && rails.size() < usual_.size();
     const std::vector<Reading> list = readings_.usable(x, y);
     const auto low = std::ranges::count_if(
-        list, [&](const Reading& r) { return r.rate < slow_share * inference.reference.rate; });
+        list, [&](const Reading& r) { return r.rate < slow_share * inference_.reference.rate; });
     const double share = list.empty() ? slow : double(low) / double(list.size());
     out.push_back({x, y, from, to, slow, share, some && rails.size() == 1 ? rails[0] : -1,
                    some && rails.size() > 1, *best, *best * level, !slow && level < fastest,
-                   !readings_.counting(x, y).empty()});
+                   !counting.empty()});
   });
   return out;
 }
 
-void Parts::fold(std::vector<Crossing> all, const Structure& structure, const Inference& inference) {
+void Parts::fold(std::vector<Crossing> all, const Structure& structure) {
   std::set<int> leaves, slow_for_good;
   for (const Crossing& c : all) leaves.insert(c.from), leaves.insert(c.to);
   // The leaf that explains most, and no chance; again, of what it leaves.
@@ -185,10 +186,10 @@ void Parts::fold(std::vector<Crossing> all, const Structure& structure, const In
     std::erase_if(all, [&](const Crossing& c) { return best.hold(c) && c.slow; });
   }
   if (fabric_.size() > 1 || often_slow(all, leaves))
-    for (FabricPart& part : fabric_) part.confirmed &= !may_be_others(part, true, inference_.reference.rate);
+    for (FabricPart& part : fabric_) part.confirmed &= !may_be_others(part, true);
   for (const Ends& ends : add_at_times(structure, leaves, slow_for_good))
     std::erase_if(all, [&](const Crossing& c) { return ends.hold(c) && c.slow; });
-  fold_confirmed(std::move(all), int(leaves.size()), inference);
+  fold_confirmed(std::move(all), int(leaves.size()));
 }
 
 // How many pairs are slow because of these ends of a leaf; 0 if some are not slow, or if so many others are
@@ -235,8 +236,7 @@ void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::s
   std::sort(part.readings.begin(), part.readings.end(),
             [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
   name(part, ends, leaves);
-  part.confirmed = proven(part, inference_.reference.rate) &&
-                   !may_be_others(part, leaves.size() == 2, inference_.reference.rate);
+  part.confirmed = proven(part, inference_.reference.rate) && !may_be_others(part, leaves.size() == 2);
   fabric_.push_back(std::move(part));
 }
 
@@ -262,17 +262,16 @@ void Parts::name(FabricPart& part, const Ends& ends, const std::set<int>& leaves
 std::vector<Parts::Ends> Parts::add_at_times(const Structure& structure, const std::set<int>& leaves,
                                              const std::set<int>& slow_for_good) {
   std::vector<Ends> out;
-  for (LeafAtTimes& leaf : leaves_at_times(readings_, across_, inference_, structure, slow_for_good)) {
+  for (const LeafAtTimes& leaf : leaves_at_times(readings_, across_, inference_, structure, slow_for_good)) {
     const Ends ends{leaf.leaf, leaf.up, leaf.down};
     FabricPart part;
-    part.pairs = leaf.pairs, part.readings = leaf.readings;
+    part.pairs = leaf.pairs, part.readings = leaf.readings, part.at_times = leaf;
     name(part, ends, leaves);
     const bool two = leaves.size() == 2;
-    if (may_be_others(part, two, leaf.usual) || (two && may_be_pods(part.readings.front().rate))) continue;
+    if (may_be_others(part, two) || (two && may_be_pods(part.readings.front().rate))) continue;
     if (leaf.open) open_.insert(leaf.pairs.begin(), leaf.pairs.end());
     if (!leaf.confirmed) continue;
     part.confirmed = true;
-    part.at_times = std::move(leaf);
     fabric_.push_back(std::move(part));
     out.push_back(ends);
   }
@@ -292,9 +291,9 @@ bool Parts::often_slow(const std::vector<Crossing>& crossings, const std::set<in
 
 // What others send crosses the links of a leaf that was guessed if it begins or ends at its members. Of two
 // leaves it may be anybody's, and of a pod, whose other leaves are slow then, too.
-bool Parts::may_be_others(const FabricPart& part, bool anybodys, double usual) const {
+bool Parts::may_be_others(const FabricPart& part, bool anybodys) const {
   if (guessed_.empty() || part.readings.empty()) return false;
-  const double lack = usual - part.readings.front().rate;
+  const double lack = part.usual(inference_) - part.readings.front().rate;
   OthersTraffic all;
   for (const int node : part.members) {
     all.sends += inference_.lasting[std::size_t(node)].sends;
@@ -313,10 +312,10 @@ void Parts::name_by_members(FabricPart& part, int leaf, std::string device) cons
 }
 
 // Paths between leaves that are proven one by one.
-void Parts::fold_confirmed(std::vector<Crossing> all, int leaves, const Inference& inference) {
+void Parts::fold_confirmed(std::vector<Crossing> all, int leaves) {
   FabricPart part;
   std::set<int> from, to;
-  for (const Suspect& s : inference.suspects) {
+  for (const Suspect& s : inference_.suspects) {
     if (s.type != ScopeType::path || !s.confirmed) continue;
     for (const Crossing& c : all) {
       if (c.source != s.node || c.destination != s.peer) continue;

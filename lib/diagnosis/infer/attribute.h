@@ -32,6 +32,11 @@ struct FabricPart {
   bool confirmed = false;
   std::vector<int> members{};             // nodes, where `device` is what they share, which nobody told
   std::optional<LeafAtTimes> at_times{};  // it is slow now and then, and `readings` are the low ones
+
+  // What they would be else, bytes per second.
+  double usual(const Inference& inference) const {
+    return at_times ? at_times->usual : inference.reference.rate;
+  }
 };
 
 struct SlowRail {
@@ -77,18 +82,17 @@ class Parts {
     bool hold(const Crossing& c) const { return (up && c.from == leaf) || (down && c.to == leaf); }
   };
   std::vector<int> slow_rails(const std::vector<Reading>& readings) const;  // all that are
-  std::vector<Crossing> crossings(const Structure& structure, const Inference& inference) const;
-  void fold(std::vector<Crossing> crossings, const Structure& structure, const Inference& inference);
+  std::vector<Crossing> crossings(const Structure& structure) const;
+  void fold(std::vector<Crossing> crossings, const Structure& structure);
   std::vector<Ends> add_at_times(const Structure& structure, const std::set<int>& leaves,
                                  const std::set<int>& slow_for_good);
   void name(FabricPart& part, const Ends& ends, const std::set<int>& leaves) const;
   std::size_t explains(const std::vector<Crossing>& all, const Ends& ends, std::size_t leaves);
   void add(const std::vector<Crossing>& all, const Ends& ends, const std::set<int>& leaves);
-  void fold_confirmed(std::vector<Crossing> crossings, int leaves, const Inference& inference);
+  void fold_confirmed(std::vector<Crossing> crossings, int leaves);
   void find_rail();
   bool may_be_pods(double rate) const;
-  // `usual`: what its readings would be.
-  bool may_be_others(const FabricPart& part, bool anybodys, double usual) const;
+  bool may_be_others(const FabricPart& part, bool anybodys) const;
   static bool often_slow(const std::vector<Crossing>& crossings, const std::set<int>& leaves);
   void name_by_members(FabricPart& part, int leaf, std::string device) const;
 

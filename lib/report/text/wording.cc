@@ -93,8 +93,7 @@ constexpr Wording wordings[] = {
      "{expected_Bps}"},
     {StatementKind::leaf_carries_less, "leaf-carries-less",
      "with all nodes sending to other leaves at once, {#pairs} of it carry {rate_Bps} each, those of other "
-     "leaves "
-     "{expected_Bps}; it {text}. Fewer uplinks look the same, and jobs of others on them"},
+     "leaves {expected_Bps}; it {text}. Fewer uplinks look the same, and jobs of others on them"},
     {StatementKind::ends_do_better_below_leaf, "ends-do-better-below-leaf",
      "the ends of these pairs reach more with partners below their own leaf"},
     {StatementKind::one_pair, "one-pair", "one of them: {0} -> {1}"},
