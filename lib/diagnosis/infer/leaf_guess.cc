@@ -23,6 +23,8 @@ constexpr int few_times = 4, most_times = 32, far_times = 8;
 constexpr double small_scatter = 1.25;
 // Seconds that a way over a spine adds at least, there and back: two switches of 250 ns each more.
 constexpr double least_detour = 1e-6;
+// Of all pairs, and of a node's: longer than alike for their scatter.
+constexpr double most_scattered = 0.02, most_scattered_of_a_node = 0.25;
 constexpr int neighbours = 3;  // in the order given, which often is that of racks
 
 // The least that two of them differ by: a kernel tells microseconds, others tell more.
@@ -71,10 +73,23 @@ bool LeafGuess::kinds_stand_apart() const {
   return last < least_gap * all.front() || last - all.front() < gap_over_resolution * resolution_of(all);
 }
 
+// Round trips of a few pairs scatter upwards; those of a node that hangs elsewhere are longer to most others.
 bool LeafGuess::all_alike() const {
   const auto all = least();
-  return all.size() >= 4 * fewest_near && all.back() < least_gap * all.front() &&
-         all.back() - all.front() < least_detour;
+  if (all.size() < 4 * fewest_near) return false;
+  const double most = std::min(least_gap * all.front(), all.front() + least_detour);
+  const auto scatters = [](std::ptrdiff_t longer, std::size_t of, double share) {
+    return double(longer) <= share * double(of);
+  };
+  if (!scatters(all.end() - std::ranges::lower_bound(all, most), all.size(), most_scattered)) return false;
+  std::vector<std::size_t> pairs(std::size_t(nodes_), 0);
+  std::vector<std::ptrdiff_t> longer(std::size_t(nodes_), 0);
+  for (const auto& [pair, seen] : seen_)
+    for (const int node : {pair.first, pair.second})
+      ++pairs[std::size_t(node)], longer[std::size_t(node)] += seen.least >= most;
+  for (std::size_t node = 0; node < pairs.size(); ++node)
+    if (!scatters(longer[node], pairs[node], most_scattered_of_a_node)) return false;
+  return true;
 }
 
 // Then kinds may lie so near together that more of them part; else they would part already, or never.
@@ -131,7 +146,8 @@ LeafGuess::NodePairs LeafGuess::next(const std::vector<int>& nodes, int per_node
   while (!seen_.empty()) {
     const auto again = to_repeat(nodes, per_node);
     if (!again.empty()) return again;
-    if (kinds_stand_apart() || times_ >= (scatter_is_small() ? most_times : few_times)) break;
+    const bool settled = near_below() ? kinds_stand_apart() : kinds_stand_apart() && all_alike();
+    if (settled || times_ >= (scatter_is_small() ? most_times : few_times)) break;
     times_ *= 2;
   }
   return fresh(nodes, per_node, seed);
