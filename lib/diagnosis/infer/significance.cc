@@ -97,7 +97,10 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
   if (!list.empty() && 1 - s.best / limit < one_tick / busy) return std::nullopt;
   const bool vague = reference.momentary || (!list.empty() && busy < settled_from);
   if (vague && s.best >= gross_share * limit) return std::nullopt;
-  double as_low = common_.share_as_low(s.best, true, [&](int x, int y) { return s.explains(x, y); });
+  // What the node's other side does may be this one's doing.
+  double as_low = common_.share_as_low(s.best, true, [&](int x, int y) {
+    return s.explains(x, y) || (n_ > 2 && !path && (x == s.node || y == s.node));
+  });
   // A side that met nobody of its own leaf is as the ways across are.
   const auto is_across = [&](const Reading& r) { return structure_.crosses(r.source, r.destination); };
   const bool any_across = !path && std::ranges::any_of(list, is_across),

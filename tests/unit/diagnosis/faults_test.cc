@@ -57,6 +57,20 @@ TEST(OneSide, IsNamedInFleetsOfAnySize) {
   }
 }
 
+// Acknowledgements that queue behind the data of a slow side, and others' disturbances, make the other side
+// look slow at times.
+TEST(OneSide, IsNotTakenForTheOther) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    const bool sends = seed % 2 == 0;
+    Wires wires(3, seed);
+    wires.disturbed = 0.2;
+    wires.acknowledgements = true;
+    slow_down(wires, 2, sends, 0.8);
+    const Diagnosis d = wires.check(seed % 4 < 2);
+    EXPECT_EQ(scopes_of(d), Names{sends ? "sender node2" : "receiver node2"}) << explain(d);
+  }
+}
+
 TEST(Gross, SideIsNamedWithinTheBudget) {
   for (const double share : {0.004, 0.01, 0.02, 0.04}) {
     for (const bool sends : {true, false}) {
