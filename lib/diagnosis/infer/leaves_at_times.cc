@@ -21,7 +21,8 @@ constexpr std::size_t kinds = 2;
 
 // How often what crosses between leaves reads below each of the depths is taken to be this, until that many
 // readings of other leaves say otherwise.
-constexpr std::array<ByDepth, kinds> low_usually = {{{0.5, 0.3, 0.25, 0.05}, {0.4, 0.2, 0.05, 0.02}}};
+constexpr std::array<ByDepth, kinds> low_usually = {
+    {{0.5, 0.4, 0.3, 0.25, 0.05}, {0.4, 0.3, 0.2, 0.05, 0.02}}};
 constexpr double usually_weight = 8;
 // Sums of healthy leaves differ by as much where older and slower nodes share links with others.
 constexpr double sums_differ = 0.05;

@@ -19,8 +19,11 @@ namespace {
 using namespace at_times;
 
 constexpr double deep = 0.6;  // of what is due: what is lower takes so long that its share is of the time
-// Readings of one pair are not independent where it may share links with others, the same ones each time.
+// Readings of one pair are not independent where it may share links with others, the same ones each time:
+// after so many, one counts no more than low ones of a pair are low again, which is taken to be this until as
+// many say otherwise.
 constexpr int times_a_pair_far = 1, times_a_pair_near = 4;
+constexpr double often_again = 0.75, again_weight = 2;
 constexpr double may_be_shadow = 0.1;  // expected of chance, beside a slow side: it is measured again
 constexpr double far_more = 10;        // times clearer, where the last readings with a partner count
 // Of what was guessed to be one leaf, where more read low: it may be a pod, whose nodes share links.
@@ -29,9 +32,10 @@ constexpr std::size_t most_named = 8;
 constexpr int kinds = 4, far_from = 2;  // of company
 // Of few nodes there is hardly anybody to compare with: how often healthy sides read below each of the depths
 // is taken to be this, until that many readings say otherwise.
-constexpr std::array<double, depths.size()> low_of_few = {0.4, 0.1, 0.02, 0.01};
+constexpr std::array<double, depths.size()> low_of_few = {0.4, 0.25, 0.1, 0.02, 0.01};
 constexpr double few_weight = 8;
-constexpr int fewest_good_of_few = 2;  // runs: what one shows may be a burst
+// Runs: what one shows may be a burst, unless it was low so often since.
+constexpr int fewest_good_of_few = 2, often_since = 6;
 
 // One reading, as one side's.
 struct Item {
@@ -131,12 +135,19 @@ class UnsteadySides {
     bool of_few = false;
     std::array<double, kinds> all{};
     std::array<std::array<double, depths.size()>, kinds> low{};
+    std::array<double, depths.size()> again{},
+        repeated{};  // of two readings of a pair, one is low: both, all
     double chance(int kind, std::size_t depth) const {
       return of_few ? chance(kind, depth, low_of_few[depth], few_weight) : as_seen(kind, depth);
     }
     double as_seen(int kind, std::size_t depth) const { return chance(kind, depth, 0.5, 1); }
     double chance(int kind, std::size_t depth, double before, double weight) const {
       return (low[std::size_t(kind)][depth] + weight * before) / (all[std::size_t(kind)] + weight);
+    }
+    // Of a reading with a partner with whom another was low.
+    double chance_again(int kind, std::size_t depth) const {
+      return std::max(chance(kind, depth),
+                      (again[depth] + again_weight * often_again) / (repeated[depth] + again_weight));
     }
     void count(const UnsteadySides& sides, const Item& item, std::size_t end, int sign) {
       if (item.explained || !item.counts[end]) return;
@@ -204,6 +215,29 @@ class UnsteadySides {
     for (auto& base : base_) base = {}, base.of_few = n_ <= few_nodes;
     for (const Item& item : items_)
       for (const std::size_t end : {0, 1}) base_[end].count(*this, item, end, 1);
+    for (const std::size_t end : {0, 1})
+      for (std::size_t s = end; s < of_.size(); s += 2) count_again(base_[end], s, end, 1);
+  }
+
+  // How often what was low with a partner is so again.
+  void count_again(Base& base, std::size_t s, std::size_t end, int sign) const {
+    struct Count {
+      int all = 0;
+      std::array<int, depths.size()> low{};
+    };
+    std::map<int, Count> by_partner;
+    for (const std::size_t i : of_[s]) {
+      const Item& item = items_[i];
+      if (item.explained || !item.counts[end]) continue;
+      Count& count = by_partner[s % 2 ? item.reading->source : item.reading->destination];
+      ++count.all;
+      for (std::size_t d = 0; d < depths.size(); ++d) count.low[d] += low(item, end, d);
+    }
+    for (const auto& [partner, count] : by_partner)
+      for (std::size_t d = 0; d < depths.size(); ++d) {
+        base.again[d] += sign * double(count.low[d]) * (count.low[d] - 1);
+        base.repeated[d] += sign * double(count.low[d]) * (count.all - 1);
+      }
   }
 
   // How common low readings are of the others: what this node sends and receives is taken out.
@@ -220,6 +254,7 @@ class UnsteadySides {
       for (const std::size_t i : of_[own])
         if (n_ > 2 || own == s || low_runs.count(items_[i].reading->run))
           base.count(*this, items_[i], end, -1);
+    count_again(base, s, end, -1);
     return base;
   }
 
@@ -274,38 +309,54 @@ class UnsteadySides {
       if (look_back) {
         const Outcomes last = independent(backwards, end, d, base);
         chance = std::min(chance, far_more * tail_of(last.chances, last.lows()));
+        const Outcomes more = independent(items, end, d, base, true);
+        chance = std::min(chance, far_more * tail_of(more.chances, more.lows()));
       }
       if (chance <= out.chance) out = {chance, d};  // where several say as much, the deepest
     }
     return out;
   }
 
-  // Readings in that order, how likely each was to be low, and whether it was: one of a run, and few of a
-  // pair.
+  // Readings in that order, how likely each was to be low, and whether it was: one of a run.
   struct Outcomes {
     std::vector<double> chances;
     std::vector<bool> low;
     int lows() const { return int(std::ranges::count(low, true)); }
   };
+  // `all`: more of a pair as well, each for what it tells.
   Outcomes independent(const std::vector<const Item*>& items, std::size_t end, std::size_t depth,
-                       const Base& base) const {
+                       const Base& base, bool all = false) const {
     Outcomes out;
     int last_run = -1;
-    std::map<int, int> times;  // by partner
+    struct Count {
+      int all = 0, low = 0;
+    };
+    std::map<int, Count> by_partner;
+    for (const Item* item : items) by_partner[partner_of(*item, end)].low += low(*item, end, depth);
+    // With one it may be a path.
+    int lowest = -1;
+    for (const auto& [partner, count] : by_partner)
+      if (lowest < 0 || count.low > by_partner[lowest].low) lowest = partner;
+    for (auto& [partner, count] : by_partner) count = {};
     for (const Item* item : items) {
-      const int partner = end ? item->reading->source : item->reading->destination;
+      const int partner = partner_of(*item, end);
       const auto k = std::size_t(item->kind);
       const bool may_share =
           item->kind >= far_from || (guessed_ && base.low[k][depth] > often_low_inside * base.all[k]);
       const int times_a_pair = n_ == 2 ? most_runs : may_share ? times_a_pair_far : times_a_pair_near;
-      if (times[partner] >= times_a_pair) continue;
-      if (item->reading->run == last_run) continue;
+      Count& count = by_partner[partner];
+      const bool later = count.all >= times_a_pair;
+      if (item->reading->run == last_run || (later && (partner == lowest || !all))) continue;
       last_run = item->reading->run;
-      ++times[partner];
-      out.chances.push_back(base.chance(item->kind, depth));
+      out.chances.push_back(later && count.low > 0 ? base.chance_again(item->kind, depth)
+                                                   : base.chance(item->kind, depth));
       out.low.push_back(low(*item, end, depth));
+      ++count.all, count.low += out.low.back();
     }
     return out;
+  }
+  static int partner_of(const Item& item, std::size_t end) {
+    return end ? item.reading->source : item.reading->destination;
   }
 
   // That all low readings came before all others: those that came since, of which a check takes more because
@@ -380,7 +431,8 @@ class UnsteadySides {
                inference_.lacks_what_others_send(out, inference_.reference.rate - out.best)) {
       out.confirmed = false;
       out.missing = "others send as much meanwhile as it lacks then, and may share links with it";
-    } else if (out.confirmed && n_ <= few_nodes && good < fewest_good_of_few) {
+    } else if (out.confirmed && n_ <= few_nodes &&
+               good < (out.low_runs >= often_since ? 1 : fewest_good_of_few)) {
       out.confirmed = false;
       out.missing = "too few experiments in which it read well tell what it can do";
     } else if (out.confirmed && !is_over) {

@@ -21,11 +21,11 @@ namespace at_times {
 
 // What counts as low, of what is due: a mild fault shows in the first, a deep one beside much scatter in the
 // last.
-inline constexpr std::array<double, 4> depths = {0.9, 0.8, 0.65, 0.45};
+inline constexpr std::array<double, 5> depths = {0.9, 0.87, 0.8, 0.65, 0.45};
 // Over all candidates and depths: then it is named. The first depths are as deep as the tails of noise, whose
 // readings are not as independent as they are taken to be.
 inline constexpr double by_chance = 1e-4, by_chance_mild = 1e-6;
-inline constexpr std::size_t mild_depths = 2;
+inline constexpr std::size_t mild_depths = 3;
 inline constexpr double worth_a_look = 10;      // ... expected of chance: then it is measured again
 inline constexpr int most_runs = 24;            // after which more of the same would not tell
 inline constexpr int fewest_low = 3;            // runs
