@@ -20,8 +20,8 @@
 // (attribute.h).
 //   cover    where asked for: shifts over all nodes that together hold every ordered pair
 //
-// Where nothing was slow and no routes are told, all ports are measured again until a quarter of the budget
-// is used: what comes and goes may have been away.
+// Where nothing was slow and no routes are told, all ports are measured again, for a shorter time each, until
+// 3 s of 16 are used: what comes and goes may have been away.
 //
 // Of eight nodes and more of which nobody told which leaves they hang below, short messages are tried after
 // the probe (infer/leaf_guess.h): where round trips tell it, the check goes on as if leaves were known. What

@@ -432,6 +432,13 @@ bool Inference::explains(int source, int destination) const {
                      [&](const Suspect& s) { return s.explains(source, destination); });
 }
 
+bool Inference::may_be_at_times(const Suspect& path) const {
+  return path.type == ScopeType::path && std::ranges::any_of(suspects, [&](const Suspect& s) {
+           return s.unsteady && !s.alone && s.type != ScopeType::path && s.explains(path.node, path.peer) &&
+                  s.chance_of_it < at_times::by_chance;
+         });
+}
+
 std::vector<std::pair<int, int>> inconclusive_pairs(const Readings& readings, const Inference& inference,
                                                     const Thresholds& thresholds) {
   std::vector<std::pair<int, int>> out;

@@ -160,6 +160,8 @@ struct Inference {
   bool is_overshadowed(Side side) const;
   std::optional<double> fine_alone_at(Side side) const;  // the rate, or nullopt
   bool explains(int source, int destination) const;      // whether any suspect does
+  // Whether a path is low as a side of its ends is that may be slow at times.
+  bool may_be_at_times(const Suspect& path) const;
 };
 
 // `attainable`: of the declared link rate; nullopt: unknown. `alone`: readings of single directions (one-way

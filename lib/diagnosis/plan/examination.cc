@@ -15,8 +15,8 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-constexpr std::size_t max_dead = 8;   // nodes that a check goes on without
-constexpr double watch_share = 0.25;  // of the budget, at least, where nothing is proven
+constexpr std::size_t max_dead = 8;     // nodes that a check goes on without
+constexpr double watch_share = 0.1875;  // of the budget, at least, where nothing is proven
 
 }  // namespace
 
@@ -143,6 +143,11 @@ bool Examination::watches(const Inference& inference) const {
   return elapsed() < watch_share * options_.budget.value && !any_node_proven(inference);
 }
 
+Bytes Examination::watched_bytes(Bytes hop) const {
+  const double least = std::max(std::min(target_bytes, longest_target_seconds * typical_), min_hop_bytes);
+  return std::min(hop, Bytes(std::uint64_t(std::max(watch_seconds * typical_, least))));
+}
+
 // Where packets get lost and it is open whose, every pair says more of it.
 void Examination::settle_losses() {
   constexpr int max_rounds = 4;
@@ -230,14 +235,22 @@ void Examination::fit_budget() {
 
 bool Examination::takes_longer(const Inference& inference, bool of_leaves) {
   constexpr double times = 2, worth_longer = 1;  // such sides expected of chance
-  const auto may_tell = [](const Suspect& s) {
+  const auto& suspects = inference.suspects;
+  const bool proven = !dead_.empty() || std::ranges::any_of(suspects, &Suspect::confirmed);
+  // Once something is proven, only what may be more of the same.
+  const auto of_proven = [&](const Suspect& s) {
+    return std::ranges::any_of(suspects, [&](const Suspect& other) {
+      return other.confirmed && (other.node == s.node || other.peer == s.node);
+    });
+  };
+  const auto may_tell = [&](const Suspect& s) {
     const bool deep = s.ratio < very_slow_share;  // which noise is not
-    return !s.alone && !s.beside_others && (s.unsteady ? deep || s.chance_of_it < worth_longer : !s.chance);
+    return !s.confirmed && !s.alone && !s.beside_others &&
+           (s.unsteady ? deep || s.chance_of_it < worth_longer : !s.chance) && (!proven || of_proven(s));
   };
   const double longer = std::min(times * options_.budget.value, options_.budget_at_most.value);
-  const bool proven = !dead_.empty() || std::ranges::any_of(inference.suspects, &Suspect::confirmed);
-  const bool open = of_leaves || std::ranges::any_of(inference.suspects, may_tell);
-  if (longer <= options_.budget.value || proven || !open) return false;
+  const bool open = (of_leaves && !proven) || std::ranges::any_of(suspects, may_tell);
+  if (longer <= options_.budget.value || !open) return false;
   options_.budget = Seconds(longer);
   if (options_.on_budget) options_.on_budget(options_.budget, std::nullopt);
   return true;
@@ -441,9 +454,14 @@ double Examination::slowest_of(const std::vector<int>& order, int shift) const {
   return std::max(slowest, 1.0);
 }
 
+double Examination::wanted_bytes() const {
+  return std::max(std::clamp(target_bytes, target_seconds * typical_, longest_target_seconds * typical_),
+                  min_hop_bytes);
+}
+
 Bytes Examination::hop_bytes(const std::vector<int>& order, int shift, double seconds) const {
   const double slowest = slowest_of(order, shift);
-  const double wanted = std::max(target_seconds * typical_, min_hop_bytes);
+  const double wanted = wanted_bytes();
   const double min_bytes = std::clamp(0.3 * slowest, min_call_bytes, 2e6);
   return Bytes(std::uint64_t(std::min(wanted, std::max(min_bytes, slowest * seconds / stretch_))));
 }

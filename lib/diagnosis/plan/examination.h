@@ -32,9 +32,14 @@ class Examination {
   // Calls of up to 256 KiB are played several times in a row, so that shorter ones take longer.
   static constexpr double min_call_bytes = 272 * 1024;  // a call
   static constexpr double min_hop_bytes = 8e6;          // a hop; a shaper's burst of 128 KiB is then 1.6 %
-  static constexpr double target_seconds = 0.25;        // of a hop at full speed
+  // Of a hop at full speed: the more readings the better, but for a slow link longer ones, of so many bytes,
+  // of which that burst is less than 1 %.
+  static constexpr double target_seconds = 0.15, longest_target_seconds = 0.25, target_bytes = 15e6;
+  static constexpr double watch_seconds = 0.1;  // of a hop, where nothing is slow so far
   static constexpr double very_slow_share = 0.6;
   static constexpr int rounds_of_a_look = 3;  // at every port again, where a ring was slow
+
+  using NodePairs = std::vector<std::pair<int, int>>;
 
   // --- small_fleet.cc; stages: false ends the check
   bool small();
@@ -70,11 +75,12 @@ class Examination {
   bool is_open(const Inference& inference, const Parts& parts) const;
   Wanted wanted(const Inference& inference, const Parts& parts) const;
   bool slow_ends(Wanted& wanted) const;
+  NodePairs low_with_few(const Inference& inference) const;
+  std::vector<Side> unseen_while_low(const Inference& inference) const;
   bool trunks_wanted(const Inference& inference, const Parts& parts) const;
   double crossings_measured() const;  // pairs between leaves, times their rails
 
   // --- routed.cc
-  using NodePairs = std::vector<std::pair<int, int>>;
   NodePairs pairs_to_repeat(const Inference& inference);
   bool routed();
   bool cover_trunks();
@@ -117,6 +123,8 @@ class Examination {
   bool any_node_proven(const Inference& inference) const;
   // While nothing is proven, for a share of the budget: what comes and goes may have been away so far.
   bool watches(const Inference& inference) const;
+  // Of such a round: more of them in that time see more of what is there for a moment.
+  Bytes watched_bytes(Bytes hop) const;
   void settle_losses();
   Pace pace(const Scope& scope, const Inference& inference) const;
   // Plays one experiment; nullopt when it failed or the check was cancelled (error is set then).
@@ -143,6 +151,7 @@ class Examination {
 
   double elapsed() const;
   double left() const { return options_.budget.value - elapsed(); }
+  double wanted_bytes() const;  // a hop
   // Bytes a hop so that the slowest hop of `order` at `shift` takes about `seconds` at most.
   Bytes hop_bytes(const std::vector<int>& order, int shift, double seconds) const;
   double slowest_of(const std::vector<int>& order, int shift) const;

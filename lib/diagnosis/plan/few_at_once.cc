@@ -24,7 +24,8 @@ constexpr double brief_seconds = 0.08;  // of a hop, while more nodes are open t
 constexpr int enough_for_a_node = 14;   // rounds: what is open then, more of the same does not close
 constexpr int together_times = 3;
 constexpr int turns_without_busy = 3, tries_with_busy = 3;
-constexpr int enough_for_a_path = 6;
+constexpr int enough_for_a_path = 6, max_tries_while_low = 12;
+constexpr int max_lone_rounds = 32, max_lone_rounds_of_paths = 16;
 constexpr int tries_of_a_low_path = 3;  // before it is measured alone
 constexpr double seconds_share = 0.03;
 // With whom: one that is near in the order given; one that is open as well, to see whether they are slow with
@@ -168,23 +169,36 @@ Examination::NodePairs Examination::low_paths(const Inference& inference) {
   return out;
 }
 
-// Paths across leaves, and sides below what was guessed to be one, that nothing but others on their links
-// explains any more: so few that these are hardly their own.
+// Sides below what was guessed to be one leaf, and paths across leaves, that nothing but others on their
+// links explains any more: so few that these are hardly their own.
 Examination::NodePairs Examination::lone_paths(const Inference& inference, const Parts& parts) const {
   NodePairs out;
+  if (lone_rounds_ >= max_lone_rounds) return out;
   std::vector<char> used = taken_by_the_dead();
-  for (const Suspect& s : inference.suspects) {
-    if (!s.in_company || out.size() == std::size_t(most_lone_hops) / 2) continue;
-    const Reading* const low = s.peer < 0 && !s.readings.empty() ? &s.readings.back() : nullptr;
-    if (s.peer < 0 && !low) continue;
-    const int from = low ? low->source : s.node, to = low ? low->destination : s.peer;
+  const auto tries = [&](int from, int to) {
     const auto times = few_pairs_.find(std::minmax(from, to));
+    return times == few_pairs_.end() ? 0 : times->second;
+  };
+  const auto take = [&](int from, int to) {
     // Other partners tell more of a leaf that may be slow at times.
-    if (parts.may_be_at_times(from, to) || (times != few_pairs_.end() && times->second >= enough_for_a_path))
-      continue;
+    if (out.size() == std::size_t(most_lone_hops) / 2 || parts.may_be_at_times(from, to)) return;
     char &x = used[std::size_t(from)], &y = used[std::size_t(to)];
     if (!x && !y) x = y = 1, out.emplace_back(from, to);
+  };
+  for (const Suspect& s : inference.suspects) {
+    if (!s.in_company || s.peer >= 0 || s.readings.empty()) continue;
+    // With whom it was low, and was alone the least; of what comes and goes, while it is there.
+    const auto low = std::ranges::min_element(
+        s.readings, {}, [&](const Reading& r) { return std::pair(tries(r.source, r.destination), r.rate); });
+    const bool now =
+        std::ranges::any_of(s.readings, [&](const Reading& r) { return r.run == out_.cost.runs; });
+    const int enough = !s.unsteady ? enough_for_a_path : now ? max_tries_while_low : 0;
+    if (tries(low->source, low->destination) < enough) take(low->source, low->destination);
   }
+  for (const Suspect& s : inference.suspects)
+    if (s.in_company && s.peer >= 0 && lone_rounds_ < max_lone_rounds_of_paths &&
+        tries(s.node, s.peer) < enough_for_a_path)
+      take(s.node, s.peer);
   // Who was together with whom changes.
   if (out.size() > 1 && lone_rounds_ % 2 == 1) out.resize(1);
   return out;
@@ -214,7 +228,8 @@ bool Examination::settle_untold() {
     }
     const std::uint64_t seed = rounds_ == 0 ? 0 : options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
     const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, seed);
-    const Bytes hop = hop_bytes(order, 1, 2 * seconds_share * options_.budget.value);
+    const Bytes longest = hop_bytes(order, 1, 2 * seconds_share * options_.budget.value),
+                hop = screening ? longest : watched_bytes(longest);
     if (!fits(order, 1, hop)) return true;
     ++(screening ? rounds_ : watched_);
     const std::string what = fmt::format("every port, round {}", rounds_ + watched_);

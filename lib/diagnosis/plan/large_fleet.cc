@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/splitmix64.h"
 #include "diagnosis/findings/conclusion.h"
@@ -16,9 +17,8 @@ namespace {
 
 constexpr int fewest_to_guess = 8;  // nodes
 constexpr int max_guess_runs = 200;
-constexpr int guess_messages = 4;    // of a pair in a run, of which the least time counts
-constexpr double guess_share = 0.5;  // of the budget
-constexpr int max_lone_rounds = 16;
+constexpr int guess_messages = 4;        // of a pair in a run, of which the least time counts
+constexpr double guess_share = 0.5;      // of the budget
 constexpr int max_rounds = 24;           // for what is severe, and for pairs between leaves
 constexpr double spine_met = 4.6;        // pairs a spine: one of them crosses it with 99 %
 constexpr int rounds_for_paths = 5;      // and for single paths where others read as low
@@ -27,6 +27,7 @@ constexpr int looks = 2;                 // again, where a ring was slow
 constexpr double share_of_round = 0.06;
 constexpr int first_across = 3, most_across = 12;  // rounds of all nodes with other leaves
 constexpr int fewest_leaves_across = 4;
+constexpr int max_retries = 6;          // for ends of which too little is known
 constexpr int economical = 7;           // runs besides these; a ring for its busbw is played only within them
 constexpr double may_wait = 0.1;        // sides as low as that expected of chance, once something is proven
 constexpr double first_seconds = 0.05;  // of a hop, at first
@@ -139,6 +140,43 @@ Wanted Examination::wanted(const Inference& inference, const Parts& parts) const
     if (late.peer >= 0 && !late.confirmed()) out.paths.emplace_back(late.node, late.peer);
   }
   std::erase_if(out.paths, [this](const auto& p) { return is_dead(p.first) || is_dead(p.second); });
+  // Too little is known of either end.
+  for (const auto& [x, y] : low_with_few(inference))
+    out.sends[std::size_t(x)] = out.receives[std::size_t(y)] = 1;
+  for (const auto& [node, direction] : unseen_while_low(inference))
+    (direction == Direction::sends ? out.sends : out.receives)[std::size_t(node)] = 1;
+  return out;
+}
+
+// Pairs that read low, of ends with too few others to tell whether it is them.
+Examination::NodePairs Examination::low_with_few(const Inference& inference) const {
+  if (retries_ >= max_retries || any_node_proven(inference)) return {};
+  NodePairs out = inconclusive_pairs(inference.rated(readings_), inference, inference.thresholds);
+  std::erase_if(out, [&](const auto& pair) {
+    return structure_.crosses(pair.first, pair.second) || is_dead(pair.first) || is_dead(pair.second);
+  });
+  return out;
+}
+
+// The other sides of nodes of which one is slow at times: nobody knows what they did meanwhile.
+std::vector<Side> Examination::unseen_while_low(const Inference& inference) const {
+  constexpr int enough = 2;
+  std::vector<Side> out;
+  if (retries_ >= max_retries) return out;
+  for (const Suspect& s : inference.suspects) {
+    const bool side = s.type == ScopeType::sender || s.type == ScopeType::receiver;
+    if (!s.confirmed || !s.unsteady || !side || s.course == Course::ended) continue;
+    std::set<int> low;
+    for (const Reading& r : s.readings) low.insert(r.run);
+    const bool sends = s.type == ScopeType::receiver;
+    int seen = 0;
+    for (const int other : sends ? readings_.receivers_of(s.node) : readings_.senders_to(s.node)) {
+      const int x = sends ? s.node : other, y = sends ? other : s.node;
+      if (structure_.crosses(x, y)) continue;
+      for (const Reading& r : readings_.of(x, y)) seen += low.contains(r.run);
+    }
+    if (seen < enough) out.push_back({s.node, sends ? Direction::sends : Direction::receives});
+  }
   return out;
 }
 
@@ -178,14 +216,17 @@ bool Examination::settle() {
     }
     const Parts parts(structure_, inference.rated(readings_), across_, inference);
     const NodePairs lone = lone_paths(inference, parts);
-    if (const int before = few_rounds_; !lone.empty() && lone_rounds_ < max_lone_rounds) {
+    if (const int before = few_rounds_; !lone.empty()) {
       if (!few_at_once(lone, "paths across leaves, few at a time", 0.02 * options_.budget.value))
         return false;
       ++lone_rounds_;
       if (few_rounds_ > before) continue;
     }
     const bool fleet = rounds_ > 0 && inference.reference.fleet_slow && fleet_repeats_ < 2;
-    const bool open = fleet || is_open(inference, parts);
+    const bool suspected = fleet || is_open(inference, parts);
+    const bool little_known = !suspected && rounds_ >= screening_rounds() &&
+                              (!low_with_few(inference).empty() || !unseen_while_low(inference).empty());
+    const bool open = suspected || little_known;
     if (may_go_across(inference, parts, open)) {
       if (!all_across(inference)) return false;
       continue;
@@ -195,7 +236,7 @@ bool Examination::settle() {
     const std::uint64_t seed = rounds_ == 0 ? 0 : options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
     const auto order = neighbour_order(all_, groups_, wanted(inference, parts), readings_, seed);
     const double seconds = share_of_round * options_.budget.value;
-    const Bytes hop = hop_bytes(order, 1, seconds);
+    const Bytes longest = hop_bytes(order, 1, seconds), hop = enough ? watched_bytes(longest) : longest;
     if (rounds_ >= last || !fits(order, 1, hop)) {
       if (!open || !takes_longer(inference, parts.any_at_times())) return true;
       last = rounds_ + max_rounds;
@@ -206,8 +247,9 @@ bool Examination::settle() {
       return false;
     fleet_repeats_ += fleet;
     confirm_rounds_ += open;
+    retries_ += little_known;
     // A hop that was slow for a moment may have kept it too short to say much.
-    const bool too_short = too_shorts_ < 2 && 4 * hop.value < hop_bytes(order, 1, seconds).value;
+    const bool too_short = !enough && too_shorts_ < 2 && 4 * hop.value < hop_bytes(order, 1, seconds).value;
     ++(too_short ? too_shorts_ : enough ? watched_ : rounds_);
   }
 }

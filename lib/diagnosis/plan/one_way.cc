@@ -36,7 +36,7 @@ std::optional<Examination::OneWayTest> Examination::path_for_one_way(const Infer
   const Suspect* next = nullptr;
   for (const Suspect& s : inference.suspects) {  // slowest first
     if (s.type != ScopeType::path || !s.alone || s.confirmed || overlapped_one_way_) continue;
-    if (alone_.of(s.node, s.peer).size() >= max_one_way) continue;
+    if (alone_.of(s.node, s.peer).size() >= max_one_way || inference.may_be_at_times(s)) continue;
     // One that was slow alone as well is worth more tests; most others are healthy, and ruled out by a single
     // one-way test.
     if (!next || (next->readings.empty() && !s.readings.empty())) next = &s;

@@ -5,15 +5,16 @@
 
 #include "base/statistics.h"
 #include "diagnosis/findings/conclusion.h"
+#include "diagnosis/infer/unsteady.h"
 #include "diagnosis/plan/examination.h"
 
 namespace ringtrue::diagnosis {
 namespace {
 
-constexpr int shifts_beyond = 8;    // where there are more nodes than that
-constexpr int max_doublings = 4;    // of the bytes in one-way tests of one path
-constexpr int max_few_rounds = 12;  // of paths that read low, a few at a time
-constexpr int max_retries = 6;      // of pairs that read low though nobody is suspected
+constexpr int shifts_beyond = 8;       // where there are more nodes than that
+constexpr int max_doublings = 4;       // of the bytes in one-way tests of one path
+constexpr int max_few_rounds = 12;     // of paths that read low, a few at a time
+constexpr int max_retries_of_few = 6;  // of pairs that read low though nobody is suspected
 
 }  // namespace
 
@@ -78,8 +79,7 @@ bool Examination::ports() {
   const double seconds = 0.05 * options_.budget.value;
   // All of them may have to pass the ring's slowest hop.
   const double slowest = std::max(std::min(typical_, slowest_), 1.0);
-  const double wanted =
-      std::min(std::max(target_seconds * typical_, min_hop_bytes), slowest * seconds / stretch_);
+  const double wanted = std::min(wanted_bytes(), slowest * seconds / stretch_);
   const Bytes port(std::uint64_t(std::max(wanted, min_call_bytes)));
   if (overhead_ + 1.2 * stretch_ * double(port.value) / slowest > 0.3 * left()) {
     out_.not_checked.push_back({StatementKind::too_long_for_ports, {}, {{"rate_Bps", slowest}}});
@@ -185,11 +185,13 @@ bool Examination::confirm() {
     note_confirmed(inference);
     std::vector<const Suspect*> very, fine;
     // What may be slow at times is not worth the time of paths that are slow for good.
-    const bool paths_left = std::any_of(inference.suspects.begin(), inference.suspects.end(),
-                                        [](const Suspect& s) { return s.alone && !s.confirmed; });
+    const bool paths_left = std::ranges::any_of(inference.suspects, [&](const Suspect& s) {
+      return s.alone && !s.confirmed && !inference.may_be_at_times(s);
+    });
     const bool late = paths_left && elapsed() > 0.35 * options_.budget.value;
     for (const Suspect& s : inference.suspects) {
-      if (s.confirmed || s.alone || (s.unsteady && late)) continue;
+      const bool by_chance = s.unsteady && s.chance_of_it >= at_times::by_chance;
+      if (s.confirmed || s.alone || (by_chance && late)) continue;
       (s.type != ScopeType::path && s.ratio < very_slow_share ? very : fine).push_back(&s);
     }
     // Whether it is the fleet takes repeats: of few nodes one that is slow is much of what was seen.
@@ -230,7 +232,7 @@ bool Examination::confirm() {
     Wanted again(n_);
     for (const Late& l : latencies_.late(structure_, n_))
       if (l.peer >= 0 && !l.confirmed()) again.paths.emplace_back(l.node, l.peer);
-    if (inference.suspects.empty() && retries_ < max_retries)
+    if (inference.suspects.empty() && retries_ < max_retries_of_few)
       for (const auto& pair : inconclusive_pairs(inference.rated(readings_), inference, inference.thresholds))
         again.paths.push_back(pair);
     std::erase_if(again.paths, [this](const auto& p) { return is_dead(p.first) || is_dead(p.second); });
@@ -275,7 +277,7 @@ bool Examination::confirm() {
 bool Examination::watch() {
   for (int round = 0; watches(infer_now()); ++round) {
     const int n = int(all_.size()), shift = 1 + round % std::max(1, n - 1);
-    const Bytes hop = hop_bytes(all_, shift, 0.04 * options_.budget.value);
+    const Bytes hop = watched_bytes(hop_bytes(all_, shift, 0.04 * options_.budget.value));
     if (n < 2 || !fits(all_, shift, hop)) return true;
     if (!measure_pairs(Stage::pairs, "every port again", exchange(all_, shift, hop)) || !confirm())
       return false;

@@ -130,7 +130,7 @@ TEST(Errors, WhatWasProvenBeforeIsKept) {
   // Lost while it repeats a milder fault, which needs more readings, after it has proven the grave one.
   Wires two(4, 3);
   two.sends[3] *= 0.5;
-  two.receives[1] *= 0.92;
+  two.receives[1] *= 0.91;
   EXPECT_EQ(scopes_of(Wires(two).check()), (Names{"receiver node1", "sender node3"}));
   int confirmed_at = 0;
   for (int at = 5; at < 30 && confirmed_at == 0; ++at) {

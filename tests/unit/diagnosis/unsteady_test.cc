@@ -180,7 +180,7 @@ TEST(Unsteady, BothSidesOfANodeAreTheNode) {
 // All is well at first, and would have been said so if nobody had looked on.
 TEST(Unsteady, AFaultThatBeginsAfterTheFirstSecondsIsFound) {
   for (const int nodes : {3, 8, 16, 40})
-    for (const double begins : {1.5, 3.0}) {
+    for (const double begins : {1.0, 2.2}) {
       Wires wires(nodes, 1);
       wires.tamper = [&](Observation& o) {
         for (HopReading& hop : o.hops)
@@ -202,8 +202,8 @@ TEST(Unsteady, MoreTimeIsTakenForWhatIsOpen) {
         if (now && hop.source == 3) hop.busy = hop.busy / 0.8;
     };
     Options options = wires.options();
-    options.budget = Seconds(6);
-    if (!limited) options.budget_at_most = Seconds(24);
+    options.budget = Seconds(4);
+    if (!limited) options.budget_at_most = Seconds(16);
     std::vector<double> longer;
     options.on_budget = [&](Seconds budget, std::optional<Seconds> reading) {
       if (!reading) longer.push_back(budget.value);
@@ -213,7 +213,7 @@ TEST(Unsteady, MoreTimeIsTakenForWhatIsOpen) {
     if (limited)
       EXPECT_TRUE(longer.empty());
     else
-      EXPECT_EQ(longer.front(), 2 * 6) << explain(d);
+      EXPECT_EQ(longer.empty() ? 0 : longer.front(), 2 * 4) << explain(d);
     EXPECT_LE(d.cost.seconds.value, d.cost.budget.value + 1);
   }
 }
