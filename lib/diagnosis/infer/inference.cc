@@ -88,7 +88,7 @@ class InferenceBuilder {
   }
 
   bool means_nothing(Side side, double rate, Side other, double other_rate) const {
-    const auto alone = best_alone(side), other_alone = best_alone(other);
+    const auto alone = usual_alone(side), other_alone = usual_alone(other);
     if (alone && !slow(*alone)) return true;
     if (other_alone && !slow(*other_alone)) return false;
     if (alone && other_alone) return *alone > rate * 1.05;
@@ -96,14 +96,18 @@ class InferenceBuilder {
     return other_rate < t_.gross * reference() && other_rate * 1.25 < rate && !momentary(other, other_rate);
   }
 
-  std::optional<double> best_alone(Side side) const {
-    std::optional<double> best;
+  // With most partners, in most tests: what comes and goes may be away in some, and a path may be slow.
+  std::optional<double> usual_alone(Side side) const {
+    std::vector<double> rates;
     for (const auto& [x, y] : pairs_of(alone_, side)) {
-      const auto b = alone_.best_of(side.direction, x, y);
-      if (b && alone_.only_momentary(x, y) && slow(*b)) continue;
-      if (b && (!best || *b > *best)) best = b;
+      const auto best = alone_.best_of(side.direction, x, y);
+      if (!best || (alone_.only_momentary(x, y) && slow(*best))) continue;
+      std::vector<double> with_one;
+      for (const Reading& r : alone_.counting_for(side.direction, x, y)) with_one.push_back(r.rate);
+      rates.push_back(with_one.empty() ? *best : upper_median(std::move(with_one)));
     }
-    return best;
+    if (rates.empty()) return std::nullopt;
+    return upper_median(std::move(rates));
   }
 
   void choose_sides() {
@@ -143,10 +147,10 @@ class InferenceBuilder {
     for (std::size_t i = 0; i < suspected_.size(); ++i) add_side(suspected_[i], cover.alternative[i]);
     // An overshadowed side is suspected by what it did alone, or not at all.
     for (const Side side : out_.overshadowed) {
-      const auto best = best_alone(side);
-      if (!best) continue;
-      if (!slow(*best)) {
-        out_.fine_alone.push_back({side, *best});
+      const auto alone = usual_alone(side);
+      if (!alone) continue;
+      if (!slow(*alone)) {
+        out_.fine_alone.push_back({side, *alone});
         continue;
       }
       suspected_.push_back(side);

@@ -59,7 +59,7 @@ bool Examination::undecided_alone(int x, const Inference& inference) const {
   // With one of them ruled out, nothing disturbs the other one's readings.
   const bool one_fine =
       inference.fine_alone_at({x, Direction::sends}) || inference.fine_alone_at({x, Direction::receives});
-  if (one_fine) return false;
+  if (one_fine) return tests < enough;
   for (const Direction d : {Direction::sends, Direction::receives}) {
     const Suspect* s = inference.find(d == Direction::sends ? ScopeType::sender : ScopeType::receiver, x);
     if (inference.is_overshadowed({x, d}) ? !s || !s->confirmed : tests < enough) return true;
