@@ -25,6 +25,7 @@ constexpr double deep = 0.6;  // of what is due: what is lower takes so long tha
 constexpr int times_a_pair_far = 1, times_a_pair_near = 4;
 constexpr double often_again = 0.75, again_weight = 2;
 constexpr double may_be_shadow = 0.1;  // expected of chance, beside a slow side: it is measured again
+constexpr double may_be_path = 0.1;    // expected of chance: it is measured again
 constexpr double far_more = 10;        // times clearer, where the last readings with a partner count
 // Of what was guessed to be one leaf, where more read low: it may be a pod, whose nodes share links.
 constexpr double often_low_inside = 0.05;
@@ -127,6 +128,7 @@ class UnsteadySides {
                           suspect.all_runs < most_runs;
       if (suspect.confirmed || may_be) out.push_back(std::move(suspect));
     }
+    add_paths(out);
     return out;
   }
 
@@ -371,16 +373,86 @@ class UnsteadySides {
     return chance;
   }
 
+  // Paths that are low at times, of ends that are so with nobody else: a side of a node that has one partner
+  // as fast as itself shows with that one alone.
+  void add_paths(std::vector<Suspect>& out) const {
+    if (n_ == 2 || n_ > all_pairs_up_to || !(apart_ || n_ <= few_nodes)) return;
+    std::map<std::pair<int, int>, std::vector<std::size_t>> by_pair;
+    for (std::size_t y = 0; y < std::size_t(n_); ++y)
+      for (const std::size_t i : of_[side(int(y), Direction::receives)])
+        if (items_[i].counts[0]) by_pair[{items_[i].reading->source, int(y)}].push_back(i);
+    // Acknowledgements queue behind the data of an end's other side.
+    const auto beside_slow = [&](const std::pair<int, int>& pair) {
+      const auto slow = [&](const Suspect& s) {
+        return (s.type == ScopeType::receiver && s.node == pair.first) ||
+               (s.type == ScopeType::sender && s.node == pair.second) ||
+               (s.type == ScopeType::node && (s.node == pair.first || s.node == pair.second));
+      };
+      return std::ranges::any_of(out, slow) || std::ranges::any_of(inference_.suspects, slow);
+    };
+    for (const auto& [pair, list] : by_pair) {
+      if (beside_slow(pair)) continue;
+      Base base = base_[1];
+      for (const auto& both : {pair, std::pair(pair.second, pair.first)})
+        if (const auto at = by_pair.find(both); at != by_pair.end())
+          for (const std::size_t i : at->second) base.count(*this, items_[i], 1, -1);
+      Tail best;
+      for (std::size_t d = 0; d < depths.size(); ++d) {
+        Outcomes all;
+        for (const std::size_t i : list) {
+          if (items_[i].explained || !items_[i].counts[1]) continue;
+          all.chances.push_back(base.chance(items_[i].kind, d));
+          all.low.push_back(low(items_[i], 1, d));
+        }
+        const double chance = tail_of(all.chances, all.lows());
+        if (chance <= best.chance) best = {chance, d};
+      }
+      const double chance = best.chance * double(by_pair.size() * depths.size());
+      if (chance > may_be_path || low_with_others(pair, best.depth)) continue;
+      Suspect suspect;
+      suspect.type = ScopeType::path, suspect.node = pair.first, suspect.peer = pair.second;
+      suspect = judged(std::move(suspect), list, 1, best.depth, chance);
+      if (suspect.low_runs < suspect.all_runs) out.push_back(std::move(suspect));
+    }
+  }
+
+  // Whether an end of a pair reads low with others as well.
+  bool low_with_others(const std::pair<int, int>& pair, std::size_t depth) const {
+    constexpr double more_than_chance = 0.05;
+    for (const std::size_t s : {side(pair.first, Direction::sends), side(pair.second, Direction::receives)}) {
+      const std::size_t end = s % 2;
+      const Base base = base_without(s);
+      Outcomes others;
+      for (const std::size_t i : of_[s]) {
+        const Item& item = items_[i];
+        if (item.explained || !item.counts[end]) continue;
+        if (item.reading->source == pair.first && item.reading->destination == pair.second) continue;
+        others.chances.push_back(base.chance(item.kind, depth));
+        others.low.push_back(low(item, end, depth));
+      }
+      if (tail_of(others.chances, others.lows()) < more_than_chance) return true;
+    }
+    return false;
+  }
+
   Suspect suspect_of(std::size_t s, std::size_t depth, double chance) const {
-    const std::size_t end = s % 2;
     Suspect out;
-    int held_back = 0;
     out.node = int(s / 2);
+    out.type = s % 2 ? ScopeType::receiver : ScopeType::sender;
+    // Of two nodes the sides and the path between are one.
+    if (n_ == 2 && s % 2) out.type = ScopeType::path, out.peer = out.node, out.node = 1 - out.peer;
+    return judged(std::move(out), of_[s], s % 2, depth, chance);
+  }
+
+  // By these readings, as the sender's or as the receiver's.
+  Suspect judged(Suspect out, const std::vector<std::size_t>& list, std::size_t end, std::size_t depth,
+                 double chance) const {
+    int held_back = 0;
     out.unsteady = true;
     std::set<int> runs, partners;
     std::vector<double> rates;
     double seconds = 0, low_seconds = 0;
-    for (const std::size_t i : of_[s]) {
+    for (const std::size_t i : list) {
       const Item& item = items_[i];
       if (item.explained || !item.counts[end]) continue;
       runs.insert(item.reading->run);
@@ -393,12 +465,7 @@ class UnsteadySides {
       rates.push_back(item.reading->rate);
       held_back += item.reading->held_back;
     }
-    out.type = end == 0                            ? ScopeType::sender
-               : 2 * held_back > int(rates.size()) ? ScopeType::node
-                                                   : ScopeType::receiver;
-    // Of two nodes the sides and the path between are one.
-    if (n_ == 2 && out.type == ScopeType::receiver)
-      out.type = ScopeType::path, out.peer = out.node, out.node = 1 - out.peer;
+    if (out.type == ScopeType::receiver && 2 * held_back > int(rates.size())) out.type = ScopeType::node;
     std::sort(out.readings.begin(), out.readings.end(),
               [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
     out.best = upper_median(rates);
@@ -414,7 +481,7 @@ class UnsteadySides {
     // Of few nodes the prior has seen to that.
     const bool mild = depth < mild_depths && n_ > few_nodes;
     out.confirmed = chance < (mild ? by_chance_mild : by_chance) && out.low_runs >= fewest_low &&
-                    out.partners >= std::min(2, n_ - 1) &&
+                    out.partners >= (out.type == ScopeType::path ? 1 : std::min(2, n_ - 1)) &&
                     ((clear_ && out.course == Course::ended) || out.course == Course::began ||
                      out.low_share >= least_share);
     out.chance_of_it = chance;
@@ -423,7 +490,9 @@ class UnsteadySides {
     const auto lone = std::ranges::count_if(out.readings, [&](const Reading& r) {
       return r.company <= most_lone_hops || (clear_ && alone_is_low(r.run, out.node));
     });
-    if (may_share_ && out.confirmed && lone < lone_readings) {
+    // Hops of three nodes share no links, and of two there is one each way.
+    const bool may_share = may_share_ && !(out.type == ScopeType::path && n_ <= 3);
+    if (may_share && out.confirmed && lone < lone_readings) {
       // What was guessed to be one leaf may be a pod, and without a guess any two may meet on a trunk.
       out.confirmed = false, out.in_company = true;
       out.missing = "low only while many others send, which may share its links";

@@ -192,6 +192,24 @@ TEST(Unsteady, AFaultThatBeginsAfterTheFirstSecondsIsFound) {
     }
 }
 
+// Of few nodes a path that comes and goes is named, and no end of it.
+TEST(Unsteady, APathOfFewNodesIsNamed) {
+  int found = 0;
+  for (const int nodes : {3, 4})
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      Wires wires(nodes, seed);
+      wires.tamper = [random = std::mt19937_64(seed)](Observation& o) mutable {
+        const bool now = random() % 4 != 0;
+        for (HopReading& hop : o.hops)
+          if (now && hop.source == 1 && hop.destination == 2) hop.busy = hop.busy / 0.5;
+      };
+      const Diagnosis d = wires.check();
+      for (const std::string& scope : scopes_of(d)) EXPECT_EQ(scope, "path node1 -> node2") << explain(d);
+      found += !d.findings.empty();
+    }
+  EXPECT_GE(found, 18);
+}
+
 // Where time runs out while a side may be slow at times, more is taken and told, if nobody has set a limit.
 TEST(Unsteady, MoreTimeIsTakenForWhatIsOpen) {
   for (const bool limited : {false, true}) {
