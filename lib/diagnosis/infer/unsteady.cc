@@ -45,6 +45,9 @@ struct Item {
   bool counts[2] = {false, false};
   int kind = 0;
   bool explained = false;
+
+  bool tells(std::size_t end) const { return counts[end] && !explained; }
+  int partner(std::size_t end) const { return end ? reading->source : reading->destination; }
 };
 
 struct Tail {
@@ -152,7 +155,7 @@ class UnsteadySides {
                       (again[depth] + again_weight * often_again) / (repeated[depth] + again_weight));
     }
     void count(const UnsteadySides& sides, const Item& item, std::size_t end, int sign) {
-      if (item.explained || !item.counts[end]) return;
+      if (!item.tells(end)) return;
       const auto k = std::size_t(item.kind);
       all[k] += sign;
       for (std::size_t d = 0; d < depths.size(); ++d) low[k][d] += sign * sides.low(item, end, d);
@@ -230,8 +233,8 @@ class UnsteadySides {
     std::map<int, Count> by_partner;
     for (const std::size_t i : of_[s]) {
       const Item& item = items_[i];
-      if (item.explained || !item.counts[end]) continue;
-      Count& count = by_partner[s % 2 ? item.reading->source : item.reading->destination];
+      if (!item.tells(end)) continue;
+      Count& count = by_partner[item.partner(end)];
       ++count.all;
       for (std::size_t d = 0; d < depths.size(); ++d) count.low[d] += low(item, end, d);
     }
@@ -276,10 +279,10 @@ class UnsteadySides {
     Count sum;
     for (const std::size_t i : of_[s]) {
       const Item& item = items_[i];
-      if (item.explained || !item.counts[end]) continue;
+      if (!item.tells(end)) continue;
       const bool is_low = low(item, end, depth);
       const double chance = base.as_seen(item.kind, depth), log = std::log(is_low ? chance : 1 - chance);
-      for (Count* count : {&by_partner[end ? item.reading->source : item.reading->destination], &sum})
+      for (Count* count : {&by_partner[item.partner(end)], &sum})
         count->low += is_low, ++count->all, count->usual += log;
     }
     const auto times_log = [](int k, int n) { return k == 0 ? 0 : k * std::log(double(k) / n); };
@@ -296,7 +299,7 @@ class UnsteadySides {
     const Base base = base_without(s);
     std::vector<const Item*> items;
     for (const std::size_t i : of_[s])
-      if (!items_[i].explained && items_[i].counts[end]) items.push_back(&items_[i]);
+      if (items_[i].tells(end)) items.push_back(&items_[i]);
     std::ranges::stable_sort(items, {}, [](const Item* item) { return item->reading->run; });
     // Of too many readings with one partner the first count; or the last, where they show it far more
     // clearly.
@@ -325,6 +328,17 @@ class UnsteadySides {
     std::vector<bool> low;
     int lows() const { return int(std::ranges::count(low, true)); }
   };
+  // All of them, as if they were independent.
+  Outcomes outcomes_of(const std::vector<std::size_t>& list, std::size_t end, std::size_t depth,
+                       const Base& base) const {
+    Outcomes out;
+    for (const std::size_t i : list) {
+      if (!items_[i].tells(end)) continue;
+      out.chances.push_back(base.chance(items_[i].kind, depth));
+      out.low.push_back(low(items_[i], end, depth));
+    }
+    return out;
+  }
   // `all`: more of a pair as well, each for what it tells.
   Outcomes independent(const std::vector<const Item*>& items, std::size_t end, std::size_t depth,
                        const Base& base, bool all = false) const {
@@ -334,14 +348,14 @@ class UnsteadySides {
       int all = 0, low = 0;
     };
     std::map<int, Count> by_partner;
-    for (const Item* item : items) by_partner[partner_of(*item, end)].low += low(*item, end, depth);
+    for (const Item* item : items) by_partner[item->partner(end)].low += low(*item, end, depth);
     // With one it may be a path.
     int lowest = -1;
     for (const auto& [partner, count] : by_partner)
       if (lowest < 0 || count.low > by_partner[lowest].low) lowest = partner;
     for (auto& [partner, count] : by_partner) count = {};
     for (const Item* item : items) {
-      const int partner = partner_of(*item, end);
+      const int partner = item->partner(end);
       const auto k = std::size_t(item->kind);
       const bool may_share =
           item->kind >= far_from || (guessed_ && base.low[k][depth] > often_low_inside * base.all[k]);
@@ -356,9 +370,6 @@ class UnsteadySides {
       ++count.all, count.low += out.low.back();
     }
     return out;
-  }
-  static int partner_of(const Item& item, std::size_t end) {
-    return end ? item.reading->source : item.reading->destination;
   }
 
   // That all low readings came before all others: those that came since, of which a check takes more because
@@ -398,12 +409,7 @@ class UnsteadySides {
           for (const std::size_t i : at->second) base.count(*this, items_[i], 1, -1);
       Tail best;
       for (std::size_t d = 0; d < depths.size(); ++d) {
-        Outcomes all;
-        for (const std::size_t i : list) {
-          if (items_[i].explained || !items_[i].counts[1]) continue;
-          all.chances.push_back(base.chance(items_[i].kind, d));
-          all.low.push_back(low(items_[i], 1, d));
-        }
+        const Outcomes all = outcomes_of(list, 1, d, base);
         const double chance = tail_of(all.chances, all.lows());
         if (chance <= best.chance) best = {chance, d};
       }
@@ -420,16 +426,11 @@ class UnsteadySides {
   bool low_with_others(const std::pair<int, int>& pair, std::size_t depth) const {
     constexpr double more_than_chance = 0.05;
     for (const std::size_t s : {side(pair.first, Direction::sends), side(pair.second, Direction::receives)}) {
-      const std::size_t end = s % 2;
-      const Base base = base_without(s);
-      Outcomes others;
-      for (const std::size_t i : of_[s]) {
-        const Item& item = items_[i];
-        if (item.explained || !item.counts[end]) continue;
-        if (item.reading->source == pair.first && item.reading->destination == pair.second) continue;
-        others.chances.push_back(base.chance(item.kind, depth));
-        others.low.push_back(low(item, end, depth));
-      }
+      std::vector<std::size_t> with_others;
+      for (const std::size_t i : of_[s])
+        if (std::pair(items_[i].reading->source, items_[i].reading->destination) != pair)
+          with_others.push_back(i);
+      const Outcomes others = outcomes_of(with_others, s % 2, depth, base_without(s));
       if (tail_of(others.chances, others.lows()) < more_than_chance) return true;
     }
     return false;
@@ -454,14 +455,14 @@ class UnsteadySides {
     double seconds = 0, low_seconds = 0;
     for (const std::size_t i : list) {
       const Item& item = items_[i];
-      if (item.explained || !item.counts[end]) continue;
+      if (!item.tells(end)) continue;
       runs.insert(item.reading->run);
       const double took = double(item.reading->bytes) / std::max(item.reading->rate, 1.0);
       seconds += took;
       if (!low(item, end, depth)) continue;
       low_seconds += took;
       out.readings.push_back(*item.reading);
-      partners.insert(end ? item.reading->source : item.reading->destination);
+      partners.insert(item.partner(end));
       rates.push_back(item.reading->rate);
       held_back += item.reading->held_back;
     }
