@@ -113,7 +113,8 @@ class UnsteadySides {
       Suspect suspect = suspect_of(clearest, best.depth, chance);
       if (is_shadow(suspect, out) && !is_low_alone(clearest, best.depth)) {
         if (!suspect.confirmed && chance > may_be_shadow) continue;
-        if (suspect.confirmed) {
+        // More of the same shows the same, as long as the other side is slow.
+        if (suspect.confirmed || is_slow_for_good(other_of(clearest))) {
           if (!other_is_proven(clearest, out)) continue;  // first things first
           suspect.confirmed = false, suspect.alone = true;
           suspect.missing = "the node's other side is slow, and acknowledgements may queue there";
@@ -175,6 +176,10 @@ class UnsteadySides {
     };
     return std::any_of(named.begin(), named.end(), casts) ||
            std::any_of(inference_.suspects.begin(), inference_.suspects.end(), casts);
+  }
+  static std::size_t other_of(std::size_t s) { return s % 2 ? s - 1 : s + 1; }
+  bool is_slow_for_good(std::size_t s) const {
+    return inference_.find(s % 2 ? ScopeType::receiver : ScopeType::sender, int(s / 2));
   }
   bool other_is_proven(std::size_t s, const std::vector<Suspect>& named) const {
     const ScopeType other = s % 2 ? ScopeType::sender : ScopeType::receiver;

@@ -234,7 +234,7 @@ void Examination::fit_budget() {
 }
 
 bool Examination::takes_longer(const Inference& inference, bool of_leaves) {
-  constexpr double times = 2, worth_longer = 1;  // such sides expected of chance
+  constexpr double times = 2, worth_longer = 1, worth_longer_of_more = 0.01;  // such sides expected of chance
   const auto& suspects = inference.suspects;
   const bool proven = !dead_.empty() || std::ranges::any_of(suspects, &Suspect::confirmed);
   // Once something is proven, only what may be more of the same.
@@ -246,7 +246,9 @@ bool Examination::takes_longer(const Inference& inference, bool of_leaves) {
   const auto may_tell = [&](const Suspect& s) {
     const bool deep = s.ratio < very_slow_share;  // which noise is not
     return !s.confirmed && !s.alone && !s.beside_others &&
-           (s.unsteady ? deep || s.chance_of_it < worth_longer : !s.chance) && (!proven || of_proven(s));
+           (s.unsteady ? deep || s.chance_of_it < (proven ? worth_longer_of_more : worth_longer)
+                       : !s.chance) &&
+           (!proven || of_proven(s));
   };
   const double longer = std::min(times * options_.budget.value, options_.budget_at_most.value);
   const bool open = (of_leaves && !proven) || std::ranges::any_of(suspects, may_tell);

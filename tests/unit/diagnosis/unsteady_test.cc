@@ -177,6 +177,26 @@ TEST(Unsteady, BothSidesOfANodeAreTheNode) {
   EXPECT_GE(named, 9);
 }
 
+// Acknowledgements queue behind the data of a slow sender, now and then: its node's other side takes no more
+// of the time, as long as nothing but that shows.
+TEST(Unsteady, TheOtherSideOfASlowOneTakesNoTime) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Wires wires(8, seed);
+    wires.sends[3] *= 0.5;
+    wires.tamper = [random = std::mt19937_64(seed)](Observation& o) mutable {
+      const bool now = random() % 4 == 0 && o.hops.size() > 2;
+      for (HopReading& hop : o.hops)
+        if (now && hop.destination == 3) hop.busy = hop.busy / 0.82;
+    };
+    Options options = wires.options();
+    options.budget_at_most = Seconds(60);
+    const Diagnosis d = run_check(wires, options);
+    EXPECT_EQ(scopes_of(d), Names{"sender node3"}) << explain(d);
+    EXPECT_LE(d.cost.budget.value, 16) << explain(d);
+    EXPECT_LE(d.cost.runs, 40) << explain(d);
+  }
+}
+
 // All is well at first, and would have been said so if nobody had looked on.
 TEST(Unsteady, AFaultThatBeginsAfterTheFirstSecondsIsFound) {
   for (const int nodes : {3, 8, 16, 40})
